@@ -727,10 +727,10 @@ export class Pawl extends Calls {
 
     /** Every attempt of every step, in creation order.
      * @param {string} instance_id
-     * @param {{limit?: number, after?: Cursor}} [more]
+     * @param {{limit?: number, after?: Cursor, without_args?: ("true"|"false")}} [more]
      * @returns {Promise<{steps: Array<Step>, next?: Cursor|null, reused?: Array<ReusedStep>}>} */
     instanceSteps(instance_id, more = {}) {
-        return this._call("GET", "/v1/instances/{instance_id}/steps", {instance_id}, {limit: more.limit, after: more.after}, undefined, {});
+        return this._call("GET", "/v1/instances/{instance_id}/steps", {instance_id}, {limit: more.limit, after: more.after, without_args: more.without_args}, undefined, {});
     }
 
     /** A picture of its definition with the way it took and where it stands.

@@ -1254,9 +1254,9 @@ class Pawl(_Calls):
         answer: InstanceVariablesAnswer = self._call("GET", "/v1/instances/{instance_id}/variables", {"instance_id": instance_id}, {}, None)
         return answer
 
-    def instance_steps(self, instance_id: str, *, limit: int | None = None, after: Cursor | None = None) -> InstanceStepsAnswer:
+    def instance_steps(self, instance_id: str, *, limit: int | None = None, after: Cursor | None = None, without_args: Literal["true", "false"] | None = None) -> InstanceStepsAnswer:
         """Every attempt of every step, in creation order."""
-        answer: InstanceStepsAnswer = self._call("GET", "/v1/instances/{instance_id}/steps", {"instance_id": instance_id}, {"limit": limit, "after": after}, None)
+        answer: InstanceStepsAnswer = self._call("GET", "/v1/instances/{instance_id}/steps", {"instance_id": instance_id}, {"limit": limit, "after": after, "without_args": without_args}, None)
         return answer
 
     def instance_graph(self, instance_id: str, *, format: Literal["text", "mermaid", "dot", "svg", "json"] | None = None) -> Any:

@@ -243,6 +243,7 @@ static const struct op_param instance_steps_params[] = {
     THE_INSTANCE,
     { "limit", IN_QUERY, OP_INTEGER, false, "steps of a page: 1..1000; without it all of them" },
     { "after", IN_QUERY, OP_STRING, false, "the page after this `next` or step_id" },
+    { "without_args", IN_QUERY, OP_STRING, false, "true: args are null; in a long history they cost the most" },
     END,
 };
 

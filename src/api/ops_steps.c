@@ -130,38 +130,101 @@ static void print_cursor(const struct step_cursor *cursor, char out[48])
 
 /* ---- Which of them ---- */
 
+#define LIVE_STATUSES (1u << STEP_PENDING | 1u << STEP_READY | 1u << STEP_RUNNING)
+
 struct wanted {
-    str status, tool;
-    bool live_only;
+    struct step_filter filter;
+    str tool; /* data NULL: any */
 };
 
 static bool fits(const struct wanted *wanted, const struct step_view *step)
 {
-    if (wanted->live_only && step->attempt->status > STEP_RUNNING)
-        return false;
-    if (wanted->tool.data && !str_eq(wanted->tool, step->tool))
-        return false;
-    return !wanted->status.data ||
-           str_is(wanted->status, step_status_name(step->attempt->status));
+    return !wanted->tool.data || str_eq(wanted->tool, step->tool);
 }
 
-static bool is_status(str text)
+/* 0: there is no such status. */
+static unsigned status_bit(str text)
 {
     for (enum step_status status = STEP_PENDING; status <= STEP_CANCELLED; status++)
         if (str_is(text, step_status_name(status)))
-            return true;
-    return false;
+            return 1u << status;
+    return 0;
 }
 
 static pawl_status read_wanted(const struct op_call *call, struct wanted *out)
 {
-    *out = (struct wanted){ .status = op_text(call, "status"), .tool = op_text(call, "tool") };
-    if (out->status.data && !is_status(out->status))
+    str status = op_text(call, "status");
+
+    *out = (struct wanted){ .tool = op_text(call, "tool") };
+    out->filter.statuses = status.data ? status_bit(status) : 0;
+    if (status.data && !out->filter.statuses)
         return scope_fail(call->scope, PAWL_INVALID_QUERY,
                           "the filter 'status': expected pending, ready, running, done, failed or "
                           "cancelled, found '%.*s'",
-                          STR_ARG(out->status));
+                          STR_ARG(status));
     return PAWL_OK;
+}
+
+/* ---- Attempts, one after the other ----
+ *
+ * Those that are live have a row: only they are looked for, and not in the whole history. */
+
+struct attempts {
+    struct step_reader *reader;
+    bool is_live;       /* only those of `ordinals` */
+    uint32_t *ordinals; /* ascending */
+    uint32_t count, next;
+};
+
+static pawl_status list_ordinals(struct engine *engine, struct scope *scope, uint64_t number,
+                                 unsigned statuses, uint32_t after, struct attempts *out)
+{
+    struct live live = { 0 };
+    pawl_status status = store_live(engine_store(engine), scope, number, &live);
+
+    out->is_live = true;
+    out->ordinals = ARENA_ARRAY(&scope->arena, uint32_t, (size_t)live.step_count + 1);
+    if (status == PAWL_OK && !out->ordinals)
+        return scope_no_memory(scope);
+    for (uint32_t i = 0; i < live.step_count && status == PAWL_OK; i++)
+        if (live.steps[i].ordinal > after && (statuses & 1u << live.steps[i].status))
+            out->ordinals[out->count++] = live.steps[i].ordinal;
+    return status;
+}
+
+/* `scope` lasts as long as the reading. Without any that fits there is no reader. */
+static pawl_status attempts_open(struct engine *engine, struct scope *scope, str id,
+                                 uint64_t number, uint32_t after, const struct step_filter *filter,
+                                 struct attempts *out)
+{
+    pawl_status status = PAWL_OK;
+
+    *out = (struct attempts){ 0 };
+    if (filter->statuses && (filter->statuses & ~LIVE_STATUSES) == 0)
+        status = list_ordinals(engine, scope, number, filter->statuses, after, out);
+    if (status != PAWL_OK || (out->is_live && out->count == 0))
+        return status;
+    return step_reader_open(engine, scope, id, out->is_live ? out->ordinals[0] - 1 : after, filter,
+                            &out->reader);
+}
+
+/* What has ended since the rows were read is passed over by the reader. */
+static pawl_status attempts_next(struct attempts *attempts, struct scope *scope,
+                                 struct step_view *out, bool *is_found)
+{
+    pawl_status status = PAWL_OK;
+
+    *is_found = false;
+    if (!attempts->reader || (attempts->is_live && attempts->next == attempts->count))
+        return PAWL_OK;
+    if (attempts->is_live)
+        status = step_reader_seek(attempts->reader, scope, attempts->ordinals[attempts->next++]);
+    if (status == PAWL_OK)
+        status = step_reader_next(attempts->reader, scope, out, is_found);
+    while (status == PAWL_OK && *is_found && attempts->next < attempts->count &&
+           attempts->ordinals[attempts->next] <= out->attempt->ordinal)
+        attempts->next++;
+    return status;
 }
 
 /* ---- Those of one instance, in pieces ---- */
@@ -170,7 +233,7 @@ struct step_pieces {
     struct op_pieces base; /* first */
     struct heap heap;
     struct scope kept; /* the filters */
-    struct step_reader *reader;
+    struct attempts attempts;
     char id[ID_SIZE + 1];
     struct wanted wanted;
     struct paging paging;
@@ -182,7 +245,7 @@ static void close_steps(struct op_pieces *base)
     struct step_pieces *pieces = (struct step_pieces *)base;
     struct heap heap = pieces->heap;
 
-    step_reader_close(pieces->reader);
+    step_reader_close(pieces->attempts.reader);
     scope_fini(&pieces->kept);
     heap_free(&heap, pieces, sizeof *pieces);
 }
@@ -199,7 +262,7 @@ static pawl_status read_steps(struct op_pieces *base, struct scope *scope, struc
 
     paging_begin(&pieces->paging, "steps", out);
     while (status == PAWL_OK && is_found && !is_full && out->size - begun < OP_PIECE) {
-        status = step_reader_next(pieces->reader, scope, &step, &is_found);
+        status = attempts_next(&pieces->attempts, scope, &step, &is_found);
         if (status != PAWL_OK || !is_found || !fits(&pieces->wanted, &step))
             continue;
         is_full = paging_is_full(&pieces->paging);
@@ -221,18 +284,22 @@ static pawl_status begin_steps(struct op_call *call, struct step_pieces *pieces,
                                const struct wanted *wanted, const struct step_cursor *after)
 {
     uint8_t random[ID_RANDOM_SIZE];
-    str id = op_text(call, "instance_id");
+    str id = op_text(call, "instance_id"), state;
     uint32_t from;
     pawl_status status;
 
     (void)id_parse(id, &pieces->last.instance, random); /* what is no id is not known either */
     from = after->instance == pieces->last.instance ? after->ordinal : 0;
-    pieces->wanted.status = arena_str(&pieces->kept.arena, wanted->status);
     pieces->wanted.tool = arena_str(&pieces->kept.arena, wanted->tool);
     pieces->paging.reused = arena_str(&pieces->kept.arena, pieces->paging.reused);
     if (pieces->kept.arena.failed)
         return scope_no_memory(call->scope);
-    status = step_reader_open(op_engine(call), call->scope, id, from, false, &pieces->reader);
+    status = engine_current(op_engine(call), &pieces->kept, id, &state);
+    if (status == PAWL_OK)
+        status = attempts_open(op_engine(call), &pieces->kept, id, pieces->last.instance, from,
+                               &wanted->filter, &pieces->attempts);
+    if (status != PAWL_OK)
+        call->scope->error = pieces->kept.error;
     if (status == PAWL_OK)
         snprintf(pieces->id, sizeof pieces->id, "%.*s", STR_ARG(id));
     return status;
@@ -275,6 +342,8 @@ pawl_status op_instance_steps(struct op_call *call, struct buf *out)
     if (status == PAWL_OK)
         status = read_cursor(call, &after);
     if (status == PAWL_OK)
+        status = query_flag(call, "without_args", &all.filter.without_args);
+    if (status == PAWL_OK)
         status = read_reused(call, op_text(call, "instance_id"), &paging.reused);
     return status == PAWL_OK ? open_steps(call, &all, &paging, &after) : status;
 }
@@ -289,35 +358,18 @@ struct listing {
     bool is_full;
 };
 
-/* The first that is live: all before it have ended. 0: none is. */
-static pawl_status first_live(const struct op_call *call, uint64_t number, uint32_t *out)
-{
-    struct live live = { 0 };
-    pawl_status status =
-        store_live(engine_store(op_engine(call)), call->scope, number, &live);
-
-    *out = 0;
-    for (uint32_t i = 0; i < live.step_count && status == PAWL_OK; i++)
-        if (*out == 0 || live.steps[i].ordinal < *out)
-            *out = live.steps[i].ordinal;
-    return status;
-}
-
 static pawl_status list_instance(struct listing *listing, str id, uint64_t number, struct buf *out)
 {
     struct scope *scope = listing->call->scope;
-    uint32_t from = number == listing->last.instance ? listing->last.ordinal : 0, first;
-    struct step_reader *reader = NULL;
+    uint32_t after = number == listing->last.instance ? listing->last.ordinal : 0;
+    struct attempts attempts;
     struct step_view step;
     bool is_found = true;
-    pawl_status status = first_live(listing->call, number, &first);
+    pawl_status status = attempts_open(op_engine(listing->call), scope, id, number, after,
+                                       &listing->wanted.filter, &attempts);
 
-    if (status != PAWL_OK || first == 0)
-        return status;
-    status = step_reader_open(op_engine(listing->call), scope, id,
-                              from >= first ? from : first - 1, false, &reader);
     while (status == PAWL_OK && is_found && !listing->is_full) {
-        status = step_reader_next(reader, scope, &step, &is_found);
+        status = attempts_next(&attempts, scope, &step, &is_found);
         if (status != PAWL_OK || !is_found || !fits(&listing->wanted, &step))
             continue;
         listing->is_full = paging_is_full(&listing->paging);
@@ -328,7 +380,7 @@ static pawl_status list_instance(struct listing *listing, str id, uint64_t numbe
         paging_note(&listing->paging, out);
         listing->last = (struct step_cursor){ number, step.attempt->ordinal };
     }
-    step_reader_close(reader);
+    step_reader_close(attempts.reader);
     return status;
 }
 
@@ -357,11 +409,14 @@ static pawl_status list_all(struct listing *listing, struct buf *out)
 static pawl_status list_live(struct listing *listing, struct buf *out)
 {
     char cursor[48];
-    pawl_status status;
+    pawl_status status = PAWL_OK;
 
-    listing->wanted.live_only = true;
+    if (!listing->wanted.filter.statuses)
+        listing->wanted.filter.statuses = LIVE_STATUSES;
+    listing->wanted.filter.statuses &= LIVE_STATUSES;
     paging_begin(&listing->paging, "steps", out);
-    status = list_all(listing, out);
+    if (listing->wanted.filter.statuses)
+        status = list_all(listing, out);
     print_cursor(&listing->last, cursor);
     paging_end(&listing->paging, listing->is_full ? cursor : NULL, out);
     return status;

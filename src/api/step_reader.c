@@ -1,18 +1,20 @@
 /* step_reader.c - the attempts of one instance, one at a time.
  *
  * What an attempt was given is not stored: templates are replaced again, with the memory as it was
- * right after the entry that made the attempt. */
+ * right after the entry that made the attempt. That memory is folded from the last snapshot before that
+ * entry; there is one snapshot, so that a long history is folded from its beginning for early ones. */
 #include "api/step_reader.h"
 #include "base/limits.h"
 
 #define WINDOW_ATTEMPTS 1024u
+#define PROBE           64u   /* entries that are read to learn which attempts are made there */
 #define FOLD_BYTES      ((size_t)4 << 20) /* below that the folded memory is not made smaller */
 
 struct step_reader {
     struct heap heap; /* a copy */
     struct engine *engine;
     char id[ID_SIZE + 1];
-    bool outcomes_only;
+    struct step_filter filter;
     struct scope kept;     /* what lasts as long as the reader */
     struct scope scratch;  /* one entry, one attempt */
     struct instance_view view;
@@ -27,6 +29,9 @@ struct step_reader {
     bool is_last_window;
     /* The fold. */
     struct history_reader *history;
+    struct snapshot_row snapshot; /* text.data NULL: none */
+    bool has_looked;              /* ... for it */
+    uint64_t folded;              /* the number of the last entry that was folded */
     struct arena arenas[2]; /* the memory is in one of them */
     int arena;
     size_t fold_size; /* of the memory when it was last made small */
@@ -34,8 +39,8 @@ struct step_reader {
     struct past_payloads payloads; /* what the memory does not keep */
     uint32_t made; /* the last ordinal whose entry was folded */
     /* Steps that have not begun when their instance is amended go by the other plan. */
-    bool is_amended;
     struct step_reader *latest; /* whose memory is folded to the end; NULL: not asked yet */
+    bool is_latest;             /* this is that one */
     uint32_t amended_at;        /* in that one: the last ordinal before the last amend */
     struct moved *moved;        /* likewise: begun after an amend and made before it */
 };
@@ -57,7 +62,8 @@ static pawl_status feed(struct step_reader *reader, const struct entry *entry)
 {
     const struct record *record = entry->record;
     struct effect_list effects = { 0 };
-    struct entry_view view = { .transition = (uint32_t)record->what,
+    struct entry_view view = { .seq = (uint32_t)record->seq,
+                               .transition = (uint32_t)record->what,
                                .step = record->step,
                                .ordinal = record->ordinal,
                                .attempt = record->attempt,
@@ -68,7 +74,6 @@ static pawl_status feed(struct step_reader *reader, const struct entry *entry)
 
     if (record->body.data)
         status = effects_read(&reader->scratch, record->body, &effects);
-    reader->is_amended = reader->is_amended || record->what == LIFE_T_AMEND;
     reader->window.pos = record->pos;
     if (status == PAWL_OK)
         status = flow_attempts_apply(&reader->window_scope, &reader->window, &view);
@@ -112,6 +117,58 @@ static pawl_status next_window(struct step_reader *reader, struct scope *scope, 
     return read_window(reader, scope);
 }
 
+/* ---- Where they are made ---- */
+
+/* The first ordinal that an entry from `seq` on makes, if one of the next does; 0: none does. */
+static pawl_status probe(struct step_reader *reader, struct scope *scope, uint64_t seq,
+                         uint32_t *made)
+{
+    struct history_query query = { .sequence_from = seq,
+                                   .sequence_to = seq + PROBE - 1,
+                                   .without_values = true };
+    struct history_reader *history = NULL;
+    struct entry entry;
+    bool is_found = true;
+    pawl_status status =
+        engine_history_open(reader->engine, scope, str_of(reader->id), &query, &history);
+
+    for (*made = 0; status == PAWL_OK && is_found && *made == 0;) {
+        struct effect_list effects = { 0 };
+
+        scope_clear(&reader->scratch);
+        status = engine_history_next(history, scope, &entry, &is_found);
+        if (status == PAWL_OK && is_found && entry.record->body.data)
+            status = effects_read(&reader->scratch, entry.record->body, &effects);
+        for (uint32_t i = effects.count; i > 0; i--)
+            if (effects.items[i - 1].kind == EFFECT_STEP)
+                *made = effects.items[i - 1].ordinal;
+    }
+    if (status != PAWL_OK && scope->error.status == PAWL_OK)
+        scope->error = reader->scratch.error;
+    engine_history_close(history);
+    return status;
+}
+
+/* The number of an entry before which no attempt behind `after` is made. Ordinals grow with entries. */
+static pawl_status find_begin(struct step_reader *reader, struct scope *scope, uint32_t after)
+{
+    uint64_t low = 1, high = reader->view.seq + 1;
+    pawl_status status = PAWL_OK;
+
+    while (after > 0 && high - low > 2 * PROBE && status == PAWL_OK) {
+        uint64_t middle = low + (high - low) / 2;
+        uint32_t made = 0;
+
+        status = probe(reader, scope, middle, &made);
+        if (made > 0 && made <= after + 1)
+            low = middle;
+        else
+            high = middle;
+    }
+    reader->begins_at = low;
+    return status;
+}
+
 /* ---- What they were given ---- */
 
 static void print_identity(const struct step_reader *reader, struct identity *out)
@@ -146,20 +203,67 @@ static pawl_status introduce(struct step_reader *reader)
     return reader->memory ? PAWL_OK : scope_no_memory(&reader->scratch);
 }
 
+static pawl_status open_fold(struct step_reader *reader, uint64_t from)
+{
+    struct history_query query = { .sequence_from = from };
+    pawl_status status;
+
+    engine_history_close(reader->history);
+    reader->history = NULL;
+    status = engine_history_open(reader->engine, &reader->scratch, str_of(reader->id), &query,
+                                 &reader->history);
+    return status == PAWL_OK ? engine_payloads(reader->engine, &reader->scratch, str_of(reader->id),
+                                               &reader->payloads)
+                             : status;
+}
+
 static pawl_status begin_fold(struct step_reader *reader)
 {
     const struct definition *definition = definition_of(reader);
-    pawl_status status = engine_history_open(reader->engine, &reader->scratch,
-                                             str_of(reader->id), NULL, &reader->history);
+    pawl_status status = open_fold(reader, 1);
 
-    if (status == PAWL_OK)
-        status = engine_payloads(reader->engine, &reader->scratch, str_of(reader->id),
-                                 &reader->payloads);
     if (status != PAWL_OK)
         return status;
     reader->memory = behavior_of(definition->kind)
                          ->memory_new(definition, input_of(reader), &reader->arenas[reader->arena]);
     return introduce(reader);
+}
+
+/* ... as it was right after the entry that the snapshot was made at. */
+static pawl_status begin_at_snapshot(struct step_reader *reader)
+{
+    const struct definition *definition = definition_of(reader);
+    pawl_status status = open_fold(reader, reader->snapshot.seq + 1);
+
+    if (status != PAWL_OK)
+        return status;
+    arena_clear(&reader->arenas[0]);
+    arena_clear(&reader->arenas[1]);
+    reader->fold_size = 0;
+    reader->folded = reader->snapshot.seq;
+    status = behavior_of(definition->kind)
+                 ->memory_load(definition, reader->snapshot.text, input_of(reader),
+                               &reader->scratch, &reader->arenas[reader->arena], &reader->memory);
+    return status == PAWL_OK ? introduce(reader) : status;
+}
+
+/* Is the snapshot nearer to the entry `seq` than what was folded so far? */
+static pawl_status look_for_snapshot(struct step_reader *reader, uint64_t seq, bool *is_nearer)
+{
+    pawl_status status = PAWL_OK;
+
+    *is_nearer = false;
+    if (seq <= PROBE || reader->is_latest)
+        return PAWL_OK;
+    if (!reader->has_looked)
+        status = engine_snapshot(reader->engine, &reader->kept, str_of(reader->id),
+                                 &reader->snapshot);
+    if (status != PAWL_OK)
+        reader->scratch.error = reader->kept.error;
+    reader->has_looked = true;
+    *is_nearer = reader->snapshot.text.data && reader->snapshot.seq <= seq &&
+                 reader->snapshot.seq > reader->folded;
+    return status;
 }
 
 /* The arena holds what was folded away as well: the memory is printed and loaded into the other. */
@@ -222,6 +326,7 @@ static pawl_status fold_entry(struct step_reader *reader, const struct entry *en
                                .at_ms = record->at_ms };
     pawl_status status = PAWL_OK;
 
+    reader->folded = record->seq;
     if (record->body.data)
         status = effects_read(&reader->scratch, record->body, &effects);
     if (status == PAWL_OK)
@@ -235,14 +340,18 @@ static pawl_status fold_entry(struct step_reader *reader, const struct entry *en
                : status;
 }
 
-/* Until the entry that made the attempt. */
-static pawl_status fold_until(struct step_reader *reader, uint32_t ordinal)
+/* Up to entry `seq`, or to the last one. */
+static pawl_status fold_until(struct step_reader *reader, uint64_t seq)
 {
     struct entry entry;
-    bool is_found = true;
-    pawl_status status = reader->history ? PAWL_OK : begin_fold(reader);
+    bool is_found = true, is_nearer;
+    pawl_status status = look_for_snapshot(reader, seq, &is_nearer);
 
-    while (status == PAWL_OK && is_found && reader->made < ordinal) {
+    if (status == PAWL_OK && is_nearer)
+        status = begin_at_snapshot(reader);
+    else if (status == PAWL_OK && !reader->history)
+        status = begin_fold(reader);
+    while (status == PAWL_OK && is_found && reader->folded < seq) {
         scope_clear(&reader->scratch);
         status = compact(reader);
         if (status == PAWL_OK)
@@ -349,11 +458,12 @@ static pawl_status fold_latest(struct step_reader *reader)
     pawl_status status = PAWL_OK;
 
     if (!reader->latest)
-        status = step_reader_open(reader->engine, &reader->scratch, str_of(reader->id), 0, true,
-                                  &reader->latest);
+        status = step_reader_open(reader->engine, &reader->scratch, str_of(reader->id), 0,
+                                  &(struct step_filter){ 0 }, &reader->latest);
     if (status != PAWL_OK)
         return status;
-    status = fold_until(reader->latest, UINT32_MAX);
+    reader->latest->is_latest = true;
+    status = fold_until(reader->latest, UINT64_MAX);
     if (status != PAWL_OK)
         reader->scratch.error = reader->latest->scratch.error;
     return status;
@@ -382,45 +492,90 @@ static pawl_status read_amended(struct step_reader *reader, const struct flow_at
 static pawl_status read_given(struct step_reader *reader, const struct flow_attempt *attempt,
                               struct flow_call *out)
 {
-    pawl_status status = fold_until(reader, attempt->ordinal);
+    pawl_status status = fold_until(reader, attempt->made_seq);
 
     if (status != PAWL_OK)
         return status;
-    if (reader->is_amended && definition_of(reader)->kind == KIND_FLOW)
+    if (reader->view.is_amended && definition_of(reader)->kind == KIND_FLOW)
         return read_amended(reader, attempt, out);
     return work_call(definition_of(reader), reader->memory, attempt->ordinal, &reader->scratch, out);
 }
 
-static pawl_status read_attempt(struct step_reader *reader, struct step_view *out)
+/* What an attempt was given, or which step it is of. */
+static pawl_status read_call(struct step_reader *reader, struct step_view *out)
 {
+    const struct definition *definition = definition_of(reader);
     struct flow_call given = { 0 };
-    pawl_status status = read_given(reader, out->attempt, &given);
+    pawl_status status;
 
+    if (reader->filter.without_args && definition->kind == KIND_FLOW && !reader->view.is_amended) {
+        out->tool = flow_plan_tool(definition, out->attempt->plan);
+        out->name = work_step_name(definition, out->attempt->plan);
+        return PAWL_OK;
+    }
+    status = read_given(reader, out->attempt, &given);
     if (status != PAWL_OK && status != PAWL_LEASE_LOST)
         return status;
     out->tool = given.tool;
     out->args = given.args;
-    out->name = work_step_name_now(definition_of(reader), reader->memory, out->attempt->plan);
-    status = read_outcome(reader, out);
+    out->name = work_step_name_now(definition, reader->memory, out->attempt->plan);
+    return PAWL_OK;
+}
+
+static pawl_status read_attempt(struct step_reader *reader, struct step_view *out)
+{
+    pawl_status status = read_call(reader, out);
+
+    if (status == PAWL_OK)
+        status = read_outcome(reader, out);
     return status == PAWL_OK ? read_gate(reader, out) : status;
+}
+
+/* NULL: there is none. */
+static pawl_status next_wanted(struct step_reader *reader, struct scope *scope,
+                               const struct flow_attempt **out)
+{
+    unsigned statuses = reader->filter.statuses;
+    pawl_status status = PAWL_OK;
+
+    for (*out = NULL; status == PAWL_OK && !*out;) {
+        const struct flow_attempt *attempt = &reader->window.items[reader->next];
+
+        if (reader->next == reader->window.count && reader->is_last_window)
+            return PAWL_OK;
+        if (reader->next == reader->window.count)
+            status = next_window(reader, scope, reader->window.after + reader->window.count);
+        else if (reader->next++, statuses == 0 || (statuses & 1u << attempt->status))
+            *out = attempt;
+    }
+    return status;
+}
+
+pawl_status step_reader_seek(struct step_reader *reader, struct scope *scope, uint32_t ordinal)
+{
+    uint32_t after = reader->window.after;
+    pawl_status status;
+
+    if (ordinal > after && ordinal - after <= reader->window.count) {
+        reader->next = ordinal - after - 1;
+        return PAWL_OK;
+    }
+    status = find_begin(reader, scope, ordinal - 1);
+    return status == PAWL_OK ? next_window(reader, scope, ordinal - 1) : status;
 }
 
 pawl_status step_reader_next(struct step_reader *reader, struct scope *scope,
                              struct step_view *out, bool *is_found)
 {
+    const struct flow_attempt *attempt = NULL;
     pawl_status status = PAWL_OK;
 
-    *is_found = false;
-    if (definition_of(reader)->kind == KIND_MACHINE)
-        return PAWL_OK;
-    if (reader->next == reader->window.count && !reader->is_last_window)
-        status = next_window(reader, scope, reader->window.after + reader->window.count);
-    if (status != PAWL_OK || reader->next == reader->window.count)
+    if (definition_of(reader)->kind != KIND_MACHINE)
+        status = next_wanted(reader, scope, &attempt);
+    *is_found = attempt != NULL;
+    if (status != PAWL_OK || !attempt)
         return status;
-    *out = (struct step_view){ .attempt = &reader->window.items[reader->next++] };
-    *is_found = true;
-    if (reader->outcomes_only)
-        return PAWL_OK;
+    *out = (struct step_view){ .attempt = attempt };
     scope_clear(&reader->scratch);
     status = read_attempt(reader, out);
     if (status != PAWL_OK)
@@ -439,13 +594,14 @@ static pawl_status begin(struct step_reader *reader, struct scope *scope, str id
         return status;
     }
     memcpy(reader->id, reader->view.id, ID_SIZE);
-    reader->begins_at = 1;
-    return definition_of(reader)->kind == KIND_MACHINE ? PAWL_OK
-                                                       : next_window(reader, scope, after);
+    if (definition_of(reader)->kind == KIND_MACHINE)
+        return PAWL_OK;
+    status = find_begin(reader, scope, after);
+    return status == PAWL_OK ? next_window(reader, scope, after) : status;
 }
 
 pawl_status step_reader_open(struct engine *engine, struct scope *scope, str id, uint32_t after,
-                             bool outcomes_only, struct step_reader **out)
+                             const struct step_filter *filter, struct step_reader **out)
 {
     struct step_reader *reader = heap_new(engine_heap(engine), sizeof *reader);
     pawl_status status;
@@ -455,7 +611,7 @@ pawl_status step_reader_open(struct engine *engine, struct scope *scope, str id,
         return scope_no_memory(scope);
     reader->heap = *engine_heap(engine);
     reader->engine = engine;
-    reader->outcomes_only = outcomes_only;
+    reader->filter = *filter;
     scope_init(&reader->kept, &reader->heap, LIMIT_SCOPE);
     scope_init(&reader->scratch, &reader->heap, LIMIT_SCOPE);
     scope_init(&reader->window_scope, &reader->heap, LIMIT_SCOPE);

@@ -18,10 +18,16 @@ struct step_view { /* lives until the next call */
     str approved_by;                     /* of a gate: a JSON array of names */
 };
 
-/* Attempts behind ordinal `after`. `outcomes_only`: without name, tool, args, result and error,
- * which costs a fraction. NOT_KNOWN. */
+struct step_filter {
+    unsigned statuses; /* one bit for each, 1u << STEP_READY; 0: any. Others are not read further */
+    bool without_args; /* of a flow, which need not be folded for the rest; one that was amended is */
+};
+
+/* Attempts behind ordinal `after`. NOT_KNOWN. */
 pawl_status step_reader_open(struct engine *engine, struct scope *scope, str id, uint32_t after,
-                             bool outcomes_only, struct step_reader **out);
+                             const struct step_filter *filter, struct step_reader **out);
+/* Goes on at this ordinal, which is not before the one that was read last. */
+pawl_status step_reader_seek(struct step_reader *reader, struct scope *scope, uint32_t ordinal);
 pawl_status step_reader_next(struct step_reader *reader, struct scope *scope,
                              struct step_view *out, bool *is_found);
 void step_reader_close(struct step_reader *reader); /* NULL is allowed */

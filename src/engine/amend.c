@@ -183,13 +183,12 @@ static pawl_status last_payload(struct engine *engine, struct scope *scope, cons
 }
 
 pawl_status amended_name(struct engine *engine, struct scope *scope, const struct head *head,
-                         str *name, uint32_t *version)
+                         str *name, uint32_t *version, bool *is_amended)
 {
-    bool is_amended;
     str payload;
-    pawl_status status = last_payload(engine, scope, head, &is_amended, &payload);
+    pawl_status status = last_payload(engine, scope, head, is_amended, &payload);
 
-    return status || !is_amended ? status : read_name(scope, payload, name, version);
+    return status || !*is_amended ? status : read_name(scope, payload, name, version);
 }
 
 /* Where the payload was erased, or cannot be read, nothing is allowed. */

@@ -445,6 +445,7 @@ struct instance_view {
     int64_t instantiated_at_ms, updated_at_ms;
     str result, error; /* JSON; data NULL: none */
     struct pause_view pause; /* where the status is paused */
+    bool is_amended;         /* a flow that goes by another definition than the one it began with */
     bool test;
 };
 pawl_status engine_get(struct engine *engine, struct scope *scope, str id,
@@ -577,6 +578,9 @@ pawl_status engine_payloads(struct engine *engine, struct scope *scope, str id,
 pawl_status engine_variables(struct engine *engine, struct scope *scope, str id, str *out);
 
 struct flow_attempts;
+/* The last snapshot of its memory, if its entry tells of it; text.data NULL: none. */
+pawl_status engine_snapshot(struct engine *engine, struct scope *scope, str id,
+                            struct snapshot_row *out);
 /* All attempts, without their results; the definition that it began with, and the one in force. */
 pawl_status engine_steps(struct engine *engine, struct scope *scope, str id,
                          struct flow_attempts *out, const struct definition **definition,

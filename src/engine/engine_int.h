@@ -588,7 +588,7 @@ pawl_status amended_in_drain(struct engine *engine, struct scope *scope, const s
 pawl_status amended_code_version(struct engine *engine, struct scope *scope,
                                  const struct head *head, uint32_t *out);
 pawl_status amended_name(struct engine *engine, struct scope *scope, const struct head *head,
-                         str *name, uint32_t *version);
+                         str *name, uint32_t *version, bool *is_amended);
 /* What the callers that amended it may create; data NULL: anything. */
 pawl_status amended_rights(struct engine *engine, struct scope *scope, const struct head *head,
                            str *out);

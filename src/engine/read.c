@@ -338,7 +338,8 @@ pawl_status engine_get(struct engine *engine, struct scope *scope, str id,
         out->kind != KIND_MACHINE)
         status = read_successor(engine, scope, out);
     if (!status && out->kind == KIND_FLOW)
-        status = amended_name(engine, scope, &head, &out->definition_name, &out->version);
+        status = amended_name(engine, scope, &head, &out->definition_name, &out->version,
+                              &out->is_amended);
     return status ? status : read_end(engine, scope, &head, out);
 }
 

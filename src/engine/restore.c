@@ -174,6 +174,38 @@ static bool is_told(struct scope *scope, const struct record *record, str text)
     return told;
 }
 
+/* The entry of this number. */
+static pawl_status read_numbered(struct engine *engine, struct scope *scope, str id, uint64_t seq,
+                                 struct record *out)
+{
+    struct history_query query = { .sequence_from = seq,
+                                   .sequence_to = seq,
+                                   .without_values = true };
+    struct history found;
+    pawl_status status = engine_history(engine, scope, id, &query, &found);
+
+    *out = !status && found.count == 1 ? *found.entries[0].record : (struct record){ .what = -1 };
+    return status;
+}
+
+pawl_status engine_snapshot(struct engine *engine, struct scope *scope, str id,
+                            struct snapshot_row *out)
+{
+    struct definition_slot *slot;
+    struct record record = { .what = -1 };
+    struct head head;
+    pawl_status status = engine_locate(engine, scope, id, &head, &slot);
+
+    *out = (struct snapshot_row){ 0 };
+    if (!status)
+        status = store_snapshot(engine->store, scope, head.instance, out);
+    if (!status && out->seq > 0)
+        status = read_numbered(engine, scope, id, out->seq, &record);
+    if (status || record.what < 0 || !is_told(scope, &record, out->text))
+        *out = (struct snapshot_row){ 0 };
+    return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
+}
+
 /* The entry that may name the snapshot: the oldest record that was found. */
 static pawl_status read_oldest(struct engine *engine, struct scope *scratch,
                                const struct past *past, const struct trail *trail,

@@ -96,12 +96,13 @@ static pawl_status read_definition(struct engine *engine, struct scope *scope,
     struct definition_slot *slot;
     struct head head = { .instance = row->number };
     uint32_t version = 0;
+    bool is_amended;
     str name = STR_NONE;
     pawl_status status = definitions_get(engine, scope, row->definition, &slot);
 
     memcpy(head.random, row->random, ID_RANDOM_SIZE);
     if (!status && slot->definition->kind == KIND_FLOW && engine->has_amends)
-        status = amended_name(engine, scope, &head, &name, &version);
+        status = amended_name(engine, scope, &head, &name, &version, &is_amended);
     if (status)
         return status;
     *out = slot->rights;

@@ -21,6 +21,7 @@ static pawl_status add_attempt(struct scope *scope, struct flow_attempts *attemp
                                .attempt = effect->attempt,
                                .status = effect->status,
                                .begun_by = entry->ordinal,
+                               .made_seq = entry->seq,
                                .created_at_ms = entry->at_ms,
                                .ready_at_ms = effect->status == STEP_READY ? entry->at_ms : 0 };
     return PAWL_OK;

@@ -59,6 +59,13 @@ str flow_step_name(const struct definition *definition, uint32_t plan_index)
                                                    : STR("?");
 }
 
+str flow_plan_tool(const struct definition *definition, uint32_t plan_index)
+{
+    const struct plan *plan = plan_of(definition);
+
+    return plan_index < plan->count ? plan->steps[plan_index].tool : STR_NONE;
+}
+
 str flow_step_tool(const struct definition *definition, uint32_t plan_index)
 {
     const struct plan *plan = plan_of(definition);

@@ -38,6 +38,8 @@ str flow_tool_of(const struct definition *definition, const void *memory, uint32
 /* Step names for people: of a plan index. */
 str flow_step_name(const struct definition *definition, uint32_t plan_index);
 str flow_step_tool(const struct definition *definition, uint32_t plan_index); /* NULL: none */
+/* What its declaration names as tool, also where no tool is called. */
+str flow_plan_tool(const struct definition *definition, uint32_t plan_index);
 /* The tool of a leaf that is called by its path; data NULL: it has a name, or calls none. */
 str flow_unnamed_tool(const struct definition *definition, uint32_t plan_index);
 uint32_t flow_step_count(const struct definition *definition);
@@ -120,6 +122,7 @@ struct flow_attempt {
     uint32_t ordinal, plan, attempt;
     uint32_t begun_by; /* the ordinal of the attempt whose entry created it; 0: none */
     enum step_status status;
+    uint32_t made_seq; /* the number of the entry that created it */
     int64_t created_at_ms;
     int64_t ready_at_ms, started_at_ms, completed_at_ms; /* 0: not yet */
     str result, error;                                   /* JSON; data NULL: none */

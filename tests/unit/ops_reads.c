@@ -178,3 +178,88 @@ TEST(reads, the_graph_of_a_flow_reads_each_entry_once)
     pawl_free(p, answer);
     pawl_close(p);
 }
+
+/* What `steps` says of the step of this ordinal, from its id to its last member. */
+static str step_in(const char *steps, const char *id, uint32_t ordinal)
+{
+    char mark[64];
+    const char *from, *to;
+
+    snprintf(mark, sizeof mark, "{\"step_id\":\"%s.%u\"", id, ordinal);
+    from = strstr(steps, mark);
+    EXPECT(from != NULL);
+    to = strstr(from, "\"completed_at\"");
+    EXPECT(to != NULL);
+    return (str){ from, (size_t)(to - from) };
+}
+
+TEST(reads, the_ready_steps_of_a_long_flow_are_found_by_their_rows)
+{
+    pawl *p;
+    pawl_id id;
+    char input[96], *answer = NULL, *all = NULL;
+    struct work work;
+
+    make_chain(&p, &id);
+    snprintf(input, sizeof input, "{\"instance_id\":\"%s\"}", id.text);
+    work_of(p, "instance.steps", input, &all);
+    snprintf(input, sizeof input, "{\"instance_id\":\"%s\",\"status\":\"ready\"}", id.text);
+    work = work_of(p, "step.list", input, &answer);
+    EXPECT(work.records < STEPS && work.values < STEPS);
+    EXPECT_EQ(count_of(answer, "\"step_id\""), 1);
+    EXPECT(str_eq(step_in(answer, id.text, STEPS + 1), step_in(all, id.text, STEPS + 1)));
+    pawl_free(p, answer);
+    work = work_of(p, "step.list", "{\"status\":\"ready\",\"tool\":\"far\"}", &answer);
+    EXPECT(work.records < STEPS && work.values < STEPS);
+    EXPECT(str_eq(step_in(answer, id.text, STEPS + 1), step_in(all, id.text, STEPS + 1)));
+    pawl_free(p, answer);
+    snprintf(input, sizeof input, "{\"instance_id\":\"%s\",\"status\":\"running\"}", id.text);
+    EXPECT(work_of(p, "step.list", input, &answer).records < 8);
+    EXPECT_HAS(answer, "{\"steps\":[]");
+    pawl_free(p, answer);
+    pawl_free(p, all);
+    pawl_close(p);
+}
+
+TEST(reads, a_page_of_steps_is_a_part_of_the_whole_and_reads_no_history_before_it)
+{
+    static const uint32_t places[] = { 1, 2, 70, 150, STEPS - 10, STEPS };
+    pawl *p;
+    pawl_id id;
+    char input[160], *answer = NULL, *all = NULL;
+
+    make_chain(&p, &id);
+    snprintf(input, sizeof input, "{\"instance_id\":\"%s\"}", id.text);
+    work_of(p, "instance.steps", input, &all);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        snprintf(input, sizeof input, "{\"instance_id\":\"%s\",\"limit\":1,\"after\":\"%s.%u\"}",
+                 id.text, id.text, places[i]);
+        work_of(p, "instance.steps", input, &answer);
+        EXPECT(str_eq(step_in(answer, id.text, places[i] + 1), step_in(all, id.text, places[i] + 1)));
+        pawl_free(p, answer);
+    }
+    snprintf(input, sizeof input,
+             "{\"instance_id\":\"%s\",\"limit\":1,\"after\":\"%s.%u\",\"without_args\":\"true\"}", id.text,
+             id.text, STEPS);
+    EXPECT(work_of(p, "instance.steps", input, &answer).records < STEPS);
+    EXPECT_HAS(answer, "\"name\":\"s300\",\"tool\":\"far\",\"status\":\"ready\",\"attempt\":1,\"args\":null");
+    pawl_free(p, answer);
+    pawl_free(p, all);
+    pawl_close(p);
+}
+
+TEST(reads, a_status_that_no_step_has_is_looked_for_without_reading_values)
+{
+    pawl *p;
+    pawl_id id;
+    char input[96], *answer = NULL;
+    struct work work;
+
+    make_chain(&p, &id);
+    snprintf(input, sizeof input, "{\"instance_id\":\"%s\",\"status\":\"failed\"}", id.text);
+    work = work_of(p, "step.list", input, &answer);
+    EXPECT(work.records < 2 * STEPS + 16 && work.values < 16);
+    EXPECT_HAS(answer, "{\"steps\":[]");
+    pawl_free(p, answer);
+    pawl_close(p);
+}

@@ -283,6 +283,8 @@ static pawl_status ask_steps(struct cli *cli, struct scope *scope, const char *i
     json_text(&input, id);
     json_key(&input, "limit");
     json_u64(&input, STEPS_PAGE);
+    json_key(&input, "without_args");
+    json_text(&input, "true");
     if (after[0]) {
         json_key(&input, "after");
         json_text(&input, after);
