@@ -30,7 +30,7 @@ static bool claims_have(const struct engine *engine, str tool)
 {
     const struct tool_queue *queue = find_queue(engine, tool);
 
-    return queue && queue->first;
+    return queue && queue->oldest;
 }
 
 bool claims_wait(const struct engine *engine, const struct claim_args *args)
@@ -61,10 +61,11 @@ static struct tool_queue *add_queue(struct engine *engine, str tool)
 }
 
 /* Lock held. */
-bool claims_add(struct engine *engine, str tool, uint64_t instance, uint32_t ordinal)
+bool claims_add(struct engine *engine, str tool, uint64_t instance, uint32_t ordinal,
+                uint64_t since)
 {
     struct tool_queue *queue = find_queue(engine, tool);
-    struct ready_step *step = heap_new(engine->heap, sizeof *step);
+    struct ready_step *step = ready_new(engine, instance, ordinal, since);
 
     if (!queue)
         queue = add_queue(engine, tool);
@@ -72,15 +73,8 @@ bool claims_add(struct engine *engine, str tool, uint64_t instance, uint32_t ord
         heap_free(engine->heap, step, sizeof *step);
         return false;
     }
-    *step = (struct ready_step){ .instance = instance,
-                                 .ordinal = ordinal,
-                                 .queue = (uint32_t)(queue - engine->queues),
-                                 .number = engine->queued_steps++ };
-    if (queue->last)
-        queue->last->next = step;
-    else
-        queue->first = step;
-    queue->last = step;
+    step->queue = (uint32_t)(queue - engine->queues);
+    ready_put(&queue->oldest, step);
     tickets_call(engine, tool);
     return true;
 }
@@ -89,53 +83,34 @@ bool claims_add(struct engine *engine, str tool, uint64_t instance, uint32_t ord
 static struct ready_step *take(struct engine *engine, const struct claim_args *args)
 {
     struct tool_queue *oldest = NULL;
-    struct ready_step *step;
 
     for (uint32_t i = 0; i < args->tool_count; i++) {
         struct tool_queue *queue = find_queue(engine, args->tools[i]);
 
-        if (queue && queue->first && (!oldest || queue->first->number < oldest->first->number))
+        if (queue && queue->oldest && (!oldest || ready_is_older(queue->oldest, oldest->oldest)))
             oldest = queue;
     }
-    if (!oldest)
-        return NULL;
-    step = oldest->first;
-    oldest->first = step->next;
-    if (!oldest->first)
-        oldest->last = NULL;
-    step->next = NULL;
-    return step;
+    return oldest ? ready_take(&oldest->oldest) : NULL;
 }
 
 /* Back to its place: before those that became ready later. */
 static void put_back(struct engine *engine, struct ready_step *step)
 {
-    struct tool_queue *queue = &engine->queues[step->queue];
-    struct ready_step **link = &queue->first;
-
-    while (*link && (*link)->number < step->number)
-        link = &(*link)->next;
-    step->next = *link;
-    *link = step;
-    if (!step->next)
-        queue->last = step;
+    ready_put(&engine->queues[step->queue].oldest, step);
 }
 
 /* An instance's steps, out of this queue and into the list. */
 static void take_of(struct tool_queue *queue, uint64_t instance, struct ready_step **list)
 {
-    struct ready_step **link = &queue->first;
+    struct ready_step *all = ready_list(&queue->oldest), *step;
 
-    queue->last = NULL;
-    while (*link) {
-        struct ready_step *step = *link;
-
+    while ((step = all) != NULL) {
+        all = step->next;
+        step->next = NULL;
         if (step->instance != instance) {
-            queue->last = step;
-            link = &step->next;
+            ready_put(&queue->oldest, step);
             continue;
         }
-        *link = step->next;
         step->next = *list;
         *list = step;
     }
@@ -169,11 +144,9 @@ void claims_amended(struct engine *engine, const struct actor *actor)
         take_of(&engine->queues[i], actor->instance, &all);
     while ((step = all) != NULL) {
         all = step->next;
-        if (move_step(engine, actor, step))
-            continue;
-        if (!steps_add_ready(engine, step->instance, step->ordinal)) /* looked at when it starts */
-            engine->ready_lost = true;
-        heap_free(engine->heap, step, sizeof *step);
+        step->next = NULL;
+        if (!move_step(engine, actor, step))
+            ready_put(&engine->ready, step); /* looked at when it starts */
     }
 }
 
@@ -183,24 +156,18 @@ void claims_release(struct engine *engine)
     for (uint32_t i = 0; i < engine->queue_count; i++) {
         struct tool_queue *queue = &engine->queues[i];
 
-        if (!queue->first || !toolbox_has(engine->toolbox, queue->tool))
+        if (!queue->oldest || !toolbox_has(engine->toolbox, queue->tool))
             continue;
-        if (engine->ready_last)
-            engine->ready_last->next = queue->first;
-        else
-            engine->ready = queue->first;
-        engine->ready_last = queue->last;
-        queue->first = queue->last = NULL;
+        ready_put(&engine->ready, queue->oldest);
+        queue->oldest = NULL;
     }
 }
 
 /* Before all that is ready is looked up again: nothing waits twice. Lock held. */
 void claims_forget(struct engine *engine)
 {
-    for (uint32_t i = 0; i < engine->queue_count; i++) {
-        steps_free_list(engine, engine->queues[i].first);
-        engine->queues[i].first = engine->queues[i].last = NULL;
-    }
+    for (uint32_t i = 0; i < engine->queue_count; i++)
+        ready_free(engine, &engine->queues[i].oldest);
 }
 
 void claims_fini(struct engine *engine)
@@ -333,6 +300,7 @@ static void send_all(struct engine *engine, const struct scope *scope, struct ma
         mails[i].own.trace = scope->trace;
         mails[i].scope = &mails[i].own;
         mails[i].claim = &claimed[i];
+        mails[i].ready_since = claimed[i].ready->since;
         mails[i].may_ride = true;
         mails[i].event = (struct event){ .kind = EVENT_STEP_START,
                                          .ordinal = claimed[i].ordinal,
@@ -493,7 +461,7 @@ bool claims_insist(struct engine *engine, const struct claim_args *args)
     for (uint32_t i = 0; i < args->tool_count; i++) {
         struct tool_queue *queue = find_queue(engine, args->tools[i]);
 
-        if (!queue || !queue->first || ++queue->passed_over < TURNS_AHEAD)
+        if (!queue || !queue->oldest || ++queue->passed_over < TURNS_AHEAD)
             continue;
         queue->passed_over = 0;
         insists = true;

@@ -331,7 +331,11 @@ pawl_status steps_chain(struct engine *engine, struct actor *actor, struct scope
 void steps_act(struct engine *engine, uint64_t instance, struct job *jobs);       /* lock held */
 void steps_drop(struct engine *engine, struct job *jobs);                         /* lock held */
 void steps_start_ready(struct engine *engine); /* the first of the list; lock held */
-bool steps_add_ready(struct engine *engine, uint64_t instance, uint32_t ordinal); /* lock held */
+bool steps_add_ready(struct engine *engine, uint64_t instance, uint32_t ordinal,
+                     uint64_t since); /* lock held */
+/* One that waited before: here, or in its tool's queue, at its age. Lock held. */
+bool steps_wait_again(struct engine *engine, str tool, str creator, uint64_t instance,
+                      uint32_t ordinal, uint64_t since);
 void steps_note_ready(struct engine *engine, const struct actor *actor,
                       const struct decision *decision);
 /* The job of a step that is to be started, in front of the others; *out is left alone if its
@@ -346,9 +350,21 @@ pawl_status steps_fail_started(struct actor *actor, struct scope *scope, const s
 void steps_lose_ready(struct engine *engine);        /* lock held */
 bool steps_are_lost(const struct engine *engine);    /* it is time to look; lock held */
 bool steps_can_start(const struct engine *engine);   /* some are ready; lock held */
-void steps_leave_unserved(struct engine *engine, const struct actor *actor, uint32_t ordinal);
+void steps_leave_unserved(struct engine *engine, const struct actor *actor,
+                          const struct mail *mail);
 void steps_forget_ready(struct engine *engine); /* lock held: all of it is looked up anew */
-void steps_free_list(struct engine *engine, struct ready_step *list);
+
+/* ages.c: lock held, but for ages_look(). `oldest` is a heap; NULL: it is empty. */
+struct ready_step *ready_new(struct engine *engine, uint64_t instance, uint32_t ordinal,
+                             uint64_t since); /* NULL: no memory */
+bool ready_is_older(const struct ready_step *a, const struct ready_step *b);
+void ready_put(struct ready_step **oldest, struct ready_step *steps); /* one, or another heap */
+struct ready_step *ready_take(struct ready_step **oldest);            /* NULL: none */
+struct ready_step *ready_list(struct ready_step **oldest); /* all, by `next`, in no order */
+void ready_free(struct engine *engine, struct ready_step **oldest);
+/* Since which position each step of `live` is ready; 0: it is not. In the scope. */
+pawl_status ages_look(struct engine *engine, struct scope *scope, uint64_t instance,
+                      const struct live *live, uint64_t **out);
 
 /* runners.c: lock held. */
 bool runner_reserve(struct engine *engine, str tool); /* takes the lock: a place for one more */
@@ -380,7 +396,8 @@ void leases_fini(struct engine *engine);
 void lease_hash(struct engine *engine, str token, char out[LEASE_HASH_SIZE + 1]);
 
 /* claims.c: lock held. */
-bool claims_add(struct engine *engine, str tool, uint64_t instance, uint32_t ordinal);
+bool claims_add(struct engine *engine, str tool, uint64_t instance, uint32_t ordinal,
+                uint64_t since);
 void claims_forget(struct engine *engine);
 void claims_release(struct engine *engine);
 void claims_amended(struct engine *engine, const struct actor *actor); /* tools may be others now */

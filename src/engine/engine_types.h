@@ -194,6 +194,7 @@ struct mail {
     bool is_kept;             /* SIGNAL: nothing takes it yet */
     struct mail_group *group; /* of mails that somebody waits for together; may be NULL */
     struct claimed *claim;    /* STEP_START: for a worker elsewhere */
+    uint64_t ready_since;     /* STEP_START: as the step that waited had it */
 };
 
 /* Instances that a broadcast does not fit, the first ones with the reason. */
@@ -293,16 +294,18 @@ struct lease {
 /* Ready steps whose tool is not here (claims.c). */
 struct tool_queue {
     str tool;
-    struct ready_step *first, *last;
+    struct ready_step *oldest;
     uint32_t passed_over; /* by turns of workers that were given what they had made ready */
 };
 
+/* A step that waits among others, the oldest first (ages.c). */
 struct ready_step {
-    struct ready_step *next;
+    struct ready_step *next, *child; /* in the heap */
     uint64_t instance;
     uint32_t ordinal;
-    uint32_t queue;  /* for workers: of engine->queues */
-    uint64_t number; /* likewise: the order in which they became ready, over all tools */
+    uint32_t queue; /* for workers: of engine->queues */
+    uint64_t since; /* a position: it became ready there, or before and in this process ... */
+    uint64_t order; /* ... and of those with the same, the one that was put first is the oldest */
 };
 
 struct definition_slot {
@@ -407,10 +410,10 @@ struct engine {
     uint32_t idle_runners;       /* threads for tools that wait */
     struct runner *runners, *watcher; /* watcher NULL: none */
     pthread_cond_t late;              /* what the watcher waits on; its waits are short */
-    struct ready_step *ready, *ready_last;
+    struct ready_step *ready; /* the oldest of those that are run here */
     struct tool_queue *queues; /* ready, but no tool of that name is here */
     uint32_t queue_count;
-    uint64_t queued_steps; /* so many were put into them: the next one's number */
+    uint64_t ready_count; /* so many steps were put into these and into `ready` */
     struct ticket *tickets, **tickets_end; /* claims that wait, the longest first (tickets.c) */
     _Atomic bool claims_ended;             /* none waits any more */
     uint32_t sleeper_count; /* of them, with a thread each */

@@ -342,7 +342,7 @@ static void refuse_rider(struct engine *engine, struct turn *turn, struct mail *
     if (mail->status != PAWL_NOT_AWAITING || mail->event.kind != EVENT_STEP_START)
         return;
     pthread_mutex_lock(&engine->lock);
-    steps_leave_unserved(engine, turn->actor, mail->event.ordinal);
+    steps_leave_unserved(engine, turn->actor, mail);
     pthread_mutex_unlock(&engine->lock);
 }
 
@@ -485,7 +485,7 @@ static void refuse(struct engine *engine, struct turn *turn, pawl_status status)
     steps_drop(engine, turn->jobs);
     family_over(engine, turn->births, true);
     if (status == PAWL_NOT_AWAITING && turn->mail->event.kind == EVENT_STEP_START && !turn->riders)
-        steps_leave_unserved(engine, actor, turn->mail->event.ordinal);
+        steps_leave_unserved(engine, actor, turn->mail);
     if (turn->decision.count)
         actor->is_loaded = false; /* a part was folded already */
     if ((turn->is_poison && is_answer(turn)) || turn->riders || defer(turn, status))

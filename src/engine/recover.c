@@ -141,14 +141,63 @@ static bool recover_running(struct engine *engine, uint64_t number, const struct
     return true;
 }
 
+/* What the ready steps of an instance wait for. */
+struct waiting_room {
+    uint64_t *since;                     /* by step; 0: it is not ready */
+    const struct definition *definition; /* a flow's, as it is in force; NULL: its memory has to say */
+    str creator;
+};
+
+static pawl_status find_room(struct engine *engine, struct scope *scope, uint64_t number,
+                             const struct live *live, struct waiting_room *out)
+{
+    struct definition_slot *slot;
+    struct instance_row row;
+    struct head head = { .instance = number };
+    pawl_status status = ages_look(engine, scope, number, live, &out->since);
+
+    if (!status)
+        status = store_instance(engine->store, scope, number, &row);
+    if (!status)
+        status = definitions_get(engine, scope, row.definition, &slot);
+    if (status || slot->definition->kind != KIND_FLOW)
+        return status;
+    out->definition = slot->definition;
+    memcpy(head.random, row.random, sizeof head.random);
+    if (engine->has_amends)
+        status = amended_definition(engine, scope, &head, &out->definition);
+    return status ? status : value_text(engine, scope, row.creator, &out->creator);
+}
+
+/* To the queue of its tool at once, where a claim finds it; else its start says where it belongs. */
+static bool recover_waiting(struct engine *engine, uint64_t number, const struct live_step *step,
+                            uint64_t since, const struct waiting_room *room)
+{
+    str tool = room->definition ? work_step_tool(room->definition, step->plan) : STR_NONE;
+
+    return tool.data ? steps_wait_again(engine, tool, room->creator, number, step->ordinal, since)
+                     : steps_add_ready(engine, number, step->ordinal, since);
+}
+
+static bool has_ready(const struct live *live)
+{
+    for (uint32_t i = 0; i < live->step_count; i++)
+        if (live->steps[i].status == STEP_READY)
+            return true;
+    return false;
+}
+
 /* Attempts of one instance: ready ones wait, running ones are somebody's, or nobody's. */
 pawl_status recover_instance(struct engine *engine, struct scope *scope, uint64_t number,
                              bool after_death)
 {
+    struct waiting_room room = { 0 };
     struct live live;
     pawl_status status = store_live(engine->store, scope, number, &live);
     bool kept = true;
 
+    if (!status && has_ready(&live))
+        status = find_room(engine, scope, number, &live, &room);
     if (status)
         return status;
     pthread_mutex_lock(&engine->lock);
@@ -156,7 +205,7 @@ pawl_status recover_instance(struct engine *engine, struct scope *scope, uint64_
         const struct live_step *step = &live.steps[i];
 
         if (step->status == STEP_READY)
-            kept = steps_add_ready(engine, number, step->ordinal);
+            kept = recover_waiting(engine, number, step, room.since[i], &room);
         else if (step->status == STEP_RUNNING)
             kept = recover_running(engine, number, &live, step, after_death);
     }
@@ -168,13 +217,20 @@ static pawl_status recover_all(struct engine *engine, struct scope *scope, bool 
 {
     uint64_t after = 0, *numbers;
     uint32_t count;
+    struct scope one; /* there may be many, and nothing of one is needed for the next */
     pawl_status status;
 
+    scope_init(&one, engine->heap, LIMIT_SCOPE);
     do {
         status = store_busy(engine->store, scope, after, false, 1000, &numbers, &count);
-        for (uint32_t i = 0; i < count && !status; i++)
-            status = recover_instance(engine, scope, after = numbers[i], after_death);
+        for (uint32_t i = 0; i < count && !status; i++) {
+            scope_clear(&one);
+            status = recover_instance(engine, &one, after = numbers[i], after_death);
+            if (status)
+                scope->error = one.error;
+        }
     } while (!status && count == 1000);
+    scope_fini(&one);
     return status;
 }
 

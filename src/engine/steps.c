@@ -134,12 +134,6 @@ static pawl_status start_one(struct engine *engine, struct actor *actor, struct 
     return status;
 }
 
-static bool makes_ready(const struct effect *effect)
-{
-    return effect->kind == EFFECT_READY ||
-           (effect->kind == EFFECT_STEP && effect->status == STEP_READY);
-}
-
 pawl_status steps_chain(struct engine *engine, struct actor *actor, struct scope *scope,
                         const struct event *event, struct decision *decision, uint32_t *seen,
                         struct job **jobs)
@@ -150,7 +144,7 @@ pawl_status steps_chain(struct engine *engine, struct actor *actor, struct scope
         return PAWL_OK;
     for (uint32_t d; (d = *seen) < decision->count && !status; ++*seen)
         for (uint32_t e = 0; e < decision->drafts[d].effects.count && !status; e++)
-            if (makes_ready(&decision->drafts[d].effects.items[e]) &&
+            if (effect_makes_ready(&decision->drafts[d].effects.items[e]) &&
                 actor->seq < engine->options.max_entries &&
                 actor->definition->states[actor->state].terminal == TERMINAL_NOT)
                 status = start_one(engine, actor, scope, event,
@@ -181,19 +175,13 @@ static bool is_started(const struct decision *decision, uint32_t ordinal)
     return false;
 }
 
-bool steps_add_ready(struct engine *engine, uint64_t instance, uint32_t ordinal)
+bool steps_add_ready(struct engine *engine, uint64_t instance, uint32_t ordinal, uint64_t since)
 {
-    struct ready_step *ready = heap_new(engine->heap, sizeof *ready);
+    struct ready_step *ready = ready_new(engine, instance, ordinal, since);
 
-    if (!ready)
-        return false;
-    *ready = (struct ready_step){ .instance = instance, .ordinal = ordinal };
-    if (engine->ready_last)
-        engine->ready_last->next = ready;
-    else
-        engine->ready = ready;
-    engine->ready_last = ready;
-    return true;
+    if (ready)
+        ready_put(&engine->ready, ready);
+    return ready != NULL;
 }
 
 /* It could not be started: its row is in the store, and is found again when the store, or memory,
@@ -220,15 +208,21 @@ bool steps_can_start(const struct engine *engine)
 }
 
 /* In this process if its tool is here, else for whoever claims it. */
-static bool note_one(struct engine *engine, const struct actor *actor, uint32_t ordinal)
+bool steps_wait_again(struct engine *engine, str tool, str creator, uint64_t instance,
+                      uint32_t ordinal, uint64_t since)
+{
+    return toolbox_serves(engine->toolbox, tool, creator)
+               ? steps_add_ready(engine, instance, ordinal, since)
+               : claims_add(engine, tool, instance, ordinal, since);
+}
+
+static bool note_one(struct engine *engine, const struct actor *actor, uint32_t ordinal,
+                     uint64_t since)
 {
     str tool = work_tool_of(actor->definition, actor->memory, ordinal);
 
-    if (!tool.data) /* over already */
-        return true;
-    return toolbox_serves(engine->toolbox, tool, actor->creator)
-               ? steps_add_ready(engine, actor->instance, ordinal)
-               : claims_add(engine, tool, actor->instance, ordinal);
+    return !tool.data || /* over already */
+           steps_wait_again(engine, tool, actor->creator, actor->instance, ordinal, since);
 }
 
 /* Ready steps that found no place: remembered until there is one. Lock held. */
@@ -241,8 +235,8 @@ void steps_note_ready(struct engine *engine, const struct actor *actor,
         for (uint32_t e = 0; e < decision->drafts[d].effects.count; e++) {
             const struct effect *effect = &decision->drafts[d].effects.items[e];
 
-            if (makes_ready(effect) && !is_started(decision, effect->ordinal) &&
-                !note_one(engine, actor, effect->ordinal))
+            if (effect_makes_ready(effect) && !is_started(decision, effect->ordinal) &&
+                !note_one(engine, actor, effect->ordinal, engine->tip.pos))
                 engine->ready_lost = true; /* found again by recover_steps() */
         }
 }
@@ -351,9 +345,9 @@ void steps_hand_over(struct mail *mail, struct job *job, const struct decision *
 }
 
 /* A ready step whose tool is not here: somebody may claim it, or register the tool. Lock held. */
-void steps_leave_unserved(struct engine *engine, const struct actor *actor, uint32_t ordinal)
+void steps_leave_unserved(struct engine *engine, const struct actor *actor, const struct mail *mail)
 {
-    if (!note_one(engine, actor, ordinal))
+    if (!note_one(engine, actor, mail->event.ordinal, mail->ready_since))
         engine->ready_lost = true;
 }
 
@@ -369,6 +363,7 @@ void engine_tools_changed(struct engine *engine)
 static bool mail_start(struct engine *engine, const struct ready_step *ready, struct mail *mail)
 {
     mail->event = (struct event){ .kind = EVENT_STEP_START, .ordinal = ready->ordinal };
+    mail->ready_since = ready->since;
     mail->holds_place = mail->may_ride = true;
     (void)leases_make_room(engine, 1); /* without it the start says so in its place */
     engine->jobs_under_way++;
@@ -382,38 +377,24 @@ static bool mail_start(struct engine *engine, const struct ready_step *ready, st
 /* Start a step that found no place when it became ready. Lock held. */
 void steps_start_ready(struct engine *engine)
 {
-    struct ready_step *ready = engine->ready;
+    struct ready_step *ready = ready_take(&engine->ready);
     struct mail *mail = mail_new(engine);
 
-    engine->ready = ready->next;
-    if (!engine->ready)
-        engine->ready_last = NULL;
     if (!mail || !mail_start(engine, ready, mail))
         steps_lose_ready(engine);
     heap_free(engine->heap, ready, sizeof *ready);
 }
 
-void steps_free_list(struct engine *engine, struct ready_step *list)
-{
-    while (list) {
-        struct ready_step *next = list->next;
-
-        heap_free(engine->heap, list, sizeof *list);
-        list = next;
-    }
-}
-
 void steps_forget_ready(struct engine *engine)
 {
-    steps_free_list(engine, engine->ready);
-    engine->ready = engine->ready_last = NULL;
+    ready_free(engine, &engine->ready);
     claims_forget(engine);
 }
 
 void steps_fini(struct engine *engine)
 {
     runners_fini(engine);
-    steps_free_list(engine, engine->ready);
+    ready_free(engine, &engine->ready);
     claims_fini(engine);
     leases_fini(engine);
 }

@@ -113,6 +113,11 @@ str body_trace(str body); /* data NULL: none */
 pawl_status effects_read(struct scope *scope, str body,
                          struct effect_list *out); /* STORAGE_FAILURE */
 const char *step_status_name(enum step_status status);
+static inline bool effect_makes_ready(const struct effect *effect)
+{
+    return effect->kind == EFFECT_READY ||
+           (effect->kind == EFFECT_STEP && effect->status == STEP_READY);
+}
 
 /* The live rows of one instance: what its effects leave behind. */
 struct live_step {

@@ -424,6 +424,58 @@ WORLD_TEST(claims, steps_of_several_tools_are_given_by_age)
     pawl_free(world->p, answer);
 }
 
+#define PLANED                                                                                     \
+    "name: planed\nsteps:\n  start: {tool: plane, args: {}, next: saw}\n"                           \
+    "  saw: {tool: saw, args: {}, done: true}\n"
+
+/* Whose steps a claim is given: their places in `ids`, as digits. */
+static void expect_claimed(struct world *world, const char *const *ids, const char *places)
+{
+    char *answer, found[16] = "";
+    size_t count = 0;
+
+    EXPECT_OK(pawl_call(world->p, "step.claim",
+                        "{\"tools\":[\"file\",\"saw\"],\"worker\":\"w/1\",\"max\":9}", &answer,
+                        &world->error));
+    for (const char *at = answer; (at = strstr(at, "\"instance_id\":\"")) && count < 15; at++)
+        for (int i = 0; i < 5; i++)
+            if (strncmp(at + 15, ids[i], ID_SIZE) == 0)
+                found[count++] = (char)('0' + i);
+    EXPECT_TEXT(found, places);
+    pawl_free(world->p, answer);
+}
+
+/* The second step of the oldest instance is the youngest step. */
+WORLD_TEST(claims, steps_are_given_by_their_own_age_also_after_a_restart_and_a_resume)
+{
+    static const char *const made[] = { "planed", "sawn", "filed", "sawn", "filed" };
+    const char *ids[5];
+    struct buf turn;
+    char input[64], *out;
+
+    world_define(world, SAWN);
+    world_define(world, FILED);
+    world_define(world, PLANED);
+    buf_init(&turn, &heap_libc, 0);
+    for (int i = 0; i < 5; i++)
+        ids[i] = world_create(world, made[i], "{}");
+    EXPECT_EQ(call_for_steps(world, "step.claim", "{\"tools\":[\"plane\"],\"worker\":\"w/1\"}",
+                             &turn),
+              1);
+    buf_byte(&turn, '}');
+    EXPECT_EQ(call_for_steps(world, "step.complete_many", buf_text(&turn), &turn), 0);
+    snprintf(input, sizeof input, "{\"instance_id\":\"%s\"}", ids[1]);
+    EXPECT_OK(pawl_call(world->p, "instance.pause", input, &out, &world->error));
+    pawl_free(world->p, out);
+    world_close(world);
+    world_open(world);
+    EXPECT_OK(pawl_call(world->p, "instance.resume", input, &out, &world->error));
+    pawl_free(world->p, out);
+    EXPECT_OK(pawl_run_due(world->p, &world->error));
+    expect_claimed(world, ids, "12340");
+    buf_fini(&turn);
+}
+
 /* ---- A worker that dies ---- */
 
 #define CHARGE(idempotent)                                                                         \
