@@ -735,10 +735,10 @@ export class Pawl extends Calls {
 
     /** A picture of its definition with the way it took and where it stands.
      * @param {string} instance_id
-     * @param {{format?: ("text"|"mermaid"|"dot"|"svg"|"json")}} [more]
+     * @param {{format?: ("text"|"mermaid"|"dot"|"svg"|"json"), sequence_from?: number, sequence_to?: number}} [more]
      * @returns {Promise<string>} */
     instanceGraph(instance_id, more = {}) {
-        return this._call("GET", "/v1/instances/{instance_id}/graph", {instance_id}, {format: more.format}, undefined, {raw: true});
+        return this._call("GET", "/v1/instances/{instance_id}/graph", {instance_id}, {format: more.format, sequence_from: more.sequence_from, sequence_to: more.sequence_to}, undefined, {raw: true});
     }
 
     /** Its definition, its row and every record with its values and hash, a line each.

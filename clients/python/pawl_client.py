@@ -1259,9 +1259,9 @@ class Pawl(_Calls):
         answer: InstanceStepsAnswer = self._call("GET", "/v1/instances/{instance_id}/steps", {"instance_id": instance_id}, {"limit": limit, "after": after, "without_args": without_args}, None)
         return answer
 
-    def instance_graph(self, instance_id: str, *, format: Literal["text", "mermaid", "dot", "svg", "json"] | None = None) -> Any:
+    def instance_graph(self, instance_id: str, *, format: Literal["text", "mermaid", "dot", "svg", "json"] | None = None, sequence_from: int | None = None, sequence_to: int | None = None) -> Any:
         """A picture of its definition with the way it took and where it stands."""
-        answer: Any = self._call("GET", "/v1/instances/{instance_id}/graph", {"instance_id": instance_id}, {"format": format}, None)
+        answer: Any = self._call("GET", "/v1/instances/{instance_id}/graph", {"instance_id": instance_id}, {"format": format, "sequence_from": sequence_from, "sequence_to": sequence_to}, None)
         return answer
 
     def instance_export(self, instance_id: str) -> bytes:

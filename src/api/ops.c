@@ -111,7 +111,13 @@ static const struct op_param one_instance_params[] = { THE_INSTANCE, END };
 
 static const struct op_param instance_get_params[] = { THE_INSTANCE, EXPANDED, END };
 
-static const struct op_param instance_graph_params[] = { THE_INSTANCE, THE_FORMAT, END };
+static const struct op_param instance_graph_params[] = {
+    THE_INSTANCE,
+    THE_FORMAT,
+    { "sequence_from", IN_QUERY, OP_INTEGER, false, "what entries from this number on did" },
+    { "sequence_to", IN_QUERY, OP_INTEGER, false, "what entries up to this number did" },
+    END,
+};
 
 static const struct op_param history_params[] = {
     THE_INSTANCE,

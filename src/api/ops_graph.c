@@ -84,7 +84,8 @@ static struct last_attempt *find_last(const struct sight *sight, uint32_t ordina
     return NULL;
 }
 
-/* Of an attempt that ends. Where another one of its step came after it, what it comes to is not shown. */
+/* Of an attempt that ends. Where another one of its step came after it, what it comes to is not shown.
+ * It may have been made before the entries that are asked for. */
 static struct last_attempt *last_of(const struct sight *sight, const struct record *record,
                                     uint32_t ordinal)
 {
@@ -92,7 +93,7 @@ static struct last_attempt *last_of(const struct sight *sight, const struct reco
 
     if (record->step == 0 || ordinal != record->ordinal || plan >= sight->drawing->step_count)
         return find_last(sight, ordinal);
-    return sight->last[plan].ordinal == ordinal ? &sight->last[plan] : NULL;
+    return sight->last[plan].ordinal <= ordinal ? &sight->last[plan] : NULL;
 }
 
 /* The steps that an entry began were begun by the one it is about. */
@@ -111,7 +112,7 @@ static void see_ended(const struct sight *sight, const struct record *record, ui
     struct last_attempt *last = last_of(sight, record, ordinal);
 
     if (last)
-        last->status = flow_end_status((uint32_t)record->what);
+        *last = (struct last_attempt){ ordinal, flow_end_status((uint32_t)record->what) };
 }
 
 static pawl_status see_entry(struct scope *scratch, const struct sight *sight,
@@ -133,15 +134,15 @@ static pawl_status see_entry(struct scope *scratch, const struct sight *sight,
     return status;
 }
 
-static pawl_status see_entries(struct op_call *call, str id, const struct sight *sight)
+static pawl_status see_entries(struct op_call *call, str id, const struct history_query *query,
+                               const struct sight *sight)
 {
-    struct history_query query = { .without_values = true };
     struct history_reader *history = NULL;
     struct scope scratch; /* an entry's effects go with it */
     struct entry entry;
     bool is_found = true;
     pawl_status status =
-        engine_history_open(op_engine(call), call->scope, id, &query, &history);
+        engine_history_open(op_engine(call), call->scope, id, query, &history);
 
     scope_init(&scratch, call->scope->arena.heap, LIMIT_SCOPE);
     while (status == PAWL_OK && is_found) {
@@ -158,11 +159,11 @@ static pawl_status see_entries(struct op_call *call, str id, const struct sight 
 }
 
 static pawl_status see_flow(struct op_call *call, const struct instance_view *view,
-                            struct drawing *drawing)
+                            const struct history_query *query, struct drawing *drawing)
 {
     struct sight sight = { drawing, ARENA_ARRAY(&call->scope->arena, struct last_attempt,
                                                 drawing->step_count + 1) };
-    pawl_status status = sight.last ? see_entries(call, str_of(view->id), &sight)
+    pawl_status status = sight.last ? see_entries(call, str_of(view->id), query, &sight)
                                     : scope_no_memory(call->scope);
 
     for (uint32_t i = 0; i < drawing->step_count && status == PAWL_OK; i++)
@@ -173,14 +174,38 @@ static pawl_status see_flow(struct op_call *call, const struct instance_view *vi
     return status;
 }
 
+static pawl_status count_some(struct op_call *call, str id, const struct history_query *query,
+                              uint32_t *taken)
+{
+    struct history_reader *history = NULL;
+    struct entry entry;
+    bool is_found = true;
+    pawl_status status = engine_history_open(op_engine(call), call->scope, id, query, &history);
+
+    while (status == PAWL_OK && is_found) {
+        status = engine_history_next(history, call->scope, &entry, &is_found);
+        if (status == PAWL_OK && is_found)
+            taken[entry.record->what]++;
+    }
+    engine_history_close(history);
+    return status;
+}
+
 /* A machine, or the life of code. */
 static pawl_status see_states(struct op_call *call, const struct instance_view *view,
-                              struct drawing *drawing)
+                              const struct history_query *query, struct drawing *drawing)
 {
     uint32_t count = view->definition->transition_count;
     uint32_t *taken = ARENA_ARRAY(&call->scope->arena, uint32_t, count + 1);
-    pawl_status status = taken ? engine_taken(op_engine(call), call->scope, str_of(view->id), taken)
-                               : scope_no_memory(call->scope);
+    bool is_all = query->sequence_from == 0 && query->sequence_to == UINT64_MAX;
+    pawl_status status = PAWL_OK;
+
+    if (!taken)
+        return scope_no_memory(call->scope);
+    if (is_all)
+        status = engine_taken(op_engine(call), call->scope, str_of(view->id), taken);
+    else
+        status = count_some(call, str_of(view->id), query, taken);
 
     for (uint32_t i = 0; i < count && status == PAWL_OK; i++)
         drawing_see_entries(drawing, i, taken[i]);
@@ -191,11 +216,14 @@ static pawl_status see_states(struct op_call *call, const struct instance_view *
 
 pawl_status op_instance_graph(struct op_call *call, struct buf *out)
 {
+    struct history_query query = { .without_values = true };
     struct instance_view view;
     struct drawing drawing;
     struct format format = { 0 };
     pawl_status status = read_format(call, &format);
 
+    if (status == PAWL_OK)
+        status = history_bounds(call, &query);
     if (status == PAWL_OK)
         status = engine_get(op_engine(call), call->scope, op_text(call, "instance_id"), &view);
     if (status == PAWL_OK)
@@ -203,7 +231,7 @@ pawl_status op_instance_graph(struct op_call *call, struct buf *out)
                             title_of(call->scope, view.definition_name, view.version, view.id),
                             &drawing);
     if (status == PAWL_OK)
-        status = view.kind == KIND_FLOW ? see_flow(call, &view, &drawing)
-                                        : see_states(call, &view, &drawing);
+        status = view.kind == KIND_FLOW ? see_flow(call, &view, &query, &drawing)
+                                        : see_states(call, &view, &query, &drawing);
     return status == PAWL_OK ? print_drawing(call, &format, &drawing, out) : status;
 }

@@ -40,7 +40,7 @@ static void meet_numbers(struct history_query *query, uint64_t from, uint64_t to
         query->sequence_from = UINT64_MAX; /* no entry; 0 would mean open */
 }
 
-static pawl_status read_bounds(const struct op_call *call, struct history_query *query)
+pawl_status history_bounds(const struct op_call *call, struct history_query *query)
 {
     bool has_from, has_to;
     uint64_t from = 0, to = UINT64_MAX;
@@ -157,7 +157,7 @@ static pawl_status read_query(const struct op_call *call, struct history_query *
         .actor = op_text(call, "actor_ref"),
     };
     if (status == PAWL_OK)
-        status = read_bounds(call, query);
+        status = history_bounds(call, query);
     if (status == PAWL_OK)
         status = read_number_range(call, query);
     if (status == PAWL_OK)

@@ -27,6 +27,8 @@ pawl_status query_count(const struct op_call *call, const char *name, bool *has,
 pawl_status query_time(const struct op_call *call, const char *name, bool *has, int64_t *out);
 pawl_status query_limit(const struct op_call *call, uint32_t *out);
 bool query_time_of(str text, int64_t *out);
+/* Entries sequence_from to sequence_to, into the bounds of the query. */
+pawl_status history_bounds(const struct op_call *call, struct history_query *query);
 pawl_status query_flag(const struct op_call *call, const char *name, bool *out); /* true, false */
 
 /* ---- Values that are checked last: a sentence about the first defect, or NULL ---- */

@@ -128,6 +128,24 @@ TEST(reads, the_graph_of_a_machine_reads_no_record_of_its_past)
     pawl_close(p);
 }
 
+TEST(reads, the_graph_of_some_entries_reads_those)
+{
+    pawl *p = NULL;
+    pawl_id id;
+    char input[160], *answer = NULL;
+
+    EXPECT_OK(pawl_open(&p, "memory:", NULL, NULL));
+    make_diary(p, &id);
+    snprintf(input, sizeof input,
+             "{\"instance_id\":\"%s\",\"format\":\"json\",\"sequence_from\":1001,\"sequence_to\":1010}",
+             id.text);
+    EXPECT(work_of(p, "instance.graph", input, &answer).records <= 12);
+    EXPECT_HAS(answer, "\"taken\":8");
+    EXPECT_EQ(count_of(answer, "\"taken\":1}"), 3); /* look, the way back, and the creation */
+    pawl_free(p, answer);
+    pawl_close(p);
+}
+
 /* ---- A flow of many steps ---- */
 
 #define STEPS 300 /* and one that nobody works on */

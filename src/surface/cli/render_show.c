@@ -6,6 +6,7 @@
 #define PATH_MAX_ENTRIES 24 /* of the newest entries; the rest is in `history` */
 #define TIMELINE_ENTRIES 1000
 #define STEPS_PAGE       1000
+#define GRAPH_ENTRIES 100000 /* the newest that are drawn */
 #define STEPS_SHOWN      900 /* before the newest that is known */
 #define LAST_ENTRIES     20
 
@@ -340,8 +341,11 @@ static pawl_status read_steps(struct cli *cli, const char *id, struct showing *s
     return status;
 }
 
-static pawl_status read_graph(struct cli *cli, const char *id, struct node **out)
+/* What its last entries did. */
+static pawl_status read_graph(struct cli *cli, const char *id, const struct node *instance,
+                              struct node **out)
 {
+    int64_t next = member_int(instance, "next_sequence_number");
     struct buf input;
 
     input_init(&input);
@@ -349,6 +353,10 @@ static pawl_status read_graph(struct cli *cli, const char *id, struct node **out
     json_text(&input, id);
     json_key(&input, "format");
     json_text(&input, "json");
+    if (next > GRAPH_ENTRIES + 1) {
+        json_key(&input, "sequence_from");
+        json_i64(&input, next - GRAPH_ENTRIES);
+    }
     json_close(&input, '}');
     return target_ask(cli, &cli->scope, "instance.graph", &input, out, NULL);
 }
@@ -368,7 +376,7 @@ static pawl_status read_rest(struct cli *cli, struct showing *showing)
     if (status == PAWL_OK && (is_flow || is_code))
         status = read_steps(cli, id, showing);
     if (status == PAWL_OK && is_flow)
-        status = read_graph(cli, id, &showing->graph);
+        status = read_graph(cli, id, showing->instance, &showing->graph);
     if (status == PAWL_OK && (is_flow || is_code))
         status =
             target_ask_id(cli, &cli->scope, "instance.variables", id, &showing->variables, NULL);
