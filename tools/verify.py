@@ -36,6 +36,7 @@ MOVED_MAX = 1 << 60  # an import moves no timer by as much
 NEVER = 1 << 62  # no shift of the clock moves a due time of at least this
 START = 0   # the first transition of a flow
 AMEND = 11  # the transition of a flow that goes on by another plan
+FAILURES = {"step.fail", "step.timeout", "gate.reject"}  # their entries end a step with an error
 KINDS = {1: "machine", 2: "flow", 3: "code"}
 TERMINALS = {None: 0, "plain": 1, "success": 2, "failure": 3, "cancel": 4}
 PENDING, READY, RUNNING = 0, 1, 2
@@ -291,6 +292,8 @@ class Definition:
                 for t in text["transitions"]]
             self.initial = text["initial"]
             plan = text.get("plan") if self.kind == "code" else {}
+            flow = text.get("plan") if self.kind == "flow" else None
+            self.step_names = [step["name"] for step in (flow or {}).get("steps", [])]
             self.steps = [[word, step] for word, key in STEP_LISTS for step in plan.get(key, [])]
             self.deadlines = [(d["state"], d["after"], self.transitions[d["transition"]][1])
                               for d in text.get("deadlines", [])]
@@ -345,6 +348,7 @@ class Chain:
         self.state = definition.initial if definition else 0
         self.hash = NO_HASH
         self.steps, self.timers, self.waits, self.children = {}, {}, {}, {}
+        self.step_names = list(definition.step_names) if definition else []  # of a flow, by index
         self.code_steps = None    # of code, after an amend that brought a registration
         self.kept = []            # signals that nothing has taken yet
         self.paused = None        # the position of the pause in force
@@ -901,12 +905,44 @@ class Store:
         if requires_reason and record["reason"] == 0:
             raise Bad("the transition requires a reason, and the entry has none")
         self.check_deadlines(chain, record, body)
+        if what == AMEND and chain.definition.kind == "flow":
+            self.check_results(chain, record, body)
         if what == AMEND and (chain.definition.kind == "flow" or self.check_steps(chain, body)):
             self.kept[what, chain.id.encode()] = (0, record["pos"], 0, None)
         if chain.definition.kind != "machine" and what == START:
             for effect in json.loads(body) if body else []:
                 if isinstance(effect, list) and effect[0] == "redrive":
                     self.kept[START, effect[1].encode()] = (0, record["pos"], 0, None)
+
+    def check_results(self, chain, record, body):
+        """A flow that goes on by another plan takes results over from entries that have them."""
+        text = self.one("SELECT bytes FROM pawl_value WHERE id = ?", record["payload"])
+        try:
+            for step, seq in (json.loads(text) if text else {}).get("entries", {}).items():
+                if isinstance(seq, bool) or not isinstance(seq, int) or not 0 < seq < record["seq"]:
+                    raise Bad(f"an amend takes the result of '{step}' from an entry that is not before it")
+                if not self.has_result(chain, record["prev"], seq, step):
+                    raise Bad(f"an amend takes the result of '{step}' from entry {seq}, which has none")
+            for effect in json.loads(body) if body else []:
+                if isinstance(effect, list) and effect[:1] == ["plan"]:
+                    names = [step["name"] for step in effect[1]["steps"]]
+                    chain.step_names += [name for name in names if name not in chain.step_names]
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise Bad(f"an amend's payload or plan can't be read: {error}") from error
+
+    def has_result(self, chain, pos, wanted, step):
+        """Has entry `wanted`, before the record at `pos`, ended this step with a result?"""
+        while pos:
+            found = self.db.execute("SELECT seq, what, prev, skip, step, ord, body FROM pawl_log WHERE pos = ?",
+                                    (pos,)).fetchone()
+            seq, what, prev, skip, index, row, body = found
+            if seq < wanted or (what >= 0 and seq == wanted):
+                break
+            pos = skip if skip and seq >= wanted + SKIP_EVERY else prev
+        if not pos or seq != wanted or chain.definition.transitions[what][1] in FAILURES:
+            return False
+        names = chain.step_names[index - 1:index] if index else []
+        return names == [step] and ["end", row] in [long_form(e) for e in (json.loads(body) if body else [])]
 
     @staticmethod
     def check_steps(chain, body):

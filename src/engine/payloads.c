@@ -5,27 +5,17 @@
  * store, where its entries up to that decision are. */
 #include "engine/engine_int.h"
 
-/* From the record at `pos` back to entry `seq`. */
-static pawl_status find_entry(struct engine *engine, struct scope *scope, uint64_t pos,
-                              uint32_t seq, uint64_t *payload)
+static pawl_status find_payload(struct engine *engine, struct scope *scope, uint64_t pos,
+                                uint32_t seq, uint64_t *payload)
 {
-    struct scope one; /* a record may hold a megabyte, and only one is wanted at a time */
+    struct scope one; /* of one record at a time */
     struct record record = { 0 };
-    pawl_status status = PAWL_OK;
+    pawl_status status;
 
     scope_init(&one, engine->heap, LIMIT_SCOPE);
-    while (pos && !status) {
-        scope_clear(&one);
-        status = store_record(engine->store, &one, pos, &record);
-        if (status || record.seq < seq || (record.what >= 0 && record.seq == seq))
-            break;
-        pos = record.skip && record.seq >= seq + SKIP_EVERY ? record.skip : record.prev;
-    }
+    status = store_entry(engine->store, &one, pos, seq, &record);
     if (status)
-        scope->error = one.error;
-    else if (!pos || record.seq != seq)
-        status = scope_fail(scope, PAWL_STORAGE_FAILURE,
-                            "entry %u is not in its instance's chain; run pawl verify", seq);
+        (void)scope_fail(scope, status, "%.200s; run pawl verify", one.error.message);
     scope_fini(&one);
     *payload = record.payload;
     return status;
@@ -35,7 +25,7 @@ static pawl_status read_stored(struct engine *engine, struct scope *scope, uint6
                                uint32_t seq, str *out)
 {
     uint64_t payload;
-    pawl_status status = find_entry(engine, scope, pos, seq, &payload);
+    pawl_status status = find_payload(engine, scope, pos, seq, &payload);
 
     if (!status)
         status = value_text(engine, scope, payload, out);
@@ -74,7 +64,9 @@ static pawl_status read_of_actor(void *context, struct scope *scope, uint32_t se
         draft = find_draft(actor->decided[0], &n);
         if (!draft)
             draft = find_draft(actor->decided[1], &n);
-        ASSERT(draft);
+        if (!draft) /* what asks for it was read from the store */
+            return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                              "entry %u is not in its instance's chain; run pawl verify", seq);
         *out = draft->payload;
         return PAWL_OK;
     }

@@ -93,22 +93,6 @@ static pawl_status introduce(struct verify *v, struct chain *chain, struct scope
 
 /* ---- what a memory does not keep ---- */
 
-static pawl_status find_entry(struct verify *v, struct scope *scope, uint64_t pos, uint32_t seq,
-                              struct record *out)
-{
-    pawl_status status = PAWL_OK;
-
-    *out = (struct record){ .seq = UINT64_MAX };
-    while (pos != 0 && status == PAWL_OK && !(out->what >= 0 && out->seq <= seq)) {
-        scope_clear(scope);
-        status = store_record(v->store, scope, pos, out);
-        pos = out->skip != 0 && out->seq >= seq + SKIP_EVERY ? out->skip : out->prev;
-    }
-    return status == PAWL_OK && out->seq != seq
-               ? scope_fail(scope, PAWL_STORAGE_FAILURE, "entry %u is not in the chain", seq)
-               : status;
-}
-
 static pawl_status read_payload(void *context, struct scope *scope, uint32_t seq, str *out)
 {
     struct replay *replay = context;
@@ -118,7 +102,9 @@ static pawl_status read_payload(void *context, struct scope *scope, uint32_t seq
     pawl_status status;
 
     scope_init(&one, replay->v->heap, LIMIT_SCOPE);
-    status = find_entry(replay->v, &one, replay->pos, seq, &record);
+    status = store_entry(replay->v->store, &one, replay->pos, seq, &record);
+    if (status == PAWL_NOT_KNOWN)
+        (void)verify_bad(replay->v, "its memory asks for entry %u, which is not in its chain", seq);
     if (status != PAWL_OK)
         scope->error = one.error;
     scope_fini(&one);

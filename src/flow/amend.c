@@ -361,15 +361,22 @@ pawl_status memory_take_results(struct flow_memory *memory, const struct node *r
 
 /* What the new plan asks for and the old one had forgotten: the entry says which earlier ones have
  * it. Older amends bring the results themselves. */
-static void take_entries(const struct flow_memory *memory, const struct node *entries)
+static pawl_status take_entries(const struct flow_memory *memory, const struct node *entries,
+                                uint32_t amend_seq, struct scope *scope)
 {
     for (const struct node *item = entries ? entries->first : NULL; item; item = item->next) {
         struct kept_text *kept = missing_result(memory, item->key);
         int64_t seq;
 
-        if (kept && node_to_i64(item, &seq) && seq > 0 && seq <= UINT32_MAX)
+        if (!node_to_i64(item, &seq) || seq < 1 || seq >= (int64_t)amend_seq)
+            return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                              "an amend takes the result of '%.*s' from an entry that is not before "
+                              "it; verify the store",
+                              STR_ARG(item->key));
+        if (kept)
             kept->seq = (uint32_t)seq;
     }
+    return PAWL_OK;
 }
 
 pawl_status memory_amend(struct flow_memory *memory, const struct entry_view *entry,
@@ -397,8 +404,10 @@ pawl_status memory_amend(struct flow_memory *memory, const struct entry_view *en
                    ? status
                    : scope_fail(scope, PAWL_STORAGE_FAILURE,
                                 "the plan of an amend cannot be read; verify the store");
-    take_entries(memory, node_find(payload, "entries"));
-    return memory_take_results(memory, node_find(payload, "results"), scope, arena);
+    status = take_entries(memory, node_find(payload, "entries"), entry->seq, scope);
+    return status == PAWL_OK
+               ? memory_take_results(memory, node_find(payload, "results"), scope, arena)
+               : status;
 }
 
 /* ---- For readers ------------------------------------------------------------------------------

@@ -44,10 +44,7 @@ static bool is_inside(const struct flow_attempts *attempts, uint32_t ordinal)
 
 enum step_status flow_end_status(uint32_t transition)
 {
-    bool is_failure = transition == LIFE_T_STEP_FAIL || transition == LIFE_T_STEP_TIMEOUT ||
-                      transition == LIFE_T_GATE_REJECT;
-
-    return is_failure ? STEP_FAILED : STEP_DONE;
+    return lifecycle_is_failure(transition) ? STEP_FAILED : STEP_DONE;
 }
 
 static pawl_status end_attempt(struct scope *scope, struct flow_attempts *attempts,

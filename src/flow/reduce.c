@@ -430,6 +430,7 @@ const struct behavior flow_behavior = {
     .apply = flow_apply,
     .event_of = flow_event_of,
     .keep = flow_keep,
+    .step_name = flow_step_name_now,
     .live_steps = live_steps,
     .wakes = flow_wakes,
     .memory_print = flow_memory_print,

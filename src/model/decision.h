@@ -140,6 +140,7 @@ struct behavior {
      * NULL where none are kept. NO_MEMORY. */
     pawl_status (*keep)(void *memory, str name, str payload, struct scope *scope,
                         struct arena *arena);
+    str (*step_name)(const void *memory, uint32_t plan_index); /* by the plan in force; flows have it */
     uint32_t (*live_steps)(const void *memory); /* how many; NULL: never more than one */
     bool (*wakes)(const void *memory); /* would EVENT_WAKE take one? NULL: it needs no such event */
     bool (*has_kept)(const void *memory); /* would it take one, in a commit of its own? NULL: as above */

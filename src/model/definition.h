@@ -144,6 +144,9 @@ enum lifecycle_transition {
         LIFE_T_COUNT
 };
 
+/* Does an entry of this transition end its step with an error? */
+bool lifecycle_is_failure(uint32_t transition);
+
 /* Give a flow's or code's definition the states and transitions above, indexed. */
 pawl_status definition_set_lifecycle(struct definition *definition, struct scope *scope);
 

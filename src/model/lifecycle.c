@@ -16,6 +16,12 @@ static const struct transition lifecycle_transitions[] = {
 };
 /* clang-format on */
 
+bool lifecycle_is_failure(uint32_t transition)
+{
+    return transition == LIFE_T_STEP_FAIL || transition == LIFE_T_STEP_TIMEOUT ||
+           transition == LIFE_T_GATE_REJECT;
+}
+
 pawl_status definition_set_lifecycle(struct definition *definition, struct scope *scope)
 {
     struct arena *arena = &scope->arena;

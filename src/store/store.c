@@ -202,6 +202,25 @@ pawl_status store_record(struct store *store, struct scope *scope, uint64_t pos,
     return expect(scope, status, status == PAWL_OK && record_is_sound(out, pos), "a record");
 }
 
+/* Control records have the number of the entry before them. */
+pawl_status store_entry(struct store *store, struct scope *scope, uint64_t pos, uint64_t seq,
+                        struct record *out)
+{
+    while (pos) {
+        pawl_status status;
+
+        scope_clear(scope);
+        status = store_record(store, scope, pos, out);
+        if (status || (out->what >= 0 && out->seq == seq))
+            return status;
+        if (out->seq < seq)
+            break;
+        pos = out->skip && out->seq >= seq + SKIP_EVERY ? out->skip : out->prev;
+    }
+    return scope_fail(scope, PAWL_NOT_KNOWN, "entry %llu is not in its instance's chain",
+                      (unsigned long long)seq);
+}
+
 uint64_t trail_next(const struct trail_query *query, const struct trail_row *row)
 {
     uint64_t next = row->skip && row->seq >= query->skip_from ? row->skip : row->prev;

@@ -461,6 +461,10 @@ pawl_status store_head(struct store *store, struct scope *scope, uint64_t instan
 pawl_status store_instance(struct store *store, struct scope *scope, uint64_t number,
                            struct instance_row *out);
 pawl_status store_record(struct store *store, struct scope *scope, uint64_t pos, struct record *out);
+/* From the record at `pos` back to entry `seq` of its chain; NOT_KNOWN: it has none. Clears the scope
+ * between two records, for each may hold a megabyte. */
+pawl_status store_entry(struct store *store, struct scope *scope, uint64_t pos, uint64_t seq,
+                        struct record *out);
 pawl_status store_trail(struct store *store, struct scope *scope, const struct trail_query *query,
                         struct trail_row out[TRAIL_ROWS], uint32_t *count, uint64_t *rest);
 pawl_status store_scan(struct store *store, struct scope *scope, uint64_t from, record_fn fn,

@@ -437,6 +437,61 @@ def test_a_flow_is_decided_again_without_its_snapshot(shell):
     assert shell.json("verify")["valid"]
 
 
+# ---- An amend that takes results over from entries --------------------------------------------------
+
+BEFORE_AMEND = """name: one
+steps:
+  start: {name: a, wait: {signal: first}, next: b}
+  b: {wait: {signal: second}, next: w}
+  w: {wait: {signal: go}, done: true}
+"""
+AFTER_AMEND = """name: two
+steps:
+  start: {name: a, wait: {signal: first}, next: b}
+  b: {wait: {signal: second}, next: w}
+  w: {wait: {signal: go}, branch: [{if: "steps.a.result.id > 3", then: x}]}
+  x: {wait: {signal: bye}, done: true}
+"""
+
+
+def take_from(seq):
+    """A forgery: the amend takes the result of `a` from this entry."""
+    def change(f):
+        pos, payload = f.db.execute("SELECT pos, payload FROM pawl_log WHERE what = ?", (verify.AMEND,)).fetchone()
+        salt, text = f.db.execute("SELECT salt, bytes FROM pawl_value WHERE id = ?", (payload,)).fetchone()
+        assert b'{"a":2}' in text, text
+        text = text.replace(b'{"a":2}', b'{"a":%s}' % json.dumps(seq).encode())
+        f.db.execute("UPDATE pawl_value SET bytes = ?, commitment = ? WHERE id = ?",
+                     (text, verify.value_commitment(salt, text), payload))
+        return pos
+    return change
+
+
+def test_an_amend_that_takes_a_result_from_an_entry_without_it_is_named_by_both_and_ends_no_process(shell):
+    shell.write("one.yaml", BEFORE_AMEND)
+    shell.write("two.yaml", AFTER_AMEND)
+    shell.pawl("define", "one.yaml", "two.yaml")
+    id_ = shell.pawl("start", "one").out.strip()
+    shell.pawl("signal", id_, "first", "--payload", '{"id": 7}')
+    shell.pawl("signal", id_, "second")
+    shell.pawl("amend", id_, "two")
+    assert shell.json("verify")["valid"] and by_python(shell.folder / "pawl.db")["valid"]
+    shell.pawl("--store", "sqlite:other.db", "define", "two.yaml")
+    unseen = []
+    for seq in (300, 4, 0, 1, 3, "x"):  # 4: the amend itself; 3: the result of `b`
+        path, pos = forged(shell, take_from(seq))
+        store = ("--store", f"sqlite:{path}")
+        found = shell.pawl(*store, "verify", "--json", expect=None), by_python(path)
+        if found[0].code != 1 or found[0].json["position"] != pos or found[1]["valid"]:
+            unseen.append((seq, found))
+        shell.write("forged.jsonl", shell.pawl(*store, "export", id_, expect=None).out)
+        brought = shell.pawl("--store", "sqlite:other.db", "import", "forged.jsonl", expect=None)
+        told = shell.pawl(*store, "signal", id_, "go", expect=None)
+        if brought.code == 0 or told.code < 0 or (seq == 300 and told.code == 0):
+            unseen.append((seq, brought, told))
+    assert not unseen, unseen
+
+
 # ---- Stopped, and gone on -------------------------------------------------------------------------
 
 
