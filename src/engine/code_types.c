@@ -38,6 +38,7 @@ static pawl_status keep_binding(struct engine *engine, struct scope *scope,
         engine->code_types = grown;
         engine->code_types[engine->code_count++] = copy;
         renewals_note(engine, copy);
+        wakes_look_again(engine);
         for (uint32_t i = 0; i < engine->definition_capacity; i++)
             if (engine->definitions[i])
                 definitions_bind(engine, engine->definitions[i]);

@@ -10,6 +10,7 @@ static bool has_work(const struct engine *engine)
 {
     return engine->first || engine->runnable || engine->jobs.first || engine->quick.first || steps_can_start(engine) ||
            steps_are_lost(engine) || engine->ended_count || renewals_are_due(engine) ||
+           (wakes_are_due(engine) && engine->options.own) || /* a shared one looks when it runs */
            (engine->ended_lost && !engine->broken && !engine->commit_failed);
 }
 

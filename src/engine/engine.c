@@ -188,6 +188,7 @@ static pawl_status begin_work(struct engine *engine, struct scope *scope)
         clock_start(engine);
         clock_realign(engine, scope);
     }
+    wakes_look(engine);
     if (!status && engine->options.own)
         status = recover_steps(engine, scope);
     if (!status && engine->options.own && engine->options.workers && !start_threads(engine))

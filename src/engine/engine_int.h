@@ -293,6 +293,7 @@ pawl_status engine_send_once(struct engine *engine, struct scope *scope, uint64_
 struct mail *mail_new(struct engine *engine); /* lock held, as for its end */
 void mail_free(struct engine *engine, struct mail *mail);
 void mail_wake(struct engine *engine, uint64_t instance); /* EVENT_WAKE; lock held */
+void mail_wake_all(struct engine *engine, const uint64_t *numbers, uint32_t count); /* not held */
 void mail_fini(struct engine *engine);                                         /* the spare ones */
 bool engine_mail(struct engine *engine, uint64_t instance, struct mail *mail); /* lock held */
 void engine_pass_news(struct engine *engine); /* lock held: of children that have ended */
@@ -579,6 +580,12 @@ pawl_status deaths_refuse(struct engine *engine, const struct actor *actor,
                           struct scope *scope);
 void deaths_begin_call(struct engine *engine, struct job *job, uint32_t *mark);
 void deaths_leave(struct engine *engine, const struct job *job);
+
+/* wakes.c: kept signals that a death left with instances that await them. */
+void wakes_look(struct engine *engine);
+void wakes_look_again(struct engine *engine);
+bool wakes_are_due(const struct engine *engine);
+void wakes_run(struct engine *engine); /* a page */
 
 /* untaken.c: lock held, but for untaken_of(). */
 void untaken_note(struct engine *engine, const struct mail *mail, pawl_status status);

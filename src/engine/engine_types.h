@@ -161,6 +161,7 @@ struct intern_table {
 #define POISON_AT        2u     /* an event that cannot be decided so often holds its instance */
 #define RETRY_STORE_MS   1000   /* an event that met a failing store is tried again after this */
 #define LEASE_DEFAULT_MS 120000 /* B33 */
+#define WAKES_AT_ONCE    256u  /* instances that are woken because nothing else does */
 #define WAKE_DRAFTS      4096u /* kept signals are taken in the decision that began to wait, likewise */
 #define CHAIN_DRAFTS     64u   /* pure steps end in the decision that began them, up to this many ... */
 #define CHAIN_BYTES      (LIMIT_SCOPE / 4) /* ... and until so much of its scope is used */
@@ -392,6 +393,14 @@ struct engine {
         int64_t retry_ms;       /* the store failed: not before, by the tick */
         _Atomic bool is_busy;   /* a thread is at it */
     } renewal;
+    struct wakes {
+        uint64_t after;         /* the last instance that was looked at */
+        int64_t retry_ms;       /* the store failed: not before, by the tick */
+        _Atomic bool is_due;    /* not all have been looked at */
+        _Atomic bool is_again;  /* look at all of them once more */
+        _Atomic bool is_busy;   /* a thread is at it */
+        _Atomic bool was_refused; /* one could not be woken: its code is not here */
+    } wakes;
     struct reducer *reducers; /* in the order they were registered */
     uint32_t reducer_count;
 

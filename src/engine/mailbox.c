@@ -92,6 +92,8 @@ static void finish_mail(struct engine *engine, struct mail *mail, pawl_status st
         return;
     engine->mail_under_way--;
     untaken_note(engine, mail, status);
+    if (mail->event.kind == EVENT_WAKE && status == PAWL_NOT_KNOWN)
+        engine->wakes.was_refused = true;
     /* not-known: its handler is not registered yet, or not in this program; `why` tells. What a
      * broadcast meets is told by signals.c. */
     if (status && !(mail->group && mail->group->refusals) && status != PAWL_LEASE_LOST &&

@@ -83,6 +83,37 @@ bool engine_mail(struct engine *engine, uint64_t instance, struct mail *mail)
     return true;
 }
 
+/* Lock held. False: no memory. */
+static bool make_wake(struct engine *engine, uint64_t instance, struct mail_group *group,
+                      struct mail **out)
+{
+    *out = mail_new(engine);
+    if (!*out)
+        return false;
+    (*out)->event = (struct event){ .kind = EVENT_WAKE };
+    (*out)->instance = instance;
+    (*out)->group = group;
+    return true;
+}
+
+/* Together, so that they are restored with one look at the store and share commits. */
+void mail_wake_all(struct engine *engine, const uint64_t *numbers, uint32_t count)
+{
+    struct mail_group group = { 0 };
+    struct mail *mails[WAKES_AT_ONCE];
+
+    ASSERT(count <= WAKES_AT_ONCE);
+    pthread_mutex_lock(&engine->lock);
+    while (group.left < count && make_wake(engine, numbers[group.left], &group, &mails[group.left]))
+        group.left++;
+    engine->mail_under_way += group.left;
+    mail_deliver_all(engine, mails, group.left);
+    while (group.left)
+        if (!engine_pump(engine))
+            pthread_cond_wait(&engine->changed, &engine->lock);
+    pthread_mutex_unlock(&engine->lock);
+}
+
 static void free_list(struct engine *engine, struct mail **list)
 {
     while (*list) {

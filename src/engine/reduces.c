@@ -27,6 +27,7 @@ pawl_status engine_reduce_register(struct engine *engine, struct scope *scope, s
         grown[engine->reducer_count++] = (struct reducer){ kept, run, context };
     }
     pthread_mutex_unlock(&engine->definitions_lock);
+    wakes_look_again(engine);
     timers_look_again(engine); /* those that waited for it */
     return grown ? PAWL_OK : scope_no_memory(scope);
 }

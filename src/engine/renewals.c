@@ -7,8 +7,6 @@
 #include "engine/engine_int.h"
 #include <stdatomic.h>
 
-#define RENEW_AT_ONCE 256u
-
 /* Lock of the definitions held: the next type with a version of its own; NULL: no more. */
 static const struct code_binding *next_type(struct engine *engine)
 {
@@ -65,33 +63,6 @@ static pawl_status keep_behind(struct engine *engine, struct scope *scope, uint3
     return status;
 }
 
-/* Together, so that they are restored with one look at the store and share commits. */
-static void wake_all(struct engine *engine, const uint64_t *numbers, uint32_t count)
-{
-    struct mail_group group = { 0 };
-    struct mail *mails[RENEW_AT_ONCE];
-    uint32_t made = 0;
-
-    pthread_mutex_lock(&engine->lock);
-    for (uint32_t i = 0; i < count; i++) {
-        struct mail *mail = mail_new(engine);
-
-        if (!mail)
-            break;
-        mail->event = (struct event){ .kind = EVENT_WAKE };
-        mail->instance = numbers[i];
-        mail->group = &group;
-        mails[made++] = mail;
-    }
-    group.left = made;
-    engine->mail_under_way += made;
-    mail_deliver_all(engine, mails, made);
-    while (group.left)
-        if (!engine_pump(engine))
-            pthread_cond_wait(&engine->changed, &engine->lock);
-    pthread_mutex_unlock(&engine->lock);
-}
-
 /* Instances that one version of the definition created. */
 static pawl_status renew_page(struct engine *engine, struct scope *scope,
                               const struct code_binding *binding)
@@ -102,20 +73,20 @@ static pawl_status renew_page(struct engine *engine, struct scope *scope,
                                 .is_active = true,
                                 .oldest_first = true,
                                 .after = renewal->after,
-                                .limit = RENEW_AT_ONCE };
+                                .limit = WAKES_AT_ONCE };
     uint64_t *numbers;
     uint32_t count;
     pawl_status status = store_list(engine->store, scope, &query, &numbers, &count);
 
     if (status)
         return status;
-    if (count < RENEW_AT_ONCE)
+    if (count < WAKES_AT_ONCE)
         go_on(engine, false);
     else
         renewal->after = numbers[count - 1];
     status = keep_behind(engine, scope, binding->type->version, numbers, &count);
     if (!status)
-        wake_all(engine, numbers, count);
+        mail_wake_all(engine, numbers, count);
     return status;
 }
 

@@ -227,6 +227,7 @@ pawl_status timers_fire_due(struct engine *engine, struct scope *scope, uint32_t
     pthread_mutex_unlock(&engine->lock);
     alarmed = alarms_fire_due(engine, scope, &now); /* its failure stops no timer */
     renewals_run(engine);
+    wakes_run(engine);
     do {
         uint32_t most = budget && *budget < TIMERS_AT_ONCE ? *budget : TIMERS_AT_ONCE;
 
@@ -276,7 +277,7 @@ int64_t timers_next_due(struct engine *engine)
 /* Lock held. */
 bool timers_are_due(struct engine *engine)
 {
-    return renewals_are_due(engine) ||
+    return renewals_are_due(engine) || wakes_are_due(engine) ||
            (timers_next_due(engine) <= clock_at(engine) &&
             (!engine->stuck_timers || engine->env->tick_ms(engine->env) >= engine->stuck_until_ms));
 }
@@ -357,7 +358,7 @@ static bool is_idle(struct engine *engine)
     return !engine->first && !engine->draining && !engine->runnable &&
            !engine->ready && !engine->ready_lost && !engine->jobs_under_way &&
            !engine->mail_under_way && !engine->ended_count && !engine->timers_busy &&
-           !renewals_are_due(engine) &&
+           !renewals_are_due(engine) && !wakes_are_due(engine) &&
            (timers_next_due(engine) > clock_at(engine) || engine->stuck_timers);
 }
 

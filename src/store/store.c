@@ -349,6 +349,22 @@ pawl_status store_live(struct store *store, struct scope *scope, uint64_t instan
     return status;
 }
 
+pawl_status store_awaiting(struct store *store, struct scope *scope, uint64_t after, uint32_t limit,
+                           struct last_row **out, uint32_t *count)
+{
+    pawl_status status = PAWL_OK;
+
+    *count = 0;
+    if (store->ops->awaiting)
+        status = store->ops->awaiting(store, scope, after, limit, out, count);
+    for (uint32_t i = 0; status == PAWL_OK && i < *count; i++)
+        status = expect(scope, status,
+                        is_number((*out)[i].instance) &&
+                            (*out)[i].instance > (i == 0 ? after : (*out)[i - 1].instance),
+                        "a wait");
+    return status;
+}
+
 pawl_status store_children(struct store *store, struct scope *scope,
                            const struct child_query *query, struct live_child **out,
                            uint32_t *count)

@@ -241,6 +241,12 @@ enum store_trouble {
     TROUBLE_LINKED, /* it works, but its file has a second name */
 };
 
+/* The last record of an instance. */
+struct last_row {
+    uint64_t instance, pos;
+    int32_t what;
+};
+
 /* What FILE-head, outside of the store, remembers of its log, compared with the log. */
 /* A turn of code that is being taken, or a call that is being made, or that was when the process of an
  * owner died. */
@@ -367,6 +373,10 @@ struct store_ops {
     /* Numbers of instances > after that have a ready or running step; `pending`: or a pending one. */
     pawl_status (*busy)(struct store *store, struct scope *scope, uint64_t after, bool pending,
                         uint32_t limit, uint64_t **out, uint32_t *count);
+    /* Instances > after that await a signal, with their last records, in order of number. NULL: what such a
+     * store holds does not outlive its process. Not for machines, whose rows may lag. */
+    pawl_status (*awaiting)(struct store *store, struct scope *scope, uint64_t after, uint32_t limit,
+                            struct last_row **out, uint32_t *count);
     /* Children that a step still waits for, in order of number. */
     pawl_status (*children)(struct store *store, struct scope *scope,
                             const struct child_query *query, struct live_child **out,
@@ -485,6 +495,8 @@ pawl_status store_due(struct store *store, struct scope *scope, bool wall, int64
                       struct live_timer **out, uint32_t *count, int64_t *next_ms);
 pawl_status store_busy(struct store *store, struct scope *scope, uint64_t after, bool pending,
                        uint32_t limit, uint64_t **out, uint32_t *count);
+pawl_status store_awaiting(struct store *store, struct scope *scope, uint64_t after, uint32_t limit,
+                           struct last_row **out, uint32_t *count);
 pawl_status store_children(struct store *store, struct scope *scope, const struct child_query *query,
                            struct live_child **out, uint32_t *count);
 pawl_status store_waiting(struct store *store, struct scope *scope, const struct wait_query *query,

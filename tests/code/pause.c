@@ -2,6 +2,7 @@
 #include "lib/test.h"
 #include <pawl_code.h>
 #include <pawl_test.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define ASKING(has)                                                                                \
@@ -194,5 +195,136 @@ TEST(code_pause, a_child_that_ends_meanwhile_is_heard_of_at_resume)
     PAWL_EXPECT_HISTORY(&desk.kit, desk.id, "start child:asking finish");
     PAWL_EXPECT_RESULT(&desk.kit, desk.id,
                        "{\"of_child\":{\"turns\":1,\"heard\":\"answer\"}}");
+    end(&desk);
+}
+
+/* ---- A death between a resume and what it gives to the instance ---- */
+
+#define COUNTING(has)                                                                              \
+    has(input, uint32_t, wanted)                                                                   \
+    has(var, uint32_t, sum)                                                                        \
+    has(signal, One, uint32_t)                                                                     \
+    has(buffered, One)                                                                             \
+    has(result, uint32_t, sum)                                                                     \
+    has(await, counting)
+
+PAWL_CODE(counting, COUNTING)
+{
+    PAWL_BEGIN(COUNTING);
+    while (self->sum < self->wanted) {
+        PAWL_SIGNAL(counting, One);
+        self->sum += got->One;
+    }
+    result->sum = self->sum;
+    PAWL_END;
+}
+
+static const char flow_text[] = "{\"name\":\"waiting\",\"text\":\"{\\\"signals\\\":{\\\"one\\\":{\\\"buffer\\\":true}},"
+                                "\\\"steps\\\":{\\\"wait\\\":{\\\"wait\\\":{\\\"signal\\\":\\\"one\\\"},"
+                                "\\\"done\\\":true}}}\"}";
+
+/* Paused while it awaits `count` signals, which are kept. */
+static void start_paused(struct desk *desk, const char *type, uint32_t count)
+{
+    static char payload[40000]; /* so that a few hundred are too many for one decision */
+    char input[40];
+
+    snprintf(input, sizeof input, "{\"wanted\":%u}", count);
+    desk->id = pawl_kit_start(&desk->kit, type, input);
+    EXPECT_HAS(pawl_kit_ask(&desk->kit, "instance.pause", desk->id), "paused");
+    memset(payload, ' ', count > 1 ? sizeof payload - 1 : 1);
+    payload[0] = '1';
+    for (uint32_t i = 0; i < count; i++)
+        PAWL_EXPECT_OK(&desk->kit, pawl_kit_signal(&desk->kit, desk->id, "one", payload));
+}
+
+/* Another program resumes it, and is killed after its `commit`th commit. Did it live that long? */
+static bool resume_and_die(struct desk *desk, uint32_t commit)
+{
+    char point[32];
+    int how = 0;
+    pid_t pid;
+
+    pawl_kit_close(&desk->kit);
+    pid = fork();
+    EXPECT(pid >= 0);
+    if (pid == 0) {
+        snprintf(point, sizeof point, "after-commit:%u", commit);
+        setenv("PAWL_CRASH_AT", point, 1);
+        pawl_kit_open_again(&desk->kit);
+        (void)pawl_kit_ask(&desk->kit, "instance.resume", desk->id);
+        pawl_kit_advance(&desk->kit, 0);
+        pawl_kit_close(&desk->kit);
+        _exit(0);
+    }
+    EXPECT_EQ(waitpid(pid, &how, 0), pid);
+    pawl_kit_open_again(&desk->kit);
+    return WIFSIGNALED(how);
+}
+
+/* Killed at each commit of resuming it. */
+static uint32_t kill_everywhere(struct desk *desk, const char *type, uint32_t count)
+{
+    uint32_t commit = 0;
+    bool died = true;
+
+    while (died) {
+        start_paused(desk, type, count);
+        died = resume_and_die(desk, ++commit);
+        EXPECT(!strstr(pawl_kit_ask(&desk->kit, "instance.get", desk->id), "\"paused\""));
+        pawl_kit_advance(&desk->kit, 0);
+        PAWL_EXPECT_STATE(&desk->kit, desk->id, "completed");
+    }
+    return commit - 1;
+}
+
+TEST(code_pause, signals_that_were_kept_are_taken_after_a_kill_between_a_resume_and_its_wake)
+{
+    struct desk desk;
+    char *out;
+
+    begin(&desk, "asking");
+    pawl_kit_register(&desk.kit, counting());
+    PAWL_EXPECT_OK(&desk.kit,
+                   pawl_call(desk.kit.p, "definition.put", flow_text, &out, &desk.kit.error));
+    pawl_free(desk.kit.p, out);
+    EXPECT(kill_everywhere(&desk, "counting", 1) >= 2);
+    EXPECT(kill_everywhere(&desk, "waiting", 1) >= 2);
+    end(&desk);
+}
+
+TEST(code_pause, signals_that_take_several_commits_are_taken_after_a_kill_between_them)
+{
+    struct desk desk;
+
+    begin(&desk, "asking");
+    pawl_kit_register(&desk.kit, counting());
+    start_paused(&desk, "counting", 300);
+    EXPECT(resume_and_die(&desk, 2));
+    PAWL_EXPECT_STATE(&desk.kit, desk.id, "running");
+    pawl_kit_advance(&desk.kit, 0);
+    PAWL_EXPECT_RESULT(&desk.kit, desk.id, "{\"sum\":300}");
+    end(&desk);
+}
+
+TEST(code_pause, signals_of_an_instance_that_a_program_without_its_code_resumed_are_taken_by_one_that_has_it)
+{
+    struct desk desk;
+    unsigned types;
+
+    begin(&desk, "asking");
+    pawl_kit_register(&desk.kit, counting());
+    start_paused(&desk, "counting", 1);
+    pawl_kit_close(&desk.kit);
+    types = desk.kit.type_count;
+    desk.kit.type_count = 0;
+    pawl_kit_open_again(&desk.kit);
+    (void)pawl_kit_ask(&desk.kit, "instance.resume", desk.id);
+    pawl_kit_restart(&desk.kit);
+    pawl_kit_advance(&desk.kit, 0); /* looked for, and refused: the code comes later */
+    for (unsigned i = 0; i < types; i++)
+        PAWL_EXPECT_OK(&desk.kit, pawl_code_register(desk.kit.p, desk.kit.types[i], &desk.kit.error));
+    pawl_kit_advance(&desk.kit, 0);
+    PAWL_EXPECT_RESULT(&desk.kit, desk.id, "{\"sum\":1}");
     end(&desk);
 }

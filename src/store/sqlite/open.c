@@ -426,6 +426,7 @@ const struct store_ops sqlite_store_ops = {
     .due = sqlite_due,
     .alarms = sqlite_alarms,
     .busy = sqlite_busy,
+    .awaiting = sqlite_awaiting,
     .children = sqlite_children,
     .waiting = sqlite_waiting,
     .key = sqlite_key,

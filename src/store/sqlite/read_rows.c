@@ -266,3 +266,38 @@ pawl_status sqlite_busy(struct store *base, struct scope *scope, uint64_t after,
     reader_leave(store);
     return status;
 }
+
+static const char select_awaiting[] =
+    "SELECT w.inst, l.pos, l.what FROM"
+    " (SELECT DISTINCT inst FROM pawl_wait WHERE inst > ?1 ORDER BY inst LIMIT ?2) AS w"
+    " CROSS JOIN pawl_head AS h ON h.inst = w.inst CROSS JOIN pawl_log AS l ON l.pos = h.pos"
+    " ORDER BY w.inst";
+
+static void read_last(sqlite3_stmt *statement, struct arena *arena, void *out)
+{
+    (void)arena;
+    *(struct last_row *)out = (struct last_row){ .instance = column_u64(statement, 0),
+                                                 .pos = column_u64(statement, 1),
+                                                 .what = sqlite3_column_int(statement, 2) };
+}
+
+pawl_status sqlite_awaiting(struct store *base, struct scope *scope, uint64_t after,
+                            uint32_t limit, struct last_row **out, uint32_t *count)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    void *rows = NULL;
+    sqlite3_stmt *statement;
+    pawl_status status = reader_enter(store, scope);
+
+    if (status != PAWL_OK)
+        return status;
+    status = statement_get(&store->reader, scope, STATEMENT_AWAITING, select_awaiting, &statement);
+    if (status == PAWL_OK) {
+        bind_u64(statement, 1, after);
+        bind_u64(statement, 2, limit);
+        status = read_rows(scope, statement, read_last, sizeof **out, limit, &rows, count);
+    }
+    reader_leave(store);
+    *out = rows;
+    return status;
+}

@@ -45,7 +45,7 @@ enum statement {
     STATEMENT_LIVE_STEPS, STATEMENT_LIVE_TIMERS, STATEMENT_LIVE_WAITS, STATEMENT_DUE,
     STATEMENT_DUE_BY_WALL, STATEMENT_ALARMS, STATEMENT_ALARMS_BY_WALL, STATEMENT_SHIFT_TIMERS,
     STATEMENT_SHIFT_ALARMS,
-    STATEMENT_BUSY, STATEMENT_STEPPING, STATEMENT_PUT_CHILD, STATEMENT_END_CHILD,
+    STATEMENT_BUSY, STATEMENT_STEPPING, STATEMENT_AWAITING, STATEMENT_PUT_CHILD, STATEMENT_END_CHILD,
     STATEMENT_CLEAR_CHILDREN, STATEMENT_CLEAR_STEP_CHILD, STATEMENT_CHILD, STATEMENT_CHILDREN,
     STATEMENT_CHILDREN_OF, STATEMENT_CHILDREN_ENDED, STATEMENT_WAITING, STATEMENT_WAITING_VALUE,
     STATEMENT_WAITING_EITHER,
@@ -376,6 +376,8 @@ pawl_status sqlite_children(struct store *base, struct scope *scope,
                             uint32_t *count);
 pawl_status sqlite_waiting(struct store *base, struct scope *scope, const struct wait_query *query,
                            uint64_t **out, uint32_t *count);
+pawl_status sqlite_awaiting(struct store *store, struct scope *scope, uint64_t after,
+                            uint32_t limit, struct last_row **out, uint32_t *count);
 pawl_status sqlite_busy(struct store *store, struct scope *scope, uint64_t after, bool pending,
                         uint32_t limit, uint64_t **out, uint32_t *count);
 pawl_status sqlite_snapshot(struct store *store, struct scope *scope, uint64_t instance,
