@@ -2,7 +2,7 @@
  * have, values with new ids, and the live rows that follow. */
 #include "api/import_int.h"
 #include "base/limits.h"
-#include "base/map.h"
+#include "base/sort.h"
 #include "model/rights.h"
 #include <stdlib.h>
 
@@ -365,54 +365,49 @@ static void forget_chains(struct import *import)
     }
 }
 
-/* The number of the instance that it runs again; 0: none. */
-static uint64_t redriven_by(const struct carried_instance *one)
+/* Does it run another instance again, by a start of this import? */
+static bool is_redrive(const struct carried_instance *one)
 {
     uint8_t random[ID_RANDOM_SIZE];
-    uint64_t number = 0;
+    uint64_t number;
 
-    return !one->is_there && one->redrives.data && id_parse(one->redrives, &number, random) ? number
-                                                                                            : 0;
+    return !one->is_there && one->redrives.data && id_parse(one->redrives, &number, random);
 }
 
-/* Of several that run the same one again, the row names the last: by the number of that one. */
-static pawl_status find_redrives(const struct building *b, struct map *last)
+/* By the instance that is run again, then by age. Its whole id: instances of several stores may have
+ * the same number. */
+static int by_redriven(const void *context, uint32_t a, uint32_t b)
 {
-    const struct import *import = b->import;
+    const struct carried_instance *instances = context, *one = &instances[a], *other = &instances[b];
+    int order = str_compare(one->redrives, other->redrives);
 
-    for (uint32_t i = 0; i < import->instance_count; i++) {
-        uint64_t number = redriven_by(&import->instances[i]);
-        uint32_t before = number ? map_get(last, number) : MAP_NONE;
-
-        if (!number || (before != MAP_NONE &&
-                        import->instances[before].started > import->instances[i].started))
-            continue;
-        if (!map_put(last, number, i))
-            return scope_no_memory(b->scope);
-    }
-    return PAWL_OK;
+    return order ? order : (one->started > other->started) - (one->started < other->started);
 }
 
+/* Of several that run the same one again, the row names the last. */
 static pawl_status add_redrives(struct building *b)
 {
     const struct import *import = b->import;
-    struct map last;
-    pawl_status status;
+    const struct carried_instance *instances = import->instances;
+    uint32_t *order = ARENA_ARRAY(&b->scope->arena, uint32_t, import->instance_count + 1), count = 0;
 
-    map_init(&last, b->scope->arena.heap);
-    status = find_redrives(b, &last);
-    for (uint32_t i = 0; i < import->instance_count && status == PAWL_OK; i++) {
-        const struct carried_instance *one = &import->instances[i];
-        uint64_t number = redriven_by(one);
+    if (!order)
+        return scope_no_memory(b->scope);
+    for (uint32_t i = 0; i < import->instance_count; i++)
+        if (is_redrive(&instances[i]))
+            order[count++] = i;
+    sort_indices(order, count, by_redriven, instances);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct carried_instance *one = &instances[order[i]];
 
-        if (number && map_get(&last, number) == i)
-            b->kept[b->kept_count++] = (struct kept_change){
-                .row = { .what = LIFE_T_START, .id = one->redrives, .pos = one->started },
-                .is_put = true,
-            };
+        if (i + 1 < count && str_eq(one->redrives, instances[order[i + 1]].redrives))
+            continue;
+        b->kept[b->kept_count++] = (struct kept_change){
+            .row = { .what = LIFE_T_START, .id = one->redrives, .pos = one->started },
+            .is_put = true,
+        };
     }
-    map_fini(&last);
-    return status;
+    return PAWL_OK;
 }
 
 static void add_heads(struct building *b)
