@@ -2,6 +2,7 @@
  * covers, so that another store can hold the same records (docs/format.md, "Export files"). */
 #include "api/ops_int.h"
 #include "base/limits.h"
+#include "base/node_own.h"
 #include "evidence/evidence.h"
 #include "model/rights.h"
 #include <stdio.h>
@@ -215,11 +216,61 @@ static pawl_status print_row(struct exporting *work, const struct instance_row *
     return status;
 }
 
+/* The name and version that an amend's payload says; false: it was erased, or says none. */
+static bool read_amended(struct exporting *work, str payload, str *name, uint32_t *version)
+{
+    struct node *document = NULL, *named;
+    int64_t number = 0;
+
+    if (!payload.data || node_read_own(&work->record_scope, payload, &document) != PAWL_OK)
+        return false;
+    named = node_find(document, "definition");
+    if (!named || named->kind != NODE_STRING ||
+        !node_to_i64(node_find(document, "version"), &number) || number < 1 || number > UINT32_MAX)
+        return false;
+    *name = named->text;
+    *version = (uint32_t)number;
+    return true;
+}
+
+/* The definition that a flow was moved to comes before the record that says so. */
+static pawl_status print_amended(struct exporting *work, const struct record *record)
+{
+    struct scope *scope = &work->record_scope;
+    struct definition_row row;
+    struct value value = { 0 };
+    uint32_t version = 0;
+    str name = STR_NONE;
+    pawl_status status = store_value(work->store, scope, record->payload, &value);
+
+    if (status != PAWL_OK || !read_amended(work, value.bytes, &name, &version))
+        return status;
+    status = store_find_definition(work->store, scope, name, version, NULL, &row);
+    if (status == PAWL_OK)
+        status = engine_definition_rights(work->engine, scope, name, version, &row.rights);
+    if (status == PAWL_OK)
+        print_definition(&row, work->out);
+    return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
+}
+
+static pawl_status print_values(struct exporting *work, const struct record *record)
+{
+    pawl_status status = put_value(work, "actor", record->actor);
+
+    if (status == PAWL_OK)
+        status = put_value(work, "payload", record->payload);
+    return status == PAWL_OK ? put_value(work, "reason", record->reason) : status;
+}
+
 static pawl_status print_record(struct exporting *work, const struct record *record)
 {
+    bool is_amend = record->what == LIFE_T_AMEND && record->payload != 0 &&
+                    work->definition.kind == KIND_FLOW;
     struct buf *out = work->out;
-    pawl_status status;
+    pawl_status status = is_amend ? print_amended(work, record) : PAWL_OK;
 
+    if (status != PAWL_OK)
+        return status;
     begin_line(out, "record");
     json_key(out, "id");
     json_text(out, work->id);
@@ -238,11 +289,7 @@ static pawl_status print_record(struct exporting *work, const struct record *rec
         put_bytes(out, "body", "body_hex", record->body);
     if (record->key.data && record->key.size == KEY_SIZE)
         put_hex(out, "key", (const uint8_t *)record->key.data, KEY_SIZE);
-    status = put_value(work, "actor", record->actor);
-    if (status == PAWL_OK)
-        status = put_value(work, "payload", record->payload);
-    if (status == PAWL_OK)
-        status = put_value(work, "reason", record->reason);
+    status = print_values(work, record);
     put_hex(out, "hash", record->hash, SHA_SIZE);
     buf_str(out, STR("}}\n"));
     return status;

@@ -104,6 +104,39 @@ def test_a_parent_and_its_child_are_carried_together(shell):
     assert "parent" in found.err, found
 
 
+SAD = "name: sad\nsteps:\n  start: {name: a, tool: fail, args: {error: no}, retry: {max: 1}, done: true}\n"
+
+
+def test_redriven_instances_of_two_stores_with_one_number_are_carried_together(shell):
+    shell.write("sad.yaml", SAD)
+    shell.write("loop.yaml", LOOP)
+    shell.pawl("define", "loop.yaml")
+    for store, others in (((), 4), (COPY, 0)):
+        shell.pawl(*store, "run", "sad.yaml", expect=1)
+        failed = shell.json(*store, "show", "@last")["instance_id"]
+        for _ in range(others):
+            shell.pawl(*store, "start", "loop")
+        again = shell.pawl(*store, "redrive", failed).out.split()[0]
+        lines = shell.pawl(*store, "export", again).out if not store else lines
+    shell.pawl(*COPY, "import", "-", input=lines.encode())
+    valid(shell)
+    shell.pawl("--store", "sqlite:third.db", "import", "-", input=shell.pawl(*COPY, "export").out.encode())
+    valid(shell, "third.db")
+
+
+def test_an_amended_instance_is_carried_alone_with_the_definitions_it_was_moved_to(shell):
+    for tool in ("saw", "plane", "drill"):
+        shell.write("work.yaml", "name: work\nsteps:\n  start: {name: a, tool: %s, args: {}, next: b}\n"
+                                 "  b: {tool: %s, args: {}, done: true}\n" % (tool, tool))
+        shell.pawl("define", "work.yaml")
+    id = shell.pawl("start", "work@1").out.strip()
+    for version in (2, 3):
+        shell.pawl("amend", id, "work@%d" % version)
+    shell.pawl(*COPY, "import", "-", input=shell.pawl("export", id).out.encode())
+    valid(shell)
+    same(shell, id)
+
+
 def test_importing_again_changes_nothing(shell):
     fill(shell)
     shell.pawl("export", "--output", "all.ndjson")
