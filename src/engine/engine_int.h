@@ -293,7 +293,8 @@ pawl_status engine_send_once(struct engine *engine, struct scope *scope, uint64_
 struct mail *mail_new(struct engine *engine); /* lock held, as for its end */
 void mail_free(struct engine *engine, struct mail *mail);
 void mail_wake(struct engine *engine, uint64_t instance); /* EVENT_WAKE; lock held */
-void mail_wake_all(struct engine *engine, const uint64_t *numbers, uint32_t count); /* not held */
+pawl_status mail_wake_all(struct engine *engine, struct scope *scope, const uint64_t *numbers,
+                          uint32_t count); /* not held */
 void mail_fini(struct engine *engine);                                         /* the spare ones */
 bool engine_mail(struct engine *engine, uint64_t instance, struct mail *mail); /* lock held */
 void engine_pass_news(struct engine *engine); /* lock held: of children that have ended */

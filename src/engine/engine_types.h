@@ -390,6 +390,7 @@ struct engine {
     struct renewal {
         uint32_t type, version; /* the one under way, by its index; the version that created them */
         uint64_t after;         /* the last instance that was looked at */
+        uint32_t tries;         /* of this page that failed */
         int64_t retry_ms;       /* the store failed: not before, by the tick */
         _Atomic bool is_busy;   /* a thread is at it */
     } renewal;

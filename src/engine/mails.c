@@ -96,22 +96,28 @@ static bool make_wake(struct engine *engine, uint64_t instance, struct mail_grou
     return true;
 }
 
-/* Together, so that they are restored with one look at the store and share commits. */
-void mail_wake_all(struct engine *engine, const uint64_t *numbers, uint32_t count)
+/* Together, so that they are restored with one look at the store and share commits. An instance that
+ * refuses has not failed. */
+pawl_status mail_wake_all(struct engine *engine, struct scope *scope, const uint64_t *numbers,
+                          uint32_t count)
 {
     struct mail_group group = { 0 };
     struct mail *mails[WAKES_AT_ONCE];
+    uint32_t made;
 
     ASSERT(count <= WAKES_AT_ONCE);
     pthread_mutex_lock(&engine->lock);
     while (group.left < count && make_wake(engine, numbers[group.left], &group, &mails[group.left]))
         group.left++;
-    engine->mail_under_way += group.left;
-    mail_deliver_all(engine, mails, group.left);
+    made = group.left;
+    engine->mail_under_way += made;
+    mail_deliver_all(engine, mails, made);
     while (group.left)
         if (!engine_pump(engine))
             pthread_cond_wait(&engine->changed, &engine->lock);
     pthread_mutex_unlock(&engine->lock);
+    scope->error = group.error;
+    return !group.error.status && made < count ? scope_no_memory(scope) : group.error.status;
 }
 
 static void free_list(struct engine *engine, struct mail **list)

@@ -7,6 +7,8 @@
 #include "engine/engine_int.h"
 #include <stdatomic.h>
 
+#define RENEW_TRIES 5u /* of a page; then the next start tries again */
+
 /* Lock of the definitions held: the next type with a version of its own; NULL: no more. */
 static const struct code_binding *next_type(struct engine *engine)
 {
@@ -40,27 +42,46 @@ static void go_on(struct engine *engine, bool is_type_over)
     renewal->type += is_type_over;
 }
 
-/* Those of `numbers` that were not brought to it before come first. */
-static pawl_status keep_behind(struct engine *engine, struct scope *scope, uint32_t version,
-                               uint64_t *numbers, uint32_t *count)
+/* Which version an instance was brought to before; 0: none, or it cannot be read here. */
+static uint32_t version_of(struct engine *engine, struct scope *scope, uint64_t number)
 {
-    uint32_t kept = 0, found = 0;
-    pawl_status status = PAWL_OK;
+    struct instance_row row;
+    struct head head = { .instance = number };
+    uint32_t found = 0;
 
-    for (uint32_t i = 0; i < *count && !status; i++) {
-        struct instance_row row;
-        struct head head = { .instance = numbers[i] };
+    if (store_instance(engine->store, scope, number, &row))
+        return 0;
+    memcpy(head.random, row.random, ID_RANDOM_SIZE);
+    return amended_code_version(engine, scope, &head, &found) ? 0 : found;
+}
 
-        status = store_instance(engine->store, scope, numbers[i], &row);
-        if (status)
-            break;
-        memcpy(head.random, row.random, ID_RANDOM_SIZE);
-        status = amended_code_version(engine, scope, &head, &found);
-        if (!status && found < version)
+/* Keeps those of `numbers` that were not brought to it before. One that cannot be read is kept: its
+ * own event finds out why, and the others go on. */
+static uint32_t keep_behind(struct engine *engine, struct scope *scope, uint32_t version,
+                            uint64_t *numbers, uint32_t count)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < count; i++)
+        if (version_of(engine, scope, numbers[i]) < version)
             numbers[kept++] = numbers[i];
-    }
-    *count = kept;
-    return status;
+    return kept;
+}
+
+/* The next page. A page that failed is tried again, a few times: one that is damaged must not stop the
+ * others, and those that were brought over are passed over. */
+static void turn_page(struct engine *engine, pawl_status status, uint64_t last, bool is_last)
+{
+    struct renewal *renewal = &engine->renewal;
+
+    renewal->tries = status ? renewal->tries + 1 : 0;
+    if (status && renewal->tries < RENEW_TRIES)
+        return;
+    renewal->tries = 0;
+    if (is_last)
+        go_on(engine, false);
+    else
+        renewal->after = last;
 }
 
 /* Instances that one version of the definition created. */
@@ -74,19 +95,18 @@ static pawl_status renew_page(struct engine *engine, struct scope *scope,
                                 .oldest_first = true,
                                 .after = renewal->after,
                                 .limit = WAKES_AT_ONCE };
-    uint64_t *numbers;
+    uint64_t *numbers, last;
     uint32_t count;
+    bool is_last;
     pawl_status status = store_list(engine->store, scope, &query, &numbers, &count);
 
     if (status)
         return status;
-    if (count < WAKES_AT_ONCE)
-        go_on(engine, false);
-    else
-        renewal->after = numbers[count - 1];
-    status = keep_behind(engine, scope, binding->type->version, numbers, &count);
-    if (!status)
-        mail_wake_all(engine, numbers, count);
+    is_last = count < WAKES_AT_ONCE;
+    last = count > 0 ? numbers[count - 1] : 0;
+    count = keep_behind(engine, scope, binding->type->version, numbers, count);
+    status = mail_wake_all(engine, scope, numbers, count);
+    turn_page(engine, status, last, is_last);
     return status;
 }
 

@@ -72,8 +72,7 @@ static pawl_status look_at_page(struct engine *engine, struct scope *scope)
     wakes->after = count == WAKES_AT_ONCE ? rows[count - 1].instance : 0;
     if (count < WAKES_AT_ONCE)
         wakes->is_due = atomic_exchange(&wakes->is_again, false);
-    mail_wake_all(engine, numbers, found);
-    return PAWL_OK;
+    return mail_wake_all(engine, scope, numbers, found);
 }
 
 void wakes_run(struct engine *engine)

@@ -319,3 +319,81 @@ TEST(code_sqlite, the_reduce_of_a_child_runs_when_its_parent_is_created_in_a_bat
     world_expect_valid(&world);
     world_end(&world);
 }
+
+/* ---- A store that fails once ---- */
+
+static struct store_ops failing_ops;
+static const struct store_ops *real_ops;
+static bool fails_next;
+
+static pawl_status fail_once(struct scope *scope)
+{
+    fails_next = false;
+    return scope_fail(scope, PAWL_STORAGE_FAILURE, "a read that fails once");
+}
+
+static pawl_status instance_fails(struct store *store, struct scope *scope, uint64_t number,
+                                  struct instance_row *out)
+{
+    return fails_next ? fail_once(scope) : real_ops->instance(store, scope, number, out);
+}
+
+static pawl_status pasts_fail(struct store *store, struct scope *scope, struct past_query *queries,
+                              uint32_t count)
+{
+    return fails_next ? fail_once(scope) : real_ops->pasts(store, scope, queries, count);
+}
+
+static void begin_failing(struct world *world)
+{
+    struct store *store = engine_store(world->p->engine);
+
+    real_ops = store->ops;
+    failing_ops = *real_ops;
+    store->ops = &failing_ops;
+    fails_next = true;
+}
+
+/* It ticks later than the store is tried again. */
+static const char *create_slow(struct world *world)
+{
+    const char *id = world_create(world, "ticker", NULL);
+
+    EXPECT_OK(pawl_signal(world->p, id, "slower", NULL, NULL, &world->error));
+    return id;
+}
+
+/* A newer build is registered, and one read on the way fails. */
+static void expect_renewed(struct world *world, const char *id)
+{
+    pawl_code_type newer = ticker_type;
+
+    newer.version = 2;
+    EXPECT_OK(pawl_code_register(world->p, &newer, &world->error));
+    for (int i = 0; i < 5; i++)
+        world_advance(world, RETRY_STORE_MS / 3 + 1);
+    EXPECT(!fails_next);
+    EXPECT_TEXT(world_actions(world, id), "start signal amend");
+    engine_store(world->p->engine)->ops = real_ops;
+    world_expect_valid(world);
+}
+
+WORLD_TEST(code, an_instance_whose_row_could_not_be_read_is_brought_to_the_new_version_all_the_same)
+{
+    const char *id = create_slow(world);
+
+    begin_failing(world);
+    failing_ops.instance = instance_fails;
+    expect_renewed(world, id);
+}
+
+WORLD_TEST(code, an_instance_that_could_not_be_restored_is_brought_to_the_new_version_later)
+{
+    const char *id = create_slow(world);
+
+    world_close(world);
+    world_open(world);
+    begin_failing(world);
+    failing_ops.pasts = pasts_fail;
+    expect_renewed(world, id);
+}
