@@ -7,6 +7,8 @@
 #include "api/key.h"
 #include "api/ops_int.h"
 #include "base/limits.h"
+#include "engine/workers.h"
+#include "model/grow.h"
 
 #define GROUP_LINES 1000u             /* fires or creations that share a commit */
 #define GROUP_BYTES ((size_t)1 << 20) /* of lines that are held at once */
@@ -18,7 +20,7 @@ struct line {
 };
 
 struct batch {
-    const struct op_call *call;
+    struct op_call *call;
     struct buf *out;
     struct scope scope; /* of the present group */
     const struct op *op; /* its operation, fire or create; NULL: no line yet */
@@ -26,6 +28,8 @@ struct batch {
     struct batch_fire *fires;     /* of the lines that are OK, in order; */
     struct batch_create *creates; /* or these */
     size_t count, item_count, bytes;
+    struct claimed *given; /* to workers, by all lines; in the call's own scope */
+    uint32_t given_count, given_capacity;
     uint64_t line_number;
 };
 
@@ -281,6 +285,37 @@ static pawl_status read_line(struct batch *batch, str text, struct op_call *out)
     return status == PAWL_OK ? share_key(batch, out) : status;
 }
 
+/* What engine_claim_return() asks for: the line's own texts go with its scope. */
+static bool note_step(struct batch *batch, const struct claimed *step)
+{
+    struct claimed *all = grow_array(&batch->call->scope->arena, batch->given, batch->given_count,
+                                     &batch->given_capacity, sizeof *all);
+
+    if (!all)
+        return false;
+    batch->given = all;
+    all += batch->given_count++;
+    *all = (struct claimed){ .instance = step->instance, .ordinal = step->ordinal };
+    memcpy(all->lease, step->lease, sizeof all->lease);
+    return true;
+}
+
+/* Should the answer of the whole batch not be sent, the steps of all its lines are given back. */
+static pawl_status note_given(struct batch *batch, const struct op_given *given)
+{
+    uint32_t before = batch->given_count, i = 0;
+
+    while (i < given->count && note_step(batch, &given->steps[i]))
+        i++;
+    if (i < given->count) {
+        batch->given_count = before;
+        op_not_sent(batch->call->p, given);
+        return scope_no_memory(&batch->scope);
+    }
+    batch->call->given = (struct op_given){ batch->given, batch->given_count };
+    return PAWL_OK;
+}
+
 static void run_other(struct batch *batch, struct op_call *call)
 {
     struct op_answer answer;
@@ -289,6 +324,8 @@ static void run_other(struct batch *batch, struct op_call *call)
 
     buf_init(&body, &batch->call->p->heap, LIMIT_SCOPE);
     status = op_perform(call, &body, &answer);
+    if (status == PAWL_OK)
+        status = note_given(batch, &answer.given);
     if (status == PAWL_OK)
         accept_other(batch->out, &answer, buf_view(&body));
     else

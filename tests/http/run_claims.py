@@ -97,14 +97,24 @@ def test_the_commit_that_makes_a_step_ready_starts_it_for_a_claim_that_waits(she
     assert commits(shell)[1:] == [["step.complete", "step.start"]], commits(shell)
 
 
+def claim_in_batch(line, tool, max):
+    text = json.dumps({"operation": "step.claim", "input": {"tools": [tool], "worker": "w/1", "max": max}})
+    line.ask("POST", "/v1/batch", text.encode(), ["Content-Type: application/x-ndjson"])
+
+
 def test_steps_whose_client_closes_in_the_middle_of_the_answer_are_ready_again_and_cost_no_attempt(shell):
     web = server(shell)
     web.expect(201, "PUT", "/v1/definitions/heavy", {"name": "heavy", "steps": {
         "start": {"tool": "lift", "args": {"x": "{{input.x}}"}, "retry": {"max": 1}, "done": True}}})
+    for ask in (lambda line: claim(line, "0s", tool="lift", max=12), lambda line: claim_in_batch(line, "lift", 12)):
+        close_in_the_middle(shell, web, ask)
+
+
+def close_in_the_middle(shell, web, ask):
     made = [web.create(definition="heavy", input={"x": "y" * 500_000}) for _ in range(12)]
     line = Raw(web)
-    claim(line, "0s", tool="lift", max=12)
-    line.socket.recv(1000)  # the answer has begun; 6 MB are more than the kernel takes over
+    ask(line)
+    assert b" 200 " in line.socket.recv(1000)  # the answer has begun; 6 MB are more than the kernel takes over
     line.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     line.socket.close()
     got = []
