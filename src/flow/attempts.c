@@ -89,6 +89,7 @@ static pawl_status apply_effect(struct scope *scope, struct flow_attempts *attem
     if (effect->kind == EFFECT_READY) {
         attempt->status = STEP_READY;
         attempt->ready_at_ms = entry->at_ms;
+        attempt->started_at_ms = 0; /* it was given back */
     } else if (effect->kind == EFFECT_RUN) {
         attempt->status = STEP_RUNNING;
         attempt->started_at_ms = entry->at_ms;

@@ -277,6 +277,18 @@ WORLD_TEST(tickets, one_that_is_called_a_thousand_times_for_nothing_needs_no_mem
     "name: timed\nsteps:\n"                                                                       \
     "  start: {tool: saw, args: {}, timeout: 1m, retry: {max: 1}, done: true}\n"
 
+/* The only step has this status, and this time of its start. */
+static void expect_step(struct world *world, const char *id, const char *status, const char *started)
+{
+    char input[64], *out;
+
+    snprintf(input, sizeof input, "{\"instance_id\":\"%s\"}", id);
+    EXPECT_OK(pawl_call(world->p, "instance.steps", input, &out, &world->error));
+    EXPECT_HAS(out, status);
+    EXPECT_HAS(out, started);
+    pawl_free(world->p, out);
+}
+
 WORLD_TEST(claims, a_step_whose_answer_could_not_be_sent_is_ready_again_and_costs_no_attempt)
 {
     struct claimant gone, there;
@@ -291,6 +303,7 @@ WORLD_TEST(claims, a_step_whose_answer_could_not_be_sent_is_ready_again_and_cost
     engine_claim_return(world->p->engine, gone.claimed, gone.count); /* once is enough */
     world_advance(world, 1);
     EXPECT_TEXT(world_actions(world, id), "start step.start step.retry");
+    expect_step(world, id, "\"status\":\"ready\"", "\"started_at\":null");
     world_expect_valid(world);
     open_claim(world, &there, only_saw, 1, 1);
     EXPECT(!take(world, &there));
