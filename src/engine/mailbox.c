@@ -78,6 +78,18 @@ static void tell_group(struct mail_group *group, const struct mail *mail, pawl_s
     group->error.status = status;
 }
 
+/* Of what the engine sent itself. not-known: its handler is not registered yet, or not in this
+ * program, as `why` says. A step whose tool is not in this program waits for a worker. What a
+ * broadcast meets is logged by signals.c. */
+static bool is_worth_a_warning(const struct mail *mail, pawl_status status)
+{
+    enum event_kind kind = mail->event.kind;
+
+    return !(mail->group && mail->group->refusals) && status != PAWL_LEASE_LOST &&
+           status != PAWL_TERMINAL && status != PAWL_PAUSED && status != PAWL_NOT_KNOWN &&
+           kind != EVENT_WAKE && (kind != EVENT_STEP_START || status != PAWL_NOT_AWAITING);
+}
+
 static void finish_mail(struct engine *engine, struct mail *mail, pawl_status status)
 {
     if (set_aside(engine, mail, status))
@@ -94,11 +106,7 @@ static void finish_mail(struct engine *engine, struct mail *mail, pawl_status st
     untaken_note(engine, mail, status);
     if (mail->event.kind == EVENT_WAKE && status == PAWL_NOT_KNOWN)
         engine->wakes.was_refused = true;
-    /* not-known: its handler is not registered yet, or not in this program; `why` tells. What a
-     * broadcast meets is told by signals.c. */
-    if (status && !(mail->group && mail->group->refusals) && status != PAWL_LEASE_LOST &&
-        status != PAWL_TERMINAL && status != PAWL_PAUSED && status != PAWL_NOT_KNOWN &&
-        mail->event.kind != EVENT_WAKE)
+    if (status && is_worth_a_warning(mail, status))
         engine_log(engine, PAWL_LOG_WARN, "event.refused", mail->own.error.message);
     mail_free(engine, mail);
 }

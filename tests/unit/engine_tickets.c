@@ -321,6 +321,30 @@ WORLD_TEST(claims, a_step_whose_answer_could_not_be_sent_is_ready_again_and_cost
     world_expect_valid(world);
 }
 
+static void note_warning(void *context, pawl_log_level level, const char *event, const char *text)
+{
+    (void)text;
+    if (level >= PAWL_LOG_WARN)
+        snprintf(context, 64, "%s", event);
+}
+
+WORLD_TEST(claims, a_restart_with_ready_steps_of_workers_elsewhere_warns_of_nothing)
+{
+    char warned[64] = "";
+    const char *id;
+
+    world_define(world, TIMED);
+    id = world_create(world, "timed", "{}");
+    world_close(world);
+    world->options.log = note_warning;
+    world->options.log_context = warned;
+    world_open(world);
+    world_advance(world, 1);
+    EXPECT_TEXT(warned, "");
+    EXPECT_TEXT(world_actions(world, id), "start");
+    world_close(world); /* before `warned` goes */
+}
+
 /* ---- A start that has another step begin beside it ---- */
 
 /* What `near` does is begun by a signal that was kept while the instance was paused. */
