@@ -404,9 +404,12 @@ static pawl_status add_name(struct scope *scope, struct node *names, str name)
 }
 
 /* Who has approved it so far, each once. */
-static pawl_status read_approved(struct step_reader *reader, uint32_t ordinal, struct buf *out)
+static pawl_status read_approved(struct step_reader *reader, const struct flow_attempt *attempt,
+                                 struct buf *out)
 {
-    struct history_query query = { .action = STR("gate.approve"), .without_values = true };
+    struct history_query query = { .action = STR("gate.approve"),
+                                   .sequence_from = attempt->made_seq,
+                                   .without_values = true };
     struct history_reader *history = NULL;
     struct node names = { 0 };
     struct entry entry;
@@ -417,7 +420,7 @@ static pawl_status read_approved(struct step_reader *reader, uint32_t ordinal, s
     json_open(out, '[');
     while (status == PAWL_OK && is_found) {
         status = engine_history_next(history, &reader->scratch, &entry, &is_found);
-        if (status != PAWL_OK || !is_found || entry.record->ordinal != ordinal ||
+        if (status != PAWL_OK || !is_found || entry.record->ordinal != attempt->ordinal ||
             !entry.actor.data || has_name(&names, entry.actor))
             continue;
         json_str(out, entry.actor);
@@ -445,7 +448,7 @@ static pawl_status read_gate(struct step_reader *reader, struct step_view *out)
     if (!out->gate || status != PAWL_OK)
         return status;
     buf_init(&names, &reader->heap, LIMIT_TEXT);
-    status = read_approved(reader, out->attempt->ordinal, &names);
+    status = read_approved(reader, out->attempt, &names);
     out->approved_by = buf_take(&names, &reader->scratch.arena);
     return status == PAWL_OK && !out->approved_by.data ? scope_no_memory(&reader->scratch) : status;
 }

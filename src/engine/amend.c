@@ -57,22 +57,37 @@ static pawl_status apply_amend(struct scope *scope, str body, const struct defin
     return status;
 }
 
+/* The position of the last amend from `pos` back; 0: there is none. */
+static pawl_status find_amend(struct engine *engine, struct scope *scope, uint64_t pos,
+                              uint64_t *out)
+{
+    struct trail_query query = { .pos = pos, .skip_from = UINT64_MAX };
+    struct trail_row *rows = ARENA_ARRAY(&scope->arena, struct trail_row, TRAIL_ROWS);
+    pawl_status status = rows ? PAWL_OK : scope_no_memory(scope);
+
+    for (*out = 0; !status && query.pos && !*out;) {
+        uint64_t rest;
+        uint32_t count;
+
+        status = store_trail(engine->store, scope, &query, rows, &count, &rest);
+        query.pos = rest;
+        for (uint32_t i = 0; i < count && !status && !*out; i++)
+            if (rows[i].what == LIFE_T_AMEND)
+                *out = rows[i].pos;
+    }
+    return status;
+}
+
 /* Plans of flows build on those before them: from the first amend to the one at `pos`. */
 static pawl_status fold_amends(struct engine *engine, struct scope *scope, uint64_t pos,
                                const struct definition **definition)
 {
     struct record record;
-    uint64_t before;
+    uint64_t before = 0;
     pawl_status status = store_record(engine->store, scope, pos, &record);
 
-    for (before = record.prev; !status && before;) {
-        struct record earlier;
-
-        status = store_record(engine->store, scope, before, &earlier);
-        if (!status && earlier.what == LIFE_T_AMEND)
-            break;
-        before = status ? 0 : earlier.prev;
-    }
+    if (!status && record.prev)
+        status = find_amend(engine, scope, record.prev, &before);
     if (!status && before)
         status = fold_amends(engine, scope, before, definition);
     return status ? status : apply_amend(scope, record.body, definition);

@@ -150,7 +150,7 @@ TEST(reads, the_graph_of_some_entries_reads_those)
 
 #define STEPS 300 /* and one that nobody works on */
 
-static void define_chain(pawl *p)
+static void define_chain(pawl *p, int version)
 {
     static char text[STEPS * 64];
     size_t size = (size_t)snprintf(text, sizeof text,
@@ -161,7 +161,8 @@ static void define_chain(pawl *p)
         size += (size_t)snprintf(text + size, sizeof text - size,
                                  "  s%d: {tool: set, next: s%d}\n", i, i + 1);
     snprintf(text + size, sizeof text - size,
-             "  s%d: {tool: far, args: {x: \"{{s%d}}\"}, done: true}\n", STEPS, STEPS - 1);
+             "  s%d: {tool: far%s, args: {x: \"{{s%d}}\"}, done: true}\n", STEPS,
+             version == 1 ? "" : "2", STEPS - 1);
     EXPECT_OK(pawl_define(p, text, strlen(text), NULL, &error));
 }
 
@@ -171,7 +172,7 @@ static void make_chain(pawl **p, pawl_id *id)
     char input[96], *answer = NULL;
 
     EXPECT_OK(pawl_open(p, "memory:", &(pawl_options){ .own = true }, &error));
-    define_chain(*p);
+    define_chain(*p, 1);
     EXPECT_OK(pawl_create(*p, &(pawl_create_args){ .definition = "chain" }, id, &error));
     snprintf(input, sizeof input, "{\"instance_id\":\"%s\"}", id->text);
     do {
@@ -263,6 +264,24 @@ TEST(reads, a_page_of_steps_is_a_part_of_the_whole_and_reads_no_history_before_i
     EXPECT_HAS(answer, "\"name\":\"s300\",\"tool\":\"far\",\"status\":\"ready\",\"attempt\":1,\"args\":null");
     pawl_free(p, answer);
     pawl_free(p, all);
+    pawl_close(p);
+}
+
+TEST(reads, what_an_amended_flow_waits_for_is_known_without_reading_its_past)
+{
+    pawl *p;
+    pawl_id id;
+    char input[96], *answer = NULL;
+
+    make_chain(&p, &id);
+    define_chain(p, 2);
+    snprintf(input, sizeof input, "{\"instance_id\":\"%s\",\"definition\":\"chain\"}", id.text);
+    work_of(p, "instance.amend", input, &answer);
+    pawl_free(p, answer);
+    snprintf(input, sizeof input, "{\"instance_id\":\"%s\"}", id.text);
+    EXPECT(work_of(p, "instance.why", input, &answer).records < 16);
+    EXPECT_HAS(answer, "\"tool\":\"far2\"");
+    pawl_free(p, answer);
     pawl_close(p);
 }
 
