@@ -329,6 +329,7 @@ static pawl_status note_child(struct work *work, str error)
 
     if (!draft)
         return scope_no_memory(work->scope);
+    draft->reason = work->event->reason;
     buf_init(&buf, work->scope->arena.heap, LIMIT_SCOPE);
     json_open(&buf, '{');
     json_key(&buf, "status");

@@ -6,6 +6,7 @@
  * needs no reducer, so the drain can do it. */
 #include "engine/engine_int.h"
 #include "model/fire.h"
+#include "model/words.h"
 
 #define LOOK_AT_ONCE 1000u
 
@@ -216,6 +217,52 @@ pawl_status family_look(struct engine *engine, struct scope *scope, uint64_t par
     return status;
 }
 
+#define REASON_COPIED 1024u /* bytes; of a longer reason the beginning */
+
+static bool is_entry(void *context, const struct record *record)
+{
+    struct record *last = context;
+
+    if (record->what >= 0)
+        *last = *record;
+    return record->what >= 0;
+}
+
+/* A child that leaves no error (a machine, or what was cancelled) has said by its last entry how it
+ * ended: that is the reason of its parent's entry. Data NULL: no memory. */
+static str print_end(struct scope *scope, const struct definition *definition, uint32_t what,
+                     str reason)
+{
+    const struct transition *transition = &definition->transitions[what];
+    const struct state *state = &definition->states[transition->to];
+    struct buf text;
+
+    reason = reason.size > REASON_COPIED ? words_shown(reason) : reason;
+    buf_init(&text, scope->arena.heap, LIMIT_TEXT);
+    buf_fmt(&text, "the child ended in '%.*s' (%s) by '%.*s'%s%.*s", STR_ARG(state->name),
+            terminal_kind_name(state->terminal), STR_ARG(transition->action),
+            reason.size > 0 ? ": " : "", STR_ARG(reason));
+    return buf_take(&text, &scope->arena);
+}
+
+static pawl_status explain_end(struct engine *engine, struct scope *scope, uint64_t child,
+                               const struct definition *definition, str *out)
+{
+    struct record last = { .what = -1 };
+    struct head_row head;
+    str reason = STR_NONE;
+    pawl_status status = head_row_now(engine, scope, child, &head);
+
+    if (!status)
+        status = records_look_back(engine, scope, head.pos, is_entry, &last);
+    if (!status)
+        status = value_text(engine, scope, last.reason, &reason);
+    if (status || last.what < 0 || (uint32_t)last.what >= definition->transition_count)
+        return status;
+    *out = print_end(scope, definition, (uint32_t)last.what, reason);
+    return out->data ? PAWL_OK : scope_no_memory(scope);
+}
+
 /* How it ended, as whoever waits for it hears of it. */
 static pawl_status read_outcome(struct engine *engine, struct scope *scope, uint64_t child,
                                 struct event *event)
@@ -235,7 +282,9 @@ static pawl_status read_outcome(struct engine *engine, struct scope *scope, uint
                      : view.status == STATUS_CANCELLED ? TERMINAL_CANCEL
                                                        : TERMINAL_SUCCESS;
     event->payload = view.status == STATUS_FAILED ? view.error : view.result;
-    return PAWL_OK;
+    if (event->outcome == TERMINAL_SUCCESS || event->payload.data)
+        return PAWL_OK;
+    return explain_end(engine, scope, child, view.definition, &event->reason);
 }
 
 /* NOT_KNOWN: nobody waits for it any more. */

@@ -74,12 +74,15 @@ def test_a_child_may_be_a_machine_and_its_kinds_reach_the_parent(shell):
     for action, error in (("pay", None), ("lose", "child-failed"), ("drop", "child-cancelled")):
         parent = web.create(definition="parent", input={"n": 1})
         [child] = children(web, parent)
-        fire(web, child, action)
+        web.expect(200, "POST", "/v1/instances/%s/fire" % child, {"action": action, **({"reason": "nobody asked"} if action == "drop" else {})})
         settle(web)
         got = web.get("/v1/instances/" + parent).json
         assert got["error"] == error and got["status"] == ("completed" if not error else "failed"), got
         if error:
             assert actions(web, parent) == ["start", "child", "step.fail", "fail"], actions(web, parent)
+            [entry] = web.get("/v1/instances/%s/history?action=child" % parent).json["entries"]
+            end = {"lose": "'lost' (failure) by 'lose'", "drop": "'dropped' (cancel) by 'drop': nobody asked"}[action]
+            assert entry["reason"] == "the child ended in " + end, entry
             assert steps(web, parent)[0]["error"] == error and steps(web, parent)[0]["status"] == "failed"
     found = web.post("/v1/verify").json
     assert found["valid"], found
