@@ -462,3 +462,40 @@ SQLITE_TEST(an_erased_value_keeps_its_commitment_alone)
     EXPECT(memcmp(value.commitment, first.commitment, SHA_SIZE) == 0);
     EXPECT(store_find_value(s->store, s->scope, STR("ada"), &value) == PAWL_NOT_KNOWN);
 }
+
+/* ---- A new file ---- */
+
+static str digest_of_schema(struct test *t, sqlite3 *db)
+{
+    static const char text[] =
+        "SELECT group_concat(line, char(10)) FROM (SELECT type || name || tbl_name || sql AS line"
+        " FROM sqlite_schema WHERE sql IS NOT NULL UNION ALL SELECT 'meta' || key || quote(value)"
+        " FROM pawl_meta UNION ALL SELECT 'version' || user_version FROM pragma_user_version"
+        " UNION ALL SELECT 'application' || application_id FROM pragma_application_id ORDER BY 1)";
+    sqlite3_stmt *statement = NULL;
+    str found;
+
+    EXPECT(sqlite3_prepare_v2(db, text, -1, &statement, NULL) == SQLITE_OK);
+    EXPECT(sqlite3_step(statement) == SQLITE_ROW);
+    found = column_str(statement, 0, &t->scope.arena);
+    EXPECT(sqlite3_finalize(statement) == SQLITE_OK);
+    return found;
+}
+
+TEST(sqlite_store, a_new_file_has_what_all_migrations_make_one_after_the_other)
+{
+    uint32_t newest = sqlite_schema_version();
+    sqlite3 *at_once, *in_turn;
+    str wanted;
+
+    EXPECT(sqlite3_open(":memory:", &at_once) == SQLITE_OK);
+    EXPECT(sqlite3_open(":memory:", &in_turn) == SQLITE_OK);
+    EXPECT(schema_make(at_once, newest, false) == SQLITE_OK);
+    EXPECT(schema_make(in_turn, newest - 1, false) == SQLITE_OK);
+    EXPECT(sqlite3_exec(in_turn, sqlite_schema[newest - 1][1].data, NULL, NULL, NULL) == SQLITE_OK);
+    wanted = digest_of_schema(t, in_turn);
+    EXPECT(wanted.size > 20000);
+    EXPECT(str_eq(digest_of_schema(t, at_once), wanted));
+    EXPECT(sqlite3_close(at_once) == SQLITE_OK);
+    EXPECT(sqlite3_close(in_turn) == SQLITE_OK);
+}

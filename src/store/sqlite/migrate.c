@@ -1,4 +1,5 @@
-/* migrate.c - numbered migrations, embedded from schema/: all that are missing, or none.
+/* migrate.c - numbered migrations, embedded from schema/: all that are missing, or none. A new file
+ * of our own gets what they make together, without the steps between (tools/flatten).
  *
  * A file of our own says by application_id and user_version whose it is and which migrations it
  * has. In a file of a host's, where our tables are guests, both numbers are the host's: there
@@ -105,12 +106,17 @@ static int apply_some(sqlite3 *db, uint32_t from, uint32_t to, bool is_hosted)
 int schema_make(sqlite3 *db, uint32_t version, bool is_hosted)
 {
     ASSERT(version <= sqlite_schema_version());
+    if (version == sqlite_schema_version() && !is_hosted)
+        return sqlite3_exec(db, sqlite_flat[0][1].data, NULL, NULL, NULL);
     return apply_some(db, 0, version, is_hosted);
 }
 
 static int apply(sqlite3 *db, const struct schema *schema)
 {
-    int code = apply_some(db, schema->version, sqlite_schema_version(), schema->is_hosted);
+    uint32_t newest = sqlite_schema_version();
+    int code = schema->version == 0
+                   ? schema_make(db, newest, schema->is_hosted)
+                   : apply_some(db, schema->version, newest, schema->is_hosted);
 
     return code == SQLITE_OK && schema->is_hosted ? put_hosted(db, schema) : code;
 }

@@ -1,9 +1,9 @@
 /* open_schema.c - are the tables, indexes and views of a file those that our migrations make?
  *
- * The expected schema is not written down a second time. The file's migrations are run in a
- * database in memory, and the SQL text that SQLite stores for each object is compared. A trigger on
- * one of our tables or views could change what we write: opening rejects it. An index on one of them
- * could make commits fail. So an object is ours if its table is, whatever its own name; an index
+ * The expected schema is not written down a second time. It is made in a database in memory, by the
+ * file's migrations, or as a new file is made; the SQL text that SQLite stores for each object is
+ * compared. A trigger on one of our tables or views could change what we write: opening rejects it.
+ * An index on one of them could make commits fail. So an object is ours if its table is, whatever its own name; an index
  * also by its name. All others belong to the host, and are only listed. */
 #include "model/grow.h"
 #include "sqlite_int.h"

@@ -239,6 +239,7 @@ pawl_status sqlite_check(struct sqlite_store *store, struct scope *scope);
 /* ---- Making and migrating: create.c, migrate.c ---- */
 
 extern const str sqlite_schema[][2]; /* made by tools/embed: name and text of each migration */
+extern const str sqlite_flat[][2]; /* made by tools/flatten: what all of them make, in one text */
 
 /* Make the store's file. Only under the exclusive lock, and if it is not there. */
 pawl_status sqlite_create(struct sqlite_store *store, struct scope *scope);
