@@ -10,6 +10,7 @@
 #define WINDOW      512u  /* entries whose positions are known at once; a multiple of SKIP_EVERY */
 #define MARKS_MAX   8192u /* further apart in a longer history */
 #define SCRATCH_MAX ((size_t)256 << 10)
+#define AHEAD       64u        /* records that are read at one go, at most */
 #define ACTORS      64u        /* whose names were compared with the query's */
 #define UNWANTED    UINT64_MAX /* in the window: an entry that does not match */
 
@@ -25,6 +26,9 @@ struct history_reader {
     const struct definition *definition;
     struct value_texts texts;
     struct record record;
+    struct scope ahead_scope; /* what of them is not in the records themselves */
+    struct record ahead[AHEAD];
+    uint32_t ahead_next, ahead_count, ahead_room; /* as many as were wanted so far */
     uint64_t next, last; /* numbers of entries */
     uint64_t stride, mark_count, *marks; /* marks[i]: where entry (i + 1) * stride is; 0: not known */
     uint64_t window_first, window_end;   /* numbers; the end is not in it */
@@ -46,11 +50,6 @@ static void spare_scratch(struct history_reader *reader)
     reader->texts = (struct value_texts){ 0 };
 }
 
-static pawl_status read_record(struct history_reader *reader, uint64_t pos)
-{
-    spare_scratch(reader);
-    return store_record(reader->engine->store, &reader->scratch, pos, &reader->record);
-}
 
 /* Back along the chain, from query->pos on. */
 static pawl_status walk(struct history_reader *reader, struct trail_query *query,
@@ -230,6 +229,45 @@ static bool copy_query(struct history_reader *reader, const struct history_query
 
 /* ---- Reading ---- */
 
+/* The entry at `pos`, which is the one before reader->next, and some of those after it. */
+static pawl_status read_ahead(struct history_reader *reader, uint64_t pos)
+{
+    uint64_t positions[AHEAD] = { pos };
+    uint32_t count = 1;
+    pawl_status status;
+
+    reader->ahead_room = reader->ahead_room == 0       ? 1
+                         : reader->ahead_room < AHEAD ? reader->ahead_room * 2
+                                                       : AHEAD;
+    for (uint64_t seq = reader->next; seq < reader->window_end && count < reader->ahead_room; seq++) {
+        uint64_t next = reader->window[seq - reader->window_first];
+
+        if (next && next != UNWANTED)
+            positions[count++] = next;
+    }
+    scope_clear(&reader->ahead_scope);
+    reader->ahead_next = 0;
+    status = store_records(reader->engine->store, &reader->ahead_scope, positions, count,
+                           reader->ahead, &reader->ahead_count);
+    if (status) {
+        reader->ahead_count = 0;
+        reader->scratch.error = reader->ahead_scope.error;
+    }
+    return status;
+}
+
+static pawl_status read_record(struct history_reader *reader, uint64_t pos)
+{
+    pawl_status status = PAWL_OK;
+
+    spare_scratch(reader);
+    if (reader->ahead_next == reader->ahead_count || reader->ahead[reader->ahead_next].pos != pos)
+        status = read_ahead(reader, pos);
+    if (!status)
+        reader->record = reader->ahead[reader->ahead_next++];
+    return status;
+}
+
 static pawl_status begin(struct history_reader *reader, str id, const struct history_query *query)
 {
     struct definition_slot *slot;
@@ -258,6 +296,7 @@ pawl_status engine_history_open(struct engine *engine, struct scope *scope, str 
     reader->engine = engine;
     scope_init(&reader->kept, &reader->heap, LIMIT_SCOPE);
     scope_init(&reader->scratch, &reader->heap, LIMIT_SCOPE);
+    scope_init(&reader->ahead_scope, &reader->heap, LIMIT_SCOPE);
     status = begin(reader, id, query);
     if (status) {
         scope->error = reader->scratch.error;
@@ -277,6 +316,7 @@ void engine_history_close(struct history_reader *reader)
     heap = reader->heap;
     scope_fini(&reader->kept);
     scope_fini(&reader->scratch);
+    scope_fini(&reader->ahead_scope);
     heap_free(&heap, reader, sizeof *reader);
 }
 

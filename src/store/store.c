@@ -251,6 +251,28 @@ pawl_status store_trail(struct store *store, struct scope *scope, const struct t
     return expect(scope, status, status == PAWL_OK && trail_is_sound(out, *count), "a record");
 }
 
+static bool records_are_sound(const struct record *records, const uint64_t *positions,
+                              uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (records[i].pos != positions[i] || !record_is_sound(&records[i], positions[i]))
+            return false;
+    return true;
+}
+
+pawl_status store_records(struct store *store, struct scope *scope, const uint64_t *positions,
+                          uint32_t count, struct record *out, uint32_t *read)
+{
+    pawl_status status;
+
+    ASSERT(count > 0);
+    *read = 0;
+    status = store->ops->records(store, scope, positions, count, out, read);
+    ASSERT(IMPLIES(status == PAWL_OK, *read > 0 && *read <= count));
+    return expect(scope, status,
+                  status == PAWL_OK && records_are_sound(out, positions, *read), "a record");
+}
+
 pawl_status store_scan(struct store *store, struct scope *scope, uint64_t from, record_fn fn,
                        void *context)
 {

@@ -145,7 +145,8 @@ struct trail_query {
     uint64_t first;     /* the number of the entry where it ends */
     uint64_t skip_from; /* a record of this number or a higher one leads to its `skip`, not to `prev` */
 };
-#define TRAIL_ROWS 512u
+#define TRAIL_ROWS    512u
+#define RECORDS_BYTES ((size_t)64 << 10)
 
 struct kept_change {
     struct kept_row row;
@@ -343,6 +344,9 @@ struct store_ops {
      * TRAIL_ROWS. *rest: where it goes on; 0: that is all. NOT_KNOWN. */
     pawl_status (*trail)(struct store *store, struct scope *scope, const struct trail_query *query,
                          struct trail_row out[TRAIL_ROWS], uint32_t *count, uint64_t *rest);
+    /* The records at these positions, one at least, until they take RECORDS_BYTES. NOT_KNOWN. */
+    pawl_status (*records)(struct store *store, struct scope *scope, const uint64_t *positions,
+                           uint32_t count, struct record *out, uint32_t *read);
     /* Every record from position `from` on, in order, until the end or until `fn` returns
      * other than OK, which is then returned. What `fn` is given lives for that call. */
     pawl_status (*scan)(struct store *store, struct scope *scope, uint64_t from, record_fn fn,
@@ -477,6 +481,8 @@ pawl_status store_entry(struct store *store, struct scope *scope, uint64_t pos, 
                         struct record *out);
 pawl_status store_trail(struct store *store, struct scope *scope, const struct trail_query *query,
                         struct trail_row out[TRAIL_ROWS], uint32_t *count, uint64_t *rest);
+pawl_status store_records(struct store *store, struct scope *scope, const uint64_t *positions,
+                          uint32_t count, struct record *out, uint32_t *read);
 pawl_status store_scan(struct store *store, struct scope *scope, uint64_t from, record_fn fn,
                        void *context);
 pawl_status store_value(struct store *store, struct scope *scope, uint64_t id, struct value *out);

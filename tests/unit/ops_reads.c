@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 struct work {
-    uint64_t records, values;
+    uint64_t records, values, calls;
 };
 
 static struct work done;
@@ -15,7 +15,19 @@ static pawl_status count_record(struct store *store, struct scope *scope, uint64
                                 struct record *out)
 {
     done.records++;
+    done.calls++;
     return real_ops->record(store, scope, pos, out);
+}
+
+static pawl_status count_records(struct store *store, struct scope *scope,
+                                 const uint64_t *positions, uint32_t count, struct record *out,
+                                 uint32_t *read)
+{
+    pawl_status status = real_ops->records(store, scope, positions, count, out, read);
+
+    done.records += *read;
+    done.calls++;
+    return status;
 }
 
 static pawl_status count_value(struct store *store, struct scope *scope, uint64_t id,
@@ -34,6 +46,7 @@ static struct work work_of(pawl *p, const char *operation, const char *input, ch
 
     real_ops = store->ops;
     counted.record = count_record;
+    counted.records = count_records;
     counted.value = count_value;
     store->ops = &counted;
     done = (struct work){ 0 };
@@ -181,6 +194,21 @@ static void make_chain(pawl **p, pawl_id *id)
         EXPECT_OK(pawl_call(*p, "instance.get", input, &answer, &error));
     } while (!strstr(answer, "\"next_sequence_number\":602"));
     pawl_free(*p, answer);
+}
+
+TEST(reads, entries_one_after_the_other_are_read_many_at_a_time)
+{
+    pawl *p;
+    pawl_id id;
+    char input[96], *answer = NULL;
+    struct work work;
+
+    make_chain(&p, &id);
+    snprintf(input, sizeof input, "{\"instance_id\":\"%s\"}", id.text);
+    work = work_of(p, "instance.history", input, &answer);
+    EXPECT(work.records == 2 * STEPS + 1 && work.calls < 2 * STEPS / 20);
+    pawl_free(p, answer);
+    pawl_close(p);
 }
 
 TEST(reads, the_graph_of_a_flow_reads_each_entry_once)

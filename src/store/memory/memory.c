@@ -252,6 +252,7 @@ const struct store_ops memory_store_ops = {
     .head = memory_head,
     .instance = memory_instance,
     .record = memory_record,
+    .records = memory_records,
     .trail = memory_trail,
     .scan = memory_scan,
     .value = memory_value,

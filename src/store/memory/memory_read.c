@@ -91,6 +91,20 @@ pawl_status memory_record(struct store *store, struct scope *scope, uint64_t pos
     return status;
 }
 
+pawl_status memory_records(struct store *store, struct scope *scope, const uint64_t *positions,
+                           uint32_t count, struct record *out, uint32_t *read)
+{
+    size_t begun = scope->arena.used;
+    pawl_status status = PAWL_OK;
+
+    for (*read = 0; status == PAWL_OK && *read < count; (*read)++) {
+        if (*read > 0 && scope->arena.used - begun >= RECORDS_BYTES)
+            break;
+        status = memory_record(store, scope, positions[*read], &out[*read]);
+    }
+    return status;
+}
+
 pawl_status memory_trail(struct store *store, struct scope *scope, const struct trail_query *query,
                          struct trail_row out[TRAIL_ROWS], uint32_t *count, uint64_t *rest)
 {

@@ -415,6 +415,7 @@ const struct store_ops sqlite_store_ops = {
     .head = sqlite_head,
     .instance = sqlite_instance,
     .record = sqlite_record,
+    .records = sqlite_records,
     .trail = sqlite_trail,
     .scan = sqlite_scan,
     .value = sqlite_value,

@@ -167,6 +167,26 @@ pawl_status sqlite_record(struct store *store, struct scope *scope, uint64_t pos
     return read_by_number(store, scope, &record_finder, pos, out);
 }
 
+/* In one transaction, which would be half of what a record costs. */
+pawl_status sqlite_records(struct store *base, struct scope *scope, const uint64_t *positions,
+                           uint32_t count, struct record *out, uint32_t *read)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    size_t begun = scope->arena.used;
+    pawl_status status = reader_begin(store, scope);
+
+    *read = 0;
+    if (status != PAWL_OK)
+        return status;
+    for (; status == PAWL_OK && *read < count; (*read)++) {
+        if (*read > 0 && scope->arena.used - begun >= RECORDS_BYTES)
+            break;
+        status = find_row(store, scope, &record_finder, positions[*read], &out[*read]);
+    }
+    reader_end(store);
+    return status;
+}
+
 /* A scan reads ahead a page at a time: the lock is free while `fn` runs, and `fn` may read. */
 #define PAGE_RECORDS 1000
 #define PAGE_SIZE    ((size_t)1 << 20)

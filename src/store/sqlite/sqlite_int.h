@@ -352,6 +352,8 @@ pawl_status sqlite_instance(struct store *store, struct scope *scope, uint64_t n
                             struct instance_row *out);
 pawl_status sqlite_trail(struct store *store, struct scope *scope, const struct trail_query *query,
                          struct trail_row out[TRAIL_ROWS], uint32_t *count, uint64_t *rest);
+pawl_status sqlite_records(struct store *store, struct scope *scope, const uint64_t *positions,
+                           uint32_t count, struct record *out, uint32_t *read);
 pawl_status sqlite_record(struct store *store, struct scope *scope, uint64_t pos,
                           struct record *out);
 pawl_status sqlite_scan(struct store *store, struct scope *scope, uint64_t from, record_fn fn,
