@@ -98,10 +98,20 @@ static void begin_watcher(struct engine *engine)
         }
 }
 
+static bool was_begun(struct engine *engine, const struct runner *runner)
+{
+    bool was;
+
+    pthread_mutex_lock(&engine->lock); /* it may be about to note its end */
+    was = runner->state != RUNNER_NONE;
+    pthread_mutex_unlock(&engine->lock);
+    return was;
+}
+
 void runners_join(struct engine *engine)
 {
     for (uint32_t i = 0; i < runners_max(engine); i++)
-        if (engine->runners[i].state != RUNNER_NONE)
+        if (was_begun(engine, &engine->runners[i]))
             pthread_join(engine->runners[i].thread, NULL);
 }
 
