@@ -228,11 +228,14 @@ static struct request *take_requests(struct engine *engine)
     return list;
 }
 
-/* The drain is free: one of those who wait has to lead now, if no thread does. */
+/* The drain is free: one of those who wait has to lead now, if there is no drain's thread. That one
+ * may not know of what a mover has queued. */
 static void pass_on(struct engine *engine)
 {
     struct request *next = engine->first;
 
+    if (next && engine->thread_count)
+        pthread_cond_signal(&engine->work);
     if (engine->wait_for_drain || (next && !engine->thread_count))
         engine_changed(engine);
     while (next && next->after)

@@ -357,7 +357,7 @@ struct engine {
     bool is_suspect; /* a read failed: a commit is to look at the files */
     _Atomic uint32_t generation; /* grows when what actors remember may be wrong */
     struct store_tip tip;
-    int64_t test_now_ms;
+    _Atomic int64_t test_now_ms; /* set under the lock; the drain reads it without */
     struct clock clock;
     struct moment now; /* of the present commit; the drain's */
     int64_t clock_retry_ms; /* by the tick: when to try again to record a jump */

@@ -5,7 +5,7 @@
 #include "engine_fixture.h"
 #include <stdio.h>
 
-enum { FIRES = 60, MENDS = 40 };
+enum { FIRES = 40, MENDS = 20 };
 
 /* ---- Who is in a commit ---- */
 
@@ -160,6 +160,32 @@ WORLD_TEST(drain, a_caller_and_the_drains_thread_mend_a_store_one_after_the_othe
     engine_mend(world->p->engine);
     EXPECT_EQ(world_fire(world, id, "pay"), PAWL_OK);
     world_expect_valid(world);
+}
+
+static void *mend_often(void *context)
+{
+    struct world *world = context;
+
+    for (int i = 0; i < MENDS; i++) {
+        break_store(world->p->engine);
+        engine_mend(world->p->engine);
+    }
+    return NULL;
+}
+
+WORLD_TEST(drain, a_clock_moves_on_while_another_caller_mends_the_store)
+{
+    const char *id;
+    pthread_t thread;
+
+    open_with_threads(world, &ticker_type);
+    id = world_create(world, "ticker", NULL);
+    EXPECT(pthread_create(&thread, NULL, mend_often, world) == 0);
+    for (int i = 0; i < MENDS; i++)
+        EXPECT_OK(pawl_test_advance(world->p, 1000, &world->error));
+    pthread_join(thread, NULL);
+    EXPECT_OK(pawl_signal(world->p, id, "stop", NULL, NULL, &world->error));
+    world_expect_state(world, id, "completed");
 }
 
 /* ---- So many turns ---- */
