@@ -81,6 +81,27 @@ static void *work(void *context)
     return NULL;
 }
 
+static bool has_completed(struct crowd *crowd, const char *id)
+{
+    const char *state;
+    pawl_error error;
+
+    EXPECT_OK(pawl_current(crowd->p, id, &state, &error));
+    return strcmp(state, "completed") == 0;
+}
+
+/* Its last answer may have been under way when it was paused: then it has ended. */
+static void resume(struct crowd *crowd, const char *id, const char *input)
+{
+    pawl_error error;
+    char *out = NULL;
+    pawl_status status = pawl_call(crowd->p, "instance.resume", input, &out, &error);
+
+    EXPECT(status == PAWL_OK || (status == PAWL_TERMINAL && has_completed(crowd, id)));
+    if (status == PAWL_OK)
+        pawl_free(crowd->p, out);
+}
+
 static void disturb(struct crowd *crowd, const char *id, int number)
 {
     pawl_error error;
@@ -93,8 +114,7 @@ static void disturb(struct crowd *crowd, const char *id, int number)
     } else if (number % 5 == 1 &&
                pawl_call(crowd->p, "instance.pause", input, &out, &error) == PAWL_OK) {
         pawl_free(crowd->p, out);
-        EXPECT_OK(pawl_call(crowd->p, "instance.resume", input, &out, &error));
-        pawl_free(crowd->p, out);
+        resume(crowd, id, input);
     }
 }
 
@@ -112,15 +132,6 @@ static void *make(void *context)
         disturb(crowd, id.text, i);
     }
     return NULL;
-}
-
-static bool has_completed(struct crowd *crowd, const char *id)
-{
-    const char *state;
-    pawl_error error;
-
-    EXPECT_OK(pawl_current(crowd->p, id, &state, &error));
-    return strcmp(state, "completed") == 0;
 }
 
 /* As often as it takes: those who work go on until all are done. */
