@@ -174,6 +174,7 @@ static uint32_t send_some(struct engine *engine, const uint64_t *numbers, uint32
     group->left += made;
     engine->mail_under_way += made;
     mail_deliver_all(engine, mails, made);
+    engine_ring(engine);
     return made;
 }
 

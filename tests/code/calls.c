@@ -73,6 +73,16 @@ PAWL_CODE(plain, PLAIN)
     PAWL_END;
 }
 
+#define KEYED(has)                                                                                 \
+    has(call, charge) has(retry, charge, 9) has(result, bool, done) has(await, charging)
+PAWL_CODE(keyed, KEYED)
+{
+    PAWL_BEGIN(KEYED);
+    PAWL_CALL_KEYED(charging, charge, "once", "{}");
+    result->done = true;
+    PAWL_END;
+}
+
 struct till {
     pawl_kit kit;
     char folder[32], url[64];
@@ -122,6 +132,7 @@ static void begin(struct till *till, uint32_t failures, const char *error)
     pawl_kit_register(&till->kit, sale());
     pawl_kit_register(&till->kit, refund());
     pawl_kit_register(&till->kit, plain());
+    pawl_kit_register(&till->kit, keyed());
     equip(till);
 }
 
@@ -215,6 +226,16 @@ TEST(calls, without_delays_of_its_own_a_call_has_those_of_steps)
     end(&till);
 }
 
+/* So long that the instance is restored from a snapshot, once its history is not short. */
+static const char *long_error(void)
+{
+    static char error[8000];
+
+    memset(error, 'x', sizeof error - 1);
+    error[0] = error[sizeof error - 2] = '"';
+    return error;
+}
+
 TEST(calls, key_and_attempt_survive_restarts_between_attempts)
 {
     struct till till;
@@ -235,6 +256,28 @@ TEST(calls, key_and_attempt_survive_restarts_between_attempts)
     EXPECT_EQ(till.last_attempt, 3);
     PAWL_EXPECT_RESULT(&till.kit, id, "{\"charged\":5,\"problem\":\"\"}");
     end(&till);
+}
+
+/* The key that a call has by itself, and one of its own. */
+TEST(calls, key_and_attempt_survive_in_a_snapshot)
+{
+    static const char *const types[] = { "plain", "keyed" };
+
+    for (int i = 0; i < 2; i++) {
+        struct till till;
+        const char *id;
+
+        begin(&till, 6, long_error());
+        id = pawl_kit_start(&till.kit, types[i], NULL);
+        pawl_kit_advance(&till.kit, PAWL_MINUTES(15)); /* 30 s, 2, 5 and 5 minutes */
+        EXPECT_EQ(till.calls, 5);
+        pawl_kit_restart(&till.kit);
+        equip(&till);
+        pawl_kit_advance(&till.kit, PAWL_MINUTES(10));
+        EXPECT_EQ(till.last_attempt, 7);
+        PAWL_EXPECT_RESULT(&till.kit, id, "{\"done\":true}");
+        end(&till);
+    }
 }
 
 TEST(calls, what_wins_while_a_call_backs_off_ends_its_attempts)
@@ -300,7 +343,10 @@ TEST(calls, a_call_with_a_key_keeps_it_in_a_loop_of_the_codes_own)
     begin(&till, 2, "\"down\"");
     id = pawl_kit_start(&till.kit, "refund", NULL);
     snprintf(key, sizeof key, "%s:refund", id);
-    pawl_kit_advance(&till.kit, PAWL_SECS(1));
+    pawl_kit_advance(&till.kit, 0);
+    EXPECT_EQ(till.calls, 1);
+    pawl_kit_restart(&till.kit);
+    pawl_kit_advance(&till.kit, PAWL_SECS(1)); /* it calls, and there is no tool yet */
     pawl_kit_restart(&till.kit);
     equip(&till);
     pawl_kit_advance(&till.kit, PAWL_SECS(5));

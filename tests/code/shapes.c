@@ -307,7 +307,9 @@ TEST(shapes, the_input_of_a_child_that_does_not_fit_is_an_error_of_its_spawn)
     pawl_kit kit;
 
     open_order(&kit);
-    PAWL_EXPECT_RESULT(&kit, pawl_kit_start(&kit, "parent", "{\"given\":{\"custommer\":1}}"),
+    PAWL_EXPECT_RESULT(&kit, pawl_kit_start(&kit, "parent", "{\"given\":{\"days\":1}}"),
+                       "{\"refused\":true}");
+    PAWL_EXPECT_RESULT(&kit, pawl_kit_start(&kit, "parent", "{\"given\":{\"customer\":1,\"dayz\":2}}"),
                        "{\"refused\":true}");
     pawl_kit_close(&kit);
 }
