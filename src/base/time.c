@@ -4,7 +4,6 @@
 
 #define DAY_MS          INT64_C(86400000)
 #define AT_MS_MIN       INT64_C(-62167219200000) /* 0000-01-01T00:00:00.000Z */
-#define AT_MS_MAX       INT64_C(253402300799999) /* 9999-12-31T23:59:59.999Z */
 #define DURATION_MS_MAX (36525 * DAY_MS)         /* 100 years */
 
 /* The calendar repeats every 400 years. Days are counted from 1 March of the year -400:
@@ -142,7 +141,7 @@ bool time_parse(str text, int64_t *out_at_ms)
     if (seconds == 60 && at_ms % DAY_MS != 0)
         return false;
     at_ms += fraction_ms;
-    if (at_ms < AT_MS_MIN || at_ms > AT_MS_MAX)
+    if (at_ms < AT_MS_MIN || at_ms > TIME_LAST_MS)
         return false;
     *out_at_ms = at_ms;
     return true;
@@ -153,7 +152,7 @@ void time_print(int64_t at_ms, char out[TIME_TEXT_SIZE])
     int64_t days, rest;
     struct date date;
 
-    at_ms = at_ms < AT_MS_MIN ? AT_MS_MIN : at_ms > AT_MS_MAX ? AT_MS_MAX : at_ms;
+    at_ms = at_ms < AT_MS_MIN ? AT_MS_MIN : at_ms > TIME_LAST_MS ? TIME_LAST_MS : at_ms;
     rest = (at_ms - AT_MS_MIN) % DAY_MS; /* AT_MS_MIN is a midnight */
     days = (at_ms - rest) / DAY_MS;
     date = date_from_days(days);

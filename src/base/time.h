@@ -10,6 +10,8 @@
  * 0000..9999; a leap second counts as the next second. False if it is not one. */
 bool time_parse(str text, int64_t *out_at_ms);
 
+#define TIME_LAST_MS INT64_C(253402300799999) /* 9999-12-31T23:59:59.999Z */
+
 /* UTC with milliseconds and a Z; at_ms outside years 0000..9999 is clamped. */
 void time_print(int64_t at_ms, char out[TIME_TEXT_SIZE]);
 

@@ -3,6 +3,7 @@
  *
  * Armed timers are rows; the engine only knows when the next one falls due. A due timer is an
  * event like any other: the commit that handles it takes its row away, so it fires once. */
+#include "base/time.h"
 #include "engine/engine_int.h"
 
 #define TIMERS_AT_ONCE  4000u /* each look for more waits for those before it */
@@ -418,9 +419,12 @@ static pawl_status has_ended(struct engine *engine, struct scope *scope, str id,
 }
 
 struct advance {
-    int64_t target_ms;
-    str id;       /* no longer than until this instance has ended; data NULL: none */
-    bool is_over; /* nothing more is due until then */
+    int64_t by_ms;
+    uint64_t turns;  /* at most so many looks at what is due */
+    bool is_all;     /* the clock is moved all the way, whatever is due */
+    str id;          /* no longer than until this instance has ended; data NULL: none */
+    int64_t from_ms, target_ms;
+    bool is_over;    /* nothing more is due until then */
 };
 
 /* What is due now happens, and the clock goes to what is due next, if that is not too late. */
@@ -444,9 +448,12 @@ static pawl_status advance_once(struct engine *engine, struct scope *scope, stru
     return PAWL_OK;
 }
 
+/* One at a time: two that go on side by side would turn the clock back for each other. */
 static void begin_advance(struct engine *engine)
 {
     pthread_mutex_lock(&engine->lock);
+    while (engine->advances > 0)
+        pthread_cond_wait(&engine->advanced, &engine->lock);
     engine->advances++;
     if (!engine->has_mover) {
         engine->has_mover = true;
@@ -468,21 +475,47 @@ static void end_advance(struct engine *engine)
 }
 
 /* Each turn in a scope that is cleared: there may be millions of them. */
-static pawl_status advance_by(struct engine *engine, struct scope *scope, struct advance *advance,
-                              uint64_t turns)
+static pawl_status take_turns(struct engine *engine, struct scope *turn, struct advance *advance)
 {
     pawl_status status = PAWL_OK;
+
+    for (; advance->turns > 0 && !status && !advance->is_over; advance->turns--) {
+        scope_clear(turn);
+        status = advance_once(engine, turn, advance);
+    }
+    if (!status && !advance->is_over) /* the clock was moved to what is due: a caller finds it done */
+        status = settle(engine, turn);
+    return status;
+}
+
+/* The clock is set by one advance at a time. */
+static pawl_status aim(struct engine *engine, struct scope *scope, struct advance *advance)
+{
+    advance->from_ms = engine_now_ms(engine);
+    if (advance->by_ms < 0 || advance->by_ms > TIME_LAST_MS - advance->from_ms)
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "by: expected a duration of 0 ms or more that ends before the year 10000, "
+                          "found %lld ms",
+                          (long long)advance->by_ms);
+    advance->target_ms = advance->from_ms + advance->by_ms;
+    return PAWL_OK;
+}
+
+static pawl_status advance_by(struct engine *engine, struct scope *scope, struct advance *advance,
+                              int64_t *out_moved_ms)
+{
     struct scope turn;
+    pawl_status status;
 
     scope_init(&turn, engine->heap, LIMIT_SCOPE);
     turn.trace = scope->trace;
     begin_advance(engine);
-    for (; turns > 0 && !status && !advance->is_over; turns--) {
-        scope_clear(&turn);
-        status = advance_once(engine, &turn, advance);
-    }
-    if (!status && !advance->is_over) /* the clock was moved to what is due: a caller finds it done */
-        status = settle(engine, &turn);
+    status = aim(engine, &turn, advance);
+    if (!status)
+        status = take_turns(engine, &turn, advance);
+    if (!status && advance->is_all)
+        set_clock(engine, advance->target_ms);
+    *out_moved_ms = engine_now_ms(engine) - advance->from_ms;
     end_advance(engine);
     if (status)
         scope->error = turn.error;
@@ -493,31 +526,24 @@ static pawl_status advance_by(struct engine *engine, struct scope *scope, struct
 pawl_status engine_advance_turns(struct engine *engine, struct scope *scope, str id, uint32_t turns,
                                  int64_t most_ms, int64_t *out_moved_ms)
 {
-    int64_t now_ms = engine_now_ms(engine);
-    struct advance advance = { .target_ms = now_ms + most_ms, .id = id };
-    pawl_status status = advance_by(engine, scope, &advance, turns);
+    struct advance advance = { .by_ms = most_ms, .turns = turns, .id = id };
+    pawl_status status = advance_by(engine, scope, &advance, out_moved_ms);
 
-    *out_moved_ms = engine_now_ms(engine) - now_ms;
     return status ? status : clock_keep_test(engine, scope);
 }
 
 pawl_status engine_advance(struct engine *engine, struct scope *scope, int64_t by_ms)
 {
-    struct advance advance = { .target_ms = engine_now_ms(engine) + by_ms };
+    struct advance advance = { .by_ms = by_ms, .turns = UINT64_MAX, .is_all = true };
+    int64_t moved_ms;
     pawl_status status;
 
     if (!engine->options.test_clock)
         return scope_fail(scope, PAWL_NOT_KNOWN,
                           "the clock of this store is real; open it with the test clock");
     engine_mend(engine);
-    if (by_ms < 0)
-        return scope_fail(scope, PAWL_INVALID_REQUEST,
-                          "by: expected a duration, found less than 0");
-    status = advance_by(engine, scope, &advance, UINT64_MAX);
-    if (status)
-        return status;
-    set_clock(engine, advance.target_ms);
-    return clock_keep_test(engine, scope);
+    status = advance_by(engine, scope, &advance, &moved_ms);
+    return status ? status : clock_keep_test(engine, scope);
 }
 
 static pawl_status fire_timer_new(struct engine *engine, struct scope *scope, str id, str name,

@@ -1,4 +1,6 @@
 /* engine_clock.c - time: jumps both ways, and the clock that tests move. */
+#include "base/time.h"
+#include "engine/engine_int.h"
 #include "engine_fixture.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -406,6 +408,51 @@ WORLD_TEST(clock, the_test_clock_stands_still_moves_by_advance_and_is_kept)
     EXPECT_OK(pawl_test_advance(world->p, 1, &world->error));
     EXPECT_TEXT(world_actions(world, id), "start timer timer timer timer");
     world_expect_valid(world);
+}
+
+WORLD_TEST(clock, the_test_clock_is_not_moved_past_the_last_year_or_back)
+{
+    world_close(world);
+    world->options.test_clock = true;
+    world_open(world);
+    EXPECT_EQ(pawl_test_advance(world->p, INT64_MAX, &world->error), PAWL_INVALID_REQUEST);
+    EXPECT_HAS(world->error.message, "ends before the year 10000");
+    EXPECT_EQ(pawl_test_advance(world->p, -1, &world->error), PAWL_INVALID_REQUEST);
+    EXPECT_OK(pawl_test_advance(world->p, TIME_LAST_MS - NOON, &world->error));
+    EXPECT_EQ(pawl_test_advance(world->p, 1, &world->error), PAWL_INVALID_REQUEST);
+    EXPECT_EQ(engine_now_ms(world->p->engine), TIME_LAST_MS);
+}
+
+static void *advance_often(void *context)
+{
+    struct world *world = context;
+    pawl_error error;
+
+    for (int i = 0; i < 20; i++)
+        EXPECT_OK(pawl_test_advance(world->p, 1000, &error));
+    return NULL;
+}
+
+WORLD_TEST(clock, advances_of_several_threads_add_up)
+{
+    pthread_t threads[3];
+    char input[64], *out;
+    const char *id;
+
+    world_close(world);
+    world->options.test_clock = true;
+    world_open(world);
+    id = world_create(world, "ticker", NULL);
+    for (int i = 0; i < 3; i++)
+        EXPECT_EQ(pthread_create(&threads[i], NULL, advance_often, world), 0);
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    EXPECT_EQ(engine_now_ms(world->p->engine), NOON + 60000);
+    EXPECT_OK(pawl_signal(world->p, id, "stop", NULL, NULL, &world->error));
+    snprintf(input, sizeof input, "{\"instance_id\":\"%s\"}", id);
+    EXPECT_OK(pawl_call(world->p, "instance.get", input, &out, &world->error));
+    EXPECT_HAS(out, "\"result\":60");
+    pawl_free(world->p, out);
 }
 
 WORLD_TEST(clock, thirty_days_of_ticks_take_no_time_at_all)
