@@ -7,6 +7,7 @@
 #define LIMIT_NAME 128                   /* definition, tool, store and key names */
 #define LIMIT_SPAWNS       2500u         /* steps of one flow that spawn: what one commit can hold */
 #define LIMIT_SPAWN_INPUT  ((size_t)8 << 20) /* of the children that begin together: bytes */
+#define LIMIT_WAIT_VALUES  ((size_t)8 << 20) /* of the waits that begin together: bytes */
 #define LIMIT_KEPT_SIGNALS 1000u         /* of one instance, that nothing has taken yet */
 #define LIMIT_KEPT_TEXT    (16u << 20)   /* payloads of those together */
 #define LIMIT_SUBSCRIPTIONS 256u         /* values of one signal, of one instance */

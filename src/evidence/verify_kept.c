@@ -2,6 +2,7 @@
  * rows. */
 #include "base/assert.h"
 #include "base/node.h"
+#include "base/limits.h"
 #include "evidence/verify_int.h"
 #include "model/rights.h"
 
@@ -145,14 +146,19 @@ pawl_status verify_note_redrive(struct verify *v, const struct record *record)
 {
     struct effect_list effects = { 0 };
     pawl_status status = PAWL_OK;
+    struct scope scope; /* of its own: a start may have thousands of effects, to be folded next */
 
+    scope_init(&scope, v->heap, LIMIT_SCOPE);
     if (v->whole && record->body.data)
-        status = effects_read(&v->scope, record->body, &effects);
+        status = effects_read(&scope, record->body, &effects);
+    if (status != PAWL_OK)
+        v->scope.error = scope.error;
     for (uint32_t i = 0; i < effects.count && status == PAWL_OK; i++)
         if (effects.items[i].kind == EFFECT_REDRIVE)
             status = verify_replace_kept(v, &(struct kept_row){ .what = LIFE_T_START,
                                                                 .id = effects.items[i].name,
                                                                 .pos = record->pos });
+    scope_fini(&scope);
     return status;
 }
 

@@ -9,7 +9,7 @@
 #include "model/grow.h"
 #include "model/words.h"
 
-#define SPAWN_COMPILER 3 /* from this compiler on, children that begin together have a bound */
+#define BOUND_COMPILER 3 /* from it on, children and waits that begin together have bounds */
 
 static str shown_json(const struct node *node)
 {
@@ -138,17 +138,21 @@ static pawl_status begin_child(struct turn *turn, uint32_t ordinal, str args)
 
 /* What they ask for is one commit's to hold. Asked before the arguments of a step are there and
  * again with them, so that many that are too many need no memory. */
-static pawl_status check_spawn(struct turn *turn, const struct plan_step *step, size_t size)
+static pawl_status check_size(struct turn *turn, const struct plan_step *step, size_t size)
 {
-    if (step->kind != STEP_KIND_SPAWN || turn->compiler < SPAWN_COMPILER)
+    bool is_spawn = step->kind == STEP_KIND_SPAWN;
+    size_t *sum = is_spawn ? &turn->spawn_size : &turn->wait_size;
+    size_t most = is_spawn ? LIMIT_SPAWN_INPUT : LIMIT_WAIT_VALUES;
+
+    if (turn->compiler < BOUND_COMPILER)
         return PAWL_OK;
-    turn->spawn_size += size;
-    if (turn->spawn_size <= LIMIT_SPAWN_INPUT)
+    *sum += size;
+    if (*sum <= most)
         return PAWL_OK;
     return scope_fail(turn->scope, PAWL_TOO_LARGE,
-                      "the inputs of children that begin together: expected at most %zu bytes, "
+                      "the %s that begin together: expected at most %zu bytes, "
                       "found %zu with this one",
-                      LIMIT_SPAWN_INPUT, turn->spawn_size);
+                      is_spawn ? "inputs of children" : "values of waits", most, *sum);
 }
 
 static pawl_status begin_waiting(struct turn *turn, const struct plan_step *step,
@@ -162,11 +166,11 @@ static pawl_status begin_waiting(struct turn *turn, const struct plan_step *step
 
     if (step->kind == STEP_KIND_GATE || step->kind == STEP_KIND_EXTERNAL)
         return PAWL_OK;
-    status = check_spawn(turn, step, 0);
+    status = check_size(turn, step, 0);
     if (status == PAWL_OK)
         status = template_expand(&source, step, turn->scope, &text);
     if (status == PAWL_OK)
-        status = check_spawn(turn, step, text.size);
+        status = check_size(turn, step, text.size);
     if (status == PAWL_OK && step->kind == STEP_KIND_SPAWN)
         return begin_child(turn, ordinal, text);
     if (status == PAWL_OK)

@@ -371,6 +371,17 @@ static pawl_status fail_damaged(struct scope *scope, const char *what)
                       "the body of an entry is damaged: %s; look closer with 'pawl verify'", what);
 }
 
+/* Room for as many as there are: a list that grows leaves its smaller selves in the arena. */
+static pawl_status make_room(struct scope *scope, const struct node *first,
+                             struct effect_list *list)
+{
+    for (const struct node *node = first; node; node = node->next)
+        list->capacity++;
+    if (list->capacity > 0)
+        list->items = ARENA_ARRAY(&scope->arena, struct effect, list->capacity);
+    return list->items || list->capacity == 0 ? PAWL_OK : scope_no_memory(scope);
+}
+
 pawl_status effects_read(struct scope *scope, str body, struct effect_list *out)
 {
     struct effect_list list = { 0 };
@@ -392,13 +403,14 @@ pawl_status effects_read(struct scope *scope, str body, struct effect_list *out)
     if (root->kind != NODE_ARRAY)
         return fail_damaged(scope, "it is not a list of effects");
     node = body_trace(body).data ? root->first->next : root->first;
-    for (; node; node = node->next) {
+    status = make_room(scope, node, &list);
+    for (; node && status == PAWL_OK; node = node->next) {
         if (!read_effect(node, &effect))
             return fail_damaged(scope, "an effect is not one");
         status = effect_add(scope, &list, effect);
-        if (status != PAWL_OK)
-            return status;
     }
+    if (status != PAWL_OK)
+        return status;
     *out = list;
     return PAWL_OK;
 }

@@ -295,8 +295,8 @@ WORLD_TEST(flow, a_child_whose_input_is_refused_has_failed_and_its_parent_knows_
     expect_member(world, id, "\"current_state\":\"completed\"");
 }
 
-/* A dopar of children that all get its input. */
-static const char *spawn_many(struct world *world, int count, size_t size)
+/* A dopar of so many of this step, with the input of all of them. */
+static const char *begin_many(struct world *world, const char *step, int count, size_t size)
 {
     struct buf text, input;
     const char *id;
@@ -305,7 +305,7 @@ static const char *spawn_many(struct world *world, int count, size_t size)
     buf_init(&input, &heap_libc, 0);
     buf_fmt(&text, "name: many%d\ndopar:\n", count);
     for (int i = 0; i < count; i++)
-        buf_fmt(&text, "  - {spawn: {definition: child, input: '{{input}}'}}\n");
+        buf_fmt(&text, "  - {%s}\n", step);
     world_define(world, "name: child\ndo: [{action: set, payload: {}}]\n");
     world_define(world, buf_text(&text));
     buf_byte(&input, '"');
@@ -318,6 +318,55 @@ static const char *spawn_many(struct world *world, int count, size_t size)
     buf_fini(&text);
     world_advance(world, 1000);
     return id;
+}
+
+static const char *spawn_many(struct world *world, int count, size_t size)
+{
+    return begin_many(world, "spawn: {definition: child, input: '{{input}}'}", count, size);
+}
+
+static const char *await_many(struct world *world, int count, size_t size)
+{
+    return begin_many(world, "wait: {signal: go, value: '{{input}}'}", count, size);
+}
+
+TEST(flow_memory, waits_for_values_of_eight_megabytes_together_begin_together)
+{
+    struct world world;
+
+    world_begin(&world, "memory");
+    expect_member(&world, await_many(&world, 9, 900000), "\"current_state\":\"running\"");
+    expect_member(&world, await_many(&world, 9000, 800), "\"current_state\":\"running\"");
+    world_expect_valid(&world);
+    world_end(&world);
+}
+
+static void expect_failed_steps(struct world *world, const char *id, int count, const char *words)
+{
+    pawl_history *history;
+    pawl_entry entry;
+    int found = 0;
+
+    EXPECT_OK(pawl_history_open(world->p, id, NULL, &history, &world->error));
+    while (pawl_history_next(history, &entry))
+        if (strcmp(entry.action, "step.fail") == 0) {
+            EXPECT_HAS(entry.payload, words);
+            found++;
+        }
+    EXPECT_OK(pawl_history_close(history, &world->error));
+    EXPECT_EQ(found, count);
+}
+
+TEST(flow_memory, waits_for_values_of_more_together_fail_by_name)
+{
+    struct world world;
+    const char *id;
+
+    world_begin(&world, "memory");
+    id = await_many(&world, 100, 900000);
+    expect_failed_steps(&world, id, 91, "the values of waits that begin together: expected at most 8388608 bytes");
+    world_expect_valid(&world);
+    world_end(&world);
 }
 
 TEST(flow_memory, children_whose_inputs_are_eight_megabytes_together_begin_together)
