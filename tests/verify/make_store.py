@@ -262,7 +262,7 @@ def machines(w):
 
 
 def flows(w, parent):
-    ship = w.definition("ship", 3, lifecycle("flow", {"steps": ["pack", "send"]}), b"name: ship\n")
+    ship = w.definition("ship", 3, lifecycle("flow", {"steps": [{"name": "pack"}, {"name": "send"}]}), b"name: ship\n")
     done = w.create(ship, input_="{}")
     w.record(done, START, body=[[1, 0], ["arm", "deadline", w.at + 9000, 0]])  # in short
     w.record(done, STEP_START, body=[-1], step=1, ordinal=1, attempt=1)
