@@ -77,13 +77,20 @@ static struct past_record *add_record(struct gather *gather)
     return &past->records[past->record_count++];
 }
 
-/* Back to the entry that tells of the snapshot, or to the first entry. */
+static bool is_enough(const struct gather *gather)
+{
+    return gather->past->record_count > 0 &&
+           (gather->past->record_count == PAST_RECORDS ||
+            gather->scope->arena.used - gather->begun > PAST_BYTES);
+}
+
+/* Back to the entry that tells of the snapshot, or to the first entry, as far as they fit. */
 static pawl_status gather_records(struct gather *gather)
 {
     struct past *past = gather->past;
     uint64_t pos = past->head.pos;
 
-    while (pos && past->record_count < PAST_RECORDS) {
+    while (pos && !is_enough(gather)) {
         struct past_record *next = add_record(gather);
         pawl_status status;
 

@@ -118,7 +118,7 @@ struct past {
     str input, creator;
     struct snapshot_row snapshot; /* text.data NULL: none, or too few entries to look for one */
     struct past_record *records;  /* the last one first, back to the entry of the snapshot or to the
-                                   * first one; at most PAST_RECORDS */
+                                   * first one; at most PAST_RECORDS or PAST_BYTES */
     uint32_t record_count;
 };
 struct past_query {
@@ -130,8 +130,8 @@ struct past_query {
     bool is_read; /* out: *out is filled in */
 };
 #define PAST_RECORDS 1024u
-#define PAST_BYTES   ((size_t)4 << 20) /* at one go; what is over it: no more instances, and payloads
-                                        * of the first are left */
+#define PAST_BYTES   ((size_t)4 << 20) /* at one go; what is over it: no more instances, no more records
+                                        * and not the payload of the last one */
 #define PAST_SHORT   8u /* so many entries are read as soon as a snapshot */
 
 /* What of a record is read along an instance's chain: neither body nor key nor hash. */

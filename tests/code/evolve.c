@@ -3,6 +3,7 @@
 #include "lib/test.h"
 #include <pawl_code.h>
 #include <pawl_test.h>
+#include <sqlite3.h>
 #include <unistd.h>
 
 #define FIRST(has)                                                                                 \
@@ -202,5 +203,68 @@ TEST(evolve, migrating_is_an_entry_of_its_own_and_happens_once)
     PAWL_EXPECT_OK(&era.kit, pawl_kit_signal(&era.kit, id, "go", "0"));
     PAWL_EXPECT_HISTORY(&era.kit, id, "start signal:go amend signal:go signal:go finish");
     PAWL_EXPECT_RESULT(&era.kit, id, "{\"count\":\"n=5\"}");
+    end(&era);
+}
+
+/* ---- A long history of large states ------------------------------------------------------------ */
+
+#define BALLAST 900000 /* bytes of each state; 80 of them are more than one unit of work may hold */
+#define TURNS   80
+
+#define HEAVY(has)                                                                                 \
+    has(var, text, ballast, BALLAST, "")                                                           \
+    has(var, int32_t, n)                                                                           \
+    has(signal, Go)                                                                                \
+    has(await, waiting)
+
+PAWL_CODE_AS(heavy, "heavy", HEAVY)
+{
+    PAWL_BEGIN(HEAVY);
+    memset(self->ballast, 'x', BALLAST - 1);
+    for (;;) {
+        PAWL_SIGNAL(waiting, Go);
+        self->n++;
+    }
+    PAWL_END;
+}
+
+#define HEAVIER(has) has(version, 2) HEAVY(has) has(call, charge, uint32_t) has(await, charging)
+PAWL_CODE_AS(heavier, "heavy", HEAVIER)
+{
+    PAWL_BEGIN(HEAVIER);
+    for (;;) {
+        PAWL_SIGNAL(waiting, Go);
+        PAWL_CALL(charging, charge, "[1]");
+    }
+    PAWL_END;
+}
+
+static void forget_snapshots(struct era *era)
+{
+    sqlite3 *db;
+
+    pawl_kit_close(&era->kit);
+    EXPECT_EQ(sqlite3_open(era->url + strlen("sqlite:"), &db), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(db, "DELETE FROM pawl_snapshot", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+    memset(&era->kit, 0, sizeof era->kit);
+}
+
+TEST(evolve, code_with_a_long_history_of_large_states_is_loaded_without_a_snapshot_renewed_and_verified)
+{
+    struct era era;
+    char id[27];
+
+    begin(&era, id);
+    build(&era, heavy());
+    memcpy(id, pawl_kit_start(&era.kit, "heavy", NULL), 27);
+    for (int i = 0; i < TURNS; i++)
+        PAWL_EXPECT_OK(&era.kit, pawl_kit_signal(&era.kit, id, "go", NULL));
+    forget_snapshots(&era);
+    build(&era, heavy());
+    PAWL_EXPECT_OK(&era.kit, pawl_kit_signal(&era.kit, id, "go", NULL));
+    PAWL_EXPECT_VARIABLE(&era.kit, id, "n", "81");
+    build(&era, heavier());
+    PAWL_EXPECT_OK(&era.kit, pawl_kit_signal(&era.kit, id, "go", NULL));
     end(&era);
 }
