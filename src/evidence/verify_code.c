@@ -83,24 +83,22 @@ static pawl_status declared_steps(struct verify *v, uint32_t id, struct steps *o
                : scope_no_memory(&v->scope);
 }
 
-/* What the instance went by before the record. */
-static pawl_status steps_before(struct verify *v, const struct chain *chain,
-                                const struct record *record, struct steps *out)
+/* What the instance went by before: the plan of the last amend that was noted, which has one. */
+static pawl_status steps_before(struct verify *v, const struct chain *chain, struct steps *out)
 {
+    uint64_t pos = verify_amended_at(v, chain);
+    struct effect_list effects = { 0 };
     struct record earlier;
+    pawl_status status;
 
-    for (uint64_t pos = record->prev; pos; pos = earlier.prev) {
-        struct effect_list effects = { 0 };
-        pawl_status status = store_record(v->store, &v->scope, pos, &earlier);
-
-        if (status == PAWL_OK && earlier.what == LIFE_T_AMEND)
-            status = effects_read(&v->scope, earlier.body, &effects);
-        if (status != PAWL_OK)
-            return status;
-        if (plan_in(&effects))
-            return read_list(v, plan_in(&effects)->input, out);
-    }
-    return declared_steps(v, v->rules[chain->rules].id, out);
+    if (!pos)
+        return declared_steps(v, v->rules[chain->rules].id, out);
+    status = store_record(v->store, &v->scope, pos, &earlier);
+    if (status == PAWL_OK)
+        status = effects_read(&v->scope, earlier.body, &effects);
+    if (status != PAWL_OK)
+        return status;
+    return plan_in(&effects) ? read_list(v, plan_in(&effects)->input, out) : PAWL_STORAGE_FAILURE;
 }
 
 static bool begins_with(const struct steps *steps, const struct steps *before)
@@ -140,7 +138,7 @@ pawl_status verify_amend_code(struct verify *v, const struct chain *chain,
         return verify_bad(v, "an amend goes on by the registration of another code type");
     status = read_list(v, plan->input, &steps);
     if (status == PAWL_OK)
-        status = steps_before(v, chain, record, &before);
+        status = steps_before(v, chain, &before);
     if (status == PAWL_STORAGE_FAILURE || (status == PAWL_OK && !begins_with(&steps, &before)))
         return verify_bad(v, "an amend's steps do not keep those before it in their places");
     return status == PAWL_OK ? verify_note_amend(v, chain, record) : status;

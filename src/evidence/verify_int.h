@@ -241,6 +241,8 @@ pawl_status verify_note_rights(struct verify *v, const struct record *record, st
                                uint32_t version); /* of the version, from its define record */
 pawl_status verify_note_amend(struct verify *v, const struct chain *chain,
                               const struct record *record);
+/* The position of the last amend with a plan that was noted; 0: none. */
+uint64_t verify_amended_at(const struct verify *v, const struct chain *chain);
 pawl_status verify_all_kept(struct verify *v);
 /* One more that is in force; its id is copied. */
 pawl_status verify_put_kept(struct verify *v, const struct kept_row *row);

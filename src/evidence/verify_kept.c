@@ -134,11 +134,19 @@ pawl_status verify_note_amend(struct verify *v, const struct chain *chain,
     struct kept_row row = { .what = record->what, .pos = record->pos };
     char id[ID_SIZE + 1];
 
-    if (!v->whole)
-        return PAWL_OK;
     id_print(chain->number, chain->random, id);
     row.id = str_of(id);
     return verify_replace_kept(v, &row);
+}
+
+uint64_t verify_amended_at(const struct verify *v, const struct chain *chain)
+{
+    char id[ID_SIZE + 1];
+    uint32_t index;
+
+    id_print(chain->number, chain->random, id);
+    index = find(v, LIFE_T_AMEND, str_of(id));
+    return index < v->standing_count ? v->standing[index].pos : 0;
 }
 
 /* A start that runs another instance again stands until the next one that does. */
