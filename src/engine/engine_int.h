@@ -292,6 +292,8 @@ pawl_status engine_send_once(struct engine *engine, struct scope *scope, uint64_
                              const uint8_t *key, struct fired *out);
 struct mail *mail_new(struct engine *engine); /* lock held, as for its end */
 void mail_free(struct engine *engine, struct mail *mail);
+/* Those that rode along may have filled the scope: what is in it of the mail itself is moved. */
+void mail_renew_scope(struct engine *engine, struct mail *mail);
 void mail_wake(struct engine *engine, uint64_t instance); /* EVENT_WAKE; lock held */
 pawl_status mail_wake_all(struct engine *engine, struct scope *scope, const uint64_t *numbers,
                           uint32_t count); /* not held */

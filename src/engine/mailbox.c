@@ -173,30 +173,11 @@ static void put_back_whole(struct engine *engine, struct actor *actor, struct ma
     put_back(actor, mail);
 }
 
-/* Those that rode along may have filled the scope: what is in it of the mail itself is moved. */
-static void renew_scope(struct engine *engine, struct mail *mail)
-{
-    struct scope fresh;
-    str payload;
-
-    ASSERT(scope_of(mail) == &mail->own);
-    scope_init(&fresh, engine->heap, LIMIT_SCOPE);
-    fresh.trace = mail->own.trace;
-    payload = mail->is_owned ? arena_str(&fresh.arena, mail->event.payload) : mail->event.payload;
-    if (fresh.arena.failed) { /* no memory at all: it stays as it is, and is tried again */
-        scope_fini(&fresh);
-        return;
-    }
-    mail->event.payload = payload;
-    scope_fini(&mail->own);
-    mail->own = fresh;
-}
-
 /* All of the turn are decided again; `alone`: each by itself, so that one cannot fail the others. */
 static void put_all_back(struct engine *engine, struct turn *turn, bool alone)
 {
     if (alone && turn->riders)
-        renew_scope(engine, turn->mail);
+        mail_renew_scope(engine, turn->mail);
     while (turn->riders) {
         struct mail *mail = turn->riders;
 

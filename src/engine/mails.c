@@ -59,6 +59,36 @@ void mail_fini(struct engine *engine)
     }
 }
 
+/* Any of them may be in the scope of the mail: a payload, why it failed or is poison, which worker is
+ * gone. */
+static void move_texts(struct event *event, struct arena *arena)
+{
+    str *const texts[] = { &event->name,    &event->payload, &event->actor,
+                           &event->reason,  &event->given,   &event->failure,
+                           &event->poison,  &event->filter,  &event->filter_written };
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        *texts[i] = arena_str(arena, *texts[i]);
+}
+
+void mail_renew_scope(struct engine *engine, struct mail *mail)
+{
+    struct event event = mail->event;
+    struct scope fresh;
+
+    ASSERT(!mail->scope);
+    scope_init(&fresh, engine->heap, LIMIT_SCOPE);
+    fresh.trace = mail->own.trace;
+    move_texts(&event, &fresh.arena);
+    if (fresh.arena.failed) { /* no memory at all: it stays as it is, and is tried again */
+        scope_fini(&fresh);
+        return;
+    }
+    mail->event = event;
+    scope_fini(&mail->own);
+    mail->own = fresh;
+}
+
 /* When the first of those that were set aside is tried again; lock held, and there is one. */
 int64_t mail_retry_ms(const struct engine *engine)
 {

@@ -81,6 +81,7 @@ void payloads_attach(struct engine *engine, struct actor *actor)
     const struct behavior *behavior = behavior_of(actor->definition->kind);
 
     actor->engine = engine;
+    actor->decided[0] = actor->decided[1] = NULL; /* of a memory that has gone */
     actor->payloads = (struct payload_source){ read_of_actor, actor };
     if (behavior->attach)
         behavior->attach(actor->memory, &actor->payloads);
