@@ -535,7 +535,7 @@ pawl_status engine_steps(struct engine *engine, struct scope *scope, str id,
     struct head head;
     pawl_status status = engine_locate(engine, scope, id, &head, &slot);
 
-    *out = (struct flow_attempts){ .is_bare = true };
+    *out = (struct flow_attempts){ .is_sparse = true };
     if (status)
         return status;
     *definition = *now = slot->definition;

@@ -1,38 +1,147 @@
-/* attempts.c - every attempt of an instance, in creation order, folded from its entries.
+/* attempts.c - the attempts of an instance, in creation order, folded from its entries.
  *
- * For reading only (instance.steps): unlike the memory, it grows with the history, or is a window
- * of it. */
+ * For reading only: a window of them (instance.steps), or what is asked of a whole history when the
+ * flow is amended or run again. */
 #include "flow/flow_int.h"
 #include "model/grow.h"
+
+#define SPARSE_LEAST 1024u           /* attempts, before any are left out */
+#define STEPS_MAX    (1u << 20) /* indexes: plans of several amends together */
+
+/* Ordinals run 1, 2, 3, ... so an attempt lies at its ordinal's place, unless some were left out. */
+static struct flow_attempt *find_attempt(const struct flow_attempts *attempts, uint32_t ordinal)
+{
+    uint32_t low = 0, high = attempts->count;
+
+    if (!attempts->is_sparse)
+        return ordinal > attempts->after && ordinal - attempts->after <= attempts->count
+                   ? &attempts->items[ordinal - attempts->after - 1]
+                   : NULL;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (attempts->items[middle].ordinal < ordinal)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < attempts->count && attempts->items[low].ordinal == ordinal ? &attempts->items[low]
+                                                                            : NULL;
+}
+
+static struct flow_step_past *step_past(struct scope *scope, struct flow_attempts *attempts,
+                                        uint32_t plan)
+{
+    while (plan < STEPS_MAX && plan >= attempts->step_count) {
+        struct flow_step_past *steps =
+            grow_array(&scope->arena, attempts->steps, attempts->step_count,
+                       &attempts->step_capacity, sizeof *steps);
+
+        if (!steps)
+            return NULL;
+        attempts->steps = steps;
+        steps[attempts->step_count++] = (struct flow_step_past){ 0 };
+    }
+    return plan < STEPS_MAX ? &attempts->steps[plan] : NULL;
+}
+
+/* ---- Leaving out what nothing asks for -------------------------------------------------------- */
+
+static bool is_last(const struct flow_attempts *attempts, uint32_t ordinal)
+{
+    const struct flow_attempt *attempt = find_attempt(attempts, ordinal);
+
+    return attempt && attempts->steps[attempt->plan].last == ordinal;
+}
+
+static bool is_wanted(const struct flow_attempts *attempts, const struct flow_attempt *attempt)
+{
+    const struct flow_step_past *step = &attempts->steps[attempt->plan];
+    bool is_unfinished = attempt->status == STEP_FAILED || attempt->status == STEP_CANCELLED;
+
+    return attempt->status <= STEP_RUNNING || (is_unfinished && !attempt->is_retried) ||
+           attempt->ordinal == step->last || attempt->ordinal == step->done ||
+           is_last(attempts, attempt->begun_by);
+}
+
+/* A last one that began another is older than that, and wanted itself: it is still found. */
+static void leave_out(struct flow_attempts *attempts)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < attempts->count; i++)
+        attempts->items[i].is_left_out = !is_wanted(attempts, &attempts->items[i]);
+    for (uint32_t i = 0; i < attempts->count; i++)
+        if (!attempts->items[i].is_left_out)
+            attempts->items[kept++] = attempts->items[i];
+    attempts->count = kept;
+    attempts->sparse_next = 2 * kept;
+}
+
+/* ---- Folding ----------------------------------------------------------------------------------- */
+
+/* The attempt that it repeats, which its entry ended. */
+static struct flow_attempt *attempt_before(const struct flow_attempts *attempts,
+                                           const struct effect *effect,
+                                           const struct entry_view *entry)
+{
+    struct flow_attempt *before = find_attempt(attempts, entry->ordinal);
+
+    return before && before->plan == effect->plan && before->attempt + 1 == effect->attempt ? before
+                                                                                            : NULL;
+}
+
+/* Where it belongs among the attempts of its step. */
+static pawl_status place_attempt(struct scope *scope, struct flow_attempts *attempts,
+                                 const struct effect *effect, const struct entry_view *entry,
+                                 struct flow_attempt *out)
+{
+    struct flow_step_past *step = step_past(scope, attempts, effect->plan);
+    struct flow_attempt *before = attempt_before(attempts, effect, entry);
+
+    if (!step)
+        return effect->plan < STEPS_MAX
+                   ? scope_no_memory(scope)
+                   : scope_fail(scope, PAWL_STORAGE_FAILURE,
+                                "the history of a flow names a step that it cannot have; verify "
+                                "the store");
+    out->first = before ? before->first : effect->ordinal;
+    out->round = before ? before->round : step->rounds;
+    step->rounds += effect->attempt == 1;
+    step->last = attempts->made = effect->ordinal;
+    if (before)
+        before->is_retried = true;
+    return PAWL_OK;
+}
 
 static pawl_status add_attempt(struct scope *scope, struct flow_attempts *attempts,
                                const struct effect *effect, const struct entry_view *entry)
 {
-    struct flow_attempt *items = grow_array(&scope->arena, attempts->items, attempts->count,
-                                            &attempts->capacity, sizeof *items);
+    struct flow_attempt added = { .ordinal = effect->ordinal,
+                                  .plan = effect->plan,
+                                  .attempt = effect->attempt,
+                                  .status = effect->status,
+                                  .begun_by = entry->ordinal,
+                                  .made_seq = entry->seq,
+                                  .created_at_ms = entry->at_ms,
+                                  .ready_at_ms = effect->status == STEP_READY ? entry->at_ms : 0 };
+    pawl_status status =
+        attempts->max ? PAWL_OK : place_attempt(scope, attempts, effect, entry, &added);
+    struct flow_attempt *items;
 
+    if (status != PAWL_OK)
+        return status;
+    if (attempts->is_sparse && attempts->count >= SPARSE_LEAST &&
+        attempts->count >= attempts->sparse_next)
+        leave_out(attempts);
+    items = grow_array(&scope->arena, attempts->items, attempts->count, &attempts->capacity,
+                       sizeof *items);
     if (!items)
         return scope_no_memory(scope);
     attempts->items = items;
     attempts->live++;
-    items[attempts->count++] =
-        (struct flow_attempt){ .ordinal = effect->ordinal,
-                               .plan = effect->plan,
-                               .attempt = effect->attempt,
-                               .status = effect->status,
-                               .begun_by = entry->ordinal,
-                               .made_seq = entry->seq,
-                               .created_at_ms = entry->at_ms,
-                               .ready_at_ms = effect->status == STEP_READY ? entry->at_ms : 0 };
+    items[attempts->count++] = added;
     return PAWL_OK;
-}
-
-/* Ordinals run 1, 2, 3, ... so an attempt lies at its ordinal's place. */
-static struct flow_attempt *find_attempt(const struct flow_attempts *attempts, uint32_t ordinal)
-{
-    return ordinal > attempts->after && ordinal - attempts->after <= attempts->count
-               ? &attempts->items[ordinal - attempts->after - 1]
-               : NULL;
 }
 
 /* Is it one that is kept? */
@@ -50,7 +159,7 @@ enum step_status flow_end_status(uint32_t transition)
 static pawl_status end_attempt(struct scope *scope, struct flow_attempts *attempts,
                                struct flow_attempt *attempt, const struct entry_view *entry)
 {
-    bool has_texts = !attempts->max && !attempts->is_bare;
+    bool has_texts = !attempts->max && !attempts->is_sparse;
     str payload = has_texts ? arena_str(&scope->arena, entry->payload) : STR_NONE;
 
     if (has_texts && entry->payload.data && !payload.data)
@@ -64,12 +173,20 @@ static pawl_status end_attempt(struct scope *scope, struct flow_attempts *attemp
         attempt->error = payload;
     else
         attempt->result = payload;
+    if (attempt->status == STEP_DONE && !attempts->max && entry->ordinal == attempt->ordinal &&
+        attempts->steps[attempt->plan].done < attempt->ordinal)
+        attempts->steps[attempt->plan].done = attempt->ordinal;
     return PAWL_OK;
 }
 
 static bool needs_attempt(enum effect_kind kind)
 {
     return kind == EFFECT_READY || kind == EFFECT_RUN || kind == EFFECT_END;
+}
+
+static uint32_t next_ordinal(const struct flow_attempts *attempts)
+{
+    return (attempts->max ? attempts->after + attempts->count : attempts->made) + 1;
 }
 
 static pawl_status apply_effect(struct scope *scope, struct flow_attempts *attempts,
@@ -80,7 +197,7 @@ static pawl_status apply_effect(struct scope *scope, struct flow_attempts *attem
     if ((effect->kind == EFFECT_STEP || needs_attempt(effect->kind)) &&
         !is_inside(attempts, effect->ordinal))
         return PAWL_OK;
-    if (effect->kind == EFFECT_STEP && effect->ordinal == attempts->after + attempts->count + 1)
+    if (effect->kind == EFFECT_STEP && effect->ordinal == next_ordinal(attempts))
         return add_attempt(scope, attempts, effect, entry);
     if (effect->kind == EFFECT_STEP || (needs_attempt(effect->kind) && !attempt))
         return scope_fail(scope, PAWL_STORAGE_FAILURE,
@@ -131,8 +248,7 @@ pawl_status flow_attempts_apply(struct scope *scope, struct flow_attempts *attem
 
 const struct flow_attempt *flow_last_result(const struct flow_attempts *attempts, uint32_t plan_index)
 {
-    for (uint32_t i = attempts->count; i > 0; i--)
-        if (attempts->items[i - 1].plan == plan_index && attempts->items[i - 1].status == STEP_DONE)
-            return &attempts->items[i - 1];
-    return NULL;
+    uint32_t ordinal = plan_index < attempts->step_count ? attempts->steps[plan_index].done : 0;
+
+    return ordinal ? find_attempt(attempts, ordinal) : NULL;
 }

@@ -115,12 +115,17 @@ struct flow_redrive {
 pawl_status flow_redrive(struct scope *scope, const struct flow_redrive *args, str *out);
 
 /* Attempts in creation order, folded from the history by the caller: it feeds entries in order.
- * Without `max` it keeps every attempt; with it a window of so many behind ordinal `after`, from an
- * entry on that has not created any of them. A window, and what `is_bare`, has no results and errors:
- * `ended_pos` and `ended_seq` say which record has them. */
+ * With `max` it keeps a window of so many behind ordinal `after`, from an entry on that has not created
+ * any of them. With `is_sparse` it keeps what an amend or a redrive asks for, which does not grow with
+ * the history: live attempts, unfinished ones that were not retried, of each step the last and the last
+ * that is done, and what those began. Without both, every attempt. A window, and what `is_sparse`, has no
+ * results and errors: `ended_pos` and `ended_seq` say which record has them. */
 struct flow_attempt {
     uint32_t ordinal, plan, attempt;
     uint32_t begun_by; /* the ordinal of the attempt whose entry created it; 0: none */
+    uint32_t first;    /* not of a window: the ordinal of the first attempt of its round ... */
+    uint32_t round;    /* ... and how many rounds of its step were before this one */
+    bool is_retried;   /* not of a window: another attempt of its round came after it */
     enum step_status status;
     uint32_t made_seq; /* the number of the entry that created it */
     int64_t created_at_ms;
@@ -128,6 +133,7 @@ struct flow_attempt {
     str result, error;                                   /* JSON; data NULL: none */
     uint64_t ended_pos; /* of the entry that ended it; 0: none, or an end of the instance */
     uint32_t ended_seq; /* ... and its number */
+    bool is_left_out;   /* of attempts.c */
 };
 struct flow_attempts {
     struct flow_attempt *items;
@@ -135,7 +141,14 @@ struct flow_attempts {
     uint32_t after, max;
     uint32_t live;  /* of those that are kept, how many have not ended */
     uint64_t pos;   /* where the entry is that is fed next */
-    bool is_bare;
+    bool is_sparse;
+    uint32_t sparse_next; /* of attempts.c: as many are let be */
+    uint32_t made;  /* not of a window: the last ordinal */
+    struct flow_step_past {
+        uint32_t last, done; /* ordinals of its last attempt and of the last that is done; 0: none */
+        uint32_t rounds;
+    } *steps; /* not of a window: by plan index */
+    uint32_t step_count, step_capacity;
 };
 /* What an attempt comes to that an entry of this transition ends: done or failed. */
 enum step_status flow_end_status(uint32_t transition);

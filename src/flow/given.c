@@ -111,18 +111,6 @@ static void take_attempts(struct gathering *gathering)
     }
 }
 
-/* Did another attempt of the same step come after this one? */
-static bool is_retried(const struct flow_attempts *attempts, uint32_t index)
-{
-    const struct flow_attempt *failed = &attempts->items[index];
-
-    for (uint32_t i = index + 1; i < attempts->count; i++)
-        if (attempts->items[i].plan == failed->plan &&
-            attempts->items[i].attempt == failed->attempt + 1)
-            return true;
-    return false;
-}
-
 /* A done step with branches, of which none was taken. */
 static bool is_dead_end(const struct gathering *gathering, uint32_t step)
 {
@@ -144,41 +132,21 @@ static bool is_dead_end(const struct gathering *gathering, uint32_t step)
 
 /* ---- Keys ------------------------------------------------------------------------------------ */
 
-/* The first attempt of the round that `index` belongs to. */
-static uint32_t first_attempt(const struct flow_attempts *attempts, uint32_t index)
-{
-    uint32_t number = attempts->items[index].attempt;
-
-    for (uint32_t i = index; i-- > 0 && number > 1;)
-        if (attempts->items[i].plan == attempts->items[index].plan &&
-            attempts->items[i].attempt == number - 1) {
-            number--;
-            index = i;
-        }
-    return index;
-}
-
 /* The key that this instance was given for the beginning of a step, if it was given one. */
-static str given_key(const struct gathering *gathering, uint32_t first)
+static str given_key(const struct gathering *gathering, const struct flow_attempt *attempt)
 {
-    const struct flow_attempt *attempt = &gathering->attempts->items[first];
     const struct node *keys = node_find(gathering->before, "keys");
-    uint32_t skip = 0;
+    uint32_t skip = attempt->round;
 
-    for (uint32_t i = 0; i < first; i++)
-        skip += gathering->attempts->items[i].plan == attempt->plan &&
-                gathering->attempts->items[i].attempt == 1;
     for (const struct node *key = keys ? keys->first : NULL; key; key = key->next)
         if (str_eq(key->first->text, name_of(gathering, attempt->plan)) && skip-- == 0)
             return key->first->next->text;
     return STR_NONE;
 }
 
-static void print_key(struct gathering *gathering, uint32_t index)
+static void print_key(struct gathering *gathering, const struct flow_attempt *attempt)
 {
-    uint32_t first = first_attempt(gathering->attempts, index);
-    const struct flow_attempt *attempt = &gathering->attempts->items[first];
-    str given = given_key(gathering, first);
+    str given = given_key(gathering, attempt);
 
     if (plan_find(gathering->next, name_of(gathering, attempt->plan)) == STEP_NONE)
         return;
@@ -188,7 +156,7 @@ static void print_key(struct gathering *gathering, uint32_t index)
         json_str(&gathering->out, given);
     else
         buf_fmt(&gathering->out, ",\"%.*s.%u\"", STR_ARG(gathering->args->retry_of),
-                attempt->ordinal);
+                attempt->first);
     json_close(&gathering->out, ']');
 }
 
@@ -201,9 +169,9 @@ static void print_keys(struct gathering *gathering)
     json_key(&gathering->out, "keys");
     json_open(&gathering->out, '[');
     for (uint32_t i = 0; i < attempts->count; i++)
-        if (is_unfinished(attempts->items[i].status) && !is_retried(attempts, i) &&
+        if (is_unfinished(attempts->items[i].status) && !attempts->items[i].is_retried &&
             gathering->outcomes[attempts->items[i].plan].status != STEP_DONE)
-            print_key(gathering, i);
+            print_key(gathering, &attempts->items[i]);
     json_close(&gathering->out, ']');
 }
 
@@ -229,7 +197,7 @@ static void print_unfinished(struct gathering *gathering)
     for (uint32_t i = 0; i < attempts->count; i++) {
         enum step_status status = attempts->items[i].status;
 
-        if (status == STEP_CANCELLED || (status == STEP_FAILED && !is_retried(attempts, i)))
+        if (status == STEP_CANCELLED || (status == STEP_FAILED && !attempts->items[i].is_retried))
             print_begin(gathering, attempts->items[i].plan);
     }
 }

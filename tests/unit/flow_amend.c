@@ -221,3 +221,52 @@ TEST(flow_amend, a_branch_that_waited_at_a_join_is_over_if_no_step_joins_there_a
     EXPECT_EQ(rig.state, LIFE_COMPLETED);
     rig_fini(&rig);
 }
+
+/* ---- Long histories ---------------------------------------------------------------------------- */
+
+#define ROUNDS 200000u
+
+/* One more round of a loop of two steps: the attempt before is done, the next one is begun. */
+static void feed_round(struct test *t, struct flow_attempts *attempts, struct rig *rig, uint32_t n)
+{
+    struct effect effects[] = { { .kind = EFFECT_END, .ordinal = n - 1 },
+                                { .kind = EFFECT_STEP,
+                                  .ordinal = n,
+                                  .plan = (n - 1) % 2,
+                                  .attempt = 1,
+                                  .status = STEP_READY } };
+    struct effect run = { .kind = EFFECT_RUN, .ordinal = n };
+    struct effect_list made = { n > 1 ? effects : effects + 1, n > 1 ? 2 : 1, 2 };
+    struct effect_list begun = { &run, 1, 1 };
+    struct entry_view entries[] = {
+        { .transition = n > 1 ? LIFE_T_STEP_COMPLETE : LIFE_T_START, .effects = &made },
+        { .transition = LIFE_T_STEP_START, .effects = &begun }
+    };
+
+    for (uint32_t i = 0; i < 2; i++) {
+        entries[i].seq = 2 * n - 1 + i;
+        entries[i].ordinal = n - 1 + i;
+        entries[i].step = entries[i].ordinal ? 2 - entries[i].ordinal % 2 : 0;
+        entries[i].attempt = entries[i].ordinal ? 1 : 0;
+        entries[i].payload = i == 0 && n > 1 ? STR("7") : STR_NONE;
+        EXPECT_OK(flow_attempts_apply(&t->scope, attempts, &entries[i]));
+        EXPECT_OK(flow_behavior.apply(rig->definition, rig->memory, &entries[i], &t->scope,
+                                      &rig->arena));
+    }
+}
+
+TEST(flow_amend, what_an_amend_asks_of_a_history_does_not_grow_with_it)
+{
+    struct flow_attempts attempts = { .is_sparse = true };
+    struct rig rig;
+
+    rig_init(&rig, &t->scope, "steps: {a: {tool: x, next: b}, b: {tool: x, next: a}}", NULL);
+    for (uint32_t n = 1; n <= ROUNDS; n++)
+        feed_round(t, &attempts, &rig, n);
+    EXPECT(attempts.capacity <= 4096);
+    EXPECT_EQ(flow_last_result(&attempts, 0)->ordinal, ROUNDS - 1);
+    EXPECT_EQ(flow_last_result(&attempts, 0)->ended_seq, 2 * ROUNDS - 1);
+    EXPECT_EQ(flow_last_result(&attempts, 1)->ordinal, ROUNDS - 2);
+    EXPECT_EQ(attempts.steps[0].rounds, ROUNDS / 2);
+    rig_fini(&rig);
+}
