@@ -351,6 +351,25 @@ TEST(code_subscribe, a_flows_wait_has_a_value_however_it_is_written)
     end(&ground);
 }
 
+TEST(code_subscribe, of_two_waits_of_a_flow_a_filter_takes_the_one_that_has_its_value)
+{
+    static const char text[] = "name: pair\ndopar:\n"
+                               "  - {name: one, wait: {signal: go, value: 1}}\n"
+                               "  - {name: two, wait: {signal: go, value: 2}}\n";
+    struct ground ground;
+    const char *id;
+
+    begin(&ground);
+    PAWL_EXPECT_OK(&ground.kit, pawl_define(ground.kit.p, text, sizeof text - 1, NULL, &ground.kit.error));
+    id = pawl_kit_start(&ground.kit, "pair", NULL);
+    broadcast_value(&ground, "go", "2.0", "{\"delivered\":1}");
+    broadcast_value(&ground, "go", "2", "{\"delivered\":0}");
+    PAWL_EXPECT_STATE(&ground.kit, id, "running");
+    broadcast_value(&ground, "go", "1", "{\"delivered\":1}");
+    PAWL_EXPECT_STATE(&ground.kit, id, "completed");
+    end(&ground);
+}
+
 /* ---- What does not fit ---- */
 
 /* Of one name, and of another shape. */
