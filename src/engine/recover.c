@@ -287,6 +287,14 @@ void engine_ask_witness(struct engine *engine, struct scope *scope)
                words);
 }
 
+/* What the commit of an unknown outcome did is looked for. */
+static void look_after_reopen(struct engine *engine)
+{
+    pthread_mutex_lock(&engine->lock);
+    engine->ready_lost = engine->ended_lost = true;
+    pthread_mutex_unlock(&engine->lock);
+}
+
 /* Close, open, replay. Steps under way in this process go on: they have not died. */
 pawl_status engine_reopen(struct engine *engine)
 {
@@ -300,8 +308,7 @@ pawl_status engine_reopen(struct engine *engine)
     if (!status)
         engine_ask_witness(engine, &scope);
     if (!status && engine->options.own)
-        engine->ready_lost = engine->ended_lost =
-            true; /* what the unknown commit did is looked for */
+        look_after_reopen(engine);
     engine_log(engine, status ? PAWL_LOG_ERROR : PAWL_LOG_WARN,
                status ? "store.lost" : "store.reopened",
                status ? scope.error.message : "after an unknown outcome");
