@@ -85,6 +85,7 @@ void code_bind(struct definition *definition, const struct code_binding *binding
 
 /* Are its turns taken in this very process, by code_run()? */
 bool code_runs_here(const struct definition *definition);
+str code_type_name(const struct definition *definition);
 
 /* ---- What a runner and a reader ask of a call ---- */
 

@@ -122,6 +122,11 @@ bool code_memory_spawns(const struct definition *definition, const struct code_m
     return is_step(plan_in_force(definition, memory), plan_index, CODE_CHILD);
 }
 
+str code_type_name(const struct definition *definition)
+{
+    return plan_of(definition)->name;
+}
+
 bool code_runs_here(const struct definition *definition)
 {
     const struct code_binding *binding = plan_of(definition)->binding;

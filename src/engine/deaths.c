@@ -6,6 +6,10 @@
  * death more; at DEATHS_MAX in a row it is not done again, and its instance is paused as for any mistake of
  * its author.
  *
+ * A mistake in the code is in all instances of its type. Once one of them was paused, the next one is paused
+ * at its first death; and after TYPE_MAX of them within an hour the type is held in this program: no turn of
+ * it is taken until the program was stopped in order, one of the instances is resumed, or the hour is over.
+ *
  * Calls take their time, so that many of them are under way at a death. Those that were at all deaths but
  * the last are made one at a time: the next death tells which of them it was. */
 #include "code/code.h"
@@ -13,6 +17,8 @@
 #include "model/words.h"
 
 #define DEATHS_MAX 3u /* fewer may be kills from outside that happened to hit the same turn */
+#define TYPE_MAX   3u
+#define TYPE_MS    3600000
 #define HASHES     (UINT64_C(1) << 63) /* names that are no numbers of instances */
 
 static void write_mark(struct engine *engine, uint32_t slot)
@@ -54,6 +60,7 @@ void deaths_close(struct engine *engine)
 {
     bool is_empty = true;
 
+    deaths_forgive(engine);
     for (uint32_t i = 0; i < MARKS; i++)
         is_empty = is_empty && !engine->deaths.marks[i].name;
     if (engine->deaths.is_open)
@@ -66,7 +73,9 @@ void deaths_close(struct engine *engine)
 struct range {
     uint32_t from, to;
 };
-static const struct range turn_range = { 0, TURN_MARKS }, call_range = { TURN_MARKS, MARKS };
+static const struct range turn_range = { 0, TURN_MARKS };
+static const struct range call_range = { TURN_MARKS, TURN_MARKS + CALL_MARKS };
+static const struct range type_range = { TURN_MARKS + CALL_MARKS, MARKS };
 
 /* NULL: there is none. */
 static struct turn_mark *find_mark(struct deaths *deaths, struct range range, uint64_t name)
@@ -106,13 +115,13 @@ static void begin(struct engine *engine, struct range range, uint64_t name, uint
 }
 
 /* Has it died too often? Then resume tries it once more. */
-static bool is_deadly(struct engine *engine, struct range range, uint64_t name)
+static bool is_deadly(struct engine *engine, struct range range, uint64_t name, uint32_t limit)
 {
     struct turn_mark *mark = find_mark(&engine->deaths, range, name);
 
-    if (!mark || mark->is_running || mark->deaths < DEATHS_MAX)
+    if (!mark || mark->is_running || mark->deaths < limit)
         return false;
-    mark->deaths = DEATHS_MAX - 1;
+    mark->deaths = limit - 1;
     write_mark(engine, (uint32_t)(mark - engine->deaths.marks));
     return true;
 }
@@ -162,28 +171,91 @@ static bool is_counted(const struct engine *engine, const struct actor *actor,
            takes_turn(event) && code_runs_here(actor->definition);
 }
 
+/* ---- Types; the lock is held ---- */
+
+static uint64_t name_of_type(const struct actor *actor)
+{
+    return hash_text(UINT64_C(0xcbf29ce484222325), code_type_name(actor->definition)) | HASHES;
+}
+
+/* Instances of its type that were paused within the hour. */
+static uint32_t count_of_type(struct engine *engine, const struct actor *actor)
+{
+    const struct turn_mark *mark =
+        find_mark(&engine->deaths, type_range, name_of_type(actor));
+
+    return mark && clock_read(engine).wall_ms - mark->at_ms < TYPE_MS ? mark->deaths : 0;
+}
+
+static void count_one_more(struct engine *engine, const struct actor *actor)
+{
+    uint32_t count = count_of_type(engine, actor) + 1;
+    struct turn_mark *mark = get_mark(&engine->deaths, type_range, name_of_type(actor));
+
+    *mark = (struct turn_mark){ .name = name_of_type(actor),
+                                .deaths = count,
+                                .at_ms = clock_read(engine).wall_ms };
+    write_mark(engine, (uint32_t)(mark - engine->deaths.marks));
+}
+
+void deaths_forgive(struct engine *engine)
+{
+    pthread_mutex_lock(&engine->deaths.lock);
+    for (uint32_t i = type_range.from; engine->deaths.is_open && i < type_range.to; i++)
+        if (engine->deaths.marks[i].name) {
+            engine->deaths.marks[i] = (struct turn_mark){ 0 };
+            write_mark(engine, i);
+        }
+    pthread_mutex_unlock(&engine->deaths.lock);
+}
+
+/* As if the program had not got the code: what comes waits. */
+static pawl_status refuse_type(struct scope *scope, const struct actor *actor)
+{
+    return scope_fail(scope, PAWL_NOT_KNOWN,
+                      "code type '%.*s' is held in this program, because its turns ended the process "
+                      "again and again; correct it, start the program again, then resume what was "
+                      "paused",
+                      STR_ARG(words_shown(code_type_name(actor->definition))));
+}
+
+static pawl_status poison(struct engine *engine, struct scope *scope, uint32_t deaths,
+                          struct event *event)
+{
+    struct buf buf;
+
+    buf_init(&buf, engine->heap, LIMIT_TEXT);
+    buf_fmt(&buf, deaths > 1 ? "its turn ended the process %u times in a row"
+                             : "its turn ended the process, as did others of its type",
+            deaths);
+    event->poison = buf_take(&buf, &scope->arena);
+    return event->poison.data ? PAWL_OK : scope_no_memory(scope);
+}
+
 pawl_status deaths_begin(struct engine *engine, const struct actor *actor, struct event *event,
                          struct scope *scope, uint32_t *number)
 {
+    uint32_t of_type, limit;
     uint64_t name;
-    struct buf buf;
-    bool is_poison;
+    bool is_poison = false;
 
     *number = 0;
     if (!is_counted(engine, actor, event))
         return PAWL_OK;
     name = name_of(actor, event);
     pthread_mutex_lock(&engine->deaths.lock);
-    is_poison = is_deadly(engine, turn_range, name);
-    if (!is_poison)
+    of_type = count_of_type(engine, actor);
+    limit = of_type ? 1 : DEATHS_MAX;
+    if (of_type < TYPE_MAX)
+        is_poison = is_deadly(engine, turn_range, name, limit);
+    if (is_poison)
+        count_one_more(engine, actor);
+    else if (of_type < TYPE_MAX)
         begin(engine, turn_range, name, number);
     pthread_mutex_unlock(&engine->deaths.lock);
-    if (!is_poison)
-        return PAWL_OK;
-    buf_init(&buf, engine->heap, LIMIT_TEXT);
-    buf_fmt(&buf, "its turn ended the process %u times in a row", DEATHS_MAX);
-    event->poison = buf_take(&buf, &scope->arena);
-    return event->poison.data ? PAWL_OK : scope_no_memory(scope);
+    if (of_type >= TYPE_MAX)
+        return refuse_type(scope, actor);
+    return is_poison ? poison(engine, scope, limit, event) : PAWL_OK;
 }
 
 /* ---- Calls ---- */
@@ -242,7 +314,7 @@ pawl_status deaths_refuse(struct engine *engine, const struct actor *actor,
                           "can be run alone",
                           STR_ARG(call->step), DEATHS_MAX - 1);
     pthread_mutex_lock(&engine->deaths.lock);
-    (void)is_deadly(engine, call_range, name_of_call(actor->instance, call));
+    (void)is_deadly(engine, call_range, name_of_call(actor->instance, call), DEATHS_MAX);
     pthread_mutex_unlock(&engine->deaths.lock);
     return scope_fail(scope, PAWL_PAUSED,
                       "the tool '%.*s' cannot be called again: step '%.*s' ended the process %u times "

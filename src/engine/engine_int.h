@@ -583,6 +583,7 @@ pawl_status deaths_refuse(struct engine *engine, const struct actor *actor,
                           struct scope *scope);
 void deaths_begin_call(struct engine *engine, struct job *job, uint32_t *mark);
 void deaths_leave(struct engine *engine, const struct job *job);
+void deaths_forgive(struct engine *engine); /* types that are held are tried again */
 
 /* wakes.c: kept signals that a death left with instances that await them. */
 void wakes_look(struct engine *engine);

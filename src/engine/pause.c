@@ -306,6 +306,7 @@ pawl_status engine_pause(struct engine *engine, struct scope *scope, const struc
         return status;
     *out = pause.status;
     if (args->resume && pause.instance && pause.status != STATUS_PAUSED) {
+        deaths_forgive(engine);
         if (engine->options.own && recover_instance(engine, scope, pause.instance, false))
             engine->ready_lost = true; /* found again by whoever looks */
         if (has_mail(engine, scope, pause.instance))

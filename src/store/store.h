@@ -253,11 +253,13 @@ struct last_row {
  * owner died. */
 #define TURN_MARKS 64u
 #define CALL_MARKS 256u
-#define MARKS      (TURN_MARKS + CALL_MARKS) /* those of turns first */
+#define TYPE_MARKS 32u
+#define MARKS      (TURN_MARKS + CALL_MARKS + TYPE_MARKS) /* in this order */
 struct turn_mark {
     uint64_t name;   /* of a turn its instance's number, or a hash; 0: none */
-    uint32_t deaths; /* of owners, one after the other, during it */
+    uint32_t deaths; /* of owners, one after the other, during it; of a type: instances paused for it */
     uint32_t is_running;
+    int64_t at_ms; /* of a type: when the last of them was paused, by the wall clock */
 };
 
 enum witness_verdict {

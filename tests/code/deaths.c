@@ -43,6 +43,16 @@ PAWL_CODE(deadly, DEADLY)
     PAWL_END;
 }
 
+/* Does not. */
+#define RESTING(has) has(timer, Tick) has(await, ticking)
+
+PAWL_CODE(resting, RESTING)
+{
+    PAWL_BEGIN(RESTING);
+    PAWL_TIMER(ticking, Tick, PAWL_SECS(10));
+    PAWL_END;
+}
+
 /* The tool does it. */
 #define PAYING(has)                                                                                \
     has(input, bool, stubborn)                                                                     \
@@ -113,6 +123,7 @@ static void begin(struct desk *desk)
     open_desk(desk);
     pawl_kit_register(&desk->kit, deadly());
     pawl_kit_register(&desk->kit, paying());
+    pawl_kit_register(&desk->kit, resting());
 }
 
 static void end(struct desk *desk)
@@ -228,6 +239,85 @@ TEST(deaths, a_timer_whose_turn_ends_the_program_three_times_pauses_its_instance
     PAWL_EXPECT_RESULT(&desk.kit, calm, "{\"ticks\":1}");
     pawl_kit_close(&desk.kit);
     EXPECT(!has_turns(&desk));
+    open_desk(&desk);
+    end(&desk);
+}
+
+#define POISONED 6
+
+/* Some are paused, the others wait, and why says so. */
+static void tick_and_ask(pawl_kit *kit)
+{
+    unsigned paused = 0, held = 0;
+
+    let_it_tick(kit);
+    for (int i = 0; i < POISONED; i++) {
+        const char *why = pawl_kit_ask(kit, "instance.why", kit->ids[i].text);
+
+        paused += strstr(why, "its turn ended the process") != NULL;
+        held += strstr(why, "code type 'deadly' is held in this program") != NULL;
+    }
+    if (paused < 2 || paused > 3 || held != POISONED - paused)
+        abort();
+}
+
+/* How many programs die before one lives. */
+static int count_deaths(struct desk *desk, void (*work)(pawl_kit *kit))
+{
+    int how, count = 0;
+
+    is_deadly = true;
+    while ((how = run_program(desk, work)) == SIGKILL)
+        count++;
+    EXPECT_EQ(how, 0);
+    is_deadly = false;
+    return count;
+}
+
+TEST(deaths, many_poisoned_instances_of_one_type_cost_at_most_five_deaths_and_nothing_else_is_held)
+{
+    struct desk desk;
+    const char *calm;
+
+    begin(&desk);
+    for (int i = 0; i < POISONED; i++)
+        pawl_kit_start(&desk.kit, "deadly", "{\"by_timer\":true}");
+    calm = pawl_kit_start(&desk.kit, "resting", NULL);
+    pawl_kit_close(&desk.kit);
+    EXPECT(count_deaths(&desk, tick_and_ask) <= 5);
+    open_desk(&desk); /* it was stopped in order: the type is tried again */
+    PAWL_EXPECT_STATE(&desk.kit, calm, "completed");
+    pawl_kit_advance(&desk.kit, 0);
+    for (int i = 0; i < POISONED; i++) {
+        if (strstr(pawl_kit_ask(&desk.kit, "instance.get", desk.kit.ids[i].text), "\"paused\""))
+            resume_it(&desk, desk.kit.ids[i].text);
+        PAWL_EXPECT_STATE(&desk.kit, desk.kit.ids[i].text, "completed");
+    }
+    end(&desk);
+}
+
+static void tick_resume_tick(pawl_kit *kit)
+{
+    tick_and_ask(kit);
+    is_deadly = false;
+    for (int i = 0; i < POISONED; i++)
+        if (strstr(pawl_kit_ask(kit, "instance.get", kit->ids[i].text), "\"paused\""))
+            (void)pawl_kit_ask(kit, "instance.resume", kit->ids[i].text);
+    pawl_kit_advance(kit, 0);
+    for (int i = 0; i < POISONED; i++)
+        if (!strstr(pawl_kit_ask(kit, "instance.get", kit->ids[i].text), "\"completed\""))
+            abort();
+}
+
+TEST(deaths, a_type_that_is_held_is_tried_again_when_one_of_its_instances_is_resumed)
+{
+    struct desk desk;
+
+    begin(&desk);
+    for (int i = 0; i < POISONED; i++)
+        pawl_kit_start(&desk.kit, "deadly", "{\"by_timer\":true}");
+    pawl_kit_close(&desk.kit);
+    EXPECT(count_deaths(&desk, tick_resume_tick) <= 5);
     open_desk(&desk);
     end(&desk);
 }
@@ -376,7 +466,7 @@ static void note_company(void)
 {
     int now = ++shared->now;
 
-    for (int i = 0; i < 1000 && now < 2; i++) {
+    for (int i = 0; i < 30 && now < 2; i++) {
         sched_yield();
         now = shared->now;
     }

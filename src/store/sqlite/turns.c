@@ -14,7 +14,7 @@ struct turns_text {
     struct turn_mark marks[MARKS];
 };
 
-static const char word[16] = "pawl turns 2\n";
+static const char word[16] = "pawl turns 3\n";
 
 static void path_of(const struct sqlite_store *store, char out[PATH_MAX])
 {
