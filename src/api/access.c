@@ -189,13 +189,6 @@ static str pair_value(const struct op_request *request, const char *name)
     return STR_NONE;
 }
 
-static str without_version(str reference)
-{
-    const char *mark = reference.data ? memchr(reference.data, '@', reference.size) : NULL;
-
-    return mark ? (str){ reference.data, (size_t)(mark - reference.data) } : reference;
-}
-
 /* The definitions that a call names, each by one of its parameters: all of them must be allowed. */
 #define NAMED_MAX 4
 struct named {
@@ -225,7 +218,7 @@ static void read_named(pawl *p, struct scope *scope, const struct op *op, const 
         return;
     ASSERT(out->count < NAMED_MAX);
     out->names[out->count++] =
-        is_instance ? definition_of(p, scope, value) : without_version(value);
+        is_instance ? definition_of(p, scope, value) : reference_name(value);
 }
 
 /* In a batch and in the input of an alarm, all parameters stand in the body. */

@@ -157,18 +157,7 @@ pawl_status op_definition_check(struct op_call *call, struct buf *out)
 
 bool definition_reference(str reference, str *name, uint32_t *version)
 {
-    const char *at = memchr(reference.data, '@', reference.size);
-    uint64_t number = 0;
-
-    *name = reference;
-    *version = 0;
-    if (!at)
-        return definition_name_is_valid(*name);
-    name->size = (size_t)(at - reference.data);
-    if (!str_to_u64(str_from(reference, name->size + 1), &number) || number > UINT32_MAX)
-        return false;
-    *version = (uint32_t)number;
-    return number > 0 && definition_name_is_valid(*name);
+    return reference_split(reference, name, version) && definition_name_is_valid(*name);
 }
 
 pawl_status definition_resolve(const struct op_call *call, str reference,

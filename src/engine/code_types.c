@@ -89,22 +89,14 @@ static const struct code_binding *find_unused(struct engine *engine, str name)
     return found;
 }
 
-/* Of NAME or NAME@VERSION. */
-static str name_in(str reference)
-{
-    const char *mark = memchr(reference.data, '@', reference.size);
-
-    return (str){ reference.data, mark ? (size_t)(mark - reference.data) : reference.size };
-}
-
 bool code_is_put_when_used(struct engine *engine, str reference)
 {
-    return find_unused(engine, name_in(reference)) != NULL;
+    return find_unused(engine, reference_name(reference)) != NULL;
 }
 
 pawl_status code_put_when_used(struct engine *engine, struct scope *scope, str reference)
 {
-    const struct code_binding *binding = find_unused(engine, name_in(reference));
+    const struct code_binding *binding = find_unused(engine, reference_name(reference));
     struct define_request define = { 0 };
     pawl_status status;
 

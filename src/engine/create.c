@@ -8,32 +8,16 @@
 
 /* ---- before the drain ---- */
 
-static pawl_status split_version(struct scope *scope, str text, str *name, uint32_t *version)
-{
-    const char *mark = memchr(text.data, '@', text.size);
-    uint64_t number;
-
-    *name = text;
-    *version = 0;
-    if (!mark)
-        return PAWL_OK;
-    *name = (str){ text.data, (size_t)(mark - text.data) };
-    if (!str_to_u64(str_from(text, name->size + 1), &number) || number == 0 || number > UINT32_MAX)
-        return scope_fail(scope, PAWL_INVALID_REQUEST,
-                          "definition: expected name or name@version, found '%.*s'", STR_ARG(text));
-    *version = (uint32_t)number;
-    return PAWL_OK;
-}
-
 pawl_status definition_find_registered(struct engine *engine, struct scope *scope, str text,
                                        struct definition_row *row)
 {
     uint32_t version;
     str name;
-    pawl_status status = split_version(scope, text, &name, &version);
+    pawl_status status;
 
-    if (status)
-        return status;
+    if (!reference_split(text, &name, &version))
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "definition: expected name or name@version, found '%.*s'", STR_ARG(text));
     if (!definition_name_is_valid(name))
         return scope_fail(scope, PAWL_NOT_KNOWN, "no definition '%.*s'", STR_ARG(text));
     status = store_find_definition(engine->store, scope, name, version, NULL, row);

@@ -61,8 +61,7 @@ static void warn(struct engine *engine, struct scope *scope, const struct refere
 
 static bool is_own(str reference, str name)
 {
-    return name.data && str_starts(reference, name) &&
-           (reference.size == name.size || reference.data[name.size] == '@');
+    return name.data && str_eq(reference_name(reference), name);
 }
 
 pawl_status references_check(struct engine *engine, struct scope *scope, str name,

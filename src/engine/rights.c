@@ -145,8 +145,7 @@ pawl_status rights_of_creation(struct engine *engine, struct scope *scope, str s
  * it exists. */
 pawl_status rights_check(struct scope *scope, str rights, str reference)
 {
-    const char *mark = reference.data ? memchr(reference.data, '@', reference.size) : NULL;
-    str definition = { reference.data, mark ? (size_t)(mark - reference.data) : reference.size };
+    str definition = reference_name(reference);
 
     if (rights_allow(rights, definition))
         return PAWL_OK;

@@ -228,8 +228,7 @@ static bool spawns_itself(const struct compilation *compiler, const struct plan_
         step->kind == STEP_KIND_SPAWN ? node_find(step->args_node, "definition") : NULL;
     str own = compiler->own_name;
 
-    return own.data && definition && str_starts(definition->text, own) &&
-           (definition->text.size == own.size || definition->text.data[own.size] == '@');
+    return own.data && definition && str_eq(reference_name(definition->text), own);
 }
 
 /* Without a step that waits before it, it would spawn as fast as the store can write. */

@@ -91,9 +91,8 @@ static bool read_requires_reason(struct compiler *compiler, const struct node *t
 static bool read_started(struct compiler *compiler, const struct node *starts)
 {
     const struct node *node = node_find(starts, "definition");
-    const char *mark;
-    str name;
-    uint64_t version;
+    str name, started;
+    uint32_t version;
 
     if (!node) {
         compiler_error(compiler, starts,
@@ -102,10 +101,7 @@ static bool read_started(struct compiler *compiler, const struct node *starts)
     }
     if (!compiler_read_name(compiler, node, "'definition'", &name))
         return false;
-    mark = memchr(name.data, '@', name.size);
-    if (mark && (!str_to_u64(str_from(name, (size_t)(mark - name.data) + 1), &version) || !version))
-        mark = name.data; /* no name */
-    if (definition_name_is_valid((str){ name.data, mark ? (size_t)(mark - name.data) : name.size }))
+    if (reference_split(name, &started, &version) && definition_name_is_valid(started))
         return true;
     compiler_error(compiler, node, "'definition': expected name or name@version, found '%.*s'",
                    STR_ARG(words_shown(name)));

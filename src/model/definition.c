@@ -138,6 +138,27 @@ bool definition_name_is_valid(str name)
     return name.size > 0 && name.size <= LIMIT_NAME;
 }
 
+str reference_name(str reference)
+{
+    const char *mark = reference.data ? memchr(reference.data, '@', reference.size) : NULL;
+
+    return mark ? (str){ reference.data, (size_t)(mark - reference.data) } : reference;
+}
+
+bool reference_split(str reference, str *name, uint32_t *version)
+{
+    uint64_t number = 0;
+
+    *name = reference_name(reference);
+    *version = 0;
+    if (name->size == reference.size)
+        return true;
+    if (!str_to_u64(str_from(reference, name->size + 1), &number) || number > UINT32_MAX)
+        return false;
+    *version = (uint32_t)number;
+    return number > 0;
+}
+
 static void print_state(const struct state *state, struct buf *out)
 {
     const char *kind = terminal_kind_name(state->terminal);

@@ -101,6 +101,11 @@ const char *
 terminal_kind_name(enum terminal_kind terminal); /* "success", ...; NULL for NOT and PLAIN */
 bool definition_name_is_valid(str name);         /* 1..128 of A-Za-z0-9._/- */
 
+/* NAME or NAME@VERSION: the name, whatever is behind the mark; and both. Version 0: none is given.
+ * False: what is behind the mark is no version. The name may still be none. */
+str reference_name(str reference);
+bool reference_split(str reference, str *name, uint32_t *version);
+
 /* The lifecycle that flows and code share, in this order; their entries name it by index. */
 #define LIFECYCLE_STATES(X)                                                                        \
     X(CREATED, "created", TERMINAL_NOT)                                                            \

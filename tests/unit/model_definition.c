@@ -299,3 +299,28 @@ TEST(model_definition, a_scope_of_any_size_suffices_or_says_that_it_does_not)
         scope_fini(&scope);
     }
 }
+
+TEST(model_definition, a_reference_is_a_name_and_maybe_a_version)
+{
+    static const struct {
+        const char *text, *name;
+        uint32_t version;
+        bool is_one;
+    } rows[] = {
+        { "order", "order", 0, true },       { "order@2", "order", 2, true },
+        { "order@", "order", 0, false },     { "order@0", "order", 0, false },
+        { "order@2x", "order", 0, false },   { "order@4294967296", "order", 0, false },
+        { "order@1@2", "order", 0, false },  { "@3", "", 3, true },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        uint32_t version = 9;
+        str name;
+
+        EXPECT_EQ(reference_split(str_of(rows[i].text), &name, &version), rows[i].is_one);
+        EXPECT_EQ(version, rows[i].version);
+        EXPECT(str_is(name, rows[i].name));
+        EXPECT(str_is(reference_name(str_of(rows[i].text)), rows[i].name));
+    }
+    EXPECT(!reference_name(STR_NONE).data);
+}
