@@ -391,12 +391,12 @@ struct engine {
         uint32_t type, version; /* the one under way, by its index; the version that created them */
         uint64_t after;         /* the last instance that was looked at */
         uint32_t tries;         /* of this page that failed */
-        int64_t retry_ms;       /* the store failed: not before, by the tick */
+        _Atomic int64_t retry_ms; /* the store failed: not before, by the tick */
         _Atomic bool is_busy;   /* a thread is at it */
     } renewal;
     struct wakes {
         uint64_t after;         /* the last instance that was looked at */
-        int64_t retry_ms;       /* the store failed: not before, by the tick */
+        _Atomic int64_t retry_ms; /* the store failed: not before, by the tick */
         _Atomic bool is_due;    /* not all have been looked at */
         _Atomic bool is_again;  /* look at all of them once more */
         _Atomic bool is_busy;   /* a thread is at it */

@@ -46,8 +46,13 @@ bool sqlite_turns_open(struct store *base, const uint8_t store_id[STORE_ID_SIZE]
         memcpy(text.word, word, sizeof word);
         memcpy(text.store_id, store_id, STORE_ID_SIZE);
     }
+    if (!write_all(store, &text)) {
+        (void)close(store->turns_fd);
+        store->turns_fd = -1;
+        return false;
+    }
     memcpy(marks, text.marks, sizeof text.marks);
-    return write_all(store, &text);
+    return true;
 }
 
 void sqlite_turns_mark(struct store *base, uint32_t slot, const struct turn_mark *mark)
