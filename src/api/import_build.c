@@ -164,9 +164,8 @@ static pawl_status note_amend(struct building *b, struct carried_instance *insta
     struct effect_list effects = { 0 };
     pawl_status status = effects_read(b->scope, record->body, &effects);
 
-    for (uint32_t i = 0; i < effects.count && status == PAWL_OK; i++)
-        if (effects.items[i].kind == EFFECT_PLAN)
-            instance->amended = record->pos;
+    if (status == PAWL_OK && effects_plan(&effects))
+        instance->amended = record->pos;
     return status;
 }
 

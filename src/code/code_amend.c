@@ -5,12 +5,6 @@
 #include "base/limits.h"
 #include "code/code_int.h"
 
-#define WORD_COUNT 3u
-
-static const char *const step_words[WORD_COUNT] = {
-    [CODE_CALL] = "call", [CODE_EXTERNAL] = "external", [CODE_CHILD] = "child"
-};
-
 bool plan_has(const struct code_plan *plan, enum code_step_kind kind, str name, uint32_t *index)
 {
     for (uint32_t i = 0; i < plan->step_count; i++)
@@ -68,7 +62,7 @@ void plan_print_steps(const struct code_plan *plan, struct buf *out)
     json_open(out, '[');
     for (uint32_t i = 0; i < plan->step_count; i++) {
         json_open(out, '[');
-        json_text(out, step_words[plan->steps[i].kind]);
+        json_text(out, plan_step_words[plan->steps[i].kind]);
         json_str(out, plan->steps[i].name);
         json_close(out, ']');
     }
@@ -86,18 +80,12 @@ static pawl_status fail_damaged(struct scope *scope)
 
 static bool read_step(const struct node *node, struct code_step *out)
 {
-    const struct node *word = node_at(node, 0), *name = node_at(node, 1);
+    uint32_t word;
 
-    if (node->kind != NODE_ARRAY || node->count != 2 || word->kind != NODE_STRING ||
-        name->kind != NODE_STRING)
+    if (!plan_step_read(node, &word, &out->name))
         return false;
-    out->name = name->text;
-    for (uint32_t kind = 0; kind < WORD_COUNT; kind++)
-        if (str_is(word->text, step_words[kind])) {
-            out->kind = (enum code_step_kind)kind;
-            return true;
-        }
-    return false;
+    out->kind = (enum code_step_kind)word;
+    return true;
 }
 
 /* Those of before have to stay where they were. */
@@ -174,22 +162,14 @@ pawl_status plan_amended(struct scope *scope, const struct code_plan *before,
     return status;
 }
 
-static const struct effect *find_plan(const struct effect_list *effects)
-{
-    for (uint32_t i = 0; i < effects->count; i++)
-        if (effects->items[i].kind == EFFECT_PLAN)
-            return &effects->items[i];
-    return NULL;
-}
-
 bool code_has_plan(const struct effect_list *effects)
 {
-    return find_plan(effects) != NULL;
+    return effects_plan(effects) != NULL;
 }
 
 pawl_status code_plan_version(struct scope *scope, const struct effect_list *effects, uint32_t *out)
 {
-    const struct effect *effect = find_plan(effects);
+    const struct effect *effect = effects_plan(effects);
     struct node *root = NULL;
     int64_t version = 0;
     pawl_status status = effect ? node_read_json(scope, effect->state, &root) : PAWL_OK;
@@ -206,7 +186,7 @@ pawl_status code_plan_version(struct scope *scope, const struct effect_list *eff
 pawl_status code_amended(struct scope *scope, const struct definition *definition,
                          const struct effect_list *effects, struct definition **out)
 {
-    const struct effect *effect = find_plan(effects);
+    const struct effect *effect = effects_plan(effects);
     struct definition *amended = arena_copy(&scope->arena, definition, sizeof *definition);
     struct code_plan *plan = NULL;
     pawl_status status = amended ? PAWL_OK : scope_no_memory(scope);

@@ -12,7 +12,11 @@
 
 /* ---- plan.c: a definition's plan, as its registration was printed ---- */
 
-enum code_step_kind { CODE_CALL, CODE_EXTERNAL, CODE_CHILD };
+enum code_step_kind { /* as the plan of an amend has them */
+    CODE_CALL = PLAN_CALL,
+    CODE_EXTERNAL = PLAN_EXTERNAL,
+    CODE_CHILD = PLAN_CHILD
+};
 
 struct code_step {
     str name;

@@ -5,14 +5,6 @@
 #include "evidence/verify_int.h"
 #include "model/rights.h"
 
-static str plan_in(const struct effect_list *effects)
-{
-    for (uint32_t i = 0; i < effects->count; i++)
-        if (effects->items[i].kind == EFFECT_PLAN)
-            return effects->items[i].state;
-    return STR_NONE;
-}
-
 /* ---- The results that it takes over ------------------------------------------------------------ */
 
 static bool ends_own_row(const struct record *record, const struct effect_list *effects)
@@ -117,14 +109,16 @@ pawl_status verify_amend(struct verify *v, const struct chain *chain, const stru
 {
     const struct rules *rules = NULL;
     struct effect_list effects = { 0 };
+    const struct effect *plan;
     pawl_status status = PAWL_OK;
 
     if (v->rules[chain->rules].flow)
         status = find_named(v, chain, record, &rules);
     if (status == PAWL_OK && rules)
         status = effects_read(&v->scope, record->body, &effects);
+    plan = effects_plan(&effects);
     if (status == PAWL_OK && rules &&
-        (!rules->flow || !str_eq(rules->flow->plan_text, plan_in(&effects))))
+        (!rules->flow || !plan || !str_eq(rules->flow->plan_text, plan->state)))
         return verify_bad(v, "an amend's plan is not that of the definition it names");
     return status == PAWL_OK ? verify_note_amend(v, chain, record) : status;
 }

@@ -5,23 +5,11 @@
 
 struct steps {
     struct named {
-        str word, name;
+        uint32_t word; /* of plan_step_words */
+        str name;
     } *items;
     uint32_t count;
 };
-
-static const struct effect *plan_in(const struct effect_list *effects)
-{
-    for (uint32_t i = 0; i < effects->count; i++)
-        if (effects->items[i].kind == EFFECT_PLAN)
-            return &effects->items[i];
-    return NULL;
-}
-
-static bool is_word(str word)
-{
-    return str_is(word, "call") || str_is(word, "external") || str_is(word, "child");
-}
 
 /* [[WORD,NAME],...]; NO_MEMORY, or STORAGE_FAILURE: it is none. */
 static pawl_status read_list(struct verify *v, str text, struct steps *out)
@@ -35,17 +23,15 @@ static pawl_status read_list(struct verify *v, str text, struct steps *out)
     if (!out->items)
         return scope_no_memory(&v->scope);
     for (const struct node *node = list->first; node; node = node->next) {
-        const struct node *word = node_at(node, 0), *name = node_at(node, 1);
+        struct named *step = &out->items[out->count++];
 
-        if (node->kind != NODE_ARRAY || node->count != 2 || word->kind != NODE_STRING ||
-            !is_word(word->text) || name->kind != NODE_STRING)
+        if (!plan_step_read(node, &step->word, &step->name))
             return PAWL_STORAGE_FAILURE;
-        out->items[out->count++] = (struct named){ word->text, name->text };
     }
     return PAWL_OK;
 }
 
-static bool add_names(struct verify *v, const struct node *names, const char *word,
+static bool add_names(struct verify *v, const struct node *names, uint32_t word,
                       struct steps *out)
 {
     struct named *items = ARENA_ARRAY(&v->scope.arena, struct named,
@@ -57,7 +43,7 @@ static bool add_names(struct verify *v, const struct node *names, const char *wo
         memcpy(items, out->items, sizeof *items * out->count);
     out->items = items;
     for (const struct node *name = names ? names->first : NULL; name; name = name->next)
-        items[out->count++] = (struct named){ str_of(word), name->text };
+        items[out->count++] = (struct named){ word, name->text };
     return true;
 }
 
@@ -76,9 +62,9 @@ static pawl_status declared_steps(struct verify *v, uint32_t id, struct steps *o
     if (status != PAWL_OK)
         return status;
     *out = (struct steps){ 0 };
-    return add_names(v, node_find(plan, "calls"), "call", out) &&
-                   add_names(v, node_find(plan, "externals"), "external", out) &&
-                   add_names(v, node_find(plan, "children"), "child", out)
+    return add_names(v, node_find(plan, "calls"), PLAN_CALL, out) &&
+                   add_names(v, node_find(plan, "externals"), PLAN_EXTERNAL, out) &&
+                   add_names(v, node_find(plan, "children"), PLAN_CHILD, out)
                ? PAWL_OK
                : scope_no_memory(&v->scope);
 }
@@ -98,7 +84,7 @@ static pawl_status steps_before(struct verify *v, const struct chain *chain, str
         status = effects_read(&v->scope, earlier.body, &effects);
     if (status != PAWL_OK)
         return status;
-    return plan_in(&effects) ? read_list(v, plan_in(&effects)->input, out) : PAWL_STORAGE_FAILURE;
+    return effects_plan(&effects) ? read_list(v, effects_plan(&effects)->input, out) : PAWL_STORAGE_FAILURE;
 }
 
 static bool begins_with(const struct steps *steps, const struct steps *before)
@@ -106,7 +92,7 @@ static bool begins_with(const struct steps *steps, const struct steps *before)
     if (steps->count < before->count)
         return false;
     for (uint32_t i = 0; i < before->count; i++)
-        if (!str_eq(steps->items[i].word, before->items[i].word) ||
+        if (steps->items[i].word != before->items[i].word ||
             !str_eq(steps->items[i].name, before->items[i].name))
             return false;
     return true;
@@ -131,7 +117,7 @@ pawl_status verify_amend_code(struct verify *v, const struct chain *chain,
     struct steps steps = { 0 }, before = { 0 };
     pawl_status status = effects_read(&v->scope, record->body, &effects);
 
-    plan = status == PAWL_OK ? plan_in(&effects) : NULL;
+    plan = status == PAWL_OK ? effects_plan(&effects) : NULL;
     if (!plan)
         return status;
     if (!is_of(v, plan->state, v->rules[chain->rules].name))

@@ -288,10 +288,9 @@ void decide_amend(struct turn *turn)
 
 str amend_plan_text(const struct effect_list *effects)
 {
-    for (uint32_t i = 0; effects && i < effects->count; i++)
-        if (effects->items[i].kind == EFFECT_PLAN)
-            return effects->items[i].state;
-    return STR_NONE;
+    const struct effect *plan = effects_plan(effects);
+
+    return plan ? plan->state : STR_NONE;
 }
 
 /* Results by the slots of the other plan. */

@@ -414,3 +414,28 @@ pawl_status effects_read(struct scope *scope, str body, struct effect_list *out)
     *out = list;
     return PAWL_OK;
 }
+
+const struct effect *effects_plan(const struct effect_list *list)
+{
+    for (uint32_t i = 0; list && i < list->count; i++)
+        if (list->items[i].kind == EFFECT_PLAN)
+            return &list->items[i];
+    return NULL;
+}
+
+const char *const plan_step_words[PLAN_STEP_WORDS] = { [PLAN_CALL] = "call",
+                                                       [PLAN_EXTERNAL] = "external",
+                                                       [PLAN_CHILD] = "child" };
+
+bool plan_step_read(const struct node *item, uint32_t *word, str *name)
+{
+    const struct node *first = node_at(item, 0), *second = node_at(item, 1);
+
+    if (item->kind != NODE_ARRAY || item->count != 2 || first->kind != NODE_STRING ||
+        second->kind != NODE_STRING)
+        return false;
+    for (*word = 0; *word < PLAN_STEP_WORDS && !str_is(first->text, plan_step_words[*word]);)
+        ++*word;
+    *name = second->text;
+    return *word < PLAN_STEP_WORDS;
+}

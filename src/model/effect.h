@@ -110,6 +110,13 @@ void effects_print(const struct effect_list *list, struct buf *out);
 /* The whole body: the trace, if there is one, then the effects in short. */
 void body_print(str trace, const struct effect_list *list, struct buf *out);
 str body_trace(str body); /* data NULL: none */
+/* The plan that an amend brings; NULL: none. */
+const struct effect *effects_plan(const struct effect_list *list);
+/* That of code lists its steps by index: [[WORD,NAME],...]. One of them; false: it is none. */
+enum { PLAN_CALL, PLAN_EXTERNAL, PLAN_CHILD, PLAN_STEP_WORDS };
+extern const char *const plan_step_words[PLAN_STEP_WORDS];
+struct node;
+bool plan_step_read(const struct node *item, uint32_t *word, str *name);
 pawl_status effects_read(struct scope *scope, str body,
                          struct effect_list *out); /* STORAGE_FAILURE */
 const char *step_status_name(enum step_status status);

@@ -1,6 +1,6 @@
 /* interest.h - how a broadcast finds the instances that keep its signal although they await it not.
  *
- * They have a row in `pawl_wait` with ordinal 0: `~SIGNAL` says that the instance keeps what nothing
+ * They have a row in `pawl_interest`: `~SIGNAL` says that the instance keeps what nothing
  * awaits yet, `~SIGNAL=VALUE` that it has subscribed to this value of the signal. The rows only say
  * who is asked; each instance decides by what it remembers. */
 #ifndef PAWL_MODEL_INTEREST_H
