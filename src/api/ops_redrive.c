@@ -1,5 +1,5 @@
-/* ops_redrive.c - instance.redrive: a flow that failed is run again from where it failed, code from its
- * beginning, as a new instance that knows of the first (X7, C38). */
+/* ops_redrive.c - instance.redrive: a flow that failed is run again from where it failed, code
+ * from its beginning, as a new instance that knows of the first (X7, C38). */
 #include "api/ops_int.h"
 #include "base/limits.h"
 #include "flow/flow.h"
@@ -100,8 +100,8 @@ static pawl_status read_given(const struct op_call *call, const struct instance_
     return status == PAWL_OK ? flow_redrive(call->scope, &args, out) : status;
 }
 
-/* Code leaves nothing behind but its input: what it called and did meanwhile is not known by a name, so
- * it begins at its beginning. */
+/* Code leaves nothing behind but its input: what it called and did meanwhile is not known by a
+ * name, so it begins at its beginning. */
 static pawl_status give_code(const struct op_call *call, const struct instance_view *view, str *out)
 {
     struct buf buf;
@@ -118,8 +118,8 @@ static pawl_status give_code(const struct op_call *call, const struct instance_v
     return out->data ? PAWL_OK : scope_no_memory(call->scope);
 }
 
-/* The definition that it runs: the one asked for, else that of the first; of code the newest, since the
- * turns are those of the present build anyway. */
+/* The definition that it runs: the one asked for, else that of the first; of code the newest,
+ * since the turns are those of the present build anyway. */
 static pawl_status find_definition(const struct op_call *call, const struct instance_view *view,
                                    str *name, const struct definition **out)
 {

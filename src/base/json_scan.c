@@ -65,7 +65,7 @@ static size_t value_size(str text)
     return at;
 }
 
-/* ---- Members ------------------------------------------------------------------------------------ */
+/* ---- Members --------------------------------------------------------------------------------- */
 
 void json_scan_begin(struct json_scan *scan, str value)
 {
@@ -146,7 +146,7 @@ bool json_member(struct arena *arena, str value, str key, str *out)
     return out->data != NULL;
 }
 
-/* ---- One value ------------------------------------------------------------------------------------ */
+/* ---- One value ------------------------------------------------------------------------------- */
 
 void json_peek(struct arena *arena, str value, struct node *out)
 {

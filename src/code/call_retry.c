@@ -1,7 +1,7 @@
 /* call_retry.c - whether a call that failed is tried again, and when (X8).
  *
- * The policy is that of the build that runs, so that a new one holds for all instances at their next
- * failure. What was decided is in the entries; no handler is asked. */
+ * The policy is that of the build that runs, so that a new one holds for all instances at their
+ * next failure. What was decided is in the entries; no handler is asked. */
 #include "base/limits.h"
 #include "code/code_int.h"
 
@@ -16,7 +16,7 @@ struct policy {
     const struct node *final; /* errors that are not tried again; NULL: none */
 };
 
-/* ---- The registration ------------------------------------------------------------------------- */
+/* ---- The registration ------------------------------------------------------------------------ */
 
 static void print_final(const pawl_no_retry *row, const char *call, struct buf *out)
 {
@@ -103,7 +103,7 @@ pawl_status retries_check(struct scope *scope, const pawl_code_type *type)
     return status;
 }
 
-/* ---- Of a call that failed -------------------------------------------------------------------- */
+/* ---- Of a call that failed ------------------------------------------------------------------- */
 
 static bool number_of(const struct node *row, const char *key, int64_t *out)
 {

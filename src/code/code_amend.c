@@ -1,7 +1,8 @@
 /* code_amend.c - an instance goes on by another registration than it was created with.
  *
- * Steps keep their indexes, so that what was recorded means what it meant; what the new registration
- * has besides comes behind them. The entry `amend` has both: the registration and all steps. */
+ * Steps keep their indexes, so that what was recorded means what it meant; what the new
+ * registration has besides comes behind them. The entry `amend` has both: the registration and
+ * all steps. */
 #include "base/limits.h"
 #include "code/code_int.h"
 
@@ -15,7 +16,7 @@ bool plan_has(const struct code_plan *plan, enum code_step_kind kind, str name, 
     return false;
 }
 
-/* ---- A registration more ---------------------------------------------------------------------- */
+/* ---- A registration more --------------------------------------------------------------------- */
 
 static void add_steps(struct code_plan *plan, enum code_step_kind kind, const char *const *names)
 {
@@ -69,7 +70,7 @@ void plan_print_steps(const struct code_plan *plan, struct buf *out)
     json_close(out, ']');
 }
 
-/* ---- Read back -------------------------------------------------------------------------------- */
+/* ---- Read back ------------------------------------------------------------------------------- */
 
 static pawl_status fail_damaged(struct scope *scope)
 {

@@ -1,7 +1,7 @@
-/* interests.c - the rows by which broadcasts find a code instance (model/interest.h): one for each
- * signal that it keeps, and one for each value that it has subscribed to of such a signal. Of a signal
- * that it does not keep, only while it awaits it, and of the second value on: its wait has the first.
- */
+/* interests.c - the rows by which broadcasts find a code instance (model/interest.h): one for
+ * each signal that it keeps, and one for each value that it has subscribed to of such a signal.
+ * Of a signal that it does not keep, only while it awaits it, and of the second value on: its
+ * wait has the first. */
 #include "code/code_int.h"
 #include "model/grow.h"
 #include "model/interest.h"

@@ -39,8 +39,8 @@ static bool waits_for_kept(const struct work *work)
     return false;
 }
 
-/* Its sender was answered long ago: a kept signal that does not fit its arm is passed over, with an entry
- * that says why. The instance waits on, as it did. */
+/* Its sender was answered long ago: a kept signal that does not fit its arm is passed over, with
+ * an entry that says why. The instance waits on, as it did. */
 static pawl_status pass_over(struct work *work, const struct cause *cause,
                              const struct turn_answer *waits)
 {
@@ -56,8 +56,8 @@ static pawl_status pass_over(struct work *work, const struct cause *cause,
     return PAWL_OK;
 }
 
-/* Each turn folds the memory once more, with all that is kept in it: what does not fit is left to the
- * event that the engine sends as long as code_has_kept(). */
+/* Each turn folds the memory once more, with all that is kept in it: what does not fit is left
+ * to the event that the engine sends as long as code_has_kept(). */
 static bool has_room(const struct work *work)
 {
     return work->scope->arena.used < LIMIT_SCOPE / 4;
@@ -68,8 +68,8 @@ bool code_has_kept(const void *memory)
     return code_memory_kept(memory) != NULL;
 }
 
-/* Signals that were kept for what the turn has just begun to await, or for what was awaited during a
- * pause: a turn more for each, in order, in the same commit. */
+/* Signals that were kept for what the turn has just begun to await, or for what was awaited
+ * during a pause: a turn more for each, in order, in the same commit. */
 pawl_status code_take_kept(struct work *work)
 {
     bool is_resumed = work->event->kind == EVENT_WAKE;

@@ -49,8 +49,8 @@ static bool is_mine(pawl_turn *turn, bool is_kind, const char *name)
     return true;
 }
 
-/* Only the arms of one place are armed in a turn, so this is another arm for the same timer. The macros
- * refuse that in C, but not in C++ and not in braces of its own. */
+/* Only the arms of one place are armed in a turn, so this is another arm for the same timer. The
+ * macros refuse that in C, but not in C++ and not in braces of its own. */
 static void refuse_armed(pawl_turn *turn, const char *timer)
 {
     for (uint32_t i = 0; i < turn->answer->timers.count; i++)

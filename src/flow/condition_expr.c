@@ -21,8 +21,8 @@ struct view {
     const struct node *whole;    /* all of it; NULL: it was not asked for */
 };
 
-/* A value takes fifty times its size when it consists of many small ones: then the condition cannot be
- * told, and that is the step's failure. */
+/* A value takes fifty times its size when it consists of many small ones: then the condition
+ * cannot be told, and that is the step's failure. */
 static pawl_status check_room(const struct view *view, pawl_status status)
 {
     if (status != PAWL_NO_MEMORY || !view->values->arena.is_full)
@@ -176,8 +176,8 @@ static pawl_status holds(struct view *view, const struct plan_target *target, bo
     return PAWL_OK;
 }
 
-/* Which condition of which step cannot be told: "step 'check': condition 2, 'result > 3': attempt to
- * ...". Older versions record the words alone (compiler 3). */
+/* Which condition of which step cannot be told: "step 'check': condition 2, 'result > 3':
+ * attempt to ...". Older versions record the words alone (compiler 3). */
 static pawl_status name_condition(struct scope *scope, const struct plan_step *step, uint32_t index,
                                   pawl_status status)
 {

@@ -1,8 +1,8 @@
 /* kept_text.c - what a memory keeps of results and errors: the text, or which entry has it.
  *
- * Results may be a megabyte each, and a flow has thousands of steps. So a memory keeps small ones, and
- * of the others the number of their entry: the engine gives it a way to read that entry again
- * (struct payload_source). A memory without such a way keeps every text. */
+ * Results may be a megabyte each, and a flow has thousands of steps. So a memory keeps small
+ * ones, and of the others the number of their entry: the engine gives it a way to read that
+ * entry again (struct payload_source). A memory without such a way keeps every text. */
 #include "base/assert.h"
 #include "base/planted.h"
 #include "flow/flow_int.h"

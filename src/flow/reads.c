@@ -1,12 +1,12 @@
 /* reads.c - which members of the results of its steps a plan reads, and a result with those alone.
  *
- * An instance that runs another one again is given results of that one in its first entry. Those that
- * do not fit there whole are given as far as they are read. */
+ * An instance that runs another one again is given results of that one in its first entry. Those
+ * that do not fit there whole are given as far as they are read. */
 #include "base/json_scan.h"
 #include "expr/expr.h"
 #include "flow/reads.h"
 
-/* ---- What is read -------------------------------------------------------------------------------- */
+/* ---- What is read ---------------------------------------------------------------------------- */
 
 static void add_read(struct plan_reads *reads, uint32_t step, str path)
 {
@@ -74,7 +74,7 @@ pawl_status reads_find(struct scope *scope, const struct plan *plan, struct plan
     return scope->arena.failed ? scope_no_memory(scope) : PAWL_OK;
 }
 
-/* ---- A result with that alone ---------------------------------------------------------------------- */
+/* ---- A result with that alone ---------------------------------------------------------------- */
 
 static void print_value(struct arena *arena, str value, const struct plan_read *reads,
                         struct buf *out);

@@ -17,7 +17,7 @@ void node_index_fini(struct node_index *index)
     map_fini(&index->numbers);
 }
 
-/* ---- Orders ------------------------------------------------------------------------------------- */
+/* ---- Orders ---------------------------------------------------------------------------------- */
 
 static int by_key(void *context, const struct node *a, const struct node *b)
 {
@@ -61,7 +61,7 @@ static const struct node **sorted_children(struct node_index *index, const struc
     return children;
 }
 
-/* ---- Comparing ---------------------------------------------------------------------------------- */
+/* ---- Comparing ------------------------------------------------------------------------------- */
 
 static int compare_members(struct node_index *index, const struct node *a, const struct node *b)
 {
@@ -110,7 +110,7 @@ int node_index_compare(struct node_index *index, const struct node *a, const str
     return a->kind == NODE_ARRAY ? compare_items(index, a, b) : compare_members(index, a, b);
 }
 
-/* ---- Searching ---------------------------------------------------------------------------------- */
+/* ---- Searching ------------------------------------------------------------------------------- */
 
 /* Among sorted children; `wanted` is compared as `compare` compares them. */
 static const struct node *search(struct node_index *index, const struct node **children,

@@ -249,7 +249,7 @@ const char *vocabulary_meant(enum key_place place, str mistake)
     return NULL;
 }
 
-/* ---- What to write instead --------------------------------------------------------------------- */
+/* ---- What to write instead ------------------------------------------------------------------- */
 
 #define WORDS_MAX 64 /* of two places */
 

@@ -33,7 +33,8 @@ static sqlite3_file *file_of(sqlite3 *db)
     return file;
 }
 
-/* SQLite has it in memory. Opening the file here would be wrong: closing it drops SQLite's locks. */
+/* SQLite has it in memory. Opening the file here would be wrong: closing it drops SQLite's
+ * locks. */
 static const volatile uint32_t *map_index(sqlite3 *db)
 {
     sqlite3_file *file = file_of(db);
@@ -245,9 +246,9 @@ static bool has_second_wal(const struct sqlite_store *store)
 
 /* ---- All of it ---- */
 
-/* Other processes commit and checkpoint meanwhile. The -wal only grows until a checkpoint has moved all
- * of it: it has at least the frames that it had before. A size that was found while a checkpoint moved
- * something tells nothing; the next check looks again. */
+/* Other processes commit and checkpoint meanwhile. The -wal only grows until a checkpoint has
+ * moved all of it: it has at least the frames that it had before. A size that was found while a
+ * checkpoint moved something tells nothing; the next check looks again. */
 const char *unchanged_check(struct sqlite_store *store, const struct wal_index *before,
                             const struct stat found[WATCHED_COUNT], const char **what)
 {

@@ -1,10 +1,10 @@
 /* readonly.c - a store that this user may only read: its file, its folder or its disk.
  *
- * SQLite wants to write beside a database in WAL mode, even to read it. If another program has the
- * file open, -wal and -shm are there and can be shared. If neither is there, no process has it open, and
- * it is read as `immutable`: without any lock, so that a writer who comes later would be read half
- * done. Such a writer makes a -wal first; so before each read we look whether one has appeared, or
- * the file has changed. */
+ * SQLite wants to write beside a database in WAL mode, even to read it. If another program has
+ * the file open, -wal and -shm are there and can be shared. If neither is there, no process has
+ * it open, and it is read as `immutable`: without any lock, so that a writer who comes later
+ * would be read half done. Such a writer makes a -wal first; so before each read we look whether
+ * one has appeared, or the file has changed. */
 #include "base/assert.h"
 #include "sqlite_int.h"
 #include "store/owner.h"

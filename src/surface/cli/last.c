@@ -1,8 +1,8 @@
 /* last.c - which instance this user made last in a store, for @last.
  *
- * One small file of the user's: "STORE_ID<TAB>ID" lines, the newest first. A
- * store has its id wherever it is called: through a server, its owner, or its file. It is a convenience: where
- * it cannot be written or read, there is no such instance. */
+ * One small file of the user's: "STORE_ID<TAB>ID" lines, the newest first. A store has its id
+ * wherever it is called: through a server, its owner, or its file. It is a convenience: where it
+ * cannot be written or read, there is no such instance. */
 #include "base/ids.h"
 #include "surface/cli/cli.h"
 #include <errno.h>
