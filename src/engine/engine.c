@@ -77,6 +77,7 @@ static bool init_parts(struct engine *engine)
     batch_init(&engine->batch, engine->heap);
     map_init(&engine->actor_map, engine->heap);
     map_init(&engine->untaken.map, engine->heap);
+    starters_init(engine);
     arena_init(&engine->code_arena, engine->heap, LIMIT_SCOPE);
     pthread_mutex_init(&engine->clock.lock, NULL);
     pthread_mutex_init(&engine->deaths.lock, NULL);
@@ -105,6 +106,7 @@ static void free_parts(struct engine *engine)
     steps_fini(engine);
     family_fini(engine);
     untaken_fini(engine);
+    starters_fini(engine);
     actors_fini(engine);
     mail_fini(engine);
     definitions_fini(engine);

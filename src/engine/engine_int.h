@@ -399,6 +399,12 @@ void leases_expire(struct engine *engine);
 void leases_fini(struct engine *engine);
 void lease_hash(struct engine *engine, str token, char out[LEASE_HASH_SIZE + 1]);
 
+/* starters.c: the actor of the entry that started an attempt; 0: not found. Lock not held. */
+void starters_init(struct engine *engine);
+void starters_fini(struct engine *engine);
+pawl_status starter_find(struct engine *engine, struct scope *scope, uint64_t instance,
+                         uint32_t ordinal, uint64_t *out_actor);
+
 /* claims.c: lock held. */
 bool claims_add(struct engine *engine, str tool, uint64_t instance, uint32_t ordinal,
                 uint64_t since);

@@ -292,6 +292,16 @@ struct lease {
     char worker[WORDS_SIZE_MAX + 1]; /* whose it is, as a message shows it; empty: not known */
 };
 
+/* Who started the steps of one instance (starters.c). */
+struct starters {
+    pthread_mutex_t lock; /* the engine's is not held; the store is read under it */
+    uint64_t instance;    /* 0: none */
+    int64_t looked_ms;    /* by the tick */
+    struct map places;    /* of an attempt, by its ordinal, in: */
+    uint64_t *actors;     /* values */
+    uint32_t count, capacity;
+};
+
 /* Ready steps whose tool is not here (claims.c). */
 struct tool_queue {
     str tool;
@@ -368,6 +378,8 @@ struct engine {
     struct batch batch;
     pawl_status batch_status; /* not OK: something was half put in, the whole batch fails */
     struct intern_table interned;
+
+    struct starters starters;
 
     pthread_mutex_t definitions_lock;
     struct definition_slot **definitions; /* by id */

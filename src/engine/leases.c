@@ -154,34 +154,16 @@ bool lease_extend(struct engine *engine, uint64_t instance, uint32_t ordinal, st
 
 /* ---- Leases that ran out ---- */
 
-struct start {
-    uint32_t ordinal;
-    uint64_t actor; /* the value; 0: not found */
-};
-
-static bool is_start(void *context, const struct record *record)
-{
-    struct start *start = context;
-    bool is_found = record->what == LIFE_T_STEP_START && record->ordinal == start->ordinal;
-
-    if (is_found)
-        start->actor = record->actor;
-    return is_found;
-}
-
 /* The actor of the entry that started the step; data NULL: not found. */
 static str find_worker(struct engine *engine, struct scope *scope, uint64_t instance,
                        uint32_t ordinal)
 {
-    struct start start = { .ordinal = ordinal };
-    struct head_row head;
     str worker = STR_NONE;
-    pawl_status status = head_row_now(engine, scope, instance, &head);
+    uint64_t actor;
+    pawl_status status = starter_find(engine, scope, instance, ordinal, &actor);
 
     if (!status)
-        status = records_look_back(engine, scope, head.pos, is_start, &start);
-    if (!status)
-        status = value_text(engine, scope, start.actor, &worker);
+        status = value_text(engine, scope, actor, &worker);
     return status ? STR_NONE : worker;
 }
 

@@ -196,3 +196,23 @@ WIDTH_TEST(memory, losing_the_leases_of_a_dopar_costs_no_more_than_twice_ten_of_
 {
     compare(world, LEASED, 2, SAW, lose_leases, NULL);
 }
+
+/* The server restarts in between: whose the leases were is in the history alone. */
+static void lose_leases_of_before(struct world *world, const char *id)
+{
+    char *answer;
+
+    EXPECT_OK(pawl_call(world->p, "step.claim",
+                        "{\"tools\":[\"saw\"],\"worker\":\"w/1\",\"max\":1000,\"lease\":\"1s\"}",
+                        &answer, &world->error));
+    pawl_free(world->p, answer);
+    world_close(world);
+    world_open(world);
+    world_advance(world, 1001);
+    (void)pawl_cancel(world->p, id, NULL, "x", NULL, &world->error);
+}
+
+WIDTH_TEST(memory, losing_leases_after_a_restart_costs_no_more_than_twice_ten_of_a_tenth)
+{
+    compare(world, LEASED, 2, SAW, lose_leases_of_before, NULL);
+}
