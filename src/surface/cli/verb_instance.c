@@ -207,7 +207,7 @@ void put_refusal(struct cli *cli, const struct node *item)
     if (words.size == 0)
         return;
     term_put(&cli->term, WARN, "      refused: ");
-    term_cell(&cli->term, PLAIN, words, words.size, 0);
+    term_cell(&cli->term, PLAIN, words, (int)words.size, 0);
     fputc('\n', cli->term.out);
 }
 
