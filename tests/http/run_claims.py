@@ -51,11 +51,17 @@ def answer(line):
     return json.loads(body)["steps"]
 
 
+def read(shell, query):
+    db = sqlite3.connect("file:%s?mode=ro" % (shell.folder / "pawl.db"), uri=True)
+    rows = db.execute(query).fetchall()
+    db.close()
+    return rows
+
+
 def commits(shell):
     """The actions of the only instance's entries, those of one commit together."""
-    db = sqlite3.connect("file:%s?mode=ro" % (shell.folder / "pawl.db"), uri=True)
-    rows = db.execute("SELECT coalesce(t.action, 'create'), l.root IS NOT NULL FROM pawl_log l JOIN pawl_instance i ON i.number = l.inst"
-                      " LEFT JOIN pawl_transition t ON t.definition = i.definition AND t.idx = l.what ORDER BY l.pos").fetchall()
+    rows = read(shell, "SELECT coalesce(t.action, 'create'), l.root IS NOT NULL FROM pawl_log l JOIN pawl_instance i ON i.number = l.inst"
+                       " LEFT JOIN pawl_transition t ON t.definition = i.definition AND t.idx = l.what ORDER BY l.pos")
     found = [[]]
     for action, is_last in rows:
         found[-1].append(action)
@@ -106,11 +112,12 @@ def test_steps_whose_client_closes_in_the_middle_of_the_answer_are_ready_again_a
     web = server(shell)
     web.expect(201, "PUT", "/v1/definitions/heavy", {"name": "heavy", "steps": {
         "start": {"tool": "lift", "args": {"x": "{{input.x}}"}, "retry": {"max": 1}, "done": True}}})
+    before = 0
     for ask in (lambda line: claim(line, "0s", tool="lift", max=12), lambda line: claim_in_batch(line, "lift", 12)):
-        close_in_the_middle(shell, web, ask)
+        before = close_in_the_middle(shell, web, ask, before)
 
 
-def close_in_the_middle(shell, web, ask):
+def close_in_the_middle(shell, web, ask, before):
     made = [web.create(definition="heavy", input={"x": "y" * 500_000}) for _ in range(12)]
     line = Raw(web)
     ask(line)
@@ -121,6 +128,9 @@ def close_in_the_middle(shell, web, ask):
     shell.wait_for(lambda: len(got) == 12 or got.extend(web.expect(200, "POST", "/v1/steps/claim", {
         "tools": ["lift"], "worker": "w/2", "max": 12}).json["steps"]))
     assert {step["instance_id"] for step in got} == set(made) and {step["attempt"] for step in got} == {1}
+    for view in ("pawl_attempts", "workflow_steps"):
+        assert read(shell, "SELECT count(*) FROM " + view) == [(before + len(got),)], view
+    return before + len(got)
 
 
 def test_what_was_claimed_by_waiting_is_the_workers_alone(shell):
