@@ -407,6 +407,7 @@ TEST(change, what_was_called_before_keeps_its_name_and_its_answer)
 TEST(change, a_signal_that_is_buffered_now_is_kept_once_the_instance_goes_by_the_new_list)
 {
     struct era era;
+    char *out;
 
     begin(&era, asking());
     answer_ok(&era, "true");
@@ -414,6 +415,10 @@ TEST(change, a_signal_that_is_buffered_now_is_kept_once_the_instance_goes_by_the
     PAWL_EXPECT_STATUS(&era.kit, pawl_kit_signal(&era.kit, era.id, "later", "2"), PAWL_NOT_AWAITING);
     signal_ok(&era, "go", "1");
     signal_ok(&era, "later", "2");
+    PAWL_EXPECT_OK(&era.kit, pawl_call(era.kit.p, "signal.broadcast",
+                                       "{\"name\":\"later\",\"payload\":3}", &out, &era.kit.error));
+    EXPECT_HAS(out, "\"kept\":1");
+    pawl_free(era.kit.p, out);
     end(&era);
 }
 
@@ -536,6 +541,29 @@ TEST(change, an_instance_is_brought_over_once_through_restarts_and_reached_by_br
     end(&era);
 }
 
+#define KEEPING(has)                                                                               \
+    has(version, 2) has(signal, Later, uint32_t) has(buffered, Later) WAYS_OUT(has)
+PAWL_CODE_AS(keeping, "changing", KEEPING)
+{
+    WAY_OUT_CODE(KEEPING);
+}
+
+/* | a signal that is buffered now | */
+TEST(change, with_a_higher_version_a_broadcast_that_is_buffered_now_is_kept_at_once)
+{
+    struct era era;
+    char *out;
+
+    begin(&era, lasting());
+    build(&era, keeping());
+    pawl_kit_advance(&era.kit, 0);
+    PAWL_EXPECT_OK(&era.kit, pawl_call(era.kit.p, "signal.broadcast",
+                                       "{\"name\":\"later\",\"payload\":3}", &out, &era.kit.error));
+    EXPECT_HAS(out, "\"kept\":1");
+    pawl_free(era.kit.p, out);
+    end(&era);
+}
+
 /* | an arm more, and a higher version | */
 TEST(change, a_paused_instance_is_brought_over_when_it_is_resumed)
 {
@@ -564,6 +592,7 @@ TEST(change, a_build_that_was_taken_back_goes_on_with_what_it_has)
     signal_refused(&era, "escape", "has no arm for 'escape' at 'resting'");
     signal_ok(&era, "stop", NULL);
     PAWL_EXPECT_RESULT(&era.kit, era.id, "{\"is_out\":false}");
+    PAWL_EXPECT_HISTORY(&era.kit, era.id, "start amend signal:stop finish");
     end(&era);
 }
 
@@ -674,6 +703,23 @@ TEST(change, what_has_begun_is_not_begun_again_and_gets_a_deadline)
     PAWL_EXPECT_RESULT(&era.kit, era.id, "{\"n\":9}");
     PAWL_EXPECT_HISTORY(&era.kit, era.id,
                         "start amend timer:late step.start:charge step.complete:charge finish");
+    end(&era);
+}
+
+/* | an arm more, and a higher version | */
+TEST(change, an_answer_to_a_paused_instance_does_not_bring_it_over)
+{
+    struct era era;
+
+    begin(&era, asking());
+    pawl_kit_ask(&era.kit, "instance.pause", era.id);
+    build_calling(&era, beside());
+    answer_ok(&era, "true");
+    pawl_kit_advance(&era.kit, 0);
+    PAWL_EXPECT_HISTORY(&era.kit, era.id, "start step.complete:approve");
+    pawl_kit_ask(&era.kit, "instance.resume", era.id);
+    pawl_kit_advance(&era.kit, 0);
+    PAWL_EXPECT_RESULT(&era.kit, era.id, "{\"n\":8}");
     end(&era);
 }
 

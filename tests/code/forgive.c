@@ -300,6 +300,7 @@ TEST(forgive, a_mistake_in_a_childs_first_turn_pauses_the_child)
     resume_it(&desk, child);
     PAWL_EXPECT_OK(&desk.kit, pawl_kit_answer(&desk.kit, child, "1", NULL));
     pawl_kit_advance(&desk.kit, 0);
+    PAWL_EXPECT_RESULT(&desk.kit, child, "{\"name\":\"Bo \\\"the\\\" Bold\"}");
     PAWL_EXPECT_STATE(&desk.kit, id, "completed");
     end(&desk);
 }
@@ -440,6 +441,26 @@ TEST(forgive, code_that_failed_is_run_again_from_its_beginning_as_a_new_instance
     end(&desk);
 }
 
+/* Takes so many turns that it is restored from a snapshot. */
+#define LASTING(has)                                                                               \
+    has(var, uint32_t, sum)                                                                        \
+    has(signal, More, uint32_t)                                                                    \
+    has(result, uint32_t, sum)                                                                     \
+    has(await, counting)
+
+PAWL_CODE(lasting, LASTING)
+{
+    PAWL_BEGIN(LASTING);
+    while (self->sum < 100) {
+        PAWL_SIGNAL(counting, More);
+        if (mistake)
+            return;
+        self->sum += got->More;
+    }
+    result->sum = self->sum;
+    PAWL_END;
+}
+
 TEST(forgive, what_a_paused_turn_is_owed_for_survives_a_snapshot)
 {
     static char large[5000];
@@ -447,17 +468,19 @@ TEST(forgive, what_a_paused_turn_is_owed_for_survives_a_snapshot)
     const char *id;
 
     begin(&desk);
-    id = pawl_kit_start(&desk.kit, "frail", "{\"name\":\"ann\"}");
+    pawl_kit_register(&desk.kit, lasting());
+    id = pawl_kit_start(&desk.kit, "lasting", NULL);
+    for (int i = 0; i < 20; i++)
+        PAWL_EXPECT_OK(&desk.kit, pawl_kit_signal(&desk.kit, id, "more", "1"));
     memset(large, ' ', sizeof large - 1);
-    memcpy(large, "0", 1);
-    PAWL_EXPECT_OK(&desk.kit, pawl_kit_signal(&desk.kit, id, "later", large));
+    memcpy(large, "80", 2);
     mistake = NEITHER;
-    wake_by_signal(&desk, id);
-    expect_call(&desk, "store.sql", "{\"text\":\"SELECT seq FROM pawl_snapshot\"}", "[[2]]");
+    PAWL_EXPECT_OK(&desk.kit, pawl_kit_signal(&desk.kit, id, "more", large));
+    expect_call(&desk, "store.sql", "{\"text\":\"SELECT seq FROM pawl_snapshot\"}", "[[22]]");
     mistake = NO_MISTAKE;
     pawl_kit_restart(&desk.kit);
     resume_it(&desk, id);
-    expect_retried(&desk, id, "hello");
+    PAWL_EXPECT_RESULT(&desk.kit, id, "{\"sum\":100}");
     end(&desk);
 }
 
