@@ -111,13 +111,19 @@ pawl_status query_check(const struct op_call *call, bool labels)
     return status;
 }
 
+/* What cannot be a value: of a filter, or of another parameter. */
+static pawl_status bad_value(const struct op_call *call)
+{
+    return call->op->flags & OP_ANY_QUERY ? PAWL_INVALID_QUERY : PAWL_INVALID_REQUEST;
+}
+
 pawl_status query_count(const struct op_call *call, const char *name, bool *has, uint64_t *out)
 {
     str text = op_text(call, name);
 
     *has = text.data != NULL;
     if (*has && !str_to_u64(text, out))
-        return scope_fail(call->scope, PAWL_INVALID_QUERY,
+        return scope_fail(call->scope, bad_value(call),
                           "the filter '%s': expected a whole number, found '%.*s'", name,
                           STR_ARG(text));
     return PAWL_OK;
@@ -163,8 +169,7 @@ pawl_status query_flag(const struct op_call *call, const char *name, bool *out)
     *out = is_true;
     if (!node || is_true || node->kind == NODE_BOOL || str_is(node->text, "false"))
         return PAWL_OK;
-    return scope_fail(call->scope,
-                      call->op->flags & OP_ANY_QUERY ? PAWL_INVALID_QUERY : PAWL_INVALID_REQUEST,
+    return scope_fail(call->scope, bad_value(call),
                       "'%s': expected true or false, found '%.*s'", name, STR_ARG(node->text));
 }
 
