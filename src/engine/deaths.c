@@ -45,7 +45,7 @@ bool deaths_open(struct engine *engine)
     bool is_open;
 
     pthread_mutex_lock(&deaths->lock);
-    if (!deaths->is_tried && engine->options.own) {
+    if (!deaths->is_tried) {
         deaths->is_tried = true;
         deaths->is_open = store_turns_open(engine->store, engine->tip.store_id, deaths->marks);
         if (deaths->is_open)

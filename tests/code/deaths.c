@@ -556,3 +556,46 @@ TEST(deaths, of_calls_that_were_under_way_together_only_the_one_that_killed_is_p
     expect_paused(&desk, desk.kit.ids[0].text, "step 'charge' ended the process 3 times in a row");
     end(&desk);
 }
+
+/* ---- Programs that share the store ---- */
+
+/* As run_program(), for one that does not own it. */
+static int run_sharing(struct desk *desk)
+{
+    pawl_options options = { .test_clock = true };
+    int how = 0;
+    pid_t pid = fork();
+
+    EXPECT(pid >= 0);
+    if (pid == 0) {
+        pawl *p = NULL;
+        pawl_error error;
+
+        if (pawl_open(&p, desk->url, &options, &error) != PAWL_OK ||
+            pawl_code_register(p, deadly(), &error) != PAWL_OK ||
+            pawl_test_advance(p, 10000, &error) != PAWL_OK)
+            _exit(1);
+        pawl_close(p);
+        _exit(0);
+    }
+    EXPECT_EQ(waitpid(pid, &how, 0), pid);
+    return WIFSIGNALED(how) ? WTERMSIG(how) : WEXITSTATUS(how);
+}
+
+TEST(deaths, a_timer_that_ends_a_program_which_shares_its_store_is_not_tried_for_ever)
+{
+    struct desk desk;
+    const char *id;
+
+    begin(&desk);
+    id = pawl_kit_start(&desk.kit, "deadly", "{\"by_timer\":true}");
+    pawl_kit_close(&desk.kit);
+    is_deadly = true;
+    for (int i = 0; i < 3; i++)
+        EXPECT_EQ(run_sharing(&desk), SIGKILL);
+    EXPECT_EQ(run_sharing(&desk), 0);
+    open_desk(&desk);
+    expect_paused(&desk, id, "3 times");
+    is_deadly = false;
+    end(&desk);
+}

@@ -1,4 +1,5 @@
-/* turns.c - FILE-turns: which turns of code the owner is taking, for an owner that comes after its death.
+/* turns.c - FILE-turns: which turns of code a program is taking, for the one that comes after its death:
+ * the owner, or of programs that share the store the first one that has the lock of this file.
  *
  * Written in place and never synced: what a process wrote is there after its own death, and the death of
  * the machine is not the code's fault. */
@@ -6,6 +7,7 @@
 #include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 struct turns_text {
@@ -33,12 +35,17 @@ bool sqlite_turns_open(struct store *base, const uint8_t store_id[STORE_ID_SIZE]
     struct turns_text text;
     char path[PATH_MAX];
 
-    if (!store->own || store->is_read_only)
+    if (store->is_attached || store->is_read_only || !store->path)
         return false;
     path_of(store, path);
     store->turns_fd = sqlite_open_beside(store->path, path);
     if (store->turns_fd < 0)
         return false;
+    if (flock(store->turns_fd, LOCK_EX | LOCK_NB) != 0) { /* of programs that share it one counts */
+        (void)close(store->turns_fd);
+        store->turns_fd = -1;
+        return false;
+    }
     if (pread(store->turns_fd, &text, sizeof text, 0) != (ssize_t)sizeof text ||
         memcmp(text.word, word, sizeof word) != 0 ||
         memcmp(text.store_id, store_id, STORE_ID_SIZE) != 0) {
