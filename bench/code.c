@@ -1,5 +1,5 @@
 /* code.c - a code instance from its wake to its next wait, against a machine's fire, with the same
- * number of them in a commit; turns of a test; a broadcast that ten times as many keep. A wake takes its timer and its signal back, counts, and arms both anew.
+ * number of them in a commit; turns of a test; a broadcast that ten times as many keep. A wake takes its timer and its signal back, counts, and arms both again.
  *
  * "Rows" are those that are written: a machine with a deadline, fired with a payload, writes what a wake
  * writes; against a plain fire, one row in the log, the ratio is told. The sync of a commit is the same for both and hides what they cost themselves: so the ratio of CPU time

@@ -578,7 +578,7 @@ pawl_status engine_payloads(struct engine *engine, struct scope *scope, str id,
 pawl_status engine_variables(struct engine *engine, struct scope *scope, str id, str *out);
 
 struct flow_attempts;
-/* The last snapshot of its memory, if its entry tells of it; text.data NULL: none. */
+/* The last snapshot of its memory, if its entry names it; text.data NULL: none. */
 pawl_status engine_snapshot(struct engine *engine, struct scope *scope, str id,
                             struct snapshot_row *out);
 /* All attempts, without their results; the definition that it began with, and the one in force. */

@@ -215,7 +215,7 @@ struct mail_group {
     struct refusals *refusals; /* signals: those that it does not fit; NULL: they are not noted */
 };
 
-/* Why an event that nobody sent was refused (untaken.c). */
+/* Why an event that the engine itself sent was refused (untaken.c). */
 struct refusal {
     uint64_t instance;
     enum event_kind kind;

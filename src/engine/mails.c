@@ -160,7 +160,7 @@ static void free_list(struct engine *engine, struct mail **list)
     }
 }
 
-/* Nobody waits for these, and their causes are still in the store. */
+/* No caller waits for these, and their causes are still in the store. */
 void mail_drop_all(struct engine *engine)
 {
     for (uint32_t i = 0; i < engine->actor_count; i++) {

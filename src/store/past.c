@@ -84,7 +84,7 @@ static bool is_enough(const struct gather *gather)
             gather->scope->arena.used - gather->begun > PAST_BYTES);
 }
 
-/* Back to the entry that tells of the snapshot, or to the first entry, as far as they fit. */
+/* Back to the entry that names the snapshot, or to the first entry, as far as they fit. */
 static pawl_status gather_records(struct gather *gather)
 {
     struct past *past = gather->past;

@@ -288,7 +288,7 @@ TEST(flow, x8_a_lost_attempt_counts_and_only_an_idempotent_step_is_ready_again_a
     rig_fini(&rig);
 }
 
-/* Issue 14: whoever says `idempotent: false` has said that it must not be done twice. A leaf of a tree
+/* `idempotent: false` says that it must not be done twice. A leaf of a tree
  * says nothing by default, and its `retry` does. Plans of before do not have the member. */
 TEST(flow, what_is_declared_not_idempotent_is_not_run_again_after_its_timeout)
 {

@@ -161,7 +161,7 @@ TEST(reads, the_graph_of_some_entries_reads_those)
 
 /* ---- A flow of many steps ---- */
 
-#define STEPS 300 /* and one that nobody works on */
+#define STEPS 300 /* and one that no worker takes */
 
 static void define_chain(pawl *p, int version)
 {

@@ -241,7 +241,7 @@ def wider_damage(trial):
     change(trial, "a stray live row", "INSERT INTO pawl_wait VALUES (1, 9, 'nobody', NULL)")
     change(trial, "a stray interest", "INSERT INTO pawl_interest VALUES (1, '~nothing')")
     change(trial, "an interest among the waits", "INSERT INTO pawl_wait VALUES (1, 0, '~nothing', NULL)")
-    change(trial, "a stray step of nobody", "INSERT INTO pawl_step VALUES (99999, 1, 1, 1, 1, NULL, NULL, NULL)")
+    change(trial, "a stray step of no instance", "INSERT INTO pawl_step VALUES (99999, 1, 1, 1, 1, NULL, NULL, NULL)")
     change(trial, "flushed too far", "UPDATE pawl_meta SET value = 1 << 40 WHERE key = 'flushed'")
     change(trial, "a source of nobody",
            "INSERT INTO pawl_source SELECT max(id) + 1, x'%s', x'61' FROM pawl_source"

@@ -35,7 +35,7 @@ bool sqlite_turns_open(struct store *base, const uint8_t store_id[STORE_ID_SIZE]
     struct turns_text text;
     char path[PATH_MAX];
 
-    if (store->is_attached || store->is_read_only || !store->path)
+    if (store->is_attached || store->is_read_only || !store->path[0])
         return false;
     path_of(store, path);
     store->turns_fd = sqlite_open_beside(store->path, path);

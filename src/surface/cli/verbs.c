@@ -324,7 +324,7 @@ const struct verb verbs[] = {
     { "cancel", WORK, "[ID]", 0, 1, "cancel an instance, or all that belong together", cancel_options,
       "pawl cancel @last --reason 'no longer wanted'\npawl cancel --correlation C-9\n",
       "instance.cancel", { "instance_id" }, .run = verb_cancel },
-    { "pause", WORK, "ID", 1, 1, "hold an instance; what runs of idempotent steps is ended until resume", held_options,
+    { "pause", WORK, "ID", 1, 1, "hold an instance until resume; end the programs of its idempotent steps", held_options,
       "pawl pause @last --reason audit\n",
       "instance.pause", { "instance_id" }, .render = render_status },
     { "resume", WORK, "ID", 1, 1, "clear a pause, go on and run it to its end here", resume_options,
