@@ -87,7 +87,9 @@ def test_the_timeline_has_a_bar_for_each_state_and_for_each_attempt(shell):
     bars = [row for row in rows if re.search("[█▒▏]", row)]
     assert [bar.split()[0] for bar in bars] == ["collect", "rest", "deliver", "deliver", "file"], rows
     lengths = [bar.count("█") for bar in sorted(bars, key=duration_of)]
-    assert lengths == sorted(lengths) and duration_of(bars[1]) >= 0.3, rows  # it slept
+    # A bar covers whole columns: of two that last almost as long, the shorter may cover one more.
+    assert all(shorter <= longer + 1 for shorter, longer in zip(lengths, lengths[1:])), rows
+    assert duration_of(bars[1]) >= 0.3 and lengths[-1] > 2 * lengths[-2], rows  # it slept
     shell.pawl("define", str(EXAMPLES / "order.yaml"))
     shell.pawl("start", "order")
     shell.pawl("fire", "@last", "pay")
