@@ -1,0 +1,202 @@
+/* reads_counted.c - how much an operation reads from the store, counted as SELECT statements that
+ * SQLite runs and as rows that these return. The counts are written down once, in the table below. A
+ * count that grows is a defect; for a count that falls, lower the table.
+ *
+ * SQLite itself counts, so the figures do not depend on which verbs the store's port has. */
+#include "engine_fixture.h"
+#include <sqlite3.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#define NOTES      200 /* entries of the machine */
+#define INSTANCES  60  /* of the machine, and a third as many of the flow */
+#define INPUT_SIZE 256
+
+struct reads {
+    int statements, rows;
+};
+
+/* An operation, first in a store that was just opened (cold), then once more (warm). */
+static const struct {
+    const char *name, *operation, *members; /* of the input, beside the instance */
+    enum { ANY, MACHINE, FLOW, CODE } instance;
+    struct reads cold, warm;
+} table[] = {
+    { "fire", "instance.fire", "\"action\":\"note\"", MACHINE,
+      { 7, 6 }, { 0, 0 } },
+    { "signal", "signal.send", "\"name\":\"slower\"", CODE,
+      { 9, 8 }, { 0, 0 } },
+    { "create", "instance.create", "\"definition\":\"order\"", ANY,
+      { 5, 4 }, { 1, 1 } },
+
+    /* Everything that `pawl show` asks, of a machine, a flow and code. */
+    { "show @last", "instance.find", "", ANY,
+      { 4, 4 }, { 4, 4 } },
+    { "show machine", "instance.get", "", MACHINE,
+      { 6, 5 }, { 4, 4 } },
+    { "show flow", "instance.get", "", FLOW,
+      { 14, 9 }, { 14, 9 } },
+    { "show code", "instance.get", "", CODE,
+      { 15, 12 }, { 13, 11 } },
+    { "show's path", "instance.history", "\"sequence_from\":151", MACHINE,
+      { 110, 109 }, { 108, 108 } },
+    { "show's steps", "instance.steps", "\"limit\":1000,\"without_args\":\"true\"", FLOW,
+      { 42, 37 }, { 42, 37 } },
+    { "show's graph", "instance.graph", "\"format\":\"json\"", FLOW,
+      { 26, 21 }, { 26, 21 } },
+    { "show's context", "instance.variables", "", FLOW,
+      { 11, 11 }, { 11, 11 } },
+    { "show's variables", "instance.variables", "", CODE,
+      { 5, 4 }, { 3, 3 } },
+
+    { "why of a machine", "instance.why", "", MACHINE,
+      { 5, 3 }, { 3, 2 } },
+    { "why of a flow", "instance.why", "", FLOW,
+      { 11, 5 }, { 11, 5 } },
+    { "why of code", "instance.why", "", CODE,
+      { 13, 8 }, { 11, 7 } },
+
+    { "live steps", "step.list", "\"limit\":10", ANY,
+      { 529, 449 }, { 529, 449 } },
+    { "live steps of a tool", "step.list", "\"limit\":10,\"tool\":\"work\"", ANY,
+      { 529, 449 }, { 529, 449 } },
+    { "steps of one instance", "step.list", "", FLOW,
+      { 48, 43 }, { 48, 43 } },
+
+    { "whole history", "instance.history", "", MACHINE,
+      { 410, 409 }, { 408, 408 } },
+    { "first page of a history", "instance.history", "\"limit\":10", MACHINE,
+      { 223, 222 }, { 221, 221 } },
+    { "page in the middle", "instance.history", "\"limit\":10,\"sequence_from\":100", MACHINE,
+      { 124, 123 }, { 122, 122 } },
+    { "one entry", "instance.history", "\"sequence_number\":\"100\"", MACHINE,
+      { 47, 46 }, { 45, 45 } },
+    { "history of a flow", "instance.history", "", FLOW,
+      { 16, 16 }, { 16, 16 } },
+
+    { "list", "instance.list", "\"limit\":20", ANY,
+      { 284, 215 }, { 280, 213 } },
+    { "list of a definition", "instance.list", "\"limit\":20,\"definition\":\"order\"", ANY,
+      { 104, 123 }, { 102, 122 } },
+    { "list by state", "instance.list", "\"limit\":20,\"definition\":\"order\",\"state\":\"paid\"", ANY,
+      { 108, 167 }, { 106, 166 } },
+    { "list by status", "instance.list", "\"limit\":20,\"status\":\"suspended\"", ANY,
+      { 119, 134 }, { 115, 132 } },
+    { "list of flows", "instance.list", "\"limit\":20,\"kind\":\"flow\"", ANY,
+      { 302, 221 }, { 302, 221 } },
+    { "definitions", "definition.list", "", ANY,
+      { 1, 3 }, { 1, 3 } },
+};
+
+/* ---- Counting ---- */
+
+static atomic_int statements, rows;
+
+static bool is_select(const char *text)
+{
+    return text && (sqlite3_strnicmp(text, "SELECT", 6) == 0 || sqlite3_strnicmp(text, "WITH", 4) == 0);
+}
+
+static int note(unsigned what, void *context, void *statement, void *detail)
+{
+    (void)context, (void)detail;
+    if (!is_select(sqlite3_sql(statement)))
+        return 0;
+    if (what == SQLITE_TRACE_STMT)
+        statements++;
+    else
+        rows++;
+    return 0;
+}
+
+/* Called by SQLite for each connection that is opened. */
+static int count_connection(sqlite3 *db, const char **error, const struct sqlite3_api_routines *api)
+{
+    (void)error, (void)api;
+    return sqlite3_trace_v2(db, SQLITE_TRACE_STMT | SQLITE_TRACE_ROW, note, NULL);
+}
+
+static struct reads reads_of(struct world *world, const char *operation, const char *input)
+{
+    char *answer = NULL;
+
+    statements = rows = 0;
+    if (pawl_call(world->p, operation, input, &answer, &world->error))
+        test_fail(__FILE__, __LINE__, "%s %s: %s", operation, input, world->error.message);
+    pawl_free(world->p, answer);
+    return (struct reads){ statements, rows };
+}
+
+/* ---- The store ---- */
+
+#define REVIEW                                                                                     \
+    "name: review\nsteps:\n"                                                                       \
+    "  start: {name: one, tool: set, args: {x: 1}, next: two}\n"                                   \
+    "  two: {tool: set, args: {y: \"{{steps.one.result.x}}\"}, next: three}\n"                     \
+    "  three: {tool: work, done: true}\n"
+
+static void make(struct world *world, const char *ids[])
+{
+    world_define(world, ORDER);
+    world_define(world, REVIEW);
+    for (int i = 0; i < INSTANCES; i++) {
+        ids[MACHINE] = world_create(world, "order", NULL);
+        if (i % 3 == 0)
+            EXPECT_OK(world_fire(world, ids[MACHINE], "pay"));
+    }
+    EXPECT_OK(world_fire(world, ids[MACHINE], "pay"));
+    for (int i = 1; i < NOTES; i++)
+        EXPECT_OK(world_fire(world, ids[MACHINE], "note"));
+    for (int i = 0; i < INSTANCES / 3; i++)
+        ids[FLOW] = world_create(world, "review", NULL);
+    ids[CODE] = world_create(world, "ticker", NULL);
+    EXPECT_OK(pawl_run_due(world->p, &world->error));
+}
+
+/* ---- The test ---- */
+
+static void put_input(char out[INPUT_SIZE], const char *id, const char *members)
+{
+    if (id)
+        snprintf(out, INPUT_SIZE, "{\"instance_id\":\"%s\"%s%s}", id, members[0] ? "," : "", members);
+    else
+        snprintf(out, INPUT_SIZE, "{%s}", members);
+}
+
+static bool is_as_written(const char *name, const char *when, struct reads found,
+                          struct reads written)
+{
+    bool grew = found.statements > written.statements || found.rows > written.rows;
+
+    if (found.statements == written.statements && found.rows == written.rows)
+        return true;
+    printf("# %s, %s: %d statements and %d rows, the table has %d and %d: %s\n", name, when,
+           found.statements, found.rows, written.statements, written.rows,
+           grew ? "it reads more than it did" : "lower the table");
+    return false;
+}
+
+TEST(reads, no_operation_reads_more_than_the_table_says)
+{
+    const char *ids[CODE + 1] = { NULL };
+    struct world world;
+    int wrong = 0;
+
+    EXPECT_EQ(sqlite3_auto_extension((void (*)(void))count_connection), SQLITE_OK);
+    world_begin(&world, "sqlite");
+    make(&world, ids);
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        char input[INPUT_SIZE];
+        struct reads cold, warm;
+
+        put_input(input, ids[table[i].instance], table[i].members);
+        world_close(&world);
+        world_open(&world);
+        cold = reads_of(&world, table[i].operation, input);
+        warm = reads_of(&world, table[i].operation, input);
+        wrong += !is_as_written(table[i].name, "cold", cold, table[i].cold);
+        wrong += !is_as_written(table[i].name, "warm", warm, table[i].warm);
+    }
+    world_end(&world);
+    EXPECT_EQ(wrong, 0);
+}
