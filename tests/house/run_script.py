@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""run_script.py - script/test and script/run-tests: the words they take and the tests they choose."""
+import importlib.machinery
+import importlib.util
+import subprocess
+from sentences import BUILD, ROOT, main
+
+LOADER = importlib.machinery.SourceFileLoader("run_tests", str(ROOT / "script/run-tests"))
+RUN_TESTS = importlib.util.module_from_spec(importlib.util.spec_from_loader("run_tests", LOADER))
+LOADER.exec_module(RUN_TESTS)
+
+
+def script_test(*words):
+    done = subprocess.run([ROOT / "script/test", *words], capture_output=True, text=True, timeout=60)
+    return done.returncode, done.stdout, done.stderr
+
+
+def chosen(word=None):
+    tests, words = RUN_TESTS.choose_quick(BUILD, RUN_TESTS.sources_of(BUILD), word)
+    return {test.name for test in tests}, words
+
+
+def test_help_names_every_way_to_call_it():
+    code, out, _ = script_test("--help")
+    assert code == 0 and all(word in out for word in ("quick [WORD]", "--all", "--help")), out
+
+
+def test_a_word_that_is_not_known_is_refused_with_what_was_expected():
+    for words in (["fast"], ["--all", "now"], ["quick", "a", "b"]):
+        code, _, err = script_test(*words)
+        assert code == 2 and "expected" in err and "'%s'" % " ".join(words) in err, (code, err)
+
+
+def test_without_a_word_the_quick_tests_are_those_of_seconds():
+    tests, _ = chosen()
+    assert {"test_base", "test_flow", "test_reads", "run_tidy.py"} <= tests, tests
+    assert not tests & {"test_engine", "test_fault_io", "test_code_kit", "run_link.py", "run_cli.py"}, tests
+
+
+def test_a_word_chooses_files_by_name_or_else_single_tests():
+    assert chosen("reads") == ({"test_reads"}, ())
+    tests, words = chosen("no_operation_reads_more")
+    assert tests == {"test_reads"} and words == ("no_operation_reads_more",), (tests, words)
+    assert chosen("a_word_that_no_test_has")[0] == set()
+
+
+def test_each_test_that_begins_first_exists():
+    programs, scripts = RUN_TESTS.sources_of(BUILD), {path.name for path in (ROOT / "tests").rglob("run_*")}
+    missing = [name for name in RUN_TESTS.LONGEST if name not in programs and name not in scripts]
+    assert not missing, missing
+
+
+if __name__ == "__main__":
+    main(globals())
