@@ -655,7 +655,7 @@ class NoMemory(PawlError):
 
 
 REASONS = {kind.reason: kind for kind in PawlError.__subclasses__()}
-UNKEYED = {"definition.get", "definition.graph", "definition.export", "definition.list", "definition.check", "instance.list", "instance.find", "instance.counts", "instance.get", "instance.current", "instance.history", "instance.declaration", "instance.why", "instance.variables", "instance.steps", "instance.graph", "instance.export", "instance.verify", "step.list", "step.claim", "step.complete_many", "step.heartbeat", "alarm.list", "token.create", "token.list", "batch", "events", "instance.events", "store.list", "store.info", "store.verify", "metrics.get", "openapi.get", "health.get"}
+UNKEYED = {"definition.get", "definition.graph", "definition.export", "definition.list", "definition.check", "instance.list", "instance.find", "instance.counts", "instance.get", "instance.current", "instance.history", "instance.declaration", "instance.why", "instance.variables", "instance.steps", "instance.graph", "instance.export", "instance.verify", "instance.events", "step.list", "step.claim", "step.complete_many", "step.heartbeat", "alarm.list", "token.create", "token.list", "batch", "events", "store.list", "store.info", "store.verify", "metrics.get", "openapi.get", "health.get"}
 
 Time = str
 Duration = str
@@ -668,12 +668,12 @@ Name = str
 Reference = str
 StoreName = str
 Cursor = str
+IdPrefix = str
 Kind = Literal["machine", "flow", "code"]
 Status = Literal["running", "suspended", "paused", "completed", "failed", "cancelled"]
 StepStatus = Literal["pending", "ready", "running", "done", "failed", "cancelled"]
 TerminalKind = Literal["success", "failure", "cancel"]
 Labels = dict[str, str]
-IdPrefix = str
 
 class Finding(TypedDict):
     message: str

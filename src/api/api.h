@@ -7,7 +7,6 @@
 #include <pthread.h>
 
 struct stores;
-struct described;
 
 struct pawl {
     struct heap heap;
@@ -18,7 +17,6 @@ struct pawl {
     pthread_mutex_t modules_lock; /* of the two below */
     struct module **modules;      /* loaded by the command line, until it closes */
     uint32_t module_count;
-    _Atomic(struct described *) described; /* /openapi.json, once somebody has asked for it */
 };
 
 /* pawl_open() with a world of the caller's choice (tests: env_sim). `env` is the engine's from
@@ -31,7 +29,6 @@ pawl_status pawl_open_env(pawl **out, const char *url, const pawl_options *optio
 pawl_status api_open(pawl **out, pawl *first, const char *url, const pawl_options *options,
                      struct engine_options from, pawl_error *error);
 void api_close(pawl *p);
-void described_free(struct described *described, const struct heap *heap); /* NULL is allowed */
 
 /* The stores beside `p`, none of them open yet; and their end, before that of `p`. */
 pawl_status stores_begin(pawl *p, const char *url, const pawl_options *options);

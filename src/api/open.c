@@ -113,7 +113,6 @@ void api_close(pawl *p)
     engine_close(p->engine);
     api_modules_close(p);
     pthread_mutex_destroy(&p->modules_lock);
-    described_free(p->described, &heap);
     panic_set(outer);
     heap_free(&heap, p, sizeof *p);
 }

@@ -1,5 +1,6 @@
-/* ops.h - every operation, once. HTTP routes, CLI verbs, pawl_call() and the reference are
- * read off this table. Adding an operation is one row in ops.c and one function.
+/* ops.h - every operation, once. HTTP routes, CLI verbs, pawl_call() and the reference are read
+ * from this table, which tools/gen-ops makes from describe/ (describe/README.md says how). Adding
+ * an operation is one description and one function.
  *
  * An input is one JSON object: the members of the body with the path's and the query's
  * parameters beside them. Where a surface has them apart (HTTP), it hands them over apart, so
@@ -106,7 +107,7 @@ struct op {
 #define OP_SCOPES "none", "any", "read", "write", "work", "define", "test", "admin"
 
 extern const struct op ops[];      /* ending in a zero row */
-const struct op *op_find(str name);
+const struct op *op_find(str name); /* NULL: there is none */
 
 /* How a request reached us. `body` NULL: none. pairs: path and query parameters, decoded. */
 struct op_pair {

@@ -32,7 +32,7 @@ static void put_conditions(struct buf *out, const struct health_finding *finding
     json_close(out, ']');
 }
 
-pawl_status op_health(struct op_call *call, struct buf *out)
+pawl_status op_health_get(struct op_call *call, struct buf *out)
 {
     struct health_finding findings[HEALTH_COUNT];
     uint32_t count = engine_health(op_engine(call), findings);

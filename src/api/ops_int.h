@@ -1,9 +1,10 @@
-/* ops_int.h - private to api: what the handlers share, and their names for the table. */
+/* ops_int.h - private to api: what the handlers share, and their prototypes. */
 #ifndef PAWL_API_OPS_INT_H
 #define PAWL_API_OPS_INT_H
 
 #include "api/api.h"
 #include "api/ops.h"
+#include "api/op_handlers.h" /* made from describe/ */
 
 /* ---- Reading the input; it has the right types already ---- */
 
@@ -126,70 +127,6 @@ bool paging_is_full(const struct paging *page); /* one more item belongs to the 
 void paging_item(struct paging *page, struct buf *out); /* before each item, */
 void paging_note(struct paging *page, const struct buf *out); /* and behind it */
 void paging_end(const struct paging *page, const char *next, struct buf *out);
-
-/* ---- Handlers ---- */
-
-#define OP_HANDLERS(X)                                                                             \
-    X(definition_put)                                                                              \
-    X(definition_get)                                                                              \
-    X(definition_list)                                                                             \
-    X(definition_check)                                                                            \
-    X(definition_graph)                                                                            \
-    X(definition_export)                                                                           \
-    X(instance_create)                                                                             \
-    X(instance_fire)                                                                               \
-    X(instance_cancel)                                                                             \
-    X(instance_amend)                                                                              \
-    X(instance_redrive)                                                                            \
-    X(instance_cancel_many)                                                                        \
-    X(instance_current)                                                                            \
-    X(instance_declaration)                                                                        \
-    X(instance_pause)                                                                              \
-    X(instance_resume)                                                                             \
-    X(instance_get)                                                                                \
-    X(instance_list)                                                                               \
-    X(instance_find)                                                                               \
-    X(instance_counts)                                                                             \
-    X(instance_history)                                                                            \
-    X(instance_variables)                                                                          \
-    X(instance_why)                                                                                \
-    X(instance_steps)                                                                              \
-    X(instance_graph)                                                                              \
-    X(instance_export)                                                                             \
-    X(step_list)                                                                                   \
-    X(step_claim)                                                                                  \
-    X(step_heartbeat)                                                                              \
-    X(step_complete)                                                                               \
-    X(step_fail)                                                                                   \
-    X(step_complete_many)                                                                          \
-    X(step_approve)                                                                                \
-    X(step_reject)                                                                                 \
-    X(instance_verify)                                                                             \
-    X(signal_broadcast)                                                                            \
-    X(signal_send)                                                                                 \
-    X(test_advance)                                                                                \
-    X(test_fire_timer)                                                                             \
-    X(test_signal)                                                                                 \
-    X(alarm_set)                                                                                   \
-    X(alarm_cancel)                                                                                \
-    X(alarm_list)                                                                                  \
-    X(token_create)                                                                                \
-    X(token_list)                                                                                  \
-    X(token_revoke)                                                                                \
-    X(batch)                                                                                       \
-    X(events)                                                                                      \
-    X(store_put)                                                                                   \
-    X(store_list)                                                                                  \
-    X(store_info)                                                                                  \
-    X(store_sql)                                                                                   \
-    X(store_verify)                                                                                \
-    X(metrics)                                                                                     \
-    X(openapi)                                                                                     \
-    X(health)
-
-#define X(name) pawl_status op_##name(struct op_call *call, struct buf *out);
-OP_HANDLERS(X)
-#undef X
 
 /* ops_steps.c: a memory of a flow or code, empty, that knows whose it is. NULL: no memory. */
 void *memory_of(const struct definition *definition, const struct instance_view *view,

@@ -25,7 +25,7 @@ static void print_counters(const struct engine_figures *figures, struct buf *out
     figure(out, "pawl_wal_bytes", NULL, NULL, figures->wal_bytes);
 }
 
-pawl_status op_metrics(struct op_call *call, struct buf *out)
+pawl_status op_metrics_get(struct op_call *call, struct buf *out)
 {
     struct engine_figures figures;
 

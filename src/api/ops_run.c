@@ -14,6 +14,14 @@ struct merge {
     struct op_principal who;
 };
 
+const struct op *op_find(str name)
+{
+    for (const struct op *op = ops; op->name; op++)
+        if (str_is(name, op->name))
+            return op;
+    return NULL;
+}
+
 const struct op_param *op_param_find(const struct op *op, str name)
 {
     for (const struct op_param *param = op->params; param->name; param++)

@@ -34,7 +34,7 @@ def test_every_page_is_what_the_program_says():
 
 def test_every_operation_and_every_verb_has_its_place():
     pages = "".join(text for path, text in MADE.items() if path.endswith(".md"))
-    rows = [name for name, _, _, _ in TOOL.operations(TOOL.ask_document(PAWL))]
+    rows = [name for name, _, _, _ in TOOL.openapi.rows(TOOL.read_document())]
     assert len(rows) > 40 and all("\n## %s\n" % name in pages for name in rows)
     verbs = [line.split()[0] for line in TOOL.ask_help(PAWL).split("\nEverywhere")[0].split("\n") if line.startswith("  ")][1:]
     assert len(verbs) > 20 and len(verbs) == len(set(verbs)), "a verb is there twice: %s" % sorted(verbs)

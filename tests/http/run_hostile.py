@@ -1,4 +1,4 @@
-"""Hostile input on every route of the table (src/api/ops.c): each is refused by name, changes nothing, and leaves
+"""Hostile input on every route of the table (src/api/describe): each is refused by name, changes nothing, and leaves
 the server and its store as they were. And many clients through kills: what was acknowledged is there once."""
 import http.client
 import json
@@ -10,7 +10,7 @@ import urllib.parse
 import table
 from web import Web, harness
 
-OPS = table.operations()
+OPS = table.ROUTED
 WHEEL = {"states": ["on", "off"], "initial_state": "on", "terminal_states": ["off"], "terminal_kinds": {"off": "cancel"},
          "transitions": [{"from_state": "on", "action": "turn", "to_state": "on"}, {"from_state": "on", "action": "stop", "to_state": "off"}]}
 GATE = "name: gate\nsteps: {start: {name: ask, tool: null, done: true}}\n"
@@ -95,7 +95,7 @@ class World:
 
     def body(self, op, **others):
         """What would be accepted, were it not for `others`."""
-        wanted = [p.name for p in op.fields("body") if p.required or (op.name, p.name) in (("alarm.set", "after"), ("instance.create", "definition"))]
+        wanted = [p.name for p in op.of("body") if p.required or (op.name, p.name) in (("alarm.set", "after"), ("instance.create", "definition"))]
         return {**{name: self.values[name] for name in wanted}, **others}
 
     def position(self):
@@ -112,26 +112,26 @@ class World:
 
 def throw_bodies(world):
     for op in OPS:
-        if not op.takes_json:
+        if not table.takes_json(op):
             continue
         for what, data in GARBAGE.items():
-            required = any(p.required for p in op.fields("body"))
+            required = any(p.required for p in op.of("body"))
             if what == "blanks" and not required:
                 continue
             reason = world.line.refused((op, what), op.method, world.path(op), data)
             assert reason == "invalid-request", (op, what, reason)
         assert world.line.refused((op, "unknown"), op.method, world.path(op), json.dumps(world.body(op, nonsense=1))) == "invalid-request", op
-        for p in op.fields("path"):
+        for p in op.of("path"):
             twice = json.dumps(world.body(op, **{p.name: world.ids[p.name]}))
-            if not any(q.name == p.name for q in op.fields("body")):
+            if not any(q.name == p.name for q in op.of("body")):
                 assert world.line.refused((op, p.name), op.method, world.path(op), twice) == "invalid-request", (op, p.name)
 
 
 def throw_types(world):
     for op in OPS:
-        if not op.takes_json:
+        if not table.takes_json(op):
             continue
-        for p in op.fields("body"):
+        for p in op.of("body"):
             for value in WRONG.get(p.kind, ()) + SHAPES.get((op.name, p.name), ()):
                 reason = world.line.refused((op, p.name, value), op.method, world.path(op),
                                             json.dumps({k: v for k, v in world.body(op, **{p.name: value}).items()
@@ -147,7 +147,7 @@ def throw_types(world):
 def throw_addresses(world):
     for op in OPS:
         body = None if op.method == "GET" else json.dumps(world.body(op))
-        for p in op.fields("path"):
+        for p in op.of("path"):
             for odd, wanted in ODD_IDS.items():
                 if p.name in ("name", "store") and (op.method == "PUT" or wanted is None):
                     wanted = None
@@ -157,7 +157,7 @@ def throw_addresses(world):
             if op.path in ("/metrics", "/healthz") and world.prefix != "/v1":
                 continue
             reason = world.line.refused((op, query), op.method, world.path(op) + "?" + query, body)
-            wanted = "invalid-query" if "ANY_QUERY" in op.flags and "%zz" not in query and "%ff" not in query and "%00" not in query else "invalid-request"
+            wanted = "invalid-query" if "any_query" in op.flags and "%zz" not in query and "%ff" not in query and "%00" not in query else "invalid-request"
             assert reason == wanted, (op, query, reason)
         assert world.line.refused((op, "many"), op.method, world.path(op) + "?" + "a=1&" * 40 + "b=2", body) in ("invalid-query", "invalid-request"), op
 
@@ -165,17 +165,17 @@ def throw_addresses(world):
 def throw_queries(world):
     """Every filter of every list, with what it cannot mean."""
     for op in OPS:
-        for p in op.fields("query") if op.name != "definition.check" else ():  # which tells errors of the text first
+        for p in op.of("query") if op.name != "definition.check" else ():  # which tells errors of the text first
             numbers = ("x", "-1", "1.5", "", " ", "99999999999999999999", "0x10", "1e3")
-            texts = ("", "%20") if "ANY_QUERY" in op.flags else ("%20",)  # elsewhere nothing is as good as not supplied
+            texts = ("", "%20") if "any_query" in op.flags else ("%20",)  # elsewhere nothing is as good as not supplied
             if p.name in TIMES:  # white space is not supplied
                 texts = ("nonsense", "%E2%80%83x", "2026-02-30T00:00:00Z")
-            for value in numbers if p.kind == "integer" else texts + (("nonsense",) if "STREAM" in op.flags else ()):
+            for value in numbers if p.kind == "integer" else texts + (("nonsense",) if "stream" in op.flags else ()):
                 path = world.path(op) + "?%s=%s" % (p.name, urllib.parse.quote(value, safe="%"))
                 reason = world.line.refused((op, p.name, value), op.method, path)
-                wanted = ("invalid-query",) if "ANY_QUERY" in op.flags else ("invalid-request", "not-known")
+                wanted = ("invalid-query",) if "any_query" in op.flags else ("invalid-request", "not-known")
                 assert reason in wanted, (op, p.name, value, reason)
-        times = [p.name for p in op.fields("query") if p.name.endswith(("_after", "_before"))]
+        times = [p.name for p in op.of("query") if p.name.endswith(("_after", "_before"))]
         for name in times:
             for value in ("yesterday", "2026-13-01T00:00:00Z", "2026-05-01", "0"):
                 assert world.line.refused((op, name, value), "GET", world.path(op) + "?%s=%s" % (name, value)) == "invalid-query", (op, name, value)

@@ -7,6 +7,7 @@ import re
 import sqlite3
 import subprocess
 
+import table
 from web import Web, harness
 
 BUILD = pathlib.Path(os.environ.get("PAWL_BUILD", harness.ROOT / "build"))
@@ -18,8 +19,7 @@ MACHINE = {"states": ["a", "b", "gone"], "initial_state": "a", "terminal_states"
 
 def operations():
     """(name, method, path) of the table."""
-    text = (harness.ROOT / "src/api/ops.c").read_text()
-    found = re.findall(r'^    \{ "([a-z_.]+)", (?:"([A-Z]+)"|NULL),\s+(?:"([^"]+)"|NULL),', text, re.MULTILINE)
+    found = [(op.name, op.method, op.path) for op in table.ALL]
     assert len(found) > 20 and "instance.fire" in [name for name, _, _ in found], found
     return found
 

@@ -6,12 +6,13 @@ import re
 import signal
 import sqlite3
 
+import table
 from raw import Raw
 from sse import Stream
 from web import Web, harness
 
 ORDER = (harness.EXAMPLES / "order.yaml").read_text()
-ROWS = re.findall(r'\{ "([a-z]+(?:\.[a-z_]+)?)", "([A-Z]+)", "([^"]+)",', (harness.ROOT / "src/api/ops.c").read_text())
+ROWS = [(op.name, op.method, op.path) for op in table.ROUTED]
 SOON = """name: soon
 states: [waiting, done]
 initial_state: waiting

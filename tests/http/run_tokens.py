@@ -8,12 +8,12 @@ import ssl
 import subprocess
 import urllib.request
 
+import table
 from web import Web, harness
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCOPES = ("read", "write", "work", "define", "test", "admin", "all")
-ROWS = re.findall(r'\{ "([a-z]+(?:\.[a-z_]+)?)", (?:"([A-Z]+)"|NULL), (?:"([^"]+)"|NULL),.*?, "([a-z]+)" \},',
-                  (ROOT / "src/api/ops.c").read_text(), re.S)
+ROWS = [(op.name, op.method, op.path, op.scope) for op in table.ALL]
 ORDER = (harness.EXAMPLES / "order.yaml").read_text()
 
 
