@@ -13,12 +13,13 @@ int64_t stores_tick_ms(pawl *p)
     return env->boot_ms(env);
 }
 
-/* ---- The list; lock held ---- */
+/* ---- The list ---- */
 
 struct member *member_find(const struct stores *stores, str name)
 {
     struct member *member = stores->first;
 
+    ASSERT_HOLDS(&stores->lock);
     while (member && !str_is(name, member->name))
         member = member->next;
     return member;
@@ -29,6 +30,7 @@ struct member *member_add(pawl *p, str name)
     struct stores *stores = p->stores;
     struct member *member = heap_new(&p->heap, sizeof *member);
 
+    ASSERT_HOLDS(&p->stores->lock);
     if (!member)
         return NULL;
     member->due_at_ms = STORE_NEVER;
@@ -46,11 +48,12 @@ struct member *member_add(pawl *p, str name)
 void member_wait(struct stores *stores, const struct member *member)
 {
     while (member->is_busy)
-        pthread_cond_wait(&stores->changed, &stores->lock);
+        guard_wait(&stores->lock, &stores->changed);
 }
 
 void member_set_free(struct stores *stores, struct member *member)
 {
+    ASSERT_HOLDS(&stores->lock);
     member->is_busy = false;
     pthread_cond_broadcast(&stores->changed);
 }
@@ -120,7 +123,7 @@ pawl_status stores_begin(pawl *p, const char *url, const pawl_options *options)
 
     if (!stores)
         return PAWL_NO_MEMORY;
-    pthread_mutex_init(&stores->lock, NULL);
+    guard_init(&stores->lock);
     pthread_cond_init(&stores->changed, NULL);
     stores->options = *options;
     stores->options.address = stores->options.secret = NULL; /* they may not live so long */
@@ -149,7 +152,7 @@ void stores_end(pawl *p)
         heap_free(&p->heap, member, sizeof *member);
     }
     pthread_cond_destroy(&stores->changed);
-    pthread_mutex_destroy(&stores->lock);
+    guard_fini(&stores->lock);
     heap_free(&p->heap, stores, sizeof *stores + stores->url_size + 1);
     p->stores = NULL;
 }
@@ -182,12 +185,12 @@ pawl_status member_use(pawl *p, struct scope *scope, struct member *member, bool
     if (!member->p) {
         member->is_busy = true;
         status = make_room(p, scope);
-        pthread_mutex_unlock(&stores->lock);
+        guard_unlock(&stores->lock);
         if (status == PAWL_OK)
             status = open_member(p, scope, member, must_exist, &opened);
         if (status == PAWL_STORAGE_FAILURE && member->options->log)
             member_log(member, PAWL_LOG_WARN, "store.closed", scope->error.message);
-        pthread_mutex_lock(&stores->lock);
+        guard_lock(&stores->lock);
         member->p = opened;
         stores->open_count += member->p != NULL;
         member_set_free(stores, member);
@@ -215,7 +218,7 @@ pawl_status store_enter(pawl *p, struct scope *scope, str name, pawl **out)
         return PAWL_OK;
     if (!stores || !store_name_is_valid(name))
         return fail_not_known(scope, name);
-    pthread_mutex_lock(&stores->lock);
+    guard_lock(&stores->lock);
     member = member_find(stores, name);
     if (!member && store_is_beside(scope, stores_url(stores), name) &&
         !(member = member_add(p, name)))
@@ -226,7 +229,7 @@ pawl_status store_enter(pawl *p, struct scope *scope, str name, pawl **out)
         status = fail_not_known(scope, name);
     if (status == PAWL_OK)
         *out = member->p;
-    pthread_mutex_unlock(&stores->lock);
+    guard_unlock(&stores->lock);
     return status;
 }
 
@@ -238,13 +241,13 @@ pawl *store_enter_open(pawl *p, str name)
 
     if (str_is(name, STORE_DEFAULT) || !stores)
         return p;
-    pthread_mutex_lock(&stores->lock);
+    guard_lock(&stores->lock);
     member = member_find(stores, name);
     if (member && member->p && !member->is_busy) {
         member->users++;
         found = member->p;
     }
-    pthread_mutex_unlock(&stores->lock);
+    guard_unlock(&stores->lock);
     return found;
 }
 
@@ -255,18 +258,18 @@ void stores_each_open(pawl *p, void (*visit)(void *context, pawl *p), void *cont
 
     if (!stores)
         return;
-    pthread_mutex_lock(&stores->lock);
+    guard_lock(&stores->lock);
     for (struct member *member = stores->first; member; member = member->next) {
         member_wait(stores, member);
         if (!member->p)
             continue;
         member->users++;
-        pthread_mutex_unlock(&stores->lock);
+        guard_unlock(&stores->lock);
         visit(context, member->p);
-        pthread_mutex_lock(&stores->lock);
+        guard_lock(&stores->lock);
         member->users--;
     }
-    pthread_mutex_unlock(&stores->lock);
+    guard_unlock(&stores->lock);
 }
 
 void store_leave(pawl *p)
@@ -275,7 +278,7 @@ void store_leave(pawl *p)
 
     if (!stores)
         return;
-    pthread_mutex_lock(&stores->lock);
+    guard_lock(&stores->lock);
     for (struct member *member = stores->first; member; member = member->next) {
         if (member->p != p)
             continue;
@@ -283,5 +286,5 @@ void store_leave(pawl *p)
         member->users--;
         member->left_at_ms = stores_tick_ms(p->first);
     }
-    pthread_mutex_unlock(&stores->lock);
+    guard_unlock(&stores->lock);
 }

@@ -4,7 +4,7 @@
 
 #include "api/api.h"
 #include "api/stores.h"
-#include <pthread.h>
+#include "base/guard.h"
 
 #define STORES_OPEN_MAX    512u  /* stores that are open at once */
 #define STORE_REST_MS      30000 /* unused for so long, it may be closed */
@@ -28,7 +28,7 @@ struct member {
 };
 
 struct stores {
-    pthread_mutex_t lock;
+    struct guard lock;
     pthread_cond_t changed;
     struct member *first;
     uint32_t open_count;
@@ -48,7 +48,7 @@ static inline str stores_url(const struct stores *stores)
 
 int64_t stores_tick_ms(pawl *p);
 
-/* ---- stores.c: lock held ---- */
+/* ---- stores.c ---- */
 
 struct member *member_find(const struct stores *stores, str name);
 struct member *member_add(pawl *p, str name);                         /* NULL: no memory */
@@ -62,7 +62,7 @@ void member_log(void *context, pawl_log_level level, const char *event, const ch
 
 /* ---- stores_tend.c ---- */
 
-/* Close what nobody has used for so long. Lock held, and given up meanwhile. */
+/* Close what was not used for so long. The lock is released meanwhile. */
 void stores_close_resting(pawl *p, int64_t now_ms, int64_t rest_ms);
 
 #endif

@@ -18,7 +18,7 @@ pawl_status stores_put(pawl *p, struct scope *scope, str name, bool *is_new)
         return PAWL_OK;
     if (!stores)
         return scope_fail(scope, PAWL_INVALID_REQUEST, "an attachment has no stores beside it");
-    pthread_mutex_lock(&stores->lock);
+    guard_lock(&stores->lock);
     member = member_find(stores, name);
     if (member)
         member_wait(stores, member);
@@ -34,7 +34,7 @@ pawl_status stores_put(pawl *p, struct scope *scope, str name, bool *is_new)
         member->left_at_ms = stores_tick_ms(p);
         member->is_pinned |= !str_starts(stores_url(stores), STR("sqlite:"));
     }
-    pthread_mutex_unlock(&stores->lock);
+    guard_unlock(&stores->lock);
     return status;
 }
 
@@ -75,9 +75,9 @@ pawl_status stores_names(pawl *p, struct scope *scope, str **out, uint32_t *coun
     if (stores && str_starts(stores_url(stores), STR("sqlite:"))) {
         status = store_names_beside(scope, stores_url(stores), &names, &others);
     } else if (stores) {
-        pthread_mutex_lock(&stores->lock);
+        guard_lock(&stores->lock);
         status = names_in_memory(stores, scope, &names, &others);
-        pthread_mutex_unlock(&stores->lock);
+        guard_unlock(&stores->lock);
     }
     all = status == PAWL_OK ? ARENA_ARRAY(&scope->arena, str, others + 1) : NULL;
     if (!all)

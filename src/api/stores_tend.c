@@ -20,7 +20,7 @@ pawl_status stores_wake(pawl *p, struct scope *scope)
     status = store_names_beside(scope, stores_url(stores), &names, &count);
     if (status != PAWL_OK)
         return status;
-    pthread_mutex_lock(&stores->lock);
+    guard_lock(&stores->lock);
     for (uint32_t i = 0; i < count && status == PAWL_OK; i++) {
         struct member *member = member_find(stores, names[i]);
 
@@ -29,7 +29,7 @@ pawl_status stores_wake(pawl *p, struct scope *scope)
         else
             member->due_at_ms = 0;
     }
-    pthread_mutex_unlock(&stores->lock);
+    guard_unlock(&stores->lock);
     return status;
 }
 
@@ -48,12 +48,12 @@ static void close_member(pawl *p, struct member *member, int64_t now_ms, int64_t
     struct stores *stores = p->stores;
 
     member->is_busy = true;
-    pthread_mutex_unlock(&stores->lock);
+    guard_unlock(&stores->lock);
     if (stores->hooks.closing)
         stores->hooks.closing(stores->hooks.context, member->p);
     member->clock = engine_clock_mark(member->p->engine);
     api_close(member->p);
-    pthread_mutex_lock(&stores->lock);
+    guard_lock(&stores->lock);
     member->p = NULL;
     stores->open_count--;
     member->due_at_ms =
@@ -75,9 +75,9 @@ void stores_close_resting(pawl *p, int64_t now_ms, int64_t rest_ms)
         }
     if (!has_closed)
         return;
-    pthread_mutex_unlock(&p->stores->lock); /* it takes milliseconds */
+    guard_unlock(&p->stores->lock); /* it takes milliseconds */
     memory_give_back();
-    pthread_mutex_lock(&p->stores->lock);
+    guard_lock(&p->stores->lock);
 }
 
 static void open_due(pawl *p, struct scope *scope, struct member *member, int64_t now_ms)
@@ -123,13 +123,13 @@ void stores_tend(pawl *p)
     if (!stores)
         return;
     scope_init(&scope, &p->heap, LIMIT_SCOPE);
-    pthread_mutex_lock(&stores->lock);
+    guard_lock(&stores->lock);
     look_at_clock(p);
     for (struct member *member = stores->first; member; member = member->next)
         if (!member->p && !member->is_busy && member->due_at_ms <= now_ms)
             open_due(p, &scope, member, now_ms);
     stores_close_resting(p, now_ms, STORE_REST_MS);
-    pthread_mutex_unlock(&stores->lock);
+    guard_unlock(&stores->lock);
     scope_fini(&scope);
 }
 
@@ -139,9 +139,9 @@ uint32_t stores_open_count(pawl *p)
 
     if (!p->stores)
         return 0;
-    pthread_mutex_lock(&p->stores->lock);
+    guard_lock(&p->stores->lock);
     count = p->stores->open_count;
-    pthread_mutex_unlock(&p->stores->lock);
+    guard_unlock(&p->stores->lock);
     return count;
 }
 
@@ -150,9 +150,9 @@ void stores_end_claims(pawl *p)
     engine_claims_end(p->engine);
     if (!p->stores)
         return;
-    pthread_mutex_lock(&p->stores->lock);
+    guard_lock(&p->stores->lock);
     for (const struct member *member = p->stores->first; member; member = member->next)
         if (member->p && !member->is_busy)
             engine_claims_end(member->p->engine);
-    pthread_mutex_unlock(&p->stores->lock);
+    guard_unlock(&p->stores->lock);
 }

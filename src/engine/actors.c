@@ -67,6 +67,7 @@ pawl_status actor_adopt(struct engine *engine, struct actor *actor)
 {
     uint32_t capacity = engine->actor_capacity;
 
+    ASSERT_LOCKED(engine);
     ASSERT(actor->instance && map_get(&engine->actor_map, actor->instance) == MAP_NONE);
     if (engine->actor_count >= ACTORS_KEPT)
         make_room(engine);
@@ -91,6 +92,7 @@ struct actor *actor_get(struct engine *engine, uint64_t instance)
     uint32_t index = map_get(&engine->actor_map, instance);
     struct actor *actor;
 
+    ASSERT_LOCKED(engine);
     if (index != MAP_NONE) {
         engine->actors[index]->is_recent = true;
         return engine->actors[index];

@@ -31,6 +31,7 @@ struct ready_step *ready_new(struct engine *engine, uint64_t instance, uint32_t 
 {
     struct ready_step *step = heap_new(engine->heap, sizeof *step);
 
+    ASSERT_LOCKED(engine);
     if (step)
         *step = (struct ready_step){ .instance = instance,
                                      .ordinal = ordinal,

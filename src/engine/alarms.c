@@ -28,6 +28,7 @@ bool alarm_permits(struct engine *engine, struct request *request)
     str id = request->scope->alarm;
     struct kept_row row;
 
+    ASSERT_DRAINING(engine);
     if (kept_changes_here(&engine->batch, CONTROL_ALARM, id))
         return wait_for_commit(request);
     request->status = store_kept(engine->store, request->scope, CONTROL_ALARM, id, &row);
@@ -42,6 +43,7 @@ void alarm_fired(struct engine *engine, struct request *request, int64_t at_ms)
 {
     pawl_status status = kept_fired(engine, request->scope, request->scope->alarm, at_ms);
 
+    ASSERT_DRAINING(engine);
     if (status)
         batch_spoil(engine, request->scope, status);
 }
@@ -56,18 +58,18 @@ pawl_status engine_alarm_begin(struct engine *engine, struct scope *scope, struc
     if (status)
         return status;
     alarm->has_begun = true;
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     if (engine->firing_count++ == 0 || since_ms < engine->firing_since_ms)
         engine->firing_since_ms = since_ms;
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     return PAWL_OK;
 }
 
 static void pause_firing(struct engine *engine, const struct kept *alarm)
 {
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     engine->firing_count -= alarm->has_begun;
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
 }
 
 /* The key of an alarm's single decision never expires: an older program may have died before it
@@ -76,9 +78,9 @@ bool alarm_counts_key(struct engine *engine, const struct scope *scope, int64_t 
 {
     bool counts;
 
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     counts = scope->alarm.data || (engine->firing_count && used_at_ms >= engine->firing_since_ms);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     return counts;
 }
 

@@ -15,6 +15,7 @@ pawl_status amend_note(struct engine *engine, struct scope *scope, const struct 
     struct batch *batch = &engine->batch;
     char *id = arena_alloc(&engine->scope.arena, ID_SIZE + 1);
 
+    ASSERT_DRAINING(engine);
     if (!id || (batch->kept_count == batch->kept_capacity && !batch_kept_room(batch)))
         return scope_no_memory(scope);
     engine->has_amends = true;
@@ -133,6 +134,7 @@ pawl_status amended_in_drain(struct engine *engine, struct scope *scope, const s
     char id[ID_SIZE + 1];
     pawl_status status = amended_definition(engine, scope, head, definition);
 
+    ASSERT_DRAINING(engine);
     id_print(head->instance, head->random, id);
     for (uint32_t i = 0; !status && i < engine->batch.kept_count; i++) {
         const struct kept_row *row = &engine->batch.kept[i].row;

@@ -49,9 +49,9 @@ static pawl_status send_new(struct engine *engine, struct scope *scope, str step
     sent.is_leased = lease.data != NULL;
     status = engine_send_once(engine, scope, head.instance, &sent, NULL, key, NULL);
     if (!status && lease.data) {
-        pthread_mutex_lock(&engine->lock);
+        guard_lock(&engine->lock);
         lease_drop(engine, head.instance, sent.ordinal);
-        pthread_mutex_unlock(&engine->lock);
+        guard_unlock(&engine->lock);
     }
     return status;
 }
@@ -96,9 +96,9 @@ static void conclude(struct engine *engine, struct mail *mail, struct step_answe
     struct record record;
 
     if (!mail->status && answer->lease.data) {
-        pthread_mutex_lock(&engine->lock);
+        guard_lock(&engine->lock);
         lease_drop(engine, mail->instance, answer->event.ordinal);
-        pthread_mutex_unlock(&engine->lock);
+        guard_unlock(&engine->lock);
     }
     if (keys_explain(engine, &mail->own, answer->key, &mail->status, &record))
         mail->status = PAWL_OK;
@@ -132,14 +132,14 @@ pawl_status engine_step_send_all(struct engine *engine, struct scope *scope,
         if (!mails[i].status)
             sent[sent_count++] = &mails[i];
     }
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     mail_deliver_all(engine, sent, sent_count);
     for (uint32_t i = 0; i < count; i++)
         while (!mails[i].is_done)
             if (!engine_pump(engine))
-                pthread_cond_wait(&engine->changed, &engine->lock);
+                guard_wait(&engine->lock, &engine->changed);
     engine_pass_news(engine);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     for (uint32_t i = 0; i < count; i++)
         conclude(engine, &mails[i], &answers[i]);
     return PAWL_OK;

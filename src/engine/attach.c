@@ -51,6 +51,7 @@ pawl_status attached_check(struct engine *engine, struct scope *scope, uint32_t 
     bool holds = true;
     pawl_status status = PAWL_OK;
 
+    ASSERT_HOLDS(&engine->definitions_lock);
     if (!engine->options.connection)
         return PAWL_OK;
     if (engine->seen_pos)

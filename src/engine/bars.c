@@ -38,6 +38,7 @@ static pawl_status check_steps(struct engine *engine, struct scope *scope, uint6
     struct live live = { 0 };
     pawl_status status = store_live(engine->store, scope, instance, &live);
 
+    ASSERT_DRAINING(engine);
     for (uint32_t i = 0; !status && !*out && i < live.step_count; i++)
         *out = flow_step_bars_cancel(definition, live.steps[i].plan) &&
                !is_taken_away(batch, 0, instance, live.steps[i].ordinal);
@@ -53,6 +54,7 @@ pawl_status bars_look(struct engine *engine, struct scope *scope, const struct h
 {
     pawl_status status = PAWL_OK;
 
+    ASSERT_DRAINING(engine);
     *out = false;
     if (definition->kind != KIND_FLOW)
         return PAWL_OK;

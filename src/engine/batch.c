@@ -249,14 +249,15 @@ pawl_status batch_head(struct engine *engine, struct scope *scope, uint64_t inst
     bool is_known;
     pawl_status status = PAWL_OK;
 
+    ASSERT_DRAINING(engine);
     *out = batch_find(&engine->batch, instance);
     if (*out)
         return PAWL_OK;
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     cached = instance ? heads_find(&engine->heads, instance) : NULL;
     if (cached)
         head = *cached;
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     is_known = cached && !(head.flags & HEAD_RAW);
     if (!cached)
         status = load_head(engine, scope, instance, &head);
@@ -265,9 +266,9 @@ pawl_status batch_head(struct engine *engine, struct scope *scope, uint64_t inst
     if (status)
         return status;
     if (instance && engine->options.own && !is_known) {
-        pthread_mutex_lock(&engine->lock);
+        guard_lock(&engine->lock);
         cached = heads_add(&engine->heads, &head);
-        pthread_mutex_unlock(&engine->lock);
+        guard_unlock(&engine->lock);
         if (!cached)
             return scope_no_memory(scope);
     }
@@ -325,6 +326,7 @@ pawl_status batch_know_skip(struct engine *engine, struct scope *scope, struct h
 
 pawl_status batch_spoil(struct engine *engine, const struct scope *scope, pawl_status status)
 {
+    ASSERT_DRAINING(engine);
     engine->batch_status = status;
     engine->scope.error = scope->error;
     return status;
@@ -335,6 +337,7 @@ struct record *batch_record(struct engine *engine, int32_t what, struct head *he
     struct batch *batch = &engine->batch;
     struct record *record = &batch->records[batch->record_count];
 
+    ASSERT_DRAINING(engine);
     ASSERT(batch->record_count < batch->record_capacity);
     if (what >= 0)
         head->seq++;
@@ -383,6 +386,7 @@ static str key_text(const uint8_t *key)
 pawl_status batch_store_record(struct engine *engine, struct scope *scope, int32_t what,
                                int64_t at_ms, str body, str payload, const uint8_t *key)
 {
+    ASSERT_DRAINING(engine);
     static const char store_id_text[] = "00000000000000000000000000";
     struct commitments commitments = { 0 };
     struct record *record;
@@ -445,6 +449,7 @@ pawl_status batch_entry(struct engine *engine, struct scope *scope, struct head 
     str body;
     pawl_status status = PAWL_OK;
 
+    ASSERT_DRAINING(engine);
     ASSERT(draft->transition < definition->transition_count);
     if (definition->transitions[draft->transition].from != head->state)
         return scope_fail(scope, PAWL_STORAGE_FAILURE,

@@ -35,6 +35,7 @@ static bool claims_have(const struct engine *engine, str tool)
 
 bool claims_wait(const struct engine *engine, const struct claim_args *args)
 {
+    ASSERT_LOCKED(engine);
     for (uint32_t i = 0; i < args->tool_count; i++)
         if (claims_have(engine, args->tools[i]))
             return true;
@@ -60,13 +61,13 @@ static struct tool_queue *add_queue(struct engine *engine, str tool)
     return &queues[engine->queue_count++];
 }
 
-/* Lock held. */
 bool claims_add(struct engine *engine, str tool, uint64_t instance, uint32_t ordinal,
                 uint64_t since)
 {
     struct tool_queue *queue = find_queue(engine, tool);
     struct ready_step *step = ready_new(engine, instance, ordinal, since);
 
+    ASSERT_LOCKED(engine);
     if (!queue)
         queue = add_queue(engine, tool);
     if (!queue || !step) {
@@ -140,6 +141,7 @@ void claims_amended(struct engine *engine, const struct actor *actor)
 {
     struct ready_step *all = NULL, *step;
 
+    ASSERT_LOCKED(engine);
     for (uint32_t i = 0; i < engine->queue_count; i++)
         take_of(&engine->queues[i], actor->instance, &all);
     while ((step = all) != NULL) {
@@ -150,9 +152,10 @@ void claims_amended(struct engine *engine, const struct actor *actor)
     }
 }
 
-/* A tool was registered: what waited for it is run here. Lock held. */
+/* A tool was registered: what waited for it is run here. */
 void claims_release(struct engine *engine)
 {
+    ASSERT_LOCKED(engine);
     for (uint32_t i = 0; i < engine->queue_count; i++) {
         struct tool_queue *queue = &engine->queues[i];
 
@@ -163,16 +166,22 @@ void claims_release(struct engine *engine)
     }
 }
 
-/* Before all that is ready is looked up again: nothing waits twice. Lock held. */
-void claims_forget(struct engine *engine)
+static void forget_all(struct engine *engine)
 {
     for (uint32_t i = 0; i < engine->queue_count; i++)
         ready_free(engine, &engine->queues[i].oldest);
 }
 
+/* Before all that is ready is looked up again: nothing waits twice. */
+void claims_forget(struct engine *engine)
+{
+    ASSERT_LOCKED(engine);
+    forget_all(engine);
+}
+
 void claims_fini(struct engine *engine)
 {
-    claims_forget(engine);
+    forget_all(engine);
     for (uint32_t i = 0; i < engine->queue_count; i++) {
         heap_free(engine->heap, (char *)(uintptr_t)engine->queues[i].tool.data,
                   engine->queues[i].tool.size);
@@ -196,7 +205,7 @@ void claim_tell(const struct claimed *claim, const struct decision *decision, ui
         }
 }
 
-/* The commit is durable: the step is the worker's. Lock held. */
+/* The commit is durable: the step is the worker's. */
 void claim_hand_out(struct engine *engine, uint64_t instance, struct claimed *claim,
                     struct job *job)
 {
@@ -204,6 +213,7 @@ void claim_hand_out(struct engine *engine, uint64_t instance, struct claimed *cl
                            .ordinal = claim->ordinal,
                            .length_ms = claim->lease_ms };
 
+    ASSERT_LOCKED(engine);
     memcpy(lease.hash, claim->lease, sizeof lease.hash);
     (void)snprintf(lease.worker, sizeof lease.worker, "%.*s", STR_ARG(words_shown(claim->worker)));
     lease_add(engine, &lease);
@@ -215,12 +225,12 @@ void claim_hand_out(struct engine *engine, uint64_t instance, struct claimed *cl
 
 void engine_claim_told(struct engine *engine, struct claimed *claimed, uint32_t count)
 {
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     for (uint32_t i = 0; i < count; i++) {
         steps_drop(engine, claimed[i].job);
         claimed[i].job = NULL;
     }
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
 }
 
 static bool post_return(struct engine *engine, const struct claimed *claimed)
@@ -243,12 +253,12 @@ static bool post_return(struct engine *engine, const struct claimed *claimed)
 /* Without memory it is lost as that of a worker that died. */
 void engine_claim_return(struct engine *engine, const struct claimed *claimed, uint32_t count)
 {
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     for (uint32_t i = 0; i < count; i++)
         if (lease_is_given(engine, &claimed[i]) && post_return(engine, &claimed[i]))
             lease_drop(engine, claimed[i].instance, claimed[i].ordinal);
     engine_ring(engine);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
 }
 
 static pawl_status name_it(struct engine *engine, struct claimed *claim)
@@ -291,7 +301,7 @@ uint32_t claims_unpack(struct engine *engine, struct claimed *claimed, uint32_t 
 static void send_all(struct engine *engine, const struct scope *scope, struct mail *mails,
                      struct claimed *claimed, uint32_t count)
 {
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     for (uint32_t i = 0; i < count; i++) {
         struct actor *actor = actor_get(engine, claimed[i].instance);
 
@@ -312,8 +322,8 @@ static void send_all(struct engine *engine, const struct scope *scope, struct ma
     for (uint32_t i = 0; i < count; i++)
         while (!mails[i].is_done)
             if (!engine_pump(engine))
-                pthread_cond_wait(&engine->changed, &engine->lock);
-    pthread_mutex_unlock(&engine->lock);
+                guard_wait(&engine->lock, &engine->changed);
+    guard_unlock(&engine->lock);
     for (uint32_t i = 0; i < count; i++) {
         claimed[i].status = mails[i].status;
         if (!claimed[i].status)
@@ -330,9 +340,9 @@ void claim_token(struct engine *engine, struct claimed *claimed)
 
     engine->env->random(engine->env, random, sizeof random);
     sha_hex(random, sizeof random, claimed->token);
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     lease_hash(engine, str_of(claimed->token), claimed->lease);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
 }
 
 /* Steps that are waiting, taken out of their queues. */
@@ -342,7 +352,7 @@ static uint32_t take_some(struct engine *engine, const struct claim_args *args, 
     struct ready_step *step;
     uint32_t count = 0;
 
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     *is_short = !leases_make_room(engine, max);
     if (*is_short)
         max = 0;
@@ -353,7 +363,7 @@ static uint32_t take_some(struct engine *engine, const struct claim_args *args, 
                                          .lease_ms = args->lease_ms,
                                          .ticket = ticket,
                                          .ready = step };
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     return count;
 }
 
@@ -369,7 +379,7 @@ static bool is_gone(pawl_status status)
  * a failing store (recover_ready). */
 static void let_go(struct engine *engine, struct claimed *claimed, pawl_status *worst)
 {
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     ticket_give_back(claimed);
     if (claimed->stays_ready) {
         put_back(engine, claimed->ready);
@@ -379,7 +389,7 @@ static void let_go(struct engine *engine, struct claimed *claimed, pawl_status *
         engine->ready_lost = true;
         *worst = claimed->status;
     }
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
 }
 
 /* Those that were started move to the front; true: some stay ready, and no more is to be taken. */
@@ -406,9 +416,9 @@ static bool has_ready(struct engine *engine, const struct claim_args *args)
 {
     bool has;
 
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     has = claims_wait(engine, args);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     return has;
 }
 
@@ -458,6 +468,7 @@ bool claims_insist(struct engine *engine, const struct claim_args *args)
 {
     bool insists = false;
 
+    ASSERT_LOCKED(engine);
     for (uint32_t i = 0; i < args->tool_count; i++) {
         struct tool_queue *queue = find_queue(engine, args->tools[i]);
 
@@ -471,9 +482,9 @@ bool claims_insist(struct engine *engine, const struct claim_args *args)
 
 void claims_pass_on(struct engine *engine, const struct claim_args *args)
 {
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     for (uint32_t i = 0; i < args->tool_count; i++)
         if (claims_have(engine, args->tools[i]))
             tickets_call(engine, args->tools[i]);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
 }

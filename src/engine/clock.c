@@ -59,23 +59,34 @@ static int64_t follow(struct clock *clock, int64_t wall_ms, int64_t boot_ms)
     return clock->at_ms;
 }
 
-struct moment clock_read(struct engine *engine)
+static struct moment read_real(struct engine *engine)
 {
     struct clock *clock = &engine->clock;
     struct moment now;
     int64_t boot_ms;
 
-    if (engine->options.test_clock) {
-        now.at_ms = now.wall_ms = PLANTED(CLOCK_FALLS)
-                                      ? engine->test_now_ms
-                                      : later(engine->test_now_ms, engine->tip.at_ms);
-        return now;
-    }
-    pthread_mutex_lock(&clock->lock);
+    guard_lock(&clock->lock);
     read_both(engine->env, &now.wall_ms, &boot_ms);
     now.at_ms = PLANTED(CLOCK_FALLS) ? now.wall_ms : follow(clock, now.wall_ms, boot_ms);
-    pthread_mutex_unlock(&clock->lock);
+    guard_unlock(&clock->lock);
     return now;
+}
+
+struct moment clock_read(struct engine *engine)
+{
+    int64_t at_ms = engine->test_now_ms;
+
+    ASSERT_LOCKED_OR_DRAINING(engine);
+    if (!engine->options.test_clock)
+        return read_real(engine);
+    if (!PLANTED(CLOCK_FALLS))
+        at_ms = later(at_ms, engine->tip.at_ms);
+    return (struct moment){ at_ms, at_ms };
+}
+
+int64_t clock_wall(struct engine *engine)
+{
+    return engine->options.test_clock ? engine->test_now_ms : engine->env->now_ms(engine->env);
 }
 
 static bool offset_is_news(struct engine *engine)
@@ -84,9 +95,9 @@ static bool offset_is_news(struct engine *engine)
 
     if (engine->options.test_clock)
         return false;
-    pthread_mutex_lock(&engine->clock.lock);
+    guard_lock(&engine->clock.lock);
     is_news = engine->clock.offset_ms != engine->clock.tip_offset_ms;
-    pthread_mutex_unlock(&engine->clock.lock);
+    guard_unlock(&engine->clock.lock);
     return is_news;
 }
 
@@ -99,9 +110,9 @@ struct moment clock_now(struct engine *engine)
 {
     struct moment now;
 
-    pthread_mutex_lock(&engine->lock); /* guards the test clock */
+    guard_lock(&engine->lock); /* guards the test clock */
     now = clock_read(engine);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     return now;
 }
 
@@ -121,10 +132,10 @@ int64_t engine_clock_offset_ms(struct engine *engine)
 
     if (engine->options.test_clock)
         return 0;
-    clock_read(engine);
-    pthread_mutex_lock(&engine->clock.lock);
+    read_real(engine);
+    guard_lock(&engine->clock.lock);
     offset_ms = engine->clock.offset_ms;
-    pthread_mutex_unlock(&engine->clock.lock);
+    guard_unlock(&engine->clock.lock);
     return offset_ms;
 }
 
@@ -134,9 +145,9 @@ static bool has_jumped(struct engine *engine)
 {
     bool has_record;
 
-    pthread_mutex_lock(&engine->clock.lock);
+    guard_lock(&engine->clock.lock);
     has_record = engine->clock.tip_pos != 0;
-    pthread_mutex_unlock(&engine->clock.lock);
+    guard_unlock(&engine->clock.lock);
     return has_record || offset_is_news(engine);
 }
 
@@ -152,10 +163,10 @@ static bool is_set_right_since(struct engine *engine, uint64_t created_pos)
 {
     bool is_right;
 
-    pthread_mutex_lock(&engine->clock.lock);
+    guard_lock(&engine->clock.lock);
     is_right = engine->clock.tip_pos > created_pos && engine->clock.tip_offset_ms == 0 &&
                engine->clock.offset_ms == 0;
-    pthread_mutex_unlock(&engine->clock.lock);
+    guard_unlock(&engine->clock.lock);
     return is_right;
 }
 
@@ -233,10 +244,11 @@ void clock_copy_tip(struct engine *engine)
 {
     struct clock *clock = &engine->clock;
 
-    pthread_mutex_lock(&clock->lock);
+    ASSERT_LOCKED(engine);
+    guard_lock(&clock->lock);
     clock->tip_pos = engine->tip.clock_pos;
     clock->tip_offset_ms = engine->tip.clock_offset_ms;
-    pthread_mutex_unlock(&clock->lock);
+    guard_unlock(&clock->lock);
 }
 
 /* Another process has written: adopt the offset of its clock record, and do not fall behind the
@@ -249,7 +261,7 @@ void clock_follow_tip(struct engine *engine)
 
     if (engine->options.test_clock)
         return;
-    pthread_mutex_lock(&clock->lock);
+    guard_lock(&clock->lock);
     read_both(engine->env, &wall_ms, &boot_ms);
     if (tip->clock_pos > clock->seen_pos) {
         continue_from(clock, later(wall_ms + tip->clock_offset_ms, tip->at_ms),
@@ -260,17 +272,17 @@ void clock_follow_tip(struct engine *engine)
     if (is_jump(later(tip->at_ms - clock->at_ms, 0)))
         continue_from(clock, tip->at_ms, tip->at_ms - wall_ms, boot_ms);
     clock->at_ms = later(clock->at_ms, tip->at_ms);
-    pthread_mutex_unlock(&clock->lock);
+    guard_unlock(&clock->lock);
 }
 
 struct clock_mark engine_clock_mark(struct engine *engine)
 {
     struct clock_mark mark;
 
-    pthread_mutex_lock(&engine->clock.lock);
+    guard_lock(&engine->clock.lock);
     mark = (struct clock_mark){ !engine->options.test_clock, engine->clock.base_ms,
                                 engine->clock.tip_pos };
-    pthread_mutex_unlock(&engine->clock.lock);
+    guard_unlock(&engine->clock.lock);
     return mark;
 }
 
@@ -351,6 +363,7 @@ static pawl_status add_record(struct engine *engine, struct scope *scope, int64_
     struct batch *batch = &engine->batch;
     pawl_status status = body.data ? kept_room(engine, scope) : scope_no_memory(scope);
 
+    ASSERT_DRAINING(engine);
     if (!status)
         status =
             batch_store_record(engine, scope, CONTROL_CLOCK, at_ms, body, STR_NONE, NULL);
@@ -373,6 +386,7 @@ static bool test_is_news(const struct engine *engine)
 
 bool clock_has_news(struct engine *engine)
 {
+    ASSERT_LOCKED_OR_DRAINING(engine);
     clock_read(engine);
     return test_is_news(engine) || offset_is_news(engine);
 }
@@ -391,9 +405,9 @@ pawl_status clock_note(struct engine *engine, const struct moment *now)
                             CLOCK_TEST, test_ms);
     if (status || !offset_is_news(engine))
         return status;
-    pthread_mutex_lock(&engine->clock.lock);
+    guard_lock(&engine->clock.lock);
     offset_ms = engine->clock.offset_ms;
-    pthread_mutex_unlock(&engine->clock.lock);
+    guard_unlock(&engine->clock.lock);
     return add_record(engine, scope, now->at_ms,
                       print_clock(engine, scope, now->wall_ms, offset_ms, 0), CLOCK_WALL,
                       offset_ms);
@@ -404,6 +418,7 @@ static pawl_status drain_keep(struct engine *engine, struct request *request, in
 {
     pawl_status status = PAWL_OK;
 
+    ASSERT_DRAINING(engine);
     if (request->context && engine->options.test_clock)
         status = add_record(engine, request->scope, at_ms,
                             print_test(engine, request->scope, engine->test_now_ms), CLOCK_TEST,
@@ -450,22 +465,24 @@ static pawl_status drain_shift(struct engine *engine, struct request *request, i
     return PAWL_OK;
 }
 
-/* After the commit of a shift. Called by the drain, lock held. */
+/* After the commit of a shift. */
 void clock_shifted(struct engine *engine)
 {
     struct clock *clock = &engine->clock;
     int64_t wall_ms, boot_ms;
 
-    pthread_mutex_lock(&clock->lock);
+    ASSERT_LOCKED(engine);
+    guard_lock(&clock->lock);
     read_both(engine->env, &wall_ms, &boot_ms);
     continue_from(clock, later(wall_ms, engine->tip.at_ms), 0, boot_ms);
-    pthread_mutex_unlock(&clock->lock);
+    guard_unlock(&clock->lock);
     engine->next_due_ms = INT64_MIN; /* unknown: ask the store */
 }
 
-/* After a commit: report an offset that it recorded, once. Lock held. */
+/* After a commit: report an offset that it recorded, once. */
 void clock_kept(struct engine *engine)
 {
+    ASSERT_LOCKED(engine);
     if (engine->options.test_clock || engine->tip.clock_pos == engine->clock.seen_pos)
         return;
     engine->clock.seen_pos = engine->tip.clock_pos;

@@ -29,7 +29,7 @@ static pawl_status keep_binding(struct engine *engine, struct scope *scope,
     const struct code_binding *copy;
     void *grown = NULL;
 
-    pthread_mutex_lock(&engine->definitions_lock);
+    guard_lock(&engine->definitions_lock);
     copy = copy_binding(&engine->code_arena, binding);
     if (copy)
         grown = heap_resize(engine->heap, engine->code_types, size * engine->code_count,
@@ -43,7 +43,7 @@ static pawl_status keep_binding(struct engine *engine, struct scope *scope,
             if (engine->definitions[i])
                 definitions_bind(engine, engine->definitions[i]);
     }
-    pthread_mutex_unlock(&engine->definitions_lock);
+    guard_unlock(&engine->definitions_lock);
     timers_look_again(engine); /* those that waited for this handler */
     return grown ? PAWL_OK : scope_no_memory(scope);
 }
@@ -80,12 +80,12 @@ static const struct code_binding *find_unused(struct engine *engine, str name)
 {
     const struct code_binding *found = NULL;
 
-    pthread_mutex_lock(&engine->definitions_lock);
+    guard_lock(&engine->definitions_lock);
     for (uint32_t i = 0; i < engine->code_count; i++)
         if (engine->code_types[i]->is_put_when_used &&
             str_is(name, engine->code_types[i]->type->name))
             found = engine->code_types[i];
-    pthread_mutex_unlock(&engine->definitions_lock);
+    guard_unlock(&engine->definitions_lock);
     return found;
 }
 
@@ -130,10 +130,10 @@ bool engine_has_code(struct engine *engine, str name)
 {
     bool found = false;
 
-    pthread_mutex_lock(&engine->definitions_lock);
+    guard_lock(&engine->definitions_lock);
     for (uint32_t i = 0; i < engine->code_count && !found; i++)
         found = str_is(name, engine->code_types[i]->type->name);
-    pthread_mutex_unlock(&engine->definitions_lock);
+    guard_unlock(&engine->definitions_lock);
     return found;
 }
 

@@ -50,9 +50,9 @@ static pawl_status add_slice(struct engine *engine, uint32_t limit)
 
     if (!slice || !room_for_rows(batch, limit))
         return scope_no_memory(&engine->scope);
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     count = heads_slice(&engine->heads, limit, engine->tip.pos, slice, &batch->flushed);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     for (uint32_t i = 0; i < count && !status; i++) {
         const struct head *pending = batch_find(batch, slice[i].instance);
 
@@ -174,6 +174,7 @@ bool commit_accept(struct engine *engine)
     struct store_tip *tip = &engine->tip;
     bool kept = true;
 
+    ASSERT_LOCKED(engine);
     if (batch->record_count) {
         const struct record *last = &batch->records[batch->record_count - 1];
 
@@ -241,6 +242,7 @@ pawl_status commit_batch(struct engine *engine, uint32_t slice)
 {
     pawl_status status = engine->batch_status;
 
+    ASSERT_DRAINING(engine);
     engine->batch_status = PAWL_OK;
     if (!status)
         status = add_rows(engine, slice);

@@ -108,10 +108,11 @@ pawl_status create_decide(struct engine *engine, struct scope *scope,
                : status;
 }
 
-/* After its commit, or its refusal; lock held. */
+/* After its commit, or its refusal. */
 void create_over(struct engine *engine, const struct create_request *create, struct actor *actor,
                  struct job *jobs, bool is_refused)
 {
+    ASSERT_LOCKED(engine);
     deaths_end(engine, &actor->death);
     actor->instance = create->number;
     if (actor->definition->kind == KIND_FLOW && flow_asks_instance(actor->definition))
@@ -182,10 +183,10 @@ static pawl_status create_actor(struct engine *engine, struct scope *scope,
     if (has_failed) { /* of its reduce: it is created, and fails with the words */
         str failure = reduces_error(engine, scope);
 
-        pthread_mutex_lock(&engine->lock);
+        guard_lock(&engine->lock);
         steps_drop(engine, jobs);
         family_over(engine, create->births, true);
-        pthread_mutex_unlock(&engine->lock);
+        guard_unlock(&engine->lock);
         create->births = NULL;
         jobs = NULL;
         decision = (struct decision){ 0 };
@@ -194,10 +195,10 @@ static pawl_status create_actor(struct engine *engine, struct scope *scope,
                                              &jobs, &has_failed)
                               : scope_no_memory(scope);
     }
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     create_over(engine, create, actor, jobs, status || create->is_repeat);
     family_over(engine, create->births, status || create->is_repeat);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     return status;
 }
 
@@ -285,10 +286,10 @@ static void creating_over(struct engine *engine, struct creating *one, bool is_r
 {
     if (!one->actor)
         return;
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     create_over(engine, &one->create, one->actor, one->jobs, is_refused);
     family_over(engine, one->create.births, is_refused);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     one->actor = NULL;
 }
 
@@ -395,6 +396,7 @@ static pawl_status inline_id(struct engine *engine, struct scope *scope,
     struct definition_row known;
     pawl_status status;
 
+    ASSERT_DRAINING(engine);
     for (uint32_t i = 0; i < batch->definition_count; i++)
         if (!batch->definitions[i].name.data &&
             memcmp(batch->definitions[i].source_sha, row->source_sha, SHA_SIZE) == 0) {
@@ -425,6 +427,7 @@ static pawl_status add_ref(struct engine *engine, struct scope *scope, str text,
     const uint8_t *found;
     pawl_status status;
 
+    ASSERT_DRAINING(engine);
     if (!text.data)
         return PAWL_OK;
     status = intern(engine, scope, text, id, &found);
@@ -437,6 +440,7 @@ static void add_value(struct engine *engine, str text, uint64_t *id, uint8_t com
 {
     const uint8_t *made;
 
+    ASSERT_DRAINING(engine);
     if (!text.data)
         return;
     *id = batch_new_value(engine, text, false, &made);
@@ -449,6 +453,7 @@ static pawl_status creation_values(struct engine *engine, struct scope *scope,
 {
     pawl_status status = add_ref(engine, scope, args->actor, &row->creator, out->creator);
 
+    ASSERT_DRAINING(engine);
     if (!status)
         status = add_ref(engine, scope, args->subject, &row->subject, out->subject);
     if (status)
@@ -480,6 +485,7 @@ static pawl_status creation_record(struct engine *engine, struct scope *scope, s
     struct record *record;
     struct buf body;
 
+    ASSERT_DRAINING(engine);
     buf_init(&body, engine->heap, LIMIT_SCOPE);
     creation_body(&facts, &body);
     if (body.failed) {
@@ -505,6 +511,7 @@ static struct head *creation_head(struct engine *engine, const struct create_req
                                             (row->parent ? HEAD_CHILD : 0u)),
                          .state = (uint16_t)create->definition->initial };
 
+    ASSERT_DRAINING(engine);
     memcpy(head.random, row->random, ID_RANDOM_SIZE);
     return batch_put(&engine->batch, &head);
 }
@@ -529,6 +536,7 @@ pawl_status create_record(struct engine *engine, struct scope *scope, struct cre
     pawl_status status = batch_reserve(engine, scope, decision->count + 3,
                                        live_room(decision) + create->definition->deadline_count);
 
+    ASSERT_DRAINING(engine);
     if (!status && args->declaration.data)
         status = inline_id(engine, scope, create->row, at_ms, &row.definition);
     if (!status)
@@ -563,6 +571,7 @@ static pawl_status create_one(struct engine *engine, struct request *request, in
     struct create_request *create = request->create;
     pawl_status status = create_record(engine, request->scope, create, at_ms);
 
+    ASSERT_DRAINING(engine);
     if (!status)
         status = family_bear(engine, request->scope, create->births, at_ms);
     if (!status && create->decision)
@@ -577,6 +586,7 @@ void drain_create(struct engine *engine, struct request *request, int64_t at_ms)
     struct record record;
     enum key_use use;
 
+    ASSERT_DRAINING(engine);
     request->status = keys_look(engine, request->scope, create->args->key, at_ms, &use, &record);
     if (request->status)
         return;

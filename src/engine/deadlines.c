@@ -33,14 +33,14 @@ static pawl_status find_instance(struct engine *engine, struct scope *scope, uin
     bool known = false;
     pawl_status status;
 
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     head = engine->options.own ? heads_find(&engine->heads, number) : NULL;
     if (head && !(head->flags & HEAD_RAW)) {
         row.definition = head->definition;
         memcpy(row.random, head->random, ID_RANDOM_SIZE);
         known = true;
     }
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     status = known ? PAWL_OK : store_instance(engine->store, scope, number, &row);
     if (status)
         return status;

@@ -44,7 +44,7 @@ bool deaths_open(struct engine *engine)
     struct deaths *deaths = &engine->deaths;
     bool is_open;
 
-    pthread_mutex_lock(&deaths->lock);
+    guard_lock(&deaths->lock);
     if (!deaths->is_tried) {
         deaths->is_tried = true;
         deaths->is_open = store_turns_open(engine->store, engine->tip.store_id, deaths->marks);
@@ -52,7 +52,7 @@ bool deaths_open(struct engine *engine)
             count_deaths(engine);
     }
     is_open = deaths->is_open;
-    pthread_mutex_unlock(&deaths->lock);
+    guard_unlock(&deaths->lock);
     return is_open;
 }
 
@@ -68,7 +68,7 @@ void deaths_close(struct engine *engine)
     engine->deaths.is_open = false;
 }
 
-/* ---- Marks; the lock is held ---- */
+/* ---- Marks ---- */
 
 struct range {
     uint32_t from, to;
@@ -105,6 +105,7 @@ static void begin(struct engine *engine, struct range range, uint64_t name, uint
     struct deaths *deaths = &engine->deaths;
     struct turn_mark *mark = get_mark(deaths, range, name);
 
+    ASSERT_HOLDS(&engine->deaths.lock);
     if (!mark || (mark->name == name && mark->is_running))
         return;
     *mark = (struct turn_mark){ .name = name,
@@ -119,6 +120,7 @@ static bool is_deadly(struct engine *engine, struct range range, uint64_t name, 
 {
     struct turn_mark *mark = find_mark(&engine->deaths, range, name);
 
+    ASSERT_HOLDS(&engine->deaths.lock);
     if (!mark || mark->is_running || mark->deaths < limit)
         return false;
     mark->deaths = limit - 1;
@@ -130,10 +132,10 @@ void deaths_end(struct engine *engine, uint32_t *number)
 {
     if (!*number)
         return;
-    pthread_mutex_lock(&engine->deaths.lock);
+    guard_lock(&engine->deaths.lock);
     engine->deaths.marks[*number - 1] = (struct turn_mark){ 0 };
     write_mark(engine, *number - 1);
-    pthread_mutex_unlock(&engine->deaths.lock);
+    guard_unlock(&engine->deaths.lock);
     *number = 0;
 }
 
@@ -171,7 +173,7 @@ static bool is_counted(const struct engine *engine, const struct actor *actor,
            takes_turn(event) && code_runs_here(actor->definition);
 }
 
-/* ---- Types; the lock is held ---- */
+/* ---- Types ---- */
 
 static uint64_t name_of_type(const struct actor *actor)
 {
@@ -184,7 +186,8 @@ static uint32_t count_of_type(struct engine *engine, const struct actor *actor)
     const struct turn_mark *mark =
         find_mark(&engine->deaths, type_range, name_of_type(actor));
 
-    return mark && clock_read(engine).wall_ms - mark->at_ms < TYPE_MS ? mark->deaths : 0;
+    ASSERT_HOLDS(&engine->deaths.lock);
+    return mark && clock_wall(engine) - mark->at_ms < TYPE_MS ? mark->deaths : 0;
 }
 
 static void count_one_more(struct engine *engine, const struct actor *actor)
@@ -192,21 +195,22 @@ static void count_one_more(struct engine *engine, const struct actor *actor)
     uint32_t count = count_of_type(engine, actor) + 1;
     struct turn_mark *mark = get_mark(&engine->deaths, type_range, name_of_type(actor));
 
+    ASSERT_HOLDS(&engine->deaths.lock);
     *mark = (struct turn_mark){ .name = name_of_type(actor),
                                 .deaths = count,
-                                .at_ms = clock_read(engine).wall_ms };
+                                .at_ms = clock_wall(engine) };
     write_mark(engine, (uint32_t)(mark - engine->deaths.marks));
 }
 
 void deaths_forgive(struct engine *engine)
 {
-    pthread_mutex_lock(&engine->deaths.lock);
+    guard_lock(&engine->deaths.lock);
     for (uint32_t i = type_range.from; engine->deaths.is_open && i < type_range.to; i++)
         if (engine->deaths.marks[i].name) {
             engine->deaths.marks[i] = (struct turn_mark){ 0 };
             write_mark(engine, i);
         }
-    pthread_mutex_unlock(&engine->deaths.lock);
+    guard_unlock(&engine->deaths.lock);
 }
 
 /* As if the program had not got the code: what comes waits. */
@@ -243,7 +247,7 @@ pawl_status deaths_begin(struct engine *engine, const struct actor *actor, struc
     if (!is_counted(engine, actor, event))
         return PAWL_OK;
     name = name_of(actor, event);
-    pthread_mutex_lock(&engine->deaths.lock);
+    guard_lock(&engine->deaths.lock);
     of_type = count_of_type(engine, actor);
     limit = of_type ? 1 : DEATHS_MAX;
     if (of_type < TYPE_MAX)
@@ -252,7 +256,7 @@ pawl_status deaths_begin(struct engine *engine, const struct actor *actor, struc
         count_one_more(engine, actor);
     else if (of_type < TYPE_MAX)
         begin(engine, turn_range, name, number);
-    pthread_mutex_unlock(&engine->deaths.lock);
+    guard_unlock(&engine->deaths.lock);
     if (of_type >= TYPE_MAX)
         return refuse_type(scope, actor);
     return is_poison ? poison(engine, scope, limit, event) : PAWL_OK;
@@ -290,7 +294,7 @@ enum death_verdict deaths_ask(struct engine *engine, const struct actor *actor, 
     job->is_counted = call_is_counted(engine, actor, &job->call);
     if (!job->is_counted || !actor->instance)
         return verdict;
-    pthread_mutex_lock(&deaths->lock);
+    guard_lock(&deaths->lock);
     mark = find_mark(deaths, call_range, name_of_call(actor->instance, &job->call));
     if (mark && !mark->is_running && mark->deaths >= DEATHS_MAX)
         verdict = DEATHS_MANY;
@@ -299,7 +303,7 @@ enum death_verdict deaths_ask(struct engine *engine, const struct actor *actor, 
     else if (mark && mark->deaths == DEATHS_MAX - 1)
         job->is_alone = deaths->is_alone = true;
     deaths->has_waiting = deaths->has_waiting || verdict == DEATHS_WAIT;
-    pthread_mutex_unlock(&deaths->lock);
+    guard_unlock(&deaths->lock);
     return verdict;
 }
 
@@ -313,9 +317,9 @@ pawl_status deaths_refuse(struct engine *engine, const struct actor *actor,
                           "step '%.*s' was under way at %u deaths of the process: it waits until it "
                           "can be run alone",
                           STR_ARG(call->step), DEATHS_MAX - 1);
-    pthread_mutex_lock(&engine->deaths.lock);
+    guard_lock(&engine->deaths.lock);
     (void)is_deadly(engine, call_range, name_of_call(actor->instance, call), DEATHS_MAX);
-    pthread_mutex_unlock(&engine->deaths.lock);
+    guard_unlock(&engine->deaths.lock);
     return scope_fail(scope, PAWL_PAUSED,
                       "the tool '%.*s' cannot be called again: step '%.*s' ended the process %u times "
                       "in a row; correct it, then resume",
@@ -327,9 +331,9 @@ void deaths_begin_call(struct engine *engine, struct job *job, uint32_t *number)
     *number = 0;
     if (!job->is_counted)
         return;
-    pthread_mutex_lock(&engine->deaths.lock);
+    guard_lock(&engine->deaths.lock);
     begin(engine, call_range, name_of_call(job->instance, &job->call), number);
-    pthread_mutex_unlock(&engine->deaths.lock);
+    guard_unlock(&engine->deaths.lock);
 }
 
 /* It was the one that is run alone: the next may be. */
@@ -337,10 +341,10 @@ void deaths_leave(struct engine *engine, const struct job *job)
 {
     if (!job->is_alone)
         return;
-    pthread_mutex_lock(&engine->deaths.lock);
+    guard_lock(&engine->deaths.lock);
     engine->deaths.is_alone = false;
     if (engine->deaths.has_waiting)
         engine->ready_lost = true; /* they are ready in the store */
     engine->deaths.has_waiting = false;
-    pthread_mutex_unlock(&engine->deaths.lock);
+    guard_unlock(&engine->deaths.lock);
 }

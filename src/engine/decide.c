@@ -41,6 +41,7 @@ pawl_status decision_record(struct engine *engine, struct scope *scope, struct h
 {
     pawl_status status;
 
+    ASSERT_DRAINING(engine);
     for (uint32_t i = 0; i < decision->count; i++) {
         const struct draft *draft = &decision->drafts[i];
         const uint8_t *its_key = i + 1 == decision->count ? key : NULL;
@@ -134,6 +135,7 @@ static pawl_status decision_one(struct engine *engine, struct request *request, 
 
 void drain_decision(struct engine *engine, struct request *request, int64_t at_ms)
 {
+    ASSERT_DRAINING(engine);
     request->status = decision_key(engine, request, at_ms);
     if (request->status || request->decide->is_repeat)
         return;

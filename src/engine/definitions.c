@@ -117,13 +117,13 @@ pawl_status definitions_get(struct engine *engine, struct scope *scope, uint32_t
 {
     pawl_status status;
 
-    pthread_mutex_lock(&engine->definitions_lock);
+    guard_lock(&engine->definitions_lock);
     status = attached_check(engine, scope, id);
     if (!status && (id >= engine->definition_capacity || !engine->definitions[id]))
         status = add_slot(engine, scope, id);
     if (!status)
         *out = engine->definitions[id];
-    pthread_mutex_unlock(&engine->definitions_lock);
+    guard_unlock(&engine->definitions_lock);
     return status;
 }
 
@@ -409,6 +409,7 @@ pawl_status drain_define(struct engine *engine, struct request *request, int64_t
     pawl_status status =
         keys_look(engine, request->scope, request->define->key, at_ms, &use, &record);
 
+    ASSERT_DRAINING(engine);
     if (status)
         return status;
     request->is_again = use == KEY_PENDING;

@@ -35,18 +35,18 @@ static void start_over(struct engine *engine, bool reopen)
     pawl_error kept = engine->scope.error;
     pawl_status status;
 
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     heads_clear(&engine->heads);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     engine->generation++;
     intern_clear(&engine->interned);
     status = reopen ? engine_reopen(engine) : recover(engine, &engine->scope);
     engine->broken = status != PAWL_OK;
     engine->scope.error = kept;
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     if (!engine->broken)
         engine_tell_watcher(engine); /* an unknown outcome may have been a commit */
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
 }
 
 static pawl_status mend(struct engine *engine)
@@ -69,6 +69,7 @@ static pawl_status take_turn(struct engine *engine)
     struct store_tip tip;
     pawl_status status;
 
+    ASSERT_DRAINING(engine);
     if (engine->options.own)
         return PAWL_OK;
     engine->env->reached(engine->env, POINT_BEFORE_BEGIN);
@@ -77,9 +78,9 @@ static pawl_status take_turn(struct engine *engine)
         return status;
     engine_set_tip(engine, &tip);
     clock_follow_tip(engine);
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     heads_clear(&engine->heads);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     intern_clear(&engine->interned);
     status = recover_tail(engine, &engine->scope);
     if (status)
@@ -136,11 +137,11 @@ static void after_commit(struct engine *engine)
 
     engine->env->reached(engine->env, POINT_AFTER_COMMIT);
     commit_note_success(engine);
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     engine->commit_failed = false;
     kept = commit_accept(engine);
     engine_tell_watcher(engine);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     if (!kept)
         start_over(engine, false);
 }
@@ -150,9 +151,9 @@ static void after_failure(struct engine *engine, struct request *list, pawl_stat
     bool is_reduce = list && reduces_failed(list);
 
     fail_accepted(engine, list, status);
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     engine->commit_failed = !is_reduce;
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     if (!is_reduce)
         engine_log(engine, PAWL_LOG_ERROR, "commit.failed", engine->scope.error.message);
     if (!is_reduce && (status == PAWL_STORAGE_FAILURE || status == PAWL_OUTCOME_UNKNOWN))
@@ -172,13 +173,14 @@ static pawl_status timed_commit(struct engine *engine, uint32_t slice)
     return status;
 }
 
-/* Everything between taking requests and telling how they ended. No lock is held. */
+/* Everything between taking requests and telling how they ended. */
 static void process(struct engine *engine, struct request *list, uint32_t sweep)
 {
     pawl_status status = mend(engine);
     int64_t at_ms;
     uint32_t slice;
 
+    ASSERT_DRAINING(engine);
     if (!status)
         status = take_turn(engine);
     engine->now = clock_read(engine);
@@ -214,6 +216,7 @@ static struct request *take_requests(struct engine *engine)
     struct request *list = engine->first, *last = list;
     uint32_t count = 1;
 
+    ASSERT_LOCKED(engine);
     /* A reduce may undo its commit: it is alone in it. */
     for (; last && !last->reduce_count && last->next && !last->next->reduce_count &&
            count < LIMIT_DRAIN;
@@ -258,19 +261,21 @@ static void wake(struct engine *engine)
 
 void engine_changed(struct engine *engine)
 {
+    ASSERT_LOCKED(engine);
     engine->has_news = true;
     if (!engine->is_telling)
         wake(engine);
 }
 
 /* A commit may end the turns of a thousand instances: whoever waits is woken for some of them at a
- * time, not for each. Lock held on entry and exit. */
+ * time, not for each. The lock is released meanwhile. */
 static void make_calls(struct engine *engine, struct request *calls)
 {
     uint32_t count = 0;
 
+    ASSERT_LOCKED(engine);
     engine->is_telling = true;
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     engine->env->reached(engine->env, POINT_AFTER_ACK);
     while (calls) {
         struct request *next = calls->next;
@@ -278,12 +283,12 @@ static void make_calls(struct engine *engine, struct request *calls)
         calls->after(engine, calls);
         calls = next;
         if (++count % TOLD_AT_ONCE == 0) {
-            pthread_mutex_lock(&engine->lock);
+            guard_lock(&engine->lock);
             wake(engine);
-            pthread_mutex_unlock(&engine->lock);
+            guard_unlock(&engine->lock);
         }
     }
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     engine->is_telling = false;
     if (engine->has_news)
         engine_changed(engine);
@@ -295,6 +300,7 @@ static void finish(struct engine *engine, struct request *list)
 {
     struct request *calls = NULL;
 
+    ASSERT_LOCKED(engine);
     while (list) {
         struct request *next = list->next;
 
@@ -311,50 +317,55 @@ static void finish(struct engine *engine, struct request *list)
     make_calls(engine, calls);
 }
 
-/* Takes the drain's role, drains once and gives the role back; false: another thread has it. Lock
- * held on entry and exit, not meanwhile. */
+/* Takes the drain's role, drains once and gives the role back; false: another thread has it. The
+ * lock is released meanwhile. */
 static bool drain_if_free(struct engine *engine, uint32_t sweep)
 {
     struct request *list;
 
-    if (engine->draining)
+    ASSERT_LOCKED(engine);
+    if (engine->drainer)
         return false;
-    engine->draining = true;
+    thread_note(&engine->drainer, thread_self());
     list = take_requests(engine);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     process(engine, list, sweep);
     batch_clear(&engine->batch);
     scope_clear(&engine->scope);
-    pthread_mutex_lock(&engine->lock);
-    engine->draining = false;
+    guard_lock(&engine->lock);
+    thread_note(&engine->drainer, 0);
     finish(engine, list);
     engine_ring(engine);
     return true;
 }
 
-/* Is it for the calling thread to drain what it queues? Lock held. */
+/* Is it for the calling thread to drain what it queues? */
 static bool leads(const struct engine *engine)
 {
+    ASSERT_LOCKED(engine);
     return !engine->thread_count ||
            (engine->has_mover && pthread_equal(engine->mover, pthread_self()));
 }
 
 bool engine_drain(struct engine *engine)
 {
+    ASSERT_LOCKED(engine);
     return engine->first && leads(engine) && drain_if_free(engine, 0);
 }
 
-/* Lock held on entry and exit, not meanwhile. */
+/* The lock is released meanwhile. */
 static void wait_until_free(struct engine *engine)
 {
+    ASSERT_LOCKED(engine);
     engine->wait_for_drain++;
-    while (engine->draining)
-        pthread_cond_wait(&engine->changed, &engine->lock);
+    while (engine->drainer)
+        guard_wait(&engine->lock, &engine->changed);
     engine->wait_for_drain--;
 }
 
 static void enqueue(struct engine *engine, struct request *request)
 {
+    ASSERT_LOCKED(engine);
     request->next = NULL;
     request->is_done = request->is_again = request->accepted = false;
     engine->queued++;
@@ -369,9 +380,10 @@ static void enqueue(struct engine *engine, struct request *request)
 
 static void wait_for(struct engine *engine, struct request *request)
 {
+    ASSERT_LOCKED(engine);
     while (!request->is_done)
         if (!engine_drain(engine))
-            pthread_cond_wait(&request->wake, &engine->lock);
+            guard_wait(&engine->lock, &request->wake);
 }
 
 /* Once more, if its key was being used by another call of that commit: what became of that one
@@ -379,13 +391,13 @@ static void wait_for(struct engine *engine, struct request *request)
 pawl_status engine_submit(struct engine *engine, struct request *request)
 {
     pthread_cond_init(&request->wake, NULL);
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     do {
         enqueue(engine, request);
         wait_for(engine, request);
     } while (request->is_again);
     engine_pass_news(engine);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     pthread_cond_destroy(&request->wake);
     return request->status;
 }
@@ -393,7 +405,7 @@ pawl_status engine_submit(struct engine *engine, struct request *request)
 /* Together, so that they share a commit; each has its status. */
 void engine_submit_all(struct engine *engine, struct request **requests, size_t count)
 {
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     for (size_t i = 0; i < count; i++) {
         pthread_cond_init(&requests[i]->wake, NULL);
         enqueue(engine, requests[i]);
@@ -403,7 +415,7 @@ void engine_submit_all(struct engine *engine, struct request **requests, size_t 
         pthread_cond_destroy(&requests[i]->wake);
     }
     engine_pass_news(engine);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     for (size_t i = 0; i < count; i++)
         if (requests[i]->is_again)
             engine_submit(engine, requests[i]);
@@ -412,14 +424,15 @@ void engine_submit_all(struct engine *engine, struct request **requests, size_t 
 void engine_post_request(struct engine *engine, struct request *request)
 {
     ASSERT(request->after);
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     enqueue(engine, request);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
 }
 
-/* Lock held: so nobody drains a part of them. */
+/* Under one lock: so no thread drains a part of them. */
 void engine_post_all(struct engine *engine, struct request *list)
 {
+    ASSERT_LOCKED(engine);
     while (list) {
         struct request *next = list->next;
 
@@ -429,15 +442,17 @@ void engine_post_all(struct engine *engine, struct request *list)
     }
 }
 
-/* Drain what is queued if nobody else does; lock held. */
+/* Drain what is queued if nobody else does. */
 void engine_lead(struct engine *engine)
 {
+    ASSERT_LOCKED(engine);
     while (engine_drain(engine))
         continue;
 }
 
 static bool lags(const struct engine *engine)
 {
+    ASSERT_LOCKED(engine);
     return engine->options.own && !engine->broken &&
            (heads_lag(&engine->heads) || engine->tip.flushed < engine->tip.pos);
 }
@@ -445,23 +460,23 @@ static bool lags(const struct engine *engine)
 /* After a failure that was not mended at once: see whether it has passed. */
 void engine_mend(struct engine *engine)
 {
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     if (engine->broken)
         drain_if_free(engine, 0);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
 }
 
 /* Rows that lag, written without waiting for a commit of records. */
 void engine_sweep(struct engine *engine)
 {
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     engine->commit_failed = false;
     while (lags(engine) && !engine->commit_failed) {
         wait_until_free(engine);
         engine->env->reached(engine->env, POINT_BEFORE_SWEEP);
         drain_if_free(engine, LIMIT_SLICE);
     }
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
 }
 
 void engine_cond_init(pthread_cond_t *condition)
@@ -479,11 +494,12 @@ void engine_wait_for(struct engine *engine, pthread_cond_t *condition, int64_t f
     int64_t until = engine->env->tick_ms(engine->env) + for_ms;
     struct timespec at = { .tv_sec = until / 1000, .tv_nsec = until % 1000 * 1000000 };
 
-    pthread_cond_timedwait(condition, &engine->lock, &at);
+    guard_wait_until(&engine->lock, condition, &at);
 }
 
 void engine_wait_changed(struct engine *engine, int64_t for_ms)
 {
+    ASSERT_LOCKED(engine);
     engine_wait_for(engine, &engine->changed, for_ms);
 }
 
@@ -492,10 +508,10 @@ void engine_suspect(struct engine *engine)
 {
     if (!engine->options.own)
         return;
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     engine->is_suspect = true;
     pthread_cond_broadcast(&engine->work);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
 }
 
 /* The server's drain: nothing but this. A quiet moment is used to put lagging rows right. Each wait
@@ -505,9 +521,9 @@ void *drain_thread(void *context)
     struct engine *engine = context;
 
     panic_set(engine->options.panic);
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     while (!engine->drain_stopping || engine->first) {
-        if (engine->draining)
+        if (engine->drainer)
             wait_until_free(engine);
         else if (engine->first)
             drain_if_free(engine, 0);
@@ -520,13 +536,13 @@ void *drain_thread(void *context)
             /* A disk that takes no rows now may take them later; the log says it all meanwhile. */
             engine_wait_for(engine, &engine->work,
                             engine->commit_failed ? RETRY_STORE_MS : FLUSH_AFTER_MS);
-            if (!engine->first && !engine->draining) {
+            if (!engine->first && !engine->drainer) {
                 engine->env->reached(engine->env, POINT_BEFORE_SWEEP);
                 drain_if_free(engine, LIMIT_SLICE);
             }
         } else
-            pthread_cond_wait(&engine->work, &engine->lock);
+            guard_wait(&engine->lock, &engine->work);
     }
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     return NULL;
 }

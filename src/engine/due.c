@@ -55,11 +55,12 @@ static int64_t retry_at(struct engine *engine)
 }
 
 /* When there is something to do: BELL_NOW, BELL_NEVER, or a time by the store's clock. A future due
- * time by the wall clock is not included. Lock held. */
+ * time by the wall clock is not included. */
 static int64_t due_at(struct engine *engine)
 {
     int64_t at_ms = timers_at(engine), flush_ms = flush_in_ms(engine), again_ms = retry_at(engine);
 
+    ASSERT_LOCKED(engine);
     if (has_work(engine) || flush_ms == 0)
         return BELL_NOW;
     if (flush_ms > 0 && clock_at(engine) + flush_ms < at_ms)
@@ -89,10 +90,10 @@ static void look_after_work(struct engine *engine)
 {
     bool waits;
 
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     waits = (engine->next_due_ms != INT64_MAX || engine->next_wall_ms != INT64_MAX) &&
             !engine->thread_count;
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     if (waits)
         look_ahead(engine);
 }
@@ -103,12 +104,12 @@ int64_t engine_next_due_ms(struct engine *engine)
     struct moment now;
 
     look_again_attached(engine);
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     at_ms = due_at(engine);
     now = clock_read(engine);
     left_ms = at_ms == BELL_NEVER ? INT64_MAX : at_ms == BELL_NOW ? 0 : at_ms - now.at_ms;
     wall_ms = engine->next_wall_ms;
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     if (wall_ms <= now.wall_ms) /* due, or unknown: INT64_MIN */
         return 0;
     if (wall_ms != INT64_MAX && wall_ms - now.wall_ms < left_ms)
@@ -123,13 +124,13 @@ bool engine_is_at_rest(struct engine *engine, int64_t *due_in_ms)
     bool is_idle, is_broken;
 
     *due_in_ms = engine_next_due_ms(engine);
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     is_broken = engine->broken;
-    is_idle = *due_in_ms != 0 && !has_work(engine) && !engine->draining && !engine->later &&
+    is_idle = *due_in_ms != 0 && !has_work(engine) && !engine->drainer && !engine->later &&
               !engine->timers_busy && !engine->jobs_under_way && !engine->mail_under_way &&
               !engine->lease_count && !engine->tickets && !engine->stuck_timers &&
               !engine->ready_lost && engine->tip.flushed >= engine->tip.pos;
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     if (is_broken)
         *due_in_ms = BROKEN_REST_MS;
     return is_broken || is_idle;
@@ -137,20 +138,20 @@ bool engine_is_at_rest(struct engine *engine, int64_t *due_in_ms)
 
 static void run_waiting(struct engine *engine, uint32_t *budget)
 {
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     while (*budget > 0 &&
            (engine_pump(engine) || (!engine->thread_count && runner_run_one(engine))))
         --*budget;
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
 }
 
 static bool is_time_to_look(struct engine *engine)
 {
     bool is_time;
 
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     is_time = steps_are_lost(engine) && !engine->thread_count;
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     return is_time;
 }
 
@@ -159,9 +160,9 @@ static void keep_clock(struct engine *engine, struct scope *scope)
 {
     bool has_news;
 
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     has_news = clock_has_news(engine);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     if (has_news)
         clock_keep(engine, scope);
 }
@@ -183,9 +184,9 @@ pawl_status engine_run_due(struct engine *engine, struct scope *scope, uint32_t 
         if (!is_bounded)
             left = UINT32_MAX;
         run_waiting(engine, &left);
-        pthread_mutex_lock(&engine->lock);
+        guard_lock(&engine->lock);
         due = left > 0 && timers_are_due(engine) && !engine->thread_count;
-        pthread_mutex_unlock(&engine->lock);
+        guard_unlock(&engine->lock);
         if (due)
             status = timers_fire_due(engine, scope, is_bounded ? &left : NULL);
     } while (due && !status && engine->options.test_clock);
@@ -193,10 +194,10 @@ pawl_status engine_run_due(struct engine *engine, struct scope *scope, uint32_t 
     if (!engine->thread_count && left > 0)
         engine_sweep(engine);
     look_after_work(engine);
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     engine->bell_may_ring = true;
     engine_ring(engine);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     return status;
 }
 
@@ -219,6 +220,7 @@ void engine_ring(struct engine *engine)
 {
     int64_t at_ms, boot_ms, wall_ms = engine->next_wall_ms;
 
+    ASSERT_LOCKED(engine);
     if (engine->bell.fd < 0)
         return;
     at_ms = engine->thread_count ? BELL_NEVER : due_at(engine);
@@ -238,12 +240,12 @@ int engine_bell(struct engine *engine)
 {
     int bell;
 
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     if (engine->bell.fd < 0 && env_bell_new(&engine->bell)) {
         engine->bell_boot_ms = engine->bell_wall_ms = BELL_NEVER;
         engine_ring(engine);
     }
     bell = engine->bell.fd;
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     return bell;
 }

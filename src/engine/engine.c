@@ -36,12 +36,12 @@ void engine_figures(struct engine *engine, struct engine_figures *out)
                                     .failed = engine->commits_failed,
                                     .conditions = engine_health(engine, findings),
                                     .wal_bytes = store_wal_bytes(engine->store) };
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     out->position = engine->tip.pos;
     out->flushed = engine->tip.flushed;
     out->queued = engine->queued;
     out->claims = tickets_count(engine);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
 }
 
 bool engine_has_test_clock(const struct engine *engine)
@@ -65,8 +65,8 @@ static pawl_status open_store(struct engine *engine, const char *url, struct sco
 
 static bool init_parts(struct engine *engine)
 {
-    pthread_mutex_init(&engine->lock, NULL);
-    pthread_mutex_init(&engine->definitions_lock, NULL);
+    guard_init(&engine->lock);
+    guard_init(&engine->definitions_lock);
     engine_cond_init(&engine->changed);
     engine_cond_init(&engine->advanced);
     engine_cond_init(&engine->tools);
@@ -79,8 +79,8 @@ static bool init_parts(struct engine *engine)
     map_init(&engine->untaken.map, engine->heap);
     starters_init(engine);
     arena_init(&engine->code_arena, engine->heap, LIMIT_SCOPE);
-    pthread_mutex_init(&engine->clock.lock, NULL);
-    pthread_mutex_init(&engine->deaths.lock, NULL);
+    guard_init(&engine->clock.lock);
+    guard_init(&engine->deaths.lock);
     engine->next_due_ms = engine->next_wall_ms = engine->next_lease_ms = INT64_MAX;
     engine->bell = (struct env_bell){ -1, -1, -1 };
     engine->health = health_new(engine->heap);
@@ -124,10 +124,10 @@ static void free_parts(struct engine *engine)
     pthread_cond_destroy(&engine->late);
     pthread_cond_destroy(&engine->changed);
     pthread_cond_destroy(&engine->advanced);
-    pthread_mutex_destroy(&engine->definitions_lock);
-    pthread_mutex_destroy(&engine->clock.lock);
-    pthread_mutex_destroy(&engine->deaths.lock);
-    pthread_mutex_destroy(&engine->lock);
+    guard_fini(&engine->definitions_lock);
+    guard_fini(&engine->clock.lock);
+    guard_fini(&engine->deaths.lock);
+    guard_fini(&engine->lock);
     env_bell_free(&engine->bell);
     heap_free(engine->heap, engine, sizeof *engine);
 }
@@ -145,10 +145,10 @@ static bool start_threads(struct engine *engine)
         void *(*body)(void *) = i == 0 ? drain_thread : i == 1 ? timers_thread : runner_thread;
         int failed;
 
-        pthread_mutex_lock(&engine->lock);
+        guard_lock(&engine->lock);
         failed = pthread_create(&engine->threads[i], NULL, body, engine);
         engine->thread_count += !failed;
-        pthread_mutex_unlock(&engine->lock);
+        guard_unlock(&engine->lock);
         if (failed)
             return false;
     }
@@ -159,20 +159,20 @@ static void stop_threads(struct engine *engine)
 {
     uint32_t count = engine->thread_count;
 
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     engine->stopping = true;
     tickets_call_all(engine);
     engine_changed(engine);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     toolbox_kill_all(engine->toolbox);
     for (uint32_t i = count; i > 1; i--)
         pthread_join(engine->threads[i - 1], NULL);
     runners_join(engine);
     /* The drain (the first) goes last: the others may still have waited for it. */
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     engine->drain_stopping = true;
     pthread_cond_signal(&engine->work);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     pthread_join(engine->threads[0], NULL);
     engine->thread_count = 0;
     heap_free(engine->heap, engine->threads,
@@ -235,10 +235,10 @@ void engine_close(struct engine *engine)
     if (engine->thread_count)
         stop_threads(engine);
     if (engine->store && !engine->broken) {
-        pthread_mutex_lock(&engine->lock);
+        guard_lock(&engine->lock);
         while (engine_pump(engine))
             continue;
-        pthread_mutex_unlock(&engine->lock);
+        guard_unlock(&engine->lock);
         engine_sweep(engine);
     }
     mail_drop_all(engine);

@@ -95,7 +95,7 @@ pawl_status definition_put(struct engine *engine, struct scope *scope,
                            struct define_request *define);
 void definitions_fini(struct engine *engine);
 
-/* attach.c: what a host's rollback may have taken back. definitions_lock held, but for the last */
+/* attach.c: what a host may have rolled back. */
 pawl_status attached_check(struct engine *engine, struct scope *scope, uint32_t id);
 pawl_status attached_note(struct engine *engine, struct scope *scope);
 void attached_fini(struct engine *engine);
@@ -110,21 +110,21 @@ pawl_status drain_define(struct engine *engine, struct request *request, int64_t
 /* commit.c */
 uint32_t commit_slice(const struct engine *engine); /* how many lagging rows should go along */
 pawl_status commit_batch(struct engine *engine, uint32_t slice);
-bool commit_accept(struct engine *engine); /* lock held; false: memory is short, start over */
+bool commit_accept(struct engine *engine); /* false: memory is short, start over */
 
 /* drain.c */
 pawl_status engine_submit(struct engine *engine, struct request *request); /* and wait */
 void engine_submit_all(struct engine *engine, struct request **requests, size_t count);
 void engine_post_request(struct engine *engine, struct request *request);  /* `after` is called */
-void engine_post_all(struct engine *engine, struct request *list);         /* lock held */
-void engine_lead(struct engine *engine);    /* lock held: drain what is queued, as leader */
-bool engine_drain(struct engine *engine);   /* lock held: once, if it is for this thread to do */
+void engine_post_all(struct engine *engine, struct request *list);
+void engine_lead(struct engine *engine);    /* drain what is queued, as leader */
+bool engine_drain(struct engine *engine);   /* once, if it is for this thread to do */
 void engine_sweep(struct engine *engine);   /* an owner's rows, until none lags */
 void engine_mend(struct engine *engine);    /* see whether a store that failed works again */
-void engine_changed(struct engine *engine); /* wake who waits for it; lock held */
+void engine_changed(struct engine *engine); /* wake who waits for it */
 void engine_cond_init(pthread_cond_t *condition); /* for this: */
 void engine_wait_for(struct engine *engine, pthread_cond_t *condition, int64_t for_ms);
-void engine_wait_changed(struct engine *engine, int64_t for_ms); /* lock held */
+void engine_wait_changed(struct engine *engine, int64_t for_ms);
 
 /* fire.c, create.c, decide.c */
 void drain_fires(struct engine *engine, struct request *request, int64_t at_ms);
@@ -151,7 +151,7 @@ pawl_status create_decide(struct engine *engine, struct scope *scope,
 pawl_status create_record(struct engine *engine, struct scope *scope, struct create_request *create,
                           int64_t at_ms);
 void create_over(struct engine *engine, const struct create_request *create, struct actor *actor,
-                 struct job *jobs, bool is_refused); /* lock held */
+                 struct job *jobs, bool is_refused);
 
 /* decide.c: the entries of a decision and what they cause; a key rides in the last. A failure in
  * the middle fails the whole batch. */
@@ -191,7 +191,7 @@ pawl_status family_bear(struct engine *engine, struct scope *scope, struct birth
 pawl_status family_part(struct engine *engine, struct scope *scope, uint64_t parent,
                         const struct definition *definition, const struct decision *decision,
                         int64_t at_ms);
-/* Lock held: after the commit, or its refusal; who has ended; and their parents are told, one by
+/* After the commit, or its refusal; who has ended; and their parents are told, one by
  * one (false: nobody is left). */
 void family_over(struct engine *engine, struct birth *births, bool is_refused);
 void family_note(struct engine *engine, const struct batch *batch);
@@ -209,8 +209,8 @@ uint32_t live_room(const struct decision *decision);
 struct actor *actor_new(struct engine *engine);
 void actor_free(struct engine *engine, struct actor *actor);
 void actors_fini(struct engine *engine);
-pawl_status actor_adopt(struct engine *engine, struct actor *actor); /* lock held */
-struct actor *actor_get(struct engine *engine, uint64_t instance); /* lock held; NULL: no memory */
+pawl_status actor_adopt(struct engine *engine, struct actor *actor);
+struct actor *actor_get(struct engine *engine, uint64_t instance); /* NULL: no memory */
 pawl_status actor_load(struct engine *engine, struct scope *scope, struct actor *actor);
 /* The context of a flow, running or ended, folded from its entries; lock not held. */
 pawl_status restore_context(struct engine *engine, struct scope *scope, uint64_t instance,
@@ -290,17 +290,17 @@ pawl_status mail_signal(struct engine *engine, struct scope *scope, uint64_t ins
 pawl_status engine_send_once(struct engine *engine, struct scope *scope, uint64_t instance,
                              const struct event *event, const struct fire_args *fire,
                              const uint8_t *key, struct fired *out);
-struct mail *mail_new(struct engine *engine); /* lock held, as for its end */
+struct mail *mail_new(struct engine *engine);
 void mail_free(struct engine *engine, struct mail *mail);
 /* Those that rode along may have filled the scope: what is in it of the mail itself is moved. */
 void mail_renew_scope(struct engine *engine, struct mail *mail);
-void mail_wake(struct engine *engine, uint64_t instance); /* EVENT_WAKE; lock held */
+void mail_wake(struct engine *engine, uint64_t instance); /* EVENT_WAKE */
 pawl_status mail_wake_all(struct engine *engine, struct scope *scope, const uint64_t *numbers,
                           uint32_t count); /* not held */
 void mail_fini(struct engine *engine);                                         /* the spare ones */
-bool engine_mail(struct engine *engine, uint64_t instance, struct mail *mail); /* lock held */
-void engine_pass_news(struct engine *engine); /* lock held: of children that have ended */
-bool engine_pump(struct engine *engine);      /* lock held: one unit of waiting work, if any */
+bool engine_mail(struct engine *engine, uint64_t instance, struct mail *mail);
+void engine_pass_news(struct engine *engine); /* of children that have ended */
+bool engine_pump(struct engine *engine);      /* one unit of waiting work, if any */
 void mail_drop_all(struct engine *engine);    /* at close: their causes are still in the store */
 
 /* pause.c */
@@ -332,12 +332,12 @@ void reduces_fini(struct engine *engine);
 pawl_status steps_chain(struct engine *engine, struct actor *actor, struct scope *scope,
                         const struct event *event, struct decision *decision, uint32_t *seen,
                         struct job **jobs); /* of the drafts from *seen on */
-void steps_act(struct engine *engine, uint64_t instance, struct job *jobs);       /* lock held */
-void steps_drop(struct engine *engine, struct job *jobs);                         /* lock held */
-void steps_start_ready(struct engine *engine); /* the first of the list; lock held */
+void steps_act(struct engine *engine, uint64_t instance, struct job *jobs);
+void steps_drop(struct engine *engine, struct job *jobs);
+void steps_start_ready(struct engine *engine); /* the first of the list */
 bool steps_add_ready(struct engine *engine, uint64_t instance, uint32_t ordinal,
-                     uint64_t since); /* lock held */
-/* One that waited before: here, or in its tool's queue, at its age. Lock held. */
+                     uint64_t since);
+/* One that waited before: here, or in its tool's queue, at its age. */
 bool steps_wait_again(struct engine *engine, str tool, str creator, uint64_t instance,
                       uint32_t ordinal, uint64_t since);
 void steps_note_ready(struct engine *engine, const struct actor *actor,
@@ -351,14 +351,14 @@ void steps_hand_over(struct mail *mail, struct job *job, const struct decision *
                      uint32_t from);
 pawl_status steps_fail_started(struct actor *actor, struct scope *scope, const struct event *start,
                                struct decision *decision);
-void steps_lose_ready(struct engine *engine);        /* lock held */
-bool steps_are_lost(const struct engine *engine);    /* it is time to look; lock held */
-bool steps_can_start(const struct engine *engine);   /* some are ready; lock held */
+void steps_lose_ready(struct engine *engine);
+bool steps_are_lost(const struct engine *engine);    /* it is time to look */
+bool steps_can_start(const struct engine *engine);   /* some are ready */
 void steps_leave_unserved(struct engine *engine, const struct actor *actor,
                           const struct mail *mail);
-void steps_forget_ready(struct engine *engine); /* lock held: all of it is looked up anew */
+void steps_forget_ready(struct engine *engine); /* all of it is looked up anew */
 
-/* ages.c: lock held, but for ages_look(). `oldest` is a heap; NULL: it is empty. */
+/* ages.c `oldest` is a heap; NULL: it is empty. */
 struct ready_step *ready_new(struct engine *engine, uint64_t instance, uint32_t ordinal,
                              uint64_t since); /* NULL: no memory */
 bool ready_is_older(const struct ready_step *a, const struct ready_step *b);
@@ -370,7 +370,7 @@ void ready_free(struct engine *engine, struct ready_step **oldest);
 pawl_status ages_look(struct engine *engine, struct scope *scope, uint64_t instance,
                       const struct live *live, uint64_t **out);
 
-/* runners.c: lock held. */
+/* runners.c */
 bool runner_reserve(struct engine *engine, str tool); /* takes the lock: a place for one more */
 void runner_add(struct engine *engine, struct job *job); /* it was started: run it */
 bool runner_run_one(struct engine *engine);              /* one unit of work, by the caller */
@@ -381,11 +381,11 @@ void runners_join(struct engine *engine); /* no lock; when the engine stops */
 void *runner_thread(void *engine);
 void job_free(struct engine *engine, struct job *job);
 
-/* leases.c: lock held, but for lease_is_held() and lease_extend(). */
+/* leases.c */
 bool leases_make_room(struct engine *engine, uint32_t more);
 void lease_add(struct engine *engine, const struct lease *lease);
 bool lease_is_watched(struct engine *engine, uint64_t instance, uint32_t ordinal);
-/* Is the step still held by the lease that the claim gave? Lock held. */
+/* Is the step still held by the lease that the claim gave? */
 bool lease_is_given(struct engine *engine, const struct claimed *claimed);
 void lease_drop(struct engine *engine, uint64_t instance, uint32_t ordinal);
 bool lease_is_held(struct engine *engine, uint64_t instance, uint32_t ordinal, str token);
@@ -405,7 +405,7 @@ void starters_fini(struct engine *engine);
 pawl_status starter_find(struct engine *engine, struct scope *scope, uint64_t instance,
                          uint32_t ordinal, uint64_t *out_actor);
 
-/* claims.c: lock held. */
+/* claims.c */
 bool claims_add(struct engine *engine, str tool, uint64_t instance, uint32_t ordinal,
                 uint64_t since);
 void claims_forget(struct engine *engine);
@@ -413,7 +413,7 @@ void claims_release(struct engine *engine);
 void claims_amended(struct engine *engine, const struct actor *actor); /* tools may be others now */
 void claims_fini(struct engine *engine);
 bool claims_wait(const struct engine *engine, const struct claim_args *args); /* steps, for these */
-/* Is it their turn, before what a worker's answers make ready? Asked once for each turn; lock held. */
+/* Is it their turn, before what a worker's answers make ready? Asked once for each turn. */
 bool claims_insist(struct engine *engine, const struct claim_args *args);
 /* Steps that are left are told to others who wait for them; lock not held. */
 void claims_pass_on(struct engine *engine, const struct claim_args *args);
@@ -459,7 +459,7 @@ pawl_status rights_note(struct engine *engine, struct scope *scope,
 pawl_status start_prepare(struct engine *engine, struct scope *scope, const struct head *head,
                           const struct definition *definition, const struct transition *transition,
                           const struct event *event, str *out);
-/* kept.c: in the drain. */
+/* kept.c */
 pawl_status kept_room(struct engine *engine, struct scope *scope);
 pawl_status kept_start(struct engine *engine, struct scope *scope, str operation, int64_t at_ms);
 pawl_status kept_fired(struct engine *engine, struct scope *scope, str id, int64_t at_ms);
@@ -468,7 +468,7 @@ pawl_status kept_firing(struct engine *engine, struct scope *scope, str id, int6
 bool kept_changes_here(const struct batch *batch, int32_t what, str id);
 
 /* tickets.c: a place for a step of this tool, or NULL; lock not held. Settled by whoever reserved
- * it, when its commit is over; lock held. */
+ * it, when its commit is over. */
 struct claimed *ticket_reserve(struct engine *engine, const struct flow_call *step,
                                uint32_t ordinal);
 void ticket_settle(struct engine *engine, struct claimed *claimed, bool is_granted);
@@ -478,14 +478,14 @@ void ticket_settle(struct engine *engine, struct claimed *claimed, bool is_grant
 pawl_status ticket_check(struct engine *engine, struct scope *scope, struct claimed *claimed);
 pawl_status ticket_charge(struct engine *engine, struct scope *scope, struct claimed *claimed,
                           size_t size);
-void ticket_give_back(struct claimed *claimed); /* it was not started; lock held */
+void ticket_give_back(struct claimed *claimed); /* it was not started */
 bool ticket_serves(const struct claimed *claimed, str tool);
-void tickets_call(struct engine *engine, str tool); /* one of them: a step waits; lock held */
-void tickets_call_all(struct engine *engine);       /* lock held */
-uint32_t tickets_count(const struct engine *engine); /* that wait; lock held */
+void tickets_call(struct engine *engine, str tool); /* one of them: a step waits */
+void tickets_call_all(struct engine *engine);
+uint32_t tickets_count(const struct engine *engine); /* that wait */
 int64_t mail_retry_ms(const struct engine *engine);
 void mail_deliver(struct engine *engine, struct actor *actor, struct mail *mail);
-/* Those that are not done, before any of them is decided, and to the drain together; lock held. */
+/* Those that are not done, before any of them is decided, and to the drain together. */
 void mail_deliver_all(struct engine *engine, struct mail *const *mails, uint32_t count);
 void steps_fini(struct engine *engine);
 
@@ -498,9 +498,10 @@ void deadlines_arm(struct engine *engine, const struct head *head,
 pawl_status deadlines_fire(struct engine *engine, struct scope *scope, struct live_timer *due,
                            uint32_t *count, uint32_t *refused);
 
-/* clock.c. To be called with the lock held, or by the drain: */
+/* clock.c: clock_read() is for the drain, and for a thread that holds the lock. */
 struct moment clock_read(struct engine *engine);
 struct moment clock_now(struct engine *engine); /* takes the lock */
+int64_t clock_wall(struct engine *engine);      /* the wall clock, or the test clock; any thread */
 int64_t clock_at(struct engine *engine); /* what a record made now is stamped with */
 /* May something be fired at this time? Called by any thread. */
 pawl_status clock_check_fired(struct engine *engine, struct scope *scope,
@@ -511,13 +512,13 @@ pawl_status clock_fired_at(struct engine *engine, struct scope *scope, uint64_t 
                            int64_t *out);
 void clock_start(struct engine *engine); /* at opening, when the tip is known */
 void clock_realign(struct engine *engine, struct scope *scope); /* then, by an owner */
-void clock_copy_tip(struct engine *engine); /* lock held, after every change of the tip */
+void clock_copy_tip(struct engine *engine);
 void clock_follow_tip(struct engine *engine);                   /* drain: others have written */
-bool clock_has_news(struct engine *engine);                     /* lock held, or drain */
+bool clock_has_news(struct engine *engine);
 pawl_status clock_note(struct engine *engine, const struct moment *now); /* drain */
 pawl_status clock_keep(struct engine *engine, struct scope *scope);
 pawl_status clock_keep_test(struct engine *engine, struct scope *scope);
-void clock_shifted(struct engine *engine); /* lock held, by the drain; so is the next */
+void clock_shifted(struct engine *engine);
 void clock_kept(struct engine *engine);
 
 /* code_types.c: the definition of a type that is recorded with its first instance; OK if `reference`
@@ -530,14 +531,14 @@ pawl_status timers_fire_due(struct engine *engine, struct scope *scope,
                             uint32_t *budget); /* NULL: no bound; else what is left of it */
 pawl_status timers_look_ahead(struct engine *engine, struct scope *scope); /* as the store knows */
 void timers_look_again(struct engine *engine);  /* what could not be fired may be fired now */
-int64_t timers_next_due(struct engine *engine); /* timers and leases; lock held */
-bool timers_are_due(struct engine *engine);     /* lock held */
-void timers_note(struct engine *engine, const struct batch *batch); /* lock held */
+int64_t timers_next_due(struct engine *engine); /* timers and leases */
+bool timers_are_due(struct engine *engine);
+void timers_note(struct engine *engine, const struct batch *batch);
 void *timers_thread(void *engine);
 void *drain_thread(void *engine);
 
 /* due.c */
-void engine_ring(struct engine *engine); /* lock held: something may be due earlier, or no more */
+void engine_ring(struct engine *engine); /* something may be due earlier, or no more */
 
 /* recover.c */
 pawl_status recover(struct engine *engine, struct scope *scope);
@@ -566,7 +567,7 @@ pawl_status entry_open(struct engine *engine, struct scope *scope,
                        struct value_texts *texts, struct entry *out);
 pawl_status entry_fill(struct engine *engine, struct scope *scope, struct value_texts *texts,
                        struct entry *entry);
-void engine_tell_watcher(struct engine *engine); /* lock held */
+void engine_tell_watcher(struct engine *engine);
 
 /* renewals.c: instances of code types that have a higher version now. */
 void renewals_note(struct engine *engine, const struct code_binding *binding);
@@ -597,7 +598,7 @@ void wakes_look_again(struct engine *engine);
 bool wakes_are_due(const struct engine *engine);
 void wakes_run(struct engine *engine); /* a page */
 
-/* untaken.c: lock held, but for untaken_of(). */
+/* untaken.c */
 void untaken_note(struct engine *engine, const struct mail *mail, pawl_status status);
 void untaken_forget(struct engine *engine, uint64_t instance);
 bool untaken_of(struct engine *engine, uint64_t instance, struct refusal *out);

@@ -2,12 +2,13 @@
  *
  * Who may touch what:
  *   lock      guards the queue, the head cache, the actors and their mail, the tool queue.
- *   the drain (one thread at a time, `draining`) alone writes: batch, intern cache, tip.
+ *   the drain (one thread at a time, `drainer`) alone writes: batch, intern cache, tip.
  *   an actor's memory belongs to whoever holds its turn (`busy`). */
 #ifndef PAWL_ENGINE_ENGINE_TYPES_H
 #define PAWL_ENGINE_ENGINE_TYPES_H
 
 #include "base/assert.h"
+#include "base/guard.h"
 #include "base/limits.h"
 #include "base/map.h"
 #include "base/planted.h"
@@ -123,7 +124,7 @@ struct batch {
 
 /* The store's clock (clock.c). */
 struct clock {
-    pthread_mutex_t lock; /* a leaf: no other lock is taken while it is held */
+    struct guard lock; /* a leaf: no other lock is taken while it is held */
     int64_t at_ms;        /* the last reading */
     int64_t offset_ms;    /* the store's clock minus the wall clock */
     int64_t base_ms;      /* the store's clock minus the boot clock */
@@ -294,7 +295,7 @@ struct lease {
 
 /* Who started the steps of one instance (starters.c). */
 struct starters {
-    pthread_mutex_t lock; /* the engine's is not held; the store is read under it */
+    struct guard lock; /* the engine's is not held; the store is read under it */
     uint64_t instance;    /* 0: none */
     int64_t looked_ms;    /* by the tick */
     struct map places;    /* of an attempt, by its ordinal, in: */
@@ -348,7 +349,7 @@ struct engine {
     struct sha *lease_sha; /* under the lock */
     struct scope scope; /* the drain's, emptied after each commit */
 
-    pthread_mutex_t lock;
+    struct guard lock;
     pthread_cond_t changed; /* mail done, jobs queued, the drain free */
     pthread_cond_t advanced; /* none moves the test clock any more */
     uint32_t advances;       /* calls that move it */
@@ -357,9 +358,9 @@ struct engine {
     pthread_cond_t tools;   /* jobs queued or steps ready: for the threads that run tools */
     pthread_cond_t work;    /* a request is queued: for the drain thread */
     struct request *first, *last;
-    bool draining;
+    thread_mark drainer; /* the thread that drains; 0: none. Set under the lock */
     bool is_telling, has_news; /* see engine_changed() */
-    uint32_t wait_for_drain;   /* threads that wait until `draining` is false */
+    uint32_t wait_for_drain;   /* threads that wait until none drains */
     _Atomic bool broken;       /* what is in the store is not known: nothing is written meanwhile */
     bool commit_failed;        /* the last one did */
     _Atomic bool stopping;     /* threads but the drain end as soon as they can */
@@ -381,14 +382,14 @@ struct engine {
 
     struct starters starters;
 
-    pthread_mutex_t definitions_lock;
+    struct guard definitions_lock;
     struct definition_slot **definitions; /* by id */
     uint32_t definition_capacity;
     struct definition_slot *retired; /* not found any more, but names in results point into them */
     uint64_t seen_pos; /* attached: the end of the log when the last definition was loaded */
     uint8_t seen_root[SHA_SIZE];
     struct deaths {
-        pthread_mutex_t lock;
+        struct guard lock;
         bool is_tried; /* to open FILE-turns */
         bool is_open; /* it is kept: this process owns the store, and runs code or its calls */
         bool is_alone;    /* a call is under way that has to be the only one of its like ... */
@@ -474,5 +475,14 @@ struct engine {
     pthread_t *threads;
     uint32_t thread_count;
 };
+
+/* What a function relies on; checked in every build. */
+#define ASSERT_LOCKED(engine)   ASSERT_HOLDS(&(engine)->lock)
+#define ASSERT_UNLOCKED(engine) ASSERT_RELEASED(&(engine)->lock)
+#define ASSERT_DRAINING(engine) \
+    ASSERT_THREAD(thread_is_self(&(engine)->drainer), "this thread drains")
+#define ASSERT_LOCKED_OR_DRAINING(engine)                                                 \
+    ASSERT_THREAD(thread_is_self(&(engine)->lock.owner) || thread_is_self(&(engine)->drainer), \
+                  "this thread holds the lock, or drains")
 
 #endif

@@ -62,14 +62,15 @@ pawl_status entry_fill(struct engine *engine, struct scope *scope, struct value_
 void engine_watch(struct engine *engine, void (*committed)(void *context, uint64_t position),
                   void *context)
 {
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     engine->committed = committed;
     engine->committed_context = context;
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
 }
 
 void engine_tell_watcher(struct engine *engine)
 {
+    ASSERT_LOCKED(engine);
     if (engine->committed)
         engine->committed(engine->committed_context, engine->tip.pos);
 }
@@ -91,9 +92,9 @@ uint64_t engine_position(struct engine *engine)
 {
     uint64_t position, shared = engine->options.own ? 0 : shared_position(engine);
 
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     position = engine->tip.pos;
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     return shared > position ? shared : position;
 }
 

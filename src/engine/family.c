@@ -65,9 +65,9 @@ static void give_up(struct conception *conception, struct birth *birth)
 {
     struct engine *engine = conception->engine;
 
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     steps_drop(engine, birth->jobs);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     if (birth->actor)
         actor_free(engine, birth->actor);
 }
@@ -242,6 +242,7 @@ void family_number(struct engine *engine, struct birth *births, uint64_t parent,
     uint64_t number = engine->tip.last_instance + engine->batch.instance_count;
     char id[ID_SIZE + 1];
 
+    ASSERT_DRAINING(engine);
     id_print(parent, random, id);
     for (struct birth *birth = births; birth; birth = birth->next) {
         struct effect *effect = effect_of(birth);
@@ -263,6 +264,7 @@ pawl_status family_bear(struct engine *engine, struct scope *scope, struct birth
 {
     pawl_status status = PAWL_OK;
 
+    ASSERT_DRAINING(engine);
     for (struct birth *birth = births; birth && !status; birth = birth->next)
         status = create_record(engine, scope, &birth->create, at_ms);
     return status ? batch_spoil(engine, scope, status) : PAWL_OK;
@@ -272,6 +274,7 @@ pawl_status family_bear(struct engine *engine, struct scope *scope, struct birth
 
 void family_over(struct engine *engine, struct birth *births, bool is_refused)
 {
+    ASSERT_LOCKED(engine);
     for (struct birth *birth = births; birth; birth = birth->next)
         if (birth->actor)
             create_over(engine, &birth->create, birth->actor, birth->jobs, is_refused);

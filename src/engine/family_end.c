@@ -50,6 +50,7 @@ static pawl_status cancel_child(struct engine *engine, struct scope *scope, uint
     bool is_barred = false;
     pawl_status status = batch_reserve(engine, scope, 1, 2);
 
+    ASSERT_DRAINING(engine);
     if (!status)
         status = batch_head(engine, scope, child, &head);
     if (!status)
@@ -96,6 +97,7 @@ static pawl_status part_new(struct engine *engine, struct scope *scope,
 {
     pawl_status status = PAWL_OK;
 
+    ASSERT_DRAINING(engine);
     for (uint32_t i = 0; i < engine->batch.live_count && !status; i++) {
         const struct live_change *change = &engine->batch.live[i];
 
@@ -116,6 +118,7 @@ static pawl_status part_old(struct engine *engine, struct scope *scope,
     uint32_t count;
     pawl_status status;
 
+    ASSERT_DRAINING(engine);
     do {
         status = store_children(engine->store, scope, &query, &rows, &count);
         for (uint32_t i = 0; !status && i < count; i++) {
@@ -155,6 +158,7 @@ pawl_status family_part(struct engine *engine, struct scope *scope, uint64_t par
     struct parting *list = NULL;
     pawl_status status = PAWL_OK;
 
+    ASSERT_DRAINING(engine);
     if (!family_is_possible(engine, definition))
         return PAWL_OK;
     status = find_partings(scope, parent, definition, decision, &list);
@@ -209,10 +213,10 @@ pawl_status family_look(struct engine *engine, struct scope *scope, uint64_t par
 
     do {
         status = store_children(engine->store, scope, &query, &rows, &count);
-        pthread_mutex_lock(&engine->lock);
+        guard_lock(&engine->lock);
         for (uint32_t i = 0; !status && i < count; i++)
             add_ended(engine, query.after = rows[i].child);
-        pthread_mutex_unlock(&engine->lock);
+        guard_unlock(&engine->lock);
     } while (!status && count == LOOK_AT_ONCE);
     return status;
 }
@@ -309,13 +313,13 @@ static void look_for_lost(struct engine *engine)
     pawl_status status;
 
     engine->ended_lost = false;
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     scope_init(&scope, engine->heap, LIMIT_SCOPE);
     status = family_look(engine, &scope, 0);
     if (status)
         engine_log(engine, PAWL_LOG_WARN, "child.untold", scope.error.message);
     scope_fini(&scope);
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     engine->ended_lost = engine->ended_lost || status;
 }
 
@@ -352,9 +356,9 @@ bool family_tell(struct engine *engine)
         return false;
     child = next_ended(engine);
     engine->mail_under_way++; /* until it is on its way: a clock that tests move waits for it */
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     status = make_news(engine, mail, child, &parent);
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     engine->mail_under_way--;
     if (!status && !engine_mail(engine, parent, mail))
         status = PAWL_NO_MEMORY;

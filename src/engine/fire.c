@@ -228,9 +228,9 @@ static void expect_heads(struct engine *engine, const struct request *request, s
 
     for (size_t i = first; i < request->fire_count && i < first + HEADS_EXPECTED; i++)
         count += id_parse(request->fires[i].args.id, &numbers[count], NULL);
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     heads_expect(&engine->heads, numbers, count);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
 }
 
 /* The store failed under one fire: the fires after it were meant to follow it, so the call fails as
@@ -254,6 +254,7 @@ static void keep_words(struct scope *scope, struct batch_fire *fire)
 
 void drain_fires(struct engine *engine, struct request *request, int64_t at_ms)
 {
+    ASSERT_DRAINING(engine);
     for (size_t i = 0; i < request->fire_count; i++) {
         struct batch_fire *fire = &request->fires[i];
 
@@ -348,9 +349,9 @@ static bool has_drain(struct engine *engine)
 {
     bool has_one;
 
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     has_one = engine->thread_count > 0;
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     return has_one;
 }
 

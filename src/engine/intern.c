@@ -86,6 +86,7 @@ pawl_status intern(struct engine *engine, struct scope *scope, str bytes, uint64
     struct value known;
     pawl_status status;
 
+    ASSERT_DRAINING(engine);
     if (!item->bytes) {
         status = PLANTED(INTERNED_TWICE) ? PAWL_NOT_KNOWN
                                          : store_find_value(engine->store, scope, bytes, &known);

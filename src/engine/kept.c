@@ -70,6 +70,7 @@ pawl_status kept_room(struct engine *engine, struct scope *scope)
     struct batch *batch = &engine->batch;
     pawl_status status = batch_reserve(engine, scope, 2, 1);
 
+    ASSERT_DRAINING(engine);
     if (!status && batch->kept_count == batch->kept_capacity && !batch_kept_room(batch))
         status = scope_no_memory(scope);
     return status;
@@ -82,6 +83,7 @@ static pawl_status add(struct engine *engine, struct scope *scope, const struct 
     pawl_status status =
         batch_store_record(engine, scope, args->what, at_ms, body, args->payload, args->key);
 
+    ASSERT_DRAINING(engine);
     if (status)
         return status;
     batch->kept[batch->kept_count++] = (struct kept_change){
@@ -100,6 +102,7 @@ static str print_body(struct engine *engine, struct scope *scope, const struct k
 {
     struct buf body;
 
+    ASSERT_DRAINING(engine);
     buf_init(&body, engine->heap, LIMIT_TEXT);
     json_open(&body, '{');
     json_key(&body, "id");
@@ -148,6 +151,7 @@ static str make_id(struct engine *engine, char id[KEPT_ID_SIZE])
 {
     uint8_t random[KEPT_ID_SIZE / 2];
 
+    ASSERT_DRAINING(engine);
     engine->env->random(engine->env, random, sizeof random);
     sha_hex(random, sizeof random, id);
     return (str){ id, KEPT_ID_SIZE };
@@ -160,6 +164,7 @@ pawl_status kept_start(struct engine *engine, struct scope *scope, str operation
     str id = room ? make_id(engine, room) : STR_NONE;
     str body = room ? print_body(engine, scope, &args, id) : STR_NONE;
 
+    ASSERT_DRAINING(engine);
     return body.data ? add(engine, scope, &args, at_ms, id, body) : scope_no_memory(scope);
 }
 
@@ -170,6 +175,7 @@ pawl_status kept_fired(struct engine *engine, struct scope *scope, str id, int64
     str body = print_body(engine, scope, &args, id);
     pawl_status status = body.data ? kept_room(engine, scope) : scope_no_memory(scope);
 
+    ASSERT_DRAINING(engine);
     return status ? status : add(engine, scope, &args, at_ms, id, body);
 }
 
@@ -285,7 +291,7 @@ pawl_status kept_firing(struct engine *engine, struct scope *scope, str id, int6
 
 void engine_random(struct engine *engine, uint8_t *out, size_t size)
 {
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     engine->env->random(engine->env, out, size);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
 }

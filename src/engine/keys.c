@@ -98,6 +98,7 @@ pawl_status keys_look(struct engine *engine, struct scope *scope, const uint8_t 
 {
     pawl_status status;
 
+    ASSERT_DRAINING(engine);
     *use = KEY_NEW;
     if (!key || PLANTED(KEY_IGNORED))
         return PAWL_OK;
@@ -252,24 +253,24 @@ static bool is_taken(const struct engine *engine, const uint8_t *key)
 
 void engine_key_enter(struct engine *engine, struct key_turn *turn, const uint8_t *key)
 {
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     while (is_taken(engine, key))
-        pthread_cond_wait(&engine->changed, &engine->lock);
+        guard_wait(&engine->lock, &engine->changed);
     *turn = (struct key_turn){ key, engine->key_turns };
     engine->key_turns = turn;
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
 }
 
 void engine_key_leave(struct engine *engine, struct key_turn *turn)
 {
     struct key_turn **at = &engine->key_turns;
 
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     while (*at != turn)
         at = &(*at)->next;
     *at = turn->next;
     engine_changed(engine);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
 }
 
 struct keep {

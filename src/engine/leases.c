@@ -21,11 +21,12 @@ static int64_t lease_clock(struct engine *engine)
                                                                 : engine->env->boot_ms(engine->env);
 }
 
-/* Lock held. INT64_MAX: nothing is leased. */
+/* INT64_MAX: nothing is leased. */
 int64_t leases_left_ms(struct engine *engine)
 {
     int64_t left_ms;
 
+    ASSERT_LOCKED(engine);
     if (engine->next_lease_ms == INT64_MAX)
         return INT64_MAX;
     left_ms = engine->next_lease_ms - lease_clock(engine);
@@ -41,13 +42,14 @@ static struct lease *find(struct engine *engine, uint64_t instance, uint32_t ord
 }
 
 /* Room for what is under way and `more`: asked for before a step is started, so that one that
- * was started is always watched over. Lock held. */
+ * was started is always watched over. */
 bool leases_make_room(struct engine *engine, uint32_t more)
 {
     uint32_t wanted = engine->lease_count + engine->jobs_under_way + more;
     uint32_t capacity = engine->lease_capacity ? engine->lease_capacity : LEASES_FIRST;
     struct lease *leases;
 
+    ASSERT_LOCKED(engine);
     while (capacity < wanted)
         capacity *= 2;
     if (capacity == engine->lease_capacity)
@@ -61,11 +63,11 @@ bool leases_make_room(struct engine *engine, uint32_t more)
     return true;
 }
 
-/* Lock held. */
 void lease_add(struct engine *engine, const struct lease *lease)
 {
     struct lease *old = find(engine, lease->instance, lease->ordinal);
 
+    ASSERT_LOCKED(engine);
     if (!old && engine->lease_count == engine->lease_capacity && !leases_make_room(engine, 1)) {
         engine_log(engine, PAWL_LOG_ERROR, "lease.unwatched", "no memory to watch over a step");
         return;
@@ -80,6 +82,7 @@ void lease_add(struct engine *engine, const struct lease *lease)
 
 bool lease_is_watched(struct engine *engine, uint64_t instance, uint32_t ordinal)
 {
+    ASSERT_LOCKED(engine);
     return find(engine, instance, ordinal) != NULL;
 }
 
@@ -87,25 +90,26 @@ bool lease_is_given(struct engine *engine, const struct claimed *claimed)
 {
     const struct lease *lease = find(engine, claimed->instance, claimed->ordinal);
 
+    ASSERT_LOCKED(engine);
     return lease && memcmp(lease->hash, claimed->lease, sizeof lease->hash) == 0;
 }
 
-/* Lock held. */
 void lease_drop(struct engine *engine, uint64_t instance, uint32_t ordinal)
 {
     struct lease *lease = find(engine, instance, ordinal);
 
+    ASSERT_LOCKED(engine);
     if (lease)
         *lease = engine->leases[--engine->lease_count];
     if (engine->lease_count == 0)
         engine->next_lease_ms = INT64_MAX;
 }
 
-/* Lock held. */
 void lease_hash(struct engine *engine, str token, char out[LEASE_HASH_SIZE + 1])
 {
     uint8_t sha[SHA_SIZE];
 
+    ASSERT_LOCKED(engine);
     sha_once(engine->lease_sha, token, sha);
     sha_hex(sha, LEASE_HASH_SIZE / 2, out);
 }
@@ -127,10 +131,10 @@ bool lease_is_held(struct engine *engine, uint64_t instance, uint32_t ordinal, s
     const struct lease *lease;
     bool held;
 
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     lease = find(engine, instance, ordinal);
     held = lease && is_token(engine, lease, token) && lease->expires_at_ms > lease_clock(engine);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     return held;
 }
 
@@ -140,7 +144,7 @@ bool lease_extend(struct engine *engine, uint64_t instance, uint32_t ordinal, st
     struct lease *lease;
     bool held;
 
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     lease = find(engine, instance, ordinal);
     held = lease && is_token(engine, lease, token) && lease->expires_at_ms > lease_clock(engine);
     if (held) {
@@ -148,7 +152,7 @@ bool lease_extend(struct engine *engine, uint64_t instance, uint32_t ordinal, st
         lease->expires_at_ms = lease_clock(engine) + by_ms;
         *out_expires_at_ms = clock_read(engine).wall_ms + by_ms;
     }
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     return held;
 }
 
@@ -225,12 +229,13 @@ static bool post_timeout(struct engine *engine, const struct lease *lease)
     return false;
 }
 
-/* One lease that has run out, taken away; else the next end is known. Lock held, and not given up
+/* One lease that has run out, taken away; else the next end is known. The lock is not released
  * meanwhile: telling an instance does that, and what is here may then be another. */
 static bool take_expired(struct engine *engine, int64_t now_ms, struct lease *out)
 {
     int64_t next_ms = INT64_MAX;
 
+    ASSERT_LOCKED(engine);
     for (uint32_t i = 0; i < engine->lease_count; i++) {
         if (engine->leases[i].expires_at_ms <= now_ms) {
             *out = engine->leases[i];
@@ -244,12 +249,13 @@ static bool take_expired(struct engine *engine, int64_t now_ms, struct lease *ou
     return false;
 }
 
-/* Lock held. What has run out is told to its instance; without memory it is tried again. */
+/* What has run out is told to its instance; without memory it is tried again. */
 void leases_expire(struct engine *engine)
 {
     int64_t now_ms = lease_clock(engine);
     struct lease lease;
 
+    ASSERT_LOCKED(engine);
     while (engine->next_lease_ms <= now_ms && take_expired(engine, now_ms, &lease))
         if (!post_timeout(engine, &lease)) {
             lease.length_ms = RETRY_STORE_MS;

@@ -111,9 +111,10 @@ static void finish_mail(struct engine *engine, struct mail *mail, pawl_status st
     mail_free(engine, mail);
 }
 
-/* Give the turn back; lock held. */
+/* Give the turn back. */
 static void end_turn(struct engine *engine, struct actor *actor)
 {
+    ASSERT_LOCKED(engine);
     actor->busy = false;
     if (actor->first) {
         actor->next_runnable = NULL;
@@ -193,6 +194,7 @@ void mail_wake(struct engine *engine, uint64_t instance)
 {
     struct mail *mail = mail_new(engine);
 
+    ASSERT_LOCKED(engine);
     if (!mail) /* the next event does it */
         return;
     mail->event = (struct event){ .kind = EVENT_WAKE };
@@ -200,15 +202,16 @@ void mail_wake(struct engine *engine, uint64_t instance)
         mail_free(engine, mail);
 }
 
-/* After the commit, or its refusal. No lock is held. */
+/* After the commit, or its refusal. */
 static void turn_over(struct engine *engine, struct request *request)
 {
     struct turn *turn = request->context;
     struct actor *actor = turn->actor;
     pawl_status status = request->status;
 
+    ASSERT_UNLOCKED(engine);
     deaths_end(engine, &turn->death);
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     family_over(engine, turn->births, status || turn->decide.is_repeat);
     if (turn->decide.is_repeat)
         turn->mail->is_kept = turn->decide.was_kept;
@@ -241,7 +244,7 @@ static void turn_over(struct engine *engine, struct request *request)
         finish_mail(engine, turn->mail, status);
     }
     end_turn(engine, actor);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     heap_free(engine->heap, turn, sizeof *turn);
 }
 
@@ -258,13 +261,13 @@ static struct mail *take_rider(struct engine *engine, const struct turn *turn,
 {
     struct mail *mail = NULL;
 
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     if (can_ride(turn->actor, turn->mail) && count < RIDERS_MAX &&
         turn->decision.count < RIDERS_DRAFTS && scope->arena.used < CHAIN_BYTES &&
         turn->actor->arena.used < RIDERS_ACTOR && turn->actor->first &&
         can_ride(turn->actor, turn->actor->first))
         mail = take_mail(turn->actor);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     return mail;
 }
 
@@ -332,9 +335,9 @@ static void refuse_rider(struct engine *engine, struct turn *turn, struct mail *
     scope->error = (pawl_error){ .status = PAWL_OK };
     if (mail->status != PAWL_NOT_AWAITING || mail->event.kind != EVENT_STEP_START)
         return;
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     steps_leave_unserved(engine, turn->actor, mail);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
 }
 
 /* Other steps of this instance that begin or end, decided on top: one commit, each with its own
@@ -487,7 +490,7 @@ static void refuse(struct engine *engine, struct turn *turn, pawl_status status)
     heap_free(engine->heap, turn, sizeof *turn);
 }
 
-/* Take the actor's next mail to the drain, or into `gathered`. Lock held; `busy` is ours. */
+/* Take the actor's next mail to the drain, or into `gathered`. `busy` is ours. */
 static void take_turn(struct engine *engine, struct actor *actor, struct request **gathered)
 {
     struct mail *mail = take_mail(actor);
@@ -495,13 +498,14 @@ static void take_turn(struct engine *engine, struct actor *actor, struct request
     struct turn *turn = heap_new(engine->heap, sizeof *turn);
     pawl_status status;
 
+    ASSERT_LOCKED(engine);
     if (!turn) {
         finish_mail(engine, mail, scope_no_memory(scope));
         end_turn(engine, actor);
         return;
     }
     *turn = (struct turn){ .actor = actor, .mail = mail };
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     status = decide_mail(engine, turn, scope);
     if (turn->is_poison)
         status = poison_hold(engine, scope, actor, status, &turn->is_poison);
@@ -517,7 +521,7 @@ static void take_turn(struct engine *engine, struct actor *actor, struct request
         *gathered = &turn->request;
     } else if (!status)
         engine_post_request(engine, &turn->request);
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     if (status)
         refuse(engine, turn, status);
 }
@@ -541,19 +545,20 @@ void mail_deliver(struct engine *engine, struct actor *actor, struct mail *mail)
     take_turn(engine, actor, NULL);
 }
 
-/* Those whose turn is ours, restored together as far as they have to be. Lock held, not meanwhile.
+/* Those whose turn is ours, restored together as far as they have to be. The lock is released meanwhile.
  */
 static void load_all(struct engine *engine, struct actor *mine)
 {
+    ASSERT_LOCKED(engine);
     while (mine) {
         struct actor *some[ACTORS_AT_ONCE];
         uint32_t count = 0;
 
         for (; mine && count < ACTORS_AT_ONCE; mine = mine->next_runnable)
             some[count++] = mine;
-        pthread_mutex_unlock(&engine->lock);
+        guard_unlock(&engine->lock);
         actors_load(engine, some, count);
-        pthread_mutex_lock(&engine->lock);
+        guard_lock(&engine->lock);
     }
 }
 
@@ -576,6 +581,7 @@ void mail_deliver_all(struct engine *engine, struct mail *const *mails, uint32_t
     struct actor *mine = NULL, *actor;
     struct request *gathered = NULL;
 
+    ASSERT_LOCKED(engine);
     for (uint32_t i = 0; i < count; i++)
         if (put_first(engine, mails[i], &actor)) {
             actor->busy = true;
@@ -611,11 +617,12 @@ static bool try_again(struct engine *engine)
     return true;
 }
 
-/* One unit of waiting work, by whoever has nothing better to do. Lock held. */
+/* One unit of waiting work, by whoever has nothing better to do. */
 bool engine_pump(struct engine *engine)
 {
     struct actor *actor = engine->runnable;
 
+    ASSERT_LOCKED(engine);
     if (actor) {
         engine->runnable = actor->next_runnable;
         if (!engine->runnable)
@@ -629,6 +636,7 @@ bool engine_pump(struct engine *engine)
 /* Without threads of our own nobody else would tell parents of their children's end. */
 void engine_pass_news(struct engine *engine)
 {
+    ASSERT_LOCKED(engine);
     while (engine->ended_count && !engine->thread_count && engine_pump(engine))
         continue;
 }
@@ -645,18 +653,18 @@ static pawl_status send_mail(struct engine *engine, struct scope *scope, uint64_
 {
     struct actor *actor;
 
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     actor = actor_get(engine, instance);
     if (!actor) {
-        pthread_mutex_unlock(&engine->lock);
+        guard_unlock(&engine->lock);
         return scope_no_memory(scope);
     }
     mail_deliver(engine, actor, mail);
     while (!mail->is_done)
         if (!engine_pump(engine))
-            pthread_cond_wait(&engine->changed, &engine->lock);
+            guard_wait(&engine->lock, &engine->changed);
     engine_pass_news(engine);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     return mail->status;
 }
 

@@ -23,6 +23,7 @@ struct mail *mail_new(struct engine *engine)
 {
     struct mail *mail = take_spare(engine);
 
+    ASSERT_LOCKED(engine);
     if (!mail) {
         mail = heap_new(engine->heap, sizeof *mail);
         if (!mail)
@@ -89,11 +90,12 @@ void mail_renew_scope(struct engine *engine, struct mail *mail)
     mail->own = fresh;
 }
 
-/* When the first of those that were set aside is tried again; lock held, and there is one. */
+/* When the first of those that were set aside is tried again. There is one. */
 int64_t mail_retry_ms(const struct engine *engine)
 {
     int64_t first_ms = INT64_MAX;
 
+    ASSERT_LOCKED(engine);
     for (const struct mail *mail = engine->later; mail; mail = mail->next)
         first_ms = mail->retry_at_ms < first_ms ? mail->retry_at_ms : first_ms;
     return first_ms;
@@ -103,6 +105,7 @@ bool engine_mail(struct engine *engine, uint64_t instance, struct mail *mail)
 {
     struct actor *actor = actor_get(engine, instance);
 
+    ASSERT_LOCKED(engine);
     ASSERT(mail->is_owned);
     if (!actor)
         return false;
@@ -113,10 +116,11 @@ bool engine_mail(struct engine *engine, uint64_t instance, struct mail *mail)
     return true;
 }
 
-/* Lock held. False: no memory. */
+/* False: no memory. */
 static bool make_wake(struct engine *engine, uint64_t instance, struct mail_group *group,
                       struct mail **out)
 {
+    ASSERT_LOCKED(engine);
     *out = mail_new(engine);
     if (!*out)
         return false;
@@ -136,7 +140,7 @@ pawl_status mail_wake_all(struct engine *engine, struct scope *scope, const uint
     uint32_t made;
 
     ASSERT(count <= WAKES_AT_ONCE);
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     while (group.left < count && make_wake(engine, numbers[group.left], &group, &mails[group.left]))
         group.left++;
     made = group.left;
@@ -144,8 +148,8 @@ pawl_status mail_wake_all(struct engine *engine, struct scope *scope, const uint
     mail_deliver_all(engine, mails, made);
     while (group.left)
         if (!engine_pump(engine))
-            pthread_cond_wait(&engine->changed, &engine->lock);
-    pthread_mutex_unlock(&engine->lock);
+            guard_wait(&engine->lock, &engine->changed);
+    guard_unlock(&engine->lock);
     scope->error = group.error;
     return !group.error.status && made < count ? scope_no_memory(scope) : group.error.status;
 }

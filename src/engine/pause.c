@@ -30,13 +30,13 @@ pawl_status pause_look(struct engine *engine, struct scope *scope, uint64_t inst
     bool is_known = false;
     pawl_status status;
 
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     cached = engine->options.own ? heads_find(&engine->heads, instance) : NULL;
     if (cached && !(cached->flags & HEAD_RAW)) {
         is_known = true;
         *out = (cached->flags & HEAD_PAUSED) != 0;
     }
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     if (is_known)
         return PAWL_OK;
     status = store_head(engine->store, scope, instance, true, &row);
@@ -56,6 +56,7 @@ static str print_status(struct engine *engine, struct scope *scope, enum instanc
 {
     struct buf body;
 
+    ASSERT_DRAINING(engine);
     buf_init(&body, engine->heap, LIMIT_TEXT);
     json_open(&body, '{');
     json_key(&body, "status");
@@ -139,6 +140,7 @@ static pawl_status add_own(struct engine *engine, struct scope *scope, struct he
     struct pause_args args = { .actor = actor, .reason = reason };
     str body = print_status(engine, scope, STATUS_PAUSED);
 
+    ASSERT_DRAINING(engine);
     if (!reason.data || !body.data)
         return scope_no_memory(scope);
     return add_record(engine, scope, head, &args, at_ms, body);
@@ -147,12 +149,14 @@ static pawl_status add_own(struct engine *engine, struct scope *scope, struct he
 static pawl_status add_limit(struct engine *engine, struct scope *scope, struct head *head,
                              str reason, int64_t at_ms)
 {
+    ASSERT_DRAINING(engine);
     return add_own(engine, scope, head, LIMIT_ACTOR, reason, at_ms);
 }
 
 pawl_status pause_with_entry(struct engine *engine, struct scope *scope, struct head *head,
                              str reason, int64_t at_ms)
 {
+    ASSERT_DRAINING(engine);
     return add_own(engine, scope, head, str_of(POISON_ACTOR), reason, at_ms);
 }
 
@@ -179,6 +183,7 @@ pawl_status pause_at_bound(struct engine *engine, struct scope *scope, struct he
     str reason = keep_reason(scope);
     pawl_status status = add_limit(engine, scope, head, reason, at_ms);
 
+    ASSERT_DRAINING(engine);
     return status ? status : scope_fail(scope, PAWL_PAUSED, "%.*s", STR_ARG(reason));
 }
 
@@ -189,6 +194,7 @@ static pawl_status find_head(struct engine *engine, struct scope *scope, str id,
     uint64_t number;
     pawl_status status = id_check(scope, id, &number, random);
 
+    ASSERT_DRAINING(engine);
     if (!status)
         status = batch_reserve(engine, scope, 2, 2); /* resume and, at a bound, pause again */
     if (!status)
@@ -211,6 +217,7 @@ static pawl_status hold_again(struct engine *engine, struct scope *scope, uint64
     struct head *head = batch_find(&engine->batch, instance);
     pawl_status status = add_limit(engine, scope, head, reason, at_ms);
 
+    ASSERT_DRAINING(engine);
     return status ? batch_spoil(engine, scope, status) : PAWL_OK;
 }
 
@@ -225,6 +232,7 @@ static pawl_status pause_new(struct engine *engine, struct request *request, int
     str body, reason;
     pawl_status status = find_head(engine, scope, args->id, &head);
 
+    ASSERT_DRAINING(engine);
     if (!status && args->late)
         status = scope_fail(scope, PAWL_INVALID_REQUEST, "%s", args->late);
     if (!status)
@@ -256,6 +264,7 @@ static pawl_status drain_pause(struct engine *engine, struct request *request, i
     enum key_use use;
     pawl_status status = keys_look(engine, request->scope, pause->args->key, at_ms, &use, &record);
 
+    ASSERT_DRAINING(engine);
     if (status)
         return status;
     request->is_again = use == KEY_PENDING;
@@ -272,13 +281,13 @@ static void resume_news(struct engine *engine, struct scope *scope, uint64_t ins
 {
     bool looked = family_look(engine, scope, instance) == PAWL_OK;
 
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     engine->ended_lost = engine->ended_lost || !looked;
     while (engine->ended_count && family_tell(engine))
         continue;
     mail_wake(engine, instance);
     engine_lead(engine);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
 }
 
 static bool has_mail(struct engine *engine, struct scope *scope, uint64_t instance)

@@ -27,12 +27,12 @@ bool head_is_cached(struct engine *engine, uint64_t number, struct head *out, bo
     *trust_rows = false;
     if (!engine->options.own)
         return false;
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     *trust_rows = engine->heads.is_whole;
     cached = *trust_rows ? heads_find(&engine->heads, number) : NULL;
     if (cached)
         *out = *cached;
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     return cached != NULL;
 }
 
@@ -424,7 +424,7 @@ static void why_live(struct engine *engine, const struct definition *definition,
                      const struct live *live, struct waiting *out, uint32_t *count)
 {
     int64_t ahead_ms = engine_clock_offset_ms(engine);
-    struct moment now = clock_read(engine);
+    struct moment now = clock_now(engine);
 
     for (uint32_t i = 0; i < live->step_count; i++) {
         const char *kind = why_step(definition, &live->steps[i]);

@@ -14,10 +14,10 @@ static pawl_status note_tail(void *context, const struct record *record)
 
     if (!record->instance || (PLANTED(TAIL_CUT) && record->pos == engine->tip.pos))
         return PAWL_OK;
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     cached = heads_find(&engine->heads, record->instance);
     if (!cached && record->what < 0 && record->what != CONTROL_CREATE) {
-        pthread_mutex_unlock(&engine->lock);
+        guard_unlock(&engine->lock);
         return PAWL_OK; /* a pause: it was written with its row */
     }
     if (cached)
@@ -33,7 +33,7 @@ static pawl_status note_tail(void *context, const struct record *record)
     }
     cached = heads_add(&engine->heads, &head);
     ok = cached && heads_mark_dirty(&engine->heads, cached);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     return ok ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
@@ -45,21 +45,21 @@ pawl_status recover_tail(struct engine *engine, struct scope *scope)
         status = store_scan(engine->store, scope, engine->tip.flushed + 1, note_tail, engine);
     if (status)
         return status == PAWL_NO_MEMORY ? scope_no_memory(scope) : status;
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     engine->heads.is_whole = true;
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     return PAWL_OK;
 }
 
 /* Others read the clock meanwhile, and it knows the time of the last record. */
 void engine_set_tip(struct engine *engine, const struct store_tip *tip)
 {
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     engine->tip = *tip;
     if (!tip->pos)
         root_first(engine->sha, tip->store_id, engine->tip.root);
     clock_copy_tip(engine);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
 }
 
 static pawl_status look_for_amends(struct engine *engine, struct scope *scope)
@@ -80,11 +80,11 @@ pawl_status recover(struct engine *engine, struct scope *scope)
     if (status)
         return status;
     engine_set_tip(engine, &tip);
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     if (engine->options.test_clock && engine->test_now_ms < tip.test_now_ms)
         engine->test_now_ms = tip.test_now_ms;
     engine->next_due_ms = engine->next_wall_ms = INT64_MIN; /* unknown: ask the store */
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     status = look_for_amends(engine, scope);
     return status ? status : recover_tail(engine, scope);
 }
@@ -126,13 +126,14 @@ static bool post_lost(struct engine *engine, uint64_t number, uint32_t ordinal)
 }
 
 /* A running step: somebody elsewhere works on it, or it died with its process, or it runs here;
- * where nobody is known to work on it, it is watched. Lock held. */
+ * where nobody is known to work on it, it is watched. */
 static bool recover_running(struct engine *engine, uint64_t number, const struct live *live,
                             const struct live_step *step, bool after_death)
 {
     bool is_elsewhere =
         step->lease.size == LEASE_HASH_SIZE || step->lease.size == LEASE_TOKEN_SIZE;
 
+    ASSERT_LOCKED(engine);
     if (after_death && !is_elsewhere)
         return post_lost(engine, number, step->ordinal);
     if (after_death ||
@@ -200,7 +201,7 @@ pawl_status recover_instance(struct engine *engine, struct scope *scope, uint64_
         status = find_room(engine, scope, number, &live, &room);
     if (status)
         return status;
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     for (uint32_t i = 0; i < live.step_count && kept; i++) {
         const struct live_step *step = &live.steps[i];
 
@@ -209,7 +210,7 @@ pawl_status recover_instance(struct engine *engine, struct scope *scope, uint64_
         else if (step->status == STEP_RUNNING)
             kept = recover_running(engine, number, &live, step, after_death);
     }
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     return kept ? PAWL_OK : scope_no_memory(scope);
 }
 
@@ -247,16 +248,16 @@ void recover_ready(struct engine *engine)
     pawl_status status;
 
     scope_init(&scope, engine->heap, LIMIT_SCOPE);
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     steps_forget_ready(engine);
     engine->ready_lost = false; /* what is lost from here on is looked for once more */
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     status = recover_all(engine, &scope, false);
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     if (status) /* not now: a host that asks when there is something to do must not be told "now" */
         steps_lose_ready(engine);
     engine_changed(engine);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     scope_fini(&scope);
 }
 
@@ -290,9 +291,9 @@ void engine_ask_witness(struct engine *engine, struct scope *scope)
 /* What the commit of an unknown outcome did is looked for. */
 static void look_after_reopen(struct engine *engine)
 {
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     engine->ready_lost = engine->ended_lost = true;
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
 }
 
 /* Close, open, replay. Steps under way in this process go on: they have not died. */

@@ -22,6 +22,7 @@ pawl_status redrive_note(struct engine *engine, struct scope *scope, const struc
     const struct effect *effect = redrive_in(draft);
     str id;
 
+    ASSERT_DRAINING(engine);
     if (!effect)
         return PAWL_OK;
     id = arena_str(&engine->scope.arena, effect->name);
@@ -47,6 +48,7 @@ pawl_status redrive_check(struct engine *engine, struct scope *scope,
 {
     pawl_status status = PAWL_OK;
 
+    ASSERT_DRAINING(engine);
     for (uint32_t i = 0; i < args->seen_count && !status; i++) {
         uint64_t pos;
 

@@ -17,7 +17,7 @@ pawl_status engine_reduce_register(struct engine *engine, struct scope *scope, s
     if (!name.data || str_is_blank(name) || name.size > LIMIT_NAME)
         return scope_fail(scope, PAWL_INVALID_REQUEST,
                           "the name of a reduce: expected 1 to %d bytes", LIMIT_NAME);
-    pthread_mutex_lock(&engine->definitions_lock);
+    guard_lock(&engine->definitions_lock);
     kept = arena_text(&engine->code_arena, name);
     grown = kept ? heap_resize(engine->heap, engine->reducers, sizeof *grown * count,
                                sizeof *grown * (count + 1))
@@ -26,7 +26,7 @@ pawl_status engine_reduce_register(struct engine *engine, struct scope *scope, s
         engine->reducers = grown;
         grown[engine->reducer_count++] = (struct reducer){ kept, run, context };
     }
-    pthread_mutex_unlock(&engine->definitions_lock);
+    guard_unlock(&engine->definitions_lock);
     wakes_look_again(engine);
     timers_look_again(engine); /* those that waited for it */
     return grown ? PAWL_OK : scope_no_memory(scope);
@@ -42,7 +42,7 @@ static pawl_status find(struct engine *engine, struct scope *scope, str name, st
 {
     pawl_status status = PAWL_NOT_KNOWN;
 
-    pthread_mutex_lock(&engine->definitions_lock);
+    guard_lock(&engine->definitions_lock);
     for (uint32_t i = 0; i < engine->reducer_count; i++)
         if (str_is(name, engine->reducers[i].name)) {
             *out = (struct reduce){ .name = engine->reducers[i].name,
@@ -50,7 +50,7 @@ static pawl_status find(struct engine *engine, struct scope *scope, str name, st
                                     .context = engine->reducers[i].context };
             status = PAWL_OK;
         }
-    pthread_mutex_unlock(&engine->definitions_lock);
+    guard_unlock(&engine->definitions_lock);
     return status ? scope_fail(scope, status, "no reduce '%.*s' is registered in this program",
                                STR_ARG(name))
                   : PAWL_OK;

@@ -27,9 +27,9 @@ static const struct code_binding *find_type(struct engine *engine)
 {
     const struct code_binding *binding;
 
-    pthread_mutex_lock(&engine->definitions_lock);
+    guard_lock(&engine->definitions_lock);
     binding = next_type(engine);
-    pthread_mutex_unlock(&engine->definitions_lock);
+    guard_unlock(&engine->definitions_lock);
     return binding;
 }
 

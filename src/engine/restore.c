@@ -372,11 +372,11 @@ static void learn_head(struct engine *engine, const struct past *past, uint32_t 
 
     memcpy(head.hash, past->records[0].record.hash, SHA_SIZE);
     memcpy(head.random, fixed->random, ID_RANDOM_SIZE);
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     if (engine->options.own && engine->heads.is_whole && engine->generation == generation &&
         !heads_are_full(&engine->heads) && !heads_find(&engine->heads, fixed->number))
         heads_add(&engine->heads, &head);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
 }
 
 static pawl_status check_past(struct scope *scope, const struct past *past,

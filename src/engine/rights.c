@@ -173,6 +173,7 @@ pawl_status rights_record(struct engine *engine, struct scope *scope, struct hea
     struct record *record;
     str body;
 
+    ASSERT_DRAINING(engine);
     if (!rights.data)
         return PAWL_OK;
     body = print_body(engine, scope, rights);
@@ -193,6 +194,7 @@ pawl_status rights_note(struct engine *engine, struct scope *scope,
     struct buf id;
     str kept;
 
+    ASSERT_DRAINING(engine);
     if (!row->rights.data)
         return PAWL_OK;
     buf_init(&id, engine->heap, 0);

@@ -32,9 +32,9 @@ static uint32_t places_when_brisk(const struct engine *engine)
     return workers * JOBS_WHEN_BRISK < PLACES_MAX ? workers * JOBS_WHEN_BRISK : PLACES_MAX;
 }
 
-/* Lock held. */
 static uint32_t places(const struct engine *engine)
 {
+    ASSERT_LOCKED(engine);
     if (engine->brisk_jobs >= BRISK_STREAK)
         return places_when_brisk(engine);
     return engine->options.workers ? engine->options.workers : 1;
@@ -44,11 +44,11 @@ bool runner_reserve(struct engine *engine, str tool)
 {
     bool has;
 
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     has = engine->jobs_under_way < (is_quick(tool) ? JOBS_QUICK : places(engine)) &&
           leases_make_room(engine, 1);
     engine->jobs_under_way += has;
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     return has;
 }
 
@@ -102,9 +102,9 @@ static bool was_begun(struct engine *engine, const struct runner *runner)
 {
     bool was;
 
-    pthread_mutex_lock(&engine->lock); /* it may be about to note its end */
+    guard_lock(&engine->lock); /* it may be about to note its end */
     was = runner->state != RUNNER_NONE;
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     return was;
 }
 
@@ -141,16 +141,17 @@ static struct job *take_first(struct job_list *list)
     return job;
 }
 
-/* Lock held, by an owner. */
 static bool is_paused(struct engine *engine, uint64_t instance)
 {
     const struct head *head = heads_find(&engine->heads, instance);
 
+    ASSERT_LOCKED(engine);
     return head && (head->flags & HEAD_PAUSED) != 0;
 }
 
 void runner_add(struct engine *engine, struct job *job)
 {
+    ASSERT_LOCKED(engine);
     if (!job->call.is_timed) /* its own timer watches over it else */
         lease_add(engine, &(struct lease){ .instance = job->instance,
                                            .ordinal = job->ordinal,
@@ -228,7 +229,7 @@ static bool tell(struct engine *engine, const struct job *job, const struct tool
     return answer(engine, job, result);
 }
 
-/* Call the tool. No lock is held. */
+/* Call the tool. */
 static void call_tool(struct engine *engine, struct job *job, struct tool_result *result)
 {
     char key[WORK_KEY_SIZE];
@@ -239,6 +240,7 @@ static void call_tool(struct engine *engine, struct job *job, struct tool_result
                             .attempt = job->call.attempt };
     uint32_t death;
 
+    ASSERT_UNLOCKED(engine);
     engine_id_of(engine, &job->scope, job->instance, job->id);
     work_key(&job->call, job->id, key);
     call.tool = arena_text(&job->scope.arena, job->call.tool);
@@ -258,6 +260,7 @@ static void unlink_running(struct engine *engine, const struct job *job)
 {
     struct job **link = &engine->running;
 
+    ASSERT_LOCKED(engine);
     while (*link != job)
         link = &(*link)->next;
     *link = job->next;
@@ -267,27 +270,29 @@ static void unlink_running(struct engine *engine, const struct job *job)
  * the count. */
 static void note_pace(struct engine *engine, int64_t took_ms)
 {
+    ASSERT_LOCKED(engine);
     if (took_ms > BRISK_MS)
         engine->brisk_jobs /= 2;
     else if (engine->brisk_jobs < 2 * BRISK_STREAK)
         engine->brisk_jobs++;
 }
 
-/* Run a job to its end. Lock held on entry and exit, not meanwhile. */
+/* Run a job to its end. The lock is released meanwhile. */
 static void run_job(struct engine *engine, struct job *job)
 {
     struct tool_result result = { .failed = true, .json = STR("\"no-memory\"") };
     int64_t begun_ms = engine->env->tick_ms(engine->env);
     bool may_begin = !job->is_held;
 
+    ASSERT_LOCKED(engine);
     job->next = engine->running;
     engine->running = job;
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     if (may_begin)
         call_tool(engine, job, &result);
     else
         result.is_cut = true;
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     unlink_running(engine, job);
     engine->jobs_under_way -= job->holds_place;
     note_pace(engine, engine->env->tick_ms(engine->env) - begun_ms);
@@ -350,6 +355,7 @@ static void hold(struct engine *engine, uint64_t instance)
 
 void runners_withdraw(struct engine *engine, const struct batch *batch)
 {
+    ASSERT_LOCKED(engine);
     if (!engine->running && !engine->jobs.first && !engine->quick.first)
         return;
     for (uint32_t i = 0; i < batch->live_count; i++) {
@@ -367,8 +373,10 @@ void runners_withdraw(struct engine *engine, const struct batch *batch)
 
 void runners_fini(struct engine *engine)
 {
+    guard_lock(&engine->lock);
     steps_drop(engine, engine->quick.first);
     steps_drop(engine, engine->jobs.first);
+    guard_unlock(&engine->lock);
     if (engine->runners)
         heap_free(engine->heap, engine->runners, sizeof *engine->runners * runners_max(engine));
 }
@@ -379,6 +387,7 @@ bool runner_run_one(struct engine *engine)
 {
     struct job *job = take_first(&engine->quick);
 
+    ASSERT_LOCKED(engine);
     if (!job)
         job = take_first(&engine->jobs);
     if (job) {
@@ -397,15 +406,15 @@ void *runner_thread(void *context)
     struct engine *engine = context;
 
     panic_set(engine->options.panic);
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     while (!engine->stopping) {
         if (runner_run_one(engine))
             continue;
         engine->idle_runners++;
-        pthread_cond_wait(&engine->tools, &engine->lock);
+        guard_wait(&engine->lock, &engine->tools);
         engine->idle_runners--;
     }
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     return NULL;
 }
 
@@ -426,7 +435,7 @@ static bool wait_for_work(struct engine *engine, bool is_for_quick)
 
     engine->idle_runners += !is_for_quick;
     if (engine->env->is_simulated)
-        pthread_cond_wait(condition, &engine->lock);
+        guard_wait(&engine->lock, condition);
     else
         engine_wait_for(engine, condition, RUNNER_IDLE_MS);
     engine->idle_runners -= !is_for_quick;
@@ -473,7 +482,7 @@ static void *spare_thread(void *context)
     bool has_work = true;
 
     panic_set(engine->options.panic);
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     if (runner == engine->watcher) {
         has_work = watch(engine);
         engine->watcher = NULL;
@@ -483,6 +492,6 @@ static void *spare_thread(void *context)
     if (has_work)
         work(engine, runner == &engine->runners[0]);
     runner->state = RUNNER_ENDED;
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     return NULL;
 }

@@ -18,6 +18,7 @@ static str keep_body(struct engine *engine, struct scope *scope, str name)
 {
     struct buf body;
 
+    ASSERT_DRAINING(engine);
     buf_init(&body, engine->heap, LIMIT_TEXT);
     json_open(&body, '{');
     json_key(&body, "name");
@@ -35,6 +36,7 @@ pawl_status batch_keep_signal(struct engine *engine, struct scope *scope, struct
     str body = keep_body(engine, scope, draft->keep);
     pawl_status status = body.data ? PAWL_OK : scope_no_memory(scope);
 
+    ASSERT_DRAINING(engine);
     if (!status && draft->actor.data)
         status = intern(engine, scope, draft->actor, &ids.actor, &commitments.actor);
     if (status)
@@ -154,7 +156,7 @@ static struct mail *mail_to(struct engine *engine, uint64_t instance, const stru
 }
 
 /* Together, so that instances that are asleep are restored with one look at the store, and share
- * commits. How many were sent: fewer than `count` if there was no memory. Lock held. */
+ * commits. How many were sent: fewer than `count` if there was no memory. */
 static uint32_t send_some(struct engine *engine, const uint64_t *numbers, uint32_t count,
                           const struct event *event, const uint8_t *keys, str trace,
                           struct mail_group *group)
@@ -162,6 +164,7 @@ static uint32_t send_some(struct engine *engine, const uint64_t *numbers, uint32
     struct mail *mails[SENT_TOGETHER];
     uint32_t made = 0;
 
+    ASSERT_LOCKED(engine);
     while (made < count) {
         const uint8_t *key = keys ? keys + (size_t)made * KEY_SIZE : NULL;
         struct mail *mail = mail_to(engine, numbers[made], event, key, group);
@@ -185,7 +188,7 @@ static uint32_t send_page(struct engine *engine, const uint64_t *numbers, uint32
 {
     uint32_t sent = 0, some;
 
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     do {
         some = count - sent < SENT_TOGETHER ? count - sent : SENT_TOGETHER;
         some = send_some(engine, numbers + sent, some, event,
@@ -194,8 +197,8 @@ static uint32_t send_page(struct engine *engine, const uint64_t *numbers, uint32
     } while (some == SENT_TOGETHER && sent < count);
     while (group->left)
         if (!engine_pump(engine))
-            pthread_cond_wait(&engine->changed, &engine->lock);
-    pthread_mutex_unlock(&engine->lock);
+            guard_wait(&engine->lock, &engine->changed);
+    guard_unlock(&engine->lock);
     return sent;
 }
 

@@ -9,7 +9,7 @@
 
 void starters_init(struct engine *engine)
 {
-    pthread_mutex_init(&engine->starters.lock, NULL);
+    guard_init(&engine->starters.lock);
     map_init(&engine->starters.places, engine->heap);
 }
 
@@ -19,7 +19,7 @@ void starters_fini(struct engine *engine)
 
     map_fini(&starters->places);
     heap_free(engine->heap, starters->actors, starters->capacity * sizeof *starters->actors);
-    pthread_mutex_destroy(&starters->lock);
+    guard_fini(&starters->lock);
 }
 
 struct sight {
@@ -89,13 +89,13 @@ pawl_status starter_find(struct engine *engine, struct scope *scope, uint64_t in
     pawl_status status = PAWL_OK;
     uint32_t place = MAP_NONE;
 
-    pthread_mutex_lock(&starters->lock);
+    guard_lock(&starters->lock);
     if (starters->instance != instance ||
         engine->env->tick_ms(engine->env) - starters->looked_ms > KEPT_FOR_MS)
         status = look(engine, scope, instance);
     if (!status)
         place = map_get(&starters->places, ordinal);
     *out_actor = place == MAP_NONE ? 0 : starters->actors[place];
-    pthread_mutex_unlock(&starters->lock);
+    guard_unlock(&starters->lock);
     return status;
 }

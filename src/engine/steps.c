@@ -152,9 +152,10 @@ pawl_status steps_chain(struct engine *engine, struct actor *actor, struct scope
     return status;
 }
 
-/* Jobs whose commit did not happen, or that were only vehicles; lock held. */
+/* Jobs whose commit did not happen, or that were only vehicles. */
 void steps_drop(struct engine *engine, struct job *jobs)
 {
+    ASSERT_LOCKED(engine);
     while (jobs) {
         struct job *next = jobs->next;
 
@@ -179,6 +180,7 @@ bool steps_add_ready(struct engine *engine, uint64_t instance, uint32_t ordinal,
 {
     struct ready_step *ready = ready_new(engine, instance, ordinal, since);
 
+    ASSERT_LOCKED(engine);
     if (ready)
         ready_put(&engine->ready, ready);
     return ready != NULL;
@@ -188,6 +190,7 @@ bool steps_add_ready(struct engine *engine, uint64_t instance, uint32_t ordinal,
  * has had a rest. Trying at once would fail at once, without end. */
 void steps_lose_ready(struct engine *engine)
 {
+    ASSERT_LOCKED(engine);
     engine->ready_look_ms = engine->env->tick_ms(engine->env) + RETRY_STORE_MS;
     engine->ready_lost = true;
 }
@@ -199,11 +202,13 @@ static bool may_look(const struct engine *engine)
 
 bool steps_are_lost(const struct engine *engine)
 {
+    ASSERT_LOCKED(engine);
     return engine->ready_lost && may_look(engine);
 }
 
 bool steps_can_start(const struct engine *engine)
 {
+    ASSERT_LOCKED(engine);
     return engine->ready && (!engine->ready_lost || may_look(engine));
 }
 
@@ -211,6 +216,7 @@ bool steps_can_start(const struct engine *engine)
 bool steps_wait_again(struct engine *engine, str tool, str creator, uint64_t instance,
                       uint32_t ordinal, uint64_t since)
 {
+    ASSERT_LOCKED(engine);
     return toolbox_serves(engine->toolbox, tool, creator)
                ? steps_add_ready(engine, instance, ordinal, since)
                : claims_add(engine, tool, instance, ordinal, since);
@@ -225,10 +231,11 @@ static bool note_one(struct engine *engine, const struct actor *actor, uint32_t 
            steps_wait_again(engine, tool, actor->creator, actor->instance, ordinal, since);
 }
 
-/* Ready steps that found no place: remembered until there is one. Lock held. */
+/* Ready steps that found no place: remembered until there is one. */
 void steps_note_ready(struct engine *engine, const struct actor *actor,
                       const struct decision *decision)
 {
+    ASSERT_LOCKED(engine);
     if (!engine->options.own)
         return;
     for (uint32_t d = 0; d < decision->count; d++)
@@ -266,9 +273,10 @@ static struct job *in_order(struct job *jobs)
     return first;
 }
 
-/* The commit is durable: take the jobs to their tools, or to who waits for them. Lock held. */
+/* The commit is durable: take the jobs to their tools, or to who waits for them. */
 void steps_act(struct engine *engine, uint64_t instance, struct job *jobs)
 {
+    ASSERT_LOCKED(engine);
     jobs = in_order(jobs);
     while (jobs) {
         struct job *next = jobs->next;
@@ -344,20 +352,21 @@ void steps_hand_over(struct mail *mail, struct job *job, const struct decision *
     mail->holds_place = false;
 }
 
-/* A ready step whose tool is not here: somebody may claim it, or register the tool. Lock held. */
+/* A ready step whose tool is not here: somebody may claim it, or register the tool. */
 void steps_leave_unserved(struct engine *engine, const struct actor *actor, const struct mail *mail)
 {
+    ASSERT_LOCKED(engine);
     if (!note_one(engine, actor, mail->event.ordinal, mail->ready_since))
         engine->ready_lost = true;
 }
 
 void engine_tools_changed(struct engine *engine)
 {
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     claims_release(engine);
     engine_changed(engine);
     engine_ring(engine);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
 }
 
 static bool mail_start(struct engine *engine, const struct ready_step *ready, struct mail *mail)
@@ -374,12 +383,13 @@ static bool mail_start(struct engine *engine, const struct ready_step *ready, st
     return false;
 }
 
-/* Start a step that found no place when it became ready. Lock held. */
+/* Start a step that found no place when it became ready. */
 void steps_start_ready(struct engine *engine)
 {
     struct ready_step *ready = ready_take(&engine->ready);
     struct mail *mail = mail_new(engine);
 
+    ASSERT_LOCKED(engine);
     if (!mail || !mail_start(engine, ready, mail))
         steps_lose_ready(engine);
     heap_free(engine->heap, ready, sizeof *ready);
@@ -387,6 +397,7 @@ void steps_start_ready(struct engine *engine)
 
 void steps_forget_ready(struct engine *engine)
 {
+    ASSERT_LOCKED(engine);
     ready_free(engine, &engine->ready);
     claims_forget(engine);
 }

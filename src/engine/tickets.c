@@ -30,10 +30,11 @@ struct ticket {
 
 _Static_assert(LIMIT_CLAIM_TEXT >= LIMIT_TEXT, "an answer has room for any one step");
 
-/* ---- The list; lock held ---- */
+/* ---- The list ---- */
 
 static void list(struct engine *engine, struct ticket *ticket)
 {
+    ASSERT_LOCKED(engine);
     ticket->next = NULL;
     ticket->link = engine->tickets_end;
     *engine->tickets_end = ticket;
@@ -42,6 +43,7 @@ static void list(struct engine *engine, struct ticket *ticket)
 
 static void unlist(struct engine *engine, struct ticket *ticket)
 {
+    ASSERT_LOCKED(engine);
     if (!ticket->link)
         return;
     *ticket->link = ticket->next;
@@ -51,6 +53,7 @@ static void unlist(struct engine *engine, struct ticket *ticket)
 
 static void call(struct engine *engine, struct ticket *ticket)
 {
+    ASSERT_LOCKED(engine);
     unlist(engine, ticket);
     if (ticket->is_called)
         return;
@@ -103,6 +106,7 @@ void tickets_call(struct engine *engine, str tool)
     bool is_heard = false;
     struct ticket *next;
 
+    ASSERT_LOCKED(engine);
     for (struct ticket *ticket = engine->tickets; ticket && !is_heard; ticket = next) {
         next = ticket->next;
         if (ticket->under_way || !serves(ticket, tool))
@@ -116,6 +120,7 @@ void tickets_call_all(struct engine *engine)
 {
     struct ticket *next;
 
+    ASSERT_LOCKED(engine);
     for (struct ticket *ticket = engine->tickets; ticket; ticket = next) {
         next = ticket->next;
         if (ticket->under_way == 0)
@@ -127,16 +132,17 @@ void tickets_call_all(struct engine *engine)
 
 void engine_claims_end(struct engine *engine)
 {
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     engine->claims_ended = true;
     tickets_call_all(engine);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
 }
 
 uint32_t tickets_count(const struct engine *engine)
 {
     uint32_t count = 0;
 
+    ASSERT_LOCKED(engine);
     for (const struct ticket *ticket = engine->tickets; ticket; ticket = ticket->next)
         count++;
     return count;
@@ -150,7 +156,7 @@ struct claimed *ticket_reserve(struct engine *engine, const struct flow_call *st
     struct claimed *claimed = NULL;
     struct ticket *ticket = NULL;
 
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     if (engine->tickets && !engine->stopping && leases_make_room(engine, 1))
         ticket = find(engine, step);
     if (ticket) {
@@ -164,7 +170,7 @@ struct claimed *ticket_reserve(struct engine *engine, const struct flow_call *st
         ticket->under_way++;
         ticket->size += claimed->size;
     }
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     if (claimed)
         claim_token(engine, claimed);
     return claimed;
@@ -213,9 +219,9 @@ pawl_status ticket_check(struct engine *engine, struct scope *scope, struct clai
     struct ticket *ticket = claimed->ticket;
     bool is_open;
 
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     is_open = !ticket->is_full && is_there(ticket);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     return is_open ? PAWL_OK : refuse(scope, claimed);
 }
 
@@ -225,13 +231,13 @@ pawl_status ticket_charge(struct engine *engine, struct scope *scope, struct cla
     struct ticket *ticket = claimed->ticket;
     bool fits;
 
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     ticket_give_back(claimed); /* it may be decided again */
     fits = has_room(ticket, size);
     claimed->size = fits ? size : 0;
     ticket->size += claimed->size;
     ticket->is_full = ticket->is_full || !fits;
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     return fits ? PAWL_OK : refuse(scope, claimed);
 }
 
@@ -264,10 +270,10 @@ pawl_status engine_claim_open(struct engine *engine, struct scope *scope,
 
 void engine_claim_offer(struct engine *engine, struct ticket *ticket)
 {
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     if (!claims_insist(engine, &ticket->args))
         list(engine, ticket);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
 }
 
 int64_t engine_claim_left_ms(struct engine *engine, const struct ticket *ticket)
@@ -282,11 +288,11 @@ static bool withdraw(struct engine *engine, struct ticket *ticket)
 {
     bool is_settled;
 
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     unlist(engine, ticket);
     ticket->is_called = false;
     is_settled = ticket->under_way == 0;
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     return is_settled;
 }
 
@@ -295,14 +301,14 @@ static bool park(struct engine *engine, struct ticket *ticket)
 {
     bool waits;
 
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     waits = !claims_wait(engine, &ticket->args) && !engine->stopping && !engine->claims_ended;
     ticket->taken = ticket->granted = 0;
     ticket->is_full = false;
     ticket->size = 0;
     if (waits)
         list(engine, ticket);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     return waits;
 }
 
@@ -350,12 +356,12 @@ static void sleep_until_called(struct engine *engine, struct sleeper *sleeper,
 {
     int64_t left_ms;
 
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     while (!sleeper->is_called &&
            ((left_ms = engine_claim_left_ms(engine, ticket)) > 0 || ticket->under_way))
         engine_wait_for(engine, &sleeper->called, left_ms > 0 ? left_ms : 1000);
     sleeper->is_called = false;
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
 }
 
 pawl_status engine_claim_wait(struct engine *engine, struct scope *scope, struct ticket *ticket,
@@ -366,18 +372,18 @@ pawl_status engine_claim_wait(struct engine *engine, struct scope *scope, struct
     pawl_status status;
 
     engine_cond_init(&sleeper.called);
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     ticket->waiter = (struct claim_waiter){ .wake = wake_sleeper, .context = &sleeper };
     may_wait = engine->sleeper_count++ < SLEEPERS_MAX;
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     do {
         status = engine_claim_take(engine, scope, ticket, may_wait, out, count, &is_parked);
         if (is_parked)
             sleep_until_called(engine, &sleeper, ticket);
     } while (is_parked);
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     engine->sleeper_count--;
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     pthread_cond_destroy(&sleeper.called);
     return status;
 }

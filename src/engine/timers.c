@@ -24,6 +24,7 @@ void timers_note(struct engine *engine, const struct batch *batch)
     struct moment now = clock_read(engine);
     int64_t known_ms = engine->next_due_ms, known_wall_ms = engine->next_wall_ms;
 
+    ASSERT_LOCKED(engine);
     for (uint32_t i = 0; i < batch->live_count; i++) {
         const struct live_change *live = &batch->live[i];
 
@@ -69,13 +70,14 @@ static struct mail *mail_of(struct engine *engine, const struct live_timer *time
 }
 
 /* Together, so that instances that are asleep are restored with one look at the store, and share
- * commits; not all at once, so that these are written while the next are decided. Lock held. */
+ * commits; not all at once, so that these are written while the next are decided. */
 static void post_some(struct engine *engine, const struct live_timer *due, uint32_t count,
                       struct mail_group *group)
 {
     struct mail *mails[TIMERS_TOGETHER];
     uint32_t made = 0;
 
+    ASSERT_LOCKED(engine);
     for (uint32_t i = 0; i < count; i++) {
         struct mail *mail = mail_of(engine, &due[i], group);
 
@@ -102,9 +104,10 @@ static void post_timers(struct engine *engine, const struct live_timer *due, uin
     }
 }
 
-/* Why timers stay armed though they are due: said once, when the first of them does. Lock held. */
+/* Why timers stay armed though they are due: said once, when the first of them does. */
 static void log_refusal(struct engine *engine, const pawl_error *refusal)
 {
+    ASSERT_LOCKED(engine);
     if (refusal->status && refusal->status != PAWL_PAUSED && refusal->status != PAWL_TERMINAL &&
         refusal->status != PAWL_NOT_AWAITING)
         engine_log(engine, PAWL_LOG_WARN, "timer.refused", refusal->message);
@@ -127,15 +130,15 @@ static pawl_status fire_some(struct engine *engine, struct scope *scope, bool wa
         status = deadlines_fire(engine, scope, due, &left, &group.refused);
     if (status)
         return status;
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     post_timers(engine, due, left, &group);
     while (group.left)
         if (!engine_pump(engine))
-            pthread_cond_wait(&engine->changed, &engine->lock);
+            guard_wait(&engine->lock, &engine->changed);
     *refused = group.refused;
     if (!engine->stuck_timers)
         log_refusal(engine, &group.refusal);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     return PAWL_OK;
 }
 
@@ -177,17 +180,17 @@ pawl_status timers_look_ahead(struct engine *engine, struct scope *scope)
     pawl_status status;
 
     /* What is committed from here on is noted; what was committed before is found. */
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     engine->next_due_ms = engine->next_wall_ms = INT64_MAX;
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     status = look_ahead_by(engine, scope, false, &next_ms);
     if (!status)
         status = look_ahead_by(engine, scope, true, &next_wall_ms);
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     note(&engine->next_due_ms, status ? INT64_MIN : next_ms);
     note(&engine->next_wall_ms, status ? INT64_MIN : next_wall_ms);
     engine_ring(engine);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     return status;
 }
 
@@ -195,18 +198,18 @@ pawl_status timers_look_ahead(struct engine *engine, struct scope *scope)
  * armed and is tried again a little later; others go on. */
 static void note_stuck(struct engine *engine, uint32_t refused)
 {
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     engine->stuck_timers = refused;
     engine->stuck_until_ms = refused ? engine->env->tick_ms(engine->env) + STUCK_PAUSE_MS : 0;
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
 }
 
 static void set_busy(struct engine *engine, bool busy)
 {
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     engine->timers_busy = busy;
     engine_changed(engine);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
 }
 
 static void spend(uint32_t *budget, uint32_t count)
@@ -222,10 +225,10 @@ pawl_status timers_fire_due(struct engine *engine, struct scope *scope, uint32_t
     pawl_status status, alarmed;
 
     set_busy(engine, true);
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     now = clock_read(engine);
     leases_expire(engine);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     alarmed = alarms_fire_due(engine, scope, &now); /* its failure stops no timer */
     renewals_run(engine);
     wakes_run(engine);
@@ -245,12 +248,12 @@ pawl_status timers_fire_due(struct engine *engine, struct scope *scope, uint32_t
 
 void timers_look_again(struct engine *engine)
 {
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     engine->stuck_timers = 0;
     engine->next_due_ms = engine->next_wall_ms = INT64_MIN;
     engine_changed(engine);
     engine_ring(engine);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
 }
 
 /* Converts a due time by the wall clock to the store's clock. */
@@ -269,15 +272,16 @@ int64_t timers_next_due(struct engine *engine)
     struct moment now = clock_read(engine);
     int64_t left_ms = leases_left_ms(engine), next_ms = engine->next_due_ms;
 
+    ASSERT_LOCKED(engine);
     note(&next_ms, by_store(&now, engine->next_wall_ms));
     if (left_ms != INT64_MAX)
         note(&next_ms, now.at_ms + left_ms);
     return next_ms;
 }
 
-/* Lock held. */
 bool timers_are_due(struct engine *engine)
 {
+    ASSERT_LOCKED(engine);
     return renewals_are_due(engine) || wakes_are_due(engine) ||
            (timers_next_due(engine) <= clock_at(engine) &&
             (!engine->stuck_timers || engine->env->tick_ms(engine->env) >= engine->stuck_until_ms));
@@ -296,16 +300,17 @@ static int64_t pause_ms(struct engine *engine)
     return timers_next_due(engine) > now_ms ? timers_next_due(engine) - now_ms : 1;
 }
 
-/* Records a jump soon, even if there is no other commit. Lock held on entry and exit. */
+/* Records a jump soon, even if there is no other commit. The lock is released meanwhile. */
 static void keep_clock(struct engine *engine, struct scope *scope)
 {
+    ASSERT_LOCKED(engine);
     if (!clock_has_news(engine) || engine->env->tick_ms(engine->env) < engine->clock_retry_ms)
         return;
     engine->clock_retry_ms = engine->env->tick_ms(engine->env) + RETRY_STORE_MS;
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     scope_clear(scope);
     clock_keep(engine, scope);
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
 }
 
 /* Decide what waits, and fire what falls due. Lock not held while it works. */
@@ -324,7 +329,7 @@ void *timers_thread(void *context)
 
     scope_init(&scope, engine->heap, LIMIT_SCOPE);
     panic_set(engine->options.panic);
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     while (!engine->stopping) {
         if (engine->advances > 0) { /* the call that moves the clock does all this */
             engine_wait_for(engine, &engine->advanced, STUCK_PAUSE_MS);
@@ -333,21 +338,21 @@ void *timers_thread(void *context)
         if (engine_pump(engine))
             continue;
         if (steps_are_lost(engine)) {
-            pthread_mutex_unlock(&engine->lock);
+            guard_unlock(&engine->lock);
             recover_ready(engine);
-            pthread_mutex_lock(&engine->lock);
+            guard_lock(&engine->lock);
         }
         keep_clock(engine, &scope);
         if (timers_are_due(engine)) {
-            pthread_mutex_unlock(&engine->lock);
+            guard_unlock(&engine->lock);
             scope_clear(&scope);
             fire_or_note(engine, &scope);
-            pthread_mutex_lock(&engine->lock);
+            guard_lock(&engine->lock);
         } else {
             engine_wait_changed(engine, pause_ms(engine));
         }
     }
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     scope_fini(&scope);
     return NULL;
 }
@@ -356,7 +361,7 @@ void *timers_thread(void *context)
 
 static bool is_idle(struct engine *engine)
 {
-    return !engine->first && !engine->draining && !engine->runnable &&
+    return !engine->first && !engine->drainer && !engine->runnable &&
            !engine->ready && !engine->ready_lost && !engine->jobs_under_way &&
            !engine->mail_under_way && !engine->ended_count && !engine->timers_busy &&
            !renewals_are_due(engine) && !wakes_are_due(engine) &&
@@ -370,17 +375,17 @@ static bool do_one(struct engine *engine, struct scope *scope)
     if (engine_pump(engine))
         return true;
     if (steps_are_lost(engine)) {
-        pthread_mutex_unlock(&engine->lock);
+        guard_unlock(&engine->lock);
         recover_ready(engine);
-        pthread_mutex_lock(&engine->lock);
+        guard_lock(&engine->lock);
         return true;
     }
     if (engine->timers_busy || !timers_are_due(engine))
         return false;
     engine->timers_busy = true; /* from here on: another may move the clock as well */
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     fire_or_note(engine, scope);
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     return true;
 }
 
@@ -389,23 +394,23 @@ static pawl_status settle(struct engine *engine, struct scope *scope)
 {
     if (!engine->thread_count)
         return engine_run_due(engine, scope, 0);
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     while (family_tell(engine)) /* if the store cannot tell, its news is not waited for */
         continue;
     while (!is_idle(engine))
         if (!do_one(engine, scope))
             engine_wait_changed(engine, 5);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     return PAWL_OK;
 }
 
 static void set_clock(struct engine *engine, int64_t now_ms)
 {
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     engine->test_now_ms = now_ms;
     engine_changed(engine);
     engine_ring(engine);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
 }
 
 static pawl_status has_ended(struct engine *engine, struct scope *scope, str id, bool *out)
@@ -439,9 +444,9 @@ static pawl_status advance_once(struct engine *engine, struct scope *scope, stru
         status = timers_look_ahead(engine, scope);
     if (status || advance->is_over)
         return status;
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     next_ms = timers_next_due(engine);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     advance->is_over = next_ms > advance->target_ms || engine->stuck_timers;
     if (!advance->is_over)
         set_clock(engine, next_ms > now_ms ? next_ms : now_ms);
@@ -451,27 +456,27 @@ static pawl_status advance_once(struct engine *engine, struct scope *scope, stru
 /* One at a time: two that go on side by side would turn the clock back for each other. */
 static void begin_advance(struct engine *engine)
 {
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     while (engine->advances > 0)
-        pthread_cond_wait(&engine->advanced, &engine->lock);
+        guard_wait(&engine->lock, &engine->advanced);
     engine->advances++;
     if (!engine->has_mover) {
         engine->has_mover = true;
         engine->mover = pthread_self();
     }
     engine_changed(engine); /* the thread that waits for timers, so that it waits for us */
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
 }
 
 static void end_advance(struct engine *engine)
 {
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     engine->advances--;
     if (pthread_equal(engine->mover, pthread_self()))
         engine->has_mover = false;
     pthread_cond_broadcast(&engine->advanced);
     pthread_cond_signal(&engine->work); /* what a failed advance has left in the queue */
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
 }
 
 /* Each turn in a scope that is cleared: there may be millions of them. */

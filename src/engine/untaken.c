@@ -51,6 +51,7 @@ void untaken_note(struct engine *engine, const struct mail *mail, pawl_status st
 {
     struct refusal *refusal;
 
+    ASSERT_LOCKED(engine);
     if (!is_worth_saying(mail, status))
         return;
     refusal = add(engine, mail->instance);
@@ -66,6 +67,7 @@ void untaken_forget(struct engine *engine, uint64_t instance)
     struct untaken *untaken = &engine->untaken;
     uint32_t found = untaken->count ? map_get(&untaken->map, instance) : MAP_NONE;
 
+    ASSERT_LOCKED(engine);
     if (found == MAP_NONE)
         return;
     map_remove(&untaken->map, instance);
@@ -78,10 +80,10 @@ bool untaken_of(struct engine *engine, uint64_t instance, struct refusal *out)
 {
     uint32_t found;
 
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     found = map_get(&engine->untaken.map, instance);
     if (found != MAP_NONE)
         *out = engine->untaken.items[found];
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     return found != MAP_NONE;
 }

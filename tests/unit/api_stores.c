@@ -134,9 +134,9 @@ static void wait_for_rest(struct test *t)
 
 static void rest(int64_t after_ms)
 {
-    pthread_mutex_lock(&p->stores->lock);
+    guard_lock(&p->stores->lock);
     stores_close_resting(p, stores_tick_ms(p) + after_ms, STORE_REST_MS);
-    pthread_mutex_unlock(&p->stores->lock);
+    guard_unlock(&p->stores->lock);
 }
 
 static pawl_id define_in(struct test *t, const char *after)
@@ -209,7 +209,9 @@ TEST(stores, with_something_due_later_are_opened_in_time)
     EXPECT_EQ(stores_open_count(p), 0);
     stores_tend(p);
     EXPECT_EQ(stores_open_count(p), 0);
+    guard_lock(&p->stores->lock);
     member = member_find(p->stores, STR("a"));
+    guard_unlock(&p->stores->lock);
     EXPECT(member->due_at_ms > stores_tick_ms(p) + 9 * 60000);
     EXPECT(member->due_at_ms < stores_tick_ms(p) + 11 * 60000);
     member->due_at_ms = stores_tick_ms(p); /* as if the time had passed */

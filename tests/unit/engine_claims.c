@@ -253,9 +253,9 @@ static void call_for_saw(struct world *world)
 {
     struct engine *engine = world->p->engine;
 
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     tickets_call(engine, STR("saw"));
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
 }
 
 WORLD_TEST(claims, a_step_that_was_queued_while_a_claim_hoped_for_another_is_told_to_it) /* B30 */
@@ -270,9 +270,9 @@ WORLD_TEST(claims, a_step_that_was_queued_while_a_claim_hoped_for_another_is_tol
     EXPECT(hoped != NULL);
     (void)world_create(world, "crowd", NULL);
     EXPECT_EQ(visitor.woken, 0);
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     ticket_settle(engine, hoped, false);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     EXPECT_EQ(visitor.woken, 1);
     EXPECT_EQ(leave(world, &visitor), 1);
 }

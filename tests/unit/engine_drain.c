@@ -135,13 +135,13 @@ static void *wake_drain(void *context)
 /* As a commit leaves it whose outcome is not known, and after which the store did not open. */
 static void break_store(struct engine *engine)
 {
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     engine->wait_for_drain++;
-    while (engine->draining)
-        pthread_cond_wait(&engine->changed, &engine->lock);
+    while (engine->drainer)
+        guard_wait(&engine->lock, &engine->changed);
     engine->wait_for_drain--;
     engine->broken = true;
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
 }
 
 WORLD_TEST(drain, a_caller_and_the_drains_thread_mend_a_store_one_after_the_other)

@@ -87,9 +87,9 @@ WORLD_TEST(tickets, one_whose_step_was_refused_is_called_for_another_that_came_m
     EXPECT(claimed);
     world_create(world, "sawn", "{}"); /* its only place is taken: into the queue */
     EXPECT_EQ(waiting.called, 0);
-    pthread_mutex_lock(&engine->lock);
+    guard_lock(&engine->lock);
     ticket_settle(engine, claimed, false);
-    pthread_mutex_unlock(&engine->lock);
+    guard_unlock(&engine->lock);
     EXPECT_EQ(waiting.called, 1);
     EXPECT(!take(world, &waiting));
     EXPECT_EQ(waiting.count, 1);

@@ -4,6 +4,7 @@
 
 #include "api/ops.h"
 #include "base/figures.h"
+#include "base/guard.h"
 #include "base/limits.h"
 #include "base/trace.h"
 #include "surface/http/http.h"
@@ -28,7 +29,7 @@ struct stream;
 
 struct work {
     pawl *p; /* for its clock */
-    pthread_mutex_t lock;
+    struct guard lock;
     pthread_cond_t more;
     struct request *first, *last;
     struct request *parked; /* they wait without a thread; the first that gives up comes first */
@@ -67,7 +68,7 @@ struct visit {
 };
 
 struct visits {
-    pthread_mutex_t lock;
+    struct guard lock;
     struct visit *first;
     atomic_uint count;
     _Atomic uint64_t dropped;
@@ -116,7 +117,7 @@ struct http_figures {
 /* ---- sites.c: the stores beside the first ---- */
 
 struct sites {
-    pthread_mutex_t lock;
+    struct guard lock;
     struct site *first;
     pthread_t thread;
     int stop_event; /* an eventfd */

@@ -7,10 +7,11 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-/* ---- Lists and waking; lock held ---- */
+/* ---- Lists and waking ---- */
 
 void stream_move(struct stream *stream, struct stream_list *to)
 {
+    ASSERT_HOLDS(&stream->hub->lock);
     if (stream->list) {
         *(stream->previous ? &stream->previous->next : &stream->list->first) = stream->next;
         *(stream->next ? &stream->next->previous : &stream->list->last) = stream->previous;
@@ -44,6 +45,7 @@ static void resume_of(struct hub *hub, uint64_t instance, uint64_t number)
 {
     struct stream *next, *stream = hub->idle_of[instance % HUB_BUCKETS].first;
 
+    ASSERT_HOLDS(&hub->lock);
     for (; stream; stream = next) {
         next = stream->next;
         if (stream->instance != instance)
@@ -71,7 +73,7 @@ static void on_commit(void *context, uint64_t position)
         hub_wake(hub);
 }
 
-/* ---- The window; lock held ---- */
+/* ---- The window ---- */
 
 void piece_release(struct piece *piece)
 {
@@ -101,6 +103,7 @@ static void window_clear(struct hub *hub)
 
 static void window_add(struct hub *hub, struct piece *piece)
 {
+    ASSERT_HOLDS(&hub->lock);
     while (hub->end_number - hub->first_number == WINDOW_EVENTS ||
            (hub->first_number < hub->end_number && hub->window_bytes + piece->size > WINDOW_BYTES))
         window_shrink(hub);
@@ -160,10 +163,10 @@ static pawl_status add_to_window(void *context, const struct log_event *event)
     buf_fini(&text);
     if (!piece)
         return PAWL_NO_MEMORY;
-    pthread_mutex_lock(&hub->lock);
+    guard_lock(&hub->lock);
     window_add(hub, piece);
     hub->position = event->position;
-    pthread_mutex_unlock(&hub->lock);
+    guard_unlock(&hub->lock);
     return PAWL_OK;
 }
 
@@ -174,17 +177,17 @@ static bool follow_page(struct hub *hub, struct scope *scope)
     uint64_t after, reached;
     pawl_status status;
 
-    pthread_mutex_lock(&hub->lock);
+    guard_lock(&hub->lock);
     after = hub->position;
-    pthread_mutex_unlock(&hub->lock);
+    guard_unlock(&hub->lock);
     if (atomic_load(&hub->stream_count) == 0 || after >= atomic_load(&hub->committed))
         return false;
     status = events_read(hub->p, scope, "", after, PAGE_EVENTS, add_to_window, hub, &reached);
-    pthread_mutex_lock(&hub->lock);
+    guard_lock(&hub->lock);
     if (status == PAWL_OK)
         hub->position = reached;
     resume_all(&hub->idle);
-    pthread_mutex_unlock(&hub->lock);
+    guard_unlock(&hub->lock);
     return status == PAWL_OK;
 }
 
@@ -249,12 +252,12 @@ static void serve_one_behind(struct hub *hub, struct stream *stream)
     }
     if (status == PAWL_OK && page.text.size > 0 && !(piece = piece_new(&page.text, reached, 0)))
         status = PAWL_NO_MEMORY;
-    pthread_mutex_lock(&hub->lock);
+    guard_lock(&hub->lock);
     if (status == PAWL_OK)
         give_page(hub, stream, piece, reached);
     else
         stream->has_ended = true, stream_resume(stream); /* it may resume by its cursor */
-    pthread_mutex_unlock(&hub->lock);
+    guard_unlock(&hub->lock);
     scope_fini(&scope);
     buf_fini(&page.text);
 }
@@ -263,9 +266,9 @@ static bool serve_behind(struct hub *hub)
 {
     struct stream *stream;
 
-    pthread_mutex_lock(&hub->lock);
+    guard_lock(&hub->lock);
     stream = hub->waiting.first;
-    pthread_mutex_unlock(&hub->lock);
+    guard_unlock(&hub->lock);
     if (stream)
         serve_one_behind(hub, stream);
     return stream != NULL;
@@ -296,13 +299,13 @@ static void age(struct hub *hub)
         return;
     if (hub->tick)
         hub->tick(hub->tick_context, (uint32_t)seconds);
-    pthread_mutex_lock(&hub->lock);
+    guard_lock(&hub->lock);
     age_list(hub, &hub->idle, (uint32_t)seconds);
     for (uint32_t i = 0; i < HUB_BUCKETS; i++)
         age_list(hub, &hub->idle_of[i], (uint32_t)seconds);
     if (atomic_load(&hub->stream_count) == 0)
         window_clear(hub);
-    pthread_mutex_unlock(&hub->lock);
+    guard_unlock(&hub->lock);
 }
 
 /* ---- The thread ---- */
@@ -355,10 +358,10 @@ struct hub *hub_start(pawl *p, void (*tick)(void *context, uint32_t seconds), vo
     hub->tick = tick;
     hub->tick_context = context;
     hub->wake = hub->ticks = -1;
-    pthread_mutex_init(&hub->lock, NULL);
+    guard_init(&hub->lock);
     if (!open_doors(hub) || (errno = pthread_create(&hub->thread, NULL, hub_thread, hub)) != 0) {
         close_doors(hub);
-        pthread_mutex_destroy(&hub->lock);
+        guard_fini(&hub->lock);
         free(hub);
         return NULL;
     }
@@ -373,12 +376,12 @@ void hub_end_streams(struct hub *hub)
     atomic_store(&hub->is_stopping, true);
     hub_wake(hub);
     pthread_join(hub->thread, NULL);
-    pthread_mutex_lock(&hub->lock);
+    guard_lock(&hub->lock);
     resume_all(&hub->waiting);
     resume_all(&hub->idle);
     for (uint32_t i = 0; i < HUB_BUCKETS; i++)
         resume_all(&hub->idle_of[i]);
-    pthread_mutex_unlock(&hub->lock);
+    guard_unlock(&hub->lock);
 }
 
 void hub_free(struct hub *hub)
@@ -387,6 +390,6 @@ void hub_free(struct hub *hub)
         return;
     window_clear(hub);
     close_doors(hub);
-    pthread_mutex_destroy(&hub->lock);
+    guard_fini(&hub->lock);
     free(hub);
 }

@@ -375,7 +375,7 @@ struct http_server *http_start(pawl *p, const struct http_options *options, pawl
     }
     world_random(p, &server->nonce, sizeof server->nonce);
     server->port = socket_port(listener);
-    pthread_mutex_init(&server->visits.lock, NULL);
+    guard_init(&server->visits.lock);
     server->idle_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (sites_start(server) && work_start(&server->work) && server->idle_event >= 0)
         server->hub = hub_start(p, visits_age, &server->visits);
@@ -422,6 +422,6 @@ void http_stop(struct http_server *server)
     if (listener != MHD_INVALID_SOCKET)
         close(listener);
     close(server->idle_event);
-    pthread_mutex_destroy(&server->visits.lock);
+    guard_fini(&server->visits.lock);
     free(server);
 }

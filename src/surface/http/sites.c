@@ -36,7 +36,7 @@ struct hub *site_hub(struct http_server *server, pawl *p)
 
     if (p == server->p)
         return server->hub;
-    pthread_mutex_lock(&sites->lock);
+    guard_lock(&sites->lock);
     site = find(sites, p);
     if (!site && !atomic_load(&server->is_stopping) && (site = calloc(1, sizeof *site)) != NULL) {
         site->p = p;
@@ -44,7 +44,7 @@ struct hub *site_hub(struct http_server *server, pawl *p)
         site->next = sites->first;
         sites->first = site;
     }
-    pthread_mutex_unlock(&sites->lock);
+    guard_unlock(&sites->lock);
     return site ? site->hub : NULL;
 }
 
@@ -60,13 +60,13 @@ static void on_closing(void *context, pawl *p)
     struct sites *sites = &((struct http_server *)context)->sites;
     struct site *site, **link = &sites->first;
 
-    pthread_mutex_lock(&sites->lock);
+    guard_lock(&sites->lock);
     site = find(sites, p);
     while (site && *link != site)
         link = &(*link)->next;
     if (site)
         *link = site->next;
-    pthread_mutex_unlock(&sites->lock);
+    guard_unlock(&sites->lock);
     if (!site)
         return;
     if (site->hub)
@@ -85,12 +85,12 @@ struct stream_totals sites_streams(struct http_server *server)
 {
     struct stream_totals totals = { server->hub->stream_count, server->hub->sent_bytes };
 
-    pthread_mutex_lock(&server->sites.lock);
+    guard_lock(&server->sites.lock);
     for (struct site *site = server->sites.first; site; site = site->next) {
         totals.count += site->hub ? site->hub->stream_count : 0;
         totals.bytes += site->hub ? site->hub->sent_bytes : 0;
     }
-    pthread_mutex_unlock(&server->sites.lock);
+    guard_unlock(&server->sites.lock);
     return totals;
 }
 
@@ -121,7 +121,7 @@ bool sites_start(struct http_server *server)
 {
     struct sites *sites = &server->sites;
 
-    pthread_mutex_init(&sites->lock, NULL);
+    guard_init(&sites->lock);
     sites->stop_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     stores_set_hooks(server->p, &(struct store_hooks){ on_opened, on_closing, server });
     wake_all(server);
@@ -145,11 +145,11 @@ void sites_end_streams(struct http_server *server)
         pthread_join(sites->thread, NULL);
     }
     sites->is_running = false;
-    pthread_mutex_lock(&sites->lock);
+    guard_lock(&sites->lock);
     for (struct site *site = sites->first; site; site = site->next)
         if (site->hub)
             hub_end_streams(site->hub);
-    pthread_mutex_unlock(&sites->lock);
+    guard_unlock(&sites->lock);
 }
 
 void sites_free(struct http_server *server)
@@ -164,5 +164,5 @@ void sites_free(struct http_server *server)
     }
     if (sites->stop_event >= 0)
         close(sites->stop_event);
-    pthread_mutex_destroy(&sites->lock);
+    guard_fini(&sites->lock);
 }

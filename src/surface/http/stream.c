@@ -8,10 +8,11 @@
 
 #define BEAT_SIZE (sizeof ":\nid: \n\n" - 1 + ID_SIZE)
 
-/* ---- What comes next; lock held ---- */
+/* ---- What comes next ---- */
 
 static void take_piece(struct stream *stream, struct piece *piece)
 {
+    ASSERT_HOLDS(&stream->hub->lock);
     piece->references++;
     stream->piece = piece;
     stream->offset = 0;
@@ -23,6 +24,7 @@ static bool look_in_window(struct stream *stream)
 {
     const struct hub *hub = stream->hub;
 
+    ASSERT_HOLDS(&stream->hub->lock);
     if (stream->is_behind || stream->next_number >= hub->end_number)
         return false;
     if (stream->next_number < hub->first_number) {
@@ -106,14 +108,14 @@ static ssize_t read_stream(void *context, uint64_t offset, char *out, size_t siz
     ssize_t given;
 
     (void)offset;
-    pthread_mutex_lock(&hub->lock);
+    guard_lock(&hub->lock);
     given = (ssize_t)fill(stream, out, size);
     atomic_fetch_add(&hub->sent_bytes, (uint64_t)given);
     if (given == 0 && (stream->has_ended || atomic_load(&hub->is_stopping)))
         given = MHD_CONTENT_READER_END_OF_STREAM;
     else if (given == 0)
         sleep_until_there_is_more(stream);
-    pthread_mutex_unlock(&hub->lock);
+    guard_unlock(&hub->lock);
     return given;
 }
 
@@ -123,13 +125,13 @@ static ssize_t read_stream(void *context, uint64_t offset, char *out, size_t siz
  * was no stream the hub did not read: it goes on from the end of the log. */
 static void join_hub(struct hub *hub, struct stream *stream)
 {
-    pthread_mutex_lock(&hub->lock);
+    guard_lock(&hub->lock);
     if (atomic_fetch_add(&hub->stream_count, 1) == 0)
         hub->position = events_position(hub->p);
     stream->is_behind = stream->position < hub->position;
     stream->next_number = hub->end_number;
     stream_move(stream, &hub->busy);
-    pthread_mutex_unlock(&hub->lock);
+    guard_unlock(&hub->lock);
 }
 
 static void bound_kernel_memory(struct MHD_Connection *connection)
@@ -170,11 +172,11 @@ void stream_end(struct stream *stream)
     if (!stream)
         return;
     hub = stream->hub;
-    pthread_mutex_lock(&hub->lock);
+    guard_lock(&hub->lock);
     stream_move(stream, NULL);
     piece_release(stream->piece);
     atomic_fetch_sub(&hub->stream_count, 1);
-    pthread_mutex_unlock(&hub->lock);
+    guard_unlock(&hub->lock);
     free(stream);
 }
 

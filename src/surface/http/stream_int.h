@@ -50,7 +50,7 @@ struct stream {
 struct hub {
     pawl *p;
     pthread_t thread;
-    pthread_mutex_t lock;
+    struct guard lock;
     void (*tick)(void *context, uint32_t seconds);
     void *tick_context;
     int wake, ticks; /* an eventfd and a timerfd */
@@ -76,8 +76,8 @@ void hub_end_streams(struct hub *hub); /* each as soon as it has sent its piece;
 void hub_free(struct hub *hub);        /* when there are no streams any more; NULL is allowed */
 
 void hub_wake(struct hub *hub);
-void stream_move(struct stream *stream, struct stream_list *to); /* lock held */
-void stream_resume(struct stream *stream);                       /* lock held */
+void stream_move(struct stream *stream, struct stream_list *to);
+void stream_resume(struct stream *stream);
 struct piece *window_find(const struct hub *hub, uint64_t number);
 void piece_release(struct piece *piece);
 

@@ -41,13 +41,13 @@ static void begin_visit(struct http_server *server, struct MHD_Connection *conne
     visit->server = server;
     visit->fd = info->connect_fd;
     atomic_init(&visit->left_s, VISIT_HEAD_S);
-    pthread_mutex_lock(&visits->lock);
+    guard_lock(&visits->lock);
     visit->next = visits->first;
     visit->link = &visits->first;
     if (visit->next)
         visit->next->link = &visit->next;
     visits->first = visit;
-    pthread_mutex_unlock(&visits->lock);
+    guard_unlock(&visits->lock);
 }
 
 /* The daemon says so before it closes the descriptor. */
@@ -56,12 +56,12 @@ static void end_visit(struct visits *visits, struct visit *visit)
     atomic_fetch_sub(&visits->count, 1);
     if (!visit)
         return;
-    pthread_mutex_lock(&visits->lock);
+    guard_lock(&visits->lock);
     if (visit->link)
         *visit->link = visit->next;
     if (visit->next)
         visit->next->link = visit->link;
-    pthread_mutex_unlock(&visits->lock);
+    guard_unlock(&visits->lock);
     free(visit);
 }
 
@@ -81,7 +81,7 @@ void visits_age(void *context, uint32_t seconds)
 {
     struct visits *visits = context;
 
-    pthread_mutex_lock(&visits->lock);
+    guard_lock(&visits->lock);
     for (struct visit *visit = visits->first; visit; visit = visit->next) {
         int left = atomic_load(&visit->left_s);
 
@@ -95,5 +95,5 @@ void visits_age(void *context, uint32_t seconds)
         atomic_fetch_add(&visits->dropped, 1);
         shutdown(visit->fd, SHUT_RDWR);
     }
-    pthread_mutex_unlock(&visits->lock);
+    guard_unlock(&visits->lock);
 }

@@ -7,7 +7,7 @@
 
 #define UNTIL_WOKEN INT64_MAX
 
-/* ---- The queue and who is parked; lock held ---- */
+/* ---- The queue, and what is parked ---- */
 
 static int64_t tick_ms(const struct work *work)
 {
@@ -16,6 +16,7 @@ static int64_t tick_ms(const struct work *work)
 
 static void put_last(struct work *work, struct request *request)
 {
+    ASSERT_HOLDS(&work->lock);
     request->next = NULL;
     *(work->first ? &work->last->next : &work->first) = request;
     work->last = request;
@@ -27,6 +28,7 @@ static void unpark(struct work *work, struct request *request)
 {
     struct request **link = &work->parked;
 
+    ASSERT_HOLDS(&work->lock);
     while (*link != request)
         link = &(*link)->next;
     *link = request->next;
@@ -41,6 +43,7 @@ static bool waits_for_time(const struct work *work)
 
 static void unpark_late(struct work *work)
 {
+    ASSERT_HOLDS(&work->lock);
     while (waits_for_time(work) &&
            (work->is_closing || work->parked->parked_until_ms <= tick_ms(work)))
         unpark(work, work->parked);
@@ -53,9 +56,9 @@ static void wait_for_more(struct work *work)
     struct timespec at = { .tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000 };
 
     if (waits_for_time(work))
-        pthread_cond_timedwait(&work->more, &work->lock, &at);
+        guard_wait_until(&work->lock, &work->more, &at);
     else
-        pthread_cond_wait(&work->more, &work->lock);
+        guard_wait(&work->lock, &work->more);
     unpark_late(work);
 }
 
@@ -65,7 +68,7 @@ static struct request *next_request(struct work *work)
 {
     struct request *request;
 
-    pthread_mutex_lock(&work->lock);
+    guard_lock(&work->lock);
     while (!work->first && !work->is_stopping)
         wait_for_more(work);
     request = work->first;
@@ -75,7 +78,7 @@ static struct request *next_request(struct work *work)
     }
     if (waits_for_time(work)) /* another one watches over those */
         pthread_cond_signal(&work->more);
-    pthread_mutex_unlock(&work->lock);
+    guard_unlock(&work->lock);
     return request;
 }
 
@@ -95,7 +98,7 @@ bool work_start(struct work *work)
 
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_mutex_init(&work->lock, NULL);
+    guard_init(&work->lock);
     pthread_cond_init(&work->more, &monotonic);
     pthread_condattr_destroy(&monotonic);
     while (work->thread_count < HTTP_WORKERS) {
@@ -109,31 +112,31 @@ bool work_start(struct work *work)
 
 void work_stop(struct work *work)
 {
-    pthread_mutex_lock(&work->lock);
+    guard_lock(&work->lock);
     work->is_stopping = true;
     pthread_cond_broadcast(&work->more);
-    pthread_mutex_unlock(&work->lock);
+    guard_unlock(&work->lock);
     for (uint32_t i = 0; i < work->thread_count; i++)
         pthread_join(work->threads[i], NULL);
     pthread_cond_destroy(&work->more);
-    pthread_mutex_destroy(&work->lock);
+    guard_fini(&work->lock);
 }
 
 bool work_has_room(struct work *work)
 {
     bool has_room;
 
-    pthread_mutex_lock(&work->lock);
+    guard_lock(&work->lock);
     has_room = work->count < WORK_MAX;
-    pthread_mutex_unlock(&work->lock);
+    guard_unlock(&work->lock);
     return has_room;
 }
 
 void work_add(struct work *work, struct request *request)
 {
-    pthread_mutex_lock(&work->lock);
+    guard_lock(&work->lock);
     put_last(work, request);
-    pthread_mutex_unlock(&work->lock);
+    guard_unlock(&work->lock);
 }
 
 /* ---- Parked ---- */
@@ -153,7 +156,7 @@ static void park(struct work *work, struct request *request)
 
 void work_park(struct work *work, struct request *request, int64_t for_ms)
 {
-    pthread_mutex_lock(&work->lock);
+    guard_lock(&work->lock);
     request->parked_until_ms = for_ms > 0 ? tick_ms(work) + for_ms : UNTIL_WOKEN;
     if (request->is_woken)
         put_last(work, request);
@@ -161,23 +164,23 @@ void work_park(struct work *work, struct request *request, int64_t for_ms)
         park(work, request);
     request->is_woken = false;
     unpark_late(work); /* the server may be about to stop */
-    pthread_mutex_unlock(&work->lock);
+    guard_unlock(&work->lock);
 }
 
 void work_wake(struct work *work, struct request *request)
 {
-    pthread_mutex_lock(&work->lock);
+    guard_lock(&work->lock);
     if (request->is_parked)
         unpark(work, request);
     else
         request->is_woken = true; /* it is being worked on, or about to be parked */
-    pthread_mutex_unlock(&work->lock);
+    guard_unlock(&work->lock);
 }
 
 void work_close(struct work *work)
 {
-    pthread_mutex_lock(&work->lock);
+    guard_lock(&work->lock);
     work->is_closing = true;
     unpark_late(work);
-    pthread_mutex_unlock(&work->lock);
+    guard_unlock(&work->lock);
 }
