@@ -83,6 +83,7 @@
     enum pawl_external_ { LIST(PAWL_NAME_EXTERNAL_) pawl_external_count_ };                        \
     enum pawl_child_ { LIST(PAWL_NAME_CHILD_) pawl_child_count_ };                                 \
     enum pawl_await_ { pawl_await_begin_, LIST(PAWL_NAME_AWAIT_) };                                \
+    PAWL_BEGINNING_                                                                                \
     bool pawl_woken_ = false; /* has an arm taken the event since code last began to wait? */      \
     (void)self, (void)got, (void)result, (void)pawl_woken_;                                        \
     switch ((enum pawl_await_)pawl_seq_at(turn)) {                                                 \
@@ -126,9 +127,11 @@
 
 /* The code comes to a place, or wakes there. */
 #define PAWL_PLACE_(label)                                                                         \
+    PAWL_BEGUN_                                                                                    \
     pawl_seq_arm(turn, pawl_await_##label##_);                                                     \
     if (0) {                                                                                       \
         pawl_place_##label##_:                                                                     \
+        PAWL_OF_THE_LIST_;                                                                         \
         pawl_seq_wake(turn);                                                                       \
     }                                                                                              \
     pawl_woken_ = false;
@@ -186,11 +189,13 @@ typedef char pawl_arm_with_a_condition_needs_braces
 
 /* Wait for one thing alone. */
 #define PAWL_ALONE_(label, arming, waking)                                                         \
+    PAWL_BEGUN_                                                                                    \
     pawl_seq_arm(turn, pawl_await_##label##_);                                                     \
     PAWL_DROP_(arming);                                                                            \
     (void)pawl_seq_over(turn);                                                                     \
     return;                                                                                        \
     pawl_place_##label##_:                                                                         \
+    PAWL_OF_THE_LIST_;                                                                             \
     pawl_seq_wake(turn);                                                                           \
     (void)(waking);                                                                                \
     pawl_woken_ = true;                                                                            \
@@ -284,6 +289,24 @@ typedef char pawl_arm_with_a_condition_needs_braces
 
 /* ---- What the compiler is asked to refuse -------------------------------- */
 
+/* An await needs PAWL_BEGIN above it. clang stops at the first one that lacks it; the others say it first. */
+#if defined(__clang__) && !defined(__cplusplus)
+#define PAWL_BEGINNING_ struct PAWL_BEGIN_is_missing_;
+#define PAWL_BEGUN_                                                                                \
+    _Pragma("clang diagnostic push") _Pragma("clang diagnostic fatal \"-Wvisibility\"")            \
+    typedef void pawl_has_begun_(struct PAWL_BEGIN_is_missing_ *) __attribute__((unused));         \
+    _Pragma("clang diagnostic pop")
+#else
+#define PAWL_BEGINNING_ enum { PAWL_BEGIN_is_missing_ };
+#define PAWL_BEGUN_ (void)PAWL_BEGIN_is_missing_;
+#endif
+/* A place that the list does not have is an error by its name, and needs no warning besides. */
+#if defined(__GNUC__)
+#define PAWL_OF_THE_LIST_ __attribute__((unused))
+#else
+#define PAWL_OF_THE_LIST_
+#endif
+
 /* From the head of the code to PAWL_END a local that would have to live across an await is an error, where
  * the compiler can tell; to C++ it is one anyway. -Wshadow would mind a select inside of a select, and
  * -Wdeclaration-after-statement what PAWL_ONCE_ declares. (gcc 12 has a slip: asked for this once, it gives
@@ -371,11 +394,17 @@ void pawl_list_is_whole_(bool is_whole) __attribute__((
 
 /* A type: the structs, the tables, and the head of the function that follows. `name()` is the
  * registration, for pawl_code_register() and PAWL_MODULE(). */
-#define PAWL_CODE(type_, LIST) PAWL_CODE_AS(type_, #type_, LIST)
-#define PAWL_CODE_AS(type_, text, LIST)                                                            \
-    PAWL_NO_MORE_(LIST(PAWL_NOTHING_))                                                             \
+#define PAWL_CODE(type_, LIST)                                                                     \
+    PAWL_NO_MORE_(LIST(PAWL_NOTHING_)) /* in both: clang shows every macro on the way */           \
     LIST(PAWL_NOTHING_) /* a parenthesis that is not closed swallows the rest here */              \
     PAWL_NO_WRONG_(LIST(PAWL_WORDS_))                                                              \
+    PAWL_CODE_OF_(type_, #type_, LIST)
+#define PAWL_CODE_AS(type_, text, LIST)                                                            \
+    PAWL_NO_MORE_(LIST(PAWL_NOTHING_))                                                             \
+    LIST(PAWL_NOTHING_)                                                                            \
+    PAWL_NO_WRONG_(LIST(PAWL_WORDS_))                                                              \
+    PAWL_CODE_OF_(type_, text, LIST)
+#define PAWL_CODE_OF_(type_, text, LIST)                                                           \
     PAWL_LIST_IS_WHOLE_(type_)                                                                     \
     struct type_ {                                                                                 \
         bool pawl_none_;                                                                           \

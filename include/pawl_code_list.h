@@ -46,10 +46,28 @@
     __VA_OPT__(PAWL_STOP_(expected lines of has(...) with a backslash behind each but the last,    \
                           found __VA_ARGS__))
 #define PAWL_NO_WRONG_(...) __VA_OPT__(PAWL_STOP_(__VA_ARGS__))
+/* A line of a list that is in no list: the line above it has lost its backslash. What a program itself
+ * calls `has` stays what it is, if its first argument does not begin with an operator; else the program
+ * says `#undef has` below the header. C++ has methods of that name, so this is for C alone. */
+#if !defined(__cplusplus) && !defined(has)
+#define has(...) PAWL_IN_NO_LIST_(__VA_ARGS__, 0)(__VA_ARGS__)
+#define PAWL_SAY_HAS_(...) has(PAWL_said_, __VA_ARGS__)
+#endif
 #else
 #define PAWL_NO_MORE_(...)
 #define PAWL_NO_WRONG_(...)
 #endif
+
+#define PAWL_IN_NO_LIST_(what, ...) PAWL_PICK_LOST_(PAWL_WORD_##what)
+#define PAWL_PICK_LOST_(...) PAWL_THIRD_(__VA_ARGS__, PAWL_LOST_, PAWL_OTHER_, 0)
+#define PAWL_LOST_(...) PAWL_NO_MORE_(has(__VA_ARGS__))
+#define PAWL_OTHER_(...) has(__VA_ARGS__)
+/* The same in a message: only inside of itself a macro is not replaced. */
+#ifndef PAWL_SAY_HAS_
+#define PAWL_SAY_HAS_(...) has(__VA_ARGS__)
+#endif
+#define PAWL_WORD_PAWL_said_ , , PAWL_SAID_
+#define PAWL_SAID_(mark, ...) has(__VA_ARGS__)
 
 /* ---- Words -------------------------------------------------------------- */
 
@@ -60,27 +78,44 @@
     external, child, buffered, await, version, migrate or renamed
 #define PAWL_no_comma_before_(...)
 #define PAWL_no_comma_before_the_kind_(word, kind, name, ...)                                      \
-    PAWL_PICK_(PAWL_NAMED_##name)(word, kind)
+    PAWL_PICK_NAMED_(PAWL_NAMED_##name)(word, kind, name)
+#define PAWL_no_comma_before_the_name_(word, name, kind, ...) PAWL_KNOWN_KIND_(word, kind, name)
+#define PAWL_PICK_NAMED_(...) PAWL_SECOND_(__VA_ARGS__, PAWL_KNOWN_KIND_, 0)
 #define PAWL_NAMED_ , PAWL_NAMELESS_
 #define PAWL_NAMED_0 , PAWL_NAMELESS_ /* the zero that is added to a line that has no name */
-#define PAWL_NAMELESS_(word, found)                                                                \
-    has(word, found): expected the kind and the name of a variable, with a comma between them
+#define PAWL_NAMELESS_(word, found, ...)                                                           \
+    PAWL_SAY_HAS_(word, found): expected the kind and the name of a variable, with a comma between \
+    them
 #define PAWL_WORD_var , PAWL_no_comma_before_the_kind_
 #define PAWL_WORD_input , PAWL_no_comma_before_the_kind_
 #define PAWL_WORD_required , PAWL_no_comma_before_the_kind_
 #define PAWL_WORD_result , PAWL_no_comma_before_the_kind_
 #define PAWL_WORD_timer , PAWL_no_comma_before_
-#define PAWL_WORD_signal , PAWL_no_comma_before_
-#define PAWL_WORD_call , PAWL_no_comma_before_
+#define PAWL_WORD_signal , PAWL_no_comma_before_the_name_
+#define PAWL_WORD_call , PAWL_no_comma_before_the_name_
 #define PAWL_WORD_retry , PAWL_no_comma_before_
 #define PAWL_WORD_no_retry , PAWL_no_comma_before_
-#define PAWL_WORD_external , PAWL_no_comma_before_
-#define PAWL_WORD_child , PAWL_no_comma_before_
+#define PAWL_WORD_external , PAWL_no_comma_before_the_name_
+#define PAWL_WORD_child , PAWL_no_comma_before_the_name_
 #define PAWL_WORD_buffered , PAWL_no_comma_before_
 #define PAWL_WORD_await , PAWL_no_comma_before_
 #define PAWL_WORD_version , PAWL_no_comma_before_
 #define PAWL_WORD_migrate , PAWL_no_comma_before_
 #define PAWL_WORD_renamed , PAWL_no_comma_before_
+
+#define PAWL_KNOWN_KIND_(word, kind, name)                                                         \
+    PAWL_BY_KIND_(PAWL_KNOWN_, PAWL_KIND_##kind)(kind, name)
+#define PAWL_KNOWN_none_(...)
+#define PAWL_KNOWN_number_(...)
+#define PAWL_KNOWN_text_(...)
+#define PAWL_KNOWN_json_(...)
+#define PAWL_KNOWN_list_(...)
+#define PAWL_KNOWN_texts_(...)
+#define PAWL_KNOWN_part_(...)
+#define PAWL_KNOWN_parts_(...)
+#define PAWL_KNOWN_wrong_(found_, name)                                                            \
+    name: expected the kind int8_t to int64_t, uint8_t to uint64_t, float, double, bool, text,     \
+    json, list, texts, part or parts, found found_
 
 /* ---- Uses: members of structs, their rows, their first values ----------- */
 
