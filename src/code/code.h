@@ -100,8 +100,8 @@ pawl_status code_call(const struct definition *definition, const void *memory, u
 str code_tool_of(const struct definition *definition, const void *memory, uint32_t ordinal);
 str code_step_name(const struct definition *definition, uint32_t plan_index);
 str code_step_name_now(const struct definition *definition, const void *memory, uint32_t plan_index);
-bool code_step_is_external(const struct definition *definition, uint32_t plan_index);
-bool code_step_is_spawn(const struct definition *definition, uint32_t plan_index);
+/* What a pending step waits for: "step" (another program), "child"; NULL: it is a call. */
+const char *code_step_why(const struct definition *definition, uint32_t plan_index);
 uint32_t code_step_count(const struct definition *definition);
 
 /* ---- An instance that goes on by another registration ---- */

@@ -91,14 +91,13 @@ str code_step_name(const struct definition *definition, uint32_t plan_index)
     return step_name(plan_of(definition), plan_index);
 }
 
-bool code_step_is_external(const struct definition *definition, uint32_t plan_index)
+const char *code_step_why(const struct definition *definition, uint32_t plan_index)
 {
-    return is_step(plan_of(definition), plan_index, CODE_EXTERNAL);
-}
+    const struct code_plan *plan = plan_of(definition);
 
-bool code_step_is_spawn(const struct definition *definition, uint32_t plan_index)
-{
-    return is_step(plan_of(definition), plan_index, CODE_CHILD);
+    return is_step(plan, plan_index, CODE_EXTERNAL) ? "step"
+           : is_step(plan, plan_index, CODE_CHILD)  ? "child"
+                                                    : NULL;
 }
 
 uint32_t code_version(const struct definition *definition)

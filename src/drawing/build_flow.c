@@ -3,37 +3,43 @@
 #include "drawing/drawing_int.h"
 #include "model/grow.h"
 
-/* What arm number `arm` of a wait or select waits for: "signal paid", "timer 3d". */
-str build_arm(struct builder *builder, const struct plan_step *step, uint32_t arm)
-{
-    const struct node *one = node_at(node_find(step->args_node, "arms"), arm);
+/* ---- Steps ---- */
 
-    if (!one || !one->first || one->first->kind != NODE_STRING)
-        return STR("");
-    return build_text(builder, "%.*s %.200s", STR_ARG(one->first->key), one->first->text.data);
+static str take_text(struct builder *builder, struct buf *text)
+{
+    str taken = buf_take(text, &builder->scope->arena);
+
+    builder->failed = builder->failed || !taken.data;
+    return taken;
+}
+
+static str arm_label(struct builder *builder, const struct plan_step *step, uint32_t arm)
+{
+    struct buf text;
+
+    buf_init(&text, builder->scope->arena.heap, 0);
+    arm_print(step, arm, &text);
+    return take_text(builder, &text);
 }
 
 static str step_note(struct builder *builder, const struct plan_step *step)
 {
-    if (step->kind == STEP_KIND_WAIT)
-        return build_arm(builder, step, 0);
-    if (step->kind == STEP_KIND_GATE && step->approver_count > 0)
-        return build_text(builder, "approval, %u of %u", step->approval_count,
-                          step->approver_count);
-    if (step->kind == STEP_KIND_GATE)
-        return STR("approval");
-    return step->tool.data ? step->tool : str_of(step_kind_name(step->kind));
+    struct buf text;
+
+    if (!step->kind->note)
+        return step->tool.data ? step->tool : str_of(step->kind->word);
+    buf_init(&text, builder->scope->arena.heap, 0);
+    step->kind->note(step, &text);
+    return take_text(builder, &text);
 }
 
 uint32_t build_step(struct builder *builder, const struct plan_step *step)
 {
-    enum drawing_shape shape = SHAPE_STEP;
+    static const enum drawing_shape shapes[] = { [LOOK_STEP] = SHAPE_STEP,
+                                                 [LOOK_GATE] = SHAPE_GATE,
+                                                 [LOOK_WAIT] = SHAPE_WAIT };
 
-    if (step->kind == STEP_KIND_GATE || step->kind == STEP_KIND_EXTERNAL)
-        shape = SHAPE_GATE;
-    else if (step->kind == STEP_KIND_WAIT || step->kind == STEP_KIND_SELECT)
-        shape = SHAPE_WAIT;
-    return build_node(builder, (struct drawing_node){ .shape = shape,
+    return build_node(builder, (struct drawing_node){ .shape = shapes[step->kind->look],
                                                       .name = step->name,
                                                       .note = step_note(builder, step) });
 }
@@ -45,7 +51,7 @@ static str way_label(struct builder *builder, const struct plan_step *step, uint
     if (step->way == WAY_BRANCH)
         return step->targets[target].condition.data ? step->targets[target].condition : STR("");
     if (step->way == WAY_ARMS)
-        return build_arm(builder, step, target);
+        return arm_label(builder, step, target);
     return step->way == WAY_JOIN ? STR("join") : STR("");
 }
 
@@ -216,7 +222,7 @@ static struct ends build_select(struct builder *builder, struct walk walk,
     struct ends out = { 0 };
 
     for (uint32_t i = 0; i < node->child_count && !builder->failed; i++) {
-        str label = build_arm(builder, step, i);
+        str label = arm_label(builder, step, i);
         struct ends ends = build_form(builder, inner(walk, label.data), node->children[i],
                                       one_end(builder, select, label, false));
 

@@ -18,7 +18,6 @@ uint32_t build_edge(struct builder *builder, struct drawing_edge edge);
 str build_text(struct builder *builder, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 uint32_t build_step(struct builder *builder, const struct plan_step *step);
-str build_arm(struct builder *builder, const struct plan_step *step, uint32_t arm);
 
 void build_machine(struct builder *builder, const struct definition *definition);
 void build_graph(struct builder *builder, const struct plan *plan);

@@ -190,9 +190,9 @@ str work_step_tool(const struct definition *definition, uint32_t plan_index); /*
 /* What a leaf without a name calls, to be shown beside its path; data NULL: it has a name, or calls
  * nothing. */
 str work_unnamed_tool(const struct definition *definition, uint32_t plan_index);
-bool work_is_external(const struct definition *definition, uint32_t plan_index);
-bool work_is_gate(const struct definition *definition, uint32_t plan_index);
-bool work_is_spawn(const struct definition *definition, uint32_t plan_index);
+/* What a pending step waits for: WHY_APPROVAL, "step", "child"; NULL: its timers and signals say so. */
+#define WHY_APPROVAL "approval"
+const char *work_why(const struct definition *definition, uint32_t plan_index);
 const struct behavior *behavior_of(enum definition_kind kind);
 
 /* ---- Instances ---- */

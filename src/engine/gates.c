@@ -1,12 +1,12 @@
 /* gates.c - what is known of a gate that waits: since when, until when, and for whom. */
 #include "engine/engine_int.h"
 
-static const struct live_step *gate_of(const struct definition *definition, const struct live *live,
-                                       const struct waiting *waiting)
+static const struct live_step *gate_of(const struct live *live, const struct waiting *waiting)
 {
-    for (uint32_t i = 0; waiting->ordinal && i < live->step_count; i++)
-        if (live->steps[i].ordinal == waiting->ordinal && live->steps[i].status == STEP_PENDING &&
-            work_is_gate(definition, live->steps[i].plan))
+    bool is_gate = strcmp(waiting->kind, WHY_APPROVAL) == 0;
+
+    for (uint32_t i = 0; is_gate && i < live->step_count; i++)
+        if (live->steps[i].ordinal == waiting->ordinal)
             return &live->steps[i];
     return NULL;
 }
@@ -59,7 +59,7 @@ pawl_status why_gates(struct engine *engine, struct scope *scope, const struct h
     pawl_status status = PAWL_OK;
 
     for (uint32_t i = 0; i < count && !status; i++) {
-        const struct live_step *gate = gate_of(definition, live, &waiting[i]);
+        const struct live_step *gate = gate_of(live, &waiting[i]);
 
         if (!gate)
             continue;

@@ -383,17 +383,6 @@ static str timer_name(const struct definition *definition, const struct live *li
     return timer->name;
 }
 
-/* A pending step waits for a timer or a signal, which say so themselves; or for somebody. */
-static const char *why_step(const struct definition *definition, const struct live_step *step)
-{
-    if (step->status != STEP_PENDING)
-        return "step";
-    return work_is_gate(definition, step->plan)       ? "approval"
-           : work_is_external(definition, step->plan) ? "step"
-           : work_is_spawn(definition, step->plan)    ? "child"
-                                                           : NULL;
-}
-
 static uint64_t child_of(const struct live *live, uint32_t ordinal)
 {
     for (uint32_t i = 0; i < live->child_count; i++)
@@ -427,7 +416,9 @@ static void why_live(struct engine *engine, const struct definition *definition,
     struct moment now = clock_now(engine);
 
     for (uint32_t i = 0; i < live->step_count; i++) {
-        const char *kind = why_step(definition, &live->steps[i]);
+        const char *kind = live->steps[i].status != STEP_PENDING
+                               ? "step"
+                               : work_why(definition, live->steps[i].plan);
 
         if (!kind)
             continue;

@@ -77,19 +77,8 @@ str work_unnamed_tool(const struct definition *definition, uint32_t plan_index)
     return definition->kind == KIND_FLOW ? flow_unnamed_tool(definition, plan_index) : STR_NONE;
 }
 
-bool work_is_external(const struct definition *definition, uint32_t plan_index)
+const char *work_why(const struct definition *definition, uint32_t plan_index)
 {
-    return definition->kind == KIND_CODE ? code_step_is_external(definition, plan_index)
-                                         : flow_step_is_external(definition, plan_index);
-}
-
-bool work_is_gate(const struct definition *definition, uint32_t plan_index)
-{
-    return definition->kind == KIND_FLOW && flow_step_is_gate(definition, plan_index);
-}
-
-bool work_is_spawn(const struct definition *definition, uint32_t plan_index)
-{
-    return definition->kind == KIND_CODE ? code_step_is_spawn(definition, plan_index)
-                                         : flow_step_is_spawn(definition, plan_index);
+    return definition->kind == KIND_CODE ? code_step_why(definition, plan_index)
+                                         : flow_step_why(definition, plan_index);
 }

@@ -71,7 +71,7 @@ static bool place_all(struct merge *merge)
         return false;
     for (uint32_t i = 0; i < merge->old->count; i++) {
         merged->steps[i] = merge->old->steps[i];
-        merged->steps[i].kind = STEP_KIND_GONE;
+        merged->steps[i].kind = step_kind_find(STR("gone"), STR_NONE);
         merged->steps[i].way = merge->new->is_tree ? WAY_TREE : WAY_DONE;
         merged->steps[i].target_count = 0;
         merged->steps[i].bars_cancel = false;
@@ -234,8 +234,7 @@ static void check_live(struct turn *turn, const struct plan *new)
 
         if (found == STEP_NONE)
             refuse(turn, memory->live[i].plan, "does not exist in the other definition");
-        else if (new->steps[found].kind != step->kind ||
-                 step_is_taken(&new->steps[found]) != step_is_taken(step))
+        else if (new->steps[found].kind != step->kind)
             refuse(turn, memory->live[i].plan, "is of another kind in the other definition");
     }
     for (uint32_t i = 0; turn->status == PAWL_OK && !turn->plan->is_tree && i < turn->plan->count;

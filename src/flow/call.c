@@ -130,15 +130,9 @@ bool flow_has_step(const struct definition *definition, str name)
     return plan_find(plan_of(definition), name) != STEP_NONE;
 }
 
-static bool is_kind(const struct definition *definition, uint32_t plan_index, enum step_kind kind)
-{
-    return plan_index < plan_of(definition)->count &&
-           plan_of(definition)->steps[plan_index].kind == kind;
-}
-
 const char *flow_step_kind(const struct definition *definition, uint32_t plan_index)
 {
-    return step_kind_name(plan_of(definition)->steps[plan_index].kind);
+    return plan_of(definition)->steps[plan_index].kind->word;
 }
 
 bool flow_step_is_joined(const struct definition *definition, uint32_t plan_index)
@@ -146,19 +140,11 @@ bool flow_step_is_joined(const struct definition *definition, uint32_t plan_inde
     return plan_is_joined(plan_of(definition), plan_index);
 }
 
-bool flow_step_is_gate(const struct definition *definition, uint32_t plan_index)
+const char *flow_step_why(const struct definition *definition, uint32_t plan_index)
 {
-    return is_kind(definition, plan_index, STEP_KIND_GATE);
-}
+    const struct plan *plan = plan_of(definition);
 
-bool flow_step_is_spawn(const struct definition *definition, uint32_t plan_index)
-{
-    return is_kind(definition, plan_index, STEP_KIND_SPAWN);
-}
-
-bool flow_step_is_external(const struct definition *definition, uint32_t plan_index)
-{
-    return is_kind(definition, plan_index, STEP_KIND_EXTERNAL);
+    return plan_index < plan->count ? plan->steps[plan_index].kind->why : NULL;
 }
 
 uint32_t flow_step_node(const struct definition *definition, uint32_t plan_index)

@@ -5,7 +5,6 @@
 #include "flow/compile.h"
 #include "model/grow.h"
 #include "model/input_schema.h"
-#include "model/words.h"
 #include <stdio.h>
 
 #define PLAN_TEXT_SIZE_MAX ((size_t)8 * LIMIT_TEXT)
@@ -35,17 +34,22 @@ static void add_finding(struct compilation *compiler, const struct finding *find
     items[findings->count++] = *finding;
 }
 
-static void report(struct compilation *compiler, const struct node *node, bool is_warning,
-                   const char *format, va_list args) __attribute__((format(printf, 4, 0)));
+static void report(struct compilation *compiler, const struct source_step *step,
+                   const struct node *node, bool is_warning, const char *format, va_list args)
+    __attribute__((format(printf, 5, 0)));
 
-static void report(struct compilation *compiler, const struct node *node, bool is_warning,
-                   const char *format, va_list args)
+static void report(struct compilation *compiler, const struct source_step *step,
+                   const struct node *node, bool is_warning, const char *format, va_list args)
 {
-    struct finding finding = { .line = node->line,
-                               .column = node->column,
-                               .is_warning = is_warning };
+    const struct node *at = node ? node : step->node;
+    struct finding finding = { .line = at->line, .column = at->column, .is_warning = is_warning };
+    int used = 0;
 
-    if (vsnprintf(finding.message, sizeof finding.message, format, args) < 0)
+    if (step)
+        used = snprintf(finding.message, sizeof finding.message,
+                        "step '%.*s': ", STR_ARG(words_shown(step->plan.name)));
+    if (used < 0 ||
+        vsnprintf(finding.message + used, sizeof finding.message - (size_t)used, format, args) < 0)
         finding.message[0] = '\0';
     add_finding(compiler, &finding);
     if (!is_warning && compiler->status == PAWL_OK)
@@ -54,27 +58,47 @@ static void report(struct compilation *compiler, const struct node *node, bool i
                        finding.line, finding.column, finding.message);
 }
 
+#define REPORT(step, is_warning)                                                                   \
+    do {                                                                                           \
+        va_list args;                                                                              \
+        va_start(args, format);                                                                    \
+        report(compiler, step, node, is_warning, format, args);                                    \
+        va_end(args);                                                                              \
+    } while (0)
+
 void compile_error(struct compilation *compiler, const struct node *node, const char *format, ...)
 {
-    va_list args;
-
-    va_start(args, format);
-    report(compiler, node, false, format, args);
-    va_end(args);
+    REPORT(NULL, false);
 }
 
 void compile_warning(struct compilation *compiler, const struct node *node, const char *format, ...)
 {
-    va_list args;
-
-    va_start(args, format);
-    report(compiler, node, true, format, args);
-    va_end(args);
+    REPORT(NULL, true);
 }
 
-void compile_refuse_key(struct compilation *compiler, const struct node *node,
-                        enum key_place place, enum key_place beside, const char *before,
-                        const char *after)
+void step_error(struct compilation *compiler, const struct source_step *step,
+                const struct node *node, const char *format, ...)
+{
+    REPORT(step, false);
+}
+
+void step_warning(struct compilation *compiler, const struct source_step *step,
+                  const struct node *node, const char *format, ...)
+{
+    REPORT(step, true);
+}
+
+bool step_expect(struct compilation *compiler, const struct source_step *step,
+                 const struct node *node, enum node_kind kind, const char *expected)
+{
+    if (node->kind != kind)
+        step_error(compiler, step, node, "'%.*s' must be %s, found %s", STR_ARG(node->key),
+                   expected, node_kind_name(node->kind));
+    return node->kind == kind;
+}
+
+void compile_refuse_key(struct compilation *compiler, const struct node *node, enum key_place place,
+                        enum key_place beside, const char *before, const char *after)
 {
     const struct node at_key = { .line = node->key_line, .column = node->key_column };
     char hint[KEY_HINT_SIZE] = "";
@@ -114,18 +138,22 @@ bool compile_is_one_of(str key, const char *const *words)
     return false;
 }
 
-str compile_print(struct compilation *compiler, const struct node *node)
+str compile_take(struct compilation *compiler, struct buf *buf)
 {
-    struct buf buf;
-    str text;
+    str text = buf_take(buf, &compiler->scope->arena);
 
-    buf_init(&buf, compiler->scope->arena.heap, 0);
-    node_print(node, &buf);
-    text = buf_keep(&buf, &compiler->scope->arena);
-    buf_fini(&buf);
     if (!text.data)
         compile_no_memory(compiler);
     return text;
+}
+
+str compile_print(struct compilation *compiler, const struct node *node)
+{
+    struct buf buf;
+
+    buf_init(&buf, compiler->scope->arena.heap, 0);
+    node_print(node, &buf);
+    return compile_take(compiler, &buf);
 }
 
 /* The top level has the keys of a flow, and those of its graph or group. */
@@ -248,11 +276,9 @@ static void compile_bare_graph(struct compilation *compiler, const struct node *
 
 /* ---- Which of them ------------------------------------------------------------------ */
 
-static const char *const notation_words[] = { "states", "steps", "start", "do",
-                                             "dopar",  "try",   NULL };
-/* Without one of those: a leaf, which is a tree by itself (C2). */
-static const char *const leaf_words[] = { "action", "tool",     "wait",     "select",
-                                          "spawn",  "external", "approval", NULL };
+static const char *const notation_words[] = {
+    "states", "steps", "start", "do", "dopar", "try", NULL
+};
 
 static bool is_notation(const struct node *node)
 {
@@ -260,10 +286,21 @@ static bool is_notation(const struct node *node)
            (!str_is(node->key, "start") || node->kind == NODE_OBJECT);
 }
 
+/* A key that says what kind of step it is in. */
+static bool is_kind_key(str key)
+{
+    bool is_it = str_is(key, "action");
+
+    for (uint32_t i = 0; i < STEP_KIND_COUNT && !is_it; i++)
+        is_it = step_kinds[i]->key && str_is(key, step_kinds[i]->key);
+    return is_it;
+}
+
+/* Without a key of a notation: a leaf, which is a tree by itself (C2). */
 static const struct node *find_leaf(const struct node *document)
 {
     for (const struct node *node = document->first; node; node = node->next)
-        if (compile_is_one_of(node->key, leaf_words))
+        if (is_kind_key(node->key))
             return node;
     return NULL;
 }
@@ -313,7 +350,7 @@ static void compile_document(struct compilation *compiler, const struct node *do
             compile_tree(compiler, document, compile_group_word(group));
             return;
         }
-    if (compile_is_one_of(notation->key, leaf_words)) {
+    if (is_kind_key(notation->key)) {
         read_about(compiler, document);
         compile_leaf(compiler, document);
     } else if (str_is(notation->key, "steps")) {

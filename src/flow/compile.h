@@ -4,6 +4,7 @@
 
 #include "flow/flow_int.h"
 #include "model/vocabulary.h"
+#include "model/words.h"
 
 #define FINDING_COUNT_MAX 100u /* of errors, and of warnings */
 
@@ -37,11 +38,21 @@ struct compilation {
     const char **step_words; /* names of steps, to find the nearest; NULL: not made yet */
 };
 
-/* compile.c: note a finding at `node`. */
+/* compile.c: report a finding at `node`. */
 void compile_error(struct compilation *compiler, const struct node *node, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void compile_warning(struct compilation *compiler, const struct node *node, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* The same about a step, which the message names first; `node` NULL: at the step. */
+void step_error(struct compilation *compiler, const struct source_step *step,
+                const struct node *node, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+void step_warning(struct compilation *compiler, const struct source_step *step,
+                  const struct node *node, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* Is the value of a step's key of this kind? Else: "'KEY' must be EXPECTED, found ...". */
+bool step_expect(struct compilation *compiler, const struct source_step *step,
+                 const struct node *node, enum node_kind kind, const char *expected);
 /* Refuse the keys of `object` that `place` does not have. `before` goes before their names:
  * "unknown key 'cancel." */
 void compile_keys(struct compilation *compiler, const struct node *object, enum key_place place,
@@ -56,6 +67,7 @@ void compile_refuse_key(struct compilation *compiler, const struct node *node,
 void compile_no_memory(struct compilation *compiler);
 bool compile_is_one_of(str key, const char *const *words);                /* NULL-terminated */
 str compile_print(struct compilation *compiler, const struct node *node); /* compact JSON */
+str compile_take(struct compilation *compiler, struct buf *buf); /* its text; frees it */
 
 /* compile_step.c: add the step at `node`; `name` is what it is called if it has no `name`. Its
  * index, or STEP_NONE. */
@@ -64,8 +76,12 @@ bool compile_is_reserved(str key);
 bool compile_duration(struct compilation *compiler, const struct source_step *step,
                       const struct node *node, const char *what, int64_t *out_ms);
 
-/* compile_kind.c: what kind of step it is, and what it takes along: args, approvers. */
-void compile_kind(struct compilation *compiler, struct source_step *step);
+/* What kinds share. step_wait.c: the arms of a wait, or of a select; step_gate.c: `approval`, which
+ * only a gate has; step_sleep.c: nothing, unless the tool is `sleep`. */
+void arms_compile(struct compilation *compiler, struct source_step *step, const struct node *first,
+                  bool is_one);
+void gate_compile(struct compilation *compiler, struct source_step *step);
+void sleep_check(struct compilation *compiler, const struct source_step *step);
 
 /* compile_retry.c: how often, and after how long. */
 void compile_retry(struct compilation *compiler, struct source_step *step);
@@ -89,13 +105,12 @@ void compile_tree(struct compilation *compiler, const struct node *document, con
 /* A document that is one leaf: the smallest tree. */
 void compile_leaf(struct compilation *compiler, const struct node *document);
 
-/* compile_check.c: what can be said only when all steps are known: names, ways on, templates. */
+/* compile_check.c: what can be said only when all steps are known. */
 void compile_check(struct compilation *compiler);
 
-/* compile_template.c: "; write {{input.l.1}}: ...": what to write instead of a template that no
- * value can have a path for, or "". `template` is the text with its braces. */
-#define TEMPLATE_HINT_SIZE 160
-void compile_template_hint(str template, char out[TEMPLATE_HINT_SIZE]);
+/* compile_template.c: the templates in `node`, of a step; `plan` has the names of all steps. */
+void compile_check_templates(struct compilation *compiler, const struct plan *plan,
+                             const struct source_step *step, const struct node *node);
 
 /* compile_ways.c: unreachable steps, joins, cycles without a wait. */
 void compile_check_ways(struct compilation *compiler);

@@ -1,6 +1,5 @@
 /* compile_retry.c - how often a step is tried, and after how long (B29, B30, X8). */
 #include "flow/compile.h"
-#include "model/words.h"
 
 #define DURATION_MAX_MS (INT64_C(100) * 366 * 86400 * 1000)
 #define FACTOR_MAX      1000 /* so that a delay times its factor fits */
@@ -18,8 +17,7 @@ static void read_attempts(struct compilation *compiler, struct source_step *step
     if (node_to_i64(max, &count) && count >= 1 && count <= LIMIT_ATTEMPTS)
         step->plan.attempt_count_max = (uint32_t)count;
     else
-        compile_error(compiler, max, "step '%.*s': retry.max counts all attempts: 1..%d",
-                      STR_ARG(words_shown(step->plan.name)), LIMIT_ATTEMPTS);
+        step_error(compiler, step, max, "retry.max counts all attempts: 1..%d", LIMIT_ATTEMPTS);
 }
 
 static void read_backoff_list(struct compilation *compiler, struct source_step *step,
@@ -28,8 +26,7 @@ static void read_backoff_list(struct compilation *compiler, struct source_step *
     struct plan_step *plan = &step->plan;
 
     if (list->count == 0 || list->count > LIMIT_ATTEMPTS) {
-        compile_error(compiler, list, "step '%.*s': retry.backoff must have 1..%d durations",
-                      STR_ARG(words_shown(plan->name)), LIMIT_ATTEMPTS);
+        step_error(compiler, step, list, "retry.backoff must have 1..%d durations", LIMIT_ATTEMPTS);
         return;
     }
     plan->backoff_count = 0;
@@ -86,13 +83,11 @@ static void read_backoff_growth(struct compilation *compiler, struct source_step
 
     compile_step_keys(compiler, step, growth, KEYS_BACKOFF, "retry.backoff.");
     if (factor && !read_factor(factor, &factor_permille))
-        compile_error(compiler, factor,
-                      "step '%.*s': retry.backoff.factor must be 1..%d with at most three decimals",
-                      STR_ARG(words_shown(step->plan.name)), FACTOR_MAX);
+        step_error(compiler, step, factor,
+                   "retry.backoff.factor must be 1..%d with at most three decimals", FACTOR_MAX);
     if (jitter && !read_jitter(jitter, &step->plan.jitter_permille))
-        compile_error(compiler, jitter,
-                      "step '%.*s': retry.backoff.jitter must be 0..1 with at most three decimals",
-                      STR_ARG(words_shown(step->plan.name)));
+        step_error(compiler, step, jitter,
+                   "retry.backoff.jitter must be 0..1 with at most three decimals");
     if (!compile_duration(compiler, step, node_find(growth, "initial"), "retry.backoff.initial",
                           &initial_ms) ||
         (max && !compile_duration(compiler, step, max, "retry.backoff.max", &max_ms)))
@@ -118,15 +113,11 @@ void compile_retry(struct compilation *compiler, struct source_step *step)
 {
     const struct node *retry = node_find(step->node, "retry");
     const struct node *max = node_find(retry, "max"), *backoff = node_find(retry, "backoff");
-    str name = words_shown(step->plan.name);
 
     if (!set_default_backoff(compiler, &step->plan) || !retry)
         return;
-    if (retry->kind != NODE_OBJECT) {
-        compile_error(compiler, retry, "step '%.*s': 'retry' must be {max, backoff}, found %s",
-                      STR_ARG(name), node_kind_name(retry->kind));
+    if (!step_expect(compiler, step, retry, NODE_OBJECT, "{max, backoff}"))
         return;
-    }
     compile_step_keys(compiler, step, retry, KEYS_RETRY, "retry.");
     read_attempts(compiler, step, max);
     if (backoff && backoff->kind == NODE_ARRAY)
@@ -134,8 +125,8 @@ void compile_retry(struct compilation *compiler, struct source_step *step)
     else if (backoff && backoff->kind == NODE_OBJECT)
         read_backoff_growth(compiler, step, backoff);
     else if (backoff)
-        compile_error(compiler, backoff,
-                      "step '%.*s': retry.backoff must be a list of durations or {initial, factor, "
-                      "max}, found %s",
-                      STR_ARG(name), node_kind_name(backoff->kind));
+        step_error(compiler, step, backoff,
+                   "retry.backoff must be a list of durations or {initial, factor, "
+                   "max}, found %s",
+                   node_kind_name(backoff->kind));
 }

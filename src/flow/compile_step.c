@@ -1,8 +1,7 @@
-/* compile_step.c - one step of a document: its keys, its name, how long, how often. */
+/* compile_step.c - one step of a document: its keys, its name, its kind, how long, how often. */
 #include "base/time.h"
 #include "flow/compile.h"
 #include "model/grow.h"
-#include "model/words.h"
 #include <stdio.h>
 
 #define GRAPH_ATTEMPTS    3 /* X8 */
@@ -34,11 +33,11 @@ static void refuse_key(struct compilation *compiler, struct source_step *step,
     step->is_refused = step->is_refused || compile_is_reserved(node->key);
     (void)snprintf(before, sizeof before, "step '%.*s': unknown key '", STR_ARG(name));
     if (compile_is_reserved(node->key))
-        compile_error(compiler, node, "step '%.*s': '%.*s' is not supported by this version yet",
-                      STR_ARG(name), STR_ARG(node->key));
+        step_error(compiler, step, node, "'%.*s' is not supported by this version yet",
+                   STR_ARG(node->key));
     else if (is_way_on(node->key))
-        compile_error(compiler, node, "step '%.*s': '%.*s' belongs to 'steps', not to a tree",
-                      STR_ARG(name), STR_ARG(node->key));
+        step_error(compiler, step, node, "'%.*s' belongs to 'steps', not to a tree",
+                   STR_ARG(node->key));
     else
         compile_refuse_key(compiler, node, place,
                            step->node == compiler->leaf ? KEYS_FLOW : KEYS_NONE, before, "");
@@ -59,11 +58,8 @@ static void read_name(struct compilation *compiler, struct source_step *step)
     const struct node *node = node_find(step->node, "name");
     str name = node ? node->text : step->plan.name;
 
-    if (node && node->kind != NODE_STRING) {
-        compile_error(compiler, node, "step '%.*s': 'name' must be a string, found %s",
-                      STR_ARG(words_shown(step->plan.name)), node_kind_name(node->kind));
+    if (node && !step_expect(compiler, step, node, NODE_STRING, "a string"))
         return;
-    }
     /* Timers of the engine's own begin with '~': "~timeout", "~retry". A leaf's path is as long as
      * its tree is deep. */
     if (str_is_blank(name) || (name.size > LIMIT_NAME && (node || !compiler->is_tree)) ||
@@ -81,9 +77,8 @@ bool compile_duration(struct compilation *compiler, const struct source_step *st
 {
     if (node && node->kind == NODE_STRING && duration_parse(node->text, out_ms))
         return true;
-    compile_error(compiler, node ? node : step->node,
-                  "step '%.*s': %s must be a duration like \"500ms\", \"30s\" or \"5m\"",
-                  STR_ARG(words_shown(step->plan.name)), what);
+    step_error(compiler, step, node, "%s must be a duration like \"500ms\", \"30s\" or \"5m\"",
+               what);
     return false;
 }
 
@@ -93,20 +88,17 @@ static void read_timeout(struct compilation *compiler, struct source_step *step)
 
     if (timeout && compile_duration(compiler, step, timeout, "'timeout'", &step->plan.timeout_ms) &&
         step->plan.timeout_ms == 0)
-        compile_error(compiler, timeout, "step '%.*s': 'timeout' must be more than 0",
-                      STR_ARG(words_shown(step->plan.name)));
+        step_error(compiler, step, timeout, "'timeout' must be more than 0");
 }
 
 static void read_idempotent(struct compilation *compiler, struct source_step *step)
 {
     const struct node *node = node_find(step->node, "idempotent");
 
-    if (node && node->kind == NODE_BOOL) {
-        step->plan.is_idempotent = node->truth;
-        step->plan.is_once = !node->truth;
-    } else if (node)
-        compile_error(compiler, node, "step '%.*s': 'idempotent' must be true or false, found %s",
-                      STR_ARG(words_shown(step->plan.name)), node_kind_name(node->kind));
+    if (!node || !step_expect(compiler, step, node, NODE_BOOL, "true or false"))
+        return;
+    step->plan.is_idempotent = node->truth;
+    step->plan.is_once = !node->truth;
 }
 
 /* ---- What it puts into the context -------------------------------------------------------- */
@@ -138,15 +130,13 @@ static void read_augment(struct compilation *compiler, struct source_step *step)
         compile_no_memory(compiler);
         return;
     }
-    if (augment->kind != NODE_OBJECT)
-        compile_error(compiler, augment, "step '%.*s': 'augment' must be {DEST: SOURCE}, found %s",
-                      STR_ARG(words_shown(plan->name)), node_kind_name(augment->kind));
+    (void)step_expect(compiler, step, augment, NODE_OBJECT, "{DEST: SOURCE}");
     for (const struct node *node = augment->first; node; node = node->next) {
         if (!is_path(node->key) || node->kind != NODE_STRING || !is_path(node->text))
-            compile_error(compiler, node,
-                          "step '%.*s': 'augment' takes dotted paths of 1..%d keys: DEST of the "
-                          "context, SOURCE of the result, or 'identity' for all of it",
-                          STR_ARG(words_shown(plan->name)), AUGMENT_DEPTH_MAX);
+            step_error(compiler, step, node,
+                       "'augment' takes dotted paths of 1..%d keys: DEST of the "
+                       "context, SOURCE of the result, or 'identity' for all of it",
+                       AUGMENT_DEPTH_MAX);
         plan->augments[plan->augment_count++] = (struct plan_augment){ node->key, node->text };
     }
 }
@@ -171,11 +161,63 @@ static struct source_step *add_step(struct compilation *compiler, const struct n
     return &steps[compiler->count++];
 }
 
+/* The kind whose key stands alone, or else what step_tool.c makes of it. NULL, and reported:
+ * several. */
+static const struct step_kind *choose_kind(struct compilation *compiler,
+                                           const struct source_step *step)
+{
+    static const char *const others[] = { "tool", "action", "external", NULL };
+    const struct step_kind *found = NULL;
+    const struct node *first = NULL, *second = NULL;
+
+    for (uint32_t i = 0; i < STEP_KIND_COUNT; i++) {
+        const struct step_kind *kind = step_kinds[i];
+        const struct node *node = kind->is_alone ? node_find(step->node, kind->key) : NULL;
+
+        if (node && found)
+            second = node;
+        if (node && !found) {
+            first = node;
+            found = kind;
+        }
+    }
+    for (const char *const *other = others; found && !second && *other; other++)
+        second = node_find(step->node, *other);
+    if (second)
+        step_error(compiler, step, NULL, "'%.*s' beside '%.*s': it can be only one",
+                   STR_ARG(first->key), STR_ARG(second->key));
+    return second ? NULL : found ? found : step->plan.kind;
+}
+
+/* Only what is taken to a tool is tried again unasked; some kinds never are. */
+static void limit_attempts(struct compilation *compiler, struct source_step *step)
+{
+    const struct node *retry = node_find(step->node, "retry");
+    const struct step_kind *kind = step->plan.kind;
+
+    if (!kind->is_tool)
+        step->plan.attempt_count_max = 1;
+    if (retry && kind->is_tried_once)
+        step_error(compiler, step, retry, "a %s is not tried again", kind->word);
+}
+
+static void read_kind(struct compilation *compiler, struct source_step *step)
+{
+    const struct step_kind *kind = choose_kind(compiler, step);
+
+    if (kind) {
+        step->plan.kind = kind;
+        kind->compile(compiler, step, node_find(step->node, kind->key));
+    }
+    limit_attempts(compiler, step);
+    gate_compile(compiler, step);
+}
+
 static void read_step(struct compilation *compiler, struct source_step *step)
 {
     read_name(compiler, step);
     check_keys(compiler, step);
-    compile_kind(compiler, step);
+    read_kind(compiler, step);
     compile_retry(compiler, step);
     if (step->plan.attempt_count_max == 1)
         step->plan.backoff_count = 0; /* nothing follows it */
@@ -195,6 +237,7 @@ uint32_t compile_step(struct compilation *compiler, const struct node *node, str
     *step = (struct source_step){ .node = node, .key = key };
     step->plan = (struct plan_step){
         .name = name,
+        .kind = step_kind_find(STR("tool"), STR_NONE),
         .args = STR("{}"),
         .way = compiler->is_tree ? WAY_TREE : WAY_DONE,
         .attempt_count_max = compiler->is_tree ? TREE_ATTEMPTS : GRAPH_ATTEMPTS,
@@ -205,7 +248,7 @@ uint32_t compile_step(struct compilation *compiler, const struct node *node, str
     if (node->kind == NODE_OBJECT)
         read_step(compiler, step);
     else
-        compile_error(compiler, node, "step '%.*s': a step must be an object, found %s",
-                      STR_ARG(words_shown(name)), node_kind_name(node->kind));
+        step_error(compiler, step, NULL, "a step must be an object, found %s",
+                   node_kind_name(node->kind));
     return compiler->count - 1;
 }

@@ -1,9 +1,15 @@
-/* compile_template.c - what authors write into a template because other languages have it: an index in
- * brackets, a filter, an operator, another root. A template has paths and nothing else, so that
- * such a text is a key which hardly any value has, and "" comes of it. */
+/* compile_template.c - the templates of a step, checked when all steps are known.
+ *
+ * Authors write what other languages have: an index in brackets, a filter, an operator, another
+ * root. A template has paths and nothing else, so such a text is a key which hardly any value has,
+ * and "" comes of it. */
 #include "flow/compile.h"
-#include "model/words.h"
+#include "model/input_schema.h"
 #include <stdio.h>
+
+#define TEMPLATE_HINT_SIZE 160
+
+/* ---- Hints --------------------------------------------------------------------------------- */
 
 static bool has_text(str text, const char *part)
 {
@@ -12,8 +18,9 @@ static bool has_text(str text, const char *part)
 
 static bool calculates(str text)
 {
-    static const char *const signs[] = { " + ", " - ", " * ", " / ",   " % ",  " .. ", " == ", " ~= ",
-                                         " > ", " < ", " ? ", " and ", " or ", "()",   "??",   NULL };
+    static const char *const signs[] = { " + ",  " - ",  " * ", " / ", " % ", " .. ",
+                                         " == ", " ~= ", " > ", " < ", " ? ", " and ",
+                                         " or ", "()",   "??",  NULL };
 
     for (const char *const *sign = signs; *sign; sign++)
         if (has_text(text, *sign))
@@ -50,7 +57,9 @@ static void print_root(str text, char out[TEMPLATE_HINT_SIZE])
         (void)snprintf(out, TEMPLATE_HINT_SIZE, "; did you mean '%s'?", nearest);
 }
 
-void compile_template_hint(str template, char out[TEMPLATE_HINT_SIZE])
+/* "; write {{input.l.1}}: ...": what to write instead of a template that no value can have a path
+ * for, or "". `template` is the text with its braces. */
+static void print_hint(str template, char out[TEMPLATE_HINT_SIZE])
 {
     str text = { template.data + 2, template.size - 4 };
     char path[WORDS_SIZE_MAX];
@@ -69,4 +78,141 @@ void compile_template_hint(str template, char out[TEMPLATE_HINT_SIZE])
     } else {
         print_root(text, out);
     }
+}
+
+/* ---- Checks --------------------------------------------------------------------------------- */
+
+static bool is_of_instance(str path)
+{
+    static const char *const words[] = { "id",         "definition",     "version", "subject_ref",
+                                         "created_by", "correlation_id", "labels",  NULL };
+    const char *dot = path.data ? memchr(path.data, '.', path.size) : NULL;
+
+    return !path.data ||
+           compile_is_one_of((str){ path.data, dot ? (size_t)(dot - path.data) : path.size },
+                             words);
+}
+
+#define PROPERTIES_MAX 64 /* that a suggestion is looked for among */
+
+/* The property that a word of `path` is a slip of the hand for, or NULL: among the members of what
+ * the words before it name. */
+static const char *nearest_property(struct compilation *compiler, str path)
+{
+    const struct node *properties =
+        node_find(input_schema_reach(compiler->input, &path), "properties");
+    const char *dot = memchr(path.data, '.', path.size), *words[PROPERTIES_MAX + 1];
+    size_t count = 0;
+
+    for (const struct node *node = properties ? properties->first : NULL;
+         node && count < PROPERTIES_MAX; node = node->next)
+        words[count++] = arena_str(&compiler->scope->arena, node->key).data;
+    words[count] = NULL;
+    return compiler->scope->arena.failed
+               ? NULL
+               : words_nearest((str){ path.data, dot ? (size_t)(dot - path.data) : path.size },
+                               words);
+}
+
+/* Without a schema a path that an input lacks is replaced by "". */
+static void check_input_path(struct compilation *compiler, const struct source_step *step,
+                             const struct node *node, const struct template_part *part)
+{
+    const char *nearest;
+
+    if (!compiler->input || input_schema_has(compiler->input, part->path))
+        return;
+    nearest = nearest_property(compiler, part->path);
+    if (nearest)
+        step_error(compiler, step, node,
+                   "%.*s: the schema under 'input' has no such path; did you mean "
+                   "'%.*s'?",
+                   STR_ARG(words_shown(part->text)), STR_ARG(words_shown(str_of(nearest))));
+    else
+        step_error(compiler, step, node,
+                   "%.*s: the schema under 'input' has no such path; add it to its "
+                   "'properties', or correct the path",
+                   STR_ARG(words_shown(part->text)));
+}
+
+/* A path may be any key, so that it is no error: but one like `l[1]` is hardly ever meant. */
+static void warn_template(struct compilation *compiler, const struct source_step *step,
+                          const struct node *node, const struct template_part *part,
+                          const char *hint)
+{
+    if (hint[0] != '\0')
+        step_warning(compiler, step, node,
+                     "%.*s is read as one key, and is \"\" where there is none%s",
+                     STR_ARG(words_shown(part->text)), hint);
+}
+
+/* Text is left as it is, but "{{input.x" without its end was hardly meant so. */
+static void check_unclosed(struct compilation *compiler, const struct source_step *step,
+                           const struct node *node, const struct template_part *part)
+{
+    str open = template_unclosed(part->text);
+
+    if (open.data)
+        step_warning(compiler, step, node,
+                     "%.*s stays as it is: expected }} at the end of the template, "
+                     "found none",
+                     STR_ARG(words_shown(open)));
+}
+
+static void check_template(struct compilation *compiler, const struct plan *plan,
+                           const struct source_step *step, const struct node *node,
+                           const struct template_part *part)
+{
+    str text = words_shown(part->text);
+    char hint[TEMPLATE_HINT_SIZE] = "";
+    str rest;
+
+    if (part->kind != TEMPLATE_TEXT)
+        print_hint(part->text, hint);
+    switch (part->kind) {
+    case TEMPLATE_TEXT:
+        check_unclosed(compiler, step, node, part);
+        break;
+    case TEMPLATE_CONTEXT:
+        warn_template(compiler, step, node, part, hint);
+        break;
+    case TEMPLATE_INPUT:
+        check_input_path(compiler, step, node, part);
+        if (!compiler->input)
+            warn_template(compiler, step, node, part, hint);
+        break;
+    case TEMPLATE_UNKNOWN: /* "{{.Names}}" may be meant for the tool (B21) */
+        step_warning(compiler, step, node,
+                     "%.*s stays as it is: templates begin with input, context, "
+                     "steps or instance%s",
+                     STR_ARG(text), hint);
+        break;
+    case TEMPLATE_INSTANCE:
+        if (!is_of_instance(part->path))
+            step_error(compiler, step, node,
+                       "%.*s is nothing an instance has: id, definition, version, "
+                       "subject_ref, correlation_id, created_by, labels",
+                       STR_ARG(text));
+        break;
+    case TEMPLATE_STEP:
+        if (template_step(plan, part->path, SIZE_MAX, &rest) == STEP_NONE)
+            step_error(compiler, step, node, "%.*s names no result; write steps.NAME.result%s",
+                       STR_ARG(text), hint);
+        else if (rest.data &&
+                 (memchr(rest.data, '[', rest.size) || memchr(rest.data, '|', rest.size)))
+            warn_template(compiler, step, node, part, hint);
+        break;
+    }
+}
+
+void compile_check_templates(struct compilation *compiler, const struct plan *plan,
+                             const struct source_step *step, const struct node *node)
+{
+    struct template_part part;
+
+    if (node->kind == NODE_STRING)
+        for (str rest = node->text; template_next(&rest, &part);)
+            check_template(compiler, plan, step, node, &part);
+    for (const struct node *child = node->first; child; child = child->next)
+        compile_check_templates(compiler, plan, step, child);
 }

@@ -3,7 +3,6 @@
  * A step without a name is called by its path: do.1.dopar.0. The tree is written down as it is
  * walked, in the form that plan_tree.c reads. */
 #include "flow/compile.h"
-#include "model/words.h"
 #include <stdio.h>
 
 static const char *const try_parts[] = { "try", "rescue", "finally" };
@@ -13,7 +12,6 @@ static const char *const try_parts[] = { "try", "rescue", "finally" };
 static str path_with(struct compilation *compiler, str parent, const char *word, uint32_t index)
 {
     struct buf buf;
-    str path;
 
     buf_init(&buf, compiler->scope->arena.heap, 0);
     buf_str(&buf, parent);
@@ -23,11 +21,7 @@ static str path_with(struct compilation *compiler, str parent, const char *word,
         buf_str(&buf, str_of(word));
     else
         buf_u64(&buf, index);
-    path = buf_keep(&buf, &compiler->scope->arena);
-    buf_fini(&buf);
-    if (!path.data)
-        compile_no_memory(compiler);
-    return path;
+    return compile_take(compiler, &buf);
 }
 
 static void compile_node(struct compilation *compiler, const struct node *node, str path);
@@ -139,37 +133,37 @@ static void compile_arms(struct compilation *compiler, const struct node *node, 
 /* Depth is bounded by the document's. */
 static void compile_node(struct compilation *compiler, const struct node *node, str path)
 {
-    const char *kind = group_kind(compiler, node);
+    const char *group = group_kind(compiler, node);
+    const struct step_kind *kind;
     uint32_t step;
 
-    if (kind) {
-        check_group_keys(compiler, node, kind);
-        compile_group(compiler, node, kind, path);
+    if (group) {
+        check_group_keys(compiler, node, group);
+        compile_group(compiler, node, group, path);
         return;
     }
     step = compile_step(compiler, node, STR_NONE, path);
     if (step == STEP_NONE)
         return;
-    if (compiler->steps[step].plan.kind == STEP_KIND_SELECT &&
-        node_find(node, "select")->kind == NODE_ARRAY)
+    kind = compiler->steps[step].plan.kind;
+    if (kind->leads_by_arm && node_find(node, kind->key)->kind == NODE_ARRAY)
         compile_arms(compiler, node, step, path);
     else
         json_u64(&compiler->tree, step);
 }
 
-/* It has no path: without a name it is called by its tool, or by what it does. */
+/* It has no path: without a name it is called by its tool, or by its kind. */
 static str leaf_name(const struct node *leaf)
 {
-    static const char *const kinds[] = { "wait", "select", "spawn", "external", NULL };
     const struct node *tool = node_find(leaf, "action");
 
     if (!tool)
         tool = node_find(leaf, "tool");
     if (tool && tool->kind == NODE_STRING)
         return tool->text;
-    for (const char *const *kind = kinds; *kind; kind++)
-        if (node_find(leaf, *kind))
-            return str_of(*kind);
+    for (uint32_t i = 0; i < STEP_KIND_COUNT; i++)
+        if (!step_kinds[i]->is_tool && node_find(leaf, step_kinds[i]->word))
+            return str_of(step_kinds[i]->word);
     return STR("gate");
 }
 

@@ -2,13 +2,7 @@
  * join and done; a select's arms are its way on. */
 #include "expr/expr.h"
 #include "flow/compile.h"
-#include "model/words.h"
 #include <stdio.h>
-
-static str shown_name(const struct source_step *step)
-{
-    return words_shown(step->plan.name);
-}
 
 /* ---- What is written ------------------------------------------------------------------------ */
 
@@ -24,25 +18,27 @@ static void check_pattern(struct compilation *compiler, const struct source_step
     if (condition_is_quoted(condition->text))
         return;
     if (looks_composed(condition->text))
-        compile_warning(compiler, condition,
-                        "step '%.*s': the result is compared with all that follows; for an "
-                        "expression begin with a parenthesis",
-                        STR_ARG(shown_name(step)));
+        step_warning(compiler, step, condition,
+                     "the result is compared with all that follows; for an "
+                     "expression begin with a parenthesis");
     else if (condition_begins_quoted(condition->text))
-        compile_warning(compiler, condition,
-                        "step '%.*s': the result is compared with all that follows, the quotes "
-                        "too; write one text in quotes, like result == \"yes\"",
-                        STR_ARG(shown_name(step)));
+        step_warning(compiler, step, condition,
+                     "the result is compared with all that follows, the quotes "
+                     "too; write one text in quotes, like result == \"yes\"");
 }
 
 /* Words of other languages, and what they are here. */
 static const char *other_word(str name)
 {
     static const char *const words[][2] = {
-        { "null", "write nil" },          { "None", "write nil" },
-        { "undefined", "write nil" },     { "True", "write true" },
-        { "False", "write false" },       { "AND", "write and" },
-        { "OR", "write or" },             { "NOT", "write not" },
+        { "null", "write nil" },
+        { "None", "write nil" },
+        { "undefined", "write nil" },
+        { "True", "write true" },
+        { "False", "write false" },
+        { "AND", "write and" },
+        { "OR", "write or" },
+        { "NOT", "write not" },
         { "default", "for the last branch write if: \"true\"" },
         { "otherwise", "for the last branch write if: \"true\"" },
         { "always", "for the last branch write if: \"true\"" },
@@ -63,7 +59,8 @@ static void print_known(char *out, size_t size)
         used += (size_t)snprintf(out + used, size - used, "%s%s", used > 0 ? ", " : "", *name);
 }
 
-/* A global that nothing gives the expression is nil: a slip of the pen would be false in silence. */
+/* A global that nothing gives the expression is nil: a slip of the pen would be false in silence.
+ */
 static void warn_unknown(struct compilation *compiler, const struct source_step *step,
                          const struct node *condition, str name)
 {
@@ -75,10 +72,10 @@ static void warn_unknown(struct compilation *compiler, const struct source_step 
         (void)snprintf(hint, sizeof hint, "%s; ", other);
     else if (nearest)
         (void)snprintf(hint, sizeof hint, "did you mean '%s'? ", nearest);
-    compile_warning(compiler, condition,
-                    "step '%.*s': the condition names '%.*s', which is always nil; %sknown "
-                    "are %s",
-                    STR_ARG(shown_name(step)), STR_ARG(words_shown(name)), hint, known);
+    step_warning(compiler, step, condition,
+                 "the condition names '%.*s', which is always nil; %sknown "
+                 "are %s",
+                 STR_ARG(words_shown(name)), hint, known);
 }
 
 static void check_globals(struct compilation *compiler, const struct source_step *step,
@@ -96,8 +93,8 @@ static void check_globals(struct compilation *compiler, const struct source_step
 static const char *lua_hint(str text)
 {
     static const char *const words[][2] = {
-        { "&&", "; write 'and' for &&" }, { "||", "; write 'or' for ||" },
-        { "!=", "; write ~= for !=" },    { "!", "; write 'not' for !" },
+        { "&&", "; write 'and' for &&" },   { "||", "; write 'or' for ||" },
+        { "!=", "; write ~= for !=" },      { "!", "; write 'not' for !" },
         { " = ", "; write == to compare" },
     };
 
@@ -117,16 +114,16 @@ static void check_condition(struct compilation *compiler, const struct source_st
         return;
     }
     if (str_is_blank(condition->text)) {
-        compile_error(compiler, condition, "step '%.*s': 'if' is empty", STR_ARG(shown_name(step)));
+        step_error(compiler, step, condition, "'if' is empty");
         return;
     }
     status = expr_check(compiler->scope, condition->text);
     if (status == PAWL_NO_MEMORY)
         compile_no_memory(compiler);
     else if (status != PAWL_OK)
-        compile_error(compiler, condition, "step '%.*s': '%.*s' is no expression: %s%s",
-                      STR_ARG(shown_name(step)), STR_ARG(words_shown(condition->text)),
-                      compiler->scope->error.message, lua_hint(condition->text));
+        step_error(compiler, step, condition, "'%.*s' is no expression: %s%s",
+                   STR_ARG(words_shown(condition->text)), compiler->scope->error.message,
+                   lua_hint(condition->text));
     else
         check_globals(compiler, step, condition);
 }
@@ -138,8 +135,7 @@ static void check_branch(struct compilation *compiler, const struct source_step 
 
     compile_step_keys(compiler, step, item, KEYS_BRANCH, "branch.");
     if (!condition || condition->kind != NODE_STRING || !then || then->kind != NODE_STRING)
-        compile_error(compiler, item, "step '%.*s': a branch is {if: CONDITION, then: STEP}",
-                      STR_ARG(shown_name(step)));
+        step_error(compiler, step, item, "a branch is {if: CONDITION, then: STEP}");
     else
         check_condition(compiler, step, condition);
 }
@@ -150,18 +146,17 @@ static void check_way(struct compilation *compiler, const struct source_step *st
     bool is_list = str_is(way->key, "branch") || str_is(way->key, "parallel");
 
     if (way->kind != (is_list ? NODE_ARRAY : NODE_STRING) || (is_list && way->count == 0)) {
-        compile_error(
-            compiler, way, "step '%.*s': '%.*s' must %s, found %s", STR_ARG(shown_name(step)),
-            STR_ARG(way->key), is_list ? "be a list of one or more" : "name a step",
-            way->kind == NODE_ARRAY && is_list ? "an empty one" : node_kind_name(way->kind));
+        step_error(compiler, step, way, "'%.*s' must %s, found %s", STR_ARG(way->key),
+                   is_list ? "be a list of one or more" : "name a step",
+                   way->kind == NODE_ARRAY && is_list ? "an empty one" : node_kind_name(way->kind));
         return;
     }
     for (const struct node *item = is_list ? way->first : NULL; item; item = item->next)
         if (str_is(way->key, "branch"))
             check_branch(compiler, step, item);
         else if (item->kind != NODE_STRING)
-            compile_error(compiler, item, "step '%.*s': 'parallel' lists names of steps, found %s",
-                          STR_ARG(shown_name(step)), node_kind_name(item->kind));
+            step_error(compiler, step, item, "'parallel' lists names of steps, found %s",
+                       node_kind_name(item->kind));
 }
 
 static void check_arms(struct compilation *compiler, const struct source_step *step)
@@ -170,8 +165,7 @@ static void check_arms(struct compilation *compiler, const struct source_step *s
         const struct node *then = node_find(arm, "then");
 
         if (!then || then->kind != NODE_STRING)
-            compile_error(compiler, arm, "step '%.*s': an arm needs 'then: STEP'",
-                          STR_ARG(shown_name(step)));
+            step_error(compiler, step, arm, "an arm needs 'then: STEP'");
     }
 }
 
@@ -179,10 +173,7 @@ static bool is_done(struct compilation *compiler, const struct source_step *step
 {
     const struct node *done = node_find(step->node, "done");
 
-    if (done && done->kind != NODE_BOOL)
-        compile_error(compiler, done, "step '%.*s': 'done' must be true or false, found %s",
-                      STR_ARG(shown_name(step)), node_kind_name(done->kind));
-    return done && done->truth;
+    return done && step_expect(compiler, step, done, NODE_BOOL, "true or false") && done->truth;
 }
 
 /* The first way found; *count of all. */
@@ -198,8 +189,8 @@ static enum way_kind find_way(struct compilation *compiler, struct source_step *
         if (!node)
             continue;
         if ((*count)++ > 0) {
-            compile_error(compiler, node, "step '%.*s': '%s' is a second way on; it needs one",
-                          STR_ARG(shown_name(step)), way_kind_name(kind));
+            step_error(compiler, step, node, "'%s' is a second way on; it needs one",
+                       way_kind_name(kind));
             continue;
         }
         found = kind;
@@ -213,19 +204,17 @@ void compile_way(struct compilation *compiler, struct source_step *step)
     uint32_t count;
 
     step->plan.way = find_way(compiler, step, &count);
-    if (step->plan.kind == STEP_KIND_SELECT) {
+    if (step->plan.kind->leads_by_arm) {
         if (count > 0)
-            compile_error(compiler, step->node,
-                          "step '%.*s': a select's arms are its way on; it needs no other",
-                          STR_ARG(shown_name(step)));
+            step_error(compiler, step, NULL, "a %s's arms are its way on; it needs no other",
+                       step->plan.kind->word);
         step->plan.way = WAY_ARMS;
-        step->way = node_find(step->node, "select");
+        step->way = node_find(step->node, step->plan.kind->key);
         check_arms(compiler, step);
     } else if (count == 0 && !step->is_refused) {
-        compile_error(compiler, step->node,
-                      "step '%.*s': no way on; say 'next', 'branch', 'parallel', 'join' or 'done: "
-                      "true'",
-                      STR_ARG(shown_name(step)));
+        step_error(compiler, step, NULL,
+                   "no way on; say 'next', 'branch', 'parallel', 'join' or 'done: "
+                   "true'");
     } else if (step->way) {
         check_way(compiler, step);
     }
@@ -261,9 +250,9 @@ static void check_named(struct compilation *compiler, const struct source_step *
         return;
     while (expr_next_step(condition->text, &at, &name))
         if (!plan_find_name(names, compiler->count, name))
-            compile_error(compiler, condition,
-                          "step '%.*s': the condition names steps.%.*s, and there is no such step",
-                          STR_ARG(shown_name(step)), STR_ARG(words_shown(name)));
+            step_error(compiler, step, condition,
+                       "the condition names steps.%.*s, and there is no such step",
+                       STR_ARG(words_shown(name)));
 }
 
 static void link_one(struct compilation *compiler, struct source_step *step,
@@ -282,9 +271,8 @@ static void link_one(struct compilation *compiler, struct source_step *step,
         check_named(compiler, step, names, node_find(item, "if"));
     }
     if (target->step == STEP_NONE)
-        compile_error(compiler, name, "step '%.*s': '%.*s' names '%.*s', and there is no such step",
-                      STR_ARG(shown_name(step)), STR_ARG(step->way->key),
-                      STR_ARG(words_shown(name->text)));
+        step_error(compiler, step, name, "'%.*s' names '%.*s', and there is no such step",
+                   STR_ARG(step->way->key), STR_ARG(words_shown(name->text)));
     else
         step->plan.target_count++;
 }

@@ -1,23 +1,12 @@
 /* compile_ways.c - the ways through a graph: steps that none leads to, joins for one, cycles
  * that never wait. */
 #include "flow/compile.h"
-#include "model/words.h"
 
 struct ways {
     struct compilation *compiler;
     bool *is_reached;
     uint32_t *degree, *stack; /* ways that lead into a step, from steps that do not wait */
 };
-
-static str step_name(const struct compilation *compiler, uint32_t index)
-{
-    return words_shown(compiler->steps[index].plan.name);
-}
-
-static bool is_waiting(const struct plan_step *step)
-{
-    return step->kind != STEP_KIND_TOOL || step_is_sleep(step);
-}
 
 static void find_reached(struct ways *ways)
 {
@@ -39,7 +28,7 @@ static void find_reached(struct ways *ways)
 
 static bool is_hasty(const struct ways *ways, uint32_t step)
 {
-    return ways->is_reached[step] && !is_waiting(&ways->compiler->steps[step].plan);
+    return ways->is_reached[step] && step_is_taken(&ways->compiler->steps[step].plan);
 }
 
 /* Steps are taken away that no step leads to any more; what is left goes round, or comes behind
@@ -92,9 +81,8 @@ static void find_cycle(struct ways *ways)
     if (left == compiler->count)
         return;
     left = step_back(ways, left, compiler->count);
-    compile_warning(compiler, compiler->steps[left].node,
-                    "step '%.*s': a cycle without a wait leads through it; add a sleep",
-                    STR_ARG(step_name(compiler, left)));
+    step_warning(compiler, &compiler->steps[left], NULL,
+                 "a cycle without a wait leads through it; add a sleep");
 }
 
 static void check_join(struct ways *ways, uint32_t index)
@@ -107,9 +95,8 @@ static void check_join(struct ways *ways, uint32_t index)
         count += ways->is_reached[i] && compiler->steps[i].plan.way == WAY_JOIN &&
                  compiler->steps[i].plan.targets[0].step == step->plan.targets[0].step;
     if (count == 1)
-        compile_warning(compiler, step->way,
-                        "step '%.*s': nobody else joins at '%.*s'; 'next' would do",
-                        STR_ARG(step_name(compiler, index)), STR_ARG(words_shown(step->way->text)));
+        step_warning(compiler, step, step->way, "nobody else joins at '%.*s'; 'next' would do",
+                     STR_ARG(words_shown(step->way->text)));
 }
 
 void compile_check_ways(struct compilation *compiler)
@@ -127,9 +114,8 @@ void compile_check_ways(struct compilation *compiler)
     find_reached(&ways);
     for (uint32_t i = 0; i < compiler->count; i++)
         if (!ways.is_reached[i])
-            compile_warning(compiler, compiler->steps[i].node,
-                            "step '%.*s': no way leads here; name it in a way on, or remove it",
-                            STR_ARG(step_name(compiler, i)));
+            step_warning(compiler, &compiler->steps[i], NULL,
+                         "no way leads here; name it in a way on, or remove it");
         else if (compiler->steps[i].plan.way == WAY_JOIN && compiler->warning_count < 100)
             check_join(&ways, i);
     find_cycle(&ways);

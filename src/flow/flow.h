@@ -44,17 +44,17 @@ str flow_plan_tool(const struct definition *definition, uint32_t plan_index);
 str flow_unnamed_tool(const struct definition *definition, uint32_t plan_index);
 uint32_t flow_step_count(const struct definition *definition);
 bool flow_has_step(const struct definition *definition, str name);
-bool flow_step_is_gate(const struct definition *definition, uint32_t plan_index);
+/* What a pending step waits for, as `why` says it: "approval", "step" (another program), "child".
+ * NULL: its timers and signals say so. */
+const char *flow_step_why(const struct definition *definition, uint32_t plan_index);
 #define GATE_COMPILER 3 /* from this compiler on, an entry says that a gate waits */
 /* Who may decide a gate, and how many have to: {"by":[NAME],"count":N}; `by` null: any actor. */
 void flow_print_approval(const struct definition *definition, uint32_t plan_index, struct buf *out);
-bool flow_step_is_spawn(const struct definition *definition, uint32_t plan_index);
 /* From where a flow may be cancelled; NOT_FROM: not while a live step bars it. After an amend, pass
  * the definition in force. */
 enum cancel_rule { CANCEL_ALWAYS, CANCEL_NOT_FROM, CANCEL_NEVER };
 enum cancel_rule flow_cancel_rule(const struct definition *definition);
 bool flow_step_bars_cancel(const struct definition *definition, uint32_t plan_index);
-bool flow_step_is_external(const struct definition *definition, uint32_t plan_index);
 
 /* After an amend: the definition as it is in force, its plan being that of `definition` and the
  * amend's (whose entry has these effects) together. Indices of steps mean the same in both. */

@@ -28,6 +28,7 @@ bool template_next(str *rest, struct template_part *out);
 /* The rest of a text part from "{{input..." on, which has no end; data NULL: there is none. */
 str template_unclosed(str text);
 bool template_is_replaced(const struct template_part *part);
+bool template_has(str text); /* a template that is replaced */
 
 /* The longest step name that `path` (NAME.result...) can mean and that is shorter than
  * `below`; what follows ".result." is left in *rest (data NULL: nothing). STEP_NONE: none. */
@@ -91,10 +92,6 @@ int64_t retry_delay_ms(const struct plan_step *step, uint32_t attempt, uint64_t 
 int64_t *retry_expand(struct arena *arena, int64_t initial_ms, int64_t factor_permille,
                       int64_t max_ms, uint32_t attempt_count_max, uint32_t *out_count);
 
-/* The entry of a child that did not end well: NOTE_FAILED, its error, "}"; or NOTE_CANCELLED. */
-#define NOTE_FAILED    STR("{\"status\":\"failed\",\"error\":")
-#define NOTE_CANCELLED STR("{\"status\":\"cancelled\"}")
-
 #define RESULT_NULL   STR("null")
 #define ERROR_TIMEOUT STR("\"timeout\"")
 #define ERROR_UNKNOWN                                                                              \
@@ -108,6 +105,9 @@ bool flow_event_of(const struct definition *definition, const void *memory,
                    const struct entry_view *entry, uint32_t n, struct event *out);
 
 /* ---- The reducer: reduce.c, reduce_begin.c, reduce_end.c -------------------------- */
+
+/* Arguments of steps that begin together have a bound, by what they are for. */
+enum args_sum { ARGS_OF_WAITS, ARGS_OF_CHILDREN, ARGS_SUM_COUNT };
 
 struct begun {
     struct attempt attempt;
@@ -126,8 +126,7 @@ struct turn {
     uint32_t ordinal_last;
     struct begun *begun; /* by this decision, in order; those that could not begin fail next */
     uint32_t begun_count, begun_capacity, begun_seen;
-    size_t spawn_size; /* of the arguments of those that spawn */
-    size_t wait_size;  /* of those that wait */
+    size_t args_sizes[ARGS_SUM_COUNT]; /* of the arguments of those that begin */
     const struct attempt *ended; /* by this decision */
     struct node_pages nodes;     /* trees: as they will be; pages NULL: as in the memory */
     struct tree_errors errors;   /* likewise, once the pages are there */
@@ -156,10 +155,12 @@ str turn_take_error(struct turn *turn);
 
 str turn_quoted(struct turn *turn, str message); /* as a JSON string */
 
-/* reduce_wait.c: timers, signals and children. */
+/* The text of `buf`, which is freed; data NULL: no memory, and the turn has failed. */
+str turn_take(struct turn *turn, struct buf *buf);
+
+/* reduce_wait.c: timers and signals. */
 void decide_timer(struct turn *turn);
 void decide_signal(struct turn *turn);
-void decide_child(struct turn *turn);
 void take_arm(struct turn *turn, enum lifecycle_transition transition,
               const struct attempt *attempt, uint32_t arm, str payload);
 
@@ -186,14 +187,17 @@ str amend_plan_text(const struct effect_list *effects); /* data NULL: none */
 /* redrive.c */
 void decide_restart(struct turn *turn);
 
-/* reduce_gate.c */
-void gate_wait(struct turn *turn, const struct attempt *gate); /* it has begun */
-void decide_approve(struct turn *turn);
-void decide_reject(struct turn *turn);
-
 /* reduce_begin.c: a step begins: its row, and what it waits for. */
 void begin_step(struct turn *turn, uint32_t step);
 void begin_again(struct turn *turn, const struct attempt *attempt); /* after its backoff */
+/* For the kinds: the step's args with templates replaced, as text or as a node. TOO_LARGE. */
+pawl_status begin_args(struct turn *turn, const struct plan_step *step, enum args_sum sum, str *out);
+pawl_status begin_args_node(struct turn *turn, const struct plan_step *step, struct node **out);
+/* INVALID_REQUEST: "'KEY': expected EXPECTED, found ...". */
+pawl_status begin_refuse(const struct turn *turn, const char *key, const char *expected,
+                         const struct node *found);
+/* step_wait.c: what the arms of a wait, or of a select, wait for. */
+pawl_status arms_begin(struct turn *turn, const struct plan_step *step, uint32_t ordinal);
 
 /* reduce_end.c: a step is over: what follows, or the end of the flow. */
 void flow_begin(struct turn *turn, const struct tree_redo *redo); /* NULL: from the beginning */

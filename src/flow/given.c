@@ -105,7 +105,7 @@ static void take_attempts(struct gathering *gathering)
         outcome->status = attempt->status;
         outcome->last = i;
         if (attempt->status == STEP_DONE &&
-            gathering->plan->steps[attempt->plan].kind == STEP_KIND_SELECT)
+            gathering->plan->steps[attempt->plan].kind->leads_by_arm)
             outcome->arm =
                 memory_taken_arm(read_result(gathering, attempt), &gathering->value);
     }
@@ -319,7 +319,7 @@ static void print_arms(struct gathering *gathering)
     json_key(&gathering->out, "arms");
     json_open(&gathering->out, '{');
     for (uint32_t i = 0; i < gathering->plan->count; i++)
-        if (gathering->plan->steps[i].kind == STEP_KIND_SELECT &&
+        if (gathering->plan->steps[i].kind->leads_by_arm &&
             gathering->outcomes[i].status == STEP_DONE) {
             json_key_str(&gathering->out, name_of(gathering, i));
             json_u64(&gathering->out, gathering->outcomes[i].arm);

@@ -391,7 +391,7 @@ static void fold_tree(const struct fold *fold, bool is_success)
                               .error = &error,
                               .error_seq = fold->memory->payloads ? fold->entry->seq : 0 };
 
-    if (is_success && step->kind == STEP_KIND_SELECT)
+    if (is_success && step->kind->leads_by_arm)
         (void)tree_take_arm(&walk, step->node, memory_taken_arm(payload_of(fold), fold->scope));
     else
         (void)tree_settle(&walk, step->node, is_success);

@@ -1,12 +1,11 @@
 /* plan.c - the compiled plan, printed in one canonical form. plan_load.c reads it. */
 #include "flow/plan.h"
 
-static void print_list(const char *key, const str *items, uint32_t count, struct buf *out)
+void plan_print_texts(const str *texts, uint32_t count, struct buf *out)
 {
-    json_key(out, key);
     json_open(out, '[');
     for (uint32_t i = 0; i < count; i++)
-        json_str(out, items[i]);
+        json_str(out, texts[i]);
     json_close(out, ']');
 }
 
@@ -80,9 +79,9 @@ static void print_step(const struct plan_step *step, struct buf *out)
     json_open(out, '{');
     json_key(out, "name");
     json_str(out, step->name);
-    if (step->kind != STEP_KIND_TOOL) {
+    if (!step->kind->is_tool) {
         json_key(out, "kind");
-        json_text(out, step_kind_name(step->kind));
+        json_text(out, step->kind->word);
     }
     if (step->tool.data) {
         json_key(out, "tool");
@@ -94,8 +93,10 @@ static void print_step(const struct plan_step *step, struct buf *out)
     print_retry(step, out);
     if (step->augment_count > 0)
         print_augments(step, out);
-    if (step->approver_count > 0)
-        print_list("by", step->approvers, step->approver_count, out);
+    if (step->approver_count > 0) {
+        json_key(out, "by");
+        plan_print_texts(step->approvers, step->approver_count, out);
+    }
     if (step->approval_count > 1) {
         json_key(out, "count");
         json_u64(out, step->approval_count);
@@ -140,8 +141,10 @@ void plan_print(const struct plan *plan, struct buf *out)
         json_key(out, "output");
         json_raw(out, plan->output);
     }
-    if (plan->buffered_count > 0)
-        print_list("buffered", plan->buffered, plan->buffered_count, out);
+    if (plan->buffered_count > 0) {
+        json_key(out, "buffered");
+        plan_print_texts(plan->buffered, plan->buffered_count, out);
+    }
     print_cancel(plan, out);
     json_close(out, '}');
 }

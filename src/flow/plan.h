@@ -9,27 +9,10 @@
 
 #include "base/limits.h"
 #include "flow/flow.h"
+#include "flow/kinds.h"
 
 #define STEP_NONE UINT32_MAX
 #define NODE_NONE UINT32_MAX
-
-/* TOOL is taken to a runner; the others wait where they are. SELECT is a WAIT with several
- * arms and ways of their own. GONE is of a plan before an amend: nobody begins it again. */
-#define STEP_KIND_MAP(X)                                                                           \
-    X(TOOL, "tool")                                                                                \
-    X(GATE, "gate")                                                                                \
-    X(EXTERNAL, "external")                                                                        \
-    X(WAIT, "wait")                                                                                \
-    X(SELECT, "select")                                                                            \
-    X(SPAWN, "spawn")                                                                              \
-    X(GONE, "gone")
-
-enum step_kind {
-#define X(name, word) STEP_KIND_##name,
-    STEP_KIND_MAP(X)
-#undef X
-        STEP_KIND_COUNT
-};
 
 /* How a graph goes on after a step. A tree's steps have WAY_TREE: their node knows. */
 #define WAY_MAP(X)                                                                                 \
@@ -60,7 +43,7 @@ struct plan_augment {
 
 struct plan_step {
     str name, tool; /* tool: data NULL where there is none */
-    enum step_kind kind;
+    const struct step_kind *kind;
     str args;                     /* a compact JSON object */
     const struct node *args_node; /* the same, read; set by plan_load() */
     enum way_kind way;
@@ -132,11 +115,14 @@ struct plan {
         *reach; /* graphs, by step that is joined at: bit s: step s can still reach that join */
 };
 
-const char *step_kind_name(enum step_kind kind);
 const char *way_kind_name(enum way_kind kind);
 const char *plan_node_kind_name(enum plan_node_kind kind);
 
 void plan_print(const struct plan *plan, struct buf *out);
+void plan_print_texts(const str *texts, uint32_t count, struct buf *out); /* as a list */
+
+/* What arm number `arm` of a wait or a select waits for: "signal paid", "timer 3d". */
+void arm_print(const struct plan_step *step, uint32_t arm, struct buf *out);
 
 /* Read a printed plan; `text` must live as long. STORAGE_FAILURE if it is not one. */
 pawl_status plan_load(struct scope *scope, str text, struct plan **out);
@@ -159,11 +145,6 @@ static inline const struct plan *plan_of(const struct definition *definition)
     return definition->plan;
 }
 
-static inline bool step_is_sleep(const struct plan_step *step)
-{
-    return str_is(step->tool, "sleep");
-}
-
 /* Is a signal of this name kept until somebody awaits it? */
 static inline bool plan_keeps(const struct plan *plan, str signal)
 {
@@ -176,7 +157,7 @@ static inline bool plan_keeps(const struct plan *plan, str signal)
 /* Is it taken to a runner? All others wait where they are. */
 static inline bool step_is_taken(const struct plan_step *step)
 {
-    return step->kind == STEP_KIND_TOOL && !step_is_sleep(step);
+    return step->kind->is_taken;
 }
 
 #endif

@@ -162,18 +162,6 @@ static bool read_way(struct scope *scope, const struct plan *plan, const struct 
 
 /* ---- Steps -------------------------------------------------------------------------- */
 
-static bool read_kind(const struct node *node, enum step_kind *out)
-{
-    if (!node)
-        return true;
-    for (enum step_kind kind = STEP_KIND_TOOL; kind < STEP_KIND_COUNT; kind++)
-        if (str_is(node->text, step_kind_name(kind))) {
-            *out = kind;
-            return true;
-        }
-    return false;
-}
-
 static bool read_optional(const struct node *node, struct plan_step *step)
 {
     const struct node *timeout = node_find(node, "timeout"), *jitter = node_find(node, "jitter");
@@ -185,30 +173,25 @@ static bool read_optional(const struct node *node, struct plan_step *step)
            (!count || read_u32(count, LIMIT_STEPS, &step->approval_count));
 }
 
-/* Its args are what the compiler wrote, not what the author gave to a tool. */
-static bool step_has_own_args(enum step_kind kind)
-{
-    return kind == STEP_KIND_WAIT || kind == STEP_KIND_SELECT || kind == STEP_KIND_SPAWN;
-}
-
 static bool read_step(struct scope *scope, const struct plan *plan, const struct node *node,
                       struct plan_step *step)
 {
     const struct node *idempotent = node_find(node, "idempotent");
-    const struct node *once = node_find(node, "once");
+    const struct node *once = node_find(node, "once"), *kind = node_find(node, "kind");
 
     *step = (struct plan_step){ .result_slot = STEP_NONE, .node = NODE_NONE, .approval_count = 1 };
     step->args_node = node_find(node, "args");
-    if (!step->args_node || !read_kind(node_find(node, "kind"), &step->kind))
+    if (!step->args_node || !read_optional(node, step))
         return false;
-    if (step->args_node->kind != NODE_OBJECT && step_has_own_args(step->kind))
+    step->kind = step_kind_find(kind ? kind->text : STR("tool"), step->tool);
+    if (!step->kind || (step->args_node->kind != NODE_OBJECT && step->kind->has_own_args))
         return false;
     step->args = step->args_node->raw;
     step->is_idempotent = idempotent && idempotent->truth;
     step->is_once = once && once->truth;
     return read_text(node_find(node, "name"), &step->name) && read_way(scope, plan, node, step) &&
            read_u32(node_find(node, "max"), LIMIT_ATTEMPTS, &step->attempt_count_max) &&
-           read_backoff(scope, node_find(node, "backoff"), step) && read_optional(node, step) &&
+           read_backoff(scope, node_find(node, "backoff"), step) &&
            read_augments(scope, node_find(node, "augment"), step) &&
            read_texts(scope, node_find(node, "by"), &step->approvers, &step->approver_count);
 }

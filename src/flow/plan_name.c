@@ -2,12 +2,6 @@
 #include "flow/plan.h"
 
 /* clang-format off */
-static const char *const step_kind_words[] = {
-#define X(name, word) [STEP_KIND_##name] = (word),
-    STEP_KIND_MAP(X)
-#undef X
-};
-
 static const char *const way_kind_words[] = {
 #define X(name, word) [WAY_##name] = (word),
     WAY_MAP(X)
@@ -20,11 +14,6 @@ static const char *const node_kind_words[] = {
 #undef X
 };
 /* clang-format on */
-
-const char *step_kind_name(enum step_kind kind)
-{
-    return step_kind_words[kind];
-}
 
 const char *way_kind_name(enum way_kind kind)
 {

@@ -103,18 +103,22 @@ struct template_source turn_step_source(const struct turn *turn, const struct pl
     return source;
 }
 
+str turn_take(struct turn *turn, struct buf *buf)
+{
+    str text = buf_take(buf, &turn->scope->arena);
+
+    if (!text.data && turn->status == PAWL_OK)
+        turn->status = scope_no_memory(turn->scope);
+    return text;
+}
+
 str turn_quoted(struct turn *turn, str message)
 {
     struct buf buf;
-    str kept;
 
     buf_init(&buf, turn->scope->arena.heap, LIMIT_TEXT);
     json_str(&buf, message);
-    kept = buf_keep(&buf, &turn->scope->arena);
-    buf_fini(&buf);
-    if (!kept.data && turn->status == PAWL_OK)
-        turn->status = scope_no_memory(turn->scope);
-    return kept;
+    return turn_take(turn, &buf);
 }
 
 str turn_take_error(struct turn *turn)
@@ -181,11 +185,11 @@ static const struct attempt *expect_running(struct turn *turn)
 {
     const struct attempt *attempt = memory_find(turn->memory, turn->event->ordinal);
 
-    if (attempt && attempt->status == STEP_PENDING && !attempt->is_backing_off &&
-        turn->plan->steps[attempt->plan].kind == STEP_KIND_EXTERNAL)
+    bool is_external = attempt && turn->plan->steps[attempt->plan].kind->is_external;
+
+    if (is_external && attempt->status == STEP_PENDING && !attempt->is_backing_off)
         return attempt;
-    if (!attempt || turn->event->is_leased ||
-        turn->plan->steps[attempt->plan].kind == STEP_KIND_EXTERNAL)
+    if (!attempt || turn->event->is_leased || is_external)
         return expect(turn, STEP_RUNNING);
     turn->status = scope_fail(turn->scope, PAWL_INVALID_REQUEST,
                               "lease: missing; only an external step is ended without one");
@@ -249,6 +253,27 @@ static void decide_spoiled(struct turn *turn)
     step_fail(turn, LIFE_T_STEP_FAIL, attempt, RETRY_FAILED, turn->event->payload);
 }
 
+/* What is sent to one step: its kind decides. */
+static void decide_sent(struct turn *turn)
+{
+    const struct event *event = turn->event;
+    const struct attempt *attempt = memory_find(turn->memory, event->ordinal);
+    const struct step_kind *kind = attempt ? turn->plan->steps[attempt->plan].kind : NULL;
+
+    if (kind && kind->on[event->kind])
+        kind->on[event->kind](turn, attempt);
+    else if (event->kind == EVENT_CHILD)
+        turn->status = scope_fail(turn->scope, PAWL_NOT_AWAITING, "nothing waits for this child");
+    else if (event->ordinal > turn->memory->ordinal_last)
+        turn->status =
+            scope_fail(turn->scope, PAWL_NOT_KNOWN, "there is no step %u", event->ordinal);
+    else
+        turn->status = scope_fail(turn->scope, PAWL_NOT_AWAITING,
+                                  attempt ? "step %u is no gate: nobody has to approve it"
+                                          : "step %u has been decided already, or is over",
+                                  event->ordinal);
+}
+
 /* ---- Events ------------------------------------------------------------------------ */
 
 static void fail_begun(struct turn *turn, const struct begun *begun)
@@ -263,16 +288,17 @@ static void fail_begun(struct turn *turn, const struct begun *begun)
 }
 
 /* Steps that could not even begin fail in the same decision, one after another; what a failure
- * begins may fail likewise. A gate that has begun has an entry that says so. */
+ * begins may fail likewise. Some kinds have an entry that says that they have begun. */
 static void follow_begun(struct turn *turn)
 {
     while (turn->status == PAWL_OK && !turn->is_finished && turn->begun_seen < turn->begun_count) {
         struct begun begun = turn->begun[turn->begun_seen++];
+        const struct step_kind *kind = turn->plan->steps[begun.attempt.plan].kind;
 
         if (begun.error.data)
             fail_begun(turn, &begun);
-        else if (turn->plan->steps[begun.attempt.plan].kind == STEP_KIND_GATE)
-            gate_wait(turn, &begun.attempt);
+        else if (kind->begun)
+            kind->begun(turn, &begun.attempt);
     }
 }
 
@@ -344,48 +370,28 @@ static bool is_about_all(enum event_kind kind)
     return kind == EVENT_SIGNAL || kind == EVENT_AMEND;
 }
 
-static void (*handler_of(enum event_kind kind))(struct turn *turn)
-{
-    switch (kind) {
-    case EVENT_START:
-        return decide_start;
-    case EVENT_TIMER:
-        return decide_timer;
-    case EVENT_SIGNAL:
-        return decide_signal;
-    case EVENT_STEP_START:
-        return decide_step_start;
-    case EVENT_STEP_DONE:
-    case EVENT_STEP_FAILED:
-    case EVENT_STEP_TIMEOUT:
-    case EVENT_STEP_LOST:
-        return decide_step_end;
-    case EVENT_STEP_RETURNED:
-        return decide_returned;
-    case EVENT_STEP_SPOILED:
-        return decide_spoiled;
-    case EVENT_AMEND:
-        return decide_amend;
-    case EVENT_APPROVE:
-        return decide_approve;
-    case EVENT_REJECT:
-        return decide_reject;
-    case EVENT_CHILD:
-        return decide_child;
-    case EVENT_WAKE:
-        return decide_wake;
-    case EVENT_FIRE:
-    case EVENT_CANCEL:
-    case EVENT_UNKNOWN:
-        break;
-    }
-    return NULL;
-}
+/* cancel.c decides FIRE and CANCEL. */
+static void (*const handlers[EVENT_KIND_COUNT])(struct turn *turn) = {
+    [EVENT_START] = decide_start,
+    [EVENT_TIMER] = decide_timer,
+    [EVENT_SIGNAL] = decide_signal,
+    [EVENT_STEP_START] = decide_step_start,
+    [EVENT_STEP_DONE] = decide_step_end,
+    [EVENT_STEP_FAILED] = decide_step_end,
+    [EVENT_STEP_TIMEOUT] = decide_step_end,
+    [EVENT_STEP_LOST] = decide_step_end,
+    [EVENT_STEP_RETURNED] = decide_returned,
+    [EVENT_STEP_SPOILED] = decide_spoiled,
+    [EVENT_AMEND] = decide_amend,
+    [EVENT_APPROVE] = decide_sent,
+    [EVENT_REJECT] = decide_sent,
+    [EVENT_CHILD] = decide_sent,
+    [EVENT_WAKE] = decide_wake,
+};
 
 static pawl_status decide(const struct definition *definition, const struct standing *standing,
                           const struct event *event, struct scope *scope, struct decision *out)
 {
-    void (*handle)(struct turn * turn) = handler_of(event->kind);
     pawl_status status = PAWL_OK;
 
     if (event->kind == EVENT_FIRE)
@@ -394,13 +400,15 @@ static pawl_status decide(const struct definition *definition, const struct stan
         return cancel_decide(definition, standing, event, scope, out);
     if (event->kind == EVENT_START && standing->state != LIFE_CREATED)
         return refuse_start(definition, standing, scope);
-    if (!handle)
+    if (!handlers[event->kind])
         return scope_fail(scope, PAWL_INVALID_REQUEST, "a flow does not know this event");
     if (event->expected_seq && event->expected_seq != standing->seq)
         return scope_fail(scope, PAWL_CONFLICT, "the instance has gone on meanwhile");
     if (is_about_all(event->kind))
         status = fire_check_open(definition, standing, scope);
-    return status == PAWL_OK ? run_turn(handle, definition, standing, event, scope, out) : status;
+    return status == PAWL_OK
+               ? run_turn(handlers[event->kind], definition, standing, event, scope, out)
+               : status;
 }
 
 static pawl_status prepare(struct definition *definition, struct scope *scope)
@@ -409,7 +417,7 @@ static pawl_status prepare(struct definition *definition, struct scope *scope)
     pawl_status status = plan_load(scope, definition->plan_text, &plan);
 
     for (uint32_t i = 0; status == PAWL_OK && i < plan->count; i++)
-        definition->may_spawn = definition->may_spawn || plan->steps[i].kind == STEP_KIND_SPAWN;
+        definition->may_spawn = definition->may_spawn || plan->steps[i].kind->may_spawn;
     if (status == PAWL_OK)
         definition->plan = plan;
     return status;

@@ -167,7 +167,7 @@ static void tree_goes_on(struct turn *turn, const struct plan_step *step, bool i
     if (turn->status != PAWL_OK || !copy_nodes(turn))
         return;
     walk.copy = &turn->nodes;
-    settled = is_success && step->kind == STEP_KIND_SELECT
+    settled = is_success && step->kind->leads_by_arm
                   ? tree_take_arm(&walk, step->node, arm)
                   : tree_settle(&walk, step->node, is_success);
     if (turn->scope->arena.failed && turn->status == PAWL_OK)
@@ -317,7 +317,7 @@ void step_fail(struct turn *turn, enum lifecycle_transition transition,
 /* A tool, or another program, may have done it all the same. */
 static bool is_unknown(const struct plan_step *step, const struct attempt *attempt)
 {
-    return step->is_once && (step_is_taken(step) || step->kind == STEP_KIND_EXTERNAL) &&
+    return step->is_once && (step->kind->is_taken || step->kind->is_external) &&
            retry_is_due(step, attempt->attempt, RETRY_TIMEOUT);
 }
 

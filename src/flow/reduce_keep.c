@@ -64,8 +64,7 @@ static void visit_values(struct values *values)
 {
     for (uint32_t i = 0; i < values->plan->count && values->plan->buffered_count > 0; i++) {
         const struct plan_step *step = &values->plan->steps[i];
-        bool waits = step->kind == STEP_KIND_WAIT || step->kind == STEP_KIND_SELECT;
-        const struct node *arms = waits ? node_find(step->args_node, "arms") : NULL;
+        const struct node *arms = step->kind->has_arms ? node_find(step->args_node, "arms") : NULL;
 
         for (const struct node *arm = arms ? arms->first : NULL; arm; arm = arm->next)
             visit_arm(values, arm);

@@ -1,43 +1,12 @@
-/* reduce_wait.c - what steps wait for: timers, signals, children. */
-#include "base/node.h"
+/* reduce_wait.c - what steps wait for: timers and signals. */
 #include "flow/flow_int.h"
 #include "model/words.h"
-
-#define ERROR_CHILD_FAILED    STR("\"child-failed\"")
-#define ERROR_CHILD_CANCELLED STR("\"child-cancelled\"")
-#define ERROR_CHILD_BEGIN     STR("{\"reason\":\"child-failed\",\"error\":")
-#define CHILD_COMPILER        3 /* from this compiler on, the step's error holds the child's */
-
-/* ---- Timers and signals ------------------------------------------------------------------------
- */
-
-/* A wait's result is what it waited for; a select's says which arm it was. */
-static str arm_result(struct turn *turn, const struct plan_step *step, uint32_t arm, str payload)
-{
-    struct buf buf;
-    str kept;
-
-    if (step->kind != STEP_KIND_SELECT)
-        return payload;
-    buf_init(&buf, turn->scope->arena.heap, 2 * (size_t)LIMIT_TEXT);
-    json_open(&buf, '{');
-    json_key(&buf, "arm");
-    json_u64(&buf, arm);
-    json_key(&buf, "payload");
-    json_raw(&buf, payload);
-    json_close(&buf, '}');
-    kept = buf_keep(&buf, &turn->scope->arena);
-    buf_fini(&buf);
-    if (!kept.data)
-        turn->status = scope_no_memory(turn->scope);
-    return kept;
-}
 
 void take_arm(struct turn *turn, enum lifecycle_transition transition,
               const struct attempt *attempt, uint32_t arm, str payload)
 {
-    const struct plan_step *step = &turn->plan->steps[attempt->plan];
-    str result = arm_result(turn, step, arm, payload);
+    const struct step_kind *kind = turn->plan->steps[attempt->plan].kind;
+    str result = kind->arm_result ? kind->arm_result(turn, arm, payload) : payload;
 
     if (turn->status == PAWL_OK)
         step_succeed(turn, transition, attempt, result, arm);
@@ -108,59 +77,4 @@ void decide_signal(struct turn *turn)
         return;
     }
     keep_signal(turn, payload);
-}
-
-/* ---- Children ----------------------------------------------------------------------------------
- */
-
-static str enclose(struct turn *turn, str begin, str error)
-{
-    struct buf buf;
-    str kept;
-
-    buf_init(&buf, turn->scope->arena.heap, 2 * (size_t)LIMIT_TEXT);
-    buf_str(&buf, begin);
-    buf_str(&buf, error);
-    buf_str(&buf, STR("}"));
-    kept = buf_keep(&buf, &turn->scope->arena);
-    buf_fini(&buf);
-    if (!kept.data)
-        turn->status = scope_no_memory(turn->scope);
-    return kept;
-}
-
-static str child_note(struct turn *turn, str error)
-{
-    return turn->event->outcome == TERMINAL_CANCEL ? NOTE_CANCELLED
-                                                   : enclose(turn, NOTE_FAILED, error);
-}
-
-/* What the child failed with, for the rescue. That of a grandchild is passed on as it is: it
- * grows with no generation. */
-static str child_error(struct turn *turn, str error)
-{
-    if (turn->event->outcome == TERMINAL_CANCEL)
-        return ERROR_CHILD_CANCELLED;
-    if (turn->compiler < CHILD_COMPILER || str_eq(error, RESULT_NULL) ||
-        error.size > LIMIT_TEXT - ERROR_CHILD_BEGIN.size - 1)
-        return ERROR_CHILD_FAILED;
-    return str_starts(error, ERROR_CHILD_BEGIN) ? error : enclose(turn, ERROR_CHILD_BEGIN, error);
-}
-
-/* A child that ends well ends the step that waits for it. Of one that does not there is a note,
- * with what it said, and the step fails: a fold must not have to guess which it was. */
-void decide_child(struct turn *turn)
-{
-    const struct attempt *attempt = memory_find(turn->memory, turn->event->ordinal);
-    str payload = turn->event->payload.data ? turn->event->payload : RESULT_NULL;
-    enum terminal_kind outcome = turn->event->outcome;
-
-    if (!attempt || turn->plan->steps[attempt->plan].kind != STEP_KIND_SPAWN) {
-        turn->status = scope_fail(turn->scope, PAWL_NOT_AWAITING, "nothing waits for this child");
-    } else if (outcome != TERMINAL_FAILURE && outcome != TERMINAL_CANCEL) {
-        step_succeed(turn, LIFE_T_CHILD, attempt, payload, 0);
-    } else {
-        turn_draft(turn, LIFE_T_CHILD, attempt, child_note(turn, payload));
-        step_fail(turn, LIFE_T_STEP_FAIL, attempt, RETRY_FAILED, child_error(turn, payload));
-    }
 }

@@ -316,6 +316,16 @@ bool template_is_replaced(const struct template_part *part)
            part->kind == TEMPLATE_STEP || part->kind == TEMPLATE_INSTANCE;
 }
 
+bool template_has(str text)
+{
+    struct template_part part;
+
+    while (template_next(&text, &part))
+        if (template_is_replaced(&part))
+            return true;
+    return false;
+}
+
 /* Over the limit, or a buf without memory? Asked after every piece, so that a piece is all
  * that can be written in vain. */
 static void check_size(struct expansion *expansion, const struct buf *buf)

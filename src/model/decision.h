@@ -35,6 +35,7 @@ enum event_kind {
                           name: its id, if it was created */
     EVENT_AMEND,       /* payload: which definition; given: its plan */
 };
+#define EVENT_KIND_COUNT (EVENT_AMEND + 1)
 
 struct event {
     enum event_kind kind;

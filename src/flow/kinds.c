@@ -1,0 +1,30 @@
+/* kinds.c - the kinds of steps: the list, and the rows that need no function. */
+#include "flow/compile.h"
+
+const struct step_kind *const step_kinds[STEP_KIND_COUNT] = {
+#define X(name) &step_kind_##name,
+    STEP_KINDS(X)
+#undef X
+};
+
+/* Another program does the work, and completes or fails the step. */
+const struct step_kind step_kind_external = {
+    .word = "external",
+    .key = "external",
+    .why = "step",
+    .is_external = true,
+    .look = LOOK_GATE,
+    .check = sleep_check,
+};
+
+/* A step that was in a plan before an amend, and is in none now. */
+const struct step_kind step_kind_gone = { .word = "gone", .is_gone = true };
+
+const struct step_kind *step_kind_find(str word, str tool)
+{
+    for (uint32_t i = 0; i < STEP_KIND_COUNT; i++)
+        if (str_is(word, step_kinds[i]->word) &&
+            (!step_kinds[i]->tool || str_is(tool, step_kinds[i]->tool)))
+            return step_kinds[i];
+    return NULL;
+}

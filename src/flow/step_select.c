@@ -1,0 +1,61 @@
+/* step_select.c - a step that waits for the first of several things: `select`. Each arm has its
+ * own way on, and the result says which arm it was: {"arm":N,"payload":X}. */
+#include "flow/compile.h"
+
+static void select_compile(struct compilation *compiler, struct source_step *step,
+                           const struct node *select)
+{
+    if (select->kind != NODE_ARRAY || select->count == 0)
+        step_error(compiler, step, select, "'select' must be a list of arms");
+    else
+        arms_compile(compiler, step, select->first, false);
+    step->plan.args_node = select;
+}
+
+static str select_result(struct turn *turn, uint32_t arm, str payload)
+{
+    struct buf buf;
+
+    buf_init(&buf, turn->scope->arena.heap, 2 * (size_t)LIMIT_TEXT);
+    json_open(&buf, '{');
+    json_key(&buf, "arm");
+    json_u64(&buf, arm);
+    json_key(&buf, "payload");
+    json_raw(&buf, payload);
+    json_close(&buf, '}');
+    return turn_take(turn, &buf);
+}
+
+/* Exactly as select_result() prints it. */
+static bool select_read(str result, uint32_t *arm, str *payload)
+{
+    static const str middle = STR_INIT(",\"payload\":");
+    uint64_t n;
+
+    if (!str_starts(result, STR("{\"arm\":")) || result.data[result.size - 1] != '}')
+        return false;
+    result = str_from(result, sizeof "{\"arm\":" - 1);
+    for (size_t size = 1; size < result.size; size++)
+        if (str_starts(str_from(result, size), middle) &&
+            str_to_u64((str){ result.data, size }, &n)) {
+            *arm = (uint32_t)n;
+            *payload = str_from(result, size + middle.size);
+            payload->size--;
+            return true;
+        }
+    return false;
+}
+
+const struct step_kind step_kind_select = {
+    .word = "select",
+    .key = "select",
+    .is_alone = true,
+    .has_own_args = true,
+    .has_arms = true,
+    .leads_by_arm = true,
+    .look = LOOK_WAIT,
+    .compile = select_compile,
+    .begin = arms_begin,
+    .arm_result = select_result,
+    .read_arm = select_read,
+};

@@ -1,0 +1,122 @@
+/* step_tool.c - a step that a runner takes to its tool; and which kind a step is that has no key
+ * of a kind that stands alone: a tool, a gate (tool null, or `approval`), or external. */
+#include "flow/compile.h"
+#include <stdio.h>
+
+/* The same thing under both notations' names; giving both is an error. */
+static const struct node *find_either(struct compilation *compiler, const struct source_step *step,
+                                      const char *one, const char *other)
+{
+    const struct node *first = node_find(step->node, one), *second = node_find(step->node, other);
+
+    if (first && second)
+        step_error(compiler, step, second, "'%s' and '%s' are the same thing; keep one", one,
+                   other);
+    return first ? first : second;
+}
+
+static void read_args(struct compilation *compiler, struct source_step *step)
+{
+    const struct node *args = find_either(compiler, step, "args", "payload");
+
+    if (!args && compiler->is_tree && node_find(step->node, "action")) /* C2 */
+        step_error(compiler, step, NULL, "an 'action' needs its 'payload'");
+    if (!args || (!str_is(args->key, "payload") && /* C2: that is anything */
+                  !step_expect(compiler, step, args, NODE_OBJECT, "an object")))
+        return;
+    step->plan.args_node = args;
+    step->plan.args = compile_print(compiler, args);
+}
+
+/* An explicit null is a gate; a value that was forgotten is not. */
+static void refuse_missing_tool(struct compilation *compiler, const struct source_step *step,
+                                const struct node *tool)
+{
+    const struct node at_key = { .line = tool->key_line, .column = tool->key_column };
+
+    step_error(
+        compiler, step, &at_key,
+        "'%.*s' has no value; name a tool, or write '%.*s: null' or 'approval: {}' for a gate",
+        STR_ARG(tool->key), STR_ARG(tool->key));
+}
+
+/* "'tool', 'approval' (a gate), 'wait', ... or 'external'" */
+static void refuse_nothing(struct compilation *compiler, const struct source_step *step)
+{
+    char keys[200] = "", last[40] = "";
+    size_t used = 0;
+
+    for (uint32_t i = 0; i < STEP_KIND_COUNT; i++) {
+        const struct step_kind *kind = step_kinds[i];
+
+        if (!kind->key)
+            continue;
+        if (last[0] != '\0')
+            used +=
+                (size_t)snprintf(keys + used, sizeof keys - used, "%s%s", used ? ", " : "", last);
+        if (strcmp(kind->key, kind->word) == 0)
+            (void)snprintf(last, sizeof last, "'%s'", kind->key);
+        else
+            (void)snprintf(last, sizeof last, "'%s' (a %s)", kind->key, kind->word);
+    }
+    step_error(compiler, step, NULL, "nothing to do; say %s or %s", keys, last);
+}
+
+static bool is_true(struct compilation *compiler, const struct source_step *step,
+                    const struct node *node)
+{
+    return node && step_expect(compiler, step, node, NODE_BOOL, "true or false") && node->truth;
+}
+
+static void read_tool(struct compilation *compiler, struct source_step *step,
+                      const struct node *tool)
+{
+    if (tool->kind == NODE_STRING && definition_name_is_valid(tool->text))
+        step->plan.tool = tool->text;
+    else
+        step_error(compiler, step, tool, "'%.*s' must name a tool: 1..%d of A-Z a-z 0-9 . _ / -",
+                   STR_ARG(tool->key), LIMIT_NAME);
+}
+
+static void tool_compile(struct compilation *compiler, struct source_step *step,
+                         const struct node *node)
+{
+    const struct node *tool = find_either(compiler, step, "tool", "action");
+    bool is_external = is_true(compiler, step, node_find(step->node, "external"));
+    bool is_gate = tool ? tool->kind == NODE_NULL : node_find(step->node, "approval") != NULL;
+
+    (void)node;
+    if (tool && tool->is_missing)
+        refuse_missing_tool(compiler, step, tool);
+    else if (tool && tool->kind != NODE_NULL)
+        read_tool(compiler, step, tool);
+    else if (!is_external && !is_gate && !step->is_refused)
+        refuse_nothing(compiler, step);
+    step->plan.kind = is_external ? &step_kind_external
+                      : is_gate   ? &step_kind_gate
+                                  : step_kind_find(STR("tool"), step->plan.tool);
+    read_args(compiler, step);
+}
+
+/* A warning alone: the host of a plan, or a worker, may have a `log` of its own. */
+static void tool_check(struct compilation *compiler, const struct source_step *step)
+{
+    const struct node *args = step->plan.args_node;
+
+    if (!str_is(step->plan.tool, "log") ||
+        (args && args->kind == NODE_STRING && template_has(args->text)))
+        return;
+    if (!args || !node_find(args, "message"))
+        step_warning(
+            compiler, step, args, "the built-in log takes {message: TEXT}, and fails with %s",
+            !args || args->kind == NODE_OBJECT ? "no message" : node_kind_name(args->kind));
+}
+
+const struct step_kind step_kind_tool = {
+    .word = "tool",
+    .key = "tool",
+    .is_tool = true,
+    .is_taken = true,
+    .compile = tool_compile,
+    .check = tool_check,
+};
