@@ -4,7 +4,7 @@
 #include "base/assert.h"
 
 struct gather {
-    const struct past_reads *reads;
+    find_fn find;
     struct store *store;
     struct scope *scope;
     struct past *past;
@@ -12,17 +12,23 @@ struct gather {
     size_t begun; /* how much of the scope was used before */
 };
 
-static pawl_status damaged(struct scope *scope, const char *what)
+static pawl_status gather_row(const struct gather *gather, const struct find_query *query,
+                              void *out)
 {
-    return scope_fail(scope, PAWL_STORAGE_FAILURE,
-                      "the store is damaged: it has %s that cannot be; run pawl verify", what);
+    return find_check(gather->scope, query, out,
+                      gather->find(gather->store, gather->scope, query, out));
+}
+
+static pawl_status find_number(const struct gather *gather, enum find_kind kind, uint64_t number,
+                               void *out)
+{
+    return gather_row(gather, &(struct find_query){ .kind = kind, .by.number = number }, out);
 }
 
 static pawl_status gather_text(const struct gather *gather, uint64_t id, str *out)
 {
     struct value value = { 0 };
-    pawl_status status =
-        id ? gather->reads->value(gather->store, gather->scope, id, &value) : PAWL_OK;
+    pawl_status status = id ? find_number(gather, FIND_BYTES, id, &value) : PAWL_OK;
 
     if (!status)
         *out = value.bytes;
@@ -32,14 +38,10 @@ static pawl_status gather_text(const struct gather *gather, uint64_t id, str *ou
 static pawl_status gather_instance(const struct gather *gather, uint64_t number)
 {
     struct past *past = gather->past;
-    pawl_status status =
-        gather->reads->instance(gather->store, gather->scope, number, &past->instance);
+    pawl_status status = find_number(gather, FIND_INSTANCE, number, &past->instance);
 
-    if (status)
-        return status;
-    if (!instance_is_sound(&past->instance))
-        return damaged(gather->scope, "an instance");
-    status = gather_text(gather, past->instance.input, &past->input);
+    if (!status)
+        status = gather_text(gather, past->instance.input, &past->input);
     return status ? status : gather_text(gather, past->instance.creator, &past->creator);
 }
 
@@ -51,7 +53,7 @@ static pawl_status gather_snapshot(const struct gather *gather, uint64_t instanc
 
     if (past->head.seq <= PAST_SHORT)
         return PAWL_OK;
-    status = gather->reads->snapshot(gather->store, gather->scope, instance, &past->snapshot);
+    status = find_number(gather, FIND_SNAPSHOT, instance, &past->snapshot);
     if (status == PAWL_NOT_KNOWN)
         past->snapshot = (struct snapshot_row){ 0 };
     return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
@@ -96,9 +98,7 @@ static pawl_status gather_records(struct gather *gather)
 
         if (!next)
             return scope_no_memory(gather->scope);
-        status = gather->reads->record(gather->store, gather->scope, pos, &next->record);
-        if (!status && !record_is_sound(&next->record, pos))
-            status = damaged(gather->scope, "a record");
+        status = find_number(gather, FIND_RECORD, pos, &next->record);
         next->is_left = gather->scope->arena.used - gather->begun > PAST_BYTES;
         if (!status && !next->is_left)
             status = gather_text(gather, next->record.payload, &next->payload);
@@ -114,16 +114,14 @@ static pawl_status gather_records(struct gather *gather)
 
 static pawl_status gather_one(struct gather *gather, struct past_query *query)
 {
+    const struct find_query head = { .kind = FIND_HEAD,
+                                     .by.head = { query->instance, query->trust_rows } };
     struct past past = { .head = query->head };
-    pawl_status status = PAWL_OK;
+    pawl_status status;
 
     gather->past = &past;
     gather->capacity = 0;
-    if (!query->is_known)
-        status = gather->reads->head(gather->store, gather->scope, query->instance,
-                                     query->trust_rows, &past.head);
-    if (!status && !head_is_sound(&past.head))
-        status = damaged(gather->scope, "a head");
+    status = query->is_known ? PAWL_OK : gather_row(gather, &head, &past.head);
     if (!status)
         status = gather_instance(gather, query->instance);
     if (!status)
@@ -137,11 +135,11 @@ static pawl_status gather_one(struct gather *gather, struct past_query *query)
     return PAWL_OK;
 }
 
-pawl_status past_gather(const struct past_reads *reads, struct store *store, struct scope *scope,
+pawl_status past_gather(find_fn find, struct store *store, struct scope *scope,
                         struct past_query *queries, uint32_t count)
 {
     struct gather gather = {
-        .reads = reads, .store = store, .scope = scope, .begun = scope->arena.used
+        .find = find, .store = store, .scope = scope, .begun = scope->arena.used
     };
     pawl_status status = PAWL_OK;
 

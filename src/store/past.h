@@ -4,28 +4,19 @@
 
 #include "store/store.h"
 
-/* The methods of store_ops of these names; a backend may have cheaper ones for reading several at
- * one go. */
-struct past_reads {
-    pawl_status (*head)(struct store *store, struct scope *scope, uint64_t instance, bool trust_rows,
-                        struct head_row *out);
-    pawl_status (*instance)(struct store *store, struct scope *scope, uint64_t number,
-                            struct instance_row *out);
-    pawl_status (*record)(struct store *store, struct scope *scope, uint64_t pos,
-                          struct record *out);
-    pawl_status (*value)(struct store *store, struct scope *scope, uint64_t id, struct value *out);
-    pawl_status (*snapshot)(struct store *store, struct scope *scope, uint64_t instance,
-                            struct snapshot_row *out);
-};
+/* The `find` of store_ops, or a cheaper one inside of a read that has begun. */
+typedef pawl_status (*find_fn)(struct store *store, struct scope *scope,
+                               const struct find_query *query, void *out);
 
-pawl_status past_gather(const struct past_reads *reads, struct store *store, struct scope *scope,
+pawl_status past_gather(find_fn find, struct store *store, struct scope *scope,
                         struct past_query *queries, uint32_t count);
 
 /* Where a trail goes on behind this record; 0: it ends here. store.c */
 uint64_t trail_next(const struct trail_query *query, const struct trail_row *row);
 
-bool record_is_sound(const struct record *record, uint64_t pos); /* store.c */
-bool instance_is_sound(const struct instance_row *row);
-bool head_is_sound(const struct head_row *row);
+bool record_is_sound(const struct record *record, uint64_t pos); /* lookup.c */
+/* STORAGE_FAILURE if what was found cannot be; else `status`. */
+pawl_status find_check(struct scope *scope, const struct find_query *query, const void *out,
+                       pawl_status status);
 
 #endif

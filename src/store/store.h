@@ -311,6 +311,83 @@ enum object_verdict {
 typedef pawl_status (*object_fn)(void *context, enum object_verdict verdict, str type, str name,
                                  str table);
 
+/* What find() finds, and the struct that it fills in. */
+enum find_kind {
+    FIND_HEAD,       /* head_row, by `head` */
+    FIND_INSTANCE,   /* instance_row, by number */
+    FIND_RECORD,     /* record, by position */
+    FIND_VALUE,      /* value, by id */
+    FIND_BYTES,      /* the same; its commitment may be missing */
+    FIND_INTERNED,   /* value: the interned one with these bytes */
+    FIND_SNAPSHOT,   /* snapshot_row, by the number of its instance */
+    FIND_KEY,        /* key_row, by its KEY_ID_SIZE bytes */
+    FIND_KEPT,       /* kept_row, by `kept` */
+    FIND_DEFINITION, /* definition_row, by id */
+    FIND_NAMED,      /* definition_row, by `named` */
+    FIND_INLINE,     /* definition_row: without a name, of this hash of its source, as the present
+                      * compiler compiles it */
+};
+struct find_query {
+    enum find_kind kind;
+    union {
+        uint64_t number; /* INSTANCE, RECORD, VALUE, BYTES, SNAPSHOT, DEFINITION */
+        struct {
+            uint64_t instance; /* 0: the store's own records */
+            bool trust_rows;   /* the row as it is (an owner that keeps its dirty set); else the
+                                * tail of the log is looked at as well */
+        } head;
+        str bytes;             /* INTERNED */
+        const uint8_t *hash;   /* KEY, INLINE */
+        struct {
+            int32_t what;
+            str id;
+        } kept;
+        struct {
+            str name;
+            uint32_t version; /* 0: the newest */
+        } named;
+    } by;
+};
+
+/* What rows() gives, and the struct of one row. */
+enum rows_kind {
+    LIST_DEFINITIONS, /* definition_row, without their texts: the newest version of each name after
+                       * `after_name`, in byte order */
+    LIST_DUE,         /* live_timer by one clock, in order of (due, instance, ordinal, name), with
+                       * what its instance is an instance of. Not those of test instances or of
+                       * paused ones. Those due later than `until_ms` may be left out, but for the
+                       * first */
+    LIST_BUSY,        /* uint64_t: instances > after with a ready or running step, in order;
+                       * `pending`: or a pending one */
+    LIST_AWAITING,    /* last_row: instances > after that await a signal, in order. None where
+                       * nothing outlives its process. Not for machines, whose rows may lag */
+    LIST_CHILDREN,    /* live_child: those that a step still waits for, in order of number */
+    LIST_WAITING,     /* uint64_t: instances, in order, each once */
+    LIST_KEPT,        /* kept_row of one `what`, in order of due time and id */
+    LIST_ALARMS,      /* kept_row by one clock, in the same order */
+    LIST_STEPS,       /* step_count of a definition by name: its live steps (pending, ready or
+                       * running), in order of version and step. It may take a while, and delays no
+                       * other caller */
+};
+struct rows_query {
+    enum rows_kind kind;
+    uint32_t limit;
+    union {
+        str name; /* DEFINITIONS: those after it; STEPS */
+        struct {
+            bool wall;        /* by the wall clock; else by the store's */
+            int64_t until_ms; /* DUE */
+        } clock;              /* DUE, ALARMS */
+        struct {
+            uint64_t after;
+            bool pending; /* BUSY */
+        } numbers;        /* BUSY, AWAITING */
+        const struct child_query *children;
+        const struct wait_query *waiting;
+        int32_t what; /* KEPT */
+    } by;
+};
+
 struct store_ops {
     const char *scheme; /* of the URL: "sqlite" */
 
@@ -333,15 +410,15 @@ struct store_ops {
     /* The tip without a turn, e.g. at open. */
     pawl_status (*tip)(struct store *store, struct scope *scope, struct store_tip *out);
 
-    /* Where an instance stands (number 0: the store's own records). NOT_KNOWN. With
-     * `trust_rows` the row as it is (an owner that keeps its dirty set); without, the tail
-     * of the log is looked at as well. */
-    pawl_status (*head)(struct store *store, struct scope *scope, uint64_t instance, bool trust_rows,
-                        struct head_row *out);
-    pawl_status (*instance)(struct store *store, struct scope *scope, uint64_t number,
-                            struct instance_row *out); /* NOT_KNOWN */
-    pawl_status (*record)(struct store *store, struct scope *scope, uint64_t pos,
-                          struct record *out); /* NOT_KNOWN */
+    /* One row, by what names it, into the struct of its kind (enum find_kind). NOT_KNOWN. */
+    pawl_status (*find)(struct store *store, struct scope *scope, const struct find_query *query,
+                        void *out);
+    /* Rows of a kind, in its order, as an array of its struct (enum rows_kind). */
+    pawl_status (*rows)(struct store *store, struct scope *scope, const struct rows_query *query,
+                        void **out, uint32_t *count);
+    pawl_status (*live)(struct store *store, struct scope *scope, uint64_t instance,
+                        struct live *out);
+
     /* The records of an instance from one of them back to an entry, or to the first record; at most
      * TRAIL_ROWS. *rest: where it goes on; 0: that is all. NOT_KNOWN. */
     pawl_status (*trail)(struct store *store, struct scope *scope, const struct trail_query *query,
@@ -354,59 +431,11 @@ struct store_ops {
     pawl_status (*scan)(struct store *store, struct scope *scope, uint64_t from, record_fn fn,
                         void *context);
 
-    pawl_status (*value)(struct store *store, struct scope *scope, uint64_t id,
-                         struct value *out); /* NOT_KNOWN */
-    pawl_status (*find_value)(struct store *store, struct scope *scope, str bytes,
-                              struct value *out); /* an interned one; NOT_KNOWN */
-
-    pawl_status (*definition)(struct store *store, struct scope *scope, uint32_t id,
-                              struct definition_row *out); /* NOT_KNOWN */
-    /* By name and version (0: newest), or, with an empty name, the inline one with this
-     * source_sha and the present compiler's compiled_sha. NOT_KNOWN. */
-    pawl_status (*find_definition)(struct store *store, struct scope *scope, str name,
-                                   uint32_t version, const uint8_t *source_sha,
-                                   struct definition_row *out);
-    /* Newest versions of names after `after`, in byte order, without their texts. */
-    pawl_status (*definitions)(struct store *store, struct scope *scope, str after, uint32_t limit,
-                               struct definition_row **out, uint32_t *count);
-
-    pawl_status (*live)(struct store *store, struct scope *scope, uint64_t instance, struct live *out);
-    /* Up to `limit` timers by the store's clock, or by the wall clock, due at or before now_ms;
-     * *next_ms is the due time of the first one after those, or INT64_MAX. Timers of test instances
-     * and of paused ones are never among them. Each says what its instance is an instance of. */
-    pawl_status (*due)(struct store *store, struct scope *scope, bool wall, int64_t now_ms,
-                       uint32_t limit, struct live_timer **out, uint32_t *count, int64_t *next_ms);
-    /* Numbers of instances > after that have a ready or running step; `pending`: or a pending one. */
-    pawl_status (*busy)(struct store *store, struct scope *scope, uint64_t after, bool pending,
-                        uint32_t limit, uint64_t **out, uint32_t *count);
-    /* Instances > after that await a signal, with their last records, in order of number. NULL: what such a
-     * store holds does not outlive its process. Not for machines, whose rows may lag. */
-    pawl_status (*awaiting)(struct store *store, struct scope *scope, uint64_t after, uint32_t limit,
-                            struct last_row **out, uint32_t *count);
-    /* Children that a step still waits for, in order of number. */
-    pawl_status (*children)(struct store *store, struct scope *scope,
-                            const struct child_query *query, struct live_child **out,
-                            uint32_t *count);
-    /* Their numbers, in order, each once. */
-    pawl_status (*waiting)(struct store *store, struct scope *scope,
-                           const struct wait_query *query, uint64_t **out, uint32_t *count);
-    pawl_status (*snapshot)(struct store *store, struct scope *scope, uint64_t instance,
-                            struct snapshot_row *out); /* NOT_KNOWN */
-    /* What head(), instance(), snapshot(), record() and value() say of instances, at one go; a
-     * snapshot may be newer than the rest. Until one fails, which is told (NOT_KNOWN), or there are
-     * PAST_BYTES of them. */
+    /* What find() says of instances, of their records and of the values of those, in one read; a
+     * snapshot may be newer than the rest. Until one fails, which is returned (NOT_KNOWN), or there
+     * are PAST_BYTES of them. */
     pawl_status (*pasts)(struct store *store, struct scope *scope, struct past_query *queries,
                          uint32_t count);
-    pawl_status (*key)(struct store *store, struct scope *scope, const uint8_t id[KEY_ID_SIZE],
-                       struct key_row *out); /* NOT_KNOWN */
-    pawl_status (*kept)(struct store *store, struct scope *scope, int32_t what, str id,
-                        struct kept_row *out); /* NOT_KNOWN */
-    /* In order of due time and id. */
-    pawl_status (*kept_list)(struct store *store, struct scope *scope, int32_t what, uint32_t limit,
-                             struct kept_row **out, uint32_t *count);
-    /* Alarms by the store's clock, or by the wall clock, in order of due time and id. */
-    pawl_status (*alarms)(struct store *store, struct scope *scope, bool wall, uint32_t limit,
-                          struct kept_row **out, uint32_t *count);
     pawl_status (*list)(struct store *store, struct scope *scope, const struct list_query *query,
                         uint64_t **out, uint32_t *count);
     /* Where all instances stand, or those of one definition (a name; version 0: all of them).
@@ -414,11 +443,6 @@ struct store_ops {
      * up nobody meanwhile. */
     pawl_status (*counts)(struct store *store, struct scope *scope, str name, uint32_t version,
                           struct state_count **out, uint32_t *count);
-
-    /* The live steps (pending, ready or running) of the instances of a definition, by version and
-     * step, in this order. Like counts(), it holds up nobody. */
-    pawl_status (*step_counts)(struct store *store, struct scope *scope, str name,
-                               struct step_count **out, uint32_t *count);
 
     /* Read-only SQL over the pawl_... views, for people. `connection` is the backend's: NULL before
      * the first statement, kept for the next, closed by sql_end(). TOO_LARGE: it was stopped after

@@ -153,32 +153,21 @@ static pawl_status forged_tip(struct store *store, struct scope *scope, struct s
     return store_tip(truth(), scope, out);
 }
 
-static pawl_status forged_head(struct store *store, struct scope *scope, uint64_t instance,
-                               bool trust_rows, struct head_row *out)
+static pawl_status forged_find(struct store *store, struct scope *scope,
+                               const struct find_query *query, void *out)
 {
-    (void)store;
-    return store_head(truth(), scope, instance, trust_rows, out);
+    if (query->kind == FIND_RECORD)
+        return forged_record(store, scope, query->by.number, out);
+    if (query->kind == FIND_VALUE || query->kind == FIND_BYTES)
+        return forged_value(store, scope, query->by.number, out);
+    return truth()->ops->find(truth(), scope, query, out);
 }
 
-static pawl_status forged_instance(struct store *store, struct scope *scope, uint64_t number,
-                                   struct instance_row *out)
+static pawl_status forged_rows(struct store *store, struct scope *scope,
+                               const struct rows_query *query, void **out, uint32_t *count)
 {
     (void)store;
-    return store_instance(truth(), scope, number, out);
-}
-
-static pawl_status forged_definition(struct store *store, struct scope *scope, uint32_t id,
-                                     struct definition_row *out)
-{
-    (void)store;
-    return store_definition(truth(), scope, id, out);
-}
-
-static pawl_status forged_find(struct store *store, struct scope *scope, str name, uint32_t version,
-                               const uint8_t *source_sha, struct definition_row *out)
-{
-    (void)store;
-    return store_find_definition(truth(), scope, name, version, source_sha, out);
+    return truth()->ops->rows(truth(), scope, query, out, count);
 }
 
 static pawl_status forged_live(struct store *store, struct scope *scope, uint64_t instance,
@@ -186,27 +175,6 @@ static pawl_status forged_live(struct store *store, struct scope *scope, uint64_
 {
     (void)store;
     return store_live(truth(), scope, instance, out);
-}
-
-static pawl_status forged_snapshot(struct store *store, struct scope *scope, uint64_t instance,
-                                   struct snapshot_row *out)
-{
-    (void)store;
-    return store_snapshot(truth(), scope, instance, out);
-}
-
-static pawl_status forged_key(struct store *store, struct scope *scope,
-                              const uint8_t id[KEY_ID_SIZE], struct key_row *out)
-{
-    (void)store;
-    return store_key(truth(), scope, id, out);
-}
-
-static pawl_status forged_kept_list(struct store *store, struct scope *scope, int32_t what,
-                                    uint32_t limit, struct kept_row **out, uint32_t *count)
-{
-    (void)store;
-    return store_kept_list(truth(), scope, what, limit, out, count);
 }
 
 static pawl_status forged_list(struct store *store, struct scope *scope,
@@ -219,17 +187,10 @@ static pawl_status forged_list(struct store *store, struct scope *scope,
 static const struct store_ops forger_ops = {
     .scheme = "forged",
     .tip = forged_tip,
-    .head = forged_head,
-    .instance = forged_instance,
-    .record = forged_record,
-    .scan = forged_scan,
-    .value = forged_value,
-    .definition = forged_definition,
-    .find_definition = forged_find,
+    .find = forged_find,
+    .rows = forged_rows,
     .live = forged_live,
-    .snapshot = forged_snapshot,
-    .key = forged_key,
-    .kept_list = forged_kept_list,
+    .scan = forged_scan,
     .list = forged_list,
 };
 

@@ -332,10 +332,11 @@ static pawl_status fail_once(struct scope *scope)
     return scope_fail(scope, PAWL_STORAGE_FAILURE, "a read that fails once");
 }
 
-static pawl_status instance_fails(struct store *store, struct scope *scope, uint64_t number,
-                                  struct instance_row *out)
+static pawl_status instance_fails(struct store *store, struct scope *scope,
+                                  const struct find_query *query, void *out)
 {
-    return fails_next ? fail_once(scope) : real_ops->instance(store, scope, number, out);
+    return fails_next && query->kind == FIND_INSTANCE ? fail_once(scope)
+                                                      : real_ops->find(store, scope, query, out);
 }
 
 static pawl_status pasts_fail(struct store *store, struct scope *scope, struct past_query *queries,
@@ -383,7 +384,7 @@ WORLD_TEST(code, an_instance_whose_row_could_not_be_read_is_brought_to_the_new_v
     const char *id = create_slow(world);
 
     begin_failing(world);
-    failing_ops.instance = instance_fails;
+    failing_ops.find = instance_fails;
     expect_renewed(world, id);
 }
 

@@ -322,41 +322,44 @@ static pawl_status lie_tip(struct store *store, struct scope *scope, struct stor
     PASS_ON(tip, out);
 }
 
-static pawl_status lie_head(struct store *store, struct scope *scope, uint64_t instance,
-                            bool trust_rows, struct head_row *out)
+static pawl_status unreadable(struct scope *scope)
 {
-    LIAR(head) = store_head(liar->truth, scope, instance, trust_rows, out);
-    PASS_ON(head, out);
+    return scope_fail(scope, PAWL_STORAGE_FAILURE, "the disk is on fire");
 }
 
-static pawl_status lie_instance(struct store *store, struct scope *scope, uint64_t number,
-                                struct instance_row *out)
+static void lie_of(const struct liar *liar, enum find_kind kind, void *out)
 {
-    LIAR(instance) = store_instance(liar->truth, scope, number, out);
-    PASS_ON(instance, out);
+    if (kind == FIND_HEAD && liar->head)
+        liar->head(out);
+    if (kind == FIND_INSTANCE && liar->instance)
+        liar->instance(out);
+    if (kind == FIND_RECORD && liar->record)
+        liar->record(out);
+    if ((kind == FIND_VALUE || kind == FIND_BYTES) && liar->value)
+        liar->value(out);
+    if (kind == FIND_DEFINITION && liar->definition)
+        liar->definition(out);
 }
 
-static pawl_status lie_value(struct store *store, struct scope *scope, uint64_t id,
-                             struct value *out)
-{
-    LIAR(value) = store_value(liar->truth, scope, id, out);
-    PASS_ON(value, out);
-}
-
-static pawl_status lie_definition(struct store *store, struct scope *scope, uint32_t id,
-                                  struct definition_row *out)
-{
-    LIAR(definition) = store_definition(liar->truth, scope, id, out);
-    PASS_ON(definition, out);
-}
-
-static pawl_status lie_find_definition(struct store *store, struct scope *scope, str name,
-                                       uint32_t version, const uint8_t *source_sha,
-                                       struct definition_row *out)
+static pawl_status lie_find(struct store *store, struct scope *scope,
+                            const struct find_query *query, void *out)
 {
     struct liar *liar = (struct liar *)store;
+    pawl_status status = liar->truth->ops->find(liar->truth, scope, query, out);
 
-    return store_find_definition(liar->truth, scope, name, version, source_sha, out);
+    if (query->kind == FIND_RECORD && liar->fail_pos && query->by.number >= liar->fail_pos)
+        return unreadable(scope);
+    if (status == PAWL_OK)
+        lie_of(liar, query->kind, out);
+    return status;
+}
+
+static pawl_status list_true_rows(struct store *store, struct scope *scope,
+                                  const struct rows_query *query, void **out, uint32_t *count)
+{
+    struct store *truth = ((struct liar *)store)->truth;
+
+    return truth->ops->rows(truth, scope, query, out, count);
 }
 
 static pawl_status lie_live(struct store *store, struct scope *scope, uint64_t instance,
@@ -364,20 +367,6 @@ static pawl_status lie_live(struct store *store, struct scope *scope, uint64_t i
 {
     LIAR(live) = store_live(liar->truth, scope, instance, out);
     PASS_ON(live, out);
-}
-
-static pawl_status unreadable(struct scope *scope)
-{
-    return scope_fail(scope, PAWL_STORAGE_FAILURE, "the disk is on fire");
-}
-
-static pawl_status lie_record(struct store *store, struct scope *scope, uint64_t pos,
-                              struct record *out)
-{
-    LIAR(record) = store_record(liar->truth, scope, pos, out);
-    if (liar->fail_pos && pos >= liar->fail_pos)
-        return unreadable(scope);
-    PASS_ON(record, out);
 }
 
 struct lying_scan {
@@ -407,24 +396,6 @@ static pawl_status lie_scan(struct store *store, struct scope *scope, uint64_t f
     return store_scan(scan.liar->truth, scope, from, give_lie, &scan);
 }
 
-static pawl_status lie_key(struct store *store, struct scope *scope, const uint8_t id[KEY_ID_SIZE],
-                           struct key_row *out)
-{
-    return store_key(((struct liar *)store)->truth, scope, id, out);
-}
-
-static pawl_status lie_kept_list(struct store *store, struct scope *scope, int32_t what,
-                                 uint32_t limit, struct kept_row **out, uint32_t *count)
-{
-    return store_kept_list(((struct liar *)store)->truth, scope, what, limit, out, count);
-}
-
-static pawl_status lie_snapshot(struct store *store, struct scope *scope, uint64_t instance,
-                                struct snapshot_row *out)
-{
-    return store_snapshot(((struct liar *)store)->truth, scope, instance, out);
-}
-
 static pawl_status list_truth(struct store *store, struct scope *scope,
                               const struct list_query *query, uint64_t **out, uint32_t *count)
 {
@@ -434,17 +405,10 @@ static pawl_status list_truth(struct store *store, struct scope *scope,
 static const struct store_ops liar_ops = {
     .scheme = "liar",
     .tip = lie_tip,
-    .head = lie_head,
-    .instance = lie_instance,
-    .record = lie_record,
-    .scan = lie_scan,
-    .value = lie_value,
-    .definition = lie_definition,
-    .find_definition = lie_find_definition,
+    .find = lie_find,
+    .rows = list_true_rows,
     .live = lie_live,
-    .snapshot = lie_snapshot,
-    .key = lie_key,
-    .kept_list = lie_kept_list,
+    .scan = lie_scan,
     .list = list_truth,
 };
 

@@ -10,18 +10,12 @@ struct work {
 static struct work done;
 static const struct store_ops *real_ops;
 
-static pawl_status count_kept(struct store *store, struct scope *scope, int32_t what, str id,
-                              struct kept_row *out)
+static pawl_status count_find(struct store *store, struct scope *scope,
+                              const struct find_query *query, void *out)
 {
-    done.kept_reads++;
-    return real_ops->kept(store, scope, what, id, out);
-}
-
-static pawl_status count_record(struct store *store, struct scope *scope, uint64_t pos,
-                                struct record *out)
-{
-    done.record_reads++;
-    return real_ops->record(store, scope, pos, out);
+    done.kept_reads += query->kind == FIND_KEPT;
+    done.record_reads += query->kind == FIND_RECORD;
+    return real_ops->find(store, scope, query, out);
 }
 
 static void *count_resize(void *context, void *block, size_t old_size, size_t new_size)
@@ -41,8 +35,7 @@ static struct work refuse(pawl *p, const char *bearer)
     struct scope scope;
 
     real_ops = store->ops;
-    counted.kept = count_kept;
-    counted.record = count_record;
+    counted.find = count_find;
     store->ops = &counted;
     done = (struct work){ 0 };
     scope_init(&scope, &counting, 0);

@@ -11,12 +11,13 @@ struct work {
 static struct work done;
 static const struct store_ops *real_ops;
 
-static pawl_status count_record(struct store *store, struct scope *scope, uint64_t pos,
-                                struct record *out)
+static pawl_status count_find(struct store *store, struct scope *scope,
+                              const struct find_query *query, void *out)
 {
-    done.records++;
-    done.calls++;
-    return real_ops->record(store, scope, pos, out);
+    done.records += query->kind == FIND_RECORD;
+    done.calls += query->kind == FIND_RECORD;
+    done.values += query->kind == FIND_VALUE || query->kind == FIND_BYTES;
+    return real_ops->find(store, scope, query, out);
 }
 
 static pawl_status count_records(struct store *store, struct scope *scope,
@@ -30,13 +31,6 @@ static pawl_status count_records(struct store *store, struct scope *scope,
     return status;
 }
 
-static pawl_status count_value(struct store *store, struct scope *scope, uint64_t id,
-                               struct value *out)
-{
-    done.values++;
-    return real_ops->value(store, scope, id, out);
-}
-
 /* What one call costs; *answer is the caller's. */
 static struct work work_of(pawl *p, const char *operation, const char *input, char **answer)
 {
@@ -45,9 +39,8 @@ static struct work work_of(pawl *p, const char *operation, const char *input, ch
     pawl_error error = { 0 };
 
     real_ops = store->ops;
-    counted.record = count_record;
+    counted.find = count_find;
     counted.records = count_records;
-    counted.value = count_value;
     store->ops = &counted;
     done = (struct work){ 0 };
     if (pawl_call(p, operation, input, answer, &error))

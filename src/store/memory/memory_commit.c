@@ -8,9 +8,9 @@
 
 static void row_delete(struct disk *disk, const struct row *key)
 {
-    struct row *row = tree_seek(&disk->rows, key, false);
+    struct row *row = row_find(disk, key);
 
-    if (row && compare_keys(row, key) == 0)
+    if (row)
         row_drop(disk, row);
 }
 
@@ -39,10 +39,9 @@ static void children_clear(struct disk *disk, uint64_t parent, uint32_t ordinal)
 
 static void child_ended(struct disk *disk, uint64_t child)
 {
-    const struct row key = { .instance = child, .kind = ROW_CHILD };
-    struct row *row = tree_seek(&disk->rows, &key, false);
+    struct row *row = row_find(disk, &(struct row){ .instance = child, .kind = ROW_CHILD });
 
-    if (row && compare_keys(row, &key) == 0)
+    if (row)
         row->attempt = 1;
 }
 

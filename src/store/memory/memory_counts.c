@@ -88,7 +88,7 @@ pawl_status memory_counts(struct store *store, struct scope *scope, str name, ui
             count_cell(&counting, disk->cells.slots[i].item);
         kept = keep(&counting, scope, name, version);
     }
-    status = read_end(disk, scope, true, NULL, 0);
+    status = read_end(disk, scope);
     if (status == PAWL_OK)
         *out = counting.all, *count = kept;
     return status;

@@ -309,6 +309,14 @@ static inline bool row_is_busy(const struct row *row)
     return row->kind == ROW_STEP && (row->status == STEP_READY || row->status == STEP_RUNNING);
 }
 
+/* The row of this key, or NULL. */
+static inline struct row *row_find(const struct disk *disk, const struct row *key)
+{
+    struct row *row = tree_seek(&disk->rows, key, false);
+
+    return row && compare_keys(row, key) == 0 ? row : NULL;
+}
+
 static inline size_t row_size(const struct row *row)
 {
     return sizeof *row + row->name.size + row->text.size;
@@ -372,13 +380,12 @@ pawl_status disk_commit(struct disk *disk, const struct commit *commit, struct s
 /* Give back the bytes that stay for ever, down to the block `until`. */
 void disk_free_blocks(struct disk *disk, const struct block *until);
 
-/* ---- Reading: memory_read.c, memory_live.c, memory_list.c ---- */
+/* ---- Reading: memory_read.c, memory_live.c, memory_rows.c, memory_list.c ---- */
 
-/* How a read ends: unlock, and OK unless something was missing or could not be copied. */
-pawl_status read_end(struct disk *disk, struct scope *scope, bool found, const char *what,
-                     uint64_t number);
+/* How a read ends: unlock, and OK unless something could not be copied. */
+pawl_status read_end(struct disk *disk, struct scope *scope);
 
-/* Where an instance really stands: the row, unless the log has gone on since. */
+/* Where an instance really is: the row, unless the log has gone on since. */
 struct head_row head_now(const struct cell *cell);
 
 /* The pause that is in force, or NULL. */
@@ -387,63 +394,42 @@ const struct row *pause_of(const struct disk *disk, uint64_t instance);
 /* The first busy step of this instance or of a later one; NULL: none. */
 const struct row *busy_from(const struct disk *disk, uint64_t instance);
 
-bool add_number(uint64_t **numbers, uint32_t *count, uint32_t *capacity, uint64_t number,
-                struct arena *arena);
+/* The newest version of the first name that is `name` or, with `past`, comes after it. */
+const struct row *newest_named(const struct disk *disk, str name, bool past);
+
+struct kept_row kept_of(const struct row *row, struct arena *arena);
+
+/* Rows of `size` bytes each, as they are found. */
+struct found {
+    struct arena *arena; /* its `failed` tells when one could not be added */
+    size_t size;
+    void *rows;
+    uint32_t count, capacity;
+};
+
+void *found_add(struct found *found); /* the place of one more; NULL: no memory */
+bool add_timer(struct found *found, const struct row *row);
+bool add_number(struct found *found, uint64_t number);
+void list_children(const struct disk *disk, const struct child_query *query, struct found *found);
 
 pawl_status memory_tip(struct store *store, struct scope *scope, struct store_tip *out);
-pawl_status memory_head(struct store *store, struct scope *scope, uint64_t instance,
-                        bool trust_rows, struct head_row *out);
-pawl_status memory_instance(struct store *store, struct scope *scope, uint64_t number,
-                            struct instance_row *out);
+pawl_status memory_find_row(struct store *store, struct scope *scope, const struct find_query *query,
+                        void *out);
+pawl_status memory_rows(struct store *store, struct scope *scope, const struct rows_query *query,
+                        void **out, uint32_t *count);
+pawl_status memory_live(struct store *store, struct scope *scope, uint64_t instance,
+                        struct live *out);
 pawl_status memory_trail(struct store *store, struct scope *scope, const struct trail_query *query,
                          struct trail_row out[TRAIL_ROWS], uint32_t *count, uint64_t *rest);
 pawl_status memory_records(struct store *store, struct scope *scope, const uint64_t *positions,
                            uint32_t count, struct record *out, uint32_t *read);
-pawl_status memory_record(struct store *store, struct scope *scope, uint64_t pos,
-                          struct record *out);
 pawl_status memory_scan(struct store *store, struct scope *scope, uint64_t from, record_fn fn,
                         void *context);
-pawl_status memory_value(struct store *store, struct scope *scope, uint64_t id, struct value *out);
-pawl_status memory_find_value(struct store *store, struct scope *scope, str bytes,
-                              struct value *out);
-pawl_status memory_definition(struct store *store, struct scope *scope, uint32_t id,
-                              struct definition_row *out);
-pawl_status memory_find_definition(struct store *store, struct scope *scope, str name,
-                                   uint32_t version, const uint8_t *source_sha,
-                                   struct definition_row *out);
-pawl_status memory_definitions(struct store *store, struct scope *scope, str after, uint32_t limit,
-                               struct definition_row **out, uint32_t *count);
-pawl_status memory_live(struct store *store, struct scope *scope, uint64_t instance,
-                        struct live *out);
-pawl_status memory_due(struct store *store, struct scope *scope, bool wall, int64_t now_ms,
-                       uint32_t limit,
-                       struct live_timer **out, uint32_t *count, int64_t *next_ms);
-bool list_children(const struct disk *disk, const struct child_query *query, struct arena *arena,
-                   struct live_child **out, uint32_t *count); /* false: no memory */
-pawl_status memory_children(struct store *store, struct scope *scope,
-                            const struct child_query *query, struct live_child **out,
-                            uint32_t *count);
-pawl_status memory_waiting(struct store *store, struct scope *scope, const struct wait_query *query,
-                           uint64_t **out, uint32_t *count);
-pawl_status memory_busy(struct store *store, struct scope *scope, uint64_t after, bool pending,
-                        uint32_t limit, uint64_t **out, uint32_t *count);
-pawl_status memory_snapshot(struct store *store, struct scope *scope, uint64_t instance,
-                            struct snapshot_row *out);
 pawl_status memory_pasts(struct store *store, struct scope *scope, struct past_query *queries,
                          uint32_t count);
-pawl_status memory_key(struct store *store, struct scope *scope, const uint8_t id[KEY_ID_SIZE],
-                       struct key_row *out);
-pawl_status memory_kept(struct store *store, struct scope *scope, int32_t what, str id,
-                        struct kept_row *out);
-pawl_status memory_alarms(struct store *store, struct scope *scope, bool wall, uint32_t limit,
-                          struct kept_row **out, uint32_t *count);
-pawl_status memory_kept_list(struct store *store, struct scope *scope, int32_t what, uint32_t limit,
-                             struct kept_row **out, uint32_t *count);
 pawl_status memory_list(struct store *store, struct scope *scope, const struct list_query *query,
                         uint64_t **out, uint32_t *count);
 pawl_status memory_counts(struct store *store, struct scope *scope, str name, uint32_t version,
                           struct state_count **out, uint32_t *count);
-pawl_status memory_step_counts(struct store *store, struct scope *scope, str name,
-                               struct step_count **out, uint32_t *count);
 
 #endif

@@ -120,26 +120,20 @@ static pawl_status fits(const struct disk *disk, const struct list_query *query,
     return fits_labels(query, cell->row.labels, scratch, out);
 }
 
-struct listing {
-    uint64_t *numbers;
-    uint32_t count, capacity;
-};
-
 static pawl_status list_cells(const struct disk *disk, const struct list_query *query,
-                              struct scope *scope, struct scope *scratch, struct listing *listing)
+                              struct scope *scope, struct scope *scratch, struct found *found)
 {
     const struct table *cells = &disk->cells;
     bool up = query->oldest_first;
     size_t at = table_seek(cells, up ? query->after + 1 : query->after ? query->after : UINT64_MAX);
 
-    while ((up ? at < cells->count : at > 0) && listing->count < query->limit) {
+    while ((up ? at < cells->count : at > 0) && found->count < query->limit) {
         const struct cell *cell = cells->slots[up ? at : at - 1].item;
         bool wanted;
         pawl_status status = fits(disk, query, cell, scratch, &wanted);
 
         if (status == PAWL_NO_MEMORY ||
-            (wanted && !add_number(&listing->numbers, &listing->count, &listing->capacity,
-                                   cell->row.number, &scope->arena)))
+            (wanted && !add_number(found, cell->row.number)))
             return scope_no_memory(scope);
         at = up ? at + 1 : at - 1;
     }
@@ -149,7 +143,7 @@ static pawl_status list_cells(const struct disk *disk, const struct list_query *
 pawl_status memory_list(struct store *store, struct scope *scope, const struct list_query *query,
                         uint64_t **out, uint32_t *count)
 {
-    struct listing listing = { 0 };
+    struct found found = { .arena = &scope->arena, .size = sizeof **out };
     struct scope scratch;
     struct disk *disk;
     pawl_status status;
@@ -161,10 +155,10 @@ pawl_status memory_list(struct store *store, struct scope *scope, const struct l
                           STR_ARG(query->status));
     disk = disk_lock(store);
     scope_init(&scratch, disk->heap, 0);
-    status = list_cells(disk, query, scope, &scratch, &listing);
+    status = list_cells(disk, query, scope, &scratch, &found);
     scope_fini(&scratch);
     disk_unlock(disk);
     if (status == PAWL_OK)
-        *out = listing.numbers, *count = listing.count;
+        *out = found.rows, *count = found.count;
     return status;
 }

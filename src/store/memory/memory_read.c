@@ -1,21 +1,13 @@
-/* memory_read.c - the memory store: what is read by number, and definitions.
+/* memory_read.c - the memory store: one row by its name, and records.
  *
  * Every read holds the disk's lock and copies into the scope, except scan(): records never
  * move or change, so its callback gets them as they lie, without the lock, and may read. */
-#include "model/grow.h"
 #include "store/memory/memory_int.h"
 #include "store/past.h"
 
-/* ---- By number ---- */
-
-pawl_status read_end(struct disk *disk, struct scope *scope, bool found, const char *what,
-                     uint64_t number)
+pawl_status read_end(struct disk *disk, struct scope *scope)
 {
     disk_unlock(disk);
-    if (!found)
-        return number > 0 ? scope_fail(scope, PAWL_NOT_KNOWN, "the store has no %s %llu", what,
-                                       (unsigned long long)number)
-                          : scope_fail(scope, PAWL_NOT_KNOWN, "the store has no such %s", what);
     return scope->arena.failed ? scope_no_memory(scope) : PAWL_OK;
 }
 
@@ -34,63 +26,6 @@ struct head_row head_now(const struct cell *cell)
     return cell->has_head && cell->head.pos >= cell->latest.pos ? cell->head : cell->latest;
 }
 
-pawl_status memory_head(struct store *store, struct scope *scope, uint64_t instance,
-                        bool trust_rows, struct head_row *out)
-{
-    struct disk *disk = disk_lock(store);
-    const struct cell *cell = table_find(&disk->cells, instance);
-    struct head_row head = { 0 };
-    bool found = cell && (cell->has_head || (!trust_rows && cell->latest.pos > 0));
-    pawl_status status;
-
-    if (found)
-        head = trust_rows ? cell->head : head_now(cell);
-    head.paused = found && pause_of(disk, instance);
-    status = read_end(disk, scope, found, "instance", instance);
-    if (status == PAWL_OK)
-        *out = head;
-    return status;
-}
-
-pawl_status memory_instance(struct store *store, struct scope *scope, uint64_t number,
-                            struct instance_row *out)
-{
-    struct disk *disk = disk_lock(store);
-    const struct cell *cell = table_find(&disk->cells, number);
-    struct instance_row row = { 0 };
-    bool found = cell && cell->has_row;
-    pawl_status status;
-
-    if (found) {
-        row = cell->row;
-        row.correlation = arena_str(&scope->arena, row.correlation);
-        row.labels = arena_str(&scope->arena, row.labels);
-    }
-    status = read_end(disk, scope, found, "instance", number);
-    if (status == PAWL_OK)
-        *out = row;
-    return status;
-}
-
-pawl_status memory_record(struct store *store, struct scope *scope, uint64_t pos,
-                          struct record *out)
-{
-    struct disk *disk = disk_lock(store);
-    const struct record *found = table_find(&disk->records, pos);
-    struct record record = { 0 };
-    pawl_status status;
-
-    if (found) {
-        record = *found;
-        record.body = arena_str(&scope->arena, record.body);
-        record.key = arena_str(&scope->arena, record.key);
-    }
-    status = read_end(disk, scope, found, "record", pos);
-    if (status == PAWL_OK)
-        *out = record;
-    return status;
-}
-
 pawl_status memory_records(struct store *store, struct scope *scope, const uint64_t *positions,
                            uint32_t count, struct record *out, uint32_t *read)
 {
@@ -100,7 +35,8 @@ pawl_status memory_records(struct store *store, struct scope *scope, const uint6
     for (*read = 0; status == PAWL_OK && *read < count; (*read)++) {
         if (*read > 0 && scope->arena.used - begun >= RECORDS_BYTES)
             break;
-        status = memory_record(store, scope, positions[*read], &out[*read]);
+        status = memory_find_row(
+            store, scope, &(struct find_query){ FIND_RECORD, { positions[*read] } }, &out[*read]);
     }
     return status;
 }
@@ -125,7 +61,8 @@ pawl_status memory_trail(struct store *store, struct scope *scope, const struct 
                                           .what = found->what };
     }
     *rest = pos;
-    return read_end(disk, scope, found != NULL, "record", pos);
+    disk_unlock(disk);
+    return found ? PAWL_OK : scope_fail(scope, PAWL_NOT_KNOWN, "there is no such record");
 }
 
 pawl_status memory_scan(struct store *store, struct scope *scope, uint64_t from, record_fn fn,
@@ -146,73 +83,73 @@ pawl_status memory_scan(struct store *store, struct scope *scope, uint64_t from,
     return status;
 }
 
-static pawl_status copy_value(struct disk *disk, struct scope *scope, uint64_t id,
-                              struct value *out)
+/* ---- One row ---- */
+
+static bool find_head(const struct disk *disk, const struct find_query *query, struct head_row *out)
+{
+    uint64_t instance = query->by.head.instance;
+    bool trust_rows = query->by.head.trust_rows;
+    const struct cell *cell = table_find(&disk->cells, instance);
+
+    if (!cell || (!cell->has_head && (trust_rows || cell->latest.pos == 0)))
+        return false;
+    *out = trust_rows ? cell->head : head_now(cell);
+    out->paused = pause_of(disk, instance);
+    return true;
+}
+
+static bool find_instance(const struct disk *disk, uint64_t number, struct arena *arena,
+                          struct instance_row *out)
+{
+    const struct cell *cell = table_find(&disk->cells, number);
+
+    if (!cell || !cell->has_row)
+        return false;
+    *out = cell->row;
+    out->correlation = arena_str(arena, out->correlation);
+    out->labels = arena_str(arena, out->labels);
+    return true;
+}
+
+static bool find_record(const struct disk *disk, uint64_t pos, struct arena *arena,
+                        struct record *out)
+{
+    const struct record *found = table_find(&disk->records, pos);
+
+    if (!found)
+        return false;
+    *out = *found;
+    out->body = arena_str(arena, out->body);
+    out->key = arena_str(arena, out->key);
+    return true;
+}
+
+static bool find_value(const struct disk *disk, uint64_t id, struct arena *arena, struct value *out)
 {
     const struct value *found = table_find(&disk->values, id);
-    struct value value = { 0 };
-    pawl_status status;
 
-    if (found) {
-        value = *found;
-        value.bytes = arena_str(&scope->arena, value.bytes);
-    }
-    status = read_end(disk, scope, found, "value", id);
-    if (status == PAWL_OK)
-        *out = value;
-    return status;
+    if (!found)
+        return false;
+    *out = *found;
+    out->bytes = arena_str(arena, out->bytes);
+    return true;
 }
 
-pawl_status memory_value(struct store *store, struct scope *scope, uint64_t id, struct value *out)
-{
-    return copy_value(disk_lock(store), scope, id, out);
-}
-
-static uint64_t number_of(const struct disk *disk, const struct row *key) /* 0: no such row */
-{
-    const struct row *row = tree_seek(&disk->rows, key, false);
-
-    return row && compare_keys(row, key) == 0 ? row->number : 0;
-}
-
-pawl_status memory_find_value(struct store *store, struct scope *scope, str bytes,
-                              struct value *out)
-{
-    struct disk *disk = disk_lock(store);
-    uint64_t id = number_of(disk, &(struct row){ .kind = ROW_VALUE, .name = bytes });
-
-    return copy_value(disk, scope, id, out);
-}
-
-/* ---- Definitions ---- */
-
-static pawl_status copy_definition(struct disk *disk, struct scope *scope, uint64_t id,
-                                   struct definition_row *out)
+static bool find_definition(const struct disk *disk, uint64_t id, struct arena *arena,
+                            struct definition_row *out)
 {
     const struct memory_definition *found = table_find(&disk->definitions, id);
-    struct definition_row row = { 0 };
-    pawl_status status;
 
-    if (found) {
-        row = found->row;
-        row.name = arena_str(&scope->arena, row.name);
-        row.source = arena_str(&scope->arena, row.source);
-        row.compiled = arena_str(&scope->arena, row.compiled);
-    }
-    status = read_end(disk, scope, found, "definition", id);
-    if (status == PAWL_OK)
-        *out = row;
-    return status;
+    if (!found)
+        return false;
+    *out = found->row;
+    out->name = arena_str(arena, out->name);
+    out->source = arena_str(arena, out->source);
+    out->compiled = arena_str(arena, out->compiled);
+    return true;
 }
 
-pawl_status memory_definition(struct store *store, struct scope *scope, uint32_t id,
-                              struct definition_row *out)
-{
-    return copy_definition(disk_lock(store), scope, id, out);
-}
-
-/* The newest version of the first name that is `name` or, with `past`, comes after it. */
-static const struct row *newest_named(const struct disk *disk, str name, bool past)
+const struct row *newest_named(const struct disk *disk, str name, bool past)
 {
     const struct row key = { .kind = ROW_NAMED, .name = name, .tie = past ? UINT64_MAX : 0 };
     const struct row *row = tree_seek(&disk->rows, &key, past);
@@ -222,45 +159,117 @@ static const struct row *newest_named(const struct disk *disk, str name, bool pa
     return past || str_eq(row->name, name) ? row : NULL;
 }
 
-pawl_status memory_find_definition(struct store *store, struct scope *scope, str name,
-                                   uint32_t version, const uint8_t *source_sha,
-                                   struct definition_row *out)
+static uint64_t number_of(const struct disk *disk, const struct row *key) /* 0: no such row */
 {
-    struct disk *disk = disk_lock(store);
-    struct row key = { .kind = ROW_NAMED, .name = name, .tie = UINT32_MAX - version };
-    const struct row *newest;
+    const struct row *row = row_find(disk, key);
 
-    if (name.size == 0)
-        key = (struct row){ .kind = ROW_INLINE, .name = { (const char *)source_sha, SHA_SIZE } };
-    else if (version == 0) {
-        newest = newest_named(disk, name, false);
-        key.tie = newest ? newest->tie : 0;
-    }
-    return copy_definition(disk, scope, number_of(disk, &key), out);
+    return row ? row->number : 0;
 }
 
-pawl_status memory_definitions(struct store *store, struct scope *scope, str after, uint32_t limit,
-                               struct definition_row **out, uint32_t *count)
+/* The id of a definition; 0: there is none. */
+static uint64_t definition_named(const struct disk *disk, const struct find_query *query)
 {
-    struct disk *disk = disk_lock(store);
-    const struct row *at = newest_named(disk, after, true);
-    struct definition_row *rows = NULL;
-    uint32_t found = 0, capacity = 0;
-    pawl_status status;
+    str name = query->by.named.name;
+    uint32_t version = query->by.named.version;
+    const struct row key = { .kind = ROW_NAMED, .name = name, .tie = UINT32_MAX - version };
+    const struct row *row = version ? row_find(disk, &key) : newest_named(disk, name, false);
 
-    for (; at && found < limit; at = newest_named(disk, at->name, true)) {
-        const struct memory_definition *stored = table_find(&disk->definitions, at->number);
+    return row ? row->number : 0;
+}
 
-        rows = grow_array(&scope->arena, rows, found, &capacity, sizeof *rows);
-        if (!rows)
-            break;
-        rows[found] = stored->row;
-        rows[found].name = arena_str(&scope->arena, stored->row.name);
-        rows[found].source = rows[found].compiled = STR_NONE;
-        found++;
+static bool find_snapshot(const struct disk *disk, uint64_t instance, struct arena *arena,
+                          struct snapshot_row *out)
+{
+    const struct row *row =
+        row_find(disk, &(struct row){ .instance = instance, .kind = ROW_SNAPSHOT });
+
+    if (row)
+        *out = (struct snapshot_row){ instance, row->number, arena_str(arena, row->text) };
+    return row;
+}
+
+static bool find_key(const struct disk *disk, const uint8_t *id, struct key_row *out)
+{
+    const struct row key = { .kind = ROW_KEY, .name = { (const char *)id, KEY_ID_SIZE } };
+    const struct row *row = row_find(disk, &key);
+
+    if (!row)
+        return false;
+    *out = (struct key_row){ .at_ms = row->due_at_ms, .pos = row->number };
+    memcpy(out->id, id, KEY_ID_SIZE);
+    return true;
+}
+
+static bool find_kept(const struct disk *disk, const struct find_query *query, struct arena *arena,
+                      struct kept_row *out)
+{
+    const struct row *row = row_find(disk, &(struct row){ .kind = ROW_KEPT,
+                                                          .ordinal = (uint32_t)-query->by.kept.what,
+                                                          .name = query->by.kept.id });
+
+    if (row)
+        *out = kept_of(row, arena);
+    return row;
+}
+
+static bool find_any(const struct disk *disk, const struct find_query *query, struct arena *arena,
+                     void *out)
+{
+    struct row key = { .kind = ROW_VALUE };
+
+    switch (query->kind) {
+    case FIND_HEAD:
+        return find_head(disk, query, out);
+    case FIND_INSTANCE:
+        return find_instance(disk, query->by.number, arena, out);
+    case FIND_RECORD:
+        return find_record(disk, query->by.number, arena, out);
+    case FIND_VALUE:
+    case FIND_BYTES:
+        return find_value(disk, query->by.number, arena, out);
+    case FIND_INTERNED:
+        key.name = query->by.bytes;
+        return find_value(disk, number_of(disk, &key), arena, out);
+    case FIND_SNAPSHOT:
+        return find_snapshot(disk, query->by.number, arena, out);
+    case FIND_KEY:
+        return find_key(disk, query->by.hash, out);
+    case FIND_KEPT:
+        return find_kept(disk, query, arena, out);
+    case FIND_DEFINITION:
+        return find_definition(disk, query->by.number, arena, out);
+    case FIND_NAMED:
+        return find_definition(disk, definition_named(disk, query), arena, out);
+    case FIND_INLINE:
+        key =
+            (struct row){ .kind = ROW_INLINE, .name = { (const char *)query->by.hash, SHA_SIZE } };
+        return find_definition(disk, number_of(disk, &key), arena, out);
     }
-    status = read_end(disk, scope, true, NULL, 0);
-    if (status == PAWL_OK)
-        *out = rows, *count = found;
+    return false;
+}
+
+pawl_status memory_find_row(struct store *store, struct scope *scope,
+                            const struct find_query *query, void *out)
+{
+    static const char *const what[] = {
+        [FIND_HEAD] = "instance",       [FIND_INSTANCE] = "instance",
+        [FIND_RECORD] = "record",       [FIND_VALUE] = "value",
+        [FIND_BYTES] = "value",         [FIND_INTERNED] = "value",
+        [FIND_SNAPSHOT] = "snapshot",   [FIND_KEY] = "key",
+        [FIND_KEPT] = "token or alarm", [FIND_DEFINITION] = "definition",
+        [FIND_NAMED] = "definition",    [FIND_INLINE] = "definition",
+    };
+    struct disk *disk = disk_lock(store);
+    bool is_found = find_any(disk, query, &scope->arena, out);
+    pawl_status status = read_end(disk, scope);
+
+    if (!is_found)
+        return scope_fail(scope, PAWL_NOT_KNOWN, "there is no such %s", what[query->kind]);
     return status;
+}
+
+pawl_status memory_pasts(struct store *store, struct scope *scope, struct past_query *queries,
+                         uint32_t count)
+{
+    return past_gather(memory_find_row, store, scope, queries, count);
 }

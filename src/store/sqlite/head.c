@@ -19,7 +19,7 @@ static const char select_initial[] =
     "SELECT json_extract(d.compiled, '$.initial') FROM pawl_instance i"
     " JOIN pawl_definition d ON d.id = i.definition WHERE i.number = ?1";
 
-struct tail {
+struct head_tail {
     bool found;
     uint64_t seq, pos;  /* of the last record */
     int64_t transition; /* of the last entry; -1: there is none */
@@ -50,13 +50,13 @@ static pawl_status read_head_row(struct connection *reader, struct scope *scope,
 }
 
 static pawl_status read_tail(struct connection *reader, struct scope *scope, uint64_t instance,
-                             struct tail *out)
+                             struct head_tail *out)
 {
     bool row = true;
     sqlite3_stmt *statement;
     pawl_status status = statement_get(reader, scope, STATEMENT_HEAD_TAIL, select_tail, &statement);
 
-    *out = (struct tail){ .transition = -1 };
+    *out = (struct head_tail){ .transition = -1 };
     if (status != PAWL_OK)
         return status;
     bind_u64(statement, 1, instance);
@@ -99,7 +99,7 @@ static pawl_status read_with_tail(struct connection *reader, struct scope *scope
 {
     struct head_row head = { .instance = instance };
     uint64_t state = 0;
-    struct tail tail;
+    struct head_tail tail;
     pawl_status status = read_head_row(reader, scope, instance, &head);
     bool has_row = status == PAWL_OK;
 
@@ -125,30 +125,11 @@ static pawl_status read_with_tail(struct connection *reader, struct scope *scope
     return PAWL_OK;
 }
 
-pawl_status sqlite_head_inside(struct store *base, struct scope *scope, uint64_t instance,
-                               bool trust_rows, struct head_row *out)
+pawl_status head_find(struct connection *reader, struct scope *scope, uint64_t instance,
+                      bool trust_rows, struct head_row *out)
 {
-    struct connection *reader = &sqlite_store_of(base)->reader;
-
-    return trust_rows ? read_head_row(reader, scope, instance, out)
-                      : read_with_tail(reader, scope, instance, out);
-}
-
-pawl_status sqlite_head(struct store *base, struct scope *scope, uint64_t instance, bool trust_rows,
-                        struct head_row *out)
-{
-    struct sqlite_store *store = sqlite_store_of(base);
-    pawl_status status;
-
     if (instance > INT64_MAX)
         return scope_fail(scope, PAWL_NOT_KNOWN, "there is no such instance");
-    status = trust_rows ? reader_enter(store, scope) : reader_begin(store, scope);
-    if (status != PAWL_OK)
-        return status;
-    status = sqlite_head_inside(base, scope, instance, trust_rows, out);
-    if (trust_rows)
-        reader_leave(store);
-    else
-        reader_end(store);
-    return status;
+    return trust_rows ? read_head_row(reader, scope, instance, out)
+                      : read_with_tail(reader, scope, instance, out);
 }

@@ -3,42 +3,13 @@
  * Their ids are random, so each row costs a page of its own; what keeps the table small is that
  * every commit that adds some deletes twice as many old ones, but none that was used since an alarm
  * began to fire that has not ended. */
-#include "read_int.h"
+#include "sqlite_int.h"
 
-static const char select_key[] = "SELECT id, at, pos FROM pawl_key WHERE id = ?1";
 static const char put_key[] = "INSERT OR REPLACE INTO pawl_key (id, at, pos) VALUES (?1, ?2, ?3)";
 static const char drop_keys[] = "DELETE FROM pawl_key WHERE id IN"
                                 " (SELECT id FROM pawl_key WHERE at < min(?1, ifnull("
                                 "(SELECT min(firing) FROM pawl_kept WHERE firing IS NOT NULL), ?1))"
                                 " ORDER BY at LIMIT ?2)";
-
-static void read_key(sqlite3_stmt *statement, struct arena *arena, void *out)
-{
-    struct key_row *row = out;
-
-    (void)arena;
-    column_bytes(statement, 0, row->id, KEY_ID_SIZE);
-    row->at_ms = column_i64(statement, 1);
-    row->pos = column_u64(statement, 2);
-}
-
-pawl_status sqlite_key(struct store *base, struct scope *scope, const uint8_t id[KEY_ID_SIZE],
-                       struct key_row *out)
-{
-    struct sqlite_store *store = sqlite_store_of(base);
-    sqlite3_stmt *statement;
-    pawl_status status = reader_enter(store, scope);
-
-    if (status != PAWL_OK)
-        return status;
-    status = statement_get(&store->reader, scope, STATEMENT_KEY, select_key, &statement);
-    if (status == PAWL_OK) {
-        bind_bytes(statement, 1, id, KEY_ID_SIZE);
-        status = read_row(scope, statement, "key", read_key, out);
-    }
-    reader_leave(store);
-    return status;
-}
 
 static pawl_status put_keys(struct connection *writer, struct scope *scope,
                             const struct commit *commit)

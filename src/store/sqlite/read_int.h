@@ -17,12 +17,17 @@ pawl_status read_row(struct scope *scope, sqlite3_stmt *statement, const char *w
 pawl_status read_rows(struct scope *scope, sqlite3_stmt *statement, row_reader *read, size_t size,
                       uint32_t limit, void **out, uint32_t *count);
 
-/* sqlite_head(), by whoever has begun to read. */
-pawl_status sqlite_head_inside(struct store *store, struct scope *scope, uint64_t instance,
-                               bool trust_rows, struct head_row *out);
+/* The `find` of store_ops, inside of a read that has begun. */
+pawl_status sqlite_find_inside(struct store *base, struct scope *scope,
+                               const struct find_query *query, void *out);
+pawl_status head_find(struct connection *reader, struct scope *scope, uint64_t instance,
+                      bool trust_rows, struct head_row *out);
 
-/* child, inst, ord, abandon, ended: a struct live_child */
-void read_child(sqlite3_stmt *statement, struct arena *arena, void *out);
+/* Columns in the order of these statements. */
+extern const char select_record[];
+void read_record(sqlite3_stmt *statement, struct arena *arena, void *out);
+void read_definition_facts(sqlite3_stmt *statement, struct arena *arena, void *out);
+void read_kept(sqlite3_stmt *statement, struct arena *arena, void *out);
 void read_number(sqlite3_stmt *statement, struct arena *arena, void *out); /* a uint64_t */
 
 #endif

@@ -51,7 +51,7 @@ enum statement {
     STATEMENT_WAITING_EITHER,
     STATEMENT_PUT_PAUSE, STATEMENT_CLEAR_PAUSE, STATEMENT_LIVE_PAUSE,
     STATEMENT_KEPT, STATEMENT_KEPT_LIST, STATEMENT_PUT_KEPT, STATEMENT_DELETE_KEPT,
-    STATEMENT_KEY, STATEMENT_PUT_KEY, STATEMENT_DROP_KEYS,
+    STATEMENT_KEY, STATEMENT_PUT_KEY, STATEMENT_DROP_KEYS, STATEMENT_STEP_COUNTS,
     STATEMENT_COUNT
 };
 /* clang-format on */
@@ -346,59 +346,24 @@ pawl_status sqlite_accept(struct store *store, struct scope *scope, str who);
 int wal_hook(void *store, sqlite3 *db, const char *name, int pages);
 void wal_keep_small(struct sqlite_store *store); /* after a commit */
 
-pawl_status sqlite_head(struct store *store, struct scope *scope, uint64_t instance,
-                        bool trust_rows, struct head_row *out);
-pawl_status sqlite_instance(struct store *store, struct scope *scope, uint64_t number,
-                            struct instance_row *out);
+pawl_status sqlite_find(struct store *base, struct scope *scope, const struct find_query *query,
+                        void *out);
+pawl_status sqlite_rows(struct store *base, struct scope *scope, const struct rows_query *query,
+                        void **out, uint32_t *count);
+pawl_status sqlite_live(struct store *store, struct scope *scope, uint64_t instance,
+                        struct live *out);
 pawl_status sqlite_trail(struct store *store, struct scope *scope, const struct trail_query *query,
                          struct trail_row out[TRAIL_ROWS], uint32_t *count, uint64_t *rest);
 pawl_status sqlite_records(struct store *store, struct scope *scope, const uint64_t *positions,
                            uint32_t count, struct record *out, uint32_t *read);
-pawl_status sqlite_record(struct store *store, struct scope *scope, uint64_t pos,
-                          struct record *out);
 pawl_status sqlite_scan(struct store *store, struct scope *scope, uint64_t from, record_fn fn,
                         void *context);
-pawl_status sqlite_value(struct store *store, struct scope *scope, uint64_t id, struct value *out);
-pawl_status sqlite_find_value(struct store *store, struct scope *scope, str bytes,
-                              struct value *out);
-pawl_status sqlite_definition(struct store *store, struct scope *scope, uint32_t id,
-                              struct definition_row *out);
-pawl_status sqlite_find_definition(struct store *store, struct scope *scope, str name,
-                                   uint32_t version, const uint8_t *source_sha,
-                                   struct definition_row *out);
-pawl_status sqlite_definitions(struct store *store, struct scope *scope, str after, uint32_t limit,
-                               struct definition_row **out, uint32_t *count);
-pawl_status sqlite_live(struct store *store, struct scope *scope, uint64_t instance,
-                        struct live *out);
-pawl_status sqlite_due(struct store *store, struct scope *scope, bool wall, int64_t now_ms,
-                       uint32_t limit, struct live_timer **out, uint32_t *count, int64_t *next_ms);
-pawl_status sqlite_alarms(struct store *store, struct scope *scope, bool wall, uint32_t limit,
-                          struct kept_row **out, uint32_t *count);
-pawl_status sqlite_children(struct store *base, struct scope *scope,
-                            const struct child_query *query, struct live_child **out,
-                            uint32_t *count);
-pawl_status sqlite_waiting(struct store *base, struct scope *scope, const struct wait_query *query,
-                           uint64_t **out, uint32_t *count);
-pawl_status sqlite_awaiting(struct store *store, struct scope *scope, uint64_t after,
-                            uint32_t limit, struct last_row **out, uint32_t *count);
-pawl_status sqlite_busy(struct store *store, struct scope *scope, uint64_t after, bool pending,
-                        uint32_t limit, uint64_t **out, uint32_t *count);
-pawl_status sqlite_snapshot(struct store *store, struct scope *scope, uint64_t instance,
-                            struct snapshot_row *out);
 pawl_status sqlite_pasts(struct store *store, struct scope *scope, struct past_query *queries,
                          uint32_t count);
-pawl_status sqlite_key(struct store *store, struct scope *scope, const uint8_t id[KEY_ID_SIZE],
-                       struct key_row *out);
-pawl_status sqlite_kept(struct store *store, struct scope *scope, int32_t what, str id,
-                        struct kept_row *out);
-pawl_status sqlite_kept_list(struct store *store, struct scope *scope, int32_t what, uint32_t limit,
-                             struct kept_row **out, uint32_t *count);
 pawl_status sqlite_list(struct store *store, struct scope *scope, const struct list_query *query,
                         uint64_t **out, uint32_t *count);
 pawl_status sqlite_counts(struct store *store, struct scope *scope, str name, uint32_t version,
                           struct state_count **out, uint32_t *count);
-pawl_status sqlite_step_counts(struct store *store, struct scope *scope, str name,
-                               struct step_count **out, uint32_t *count);
 uint64_t sqlite_wal_bytes(struct store *store);
 enum store_trouble sqlite_trouble(struct store *store);
 pawl_status sqlite_sql(struct store *store, void **connection, struct scope *scope, str text,

@@ -22,7 +22,8 @@
 #define READS           3
 #define LINE_SIZE       512u /* a sector: a power cut leaves the old line or the new one */
 #define LINE_START                                                                                 \
-    "{\"pawl\":\"head\",\"format\":1,\"store\":\"%s\",\"position\":%llu,\"root\":\"%s\",\"at\":%lld,"
+    "{\"pawl\":\"head\",\"format\":1,\"store\":\"%s\",\"position\":%llu,\"root\":\"%s\",\"at\":%"  \
+    "lld,"
 #define LINE_SCAN                                                                                  \
     "{\"pawl\":\"head\",\"format\":1,\"store\":\"%32[0-9a-f]\",\"position\":%llu,"                 \
     "\"root\":\"%64[0-9a-f]\",\"at\":%lld,"
@@ -142,15 +143,16 @@ static pawl_status compare(struct sqlite_store *store, struct scope *scope, cons
 {
     char root[2 * SHA_SIZE + 1] = "";
     struct record record;
-    pawl_status status = sqlite_record(&store->base, scope, line->pos, &record);
+    pawl_status status = sqlite_find(&store->base, scope,
+                                     &(struct find_query){ FIND_RECORD, { line->pos } }, &record);
 
     if (status != PAWL_OK && status != PAWL_NOT_KNOWN)
         return status;
     if (status == PAWL_OK && record.has_root)
         sha_hex(record.root, SHA_SIZE, root);
-    out->verdict = status == PAWL_NOT_KNOWN ? WITNESS_LOG_SHORT
-                   : strcmp(root, line->root)  ? WITNESS_LOG_DIFFERS
-                                               : WITNESS_AGREES;
+    out->verdict = status == PAWL_NOT_KNOWN   ? WITNESS_LOG_SHORT
+                   : strcmp(root, line->root) ? WITNESS_LOG_DIFFERS
+                                              : WITNESS_AGREES;
     return PAWL_OK;
 }
 

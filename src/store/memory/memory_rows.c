@@ -1,0 +1,321 @@
+/* memory_rows.c - the memory store: rows of a kind, in its order. */
+#include "store/memory/memory_int.h"
+#include <stdlib.h>
+
+const struct row *pause_of(const struct disk *disk, uint64_t instance)
+{
+    return row_find(disk, &(struct row){ .instance = instance, .kind = ROW_PAUSE });
+}
+
+/* ---- Definitions ---- */
+
+static void list_definitions(const struct disk *disk, const struct rows_query *query,
+                             struct found *found)
+{
+    const struct row *at = newest_named(disk, query->by.name, true);
+
+    for (; at && found->count < query->limit; at = newest_named(disk, at->name, true)) {
+        const struct memory_definition *stored = table_find(&disk->definitions, at->number);
+        struct definition_row *row = found_add(found);
+
+        if (!row)
+            return;
+        *row = stored->row;
+        row->name = arena_str(found->arena, row->name);
+        row->source = row->compiled = STR_NONE;
+    }
+}
+
+/* ---- Timers ---- */
+
+/* The first timer by that clock, at or after this one, whose instance is not paused. */
+static const struct row *skip_held(const struct disk *disk, bool wall, const struct row *row)
+{
+    while (row && row->wall == wall && pause_of(disk, row->instance))
+        row = tree_seek(&disk->due, row, true);
+    return row && row->wall == wall ? row : NULL;
+}
+
+static void list_due(const struct disk *disk, const struct rows_query *query, struct found *found)
+{
+    bool wall = query->by.clock.wall, is_later = false;
+    const struct row first = { .wall = wall, .due_at_ms = INT64_MIN };
+    const struct row *row = skip_held(disk, wall, tree_seek(&disk->due, &first, false));
+
+    while (row && !is_later && found->count < query->limit && add_timer(found, row)) {
+        const struct cell *cell = table_find(&disk->cells, row->instance);
+        struct live_timer *timers = found->rows;
+
+        timers[found->count - 1].definition = cell && cell->has_row ? cell->row.definition : 0;
+        is_later = row->due_at_ms > query->by.clock.until_ms;
+        row = skip_held(disk, wall, tree_seek(&disk->due, row, true));
+    }
+}
+
+/* ---- Instances with steps ---- */
+
+bool add_number(struct found *found, uint64_t number)
+{
+    uint64_t *row = found_add(found);
+
+    if (row)
+        *row = number;
+    return row;
+}
+
+const struct row *busy_from(const struct disk *disk, uint64_t instance)
+{
+    return tree_seek(&disk->busy, &(struct row){ .instance = instance }, false);
+}
+
+/* The first step row of any instance from this one on; step rows come first of an instance's. */
+static const struct row *stepping_from(const struct disk *disk, uint64_t instance)
+{
+    const struct row *row;
+
+    do {
+        row =
+            tree_seek(&disk->rows, &(struct row){ .instance = instance, .kind = ROW_STEP }, false);
+        instance = row ? row->instance + 1 : 0;
+    } while (row && row->kind != ROW_STEP);
+    return row;
+}
+
+static void list_busy(const struct disk *disk, const struct rows_query *query, struct found *found)
+{
+    const struct row *(*from)(const struct disk *, uint64_t) =
+        query->by.numbers.pending ? stepping_from : busy_from;
+    const struct row *row = from(disk, query->by.numbers.after + 1);
+
+    while (row && found->count < query->limit && add_number(found, row->instance))
+        row = from(disk, row->instance + 1);
+}
+
+/* ---- Families ---- */
+
+static bool is_asked_for(const struct row *row, const struct child_query *query)
+{
+    return row->kind == ROW_CHILD && row->instance > query->after &&
+           (!query->child || row->instance == query->child) &&
+           (!query->parent || row->number == query->parent) &&
+           (!query->ordinal || row->plan == query->ordinal) && (!query->ended || row->attempt == 1);
+}
+
+static bool add_child(struct found *found, const struct row *row)
+{
+    struct live_child *child = found_add(found);
+
+    if (child)
+        *child = (struct live_child){ .child = row->instance,
+                                      .parent = row->number,
+                                      .ordinal = row->plan,
+                                      .abandon = row->test,
+                                      .ended = row->attempt == 1 };
+    return child;
+}
+
+void list_children(const struct disk *disk, const struct child_query *query, struct found *found)
+{
+    const struct row first = { .number = query->parent };
+    const struct row key = { .instance = query->child, .kind = ROW_CHILD };
+    const struct row *row = query->child ? row_find(disk, &key) : NULL;
+    bool added = true;
+
+    if (row && is_asked_for(row, query))
+        (void)add_child(found, row);
+    if (query->child)
+        return;
+    for (row = tree_seek(&disk->children, &first, false);
+         row && added && found->count < query->limit &&
+         (!query->parent || row->number == query->parent);
+         row = tree_seek(&disk->children, row, true))
+        if (is_asked_for(row, query))
+            added = add_child(found, row);
+}
+
+/* The first instance behind `after` that has such a row; 0: none. */
+static uint64_t next_waiting(const struct disk *disk, str name, str filter, uint64_t after)
+{
+    const struct row first = { .name = name, .instance = after + 1 };
+    const struct row *row = name.data ? tree_seek(&disk->waits, &first, false) : NULL;
+
+    while (row && str_eq(row->name, name) && filter.data && !str_eq(row->text, filter))
+        row = tree_seek(&disk->waits, row, true);
+    return row && str_eq(row->name, name) ? row->instance : 0;
+}
+
+static uint64_t earlier(uint64_t one, uint64_t other)
+{
+    return one && (!other || one < other) ? one : other;
+}
+
+static uint64_t next_of_all(const struct disk *disk, const struct wait_query *query, uint64_t after)
+{
+    uint64_t next = earlier(next_waiting(disk, query->name, query->filter, after),
+                            next_waiting(disk, query->also, STR_NONE, after));
+
+    if (!query->or_filter.data)
+        return next;
+    next = earlier(next, next_waiting(disk, query->name, query->or_filter, after));
+    return earlier(next, next_waiting(disk, query->or_also, STR_NONE, after));
+}
+
+static void list_waiting(const struct disk *disk, const struct wait_query *query,
+                         struct found *found)
+{
+    uint64_t next = next_of_all(disk, query, query->after);
+
+    while (next && found->count < query->limit && add_number(found, next))
+        next = next_of_all(disk, query, next);
+}
+
+/* ---- Tokens and alarms: there are few of them ---- */
+
+struct kept_row kept_of(const struct row *row, struct arena *arena)
+{
+    return (struct kept_row){ .what = -(int32_t)row->ordinal,
+                              .id = arena_str(arena, row->name),
+                              .due_at_ms = row->due_at_ms,
+                              .pos = row->number,
+                              .firing_ms = row->firing_ms,
+                              .wall = row->wall };
+}
+
+static int compare_kept(const void *a, const void *b)
+{
+    const struct kept_row *left = a, *right = b;
+    int order = (left->due_at_ms > right->due_at_ms) - (left->due_at_ms < right->due_at_ms);
+
+    return order ? order : str_compare(left->id, right->id);
+}
+
+/* `wall` NULL: by either clock. */
+static void list_kept(const struct disk *disk, int32_t what, const bool *wall, uint32_t limit,
+                      struct found *found)
+{
+    const struct row first = { .kind = ROW_KEPT, .ordinal = (uint32_t)-what };
+    const struct row *row = tree_seek(&disk->rows, &first, false);
+
+    for (; row && row->instance == 0 && row->kind == ROW_KEPT && row->ordinal == first.ordinal;
+         row = tree_seek(&disk->rows, row, true)) {
+        struct kept_row *kept = wall && row->wall != *wall ? NULL : found_add(found);
+
+        if (kept)
+            *kept = kept_of(row, found->arena);
+    }
+    if (found->count > 1)
+        qsort(found->rows, found->count, sizeof(struct kept_row), compare_kept);
+    found->count = found->count < limit ? found->count : limit;
+}
+
+/* ---- Live steps of a definition, counted ---- */
+
+static bool is_before(const struct step_count *item, uint32_t version, uint32_t plan)
+{
+    return item->version != version ? item->version < version : item->plan < plan;
+}
+
+static bool count_step(struct found *found, uint32_t version, uint32_t plan)
+{
+    struct step_count *items = found->rows;
+    uint32_t at = 0;
+
+    while (at < found->count && is_before(&items[at], version, plan))
+        at++;
+    if (at == found->count || items[at].version != version || items[at].plan != plan) {
+        if (!found_add(found))
+            return false;
+        items = found->rows;
+        memmove(items + at + 1, items + at, sizeof *items * (found->count - 1 - at));
+        items[at] = (struct step_count){ .version = version, .plan = plan };
+    }
+    items[at].total++;
+    return true;
+}
+
+/* Every live step of one instance. */
+static bool count_steps(const struct disk *disk, struct found *found, uint64_t instance,
+                        uint32_t version)
+{
+    const struct row first = { .instance = instance, .kind = ROW_STEP };
+    const struct row *row = tree_seek(&disk->rows, &first, false);
+    bool counted = true;
+
+    for (; counted && row && row->instance == instance && row->kind == ROW_STEP;
+         row = tree_seek(&disk->rows, row, true))
+        counted = count_step(found, version, row->plan);
+    return counted;
+}
+
+static void list_steps(const struct disk *disk, str name, struct found *found)
+{
+    bool counted = true;
+
+    for (size_t i = 0; counted && i < disk->cells.count; i++) {
+        const struct cell *cell = disk->cells.slots[i].item;
+        const struct memory_definition *definition =
+            cell->has_row ? table_find(&disk->definitions, cell->row.definition) : NULL;
+
+        if (definition && definition->row.name.data && str_eq(definition->row.name, name))
+            counted = count_steps(disk, found, cell->row.number, definition->row.version);
+    }
+}
+
+/* ---- Any of them ---- */
+
+static void list_any(const struct disk *disk, const struct rows_query *query, struct found *found)
+{
+    switch (query->kind) {
+    case LIST_DEFINITIONS:
+        list_definitions(disk, query, found);
+        break;
+    case LIST_DUE:
+        list_due(disk, query, found);
+        break;
+    case LIST_BUSY:
+        list_busy(disk, query, found);
+        break;
+    case LIST_AWAITING:
+        break; /* what this store holds does not outlive its process */
+    case LIST_CHILDREN:
+        list_children(disk, query->by.children, found);
+        break;
+    case LIST_WAITING:
+        list_waiting(disk, query->by.waiting, found);
+        break;
+    case LIST_KEPT:
+        list_kept(disk, query->by.what, NULL, query->limit, found);
+        break;
+    case LIST_ALARMS:
+        list_kept(disk, CONTROL_ALARM, &query->by.clock.wall, query->limit, found);
+        break;
+    case LIST_STEPS:
+        list_steps(disk, query->by.name, found);
+        break;
+    }
+}
+
+pawl_status memory_rows(struct store *store, struct scope *scope, const struct rows_query *query,
+                        void **out, uint32_t *count)
+{
+    static const size_t sizes[] = {
+        [LIST_DEFINITIONS] = sizeof(struct definition_row),
+        [LIST_DUE] = sizeof(struct live_timer),
+        [LIST_BUSY] = sizeof(uint64_t),
+        [LIST_AWAITING] = sizeof(struct last_row),
+        [LIST_CHILDREN] = sizeof(struct live_child),
+        [LIST_WAITING] = sizeof(uint64_t),
+        [LIST_KEPT] = sizeof(struct kept_row),
+        [LIST_ALARMS] = sizeof(struct kept_row),
+        [LIST_STEPS] = sizeof(struct step_count),
+    };
+    struct found found = { .arena = &scope->arena, .size = sizes[query->kind] };
+    struct disk *disk = disk_lock(store);
+    pawl_status status;
+
+    list_any(disk, query, &found);
+    status = read_end(disk, scope);
+    if (status == PAWL_OK)
+        *out = found.rows, *count = found.count;
+    return status;
+}

@@ -1,0 +1,363 @@
+/* find.c - one row by what names it.
+ *
+ * All reads take turns on the reader connection. Each copies what it found into the arena and
+ * resets its statement before the lock is given back, so that no snapshot stays open to hold
+ * up the WAL. */
+#include "base/assert.h"
+#include "read_int.h"
+#include "store/past.h"
+
+pawl_status reader_enter(struct sqlite_store *store, struct scope *scope)
+{
+    pawl_status status;
+
+    pthread_mutex_lock(&store->read_lock); /* first: reopen() holds it while there is no reader */
+    status = sqlite_check(store, scope);
+    if (status != PAWL_OK) {
+        pthread_mutex_unlock(&store->read_lock);
+        return status;
+    }
+    store->is_guest = store->is_attached && !sqlite3_get_autocommit(store->reader.db);
+    ASSERT(store->is_guest || sqlite3_get_autocommit(store->reader.db));
+    return PAWL_OK;
+}
+
+/* A read that failed for want of memory or disk may have ended the host's transaction. */
+static void note_lost(struct sqlite_store *store)
+{
+    if (!store->is_guest || !sqlite3_get_autocommit(store->reader.db))
+        return;
+    /* Only an attached store comes here, and that is used by one thread at a time. */
+    if (store->is_joined || !store->in_turn)
+        store->has_lost = true;
+}
+
+void reader_leave(struct sqlite_store *store)
+{
+    ASSERT(store->is_guest || sqlite3_get_autocommit(store->reader.db));
+    note_lost(store);
+    pthread_mutex_unlock(&store->read_lock);
+}
+
+/* COMMIT is prepared first: ending the snapshot must not lack memory. In the host's transaction
+ * there is a snapshot already, and its end is the host's. */
+pawl_status reader_begin(struct sqlite_store *store, struct scope *scope)
+{
+    sqlite3_stmt *commit;
+    pawl_status status = reader_enter(store, scope);
+
+    if (status != PAWL_OK)
+        return status;
+    status = statement_get(&store->reader, scope, STATEMENT_COMMIT, "COMMIT", &commit);
+    if (status == PAWL_OK && !store->is_guest)
+        status = connection_run(&store->reader, scope, STATEMENT_BEGIN_READ, "BEGIN");
+    if (status != PAWL_OK)
+        reader_leave(store);
+    return status;
+}
+
+void reader_end(struct sqlite_store *store)
+{
+    struct scope scope;
+
+    scope_init(&scope, store->heap, 0);
+    if (!store->is_guest && !sqlite3_get_autocommit(store->reader.db) &&
+        connection_run(&store->reader, &scope, STATEMENT_COMMIT, "COMMIT") != PAWL_OK)
+        atomic_store(&store->broken, true); /* a read that cannot even end */
+    note_lost(store);
+    scope_fini(&scope);
+    pthread_mutex_unlock(&store->read_lock);
+}
+
+pawl_status read_row(struct scope *scope, sqlite3_stmt *statement, const char *what,
+                     row_reader *read, void *out)
+{
+    bool row = false;
+    pawl_status status = statement_step(statement, scope, &row);
+
+    if (status != PAWL_OK)
+        return status;
+    if (!row)
+        return scope_fail(scope, PAWL_NOT_KNOWN, "there is no such %s", what);
+    read(statement, &scope->arena, out);
+    sqlite3_reset(statement);
+    return scope->arena.failed ? scope_no_memory(scope) : PAWL_OK;
+}
+
+/* ---- Instances ---- */
+
+static const char select_instance[] =
+    "SELECT number, random, definition, instantiated_at, created_pos, creator, subject, input,"
+    " metadata, parent, correlation, labels, test FROM pawl_instance WHERE number = ?1";
+
+static void read_instance(sqlite3_stmt *statement, struct arena *arena, void *out)
+{
+    struct instance_row row = {
+        .number = column_u64(statement, 0),
+        .definition = column_u32(statement, 2),
+        .instantiated_at_ms = column_i64(statement, 3),
+        .created_pos = column_u64(statement, 4),
+        .creator = column_u64(statement, 5),
+        .subject = column_u64(statement, 6),
+        .input = column_u64(statement, 7),
+        .metadata = column_u64(statement, 8),
+        .parent = column_u64(statement, 9),
+        .correlation = column_str(statement, 10, arena),
+        .labels = column_str(statement, 11, arena),
+        .test = column_u64(statement, 12) != 0,
+    };
+
+    column_bytes(statement, 1, row.random, ID_RANDOM_SIZE);
+    if (!arena->failed)
+        *(struct instance_row *)out = row;
+}
+
+/* ---- Values ---- */
+
+#define VALUE_COLUMNS "id, commitment, salt, bytes, interned"
+
+static const char select_value[] = "SELECT " VALUE_COLUMNS " FROM pawl_value WHERE id = ?1";
+static const char select_interned[] =
+    "SELECT " VALUE_COLUMNS " FROM pawl_value WHERE interned = 1 AND bytes = ?1";
+
+struct value_column {
+    struct value value;
+    bool is_bare; /* its commitment is not stored: it follows from salt and bytes */
+};
+
+static void read_value(sqlite3_stmt *statement, struct arena *arena, void *out)
+{
+    struct value_column found = {
+        .value = { .id = column_u64(statement, 0),
+                   .bytes = column_str(statement, 3, arena),
+                   .interned = column_u64(statement, 4) == 1 },
+        .is_bare = sqlite3_column_type(statement, 1) == SQLITE_NULL,
+    };
+
+    column_bytes(statement, 1, found.value.commitment, SHA_SIZE);
+    column_bytes(statement, 2, found.value.salt, SALT_SIZE);
+    if (!arena->failed)
+        *(struct value_column *)out = found;
+}
+
+/* Under the read lock: the hasher belongs to one caller at a time. With neither commitment nor
+ * bytes the commitment stays zeros, for verify to find. */
+static void add_commitment(struct sqlite_store *store, struct value_column *found)
+{
+    struct value *value = &found->value;
+
+    if (!found->is_bare || !value->bytes.data)
+        return;
+    sha_begin(store->sha);
+    sha_add(store->sha, value->salt, SALT_SIZE);
+    sha_add(store->sha, value->bytes.data, value->bytes.size);
+    sha_end(store->sha, value->commitment);
+}
+
+/* ---- Snapshots, keys, tokens and alarms ---- */
+
+static const char select_snapshot[] = "SELECT inst, seq, text FROM pawl_snapshot WHERE inst = ?1";
+
+static void read_snapshot(sqlite3_stmt *statement, struct arena *arena, void *out)
+{
+    struct snapshot_row row = {
+        .instance = column_u64(statement, 0),
+        .seq = column_u64(statement, 1),
+        .text = column_str(statement, 2, arena),
+    };
+
+    if (!arena->failed)
+        *(struct snapshot_row *)out = row;
+}
+
+static const char select_key[] = "SELECT id, at, pos FROM pawl_key WHERE id = ?1";
+
+static void read_key(sqlite3_stmt *statement, struct arena *arena, void *out)
+{
+    struct key_row *row = out;
+
+    (void)arena;
+    column_bytes(statement, 0, row->id, KEY_ID_SIZE);
+    row->at_ms = column_i64(statement, 1);
+    row->pos = column_u64(statement, 2);
+}
+
+static const char select_kept[] =
+    "SELECT what, id, due, pos, firing, wall FROM pawl_kept WHERE what = ?1 AND id = ?2";
+
+void read_kept(sqlite3_stmt *statement, struct arena *arena, void *out)
+{
+    *(struct kept_row *)out = (struct kept_row){
+        .what = (int32_t)column_i64(statement, 0),
+        .id = column_str(statement, 1, arena),
+        .due_at_ms = column_i64(statement, 2),
+        .pos = column_u64(statement, 3),
+        .firing_ms = column_i64(statement, 4),
+        .wall = column_u64(statement, 5) != 0,
+    };
+}
+
+/* ---- Definitions ---- */
+
+#define FROM_BOTH " FROM pawl_definition d LEFT JOIN pawl_source s ON s.id = d.source"
+#define SELECT                                                                                     \
+    "SELECT d.id, d.name, d.version, d.kind, d.created_at, s.sha256, d.compiled_sha256,"           \
+    " s.bytes, d.compiled" FROM_BOTH
+
+static const char select_definition[] = SELECT " WHERE d.id = ?1";
+static const char select_newest[] = SELECT " WHERE d.name = ?1 ORDER BY d.version DESC LIMIT 1";
+static const char select_version[] = SELECT " WHERE d.name = ?1 AND d.version = ?2";
+static const char select_inline[] =
+    SELECT " WHERE d.name IS NULL AND s.sha256 = ?1 AND d.compiler = ?2 ORDER BY d.id LIMIT 1";
+
+void read_definition_facts(sqlite3_stmt *statement, struct arena *arena, void *out)
+{
+    struct definition_row *row = out;
+
+    *row = (struct definition_row){
+        .id = column_u32(statement, 0),
+        .name = column_str(statement, 1, arena),
+        .version = column_u32(statement, 2),
+        .kind = (int)column_i64(statement, 3),
+        .created_at_ms = column_i64(statement, 4),
+    };
+    column_bytes(statement, 5, row->source_sha, SHA_SIZE);
+    column_bytes(statement, 6, row->compiled_sha, SHA_SIZE);
+}
+
+static void read_definition(sqlite3_stmt *statement, struct arena *arena, void *out)
+{
+    struct definition_row row;
+
+    read_definition_facts(statement, arena, &row);
+    row.source = column_str(statement, 7, arena);
+    row.compiled = column_str(statement, 8, arena);
+    if (!arena->failed)
+        *(struct definition_row *)out = row;
+}
+
+/* ---- Any of them ---- */
+
+struct finder {
+    enum statement id;
+    const char *text, *what;
+    row_reader *read;
+};
+
+static const struct finder finders[] = {
+    [FIND_INSTANCE] = { STATEMENT_INSTANCE, select_instance, "instance", read_instance },
+    [FIND_RECORD] = { STATEMENT_RECORD, select_record, "record", read_record },
+    [FIND_VALUE] = { STATEMENT_VALUE, select_value, "value", read_value },
+    [FIND_BYTES] = { STATEMENT_VALUE, select_value, "value", read_value },
+    [FIND_INTERNED] = { STATEMENT_FIND_VALUE, select_interned, "value", read_value },
+    [FIND_SNAPSHOT] = { STATEMENT_SNAPSHOT, select_snapshot, "snapshot", read_snapshot },
+    [FIND_KEY] = { STATEMENT_KEY, select_key, "key", read_key },
+    [FIND_KEPT] = { STATEMENT_KEPT, select_kept, "token or alarm", read_kept },
+    [FIND_DEFINITION] = { STATEMENT_DEFINITION, select_definition, "definition", read_definition },
+    [FIND_NAMED] = { STATEMENT_DEFINITION_VERSION, select_version, "definition", read_definition },
+    [FIND_INLINE] = { STATEMENT_DEFINITION_INLINE, select_inline, "definition", read_definition },
+};
+static const struct finder newest = { STATEMENT_DEFINITION_NEWEST, select_newest, "definition",
+                                      read_definition };
+
+/* False: there can be no such row. */
+static bool bind_name(sqlite3_stmt *statement, const struct find_query *query)
+{
+    switch (query->kind) {
+    case FIND_INTERNED:
+        bind_blob(statement, 1, query->by.bytes);
+        return true;
+    case FIND_KEY:
+        bind_bytes(statement, 1, query->by.hash, KEY_ID_SIZE);
+        return true;
+    case FIND_KEPT:
+        bind_i64(statement, 1, query->by.kept.what);
+        bind_text(statement, 2, query->by.kept.id);
+        return true;
+    case FIND_NAMED:
+        bind_text(statement, 1, query->by.named.name);
+        if (query->by.named.version != 0)
+            bind_u64(statement, 2, query->by.named.version);
+        return true;
+    case FIND_INLINE:
+        bind_bytes(statement, 1, query->by.hash, SHA_SIZE);
+        bind_u64(statement, 2, COMPILER_NUMBER);
+        return true;
+    case FIND_HEAD:
+    case FIND_INSTANCE:
+    case FIND_RECORD:
+    case FIND_VALUE:
+    case FIND_BYTES:
+    case FIND_SNAPSHOT:
+    case FIND_DEFINITION:
+        break;
+    }
+    bind_u64(statement, 1, query->by.number);
+    return query->by.number <= INT64_MAX;
+}
+
+static pawl_status find_row(struct sqlite_store *store, struct scope *scope,
+                            const struct find_query *query, void *out)
+{
+    bool is_newest = query->kind == FIND_NAMED && query->by.named.version == 0;
+    const struct finder *finder = is_newest ? &newest : &finders[query->kind];
+    sqlite3_stmt *statement;
+    pawl_status status = statement_get(&store->reader, scope, finder->id, finder->text, &statement);
+
+    if (status == PAWL_OK && !bind_name(statement, query))
+        status = scope_fail(scope, PAWL_NOT_KNOWN, "there is no such %s", finder->what);
+    return status == PAWL_OK ? read_row(scope, statement, finder->what, finder->read, out) : status;
+}
+
+pawl_status sqlite_find_inside(struct store *base, struct scope *scope,
+                               const struct find_query *query, void *out)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    bool is_value = query->kind == FIND_VALUE || query->kind == FIND_INTERNED;
+    struct value_column found;
+    pawl_status status;
+
+    if (query->kind == FIND_HEAD)
+        return head_find(&store->reader, scope, query->by.head.instance, query->by.head.trust_rows,
+                         out);
+    if (!is_value && query->kind != FIND_BYTES)
+        return find_row(store, scope, query, out);
+    status = find_row(store, scope, query, &found);
+    if (status == PAWL_OK && is_value)
+        add_commitment(store, &found);
+    if (status == PAWL_OK)
+        *(struct value *)out = found.value;
+    return status;
+}
+
+/* A head with the tail of the log takes several statements. */
+pawl_status sqlite_find(struct store *base, struct scope *scope, const struct find_query *query,
+                        void *out)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    bool is_long = query->kind == FIND_HEAD && !query->by.head.trust_rows;
+    pawl_status status = is_long ? reader_begin(store, scope) : reader_enter(store, scope);
+
+    if (status != PAWL_OK)
+        return status;
+    status = sqlite_find_inside(base, scope, query, out);
+    if (is_long)
+        reader_end(store);
+    else
+        reader_leave(store);
+    return status;
+}
+
+/* All of it in one transaction. */
+pawl_status sqlite_pasts(struct store *base, struct scope *scope, struct past_query *queries,
+                         uint32_t count)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    pawl_status status = reader_begin(store, scope);
+
+    if (status != PAWL_OK)
+        return status;
+    status = past_gather(sqlite_find_inside, base, scope, queries, count);
+    reader_end(store);
+    return status;
+}
