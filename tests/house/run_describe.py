@@ -8,7 +8,7 @@ from sentences import ROOT, main
 
 sys.path.append(str(ROOT / "tools"))
 sys.dont_write_bytecode = True
-from ops import c_table, openapi, operations, plain_yaml  # noqa: E402
+from ops import c_table, openapi, operations, plain_yaml, verbs  # noqa: E402
 
 GOOD = """operations:
   thing.get:
@@ -77,6 +77,28 @@ def test_a_description_that_makes_no_sense_is_refused():
                             ("flags:", "later: [limt]\n    flags:", "parameter: limt"), ("operations:", "operation:", "no section")):
         assert old in GOOD
         refused(words, described, GOOD.replace(old, new))
+
+
+def verb(options, **others):
+    told = {"group": "Look", "operands": "ID", "summary": "s", "operation": "thing.get", "render": "status", "examples": "e\n", **others}
+    return verbs.Verb("look", {**told, "options": options}, {"--own": "--own V -- words"}, {op.name: op for op in described(GOOD).operations})
+
+
+def test_an_option_takes_its_kind_and_its_words_from_the_parameter():
+    made = verb("--max N = limit\n--name NAME = name -- other\n    words\n--own\n--all -- a flag\n")
+    assert [(o.name, o.value, o.kind, o.member, o.summary) for o in made.options] == [
+        ("max", "N", "number", "limit", "how many"), ("name", "NAME", "text", "name", "other words"),
+        ("own", "V", "text", None, "words"), ("all", None, "flag", None, "a flag")]
+    assert '{ "max", "N", OPTION_NUMBER, "limit", "how many" }' in verbs.table([made])
+    assert made.count() == [1, 1] and verb("--own\n", operands="FILE...").count() == [1, "many"]
+
+
+def test_a_verb_that_makes_no_sense_is_refused():
+    for options, others, words in (("--max N = limt\n", {}, "no operation that it calls takes this: limt"), ("--all\n", {}, "without words"),
+                                   ("max\n", {}, "not an option"), ("--own\n", {"operation": "thing.put"}, "unknown operations: thing.put"),
+                                   ("--own\n", {"members": ["nam"]}, "unknown members: nam"), ("--own\n", {"rnder": "x"}, "unknown keys: rnder"),
+                                   ("--key K = idempotency_key -- k\n", {}, "takes this: idempotency_key")):
+        refused(words, lambda: verb(options, **others))
 
 
 def test_what_is_not_our_part_of_yaml_is_refused_with_its_line():

@@ -9,6 +9,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+const struct verb *verb_find(const char *name)
+{
+    for (const struct verb *verb = verbs; verb->name; verb++)
+        if (strcmp(verb->name, name) == 0)
+            return verb;
+    return NULL;
+}
+
 static const struct cli_option *find_option(const struct verb *verb, str name)
 {
     for (const struct cli_option *option = verb ? verb->options : NULL; option && option->name;

@@ -1,8 +1,8 @@
 /* cli.h - the command line: words in, one operation, an answer for people or as JSON.
  *
- * A verb is a row of the table in verbs.c. Most of them are nothing but (operation, input):
- * options and operands name the members of the operation's input, the answer is rendered.
- * No rule of the engine lives here: what may be done is decided below pawl.h.
+ * A verb is a row of the table that tools/gen-ops makes from verbs.yaml. Most of them are nothing
+ * but (operation, input): options and operands name the members of the operation's input, the
+ * answer is rendered. No rule of the engine lives here: what may be done is decided below pawl.h.
  *
  * Everything transient lives in cli->scope until the process ends; loops that poll clear a
  * scope of their own. */
@@ -76,7 +76,7 @@ struct verb {
 };
 
 extern const struct verb verbs[]; /* ending in a zero row */
-const struct verb *verb_find(const char *name);
+const struct verb *verb_find(const char *name); /* NULL: there is none */
 
 struct given {
     const struct cli_option *option;

@@ -4,62 +4,8 @@
 
 #define IDS_MAX 50 /* of the newest */
 
-/* Each asks `pawl completion candidates -- WORDS`: lines "WORD<tab>WHAT", or ":files". */
-static const char bash_script[] =
-    "# bash completion for pawl: eval \"$(pawl completion bash)\"\n"
-    "_pawl() {\n"
-    "    local line=\"${COMP_LINE:0:COMP_POINT}\" word about\n"
-    "    local -a words\n"
-    "    read -ra words <<< \"$line\"\n"
-    "    [[ \"$line\" == *[[:space:]] ]] && words+=(\"\")\n"
-    "    # bash breaks words at '@' and ':'; what stands before the break is not replaced\n"
-    "    local whole=\"${words[${#words[@]}-1]}\" part=\"${COMP_WORDS[COMP_CWORD]}\"\n"
-    "    local skip=$(( ${#whole} > ${#part} ? ${#whole} - ${#part} : 0 ))\n"
-    "    COMPREPLY=()\n"
-    "    while IFS=$'\\t' read -r word about; do\n"
-    "        if [[ \"$word\" == \":files\" ]]; then\n"
-    "            compopt -o filenames 2>/dev/null\n"
-    "            while IFS= read -r word; do COMPREPLY+=(\"$word\"); done < <(compgen -f -- "
-    "\"$part\")\n"
-    "        else\n"
-    "            COMPREPLY+=(\"${word:skip}\")\n"
-    "        fi\n"
-    "    done < <(\"${words[0]}\" completion candidates -- \"${words[@]:1}\" 2>/dev/null)\n"
-    "}\n"
-    "complete -F _pawl pawl\n";
-
-static const char zsh_script[] =
-    "#compdef pawl\n"
-    "# zsh completion for pawl: eval \"$(pawl completion zsh)\"\n"
-    "_pawl() {\n"
-    "    local -a lines described\n"
-    "    local line\n"
-    "    lines=(\"${(@f)$(\"${words[1]}\" completion candidates -- \"${(@)words[2,CURRENT]}\" "
-    "2>/dev/null)}\")\n"
-    "    for line in $lines; do\n"
-    "        if [[ \"$line\" == \":files\"* ]]; then\n"
-    "            _files\n"
-    "        elif [[ -n \"$line\" ]]; then\n"
-    "            described+=(\"${${line%%$'\\t'*}//:/\\\\:}:${line#*$'\\t'}\")\n"
-    "        fi\n"
-    "    done\n"
-    "    (( ${#described} )) && _describe -V 'pawl' described\n"
-    "}\n"
-    "if [[ \"$funcstack[1]\" == \"_pawl\" ]]; then _pawl \"$@\"; else compdef _pawl pawl; fi\n";
-
-static const char fish_script[] =
-    "# fish completion for pawl: pawl completion fish | source\n"
-    "function __pawl_candidates\n"
-    "    set -l words (commandline -opc) (commandline -ct)\n"
-    "    for line in ($words[1] completion candidates -- $words[2..-1] 2>/dev/null)\n"
-    "        if string match -q ':files*' -- $line\n"
-    "            __fish_complete_path (commandline -ct)\n"
-    "        else\n"
-    "            echo $line\n"
-    "        end\n"
-    "    end\n"
-    "end\n"
-    "complete -c pawl -f -k -a '(__pawl_candidates)'\n";
+/* completion/: each asks `pawl completion candidates -- WORDS`: lines "WORD<tab>WHAT", or ":files". */
+extern const str completion_files[][2];
 
 /* ---- Candidates ---- */
 
@@ -320,15 +266,11 @@ static int print_candidates(struct cli *cli)
 
 int verb_completion(struct cli *cli)
 {
-    static const struct {
-        const char *shell, *script;
-    } scripts[] = { { "bash", bash_script }, { "zsh", zsh_script }, { "fish", fish_script } };
-
     if (strcmp(cli->operands[0], "candidates") == 0)
         return print_candidates(cli);
-    for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++)
-        if (strcmp(cli->operands[0], scripts[i].shell) == 0 && cli->operand_count == 1) {
-            fputs(scripts[i].script, cli->term.out);
+    for (size_t i = 0; completion_files[i][0].data; i++)
+        if (str_is(completion_files[i][0], cli->operands[0]) && cli->operand_count == 1) {
+            fputs(completion_files[i][1].data, cli->term.out);
             return EXIT_DONE;
         }
     return usage_fail(cli, "expected bash, zsh or fish, found '%s'", cli->operands[0]);
