@@ -199,7 +199,7 @@ static void serve(struct http_server *server, struct MHD_Connection *connection,
     void *kept;
 
     connection->fd.connect_fd = -1;
-    daemon->on_visit(server, connection, &connection->visit.socket_context,
+    daemon->on_connection(server, connection, &connection->known.socket_context,
                      MHD_CONNECTION_NOTIFY_STARTED);
     kept = daemon->on_target(server, buf_text(&input->target), connection);
     REQUIRE(kept);
@@ -208,7 +208,7 @@ static void serve(struct http_server *server, struct MHD_Connection *connection,
         follow(server->p, connection, input);
     REQUIRE(connection->logged == 1);
     daemon->on_completed(server, connection, &kept, MHD_REQUEST_TERMINATED_COMPLETED_OK);
-    daemon->on_visit(server, connection, &connection->visit.socket_context,
+    daemon->on_connection(server, connection, &connection->known.socket_context,
                      MHD_CONNECTION_NOTIFY_CLOSED);
 }
 

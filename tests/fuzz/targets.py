@@ -11,11 +11,10 @@ FLAGS = ["-std=c11", "-g", "-O1", "-D_GNU_SOURCE", "-DPAWL_BUILD", "-I" + str(RO
          "-I" + str(ROOT / "src"), "-I" + str(HERE)]
 # What a target needs beside the core: sources of the binary, and their libraries.
 HTTP = ROOT / "src/surface/http"
-EXTRA = {"head": [str(HTTP / "head.c")],
-         "http": [str(path) for path in sorted(HTTP.glob("*.c"))] + ["-lmicrohttpd", "-lz"],
-         "query": [str(HTTP / name) for name in ("route.c", "request.c")] + ["-lmicrohttpd"],
+WHOLE = [str(path) for path in sorted(HTTP.glob("*.c"))] + ["-lmicrohttpd", "-lz"]
+EXTRA = {"http": WHOLE, "query": WHOLE,
          "request": [str(HERE / "wire.c")] + [str(path) for path in sorted(HTTP.glob("*.c"))
-                                                 if path.name not in ("listen.c", "porter.c", "work.c")] + ["-lz"]}
+                                                 if path.name not in ("listen.c", "acceptor.c", "work.c")] + ["-lz"]}
 
 
 def names():

@@ -2,7 +2,7 @@
 #include "wire.h"
 #include "base/node.h"
 #include "fuzz.h"
-#include "surface/http/porter.h"
+#include "surface/http/acceptor.h"
 #include <stdarg.h>
 #include <strings.h>
 
@@ -89,15 +89,15 @@ void wire_wait(const struct MHD_Connection *connection)
 
 /* ---- No socket ---- */
 
-struct porter *porter_start(struct http_server *server, int listener)
+struct acceptor *acceptor_start(struct http_server *server, int listener)
 {
     (void)listener;
-    return (struct porter *)server; /* it is never looked into */
+    return (struct acceptor *)server; /* it is never looked into */
 }
 
-void porter_stop(struct porter *porter)
+void acceptor_stop(struct acceptor *acceptor)
 {
-    (void)porter;
+    (void)acceptor;
 }
 
 int http_bind(const char *listen, uint16_t *out_port, pawl_error *error)
@@ -150,7 +150,7 @@ static void take_option(struct MHD_Daemon *daemon, enum MHD_OPTION option, va_li
         daemon->on_completed = va_arg(*rest, MHD_RequestCompletedCallback);
         break;
     case MHD_OPTION_NOTIFY_CONNECTION:
-        daemon->on_visit = va_arg(*rest, MHD_NotifyConnectionCallback);
+        daemon->on_connection = va_arg(*rest, MHD_NotifyConnectionCallback);
         break;
     default:
         skip_option(option, rest);
@@ -179,7 +179,7 @@ struct MHD_Daemon *MHD_start_daemon(unsigned flags, uint16_t port, MHD_AcceptPol
         take_option(daemon, (enum MHD_OPTION)option, &rest);
     }
     va_end(rest);
-    REQUIRE(daemon->on_target && daemon->on_completed && daemon->on_visit);
+    REQUIRE(daemon->on_target && daemon->on_completed && daemon->on_connection);
     return daemon;
 }
 
@@ -204,7 +204,9 @@ const char *MHD_get_reason_phrase_for(unsigned status)
 const union MHD_ConnectionInfo *MHD_get_connection_info(struct MHD_Connection *connection,
                                                         enum MHD_ConnectionInfoType type, ...)
 {
-    return type == MHD_CONNECTION_INFO_SOCKET_CONTEXT ? &connection->visit : &connection->fd;
+    if (type == MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)
+        return NULL;
+    return type == MHD_CONNECTION_INFO_SOCKET_CONTEXT ? &connection->known : &connection->fd;
 }
 
 enum MHD_Result MHD_set_connection_option(struct MHD_Connection *connection,

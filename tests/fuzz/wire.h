@@ -11,7 +11,7 @@
 struct MHD_Daemon {
     MHD_AccessHandlerCallback on_request;
     MHD_RequestCompletedCallback on_completed;
-    MHD_NotifyConnectionCallback on_visit;
+    MHD_NotifyConnectionCallback on_connection;
     void *(*on_target)(void *context, const char *target, struct MHD_Connection *connection);
     void *context;
 };
@@ -31,7 +31,7 @@ struct MHD_Connection {
     unsigned status;   /* of the answer; 0: none */
     uint32_t logged;   /* lines */
     bool is_suspended; /* under turn.lock */
-    union MHD_ConnectionInfo visit, fd;
+    union MHD_ConnectionInfo known, fd;
     struct MHD_Response answer; /* its stream, if it is one */
 };
 

@@ -183,8 +183,11 @@ def test_a_body_that_is_cut_short_by_its_client_is_an_invalid_request(shell):
     head = "POST /v1/instances HTTP/1.1\r\nHost: %s\r\nContent-Length: %%d\r\n\r\n" % web.host
     whole = b'{"declaration":' + json.dumps(WHEEL).encode() + b"}"
 
-    def cut(announced, sent, pause=0.0, together=False):
+    def cut(announced, sent, pause=0.0, together=False, behind=False):
         line = Raw(web, timeout=10)
+        if behind:
+            line.ask("GET", "/healthz")
+            assert line.reply()[0] == 200
         if together:  # the server finds the last bytes and the end at once
             os.kill(child.pid, signal.SIGSTOP)
             os.waitpid(child.pid, os.WUNTRACED)
@@ -201,6 +204,9 @@ def test_a_body_that_is_cut_short_by_its_client_is_an_invalid_request(shell):
     cut(len(whole), b"")
     cut(len(whole), whole[:-1], pause=0.3)
     cut(300000, b"x" * 3000, together=True)
+    cut(len(whole), whole[:-1], behind=True)
+    cut(len(whole), whole[:-1], behind=True, together=True)
+    cut(300000, b"x" * 200000, pause=0.3)
     line = Raw(web)
     line.send((head % len(whole)).encode())
     time.sleep(0.1)

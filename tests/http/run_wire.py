@@ -93,80 +93,65 @@ def test_what_never_changes_has_a_tag_and_is_sent_once(shell):
 POST = b"POST /v1/instances HTTP/1.1\r\nHost: localhost\r\n"
 GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
 CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
-BROKEN = {  # what: (reason, bytes)
-    "nothing but bytes": ("invalid-request", b"\0\1\2\r\n\r\n"),
-    "TLS": ("invalid-request", b"\x16\x03\x01\x00\xa5\x01\x00"),
-    "one word": ("invalid-request", b"hello\r\n\r\n"),
-    "HTTP/0.9": ("invalid-request", b"GET /healthz\r\n"),
+REJECTED = {  # what: (reason, bytes). On every connection, whatever came before
     "four words": ("invalid-request", b"GET /healthz /x HTTP/1.1\r\n\r\n"),
     "two blanks": ("invalid-request", b"GET  /healthz HTTP/1.1\r\n\r\n"),
-    "HTTP/2": ("invalid-request", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
-    "HTTP/3": ("invalid-request", b"GET /healthz HTTP/3.0\r\n\r\n"),
-    "another protocol": ("invalid-request", b"GET /healthz HTTQ/1.1\r\n\r\n"),
-    "a version in small letters": ("invalid-request", b"GET /healthz http/1.1\r\n\r\n"),
-    "no method": ("invalid-request", b" /healthz HTTP/1.1\r\n\r\n"),
     "a method that is no word": ("invalid-request", b"G@T /healthz HTTP/1.1\r\n\r\n"),
-    "NUL in the target": ("invalid-request", b"GET /healthz\0x HTTP/1.1\r\nHost: localhost\r\n\r\n"),
     "no host": ("invalid-request", b"GET /healthz HTTP/1.1\r\n\r\n"),
     "an empty host": ("invalid-request", b"GET /healthz HTTP/1.1\r\nHost:\r\n\r\n"),
     "two hosts": ("invalid-request", GET + b"Host: localhost\r\n\r\n"),
     "a foreign host": ("forbidden", b"GET /healthz HTTP/1.1\r\nHost: evil.example\r\n\r\n"),
     "a foreign target": ("forbidden", b"GET http://evil.example/healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"),
     "a foreign target with TLS": ("forbidden", b"GET https://evil.example/healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"),
-    "no colon": ("invalid-request", GET + b"no colon\r\n\r\n"),
-    "no name": ("invalid-request", GET + b": x\r\n\r\n"),
     "a blank in a name": ("invalid-request", GET + b"X : y\r\n\r\n"),
-    "a folded line": ("invalid-request", GET + b"X: y\r\n z\r\n\r\n"),
-    "a first line folded": ("invalid-request", b"GET /healthz HTTP/1.1\r\n X: y\r\nHost: localhost\r\n\r\n"),
-    "NUL in a value": ("invalid-request", GET + b"X: a\0b\r\n\r\n"),
     "a lone CR in a value": ("invalid-request", GET + b"X: a\rContent-Length: 5\r\n\r\n"),
     "a long target": ("too-large", b"GET /" + b"x" * 9000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n"),
-    "a line without end": ("too-large", b"A" * 20000),
-    "a long header": ("too-large", GET + b"Cookie: " + b"x" * 9000 + b"\r\n\r\n"),
-    "many headers": ("too-large", GET + b"".join(b"X%d: y\r\n" % i for i in range(2000)) + b"\r\n"),
-    "many cookies": ("too-large", GET + b"Cookie: " + b"a=b; " * 100 + b"\r\n\r\n"),
-    "a length that is no number": ("invalid-request", POST + b"Content-Length: abc\r\n\r\n{}"),
-    "a negative length": ("invalid-request", POST + b"Content-Length: -1\r\n\r\n{}"),
-    "a length with a sign": ("invalid-request", POST + b"Content-Length: +2\r\n\r\n{}"),
-    "an empty length": ("invalid-request", POST + b"Content-Length:\r\n\r\n{}"),
-    "a list of lengths": ("invalid-request", POST + b"Content-Length: 2, 2\r\n\r\n{}"),
-    "a length beyond all": ("too-large", POST + b"Content-Length: 99999999999999999999999\r\n\r\n"),
     "a length too large to read": ("too-large", POST + b"Content-Length: 9999999999999\r\n\r\n"),
     "two lengths": ("invalid-request", POST + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}"),
     "a length beside chunks": ("invalid-request", POST + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}"),
     "another coding": ("invalid-request", POST + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"),
-    "a chunk without a size": ("invalid-request", CHUNKED + b"ZZ\r\n{}\r\n0\r\n\r\n"),
-    "a chunk of negative size": ("invalid-request", CHUNKED + b"-2\r\n{}\r\n0\r\n\r\n"),
-    "a chunk beyond all": ("too-large", CHUNKED + b"f" * 20 + b"\r\n{}\r\n0\r\n\r\n"),
-    "a chunk longer than it says": ("invalid-request", CHUNKED + b"2\r\n{}x0\r\n\r\n"),
-    "a second chunk that is none": ("invalid-request", CHUNKED + b"2\r\n{}\r\nZZ\r\n\r\n"),
+}
+FIRST = {  # as the first request of a connection; behind another one, and within TLS, the library decides
+    "nothing but bytes": ("invalid-request", b"\0\1\2\r\n\r\n"),
+    "no method": ("invalid-request", b" /healthz HTTP/1.1\r\n\r\n"),
+    "NUL in the target": ("invalid-request", b"GET /healthz\0x HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+    "no name": ("invalid-request", GET + b": x\r\n\r\n"),
+    "a folded line": ("invalid-request", GET + b"X: y\r\n z\r\n\r\n"),
+    "a first line folded": ("invalid-request", b"GET /healthz HTTP/1.1\r\n X: y\r\nHost: localhost\r\n\r\n"),
+    "NUL in a value": ("invalid-request", GET + b"X: a\0b\r\n\r\n"),
+    "a line without end": ("too-large", b"A" * 20000),
+    "a long header": ("too-large", GET + b"Cookie: " + b"x" * 9000 + b"\r\n\r\n"),
+    "many headers": ("too-large", GET + b"".join(b"X%d: y\r\n" % i for i in range(2000)) + b"\r\n"),
+}
+NOT_HTTP = {  # the library's own answer, or none
+    "one word": b"hello\r\n\r\n",
+    "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "HTTP/3": b"GET /healthz HTTP/3.0\r\n\r\n",
+    "another protocol": b"GET /healthz HTTQ/1.1\r\n\r\n",
+    "a version in small letters": b"GET /healthz http/1.1\r\n\r\n",
+    "no colon": GET + b"no colon\r\n\r\n",
+    "a length that is no number": POST + b"Content-Length: abc\r\n\r\n{}",
+    "a negative length": POST + b"Content-Length: -1\r\n\r\n{}",
+    "a length with a sign": POST + b"Content-Length: +2\r\n\r\n{}",
+    "an empty length": POST + b"Content-Length:\r\n\r\n{}",
+    "a list of lengths": POST + b"Content-Length: 2, 2\r\n\r\n{}",
+    "a length beyond all": POST + b"Content-Length: 99999999999999999999999\r\n\r\n",
+    "a chunk without a size": CHUNKED + b"ZZ\r\n{}\r\n0\r\n\r\n",
+    "a chunk of negative size": CHUNKED + b"-2\r\n{}\r\n0\r\n\r\n",
+    "a chunk beyond all": CHUNKED + b"f" * 20 + b"\r\n{}\r\n0\r\n\r\n",
+    "a chunk longer than it says": CHUNKED + b"2\r\n{}x0\r\n\r\n",
+    "a second chunk that is none": CHUNKED + b"2\r\n{}\r\nZZ\r\n\r\n",
+}
+NO_END = {  # the library waits for more
+    "TLS": b"\x16\x03\x01\x00\xa5\x01\x00",
+    "HTTP/0.9": b"GET /healthz\r\n",
 }
 
 
-def test_every_malformed_request_is_told_what_is_wrong_with_it_in_our_words(shell):
-    web = server(shell)
-    status_of = {"invalid-request": 400, "forbidden": 403, "too-large": 413}
-    for what, (reason, data) in BROKEN.items():
-        line = Raw(web)
-        line.send(data)
-        status, headers, body = line.reply()
-        assert headers["content-type"] == "application/problem+json" and headers["x-request-id"], (what, body)
-        problem = json.loads(body)
-        assert problem["reason"] == reason and problem["status"] == status == status_of[reason] and problem["detail"], (what, body)
-    figures = web.get("/metrics").body.decode()
-    counted = int(re.search(r'^pawl_http_answers_total\{status="413"\} (\d+)', figures, re.M).group(1))
-    assert counted == sum(reason == "too-large" for reason, _ in BROKEN.values()), "refusals are counted like answers"
-
-
-# What only the porter sees: behind it the library waits for a line's end, hangs up without a word, or takes them for what they may mean.
-UNSEEN = {"nothing but bytes", "TLS", "one word", "no method", "NUL in the target", "no name", "a folded line", "NUL in a value", "many cookies"}
-
-
-def expect_our_words(connect, before):
+def expect_our_words(connect, rows, before=b""):
     """Each malformed request on a connection of its own, behind `before`."""
-    for what, (reason, data) in BROKEN.items():
-        if what in UNSEEN:
-            continue
+    status_of = {"invalid-request": 400, "forbidden": 403, "too-large": 413}
+    for what, (reason, data) in rows.items():
         line = connect()
         if before:
             line.send(before)
@@ -175,20 +160,23 @@ def expect_our_words(connect, before):
         status, headers, body = line.reply()
         assert headers["content-type"] == "application/problem+json" and headers["x-request-id"], (what, body)
         problem = json.loads(body)
-        assert problem["reason"] == reason and problem["status"] == status and problem["detail"], (what, status, body)
+        assert problem["reason"] == reason and problem["status"] == status == status_of[reason] and problem["detail"], (what, body)
 
 
-def test_a_malformed_request_behind_a_good_one_is_told_in_our_words_too(shell):
+def test_every_request_that_breaks_a_rule_is_told_what_is_wrong_with_it_in_our_words(shell):
     web = server(shell)
-    expect_our_words(lambda: Raw(web), GET + b"\r\n")
-    line = Raw(web)
-    line.send(GET + b"\r\n" + CHUNKED + b"2000\r\n" + b" " * 0x2000 + b"\r\nZZ\r\n")
-    assert line.reply()[0] == 200
-    status, headers, body = line.reply()
-    assert status == 400 and json.loads(body)["reason"] == "invalid-request", "a bad chunk far behind"
+    expect_our_words(lambda: Raw(web), {**REJECTED, **FIRST})
+    figures = web.get("/metrics").body.decode()
+    counted = int(re.search(r'^pawl_http_answers_total\{status="413"\} (\d+)', figures, re.M).group(1))
+    assert counted == sum(reason == "too-large" for reason, _ in {**REJECTED, **FIRST}.values()), "rejections are counted like answers"
 
 
-def test_a_malformed_request_within_tls_is_told_in_our_words_too(shell):
+def test_the_same_rules_hold_behind_a_good_request(shell):
+    web = server(shell)
+    expect_our_words(lambda: Raw(web), REJECTED, GET + b"\r\n")
+
+
+def test_the_same_rules_hold_within_tls(shell):
     web = Web("https://" + tls_server(shell))
     trust = ssl.create_default_context(cafile=os.path.join(shell.folder, "cert.pem"))
 
@@ -197,8 +185,30 @@ def test_a_malformed_request_within_tls_is_told_in_our_words_too(shell):
         line.socket = trust.wrap_socket(line.socket, server_hostname="127.0.0.1")
         return line
 
-    expect_our_words(connect, b"")
-    expect_our_words(connect, GET + b"\r\n")
+    expect_our_words(connect, REJECTED)
+    expect_our_words(connect, REJECTED, GET + b"\r\n")
+
+
+def test_bytes_that_are_not_http_do_nothing_and_are_told_so_by_a_status_or_the_end_of_the_connection(shell):
+    web = server(shell)
+    for before in (b"", GET + b"\r\n"):
+        for what, data in {**NOT_HTTP, **NO_END}.items():
+            line = Raw(web)
+            line.send(before)
+            assert not before or line.reply()[0] == 200
+            line.send(data)
+            if what in NO_END:
+                line.close()
+                continue
+            reply = line.reply()
+            assert not reply or reply[0] in (400, 413, 505), (what, reply)
+            while line.more():
+                pass
+        line = Raw(web)
+        line.send(before + CHUNKED + b"2000\r\n" + b" " * 0x2000 + b"\r\nZZ\r\n")
+        assert not before or line.reply()[0] == 200
+        assert line.reply()[0] == 400 and line.is_closed(), "a bad chunk far behind"
+    assert web.get("/v1/instances").json["instances"] == []
 
 
 def tls_server(shell):

@@ -31,8 +31,7 @@ static pawl_status check(struct request *request, size_t size)
     const struct http_server *server = request->server;
 
     if (request->received > request->body_limit)
-        return scope_fail(&request->scope, PAWL_TOO_LARGE, "the body is over %u bytes",
-                          request->body_limit);
+        return body_too_large(request);
     if (atomic_load(&server->body_bytes) + size <= memory_max(server))
         return PAWL_OK;
     count_refused(request->server, HTTP_LIMIT_BODIES);

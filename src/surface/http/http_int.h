@@ -20,6 +20,8 @@
 #define HTTP_CHUNKED   UINT64_MAX         /* a body of unknown length */
 
 struct hub;
+struct http_server;
+struct request;
 struct stream;
 
 #define HTTP_WORKERS 16u
@@ -49,47 +51,61 @@ void work_park(struct work *work, struct request *request, int64_t for_ms);
 void work_wake(struct work *work, struct request *request); /* once for each time it is parked */
 void work_close(struct work *work); /* those who are parked are worked on now, and from now on */
 
-/* ---- visit.c: connections and their patience ---- */
+/* ---- connections.c: connections and their patience ---- */
 
-#define VISITS_MAX     12000u /* connections that are served; more are told `overloaded` */
-#define VISIT_ANY_S    0      /* as long as it takes */
-#define VISIT_HEAD_S   10     /* for a request's first byte on a new connection, and for its head */
-#define VISIT_BODY_S   60     /* for all of a request */
-#define VISIT_ANSWER_S 300    /* for taking an answer */
-#define VISIT_PIECE_S  60     /* for each piece of an answer that comes in pieces */
-#define VISIT_IDLE_S   120    /* between requests */
-#define VISIT_DRAIN_S  10     /* for the rest of a rejected body */
+#define CONNECTIONS_SERVED_MAX 12000u /* more are `overloaded` */
+#define FOREVER                0
 
-struct visit {
-    struct visit *next, **link;
-    struct http_server *server;
+/* What a connection is waiting for, and for how many seconds it may. */
+#define PATIENCE_MAP(X)                                                                            \
+    X(ANY, FOREVER)                                                                                \
+    X(HEAD, 10)    /* a request's first byte on a new connection, and its head */                  \
+    X(BODY, 60)    /* all of a request */                                                          \
+    X(ANSWER, 300) /* that the client takes the answer */                                          \
+    X(PIECE, 60)   /* that it takes one piece of an answer that comes in pieces */                 \
+    X(IDLE, 120)   /* the next request */                                                          \
+    X(DRAIN, 10)   /* the rest of a rejected body */                                               \
+    X(REJECTED, 2) /* that the client closes a connection whose head was rejected */
+
+enum patience {
+#define X(name, seconds) PATIENCE_##name,
+    PATIENCE_MAP(X)
+#undef X
+};
+
+struct http_connection {
+    struct http_connection *next, **link;
     int fd;
+    _Atomic enum patience patience;
     atomic_int left_s;
 };
 
-struct visits {
+struct http_connections {
     struct guard lock;
-    struct visit *first;
+    struct http_connection *first;
     atomic_uint count;
-    _Atomic uint64_t dropped;
+    _Atomic uint64_t dropped; /* their time was up */
 };
 
-void visit_allow(struct MHD_Connection *connection, int seconds);
-struct http_server *visit_server(struct MHD_Connection *connection); /* NULL: not ours, or no memory */
+void connection_join(struct http_connections *all, struct http_connection *connection, int fd);
+void connection_leave(struct http_connections *all, struct http_connection *connection);
+void connection_wait(struct http_connection *connection, enum patience patience);
+void connection_allow(struct MHD_Connection *connection, enum patience patience);
+int connection_fd(struct MHD_Connection *connection); /* -1: it has none */
+uint32_t connections_count(const struct http_server *server);
+void connections_age(void *context, uint32_t seconds); /* every second, for all of the server */
+void on_connection(void *context, struct MHD_Connection *connection, void **kept,
+                   enum MHD_ConnectionNotificationCode code);
 
-/* page.c: MHD_queue_response() for what is ours. */
-enum MHD_Result queue_answer(struct MHD_Connection *connection, unsigned status,
-                             struct MHD_Response *response);
-/* A whole rejection as bytes, after which the connection is closed. */
-void print_refusal(const char *id, int http, str body, struct buf *out);
-/* Writes to a socket that has nothing else to send, past the library. False: not all of it was
- * sent. */
-bool send_bytes(struct MHD_Connection *connection, const struct buf *bytes);
-void visits_age(void *context, uint32_t seconds);
-void on_visit(void *context, struct MHD_Connection *connection, void **kept,
-              enum MHD_ConnectionNotificationCode code);
+/* ---- early.c: answers that the library cannot send ---- */
 
-/* ---- figures.c: what is counted ---- */
+/* The rejection in request->status, written to a socket that has nothing else to send, after which
+ * the connection is closed. False: not all of it was sent. */
+bool reject_past(struct request *request, int fd);
+enum MHD_Result reject_now(struct request *request); /* before the end of its body */
+void reject_cut_short(struct request *request);      /* its client has closed its side */
+
+/* ---- metrics.c: what is counted ---- */
 
 #define OPS_MAX       128 /* rows of the table */
 #define HTTP_STATUSES 600
@@ -108,17 +124,17 @@ enum http_limit {
         HTTP_LIMITS
 };
 
-struct http_figures {
+struct http_metrics {
     struct histogram operations[OPS_MAX]; /* by their place in the table */
     _Atomic uint64_t answers[HTTP_STATUSES];
     _Atomic uint64_t refused[HTTP_LIMITS];
 };
 
-/* ---- sites.c: the stores beside the first ---- */
+/* ---- siblings.c: the stores beside the first ---- */
 
-struct sites {
+struct siblings {
     struct guard lock;
-    struct site *first;
+    struct sibling *first;
     pthread_t thread;
     int stop_event; /* an eventfd */
     bool is_running;
@@ -126,18 +142,19 @@ struct sites {
 
 struct http_server {
     pawl *p; /* the first store: `default` */
-    struct sites sites;
+    struct siblings siblings;
     struct http_options options; /* as they were given */
-    struct http_figures figures;
+    struct http_metrics metrics;
     uint64_t nonce; /* tells the requests of this server from those of others */
     _Atomic uint64_t request_count;
-    struct visits visits;
+    struct http_connections connections; /* that the library serves */
+    struct http_connections arrivals;    /* that wait in the acceptor */
     struct hub *hub; /* streams of entries */
     struct MHD_Daemon *daemon;
     struct MHD_Daemon *stream_daemon; /* one thread for connections that begin with a stream; NULL
                                          with TLS */
     atomic_uint shared_streams; /* those that share a thread with requests */
-    struct porter *porter; /* NULL: with TLS the library accepts connections itself */
+    struct acceptor *acceptor; /* NULL: with TLS the library accepts connections itself */
     uint16_t port;
     bool needs_token; /* it listens on more than loopback, or was asked to */
     _Atomic uint64_t body_bytes; /* kept of the bodies of all requests */
@@ -147,6 +164,11 @@ struct http_server {
     atomic_bool is_stopping;
     int idle_event; /* an eventfd: written when the last active request ends */
 };
+
+static inline bool is_tls(const struct http_server *server)
+{
+    return server->options.tls_cert != NULL;
+}
 
 #define REQUEST_ID_SIZE 65
 #define TAG_SIZE        40
@@ -207,6 +229,9 @@ bool socket_is_loopback(int listener);
 
 /* ---- request.c: what came ---- */
 
+#define HEAD_MAX       6000u /* bytes of the request line and the headers */
+#define HEAD_TOO_LARGE "request line and headers: expected at most 6,000 bytes"
+
 /* Look at the headers. *answer_now: the end of the body cannot be trusted, or its length says
  * too much to read it: answer at once and close. */
 pawl_status request_check(struct request *request, bool *answer_now);
@@ -219,6 +244,7 @@ pawl_status url_decode(struct scope *scope, str text, bool is_query, str *out);
 bool host_is_local(str host);
 
 str request_header(const struct request *request, const char *name);
+pawl_status body_too_large(struct request *request);
 
 /* ---- body.c: the request's body ---- */
 
@@ -234,15 +260,15 @@ pawl_status request_authenticate(struct request *request, pawl *p);
 /* The same for a store that does not exist: answers as if it existed. */
 pawl_status request_authenticate_nowhere(struct request *request);
 
-bool sites_start(struct http_server *server); /* false: errno; sites_free() all the same */
-void sites_end_streams(struct http_server *server);
-void sites_free(struct http_server *server);               /* when there are no streams any more */
-struct hub *site_hub(struct http_server *server, pawl *p); /* NULL: no memory, or it is stopping */
+bool siblings_start(struct http_server *server); /* false: errno; siblings_free() all the same */
+void siblings_end_streams(struct http_server *server);
+void siblings_free(struct http_server *server);               /* when there are no streams any more */
+struct hub *sibling_hub(struct http_server *server, pawl *p); /* NULL: no memory, or it is stopping */
 struct stream_totals { /* of all stores that are open */
     uint32_t count;
     uint64_t bytes; /* sent */
 };
-struct stream_totals sites_streams(struct http_server *server);
+struct stream_totals siblings_streams(struct http_server *server);
 
 /* ---- route.c: where it goes ---- */
 
@@ -273,7 +299,7 @@ void request_work(struct request *request); /* by a worker */
 bool request_read_on(struct request *request);
 void request_close_pieces(struct request *request);
 
-/* ---- log.c, figures.c ---- */
+/* ---- log.c, metrics.c ---- */
 
 void request_number(struct request *request); /* and an id of ours */
 void request_name(struct request *request);
@@ -281,7 +307,7 @@ void request_trace(struct request *request);
 void request_log(const struct request *request, int64_t took_us);
 void count_refused(struct http_server *server, enum http_limit limit);
 void count_answer(struct request *request); /* and log it */
-void figures_print(struct http_server *server, struct buf *out);
+void metrics_print(struct http_server *server, struct buf *out);
 
 /* ---- gzip.c: smaller answers ---- */
 
@@ -296,6 +322,6 @@ void answer_compress(struct request *request, bool may_take_time);
 void answer_prepare(struct request *request, bool may_take_time);
 
 /* Run what was asked for and queue the answer, or the rejection in request->status. */
-enum MHD_Result respond(struct request *request);
+enum MHD_Result request_serve(struct request *request);
 
 #endif

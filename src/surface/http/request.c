@@ -9,13 +9,22 @@
 struct framing {
     str length, host, origin, coding;
     uint32_t length_count, host_count, coding_count;
-    bool unequal;
     uint32_t key_count;
+    bool is_unequal; /* two lengths that differ */
+    bool is_unsound; /* a name or a value that others may read in another way */
 };
 
 static bool same_name(const char *name, const char *other)
 {
     return strcasecmp(name, other) == 0;
+}
+
+/* A name with a blank in it, or a line end in a value, is read as another header by an intermediary.
+ */
+static bool is_sound(const char *name, const char *value)
+{
+    return name[0] && !strpbrk(name, " \t\r\n()<>@,;:\\\"/[]?={}") &&
+           (!value || !strpbrk(value, "\r\n"));
 }
 
 static enum MHD_Result look_at_header(void *context, enum MHD_ValueKind kind, const char *name,
@@ -25,9 +34,10 @@ static enum MHD_Result look_at_header(void *context, enum MHD_ValueKind kind, co
     str text = str_of(value ? value : "");
 
     (void)kind;
+    framing->is_unsound = framing->is_unsound || !is_sound(name, value);
     if (same_name(name, "Content-Length")) {
         if (framing->length_count > 0 && !str_eq(text, framing->length))
-            framing->unequal = true;
+            framing->is_unequal = true;
         framing->length = text;
         framing->length_count++;
     } else if (same_name(name, "Transfer-Encoding")) {
@@ -121,12 +131,22 @@ static bool origin_is_ours(const struct request *request, str origin, str host)
 
 /* ---- Headers ---- */
 
+static pawl_status check_head(struct request *request)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+
+    return info && info->header_size > HEAD_MAX
+               ? scope_fail(&request->scope, PAWL_TOO_LARGE, HEAD_TOO_LARGE)
+               : PAWL_OK;
+}
+
 static pawl_status check_framing(struct request *request, const struct framing *framing)
 {
     if (framing->coding_count > 0 && framing->length_count > 0)
         return scope_fail(&request->scope, PAWL_INVALID_REQUEST,
                           "both Transfer-Encoding and Content-Length: send one of them");
-    if (framing->unequal)
+    if (framing->is_unequal)
         return scope_fail(&request->scope, PAWL_INVALID_REQUEST,
                           "two Content-Length headers that differ");
     if (framing->coding_count > 1 ||
@@ -134,11 +154,15 @@ static pawl_status check_framing(struct request *request, const struct framing *
         return scope_fail(&request->scope, PAWL_INVALID_REQUEST,
                           "Transfer-Encoding: expected chunked, found '%.*s'",
                           STR_ARG(framing->coding));
+    if (framing->is_unsound)
+        return scope_fail(&request->scope, PAWL_INVALID_REQUEST,
+                          "a header: expected a name of letters, digits and -, and a value on one "
+                          "line, found others");
     return PAWL_OK;
 }
 
 /* Somebody followed a link: a browser says so, and shows what it gets to them alone. */
-static bool is_visit(const struct request *request)
+static bool is_navigation(const struct request *request)
 {
     return (str_is(request->method, "GET") || str_is(request->method, "HEAD")) &&
            str_is(request_header(request, "Sec-Fetch-Mode"), "navigate") &&
@@ -156,17 +180,18 @@ static pawl_status check_source(struct request *request, const struct framing *f
                           "the Host '%.*s' is not a name of this server: use localhost, "
                           "127.0.0.1 or [::1], or serve with --host NAME",
                           STR_ARG(host));
-    if (str_is(request_header(request, "Sec-Fetch-Site"), "cross-site") && !is_visit(request))
+    if (str_is(request_header(request, "Sec-Fetch-Site"), "cross-site") && !is_navigation(request))
         return scope_fail(&request->scope, PAWL_FORBIDDEN,
-                          "pages of other sites may not call this server");
+                          "pages of other siblings may not call this server");
     if (framing->origin.data && !origin_is_ours(request, framing->origin, host))
         return scope_fail(&request->scope, PAWL_FORBIDDEN,
                           "pages from '%.*s' may not call this server", STR_ARG(framing->origin));
     return PAWL_OK;
 }
 
-static pawl_status too_large(struct request *request)
+pawl_status body_too_large(struct request *request)
 {
+    count_refused(request->server, HTTP_LIMIT_BODY);
     return scope_fail(&request->scope, PAWL_TOO_LARGE, "the body is over %u bytes",
                       request->body_limit);
 }
@@ -181,7 +206,7 @@ static pawl_status check_length(struct request *request, const struct framing *f
     request->length = framing->coding_count > 0 ? HTTP_CHUNKED : 0;
     if (framing->length_count == 0)
         return PAWL_OK;
-    if (!str_to_u64(framing->length, &length)) {
+    if (!str_to_u64(framing->length, &length)) { /* the library has rejected others */
         *answer_now = true;
         return scope_fail(&request->scope, PAWL_INVALID_REQUEST,
                           "Content-Length: expected a number of bytes");
@@ -190,7 +215,7 @@ static pawl_status check_length(struct request *request, const struct framing *f
     if (length <= request->body_limit)
         return PAWL_OK;
     *answer_now = length > HTTP_DRAIN_MAX || request_header(request, "Expect").data;
-    return too_large(request);
+    return body_too_large(request);
 }
 
 pawl_status request_check(struct request *request, bool *answer_now)
@@ -200,7 +225,9 @@ pawl_status request_check(struct request *request, bool *answer_now)
 
     *answer_now = false;
     MHD_get_connection_values(request->connection, MHD_HEADER_KIND, look_at_header, &framing);
-    status = check_framing(request, &framing);
+    status = check_head(request);
+    if (status == PAWL_OK)
+        status = check_framing(request, &framing);
     if (status != PAWL_OK) {
         *answer_now = true;
         return status;

@@ -102,7 +102,7 @@ static enum MHD_Result queue(struct request *request)
     if (!response)
         return MHD_NO;
     if (describe(request, response))
-        result = queue_answer(request->connection, (unsigned)request->result.http_status, response);
+        result = MHD_queue_response(request->connection, (unsigned)request->result.http_status, response);
     MHD_destroy_response(response);
     return result;
 }
@@ -129,7 +129,7 @@ static ssize_t read_pieces(void *context, uint64_t offset, char *out, size_t siz
     }
     if (!request->result.pieces)
         return MHD_CONTENT_READER_END_OF_STREAM;
-    visit_allow(request->connection, VISIT_PIECE_S);
+    connection_allow(request->connection, PATIENCE_PIECE);
     return request_read_on(request) ? 0 : MHD_CONTENT_READER_END_WITH_ERROR;
 }
 
@@ -144,7 +144,7 @@ static enum MHD_Result queue_pieces(struct request *request)
     body_release(request);
     count_answer(request);
     if (describe(request, response))
-        result = queue_answer(request->connection, (unsigned)request->result.http_status, response);
+        result = MHD_queue_response(request->connection, (unsigned)request->result.http_status, response);
     MHD_destroy_response(response);
     return result;
 }
@@ -158,7 +158,7 @@ static enum MHD_Result queue_stream(struct request *request)
         return MHD_NO;
     count_answer(request);
     if (add(response, "X-Request-Id", request->id) && add(response, "traceparent", request->trace))
-        result = queue_answer(request->connection, 200, response);
+        result = MHD_queue_response(request->connection, 200, response);
     MHD_destroy_response(response);
     return result;
 }
@@ -168,17 +168,17 @@ static bool is_question_of_methods(const struct request *request, pawl_status st
     return str_is(request->method, "OPTIONS") && status == PAWL_NOT_ALLOWED;
 }
 
-enum MHD_Result respond(struct request *request)
+enum MHD_Result request_serve(struct request *request)
 {
     pawl_status status;
 
-    visit_allow(request->connection, VISIT_ANY_S);
+    connection_allow(request->connection, PATIENCE_ANY);
     if (request_run(request))
         return MHD_YES;
     status = request->status;
     if (request->stream)
         return queue_stream(request);
-    visit_allow(request->connection, VISIT_ANSWER_S);
+    connection_allow(request->connection, PATIENCE_ANSWER);
     if (is_question_of_methods(request, status)) {
         request->result = (struct op_answer){ .http_status = 204 };
     } else if (status != PAWL_OK) {

@@ -101,7 +101,7 @@ static pawl_status become_stream(struct request *request)
     status = take_place(request);
     if (status != PAWL_OK)
         return status;
-    hub = site_hub(request->server, request->p);
+    hub = sibling_hub(request->server, request->p);
     if (hub)
         request->stream = stream_begin(hub, request->connection, &request->result.stream);
     if (!request->stream)
@@ -192,7 +192,7 @@ static pawl_status run(struct request *request)
     if (status == PAWL_OK && (request->op->flags & OP_STREAM))
         status = become_stream(request);
     if (status == PAWL_OK && (request->op->flags & OP_FIGURES))
-        figures_print(request->server, &request->answer);
+        metrics_print(request->server, &request->answer);
     return status;
 }
 
@@ -436,8 +436,6 @@ bool request_run(struct request *request)
             request->status = op_land(request->flight, &request->answer, &request->result);
         return false;
     }
-    if (request->status == PAWL_TOO_LARGE)
-        count_refused(request->server, HTTP_LIMIT_BODY);
     if (request->status != PAWL_OK)
         return false;
     status = start(request, &is_away);

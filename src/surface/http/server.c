@@ -1,7 +1,7 @@
 /* server.c - the daemon, and the life of a request. */
 #include "api/stores.h"
 #include "api/world.h"
-#include "surface/http/porter.h"
+#include "surface/http/acceptor.h"
 #include "surface/http/stream_int.h"
 #include <errno.h>
 #include <poll.h>
@@ -11,8 +11,11 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define CONNECTION_MEMORY                                                                          \
-    (8u << 10) /* headers over this are refused; an idle stream costs about as much */
+/* For the head and what the library makes of it; a head that does not fit is answered by the
+ * library itself. It must be more than HEAD_MAX needs, except where the acceptor has seen the head:
+ * an idle stream costs about as much as its connection's memory. */
+#define CONNECTION_MEMORY (16u << 10)
+#define STREAM_MEMORY     (8u << 10)
 #define CONNECTIONS_MAX 16384u
 #define STOP_WAIT_MS    2000
 #define AWAY_LOOK_MS    5
@@ -45,7 +48,7 @@ static void *on_target(void *context, const char *target, struct MHD_Connection 
     struct http_server *server = context;
     struct request *request = calloc(1, sizeof *request);
 
-    visit_allow(connection, VISIT_HEAD_S);
+    connection_allow(connection, PATIENCE_HEAD);
     if (!request)
         return NULL;
     target = target_path(target, &request->authority);
@@ -74,10 +77,12 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     struct http_server *server = context;
     struct request *request = *kept;
 
-    visit_allow(connection, VISIT_IDLE_S);
+    connection_allow(connection, PATIENCE_IDLE);
     if (!request)
         return;
     *kept = NULL;
+    if (code == MHD_REQUEST_TERMINATED_CLIENT_ABORT)
+        reject_cut_short(request);
     if (code != MHD_REQUEST_TERMINATED_COMPLETED_OK && request->result.given.count > 0)
         op_not_sent(request->p, &request->result.given);
     stream_end(request->stream);
@@ -95,63 +100,7 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
         wake_stopper(server);
 }
 
-static enum MHD_Result look_at_header(void *context, enum MHD_ValueKind kind, const char *name,
-                                      const char *value)
-{
-    bool *is_sound = context;
-
-    (void)kind;
-    *is_sound = name && name[0] && !strpbrk(name, " \t\r\n()<>@,;:\\\"/[]?={}") &&
-                (!value || !strpbrk(value, "\r\n"));
-    return *is_sound ? MHD_YES : MHD_NO;
-}
-
-/* A name with a blank in it, or a line end in a value, is read as another header by somebody in
- * between. */
-static pawl_status check_headers(struct request *request)
-{
-    bool is_sound = true;
-
-    MHD_get_connection_values(request->connection, MHD_HEADER_KIND, look_at_header, &is_sound);
-    return is_sound ? PAWL_OK
-                    : scope_fail(&request->scope, PAWL_INVALID_REQUEST,
-                                 "a header: expected a name of letters, digits and -, and a value "
-                                 "on one line, found others");
-}
-
-/* ---- Rejecting before the end of a request ---- */
-
-static void print_rejection(struct request *request, struct buf *out)
-{
-    struct buf body;
-
-    buf_init(&body, &heap_libc, LIMIT_TEXT);
-    request->result = (struct op_answer){ .http_status = pawl_status_http(request->status) };
-    op_problem_remote(request->status, request->scope.error.message, &body);
-    print_refusal(request->id, request->result.http_status, buf_view(&body), out);
-    out->failed = out->failed || body.failed;
-    buf_fini(&body);
-}
-
-/* The library cannot answer while a body is coming in, and closing the connection would destroy an
- * answer that the client has not read yet. So we write the answer ourselves, and discard the
- * rest. */
-static enum MHD_Result reject_now(struct request *request)
-{
-    struct buf answer;
-    bool is_sent;
-
-    buf_init(&answer, &heap_libc, LIMIT_TEXT);
-    print_rejection(request, &answer);
-    if (request->status == PAWL_TOO_LARGE)
-        count_refused(request->server, HTTP_LIMIT_BODY);
-    count_answer(request);
-    is_sent = !answer.failed && send_bytes(request->connection, &answer);
-    buf_fini(&answer);
-    request->is_discarding = true;
-    visit_allow(request->connection, VISIT_DRAIN_S);
-    return is_sent ? MHD_YES : MHD_NO;
-}
+/* ---- A request comes in ---- */
 
 /* A client that sent Expect gets the rejection instead of 100 Continue. A long body is rejected
  * before it is sent; a short one is read, not kept, and the connection stays open. */
@@ -159,12 +108,10 @@ static enum MHD_Result refuse_head(struct request *request)
 {
     if (request->length > 0 && request_header(request, "Expect").data) {
         request->is_last = true;
-        return respond(request);
+        return request_serve(request);
     }
     return request->length > HTTP_EARLY_MAX ? reject_now(request) : MHD_YES;
 }
-
-/* ---- A request comes in ---- */
 
 static enum MHD_Result enter(struct request *request)
 {
@@ -183,19 +130,17 @@ static enum MHD_Result begin(struct request *request, const char *method)
     request_name(request);
     request_trace(request);
     request->method = str_of(method);
-    visit_allow(request->connection, VISIT_BODY_S);
+    connection_allow(request->connection, PATIENCE_BODY);
     request->status = request_check(request, &answer_now);
-    if (request->status == PAWL_OK && (request->status = check_headers(request)) != PAWL_OK)
-        answer_now = true;
-    if (atomic_load(&request->server->visits.count) > VISITS_MAX) {
+    if (connections_count(request->server) > CONNECTIONS_SERVED_MAX) {
         request->status = scope_fail(&request->scope, PAWL_OVERLOADED,
-                                     "more than %u connections; try later", VISITS_MAX);
+                                     "more than %u connections; try later", CONNECTIONS_SERVED_MAX);
         count_refused(request->server, HTTP_LIMIT_CONNECTIONS);
         answer_now = true;
     }
     request->is_last = answer_now;
     request->is_at_head = !answer_now;
-    return answer_now ? respond(request) : enter(request);
+    return answer_now ? request_serve(request) : enter(request);
 }
 
 /* A body that turns out to be too large is read to its end, and the connection stays open. */
@@ -246,7 +191,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     }
     if (request->is_discarding)
         return MHD_NO; /* the answer was sent already */
-    return is_settled(request) ? respond(request) : MHD_YES;
+    return is_settled(request) ? request_serve(request) : MHD_YES;
 }
 
 /* The library must not write to the host's stderr. */
@@ -280,15 +225,15 @@ static struct MHD_Daemon *start_daemon(struct http_server *server, int listener,
         { MHD_OPTION_END, 0, NULL },
     };
 
-    flags |= cert.text ? MHD_USE_TLS : MHD_USE_NO_LISTEN_SOCKET; /* else the porter listens */
+    flags |= cert.text ? MHD_USE_TLS : MHD_USE_NO_LISTEN_SOCKET; /* else the acceptor listens */
 
     /* The logger comes first: it is for what the other options may say. */
     return MHD_start_daemon(
         flags, 0, NULL, NULL, on_request, server, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
         MHD_OPTION_ARRAY, pool, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)VISIT_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)CONNECTION_MEMORY, MHD_OPTION_URI_LOG_CALLBACK, on_target, server,
-        MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_NOTIFY_CONNECTION, on_visit,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)PATIENCE_IDLE, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)(threads > 0 ? CONNECTION_MEMORY : STREAM_MEMORY), MHD_OPTION_URI_LOG_CALLBACK, on_target, server,
+        MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
         server, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 }
 
@@ -313,8 +258,8 @@ static struct http_server *fail_start(struct http_server *server, pawl_error *er
         hub_free(server->hub);
     }
     if (server) {
-        sites_end_streams(server);
-        sites_free(server);
+        siblings_end_streams(server);
+        siblings_free(server);
         work_stop(&server->work);
     }
     if (server && server->idle_event >= 0)
@@ -339,14 +284,12 @@ static struct http_server *refuse_open(pawl_error *error)
 static bool start_daemons(struct http_server *server, int listener,
                           const struct http_options *options)
 {
-    bool is_tls = options->tls_cert != NULL;
-
     server->daemon =
         start_daemon(server, listener, options, options->threads ? options->threads : HTTP_THREADS);
-    if (server->daemon && !is_tls)
+    if (server->daemon && !is_tls(server))
         server->stream_daemon = start_daemon(server, listener, options, 0);
-    if (server->daemon && (is_tls || (server->stream_daemon &&
-                                      (server->porter = porter_start(server, listener)) != NULL)))
+    if (server->daemon && (is_tls(server) || (server->stream_daemon &&
+                                      (server->acceptor = acceptor_start(server, listener)) != NULL)))
         return true;
     stop_daemons(server);
     return false;
@@ -375,10 +318,11 @@ struct http_server *http_start(pawl *p, const struct http_options *options, pawl
     }
     world_random(p, &server->nonce, sizeof server->nonce);
     server->port = socket_port(listener);
-    guard_init(&server->visits.lock);
+    guard_init(&server->connections.lock);
+    guard_init(&server->arrivals.lock);
     server->idle_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (sites_start(server) && work_start(&server->work) && server->idle_event >= 0)
-        server->hub = hub_start(p, visits_age, &server->visits);
+    if (siblings_start(server) && work_start(&server->work) && server->idle_event >= 0)
+        server->hub = hub_start(p, connections_age, server);
     if (server->hub && start_daemons(server, listener, options))
         return server;
     return fail_start(server, error);
@@ -407,21 +351,22 @@ void http_stop(struct http_server *server)
 
     if (!server)
         return;
-    porter_stop(server->porter);
+    acceptor_stop(server->acceptor);
     listener = MHD_quiesce_daemon(server->daemon);
     if (server->stream_daemon)
         MHD_quiesce_daemon(server->stream_daemon);
     hub_end_streams(server->hub);
     atomic_store(&server->is_stopping, true); /* no more hubs */
-    sites_end_streams(server);
+    siblings_end_streams(server);
     wait_for_active(server);
     stop_daemons(server);
     work_stop(&server->work);
-    sites_free(server);
+    siblings_free(server);
     hub_free(server->hub);
     if (listener != MHD_INVALID_SOCKET)
         close(listener);
     close(server->idle_event);
-    guard_fini(&server->visits.lock);
+    guard_fini(&server->connections.lock);
+    guard_fini(&server->arrivals.lock);
     free(server);
 }

@@ -1,4 +1,4 @@
-/* figures.c - what the server has counted: answers, times, connections, streams, refusals. */
+/* metrics.c - what the server has counted: answers, times, connections, streams, refusals. */
 #include "api/stores.h"
 #include "api/world.h"
 #include "base/assert.h"
@@ -13,42 +13,42 @@ static const char *const limit_names[] = {
 
 void count_refused(struct http_server *server, enum http_limit limit)
 {
-    atomic_fetch_add(&server->figures.refused[limit], 1);
+    atomic_fetch_add(&server->metrics.refused[limit], 1);
 }
 
 void count_answer(struct request *request)
 {
-    struct http_figures *figures = &request->server->figures;
+    struct http_metrics *metrics = &request->server->metrics;
     int64_t took_us = world_tick_us(request->server->p) - request->begun_us;
     int http = request->result.http_status;
 
     if (http > 0 && http < HTTP_STATUSES)
-        atomic_fetch_add_explicit(&figures->answers[http], 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&metrics->answers[http], 1, memory_order_relaxed);
     if (request->op) {
         ASSERT(request->op - ops < OPS_MAX);
-        histogram_add(&figures->operations[request->op - ops], took_us);
+        histogram_add(&metrics->operations[request->op - ops], took_us);
     }
     request_log(request, took_us);
 }
 
-static void print_answers(const struct http_figures *figures, struct buf *out)
+static void print_answers(const struct http_metrics *metrics, struct buf *out)
 {
     char code[16];
 
     figure_head(out, "pawl_http_answers_total", "counter", "Answers by status.");
     for (int i = 0; i < HTTP_STATUSES; i++) {
         snprintf(code, sizeof code, "%d", i);
-        if (figures->answers[i])
-            figure(out, "pawl_http_answers_total", "status", code, figures->answers[i]);
+        if (metrics->answers[i])
+            figure(out, "pawl_http_answers_total", "status", code, metrics->answers[i]);
     }
 }
 
-static void print_operations(const struct http_figures *figures, struct buf *out)
+static void print_operations(const struct http_metrics *metrics, struct buf *out)
 {
     figure_head(out, "pawl_operation_seconds", "histogram",
                 "Time from a whole request to its answer.");
     for (const struct op *op = ops; op->name; op++) {
-        const struct histogram *times = &figures->operations[op - ops];
+        const struct histogram *times = &metrics->operations[op - ops];
 
         if (times->sum_us)
             figure_histogram(out, "pawl_operation_seconds", "operation", op->name, times);
@@ -60,7 +60,7 @@ static void print_refused(struct http_server *server, struct buf *out)
     figure_head(out, "pawl_http_refused_total", "counter", "What a limit has refused.");
     for (int i = 0; i < HTTP_LIMITS; i++)
         figure(out, "pawl_http_refused_total", "limit", limit_names[i],
-               i == HTTP_LIMIT_TIME ? server->visits.dropped : server->figures.refused[i]);
+               i == HTTP_LIMIT_TIME ? server->connections.dropped + server->arrivals.dropped : server->metrics.refused[i]);
 }
 
 static void print_gauge(struct buf *out, const char *name, const char *help, uint64_t number)
@@ -69,11 +69,11 @@ static void print_gauge(struct buf *out, const char *name, const char *help, uin
     figure(out, name, NULL, NULL, number);
 }
 
-void figures_print(struct http_server *server, struct buf *out)
+void metrics_print(struct http_server *server, struct buf *out)
 {
-    struct stream_totals streams = sites_streams(server);
+    struct stream_totals streams = siblings_streams(server);
 
-    print_gauge(out, "pawl_http_connections", "Open connections.", server->visits.count);
+    print_gauge(out, "pawl_http_connections", "Open connections.", connections_count(server));
     print_gauge(out, "pawl_http_body_bytes", "Bytes of request bodies in memory.",
                 server->body_bytes);
     print_gauge(out, "pawl_http_streams", "Open streams of entries.", streams.count);
@@ -87,7 +87,7 @@ void figures_print(struct http_server *server, struct buf *out)
                 server->active);
     print_gauge(out, "pawl_http_requests_away", "Requests that wait for a commit or a worker.",
                 server->away);
-    print_answers(&server->figures, out);
-    print_operations(&server->figures, out);
+    print_answers(&server->metrics, out);
+    print_operations(&server->metrics, out);
     print_refused(server, out);
 }

@@ -1,0 +1,292 @@
+/* acceptor.c - accepts connections, waits for the head of the first request, and picks the daemon
+ * that serves the connection: streams of entries have a daemon of their own.
+ *
+ * Looking takes nothing out of the socket, so the library reads all of it. Nothing is parsed here
+ * but the end of the head and the target of its first line. Two kinds of heads are rejected here,
+ * because no callback of the library shows them: without an end within HEAD_LOOK bytes, and
+ * ambiguous ones. */
+#include "surface/http/acceptor.h"
+#include "api/world.h"
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define ARRIVALS_MAX    4096u /* that are waited for; more go to the library as they are */
+#define HEAD_LOOK       8192u
+#define STREAM_HEAD_MAX 4096u /* what the small memory of a stream's connection surely holds */
+#define EVENTS          64
+#define ACCEPTS         64 /* at once, before others are looked at */
+#define FULL_WAIT_MS    20 /* no file is left for a connection: try again */
+
+/* Connections that wait here are server->arrivals: for their first head, or, rejected, for their
+ * end. When their patience is over they are shut down, and found closed. */
+struct acceptor {
+    struct http_server *server;
+    int listener, epoll, stop_event;
+    pthread_t thread;
+};
+
+/* ---- Arrivals ---- */
+
+static void forget(struct acceptor *acceptor, struct http_connection *arrival)
+{
+    if (arrival->link) {
+        connection_leave(&acceptor->server->arrivals, arrival);
+        epoll_ctl(acceptor->epoll, EPOLL_CTL_DEL, arrival->fd, NULL);
+    }
+    free(arrival);
+}
+
+static void drop(struct acceptor *acceptor, struct http_connection *arrival)
+{
+    int fd = arrival->fd;
+
+    forget(acceptor, arrival);
+    close(fd);
+}
+
+/* The descriptor is the library's from now on, also if it cannot take it. The library wants an
+ * address beside it, which nothing here asks for. */
+static void pass_on(struct acceptor *acceptor, struct http_connection *arrival,
+                    struct MHD_Daemon *daemon)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET };
+    int fd = arrival->fd;
+
+    forget(acceptor, arrival);
+    MHD_add_connection(daemon, fd, (struct sockaddr *)&address, sizeof address);
+}
+
+/* Edge-triggered, because the bytes that were looked at are still in the socket. */
+static bool wait_for_more(struct acceptor *acceptor, struct http_connection *arrival)
+{
+    struct epoll_event event = { .events = EPOLLIN | EPOLLRDHUP | EPOLLET, .data.ptr = arrival };
+
+    if (arrival->link)
+        return true;
+    if (epoll_ctl(acceptor->epoll, EPOLL_CTL_ADD, arrival->fd, &event) != 0)
+        return false;
+    connection_join(&acceptor->server->arrivals, arrival, arrival->fd);
+    return true;
+}
+
+/* ---- Rejecting ---- */
+
+static void reject(struct acceptor *acceptor, struct http_connection *arrival, pawl_status status,
+                   const char *words)
+{
+    char target[1] = "";
+    struct request request = { .server = acceptor->server, .target = target };
+
+    request_number(&request);
+    request.begun_us = world_tick_us(acceptor->server->p);
+    request.status = status;
+    snprintf(request.scope.error.message, sizeof request.scope.error.message, "%s", words);
+    if (reject_past(&request, arrival->fd) && shutdown(arrival->fd, SHUT_WR) == 0 &&
+        wait_for_more(acceptor, arrival))
+        connection_wait(arrival, PATIENCE_REJECTED);
+    else
+        drop(acceptor, arrival);
+}
+
+static void discard(struct acceptor *acceptor, struct http_connection *arrival)
+{
+    char block[HEAD_LOOK];
+    ssize_t size;
+
+    do
+        size = recv(arrival->fd, block, sizeof block, MSG_DONTWAIT);
+    while (size > 0);
+    if (size == 0 || (errno != EAGAIN && errno != EINTR))
+        drop(acceptor, arrival);
+}
+
+/* ---- Looking ---- */
+
+static str skip_empty_lines(str bytes)
+{
+    while (bytes.size > 0 && (bytes.data[0] == '\r' || bytes.data[0] == '\n'))
+        bytes = str_from(bytes, 1);
+    return bytes;
+}
+
+/* With the empty line that ends it; 0: that has not arrived. */
+static size_t head_size(str bytes)
+{
+    size_t at = 0;
+    const char *end;
+
+    while (at < bytes.size && (end = memchr(bytes.data + at, '\n', bytes.size - at)) != NULL) {
+        size_t line = (size_t)(end - bytes.data) - at;
+
+        at += line + 1;
+        if (line == 0 || (line == 1 && end[-1] == '\r'))
+            return at;
+    }
+    return 0;
+}
+
+/* A NUL, a folded line, a line without a name: the library reads these in its own way, and an
+ * intermediary may read them in another. Its callbacks do not show them. */
+static bool is_ambiguous(str head)
+{
+    bool begins = true; /* a line */
+
+    for (size_t i = 0; i < head.size; i++) {
+        if (!head.data[i] || (begins && strchr(" \t:", head.data[i])))
+            return true;
+        begins = head.data[i] == '\n';
+    }
+    return false;
+}
+
+/* "GET .../events" or "GET .../events?..." */
+static bool begins_with_stream(str head)
+{
+    const str get = STR("GET "), events = STR("/events");
+    size_t size = get.size;
+
+    if (!str_starts(head, get))
+        return false;
+    while (size < head.size && !strchr(" ?\n", head.data[size]))
+        size++;
+    return size >= get.size + events.size &&
+           memcmp(head.data + size - events.size, events.data, events.size) == 0;
+}
+
+static struct MHD_Daemon *daemon_for(const struct http_server *server, str head)
+{
+    return head.size <= STREAM_HEAD_MAX && begins_with_stream(head) ? server->stream_daemon
+                                                                    : server->daemon;
+}
+
+/* has_ended: it will send no more. */
+static void look(struct acceptor *acceptor, struct http_connection *arrival, bool has_ended)
+{
+    char bytes[HEAD_LOOK];
+    ssize_t size = recv(arrival->fd, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
+    str head;
+
+    if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR)) {
+        drop(acceptor, arrival);
+        return;
+    }
+    head = skip_empty_lines((str){ bytes, size > 0 ? (size_t)size : 0 });
+    head.size = head_size(head);
+    if (is_ambiguous(head))
+        reject(acceptor, arrival, PAWL_INVALID_REQUEST,
+               "the head: expected lines of the form NAME: VALUE, found a NUL, a line that begins "
+               "with a blank, or no name");
+    else if (head.size > 0)
+        pass_on(acceptor, arrival, daemon_for(acceptor->server, head));
+    else if (size == HEAD_LOOK)
+        reject(acceptor, arrival, PAWL_TOO_LARGE, HEAD_TOO_LARGE);
+    else if (atomic_load(&acceptor->server->arrivals.count) >= ARRIVALS_MAX)
+        pass_on(acceptor, arrival, acceptor->server->daemon);
+    else if (has_ended || !wait_for_more(acceptor, arrival))
+        drop(acceptor, arrival);
+}
+
+static void accept_some(struct acceptor *acceptor)
+{
+    for (int i = 0; i < ACCEPTS; i++) {
+        int fd = accept4(acceptor->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        struct http_connection *arrival;
+
+        if (fd < 0) {
+            if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+                poll(NULL, 0, FULL_WAIT_MS);
+            return;
+        }
+        arrival = calloc(1, sizeof *arrival);
+        if (!arrival) {
+            close(fd);
+            continue;
+        }
+        arrival->fd = fd;
+        look(acceptor, arrival, false);
+    }
+}
+
+/* ---- The thread ---- */
+
+/* False: stop. There is one event for each arrival in a round, so none is of one that has ended. */
+static bool take_events(struct acceptor *acceptor, struct epoll_event *events, int count)
+{
+    for (int i = 0; i < count; i++) {
+        struct http_connection *arrival = events[i].data.ptr;
+
+        if (events[i].data.ptr == &acceptor->stop_event)
+            return false;
+        if (events[i].data.ptr == &acceptor->listener)
+            accept_some(acceptor);
+        else if (atomic_load(&arrival->patience) == PATIENCE_REJECTED)
+            discard(acceptor, arrival);
+        else
+            look(acceptor, arrival, events[i].events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR));
+    }
+    return true;
+}
+
+static void *acceptor_thread(void *context)
+{
+    struct acceptor *acceptor = context;
+    struct epoll_event events[EVENTS];
+    int count;
+
+    do
+        count = epoll_wait(acceptor->epoll, events, EVENTS, -1);
+    while (count < 0 || take_events(acceptor, events, count));
+    return NULL;
+}
+
+static bool watch(struct acceptor *acceptor, int *fd)
+{
+    struct epoll_event event = { .events = EPOLLIN, .data.ptr = fd };
+
+    return epoll_ctl(acceptor->epoll, EPOLL_CTL_ADD, *fd, &event) == 0;
+}
+
+struct acceptor *acceptor_start(struct http_server *server, int listener)
+{
+    struct acceptor *acceptor = calloc(1, sizeof *acceptor);
+
+    if (!acceptor)
+        return NULL;
+    acceptor->server = server;
+    acceptor->listener = listener;
+    acceptor->epoll = epoll_create1(EPOLL_CLOEXEC);
+    acceptor->stop_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (acceptor->epoll >= 0 && acceptor->stop_event >= 0 && watch(acceptor, &acceptor->listener) &&
+        watch(acceptor, &acceptor->stop_event) &&
+        (errno = pthread_create(&acceptor->thread, NULL, acceptor_thread, acceptor)) == 0)
+        return acceptor;
+    close(acceptor->epoll);
+    close(acceptor->stop_event);
+    free(acceptor);
+    return NULL;
+}
+
+void acceptor_stop(struct acceptor *acceptor)
+{
+    uint64_t one = 1;
+    ssize_t written;
+
+    if (!acceptor)
+        return;
+    written = write(acceptor->stop_event, &one, sizeof one);
+    (void)written;
+    pthread_join(acceptor->thread, NULL);
+    while (acceptor->server->arrivals.first)
+        drop(acceptor, acceptor->server->arrivals.first);
+    close(acceptor->listener);
+    close(acceptor->epoll);
+    close(acceptor->stop_event);
+    free(acceptor);
+}
