@@ -1,5 +1,5 @@
 /* engine.c - opening and closing: what is allocated once, and the threads of a server. */
-#include "engine/engine_int.h"
+#include "engine/parts.h"
 #include <stdio.h>
 
 void engine_log(struct engine *engine, pawl_log_level level, const char *event, const char *text)
@@ -32,14 +32,14 @@ void engine_figures(struct engine *engine, struct engine_figures *out)
 {
     struct health_finding findings[HEALTH_COUNT];
 
-    *out = (struct engine_figures){ .commit = &engine->commit_times,
-                                    .failed = engine->commits_failed,
+    *out = (struct engine_figures){ .commit = &engine->writer.commit_times,
+                                    .failed = engine->writer.commits_failed,
                                     .conditions = engine_health(engine, findings),
                                     .wal_bytes = store_wal_bytes(engine->store) };
     guard_lock(&engine->lock);
-    out->position = engine->tip.pos;
-    out->flushed = engine->tip.flushed;
-    out->queued = engine->queued;
+    out->position = engine->writer.tip.pos;
+    out->flushed = engine->writer.tip.flushed;
+    out->queued = engine->writer.queued;
     out->claims = tickets_count(engine);
     guard_unlock(&engine->lock);
 }
@@ -66,34 +66,34 @@ static pawl_status open_store(struct engine *engine, const char *url, struct sco
 static bool init_parts(struct engine *engine)
 {
     guard_init(&engine->lock);
-    guard_init(&engine->definitions_lock);
+    guard_init(&engine->registry.lock);
     engine_cond_init(&engine->changed);
-    engine_cond_init(&engine->advanced);
-    engine_cond_init(&engine->tools);
-    engine_cond_init(&engine->late);
-    engine_cond_init(&engine->work);
-    engine->tickets_end = &engine->tickets;
-    scope_init(&engine->scope, engine->heap, LIMIT_SCOPE);
-    batch_init(&engine->batch, engine->heap);
-    map_init(&engine->actor_map, engine->heap);
-    map_init(&engine->untaken.map, engine->heap);
+    engine_cond_init(&engine->clock.advanced);
+    engine_cond_init(&engine->work.tools);
+    engine_cond_init(&engine->work.late);
+    engine_cond_init(&engine->writer.more);
+    engine->work.tickets_end = &engine->work.tickets;
+    scope_init(&engine->writer.scope, engine->heap, LIMIT_SCOPE);
+    batch_init(&engine->writer.batch, engine->heap);
+    map_init(&engine->actors.map, engine->heap);
+    map_init(&engine->actors.untaken.map, engine->heap);
     starters_init(engine);
-    arena_init(&engine->code_arena, engine->heap, LIMIT_SCOPE);
+    arena_init(&engine->registry.code_arena, engine->heap, LIMIT_SCOPE);
     guard_init(&engine->clock.lock);
-    guard_init(&engine->deaths.lock);
-    engine->next_due_ms = engine->next_wall_ms = engine->next_lease_ms = INT64_MAX;
-    engine->bell = (struct env_bell){ -1, -1, -1 };
+    guard_init(&engine->actors.deaths.lock);
+    engine->clock.next_due_ms = engine->clock.next_wall_ms = engine->work.next_lease_ms = INT64_MAX;
+    engine->clock.bell = (struct env_bell){ -1, -1, -1 };
     engine->health = health_new(engine->heap);
-    engine->sha = sha_new(engine->heap);
-    engine->lease_sha = sha_new(engine->heap);
+    engine->writer.sha = sha_new(engine->heap);
+    engine->work.lease_sha = sha_new(engine->heap);
     engine->toolbox =
         toolbox_new(&(struct toolbox_options){ .heap = engine->heap,
                                                .env = engine->env,
                                                .allow_exec = engine->options.allow_exec,
                                                .log = engine->options.log,
                                                .log_context = engine->options.log_context });
-    return heads_init(&engine->heads, engine->heap) &&
-           intern_init(&engine->interned, engine->heap) && engine->sha && engine->lease_sha &&
+    return heads_init(&engine->writer.heads, engine->heap) &&
+           intern_init(&engine->writer.interned, engine->heap) && engine->writer.sha && engine->work.lease_sha &&
            engine->toolbox && engine->health;
 }
 
@@ -110,25 +110,25 @@ static void free_parts(struct engine *engine)
     actors_fini(engine);
     mail_fini(engine);
     definitions_fini(engine);
-    if (engine->heads.heap)
-        heads_fini(&engine->heads);
-    if (engine->interned.heap)
-        intern_fini(&engine->interned);
-    batch_fini(&engine->batch);
-    scope_fini(&engine->scope);
-    sha_free(engine->sha);
-    sha_free(engine->lease_sha);
+    if (engine->writer.heads.heap)
+        heads_fini(&engine->writer.heads);
+    if (engine->writer.interned.heap)
+        intern_fini(&engine->writer.interned);
+    batch_fini(&engine->writer.batch);
+    scope_fini(&engine->writer.scope);
+    sha_free(engine->writer.sha);
+    sha_free(engine->work.lease_sha);
     health_free(engine->health);
-    pthread_cond_destroy(&engine->work);
-    pthread_cond_destroy(&engine->tools);
-    pthread_cond_destroy(&engine->late);
+    pthread_cond_destroy(&engine->writer.more);
+    pthread_cond_destroy(&engine->work.tools);
+    pthread_cond_destroy(&engine->work.late);
     pthread_cond_destroy(&engine->changed);
-    pthread_cond_destroy(&engine->advanced);
-    guard_fini(&engine->definitions_lock);
+    pthread_cond_destroy(&engine->clock.advanced);
+    guard_fini(&engine->registry.lock);
     guard_fini(&engine->clock.lock);
-    guard_fini(&engine->deaths.lock);
+    guard_fini(&engine->actors.deaths.lock);
     guard_fini(&engine->lock);
-    env_bell_free(&engine->bell);
+    env_bell_free(&engine->clock.bell);
     heap_free(engine->heap, engine, sizeof *engine);
 }
 
@@ -170,8 +170,8 @@ static void stop_threads(struct engine *engine)
     runners_join(engine);
     /* The drain (the first) goes last: the others may still have waited for it. */
     guard_lock(&engine->lock);
-    engine->drain_stopping = true;
-    pthread_cond_signal(&engine->work);
+    engine->writer.drain_stopping = true;
+    pthread_cond_signal(&engine->writer.more);
     guard_unlock(&engine->lock);
     pthread_join(engine->threads[0], NULL);
     engine->thread_count = 0;
@@ -234,7 +234,7 @@ void engine_close(struct engine *engine)
 
     if (engine->thread_count)
         stop_threads(engine);
-    if (engine->store && !engine->broken) {
+    if (engine->store && !engine->writer.broken) {
         guard_lock(&engine->lock);
         while (engine_pump(engine))
             continue;

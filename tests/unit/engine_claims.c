@@ -1,6 +1,6 @@
 /* engine_claims.c - workers that claim and answer from several threads, while others create, pause
  * and cancel: each step is worked on once, and every flow ends. */
-#include "engine/engine_int.h"
+#include "engine/parts.h"
 #include "engine_fixture.h"
 #include <pthread.h>
 #include <stdatomic.h>

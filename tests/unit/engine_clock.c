@@ -1,6 +1,6 @@
 /* engine_clock.c - time: jumps both ways, and the clock that tests move. */
 #include "base/time.h"
-#include "engine/engine_int.h"
+#include "engine/parts.h"
 #include "engine_fixture.h"
 #include <pthread.h>
 #include <stdio.h>

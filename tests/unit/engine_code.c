@@ -1,6 +1,6 @@
 /* engine_code.c - a C handler through the whole engine. */
 #include "base/time.h"
-#include "engine/engine_int.h"
+#include "engine/parts.h"
 #include "engine_fixture.h"
 #include <sqlite3.h>
 #include <pawl_turn.h>

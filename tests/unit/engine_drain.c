@@ -1,7 +1,7 @@
 /* engine_drain.c - one thread at a time drains: the drain's own, the one that moves a test clock,
  * the one that mends a store that failed. */
 #include "api/world.h"
-#include "engine/engine_int.h"
+#include "engine/parts.h"
 #include "engine_fixture.h"
 #include <stdio.h>
 
@@ -136,11 +136,11 @@ static void *wake_drain(void *context)
 static void break_store(struct engine *engine)
 {
     guard_lock(&engine->lock);
-    engine->wait_for_drain++;
-    while (engine->drainer)
+    engine->writer.wait_for_drain++;
+    while (engine->writer.drainer)
         guard_wait(&engine->lock, &engine->changed);
-    engine->wait_for_drain--;
-    engine->broken = true;
+    engine->writer.wait_for_drain--;
+    engine->writer.broken = true;
     guard_unlock(&engine->lock);
 }
 

@@ -1,5 +1,5 @@
 /* engine_heads.c - which heads are remembered, and that forgetting one changes nothing. */
-#include "engine/engine_int.h"
+#include "engine/parts.h"
 #include "engine_fixture.h"
 
 #define MANY 10000u

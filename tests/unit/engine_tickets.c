@@ -1,6 +1,6 @@
 /* engine_tickets.c - claims that wait without a thread: a step that nobody took finds whoever waits
  * for its tool, whatever became of those before. */
-#include "engine/engine_int.h"
+#include "engine/parts.h"
 #include "engine_fixture.h"
 #include <stdio.h>
 

@@ -161,7 +161,7 @@ static bool hint_general(const struct cli *cli, pawl_status status)
     return false;
 }
 
-/* A handler or a reduce that is elsewhere: the sentences end so (code/effects.c, engine/reduces.c).
+/* A handler or a reduce that is elsewhere: the sentences end so (code/effects.c, engine/registry/reduces.c).
  */
 static bool lacks_code(const pawl_error *error)
 {

@@ -1,0 +1,370 @@
+/* family_end.c - parents and children: told of each other's end.
+ *
+ * A child's end is noted in its own last commit (pawl_child.ended) and told to its parent as an
+ * event, until that has been recorded: a death in between loses nothing. The end of a parent, or of
+ * the step that waits, cancels it in that very commit, unless it was to be abandoned; cancelling
+ * needs no reducer, so the drain can do it. */
+#include "engine/parts.h"
+#include "model/fire.h"
+#include "model/words.h"
+
+#define LOOK_AT_ONCE 1000u
+
+/* ---- in the drain: who is left behind ---- */
+
+/* Whose children are to be cancelled: of one step, or of an instance that has ended (0). */
+struct parting {
+    struct parting *next;
+    uint64_t parent;
+    uint32_t ordinal;
+};
+
+static pawl_status add_parting(struct scope *scope, struct parting **list, uint64_t parent,
+                               uint32_t ordinal)
+{
+    struct parting *parting = ARENA_NEW(&scope->arena, struct parting);
+
+    if (!parting)
+        return scope_no_memory(scope);
+    *parting = (struct parting){ .next = *list, .parent = parent, .ordinal = ordinal };
+    *list = parting;
+    return PAWL_OK;
+}
+
+/* Whether a child can be cancelled follows from its table of transitions and, for a flow, from its
+ * definition's `cancel`. A child that cannot be cancelled keeps running. */
+static pawl_status cancel_child(struct engine *engine, struct scope *scope, uint64_t child,
+                                int64_t at_ms, struct parting **more)
+{
+    struct event event = { .kind = EVENT_CANCEL,
+                           .at_ms = at_ms,
+                           .actor = STR("pawl/parent"),
+                           .reason = STR("What had started it came to its end") };
+    const struct transition *transition;
+    struct decision decision = { 0 };
+    struct standing standing;
+    struct definition_slot *slot;
+    struct head *head;
+    int64_t fired_at_ms;
+    str operation = STR_NONE;
+    bool is_barred = false;
+    pawl_status status = batch_reserve(engine, scope, 1, 2);
+
+    ASSERT_DRAINING(engine);
+    if (!status)
+        status = batch_head(engine, scope, child, &head);
+    if (!status)
+        status = clock_fired_at(engine, scope, child, &fired_at_ms);
+    if (!status)
+        status = definitions_of(engine, scope, head, &slot);
+    if (status)
+        return status;
+    standing = (struct standing){ .state = head->state, .seq = head->seq };
+    status = fire_decide_cancel(slot->definition, &standing, &event, scope, &decision);
+    if (status)
+        return family_is_ours(status) ? status : PAWL_OK;
+    status = bars_look(engine, scope, head, slot->definition, &is_barred);
+    if (status || is_barred)
+        return status;
+    transition = &slot->definition->transitions[decision.drafts[0].transition];
+    if (transition->starts.data)
+        status =
+            start_prepare(engine, scope, head, slot->definition, transition, &event, &operation);
+    if (status)
+        return status;
+    head = batch_find(&engine->writer.batch, child);
+    head->flags |= HEAD_NOW;
+    status = decision_record(engine, scope, head, slot->definition, &decision, at_ms, at_ms,
+                             fired_at_ms, NULL);
+    if (!status && operation.data)
+        status = kept_start(engine, scope, operation, at_ms);
+    if (status)
+        return batch_spoil(engine, scope, status);
+    return status || !family_is_possible(engine, slot->definition)
+               ? status
+               : add_parting(scope, more, child, 0);
+}
+
+static bool is_left(const struct parting *parting, uint64_t parent, uint32_t ordinal, bool abandon)
+{
+    return parent == parting->parent && !abandon &&
+           (parting->ordinal == 0 || parting->ordinal == ordinal);
+}
+
+/* Those of this very batch, which the store does not know yet. */
+static pawl_status part_new(struct engine *engine, struct scope *scope,
+                            const struct parting *parting, int64_t at_ms, struct parting **more)
+{
+    pawl_status status = PAWL_OK;
+
+    ASSERT_DRAINING(engine);
+    for (uint32_t i = 0; i < engine->writer.batch.live_count && !status; i++) {
+        const struct live_change *change = &engine->writer.batch.live[i];
+
+        if (change->kind == LIVE_CHILD_PUT &&
+            is_left(parting, change->instance, change->ordinal, change->abandon))
+            status = cancel_child(engine, scope, change->child, at_ms, more);
+    }
+    return status;
+}
+
+static pawl_status part_old(struct engine *engine, struct scope *scope,
+                            const struct parting *parting, int64_t at_ms, struct parting **more)
+{
+    struct child_query query = { .parent = parting->parent,
+                                 .ordinal = parting->ordinal,
+                                 .limit = LOOK_AT_ONCE };
+    struct live_child *rows;
+    uint32_t count;
+    pawl_status status;
+
+    ASSERT_DRAINING(engine);
+    do {
+        status = store_children(engine->store, scope, &query, &rows, &count);
+        for (uint32_t i = 0; !status && i < count; i++) {
+            query.after = rows[i].child;
+            if (is_left(parting, rows[i].parent, rows[i].ordinal, rows[i].abandon))
+                status = cancel_child(engine, scope, rows[i].child, at_ms, more);
+        }
+    } while (!status && count == LOOK_AT_ONCE);
+    return status;
+}
+
+/* Steps that this decision has ended, or the instance itself. */
+static pawl_status find_partings(struct scope *scope, uint64_t parent,
+                                 const struct definition *definition,
+                                 const struct decision *decision, struct parting **out)
+{
+    pawl_status status = PAWL_OK;
+
+    for (uint32_t d = 0; d < decision->count && !status; d++) {
+        const struct draft *draft = &decision->drafts[d];
+
+        if (!draft->keep.data &&
+            definition->states[definition->transitions[draft->transition].to].terminal !=
+                TERMINAL_NOT)
+            return add_parting(scope, out, parent, 0);
+        for (uint32_t e = 0; e < draft->effects.count && !status; e++)
+            if (draft->effects.items[e].kind == EFFECT_END && !draft->effects.items[e].is_bare)
+                status = add_parting(scope, out, parent, draft->effects.items[e].ordinal);
+    }
+    return status;
+}
+
+pawl_status family_part(struct engine *engine, struct scope *scope, uint64_t parent,
+                        const struct definition *definition, const struct decision *decision,
+                        int64_t at_ms)
+{
+    struct parting *list = NULL;
+    pawl_status status = PAWL_OK;
+
+    ASSERT_DRAINING(engine);
+    if (!family_is_possible(engine, definition))
+        return PAWL_OK;
+    status = find_partings(scope, parent, definition, decision, &list);
+    while (list && !status) {
+        const struct parting *parting = list;
+
+        list = list->next;
+        status = part_old(engine, scope, parting, at_ms, &list);
+        if (!status)
+            status = part_new(engine, scope, parting, at_ms, &list);
+    }
+    return status ? batch_spoil(engine, scope, status) : PAWL_OK;
+}
+
+/* ---- after the commit ---- */
+
+static void add_ended(struct engine *engine, uint64_t child)
+{
+    if (engine->actors.ended_count == engine->actors.ended_capacity) {
+        uint32_t wanted = engine->actors.ended_capacity ? engine->actors.ended_capacity * 2 : 64;
+        uint64_t *grown =
+            heap_resize(engine->heap, engine->actors.ended, sizeof *grown * engine->actors.ended_capacity,
+                        sizeof *grown * wanted);
+
+        if (!grown) {
+            engine->actors.ended_lost = true;
+            return;
+        }
+        engine->actors.ended = grown;
+        engine->actors.ended_capacity = wanted;
+    }
+    engine->actors.ended[engine->actors.ended_count++] = child;
+}
+
+void family_note(struct engine *engine, const struct batch *batch)
+{
+    uint32_t before = engine->actors.ended_count;
+
+    for (uint32_t i = 0; i < batch->live_count; i++)
+        if (batch->live[i].kind == LIVE_CHILD_ENDED)
+            add_ended(engine, batch->live[i].instance);
+    if (engine->actors.ended_count > before)
+        engine_changed(engine);
+}
+
+pawl_status family_look(struct engine *engine, struct scope *scope, uint64_t parent)
+{
+    struct child_query query = { .parent = parent, .ended = true, .limit = LOOK_AT_ONCE };
+    struct live_child *rows;
+    uint32_t count;
+    pawl_status status;
+
+    do {
+        status = store_children(engine->store, scope, &query, &rows, &count);
+        guard_lock(&engine->lock);
+        for (uint32_t i = 0; !status && i < count; i++)
+            add_ended(engine, query.after = rows[i].child);
+        guard_unlock(&engine->lock);
+    } while (!status && count == LOOK_AT_ONCE);
+    return status;
+}
+
+#define REASON_COPIED 1024u /* bytes; of a longer reason the beginning */
+
+static bool is_entry(void *context, const struct record *record)
+{
+    struct record *last = context;
+
+    if (record->what >= 0)
+        *last = *record;
+    return record->what >= 0;
+}
+
+/* A child that leaves no error (a machine, or what was cancelled) has said by its last entry how it
+ * ended: that is the reason of its parent's entry. Data NULL: no memory. */
+static str print_end(struct scope *scope, const struct definition *definition, uint32_t what,
+                     str reason)
+{
+    const struct transition *transition = &definition->transitions[what];
+    const struct state *state = &definition->states[transition->to];
+    struct buf text;
+
+    reason = reason.size > REASON_COPIED ? words_shown(reason) : reason;
+    buf_init(&text, scope->arena.heap, LIMIT_TEXT);
+    buf_fmt(&text, "the child ended in '%.*s' (%s) by '%.*s'%s%.*s", STR_ARG(state->name),
+            terminal_kind_name(state->terminal), STR_ARG(transition->action),
+            reason.size > 0 ? ": " : "", STR_ARG(reason));
+    return buf_take(&text, &scope->arena);
+}
+
+static pawl_status explain_end(struct engine *engine, struct scope *scope, uint64_t child,
+                               const struct definition *definition, str *out)
+{
+    struct record last = { .what = -1 };
+    struct head_row head;
+    str reason = STR_NONE;
+    pawl_status status = head_row_now(engine, scope, child, &head);
+
+    if (!status)
+        status = records_look_back(engine, scope, head.pos, is_entry, &last);
+    if (!status)
+        status = value_text(engine, scope, last.reason, &reason);
+    if (status || last.what < 0 || (uint32_t)last.what >= definition->transition_count)
+        return status;
+    *out = print_end(scope, definition, (uint32_t)last.what, reason);
+    return out->data ? PAWL_OK : scope_no_memory(scope);
+}
+
+/* How it ended, as whoever waits for it hears of it. */
+static pawl_status read_outcome(struct engine *engine, struct scope *scope, uint64_t child,
+                                struct event *event)
+{
+    struct instance_view view;
+    char id[ID_SIZE + 1];
+    pawl_status status = engine_id_of(engine, scope, child, id);
+
+    if (!status)
+        status = engine_get(engine, scope, str_of(id), &view);
+    if (status)
+        return status;
+    event->name = arena_str(&scope->arena, str_of(id));
+    if (!event->name.data)
+        return scope_no_memory(scope);
+    event->outcome = view.status == STATUS_FAILED      ? TERMINAL_FAILURE
+                     : view.status == STATUS_CANCELLED ? TERMINAL_CANCEL
+                                                       : TERMINAL_SUCCESS;
+    event->payload = view.status == STATUS_FAILED ? view.error : view.result;
+    if (event->outcome == TERMINAL_SUCCESS || event->payload.data)
+        return PAWL_OK;
+    return explain_end(engine, scope, child, view.definition, &event->reason);
+}
+
+/* NOT_KNOWN: nobody waits for it any more. */
+static pawl_status make_news(struct engine *engine, struct mail *mail, uint64_t child,
+                             uint64_t *parent)
+{
+    struct child_query query = { .child = child, .ended = true, .limit = 1 };
+    struct live_child *row;
+    uint32_t count;
+    pawl_status status = store_children(engine->store, &mail->own, &query, &row, &count);
+
+    if (status || count == 0)
+        return status ? status : PAWL_NOT_KNOWN;
+    mail->event = (struct event){ .kind = EVENT_CHILD, .ordinal = row->ordinal };
+    *parent = row->parent;
+    return read_outcome(engine, &mail->own, child, &mail->event);
+}
+
+static void look_for_lost(struct engine *engine)
+{
+    struct scope scope;
+    pawl_status status;
+
+    engine->actors.ended_lost = false;
+    guard_unlock(&engine->lock);
+    scope_init(&scope, engine->heap, LIMIT_SCOPE);
+    status = family_look(engine, &scope, 0);
+    if (status)
+        engine_log(engine, PAWL_LOG_WARN, "child.untold", scope.error.message);
+    scope_fini(&scope);
+    guard_lock(&engine->lock);
+    engine->actors.ended_lost = engine->actors.ended_lost || status;
+}
+
+/* In the order in which they ended. */
+static uint64_t next_ended(struct engine *engine)
+{
+    uint64_t child = engine->actors.ended[engine->actors.ended_told++];
+
+    if (engine->actors.ended_told == engine->actors.ended_count)
+        engine->actors.ended_told = engine->actors.ended_count = 0;
+    return child;
+}
+
+void family_fini(struct engine *engine)
+{
+    heap_free(engine->heap, engine->actors.ended, sizeof *engine->actors.ended * engine->actors.ended_capacity);
+}
+
+/* Where the store fails nothing more is told now: whoever comes by next looks again. */
+bool family_tell(struct engine *engine)
+{
+    struct mail *mail;
+    uint64_t child, parent = 0;
+    pawl_status status;
+
+    if (engine->stopping)
+        return false;
+    if (engine->actors.ended_lost && !engine->actors.ended_count)
+        look_for_lost(engine);
+    if (!engine->actors.ended_count)
+        return false;
+    mail = mail_new(engine);
+    if (!mail)
+        return false;
+    child = next_ended(engine);
+    engine->actors.mail_under_way++; /* until it is on its way: a clock that tests move waits for it */
+    guard_unlock(&engine->lock);
+    status = make_news(engine, mail, child, &parent);
+    guard_lock(&engine->lock);
+    engine->actors.mail_under_way--;
+    if (!status && !engine_mail(engine, parent, mail))
+        status = PAWL_NO_MEMORY;
+    if (status)
+        mail_free(engine, mail);
+    if (status && status != PAWL_NOT_KNOWN)
+        engine->actors.ended_lost = true; /* it is in the store, to be found again */
+    return !status || status == PAWL_NOT_KNOWN;
+}

@@ -1,0 +1,688 @@
+/* mailbox.c - events of one instance are decided in order, one decision in flight.
+ *
+ * Whoever sends takes the turn if nobody has it; else the mail waits, and whoever ends the
+ * turn passes it on. The drain never runs a reducer or a handler: it only compares the seq a
+ * decision was made against. */
+#include "engine/parts.h"
+
+#define RIDERS_MAX    256u  /* answers of one instance in one decision ... */
+#define RIDERS_DRAFTS 1024u /* ... as long as it has not grown past this, ... */
+#define RIDERS_ACTOR  (LIMIT_SCOPE / 2) /* ... nor what the actor remembers, which is made small
+                                         * between decisions */
+
+/* A decision on its way through the drain. */
+struct turn {
+    struct actor *actor;
+    struct mail *mail;
+    struct decision decision;
+    struct job *jobs;
+    struct birth *births;
+    struct mail *riders; /* answers decided on top of it, the last one first */
+    bool is_poison;      /* its code ended its process more than once, it could not be decided, or
+                            its instance is at a bound */
+    uint32_t death; /* the mark of a turn that runs code in this process; 0: none */
+    struct request request;
+    struct decision_request decide;
+};
+
+/* The store failed, not the event: nothing is lost if it is tried again. What was committed
+ * after all (an unknown outcome) is refused then as late. Due timers come again by themselves, and
+ * so do ready steps. */
+static bool set_aside(struct engine *engine, struct mail *mail, pawl_status status)
+{
+    if (!mail->is_owned || mail->group ||
+        (status != PAWL_STORAGE_FAILURE && status != PAWL_OUTCOME_UNKNOWN &&
+         status != PAWL_NO_MEMORY && !(mail->is_poison && status == PAWL_PAUSED)))
+        return false;
+    if (mail->event.kind == EVENT_STEP_START) {
+        steps_lose_ready(engine);
+        return false;
+    }
+    engine->actors.mail_under_way -= mail->is_poison; /* it rests until somebody resumes its instance */
+    mail->retry_at_ms = engine->env->tick_ms(engine->env) + RETRY_STORE_MS;
+    mail->next = engine->actors.later;
+    engine->actors.later = mail;
+    return true;
+}
+
+/* Not those that do not wait for it now, which were asked for nothing, or that are full. */
+static void note_refusal(struct refusals *refusals, const struct mail *mail, pawl_status status)
+{
+    if (status != PAWL_INVALID_REQUEST && status != PAWL_NOT_KNOWN)
+        return;
+    if (refusals->count < REFUSALS_NAMED) {
+        refusals->instances[refusals->count] = mail->instance;
+        refusals->reasons[refusals->count] = mail->own.error;
+    }
+    refusals->count++;
+}
+
+static void tell_group(struct mail_group *group, const struct mail *mail, pawl_status status)
+{
+    bool is_failure = status == PAWL_STORAGE_FAILURE || status == PAWL_OUTCOME_UNKNOWN ||
+                      status == PAWL_NO_MEMORY;
+
+    if (group->refusals)
+        note_refusal(group->refusals, mail, status);
+    group->left--;
+    group->refused += status != PAWL_OK;
+    group->kept += !status && mail->is_kept;
+    group->full += status == PAWL_OVERLOADED;
+    if (status && !group->refusal.status) {
+        group->refusal = mail->own.error;
+        group->refusal.status = status;
+    }
+    if (!is_failure || group->error.status)
+        return;
+    group->error = mail->own.error;
+    group->error.status = status;
+}
+
+/* Of what the engine sent itself. not-known: its handler is not registered yet, or not in this
+ * program, as `why` says. A step whose tool is not in this program waits for a worker. What a
+ * broadcast meets is logged by signals.c. */
+static bool is_worth_a_warning(const struct mail *mail, pawl_status status)
+{
+    enum event_kind kind = mail->event.kind;
+
+    return !(mail->group && mail->group->refusals) && status != PAWL_LEASE_LOST &&
+           status != PAWL_TERMINAL && status != PAWL_PAUSED && status != PAWL_NOT_KNOWN &&
+           kind != EVENT_WAKE && (kind != EVENT_STEP_START || status != PAWL_NOT_AWAITING);
+}
+
+static void finish_mail(struct engine *engine, struct mail *mail, pawl_status status)
+{
+    if (set_aside(engine, mail, status))
+        return;
+    mail->status = status;
+    mail->is_done = true;
+    if (mail->group)
+        tell_group(mail->group, mail, status);
+    if (mail->holds_place)
+        engine->work.jobs_under_way--;
+    if (!mail->is_owned)
+        return;
+    engine->actors.mail_under_way--;
+    untaken_note(engine, mail, status);
+    if (mail->event.kind == EVENT_WAKE && status == PAWL_NOT_KNOWN)
+        engine->actors.wakes.was_refused = true;
+    if (status && is_worth_a_warning(mail, status))
+        engine_log(engine, PAWL_LOG_WARN, "event.refused", mail->own.error.message);
+    mail_free(engine, mail);
+}
+
+/* Give the turn back. */
+static void end_turn(struct engine *engine, struct actor *actor)
+{
+    ASSERT_LOCKED(engine);
+    actor->busy = false;
+    if (actor->first) {
+        actor->next_runnable = NULL;
+        if (engine->actors.runnable_last)
+            engine->actors.runnable_last->next_runnable = actor;
+        else
+            engine->actors.runnable = actor;
+        engine->actors.runnable_last = actor;
+        actor->busy = true; /* whoever takes it from the list has the turn */
+    }
+    engine_changed(engine);
+}
+
+static struct mail *take_mail(struct actor *actor)
+{
+    struct mail *mail = actor->first;
+
+    actor->first = mail->next;
+    if (!actor->first)
+        actor->last = NULL;
+    return mail;
+}
+
+static void put_back(struct actor *actor, struct mail *mail)
+{
+    mail->next = actor->first;
+    actor->first = mail;
+    if (!actor->last)
+        actor->last = mail;
+}
+
+static struct scope *scope_of(struct mail *mail)
+{
+    return mail->scope ? mail->scope : &mail->own;
+}
+
+/* The turn is over for those that rode along as well; or they have to be decided again. */
+static void finish_riders(struct engine *engine, struct turn *turn, pawl_status status)
+{
+    while (turn->riders) {
+        struct mail *mail = turn->riders;
+
+        turn->riders = mail->next;
+        if (status)
+            scope_of(mail)->error = scope_of(turn->mail)->error;
+        finish_mail(engine, mail, status ? status : mail->status);
+    }
+}
+
+/* Its job was dropped, and the place with it. */
+static void put_back_whole(struct engine *engine, struct actor *actor, struct mail *mail)
+{
+    if (mail->event.kind == EVENT_STEP_START && !mail->claim && !mail->holds_place) {
+        mail->holds_place = true;
+        engine->work.jobs_under_way++;
+    }
+    put_back(actor, mail);
+}
+
+/* All of the turn are decided again; `alone`: each by itself, so that one cannot fail the others. */
+static void put_all_back(struct engine *engine, struct turn *turn, bool alone)
+{
+    if (alone && turn->riders)
+        mail_renew_scope(engine, turn->mail);
+    while (turn->riders) {
+        struct mail *mail = turn->riders;
+
+        turn->riders = mail->next;
+        mail->may_ride = mail->may_ride && !alone;
+        put_back_whole(engine, turn->actor, mail);
+    }
+    turn->mail->may_ride = turn->mail->may_ride && !alone;
+    put_back_whole(engine, turn->actor, turn->mail);
+}
+
+void mail_wake(struct engine *engine, uint64_t instance)
+{
+    struct mail *mail = mail_new(engine);
+
+    ASSERT_LOCKED(engine);
+    if (!mail) /* the next event does it */
+        return;
+    mail->event = (struct event){ .kind = EVENT_WAKE };
+    if (!engine_mail(engine, instance, mail))
+        mail_free(engine, mail);
+}
+
+/* After the commit, or its refusal. */
+static void turn_over(struct engine *engine, struct request *request)
+{
+    struct turn *turn = request->context;
+    struct actor *actor = turn->actor;
+    pawl_status status = request->status;
+
+    ASSERT_UNLOCKED(engine);
+    deaths_end(engine, &turn->death);
+    guard_lock(&engine->lock);
+    family_over(engine, turn->births, status || turn->decide.is_repeat);
+    if (turn->decide.is_repeat)
+        turn->mail->is_kept = turn->decide.was_kept;
+    if (status || turn->decide.is_repeat) {
+        actor->is_loaded = false;
+        steps_drop(engine, turn->jobs);
+    } else {
+        if (turn->decide.snapshot.data) {
+            actor->snapshot_size = turn->decide.snapshot.size;
+            actor->bytes_since_snapshot = 0;
+        }
+        actor_restamp(actor, &turn->decision);
+        untaken_forget(engine, actor->instance);
+        steps_note_ready(engine, actor, &turn->decision);
+        pause_told(engine, &turn->decision);
+        if (turn->mail->event.kind == EVENT_AMEND)
+            claims_amended(engine, actor);
+        steps_act(engine, actor->instance, turn->jobs);
+        if (actor->memory && actor_has_kept(engine, actor)) /* more than one decision could take */
+            mail_wake(engine, actor->instance);
+    }
+    if (status && reduces_failed(request)) { /* decide again, to fail with its words */
+        turn->mail->event.failure = reduces_error(engine, scope_of(turn->mail));
+        request->is_stale = turn->mail->event.failure.data != NULL;
+    }
+    if (request->is_stale) { /* decided against an older entry: decide again */
+        put_all_back(engine, turn, false);
+    } else {
+        finish_riders(engine, turn, status);
+        finish_mail(engine, turn->mail, status);
+    }
+    end_turn(engine, actor);
+    guard_unlock(&engine->lock);
+    heap_free(engine->heap, turn, sizeof *turn);
+}
+
+/* Code takes each of its turns by itself, but for the answers of one request. */
+static bool can_ride(const struct actor *actor, const struct mail *mail)
+{
+    return mail->may_ride &&
+           (!(mail->is_owned || mail->claim) || actor->definition->kind == KIND_FLOW);
+}
+
+/* The next one that waits for the same instance, if it may; NULL: none. */
+static struct mail *take_rider(struct engine *engine, const struct turn *turn,
+                               const struct scope *scope, uint32_t count)
+{
+    struct mail *mail = NULL;
+
+    guard_lock(&engine->lock);
+    if (can_ride(turn->actor, turn->mail) && count < RIDERS_MAX &&
+        turn->decision.count < RIDERS_DRAFTS && scope->arena.used < CHAIN_BYTES &&
+        turn->actor->arena.used < RIDERS_ACTOR && turn->actor->first &&
+        can_ride(turn->actor, turn->actor->first))
+        mail = take_mail(turn->actor);
+    guard_unlock(&engine->lock);
+    return mail;
+}
+
+/* What the drafts from `from` on make of the step that an answer is about. */
+static void note_outcome(struct mail *mail, const struct decision *decision, uint32_t from)
+{
+    mail->outcome = STEP_DONE;
+    mail->is_kept = from < decision->count && decision->drafts[from].keep.data;
+    for (uint32_t i = from; i < decision->count; i++)
+        if (decision->drafts[i].ordinal == mail->event.ordinal &&
+            decision->drafts[i].transition == LIFE_T_STEP_FAIL)
+            mail->outcome = STEP_FAILED;
+}
+
+/* Refused without a trace, as a late answer is; anything else may have left half of itself behind.
+ */
+static bool is_clean_refusal(pawl_status status)
+{
+    return status == PAWL_LEASE_LOST || status == PAWL_TERMINAL || status == PAWL_NOT_AWAITING ||
+           status == PAWL_NOT_KNOWN || status == PAWL_INVALID_REQUEST || status == PAWL_PAUSED ||
+           status == PAWL_OVERLOADED;
+}
+
+/* A start that was refused leaves no job behind: its own, not one that another start of the same
+ * step has in this turn. */
+static void drop_prepared(struct engine *engine, struct turn *turn, struct job *prepared)
+{
+    if (!prepared || turn->jobs != prepared)
+        return;
+    turn->jobs = prepared->next;
+    job_free(engine, prepared);
+}
+
+/* An event on top of what the turn holds. */
+static pawl_status decide_one(struct engine *engine, struct turn *turn, struct mail *mail,
+                              struct scope *scope)
+{
+    struct job *prepared = NULL; /* what the decision makes ready goes before it */
+    uint32_t before = turn->decision.count;
+    bool is_start = mail->event.kind == EVENT_STEP_START;
+    pawl_status status = PAWL_OK;
+
+    if (turn->actor->is_paused && pause_bars(mail->event.kind))
+        status = pause_refusal(scope);
+    if (!status && is_start)
+        status = steps_prepare(engine, turn->actor, mail, scope, &turn->jobs, &prepared);
+    lease_explain(engine, scope, turn->actor, &mail->event);
+    if (!status)
+        status =
+            actor_decide(engine, turn->actor, &mail->event, scope, &turn->decision, &turn->jobs);
+    if (status && is_start)
+        drop_prepared(engine, turn, prepared);
+    if (status)
+        return status;
+    if (is_start)
+        steps_hand_over(mail, prepared, &turn->decision, before);
+    note_outcome(mail, &turn->decision, before);
+    return PAWL_OK;
+}
+
+static void refuse_rider(struct engine *engine, struct turn *turn, struct mail *mail,
+                         struct scope *scope)
+{
+    scope_of(mail)->error = scope->error;
+    scope->error = (pawl_error){ .status = PAWL_OK };
+    if (mail->status != PAWL_NOT_AWAITING || mail->event.kind != EVENT_STEP_START)
+        return;
+    guard_lock(&engine->lock);
+    steps_leave_unserved(engine, turn->actor, mail);
+    guard_unlock(&engine->lock);
+}
+
+/* Other steps of this instance that begin or end, decided on top: one commit, each with its own
+ * end. */
+static pawl_status ride_along(struct engine *engine, struct turn *turn, struct scope *scope)
+{
+    struct mail *mail;
+    uint32_t count = 0;
+
+    while ((mail = take_rider(engine, turn, scope, count++)) != NULL) {
+        uint32_t before = turn->decision.count;
+
+        mail->next = turn->riders;
+        turn->riders = mail;
+        mail->event.at_ms = turn->mail->event.at_ms;
+        mail->event.is_held = turn->actor->is_paused;
+        mail->status = mail->claim ? ticket_check(engine, scope, mail->claim) : PAWL_OK;
+        if (!mail->status)
+            mail->status = decide_one(engine, turn, mail, scope);
+        if (!mail->status)
+            continue;
+        if (!is_clean_refusal(mail->status) || turn->decision.count != before ||
+            (mail->status == PAWL_PAUSED && !turn->actor->is_paused)) /* it is to be paused */
+            return mail->status;
+        refuse_rider(engine, turn, mail, scope);
+    }
+    return PAWL_OK;
+}
+
+/* The state of its instance, which the decision is made against. */
+static pawl_status stand_turn(struct engine *engine, struct turn *turn, struct scope *scope)
+{
+    struct actor *actor = turn->actor;
+    pawl_status status;
+
+    actor->is_at_bound = false;
+    payloads_decide(actor, NULL, NULL);
+    actor_compact(actor);
+    status = actor_load(engine, scope, actor);
+    if (status && actor->is_too_large && turn->mail->event.kind == EVENT_CANCEL)
+        status = poison_stand(engine, scope, actor);
+    turn->mail->event.at_ms = engine_now_ms(engine);
+    turn->decide = (struct decision_request){ .instance = actor->instance,
+                                              .expected_seq = actor->seq,
+                                              .expected_pos = engine->options.own ? 0 : actor->pos,
+                                              .decided_at_ms = turn->mail->event.at_ms,
+                                              .decision = &turn->decision,
+                                              .key = turn->mail->key,
+                                              .out = turn->mail->out };
+    if (!status)
+        status = pause_look(engine, scope, actor->instance, &actor->is_paused);
+    turn->decide.knew_pause = turn->mail->event.is_held = actor->is_paused;
+    return status;
+}
+
+/* What is refused only after the event itself was decided. */
+static pawl_status check_late(struct engine *engine, const struct turn *turn, struct scope *scope)
+{
+    const struct mail *mail = turn->mail;
+
+    if (turn->actor->is_paused && mail->event.kind == EVENT_FIRE)
+        return pause_refusal(scope);
+    if (mail->event.late)
+        return scope_fail(scope, PAWL_INVALID_REQUEST, "%s", mail->event.late);
+    return mail->fire ? fire_check_late(engine, scope, mail->fire, turn->actor->instance,
+                                        turn->decide.expected_seq, clock_now(engine))
+                      : PAWL_OK;
+}
+
+static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct scope *scope)
+{
+    struct actor *actor = turn->actor;
+    pawl_status status = turn->mail->is_poison ? poison_rests(engine, scope, actor) : PAWL_OK;
+
+    if (!status && turn->mail->claim)
+        status = ticket_check(engine, scope, turn->mail->claim);
+    if (status)
+        return status;
+    status = stand_turn(engine, turn, scope);
+    if (!status)
+        status = deaths_begin(engine, actor, &turn->mail->event, scope, &turn->death);
+    if (!status)
+        status = actor->memory ? decide_one(engine, turn, turn->mail, scope)
+                               : poison_cancel(engine, actor, &turn->mail->event, scope,
+                                               &turn->decision);
+    if (status == PAWL_NO_CANCEL_TRANSITION && actor->is_paused)
+        status = poison_free(engine, actor, &turn->mail->event, scope, &turn->decide.expected_pos,
+                             &turn->decision);
+    if (poison_noted(actor, turn->mail, scope, status))
+        turn->is_poison = turn->mail->is_poison = true;
+    if (!status)
+        status = ride_along(engine, turn, scope);
+    if (status || !reduces_any(&turn->decision)) /* those run in the commit, and may be its death */
+        deaths_end(engine, &turn->death); /* children that it spawns count for themselves */
+    turn->is_poison = turn->is_poison || (status == PAWL_PAUSED && !actor->is_paused);
+    if (!status)
+        status = family_conceive(engine, scope, actor, NULL, turn->mail->event.at_ms,
+                                 &turn->decision, &turn->births);
+    if (!status)
+        status = check_late(engine, turn, scope);
+    if (turn->mail->fire && turn->mail->fire->has_fired_at)
+        turn->decide.fired_at_ms = turn->mail->fire->fired_at_ms;
+    turn->decide.definition = actor->definition;
+    turn->decide.births = turn->births;
+    /* Code remembers the id of its child, which has none before the drain. */
+    if (!status && !(turn->births && actor->definition->kind == KIND_CODE))
+        turn->decide.snapshot = snapshot_if_due(engine, actor, scope, &turn->decision);
+    return status;
+}
+
+/* An answer comes once, and its turn was what could not be taken: now that the instance is held it
+ * is recorded, and handled at resume. */
+static bool is_answer(const struct turn *turn)
+{
+    enum event_kind kind = turn->mail->event.kind;
+
+    return kind == EVENT_STEP_DONE || kind == EVENT_STEP_FAILED || kind == EVENT_STEP_TIMEOUT ||
+           kind == EVENT_STEP_LOST || kind == EVENT_STEP_RETURNED;
+}
+
+/* This program has not got what its turn needs: the code, a reduce, a variable of the build. The answer
+ * comes once, so it is recorded; its turn is owed, and is tried as any timer that is due. */
+static bool defer(struct turn *turn, pawl_status status)
+{
+    struct event *event = &turn->mail->event;
+
+    if (status != PAWL_NOT_KNOWN || event->is_deferred || !is_answer(turn) || !turn->actor->memory ||
+        turn->actor->definition->kind != KIND_CODE)
+        return false;
+    event->is_deferred = true;
+    return true;
+}
+
+static void refuse(struct engine *engine, struct turn *turn, pawl_status status)
+{
+    struct actor *actor = turn->actor;
+
+    deaths_end(engine, &turn->death);
+    steps_drop(engine, turn->jobs);
+    family_over(engine, turn->births, true);
+    if (status == PAWL_NOT_AWAITING && turn->mail->event.kind == EVENT_STEP_START && !turn->riders)
+        steps_leave_unserved(engine, actor, turn->mail);
+    if (turn->decision.count)
+        actor->is_loaded = false; /* a part was folded already */
+    if ((turn->is_poison && is_answer(turn)) || turn->riders || defer(turn, status))
+        put_all_back(engine, turn, true);
+    else
+        finish_mail(engine, turn->mail, status);
+    end_turn(engine, actor);
+    heap_free(engine->heap, turn, sizeof *turn);
+}
+
+/* Take the actor's next mail to the drain, or into `gathered`. `busy` is ours. */
+static void take_turn(struct engine *engine, struct actor *actor, struct request **gathered)
+{
+    struct mail *mail = take_mail(actor);
+    struct scope *scope = scope_of(mail);
+    struct turn *turn = heap_new(engine->heap, sizeof *turn);
+    pawl_status status;
+
+    ASSERT_LOCKED(engine);
+    if (!turn) {
+        finish_mail(engine, mail, scope_no_memory(scope));
+        end_turn(engine, actor);
+        return;
+    }
+    *turn = (struct turn){ .actor = actor, .mail = mail };
+    guard_unlock(&engine->lock);
+    status = decide_mail(engine, turn, scope);
+    if (turn->is_poison)
+        status = poison_hold(engine, scope, actor, status, &turn->is_poison);
+    turn->request = (struct request){ .kind = REQUEST_DECISION,
+                                      .scope = scope,
+                                      .decide = &turn->decide,
+                                      .after = turn_over,
+                                      .context = turn };
+    if (!status)
+        status = reduces_of(engine, scope, &turn->decision, turn->births, &turn->request);
+    if (!status && gathered) {
+        turn->request.next = *gathered;
+        *gathered = &turn->request;
+    } else if (!status)
+        engine_post_request(engine, &turn->request);
+    guard_lock(&engine->lock);
+    if (status)
+        refuse(engine, turn, status);
+}
+
+static void put_mail(struct actor *actor, struct mail *mail)
+{
+    mail->next = NULL;
+    if (actor->last)
+        actor->last->next = mail;
+    else
+        actor->first = mail;
+    actor->last = mail;
+}
+
+void mail_deliver(struct engine *engine, struct actor *actor, struct mail *mail)
+{
+    put_mail(actor, mail);
+    if (actor->busy)
+        return;
+    actor->busy = true;
+    take_turn(engine, actor, NULL);
+}
+
+/* Those whose turn is ours, restored together as far as they have to be. The lock is released meanwhile.
+ */
+static void load_all(struct engine *engine, struct actor *mine)
+{
+    ASSERT_LOCKED(engine);
+    while (mine) {
+        struct actor *some[ACTORS_AT_ONCE];
+        uint32_t count = 0;
+
+        for (; mine && count < ACTORS_AT_ONCE; mine = mine->next_runnable)
+            some[count++] = mine;
+        guard_unlock(&engine->lock);
+        actors_load(engine, some, count);
+        guard_lock(&engine->lock);
+    }
+}
+
+/* True: the turn of its actor is ours now. */
+static bool put_first(struct engine *engine, struct mail *mail, struct actor **out)
+{
+    struct actor *actor = actor_get(engine, mail->instance);
+
+    if (!actor) {
+        finish_mail(engine, mail, PAWL_NO_MEMORY);
+        return false;
+    }
+    put_mail(actor, mail);
+    *out = actor;
+    return !actor->busy;
+}
+
+void mail_deliver_all(struct engine *engine, struct mail *const *mails, uint32_t count)
+{
+    struct actor *mine = NULL, *actor;
+    struct request *gathered = NULL;
+
+    ASSERT_LOCKED(engine);
+    for (uint32_t i = 0; i < count; i++)
+        if (put_first(engine, mails[i], &actor)) {
+            actor->busy = true;
+            actor->next_runnable = mine;
+            mine = actor;
+        }
+    load_all(engine, mine);
+    while (mine) {
+        struct actor *next = mine->next_runnable;
+
+        take_turn(engine, mine, &gathered);
+        mine = next;
+    }
+    engine_post_all(engine, gathered);
+}
+
+/* An event that met a failing store, when its time has come. */
+static bool try_again(struct engine *engine)
+{
+    struct mail **link = &engine->actors.later, *mail;
+    int64_t now_ms = *link ? engine->env->tick_ms(engine->env) : 0;
+    struct actor *actor;
+
+    while (*link && now_ms < (*link)->retry_at_ms)
+        link = &(*link)->next;
+    mail = *link;
+    actor = mail && !engine->stopping ? actor_get(engine, mail->instance) : NULL;
+    if (!actor)
+        return false;
+    *link = mail->next;
+    engine->actors.mail_under_way += mail->is_poison;
+    mail_deliver(engine, actor, mail);
+    return true;
+}
+
+/* One unit of waiting work, by whoever has nothing better to do. */
+bool engine_pump(struct engine *engine)
+{
+    struct actor *actor = engine->actors.runnable;
+
+    ASSERT_LOCKED(engine);
+    if (actor) {
+        engine->actors.runnable = actor->next_runnable;
+        if (!engine->actors.runnable)
+            engine->actors.runnable_last = NULL;
+        take_turn(engine, actor, NULL);
+        return true;
+    }
+    return engine_drain(engine) || family_tell(engine) || try_again(engine);
+}
+
+/* Without threads of our own nobody else would tell parents of their children's end. */
+void engine_pass_news(struct engine *engine)
+{
+    ASSERT_LOCKED(engine);
+    while (engine->actors.ended_count && !engine->thread_count && engine_pump(engine))
+        continue;
+}
+
+pawl_status engine_send(struct engine *engine, struct scope *scope, uint64_t instance,
+                        const struct event *event, const struct fire_args *fire, struct fired *out)
+{
+    return engine_send_once(engine, scope, instance, event, fire, fire ? fire->key : NULL, out);
+}
+
+/* Deliver, and wait for the answer. */
+static pawl_status send_mail(struct engine *engine, struct scope *scope, uint64_t instance,
+                             struct mail *mail)
+{
+    struct actor *actor;
+
+    guard_lock(&engine->lock);
+    actor = actor_get(engine, instance);
+    if (!actor) {
+        guard_unlock(&engine->lock);
+        return scope_no_memory(scope);
+    }
+    mail_deliver(engine, actor, mail);
+    while (!mail->is_done)
+        if (!engine_pump(engine))
+            guard_wait(&engine->lock, &engine->changed);
+    engine_pass_news(engine);
+    guard_unlock(&engine->lock);
+    return mail->status;
+}
+
+pawl_status engine_send_once(struct engine *engine, struct scope *scope, uint64_t instance,
+                             const struct event *event, const struct fire_args *fire,
+                             const uint8_t *key, struct fired *out)
+{
+    struct mail mail = { .event = *event, .scope = scope, .fire = fire, .out = out, .key = key };
+
+    return send_mail(engine, scope, instance, &mail);
+}
+
+pawl_status mail_signal(struct engine *engine, struct scope *scope, uint64_t instance,
+                        const struct event *event, const uint8_t *key, bool *is_kept)
+{
+    struct mail mail = { .event = *event, .scope = scope, .key = key };
+    pawl_status status = send_mail(engine, scope, instance, &mail);
+
+    *is_kept = mail.is_kept;
+    return status;
+}

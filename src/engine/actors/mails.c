@@ -1,0 +1,175 @@
+/* mails.c - events that nobody waits for: tools that answer, timers, children. They own themselves.
+ * Made, sent, and used again. */
+#include "engine/parts.h"
+
+/* Waking thousands takes as many mails, one after the other: what they hold is used again. */
+static struct mail *take_spare(struct engine *engine)
+{
+    struct mail *mail = engine->actors.spare_mails;
+    struct scope own;
+
+    if (!mail)
+        return NULL;
+    engine->actors.spare_mails = mail->next;
+    engine->actors.spare_count--;
+    own = mail->own;
+    own.trace = STR_NONE; /* of who sent it before */
+    own.arena.is_full = false;
+    *mail = (struct mail){ .own = own };
+    return mail;
+}
+
+struct mail *mail_new(struct engine *engine)
+{
+    struct mail *mail = take_spare(engine);
+
+    ASSERT_LOCKED(engine);
+    if (!mail) {
+        mail = heap_new(engine->heap, sizeof *mail);
+        if (!mail)
+            return NULL;
+        scope_init(&mail->own, engine->heap, LIMIT_SCOPE);
+    }
+    mail->is_owned = true;
+    return mail;
+}
+
+void mail_free(struct engine *engine, struct mail *mail)
+{
+    if (engine->actors.spare_count < MAILS_SPARED) {
+        scope_clear(&mail->own);
+        if (mail->own.arena.used <= SPARE_BYTES) {
+            mail->next = engine->actors.spare_mails;
+            engine->actors.spare_mails = mail;
+            engine->actors.spare_count++;
+            return;
+        }
+    }
+    scope_fini(&mail->own);
+    heap_free(engine->heap, mail, sizeof *mail);
+}
+
+void mail_fini(struct engine *engine)
+{
+    while (engine->actors.spare_mails) {
+        struct mail *mail = engine->actors.spare_mails;
+
+        engine->actors.spare_mails = mail->next;
+        scope_fini(&mail->own);
+        heap_free(engine->heap, mail, sizeof *mail);
+    }
+}
+
+/* Any of them may be in the scope of the mail: a payload, why it failed or is poison, which worker is
+ * gone. */
+static void move_texts(struct event *event, struct arena *arena)
+{
+    str *const texts[] = { &event->name,    &event->payload, &event->actor,
+                           &event->reason,  &event->given,   &event->failure,
+                           &event->poison,  &event->filter,  &event->filter_written };
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        *texts[i] = arena_str(arena, *texts[i]);
+}
+
+void mail_renew_scope(struct engine *engine, struct mail *mail)
+{
+    struct event event = mail->event;
+    struct scope fresh;
+
+    ASSERT(!mail->scope);
+    scope_init(&fresh, engine->heap, LIMIT_SCOPE);
+    fresh.trace = mail->own.trace;
+    move_texts(&event, &fresh.arena);
+    if (fresh.arena.failed) { /* no memory at all: it stays as it is, and is tried again */
+        scope_fini(&fresh);
+        return;
+    }
+    mail->event = event;
+    scope_fini(&mail->own);
+    mail->own = fresh;
+}
+
+/* When the first of those that were set aside is tried again. There is one. */
+int64_t mail_retry_ms(const struct engine *engine)
+{
+    int64_t first_ms = INT64_MAX;
+
+    ASSERT_LOCKED(engine);
+    for (const struct mail *mail = engine->actors.later; mail; mail = mail->next)
+        first_ms = mail->retry_at_ms < first_ms ? mail->retry_at_ms : first_ms;
+    return first_ms;
+}
+
+bool engine_mail(struct engine *engine, uint64_t instance, struct mail *mail)
+{
+    struct actor *actor = actor_get(engine, instance);
+
+    ASSERT_LOCKED(engine);
+    ASSERT(mail->is_owned);
+    if (!actor)
+        return false;
+    engine->actors.mail_under_way++;
+    mail->instance = instance;
+    mail_deliver(engine, actor, mail);
+    engine_ring(engine);
+    return true;
+}
+
+/* False: no memory. */
+static bool make_wake(struct engine *engine, uint64_t instance, struct mail_group *group,
+                      struct mail **out)
+{
+    ASSERT_LOCKED(engine);
+    *out = mail_new(engine);
+    if (!*out)
+        return false;
+    (*out)->event = (struct event){ .kind = EVENT_WAKE };
+    (*out)->instance = instance;
+    (*out)->group = group;
+    return true;
+}
+
+/* Together, so that they are restored with one look at the store and share commits. An instance that
+ * refuses has not failed. */
+pawl_status mail_wake_all(struct engine *engine, struct scope *scope, const uint64_t *numbers,
+                          uint32_t count)
+{
+    struct mail_group group = { 0 };
+    struct mail *mails[WAKES_AT_ONCE];
+    uint32_t made;
+
+    ASSERT(count <= WAKES_AT_ONCE);
+    guard_lock(&engine->lock);
+    while (group.left < count && make_wake(engine, numbers[group.left], &group, &mails[group.left]))
+        group.left++;
+    made = group.left;
+    engine->actors.mail_under_way += made;
+    mail_deliver_all(engine, mails, made);
+    while (group.left)
+        if (!engine_pump(engine))
+            guard_wait(&engine->lock, &engine->changed);
+    guard_unlock(&engine->lock);
+    scope->error = group.error;
+    return !group.error.status && made < count ? scope_no_memory(scope) : group.error.status;
+}
+
+static void free_list(struct engine *engine, struct mail **list)
+{
+    while (*list) {
+        struct mail *mail = *list;
+
+        *list = mail->next;
+        mail_free(engine, mail);
+    }
+}
+
+/* No caller waits for these, and their causes are still in the store. */
+void mail_drop_all(struct engine *engine)
+{
+    for (uint32_t i = 0; i < engine->actors.count; i++) {
+        free_list(engine, &engine->actors.items[i]->first);
+        engine->actors.items[i]->last = NULL;
+    }
+    free_list(engine, &engine->actors.later);
+}

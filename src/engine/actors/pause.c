@@ -1,0 +1,350 @@
+/* pause.c - an instance that is held: no state and no entry, but a control record that says who
+ * held it, when and why, and a row that follows from it.
+ *
+ * While it is held it takes no fire and no timer, no signal but one that its definition keeps, and
+ * none of its steps is started; what runs may end, and cancel works. Deciding looks first (mailbox.c), and the drain looks again:
+ * a decision that was made before the pause is made once more. */
+#include "base/node.h"
+#include "engine/parts.h"
+#include "model/fire.h"
+#include <stdio.h>
+
+#define LIMIT_ACTOR STR("pawl/limit") /* pauses an instance that is at a bound */
+
+pawl_status pause_refusal(struct scope *scope)
+{
+    return scope_fail(scope, PAWL_PAUSED, PAUSED_WORDS);
+}
+
+bool pause_bars(enum event_kind kind)
+{
+    /* A signal is decided: what the definition keeps is kept, anything else is refused. */
+    return kind == EVENT_TIMER || kind == EVENT_STEP_START ||
+           kind == EVENT_APPROVE || kind == EVENT_REJECT || kind == EVENT_CHILD;
+}
+
+pawl_status pause_look(struct engine *engine, struct scope *scope, uint64_t instance, bool *out)
+{
+    struct head_row row;
+    const struct head *cached;
+    bool is_known = false;
+    pawl_status status;
+
+    guard_lock(&engine->lock);
+    cached = engine->options.own ? heads_find(&engine->writer.heads, instance) : NULL;
+    if (cached && !(cached->flags & HEAD_RAW)) {
+        is_known = true;
+        *out = (cached->flags & HEAD_PAUSED) != 0;
+    }
+    guard_unlock(&engine->lock);
+    if (is_known)
+        return PAWL_OK;
+    status = store_head(engine->store, scope, instance, true, &row);
+    *out = !status && row.paused;
+    return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
+}
+
+/* ---- in the drain ---- */
+
+struct pause_request {
+    const struct pause_args *args;
+    enum instance_status status; /* out */
+    uint64_t instance;           /* out */
+};
+
+static str print_status(struct engine *engine, struct scope *scope, enum instance_status status)
+{
+    struct buf body;
+
+    ASSERT_DRAINING(engine);
+    buf_init(&body, engine->heap, LIMIT_TEXT);
+    json_open(&body, '{');
+    json_key(&body, "status");
+    json_text(&body, instance_status_name(status));
+    json_close(&body, '}');
+    return buf_take(&body, &scope->arena);
+}
+
+static pawl_status read_status(struct scope *scope, const struct record *record,
+                               enum instance_status *out)
+{
+    struct node *body, *member;
+
+    if (node_read_json(scope, record->body, &body) == PAWL_OK) {
+        member = node_find(body, "status");
+        for (int i = STATUS_RUNNING; member && i <= STATUS_CANCELLED; i++)
+            if (str_is(member->text, instance_status_name((enum instance_status)i))) {
+                *out = (enum instance_status)i;
+                return PAWL_OK;
+            }
+    }
+    return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                      "the record at position %llu does not say its status: run pawl verify",
+                      (unsigned long long)record->pos);
+}
+
+/* Returns PAUSED, with the reason, if the instance is to be resumed but stands at a bound. */
+static pawl_status status_after(struct engine *engine, struct scope *scope, const struct head *head,
+                                bool paused, enum instance_status *out)
+{
+    struct live live;
+    pawl_status status;
+
+    *out = paused ? STATUS_PAUSED : STATUS_SUSPENDED;
+    if (paused)
+        return PAWL_OK;
+    status = store_live(engine->store, scope, head->instance, &live);
+    for (uint32_t i = 0; !status && i < live.step_count; i++)
+        if (live.steps[i].status != STEP_PENDING)
+            *out = STATUS_RUNNING;
+    if (!status)
+        status = bounds_standing(engine, scope, head->seq, live.step_count);
+    *out = status == PAWL_PAUSED ? STATUS_PAUSED : *out;
+    return status;
+}
+
+static pawl_status add_record(struct engine *engine, struct scope *scope, struct head *head,
+                              const struct pause_args *args, int64_t at_ms, str body)
+{
+    struct commitments commitments = { 0 };
+    struct record *record, ids = { 0 };
+    char id[ID_SIZE + 1];
+    pawl_status status = PAWL_OK;
+
+    if (args->actor.data)
+        status = intern(engine, scope, args->actor, &ids.actor, &commitments.actor);
+    if (status)
+        return status;
+    if (args->reason.data)
+        ids.reason = batch_new_value(engine, args->reason, false, &commitments.reason);
+    record = batch_record(engine, args->resume ? CONTROL_RESUME : CONTROL_PAUSE, head, at_ms);
+    record->actor = ids.actor;
+    record->reason = ids.reason;
+    record->body = body;
+    record->key = args->key ? (str){ (const char *)args->key, KEY_SIZE } : STR_NONE;
+    id_print(head->instance, head->random, id);
+    batch_seal(engine, head, record, id, body, &commitments);
+    head->flags |= HEAD_NOW;
+    head->flags ^= HEAD_PAUSED;
+    engine->writer.batch.live[engine->writer.batch.live_count++] =
+        (struct live_change){ .kind = args->resume ? LIVE_PAUSE_DELETE : LIVE_PAUSE_PUT,
+                              .instance = head->instance,
+                              .pos = record->pos,
+                              .ends_runs = args->ends_runs };
+    return PAWL_OK;
+}
+
+static pawl_status add_own(struct engine *engine, struct scope *scope, struct head *head, str actor,
+                           str reason, int64_t at_ms)
+{
+    struct pause_args args = { .actor = actor, .reason = reason };
+    str body = print_status(engine, scope, STATUS_PAUSED);
+
+    ASSERT_DRAINING(engine);
+    if (!reason.data || !body.data)
+        return scope_no_memory(scope);
+    return add_record(engine, scope, head, &args, at_ms, body);
+}
+
+static pawl_status add_limit(struct engine *engine, struct scope *scope, struct head *head,
+                             str reason, int64_t at_ms)
+{
+    ASSERT_DRAINING(engine);
+    return add_own(engine, scope, head, LIMIT_ACTOR, reason, at_ms);
+}
+
+pawl_status pause_with_entry(struct engine *engine, struct scope *scope, struct head *head,
+                             str reason, int64_t at_ms)
+{
+    ASSERT_DRAINING(engine);
+    return add_own(engine, scope, head, str_of(POISON_ACTOR), reason, at_ms);
+}
+
+void pause_told(struct engine *engine, const struct decision *decision)
+{
+    char words[512];
+
+    if (!decision->hold.data)
+        return;
+    (void)snprintf(words, sizeof words, "%.*s", STR_ARG(decision->hold));
+    engine_log(engine, PAWL_LOG_ERROR, "instance.poisoned", words);
+}
+
+/* Copies the scope's error: later calls overwrite it, and the record borrows its reason until the
+ * commit. */
+static str keep_reason(struct scope *scope)
+{
+    return arena_str(&scope->arena, str_of(scope->error.message));
+}
+
+pawl_status pause_at_bound(struct engine *engine, struct scope *scope, struct head *head,
+                           int64_t at_ms)
+{
+    str reason = keep_reason(scope);
+    pawl_status status = add_limit(engine, scope, head, reason, at_ms);
+
+    ASSERT_DRAINING(engine);
+    return status ? status : scope_fail(scope, PAWL_PAUSED, "%.*s", STR_ARG(reason));
+}
+
+static pawl_status find_head(struct engine *engine, struct scope *scope, str id, struct head **out)
+{
+    struct definition_slot *slot;
+    uint8_t random[ID_RANDOM_SIZE];
+    uint64_t number;
+    pawl_status status = id_check(scope, id, &number, random);
+
+    ASSERT_DRAINING(engine);
+    if (!status)
+        status = batch_reserve(engine, scope, 2, 2); /* resume and, at a bound, pause again */
+    if (!status)
+        status = batch_head(engine, scope, number, out);
+    if (status == PAWL_NOT_KNOWN || (!status && memcmp(random, (*out)->random, sizeof random) != 0))
+        return scope_fail(scope, PAWL_NOT_KNOWN, "no instance '%.*s'", STR_ARG(id));
+    if (!status)
+        status = definitions_of(engine, scope, *out, &slot);
+    if (!status && slot->definition->states[(*out)->state].terminal != TERMINAL_NOT)
+        return scope_fail(scope, PAWL_TERMINAL, "the instance has ended in '%.*s'",
+                          STR_ARG(slot->definition->states[(*out)->state].name));
+    return status;
+}
+
+/* Pauses the instance right behind its resume record, in the same commit, so that nothing runs in
+ * between. The head is looked up again because a record of the store's chain may have moved it. */
+static pawl_status hold_again(struct engine *engine, struct scope *scope, uint64_t instance,
+                              str reason, int64_t at_ms)
+{
+    struct head *head = batch_find(&engine->writer.batch, instance);
+    pawl_status status = add_limit(engine, scope, head, reason, at_ms);
+
+    ASSERT_DRAINING(engine);
+    return status ? batch_spoil(engine, scope, status) : PAWL_OK;
+}
+
+/* To pause what is paused is no mistake, and leaves nothing behind but its key, if it has one. */
+static pawl_status pause_new(struct engine *engine, struct request *request, int64_t at_ms)
+{
+    struct pause_request *pause = request->context;
+    const struct pause_args *args = pause->args;
+    struct scope *scope = request->scope;
+    bool is_paused, is_at_bound;
+    struct head *head;
+    str body, reason;
+    pawl_status status = find_head(engine, scope, args->id, &head);
+
+    ASSERT_DRAINING(engine);
+    if (!status && args->late)
+        status = scope_fail(scope, PAWL_INVALID_REQUEST, "%s", args->late);
+    if (!status)
+        status = status_after(engine, scope, head, !args->resume, &pause->status);
+    is_at_bound = status == PAWL_PAUSED;
+    if (status && !is_at_bound)
+        return status;
+    pause->instance = head->instance;
+    reason = is_at_bound ? keep_reason(scope) : STR_NONE;
+    is_paused = (head->flags & HEAD_PAUSED) != 0;
+    body = print_status(engine, scope, pause->status);
+    if (!body.data)
+        return scope_no_memory(scope);
+    status = PAWL_OK;
+    if (is_paused == args->resume)
+        status = add_record(engine, scope, head, args, at_ms, body);
+    else if (args->key)
+        status = batch_store_record(engine, scope, CONTROL_KEYED, at_ms, body, STR_NONE, args->key);
+    if (!status && is_at_bound)
+        status = hold_again(engine, scope, pause->instance, reason, at_ms);
+    request->accepted = !status && (is_paused == args->resume || args->key || is_at_bound);
+    return status;
+}
+
+static pawl_status drain_pause(struct engine *engine, struct request *request, int64_t at_ms)
+{
+    struct pause_request *pause = request->context;
+    struct record record;
+    enum key_use use;
+    pawl_status status = keys_look(engine, request->scope, pause->args->key, at_ms, &use, &record);
+
+    ASSERT_DRAINING(engine);
+    if (status)
+        return status;
+    request->is_again = use == KEY_PENDING;
+    if (use == KEY_REPEAT)
+        return read_status(request->scope, &record, &pause->status);
+    return request->is_again ? PAWL_OK : pause_new(engine, request, at_ms);
+}
+
+/* ---- */
+
+/* What it could not hear while it was held, before what has fallen due: children that ended, and
+ * signals that were kept for a wait that began meanwhile. */
+static void resume_news(struct engine *engine, struct scope *scope, uint64_t instance)
+{
+    bool looked = family_look(engine, scope, instance) == PAWL_OK;
+
+    guard_lock(&engine->lock);
+    engine->actors.ended_lost = engine->actors.ended_lost || !looked;
+    while (engine->actors.ended_count && family_tell(engine))
+        continue;
+    mail_wake(engine, instance);
+    engine_lead(engine);
+    guard_unlock(&engine->lock);
+}
+
+static bool has_mail(struct engine *engine, struct scope *scope, uint64_t instance)
+{
+    struct instance_row row;
+    struct definition_slot *slot;
+
+    return store_instance(engine->store, scope, instance, &row) == PAWL_OK &&
+           definitions_get(engine, scope, row.definition, &slot) == PAWL_OK &&
+           slot->definition->kind != KIND_MACHINE;
+}
+
+pawl_status engine_pause(struct engine *engine, struct scope *scope, const struct pause_args *args,
+                         enum instance_status *out)
+{
+    struct pause_request pause = { .args = args };
+    struct request request = {
+        .kind = REQUEST_CONTROL, .scope = scope, .control = drain_pause, .context = &pause
+    };
+    pawl_status status = ref_check(scope, "actor_ref", args->actor);
+
+    if (!status)
+        status = engine_submit(engine, &request);
+    if (status)
+        return status;
+    *out = pause.status;
+    if (args->resume && pause.instance && pause.status != STATUS_PAUSED) {
+        deaths_forgive(engine);
+        if (engine->options.own && recover_instance(engine, scope, pause.instance, false))
+            engine->work.ready_lost = true; /* found again by whoever looks */
+        if (has_mail(engine, scope, pause.instance))
+            resume_news(engine, scope, pause.instance);
+        timers_look_again(engine);
+    }
+    return PAWL_OK;
+}
+
+pawl_status pause_poisoned(struct engine *engine, struct scope *scope, const struct actor *actor)
+{
+    char id[ID_SIZE + 1];
+    struct scope own;
+    enum instance_status ignored;
+    struct pause_args args = { .actor = actor->is_at_bound ? LIMIT_ACTOR
+                                                           : str_of(POISON_ACTOR) };
+    pawl_status status;
+
+    scope_init(&own, engine->heap, LIMIT_SCOPE);
+    args.reason = str_of(scope->error.message);
+    args.id = (str){ id, ID_SIZE };
+    status = engine_id_of(engine, &own, actor->instance, id);
+    if (!status)
+        status = engine_pause(engine, &own, &args, &ignored);
+    engine_log(engine, actor->is_at_bound && !status ? PAWL_LOG_WARN : PAWL_LOG_ERROR,
+               actor->is_at_bound ? "instance.limit" : "instance.poisoned",
+               status ? own.error.message : scope->error.message);
+    if (status)
+        scope->error = own.error;
+    scope_fini(&own);
+    return status;
+}

@@ -1,0 +1,534 @@
+/* restore.c - a flow or code instance is brought back from what the store knows of it.
+ *
+ * Memory is folded from entries and nothing else: last snapshot, then every entry after it. */
+#include "engine/parts.h"
+
+static pawl_status fold_kept(struct scope *scope, struct actor *actor,
+                             const struct past_record *past)
+{
+    const struct behavior *behavior = behavior_of(actor->definition->kind);
+    str name;
+    pawl_status status = signal_kept_name(scope, &past->record, &name);
+
+    return status || !behavior->keep
+               ? status
+               : behavior->keep(actor->memory, name, past->payload, scope, &actor->arena);
+}
+
+static pawl_status fold_entry(struct engine *engine, struct scope *scope, struct actor *actor,
+                              const struct past_record *past)
+{
+    const struct record *record = &past->record;
+    struct effect_list effects = { 0 };
+    struct entry_view entry = { .seq = (uint32_t)record->seq,
+                                .transition = (uint32_t)record->what,
+                                .step = record->step,
+                                .ordinal = record->ordinal,
+                                .attempt = record->attempt,
+                                .payload = past->payload,
+                                .effects = &effects,
+                                .at_ms = record->at_ms };
+    pawl_status status = value_text(engine, scope, record->reason, &entry.reason);
+
+    if (!status && entry.transition == LIFE_T_GATE_APPROVE) /* who it was counts */
+        status = value_text(engine, scope, record->actor, &entry.actor);
+    if (!status && record->body.data)
+        status = effects_read(scope, record->body, &effects);
+    if (!status)
+        status = behavior_of(actor->definition->kind)
+                     ->apply(actor->definition, actor->memory, &entry, scope, &actor->arena);
+    return status;
+}
+
+static pawl_status fold(struct engine *engine, struct scope *scope, struct actor *actor,
+                        const struct past_record *past)
+{
+    if (past->record.what >= 0)
+        return fold_entry(engine, scope, actor, past);
+    return past->record.what == CONTROL_KEEP_SIGNAL ? fold_kept(scope, actor, past) : PAWL_OK;
+}
+
+/* The record before; 0: none that is folded. */
+static uint64_t before(const struct record *record)
+{
+    return record->what >= 0 && record->seq <= 1 ? 0 : record->prev;
+}
+
+/* ---- Records, one at a time: each may hold a megabyte ----------------------------------------- */
+
+#define SCRATCH_MAX ((size_t)256 << 10)
+
+struct trail {
+    uint64_t *positions; /* of records, the last first */
+    size_t count, capacity;
+};
+
+static bool trail_add(const struct engine *engine, struct trail *trail, uint64_t pos)
+{
+    size_t capacity = trail->capacity > 0 ? trail->capacity * 2 : 64;
+
+    if (trail->count == trail->capacity) {
+        void *grown = heap_resize(engine->heap, trail->positions, sizeof pos * trail->capacity,
+                                  sizeof pos * capacity);
+
+        if (!grown)
+            return false;
+        trail->positions = grown;
+        trail->capacity = capacity;
+    }
+    trail->positions[trail->count++] = pos;
+    return true;
+}
+
+/* The records before those that were read at one go, back to entry `seq` (0: to the first). Nothing is
+ * added if they reach that far. */
+static pawl_status find_earlier(struct engine *engine, struct scope *scratch,
+                                const struct past *past, uint64_t seq, struct trail *trail)
+{
+    struct record record = { .seq = UINT64_MAX };
+    uint64_t pos = 0;
+    pawl_status status = PAWL_OK;
+
+    if (trail->count > 0)
+        status = store_record(engine->store, scratch, trail->positions[trail->count - 1], &record);
+    else if (past->record_count > 0)
+        record = past->records[past->record_count - 1].record;
+    if (!status)
+        pos = before(&record);
+    while (pos && !status && !(record.what >= 0 && record.seq <= seq)) {
+        scope_clear(scratch);
+        status = trail_add(engine, trail, pos) ? store_record(engine->store, scratch, pos, &record)
+                                               : scope_no_memory(scratch);
+        pos = status ? 0 : before(&record);
+    }
+    return status;
+}
+
+static pawl_status fold_one(struct engine *engine, struct scope *scratch, struct actor *actor,
+                            struct past_record *past)
+{
+    pawl_status status = PAWL_OK;
+
+    if (past->is_left)
+        status = value_text(engine, scratch, past->record.payload, &past->payload);
+    return status ? status : fold(engine, scratch, actor, past);
+}
+
+/* Does entry `seq`, or the memory after it, know of this record? A kept signal has the number of the
+ * entry before it. */
+static bool is_known(const struct record *record, uint64_t seq)
+{
+    return record->seq < seq || (record->seq == seq && record->what >= 0);
+}
+
+static pawl_status fold_trail(struct engine *engine, struct scope *scratch, struct actor *actor,
+                              const struct trail *trail, uint64_t seq)
+{
+    pawl_status status = PAWL_OK;
+
+    for (size_t i = trail->count; i > 0 && !status; i--) {
+        struct past_record past = { .is_left = true };
+
+        scope_clear(scratch);
+        status = store_record(engine->store, scratch, trail->positions[i - 1], &past.record);
+        if (!status && !is_known(&past.record, seq))
+            status = fold_one(engine, scratch, actor, &past);
+    }
+    return status;
+}
+
+/* Those that were read at one go, oldest first. */
+static pawl_status fold_tail(struct engine *engine, struct scope *scratch, struct actor *actor,
+                             const struct past *past, uint64_t seq)
+{
+    pawl_status status = PAWL_OK;
+
+    for (uint32_t i = past->record_count; i > 0 && !status; i--) {
+        if (scratch->arena.used > SCRATCH_MAX)
+            scope_clear(scratch);
+        if (!is_known(&past->records[i - 1].record, seq))
+            status = fold_one(engine, scratch, actor, &past->records[i - 1]);
+    }
+    return status;
+}
+
+/* Is this the snapshot that entry `snapshot->seq` tells of? */
+static bool is_told(struct scope *scope, const struct record *record, str text)
+{
+    struct effect_list effects = { 0 };
+    struct sha *sha = sha_new(scope->arena.heap);
+    char hex[2 * SHA_SIZE + 1] = "";
+    uint8_t hash[SHA_SIZE];
+    bool told = false;
+
+    if (!sha || effects_read(scope, record->body, &effects))
+        effects.count = 0;
+    if (sha) {
+        sha_once(sha, text, hash);
+        sha_hex(hash, SHA_SIZE, hex);
+    }
+    sha_free(sha);
+    for (uint32_t i = 0; i < effects.count; i++)
+        told = told ||
+               (effects.items[i].kind == EFFECT_SNAPSHOT && str_is(effects.items[i].name, hex));
+    return told;
+}
+
+/* The entry of this number. */
+static pawl_status read_numbered(struct engine *engine, struct scope *scope, str id, uint64_t seq,
+                                 struct record *out)
+{
+    struct history_query query = { .sequence_from = seq,
+                                   .sequence_to = seq,
+                                   .without_values = true };
+    struct history found;
+    pawl_status status = engine_history(engine, scope, id, &query, &found);
+
+    *out = !status && found.count == 1 ? *found.entries[0].record : (struct record){ .what = -1 };
+    return status;
+}
+
+pawl_status engine_snapshot(struct engine *engine, struct scope *scope, str id,
+                            struct snapshot_row *out)
+{
+    struct definition_slot *slot;
+    struct record record = { .what = -1 };
+    struct head head;
+    pawl_status status = engine_locate(engine, scope, id, &head, &slot);
+
+    *out = (struct snapshot_row){ 0 };
+    if (!status)
+        status = store_snapshot(engine->store, scope, head.instance, out);
+    if (!status && out->seq > 0)
+        status = read_numbered(engine, scope, id, out->seq, &record);
+    if (status || record.what < 0 || !is_told(scope, &record, out->text))
+        *out = (struct snapshot_row){ 0 };
+    return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
+}
+
+/* The entry that may name the snapshot: the oldest record that was found. */
+static pawl_status read_oldest(struct engine *engine, struct scope *scratch,
+                               const struct past *past, const struct trail *trail,
+                               struct record *out)
+{
+    if (trail->count > 0)
+        return store_record(engine->store, scratch, trail->positions[trail->count - 1], out);
+    *out = past->record_count > 0 ? past->records[past->record_count - 1].record
+                                  : (struct record){ .what = -1 };
+    return PAWL_OK;
+}
+
+/* The last snapshot, if it can be trusted: it may be thrown away at any time. Else no memory is
+ * there. */
+static pawl_status load_snapshot(struct engine *engine, struct scope *scratch, struct actor *actor,
+                                 const struct past *past, struct trail *trail)
+{
+    const struct snapshot_row *snapshot = &past->snapshot;
+    struct record oldest;
+    pawl_status status = find_earlier(engine, scratch, past, snapshot->seq, trail);
+
+    if (!status)
+        status = read_oldest(engine, scratch, past, trail, &oldest);
+    if (status)
+        return status;
+    if (oldest.what >= 0 && oldest.seq == snapshot->seq &&
+        is_told(scratch, &oldest, snapshot->text)) {
+        status = behavior_of(actor->definition->kind)
+                     ->memory_load(actor->definition, snapshot->text, actor->input, scratch,
+                                   &actor->arena, &actor->memory);
+        if (!status || status == PAWL_NO_MEMORY)
+            return status;
+    }
+    actor->memory = NULL;
+    engine_log(engine, PAWL_LOG_WARN, "snapshot.ignored",
+               "a snapshot is not what its entry tells of; the history is folded instead");
+    return PAWL_OK;
+}
+
+static pawl_status begin_memory(struct engine *engine, struct scope *scratch, struct actor *actor,
+                                struct past *past, struct trail *trail)
+{
+    pawl_status status = PAWL_OK;
+
+    actor->memory = NULL;
+    if (past->snapshot.text.data)
+        status = load_snapshot(engine, scratch, actor, past, trail);
+    if (!status && !actor->memory) {
+        past->snapshot = (struct snapshot_row){ 0 };
+        actor->memory = behavior_of(actor->definition->kind)
+                            ->memory_new(actor->definition, actor->input, &actor->arena);
+        status = actor->memory ? find_earlier(engine, scratch, past, 0, trail)
+                               : scope_no_memory(scratch);
+    }
+    if (!status)
+        payloads_attach(engine, actor);
+    actor->snapshot_seq = (uint32_t)past->snapshot.seq;
+    actor->snapshot_size = past->snapshot.text.size;
+    actor->bytes_since_snapshot = 0;
+    return status;
+}
+
+static pawl_status restore_memory(struct engine *engine, struct scope *scope, struct actor *actor,
+                                  struct past *past)
+{
+    struct trail trail = { 0 };
+    struct scope scratch;
+    pawl_status status;
+
+    scope_init(&scratch, engine->heap, LIMIT_SCOPE);
+    status = begin_memory(engine, &scratch, actor, past, &trail);
+    if (!status)
+        status = fold_trail(engine, &scratch, actor, &trail, past->snapshot.seq);
+    if (!status)
+        status = fold_tail(engine, &scratch, actor, past, past->snapshot.seq);
+    if (status)
+        scope->error = scratch.error;
+    scope->arena.is_full = scope->arena.is_full || scratch.arena.is_full;
+    scope_fini(&scratch);
+    heap_free(engine->heap, trail.positions, sizeof *trail.positions * trail.capacity);
+    return status;
+}
+
+static pawl_status introduce(struct engine *engine, struct scope *scope, struct actor *actor,
+                             const struct instance_row *row, const struct definition_slot *slot)
+{
+    const struct behavior *behavior = behavior_of(actor->definition->kind);
+    struct identity identity = { .definition = slot->name,
+                                 .version = slot->version,
+                                 .creator = actor->creator,
+                                 .correlation = row->correlation,
+                                 .labels = row->labels };
+    char id[ID_SIZE + 1];
+    pawl_status status = value_text(engine, scope, row->subject, &identity.subject);
+
+    if (status || !behavior->introduce)
+        return status;
+    id_print(row->number, row->random, id);
+    identity.id = str_of(id);
+    return behavior->introduce(actor->memory, &identity, &actor->arena) ? PAWL_OK
+                                                                        : scope_no_memory(scope);
+}
+
+/* The entry `start` stands behind its creation, but perhaps not in a store that it was moved to;
+ * then its tools are told no trace. */
+static str restore_trace(struct engine *engine, struct scope *scope, const struct past *past)
+{
+    struct record record;
+
+    for (uint32_t i = past->record_count; i > 0; i--)
+        if (past->records[i - 1].record.seq == 1 && past->records[i - 1].record.what >= 0)
+            return body_trace(past->records[i - 1].record.body);
+    if (read_first_entry(engine, scope, &past->instance, &record) != PAWL_OK)
+        return STR_NONE;
+    return body_trace(record.body);
+}
+
+/* An owner knows where it stands, or knows that the row is right, and need not look through the
+ * tail of the log. */
+static bool head_is_known(struct engine *engine, uint64_t instance, struct head_row *out,
+                          bool *trust_rows)
+{
+    struct head head = { 0 };
+    bool is_known = head_is_cached(engine, instance, &head, trust_rows) && !(head.flags & HEAD_RAW);
+
+    *trust_rows = *trust_rows && !(head.flags & HEAD_RAW);
+    *out = (struct head_row){ .instance = instance,
+                              .seq = head.seq,
+                              .pos = head.pos,
+                              .state = head.state,
+                              .paused = (head.flags & HEAD_PAUSED) != 0 };
+    return is_known;
+}
+
+pawl_status head_row_now(struct engine *engine, struct scope *scope, uint64_t instance,
+                         struct head_row *out)
+{
+    bool trust_rows;
+
+    return head_is_known(engine, instance, out, &trust_rows)
+               ? PAWL_OK
+               : store_head(engine->store, scope, instance, trust_rows, out);
+}
+
+static void ask_for(struct engine *engine, uint64_t instance, struct past *out,
+                    struct past_query *query)
+{
+    *query = (struct past_query){ .instance = instance, .out = out };
+    query->is_known = head_is_known(engine, instance, &query->head, &query->trust_rows);
+}
+
+/* What the drain would have to read again. As long as the actor is remembered its head does not
+ * leave but for want of room; so one that is not there has not changed since it was read. */
+static void learn_head(struct engine *engine, const struct past *past, uint32_t generation)
+{
+    const struct instance_row *fixed = &past->instance;
+    struct head head = { .instance = fixed->number,
+                         .pos = past->head.pos,
+                         .seq = (uint32_t)past->head.seq,
+                         .state = (uint16_t)past->head.state,
+                         .definition = fixed->definition,
+                         .skip = SKIP_UNKNOWN,
+                         .flags = head_flags(fixed, past->head.paused) };
+
+    memcpy(head.hash, past->records[0].record.hash, SHA_SIZE);
+    memcpy(head.random, fixed->random, ID_RANDOM_SIZE);
+    guard_lock(&engine->lock);
+    if (engine->options.own && engine->writer.heads.is_whole && engine->actors.generation == generation &&
+        !heads_are_full(&engine->writer.heads) && !heads_find(&engine->writer.heads, fixed->number))
+        heads_add(&engine->writer.heads, &head);
+    guard_unlock(&engine->lock);
+}
+
+static pawl_status check_past(struct scope *scope, const struct past *past,
+                              const struct definition *definition)
+{
+    if (past->record_count && past->head.state < definition->state_count &&
+        behavior_of(definition->kind)->memory_new)
+        return PAWL_OK;
+    return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                      "instance number %llu is no flow or code in a state it has: run pawl verify",
+                      (unsigned long long)past->instance.number);
+}
+
+/* What creation fixed, and where it stands. */
+static pawl_status restore_standing(struct engine *engine, struct scope *scope, struct actor *actor,
+                                    const struct past *past, struct definition *definition)
+{
+    arena_clear(&actor->arena);
+    actor->definition = definition;
+    actor->is_test = past->instance.test;
+    actor->state = past->head.state;
+    actor->seq = (uint32_t)past->head.seq;
+    actor->pos = past->head.pos;
+    actor->input = arena_str(&actor->arena, past->input.data ? past->input : STR("{}"));
+    actor->creator = arena_str(&actor->arena, past->creator);
+    actor->correlation = arena_str(&actor->arena, past->instance.correlation);
+    actor->trace = arena_str(&actor->arena, restore_trace(engine, scope, past));
+    return actor->arena.failed ? scope_no_memory(scope) : PAWL_OK;
+}
+
+static pawl_status restore(struct engine *engine, struct scope *scope, struct actor *actor,
+                           struct past *past)
+{
+    struct definition_slot *slot;
+    pawl_status status = definitions_get(engine, scope, past->instance.definition, &slot);
+
+    if (!status)
+        status = check_past(scope, past, slot->definition);
+    if (!status)
+        status = restore_standing(engine, scope, actor, past, slot->definition);
+    if (!status)
+        status = restore_memory(engine, scope, actor, past);
+    if (!status)
+        status = introduce(engine, scope, actor, &past->instance, slot);
+    return status;
+}
+
+static pawl_status restore_remembered(struct engine *engine, struct scope *scope,
+                                      struct actor *actor, struct past *past, uint32_t generation)
+{
+    pawl_status status = restore(engine, scope, actor, past);
+
+    if (!status)
+        learn_head(engine, past, generation);
+    return status;
+}
+
+static bool is_remembered(const struct engine *engine, const struct actor *actor)
+{
+    return actor->is_loaded && engine->options.own && actor->generation == engine->actors.generation;
+}
+
+static void note_load(struct actor *actor, const struct scope *work, uint32_t generation,
+                      pawl_status status)
+{
+    actor->generation = generation;
+    actor->is_loaded = !status;
+    actor->loaded_size = actor->arena.used;
+    actor->is_too_large = status == PAWL_NO_MEMORY && (work->arena.is_full || actor->arena.is_full);
+}
+
+/* Make sure what we remember is true. A shared engine can't know, so it looks each time. */
+pawl_status actor_load(struct engine *engine, struct scope *scope, struct actor *actor)
+{
+    uint32_t generation = engine->actors.generation;
+    struct past_query query;
+    struct past past;
+    struct scope work;
+    pawl_status status;
+
+    if (is_remembered(engine, actor))
+        return PAWL_OK;
+    scope_init(&work, engine->heap, LIMIT_SCOPE);
+    ask_for(engine, actor->instance, &past, &query);
+    status = store_pasts(engine->store, &work, &query, 1);
+    if (!status)
+        status = restore_remembered(engine, &work, actor, &past, generation);
+    note_load(actor, &work, generation, status);
+    if (status)
+        scope->error = work.error;
+    scope_fini(&work);
+    return status;
+}
+
+/* An actor of a reader's own, which no event reaches: what it says is as old as its entries, and the
+ * heads, which only turns keep in step with commits, do not learn of it. */
+static pawl_status actor_read(struct engine *engine, struct scope *scope, struct actor *actor)
+{
+    struct past_query query;
+    struct past past;
+    struct scope work;
+    pawl_status status;
+
+    scope_init(&work, engine->heap, LIMIT_SCOPE);
+    ask_for(engine, actor->instance, &past, &query);
+    status = store_pasts(engine->store, &work, &query, 1);
+    if (!status)
+        status = restore(engine, &work, actor, &past);
+    if (status)
+        scope->error = work.error;
+    scope_fini(&work);
+    return status;
+}
+
+pawl_status restore_context(struct engine *engine, struct scope *scope, uint64_t instance, str *out)
+{
+    struct actor actor = { .instance = instance };
+    struct buf text;
+    pawl_status status;
+
+    arena_init(&actor.arena, engine->heap, LIMIT_SCOPE);
+    buf_init(&text, engine->heap, 0);
+    status = actor_read(engine, scope, &actor);
+    if (!status)
+        flow_print_context(actor.memory, &text);
+    *out = buf_take(&text, &scope->arena);
+    arena_fini(&actor.arena);
+    return !status && !out->data ? scope_no_memory(scope) : status;
+}
+
+/* Actors whose turn is ours, with one look at the store. What cannot be restored here is looked at
+ * again, by itself, when its event is decided, and fails there with its words. */
+void actors_load(struct engine *engine, struct actor *const *actors, uint32_t count)
+{
+    struct past_query queries[ACTORS_AT_ONCE];
+    struct past pasts[ACTORS_AT_ONCE];
+    struct actor *asked[ACTORS_AT_ONCE];
+    uint32_t generation = engine->actors.generation, wanted = 0;
+    struct scope work;
+
+    ASSERT(count <= ACTORS_AT_ONCE);
+    for (uint32_t i = 0; i < count; i++)
+        if (!is_remembered(engine, actors[i])) {
+            ask_for(engine, actors[i]->instance, &pasts[wanted], &queries[wanted]);
+            asked[wanted++] = actors[i];
+        }
+    if (wanted < 2 || !engine->options.own)
+        return;
+    scope_init(&work, engine->heap, LIMIT_SCOPE);
+    store_pasts(engine->store, &work, queries, wanted);
+    for (uint32_t i = 0; i < wanted && queries[i].is_read; i++)
+        note_load(asked[i], &work, generation,
+                  restore_remembered(engine, &work, asked[i], &pasts[i], generation));
+    scope_fini(&work);
+}

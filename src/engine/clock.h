@@ -1,0 +1,126 @@
+/* clock.h - the store's clock, and what falls due by it: timers, deadlines of machines, alarms. Private
+ * to src/engine.
+ *
+ * Rules:
+ *  (1) Times of records come from the store's clock, which never goes back; times that a caller asks
+ *      for by the wall clock are compared with that one.
+ *  (2) `now` is read once for all that is fired together: a timer that arms itself again is left to
+ *      the next call.
+ *  (3) Everything here is under the engine's lock, but for the readings, which have their own.
+ *  (4) A timer or alarm stays in the store until the entry that it causes is committed. */
+#ifndef PAWL_ENGINE_CLOCK_H
+#define PAWL_ENGINE_CLOCK_H
+
+#include "base/guard.h"
+#include "engine/engine.h"
+
+struct batch;
+struct head;
+struct request;
+
+struct moment {
+    int64_t at_ms, wall_ms; /* by the store's clock; by the wall clock */
+};
+
+struct clock {
+    /* The store's clock (clock.c). */
+    struct guard lock; /* of the next six; no other lock is taken while it is held */
+    int64_t at_ms;        /* the last reading */
+    int64_t offset_ms;    /* the store's clock minus the wall clock */
+    int64_t base_ms;      /* the store's clock minus the boot clock */
+    uint64_t seen_pos;    /* position of the last clock record known here */
+    uint64_t tip_pos;     /* clock_pos of the tip, for threads that do not hold the engine's lock */
+    int64_t tip_offset_ms; /* likewise clock_offset_ms */
+
+    int64_t retry_ms;             /* by the tick: when to try again to record a jump */
+    _Atomic int64_t test_now_ms;  /* set under the lock; the drain reads it without */
+    pthread_cond_t advanced;      /* none moves the test clock any more */
+    uint32_t advances;            /* calls that move it */
+    pthread_t mover;              /* one of their threads: it drains what it queues itself ... */
+    bool has_mover;               /* ... until its call ends */
+
+    /* What falls due (timers.c, alarms.c). */
+    int64_t next_due_ms;           /* as far as is known, by the store's clock; INT64_MAX: none */
+    int64_t next_wall_ms;          /* likewise by the wall clock */
+    bool timers_busy;              /* a thread fires what is due */
+    _Atomic uint32_t stuck_timers; /* due, but not to be fired now */
+    int64_t stuck_until_ms;
+    uint32_t firing_count;         /* alarms over many instances that fire here */
+    int64_t firing_since_ms;       /* since when the first of them has; unset while there is none */
+
+    /* For a host with its own loop (due.c). */
+    struct env_bell bell; /* fd -1: the host has not asked for it */
+    int64_t bell_boot_ms, bell_wall_ms; /* what it is set to */
+    bool bell_may_ring; /* it may have rung since: it has to be set again to fall silent */
+};
+
+/* alarms.c */
+pawl_status alarms_fire_due(struct engine *engine, struct scope *scope, const struct moment *now);
+pawl_status alarms_next(struct engine *engine, struct scope *scope, bool wall,
+                        int64_t *out); /* by one of the clocks */
+/* In the drain. alarm_permits(), before an alarm's request: is the alarm in force? alarm_fired(),
+ * after it was accepted: ends the alarm. */
+bool alarm_permits(struct engine *engine, struct request *request);
+void alarm_fired(struct engine *engine, struct request *request, int64_t at_ms);
+bool alarm_counts_key(struct engine *engine, const struct scope *scope,
+                      int64_t used_at_ms); /* even if older than 7 days */
+
+/* starts.c: what this transition starts, as an operation for later, and room for it in the batch,
+ * whose heads may be elsewhere then. The entry is not there yet. */
+pawl_status start_prepare(struct engine *engine, struct scope *scope, const struct head *head,
+                          const struct definition *definition, const struct transition *transition,
+                          const struct event *event, str *out);
+/* kept.c */
+pawl_status kept_room(struct engine *engine, struct scope *scope);
+pawl_status kept_start(struct engine *engine, struct scope *scope, str operation, int64_t at_ms);
+pawl_status kept_fired(struct engine *engine, struct scope *scope, str id, int64_t at_ms);
+/* Records that an alarm is firing, unless that is recorded already; *since_ms: from when on. */
+pawl_status kept_firing(struct engine *engine, struct scope *scope, str id, int64_t *since_ms);
+bool kept_changes_here(const struct batch *batch, int32_t what, str id);
+
+/* deadlines.c */
+void deadlines_arm(struct engine *engine, const struct head *head,
+                   const struct definition *definition,
+                   int64_t at_ms); /* those of its state; room for all is reserved */
+/* Fire the timers of machines among `due` and take them out of the list; those that could not be
+ * fired and are still armed are added to *refused. */
+pawl_status deadlines_fire(struct engine *engine, struct scope *scope, struct live_timer *due,
+                           uint32_t *count, uint32_t *refused);
+
+/* clock.c: clock_read() is for the drain, and for a thread that holds the lock. */
+struct moment clock_read(struct engine *engine);
+struct moment clock_now(struct engine *engine); /* takes the lock */
+int64_t clock_wall(struct engine *engine);      /* the wall clock, or the test clock; any thread */
+int64_t clock_at(struct engine *engine); /* what a record made now is stamped with */
+/* May something be fired at this time? Called by any thread. */
+pawl_status clock_check_fired(struct engine *engine, struct scope *scope,
+                              const struct fire_args *args, uint64_t instance,
+                              struct moment now);
+/* The fired_at of an entry, in the present commit, for which no caller gave a time. */
+pawl_status clock_fired_at(struct engine *engine, struct scope *scope, uint64_t instance,
+                           int64_t *out);
+void clock_start(struct engine *engine); /* at opening, when the tip is known */
+void clock_realign(struct engine *engine, struct scope *scope); /* then, by an owner */
+void clock_copy_tip(struct engine *engine);
+void clock_follow_tip(struct engine *engine);                   /* drain: others have written */
+bool clock_has_news(struct engine *engine);
+pawl_status clock_note(struct engine *engine, const struct moment *now); /* drain */
+pawl_status clock_keep(struct engine *engine, struct scope *scope);
+pawl_status clock_keep_test(struct engine *engine, struct scope *scope);
+void clock_shifted(struct engine *engine);
+void clock_kept(struct engine *engine);
+
+/* timers.c */
+pawl_status timers_fire_due(struct engine *engine, struct scope *scope,
+                            uint32_t *budget); /* NULL: no bound; else what is left of it */
+pawl_status timers_look_ahead(struct engine *engine, struct scope *scope); /* as the store knows */
+void timers_look_again(struct engine *engine);  /* what could not be fired may be fired now */
+int64_t timers_next_due(struct engine *engine); /* timers and leases */
+bool timers_are_due(struct engine *engine);
+void timers_note(struct engine *engine, const struct batch *batch);
+void *timers_thread(void *engine);
+
+/* due.c */
+void engine_ring(struct engine *engine); /* something may be due earlier, or no more */
+
+#endif

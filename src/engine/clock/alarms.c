@@ -1,0 +1,209 @@
+/* alarms.c - operations that were asked for later.
+ *
+ * The engine hands a due alarm to engine_options.alarm, which runs its operation. An operation that
+ * is one decision is committed together with the alarm's end, and only while the alarm is in force:
+ * the drain checks that (alarm_permits()). So after an acknowledged cancel nothing happens, and
+ * nothing happens twice. An operation over many instances takes many commits. The first one records
+ * that the alarm is firing. From then on the alarm cannot be cancelled, and every key used since
+ * then counts until the alarm's end is recorded, so that no instance is reached twice. */
+#include "engine/parts.h"
+
+#define ALARMS_AT_ONCE 64u
+
+/* ---- in the drain ---- */
+
+/* This batch already changes the alarm: decide again when the outcome of its commit is known. */
+static bool wait_for_commit(struct request *request)
+{
+    request->is_stale = request->kind == REQUEST_DECISION;
+    request->is_again = !request->is_stale;
+    request->status =
+        request->is_stale ? scope_fail(request->scope, PAWL_CONFLICT, "the alarm may be over")
+                          : PAWL_OK;
+    return false;
+}
+
+bool alarm_permits(struct engine *engine, struct request *request)
+{
+    str id = request->scope->alarm;
+    struct kept_row row;
+
+    ASSERT_DRAINING(engine);
+    if (kept_changes_here(&engine->writer.batch, CONTROL_ALARM, id))
+        return wait_for_commit(request);
+    request->status = store_kept(engine->store, request->scope, CONTROL_ALARM, id, &row);
+    if (request->status == PAWL_NOT_KNOWN)
+        scope_fail(request->scope, PAWL_NOT_KNOWN, "the alarm is over");
+    return request->status == PAWL_OK;
+}
+
+/* The operation is in the batch already. If the alarm's end cannot be added, the whole batch
+ * fails. */
+void alarm_fired(struct engine *engine, struct request *request, int64_t at_ms)
+{
+    pawl_status status = kept_fired(engine, request->scope, request->scope->alarm, at_ms);
+
+    ASSERT_DRAINING(engine);
+    if (status)
+        batch_spoil(engine, request->scope, status);
+}
+
+/* ---- over many ---- */
+
+pawl_status engine_alarm_begin(struct engine *engine, struct scope *scope, struct kept *alarm)
+{
+    int64_t since_ms;
+    pawl_status status = kept_firing(engine, scope, alarm->id, &since_ms);
+
+    if (status)
+        return status;
+    alarm->has_begun = true;
+    guard_lock(&engine->lock);
+    if (engine->clock.firing_count++ == 0 || since_ms < engine->clock.firing_since_ms)
+        engine->clock.firing_since_ms = since_ms;
+    guard_unlock(&engine->lock);
+    return PAWL_OK;
+}
+
+static void pause_firing(struct engine *engine, const struct kept *alarm)
+{
+    guard_lock(&engine->lock);
+    engine->clock.firing_count -= alarm->has_begun;
+    guard_unlock(&engine->lock);
+}
+
+/* The key of an alarm's single decision never expires: an older program may have died before it
+ * recorded the alarm's end. */
+bool alarm_counts_key(struct engine *engine, const struct scope *scope, int64_t used_at_ms)
+{
+    bool counts;
+
+    guard_lock(&engine->lock);
+    counts = scope->alarm.data || (engine->clock.firing_count && used_at_ms >= engine->clock.firing_since_ms);
+    guard_unlock(&engine->lock);
+    return counts;
+}
+
+/* ---- what is due ---- */
+
+static bool is_passing(pawl_status status)
+{
+    return status == PAWL_STORAGE_FAILURE || status == PAWL_OUTCOME_UNKNOWN ||
+           status == PAWL_NO_MEMORY || status == PAWL_IN_USE || status == PAWL_OVERLOADED;
+}
+
+static str print_refusal(struct engine *engine, struct scope *scope, pawl_status status,
+                         const char *words)
+{
+    struct buf text;
+
+    buf_init(&text, engine->heap, LIMIT_TEXT);
+    json_open(&text, '{');
+    json_key(&text, "reason");
+    json_text(&text, pawl_status_name(status));
+    json_key(&text, "detail");
+    json_text(&text, words);
+    json_close(&text, '}');
+    return buf_take(&text, &scope->arena);
+}
+
+/* Over the limit of one unit of work: so it would be the next time. */
+static bool is_too_large(const struct scope *work, pawl_status status)
+{
+    return status == PAWL_NO_MEMORY && work->arena.is_full;
+}
+
+static pawl_status perform(struct engine *engine, struct scope *work, str id, bool *is_gone)
+{
+    struct kept alarm;
+    pawl_status status = engine_kept(engine, work, CONTROL_ALARM, id, &alarm);
+
+    *is_gone = status == PAWL_NOT_KNOWN;
+    if (!status) {
+        status = engine->options.alarm(engine->options.alarm_context, engine, work, &alarm);
+        pause_firing(engine, &alarm);
+    }
+    return is_too_large(work, status)
+               ? scope_fail(work, PAWL_TOO_LARGE, "it takes more than %zu bytes of memory",
+                            work->arena.limit)
+               : status;
+}
+
+/* An operation that was one decision has ended its alarm in its own commit; every other alarm ends
+ * here. A rejected operation ends it as `refused`, with the scope's error message. */
+static pawl_status end(struct engine *engine, struct scope *scope, str id, pawl_status refused)
+{
+    struct keep_args over = { .what = CONTROL_ALARM, .id = id, .over = STR("fired") };
+    pawl_error why = scope->error;
+    pawl_status status;
+
+    if (refused) {
+        over.over = STR("refused");
+        over.more = print_refusal(engine, scope, refused, why.message);
+        if (!over.more.data)
+            return scope_no_memory(scope);
+    }
+    status = engine_keep(engine, scope, &over, NULL);
+    if (status == PAWL_NOT_KNOWN) /* it has ended already, or was cancelled */
+        return PAWL_OK;
+    if (!status && refused)
+        engine_log(engine, PAWL_LOG_WARN, "alarm.refused", why.message);
+    return status;
+}
+
+/* The store failed, not the alarm: it stays. What is refused is over too, and the log says why. */
+static pawl_status fire_one(struct engine *engine, struct scope *scope, str id)
+{
+    struct scope work;
+    bool is_gone; /* cancelled meanwhile */
+    pawl_status status;
+
+    scope_init(&work, engine->heap, LIMIT_SCOPE);
+    status = perform(engine, &work, id, &is_gone);
+    scope->error = work.error;
+    scope_fini(&work);
+    if (is_gone)
+        return PAWL_OK;
+    return is_passing(status) ? status : end(engine, scope, id, status);
+}
+
+static pawl_status fire_due_by(struct engine *engine, struct scope *scope, bool wall,
+                               int64_t now_ms)
+{
+    struct kept_row *rows;
+    uint32_t count = 0, fired;
+    pawl_status status = PAWL_OK;
+
+    do { /* what each is for is read when it is its turn: it may be large */
+        status =
+            store_alarms(engine->store, scope, wall, ALARMS_AT_ONCE, &rows, &count);
+        for (fired = 0; !status && fired < count && rows[fired].due_at_ms <= now_ms; fired++)
+            status = fire_one(engine, scope, rows[fired].id);
+    } while (!status && fired == ALARMS_AT_ONCE && !engine->stopping);
+    return status;
+}
+
+pawl_status alarms_fire_due(struct engine *engine, struct scope *scope, const struct moment *now)
+{
+    pawl_status status = PAWL_OK;
+
+    if (engine->options.alarm)
+        status = fire_due_by(engine, scope, false, now->at_ms);
+    if (engine->options.alarm && !status)
+        status = fire_due_by(engine, scope, true, now->wall_ms);
+    return status;
+}
+
+pawl_status alarms_next(struct engine *engine, struct scope *scope, bool wall, int64_t *out)
+{
+    struct kept_row *rows;
+    uint32_t count = 0;
+    pawl_status status = PAWL_OK;
+
+    *out = INT64_MAX;
+    if (engine->options.alarm)
+        status = store_alarms(engine->store, scope, wall, 1, &rows, &count);
+    if (!status && count)
+        *out = rows[0].due_at_ms;
+    return status;
+}

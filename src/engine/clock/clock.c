@@ -1,0 +1,519 @@
+/* clock.c - the store's clock, the wall clock, and the clock that tests move.
+ *
+ * The store's clock stamps every record and drives every duration. It equals the wall clock as long
+ * as the wall clock advances like the boot clock, which cannot be set. When the wall clock jumps,
+ * the store's clock continues as if there had been no jump: from then on the two are `offset`
+ * apart, and a clock record says so. Times shown to people (fired_at, instantiated_at) and absolute
+ * times follow the wall clock. A new process has no earlier reading of the boot clock to compare
+ * with: only the wall clock says how much time has passed. */
+#include "base/time.h"
+#include "engine/parts.h"
+#include "engine/health.h"
+#include <inttypes.h>
+#include <stdio.h>
+
+#define READ_AT_ONCE_MS 50 /* readings further apart than this cannot be compared */
+
+static int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static bool is_jump(int64_t by_ms)
+{
+    return by_ms > CLOCK_JUMP_MS || by_ms < -CLOCK_JUMP_MS;
+}
+
+/* Reads both clocks at one instant: if the thread was descheduled in between, it reads again. */
+static void read_both(struct env *env, int64_t *wall_ms, int64_t *boot_ms)
+{
+    int64_t begun_ms;
+
+    do {
+        begun_ms = env->boot_ms(env);
+        *wall_ms = env->now_ms(env);
+        *boot_ms = env->boot_ms(env);
+    } while (*boot_ms - begun_ms > READ_AT_ONCE_MS);
+}
+
+/* The store's clock continues from `at_ms`, `offset_ms` away from the wall clock. */
+static void continue_from(struct clock *clock, int64_t at_ms, int64_t offset_ms, int64_t boot_ms)
+{
+    clock->offset_ms = offset_ms;
+    clock->at_ms = at_ms;
+    clock->base_ms = at_ms - boot_ms;
+}
+
+/* Follows small steps of the wall clock. After a small step back the store's clock stands still
+ * until the wall clock has caught up. */
+static int64_t follow(struct clock *clock, int64_t wall_ms, int64_t boot_ms)
+{
+    int64_t steady_ms = clock->base_ms + boot_ms;
+
+    if (is_jump(wall_ms + clock->offset_ms - steady_ms)) {
+        clock->offset_ms = steady_ms - wall_ms;
+        if (!is_jump(clock->offset_ms))
+            clock->offset_ms = 0; /* the wall clock has returned */
+    }
+    clock->at_ms = later(clock->at_ms, wall_ms + clock->offset_ms);
+    return clock->at_ms;
+}
+
+static struct moment read_real(struct engine *engine)
+{
+    struct clock *clock = &engine->clock;
+    struct moment now;
+    int64_t boot_ms;
+
+    guard_lock(&clock->lock);
+    read_both(engine->env, &now.wall_ms, &boot_ms);
+    now.at_ms = PLANTED(CLOCK_FALLS) ? now.wall_ms : follow(clock, now.wall_ms, boot_ms);
+    guard_unlock(&clock->lock);
+    return now;
+}
+
+struct moment clock_read(struct engine *engine)
+{
+    int64_t at_ms = engine->clock.test_now_ms;
+
+    ASSERT_LOCKED_OR_DRAINING(engine);
+    if (!engine->options.test_clock)
+        return read_real(engine);
+    if (!PLANTED(CLOCK_FALLS))
+        at_ms = later(at_ms, engine->writer.tip.at_ms);
+    return (struct moment){ at_ms, at_ms };
+}
+
+int64_t clock_wall(struct engine *engine)
+{
+    return engine->options.test_clock ? engine->clock.test_now_ms : engine->env->now_ms(engine->env);
+}
+
+static bool offset_is_news(struct engine *engine)
+{
+    bool is_news;
+
+    if (engine->options.test_clock)
+        return false;
+    guard_lock(&engine->clock.lock);
+    is_news = engine->clock.offset_ms != engine->clock.tip_offset_ms;
+    guard_unlock(&engine->clock.lock);
+    return is_news;
+}
+
+int64_t clock_at(struct engine *engine)
+{
+    return clock_read(engine).at_ms;
+}
+
+struct moment clock_now(struct engine *engine)
+{
+    struct moment now;
+
+    guard_lock(&engine->lock); /* guards the test clock */
+    now = clock_read(engine);
+    guard_unlock(&engine->lock);
+    return now;
+}
+
+int64_t engine_now_ms(struct engine *engine)
+{
+    return clock_now(engine).at_ms;
+}
+
+int64_t engine_wall_ms(struct engine *engine)
+{
+    return clock_now(engine).wall_ms;
+}
+
+int64_t engine_clock_offset_ms(struct engine *engine)
+{
+    int64_t offset_ms;
+
+    if (engine->options.test_clock)
+        return 0;
+    read_real(engine);
+    guard_lock(&engine->clock.lock);
+    offset_ms = engine->clock.offset_ms;
+    guard_unlock(&engine->clock.lock);
+    return offset_ms;
+}
+
+/* ---- When something was fired ---- */
+
+static bool has_jumped(struct engine *engine)
+{
+    bool has_record;
+
+    guard_lock(&engine->clock.lock);
+    has_record = engine->clock.tip_pos != 0;
+    guard_unlock(&engine->clock.lock);
+    return has_record || offset_is_news(engine);
+}
+
+/* Can the wall clock read a time before an instance was created? Not if it never jumped. */
+static bool may_be_early(struct engine *engine, const struct moment *now)
+{
+    return now->wall_ms < now->at_ms || has_jumped(engine);
+}
+
+/* Was the instance created under a clock that was ahead and has been corrected since? Then its time
+ * of creation is the mistake, and no caller can do anything about it. */
+static bool is_set_right_since(struct engine *engine, uint64_t created_pos)
+{
+    bool is_right;
+
+    guard_lock(&engine->clock.lock);
+    is_right = engine->clock.tip_pos > created_pos && engine->clock.tip_offset_ms == 0 &&
+               engine->clock.offset_ms == 0;
+    guard_unlock(&engine->clock.lock);
+    return is_right;
+}
+
+pawl_status clock_check_fired(struct engine *engine, struct scope *scope,
+                              const struct fire_args *args, uint64_t instance,
+                              struct moment now)
+{
+    int64_t fired_at_ms = args->has_fired_at ? args->fired_at_ms : now.wall_ms;
+    char text[TIME_TEXT_SIZE], created[TIME_TEXT_SIZE];
+    struct instance_row row;
+    pawl_status status;
+
+    time_print(fired_at_ms, text);
+    if (fired_at_ms > now.wall_ms)
+        return scope_fail(scope, PAWL_INVALID_REQUEST, "fired_at: %s lies in the future", text);
+    if (!args->has_fired_at &&
+        (args->is_timer || args->is_cancel || scope->is_alarms || !may_be_early(engine, &now)))
+        return PAWL_OK;
+    status = store_instance(engine->store, scope, instance, &row);
+    if (status == PAWL_NOT_KNOWN) /* created in this very batch: nothing earlier was committed */
+        return PAWL_OK;
+    if (status || fired_at_ms >= row.instantiated_at_ms || PLANTED(FIRED_TOO_EARLY))
+        return status;
+    if (args->has_fired_at)
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "fired_at: %s is before the instance was created", text);
+    if (is_set_right_since(engine, row.created_pos))
+        return PAWL_OK;
+    time_print(row.instantiated_at_ms, created);
+    return scope_fail(scope, PAWL_INVALID_REQUEST,
+                      "this machine's clock reads %s, before the instance was created at %s; set "
+                      "the clock, or stop the server and run `pawl doctor --accept-clock`",
+                      text, created);
+}
+
+/* The wall clock, but never a time before the instance was created. Timers and workers do not
+ * choose the time, so they are not rejected because of it. */
+pawl_status clock_fired_at(struct engine *engine, struct scope *scope, uint64_t instance,
+                           int64_t *out)
+{
+    struct instance_row row;
+    pawl_status status;
+
+    *out = engine->writer.now.wall_ms;
+    if (!may_be_early(engine, &engine->writer.now))
+        return PAWL_OK;
+    status = store_instance(engine->store, scope, instance, &row);
+    if (!status)
+        *out = later(*out, row.instantiated_at_ms);
+    return status == PAWL_NOT_KNOWN ? PAWL_OK : status; /* created in this very batch */
+}
+
+/* ---- What the store knows of it ---- */
+
+/* A store clock that is ahead stamps records with times in the future: operators should know. */
+static void report_health(struct engine *engine, int64_t offset_ms)
+{
+    if (offset_ms > 0)
+        health_set(engine, HEALTH_CLOCK_JUMPED,
+                   "the store's clock is %" PRId64 " s ahead of this machine's, which was ahead "
+                   "once or has been set back; durations are not affected; stop the server and run "
+                   "`pawl doctor --accept-clock`",
+                   offset_ms / 1000);
+    else if (offset_ms < 0)
+        health_set(engine, HEALTH_CLOCK_JUMPED,
+                   "this machine's clock has jumped and is %" PRId64 " s ahead of the store's; "
+                   "durations are not affected; the next start sets the store's clock to it",
+                   -offset_ms / 1000);
+    else
+        health_clear(engine, HEALTH_CLOCK_JUMPED);
+}
+
+/* After every change of the tip. Workers ask about jumps without the engine's lock. */
+void clock_copy_tip(struct engine *engine)
+{
+    struct clock *clock = &engine->clock;
+
+    ASSERT_LOCKED(engine);
+    guard_lock(&clock->lock);
+    clock->tip_pos = engine->writer.tip.clock_pos;
+    clock->tip_offset_ms = engine->writer.tip.clock_offset_ms;
+    guard_unlock(&clock->lock);
+}
+
+/* Another process has written: adopt the offset of its clock record, and do not fall behind the
+ * times of its records. */
+void clock_follow_tip(struct engine *engine)
+{
+    struct clock *clock = &engine->clock;
+    const struct store_tip *tip = &engine->writer.tip;
+    int64_t wall_ms, boot_ms;
+
+    if (engine->options.test_clock)
+        return;
+    guard_lock(&clock->lock);
+    read_both(engine->env, &wall_ms, &boot_ms);
+    if (tip->clock_pos > clock->seen_pos) {
+        continue_from(clock, later(wall_ms + tip->clock_offset_ms, tip->at_ms),
+                      tip->clock_offset_ms, boot_ms);
+        clock->seen_pos = tip->clock_pos;
+    }
+    follow(clock, wall_ms, boot_ms);
+    if (is_jump(later(tip->at_ms - clock->at_ms, 0)))
+        continue_from(clock, tip->at_ms, tip->at_ms - wall_ms, boot_ms);
+    clock->at_ms = later(clock->at_ms, tip->at_ms);
+    guard_unlock(&clock->lock);
+}
+
+struct clock_mark engine_clock_mark(struct engine *engine)
+{
+    struct clock_mark mark;
+
+    guard_lock(&engine->clock.lock);
+    mark = (struct clock_mark){ !engine->options.test_clock, engine->clock.base_ms,
+                                engine->clock.tip_pos };
+    guard_unlock(&engine->clock.lock);
+    return mark;
+}
+
+/* If there is no clock record since the mark was made, the store's clock has continued with the
+ * boot clock. follow() decides whether the wall clock has jumped meanwhile. */
+static bool continue_from_mark(struct engine *engine, int64_t wall_ms, int64_t boot_ms)
+{
+    const struct clock_mark *mark = &engine->options.clock;
+    struct clock *clock = &engine->clock;
+    const struct store_tip *tip = &engine->writer.tip;
+
+    if (!mark->is_set || mark->clock_pos != tip->clock_pos)
+        return false;
+    continue_from(clock, later(mark->base_ms + boot_ms, tip->at_ms), tip->clock_offset_ms, boot_ms);
+    follow(clock, wall_ms, boot_ms);
+    return true;
+}
+
+/* The wall clock decides how much time has passed since the last record. A wall clock that went
+ * back counts as a jump: the store's clock never goes back. */
+void clock_start(struct engine *engine)
+{
+    struct clock *clock = &engine->clock;
+    const struct store_tip *tip = &engine->writer.tip;
+    int64_t wall_ms, boot_ms, offset_ms = tip->clock_offset_ms;
+
+    if (engine->options.test_clock) {
+        if (!engine->clock.test_now_ms) /* no time is recorded */
+            engine->clock.test_now_ms = engine->env->now_ms(engine->env);
+        return;
+    }
+    read_both(engine->env, &wall_ms, &boot_ms);
+    if (tip->pos && wall_ms + offset_ms < tip->at_ms - CLOCK_JUMP_MS)
+        offset_ms = tip->at_ms - wall_ms;
+    if (!continue_from_mark(engine, wall_ms, boot_ms))
+        continue_from(clock, later(wall_ms + offset_ms, tip->at_ms), offset_ms, boot_ms);
+    clock->seen_pos = tip->clock_pos;
+    report_health(engine, clock->offset_ms);
+}
+
+/* ---- Clock records ---- */
+
+static void put_ms(struct buf *out, const char *key, int64_t ms)
+{
+    json_key(out, key);
+    json_i64(out, ms);
+}
+
+static str print_clock(struct engine *engine, struct scope *scope, int64_t wall_ms,
+                       int64_t offset_ms, int64_t shift_ms)
+{
+    struct buf body;
+
+    buf_init(&body, engine->heap, LIMIT_TEXT);
+    json_open(&body, '{');
+    put_ms(&body, "wall", wall_ms);
+    put_ms(&body, "offset", offset_ms);
+    if (shift_ms)
+        put_ms(&body, "shift", shift_ms);
+    json_close(&body, '}');
+    return buf_take(&body, &scope->arena);
+}
+
+static str print_test(struct engine *engine, struct scope *scope, int64_t now_ms)
+{
+    struct buf body;
+
+    buf_init(&body, engine->heap, LIMIT_TEXT);
+    json_open(&body, '{');
+    put_ms(&body, "test_now", now_ms);
+    json_close(&body, '}');
+    return buf_take(&body, &scope->arena);
+}
+
+static pawl_status add_record(struct engine *engine, struct scope *scope, int64_t at_ms, str body,
+                              const char *id, int64_t value)
+{
+    struct batch *batch = &engine->writer.batch;
+    pawl_status status = body.data ? kept_room(engine, scope) : scope_no_memory(scope);
+
+    ASSERT_DRAINING(engine);
+    if (!status)
+        status =
+            batch_store_record(engine, scope, CONTROL_CLOCK, at_ms, body, STR_NONE, NULL);
+    if (status)
+        return status;
+    batch->kept[batch->kept_count++] = (struct kept_change){
+        .row = { .what = CONTROL_CLOCK,
+                 .id = str_of(id),
+                 .due_at_ms = value,
+                 .pos = batch->records[batch->record_count - 1].pos },
+        .is_put = true,
+    };
+    return PAWL_OK;
+}
+
+static bool test_is_news(const struct engine *engine)
+{
+    return engine->writer.tip.test_is_old || (engine->options.test_clock && !engine->writer.tip.test_now_ms);
+}
+
+bool clock_has_news(struct engine *engine)
+{
+    ASSERT_LOCKED_OR_DRAINING(engine);
+    clock_read(engine);
+    return test_is_news(engine) || offset_is_news(engine);
+}
+
+/* In the drain, after the records of a commit: adds clock records for what the store does not know
+ * yet. */
+pawl_status clock_note(struct engine *engine, const struct moment *now)
+{
+    struct scope *scope = &engine->writer.scope;
+    int64_t test_ms = engine->writer.tip.test_is_old ? engine->writer.tip.test_now_ms : engine->clock.test_now_ms;
+    int64_t offset_ms;
+    pawl_status status = PAWL_OK;
+
+    if (test_is_news(engine))
+        status = add_record(engine, scope, now->at_ms, print_test(engine, scope, test_ms),
+                            CLOCK_TEST, test_ms);
+    if (status || !offset_is_news(engine))
+        return status;
+    guard_lock(&engine->clock.lock);
+    offset_ms = engine->clock.offset_ms;
+    guard_unlock(&engine->clock.lock);
+    return add_record(engine, scope, now->at_ms,
+                      print_clock(engine, scope, now->wall_ms, offset_ms, 0), CLOCK_WALL,
+                      offset_ms);
+}
+
+/* Makes a commit that holds clock records only. */
+static pawl_status drain_keep(struct engine *engine, struct request *request, int64_t at_ms)
+{
+    pawl_status status = PAWL_OK;
+
+    ASSERT_DRAINING(engine);
+    if (request->context && engine->options.test_clock)
+        status = add_record(engine, request->scope, at_ms,
+                            print_test(engine, request->scope, engine->clock.test_now_ms), CLOCK_TEST,
+                            engine->clock.test_now_ms);
+    else if (clock_has_news(engine))
+        status = clock_note(engine, &engine->writer.now);
+    request->accepted = status == PAWL_OK;
+    return status;
+}
+
+/* Records an offset that the store does not know yet. Called by an owner, soon after a jump. */
+pawl_status clock_keep(struct engine *engine, struct scope *scope)
+{
+    struct request request = { .kind = REQUEST_CONTROL, .scope = scope, .control = drain_keep };
+
+    return engine_submit(engine, &request);
+}
+
+/* Records the present time of the test clock. */
+pawl_status clock_keep_test(struct engine *engine, struct scope *scope)
+{
+    struct request request = {
+        .kind = REQUEST_CONTROL, .scope = scope, .control = drain_keep, .context = engine
+    };
+
+    return engine_submit(engine, &request);
+}
+
+/* ---- Setting it right ---- */
+
+/* From this record on the store's clock equals the wall clock, and every due time by the store's
+ * clock moves with it. This is the only record that may be older than the one before it. */
+static pawl_status drain_shift(struct engine *engine, struct request *request, int64_t at_ms)
+{
+    int64_t wall_ms = engine->writer.now.wall_ms, shift_ms = wall_ms - at_ms;
+    pawl_status status =
+        add_record(engine, request->scope, wall_ms,
+                   print_clock(engine, request->scope, wall_ms, 0, shift_ms), CLOCK_WALL, 0);
+
+    if (status)
+        return status;
+    engine->writer.batch.shift_ms = shift_ms;
+    request->accepted = true;
+    return PAWL_OK;
+}
+
+/* After the commit of a shift. */
+void clock_shifted(struct engine *engine)
+{
+    struct clock *clock = &engine->clock;
+    int64_t wall_ms, boot_ms;
+
+    ASSERT_LOCKED(engine);
+    guard_lock(&clock->lock);
+    read_both(engine->env, &wall_ms, &boot_ms);
+    continue_from(clock, later(wall_ms, engine->writer.tip.at_ms), 0, boot_ms);
+    guard_unlock(&clock->lock);
+    engine->clock.next_due_ms = INT64_MIN; /* unknown: ask the store */
+}
+
+/* After a commit: report an offset that it recorded, once. */
+void clock_kept(struct engine *engine)
+{
+    ASSERT_LOCKED(engine);
+    if (engine->options.test_clock || engine->writer.tip.clock_pos == engine->clock.seen_pos)
+        return;
+    engine->clock.seen_pos = engine->writer.tip.clock_pos;
+    report_health(engine, engine->writer.tip.clock_offset_ms);
+}
+
+static pawl_status shift(struct engine *engine, struct scope *scope)
+{
+    struct request request = { .kind = REQUEST_CONTROL, .scope = scope, .control = drain_shift };
+
+    return engine_submit(engine, &request);
+}
+
+/* At opening: ends a jump that an earlier process recorded, if the wall clock has passed the last
+ * record's time. */
+void clock_realign(struct engine *engine, struct scope *scope)
+{
+    if (!engine->options.own || engine->options.test_clock || !engine->writer.tip.clock_offset_ms ||
+        engine->clock.offset_ms != engine->writer.tip.clock_offset_ms ||
+        engine->env->now_ms(engine->env) < engine->writer.tip.at_ms)
+        return;
+    if (shift(engine, scope)) /* the store's clock keeps its offset */
+        engine_log(engine, PAWL_LOG_WARN, "clock.kept", scope->error.message);
+}
+
+pawl_status engine_accept_clock(struct engine *engine, struct scope *scope, int64_t *ahead_ms)
+{
+    *ahead_ms = engine_clock_offset_ms(engine);
+    if (engine->options.test_clock || !engine->options.own)
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "only a process that owns the store, without a test clock, can accept "
+                          "the clock");
+    return *ahead_ms ? shift(engine, scope) : PAWL_OK;
+}

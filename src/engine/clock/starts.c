@@ -1,0 +1,164 @@
+/* starts.c - what a transition of a machine starts when it is fired (A9).
+ *
+ * The creation is kept as an alarm that is due at once, in the very commit of the entry: it is made
+ * once, also after a death, by whoever fires alarms and not by the drain; an alarm that is refused
+ * says so in its own record (A41), and the machine stands where it was fired to. */
+#include "base/node.h"
+#include "engine/parts.h"
+#include "model/rights.h"
+
+struct starting {
+    uint64_t instance;
+    uint32_t seq; /* of the entry */
+    const struct definition *definition;
+    const struct transition *transition;
+    const struct event *event;
+};
+
+static pawl_status read_kin(struct engine *engine, struct scope *scope, uint64_t instance,
+                            struct instance_row *row, str *creator, str *subject)
+{
+    pawl_status status = store_instance(engine->store, scope, instance, row);
+
+    if (!status)
+        status = value_text(engine, scope, row->creator, creator);
+    return status ? status : value_text(engine, scope, row->subject, subject);
+}
+
+static void put(struct buf *out, const char *name, str text)
+{
+    if (!text.data)
+        return;
+    json_key(out, name);
+    json_str(out, text);
+}
+
+/* What has happened, for whom it starts: the member `event` of its input. */
+static void print_event(const struct starting *starting, const char *id, struct buf *out)
+{
+    const struct transition *transition = starting->transition;
+    const struct state *states = starting->definition->states;
+
+    json_key(out, "event");
+    json_open(out, '{');
+    put(out, "instance_id", str_of(id));
+    json_key(out, "sequence_number");
+    json_u64(out, starting->seq);
+    put(out, "action", transition->action);
+    put(out, "from_state", states[transition->from].name);
+    put(out, "to_state", states[transition->to].name);
+    put(out, "actor_ref", starting->event->actor);
+    put(out, "reason", starting->event->reason);
+    if (starting->event->payload.data) {
+        json_key(out, "payload");
+        json_raw(out, starting->event->payload);
+    }
+    json_close(out, '}');
+}
+
+static void print_input(const struct starting *starting, const struct node *declared,
+                        const char *id, struct buf *out)
+{
+    const struct node *given = node_find(declared, "input");
+
+    json_key(out, "input");
+    json_open(out, '{');
+    for (const struct node *member = given ? given->first : NULL; member; member = member->next) {
+        json_key_str(out, member->key);
+        json_raw(out, member->raw);
+    }
+    print_event(starting, id, out);
+    json_close(out, '}');
+}
+
+static void print_started_by(const char *id, uint32_t seq, struct buf *out)
+{
+    json_key(out, "instance_metadata");
+    json_open(out, '{');
+    json_key(out, "started_by");
+    json_open(out, '{');
+    put(out, "instance_id", str_of(id));
+    json_key(out, "sequence_number");
+    json_u64(out, seq);
+    json_close(out, '}');
+    json_close(out, '}');
+}
+
+/* The new instance is created with the rights of the instance that starts it, written as scopes. */
+static pawl_status print_rights(struct engine *engine, struct scope *scope,
+                                const struct starting *starting, struct buf *out)
+{
+    str rights = STR_NONE;
+    pawl_status status = rights_of_instance(engine, scope, starting->instance, &rights);
+
+    if (status || !rights.data)
+        return status;
+    json_key(out, "scopes");
+    buf_byte(out, '"');
+    rights_scopes(out, rights);
+    buf_byte(out, '"');
+    return PAWL_OK;
+}
+
+/* instance.create, in the name of who created the machine, about the same, and a test if it is one.
+ */
+static pawl_status print_operation(struct engine *engine, struct scope *scope,
+                                   const struct starting *starting, struct buf *out)
+{
+    char id[ID_SIZE + 1];
+    struct instance_row row;
+    struct node *declared;
+    str creator = STR_NONE, subject = STR_NONE;
+    pawl_status status = node_read_json(scope, starting->transition->starts, &declared);
+
+    if (!status)
+        status = read_kin(engine, scope, starting->instance, &row, &creator, &subject);
+    if (status)
+        return status;
+    id_print(row.number, row.random, id);
+    json_open(out, '{');
+    put(out, "operation", STR("instance.create"));
+    json_key(out, "input");
+    json_open(out, '{');
+    put(out, "definition", node_find(declared, "definition")->text);
+    if (!actor_is_reserved(creator)) /* callers cannot name such an actor: see below */
+        put(out, "actor_ref", creator);
+    put(out, "subject_ref", subject);
+    put(out, "correlation_id", row.correlation);
+    if (row.test) {
+        json_key(out, "test");
+        json_bool(out, true);
+    }
+    print_started_by(id, starting->seq, out);
+    print_input(starting, declared, id, out);
+    json_close(out, '}');
+    if (actor_is_reserved(creator))
+        put(out, "actor", creator);
+    json_key(out, "machine"); /* callers cannot say so: ops_alarm.c */
+    json_bool(out, true);
+    status = print_rights(engine, scope, starting, out);
+    json_close(out, '}');
+    return status;
+}
+
+pawl_status start_prepare(struct engine *engine, struct scope *scope, const struct head *head,
+                          const struct definition *definition, const struct transition *transition,
+                          const struct event *event, str *out)
+{
+    struct starting starting = { .instance = head->instance,
+                                 .seq = head->seq + 1,
+                                 .definition = definition,
+                                 .transition = transition,
+                                 .event = event };
+    struct buf text;
+    pawl_status status;
+
+    buf_init(&text, engine->heap, LIMIT_SCOPE);
+    status = print_operation(engine, scope, &starting, &text);
+    if (!status) {
+        *out = buf_keep(&text, &scope->arena);
+        status = out->data ? kept_room(engine, scope) : scope_no_memory(scope);
+    }
+    buf_fini(&text);
+    return status;
+}

@@ -1,0 +1,298 @@
+/* entries.c - entries read off the log: one record made readable, and the log followed in
+ * commit order by somebody who is woken after each commit. */
+#include "engine/parts.h"
+
+/* ---- One record, made readable ---- */
+
+static pawl_status text_of(struct engine *engine, struct scope *scope, struct value_texts *texts,
+                           int slot, uint64_t id, str *out)
+{
+    pawl_status status = PAWL_OK;
+
+    *out = STR_NONE;
+    if (!id)
+        return PAWL_OK;
+    if (texts->ids[slot] != id)
+        status = value_text(engine, scope, id, &texts->texts[slot]);
+    texts->ids[slot] = status ? 0 : id;
+    if (!status)
+        *out = texts->texts[slot];
+    return status;
+}
+
+pawl_status entry_refuse(struct scope *scope, uint64_t pos)
+{
+    return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                      "position %llu names no transition; run pawl verify",
+                      (unsigned long long)pos);
+}
+
+pawl_status entry_open(struct engine *engine, struct scope *scope,
+                       const struct definition *definition, const struct record *record,
+                       struct value_texts *texts, struct entry *out)
+{
+    const struct transition *transition;
+
+    if ((uint32_t)record->what >= definition->transition_count)
+        return entry_refuse(scope, record->pos);
+    transition = &definition->transitions[record->what];
+    *out = (struct entry){ .record = record,
+                           .transition = transition,
+                           .from = definition->states[transition->from].name,
+                           .to = definition->states[transition->to].name,
+                           .action = transition->action };
+    if (record->step) {
+        out->step = work_step_name(definition, record->step - 1);
+        out->tool = work_unnamed_tool(definition, record->step - 1);
+    }
+    return text_of(engine, scope, texts, 0, record->actor, &out->actor);
+}
+
+pawl_status entry_fill(struct engine *engine, struct scope *scope, struct value_texts *texts,
+                       struct entry *entry)
+{
+    pawl_status status = text_of(engine, scope, texts, 1, entry->record->payload, &entry->payload);
+
+    return status ? status
+                  : text_of(engine, scope, texts, 1, entry->record->reason, &entry->reason);
+}
+
+/* ---- Following ---- */
+
+void engine_watch(struct engine *engine, void (*committed)(void *context, uint64_t position),
+                  void *context)
+{
+    guard_lock(&engine->lock);
+    engine->writer.committed = committed;
+    engine->writer.committed_context = context;
+    guard_unlock(&engine->lock);
+}
+
+void engine_tell_watcher(struct engine *engine)
+{
+    ASSERT_LOCKED(engine);
+    if (engine->writer.committed)
+        engine->writer.committed(engine->writer.committed_context, engine->writer.tip.pos);
+}
+
+/* Others write too: what they have committed is in the store, and durable. */
+static uint64_t shared_position(struct engine *engine)
+{
+    struct store_tip tip = { 0 };
+    struct scope scope;
+
+    scope_init(&scope, engine->heap, LIMIT_SCOPE);
+    if (store_tip(engine->store, &scope, &tip) != PAWL_OK)
+        tip.pos = 0;
+    scope_fini(&scope);
+    return tip.pos;
+}
+
+uint64_t engine_position(struct engine *engine)
+{
+    uint64_t position, shared = engine->options.own ? 0 : shared_position(engine);
+
+    guard_lock(&engine->lock);
+    position = engine->writer.tip.pos;
+    guard_unlock(&engine->lock);
+    return shared > position ? shared : position;
+}
+
+struct following {
+    struct engine *engine;
+    struct scope *scope;
+    struct value_texts texts;
+    entry_fn fn;
+    void *context;
+    uint64_t end, reached; /* `end`: what lies behind is not known to be durable */
+    uint32_t left;
+    bool is_full;
+    uint64_t instance; /* the last one met: entries come in runs */
+    char id[ID_SIZE + 1];
+    struct head head; /* its number and random bits */
+    const struct definition *definition;
+};
+
+/* An owner has most instances at hand; `definition` and the random bits never change. */
+static pawl_status meet(struct following *following, uint64_t instance)
+{
+    struct engine *engine = following->engine;
+    struct instance_row row;
+    struct definition_slot *slot;
+    struct head head;
+    bool trust_rows; /* what is fixed at creation is right in any row */
+    pawl_status status = PAWL_OK;
+
+    if (following->instance == instance)
+        return PAWL_OK;
+    if (!head_is_cached(engine, instance, &head, &trust_rows) || (head.flags & HEAD_RAW)) {
+        status = store_instance(engine->store, following->scope, instance, &row);
+        if (status)
+            return status;
+        head.definition = row.definition;
+        memcpy(head.random, row.random, ID_RANDOM_SIZE);
+    }
+    status = definitions_get(engine, following->scope, head.definition, &slot);
+    if (status)
+        return status;
+    id_print(instance, head.random, following->id);
+    following->definition = slot->definition;
+    following->instance = instance;
+    following->head.instance = instance;
+    memcpy(following->head.random, head.random, ID_RANDOM_SIZE);
+    return PAWL_OK;
+}
+
+static pawl_status tell_entry(struct following *following, const struct record *record)
+{
+    struct entry entry;
+    pawl_status status = meet(following, record->instance);
+
+    if (!status && record->step && record->step > work_step_count(following->definition))
+        status = amended_definition(following->engine, following->scope, &following->head,
+                                    &following->definition);
+    if (!status)
+        status = entry_open(following->engine, following->scope, following->definition, record,
+                            &following->texts, &entry);
+    if (!status)
+        status = entry_fill(following->engine, following->scope, &following->texts, &entry);
+    return status ? status : following->fn(following->context, str_of(following->id), &entry);
+}
+
+/* ---- Creations ---- */
+
+static pawl_status read_creation(const struct following *following,
+                                 const struct instance_row *row, struct creation *out)
+{
+    struct engine *engine = following->engine;
+    struct definition_slot *slot;
+    pawl_status status = definitions_get(engine, following->scope, row->definition, &slot);
+
+    if (!status)
+        status = value_text(engine, following->scope, row->subject, &out->subject);
+    if (!status && row->parent) {
+        char *id = arena_alloc(&following->scope->arena, ID_SIZE + 1);
+
+        status = id ? engine_id_of(engine, following->scope, row->parent, id)
+                    : scope_no_memory(following->scope);
+        out->parent_id = str_of(id);
+    }
+    if (status)
+        return status;
+    out->definition = slot->name;
+    out->version = slot->version;
+    out->kind = slot->definition->kind;
+    out->state = slot->definition->states[slot->definition->initial].name;
+    out->correlation = row->correlation;
+    return PAWL_OK;
+}
+
+static pawl_status tell_creation(struct following *following, const struct record *record)
+{
+    struct engine *engine = following->engine;
+    struct creation creation = { 0 };
+    struct entry entry = { .record = record, .creation = &creation };
+    struct instance_row row;
+    char id[ID_SIZE + 1];
+    pawl_status status = store_instance(engine->store, following->scope, record->instance, &row);
+
+    if (!status)
+        status = read_creation(following, &row, &creation);
+    if (!status)
+        status = text_of(engine, following->scope, &following->texts, 0, record->actor,
+                         &entry.actor);
+    if (status)
+        return status;
+    id_print(row.number, row.random, id);
+    return following->fn(following->context, str_of(id), &entry);
+}
+
+static pawl_status follow_record(void *context, const struct record *record)
+{
+    struct following *following = context;
+    pawl_status status = PAWL_OK;
+
+    if (record->pos > following->end || following->left == 0) {
+        following->is_full = true;
+        return PAWL_CONFLICT; /* ends the scan; not told to anybody */
+    }
+    following->left--;
+    if (record->what >= 0)
+        status = tell_entry(following, record);
+    else if (record->what == CONTROL_CREATE)
+        status = tell_creation(following, record);
+    if (!status)
+        following->reached = record->pos;
+    return status;
+}
+
+pawl_status engine_entries(struct engine *engine, struct scope *scope, uint64_t after,
+                           uint32_t limit, entry_fn fn, void *context, uint64_t *reached)
+{
+    struct following following = {
+        .engine = engine,
+        .scope = scope,
+        .fn = fn,
+        .context = context,
+        .end = engine_position(engine),
+        .reached = after,
+        .left = limit,
+    };
+    pawl_status status = PAWL_OK;
+
+    if (after < following.end)
+        status = store_scan(engine->store, scope, after + 1, follow_record, &following);
+    if (status && !following.is_full)
+        return status;
+    *reached = following.reached;
+    return PAWL_OK;
+}
+
+/* ---- One instance ---- */
+
+/* The number of the first entry that may lie behind `after`: the next one if the record there is
+ * this instance's own, as it is for whoever goes on; else it has to be looked for from the first.
+ */
+static pawl_status first_behind(struct engine *engine, struct scope *scope, uint64_t instance,
+                                uint64_t after, uint64_t *out)
+{
+    struct record record;
+    pawl_status status = PAWL_NOT_KNOWN;
+
+    if (after)
+        status = store_record(engine->store, scope, after, &record);
+    *out = !status && record.instance == instance ? record.seq + 1 : 1;
+    return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
+}
+
+pawl_status engine_entries_of(struct engine *engine, struct scope *scope, str id, uint64_t after,
+                              uint32_t limit, entry_fn fn, void *context, uint64_t *reached)
+{
+    struct history_query query = { 0 };
+    struct history_reader *reader = NULL;
+    struct definition_slot *slot;
+    struct entry entry;
+    struct head head;
+    uint64_t end = engine_position(engine), last = 0;
+    bool is_found = true;
+    pawl_status status = engine_locate(engine, scope, id, &head, &slot);
+
+    if (!status)
+        status = first_behind(engine, scope, head.instance, after, &query.sequence_from);
+    if (!status && head.pos > after)
+        status = engine_history_open(engine, scope, id, &query, &reader);
+    while (!status && reader && is_found && limit > 0) {
+        status = engine_history_next(reader, scope, &entry, &is_found);
+        if (status || !is_found || entry.record->pos <= after)
+            continue;
+        if (entry.record->pos > end)
+            break;
+        status = fn(context, id, &entry);
+        last = entry.record->pos;
+        limit--;
+    }
+    engine_history_close(reader);
+    if (!status)
+        *reached = limit == 0 ? last : end;
+    return status;
+}

@@ -1,0 +1,510 @@
+/* read.c - what callers see. Reads never wait for the drain.
+ *
+ * An owner answers from its memory where that is newer than the rows; everybody else reads
+ * rows and tail. Nothing that is not yet durable is ever shown: pending heads live in the
+ * batch and reach the cache after the commit. */
+#include "base/node.h"
+#include "engine/parts.h"
+#include "model/interest.h"
+
+static const char *const status_names[] = {
+    [STATUS_RUNNING] = "running", [STATUS_SUSPENDED] = "suspended",
+    [STATUS_PAUSED] = "paused",   [STATUS_COMPLETED] = "completed",
+    [STATUS_FAILED] = "failed",   [STATUS_CANCELLED] = "cancelled",
+};
+
+const char *instance_status_name(enum instance_status status)
+{
+    return status_names[status];
+}
+
+/* *trust_rows: it is not here, and so its row is right. While a store that failed is read anew what
+ * is here is not all, and may be half read: then the log has to be asked. */
+bool head_is_cached(struct engine *engine, uint64_t number, struct head *out, bool *trust_rows)
+{
+    const struct head *cached = NULL;
+
+    *trust_rows = false;
+    if (!engine->options.own)
+        return false;
+    guard_lock(&engine->lock);
+    *trust_rows = engine->writer.heads.is_whole;
+    cached = *trust_rows ? heads_find(&engine->writer.heads, number) : NULL;
+    if (cached)
+        *out = *cached;
+    guard_unlock(&engine->lock);
+    return cached != NULL;
+}
+
+static pawl_status load(struct engine *engine, struct scope *scope, uint64_t number,
+                        bool trust_rows, struct head *out)
+{
+    struct instance_row row;
+    struct head_row head;
+    pawl_status status = store_instance(engine->store, scope, number, &row);
+
+    if (!status)
+        status = store_head(engine->store, scope, number, trust_rows, &head);
+    if (status)
+        return status;
+    *out = (struct head){ .instance = number,
+                          .pos = head.pos,
+                          .seq = (uint32_t)head.seq,
+                          .state = (uint16_t)head.state,
+                          .definition = row.definition,
+                          .flags = (row.test ? HEAD_TEST : 0u) | (head.paused ? HEAD_PAUSED : 0u) };
+    memcpy(out->random, row.random, ID_RANDOM_SIZE);
+    return PAWL_OK;
+}
+
+pawl_status engine_locate(struct engine *engine, struct scope *scope, str id, struct head *out,
+                          struct definition_slot **slot)
+{
+    uint8_t random[ID_RANDOM_SIZE];
+    uint64_t number;
+    bool trust_rows;
+    pawl_status status = id_check(scope, id, &number, random);
+
+    if (status)
+        return status;
+    if (!head_is_cached(engine, number, out, &trust_rows))
+        status = load(engine, scope, number, trust_rows, out);
+    else
+        status = heads_make_whole(engine, scope, out);
+    if (status == PAWL_NOT_KNOWN || (!status && memcmp(random, out->random, sizeof random) != 0))
+        return scope_fail(scope, PAWL_NOT_KNOWN, "no instance '%.*s'", STR_ARG(id));
+    return status ? status : definitions_of(engine, scope, out, slot);
+}
+
+pawl_status engine_current(struct engine *engine, struct scope *scope, str id, str *out)
+{
+    struct head head;
+    struct definition_slot *slot;
+    pawl_status status = engine_locate(engine, scope, id, &head, &slot);
+
+    if (!status)
+        *out = slot->definition->states[head.state].name;
+    return status;
+}
+
+pawl_status engine_declaration(struct engine *engine, struct scope *scope, str id, str *out)
+{
+    struct head head;
+    struct definition_slot *slot;
+    struct definition_row row;
+    pawl_status status = engine_locate(engine, scope, id, &head, &slot);
+
+    if (!status)
+        status = store_definition(engine->store, scope, head.definition, &row);
+    if (!status)
+        *out = row.source;
+    return status;
+}
+
+#define LOOK_BACK_MAX 4096 /* records: other branches may have gone on for long */
+
+pawl_status records_look_back(struct engine *engine, struct scope *scope, uint64_t pos,
+                              record_sight see, void *context)
+{
+    struct scope one; /* a record may hold a megabyte, and only one is wanted at a time */
+    pawl_status status = PAWL_OK;
+
+    scope_init(&one, engine->heap, LIMIT_SCOPE);
+    for (uint32_t i = 0; i < LOOK_BACK_MAX && pos && !status; i++) {
+        struct record record;
+
+        scope_clear(&one);
+        status = store_record(engine->store, &one, pos, &record);
+        if (status)
+            scope->error = one.error;
+        else
+            pos = see(context, &record) ? 0 : record.prev;
+    }
+    scope_fini(&one);
+    return status;
+}
+
+/* The bytes of a value; data NULL: there is none, or it was erased. */
+pawl_status value_text(struct engine *engine, struct scope *scope, uint64_t id, str *out)
+{
+    struct value value;
+    pawl_status status;
+
+    *out = STR_NONE;
+    if (!id)
+        return PAWL_OK;
+    status = store_value(engine->store, scope, id, &value);
+    if (!status)
+        *out = value.bytes;
+    return status;
+}
+
+static enum instance_status status_of(const struct definition *definition, uint32_t state,
+                                      bool is_paused, const struct live *live)
+{
+    switch (definition->states[state].terminal) {
+    case TERMINAL_PLAIN:
+    case TERMINAL_SUCCESS:
+        return STATUS_COMPLETED;
+    case TERMINAL_FAILURE:
+        return STATUS_FAILED;
+    case TERMINAL_CANCEL:
+        return STATUS_CANCELLED;
+    case TERMINAL_NOT:
+        break;
+    }
+    if (is_paused)
+        return STATUS_PAUSED;
+    for (uint32_t i = 0; i < live->step_count; i++)
+        if (live->steps[i].status == STEP_READY || live->steps[i].status == STEP_RUNNING)
+            return STATUS_RUNNING;
+    return STATUS_SUSPENDED;
+}
+
+/* Can it be cancelled: is there a transition for it, and does the definition in force allow it
+ * where the flow stands? A flow that the engine has paused can always be cancelled. */
+static pawl_status read_can_cancel(struct engine *engine, struct scope *scope,
+                                   const struct head *head, const struct definition *definition,
+                                   const struct live *live, bool *out)
+{
+    bool is_poison = false;
+    pawl_status status = PAWL_OK;
+
+    *out = definition->states[head->state].terminal == TERMINAL_NOT &&
+           definition_find_cancel(definition, head->state) != NULL;
+    if (*out && definition->kind == KIND_FLOW && engine->actors.has_amends)
+        status = amended_definition(engine, scope, head, &definition);
+    if (!*out || status || !bars_cancel(definition, live))
+        return status;
+    status = poison_holds(engine, scope, live->paused_pos, &is_poison);
+    *out = is_poison;
+    return status;
+}
+
+/* The result or error of an instance that has ended is its last entry's payload. */
+static pawl_status read_end(struct engine *engine, struct scope *scope, const struct head *head,
+                            struct instance_view *out)
+{
+    const struct state *state = &out->definition->states[head->state];
+    struct record record;
+    str payload = STR_NONE;
+    pawl_status status = store_record(engine->store, scope, head->pos, &record);
+
+    if (!status && out->kind != KIND_MACHINE)
+        status = value_text(engine, scope, record.payload, &payload);
+    if (status)
+        return status;
+    out->updated_at_ms = record.at_ms;
+    if (state->terminal == TERMINAL_SUCCESS)
+        out->result = payload;
+    else if (state->terminal == TERMINAL_FAILURE)
+        out->error = payload;
+    return PAWL_OK;
+}
+
+/* The first entry is right behind the creation and its rights. In a store that it was moved to it
+ * may be elsewhere. */
+pawl_status read_first_entry(struct engine *engine, struct scope *scope,
+                             const struct instance_row *row, struct record *out)
+{
+    pawl_status status = store_record(engine->store, scope, row->created_pos + 1, out);
+
+    if (!status && out->what == CONTROL_RIGHTS)
+        status = store_record(engine->store, scope, row->created_pos + 2, out);
+    return !status && (out->instance != row->number || out->what < 0) ? PAWL_NOT_KNOWN : status;
+}
+
+/* The first entry says whether the instance runs another one again. */
+static pawl_status read_retry_of(struct engine *engine, struct scope *scope,
+                                 const struct instance_row *row, struct instance_view *out)
+{
+    struct node *payload = NULL, *id;
+    struct record record;
+    str text = STR_NONE;
+    pawl_status status = read_first_entry(engine, scope, row, &record);
+
+    if (status == PAWL_NOT_KNOWN || (!status && (record.what != LIFE_T_START || !record.payload)))
+        return PAWL_OK;
+    if (!status)
+        status = value_text(engine, scope, record.payload, &text);
+    if (!status && text.data)
+        status = node_read_json(scope, text, &payload);
+    id = status ? NULL : node_find(payload, "retry_of");
+    if (id && id->kind == NODE_STRING)
+        out->retry_of = id->text;
+    return status;
+}
+
+static pawl_status read_fixed(struct engine *engine, struct scope *scope, uint64_t number,
+                              struct instance_view *out)
+{
+    struct instance_row row;
+    pawl_status status = store_instance(engine->store, scope, number, &row);
+
+    if (!status)
+        status = value_text(engine, scope, row.subject, &out->subject);
+    if (!status)
+        status = value_text(engine, scope, row.creator, &out->created_by);
+    if (!status)
+        status = value_text(engine, scope, row.input, &out->input);
+    if (!status)
+        status = value_text(engine, scope, row.metadata, &out->metadata);
+    if (!status && row.parent)
+        status = engine_id_of(engine, scope, row.parent, out->parent_id);
+    if (status)
+        return status;
+    out->correlation = row.correlation;
+    out->labels = row.labels;
+    out->instantiated_at_ms = row.instantiated_at_ms;
+    out->test = row.test;
+    return out->kind != KIND_MACHINE ? read_retry_of(engine, scope, &row, out) : PAWL_OK;
+}
+
+/* Head and live rows of one moment: read again if the instance moved in between. */
+static pawl_status read_moment(struct engine *engine, struct scope *scope, str id,
+                               struct head *head, struct definition_slot **slot, struct live *live)
+{
+    struct head after;
+    pawl_status status = engine_locate(engine, scope, id, head, slot);
+
+    for (int tries = 0; !status && tries < 10; tries++) {
+        *live = (struct live){ 0 };
+        if ((*slot)->definition->kind == KIND_MACHINE && !(*slot)->definition->deadline_count)
+            return PAWL_OK;
+        status = store_live(engine->store, scope, head->instance, live);
+        if (!status)
+            status = engine_locate(engine, scope, id, &after, slot);
+        if (!status && after.pos == head->pos)
+            break;
+        *head = after;
+    }
+    return status;
+}
+
+/* Who paused it; at_ms 0: it was resumed meanwhile. */
+static pawl_status read_pause(struct engine *engine, struct scope *scope, const struct head *head,
+                              struct pause_view *out)
+{
+    struct record record = { 0 };
+    struct live live;
+    pawl_status status = store_live(engine->store, scope, head->instance, &live);
+
+    *out = (struct pause_view){ 0 };
+    if (!status && live.paused_pos)
+        status = store_record(engine->store, scope, live.paused_pos, &record);
+    out->at_ms = record.at_ms;
+    if (!status)
+        status = value_text(engine, scope, record.actor, &out->actor);
+    return status ? status : value_text(engine, scope, record.reason, &out->reason);
+}
+
+static pawl_status read_successor(struct engine *engine, struct scope *scope,
+                                  struct instance_view *out)
+{
+    struct successor successor;
+    pawl_status status = engine_successor(engine, scope, str_of(out->id), &successor);
+
+    memcpy(out->retried_as, successor.id, sizeof out->retried_as);
+    return status;
+}
+
+pawl_status engine_get(struct engine *engine, struct scope *scope, str id,
+                       struct instance_view *out)
+{
+    struct definition_slot *slot;
+    struct live live;
+    struct head head;
+    pawl_status status = read_moment(engine, scope, id, &head, &slot, &live);
+
+    if (status)
+        return status;
+    *out = (struct instance_view){ .definition_name = slot->name,
+                                   .version = slot->version,
+                                   .kind = slot->definition->kind,
+                                   .definition = slot->definition,
+                                   .state = head.state,
+                                   .seq = head.seq };
+    id_print(head.instance, head.random, out->id);
+    out->status = status_of(slot->definition, head.state, head.flags & HEAD_PAUSED, &live);
+    status = read_fixed(engine, scope, head.instance, out);
+    if (!status)
+        status =
+            read_can_cancel(engine, scope, &head, slot->definition, &live, &out->can_cancel);
+    if (!status && out->status == STATUS_PAUSED)
+        status = read_pause(engine, scope, &head, &out->pause);
+    if (!status && out->status == STATUS_PAUSED && !out->pause.at_ms)
+        out->status = status_of(slot->definition, head.state, false, &live);
+    if (!status && (out->status == STATUS_FAILED || out->status == STATUS_CANCELLED) &&
+        out->kind != KIND_MACHINE)
+        status = read_successor(engine, scope, out);
+    if (!status && out->kind == KIND_FLOW)
+        status = amended_name(engine, scope, &head, &out->definition_name, &out->version,
+                              &out->is_amended);
+    return status ? status : read_end(engine, scope, &head, out);
+}
+
+pawl_status engine_list(struct engine *engine, struct scope *scope, const struct list_query *query,
+                        uint64_t **numbers, uint32_t *count)
+{
+    return store_list(engine->store, scope, query, numbers, count);
+}
+
+pawl_status engine_id_of(struct engine *engine, struct scope *scope, uint64_t number,
+                         char out[ID_SIZE + 1])
+{
+    struct instance_row row;
+    pawl_status status = store_instance(engine->store, scope, number, &row);
+
+    if (!status)
+        id_print(number, row.random, out);
+    return status;
+}
+
+/* ---- why ---- */
+
+static void why_machine(const struct definition *definition, uint32_t state, struct waiting *out,
+                        uint32_t *count)
+{
+    for (uint32_t i = definition->exit_start[state]; i < definition->exit_start[state + 1]; i++) {
+        const struct transition *transition = &definition->transitions[definition->exits[i]];
+
+        if (!transition->by_engine)
+            out[(*count)++] = (struct waiting){ .kind = "action", .name = transition->action };
+    }
+}
+
+/* A timer by the name people know: its own, or that of the step it belongs to. */
+static str timer_name(const struct definition *definition, const struct live *live,
+                      const struct live_timer *timer)
+{
+    for (uint32_t i = 0; i < live->step_count; i++)
+        if (timer->ordinal && live->steps[i].ordinal == timer->ordinal)
+            return work_step_name(definition, live->steps[i].plan);
+    return timer->name;
+}
+
+static uint64_t child_of(const struct live *live, uint32_t ordinal)
+{
+    for (uint32_t i = 0; i < live->child_count; i++)
+        if (live->children[i].ordinal == ordinal)
+            return live->children[i].child;
+    return 0;
+}
+
+/* A step that is ready or runs: which tool it is for, and whether that is in this process. */
+static void why_tool(struct engine *engine, const struct definition *definition,
+                     const struct live_step *step, struct waiting *out)
+{
+    if (step->status == STEP_PENDING)
+        return;
+    out->tool = work_step_tool(definition, step->plan);
+    out->step_status = step->status;
+    out->is_here = out->tool.data && toolbox_has(engine->toolbox, out->tool);
+}
+
+/* Times are shown by the wall clock. */
+/* A step's own timeout; and the turn that a paused instance owes, for which nothing but resume counts. */
+static bool is_internal(const struct live *live, const struct live_timer *timer)
+{
+    return str_is(timer->name, "~timeout") || (live->paused_pos && str_is(timer->name, "~turn"));
+}
+
+static void why_live(struct engine *engine, const struct definition *definition,
+                     const struct live *live, struct waiting *out, uint32_t *count)
+{
+    int64_t ahead_ms = engine_clock_offset_ms(engine);
+    struct moment now = clock_now(engine);
+
+    for (uint32_t i = 0; i < live->step_count; i++) {
+        const char *kind = live->steps[i].status != STEP_PENDING
+                               ? "step"
+                               : work_why(definition, live->steps[i].plan);
+
+        if (!kind)
+            continue;
+        out[*count] = (struct waiting){ .kind = kind,
+                                        .name = work_step_name(definition, live->steps[i].plan),
+                                        .ordinal = live->steps[i].ordinal,
+                                        .child = child_of(live, live->steps[i].ordinal) };
+        why_tool(engine, definition, &live->steps[i], &out[(*count)++]);
+    }
+    for (uint32_t i = 0; i < live->timer_count; i++)
+        if (!is_internal(live, &live->timers[i]))
+            out[(*count)++] =
+                (struct waiting){ .kind = "timer",
+                                  .has_until = true,
+                                  .is_due = live->timers[i].due_at_ms <=
+                                            (live->timers[i].wall ? now.wall_ms : now.at_ms),
+                                  .name = timer_name(definition, live, &live->timers[i]),
+                                  .until_ms = live->timers[i].due_at_ms -
+                                              (live->timers[i].wall ? 0 : ahead_ms) };
+    for (uint32_t i = 0; i < live->wait_count; i++)
+        if (live->waits[i].ordinal > 0 || !interest_is(live->waits[i].name))
+            out[(*count)++] = (struct waiting){ .kind = "signal", .name = live->waits[i].name };
+}
+
+/* Held, and by whom; the words of whoever did it, if there are any. */
+static pawl_status why_paused(struct engine *engine, struct scope *scope, const struct head *head,
+                              struct waiting *out, uint32_t *count)
+{
+    struct waiting *pause = &out[*count];
+    pawl_status status = read_pause(engine, scope, head, &pause->pause);
+
+    pause->kind = "pause";
+    pause->name = pause->pause.reason;
+    *count += pause->pause.at_ms != 0;
+    return status;
+}
+
+/* What it waits for has come, and this process could not take it. */
+static pawl_status why_refused(struct engine *engine, struct scope *scope, uint64_t instance,
+                               struct waiting *out, uint32_t count)
+{
+    struct refusal refusal;
+    str words;
+
+    if (!untaken_of(engine, instance, &refusal))
+        return PAWL_OK;
+    words = arena_str(&scope->arena, str_of(refusal.words));
+    for (uint32_t i = 0; i < count; i++)
+        if (refusal.kind == EVENT_TIMER ? out[i].is_due : out[i].child != 0)
+            out[i].refused = words;
+    return words.data ? PAWL_OK : scope_no_memory(scope);
+}
+
+pawl_status engine_why(struct engine *engine, struct scope *scope, str id, struct waiting **out,
+                       uint32_t *count)
+{
+    const struct definition *definition;
+    struct definition_slot *slot;
+    struct live live;
+    struct head head;
+    size_t room;
+    pawl_status status = read_moment(engine, scope, id, &head, &slot, &live);
+
+    if (status)
+        return status;
+    definition = slot->definition;
+    status = amended_definition(engine, scope, &head, &definition);
+    if (status)
+        return status;
+    room = (size_t)slot->definition->transition_count + live.step_count + live.timer_count +
+           live.wait_count + 2;
+    *out = ARENA_ARRAY(&scope->arena, struct waiting, room);
+    *count = 0;
+    if (!*out)
+        return scope_no_memory(scope);
+    if (head.flags & HEAD_PAUSED)
+        status = why_paused(engine, scope, &head, *out, count);
+    if (slot->definition->kind == KIND_MACHINE)
+        why_machine(slot->definition, head.state, *out, count);
+    why_live(engine, definition, &live, *out, count);
+    if (!status)
+        status = why_refused(engine, scope, head.instance, *out, *count);
+    if (!status)
+        status = why_gates(engine, scope, &head, definition, &live, *out, *count);
+    for (uint32_t i = 0; i < *count && !status; i++)
+        if ((*out)[i].child)
+            status = engine_id_of(engine, scope, (*out)[i].child, (*out)[i].child_id);
+    return status;
+}

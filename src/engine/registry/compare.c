@@ -1,0 +1,317 @@
+/* compare.c - is a new version safe? Where instances stand, held against another text.
+ *
+ * A running instance keeps its version, so putting a new one breaks nothing by itself. What may
+ * break is what comes after: going on by the new version, and callers that know its actions alone.
+ * One state of several versions is one row; what is missing for one of them is missing. */
+#include "engine/parts.h"
+#include "machine/machine.h"
+#include "model/grow.h"
+#include <stdlib.h>
+
+static const char *const verdict_names[] = {
+#define X(name, text) [COMPARE_##name] = text,
+    COMPARE_VERDICTS(X)
+#undef X
+};
+
+const char *compare_verdict_name(enum compare_verdict verdict)
+{
+    return verdict_names[verdict];
+}
+
+/* Where some instances of one version are: in a state, or at a step. */
+struct place {
+    const struct definition_slot *slot;
+    str name;
+    uint64_t instances;
+    bool is_step;
+};
+
+struct comparing {
+    struct engine *engine;
+    struct scope *scope;
+    str name;
+    uint32_t version; /* 0: every one */
+    struct definition *new;
+    const struct definition_slot **slots; /* of the versions that have instances */
+    uint32_t slot_count, slot_capacity;
+    struct place *places;
+    uint32_t place_count, place_capacity;
+};
+
+/* ---- Collecting places ---- */
+
+static pawl_status load_slot(struct comparing *comparing, uint32_t version,
+                             const struct definition_slot **out)
+{
+    struct engine *engine = comparing->engine;
+    struct definition_slot *slot;
+    struct definition_row row;
+    pawl_status status = store_find_definition(engine->store, comparing->scope, comparing->name,
+                                               version, NULL, &row);
+
+    if (!status)
+        status = definitions_get(engine, comparing->scope, row.id, &slot);
+    if (!status)
+        *out = slot;
+    return status;
+}
+
+static pawl_status find_slot(struct comparing *comparing, uint32_t version,
+                             const struct definition_slot **out)
+{
+    const struct definition_slot **slots = comparing->slots;
+    pawl_status status;
+
+    for (uint32_t i = 0; i < comparing->slot_count; i++)
+        if (slots[i]->version == version) {
+            *out = slots[i];
+            return PAWL_OK;
+        }
+    status = load_slot(comparing, version, out);
+    if (status)
+        return status;
+    slots = grow_array(&comparing->scope->arena, slots, comparing->slot_count,
+                       &comparing->slot_capacity, sizeof *slots);
+    if (!slots)
+        return scope_no_memory(comparing->scope);
+    comparing->slots = slots;
+    slots[comparing->slot_count++] = *out;
+    return PAWL_OK;
+}
+
+static pawl_status add_place(struct comparing *comparing, const struct place *place)
+{
+    struct place *places =
+        grow_array(&comparing->scope->arena, comparing->places, comparing->place_count,
+                   &comparing->place_capacity, sizeof *places);
+
+    if (!places)
+        return scope_no_memory(comparing->scope);
+    comparing->places = places;
+    places[comparing->place_count++] = *place;
+    return PAWL_OK;
+}
+
+static pawl_status fail_damaged(const struct comparing *comparing, uint32_t version,
+                                const char *what)
+{
+    return scope_fail(comparing->scope, PAWL_STORAGE_FAILURE,
+                      "version %u of '%.*s' does not have the %s that an instance is at: run pawl "
+                      "verify",
+                      version, STR_ARG(comparing->name), what);
+}
+
+static pawl_status collect_state(struct comparing *comparing, const struct state_count *count)
+{
+    struct place place = { .name = count->state, .instances = count->total };
+    pawl_status status = find_slot(comparing, count->version, &place.slot);
+
+    if (status)
+        return status;
+    if (definition_find_state(place.slot->definition, place.name) == UINT32_MAX)
+        return fail_damaged(comparing, count->version, "state");
+    return add_place(comparing, &place);
+}
+
+static pawl_status collect_states(struct comparing *comparing)
+{
+    struct counts counts;
+    pawl_status status = engine_counts(comparing->engine, comparing->scope, comparing->name,
+                                       comparing->version, &counts);
+
+    for (uint32_t i = 0; !status && i < counts.state_count; i++)
+        if (counts.states[i].terminal == TERMINAL_NOT)
+            status = collect_state(comparing, &counts.states[i]);
+    return status;
+}
+
+static pawl_status collect_step(struct comparing *comparing, const struct step_count *count)
+{
+    struct place place = { .instances = count->total, .is_step = true };
+    pawl_status status = find_slot(comparing, count->version, &place.slot);
+
+    if (status || place.slot->definition->kind != KIND_FLOW)
+        return status;
+    if (count->plan >= flow_step_count(place.slot->definition))
+        return fail_damaged(comparing, count->version, "step");
+    place.name = flow_step_name(place.slot->definition, count->plan);
+    return add_place(comparing, &place);
+}
+
+static pawl_status collect_steps(struct comparing *comparing)
+{
+    struct step_count *counts = NULL;
+    uint32_t count = 0;
+    pawl_status status = store_step_counts(comparing->engine->store, comparing->scope,
+                                           comparing->name, &counts, &count);
+
+    for (uint32_t i = 0; !status && i < count; i++)
+        if (comparing->version == 0 || comparing->version == counts[i].version)
+            status = collect_step(comparing, &counts[i]);
+    return status;
+}
+
+/* ---- What is wrong with one ---- */
+
+static bool has_missing(const struct compare_row *row, str action)
+{
+    for (uint32_t i = 0; i < row->missing_count; i++)
+        if (str_eq(row->missing[i], action))
+            return true;
+    return false;
+}
+
+static pawl_status compare_exits(struct comparing *comparing, const struct place *place,
+                                 uint32_t new_state, struct compare_row *row)
+{
+    const struct definition *old = place->slot->definition;
+    uint32_t state = definition_find_state(old, place->name);
+
+    for (uint32_t i = old->exit_start[state]; i < old->exit_start[state + 1]; i++) {
+        const struct transition *exit = &old->transitions[old->exits[i]];
+        const struct transition *same = definition_find(comparing->new, new_state, exit->action);
+
+        if (exit->by_engine || (same && !same->by_engine) || has_missing(row, exit->action))
+            continue;
+        row->missing = grow_array(&comparing->scope->arena, row->missing, row->missing_count,
+                                  &row->missing_capacity, sizeof *row->missing);
+        if (!row->missing)
+            return scope_no_memory(comparing->scope);
+        row->missing[row->missing_count++] = exit->action;
+    }
+    return PAWL_OK;
+}
+
+static enum compare_verdict judge(const struct comparing *comparing, const struct place *place,
+                                  uint32_t new_state)
+{
+    if (place->slot->definition->kind != comparing->new->kind)
+        return COMPARE_OTHER_KIND;
+    if (place->is_step)
+        return flow_has_step(comparing->new, place->name) ? COMPARE_SAFE : COMPARE_STEP_GONE;
+    if (new_state == UINT32_MAX)
+        return COMPARE_STATE_GONE;
+    return comparing->new->states[new_state].terminal == TERMINAL_NOT ? COMPARE_SAFE
+                                                                      : COMPARE_STATE_ENDED;
+}
+
+/* Add a place to the row of its name: the worst verdict stands. */
+static pawl_status compare_place(struct comparing *comparing, const struct place *place,
+                                 struct compare_row *row)
+{
+    uint32_t new_state = definition_find_state(comparing->new, place->name);
+    enum compare_verdict verdict = judge(comparing, place, new_state);
+    pawl_status status = PAWL_OK;
+
+    if (verdict == COMPARE_SAFE && !place->is_step)
+        status = compare_exits(comparing, place, new_state, row);
+    if (verdict == COMPARE_SAFE && row->missing_count > 0)
+        verdict = COMPARE_EXITS_MISSING;
+    row->name = place->name;
+    row->instances += place->instances;
+    row->verdict = verdict > row->verdict ? verdict : row->verdict;
+    return status;
+}
+
+/* ---- Rows ---- */
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct place *left = a, *right = b;
+    int order = left->is_step - right->is_step;
+
+    if (order == 0)
+        order = str_compare(left->name, right->name);
+    if (order == 0)
+        order = (left->slot->version > right->slot->version) -
+                (left->slot->version < right->slot->version);
+    return order;
+}
+
+/* States come before steps; places of one name are beside each other. */
+static pawl_status make_rows(struct comparing *comparing, struct comparison *out)
+{
+    struct compare_row *rows =
+        ARENA_ARRAY(&comparing->scope->arena, struct compare_row, comparing->place_count + 1);
+    struct compare_row *row = rows;
+    pawl_status status = rows ? PAWL_OK : scope_no_memory(comparing->scope);
+
+    if (comparing->place_count > 1)
+        qsort(comparing->places, comparing->place_count, sizeof *comparing->places, compare_places);
+    out->states = rows;
+    out->is_safe = true;
+    for (uint32_t i = 0; !status && i < comparing->place_count; i++) {
+        const struct place *place = &comparing->places[i], *next = place + 1;
+
+        status = compare_place(comparing, place, row);
+        if (i + 1 < comparing->place_count && next->is_step == place->is_step &&
+            str_eq(next->name, place->name))
+            continue;
+        out->is_safe = out->is_safe && row->verdict == COMPARE_SAFE;
+        *(place->is_step ? &out->step_count : &out->state_count) += 1;
+        row++;
+    }
+    out->steps = rows ? rows + out->state_count : NULL;
+    return status;
+}
+
+static int compare_versions(const void *a, const void *b)
+{
+    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+
+    return (left > right) - (left < right);
+}
+
+static pawl_status list_versions(struct comparing *comparing, struct comparison *out)
+{
+    uint32_t count = comparing->slot_count;
+
+    out->versions = ARENA_ARRAY(&comparing->scope->arena, uint32_t, count + 1);
+    if (!out->versions)
+        return scope_no_memory(comparing->scope);
+    for (uint32_t i = 0; i < count; i++)
+        out->versions[i] = comparing->slots[i]->version;
+    qsort(out->versions, count, sizeof *out->versions, compare_versions);
+    out->version_count = count;
+    return PAWL_OK;
+}
+
+static pawl_status compile(struct comparing *comparing, str text)
+{
+    struct findings findings = { 0 };
+    const struct behavior *behavior;
+    str own_name;
+    pawl_status status =
+        definition_compile(comparing->scope, text, false, &findings, &comparing->new, &own_name);
+
+    if (status)
+        return status;
+    behavior = behavior_of(comparing->new->kind);
+    return behavior->prepare ? behavior->prepare(comparing->new, comparing->scope) : PAWL_OK;
+}
+
+pawl_status engine_compare(struct engine *engine, struct scope *scope, str name, uint32_t version,
+                           str text, struct comparison *out)
+{
+    struct comparing comparing = {
+        .engine = engine, .scope = scope, .name = name, .version = version
+    };
+    struct comparison comparison = { .name = name };
+    struct definition_row known;
+    pawl_status status = store_find_definition(engine->store, scope, name, version, NULL, &known);
+
+    if (!status)
+        status = compile(&comparing, text);
+    if (!status)
+        status = collect_states(&comparing);
+    if (!status)
+        status = collect_steps(&comparing);
+    if (!status)
+        status = make_rows(&comparing, &comparison);
+    if (!status)
+        status = list_versions(&comparing, &comparison);
+    if (!status)
+        *out = comparison;
+    return status;
+}

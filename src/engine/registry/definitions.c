@@ -1,0 +1,466 @@
+/* definitions.c - texts become versions; versions stay in memory until the engine closes.
+ *
+ * At run time only the compiled text counts: a version is compiled once, when it is put, and
+ * loaded ever after. */
+#include "engine/parts.h"
+#include "model/rights.h"
+
+const struct behavior *behavior_of(enum definition_kind kind)
+{
+    switch (kind) {
+    case KIND_MACHINE:
+        return &machine_behavior;
+    case KIND_FLOW:
+        return &flow_behavior;
+    case KIND_CODE:
+        return &code_behavior;
+    case KIND_UNKNOWN:
+        break;
+    }
+    panic_at(__FILE__, __LINE__, "a definition of unknown kind");
+}
+
+/* ---- the cache ---- */
+
+static pawl_status load_rights(struct engine *engine, struct scope *scope,
+                               const struct definition_row *row, struct definition_slot *slot)
+{
+    str rights;
+    pawl_status status = engine_definition_rights(engine, scope, row->name, row->version, &rights);
+
+    if (!status)
+        slot->rights = arena_str(&slot->scope.arena, rights);
+    else
+        slot->scope.error = scope->error;
+    return status;
+}
+
+static pawl_status load_slot(struct engine *engine, struct scope *scope, uint32_t id,
+                             struct definition_slot *slot)
+{
+    struct definition_row row;
+    pawl_status status = store_definition(engine->store, scope, id, &row);
+
+    if (status == PAWL_NOT_KNOWN)
+        return scope_fail(scope, PAWL_STORAGE_FAILURE, "definition number %u is missing", id);
+    if (status)
+        return status;
+    status = definition_load(&slot->scope, arena_str(&slot->scope.arena, row.compiled),
+                             &slot->definition);
+    if (!status && behavior_of(slot->definition->kind)->prepare)
+        status = behavior_of(slot->definition->kind)->prepare(slot->definition, &slot->scope);
+    slot->name = arena_str(&slot->scope.arena, row.name);
+    slot->version = row.version;
+    if (!status && row.name.data)
+        status = load_rights(engine, scope, &row, slot);
+    memcpy(slot->compiled_sha, row.compiled_sha, SHA_SIZE);
+    if (!status && slot->scope.arena.failed)
+        status = scope_no_memory(&slot->scope);
+    if (status)
+        scope->error = slot->scope.error;
+    return status;
+}
+
+#define DEFINITIONS_MAX (1u << 24) /* a damaged store may name any number */
+
+static bool room_for(struct engine *engine, uint32_t id)
+{
+    uint32_t capacity = engine->registry.definition_capacity ? engine->registry.definition_capacity : 16;
+    size_t size = sizeof *engine->registry.definitions;
+    void *grown;
+
+    while (capacity <= id)
+        capacity *= 2;
+    if (capacity == engine->registry.definition_capacity)
+        return true;
+    grown = heap_resize(engine->heap, engine->registry.definitions, size * engine->registry.definition_capacity,
+                        size * capacity);
+    if (!grown)
+        return false;
+    engine->registry.definitions = grown;
+    for (uint32_t i = engine->registry.definition_capacity; i < capacity; i++)
+        engine->registry.definitions[i] = NULL;
+    engine->registry.definition_capacity = capacity;
+    return true;
+}
+
+void definition_slot_free(struct engine *engine, struct definition_slot *slot)
+{
+    scope_fini(&slot->scope);
+    heap_free(engine->heap, slot, sizeof *slot);
+}
+
+static pawl_status add_slot(struct engine *engine, struct scope *scope, uint32_t id)
+{
+    struct definition_slot *slot = heap_new(engine->heap, sizeof *slot);
+    pawl_status status;
+
+    if (!slot)
+        return scope_no_memory(scope);
+    scope_init(&slot->scope, engine->heap, LIMIT_SCOPE);
+    status = load_slot(engine, scope, id, slot);
+    if (!status && (id > DEFINITIONS_MAX || !room_for(engine, id)))
+        status = scope_no_memory(scope);
+    if (!status)
+        status = attached_note(engine, scope);
+    if (status) {
+        definition_slot_free(engine, slot);
+        return status;
+    }
+    definitions_bind(engine, slot);
+    engine->registry.definitions[id] = slot;
+    return PAWL_OK;
+}
+
+pawl_status definitions_get(struct engine *engine, struct scope *scope, uint32_t id,
+                            struct definition_slot **out)
+{
+    pawl_status status;
+
+    guard_lock(&engine->registry.lock);
+    status = attached_check(engine, scope, id);
+    if (!status && (id >= engine->registry.definition_capacity || !engine->registry.definitions[id]))
+        status = add_slot(engine, scope, id);
+    if (!status)
+        *out = engine->registry.definitions[id];
+    guard_unlock(&engine->registry.lock);
+    return status;
+}
+
+pawl_status definitions_of(struct engine *engine, struct scope *scope, const struct head *head,
+                           struct definition_slot **out)
+{
+    pawl_status status = definitions_get(engine, scope, head->definition, out);
+
+    if (!status && head->state >= (*out)->definition->state_count)
+        return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                          "instance number %llu stands in state %u, which its definition does not "
+                          "have: run pawl verify",
+                          (unsigned long long)head->instance, head->state);
+    return status;
+}
+
+void definitions_fini(struct engine *engine)
+{
+    for (uint32_t i = 0; i < engine->registry.definition_capacity; i++) {
+        if (engine->registry.definitions[i])
+            definition_slot_free(engine, engine->registry.definitions[i]);
+    }
+    attached_fini(engine);
+    heap_free(engine->heap, engine->registry.definitions,
+              sizeof *engine->registry.definitions * engine->registry.definition_capacity);
+    heap_free(engine->heap, engine->registry.code_types, sizeof *engine->registry.code_types * engine->registry.code_count);
+    reduces_fini(engine);
+    arena_fini(&engine->registry.code_arena);
+}
+
+/* ---- putting one ---- */
+
+static bool is_machine(const struct node *document)
+{
+    return node_find(document, "states") != NULL;
+}
+
+/* Is `text`, which is neither JSON nor YAML, nearer to JSON: does its first key have quotes? */
+static bool is_meant_as_json(str text)
+{
+    size_t at = 0;
+
+    while (at < text.size && memchr(" \t\r\n{[", text.data[at], 6))
+        at++;
+    return at == text.size || text.data[at] == '"';
+}
+
+static pawl_status read_document(struct scope *scope, str text, pawl_status bad, struct node **out)
+{
+    pawl_status status;
+
+    if (text.size > LIMIT_TEXT)
+        return scope_fail(scope, PAWL_TOO_LARGE, "expected at most %u bytes, found %zu", LIMIT_TEXT,
+                          text.size);
+    status = node_read(scope, text, out);
+    if (status == PAWL_INVALID_REQUEST && bad == PAWL_INVALID_DEFINITION) {
+        /* A flow mapping of YAML begins like JSON. */
+        pawl_error first = scope->error;
+
+        status = node_read_yaml(scope, text, out);
+        if (status == PAWL_INVALID_REQUEST && is_meant_as_json(text))
+            scope->error = first;
+    }
+    if (status == PAWL_INVALID_REQUEST) {
+        scope->error.status = bad;
+        return bad;
+    }
+    if (!status && (*out)->kind != NODE_OBJECT)
+        return scope_fail(scope, bad, "expected an object with `states`, `steps` or `do`, found %s",
+                          node_kind_name((*out)->kind));
+    return status;
+}
+
+pawl_status definition_compile(struct scope *scope, str text, bool is_inline,
+                               struct findings *findings, struct definition **out, str *name)
+{
+    pawl_status bad = is_inline ? PAWL_INVALID_DECLARATION : PAWL_INVALID_DEFINITION;
+    struct node *document, *own_name;
+    pawl_status status = read_document(scope, text, bad, &document);
+
+    if (status)
+        return status;
+    own_name = node_find(document, "name");
+    *name = own_name && own_name->kind == NODE_STRING ? own_name->text : STR_NONE;
+    if (is_inline || (is_machine(document) && !flow_is_flow(document)))
+        return machine_compile(scope, document, is_inline, findings, out);
+    if (is_machine(document))
+        return scope_fail(scope, bad,
+                          "expected one of `states` (a machine), `steps` or `do` (a "
+                          "flow), found more than one");
+    if (flow_is_flow(document))
+        return flow_compile(scope, document, findings, out);
+    return scope_fail(scope, bad,
+                      "expected `states` (a machine), `steps` or `do` (a flow); found "
+                      "none of them");
+}
+
+pawl_status definition_row_make(struct engine *engine, struct scope *scope, str source,
+                                const struct definition *definition, struct definition_row *out)
+{
+    struct sha *sha = sha_new(engine->heap);
+    struct buf buf;
+
+    buf_init(&buf, engine->heap, LIMIT_SCOPE);
+    definition_print(definition, &buf);
+    *out = (struct definition_row){ .kind = (int)definition->kind,
+                                    .source = source,
+                                    .compiled = buf_keep(&buf, &scope->arena) };
+    buf_fini(&buf);
+    if (!sha || !out->compiled.data) {
+        sha_free(sha);
+        return scope_no_memory(scope);
+    }
+    sha_once(sha, out->source, out->source_sha);
+    sha_once(sha, out->compiled, out->compiled_sha);
+    sha_free(sha);
+    return PAWL_OK;
+}
+
+static pawl_status resolve_name(struct scope *scope, str name, str own_name, str *out)
+{
+    if (name.data && own_name.data && !str_eq(name, own_name))
+        return scope_fail(scope, PAWL_INVALID_DEFINITION,
+                          "the text names itself '%.*s', but it is put as '%.*s'",
+                          STR_ARG(own_name), STR_ARG(name));
+    *out = name.data ? name : own_name;
+    if (!out->data)
+        return scope_fail(scope, PAWL_INVALID_DEFINITION,
+                          "expected a `name`, found none in the text nor beside it");
+    if (!definition_name_is_valid(*out))
+        return scope_fail(scope, PAWL_INVALID_DEFINITION,
+                          "name: expected 1 to 128 of A-Za-z0-9._/-, found '%.*s'", STR_ARG(*out));
+    return PAWL_OK;
+}
+
+pawl_status definition_put(struct engine *engine, struct scope *scope,
+                           struct define_request *define)
+{
+    struct request request = { .kind = REQUEST_DEFINE, .scope = scope, .define = define };
+
+    return engine_submit(engine, &request);
+}
+
+pawl_status engine_define(struct engine *engine, struct scope *scope, str name, str text,
+                          str rights, const uint8_t *key, struct defined *out)
+{
+    struct findings *findings = ARENA_NEW(&scope->arena, struct findings);
+    struct define_request define = { .key = key };
+    struct definition *definition;
+    str own_name, resolved;
+    pawl_status status;
+
+    if (!findings)
+        return scope_no_memory(scope);
+    status = definition_compile(scope, text, false, findings, &definition, &own_name);
+    if (!status)
+        status = resolve_name(scope, name, own_name, &resolved);
+    if (!status)
+        status = references_check(engine, scope, resolved, findings);
+    if (!status)
+        status = definition_row_make(engine, scope, text, definition, &define.row);
+    if (status)
+        return status;
+    define.row.name = resolved;
+    define.row.rights = rights;
+    status = definition_put(engine, scope, &define);
+    if (status)
+        return status;
+    *out = (struct defined){ .name = resolved,
+                             .version = define.row.version,
+                             .kind = definition->kind,
+                             .is_new = define.is_new,
+                             .warnings = findings };
+    memcpy(out->sha256, define.row.source_sha, SHA_SIZE);
+    return PAWL_OK;
+}
+
+/* The newest version of `name`: in this batch, else in the store. */
+static pawl_status find_newest(struct engine *engine, struct scope *scope, str name,
+                               struct definition_row *out)
+{
+    pawl_status status;
+
+    for (uint32_t i = engine->writer.batch.definition_count; i > 0; i--)
+        if (str_eq(engine->writer.batch.definitions[i - 1].name, name)) {
+            *out = engine->writer.batch.definitions[i - 1];
+            return PAWL_OK;
+        }
+    status = store_find_definition(engine->store, scope, name, 0, NULL, out);
+    return status ? status
+                  : engine_definition_rights(engine, scope, name, out->version, &out->rights);
+}
+
+static str define_body(struct engine *engine, struct scope *scope, const struct definition_row *row)
+{
+    char hex[2 * SHA_SIZE + 1];
+    struct buf buf;
+    str body;
+
+    buf_init(&buf, engine->heap, LIMIT_SCOPE);
+    json_open(&buf, '{');
+    json_key(&buf, "name");
+    json_str(&buf, row->name);
+    json_key(&buf, "version");
+    json_u64(&buf, row->version);
+    json_key(&buf, "kind");
+    json_text(&buf, definition_kind_name((enum definition_kind)row->kind));
+    json_key(&buf, "source");
+    sha_hex(row->source_sha, SHA_SIZE, hex);
+    json_text(&buf, hex);
+    json_key(&buf, "compiled");
+    sha_hex(row->compiled_sha, SHA_SIZE, hex);
+    json_text(&buf, hex);
+    rights_member(&buf, row->rights);
+    json_close(&buf, '}');
+    body = buf_keep(&buf, &scope->arena);
+    buf_fini(&buf);
+    return body;
+}
+
+/* Everything behind the number of {"compiler":N,...}. */
+static str behind_number(str compiled)
+{
+    const char *comma = compiled.data ? memchr(compiled.data, ',', compiled.size) : NULL;
+
+    return comma ? (str){ comma, compiled.size - (size_t)(comma - compiled.data) } : compiled;
+}
+
+/* A text that compiles differently now becomes a new version: an existing version never changes its
+ * meaning. */
+static bool is_as_put(const struct definition_row *newest, const struct definition_row *row)
+{
+    return memcmp(newest->source_sha, row->source_sha, SHA_SIZE) == 0 &&
+           (row->kind == KIND_CODE ||
+            str_eq(behind_number(newest->compiled), behind_number(row->compiled)));
+}
+
+/* Putting the same text again returns the existing version, unless the caller has rights which that
+ * version lacks: then it becomes a new version, so that the rights of a version never grow. */
+static pawl_status define_new(struct engine *engine, struct request *request, int64_t at_ms)
+{
+    struct define_request *define = request->define;
+    struct definition_row newest;
+    str body;
+    pawl_status status = find_newest(engine, request->scope, define->row.name, &newest);
+
+    if (status && status != PAWL_NOT_KNOWN)
+        return status;
+    define->is_new = status == PAWL_NOT_KNOWN ||
+                     !is_as_put(&newest, &define->row) ||
+                     !rights_within(define->row.rights, newest.rights);
+    if (!define->is_new)
+        define->row.rights = newest.rights;
+    define->row.version = define->is_new ? (status ? 0 : newest.version) + 1 : newest.version;
+    if (!define->is_new && !define->key)
+        return PAWL_OK;
+    define->row.id = engine->writer.tip.last_definition + engine->writer.batch.definition_count + 1;
+    define->row.created_at_ms = at_ms;
+    body = define_body(engine, request->scope, &define->row);
+    if (!body.data)
+        return scope_no_memory(request->scope);
+    status = kept_room(engine, request->scope);
+    if (!status)
+        status = batch_store_record(engine, request->scope,
+                                    define->is_new ? CONTROL_DEFINE : CONTROL_KEYED, at_ms, body,
+                                    STR_NONE, define->key);
+    if (status)
+        return status;
+    if (define->is_new)
+        status = rights_note(engine, request->scope, &define->row);
+    if (status)
+        return batch_spoil(engine, request->scope, status);
+    if (define->is_new)
+        engine->writer.batch.definitions[engine->writer.batch.definition_count++] = define->row;
+    request->accepted = true;
+    return PAWL_OK;
+}
+
+pawl_status drain_define(struct engine *engine, struct request *request, int64_t at_ms)
+{
+    struct record record;
+    enum key_use use;
+    pawl_status status =
+        keys_look(engine, request->scope, request->define->key, at_ms, &use, &record);
+
+    ASSERT_DRAINING(engine);
+    if (status)
+        return status;
+    request->is_again = use == KEY_PENDING;
+    if (use == KEY_REPEAT)
+        return keys_defined(engine, request->scope, &record, request->define);
+    return request->is_again ? PAWL_OK : define_new(engine, request, at_ms);
+}
+
+/* ---- checking ---- */
+
+static void add_error(struct scope *scope, struct findings *findings)
+{
+    struct finding *items = ARENA_ARRAY(&scope->arena, struct finding, findings->count + 1);
+
+    if (!items)
+        return;
+    if (findings->count)
+        memcpy(items, findings->items, sizeof *items * findings->count);
+    memcpy(items[findings->count].message, scope->error.message,
+           sizeof items[0].message < sizeof scope->error.message ? sizeof items[0].message - 1
+                                                                 : sizeof scope->error.message);
+    items[findings->count].line = items[findings->count].column = 1;
+    findings->items = items;
+    findings->capacity = ++findings->count;
+}
+
+static bool has_error(const struct findings *findings)
+{
+    for (uint32_t i = 0; i < findings->count; i++)
+        if (!findings->items[i].is_warning)
+            return true;
+    return false;
+}
+
+pawl_status engine_check(struct engine *engine, struct scope *scope, str name, str text,
+                         struct findings *out)
+{
+    struct definition *definition;
+    str own_name, resolved;
+    pawl_status status;
+
+    *out = (struct findings){ 0 };
+    status = definition_compile(scope, text, false, out, &definition, &own_name);
+    if (!status && out->reference_count > 0 && references_are_known(engine, scope))
+        status = references_check(engine, scope, name.data ? name : own_name, out);
+    if (!status && (name.data || own_name.data))
+        status = resolve_name(scope, name, own_name, &resolved);
+    if (status == PAWL_INVALID_DEFINITION) {
+        if (!has_error(out))
+            add_error(scope, out);
+        status = PAWL_OK;
+    }
+    return status;
+}

@@ -1,0 +1,236 @@
+/* answers.c - what workers say of their steps: one answer, or a whole turn's in one commit.
+ *
+ * Each answer is accepted or refused on its own. Those of one call are put into the mailboxes
+ * before any is decided, and go to the drain together; those of one instance are one decision
+ * (mailbox.c). */
+#include "engine/parts.h"
+#include "model/words.h"
+
+static pawl_status fail_lease(struct scope *scope, uint32_t ordinal)
+{
+    return scope_fail(scope, PAWL_LEASE_LOST,
+                      "the lease of attempt %u is not yours, or not any more", ordinal);
+}
+
+static pawl_status find_step(struct engine *engine, struct scope *scope, str step_id,
+                             struct head *head, uint32_t *ordinal)
+{
+    struct definition_slot *slot;
+    uint64_t number = 0;
+    pawl_status status;
+
+    if (str_is_blank(step_id))
+        return scope_fail(scope, PAWL_INVALID_REQUEST, "step_id: expected a step's id, found none");
+    if (step_id.size <= ID_SIZE + 1 || step_id.data[ID_SIZE] != '.' ||
+        !str_to_u64(str_from(step_id, ID_SIZE + 1), &number) || number == 0 || number > UINT32_MAX)
+        return scope_fail(scope, PAWL_NOT_KNOWN, "there is no step '%.*s'",
+                          STR_ARG(words_shown(step_id)));
+    status = engine_locate(engine, scope, (str){ step_id.data, ID_SIZE }, head, &slot);
+    if (status)
+        return status;
+    if (slot->definition->kind == KIND_MACHINE)
+        return scope_fail(scope, PAWL_NOT_KNOWN, "there is no step '%.*s': a machine has none",
+                          STR_ARG(words_shown(step_id)));
+    *ordinal = (uint32_t)number;
+    return PAWL_OK;
+}
+
+static pawl_status send_new(struct engine *engine, struct scope *scope, str step_id, str lease,
+                            const struct event *event, const uint8_t *key)
+{
+    struct event sent = *event;
+    struct head head;
+    pawl_status status = find_step(engine, scope, step_id, &head, &sent.ordinal);
+
+    if (status)
+        return status;
+    if (lease.data && !lease_is_held(engine, head.instance, sent.ordinal, lease))
+        return fail_lease(scope, sent.ordinal);
+    sent.is_leased = lease.data != NULL;
+    status = engine_send_once(engine, scope, head.instance, &sent, NULL, key, NULL);
+    if (!status && lease.data) {
+        guard_lock(&engine->lock);
+        lease_drop(engine, head.instance, sent.ordinal);
+        guard_unlock(&engine->lock);
+    }
+    return status;
+}
+
+pawl_status engine_step_send(struct engine *engine, struct scope *scope, str step_id, str lease,
+                             const struct event *event, const uint8_t *key)
+{
+    struct record record;
+    pawl_status status = send_new(engine, scope, step_id, lease, event, key);
+
+    return keys_explain(engine, scope, key, &status, &record) ? PAWL_OK : status;
+}
+
+/* Which instance it is for, and whether its lease is held; refused at once if not. */
+static pawl_status address(struct engine *engine, struct scope *scope, struct step_answer *answer,
+                           struct mail *mail)
+{
+    struct head head;
+    pawl_status status = find_step(engine, scope, answer->step_id, &head, &answer->event.ordinal);
+
+    if (!status && answer->lease.data &&
+        !lease_is_held(engine, head.instance, answer->event.ordinal, answer->lease))
+        status = fail_lease(scope, answer->event.ordinal);
+    answer->event.is_leased = answer->lease.data != NULL;
+    mail->instance = status ? 0 : head.instance;
+    mail->event = answer->event;
+    return status;
+}
+
+/* With a key, what the answer came to is what it came to the first time. */
+static pawl_status read_outcome(struct engine *engine, struct scope *scope,
+                                struct step_answer *answer)
+{
+    return answer->key ? engine_step_outcome(engine, scope, answer->step_id, answer->key,
+                                             &answer->outcome)
+                       : PAWL_OK;
+}
+
+/* A lease ends with its answer; one that is refused may have been accepted before, by its key. */
+static void conclude(struct engine *engine, struct mail *mail, struct step_answer *answer)
+{
+    struct record record;
+
+    if (!mail->status && answer->lease.data) {
+        guard_lock(&engine->lock);
+        lease_drop(engine, mail->instance, answer->event.ordinal);
+        guard_unlock(&engine->lock);
+    }
+    if (keys_explain(engine, &mail->own, answer->key, &mail->status, &record))
+        mail->status = PAWL_OK;
+    answer->outcome = mail->outcome;
+    if (!mail->status)
+        mail->status = read_outcome(engine, &mail->own, answer);
+    answer->status = mail->status;
+    answer->error = mail->own.error;
+    scope_fini(&mail->own);
+}
+
+pawl_status engine_step_send_all(struct engine *engine, struct scope *scope,
+                                 struct step_answer *answers, uint32_t count,
+                                 struct ticket *ticket)
+{
+    struct mail *mails = ARENA_ARRAY(&scope->arena, struct mail, count + 1);
+    struct mail **sent = ARENA_ARRAY(&scope->arena, struct mail *, count + 1);
+    uint32_t sent_count = 0;
+
+    if (!mails || !sent)
+        return scope_no_memory(scope);
+    if (ticket)
+        engine_claim_offer(engine, ticket);
+    for (uint32_t i = 0; i < count; i++) {
+        mails[i] = (struct mail){ .key = answers[i].key, .may_ride = !answers[i].key };
+        scope_init(&mails[i].own, engine->heap, LIMIT_SCOPE);
+        mails[i].own.trace = scope->trace;
+        mails[i].scope = &mails[i].own;
+        mails[i].status = address(engine, &mails[i].own, &answers[i], &mails[i]);
+        mails[i].is_done = mails[i].status != PAWL_OK;
+        if (!mails[i].status)
+            sent[sent_count++] = &mails[i];
+    }
+    guard_lock(&engine->lock);
+    mail_deliver_all(engine, sent, sent_count);
+    for (uint32_t i = 0; i < count; i++)
+        while (!mails[i].is_done)
+            if (!engine_pump(engine))
+                guard_wait(&engine->lock, &engine->changed);
+    engine_pass_news(engine);
+    guard_unlock(&engine->lock);
+    for (uint32_t i = 0; i < count; i++)
+        conclude(engine, &mails[i], &answers[i]);
+    return PAWL_OK;
+}
+
+/* Is the attempt under way? Its lease may outlive it: its instance was cancelled, say. */
+static pawl_status find_live(struct engine *engine, struct scope *scope, uint64_t instance,
+                             uint32_t ordinal, bool *out)
+{
+    struct live live;
+    pawl_status status = store_live(engine->store, scope, instance, &live);
+
+    for (uint32_t i = 0; !status && i < live.step_count; i++)
+        *out = *out || live.steps[i].ordinal == ordinal;
+    return status;
+}
+
+pawl_status engine_step_heartbeat(struct engine *engine, struct scope *scope, str step_id,
+                                  str lease, int64_t extend_ms, int64_t *out_expires_at_ms)
+{
+    struct head head;
+    uint32_t ordinal;
+    bool is_live = false;
+    pawl_status status = find_step(engine, scope, step_id, &head, &ordinal);
+
+    if (!status)
+        status = find_live(engine, scope, head.instance, ordinal, &is_live);
+    if (!status && !is_live)
+        return fail_lease(scope, ordinal);
+    if (!status &&
+        !lease_extend(engine, head.instance, ordinal, lease, extend_ms, out_expires_at_ms))
+        status = fail_lease(scope, ordinal);
+    return status;
+}
+
+/* An approval below the count ends nothing. */
+static pawl_status after_approval(struct scope *scope, const struct record *record,
+                                  enum step_status *out)
+{
+    struct effect_list effects = { 0 };
+    pawl_status status = effects_read(scope, record->body, &effects);
+
+    if (status)
+        return status;
+    *out = STEP_PENDING;
+    for (uint32_t i = 0; i < effects.count; i++)
+        if (effects.items[i].kind == EFFECT_END && effects.items[i].ordinal == record->ordinal)
+            *out = STEP_DONE;
+    return PAWL_OK;
+}
+
+/* What an entry about an attempt left it as. */
+static pawl_status status_after(struct scope *scope, const struct record *record,
+                                enum step_status *out)
+{
+    if (record->what == LIFE_T_GATE_APPROVE)
+        return after_approval(scope, record, out);
+    *out = STEP_DONE;
+    if (record->what == LIFE_T_STEP_START)
+        *out = STEP_RUNNING;
+    if (record->what == LIFE_T_STEP_FAIL || record->what == LIFE_T_STEP_TIMEOUT ||
+        record->what == LIFE_T_GATE_REJECT)
+        *out = STEP_FAILED;
+    if (record->what == LIFE_T_GATE_WAIT)
+        *out = STEP_PENDING;
+    return PAWL_OK;
+}
+
+pawl_status engine_step_outcome(struct engine *engine, struct scope *scope, str step_id,
+                                const uint8_t *key, enum step_status *out)
+{
+    struct record record = { 0 };
+    struct head head;
+    uint32_t ordinal;
+    uint64_t pos = 0;
+    pawl_status status = find_step(engine, scope, step_id, &head, &ordinal);
+
+    if (!status && key)
+        status = keys_find(engine, scope, key, &record);
+    if (!status)
+        pos = key ? record.pos : head.pos;
+    for (; !status && pos; pos = record.prev) {
+        status = store_record(engine->store, scope, pos, &record);
+        if (!status && record.what >= 0 && record.ordinal == ordinal)
+            return status_after(scope, &record, out);
+    }
+    return status ? status : scope_fail(scope, PAWL_NOT_KNOWN, "no entry speaks of this step");
+}
+
+pawl_status engine_stepping(struct engine *engine, struct scope *scope, uint64_t after,
+                            uint32_t limit, uint64_t **out, uint32_t *count)
+{
+    return store_busy(engine->store, scope, after, true, limit, out, count);
+}

@@ -1,0 +1,270 @@
+/* leases.c - who works on a step, and until when they have to be heard of.
+ *
+ * A lease's length and its token's hash are in the entry and in the step's row. Its end lies only
+ * here, so that a heartbeat writes nothing.
+ * After a restart each lease of a remote worker has one full period; what ran inside the
+ * process that died is lost (recover.c). A lease whose attempt is over does no harm: its answer
+ * and its end are refused by the reducer, so that nobody has to look for it when a step ends.
+ *
+ * They are counted by a clock that no one can set: a wall clock that jumps ahead must not fail all
+ * that is under way, one that falls back must not keep what a dead worker held. Only in a store
+ * with the test clock it is that one. What is told to people is a time by the wall clock. */
+#include "engine/parts.h"
+#include "model/words.h"
+#include <stdio.h>
+
+#define LEASES_FIRST 64u
+
+static int64_t lease_clock(struct engine *engine)
+{
+    return engine->options.test_clock || PLANTED(LEASE_BY_WALL) ? clock_read(engine).wall_ms
+                                                                : engine->env->boot_ms(engine->env);
+}
+
+/* INT64_MAX: nothing is leased. */
+int64_t leases_left_ms(struct engine *engine)
+{
+    int64_t left_ms;
+
+    ASSERT_LOCKED(engine);
+    if (engine->work.next_lease_ms == INT64_MAX)
+        return INT64_MAX;
+    left_ms = engine->work.next_lease_ms - lease_clock(engine);
+    return left_ms > 0 ? left_ms : 0;
+}
+
+static struct lease *find(struct engine *engine, uint64_t instance, uint32_t ordinal)
+{
+    for (uint32_t i = engine->work.lease_count; i-- > 0;)
+        if (engine->work.leases[i].instance == instance && engine->work.leases[i].ordinal == ordinal)
+            return &engine->work.leases[i];
+    return NULL;
+}
+
+/* Room for what is under way and `more`: asked for before a step is started, so that one that
+ * was started is always watched over. */
+bool leases_make_room(struct engine *engine, uint32_t more)
+{
+    uint32_t wanted = engine->work.lease_count + engine->work.jobs_under_way + more;
+    uint32_t capacity = engine->work.lease_capacity ? engine->work.lease_capacity : LEASES_FIRST;
+    struct lease *leases;
+
+    ASSERT_LOCKED(engine);
+    while (capacity < wanted)
+        capacity *= 2;
+    if (capacity == engine->work.lease_capacity)
+        return true;
+    leases = heap_resize(engine->heap, engine->work.leases, engine->work.lease_capacity * sizeof *leases,
+                         capacity * sizeof *leases);
+    if (!leases)
+        return false;
+    engine->work.leases = leases;
+    engine->work.lease_capacity = capacity;
+    return true;
+}
+
+void lease_add(struct engine *engine, const struct lease *lease)
+{
+    struct lease *old = find(engine, lease->instance, lease->ordinal);
+
+    ASSERT_LOCKED(engine);
+    if (!old && engine->work.lease_count == engine->work.lease_capacity && !leases_make_room(engine, 1)) {
+        engine_log(engine, PAWL_LOG_ERROR, "lease.unwatched", "no memory to watch over a step");
+        return;
+    }
+    if (!old)
+        old = &engine->work.leases[engine->work.lease_count++];
+    *old = *lease;
+    old->expires_at_ms = lease_clock(engine) + lease->length_ms;
+    if (old->expires_at_ms < engine->work.next_lease_ms)
+        engine->work.next_lease_ms = old->expires_at_ms;
+}
+
+bool lease_is_watched(struct engine *engine, uint64_t instance, uint32_t ordinal)
+{
+    ASSERT_LOCKED(engine);
+    return find(engine, instance, ordinal) != NULL;
+}
+
+bool lease_is_given(struct engine *engine, const struct claimed *claimed)
+{
+    const struct lease *lease = find(engine, claimed->instance, claimed->ordinal);
+
+    ASSERT_LOCKED(engine);
+    return lease && memcmp(lease->hash, claimed->lease, sizeof lease->hash) == 0;
+}
+
+void lease_drop(struct engine *engine, uint64_t instance, uint32_t ordinal)
+{
+    struct lease *lease = find(engine, instance, ordinal);
+
+    ASSERT_LOCKED(engine);
+    if (lease)
+        *lease = engine->work.leases[--engine->work.lease_count];
+    if (engine->work.lease_count == 0)
+        engine->work.next_lease_ms = INT64_MAX;
+}
+
+void lease_hash(struct engine *engine, str token, char out[LEASE_HASH_SIZE + 1])
+{
+    uint8_t sha[SHA_SIZE];
+
+    ASSERT_LOCKED(engine);
+    sha_once(engine->work.lease_sha, token, sha);
+    sha_hex(sha, LEASE_HASH_SIZE / 2, out);
+}
+
+/* Compared in constant time: tokens are all that protects an answer. */
+static bool is_token(struct engine *engine, const struct lease *lease, str token)
+{
+    unsigned difference = token.size != LEASE_TOKEN_SIZE || !lease->hash[0];
+    char hash[LEASE_HASH_SIZE + 1];
+
+    lease_hash(engine, token, hash);
+    for (size_t i = 0; i < LEASE_HASH_SIZE; i++)
+        difference |= (unsigned)(unsigned char)(lease->hash[i] ^ hash[i]);
+    return difference == 0 || PLANTED(LEASE_UNFENCED);
+}
+
+bool lease_is_held(struct engine *engine, uint64_t instance, uint32_t ordinal, str token)
+{
+    const struct lease *lease;
+    bool held;
+
+    guard_lock(&engine->lock);
+    lease = find(engine, instance, ordinal);
+    held = lease && is_token(engine, lease, token) && lease->expires_at_ms > lease_clock(engine);
+    guard_unlock(&engine->lock);
+    return held;
+}
+
+bool lease_extend(struct engine *engine, uint64_t instance, uint32_t ordinal, str token,
+                  int64_t by_ms, int64_t *out_expires_at_ms)
+{
+    struct lease *lease;
+    bool held;
+
+    guard_lock(&engine->lock);
+    lease = find(engine, instance, ordinal);
+    held = lease && is_token(engine, lease, token) && lease->expires_at_ms > lease_clock(engine);
+    if (held) {
+        by_ms = by_ms > 0 ? by_ms : lease->length_ms;
+        lease->expires_at_ms = lease_clock(engine) + by_ms;
+        *out_expires_at_ms = clock_read(engine).wall_ms + by_ms;
+    }
+    guard_unlock(&engine->lock);
+    return held;
+}
+
+/* ---- Leases that ran out ---- */
+
+/* The actor of the entry that started the step; data NULL: not found. */
+static str find_worker(struct engine *engine, struct scope *scope, uint64_t instance,
+                       uint32_t ordinal)
+{
+    str worker = STR_NONE;
+    uint64_t actor;
+    pawl_status status = starter_find(engine, scope, instance, ordinal, &actor);
+
+    if (!status)
+        status = value_text(engine, scope, actor, &worker);
+    return status ? STR_NONE : worker;
+}
+
+/* STR_NONE: no memory. */
+static str name_worker(struct arena *arena, str worker)
+{
+    char words[WORDS_SIZE_MAX + 64];
+
+    (void)snprintf(words, sizeof words, "the lease of the worker %.*s ran out",
+                   STR_ARG(words_shown(worker)));
+    return arena_str(arena, str_of(words));
+}
+
+/* The worker is not known after a restart: history is asked, in a scope of its own, because a name
+ * that cannot be found must not hold up the timeout. */
+static str reason_from_history(struct engine *engine, struct scope *scope, uint64_t instance,
+                               uint32_t ordinal)
+{
+    struct scope look;
+    str worker, reason;
+
+    scope_init(&look, engine->heap, LIMIT_SCOPE);
+    worker = find_worker(engine, &look, instance, ordinal);
+    reason = worker.data ? name_worker(&scope->arena, worker) : STR_NONE;
+    scope_fini(&look);
+    return reason;
+}
+
+/* A step that is over needs no explanation: deciding refuses its timeout. */
+void lease_explain(struct engine *engine, struct scope *scope, const struct actor *actor,
+                   struct event *event)
+{
+    if (event->kind != EVENT_STEP_TIMEOUT || !event->is_leased || event->reason.data)
+        return;
+    if (event->is_worker_gone && actor->memory &&
+        work_tool_of(actor->definition, actor->memory, event->ordinal).data)
+        event->reason = reason_from_history(engine, scope, actor->instance, event->ordinal);
+    if (!event->reason.data)
+        event->reason = event->is_worker_gone ? STR("the lease of the worker ran out")
+                                              : STR("the step's time in this process ran out");
+}
+
+static bool post_timeout(struct engine *engine, const struct lease *lease)
+{
+    struct mail *mail = mail_new(engine);
+
+    if (!mail)
+        return false;
+    mail->event = (struct event){ .kind = EVENT_STEP_TIMEOUT,
+                                  .ordinal = lease->ordinal,
+                                  .is_leased = true,
+                                  .is_worker_gone = lease->hash[0] != 0,
+                                  .actor = STR("pawl/timer") };
+    if (lease->worker[0])
+        mail->event.reason = name_worker(&mail->own.arena, str_of(lease->worker));
+    if (engine_mail(engine, lease->instance, mail))
+        return true;
+    mail_free(engine, mail);
+    return false;
+}
+
+/* One lease that has run out, taken away; else the next end is known. The lock is not released
+ * meanwhile: telling an instance does that, and what is here may then be another. */
+static bool take_expired(struct engine *engine, int64_t now_ms, struct lease *out)
+{
+    int64_t next_ms = INT64_MAX;
+
+    ASSERT_LOCKED(engine);
+    for (uint32_t i = 0; i < engine->work.lease_count; i++) {
+        if (engine->work.leases[i].expires_at_ms <= now_ms) {
+            *out = engine->work.leases[i];
+            engine->work.leases[i] = engine->work.leases[--engine->work.lease_count];
+            return true;
+        }
+        if (engine->work.leases[i].expires_at_ms < next_ms)
+            next_ms = engine->work.leases[i].expires_at_ms;
+    }
+    engine->work.next_lease_ms = next_ms;
+    return false;
+}
+
+/* What has run out is told to its instance; without memory it is tried again. */
+void leases_expire(struct engine *engine)
+{
+    int64_t now_ms = lease_clock(engine);
+    struct lease lease;
+
+    ASSERT_LOCKED(engine);
+    while (engine->work.next_lease_ms <= now_ms && take_expired(engine, now_ms, &lease))
+        if (!post_timeout(engine, &lease)) {
+            lease.length_ms = RETRY_STORE_MS;
+            lease_add(engine, &lease);
+            return;
+        }
+}
+
+void leases_fini(struct engine *engine)
+{
+    heap_free(engine->heap, engine->work.leases, engine->work.lease_capacity * sizeof *engine->work.leases);
+}

@@ -1,0 +1,101 @@
+/* starters.c - which worker started a step, as the history says: for leases of before a restart.
+ *
+ * A thousand leases of one instance may run out together. So what one look back finds is kept for a
+ * moment. Not for longer: another process may start steps of the instance, too. */
+#include "engine/parts.h"
+
+#define STARTERS_FIRST 64u
+#define KEPT_FOR_MS    1000
+
+void starters_init(struct engine *engine)
+{
+    guard_init(&engine->work.starters.lock);
+    map_init(&engine->work.starters.places, engine->heap);
+}
+
+void starters_fini(struct engine *engine)
+{
+    struct starters *starters = &engine->work.starters;
+
+    map_fini(&starters->places);
+    heap_free(engine->heap, starters->actors, starters->capacity * sizeof *starters->actors);
+    guard_fini(&starters->lock);
+}
+
+struct sight {
+    struct engine *engine;
+    bool has_failed; /* no memory */
+};
+
+static bool make_room(struct engine *engine)
+{
+    struct starters *starters = &engine->work.starters;
+    uint32_t capacity = starters->capacity ? 2 * starters->capacity : STARTERS_FIRST;
+    uint64_t *actors;
+
+    if (starters->count < starters->capacity)
+        return true;
+    actors = heap_resize(engine->heap, starters->actors, starters->capacity * sizeof *actors,
+                         capacity * sizeof *actors);
+    if (!actors)
+        return false;
+    starters->actors = actors;
+    starters->capacity = capacity;
+    return true;
+}
+
+/* The last start of each attempt; true: there is no memory for more. */
+static bool note_start(void *context, const struct record *record)
+{
+    struct sight *sight = context;
+    struct starters *starters = &sight->engine->work.starters;
+
+    if (record->what != LIFE_T_STEP_START ||
+        map_get(&starters->places, record->ordinal) != MAP_NONE)
+        return false;
+    if (!make_room(sight->engine) ||
+        !map_put(&starters->places, record->ordinal, starters->count)) {
+        sight->has_failed = true;
+        return true;
+    }
+    starters->actors[starters->count++] = record->actor;
+    return false;
+}
+
+static pawl_status look(struct engine *engine, struct scope *scope, uint64_t instance)
+{
+    struct starters *starters = &engine->work.starters;
+    struct sight sight = { .engine = engine };
+    struct head_row head;
+    pawl_status status = head_row_now(engine, scope, instance, &head);
+
+    map_clear(&starters->places);
+    starters->count = 0;
+    starters->instance = 0;
+    if (!status)
+        status = records_look_back(engine, scope, head.pos, note_start, &sight);
+    if (!status && sight.has_failed)
+        status = scope_no_memory(scope);
+    if (!status)
+        starters->instance = instance;
+    starters->looked_ms = engine->env->tick_ms(engine->env);
+    return status;
+}
+
+pawl_status starter_find(struct engine *engine, struct scope *scope, uint64_t instance,
+                         uint32_t ordinal, uint64_t *out_actor)
+{
+    struct starters *starters = &engine->work.starters;
+    pawl_status status = PAWL_OK;
+    uint32_t place = MAP_NONE;
+
+    guard_lock(&starters->lock);
+    if (starters->instance != instance ||
+        engine->env->tick_ms(engine->env) - starters->looked_ms > KEPT_FOR_MS)
+        status = look(engine, scope, instance);
+    if (!status)
+        place = map_get(&starters->places, ordinal);
+    *out_actor = place == MAP_NONE ? 0 : starters->actors[place];
+    guard_unlock(&starters->lock);
+    return status;
+}

@@ -1,0 +1,310 @@
+/* writer.h - the engine's writer: a queue of requests, one drain, one commit for all of them. Private
+ * to src/engine.
+ *
+ * Rules:
+ *  (1) One thread at a time drains (`drainer`). It takes and gives back the role under the lock, in
+ *      drain_if_free() alone, and does not hold the lock in between.
+ *  (2) The drain alone writes the batch, the table of interned texts, the scope and `now`. The tip
+ *      and the heads change after a commit, under the lock, by the drain.
+ *  (3) Space is reserved before something is appended to the batch. What fails in the middle fails
+ *      the whole batch (`batch_status`).
+ *  (4) What is in the batch becomes visible after its commit, never before.
+ *  (5) A head whose row lags is never evicted. A head that is not in memory is right in its row.
+ *  (6) `after` of a request runs on the draining thread without the lock. It must not wait for the
+ *      drain. */
+#ifndef PAWL_ENGINE_WRITER_H
+#define PAWL_ENGINE_WRITER_H
+
+#include "base/guard.h"
+#include "base/limits.h"
+#include "base/planted.h"
+#include "engine/clock.h"
+#include "engine/engine.h"
+#include "engine/heads.h"
+
+enum request_kind {
+    REQUEST_FIRE,
+    REQUEST_CREATE,
+    REQUEST_DEFINE,
+    REQUEST_DECISION,
+    REQUEST_CONTROL
+};
+
+struct actor;
+struct birth;
+struct job;
+
+struct create_request {
+    const struct create_args *args;
+    const struct definition_row *row; /* inline and new: to be stored; else only its id counts */
+    struct definition *definition;
+    const struct decision *decision; /* what START decided; count 0: a machine */
+    int64_t decided_at_ms;
+    struct created *out;
+    struct birth *births; /* children that the decision wants, theirs among them (family.c) */
+    uint64_t parent;      /* 0: none; else number and random are given (family_number()) */
+    char parent_id[ID_SIZE + 1];
+    uint8_t random[ID_RANDOM_SIZE];
+    uint64_t number; /* out */
+    bool is_repeat;  /* out: its key was used for this very call: nothing was created */
+};
+
+struct define_request {
+    struct definition_row row;
+    const uint8_t *key; /* NULL: none */
+    bool is_new;        /* out */
+};
+
+struct decision_request {
+    uint64_t instance;
+    uint32_t expected_seq;
+    uint64_t expected_pos; /* shared: others may have kept a signal, which is no entry; 0: any */
+    struct birth *births;  /* as in a create_request */
+    struct definition *definition;
+    const struct decision *decision;
+    int64_t decided_at_ms;
+    int64_t fired_at_ms; /* what the caller said; 0: the time of the commit */
+    str snapshot;        /* data NULL: none; after the last draft */
+    struct fired *out;   /* of the last draft; may be NULL */
+    const uint8_t *key;  /* NULL: none */
+    bool is_repeat;      /* out: its key was used for this very call: nothing was recorded */
+    bool was_kept;       /* out: of a repeat: its signal was kept */
+    bool knew_pause;     /* it was decided in the knowledge that the instance is paused */
+};
+
+struct request {
+    struct request *next;
+    enum request_kind kind;
+    struct scope *scope;
+    pawl_status status;
+    bool is_done;
+    bool is_stale; /* DECISION: decide again */
+    bool is_again; /* its key is in this very batch: submit it once more, for the answer */
+    bool accepted; /* has something in the present batch */
+    void (*after)(struct engine *engine, struct request *request); /* NULL: somebody waits */
+    pthread_cond_t wake; /* whom it concerns alone: hundreds may wait at once */
+    void *context;
+    struct reduce *reduces; /* done with its commit, in which it is alone */
+    size_t reduce_count;
+    struct batch_fire *fires; /* FIRE */
+    size_t fire_count;
+    struct create_request *create;
+    struct define_request *define;
+    struct decision_request *decide;
+    /* CONTROL: what it records, in the drain; what it needs is in `context`. */
+    pawl_status (*control)(struct engine *engine, struct request *request, int64_t at_ms);
+};
+
+/* ---- The batch: one commit in the making (batch.c) ---- */
+
+struct batch {
+    const struct heap *heap;
+    struct record *records;
+    struct value *values;
+    struct instance_row *instances;
+    struct definition_row *definitions;
+    struct live_change *live;
+    struct snapshot_row *snapshots;
+    struct kept_change *kept;
+    uint32_t kept_count, kept_capacity;
+    struct key_row *keys;
+    uint32_t *key_slots; /* index + 1, by key id */
+    struct head_row *rows;
+    struct head *heads; /* as they will be, of the instances this batch touches */
+    uint32_t *slots;    /* index + 1 */
+    uint32_t record_count, record_capacity, value_count, value_capacity;
+    uint32_t instance_count, instance_capacity, definition_count, definition_capacity;
+    uint32_t live_count, live_capacity, snapshot_count, snapshot_capacity;
+    uint32_t row_count, row_capacity, head_count, head_capacity, slot_count;
+    uint32_t key_count, key_capacity, key_slot_count;
+    uint64_t flushed;
+    struct reduce *reduces; /* of the one request that it holds then */
+    size_t reduce_count;
+    int64_t shift_ms; /* by which the commit shifts the store's clock (clock.c) */
+};
+
+/* An actor_ref or subject_ref that the store already knows (intern.c). */
+struct interned {
+    uint64_t id;
+    uint8_t commitment[SHA_SIZE];
+    size_t size;
+    char *bytes;
+};
+
+struct intern_table {
+    const struct heap *heap;
+    struct interned *slots; /* open addressing; bytes NULL: empty */
+    uint32_t slot_count, count;
+};
+
+#define FLUSH_AFTER_MS   10     /* quiet time before rows that lag are put right */
+
+/* Under the lock, but for what the drain alone uses. */
+struct writer {
+    struct request *first, *last; /* that wait for the drain */
+    uint32_t queued;              /* so many */
+    pthread_cond_t more;          /* one is queued: for the drain thread */
+    thread_mark drainer;          /* the thread that drains; 0: none */
+    uint32_t wait_for_drain;      /* threads that wait until none drains */
+    bool is_telling, has_news;    /* see engine_changed() */
+    bool drain_stopping;          /* the other threads are gone: so does the drain */
+    _Atomic bool broken;          /* what is in the store is not known: nothing is written meanwhile */
+    bool commit_failed;           /* the last one did */
+    bool is_suspect;              /* a read failed: a commit is to look at the files */
+    struct store_tip tip;
+    struct heads heads;
+    struct key_turn *key_turns;   /* keys whose calls are under way and leave no record of their own */
+    void (*committed)(void *context, uint64_t position); /* who follows the log; may be NULL */
+    void *committed_context;
+    struct histogram commit_times;
+    _Atomic uint64_t commits_failed;
+
+    /* The drain's. */
+    struct sha *sha;
+    struct scope scope; /* emptied after each commit */
+    struct moment now;  /* of the present commit */
+    struct batch batch;
+    pawl_status batch_status; /* not OK: something was half put in, the whole batch fails */
+    struct intern_table interned;
+};
+
+/* batch.c */
+void batch_init(struct batch *batch, const struct heap *heap);
+void batch_fini(struct batch *batch);
+void batch_clear(struct batch *batch);
+pawl_status batch_reserve(struct engine *engine, struct scope *scope, uint32_t records,
+                          uint32_t live);
+struct head *batch_find(struct batch *batch, uint64_t instance);
+struct head *batch_put(struct batch *batch, const struct head *head);
+/* Where `instance` stands for this batch: pending, cached, or loaded. NOT_KNOWN. The pointer
+ * holds until the next batch_head(). */
+pawl_status batch_head(struct engine *engine, struct scope *scope, uint64_t instance,
+                       struct head **out);
+/* Append one entry; space is reserved. `key` may be NULL. */
+pawl_status batch_entry(struct engine *engine, struct scope *scope, struct head *head,
+                        const struct definition *definition, const struct draft *draft,
+                        int64_t at_ms, int64_t fired_at_ms, const uint8_t *key);
+/* The store's own chain, instance 0. */
+uint8_t head_flags(const struct instance_row *fixed, bool is_paused); /* of a head that was read */
+pawl_status batch_store_head(struct engine *engine, struct scope *scope, struct head **out);
+/* Append one control record with this body to the store's chain; space is reserved. */
+pawl_status batch_store_record(struct engine *engine, struct scope *scope, int32_t what,
+                               int64_t at_ms, str body, str payload, const uint8_t *key);
+bool batch_kept_room(struct batch *batch); /* for one more token or alarm; false: no memory */
+/* Something was half put in: the whole batch fails with `status`, which is returned. */
+pawl_status batch_spoil(struct engine *engine, const struct scope *scope, pawl_status status);
+/* Append the record of a kept signal; space is reserved. */
+pawl_status batch_keep_signal(struct engine *engine, struct scope *scope, struct head *head,
+                              const struct draft *draft, int64_t at_ms, const uint8_t *key);
+void batch_seal(struct engine *engine, struct head *head, struct record *record, const char *id,
+                str body, const struct commitments *commitments);
+uint64_t batch_new_value(struct engine *engine, str bytes, bool interned,
+                         const uint8_t **commitment);
+/* An entry's payload. The end of a flow repeats what its last step gave: one value serves both. */
+uint64_t batch_payload(struct engine *engine, uint64_t instance, str bytes,
+                       const uint8_t **commitment);
+/* When the instance came into its state: the time of its last entry, or of its creation. */
+pawl_status batch_entered_at(struct engine *engine, struct scope *scope, const struct head *head,
+                             int64_t *out);
+pawl_status batch_know_skip(struct engine *engine, struct scope *scope, struct head *head);
+pawl_status heads_make_whole(struct engine *engine, struct scope *scope, struct head *head);
+struct record *batch_record(struct engine *engine, int32_t what, struct head *head, int64_t at_ms);
+
+/* keys.c */
+enum key_use { KEY_NEW, KEY_REPEAT, KEY_PENDING };
+bool keys_reserve(struct batch *batch);                           /* room for one more */
+void keys_note(struct batch *batch, const struct record *record); /* it has a key */
+/* In the drain: what is this key? NULL is new. REPEAT: *record is what it was used for; PENDING:
+ * it is being used in this batch. CONFLICT: it was used for another call. */
+pawl_status keys_look(struct engine *engine, struct scope *scope, const uint8_t *key, int64_t at_ms,
+                      enum key_use *use, struct record *record);
+/* The record it was used for: NOT_KNOWN, CONFLICT. */
+pawl_status keys_find(struct engine *engine, struct scope *scope, const uint8_t *key,
+                      struct record *out);
+/* A call was refused with *status; was it because it had been accepted before? *status becomes
+ * CONFLICT if its key was used for another one. */
+bool keys_explain(struct engine *engine, struct scope *scope, const uint8_t *key,
+                  pawl_status *status, struct record *record);
+pawl_status keys_fired(struct engine *engine, struct scope *scope, const struct record *record,
+                       struct fired *out);
+pawl_status keys_created(struct engine *engine, struct scope *scope, const struct record *record,
+                         struct created *out);
+pawl_status keys_defined(struct engine *engine, struct scope *scope, const struct record *record,
+                         struct define_request *out);
+
+/* intern.c */
+bool intern_init(struct intern_table *table, const struct heap *heap);
+void intern_fini(struct intern_table *table);
+void intern_clear(struct intern_table *table);
+pawl_status intern(struct engine *engine, struct scope *scope, str bytes, uint64_t *id,
+                   const uint8_t **commitment);
+
+/* commit.c */
+uint32_t commit_slice(const struct engine *engine); /* how many lagging rows should go along */
+pawl_status commit_batch(struct engine *engine, uint32_t slice);
+bool commit_accept(struct engine *engine); /* false: memory is short, start over */
+
+/* drain.c */
+pawl_status engine_submit(struct engine *engine, struct request *request); /* and wait */
+void engine_submit_all(struct engine *engine, struct request **requests, size_t count);
+void engine_post_request(struct engine *engine, struct request *request);  /* `after` is called */
+void engine_post_all(struct engine *engine, struct request *list);
+void engine_lead(struct engine *engine);    /* drain what is queued, as leader */
+bool engine_drain(struct engine *engine);   /* once, if it is for this thread to do */
+void engine_sweep(struct engine *engine);   /* an owner's rows, until none lags */
+void engine_mend(struct engine *engine);    /* see whether a store that failed works again */
+void engine_changed(struct engine *engine); /* wake who waits for it */
+void engine_cond_init(pthread_cond_t *condition); /* for this: */
+void engine_wait_for(struct engine *engine, pthread_cond_t *condition, int64_t for_ms);
+void engine_wait_changed(struct engine *engine, int64_t for_ms);
+void *drain_thread(void *engine);
+
+/* fire.c, create.c, decide.c */
+void drain_fires(struct engine *engine, struct request *request, int64_t at_ms);
+void drain_create(struct engine *engine, struct request *request, int64_t at_ms);
+void drain_decision(struct engine *engine, struct request *request, int64_t at_ms);
+pawl_status fire_check_late(struct engine *engine, struct scope *scope,
+                            const struct fire_args *args, uint64_t instance, uint32_t seq,
+                            struct moment now);
+void fired_tell(const struct head *head, const struct definition *definition, struct fired *out);
+
+/* create.c, for family.c: which version, what START decides, the records, and afterwards. */
+pawl_status create_resolve(struct engine *engine, struct scope *scope,
+                           const struct create_args *args, struct definition_row *row,
+                           struct definition **definition);
+pawl_status create_decide(struct engine *engine, struct scope *scope,
+                          const struct create_args *args, struct actor *actor,
+                          int64_t decided_at_ms, str failure, struct decision *decision,
+                          struct job **jobs);
+pawl_status create_record(struct engine *engine, struct scope *scope, struct create_request *create,
+                          int64_t at_ms);
+void create_over(struct engine *engine, const struct create_request *create, struct actor *actor,
+                 struct job *jobs, bool is_refused);
+
+/* decide.c: the entries of a decision and what they cause; a key rides in the last. A failure in
+ * the middle fails the whole batch. */
+pawl_status decision_record(struct engine *engine, struct scope *scope, struct head *head,
+                            const struct definition *definition, const struct decision *decision,
+                            int64_t decided_at_ms, int64_t at_ms, int64_t fired_at_ms,
+                            const uint8_t *key);
+
+/* live.c */
+void live_from_draft(struct engine *engine, struct head *head, const struct definition *definition,
+                     const struct draft *draft, int64_t at_ms, bool ends);
+uint32_t live_room(const struct decision *decision);
+
+/* recover.c */
+pawl_status recover(struct engine *engine, struct scope *scope);
+void engine_set_tip(struct engine *engine, const struct store_tip *tip); /* by the drain */
+pawl_status recover_tail(struct engine *engine, struct scope *scope);
+pawl_status recover_steps(struct engine *engine, struct scope *scope);
+pawl_status recover_instance(struct engine *engine, struct scope *scope, uint64_t number,
+                             bool after_death);
+void recover_ready(struct engine *engine);        /* ready steps that could not be remembered */
+void commit_note_failure(struct engine *engine, pawl_status status); /* of the last commit */
+void commit_note_success(struct engine *engine);
+bool commit_is_due_again(struct engine *engine); /* after a failed one */
+void engine_ask_witness(struct engine *engine, struct scope *scope);
+pawl_status engine_reopen(struct engine *engine); /* by the drain, after OUTCOME_UNKNOWN */
+
+#endif

@@ -1,0 +1,484 @@
+/* batch.c - one commit in the making: records numbered, stamped and chained.
+ *
+ * Space is reserved before anything is appended, so that appending cannot fail and a request
+ * is in the batch wholly or not at all. Texts are borrowed from the requests' scopes, which
+ * live until the commit is over. */
+#include "engine/parts.h"
+#include <stdlib.h>
+
+void batch_init(struct batch *batch, const struct heap *heap)
+{
+    *batch = (struct batch){ .heap = heap };
+}
+
+#define GIVE_BACK(items, capacity)                                                                 \
+    heap_free(batch->heap, batch->items, sizeof *batch->items * batch->capacity)
+
+void batch_fini(struct batch *batch)
+{
+    if (!batch->heap)
+        return;
+    GIVE_BACK(records, record_capacity);
+    GIVE_BACK(values, value_capacity);
+    GIVE_BACK(instances, instance_capacity);
+    GIVE_BACK(definitions, definition_capacity);
+    GIVE_BACK(live, live_capacity);
+    GIVE_BACK(snapshots, snapshot_capacity);
+    GIVE_BACK(keys, key_capacity);
+    GIVE_BACK(kept, kept_capacity);
+    GIVE_BACK(key_slots, key_slot_count);
+    GIVE_BACK(rows, row_capacity);
+    GIVE_BACK(heads, head_capacity);
+    GIVE_BACK(slots, slot_count);
+    *batch = (struct batch){ 0 };
+}
+
+void batch_clear(struct batch *batch)
+{
+    batch->record_count = batch->value_count = batch->instance_count = 0;
+    batch->definition_count = batch->live_count = batch->snapshot_count = batch->row_count = 0;
+    batch->head_count = 0;
+    batch->flushed = 0;
+    batch->reduce_count = 0;
+    batch->shift_ms = 0;
+    if (batch->key_count)
+        memset(batch->key_slots, 0, sizeof *batch->key_slots * batch->key_slot_count);
+    batch->key_count = batch->kept_count = 0;
+    if (batch->slots)
+        memset(batch->slots, 0, sizeof *batch->slots * batch->slot_count);
+}
+
+static bool room(const struct heap *heap, void **items, uint32_t *capacity, uint32_t need,
+                 size_t item_size)
+{
+    uint32_t wanted = *capacity ? *capacity : 64;
+    void *grown;
+
+    if (need <= *capacity)
+        return true;
+    while (wanted < need)
+        wanted *= 2;
+    grown = heap_resize(heap, *items, item_size * *capacity, item_size * wanted);
+    if (!grown)
+        return false;
+    *items = grown;
+    *capacity = wanted;
+    return true;
+}
+
+/* The void ** of `room` may not alias a typed pointer: copy it in and out. */
+#define ROOM(batch, items, count, capacity, more)                                                  \
+    room_typed = (batch)->items;                                                                   \
+    room_ok = room_ok && room((batch)->heap, &room_typed, &(batch)->capacity,                      \
+                              (batch)->count + (more), sizeof *(batch)->items);                    \
+    (batch)->items = room_typed
+
+bool batch_kept_room(struct batch *batch)
+{
+    void *room_typed;
+    bool room_ok = true;
+
+    ROOM(batch, kept, kept_count, kept_capacity, 1);
+    return room_ok;
+}
+
+static uint32_t slot_of(uint64_t instance, uint32_t slot_count)
+{
+    return (uint32_t)((instance * UINT64_C(0x9E3779B97F4A7C15)) >> 32) & (slot_count - 1);
+}
+
+static bool grow_slots(struct batch *batch)
+{
+    uint32_t slot_count = batch->slot_count ? batch->slot_count * 2 : 256;
+    uint32_t *slots;
+
+    if ((batch->head_count + 2) * 2 <= batch->slot_count)
+        return true;
+    slots = heap_new(batch->heap, sizeof *slots * slot_count);
+    if (!slots)
+        return false;
+    for (uint32_t i = 0; i < batch->head_count; i++) {
+        uint32_t slot = slot_of(batch->heads[i].instance, slot_count);
+
+        while (slots[slot])
+            slot = (slot + 1) & (slot_count - 1);
+        slots[slot] = i + 1;
+    }
+    heap_free(batch->heap, batch->slots, sizeof *slots * batch->slot_count);
+    batch->slots = slots;
+    batch->slot_count = slot_count;
+    return true;
+}
+
+/* Room for one more head, `records` records with their values, and `live` changes. */
+pawl_status batch_reserve(struct engine *engine, struct scope *scope, uint32_t records,
+                          uint32_t live)
+{
+    struct batch *batch = &engine->writer.batch;
+    bool room_ok = grow_slots(batch);
+    void *room_typed;
+
+    ROOM(batch, records, record_count, record_capacity, records);
+    ROOM(batch, values, value_count, value_capacity, records * 3 + 4);
+    ROOM(batch, instances, instance_count, instance_capacity, 1);
+    ROOM(batch, definitions, definition_count, definition_capacity, 1);
+    ROOM(batch, live, live_count, live_capacity, live + 1);
+    ROOM(batch, snapshots, snapshot_count, snapshot_capacity, 1);
+    ROOM(batch, heads, head_count, head_capacity, 2);
+    ROOM(batch, rows, row_count, row_capacity, batch->head_count + 2);
+    ROOM(batch, keys, key_count, key_capacity, 1);
+    room_ok = room_ok && keys_reserve(batch);
+    return room_ok ? PAWL_OK : scope_no_memory(scope);
+}
+
+struct head *batch_find(struct batch *batch, uint64_t instance)
+{
+    uint32_t slot;
+
+    if (!batch->slot_count)
+        return NULL;
+    slot = slot_of(instance, batch->slot_count);
+    while (batch->slots[slot]) {
+        struct head *head = &batch->heads[batch->slots[slot] - 1];
+
+        if (head->instance == instance)
+            return head;
+        slot = (slot + 1) & (batch->slot_count - 1);
+    }
+    return NULL;
+}
+
+struct head *batch_put(struct batch *batch, const struct head *head)
+{
+    uint32_t slot = slot_of(head->instance, batch->slot_count);
+
+    ASSERT(batch->head_count < batch->head_capacity);
+    while (batch->slots[slot])
+        slot = (slot + 1) & (batch->slot_count - 1);
+    batch->heads[batch->head_count] = *head;
+    batch->slots[slot] = ++batch->head_count;
+    return &batch->heads[batch->head_count - 1];
+}
+
+uint8_t head_flags(const struct instance_row *fixed, bool is_paused)
+{
+    return (uint8_t)((fixed->test ? HEAD_TEST : 0u) | (is_paused ? HEAD_PAUSED : 0u) |
+                     (fixed->parent ? HEAD_CHILD : 0u));
+}
+
+/* Read a head from the store: row, last record, and what creation fixed. */
+static pawl_status load_head(struct engine *engine, struct scope *scope, uint64_t instance,
+                             struct head *out)
+{
+    struct head_row row;
+    struct record record;
+    struct instance_row fixed = { 0 };
+    pawl_status status = store_head(engine->store, scope, instance, engine->options.own, &row);
+
+    if (status)
+        return status;
+    status = store_record(engine->store, scope, row.pos, &record);
+    if (!status && instance)
+        status = store_instance(engine->store, scope, instance, &fixed);
+    if (status)
+        return status == PAWL_NOT_KNOWN
+                   ? scope_fail(scope, PAWL_STORAGE_FAILURE,
+                                "instance number %llu has a head row but no record or row: run "
+                                "pawl verify",
+                                (unsigned long long)instance)
+                   : status;
+    *out = (struct head){ .instance = instance,
+                          .pos = row.pos,
+                          .seq = PLANTED(SEQUENCE_RESET) ? 0 : (uint32_t)row.seq,
+                          .state = (uint16_t)row.state,
+                          .definition = fixed.definition,
+                          .skip = SKIP_UNKNOWN,
+                          .flags = head_flags(&fixed, row.paused) };
+    memcpy(out->hash, record.hash, SHA_SIZE);
+    memcpy(out->random, fixed.random, ID_RANDOM_SIZE);
+    return PAWL_OK;
+}
+
+/* A pause is written with its row, so one without a row is not paused. */
+static pawl_status read_pause(struct engine *engine, struct scope *scope, uint64_t instance,
+                              bool *out)
+{
+    struct head_row row;
+    pawl_status status = store_head(engine->store, scope, instance, true, &row);
+
+    *out = !status && row.paused;
+    return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
+}
+
+/* A head that came from the tail of the log knows its last transition, not its state. */
+static pawl_status make_whole(struct engine *engine, struct scope *scope, struct head *head)
+{
+    struct instance_row fixed;
+    struct definition_slot *slot;
+    bool paused = false;
+    pawl_status status = store_instance(engine->store, scope, head->instance, &fixed);
+
+    if (!status)
+        status = read_pause(engine, scope, head->instance, &paused);
+    if (!status)
+        status = definitions_get(engine, scope, fixed.definition, &slot);
+    if (status)
+        return status;
+    if (!(head->flags & HEAD_FRESH) && head->state >= slot->definition->transition_count)
+        return scope_fail(scope, PAWL_STORAGE_FAILURE, "position %llu names no transition",
+                          (unsigned long long)head->pos);
+    head->state =
+        (uint16_t)(head->flags & HEAD_FRESH ? slot->definition->initial
+                                            : slot->definition->transitions[head->state].to);
+    head->definition = fixed.definition;
+    memcpy(head->random, fixed.random, ID_RANDOM_SIZE);
+    head->flags = (uint8_t)((head->flags & HEAD_DIRTY) | head_flags(&fixed, paused));
+    return PAWL_OK;
+}
+
+pawl_status heads_make_whole(struct engine *engine, struct scope *scope, struct head *head)
+{
+    return head->flags & HEAD_RAW ? make_whole(engine, scope, head) : PAWL_OK;
+}
+
+pawl_status batch_head(struct engine *engine, struct scope *scope, uint64_t instance,
+                       struct head **out)
+{
+    struct head head = { 0 };
+    const struct head *cached;
+    bool is_known;
+    pawl_status status = PAWL_OK;
+
+    ASSERT_DRAINING(engine);
+    *out = batch_find(&engine->writer.batch, instance);
+    if (*out)
+        return PAWL_OK;
+    guard_lock(&engine->lock);
+    cached = instance ? heads_find(&engine->writer.heads, instance) : NULL;
+    if (cached)
+        head = *cached;
+    guard_unlock(&engine->lock);
+    is_known = cached && !(head.flags & HEAD_RAW);
+    if (!cached)
+        status = load_head(engine, scope, instance, &head);
+    else if (!is_known)
+        status = make_whole(engine, scope, &head);
+    if (status)
+        return status;
+    if (instance && engine->options.own && !is_known) {
+        guard_lock(&engine->lock);
+        cached = heads_add(&engine->writer.heads, &head);
+        guard_unlock(&engine->lock);
+        if (!cached)
+            return scope_no_memory(scope);
+    }
+    *out = batch_put(&engine->writer.batch, &head);
+    return PAWL_OK;
+}
+
+/* A record of the log, or of this very batch. */
+static pawl_status read_back(struct engine *engine, struct scope *scope, uint64_t pos,
+                             struct record *out)
+{
+    if (pos <= engine->writer.tip.pos)
+        return store_record(engine->store, scope, pos, out);
+    *out = engine->writer.batch.records[pos - engine->writer.tip.pos - 1];
+    return PAWL_OK;
+}
+
+pawl_status batch_entered_at(struct engine *engine, struct scope *scope, const struct head *head,
+                             int64_t *out)
+{
+    struct record record = { .prev = head->pos };
+    pawl_status status;
+
+    do {
+        status = read_back(engine, scope, record.prev, &record);
+    } while (!status && record.what < 0 && record.what != CONTROL_CREATE && record.prev);
+    if (!status)
+        *out = record.at_ms;
+    return status;
+}
+
+/* Find the last entry whose number is a multiple of 64, for a head that was read cold. It is
+ * asked for by every 64th entry only: on average that is one record read for each entry. */
+pawl_status batch_know_skip(struct engine *engine, struct scope *scope, struct head *head)
+{
+    struct record record;
+    uint64_t pos = head->pos;
+
+    if (head->skip != SKIP_UNKNOWN)
+        return PAWL_OK;
+    for (head->skip = 0; head->seq >= SKIP_EVERY && pos; pos = record.prev) {
+        pawl_status status = read_back(engine, scope, pos, &record);
+
+        if (status) {
+            head->skip = SKIP_UNKNOWN;
+            return status;
+        }
+        if (record.what >= 0 && record.seq % SKIP_EVERY == 0) {
+            head->skip = pos;
+            break;
+        }
+    }
+    return PAWL_OK;
+}
+
+pawl_status batch_spoil(struct engine *engine, const struct scope *scope, pawl_status status)
+{
+    ASSERT_DRAINING(engine);
+    engine->writer.batch_status = status;
+    engine->writer.scope.error = scope->error;
+    return status;
+}
+
+struct record *batch_record(struct engine *engine, int32_t what, struct head *head, int64_t at_ms)
+{
+    struct batch *batch = &engine->writer.batch;
+    struct record *record = &batch->records[batch->record_count];
+
+    ASSERT_DRAINING(engine);
+    ASSERT(batch->record_count < batch->record_capacity);
+    if (what >= 0)
+        head->seq++;
+    *record = (struct record){ .pos = engine->writer.tip.pos + batch->record_count + 1,
+                               .instance = head->instance,
+                               .seq = head->seq,
+                               .prev = head->pos,
+                               .what = what,
+                               .at_ms = at_ms,
+                               .fired_at_ms = at_ms };
+    if (what >= 0 && head->seq % SKIP_EVERY == 0) {
+        ASSERT(head->skip != SKIP_UNKNOWN);
+        record->skip = head->skip;
+        head->skip = record->pos;
+    }
+    batch->record_count++;
+    return record;
+}
+
+void batch_seal(struct engine *engine, struct head *head, struct record *record, const char *id,
+                str body, const struct commitments *commitments)
+{
+    record_hash(engine->writer.sha, head->hash, id, record, body, commitments, record->hash);
+    memcpy(head->hash, record->hash, SHA_SIZE);
+    head->pos = record->pos;
+    if (record->key.data)
+        keys_note(&engine->writer.batch, record);
+}
+
+pawl_status batch_store_head(struct engine *engine, struct scope *scope, struct head **out)
+{
+    pawl_status status = batch_head(engine, scope, 0, out);
+
+    if (status == PAWL_NOT_KNOWN) {
+        *out = batch_put(&engine->writer.batch, &(struct head){ .instance = 0 });
+        status = PAWL_OK;
+    }
+    return status;
+}
+
+static str key_text(const uint8_t *key)
+{
+    return key ? (str){ (const char *)key, KEY_SIZE } : STR_NONE;
+}
+
+pawl_status batch_store_record(struct engine *engine, struct scope *scope, int32_t what,
+                               int64_t at_ms, str body, str payload, const uint8_t *key)
+{
+    ASSERT_DRAINING(engine);
+    static const char store_id_text[] = "00000000000000000000000000";
+    struct commitments commitments = { 0 };
+    struct record *record;
+    struct head *head;
+    pawl_status status = batch_store_head(engine, scope, &head);
+
+    if (status)
+        return status;
+    head->flags |= HEAD_NOW;
+    record = batch_record(engine, what, head, at_ms);
+    record->body = body;
+    record->key = key_text(key);
+    if (payload.data)
+        record->payload = batch_new_value(engine, payload, false, &commitments.payload);
+    batch_seal(engine, head, record, store_id_text, body, &commitments);
+    return PAWL_OK;
+}
+
+/* Values of a draft into the batch; an actor's may need the store, so it comes first. */
+static pawl_status draft_values(struct engine *engine, struct scope *scope, uint64_t instance,
+                                const struct draft *draft, struct record *ids,
+                                struct commitments *commitments)
+{
+    if (draft->actor.data) {
+        pawl_status status = intern(engine, scope, draft->actor, &ids->actor, &commitments->actor);
+
+        if (status)
+            return status;
+    }
+    if (draft->payload.data)
+        ids->payload = batch_payload(engine, instance, draft->payload, &commitments->payload);
+    if (draft->reason.data)
+        ids->reason = batch_new_value(engine, draft->reason, false, &commitments->reason);
+    return PAWL_OK;
+}
+
+static pawl_status draft_body(struct engine *engine, struct scope *scope, const struct draft *draft,
+                              str *out)
+{
+    struct buf buf;
+
+    if (!draft->effects.count && !scope->trace.data) {
+        *out = STR_NONE;
+        return PAWL_OK;
+    }
+    buf_init(&buf, engine->heap, LIMIT_SCOPE);
+    body_print(scope->trace, &draft->effects, &buf);
+    *out = buf_keep(&buf, &scope->arena);
+    buf_fini(&buf);
+    return out->data ? PAWL_OK : scope_no_memory(scope);
+}
+
+pawl_status batch_entry(struct engine *engine, struct scope *scope, struct head *head,
+                        const struct definition *definition, const struct draft *draft,
+                        int64_t at_ms, int64_t fired_at_ms, const uint8_t *key)
+{
+    char id[ID_SIZE + 1];
+    struct commitments commitments = { 0 };
+    struct record ids = { 0 }, *record;
+    str body;
+    pawl_status status = PAWL_OK;
+
+    ASSERT_DRAINING(engine);
+    ASSERT(draft->transition < definition->transition_count);
+    if (definition->transitions[draft->transition].from != head->state)
+        return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                          "instance number %llu: its row and its history differ; run pawl verify",
+                          (unsigned long long)head->instance);
+    if ((head->seq + 1) % SKIP_EVERY == 0)
+        status = batch_know_skip(engine, scope, head);
+    if (!status)
+        status = draft_body(engine, scope, draft, &body);
+    if (!status)
+        status = draft_values(engine, scope, head->instance, draft, &ids, &commitments);
+    if (status)
+        return status;
+    record = batch_record(engine, (int32_t)draft->transition, head, at_ms);
+    record->fired_at_ms = fired_at_ms;
+    record->flags = draft->guard ? RECORD_GUARD : 0;
+    record->step = draft->step;
+    record->ordinal = draft->ordinal;
+    record->attempt = draft->attempt;
+    record->actor = ids.actor;
+    record->payload = ids.payload;
+    record->reason = ids.reason;
+    record->body = body;
+    record->key = key_text(key);
+    id_print(head->instance, head->random, id);
+    batch_seal(engine, head, record, id, body, &commitments);
+    head->state = (uint16_t)definition->transitions[draft->transition].to;
+    if ((head->flags & HEAD_CHILD) && definition->states[head->state].terminal != TERMINAL_NOT)
+        engine->writer.batch.live[engine->writer.batch.live_count++] =
+            (struct live_change){ .kind = LIVE_CHILD_ENDED, .instance = head->instance };
+    return PAWL_OK;
+}

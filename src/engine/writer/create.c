@@ -1,0 +1,603 @@
+/* create.c - the life of a creation: what it fixes, and the first decision with it.
+ *
+ * A flow's or code's `start` is decided before the drain (it needs nothing but the input), so
+ * that a handler never holds up the store; its entries are in create's own commit. */
+#include "base/time.h"
+#include "engine/parts.h"
+#include "model/input_schema.h"
+
+/* ---- before the drain ---- */
+
+pawl_status definition_find_registered(struct engine *engine, struct scope *scope, str text,
+                                       struct definition_row *row)
+{
+    uint32_t version;
+    str name;
+    pawl_status status;
+
+    if (!reference_split(text, &name, &version))
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "definition: expected name or name@version, found '%.*s'", STR_ARG(text));
+    if (!definition_name_is_valid(name))
+        return scope_fail(scope, PAWL_NOT_KNOWN, "no definition '%.*s'", STR_ARG(text));
+    status = store_find_definition(engine->store, scope, name, version, NULL, row);
+    if (status == PAWL_NOT_KNOWN)
+        return scope_fail(scope, PAWL_NOT_KNOWN, "no definition '%.*s'; define it first",
+                          STR_ARG(text));
+    return status;
+}
+
+/* A declaration that was seen before is that version; a new one is compiled. */
+static pawl_status find_inline(struct engine *engine, struct scope *scope, str text,
+                               struct definition_row *row, struct definition **definition)
+{
+    str name;
+    pawl_status status = definition_compile(scope, text, true, NULL, definition, &name);
+
+    if (!status)
+        status = definition_row_make(engine, scope, text, *definition, row);
+    return status;
+}
+
+static pawl_status check_values(struct engine *engine, struct scope *scope,
+                                const struct create_args *args)
+{
+    char text[TIME_TEXT_SIZE];
+    pawl_status status;
+
+    if (args->late_status)
+        return scope_fail(scope, args->late_status, "%s", args->late_words);
+    status = ref_check(scope, "actor_ref", args->actor);
+    if (!status)
+        status = ref_check(scope, "subject_ref", args->subject);
+    if (!status)
+        status = ref_check(scope, "correlation_id", args->correlation);
+    if (status)
+        return status;
+    if (!args->has_instantiated_at || args->instantiated_at_ms <= engine_wall_ms(engine))
+        return PAWL_OK;
+    time_print(args->instantiated_at_ms, text);
+    return scope_fail(scope, PAWL_INVALID_REQUEST, "instantiated_at: %s lies in the future", text);
+}
+
+/* What its children will inherit, and its tools be told. */
+static bool keep_kin(struct actor *actor, const struct create_args *args, str trace)
+{
+    actor->creator = arena_str(&actor->arena, args->actor);
+    actor->correlation = arena_str(&actor->arena, args->correlation);
+    actor->trace = arena_str(&actor->arena, trace);
+    return !actor->arena.failed;
+}
+
+/* Decide `start` with an actor that has no number yet. */
+pawl_status create_decide(struct engine *engine, struct scope *scope,
+                          const struct create_args *args, struct actor *actor,
+                          int64_t decided_at_ms, str failure, struct decision *decision,
+                          struct job **jobs)
+{
+    const struct behavior *behavior = behavior_of(actor->definition->kind);
+    struct event event = { .kind = EVENT_START,
+                           .at_ms = decided_at_ms,
+                           .payload = args->input.data ? args->input : STR("{}"),
+                           .given = args->given,
+                           .may_have_event = args->may_have_event || args->given.data,
+                           .actor = args->actor,
+                           .failure = failure };
+    pawl_error words;
+    pawl_status status;
+
+    deaths_end(engine, &actor->death); /* it is decided once more */
+    actor->input = arena_str(&actor->arena, event.payload);
+    actor->memory = behavior->memory_new(actor->definition, actor->input, &actor->arena);
+    if (!actor->memory || !actor->input.data || !keep_kin(actor, args, scope->trace))
+        return scope_no_memory(scope);
+    payloads_attach(engine, actor);
+    actor->state = actor->definition->initial;
+    actor->is_loaded = true;
+    actor->generation = engine->actors.generation;
+    actor->is_test = args->test;
+    status = deaths_begin(engine, actor, &event, scope, &actor->death);
+    if (!status)
+        status = actor_decide(engine, actor, &event, scope, decision, jobs);
+    if (status || !reduces_any(decision))
+        deaths_end(engine, &actor->death);
+    words = scope->error;
+    /* There is nothing to hold yet: what cannot begin is not created. */
+    return status == PAWL_PAUSED
+               ? scope_fail(scope, PAWL_INVALID_REQUEST, "it cannot begin: %.400s", words.message)
+               : status;
+}
+
+/* After its commit, or its refusal. */
+void create_over(struct engine *engine, const struct create_request *create, struct actor *actor,
+                 struct job *jobs, bool is_refused)
+{
+    ASSERT_LOCKED(engine);
+    deaths_end(engine, &actor->death);
+    actor->instance = create->number;
+    if (actor->definition->kind == KIND_FLOW && flow_asks_instance(actor->definition))
+        actor->is_loaded = false; /* it was made before it had a name */
+    if (is_refused) {
+        steps_drop(engine, jobs);
+    } else {
+        actor_restamp(actor, create->decision);
+        steps_note_ready(engine, actor, create->decision);
+        pause_told(engine, create->decision);
+        steps_act(engine, create->number, jobs);
+    }
+    if (is_refused || map_get(&engine->actors.map, actor->instance) != MAP_NONE ||
+        actor_adopt(engine, actor)) {
+        /* Refused; or somebody was so quick as to send it an event already, which restored it. */
+        actor_free(engine, actor);
+    }
+}
+
+/* Decide: what the drain records then. */
+static pawl_status decide_start(struct engine *engine, struct scope *scope,
+                                struct create_request *create, struct actor *actor, str failure,
+                                struct decision *decision, struct job **jobs)
+{
+    str rights;
+    pawl_status status;
+
+    actor->definition = create->definition;
+    create->decided_at_ms = engine_now_ms(engine);
+    status = create_decide(engine, scope, create->args, actor, create->decided_at_ms, failure,
+                           decision, jobs);
+    if (!status)
+        status = rights_of_creation(engine, scope, create->args->rights, create->row, &rights);
+    if (!status)
+        status = family_conceive(engine, scope, actor, &rights, create->decided_at_ms, decision,
+                                 &create->births);
+    create->decision = decision;
+    return status;
+}
+
+/* Decide, and take it to the drain. */
+static pawl_status submit_start(struct engine *engine, struct scope *scope,
+                                struct create_request *create, struct actor *actor, str failure,
+                                struct decision *decision, struct job **jobs, bool *has_failed)
+{
+    struct request request = { .kind = REQUEST_CREATE, .scope = scope, .create = create };
+    pawl_status status =
+        decide_start(engine, scope, create, actor, failure, decision, jobs);
+
+    *has_failed = false;
+    if (!status)
+        status = reduces_of(engine, scope, decision, create->births, &request);
+    if (!status)
+        status = engine_submit(engine, &request);
+    *has_failed = status && reduces_failed(&request);
+    return status;
+}
+
+static pawl_status create_actor(struct engine *engine, struct scope *scope,
+                                struct create_request *create, struct actor *actor)
+{
+    struct decision decision = { 0 };
+    struct job *jobs = NULL;
+    bool has_failed;
+    pawl_status status =
+        submit_start(engine, scope, create, actor, STR_NONE, &decision, &jobs, &has_failed);
+
+    if (has_failed) { /* of its reduce: it is created, and fails with the words */
+        str failure = reduces_error(engine, scope);
+
+        guard_lock(&engine->lock);
+        steps_drop(engine, jobs);
+        family_over(engine, create->births, true);
+        guard_unlock(&engine->lock);
+        create->births = NULL;
+        jobs = NULL;
+        decision = (struct decision){ 0 };
+        actor->seq = 0;
+        status = failure.data ? submit_start(engine, scope, create, actor, failure, &decision,
+                                             &jobs, &has_failed)
+                              : scope_no_memory(scope);
+    }
+    guard_lock(&engine->lock);
+    create_over(engine, create, actor, jobs, status || create->is_repeat);
+    family_over(engine, create->births, status || create->is_repeat);
+    guard_unlock(&engine->lock);
+    return status;
+}
+
+pawl_status create_resolve(struct engine *engine, struct scope *scope,
+                           const struct create_args *args, struct definition_row *row,
+                           struct definition **definition)
+{
+    struct definition_slot *slot;
+    pawl_status status;
+
+    if (args->declaration.data)
+        return find_inline(engine, scope, args->declaration, row, definition);
+    status = code_put_when_used(engine, scope, args->definition);
+    if (!status)
+        status = definition_find_registered(engine, scope, args->definition, row);
+    if (!status)
+        status = definitions_get(engine, scope, row->id, &slot);
+    if (status)
+        return status;
+    *definition = slot->definition;
+    return input_schema_accept(scope, slot->definition->input_schema, args->input);
+}
+
+/* What is to be created, and whether it can be. */
+static pawl_status create_check(struct engine *engine, struct scope *scope,
+                                const struct create_args *args, struct definition_row *row,
+                                struct definition **definition)
+{
+    pawl_status status;
+
+    if (!args->definition.data == !args->declaration.data)
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "expected exactly one of definition and declaration, found %s",
+                          args->definition.data ? "both" : "neither");
+    status = create_resolve(engine, scope, args, row, definition);
+    return status ? status : check_values(engine, scope, args);
+}
+
+static pawl_status create_new(struct engine *engine, struct scope *scope,
+                              const struct create_args *args, struct created *out)
+{
+    struct definition_row row = { 0 };
+    struct create_request create = { .args = args, .row = &row, .out = out };
+    struct request request = { .kind = REQUEST_CREATE, .scope = scope, .create = &create };
+    struct actor *actor;
+    pawl_status status = create_check(engine, scope, args, &row, &create.definition);
+
+    if (status)
+        return status;
+    out->definition = args->declaration.data ? NULL : create.definition;
+    if (create.definition->kind == KIND_MACHINE)
+        return engine_submit(engine, &request);
+    actor = actor_new(engine);
+    return actor ? create_actor(engine, scope, &create, actor) : scope_no_memory(scope);
+}
+
+pawl_status engine_create(struct engine *engine, struct scope *scope,
+                          const struct create_args *args, struct created *out)
+{
+    struct record record;
+    pawl_status status = create_new(engine, scope, args, out);
+
+    if (keys_explain(engine, scope, args->key, &status, &record))
+        status = keys_created(engine, scope, &record, out);
+    return status;
+}
+
+/* ---- many ---- */
+
+/* One of many that are created together. It has a scope of its own, and so its own error. */
+struct creating {
+    struct scope scope;
+    struct definition_row row;
+    struct create_request create;
+    struct request request;
+    struct actor *actor; /* NULL: a machine, or it is rejected */
+    struct decision decision;
+    struct job *jobs;
+    str state;     /* of an inline machine, whose definition goes with the scope */
+    bool is_alone; /* it has reduces, or may have: those are alone in their commits */
+};
+
+/* Decided or rejected, committed or not: what its actor and its children become. */
+static void creating_over(struct engine *engine, struct creating *one, bool is_refused)
+{
+    if (!one->actor)
+        return;
+    guard_lock(&engine->lock);
+    create_over(engine, &one->create, one->actor, one->jobs, is_refused);
+    family_over(engine, one->create.births, is_refused);
+    guard_unlock(&engine->lock);
+    one->actor = NULL;
+}
+
+/* Decide its start. If that or a child has a reduce, it is decided again, alone. */
+static pawl_status creating_decide(struct engine *engine, struct creating *one)
+{
+    pawl_status status = decide_start(engine, &one->scope, &one->create, one->actor, STR_NONE,
+                                      &one->decision, &one->jobs);
+
+    if (!status)
+        status = reduces_of(engine, &one->scope, &one->decision, one->create.births, &one->request);
+    one->is_alone = !status && one->request.reduce_count > 0;
+    if (one->is_alone)
+        creating_over(engine, one, true);
+    return status;
+}
+
+/* What the answer needs is had before the commit: after it nothing can fail any more. */
+static pawl_status keep_answer(struct scope *scope, struct creating *one, struct batch_create *of)
+{
+    const struct definition *definition = one->create.definition;
+
+    of->created.definition = of->args.declaration.data ? NULL : definition;
+    if (!of->args.declaration.data)
+        return PAWL_OK;
+    one->state = arena_str(&scope->arena, definition->states[definition->initial].name);
+    return one->state.data ? PAWL_OK : scope_no_memory(&one->scope);
+}
+
+static pawl_status creating_begin(struct engine *engine, struct scope *scope, struct creating *one,
+                                  struct batch_create *of)
+{
+    pawl_status status;
+
+    one->create =
+        (struct create_request){ .args = &of->args, .row = &one->row, .out = &of->created };
+    one->request = (struct request){ .kind = REQUEST_CREATE,
+                                     .scope = &one->scope,
+                                     .create = &one->create };
+    status = create_check(engine, &one->scope, &of->args, &one->row, &one->create.definition);
+    if (!status)
+        status = keep_answer(scope, one, of);
+    if (status || one->create.definition->kind == KIND_MACHINE)
+        return status;
+    one->is_alone = one->create.definition->kind == KIND_CODE;
+    if (one->is_alone)
+        return PAWL_OK;
+    one->actor = actor_new(engine);
+    return one->actor ? creating_decide(engine, one) : scope_no_memory(&one->scope);
+}
+
+static void creating_end(struct engine *engine, struct scope *scope, struct creating *one,
+                         struct batch_create *of)
+{
+    struct record record;
+
+    if (one->is_alone && !of->status)
+        of->status = engine_create(engine, &one->scope, &of->args, &of->created);
+    else if (keys_explain(engine, &one->scope, of->args.key, &of->status, &record))
+        of->status = keys_created(engine, &one->scope, &record, &of->created);
+    if (of->status)
+        of->words = arena_text(&scope->arena, str_of(one->scope.error.message));
+    if (of->status && !of->words)
+        of->words = "no memory for the words of this rejection";
+    if (one->state.data)
+        of->created.state = one->state;
+    scope_fini(&one->scope);
+}
+
+pawl_status engine_create_batch(struct engine *engine, struct scope *scope,
+                                struct batch_create *creates, size_t count)
+{
+    struct creating *all = ARENA_ARRAY(&scope->arena, struct creating, count + 1);
+    struct request **requests = ARENA_ARRAY(&scope->arena, struct request *, count + 1);
+    size_t submitted = 0;
+
+    if (!all || !requests)
+        return scope_no_memory(scope);
+    for (size_t i = 0; i < count; i++) {
+        scope_init(&all[i].scope, engine->heap, LIMIT_SCOPE);
+        all[i].scope.trace = scope->trace;
+        creates[i].status = creating_begin(engine, scope, &all[i], &creates[i]);
+        if (!creates[i].status && !all[i].is_alone)
+            requests[submitted++] = &all[i].request;
+    }
+    engine_submit_all(engine, requests, submitted);
+    for (size_t i = 0; i < count; i++) {
+        if (!creates[i].status && !all[i].is_alone)
+            creates[i].status = all[i].request.status;
+        creating_over(engine, &all[i], creates[i].status || all[i].create.is_repeat);
+    }
+    for (size_t i = 0; i < count; i++)
+        creating_end(engine, scope, &all[i], &creates[i]);
+    return PAWL_OK;
+}
+
+/* ---- in the drain ---- */
+
+/* The id of an inline declaration's row: known, new in this batch, or put into it now. */
+static pawl_status inline_id(struct engine *engine, struct scope *scope,
+                             const struct definition_row *row, int64_t at_ms, uint32_t *id)
+{
+    struct batch *batch = &engine->writer.batch;
+    struct definition_row known;
+    pawl_status status;
+
+    ASSERT_DRAINING(engine);
+    for (uint32_t i = 0; i < batch->definition_count; i++)
+        if (!batch->definitions[i].name.data &&
+            memcmp(batch->definitions[i].source_sha, row->source_sha, SHA_SIZE) == 0) {
+            *id = batch->definitions[i].id;
+            return PAWL_OK;
+        }
+    status = store_find_definition(engine->store, scope, STR_NONE, 0, row->source_sha, &known);
+    if (status == PAWL_OK) {
+        *id = known.id;
+        return PAWL_OK;
+    }
+    if (status != PAWL_NOT_KNOWN)
+        return status;
+    *id = engine->writer.tip.last_definition + batch->definition_count + 1;
+    batch->definitions[batch->definition_count] = *row;
+    batch->definitions[batch->definition_count].id = *id;
+    batch->definitions[batch->definition_count++].created_at_ms = at_ms;
+    return PAWL_OK;
+}
+
+struct creation_values {
+    uint8_t creator[SHA_SIZE], subject[SHA_SIZE], input[SHA_SIZE], metadata[SHA_SIZE];
+};
+
+static pawl_status add_ref(struct engine *engine, struct scope *scope, str text, uint64_t *id,
+                           uint8_t commitment[SHA_SIZE])
+{
+    const uint8_t *found;
+    pawl_status status;
+
+    ASSERT_DRAINING(engine);
+    if (!text.data)
+        return PAWL_OK;
+    status = intern(engine, scope, text, id, &found);
+    if (!status)
+        memcpy(commitment, found, SHA_SIZE);
+    return status;
+}
+
+static void add_value(struct engine *engine, str text, uint64_t *id, uint8_t commitment[SHA_SIZE])
+{
+    const uint8_t *made;
+
+    ASSERT_DRAINING(engine);
+    if (!text.data)
+        return;
+    *id = batch_new_value(engine, text, false, &made);
+    memcpy(commitment, made, SHA_SIZE);
+}
+
+static pawl_status creation_values(struct engine *engine, struct scope *scope,
+                                   const struct create_args *args, struct instance_row *row,
+                                   struct creation_values *out)
+{
+    pawl_status status = add_ref(engine, scope, args->actor, &row->creator, out->creator);
+
+    ASSERT_DRAINING(engine);
+    if (!status)
+        status = add_ref(engine, scope, args->subject, &row->subject, out->subject);
+    if (status)
+        return status;
+    add_value(engine, args->input, &row->input, out->input);
+    add_value(engine, args->metadata, &row->metadata, out->metadata);
+    return PAWL_OK;
+}
+
+static pawl_status creation_record(struct engine *engine, struct scope *scope, struct head *head,
+                                   const struct create_request *create, struct instance_row *row,
+                                   const struct creation_values *values, int64_t at_ms)
+{
+    const struct definition_row *definition = create->row;
+    struct creation_facts facts = {
+        .source_sha = definition->source_sha,
+        .compiled_sha = definition->compiled_sha,
+        .name = definition->name,
+        .version = definition->version,
+        .subject = row->subject ? values->subject : NULL,
+        .input = row->input ? values->input : NULL,
+        .metadata = row->metadata ? values->metadata : NULL,
+        .correlation = row->correlation,
+        .labels = row->labels,
+        .parent_id = str_of(create->parent_id),
+        .test = row->test,
+    };
+    struct commitments commitments = { .actor = row->creator ? values->creator : NULL };
+    struct record *record;
+    struct buf body;
+
+    ASSERT_DRAINING(engine);
+    buf_init(&body, engine->heap, LIMIT_SCOPE);
+    creation_body(&facts, &body);
+    if (body.failed) {
+        buf_fini(&body);
+        return scope_no_memory(scope);
+    }
+    record = batch_record(engine, CONTROL_CREATE, head, at_ms);
+    record->fired_at_ms = row->instantiated_at_ms;
+    record->actor = row->creator;
+    record->key = create->args->key ? (str){ (const char *)create->args->key, KEY_SIZE } : STR_NONE;
+    row->created_pos = record->pos;
+    batch_seal(engine, head, record, create->out->id, buf_view(&body), &commitments);
+    buf_fini(&body);
+    return PAWL_OK;
+}
+
+static struct head *creation_head(struct engine *engine, const struct create_request *create,
+                                  const struct instance_row *row)
+{
+    struct head head = { .instance = row->number,
+                         .definition = row->definition,
+                         .flags = (uint8_t)(HEAD_NOW | (row->test ? HEAD_TEST : 0u) |
+                                            (row->parent ? HEAD_CHILD : 0u)),
+                         .state = (uint16_t)create->definition->initial };
+
+    ASSERT_DRAINING(engine);
+    memcpy(head.random, row->random, ID_RANDOM_SIZE);
+    return batch_put(&engine->writer.batch, &head);
+}
+
+pawl_status create_record(struct engine *engine, struct scope *scope, struct create_request *create,
+                          int64_t at_ms)
+{
+    const struct create_args *args = create->args;
+    const struct decision none = { 0 }, *decision = create->decision ? create->decision : &none;
+    struct instance_row row = { .number =
+                                    engine->writer.tip.last_instance + engine->writer.batch.instance_count + 1,
+                                .definition = create->row->id,
+                                .correlation = args->correlation,
+                                .labels = args->labels,
+                                .parent = create->parent,
+                                .instantiated_at_ms = args->has_instantiated_at
+                                                          ? args->instantiated_at_ms
+                                                          : engine->writer.now.wall_ms,
+                                .test = args->test };
+    struct creation_values values;
+    struct head *head;
+    pawl_status status = batch_reserve(engine, scope, decision->count + 3,
+                                       live_room(decision) + create->definition->deadline_count);
+
+    ASSERT_DRAINING(engine);
+    if (!status && args->declaration.data)
+        status = inline_id(engine, scope, create->row, at_ms, &row.definition);
+    if (!status)
+        status = creation_values(engine, scope, args, &row, &values);
+    if (status)
+        return status;
+    ASSERT(!create->parent || create->number == row.number);
+    if (create->parent) /* its parent's entry tells its id already */
+        memcpy(row.random, create->random, ID_RANDOM_SIZE);
+    else
+        engine->env->random(engine->env, row.random, ID_RANDOM_SIZE);
+    id_print(row.number, row.random, create->out->id);
+    head = creation_head(engine, create, &row);
+    status = creation_record(engine, scope, head, create, &row, &values, at_ms);
+    if (!status)
+        status = rights_record(engine, scope, head, create->out->id, args->rights, at_ms);
+    if (status)
+        return batch_spoil(engine, scope, status);
+    engine->writer.batch.instances[engine->writer.batch.instance_count++] = row;
+    create->number = row.number;
+    deadlines_arm(engine, head, create->definition, at_ms);
+    if (!create->parent)
+        family_number(engine, create->births, row.number, row.random);
+    status = decision_record(engine, scope, head, create->definition, decision,
+                             create->decided_at_ms, at_ms, engine->writer.now.wall_ms, NULL);
+    create->out->state = create->definition->states[head->state].name;
+    return status;
+}
+
+static pawl_status create_one(struct engine *engine, struct request *request, int64_t at_ms)
+{
+    struct create_request *create = request->create;
+    pawl_status status = create_record(engine, request->scope, create, at_ms);
+
+    ASSERT_DRAINING(engine);
+    if (!status)
+        status = family_bear(engine, request->scope, create->births, at_ms);
+    if (!status && create->decision)
+        status = family_part(engine, request->scope, create->number, create->definition,
+                             create->decision, at_ms);
+    return status;
+}
+
+void drain_create(struct engine *engine, struct request *request, int64_t at_ms)
+{
+    struct create_request *create = request->create;
+    struct record record;
+    enum key_use use;
+
+    ASSERT_DRAINING(engine);
+    request->status = keys_look(engine, request->scope, create->args->key, at_ms, &use, &record);
+    if (request->status)
+        return;
+    request->is_again = use == KEY_PENDING;
+    create->is_repeat = use == KEY_REPEAT;
+    if (create->is_repeat)
+        request->status = keys_created(engine, request->scope, &record, create->out);
+    if (use != KEY_NEW)
+        return;
+    request->status = redrive_check(engine, request->scope, create->args);
+    if (!request->status)
+        request->status = create_one(engine, request, at_ms);
+    request->accepted = request->status == PAWL_OK;
+}
