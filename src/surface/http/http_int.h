@@ -55,6 +55,7 @@ void work_close(struct work *work); /* those who are parked are worked on now, a
 
 #define CONNECTIONS_SERVED_MAX 12000u /* more are `overloaded` */
 #define FOREVER                0
+#define IDLE_S                 120 /* between requests; the library's own limit as well */
 
 /* What a connection is waiting for, and for how many seconds it may. */
 #define PATIENCE_MAP(X)                                                                            \
@@ -63,7 +64,7 @@ void work_close(struct work *work); /* those who are parked are worked on now, a
     X(BODY, 60)    /* all of a request */                                                          \
     X(ANSWER, 300) /* that the client takes the answer */                                          \
     X(PIECE, 60)   /* that it takes one piece of an answer that comes in pieces */                 \
-    X(IDLE, 120)   /* the next request */                                                          \
+    X(IDLE, IDLE_S) /* the next request */                                                         \
     X(DRAIN, 10)   /* the rest of a rejected body */                                               \
     X(REJECTED, 2) /* that the client closes a connection whose head was rejected */
 

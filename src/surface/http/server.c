@@ -224,6 +224,7 @@ static struct MHD_Daemon *start_daemon(struct http_server *server, int listener,
         { threads > 0 ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_END, (intptr_t)threads, NULL },
         { MHD_OPTION_END, 0, NULL },
     };
+    size_t memory = threads > 0 ? CONNECTION_MEMORY : STREAM_MEMORY;
 
     flags |= cert.text ? MHD_USE_TLS : MHD_USE_NO_LISTEN_SOCKET; /* else the acceptor listens */
 
@@ -231,10 +232,10 @@ static struct MHD_Daemon *start_daemon(struct http_server *server, int listener,
     return MHD_start_daemon(
         flags, 0, NULL, NULL, on_request, server, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
         MHD_OPTION_ARRAY, pool, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)PATIENCE_IDLE, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)(threads > 0 ? CONNECTION_MEMORY : STREAM_MEMORY), MHD_OPTION_URI_LOG_CALLBACK, on_target, server,
-        MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
-        server, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, memory,
+        MHD_OPTION_URI_LOG_CALLBACK, on_target, server, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
+        server, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_ARRAY, tls,
+        MHD_OPTION_END);
 }
 
 static void stop_daemons(struct http_server *server)
