@@ -97,35 +97,53 @@ bool step_expect(struct compilation *compiler, const struct source_step *step,
     return node->kind == kind;
 }
 
-void compile_refuse_key(struct compilation *compiler, const struct node *node, enum key_place place,
-                        enum key_place beside, const char *before, const char *after)
+void compile_refuse_key(struct compilation *compiler, const struct source_step *step,
+                        const struct node *node, const struct known_key *const *tables,
+                        const char *path, const char *after)
 {
     const struct node at_key = { .line = node->key_line, .column = node->key_column };
     char hint[KEY_HINT_SIZE] = "";
+    str key = words_shown(node->key);
 
     if (compiler->error_count < FINDING_COUNT_MAX) /* a hint that is not shown costs time */
-        vocabulary_hint(place, beside, node->key, hint);
-    compile_error(compiler, &at_key, "%s%.*s'%s; %s", before, STR_ARG(words_shown(node->key)),
-                  after, hint);
+        keys_hint(tables, node->key, hint);
+    if (step)
+        step_error(compiler, step, &at_key, "unknown key '%s%.*s'%s; %s", path, STR_ARG(key), after,
+                   hint);
+    else
+        compile_error(compiler, &at_key, "unknown key '%s%.*s'%s; %s", path, STR_ARG(key), after,
+                      hint);
 }
 
-void compile_keys(struct compilation *compiler, const struct node *object, enum key_place place,
-                  const char *before)
+bool compile_has_key(const struct known_key *const *tables, str key)
+{
+    while (*tables && !keys_have(*tables, key))
+        tables++;
+    return *tables != NULL;
+}
+
+void compile_tables(struct compilation *compiler, const struct source_step *step,
+                    const struct node *object, const struct known_key *const *tables,
+                    const char *path, const char *after)
 {
     for (const struct node *node = object->kind == NODE_OBJECT ? object->first : NULL; node;
          node = node->next)
-        if (!vocabulary_has(place, node->key))
-            compile_refuse_key(compiler, node, place, KEYS_NONE, before, "");
+        if (!compile_has_key(tables, node->key))
+            compile_refuse_key(compiler, step, node, tables, path, after);
 }
 
 void compile_step_keys(struct compilation *compiler, const struct source_step *step,
-                       const struct node *object, enum key_place place, const char *path)
+                       const struct node *object, const struct known_key *keys, const char *path)
 {
-    char before[WORDS_SIZE_MAX + 64];
+    const struct known_key *const tables[] = { keys, NULL };
 
-    (void)snprintf(before, sizeof before, "step '%.*s': unknown key '%s",
-                   STR_ARG(words_shown(step->plan.name)), path);
-    compile_keys(compiler, object, place, before);
+    compile_tables(compiler, step, object, tables, path, "");
+}
+
+void compile_keys(struct compilation *compiler, const struct node *object,
+                  const struct known_key *keys, const char *path)
+{
+    compile_step_keys(compiler, NULL, object, keys, path);
 }
 
 /* ---- The top level ----------------------------------------------------------------- */
@@ -158,16 +176,18 @@ str compile_print(struct compilation *compiler, const struct node *node)
 
 /* The top level has the keys of a flow, and those of its graph or group. */
 static void check_top_keys(struct compilation *compiler, const struct node *document,
-                           enum key_place root)
+                           const struct known_key *root)
 {
+    const struct known_key *const tables[] = { root, flow_keys, NULL };
+
     for (const struct node *node = document->first; node; node = node->next) {
-        if (vocabulary_has(root, node->key) || vocabulary_has(KEYS_FLOW, node->key))
+        if (compile_has_key(tables, node->key))
             continue;
         if (compile_is_reserved(node->key))
             compile_error(compiler, node, "'%.*s' is not supported by this version yet",
                           STR_ARG(node->key));
         else
-            compile_refuse_key(compiler, node, root, KEYS_FLOW, "unknown key '", "");
+            compile_refuse_key(compiler, NULL, node, tables, "", "");
     }
 }
 
@@ -177,15 +197,14 @@ static void check_top_keys(struct compilation *compiler, const struct node *docu
 static void read_signal(struct compilation *compiler, const struct node *signal)
 {
     const struct node *buffer = node_find(signal, "buffer");
-    char before[WORDS_SIZE_MAX + 64];
+    char path[WORDS_SIZE_MAX + 16];
 
     if (signal->kind != NODE_OBJECT || (buffer && buffer->kind != NODE_BOOL) ||
         str_is_blank(signal->key) || signal->key.size > LIMIT_ACTION)
         compile_error(compiler, signal, "signal '%.*s': expected NAME: {buffer: true}",
                       STR_ARG(words_shown(signal->key)));
-    (void)snprintf(before, sizeof before, "unknown key 'signals.%.*s.",
-                   STR_ARG(words_shown(signal->key)));
-    compile_keys(compiler, signal, KEYS_SIGNAL, before);
+    (void)snprintf(path, sizeof path, "signals.%.*s.", STR_ARG(words_shown(signal->key)));
+    compile_keys(compiler, signal, signal_keys, path);
     if (buffer && buffer->truth)
         compiler->buffered[compiler->buffered_count++] = signal->key;
 }
@@ -248,7 +267,7 @@ static void compile_graph(struct compilation *compiler, const struct node *docum
 {
     const struct node *steps = node_find(document, "steps");
 
-    check_top_keys(compiler, document, KEYS_GRAPH);
+    check_top_keys(compiler, document, graph_keys);
     read_about(compiler, document);
     if (steps->kind != NODE_OBJECT) {
         compile_error(compiler, steps, "'steps' must be an object of steps, found %s",
@@ -269,7 +288,7 @@ static void compile_bare_graph(struct compilation *compiler, const struct node *
 
     for (const struct node *node = document->first; node; node = node->next)
         if (node->kind == NODE_OBJECT ||
-            (!compile_is_one_of(node->key, words) && !vocabulary_is_free(node->key)))
+            (!compile_is_one_of(node->key, words) && !key_is_free(node->key)))
             compile_step(compiler, node, node->key, node->key);
     set_first(compiler);
 }
@@ -343,11 +362,11 @@ static void compile_document(struct compilation *compiler, const struct node *do
     compiler->own_name = name && name->kind == NODE_STRING ? name->text : STR_NONE;
     if (!notation)
         return;
-    for (enum key_place group = KEYS_DO; group <= KEYS_TRY; group++)
-        if (str_is(notation->key, compile_group_word(group))) {
-            check_top_keys(compiler, document, group);
+    for (const struct known_key *const *group = group_keys; *group; group++)
+        if (str_is(notation->key, (*group)->word)) {
+            check_top_keys(compiler, document, *group);
             read_about(compiler, document);
-            compile_tree(compiler, document, compile_group_word(group));
+            compile_tree(compiler, document, (*group)->word);
             return;
         }
     if (is_kind_key(notation->key)) {

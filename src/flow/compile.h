@@ -53,17 +53,25 @@ void step_warning(struct compilation *compiler, const struct source_step *step,
 /* Is the value of a step's key of this kind? Else: "'KEY' must be EXPECTED, found ...". */
 bool step_expect(struct compilation *compiler, const struct source_step *step,
                  const struct node *node, enum node_kind kind, const char *expected);
-/* Refuse the keys of `object` that `place` does not have. `before` goes before their names:
- * "unknown key 'cancel." */
-void compile_keys(struct compilation *compiler, const struct node *object, enum key_place place,
-                  const char *before);
-/* The same for what belongs to a step, below `path` ("retry.", or ""). */
+/* Refuse the keys of `object` that are not in `keys`; `path` goes before their names: "cancel.". */
+void compile_keys(struct compilation *compiler, const struct node *object,
+                  const struct known_key *keys, const char *path);
+/* The same for what belongs to a step. */
 void compile_step_keys(struct compilation *compiler, const struct source_step *step,
-                       const struct node *object, enum key_place place, const char *path);
-/* Refuse one key. The keys of `beside` (or KEYS_NONE) are known as well; `after` goes behind. */
-void compile_refuse_key(struct compilation *compiler, const struct node *node,
-                        enum key_place place, enum key_place beside, const char *before,
-                        const char *after);
+                       const struct node *object, const struct known_key *keys, const char *path);
+/* The same with several tables, which NULL ends; `after` goes behind the names. */
+void compile_tables(struct compilation *compiler, const struct source_step *step,
+                    const struct node *object, const struct known_key *const *tables,
+                    const char *path, const char *after);
+bool compile_has_key(const struct known_key *const *tables, str key);
+/* Refuse one key, of a step (NULL: of none). */
+void compile_refuse_key(struct compilation *compiler, const struct source_step *step,
+                        const struct node *node, const struct known_key *const *tables,
+                        const char *path, const char *after);
+/* flow_keys.c: those of a flow, a graph, ...; of every step, and of its way on in a graph. */
+extern const struct known_key flow_keys[], graph_keys[], signal_keys[], cancel_keys[];
+extern const struct known_key step_keys[], way_keys[], branch_keys[], retry_keys[], backoff_keys[];
+extern const struct known_key *const group_keys[]; /* each begins with the word of its group */
 void compile_no_memory(struct compilation *compiler);
 bool compile_is_one_of(str key, const char *const *words);                /* NULL-terminated */
 str compile_print(struct compilation *compiler, const struct node *node); /* compact JSON */
@@ -79,7 +87,7 @@ bool compile_duration(struct compilation *compiler, const struct source_step *st
 /* What kinds share. step_wait.c: the arms of a wait, or of a select; step_gate.c: `approval`, which
  * only a gate has; step_sleep.c: nothing, unless the tool is `sleep`. */
 void arms_compile(struct compilation *compiler, struct source_step *step, const struct node *first,
-                  bool is_one);
+                  const struct known_key *more_keys, bool is_one);
 void gate_compile(struct compilation *compiler, struct source_step *step);
 void sleep_check(struct compilation *compiler, const struct source_step *step);
 
@@ -99,8 +107,7 @@ uint32_t compile_find_step(const struct compilation *compiler, const struct plan
 void compile_cancel(struct compilation *compiler, const struct plan_name *keys,
                     const struct plan_name *names);
 
-/* compile_tree.c: "do", "dopar" or "try"; the groups of a tree, and its leaves. */
-const char *compile_group_word(enum key_place group);
+/* compile_tree.c: the groups of a tree, "do", "dopar" or "try", and its leaves. */
 void compile_tree(struct compilation *compiler, const struct node *document, const char *root);
 /* A document that is one leaf: the smallest tree. */
 void compile_leaf(struct compilation *compiler, const struct node *document);

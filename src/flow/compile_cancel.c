@@ -74,7 +74,7 @@ static void read_rule(struct compilation *compiler, const struct plan_name *keys
 {
     const struct node *list = node_find(compiler->cancel_node, "not_from");
 
-    compile_keys(compiler, compiler->cancel_node, KEYS_CANCEL, "unknown key 'cancel.");
+    compile_keys(compiler, compiler->cancel_node, cancel_keys, "cancel.");
     if (!list) {
         compile_error(compiler, compiler->cancel_node,
                       "'cancel' needs 'not_from', a list of one or more steps");

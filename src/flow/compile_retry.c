@@ -81,7 +81,7 @@ static void read_backoff_growth(struct compilation *compiler, struct source_step
     const struct node *jitter = node_find(growth, "jitter");
     int64_t initial_ms, max_ms = DURATION_MAX_MS, factor_permille = 2000;
 
-    compile_step_keys(compiler, step, growth, KEYS_BACKOFF, "retry.backoff.");
+    compile_step_keys(compiler, step, growth, backoff_keys, "retry.backoff.");
     if (factor && !read_factor(factor, &factor_permille))
         step_error(compiler, step, factor,
                    "retry.backoff.factor must be 1..%d with at most three decimals", FACTOR_MAX);
@@ -118,7 +118,7 @@ void compile_retry(struct compilation *compiler, struct source_step *step)
         return;
     if (!step_expect(compiler, step, retry, NODE_OBJECT, "{max, backoff}"))
         return;
-    compile_step_keys(compiler, step, retry, KEYS_RETRY, "retry.");
+    compile_step_keys(compiler, step, retry, retry_keys, "retry.");
     read_attempts(compiler, step, max);
     if (backoff && backoff->kind == NODE_ARRAY)
         read_backoff_list(compiler, step, backoff);

@@ -2,7 +2,6 @@
 #include "base/time.h"
 #include "flow/compile.h"
 #include "model/grow.h"
-#include <stdio.h>
 
 #define GRAPH_ATTEMPTS    3 /* X8 */
 #define TREE_ATTEMPTS     1
@@ -16,41 +15,48 @@ bool compile_is_reserved(str key)
     return compile_is_one_of(key, words);
 }
 
-/* A graph's way on, which a tree does not have. */
-static bool is_way_on(str key)
-{
-    return vocabulary_has(KEYS_STEP, key) && !vocabulary_has(KEYS_LEAF, key);
-}
-
 /* ---- Keys and name -------------------------------------------------------------------- */
 
-static void refuse_key(struct compilation *compiler, struct source_step *step,
-                       const struct node *node, enum key_place place)
+/* The tables of the keys that a step may have: of every step, of each kind, of its way on in a
+ * graph, and of the flow if the document is this one step. */
+static void list_tables(const struct compilation *compiler, const struct source_step *step,
+                        const struct known_key *out[STEP_KIND_COUNT + 4])
 {
-    str name = words_shown(step->plan.name);
-    char before[WORDS_SIZE_MAX + 64];
+    *out++ = step_keys;
+    for (uint32_t i = 0; i < STEP_KIND_COUNT; i++)
+        if (step_kinds[i]->keys)
+            *out++ = step_kinds[i]->keys;
+    if (!compiler->is_tree)
+        *out++ = way_keys;
+    if (step->node == compiler->leaf)
+        *out++ = flow_keys;
+    *out = NULL;
+}
 
-    step->is_refused = step->is_refused || compile_is_reserved(node->key);
-    (void)snprintf(before, sizeof before, "step '%.*s': unknown key '", STR_ARG(name));
-    if (compile_is_reserved(node->key))
+static void refuse_key(struct compilation *compiler, struct source_step *step,
+                       const struct node *node, const struct known_key *const *tables)
+{
+    bool is_reserved = compile_is_reserved(node->key);
+
+    step->is_refused = step->is_refused || is_reserved;
+    if (is_reserved)
         step_error(compiler, step, node, "'%.*s' is not supported by this version yet",
                    STR_ARG(node->key));
-    else if (is_way_on(node->key))
+    else if (keys_have(way_keys, node->key))
         step_error(compiler, step, node, "'%.*s' belongs to 'steps', not to a tree",
                    STR_ARG(node->key));
     else
-        compile_refuse_key(compiler, node, place,
-                           step->node == compiler->leaf ? KEYS_FLOW : KEYS_NONE, before, "");
+        compile_refuse_key(compiler, step, node, tables, "", "");
 }
 
 static void check_keys(struct compilation *compiler, struct source_step *step)
 {
-    enum key_place place = compiler->is_tree ? KEYS_LEAF : KEYS_STEP;
-    bool is_flow = step->node == compiler->leaf;
+    const struct known_key *tables[STEP_KIND_COUNT + 4];
 
+    list_tables(compiler, step, tables);
     for (const struct node *node = step->node->first; node; node = node->next)
-        if (!vocabulary_has(place, node->key) && !(is_flow && vocabulary_has(KEYS_FLOW, node->key)))
-            refuse_key(compiler, step, node, place);
+        if (!compile_has_key(tables, node->key))
+            refuse_key(compiler, step, node, tables);
 }
 
 static void read_name(struct compilation *compiler, struct source_step *step)

@@ -75,40 +75,30 @@ static void compile_group(struct compilation *compiler, const struct node *group
         compile_list(compiler, node_find(group, kind), kind, kind, path);
 }
 
-/* Which group an element is; NULL: a leaf. Two at once are none. */
-static const char *group_kind(struct compilation *compiler, const struct node *node)
+/* The keys of the group that an element is; NULL: a leaf. Two at once are an error. */
+static const struct known_key *find_group(struct compilation *compiler, const struct node *node)
 {
-    static const char *const kinds[] = { "do", "dopar", "try", NULL };
-    const char *found = NULL;
+    const struct known_key *found = NULL;
 
-    for (const char *const *kind = kinds; *kind; kind++) {
-        if (!node_find(node, *kind))
-            continue;
-        if (found)
-            compile_error(compiler, node_find(node, *kind), "'%s' beside '%s': a group is one",
-                          *kind, found);
-        found = *kind;
+    for (const struct known_key *const *group = group_keys; *group; group++) {
+        const struct node *list = node_find(node, (*group)->word);
+
+        if (list && found)
+            compile_error(compiler, list, "'%s' beside '%s': a group is one", (*group)->word,
+                          found->word);
+        found = list ? *group : found;
     }
     return found;
 }
 
-const char *compile_group_word(enum key_place group)
-{
-    return vocabulary_of(group)->word;
-}
-
 static void check_group_keys(struct compilation *compiler, const struct node *node,
-                             const char *kind)
+                             const struct known_key *group)
 {
-    enum key_place place = KEYS_DO;
+    const struct known_key *const tables[] = { group, NULL };
     char after[32];
 
-    while (strcmp(compile_group_word(place), kind) != 0)
-        place++;
-    (void)snprintf(after, sizeof after, " beside '%s'", kind);
-    for (const struct node *child = node->first; child; child = child->next)
-        if (!vocabulary_has(place, child->key))
-            compile_refuse_key(compiler, child, place, KEYS_NONE, "unknown key '", after);
+    (void)snprintf(after, sizeof after, " beside '%s'", group->word);
+    compile_tables(compiler, NULL, node, tables, "", after);
 }
 
 /* ["select",STEP,["do",...],...]: what follows each arm. */
@@ -133,13 +123,13 @@ static void compile_arms(struct compilation *compiler, const struct node *node, 
 /* Depth is bounded by the document's. */
 static void compile_node(struct compilation *compiler, const struct node *node, str path)
 {
-    const char *group = group_kind(compiler, node);
+    const struct known_key *group = find_group(compiler, node);
     const struct step_kind *kind;
     uint32_t step;
 
     if (group) {
         check_group_keys(compiler, node, group);
-        compile_group(compiler, node, group, path);
+        compile_group(compiler, node, group->word, path);
         return;
     }
     step = compile_step(compiler, node, STR_NONE, path);

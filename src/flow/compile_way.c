@@ -133,7 +133,7 @@ static void check_branch(struct compilation *compiler, const struct source_step 
 {
     const struct node *condition = node_find(item, "if"), *then = node_find(item, "then");
 
-    compile_step_keys(compiler, step, item, KEYS_BRANCH, "branch.");
+    compile_step_keys(compiler, step, item, branch_keys, "branch.");
     if (!condition || condition->kind != NODE_STRING || !then || then->kind != NODE_STRING)
         step_error(compiler, step, item, "a branch is {if: CONDITION, then: STEP}");
     else

@@ -7,10 +7,16 @@ const struct step_kind *const step_kinds[STEP_KIND_COUNT] = {
 #undef X
 };
 
+static const struct known_key external_keys[] = {
+    { "external", "true | false", "completed from outside, without a lease", NULL },
+    { 0 },
+};
+
 /* Another program does the work, and completes or fails the step. */
 const struct step_kind step_kind_external = {
     .word = "external",
     .key = "external",
+    .keys = external_keys,
     .why = "step",
     .is_external = true,
     .look = LOOK_GATE,

@@ -12,6 +12,7 @@
 
 struct attempt;
 struct compilation;
+struct known_key;
 struct node;
 struct plan_step;
 struct source_step;
@@ -24,6 +25,7 @@ struct step_kind {
     /* ---- Words ---- */
     const char *word; /* in plans and in messages: "gate" */
     const char *key;  /* which says in a document that a step is one: "approval"; NULL: none */
+    const struct known_key *keys; /* its keys of a step; NULL: none */
     bool is_alone;    /* no other kind's key may be beside it; false: step_tool.c decides */
     const char *tool; /* the tool whose name makes a step one: "sleep"; NULL: none */
     const char *why;  /* what a pending step waits for; NULL: its timers and signals say so */

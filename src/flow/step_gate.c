@@ -6,6 +6,17 @@
 #define RESULT_APPROVED STR("\"approved\"")
 #define ERROR_REJECTED  STR("\"rejected\"")
 
+static const struct known_key gate_keys[] = {
+    { "approval", "{by, count}", "a gate: who may approve, and how many must", "gate" },
+    { 0 },
+};
+
+static const struct known_key approval_keys[] = {
+    { "by", "[ACTOR, ...]", "who may approve; anyone by default", NULL },
+    { "count", "NUMBER", "how many must; 1 by default", NULL },
+    { 0 },
+};
+
 /* ---- Compiling ------------------------------------------------------------------------------ */
 
 static void read_approver(struct compilation *compiler, struct source_step *step,
@@ -48,7 +59,7 @@ static void read_approval(struct compilation *compiler, struct source_step *step
         step_error(compiler, step, approval,
                    "'approval' must be {by, count}, found %s; write {} if anyone may approve",
                    approval->is_missing ? "no value" : node_kind_name(approval->kind));
-    compile_step_keys(compiler, step, approval, KEYS_APPROVAL, "approval.");
+    compile_step_keys(compiler, step, approval, approval_keys, "approval.");
     if (by)
         read_approvers(compiler, step, by);
     if (count && (!node_to_i64(count, &n) || n < 1 || n > LIMIT_STEPS))
@@ -219,6 +230,7 @@ static void gate_note(const struct plan_step *step, struct buf *out)
 const struct step_kind step_kind_gate = {
     .word = "gate",
     .key = "approval",
+    .keys = gate_keys,
     .why = "approval",
     .is_tried_once = true,
     .look = LOOK_GATE,

@@ -2,13 +2,30 @@
  * own way on, and the result says which arm it was: {"arm":N,"payload":X}. */
 #include "flow/compile.h"
 
+static const struct known_key select_keys[] = {
+    { "select", "[ARM, ...]", "waits for the first of several things", NULL },
+    { 0 },
+};
+
+/* Beside those of a wait. */
+static const struct known_key arm_keys[] = {
+    { "then", "STEP", "the step that follows", "do" },
+    { 0 },
+};
+
+static const struct known_key tree_arm_keys[] = {
+    { "do", "[STEP, ...]", "what follows", "then" },
+    { 0 },
+};
+
 static void select_compile(struct compilation *compiler, struct source_step *step,
                            const struct node *select)
 {
     if (select->kind != NODE_ARRAY || select->count == 0)
         step_error(compiler, step, select, "'select' must be a list of arms");
     else
-        arms_compile(compiler, step, select->first, false);
+        arms_compile(compiler, step, select->first, compiler->is_tree ? tree_arm_keys : arm_keys,
+                     false);
     step->plan.args_node = select;
 }
 
@@ -49,6 +66,7 @@ static bool select_read(str result, uint32_t *arm, str *payload)
 const struct step_kind step_kind_select = {
     .word = "select",
     .key = "select",
+    .keys = select_keys,
     .is_alone = true,
     .has_own_args = true,
     .has_arms = true,

@@ -11,6 +11,18 @@
 #define NOTE_FAILED    STR("{\"status\":\"failed\",\"error\":")
 #define NOTE_CANCELLED STR("{\"status\":\"cancelled\"}")
 
+static const struct known_key spawn_step_keys[] = {
+    { "spawn", "{definition, input}", "runs another definition as a child", NULL },
+    { 0 },
+};
+
+static const struct known_key spawn_keys[] = {
+    { "definition", "NAME or NAME@VERSION", "what is run", NULL },
+    { "input", "TEMPLATE", "its input", NULL },
+    { "on_parent_end", "cancel | abandon", "what becomes of it when this flow ends first", NULL },
+    { 0 },
+};
+
 /* ---- Compiling ------------------------------------------------------------------------------ */
 
 /* `object` without its free keys, which mean nothing to the engine. */
@@ -21,7 +33,7 @@ static str print_known(struct compilation *compiler, const struct node *object)
     buf_init(&buf, compiler->scope->arena.heap, 0);
     json_open(&buf, '{');
     for (const struct node *node = object->first; node; node = node->next)
-        if (!vocabulary_is_free(node->key)) {
+        if (!key_is_free(node->key)) {
             json_key_str(&buf, node->key);
             node_print(node, &buf);
         }
@@ -61,7 +73,7 @@ static void spawn_compile(struct compilation *compiler, struct source_step *step
     if (end && (end->kind != NODE_STRING ||
                 (!str_is(end->text, "abandon") && !str_is(end->text, "cancel"))))
         step_error(compiler, step, end, "'on_parent_end' is cancel or abandon");
-    compile_step_keys(compiler, step, spawn, KEYS_SPAWN, "spawn.");
+    compile_step_keys(compiler, step, spawn, spawn_keys, "spawn.");
     step->plan.args_node = spawn;
     step->plan.args = print_known(compiler, spawn);
     refer(compiler, step, definition);
@@ -176,6 +188,7 @@ static bool spawn_event(const struct entry_view *entry, uint32_t n, struct event
 const struct step_kind step_kind_spawn = {
     .word = "spawn",
     .key = "spawn",
+    .keys = spawn_step_keys,
     .is_alone = true,
     .why = "child",
     .may_spawn = true,

@@ -3,6 +3,14 @@
 #include "flow/compile.h"
 #include <stdio.h>
 
+static const struct known_key tool_keys[] = {
+    { "tool", "NAME or null", "the tool that is called; null: a gate", NULL },
+    { "args", "OBJECT", "what the tool gets; templates are replaced", "input" },
+    { "action", "NAME", "another word for `tool`", NULL },
+    { "payload", "ANYTHING", "another word for `args`", NULL },
+    { 0 },
+};
+
 /* The same thing under both notations' names; giving both is an error. */
 static const struct node *find_either(struct compilation *compiler, const struct source_step *step,
                                       const char *one, const char *other)
@@ -115,6 +123,7 @@ static void tool_check(struct compilation *compiler, const struct source_step *s
 const struct step_kind step_kind_tool = {
     .word = "tool",
     .key = "tool",
+    .keys = tool_keys,
     .is_tool = true,
     .is_taken = true,
     .compile = tool_compile,

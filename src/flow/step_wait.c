@@ -6,6 +6,19 @@
 #include "flow/compile.h"
 #include "model/canonical.h"
 
+static const struct known_key wait_step_keys[] = {
+    { "wait", "{timer | until | signal}", "waits instead of calling a tool", NULL },
+    { 0 },
+};
+
+static const struct known_key wait_keys[] = {
+    { "timer", "DURATION", "for this long", NULL },
+    { "until", "TIME", "until this time", NULL },
+    { "signal", "NAME", "for this signal", NULL },
+    { "value", "TEXT", "what a broadcast's filter is compared with", NULL },
+    { 0 },
+};
+
 /* ---- Compiling ------------------------------------------------------------------------------ */
 
 static void check_value(struct compilation *compiler, const struct source_step *step,
@@ -64,9 +77,9 @@ static void print_arm(const struct node *arm, const struct node *value, struct b
 }
 
 void arms_compile(struct compilation *compiler, struct source_step *step, const struct node *first,
-                  bool is_one)
+                  const struct known_key *more_keys, bool is_one)
 {
-    enum key_place place = is_one ? KEYS_WAIT : compiler->is_tree ? KEYS_TREE_ARM : KEYS_ARM;
+    const struct known_key *const tables[] = { wait_keys, more_keys, NULL };
     struct buf buf;
 
     buf_init(&buf, compiler->scope->arena.heap, 0);
@@ -76,7 +89,7 @@ void arms_compile(struct compilation *compiler, struct source_step *step, const 
     for (const struct node *arm = first; arm; arm = is_one ? NULL : arm->next) {
         const struct node *value = read_arm(compiler, step, arm);
 
-        compile_step_keys(compiler, step, arm, place, is_one ? "wait." : "select.");
+        compile_tables(compiler, step, arm, tables, is_one ? "wait." : "select.", "");
         print_arm(arm, value, &buf);
     }
     json_close(&buf, ']');
@@ -88,7 +101,7 @@ static void wait_compile(struct compilation *compiler, struct source_step *step,
                          const struct node *wait)
 {
     step->plan.args_node = wait;
-    arms_compile(compiler, step, wait, true);
+    arms_compile(compiler, step, wait, NULL, true);
 }
 
 /* ---- Beginning ------------------------------------------------------------------------------- */
@@ -185,6 +198,7 @@ static void wait_note(const struct plan_step *step, struct buf *out)
 const struct step_kind step_kind_wait = {
     .word = "wait",
     .key = "wait",
+    .keys = wait_step_keys,
     .is_alone = true,
     .has_own_args = true,
     .has_arms = true,

@@ -122,7 +122,7 @@ static void read_deadline(struct compiler *compiler, const struct node *node)
     }
     transition = read_action(compiler, node, read_state(compiler, node));
     has_after = read_after(compiler, node, &after_ms);
-    compiler_check_keys(compiler, node, KEYS_DEADLINE, "");
+    compiler_check_keys(compiler, node, deadline_keys, "");
     if (transition && has_after)
         add_deadline(compiler, node, transition, after_ms);
 }

@@ -55,7 +55,8 @@ static inline struct node compiler_at_key(const struct node *member)
 /* parse.c: unknown keys of `object` are errors in a registered definition. `path` goes before
  * their names: "starts.", or "". */
 void compiler_check_keys(struct compiler *compiler, const struct node *object,
-                         enum key_place place, const char *path);
+                         const struct known_key *keys, const char *path);
+extern const struct known_key machine_keys[], transition_keys[], starts_keys[], deadline_keys[];
 
 /* parse.c: a name that is a string, not blank, not too long; else false and an error that
  * calls it `what`. */

@@ -7,24 +7,25 @@
 /* What makes a definition something else than a machine. */
 static const char *const flow_keys[] = { "steps", "do", "dopar", "try", NULL };
 
-static void refuse_key(struct compiler *compiler, const struct node *node, enum key_place place,
-                       const char *path)
+static void refuse_key(struct compiler *compiler, const struct node *node,
+                       const struct known_key *keys, const char *path)
 {
+    const struct known_key *const tables[] = { keys, NULL };
     const struct node at_key = compiler_at_key(node);
     char hint[KEY_HINT_SIZE] = "";
 
     if (compiler->error_count < FINDINGS_MAX) /* a hint that is not shown costs time */
-        vocabulary_hint(place, KEYS_NONE, node->key, hint);
+        keys_hint(tables, node->key, hint);
     compiler_error(compiler, &at_key, "unknown key '%s%.*s'; %s", path,
                    STR_ARG(words_shown(node->key)), hint);
 }
 
 void compiler_check_keys(struct compiler *compiler, const struct node *object,
-                         enum key_place place, const char *path)
+                         const struct known_key *keys, const char *path)
 {
     for (const struct node *node = object->first; node && !compiler->is_inline; node = node->next)
-        if (!vocabulary_has(place, node->key))
-            refuse_key(compiler, node, place, path);
+        if (!keys_have(keys, node->key))
+            refuse_key(compiler, node, keys, path);
 }
 
 bool compiler_read_name(struct compiler *compiler, const struct node *node, const char *what,
@@ -335,7 +336,7 @@ static bool check_document(struct compiler *compiler)
     }
     if (!compiler->is_inline)
         check_registered(compiler);
-    compiler_check_keys(compiler, document, KEYS_MACHINE, "");
+    compiler_check_keys(compiler, document, machine_keys, "");
     read_input(compiler);
     return true;
 }

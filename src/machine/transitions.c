@@ -7,7 +7,7 @@
 static const struct node *find_mistake(const struct node *transition, const char *key)
 {
     for (const struct node *node = transition->first; node; node = node->next) {
-        const char *meant = vocabulary_meant(KEYS_TRANSITION, node->key);
+        const char *meant = keys_meant(transition_keys, node->key);
 
         if (meant && strcmp(meant, key) == 0)
             return node;
@@ -151,7 +151,7 @@ static void read_starts(struct compiler *compiler, const struct node *transition
                        node_kind_name(node->kind));
         return;
     }
-    compiler_check_keys(compiler, node, KEYS_STARTS, "starts.");
+    compiler_check_keys(compiler, node, starts_keys, "starts.");
     if (!read_started(compiler, node) || !check_given(compiler, given))
         return;
     note_reference(compiler, transition, node_find(node, "definition"));
@@ -185,7 +185,7 @@ static void read_transition(struct compiler *compiler, const struct node *node,
     read_guard(compiler, node, &out->guard);
     out->requires_reason = read_requires_reason(compiler, node);
     read_starts(compiler, node, &out->starts);
-    compiler_check_keys(compiler, node, KEYS_TRANSITION, "");
+    compiler_check_keys(compiler, node, transition_keys, "");
 }
 
 static int compare_exits(const void *context, uint32_t a, uint32_t b)

@@ -1,6 +1,6 @@
 /* input_schema.h - `input:` of a definition: what its instances may be started with.
  *
- * A subset of JSON Schema, whose keywords are the table KEYS_SCHEMA (model/vocabulary.h). A schema is
+ * A subset of JSON Schema, whose keywords are the table schema_keys (schema_rules.c). A schema is
  * kept as the tree of its text: definitions are few, and an input is checked once. */
 #ifndef PAWL_MODEL_INPUT_SCHEMA_H
 #define PAWL_MODEL_INPUT_SCHEMA_H

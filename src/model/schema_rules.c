@@ -117,12 +117,30 @@ static const struct {
 
 /* ---- A schema ----------------------------------------------------------------------------------- */
 
+static const struct known_key schema_keys[] = {
+    { "type", "null | boolean | integer | number | string | array | object, or a list of them",
+      "what kind of value it is", NULL },
+    { "properties", "{NAME: SCHEMA}", "the members of an object", NULL },
+    { "required", "[NAME, ...]", "members that must be there", NULL },
+    { "additionalProperties", "true | false | SCHEMA", "members that are not listed", NULL },
+    { "items", "SCHEMA", "each item of an array", NULL },
+    { "enum", "[VALUE, ...]", "the values that are allowed", NULL },
+    { "const", "VALUE", "the only value that is allowed", NULL },
+    { "minimum", "NUMBER", "the least number", NULL },
+    { "maximum", "NUMBER", "the greatest number", NULL },
+    { "minLength", "NUMBER", "the least number of characters", NULL },
+    { "maxLength", "NUMBER", "the greatest number of characters", NULL },
+    KEY_DESCRIPTION,
+    { 0 },
+};
+
 static void refuse_keyword(const struct ruling *ruling, const struct node *node)
 {
     const struct node at_key = { .line = node->key_line, .column = node->key_column };
+    const struct known_key *const tables[] = { schema_keys, NULL };
     char hint[KEY_HINT_SIZE], message[KEY_HINT_SIZE + WORDS_SIZE_MAX + 64];
 
-    vocabulary_hint(KEYS_SCHEMA, KEYS_NONE, node->key, hint);
+    keys_hint(tables, node->key, hint);
     if (str_is(node->key, "default"))
         (void)snprintf(message, sizeof message,
                        "'default' of an input's schema is not supported: an input is recorded as it "
@@ -142,7 +160,7 @@ static void check_schema(const struct ruling *ruling, const struct node *schema,
         return;
     }
     for (const struct node *node = schema->first; node; node = node->next) {
-        if (!vocabulary_has(KEYS_SCHEMA, node->key))
+        if (!keys_have(schema_keys, node->key))
             refuse_keyword(ruling, node);
         for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
             if (str_is(node->key, rules[i].word))

@@ -1,0 +1,90 @@
+/* flow_keys.c - the keys of a flow, by place, but for those of one kind of step, which are in its
+ * row. */
+#include "flow/compile.h"
+
+const struct known_key flow_keys[] = {
+    { "name", "NAME", "the definition's name, unless it is given when it is put", NULL },
+    KEY_DESCRIPTION,
+    { "input", "SCHEMA", "what an instance may be started with", NULL },
+    { "output", "TEMPLATE", "the result of the flow, instead of the last step's", NULL },
+    { "signals", "{NAME: {buffer: true}}", "signals that are kept until a step awaits them", NULL },
+    { "cancel", "true | false | {not_from}", "from where it can be cancelled", NULL },
+    { 0 },
+};
+
+const struct known_key graph_keys[] = {
+    { "steps", "{NAME: STEP}", "the steps; the first is `start`, or else the first one", NULL },
+    { 0 },
+};
+
+const struct known_key signal_keys[] = {
+    { "buffer", "true | false", "whether it is kept until a step awaits it", NULL },
+    { 0 },
+};
+
+const struct known_key cancel_keys[] = {
+    { "not_from", "[STEP, ...]", "steps during which it cannot be cancelled", NULL },
+    { 0 },
+};
+
+const struct known_key step_keys[] = {
+    { "name", "NAME", "what the step is called", NULL },
+    KEY_DESCRIPTION,
+    { "retry", "{max, backoff}", "how often it is tried, and after how long", "retries" },
+    { "timeout", "DURATION", "how long one attempt may take", NULL },
+    { "idempotent", "true | false", "whether an attempt without an answer may be repeated", NULL },
+    { "augment", "{DEST: SOURCE}", "what of the result is put into the context", NULL },
+    { 0 },
+};
+
+const struct known_key way_keys[] = {
+    { "next", "STEP", "the step that follows", NULL },
+    { "done", "true", "the flow ends here", NULL },
+    { "branch", "[{if, then}, ...]", "the first branch whose condition holds follows", NULL },
+    { "parallel", "[STEP, ...]", "all of these follow", NULL },
+    { "join", "STEP", "follows once when no sibling is outstanding", NULL },
+    { 0 },
+};
+
+const struct known_key branch_keys[] = {
+    { "if", "CONDITION", "when it is taken", NULL },
+    { "then", "STEP", "the step that follows", NULL },
+    { 0 },
+};
+
+static const struct known_key do_keys[] = {
+    { "do", "[STEP, ...]", "one after the other", NULL },
+    KEY_DESCRIPTION,
+    { 0 },
+};
+
+static const struct known_key dopar_keys[] = {
+    { "dopar", "[STEP, ...]", "all at once", NULL },
+    KEY_DESCRIPTION,
+    { 0 },
+};
+
+static const struct known_key try_keys[] = {
+    { "try", "[STEP, ...]", "one after the other", NULL },
+    { "rescue", "[STEP, ...]", "runs if one of them failed", "catch" },
+    { "finally", "[STEP, ...]", "runs after either", NULL },
+    KEY_DESCRIPTION,
+    { 0 },
+};
+
+const struct known_key *const group_keys[] = { do_keys, dopar_keys, try_keys, NULL };
+
+const struct known_key retry_keys[] = {
+    { "max", "NUMBER", "all attempts, the first included", "attempts" },
+    { "backoff", "[DURATION, ...] | {initial, factor, max, jitter}", "the delays between them",
+      "delay" },
+    { 0 },
+};
+
+const struct known_key backoff_keys[] = {
+    { "initial", "DURATION", "the first delay", NULL },
+    { "factor", "NUMBER", "each delay is that many times the one before; 2 by default", NULL },
+    { "max", "DURATION", "the longest delay", NULL },
+    { "jitter", "0..1", "the part of a delay that is random", NULL },
+    { 0 },
+};
