@@ -2,6 +2,7 @@
  * row. */
 #include "flow/compile.h"
 
+/* Keys: A flow. */
 const struct known_key flow_keys[] = {
     { "name", "NAME", "the definition's name, unless it is given when it is put", NULL },
     KEY_DESCRIPTION,
@@ -12,21 +13,25 @@ const struct known_key flow_keys[] = {
     { 0 },
 };
 
+/* Keys: A flow written as a graph, too. */
 const struct known_key graph_keys[] = {
     { "steps", "{NAME: STEP}", "the steps; the first is `start`, or else the first one", NULL },
     { 0 },
 };
 
+/* Keys: A signal under `signals`. */
 const struct known_key signal_keys[] = {
     { "buffer", "true | false", "whether it is kept until a step awaits it", NULL },
     { 0 },
 };
 
+/* Keys: `cancel` of a flow. */
 const struct known_key cancel_keys[] = {
     { "not_from", "[STEP, ...]", "steps during which it cannot be cancelled", NULL },
     { 0 },
 };
 
+/* Keys: Every step. */
 const struct known_key step_keys[] = {
     { "name", "NAME", "what the step is called", NULL },
     KEY_DESCRIPTION,
@@ -37,6 +42,7 @@ const struct known_key step_keys[] = {
     { 0 },
 };
 
+/* Keys: A step of a graph, too: the way on. */
 const struct known_key way_keys[] = {
     { "next", "STEP", "the step that follows", NULL },
     { "done", "true", "the flow ends here", NULL },
@@ -46,24 +52,28 @@ const struct known_key way_keys[] = {
     { 0 },
 };
 
+/* Keys: A branch of a step. */
 const struct known_key branch_keys[] = {
     { "if", "CONDITION", "when it is taken", NULL },
     { "then", "STEP", "the step that follows", NULL },
     { 0 },
 };
 
+/* Keys: A group that runs in sequence. */
 static const struct known_key do_keys[] = {
     { "do", "[STEP, ...]", "one after the other", NULL },
     KEY_DESCRIPTION,
     { 0 },
 };
 
+/* Keys: A group that runs in parallel. */
 static const struct known_key dopar_keys[] = {
     { "dopar", "[STEP, ...]", "all at once", NULL },
     KEY_DESCRIPTION,
     { 0 },
 };
 
+/* Keys: A group that handles failures. */
 static const struct known_key try_keys[] = {
     { "try", "[STEP, ...]", "one after the other", NULL },
     { "rescue", "[STEP, ...]", "runs if one of them failed", "catch" },
@@ -74,6 +84,7 @@ static const struct known_key try_keys[] = {
 
 const struct known_key *const group_keys[] = { do_keys, dopar_keys, try_keys, NULL };
 
+/* Keys: `retry` of a step. */
 const struct known_key retry_keys[] = {
     { "max", "NUMBER", "all attempts, the first included", "attempts" },
     { "backoff", "[DURATION, ...] | {initial, factor, max, jitter}", "the delays between them",
@@ -81,6 +92,7 @@ const struct known_key retry_keys[] = {
     { 0 },
 };
 
+/* Keys: `backoff` of `retry`. */
 const struct known_key backoff_keys[] = {
     { "initial", "DURATION", "the first delay", NULL },
     { "factor", "NUMBER", "each delay is that many times the one before; 2 by default", NULL },

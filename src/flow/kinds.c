@@ -7,6 +7,7 @@ const struct step_kind *const step_kinds[STEP_KIND_COUNT] = {
 #undef X
 };
 
+/* Keys: A step that another program completes. */
 static const struct known_key external_keys[] = {
     { "external", "true | false", "completed from outside, without a lease", NULL },
     { 0 },

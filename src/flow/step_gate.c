@@ -6,11 +6,13 @@
 #define RESULT_APPROVED STR("\"approved\"")
 #define ERROR_REJECTED  STR("\"rejected\"")
 
+/* Keys: A step that is a gate. */
 static const struct known_key gate_keys[] = {
     { "approval", "{by, count}", "a gate: who may approve, and how many must", "gate" },
     { 0 },
 };
 
+/* Keys: `approval` of a gate. */
 static const struct known_key approval_keys[] = {
     { "by", "[ACTOR, ...]", "who may approve; anyone by default", NULL },
     { "count", "NUMBER", "how many must; 1 by default", NULL },

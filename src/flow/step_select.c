@@ -2,17 +2,19 @@
  * own way on, and the result says which arm it was: {"arm":N,"payload":X}. */
 #include "flow/compile.h"
 
+/* Keys: A step that waits for the first of several things. */
 static const struct known_key select_keys[] = {
     { "select", "[ARM, ...]", "waits for the first of several things", NULL },
     { 0 },
 };
 
-/* Beside those of a wait. */
+/* Keys: An arm of `select` in a graph: those of `wait`, and. */
 static const struct known_key arm_keys[] = {
     { "then", "STEP", "the step that follows", "do" },
     { 0 },
 };
 
+/* Keys: An arm of `select` in a tree: those of `wait`, and. */
 static const struct known_key tree_arm_keys[] = {
     { "do", "[STEP, ...]", "what follows", "then" },
     { 0 },

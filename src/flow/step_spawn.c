@@ -11,11 +11,13 @@
 #define NOTE_FAILED    STR("{\"status\":\"failed\",\"error\":")
 #define NOTE_CANCELLED STR("{\"status\":\"cancelled\"}")
 
+/* Keys: A step that runs a child. */
 static const struct known_key spawn_step_keys[] = {
     { "spawn", "{definition, input}", "runs another definition as a child", NULL },
     { 0 },
 };
 
+/* Keys: `spawn` of a step. */
 static const struct known_key spawn_keys[] = {
     { "definition", "NAME or NAME@VERSION", "what is run", NULL },
     { "input", "TEMPLATE", "its input", NULL },

@@ -3,6 +3,7 @@
 #include "flow/compile.h"
 #include <stdio.h>
 
+/* Keys: A step that calls a tool. */
 static const struct known_key tool_keys[] = {
     { "tool", "NAME or null", "the tool that is called; null: a gate", NULL },
     { "args", "OBJECT", "what the tool gets; templates are replaced", "input" },

@@ -6,11 +6,13 @@
 #include "flow/compile.h"
 #include "model/canonical.h"
 
+/* Keys: A step that waits. */
 static const struct known_key wait_step_keys[] = {
     { "wait", "{timer | until | signal}", "waits instead of calling a tool", NULL },
     { 0 },
 };
 
+/* Keys: `wait` of a step. */
 static const struct known_key wait_keys[] = {
     { "timer", "DURATION", "for this long", NULL },
     { "until", "TIME", "until this time", NULL },

@@ -1,6 +1,7 @@
 /* machine_keys.c - the keys of a machine, by place. */
 #include "machine/machine_int.h"
 
+/* Keys: A machine. */
 const struct known_key machine_keys[] = {
     { "name", "NAME", "the definition's name, unless it is given when it is put", NULL },
     KEY_DESCRIPTION,
@@ -17,6 +18,7 @@ const struct known_key machine_keys[] = {
     { 0 },
 };
 
+/* Keys: A transition of a machine. */
 const struct known_key transition_keys[] = {
     { "from_state", "STATE or '*'", "where it leads from; '*': every state that is not terminal",
       "from" },
@@ -29,12 +31,14 @@ const struct known_key transition_keys[] = {
     { 0 },
 };
 
+/* Keys: `starts` of a transition. */
 const struct known_key starts_keys[] = {
     { "definition", "NAME or NAME@VERSION", "what is created", NULL },
     { "input", "OBJECT", "its input; `event` is added to it", NULL },
     { 0 },
 };
 
+/* Keys: A deadline of a machine. */
 const struct known_key deadline_keys[] = {
     { "state", "STATE", "the state that is held", NULL },
     { "after", "DURATION", "for how long", NULL },
