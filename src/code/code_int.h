@@ -327,6 +327,7 @@ struct var_place {
     const pawl_var *bad_var;     /* out: the variable that did not fit; NULL: a member is unknown ... */
     const pawl_var *bad_vars;    /* ... in the struct of these, ... */
     bool bad_is_input;           /* ... of which only the inputs count */
+    bool bad_is_item;            /* an item of the list that bad_var is */
     const struct node *bad_node; /* what was found; NULL: nothing */
     char path[VAR_PATH_SIZE];    /* where, from here: "lines[1].sku" */
 };

@@ -23,14 +23,18 @@ static pawl_status fail_value(struct scope *scope, const char *what, const struc
     const pawl_var *var = place->bad_var;
     const struct node *found = place->bad_node;
     bool is_missing = var->is_required && (!found || found->kind == NODE_NULL);
-    bool has_size = var_type_size(var->type) == 0 && var->type != PAWL_VAR_STRUCT;
+    bool is_list = var->max > 0 && !place->bad_is_item;
+    bool has_size = var_type_size(var->type) == 0 && var->type != PAWL_VAR_STRUCT && !is_list;
     str number = found && found->kind == NODE_NUMBER ? words_shown(found->text) : STR("");
+    char most[48] = "";
 
-    return scope_fail(scope, PAWL_INVALID_REQUEST, "%s: expected %s%s%s for '%s'%s, found %s%s%.*s",
-                      what, var->max > 0 ? "a list of " : "", var_type_name(var->type),
+    if (is_list && found && found->kind == NODE_ARRAY)
+        (void)snprintf(most, sizeof most, " of %u where at most %u fit", found->count, var->max);
+    return scope_fail(scope, PAWL_INVALID_REQUEST, "%s: expected %s%s%s for '%s'%s, found %s%s%s%.*s",
+                      what, is_list ? "a list of " : "", var_type_name(var->type),
                       has_size && !is_missing ? " that fits its size" : "", path,
                       is_missing ? ", which is required" : "",
-                      found ? node_kind_name(found->kind) : "nothing", number.size > 0 ? ": " : "",
+                      found ? node_kind_name(found->kind) : "nothing", most, number.size > 0 ? ": " : "",
                       STR_ARG(number));
 }
 

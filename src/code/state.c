@@ -144,6 +144,7 @@ static bool load_struct(struct var_place *place, const pawl_var *var, const stru
     place->bad_var = inner.bad_var;
     place->bad_vars = inner.bad_vars;
     place->bad_node = inner.bad_node;
+    place->bad_is_item = inner.bad_is_item;
     memcpy(place->path, inner.path, sizeof place->path);
     return false;
 }
@@ -177,6 +178,14 @@ static bool load_one(struct var_place *place, const pawl_var *var, const struct 
     return false;
 }
 
+static void note_bad(struct var_place *place, const pawl_var *var, const struct node *node)
+{
+    if (place->bad_var || place->bad_vars)
+        return;
+    place->bad_var = var;
+    place->bad_node = node;
+}
+
 static bool load_list(struct var_place *place, const pawl_var *var, const struct node *node)
 {
     char *at = (char *)place->base + var->offset;
@@ -187,6 +196,8 @@ static bool load_list(struct var_place *place, const pawl_var *var, const struct
     memset(at, 0, var->size * var->max); /* no element of the one before shines through */
     for (const struct node *item = node->first; item; item = item->next, count++)
         if (!load_one(place, var, item, at + var->size * count)) {
+            note_bad(place, var, item);
+            place->bad_is_item = place->bad_node == item;
             path_put_index(place, count);
             return false;
         }
@@ -199,10 +210,7 @@ bool var_load(struct var_place *place, const pawl_var *var, const struct node *n
     if (var->max > 0 ? load_list(place, var, node)
                      : load_one(place, var, node, (char *)place->base + var->offset))
         return true;
-    if (!place->bad_var && !place->bad_vars) {
-        place->bad_var = var;
-        place->bad_node = node;
-    }
+    note_bad(place, var, node);
     path_put_name(place, var->name);
     return false;
 }

@@ -200,6 +200,40 @@ TEST(code_locals, two_arms_for_one_timer_that_the_compiler_cannot_see_pause_the_
     pawl_kit_close(&kit);
 }
 
+#define CALLED(has)                                                                                \
+    has(input, bool, is_twice)                                                                     \
+    has(call, charge, uint32_t)                                                                    \
+    has(timer, Tick)                                                                               \
+    has(await, waiting)
+
+PAWL_CODE(called, CALLED)
+{
+    PAWL_BEGIN(CALLED);
+    PAWL_SELECT(waiting) {
+        PAWL_ON_CALL(charge, "[1]") {}
+        if (self->is_twice) {
+            PAWL_ON_CALL(charge, "[2]") {}
+        }
+        PAWL_ON_TIMER(Tick, PAWL_DAYS(1)) {}
+    } PAWL_AWAIT;
+    PAWL_END;
+}
+
+TEST(code_locals, two_arms_for_one_call_that_the_compiler_cannot_see_pause_the_instance)
+{
+    pawl_kit kit;
+    const char *id;
+
+    open_with(&kit, called());
+    id = pawl_kit_start(&kit, "called", "{\"is_twice\":true}");
+    EXPECT_HAS(pawl_kit_member(&kit, "instance.get", id, "pause"),
+               "the handler called two things in one turn; it may wait for one");
+    id = pawl_kit_start(&kit, "called", "{\"is_twice\":false}");
+    pawl_kit_advance(&kit, PAWL_DAYS(1));
+    PAWL_EXPECT_STATE(&kit, id, "completed");
+    pawl_kit_close(&kit);
+}
+
 #define INSIDE(has)                                                                                \
     has(var, uint32_t, seen)                                                                       \
     has(timer, Tick)                                                                               \

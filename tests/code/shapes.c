@@ -159,6 +159,11 @@ TEST(shapes, an_input_lacks_no_required_member_and_has_none_that_is_unknown)
                  "input: expected one of sku, count, found the member 'more[1].size'");
     refuse_start(&kit, "{\"customer\":7,\"more\":[{\"sku\":\"123456789\"}]}",
                  "input: expected text that fits its size for 'more[0].sku', found a string");
+    refuse_start(&kit, "{\"customer\":7,\"more\":[{\"sku\":\"a\"},5]}",
+                 "input: expected struct for 'more[1]', found a number: 5");
+    refuse_start(&kit, "{\"customer\":7,\"more\":[{\"sku\":\"a\"},{\"sku\":\"b\"},{\"sku\":\"c\"},"
+                       "{\"sku\":\"d\"},{\"sku\":\"e\"}]}",
+                 "input: expected a list of struct for 'more', found an array of 5 where at most 4 fit");
     refuse_start(&kit, "[]",
                  "input: expected an object with customer, days, first, more, extra, found an array");
     refuse_start(&kit, "5",
