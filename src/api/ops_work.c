@@ -225,24 +225,6 @@ pawl_status op_step_claim(struct op_call *call, struct buf *out)
 
 /* ---- Answers ---- */
 
-/* The status is the step's, whatever was asked for: a result may fail it (a condition that cannot
- * be told), an approval may leave it pending. */
-static pawl_status print_outcome(const struct op_call *call, str step_id, pawl_status status,
-                                 struct buf *out)
-{
-    enum step_status outcome;
-
-    if (status == PAWL_OK)
-        status = engine_step_outcome(op_engine(call), call->scope, step_id, call->key, &outcome);
-    if (status != PAWL_OK)
-        return status;
-    json_open(out, '{');
-    json_key(out, "status");
-    json_text(out, step_status_name(outcome));
-    json_close(out, '}');
-    return PAWL_OK;
-}
-
 /* A lease, where it is given; null counts as missing, and so does "". */
 static str lease_of(const struct node *object)
 {
@@ -267,26 +249,33 @@ static struct event event_of(const struct node *object, bool is_failure)
                            .no_retry = retry && retry->kind == NODE_BOOL && !retry->truth };
 }
 
-static pawl_status answer(const struct op_call *call, const struct node *object, str step_id,
-                          bool is_failure, const uint8_t *key)
+/* The status is the step's, whatever was asked for: a result may fail it (a condition that cannot
+ * be evaluated), an approval may leave it pending. */
+static pawl_status answer(struct op_call *call, struct event event, struct buf *out)
 {
-    struct event event = event_of(object, is_failure);
+    struct step_answer answer = { .step_id = op_text(call, "step_id"),
+                                  .lease = lease_of(call->input),
+                                  .event = event,
+                                  .key = call->key };
+    pawl_status status = engine_step_answer(op_engine(call), call->scope, &answer);
 
-    return engine_step_send(op_engine(call), call->scope, step_id, lease_of(object), &event, key);
+    if (status != PAWL_OK)
+        return status;
+    json_open(out, '{');
+    json_key(out, "status");
+    json_text(out, step_status_name(answer.outcome));
+    json_close(out, '}');
+    return PAWL_OK;
 }
 
 pawl_status op_step_complete(struct op_call *call, struct buf *out)
 {
-    str id = op_text(call, "step_id");
-
-    return print_outcome(call, id, answer(call, call->input, id, false, call->key), out);
+    return answer(call, event_of(call->input, false), out);
 }
 
 pawl_status op_step_fail(struct op_call *call, struct buf *out)
 {
-    str id = op_text(call, "step_id");
-
-    return print_outcome(call, id, answer(call, call->input, id, true, call->key), out);
+    return answer(call, event_of(call->input, true), out);
 }
 
 pawl_status op_step_heartbeat(struct op_call *call, struct buf *out)
@@ -378,7 +367,7 @@ static pawl_status send_answers(const struct op_call *call, const struct node *s
     }
     *out = answers;
     return status == PAWL_OK
-               ? engine_step_send_all(op_engine(call), call->scope, answers, count, ticket)
+               ? engine_step_answer_all(op_engine(call), call->scope, answers, count, ticket)
                : status;
 }
 
@@ -429,24 +418,21 @@ pawl_status op_step_complete_many(struct op_call *call, struct buf *out)
 
 /* ---- Gates ---- */
 
-static pawl_status decide(struct op_call *call, enum event_kind kind)
+static struct event decision_of(struct op_call *call, enum event_kind kind)
 {
-    struct event event = { .kind = kind,
+    return (struct event){ .kind = kind,
                            .actor = op_ref(call, "actor_ref"),
                            .reason = op_told(call, "reason"),
                            .payload = op_json(call, "payload"),
                            .late = ref_defect(call, "actor_ref") };
-
-    return engine_step_send(op_engine(call), call->scope, op_text(call, "step_id"), STR_NONE,
-                            &event, call->key);
 }
 
 pawl_status op_step_approve(struct op_call *call, struct buf *out)
 {
-    return print_outcome(call, op_text(call, "step_id"), decide(call, EVENT_APPROVE), out);
+    return answer(call, decision_of(call, EVENT_APPROVE), out);
 }
 
 pawl_status op_step_reject(struct op_call *call, struct buf *out)
 {
-    return print_outcome(call, op_text(call, "step_id"), decide(call, EVENT_REJECT), out);
+    return answer(call, decision_of(call, EVENT_REJECT), out);
 }

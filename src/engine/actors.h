@@ -57,6 +57,7 @@ struct mail {
     bool may_ride;       /* a step begins or ends: decided with others of its instance */
     enum step_status outcome; /* of an answer: what the decision makes of its step */
     bool is_kept;             /* SIGNAL: nothing takes it yet */
+    bool is_repeat;           /* its key was used for this very call: nothing was recorded */
     struct mail_group *group; /* of mails that somebody waits for together; may be NULL */
     struct claimed *claim;    /* STEP_START: for a worker elsewhere */
     uint64_t ready_since;     /* STEP_START: as the step that waited had it */

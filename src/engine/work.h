@@ -126,6 +126,10 @@ struct work {
     struct starters starters;
 };
 
+/* answers.c: what an entry of this transition and effects makes of the step it is about. */
+enum step_status step_outcome(int32_t transition, const struct effect_list *effects,
+                              uint32_t ordinal);
+
 /* steps.c */
 pawl_status steps_chain(struct engine *engine, struct actor *actor, struct scope *scope,
                         const struct event *event, struct decision *decision, uint32_t *seen,

@@ -62,31 +62,27 @@ int64_t engine_claim_left_ms(struct engine *engine, const struct ticket *ticket)
 /* The same by a thread that has nothing else to do: the waiter is not asked. */
 pawl_status engine_claim_wait(struct engine *engine, struct scope *scope, struct ticket *ticket,
                               struct claimed **out, uint32_t *count);
-/* An event for the step: STEP_DONE, STEP_FAILED, APPROVE, REJECT. LEASE_LOST, NOT_AWAITING. */
-pawl_status engine_step_send(struct engine *engine, struct scope *scope, str step_id, str lease,
-                             const struct event *event, const uint8_t *key);
-/* Answers of a worker's turn, in one commit where nothing else is in the way; each has its own
+/* Answers about steps, a worker's turn for example, in one commit where nothing else is in the way; each has its own
  * status and words. Fails only if none could be sent. `ticket` is offered before they are sent;
  * NULL: none. */
 struct step_answer {
     str step_id, lease; /* lease data NULL: none */
-    struct event event; /* STEP_DONE or STEP_FAILED */
+    struct event event; /* STEP_DONE, STEP_FAILED, APPROVE or REJECT */
     const uint8_t *key; /* NULL: none. With one it is a decision of its own */
     enum step_status outcome; /* of one that was accepted: what became of its step */
     pawl_status status;
     pawl_error error;
 };
-pawl_status engine_step_send_all(struct engine *engine, struct scope *scope,
-                                 struct step_answer *answers, uint32_t count,
-                                 struct ticket *ticket);
+pawl_status engine_step_answer_all(struct engine *engine, struct scope *scope,
+                                   struct step_answer *answers, uint32_t count,
+                                   struct ticket *ticket);
+/* One of them; its status is returned as well. LEASE_LOST, NOT_AWAITING. */
+pawl_status engine_step_answer(struct engine *engine, struct scope *scope,
+                               struct step_answer *answer);
 pawl_status engine_step_heartbeat(struct engine *engine, struct scope *scope, str step_id,
                                   str lease, int64_t extend_ms, int64_t *out_expires_at_ms);
 /* Instances > after that have a live step, by number. */
 pawl_status engine_stepping(struct engine *engine, struct scope *scope, uint64_t after,
                             uint32_t limit, uint64_t **out, uint32_t *count);
-/* As the last entry about it left it: cheap right after an answer. With the answer's key, as that
- * answer left it, whatever came after. */
-pawl_status engine_step_outcome(struct engine *engine, struct scope *scope, str step_id,
-                                const uint8_t *key, enum step_status *out);
 
 #endif

@@ -213,6 +213,7 @@ static void turn_over(struct engine *engine, struct request *request)
     deaths_end(engine, &turn->death);
     guard_lock(&engine->lock);
     family_over(engine, turn->births, status || turn->decide.is_repeat);
+    turn->mail->is_repeat = turn->decide.is_repeat;
     if (turn->decide.is_repeat)
         turn->mail->is_kept = turn->decide.was_kept;
     if (status || turn->decide.is_repeat) {
@@ -277,9 +278,9 @@ static void note_outcome(struct mail *mail, const struct decision *decision, uin
     mail->outcome = STEP_DONE;
     mail->is_kept = from < decision->count && decision->drafts[from].keep.data;
     for (uint32_t i = from; i < decision->count; i++)
-        if (decision->drafts[i].ordinal == mail->event.ordinal &&
-            decision->drafts[i].transition == LIFE_T_STEP_FAIL)
-            mail->outcome = STEP_FAILED;
+        if (decision->drafts[i].ordinal == mail->event.ordinal)
+            mail->outcome = step_outcome((int32_t)decision->drafts[i].transition,
+                                         &decision->drafts[i].effects, mail->event.ordinal);
 }
 
 /* Refused without a trace, as a late answer is; anything else may have left half of itself behind.
@@ -342,7 +343,8 @@ static void refuse_rider(struct engine *engine, struct turn *turn, struct mail *
 
 /* Other steps of this instance that begin or end, decided on top: one commit, each with its own
  * end. */
-static pawl_status ride_along(struct engine *engine, struct turn *turn, struct scope *scope)
+static pawl_status ride_along(struct engine *engine, struct turn *turn, struct scope *scope,
+                              pawl_status status)
 {
     struct mail *mail;
     uint32_t count = 0;
@@ -364,14 +366,14 @@ static pawl_status ride_along(struct engine *engine, struct turn *turn, struct s
             return mail->status;
         refuse_rider(engine, turn, mail, scope);
     }
-    return PAWL_OK;
+    return status;
 }
 
 /* The state of its instance, which the decision is made against. */
-static pawl_status stand_turn(struct engine *engine, struct turn *turn, struct scope *scope)
+static pawl_status stand_turn(struct engine *engine, struct turn *turn, struct scope *scope,
+                              pawl_status status)
 {
     struct actor *actor = turn->actor;
-    pawl_status status;
 
     actor->is_at_bound = false;
     payloads_decide(actor, NULL, NULL);
@@ -394,7 +396,8 @@ static pawl_status stand_turn(struct engine *engine, struct turn *turn, struct s
 }
 
 /* What is refused only after the event itself was decided. */
-static pawl_status check_late(struct engine *engine, const struct turn *turn, struct scope *scope)
+static pawl_status check_late(struct engine *engine, struct turn *turn, struct scope *scope,
+                              pawl_status status)
 {
     const struct mail *mail = turn->mail;
 
@@ -404,47 +407,125 @@ static pawl_status check_late(struct engine *engine, const struct turn *turn, st
         return scope_fail(scope, PAWL_INVALID_REQUEST, "%s", mail->event.late);
     return mail->fire ? fire_check_late(engine, scope, mail->fire, turn->actor->instance,
                                         turn->decide.expected_seq, clock_now(engine))
-                      : PAWL_OK;
+                      : status;
 }
+
+/* ---- The stages of a decision ---- */
+
+/* What could not be decided is tried again once its instance was resumed. */
+static pawl_status admit_poison(struct engine *engine, struct turn *turn, struct scope *scope,
+                                pawl_status status)
+{
+    return turn->mail->is_poison ? poison_rests(engine, scope, turn->actor) : status;
+}
+
+static pawl_status admit_claim(struct engine *engine, struct turn *turn, struct scope *scope,
+                               pawl_status status)
+{
+    return turn->mail->claim ? ticket_check(engine, scope, turn->mail->claim) : status;
+}
+
+/* The event itself. An instance that could not be loaded can be cancelled nevertheless. */
+static pawl_status decide_event(struct engine *engine, struct turn *turn, struct scope *scope,
+                                pawl_status status)
+{
+    struct actor *actor = turn->actor;
+
+    status = deaths_begin(engine, actor, &turn->mail->event, scope, &turn->death);
+    if (status)
+        return status;
+    return actor->memory ? decide_one(engine, turn, turn->mail, scope)
+                         : poison_cancel(engine, actor, &turn->mail->event, scope, &turn->decision);
+}
+
+static pawl_status free_poisoned(struct engine *engine, struct turn *turn, struct scope *scope,
+                                 pawl_status status)
+{
+    if (status != PAWL_NO_CANCEL_TRANSITION || !turn->actor->is_paused)
+        return status;
+    return poison_free(engine, turn->actor, &turn->mail->event, scope, &turn->decide.expected_pos,
+                       &turn->decision);
+}
+
+static pawl_status note_poison(struct engine *engine, struct turn *turn, struct scope *scope,
+                               pawl_status status)
+{
+    (void)engine;
+    if (poison_noted(turn->actor, turn->mail, scope, status))
+        turn->is_poison = turn->mail->is_poison = true;
+    return status;
+}
+
+/* Reduces run in the commit, and may be its death. Children that it spawns count for themselves. */
+static pawl_status survive(struct engine *engine, struct turn *turn, struct scope *scope,
+                           pawl_status status)
+{
+    (void)scope;
+    if (status || !reduces_any(&turn->decision))
+        deaths_end(engine, &turn->death);
+    turn->is_poison = turn->is_poison || (status == PAWL_PAUSED && !turn->actor->is_paused);
+    return status;
+}
+
+static pawl_status plan_children(struct engine *engine, struct turn *turn, struct scope *scope,
+                                 pawl_status status)
+{
+    status = family_conceive(engine, scope, turn->actor, NULL, turn->mail->event.at_ms,
+                             &turn->decision, &turn->births);
+    turn->decide.births = turn->births;
+    return status;
+}
+
+/* Code remembers the id of its child, which has none before the drain. */
+static pawl_status complete(struct engine *engine, struct turn *turn, struct scope *scope,
+                            pawl_status status)
+{
+    const struct fire_args *fire = turn->mail->fire;
+
+    if (fire && fire->has_fired_at)
+        turn->decide.fired_at_ms = fire->fired_at_ms;
+    turn->decide.definition = turn->actor->definition;
+    if (!(turn->births && turn->actor->definition->kind == KIND_CODE))
+        turn->decide.snapshot = snapshot_if_due(engine, turn->actor, scope, &turn->decision);
+    return status;
+}
+
+/* In this order. A stage is given the status of those before it, and returns the status from then
+ * on. */
+enum stage_use {
+    ADMITS,  /* its failure is the answer: nothing was begun that others would have to end */
+    IF_OK,   /* left out after a failure */
+    ALWAYS,  /* it handles failures */
+};
+static const struct stage {
+    enum stage_use use;
+    pawl_status (*run)(struct engine *engine, struct turn *turn, struct scope *scope,
+                       pawl_status status);
+} stages[] = {
+    { ADMITS, admit_poison },
+    { ADMITS, admit_claim },
+    { IF_OK, stand_turn },     /* loads the instance: all that follows needs it */
+    { IF_OK, decide_event },
+    { ALWAYS, free_poisoned }, /* a cancel that the paused instance's own plan forbids */
+    { ALWAYS, note_poison },   /* counts failures of this event alone, so before riders */
+    { IF_OK, ride_along },
+    { ALWAYS, survive },       /* the last code of this turn has run, but for children's starts */
+    { IF_OK, plan_children },
+    { IF_OK, check_late },     /* refusals that must not hide those of the event itself */
+    { IF_OK, complete },       /* the snapshot has all that was decided */
+};
 
 static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct scope *scope)
 {
-    struct actor *actor = turn->actor;
-    pawl_status status = turn->mail->is_poison ? poison_rests(engine, scope, actor) : PAWL_OK;
+    pawl_status status = PAWL_OK;
 
-    if (!status && turn->mail->claim)
-        status = ticket_check(engine, scope, turn->mail->claim);
-    if (status)
-        return status;
-    status = stand_turn(engine, turn, scope);
-    if (!status)
-        status = deaths_begin(engine, actor, &turn->mail->event, scope, &turn->death);
-    if (!status)
-        status = actor->memory ? decide_one(engine, turn, turn->mail, scope)
-                               : poison_cancel(engine, actor, &turn->mail->event, scope,
-                                               &turn->decision);
-    if (status == PAWL_NO_CANCEL_TRANSITION && actor->is_paused)
-        status = poison_free(engine, actor, &turn->mail->event, scope, &turn->decide.expected_pos,
-                             &turn->decision);
-    if (poison_noted(actor, turn->mail, scope, status))
-        turn->is_poison = turn->mail->is_poison = true;
-    if (!status)
-        status = ride_along(engine, turn, scope);
-    if (status || !reduces_any(&turn->decision)) /* those run in the commit, and may be its death */
-        deaths_end(engine, &turn->death); /* children that it spawns count for themselves */
-    turn->is_poison = turn->is_poison || (status == PAWL_PAUSED && !actor->is_paused);
-    if (!status)
-        status = family_conceive(engine, scope, actor, NULL, turn->mail->event.at_ms,
-                                 &turn->decision, &turn->births);
-    if (!status)
-        status = check_late(engine, turn, scope);
-    if (turn->mail->fire && turn->mail->fire->has_fired_at)
-        turn->decide.fired_at_ms = turn->mail->fire->fired_at_ms;
-    turn->decide.definition = actor->definition;
-    turn->decide.births = turn->births;
-    /* Code remembers the id of its child, which has none before the drain. */
-    if (!status && !(turn->births && actor->definition->kind == KIND_CODE))
-        turn->decide.snapshot = snapshot_if_due(engine, actor, scope, &turn->decision);
+    for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++) {
+        if (status && stages[i].use == IF_OK)
+            continue;
+        status = stages[i].run(engine, turn, scope, status);
+        if (status && stages[i].use == ADMITS)
+            return status;
+    }
     return status;
 }
 

@@ -35,36 +35,6 @@ static pawl_status find_step(struct engine *engine, struct scope *scope, str ste
     return PAWL_OK;
 }
 
-static pawl_status send_new(struct engine *engine, struct scope *scope, str step_id, str lease,
-                            const struct event *event, const uint8_t *key)
-{
-    struct event sent = *event;
-    struct head head;
-    pawl_status status = find_step(engine, scope, step_id, &head, &sent.ordinal);
-
-    if (status)
-        return status;
-    if (lease.data && !lease_is_held(engine, head.instance, sent.ordinal, lease))
-        return fail_lease(scope, sent.ordinal);
-    sent.is_leased = lease.data != NULL;
-    status = engine_send_once(engine, scope, head.instance, &sent, NULL, key, NULL);
-    if (!status && lease.data) {
-        guard_lock(&engine->lock);
-        lease_drop(engine, head.instance, sent.ordinal);
-        guard_unlock(&engine->lock);
-    }
-    return status;
-}
-
-pawl_status engine_step_send(struct engine *engine, struct scope *scope, str step_id, str lease,
-                             const struct event *event, const uint8_t *key)
-{
-    struct record record;
-    pawl_status status = send_new(engine, scope, step_id, lease, event, key);
-
-    return keys_explain(engine, scope, key, &status, &record) ? PAWL_OK : status;
-}
-
 /* Which instance it is for, and whether its lease is held; refused at once if not. */
 static pawl_status address(struct engine *engine, struct scope *scope, struct step_answer *answer,
                            struct mail *mail)
@@ -81,14 +51,57 @@ static pawl_status address(struct engine *engine, struct scope *scope, struct st
     return status;
 }
 
-/* With a key, what the answer came to is what it came to the first time. */
-static pawl_status read_outcome(struct engine *engine, struct scope *scope,
-                                struct step_answer *answer)
+/* ---- What becomes of a step ---- */
+
+/* An approval below the count ends nothing. */
+static bool ends_gate(const struct effect_list *effects, uint32_t ordinal)
 {
-    return answer->key ? engine_step_outcome(engine, scope, answer->step_id, answer->key,
-                                             &answer->outcome)
-                       : PAWL_OK;
+    for (uint32_t i = 0; i < effects->count; i++)
+        if (effects->items[i].kind == EFFECT_END && effects->items[i].ordinal == ordinal)
+            return true;
+    return false;
 }
+
+enum step_status step_outcome(int32_t transition, const struct effect_list *effects,
+                              uint32_t ordinal)
+{
+    switch (transition) {
+    case LIFE_T_STEP_START:
+        return STEP_RUNNING;
+    case LIFE_T_STEP_FAIL:
+    case LIFE_T_STEP_TIMEOUT:
+    case LIFE_T_GATE_REJECT:
+        return STEP_FAILED;
+    case LIFE_T_GATE_WAIT:
+        return STEP_PENDING;
+    case LIFE_T_GATE_APPROVE:
+        return ends_gate(effects, ordinal) ? STEP_DONE : STEP_PENDING;
+    default:
+        return STEP_DONE;
+    }
+}
+
+/* What the answer with this key came to the first time: the last entry about its step, up to the one
+ * with the key. */
+static pawl_status first_outcome(struct engine *engine, struct scope *scope, const uint8_t *key,
+                                 uint32_t ordinal, enum step_status *out)
+{
+    struct effect_list effects = { 0 };
+    struct record record = { 0 };
+    pawl_status status = keys_find(engine, scope, key, &record);
+
+    while (!status && (record.what < 0 || record.ordinal != ordinal) && record.prev)
+        status = store_record(engine->store, scope, record.prev, &record);
+    if (!status && (record.what < 0 || record.ordinal != ordinal))
+        status = scope_fail(scope, PAWL_NOT_KNOWN, "no entry speaks of this step");
+    if (!status)
+        status = effects_read(scope, record.body, &effects);
+    if (!status)
+        *out = step_outcome(record.what, &effects, ordinal);
+    return status;
+}
+
+/* ---- Sending ---- */
 
 /* A lease ends with its answer; one that is refused may have been accepted before, by its key. */
 static void conclude(struct engine *engine, struct mail *mail, struct step_answer *answer)
@@ -100,17 +113,27 @@ static void conclude(struct engine *engine, struct mail *mail, struct step_answe
         lease_drop(engine, mail->instance, answer->event.ordinal);
         guard_unlock(&engine->lock);
     }
-    if (keys_explain(engine, &mail->own, answer->key, &mail->status, &record))
-        mail->status = PAWL_OK;
     answer->outcome = mail->outcome;
-    if (!mail->status)
-        mail->status = read_outcome(engine, &mail->own, answer);
+    if (keys_explain(engine, &mail->own, answer->key, &mail->status, &record)) {
+        mail->status = PAWL_OK;
+        mail->is_repeat = true;
+    }
+    if (!mail->status && mail->is_repeat)
+        mail->status = first_outcome(engine, &mail->own, answer->key, answer->event.ordinal,
+                                     &answer->outcome);
     answer->status = mail->status;
     answer->error = mail->own.error;
     scope_fini(&mail->own);
 }
 
-pawl_status engine_step_send_all(struct engine *engine, struct scope *scope,
+/* An approval has checks of its own, which are made for the first event of a turn only. */
+static bool can_ride(const struct step_answer *answer)
+{
+    return !answer->key &&
+           (answer->event.kind == EVENT_STEP_DONE || answer->event.kind == EVENT_STEP_FAILED);
+}
+
+pawl_status engine_step_answer_all(struct engine *engine, struct scope *scope,
                                  struct step_answer *answers, uint32_t count,
                                  struct ticket *ticket)
 {
@@ -123,7 +146,7 @@ pawl_status engine_step_send_all(struct engine *engine, struct scope *scope,
     if (ticket)
         engine_claim_offer(engine, ticket);
     for (uint32_t i = 0; i < count; i++) {
-        mails[i] = (struct mail){ .key = answers[i].key, .may_ride = !answers[i].key };
+        mails[i] = (struct mail){ .key = answers[i].key, .may_ride = can_ride(&answers[i]) };
         scope_init(&mails[i].own, engine->heap, LIMIT_SCOPE);
         mails[i].own.trace = scope->trace;
         mails[i].scope = &mails[i].own;
@@ -143,6 +166,18 @@ pawl_status engine_step_send_all(struct engine *engine, struct scope *scope,
     for (uint32_t i = 0; i < count; i++)
         conclude(engine, &mails[i], &answers[i]);
     return PAWL_OK;
+}
+
+pawl_status engine_step_answer(struct engine *engine, struct scope *scope,
+                               struct step_answer *answer)
+{
+    pawl_status status = engine_step_answer_all(engine, scope, answer, 1, NULL);
+
+    if (status)
+        return status;
+    if (answer->status)
+        scope->error = answer->error;
+    return answer->status;
 }
 
 /* Is the attempt under way? Its lease may outlive it: its instance was cancelled, say. */
@@ -173,60 +208,6 @@ pawl_status engine_step_heartbeat(struct engine *engine, struct scope *scope, st
         !lease_extend(engine, head.instance, ordinal, lease, extend_ms, out_expires_at_ms))
         status = fail_lease(scope, ordinal);
     return status;
-}
-
-/* An approval below the count ends nothing. */
-static pawl_status after_approval(struct scope *scope, const struct record *record,
-                                  enum step_status *out)
-{
-    struct effect_list effects = { 0 };
-    pawl_status status = effects_read(scope, record->body, &effects);
-
-    if (status)
-        return status;
-    *out = STEP_PENDING;
-    for (uint32_t i = 0; i < effects.count; i++)
-        if (effects.items[i].kind == EFFECT_END && effects.items[i].ordinal == record->ordinal)
-            *out = STEP_DONE;
-    return PAWL_OK;
-}
-
-/* What an entry about an attempt left it as. */
-static pawl_status status_after(struct scope *scope, const struct record *record,
-                                enum step_status *out)
-{
-    if (record->what == LIFE_T_GATE_APPROVE)
-        return after_approval(scope, record, out);
-    *out = STEP_DONE;
-    if (record->what == LIFE_T_STEP_START)
-        *out = STEP_RUNNING;
-    if (record->what == LIFE_T_STEP_FAIL || record->what == LIFE_T_STEP_TIMEOUT ||
-        record->what == LIFE_T_GATE_REJECT)
-        *out = STEP_FAILED;
-    if (record->what == LIFE_T_GATE_WAIT)
-        *out = STEP_PENDING;
-    return PAWL_OK;
-}
-
-pawl_status engine_step_outcome(struct engine *engine, struct scope *scope, str step_id,
-                                const uint8_t *key, enum step_status *out)
-{
-    struct record record = { 0 };
-    struct head head;
-    uint32_t ordinal;
-    uint64_t pos = 0;
-    pawl_status status = find_step(engine, scope, step_id, &head, &ordinal);
-
-    if (!status && key)
-        status = keys_find(engine, scope, key, &record);
-    if (!status)
-        pos = key ? record.pos : head.pos;
-    for (; !status && pos; pos = record.prev) {
-        status = store_record(engine->store, scope, pos, &record);
-        if (!status && record.what >= 0 && record.ordinal == ordinal)
-            return status_after(scope, &record, out);
-    }
-    return status ? status : scope_fail(scope, PAWL_NOT_KNOWN, "no entry speaks of this step");
 }
 
 pawl_status engine_stepping(struct engine *engine, struct scope *scope, uint64_t after,
