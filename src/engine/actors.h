@@ -244,7 +244,11 @@ void payloads_attach(struct engine *engine, struct actor *actor);
  * `more`; NULL: none. */
 void payloads_decide(struct actor *actor, const struct decision *all, const struct decision *more);
 
-/* mailbox.c */
+/* turns.c: take the actor's next mail to the drain, or into `gathered`. `busy` is the caller's. */
+void actor_take_turn(struct engine *engine, struct actor *actor, struct request **gathered);
+
+/* mailbox.c; mail_finish(): it was decided, or refused. */
+void mail_finish(struct engine *engine, struct mail *mail, pawl_status status);
 pawl_status actor_step(struct actor *actor, const struct event *event, struct scope *scope,
                        struct decision *out);
 void actor_restamp(struct actor *actor, const struct decision *decision); /* after its commit */
