@@ -224,29 +224,16 @@ static void print_cursor(str name, struct buf *out)
     json_text(out, hex);
 }
 
-static int hex_value(char c)
-{
-    const char *digits = "0123456789abcdef";
-    const char *found = c ? strchr(digits, c) : NULL;
-
-    return found ? (int)(found - digits) : -1;
-}
-
 static pawl_status read_cursor(const struct op_call *call, str *out)
 {
     str cursor = op_text(call, "after");
     char *name = arena_alloc(&call->scope->arena, LIMIT_NAME + 1);
     size_t size = cursor.size / 2;
-    bool is_good = cursor.size % 2 == 0 && size <= LIMIT_NAME;
+    bool is_good;
 
     if (!name)
         return scope_no_memory(call->scope);
-    for (size_t i = 0; is_good && i < size; i++) {
-        int high = hex_value(cursor.data[2 * i]), low = hex_value(cursor.data[2 * i + 1]);
-
-        is_good = high >= 0 && low >= 0;
-        name[i] = (char)(is_good ? high * 16 + low : 0);
-    }
+    is_good = size <= LIMIT_NAME && sha_unhex(cursor, (uint8_t *)name, size);
     *out = (str){ name, is_good ? size : 0 };
     if (cursor.data && !definition_name_is_valid(*out))
         return scope_fail(call->scope, PAWL_INVALID_QUERY,

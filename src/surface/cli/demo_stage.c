@@ -1,4 +1,5 @@
 /* demo_stage.c - what the demo needs to type commands: a folder, words, child processes. */
+#include "base/sha.h"
 #include "surface/cli/demo.h"
 #include <dirent.h>
 #include <errno.h>
@@ -177,20 +178,6 @@ struct node *demo_ask(struct demo *demo, const char *arguments)
 
 /* ---- The lie ---- */
 
-static bool from_hex(str hex, unsigned char *out, size_t size)
-{
-    unsigned value;
-
-    if (hex.size != size * 2)
-        return false;
-    for (size_t i = 0; i < size; i++) {
-        if (sscanf(hex.data + 2 * i, "%2x", &value) != 1)
-            return false;
-        out[i] = (unsigned char)value;
-    }
-    return true;
-}
-
 static bool read_whole(const char *path, struct buf *out)
 {
     FILE *file = fopen(path, "rb");
@@ -211,7 +198,7 @@ bool demo_tamper(struct demo *demo, const char *from, const char *to, str hash)
     char *found = NULL;
 
     buf_init(&bytes, &heap_libc, (size_t)1 << 30);
-    if (from_hex(hash, wanted, sizeof wanted) && read_whole(from, &bytes))
+    if (sha_unhex(hash, wanted, sizeof wanted) && read_whole(from, &bytes))
         found = memmem(bytes.data, bytes.size, wanted, sizeof wanted);
     if (found) {
         *found = (char)(*found ^ 1);

@@ -275,13 +275,9 @@ struct acceptor *acceptor_start(struct http_server *server, int listener)
 
 void acceptor_stop(struct acceptor *acceptor)
 {
-    uint64_t one = 1;
-    ssize_t written;
-
     if (!acceptor)
         return;
-    written = write(acceptor->stop_event, &one, sizeof one);
-    (void)written;
+    wake_fd(acceptor->stop_event);
     pthread_join(acceptor->thread, NULL);
     while (acceptor->server->arrivals.first)
         drop(acceptor, acceptor->server->arrivals.first);

@@ -11,6 +11,7 @@
 #include <microhttpd.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 #define ALLOW_SIZE     64
 #define HTTP_PAIRS_MAX 64 /* path and query parameters of one request */
@@ -135,7 +136,7 @@ struct http_metrics {
 
 struct siblings {
     struct guard lock;
-    struct sibling *first;
+    struct hub *first;
     pthread_t thread;
     int stop_event; /* an eventfd */
     bool is_running;
@@ -165,6 +166,14 @@ struct http_server {
     atomic_bool is_stopping;
     int idle_event; /* an eventfd: written when the last active request ends */
 };
+
+/* Makes an eventfd readable. It is full only if its reader is awake already. */
+static inline void wake_fd(int event)
+{
+    ssize_t written = write(event, &(uint64_t){ 1 }, sizeof(uint64_t));
+
+    (void)written;
+}
 
 static inline bool is_tls(const struct http_server *server)
 {
@@ -224,6 +233,10 @@ struct request {
 };
 
 /* ---- listen.c ---- */
+
+/* Returns -1; `error` may be NULL. */
+int http_fail(pawl_error *error, pawl_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 uint16_t socket_port(int listener);
 bool socket_is_loopback(int listener);

@@ -57,10 +57,7 @@ static void resume_of(struct hub *hub, uint64_t instance, uint64_t number)
 
 void hub_wake(struct hub *hub)
 {
-    uint64_t one = 1;
-    ssize_t written = write(hub->wake, &one, sizeof one);
-
-    (void)written; /* it is full only if the hub is awake already */
+    wake_fd(hub->wake);
 }
 
 /* The engine's hook, under the engine's lock. */
@@ -372,6 +369,8 @@ struct hub *hub_start(pawl *p, void (*tick)(void *context, uint32_t seconds), vo
 /* The thread goes first: from then on nobody else looks at a stream that waits for a page. */
 void hub_end_streams(struct hub *hub)
 {
+    if (!hub)
+        return;
     events_watch(hub->p, NULL, NULL);
     atomic_store(&hub->is_stopping, true);
     hub_wake(hub);

@@ -18,10 +18,7 @@ struct address {
     socklen_t size;
 };
 
-static int fail(pawl_error *error, pawl_status status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static int fail(pawl_error *error, pawl_status status, const char *format, ...)
+int http_fail(pawl_error *error, pawl_status status, const char *format, ...)
 {
     va_list arguments;
 
@@ -34,28 +31,29 @@ static int fail(pawl_error *error, pawl_status status, const char *format, ...)
     return -1;
 }
 
-static bool parse_v4(const char *host, uint16_t port, struct address *out)
-{
-    struct sockaddr_in *v4 = &out->socket.v4;
+/* ---- Addresses ---- */
 
-    if (inet_pton(AF_INET, host, &v4->sin_addr) != 1)
-        return false;
-    v4->sin_family = AF_INET;
-    v4->sin_port = htons(port);
-    out->size = sizeof *v4;
-    return true;
+static bool is_v6(const struct address *address)
+{
+    return address->socket.any.sa_family == AF_INET6;
 }
 
-static bool parse_v6(const char *host, uint16_t port, struct address *out)
+/* Where the union has the host's bytes. */
+static void *host_of(struct address *address)
 {
-    struct sockaddr_in6 *v6 = &out->socket.v6;
+    return is_v6(address) ? (void *)&address->socket.v6.sin6_addr
+                          : (void *)&address->socket.v4.sin_addr;
+}
 
-    if (inet_pton(AF_INET6, host, &v6->sin6_addr) != 1)
-        return false;
-    v6->sin6_family = AF_INET6;
-    v6->sin6_port = htons(port);
-    out->size = sizeof *v6;
-    return true;
+static in_port_t *port_of(struct address *address)
+{
+    return is_v6(address) ? &address->socket.v6.sin6_port : &address->socket.v4.sin_port;
+}
+
+static bool address_of(int listener, struct address *out)
+{
+    *out = (struct address){ .size = sizeof out->socket };
+    return getsockname(listener, &out->socket.any, &out->size) == 0;
 }
 
 /* "HOST:PORT" or "[HOST]:PORT"; without a port it is ours. */
@@ -72,37 +70,38 @@ static bool parse_address(str text, struct address *out)
 
     if ((has_brackets && !end) || stop - start >= sizeof host)
         return false;
-    memcpy(host, text.data + start, stop - start);
-    host[stop - start] = 0;
+    snprintf(host, sizeof host, "%.*s", (int)(stop - start), text.data + start);
     if (rest.size > 0 && (rest.data[0] != ':' || !str_to_u64(str_from(rest, 1), &port)))
         return false;
-    if (port > UINT16_MAX)
+    out->socket.any.sa_family = has_brackets ? AF_INET6 : AF_INET;
+    out->size = has_brackets ? sizeof out->socket.v6 : sizeof out->socket.v4;
+    *port_of(out) = htons((uint16_t)port);
+    if (!has_brackets && strcmp(host, "localhost") == 0)
+        out->socket.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    else if (inet_pton(out->socket.any.sa_family, host, host_of(out)) != 1)
         return false;
-    if (has_brackets)
-        return parse_v6(host, (uint16_t)port, out);
-    return parse_v4(strcmp(host, "localhost") == 0 ? "127.0.0.1" : host, (uint16_t)port, out);
+    return port <= UINT16_MAX;
 }
 
 uint16_t socket_port(int listener)
 {
-    struct address address = { .size = sizeof address.socket };
+    struct address address;
 
-    if (getsockname(listener, &address.socket.any, &address.size) != 0)
-        return 0;
-    return address.socket.any.sa_family == AF_INET6 ? ntohs(address.socket.v6.sin6_port)
-                                                    : ntohs(address.socket.v4.sin_port);
+    return address_of(listener, &address) ? ntohs(*port_of(&address)) : 0;
 }
 
 bool socket_is_loopback(int listener)
 {
-    struct address address = { .size = sizeof address.socket };
+    struct address address;
 
-    if (getsockname(listener, &address.socket.any, &address.size) != 0)
+    if (!address_of(listener, &address))
         return false;
-    if (address.socket.any.sa_family == AF_INET6)
+    if (is_v6(&address))
         return IN6_IS_ADDR_LOOPBACK(&address.socket.v6.sin6_addr);
     return ntohl(address.socket.v4.sin_addr.s_addr) >> 24 == 127;
 }
+
+/* ---- Sockets ---- */
 
 static int open_socket(const struct address *address)
 {
@@ -127,19 +126,19 @@ int http_bind(const char *listen, uint16_t *out_port, pawl_error *error)
     int listener;
 
     if (!parse_address(str_of(listen), &address))
-        return fail(error, PAWL_INVALID_REQUEST,
-                    "cannot listen on '%s': expected an address like 127.0.0.1:%d or [::1]:%d",
-                    listen, HTTP_PORT, HTTP_PORT);
+        return http_fail(error, PAWL_INVALID_REQUEST,
+                         "cannot listen on '%s': expected an address like 127.0.0.1:%d or [::1]:%d",
+                         listen, HTTP_PORT, HTTP_PORT);
     listener = open_socket(&address);
     if (listener < 0)
-        return fail(error, errno == EADDRINUSE ? PAWL_IN_USE : PAWL_INVALID_REQUEST,
-                    "cannot listen on %s: %s; say another address with --listen HOST:PORT", listen,
-                    strerror(errno));
+        return http_fail(error, errno == EADDRINUSE ? PAWL_IN_USE : PAWL_INVALID_REQUEST,
+                         "cannot listen on %s: %s; say another address with --listen HOST:PORT",
+                         listen, strerror(errno));
     *out_port = socket_port(listener);
     return listener;
 }
 
-/* ---- One that somebody else opened ---- */
+/* ---- A socket that was opened elsewhere ---- */
 
 static bool is_listening(int listener)
 {
@@ -151,21 +150,18 @@ static bool is_listening(int listener)
 
 bool http_adopt(int listener, char out[HTTP_ADDRESS_SIZE], pawl_error *error)
 {
-    struct address address = { .size = sizeof address.socket };
+    struct address address;
     char host[INET6_ADDRSTRLEN];
-    bool is_v6;
 
-    if (!is_listening(listener) || getsockname(listener, &address.socket.any, &address.size) != 0 ||
-        (address.socket.any.sa_family != AF_INET && address.socket.any.sa_family != AF_INET6)) {
-        fail(error, PAWL_INVALID_REQUEST,
-             "the socket that was given: expected one that listens on an IP address");
+    if (!is_listening(listener) || !address_of(listener, &address) ||
+        (address.socket.any.sa_family != AF_INET && !is_v6(&address))) {
+        http_fail(error, PAWL_INVALID_REQUEST,
+                  "the socket that was given: expected one that listens on an IP address");
         return false;
     }
-    is_v6 = address.socket.any.sa_family == AF_INET6;
-    inet_ntop(address.socket.any.sa_family,
-              is_v6 ? (void *)&address.socket.v6.sin6_addr : (void *)&address.socket.v4.sin_addr,
-              host, sizeof host);
-    snprintf(out, HTTP_ADDRESS_SIZE, is_v6 ? "[%s]:%u" : "%s:%u", host, socket_port(listener));
+    inet_ntop(address.socket.any.sa_family, host_of(&address), host, sizeof host);
+    snprintf(out, HTTP_ADDRESS_SIZE, is_v6(&address) ? "[%s]:%u" : "%s:%u", host,
+             ntohs(*port_of(&address)));
     fcntl(listener, F_SETFD, FD_CLOEXEC);
     fcntl(listener, F_SETFL, O_NONBLOCK);
     return true;

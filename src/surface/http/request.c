@@ -2,7 +2,9 @@
  *
  * The library below accepts two lengths, a length beside chunks, and a missing Host. Each of
  * them lets somebody in between read another request than we do, so they are refused here. */
+#include "base/sha.h"
 #include "surface/http/http_int.h"
+#include <ctype.h>
 #include <stdio.h>
 #include <strings.h>
 
@@ -68,27 +70,10 @@ static bool is_port(str text)
     return str_to_u64(text, &port) && port <= UINT16_MAX;
 }
 
-bool host_is_local(str host)
+/* Is it in the list "a,b", with any port or none? */
+static bool host_is_among(str list, str host)
 {
-    static const char *const names[] = { "localhost", "127.0.0.1", "[::1]" };
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        size_t size = strlen(names[i]);
-
-        if (host.size < size || strncasecmp(host.data, names[i], size) != 0)
-            continue;
-        if (host.size == size || (host.data[size] == ':' && is_port(str_from(host, size + 1))))
-            return true;
-    }
-    return false;
-}
-
-/* One of the names that the server was given, with any port or none. */
-static bool host_is_given(const struct request *request, str host)
-{
-    str list = str_of(request->server->options.hosts);
-
-    while (list.data && list.size > 0) {
+    while (list.size > 0) {
         const char *comma = memchr(list.data, ',', list.size);
         size_t size = comma ? (size_t)(comma - list.data) : list.size;
 
@@ -98,6 +83,16 @@ static bool host_is_given(const struct request *request, str host)
         list = str_from(list, size + (comma ? 1 : 0));
     }
     return false;
+}
+
+bool host_is_local(str host)
+{
+    return host_is_among(STR("localhost,127.0.0.1,[::1]"), host);
+}
+
+static bool host_is_given(const struct request *request, str host)
+{
+    return host_is_among(str_of(request->server->options.hosts), host);
 }
 
 static str after_colon(str host)
@@ -243,15 +238,20 @@ pawl_status request_check(struct request *request, bool *answer_now)
 
 /* ---- Escapes ---- */
 
-static int hex_value(char c)
+/* The byte that "%XX" stands for. */
+static bool read_escape(str text, char *out)
 {
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
+    char digits[2];
+    uint8_t byte;
+
+    if (text.size < 3)
+        return false;
+    digits[0] = (char)tolower((unsigned char)text.data[1]);
+    digits[1] = (char)tolower((unsigned char)text.data[2]);
+    if (!sha_unhex((str){ digits, 2 }, &byte, 1))
+        return false;
+    *out = (char)byte;
+    return true;
 }
 
 pawl_status url_decode(struct scope *scope, str text, bool is_query, str *out)
@@ -265,14 +265,10 @@ pawl_status url_decode(struct scope *scope, str text, bool is_query, str *out)
         char c = text.data[i];
 
         if (c == '%') {
-            int high = i + 2 < text.size ? hex_value(text.data[i + 1]) : -1;
-            int low = high >= 0 ? hex_value(text.data[i + 2]) : -1;
-
-            if (low < 0)
+            if (!read_escape(str_from(text, i), &c))
                 return scope_fail(scope, PAWL_INVALID_REQUEST,
                                   "'%.*s': a %% must be followed by two hexadecimal digits",
                                   STR_ARG(text));
-            c = (char)(high * 16 + low);
             i += 2;
         } else if (c == '+' && is_query) {
             c = ' ';

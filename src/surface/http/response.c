@@ -76,7 +76,8 @@ static bool describe(const struct request *request, struct MHD_Response *respons
     bool names_methods = http == 204 || http == 405, varies = http == 304 || answer_varies(request);
 
     return add(response, "Content-Type", http == 304 ? NULL : request->result.content_type) &&
-           add(response, "X-Content-Type-Options", "nosniff") &&
+           add(response, "X-Content-Type-Options", request->stream ? NULL : "nosniff") &&
+           add(response, "Cache-Control", request->stream ? "no-store" : NULL) &&
            add(response, "Allow", names_methods ? request->allow : NULL) &&
            add(response, "Content-Encoding", request->is_gzip ? "gzip" : NULL) &&
            add(response, "Vary", varies ? "Accept-Encoding" : NULL) &&
@@ -87,24 +88,29 @@ static bool describe(const struct request *request, struct MHD_Response *respons
            add(response, "Connection", request->is_last ? "close" : NULL);
 }
 
-/* The bytes stay in the request, which outlives the response. */
-static enum MHD_Result queue(struct request *request)
+/* The response is released in any case; NULL: no memory. */
+static enum MHD_Result queue(struct request *request, struct MHD_Response *response)
 {
-    struct MHD_Response *response;
     enum MHD_Result result = MHD_NO;
 
-    answer_prepare(request, false);
-    body_release(request);
-    count_answer(request);
-    response = MHD_create_response_from_buffer(
-        request->answer.size, request->answer.size > 0 ? request->answer.data : NULL,
-        MHD_RESPMEM_PERSISTENT);
     if (!response)
         return MHD_NO;
+    body_release(request);
+    count_answer(request);
     if (describe(request, response))
-        result = MHD_queue_response(request->connection, (unsigned)request->result.http_status, response);
+        result = MHD_queue_response(request->connection, (unsigned)request->result.http_status,
+                                    response);
     MHD_destroy_response(response);
     return result;
+}
+
+/* The bytes stay in the request, which outlives the response. */
+static struct MHD_Response *whole_response(struct request *request)
+{
+    answer_prepare(request, false);
+    return MHD_create_response_from_buffer(request->answer.size,
+                                           request->answer.size > 0 ? request->answer.data : NULL,
+                                           MHD_RESPMEM_PERSISTENT);
 }
 
 /* ---- In pieces ---- */
@@ -133,34 +139,10 @@ static ssize_t read_pieces(void *context, uint64_t offset, char *out, size_t siz
     return request_read_on(request) ? 0 : MHD_CONTENT_READER_END_WITH_ERROR;
 }
 
-static enum MHD_Result queue_pieces(struct request *request)
+static struct MHD_Response *pieces_response(struct request *request)
 {
-    struct MHD_Response *response = MHD_create_response_from_callback(
-        MHD_SIZE_UNKNOWN, PIECE_BLOCK, read_pieces, request, NULL);
-    enum MHD_Result result = MHD_NO;
-
-    if (!response)
-        return MHD_NO;
-    body_release(request);
-    count_answer(request);
-    if (describe(request, response))
-        result = MHD_queue_response(request->connection, (unsigned)request->result.http_status, response);
-    MHD_destroy_response(response);
-    return result;
-}
-
-static enum MHD_Result queue_stream(struct request *request)
-{
-    struct MHD_Response *response = stream_response(request->stream);
-    enum MHD_Result result = MHD_NO;
-
-    if (!response)
-        return MHD_NO;
-    count_answer(request);
-    if (add(response, "X-Request-Id", request->id) && add(response, "traceparent", request->trace))
-        result = MHD_queue_response(request->connection, 200, response);
-    MHD_destroy_response(response);
-    return result;
+    return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, PIECE_BLOCK, read_pieces, request,
+                                             NULL);
 }
 
 static bool is_question_of_methods(const struct request *request, pawl_status status)
@@ -177,7 +159,7 @@ enum MHD_Result request_serve(struct request *request)
         return MHD_YES;
     status = request->status;
     if (request->stream)
-        return queue_stream(request);
+        return queue(request, stream_response(request->stream));
     connection_allow(request->connection, PATIENCE_ANSWER);
     if (is_question_of_methods(request, status)) {
         request->result = (struct op_answer){ .http_status = 204 };
@@ -189,5 +171,6 @@ enum MHD_Result request_serve(struct request *request)
     }
     if (request->answer.failed)
         return MHD_NO;
-    return request->result.pieces ? queue_pieces(request) : queue(request);
+    return queue(request,
+                 request->result.pieces ? pieces_response(request) : whole_response(request));
 }

@@ -63,14 +63,6 @@ static void *on_target(void *context, const char *target, struct MHD_Connection 
     return request;
 }
 
-static void wake_stopper(struct http_server *server)
-{
-    uint64_t one = 1;
-    ssize_t written = write(server->idle_event, &one, sizeof one);
-
-    (void)written; /* it is full only if the stopper is awake already */
-}
-
 static void on_completed(void *context, struct MHD_Connection *connection, void **kept,
                          enum MHD_RequestTerminationCode code)
 {
@@ -97,7 +89,7 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     free(request->authority);
     free(request);
     if (atomic_fetch_sub(&server->active, 1) == 1 && atomic_load(&server->is_stopping))
-        wake_stopper(server);
+        wake_fd(server->idle_event);
 }
 
 /* ---- A request comes in ---- */
@@ -247,38 +239,18 @@ static void stop_daemons(struct http_server *server)
     server->daemon = server->stream_daemon = NULL;
 }
 
-static struct http_server *fail_start(struct http_server *server, pawl_error *error)
+/* There are no streams and no active requests any more. */
+static void free_server(struct http_server *server)
 {
-    if (error) {
-        error->status = PAWL_NO_MEMORY;
-        snprintf(error->message, sizeof error->message, "the HTTP server cannot start: %s",
-                 strerror(errno));
-    }
-    if (server && server->hub) {
-        hub_end_streams(server->hub);
-        hub_free(server->hub);
-    }
-    if (server) {
-        siblings_end_streams(server);
-        siblings_free(server);
-        work_stop(&server->work);
-    }
-    if (server && server->idle_event >= 0)
+    stop_daemons(server);
+    work_stop(&server->work);
+    siblings_free(server);
+    hub_free(server->hub);
+    if (server->idle_event >= 0)
         close(server->idle_event);
+    guard_fini(&server->connections.lock);
+    guard_fini(&server->arrivals.lock);
     free(server);
-    return NULL;
-}
-
-/* Whoever can connect could do everything. */
-static struct http_server *refuse_open(pawl_error *error)
-{
-    if (error) {
-        error->status = PAWL_FORBIDDEN;
-        snprintf(error->message, sizeof error->message,
-                 "refuses to listen on more than loopback without a token: make one first "
-                 "(pawl token create --scope all)");
-    }
-    return NULL;
 }
 
 /* With TLS the library accepts connections itself, so we cannot see their first request. */
@@ -296,6 +268,32 @@ static bool start_daemons(struct http_server *server, int listener,
     return false;
 }
 
+static struct http_server *new_server(pawl *p, const struct http_options *options, int listener)
+{
+    struct http_server *server = calloc(1, sizeof *server);
+
+    if (!server)
+        return NULL;
+    server->p = server->work.p = p;
+    server->options = *options;
+    server->needs_token = options->needs_token || !socket_is_loopback(listener);
+    world_random(p, &server->nonce, sizeof server->nonce);
+    server->port = socket_port(listener);
+    guard_init(&server->connections.lock);
+    guard_init(&server->arrivals.lock);
+    server->idle_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return server;
+}
+
+static bool start(struct http_server *server, int listener)
+{
+    bool are_started = siblings_start(server);
+
+    if (work_start(&server->work) && are_started && server->idle_event >= 0)
+        server->hub = hub_start(server->p, connections_age, server);
+    return server->hub && start_daemons(server, listener, &server->options);
+}
+
 struct http_server *http_start(pawl *p, const struct http_options *options, pawl_error *error)
 {
     struct http_server *server;
@@ -306,27 +304,23 @@ struct http_server *http_start(pawl *p, const struct http_options *options, pawl
         listener = http_bind(options->listen ? options->listen : HTTP_LISTEN, &port, error);
     if (listener < 0)
         return NULL;
-    server = calloc(1, sizeof *server);
-    if (!server)
-        return fail_start(NULL, error);
-    server->p = server->work.p = p;
-    server->options = *options;
-    server->needs_token = options->needs_token || !socket_is_loopback(listener);
     if (!socket_is_loopback(listener) && !op_has_tokens(p)) {
-        free(server);
         close(listener);
-        return refuse_open(error);
+        http_fail(error, PAWL_FORBIDDEN,
+                  "refuses to listen on more than loopback without a token: make one first "
+                  "(pawl token create --scope all)");
+        return NULL;
     }
-    world_random(p, &server->nonce, sizeof server->nonce);
-    server->port = socket_port(listener);
-    guard_init(&server->connections.lock);
-    guard_init(&server->arrivals.lock);
-    server->idle_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (siblings_start(server) && work_start(&server->work) && server->idle_event >= 0)
-        server->hub = hub_start(p, connections_age, server);
-    if (server->hub && start_daemons(server, listener, options))
+    server = new_server(p, options, listener);
+    if (server && start(server, listener))
         return server;
-    return fail_start(server, error);
+    http_fail(error, PAWL_NO_MEMORY, "the HTTP server cannot start: %s", strerror(errno));
+    if (server) {
+        hub_end_streams(server->hub);
+        siblings_end_streams(server);
+        free_server(server);
+    }
+    return NULL;
 }
 
 /* Requests that have begun get their answers, unless their clients are too slow to take them. What
@@ -360,14 +354,7 @@ void http_stop(struct http_server *server)
     atomic_store(&server->is_stopping, true); /* no more hubs */
     siblings_end_streams(server);
     wait_for_active(server);
-    stop_daemons(server);
-    work_stop(&server->work);
-    siblings_free(server);
-    hub_free(server->hub);
+    free_server(server);
     if (listener != MHD_INVALID_SOCKET)
         close(listener);
-    close(server->idle_event);
-    guard_fini(&server->connections.lock);
-    guard_fini(&server->arrivals.lock);
-    free(server);
 }

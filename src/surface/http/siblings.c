@@ -10,68 +10,50 @@
 
 #define TEND_MS 1000
 
-/* A store that has been streamed from since it was opened. */
-struct sibling {
-    struct sibling *next;
-    pawl *p;
-    struct hub *hub;
-};
+/* ---- Streams: the hubs of those stores that have been streamed from since they were opened ---- */
 
-/* ---- Streams ---- */
-
-static struct sibling *find(const struct siblings *siblings, pawl *p)
+/* Where the list has the hub of this store; *link is NULL: nowhere. */
+static struct hub **find(struct siblings *siblings, const pawl *p)
 {
-    struct sibling *sibling = siblings->first;
+    struct hub **link = &siblings->first;
 
-    while (sibling && sibling->p != p)
-        sibling = sibling->next;
-    return sibling;
+    ASSERT_HOLDS(&siblings->lock);
+    while (*link && (*link)->p != p)
+        link = &(*link)->next;
+    return link;
 }
 
-/* Whoever asks uses the store, so it cannot be closed meanwhile. */
+/* The caller uses the store, so it cannot be closed meanwhile. */
 struct hub *sibling_hub(struct http_server *server, pawl *p)
 {
     struct siblings *siblings = &server->siblings;
-    struct sibling *sibling;
+    struct hub **link, *hub;
 
     if (p == server->p)
         return server->hub;
     guard_lock(&siblings->lock);
-    sibling = find(siblings, p);
-    if (!sibling && !atomic_load(&server->is_stopping) && (sibling = calloc(1, sizeof *sibling)) != NULL) {
-        sibling->p = p;
-        sibling->hub = hub_start(p, NULL, NULL);
-        sibling->next = siblings->first;
-        siblings->first = sibling;
-    }
+    link = find(siblings, p);
+    if (!*link && !atomic_load(&server->is_stopping))
+        *link = hub_start(p, NULL, NULL);
+    hub = *link;
     guard_unlock(&siblings->lock);
-    return sibling ? sibling->hub : NULL;
+    return hub;
 }
 
-static void free_sibling(struct sibling *sibling)
-{
-    hub_free(sibling->hub);
-    free(sibling);
-}
-
-/* Its last stream has ended: nobody uses it. */
+/* Its last stream has ended: nothing uses it. */
 static void on_closing(void *context, pawl *p)
 {
     struct siblings *siblings = &((struct http_server *)context)->siblings;
-    struct sibling *sibling, **link = &siblings->first;
+    struct hub **link, *hub;
 
     guard_lock(&siblings->lock);
-    sibling = find(siblings, p);
-    while (sibling && *link != sibling)
-        link = &(*link)->next;
-    if (sibling)
-        *link = sibling->next;
+    link = find(siblings, p);
+    hub = *link;
+    if (hub)
+        *link = hub->next;
     guard_unlock(&siblings->lock);
-    if (!sibling)
-        return;
-    if (sibling->hub)
-        hub_end_streams(sibling->hub);
-    free_sibling(sibling);
+    hub_end_streams(hub);
+    hub_free(hub);
 }
 
 static pawl_status on_opened(void *context, pawl *p, pawl_error *error)
@@ -86,9 +68,9 @@ struct stream_totals siblings_streams(struct http_server *server)
     struct stream_totals totals = { server->hub->stream_count, server->hub->sent_bytes };
 
     guard_lock(&server->siblings.lock);
-    for (struct sibling *sibling = server->siblings.first; sibling; sibling = sibling->next) {
-        totals.count += sibling->hub ? sibling->hub->stream_count : 0;
-        totals.bytes += sibling->hub ? sibling->hub->sent_bytes : 0;
+    for (const struct hub *hub = server->siblings.first; hub; hub = hub->next) {
+        totals.count += hub->stream_count;
+        totals.bytes += hub->sent_bytes;
     }
     guard_unlock(&server->siblings.lock);
     return totals;
@@ -136,31 +118,27 @@ bool siblings_start(struct http_server *server)
 void siblings_end_streams(struct http_server *server)
 {
     struct siblings *siblings = &server->siblings;
-    uint64_t one = 1;
-    ssize_t written;
 
     if (siblings->is_running) {
-        written = write(siblings->stop_event, &one, sizeof one);
-        (void)written;
+        wake_fd(siblings->stop_event);
         pthread_join(siblings->thread, NULL);
     }
     siblings->is_running = false;
     guard_lock(&siblings->lock);
-    for (struct sibling *sibling = siblings->first; sibling; sibling = sibling->next)
-        if (sibling->hub)
-            hub_end_streams(sibling->hub);
+    for (struct hub *hub = siblings->first; hub; hub = hub->next)
+        hub_end_streams(hub);
     guard_unlock(&siblings->lock);
 }
 
 void siblings_free(struct http_server *server)
 {
     struct siblings *siblings = &server->siblings;
-    struct sibling *next;
+    struct hub *next;
 
     stores_set_hooks(server->p, NULL);
-    for (struct sibling *sibling = siblings->first; sibling; sibling = next) {
-        next = sibling->next;
-        free_sibling(sibling);
+    for (struct hub *hub = siblings->first; hub; hub = next) {
+        next = hub->next;
+        hub_free(hub);
     }
     if (siblings->stop_event >= 0)
         close(siblings->stop_event);

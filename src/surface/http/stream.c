@@ -134,21 +134,12 @@ static void join_hub(struct hub *hub, struct stream *stream)
     guard_unlock(&hub->lock);
 }
 
-static void bound_kernel_memory(struct MHD_Connection *connection)
-{
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    int size = STREAM_KERNEL;
-
-    if (info)
-        setsockopt(info->connect_fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
-}
-
 struct stream *stream_begin(struct hub *hub, struct MHD_Connection *connection,
                             const struct op_stream *from)
 {
     struct stream *stream = calloc(1, sizeof *stream);
     uint8_t random[ID_RANDOM_SIZE];
+    int kernel = STREAM_KERNEL;
 
     if (!stream)
         return NULL;
@@ -159,7 +150,7 @@ struct stream *stream_begin(struct hub *hub, struct MHD_Connection *connection,
     memcpy(stream->id, from->instance, sizeof stream->id);
     if (stream->id[0])
         id_parse(str_of(stream->id), &stream->instance, random);
-    bound_kernel_memory(connection);
+    setsockopt(connection_fd(connection), SOL_SOCKET, SO_SNDBUF, &kernel, sizeof kernel);
     MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, STALL_SECONDS);
     join_hub(hub, stream);
     return stream;
@@ -182,14 +173,6 @@ void stream_end(struct stream *stream)
 
 struct MHD_Response *stream_response(struct stream *stream)
 {
-    struct MHD_Response *response = MHD_create_response_from_callback(
-        MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_stream, stream, NULL);
-
-    if (response &&
-        (MHD_add_response_header(response, "Content-Type", "text/event-stream") != MHD_YES ||
-         MHD_add_response_header(response, "Cache-Control", "no-store") != MHD_YES)) {
-        MHD_destroy_response(response);
-        response = NULL;
-    }
-    return response;
+    return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_stream, stream,
+                                             NULL);
 }

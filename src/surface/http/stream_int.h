@@ -48,6 +48,7 @@ struct stream {
 };
 
 struct hub {
+    struct hub *next; /* of the stores beside the first */
     pawl *p;
     pthread_t thread;
     struct guard lock;
@@ -72,7 +73,7 @@ struct hub {
 
 /* `tick` (may be NULL) is called every second, in real time. NULL: errno says why. */
 struct hub *hub_start(pawl *p, void (*tick)(void *context, uint32_t seconds), void *context);
-void hub_end_streams(struct hub *hub); /* each as soon as it has sent its piece; no new ones */
+void hub_end_streams(struct hub *hub); /* each as soon as it has sent its piece; no new ones; NULL is allowed */
 void hub_free(struct hub *hub);        /* when there are no streams any more; NULL is allowed */
 
 void hub_wake(struct hub *hub);
