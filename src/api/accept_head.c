@@ -8,12 +8,9 @@ static void print_found(const struct head_witness *witness, struct buf *out)
 
     witness_words(witness, words, sizeof words);
     json_open(out, '{');
-    json_key(out, "accepted");
-    json_bool(out, witness_is_against(witness));
-    json_key(out, "position");
-    json_u64(out, witness->log_pos);
-    json_key(out, "what");
-    json_text(out, words);
+    json_put_bool(out, "accepted", witness_is_against(witness));
+    json_put_u64(out, "position", witness->log_pos);
+    json_put_text(out, "what", words);
     json_close(out, '}');
 }
 

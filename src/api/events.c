@@ -61,8 +61,7 @@ pawl_status op_events(struct op_call *call, struct buf *out)
         memcpy(call->stream.instance, id.data, ID_SIZE);
     event_cursor_print(call->stream.after, cursor);
     json_open(out, '{');
-    json_key(out, "after");
-    json_text(out, cursor);
+    json_put_text(out, "after", cursor);
     json_close(out, '}');
     return PAWL_OK;
 }
@@ -86,12 +85,6 @@ struct telling {
     void *context;
 };
 
-static void put_text(struct buf *out, const char *key, str text)
-{
-    json_key(out, key);
-    json_str(out, text);
-}
-
 /* A creation, as instance.get names what it has. */
 static void print_creation(str id, const struct entry *entry, struct buf *out)
 {
@@ -100,24 +93,22 @@ static void print_creation(str id, const struct entry *entry, struct buf *out)
 
     sha_hex(entry->record->hash, SHA_SIZE, hex);
     json_open(out, '{');
-    put_text(out, "instance_id", id);
-    put_text(out, "definition", creation->definition);
+    json_put_str(out, "instance_id", id);
+    json_put_str(out, "definition", creation->definition);
     json_key(out, "version");
     if (creation->version > 0)
         json_u64(out, creation->version);
     else
         json_null(out);
-    put_text(out, "kind", str_of(definition_kind_name(creation->kind)));
-    put_text(out, "initial_state", creation->state);
-    put_text(out, "subject_ref", creation->subject);
-    put_text(out, "correlation_id", creation->correlation);
-    put_text(out, "parent_id", creation->parent_id);
-    put_text(out, "created_by", entry->actor);
-    json_key(out, "instantiated_at");
-    json_time(out, entry->record->fired_at_ms);
-    json_key(out, "recorded_at");
-    json_time(out, entry->record->at_ms);
-    put_text(out, "hash", str_of(hex));
+    json_put_str(out, "kind", str_of(definition_kind_name(creation->kind)));
+    json_put_str(out, "initial_state", creation->state);
+    json_put_str(out, "subject_ref", creation->subject);
+    json_put_str(out, "correlation_id", creation->correlation);
+    json_put_str(out, "parent_id", creation->parent_id);
+    json_put_str(out, "created_by", entry->actor);
+    json_put_time(out, "instantiated_at", entry->record->fired_at_ms);
+    json_put_time(out, "recorded_at", entry->record->at_ms);
+    json_put_str(out, "hash", str_of(hex));
     json_close(out, '}');
 }
 

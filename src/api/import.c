@@ -193,14 +193,10 @@ static pawl_status try_in_memory(struct import *import)
 static void print_done(const struct commit *commit, uint32_t there, struct buf *out)
 {
     json_open(out, '{');
-    json_key(out, "instances");
-    json_u64(out, commit->instance_count);
-    json_key(out, "records");
-    json_u64(out, commit->record_count);
-    json_key(out, "definitions");
-    json_u64(out, commit->definition_count);
-    json_key(out, "already_there");
-    json_u64(out, there);
+    json_put_u64(out, "instances", commit->instance_count);
+    json_put_u64(out, "records", commit->record_count);
+    json_put_u64(out, "definitions", commit->definition_count);
+    json_put_u64(out, "already_there", there);
     json_close(out, '}');
 }
 

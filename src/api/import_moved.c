@@ -70,10 +70,8 @@ void import_print_moved(const struct building *b, struct buf *out)
 {
     const struct import *import = b->import;
 
-    if (b->offset_ms) {
-        json_key(out, "offset");
-        json_i64(out, b->offset_ms);
-    }
+    if (b->offset_ms)
+        json_put_i64(out, "offset", b->offset_ms);
     if (!has_moved(import))
         return;
     json_key(out, "moved");

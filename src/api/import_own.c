@@ -61,16 +61,11 @@ pawl_status import_add_define(struct building *b, const struct definition_row *r
     sha_hex(row->compiled_sha, SHA_SIZE, compiled);
     buf_init(&body, b->scope->arena.heap, LIMIT_TEXT);
     json_open(&body, '{');
-    json_key(&body, "name");
-    json_str(&body, row->name);
-    json_key(&body, "version");
-    json_u64(&body, row->version);
-    json_key(&body, "kind");
-    json_text(&body, definition_kind_name((enum definition_kind)row->kind));
-    json_key(&body, "source");
-    json_text(&body, source);
-    json_key(&body, "compiled");
-    json_text(&body, compiled);
+    json_put_str(&body, "name", row->name);
+    json_put_u64(&body, "version", row->version);
+    json_put_text(&body, "kind", definition_kind_name((enum definition_kind)row->kind));
+    json_put_text(&body, "source", source);
+    json_put_text(&body, "compiled", compiled);
     rights_member(&body, row->rights);
     json_close(&body, '}');
     status = add_own(b, CONTROL_DEFINE, &body);
@@ -94,8 +89,7 @@ pawl_status import_add_end(struct building *b)
 
     buf_init(&body, b->scope->arena.heap, LIMIT_SCOPE);
     json_open(&body, '{');
-    json_key(&body, "records");
-    json_u64(&body, 0);
+    json_put_u64(&body, "records", 0);
     import_print_moved(b, &body);
     json_close(&body, '}');
     return add_own(b, CONTROL_IMPORT, &body);

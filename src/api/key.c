@@ -128,10 +128,8 @@ static pawl_status keep_answer(struct op_call *call, const struct buf *answer)
 
     buf_init(&body, call->scope->arena.heap, LIMIT_SCOPE);
     json_open(&body, '{');
-    json_key(&body, "operation");
-    json_text(&body, call->op->name);
-    json_key(&body, "status");
-    json_i64(&body, call->http_status);
+    json_put_text(&body, "operation", call->op->name);
+    json_put_i64(&body, "status", call->http_status);
     json_close(&body, '}');
     if (!body.failed && !answer->failed)
         status = engine_key_keep(op_engine(call), call->scope, call->key, buf_view(&body),

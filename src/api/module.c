@@ -189,10 +189,8 @@ void api_modules_reload(pawl *p)
 static void print_module(const struct module *module, struct buf *out)
 {
     json_open(out, '{');
-    json_key(out, "file");
-    json_text(out, module_file_name(module));
-    json_key(out, "sha256");
-    json_text(out, module_digest(module));
+    json_put_text(out, "file", module_file_name(module));
+    json_put_text(out, "sha256", module_digest(module));
     json_key(out, "types");
     json_open(out, '[');
     for (uint32_t i = 0; i < module_type_count(module); i++)

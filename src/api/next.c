@@ -117,8 +117,7 @@ static pawl_status print_all_live(const struct next *next, struct buf *out)
         print_live(step, ++ordinal, out);
     }
     json_close(out, ']');
-    json_key(out, "ordinal");
-    json_u64(out, ordinal);
+    json_put_u64(out, "ordinal", ordinal);
     return status;
 }
 
@@ -181,10 +180,8 @@ static pawl_status print_memory(const struct next *next, struct buf *out)
         status = print_joined(next, out);
     if (status == PAWL_OK)
         status = print_results(next, out);
-    if (next->context) {
-        json_key(out, "context");
-        json_raw(out, next->context->raw);
-    }
+    if (next->context)
+        json_put_raw(out, "context", next->context->raw);
     json_close(out, '}');
     return status;
 }
@@ -220,17 +217,14 @@ static pawl_status put_begun(struct next *next, const struct effect *effect)
     if (status != PAWL_OK)
         return status;
     json_open(&next->begun, '{');
-    json_key(&next->begun, "name");
-    json_str(&next->begun, call.step);
-    json_key(&next->begun, "kind");
-    json_text(&next->begun, flow_step_kind(next->definition, effect->plan));
+    json_put_str(&next->begun, "name", call.step);
+    json_put_text(&next->begun, "kind", flow_step_kind(next->definition, effect->plan));
     json_key(&next->begun, "tool");
     if (call.tool.data)
         json_str(&next->begun, call.tool);
     else
         json_raw(&next->begun, STR("null"));
-    json_key(&next->begun, "args");
-    json_raw(&next->begun, call.args);
+    json_put_raw(&next->begun, "args", call.args);
     json_close(&next->begun, '}');
     return PAWL_OK;
 }
@@ -322,10 +316,8 @@ static pawl_status print_answer(const struct next *next, str *out)
 
     buf_init(&buf, &heap_libc, LIMIT_SCOPE);
     json_open(&buf, '{');
-    json_key(&buf, "status");
-    json_text(&buf, status_name(next));
-    json_key(&buf, "steps");
-    json_raw(&buf, next->state == LIFE_RUNNING ? buf_view(&next->begun) : STR("[]"));
+    json_put_text(&buf, "status", status_name(next));
+    json_put_raw(&buf, "steps", next->state == LIFE_RUNNING ? buf_view(&next->begun) : STR("[]"));
     status = put_joined(next, &buf);
     json_key(&buf, "context");
     flow_print_context(next->memory, &buf);

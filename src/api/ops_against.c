@@ -17,12 +17,9 @@ static void print_rows(const char *key, const char *what, const struct compare_r
     json_open(out, '[');
     for (uint32_t i = 0; i < count; i++) {
         json_open(out, '{');
-        json_key(out, what);
-        json_str(out, rows[i].name);
-        json_key(out, "instances");
-        json_u64(out, rows[i].instances);
-        json_key(out, "verdict");
-        json_text(out, compare_verdict_name(rows[i].verdict));
+        json_put_str(out, what, rows[i].name);
+        json_put_u64(out, "instances", rows[i].instances);
+        json_put_text(out, "verdict", compare_verdict_name(rows[i].verdict));
         print_missing(&rows[i], out);
         json_close(out, '}');
     }
@@ -32,8 +29,7 @@ static void print_rows(const char *key, const char *what, const struct compare_r
 static void print_comparison(const struct comparison *comparison, struct buf *out)
 {
     json_open(out, '{');
-    json_key(out, "name");
-    json_str(out, comparison->name);
+    json_put_str(out, "name", comparison->name);
     json_key(out, "versions");
     json_open(out, '[');
     for (uint32_t i = 0; i < comparison->version_count; i++)
@@ -41,8 +37,7 @@ static void print_comparison(const struct comparison *comparison, struct buf *ou
     json_close(out, ']');
     print_rows("states", "state", comparison->states, comparison->state_count, out);
     print_rows("steps", "step", comparison->steps, comparison->step_count, out);
-    json_key(out, "safe");
-    json_bool(out, comparison->is_safe);
+    json_put_bool(out, "safe", comparison->is_safe);
     json_close(out, '}');
 }
 

@@ -81,14 +81,10 @@ static pawl_status check_operation(const struct op_call *call)
 /* The alarm will run with the present rights, and in the name, of the token that set it. */
 static void print_who(const struct op_principal *who, struct buf *out)
 {
-    if (who->scopes.data && memchr(who->scopes.data, ':', who->scopes.size)) {
-        json_key(out, "scopes");
-        json_str(out, who->scopes);
-    }
-    if (who->actor.data) {
-        json_key(out, "actor");
-        json_str(out, who->actor);
-    }
+    if (who->scopes.data && memchr(who->scopes.data, ':', who->scopes.size))
+        json_put_str(out, "scopes", who->scopes);
+    if (who->actor.data)
+        json_put_str(out, "actor", who->actor);
 }
 
 pawl_status op_alarm_set(struct op_call *call, struct buf *out)
@@ -104,10 +100,8 @@ pawl_status op_alarm_set(struct op_call *call, struct buf *out)
         return status;
     buf_init(&payload, call->scope->arena.heap, LIMIT_SCOPE);
     json_open(&payload, '{');
-    json_key(&payload, "operation");
-    json_str(&payload, op_text(call, "operation"));
-    json_key(&payload, "input");
-    json_raw(&payload, op_json(call, "input"));
+    json_put_str(&payload, "operation", op_text(call, "operation"));
+    json_put_raw(&payload, "input", op_json(call, "input"));
     print_who(&call->who, &payload);
     json_close(&payload, '}');
     args.payload = buf_view(&payload);
@@ -117,8 +111,7 @@ pawl_status op_alarm_set(struct op_call *call, struct buf *out)
     if (status != PAWL_OK)
         return status;
     json_open(out, '{');
-    json_key(out, "alarm_id");
-    json_text(out, id);
+    json_put_text(out, "alarm_id", id);
     json_close(out, '}');
     return PAWL_OK;
 }
@@ -150,19 +143,13 @@ static pawl_status print_alarm(const struct op_call *call, const struct kept *al
     operation = payload ? node_find(payload, "operation") : NULL;
     input = payload ? node_find(payload, "input") : NULL;
     json_open(out, '{');
-    json_key(out, "alarm_id");
-    json_str(out, alarm->id);
-    json_key(out, "at");
-    json_time(out, alarm->wall ? alarm->due_at_ms
+    json_put_str(out, "alarm_id", alarm->id);
+    json_put_time(out, "at", alarm->wall ? alarm->due_at_ms
                                : alarm->due_at_ms - engine_clock_offset_ms(op_engine(call)));
-    json_key(out, "operation");
-    json_str(out, operation ? operation->text : STR_NONE);
-    json_key(out, "input");
-    json_raw(out, input ? input->raw : STR_NONE);
-    if (alarm->is_firing) {
-        json_key(out, "firing");
-        json_bool(out, true);
-    }
+    json_put_str(out, "operation", operation ? operation->text : STR_NONE);
+    json_put_raw(out, "input", input ? input->raw : STR_NONE);
+    if (alarm->is_firing)
+        json_put_bool(out, "firing", true);
     json_close(out, '}');
     return PAWL_OK;
 }

@@ -86,12 +86,9 @@ pawl_status op_instance_amend(struct op_call *call, struct buf *out)
     if (status != PAWL_OK)
         return status;
     json_open(out, '{');
-    json_key(out, "definition");
-    json_str(out, amended.definition);
-    json_key(out, "version");
-    json_u64(out, amended.version);
-    json_key(out, "sequence_number");
-    json_u64(out, amended.sequence_number);
+    json_put_str(out, "definition", amended.definition);
+    json_put_u64(out, "version", amended.version);
+    json_put_u64(out, "sequence_number", amended.sequence_number);
     json_close(out, '}');
     return PAWL_OK;
 }

@@ -59,8 +59,7 @@ static void add_one_line(struct buf *out, str json)
 static void answer_open(struct buf *out, int http_status)
 {
     buf_byte(out, '{'); /* json_open() would see the line before, and put a comma */
-    json_key(out, "status");
-    json_i64(out, http_status);
+    json_put_i64(out, "status", http_status);
     json_key(out, "body");
 }
 

@@ -74,12 +74,9 @@ pawl_status op_instance_counts(struct op_call *call, struct buf *out)
     json_open(out, '{');
     print_states(&counts, out);
     print_statuses(&counts, out);
-    json_key(out, "total");
-    json_u64(out, counts.total);
-    if (counts.without_kind > 0) {
-        json_key(out, "without_kind");
-        json_u64(out, counts.without_kind);
-    }
+    json_put_u64(out, "total", counts.total);
+    if (counts.without_kind > 0)
+        json_put_u64(out, "without_kind", counts.without_kind);
     json_close(out, '}');
     return PAWL_OK;
 }

@@ -14,12 +14,9 @@ static void print_findings(const struct findings *findings, bool warnings, struc
         if (finding->is_warning != warnings)
             continue;
         json_open(out, '{');
-        json_key(out, "message");
-        json_text(out, finding->message);
-        json_key(out, "line");
-        json_u64(out, finding->line);
-        json_key(out, "column");
-        json_u64(out, finding->column);
+        json_put_text(out, "message", finding->message);
+        json_put_u64(out, "line", finding->line);
+        json_put_u64(out, "column", finding->column);
         json_close(out, '}');
     }
     json_close(out, ']');
@@ -31,14 +28,10 @@ static void print_identity(str name, uint32_t version, int kind, const uint8_t *
     char hex[2 * SHA_SIZE + 1];
 
     sha_hex(sha256, SHA_SIZE, hex);
-    json_key(out, "name");
-    json_str(out, name);
-    json_key(out, "version");
-    json_u64(out, version);
-    json_key(out, "kind");
-    json_text(out, definition_kind_name((enum definition_kind)kind));
-    json_key(out, "sha256");
-    json_text(out, hex);
+    json_put_str(out, "name", name);
+    json_put_u64(out, "version", version);
+    json_put_text(out, "kind", definition_kind_name((enum definition_kind)kind));
+    json_put_text(out, "sha256", hex);
 }
 
 /* ---- put and check ---- */
@@ -204,8 +197,7 @@ pawl_status op_definition_get(struct op_call *call, struct buf *out)
         return status;
     json_open(out, '{');
     print_identity(row.name, row.version, row.kind, row.source_sha, out);
-    json_key(out, "text");
-    json_str(out, row.source);
+    json_put_str(out, "text", row.source);
     if (definition)
         print_transitions(definition, out);
     json_close(out, '}');

@@ -15,8 +15,7 @@ static void put_hex(struct buf *out, const char *key, const uint8_t *bytes, size
 
     ASSERT(size <= KEY_SIZE);
     sha_hex(bytes, size, hex);
-    json_key(out, key);
-    json_text(out, hex);
+    json_put_text(out, key, hex);
 }
 
 /* As text where it is one; what JSON cannot hold, in hexadecimal. */
@@ -25,8 +24,7 @@ static void put_bytes(struct buf *out, const char *key, const char *hex_key, str
     static const char digits[] = "0123456789abcdef";
 
     if (!bytes.data || str_is_utf8(bytes, false)) {
-        json_key(out, key);
-        json_str(out, bytes);
+        json_put_str(out, key, bytes);
         return;
     }
     json_key(out, hex_key);
@@ -38,18 +36,11 @@ static void put_bytes(struct buf *out, const char *key, const char *hex_key, str
     buf_byte(out, '"');
 }
 
-static void put_i64(struct buf *out, const char *key, int64_t number)
-{
-    json_key(out, key);
-    json_i64(out, number);
-}
-
 static void put_u64_unless_0(struct buf *out, const char *key, uint64_t number)
 {
     if (number == 0)
         return;
-    json_key(out, key);
-    json_u64(out, number);
+    json_put_u64(out, key, number);
 }
 
 /* A line is no part of what stands before it: no comma. */
@@ -63,18 +54,14 @@ static void begin_line(struct buf *out, const char *kind)
 static void print_definition(const struct definition_row *row, struct buf *out)
 {
     begin_line(out, "definition");
-    json_key(out, "name");
-    json_str(out, row->name);
-    json_key(out, "version");
-    json_u64(out, row->version);
-    json_key(out, "kind");
-    json_text(out, definition_kind_name((enum definition_kind)row->kind));
+    json_put_str(out, "name", row->name);
+    json_put_u64(out, "version", row->version);
+    json_put_text(out, "kind", definition_kind_name((enum definition_kind)row->kind));
     put_bytes(out, "source", "source_hex", row->source);
-    json_key(out, "compiled");
-    json_str(out, row->compiled);
+    json_put_str(out, "compiled", row->compiled);
     put_hex(out, "sha256", row->source_sha, SHA_SIZE);
     put_hex(out, "compiled_sha256", row->compiled_sha, SHA_SIZE);
-    put_i64(out, "created_at", row->created_at_ms);
+    json_put_i64(out, "created_at", row->created_at_ms);
     rights_member(out, row->rights);
     buf_str(out, STR("}}\n"));
 }
@@ -162,10 +149,8 @@ static pawl_status put_value(struct exporting *work, const char *key, uint64_t i
     } else {
         note_erased(work, &value);
     }
-    if (value.interned) {
-        json_key(work->out, "interned");
-        json_bool(work->out, true);
-    }
+    if (value.interned)
+        json_put_bool(work->out, "interned", true);
     json_close(work->out, '}');
     return PAWL_OK;
 }
@@ -178,8 +163,7 @@ static pawl_status print_parent(struct exporting *work, uint64_t parent)
     if (parent == 0)
         return PAWL_OK;
     status = engine_id_of(work->engine, &work->record_scope, parent, id);
-    json_key(work->out, "parent");
-    json_text(work->out, id);
+    json_put_text(work->out, "parent", id);
     return status;
 }
 
@@ -190,21 +174,16 @@ static pawl_status print_row(struct exporting *work, const struct instance_row *
     pawl_status status;
 
     begin_line(out, "instance");
-    json_key(out, "id");
-    json_text(out, work->id);
+    json_put_text(out, "id", work->id);
     put_hex(out, "source", definition->source_sha, SHA_SIZE);
     put_hex(out, "compiled", definition->compiled_sha, SHA_SIZE);
-    json_key(out, "name");
-    json_str(out, definition->name);
-    json_key(out, "version");
-    json_u64(out, definition->version);
-    put_i64(out, "instantiated_at", row->instantiated_at_ms);
+    json_put_str(out, "name", definition->name);
+    json_put_u64(out, "version", definition->version);
+    json_put_i64(out, "instantiated_at", row->instantiated_at_ms);
     put_bytes(out, "correlation", "correlation_hex", row->correlation);
     put_bytes(out, "labels", "labels_hex", row->labels);
-    json_key(out, "test");
-    json_bool(out, row->test);
-    json_key(out, "records");
-    json_u64(out, work->count);
+    json_put_bool(out, "test", row->test);
+    json_put_u64(out, "records", work->count);
     status = print_parent(work, row->parent);
     if (status == PAWL_OK)
         status = put_value(work, "subject", row->subject);
@@ -272,15 +251,12 @@ static pawl_status print_record(struct exporting *work, const struct record *rec
     if (status != PAWL_OK)
         return status;
     begin_line(out, "record");
-    json_key(out, "id");
-    json_text(out, work->id);
-    json_key(out, "position");
-    json_u64(out, record->pos);
-    json_key(out, "seq");
-    json_u64(out, record->seq);
-    put_i64(out, "what", record->what);
-    put_i64(out, "at", record->at_ms);
-    put_i64(out, "fired", record->fired_at_ms);
+    json_put_text(out, "id", work->id);
+    json_put_u64(out, "position", record->pos);
+    json_put_u64(out, "seq", record->seq);
+    json_put_i64(out, "what", record->what);
+    json_put_i64(out, "at", record->at_ms);
+    json_put_i64(out, "fired", record->fired_at_ms);
     put_u64_unless_0(out, "flags", record->flags);
     put_u64_unless_0(out, "step", record->step);
     put_u64_unless_0(out, "ord", record->ordinal);
@@ -393,8 +369,7 @@ static void print_moved(struct exporting *work)
     if (!has_moved(work))
         return;
     begin_line(out, "moved");
-    json_key(out, "id");
-    json_text(out, work->id);
+    json_put_text(out, "id", work->id);
     json_key(out, "timers");
     json_open(out, '[');
     for (uint32_t i = 0; i < work->live.timer_count; i++) {

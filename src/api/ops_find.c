@@ -68,8 +68,7 @@ static pawl_status print_store_id(const struct op_call *call, struct buf *out)
     pawl_status status = store_tip(engine_store(op_engine(call)), call->scope, &tip);
 
     sha_hex(tip.store_id, STORE_ID_SIZE, id);
-    json_key(out, "store_id");
-    json_text(out, id);
+    json_put_text(out, "store_id", id);
     return status;
 }
 
@@ -98,8 +97,7 @@ pawl_status op_instance_find(struct op_call *call, struct buf *out)
     if (status != PAWL_OK)
         return status;
     json_open(out, '{');
-    json_key(out, "instance_id");
-    json_text(out, id);
+    json_put_text(out, "instance_id", id);
     status = print_store_id(call, out);
     json_close(out, '}');
     return status;

@@ -21,12 +21,9 @@ static void put_conditions(struct buf *out, const struct health_finding *finding
     json_open(out, '[');
     for (uint32_t i = 0; i < count; i++) {
         json_open(out, '{');
-        json_key(out, "condition");
-        json_text(out, findings[i].name);
-        json_key(out, "what");
-        json_text(out, findings[i].words);
-        json_key(out, "since");
-        json_time(out, findings[i].since_ms);
+        json_put_text(out, "condition", findings[i].name);
+        json_put_text(out, "what", findings[i].words);
+        json_put_time(out, "since", findings[i].since_ms);
         json_close(out, '}');
     }
     json_close(out, ']');
@@ -41,8 +38,7 @@ pawl_status op_health_get(struct op_call *call, struct buf *out)
         if (findings[i].level == HEALTH_FAILING)
             return fail(call, findings, count);
     json_open(out, '{');
-    json_key(out, "status");
-    json_text(out, count ? "degraded" : "ok");
+    json_put_text(out, "status", count ? "degraded" : "ok");
     if (count)
         put_conditions(out, findings, count);
     json_close(out, '}');

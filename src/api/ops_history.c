@@ -171,34 +171,22 @@ static pawl_status read_query(const struct op_call *call, struct history_query *
 
 static void print_optional(str id, const struct entry *entry, struct buf *out)
 {
-    if (entry->record->flags & RECORD_GUARD) {
-        json_key(out, "guard_satisfied");
-        json_bool(out, true);
-    }
-    if (entry->reason.data) {
-        json_key(out, "reason");
-        json_str(out, entry->reason);
-    }
-    if (entry->payload.data) {
-        json_key(out, "payload");
-        json_raw(out, entry->payload);
-    }
+    if (entry->record->flags & RECORD_GUARD)
+        json_put_bool(out, "guard_satisfied", true);
+    if (entry->reason.data)
+        json_put_str(out, "reason", entry->reason);
+    if (entry->payload.data)
+        json_put_raw(out, "payload", entry->payload);
     if (entry->step.data) {
-        json_key(out, "step");
-        json_str(out, entry->step);
-        if (entry->tool.data) {
-            json_key(out, "tool");
-            json_str(out, entry->tool);
-        }
-        json_key(out, "attempt");
-        json_u64(out, entry->record->attempt);
+        json_put_str(out, "step", entry->step);
+        if (entry->tool.data)
+            json_put_str(out, "tool", entry->tool);
+        json_put_u64(out, "attempt", entry->record->attempt);
         json_key(out, "step_id");
         buf_fmt(out, "\"%.*s.%u\"", STR_ARG(id), entry->record->ordinal);
     }
-    if (body_trace(entry->record->body).data) {
-        json_key(out, "traceparent");
-        json_str(out, body_trace(entry->record->body));
-    }
+    if (body_trace(entry->record->body).data)
+        json_put_str(out, "traceparent", body_trace(entry->record->body));
 }
 
 static void print_transition_id(str id, uint64_t seq, struct buf *out)
@@ -213,30 +201,19 @@ void print_entry(str id, const struct entry *entry, bool with_id, struct buf *ou
 
     sha_hex(entry->record->hash, SHA_SIZE, hex);
     json_open(out, '{');
-    if (with_id) {
-        json_key(out, "instance_id");
-        json_str(out, id);
-    }
+    if (with_id)
+        json_put_str(out, "instance_id", id);
     print_transition_id(id, entry->record->seq, out);
-    json_key(out, "sequence_number");
-    json_u64(out, entry->record->seq);
-    json_key(out, "from_state");
-    json_str(out, entry->from);
-    json_key(out, "to_state");
-    json_str(out, entry->to);
-    json_key(out, "action");
-    json_str(out, entry->action);
-    if (entry->actor.data) {
-        json_key(out, "actor_ref");
-        json_str(out, entry->actor);
-    }
-    json_key(out, "fired_at");
-    json_time(out, entry->record->fired_at_ms);
-    json_key(out, "recorded_at");
-    json_time(out, entry->record->at_ms);
+    json_put_u64(out, "sequence_number", entry->record->seq);
+    json_put_str(out, "from_state", entry->from);
+    json_put_str(out, "to_state", entry->to);
+    json_put_str(out, "action", entry->action);
+    if (entry->actor.data)
+        json_put_str(out, "actor_ref", entry->actor);
+    json_put_time(out, "fired_at", entry->record->fired_at_ms);
+    json_put_time(out, "recorded_at", entry->record->at_ms);
     print_optional(id, entry, out);
-    json_key(out, "hash");
-    json_text(out, hex);
+    json_put_text(out, "hash", hex);
     json_close(out, '}');
 }
 

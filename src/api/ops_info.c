@@ -2,12 +2,6 @@
 #include "api/ops_int.h"
 #include "base/limits.h"
 
-static void print_number(struct buf *out, const char *key, uint64_t number)
-{
-    json_key(out, key);
-    json_u64(out, number);
-}
-
 /* The only cell of the only row. */
 static pawl_status take_cell(void *context, uint32_t column_count, const str *names,
                              const str *values, const bool *are_numbers)
@@ -29,8 +23,7 @@ static void print_asked(const struct op_call *call, const char *key, const char 
 
     buf_init(&cell, call->scope->arena.heap, LIMIT_NAME);
     status = store_sql(engine_store(op_engine(call)), call->scope, str_of(query), 0, take_cell, &cell);
-    json_key(out, key);
-    json_str(out, status == PAWL_OK && cell.size > 0 ? buf_view(&cell) : STR_NONE);
+    json_put_str(out, key, status == PAWL_OK && cell.size > 0 ? buf_view(&cell) : STR_NONE);
     buf_fini(&cell);
 }
 
@@ -66,7 +59,7 @@ static pawl_status print_overdue(const struct op_call *call, int64_t wall_ms, in
 
     if (status == PAWL_OK)
         status = find_overdue(call, true, wall_ms, 0, &overdue);
-    print_number(out, "timers_overdue", overdue.count);
+    json_put_u64(out, "timers_overdue", overdue.count);
     json_key(out, "oldest_overdue");
     if (overdue.count > 0)
         json_time(out, overdue.oldest_ms);
@@ -102,9 +95,8 @@ static pawl_status print_schema_fault(const struct op_call *call, struct buf *ou
 
     buf_init(&seen.fault, call->scope->arena.heap, LIMIT_TEXT);
     status = store_objects(engine_store(op_engine(call)), call->scope, take_fault, &seen);
-    json_key(out, "schema_fault");
-    json_str(out, seen.fault.size > 0 ? buf_view(&seen.fault) : STR_NONE);
-    print_number(out, "host_objects", seen.foreign);
+    json_put_str(out, "schema_fault", seen.fault.size > 0 ? buf_view(&seen.fault) : STR_NONE);
+    json_put_u64(out, "host_objects", seen.foreign);
     buf_fini(&seen.fault);
     return status;
 }
@@ -119,27 +111,23 @@ pawl_status op_store_info(struct op_call *call, struct buf *out)
     if (status != PAWL_OK)
         return status;
     json_open(out, '{');
-    json_key(out, "version");
-    json_text(out, PAWL_VERSION);
+    json_put_text(out, "version", PAWL_VERSION);
     print_asked(call, "sqlite", "SELECT sqlite_version()", out);
     print_asked(call, "format", "SELECT value FROM pawl_meta WHERE key = 'format'", out);
     print_asked(call, "migrations", "PRAGMA user_version", out);
-    print_number(out, "records", tip.pos);
-    print_number(out, "rows_behind", tip.pos > tip.flushed ? tip.pos - tip.flushed : 0);
-    print_number(out, "instances", tip.last_instance);
-    print_number(out, "definitions", tip.last_definition);
-    print_number(out, "wal_bytes", store_wal_bytes(engine_store(engine)));
-    json_key(out, "now");
-    json_time(out, wall_ms);
+    json_put_u64(out, "records", tip.pos);
+    json_put_u64(out, "rows_behind", tip.pos > tip.flushed ? tip.pos - tip.flushed : 0);
+    json_put_u64(out, "instances", tip.last_instance);
+    json_put_u64(out, "definitions", tip.last_definition);
+    json_put_u64(out, "wal_bytes", store_wal_bytes(engine_store(engine)));
+    json_put_time(out, "now", wall_ms);
     json_key(out, "last_record_at");
     if (tip.pos > 0)
         json_time(out, tip.at_ms);
     else
         json_null(out);
-    json_key(out, "clock_ahead_ms");
-    json_i64(out, offset_ms);
-    json_key(out, "test_clock");
-    json_bool(out, engine_has_test_clock(engine));
+    json_put_i64(out, "clock_ahead_ms", offset_ms);
+    json_put_bool(out, "test_clock", engine_has_test_clock(engine));
     status = print_overdue(call, wall_ms, offset_ms, out);
     if (status == PAWL_OK)
         status = print_schema_fault(call, out);

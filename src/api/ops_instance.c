@@ -89,10 +89,8 @@ static pawl_status refuse_create(const struct op_call *call, const struct create
 static void put_created(const struct created *created, struct buf *out)
 {
     json_open(out, '{');
-    json_key(out, "instance_id");
-    json_text(out, created->id);
-    json_key(out, "current_state");
-    json_str(out, created->state);
+    json_put_text(out, "instance_id", created->id);
+    json_put_str(out, "current_state", created->state);
 }
 
 void print_created(const struct created *created, struct buf *out)
@@ -130,12 +128,10 @@ static void put_gaps(const struct input_gap *gaps, uint32_t count, struct buf *o
                        STR_ARG(words_shown(gaps[i].path)), STR_ARG(words_shown(gaps[i].path)),
                        STR_ARG(words_shown(gaps[i].step)));
         json_open(out, '{');
-        json_key(out, "message");
-        json_text(out, message);
+        json_put_text(out, "message", message);
         json_key(out, "line"); /* a path has no place of its own */
         json_u64(out, 0);
-        json_key(out, "column");
-        json_u64(out, 0);
+        json_put_u64(out, "column", 0);
         json_close(out, '}');
     }
     json_close(out, ']');
@@ -211,12 +207,9 @@ static const char *fire_defect(const struct op_call *call, struct fire_args *arg
 void print_fired(const struct fired *fired, struct buf *out)
 {
     json_open(out, '{');
-    json_key(out, "new_state");
-    json_str(out, fired->new_state);
-    json_key(out, "sequence_number");
-    json_u64(out, fired->seq);
-    json_key(out, "transition_id");
-    json_text(out, fired->transition_id);
+    json_put_str(out, "new_state", fired->new_state);
+    json_put_u64(out, "sequence_number", fired->seq);
+    json_put_text(out, "transition_id", fired->transition_id);
     json_close(out, '}');
 }
 
@@ -274,10 +267,8 @@ pawl_status op_instance_cancel_many(struct op_call *call, struct buf *out)
     if (status != PAWL_OK)
         return status;
     json_open(out, '{');
-    json_key(out, "cancelled");
-    json_u64(out, done.cancelled);
-    json_key(out, "refused");
-    json_u64(out, done.refused);
+    json_put_u64(out, "cancelled", done.cancelled);
+    json_put_u64(out, "refused", done.refused);
     json_close(out, '}');
     return PAWL_OK;
 }
@@ -302,10 +293,8 @@ pawl_status op_instance_cancel(struct op_call *call, struct buf *out)
     if (status != PAWL_OK)
         return status;
     json_open(out, '{');
-    json_key(out, "new_state");
-    json_str(out, fired.new_state);
-    json_key(out, "terminal_kind");
-    json_text(out, terminal_kind_name(fired.terminal));
+    json_put_str(out, "new_state", fired.new_state);
+    json_put_text(out, "terminal_kind", terminal_kind_name(fired.terminal));
     json_close(out, '}');
     return PAWL_OK;
 }

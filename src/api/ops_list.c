@@ -168,8 +168,7 @@ static void print_next(uint64_t last, bool has_more, struct buf *out)
 
     if (has_more)
         id_print(last, no_random, cursor);
-    json_key(out, "next");
-    json_str(out, has_more ? str_of(cursor) : STR_NONE);
+    json_put_str(out, "next", has_more ? str_of(cursor) : STR_NONE);
 }
 
 pawl_status op_instance_list(struct op_call *call, struct buf *out)

@@ -19,8 +19,7 @@ static pawl_status run(struct op_call *call, bool resume, struct buf *out)
     if (status != PAWL_OK)
         return status;
     json_open(out, '{');
-    json_key(out, "status");
-    json_text(out, instance_status_name(held));
+    json_put_text(out, "status", instance_status_name(held));
     json_close(out, '}');
     return PAWL_OK;
 }

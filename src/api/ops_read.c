@@ -1,36 +1,16 @@
 /* ops_read.c - reading one instance: where it stands, what it can do, what it waits for. */
 #include "api/ops_int.h"
 
-static void print_text(struct buf *out, const char *key, str value)
-{
-    json_key(out, key);
-    json_str(out, value);
-}
-
-static void print_raw(struct buf *out, const char *key, str json)
-{
-    json_key(out, key);
-    json_raw(out, json);
-}
-
-static void print_time(struct buf *out, const char *key, int64_t at_ms)
-{
-    json_key(out, key);
-    json_time(out, at_ms);
-}
-
 static void print_action(const struct definition *definition, const struct transition *transition,
                          struct buf *out)
 {
     json_open(out, '{');
-    print_text(out, "action", transition->action);
-    print_text(out, "to_state", definition->states[transition->to].name);
+    json_put_str(out, "action", transition->action);
+    json_put_str(out, "to_state", definition->states[transition->to].name);
     if (transition->guard.data)
-        print_text(out, "guard", transition->guard);
-    if (transition->requires_reason) {
-        json_key(out, "requires_reason");
-        json_bool(out, true);
-    }
+        json_put_str(out, "guard", transition->guard);
+    if (transition->requires_reason)
+        json_put_bool(out, "requires_reason", true);
     json_close(out, '}');
 }
 
@@ -53,14 +33,13 @@ static void print_actions(const struct instance_view *view, struct buf *out)
 
 static void print_definition(const struct instance_view *view, struct buf *out)
 {
-    print_text(out, "definition", view->definition_name);
+    json_put_str(out, "definition", view->definition_name);
     json_key(out, "version");
     if (view->version > 0)
         json_u64(out, view->version);
     else
         json_null(out);
-    json_key(out, "kind");
-    json_text(out, definition_kind_name(view->kind));
+    json_put_text(out, "kind", definition_kind_name(view->kind));
 }
 
 static void print_standing(const struct instance_view *view, struct buf *out)
@@ -68,40 +47,34 @@ static void print_standing(const struct instance_view *view, struct buf *out)
     const struct definition *definition = view->definition;
     const struct state *state = &definition->states[view->state];
 
-    print_text(out, "current_state", state->name);
-    json_key(out, "status");
-    json_text(out, instance_status_name(view->status));
-    json_key(out, "terminal_kind");
-    json_text(out, terminal_kind_name(state->terminal));
+    json_put_str(out, "current_state", state->name);
+    json_put_text(out, "status", instance_status_name(view->status));
+    json_put_text(out, "terminal_kind", terminal_kind_name(state->terminal));
     print_actions(view, out);
-    json_key(out, "can_cancel");
-    json_bool(out, view->can_cancel);
-    json_key(out, "next_sequence_number");
-    json_u64(out, view->seq + 1);
+    json_put_bool(out, "can_cancel", view->can_cancel);
+    json_put_u64(out, "next_sequence_number", view->seq + 1);
 }
 
 /* Who paused it, since when and why. */
 static void print_pause(const struct pause_view *pause, struct buf *out)
 {
-    print_time(out, "paused_at", pause->at_ms);
-    print_text(out, "actor_ref", pause->actor);
-    print_text(out, "reason", pause->reason);
+    json_put_time(out, "paused_at", pause->at_ms);
+    json_put_str(out, "actor_ref", pause->actor);
+    json_put_str(out, "reason", pause->reason);
 }
 
 static void print_transition(const struct definition *definition,
                              const struct transition *transition, struct buf *out)
 {
     json_open(out, '{');
-    print_text(out, "from_state", definition->states[transition->from].name);
-    print_text(out, "action", transition->action);
-    print_text(out, "to_state", definition->states[transition->to].name);
+    json_put_str(out, "from_state", definition->states[transition->from].name);
+    json_put_str(out, "action", transition->action);
+    json_put_str(out, "to_state", definition->states[transition->to].name);
     if (transition->guard.data)
-        print_text(out, "guard", transition->guard);
-    if (transition->requires_reason) {
-        json_key(out, "requires_reason");
-        json_bool(out, true);
-    }
-    print_text(out, "by", transition->by_engine ? STR("engine") : STR("caller"));
+        json_put_str(out, "guard", transition->guard);
+    if (transition->requires_reason)
+        json_put_bool(out, "requires_reason", true);
+    json_put_str(out, "by", transition->by_engine ? STR("engine") : STR("caller"));
     json_close(out, '}');
 }
 
@@ -116,25 +89,25 @@ void print_transitions(const struct definition *definition, struct buf *out)
 
 static void print_members(const struct instance_view *view, struct buf *out)
 {
-    print_text(out, "instance_id", str_of(view->id));
+    json_put_str(out, "instance_id", str_of(view->id));
     print_definition(view, out);
     print_standing(view, out);
-    print_text(out, "subject_ref", view->subject);
-    print_text(out, "correlation_id", view->correlation);
-    print_raw(out, "labels", view->labels);
-    print_text(out, "parent_id", view->parent_id[0] ? str_of(view->parent_id) : STR_NONE);
-    print_text(out, "created_by", view->created_by);
-    print_time(out, "instantiated_at", view->instantiated_at_ms);
-    print_time(out, "updated_at", view->updated_at_ms);
-    print_raw(out, "input", view->input);
-    print_raw(out, "instance_metadata", view->metadata);
-    print_raw(out, "result", view->result);
-    print_raw(out, "error", view->error);
+    json_put_str(out, "subject_ref", view->subject);
+    json_put_str(out, "correlation_id", view->correlation);
+    json_put_raw(out, "labels", view->labels);
+    json_put_str(out, "parent_id", view->parent_id[0] ? str_of(view->parent_id) : STR_NONE);
+    json_put_str(out, "created_by", view->created_by);
+    json_put_time(out, "instantiated_at", view->instantiated_at_ms);
+    json_put_time(out, "updated_at", view->updated_at_ms);
+    json_put_raw(out, "input", view->input);
+    json_put_raw(out, "instance_metadata", view->metadata);
+    json_put_raw(out, "result", view->result);
+    json_put_raw(out, "error", view->error);
     if (view->retry_of
             .data) /* the contract lists the others; this one only where it says something */
-        print_text(out, "retry_of", view->retry_of);
+        json_put_str(out, "retry_of", view->retry_of);
     if (view->retried_as[0])
-        print_text(out, "retried_as", str_of(view->retried_as));
+        json_put_str(out, "retried_as", str_of(view->retried_as));
     if (view->status == STATUS_PAUSED) {
         json_key(out, "pause");
         json_open(out, '{');
@@ -178,7 +151,7 @@ pawl_status op_instance_current(struct op_call *call, struct buf *out)
     if (status != PAWL_OK)
         return status;
     json_open(out, '{');
-    print_text(out, "current_state", state);
+    json_put_str(out, "current_state", state);
     json_close(out, '}');
     return PAWL_OK;
 }
@@ -212,17 +185,15 @@ static void print_gate(str id, const struct waiting *gate, struct buf *out)
     json_key(out, "step_id");
     buf_fmt(out, "\"%.*s.%u\"", STR_ARG(id), gate->ordinal);
     if (gate->since_ms != 0)
-        print_time(out, "since", gate->since_ms);
-    json_key(out, "approval");
-    json_raw(out, gate->approval);
+        json_put_time(out, "since", gate->since_ms);
+    json_put_raw(out, "approval", gate->approval);
 }
 
 static void print_tool(const struct waiting *step, struct buf *out)
 {
-    print_text(out, "tool", step->tool);
-    print_text(out, "status", str_of(step_status_name(step->step_status)));
-    json_key(out, "here");
-    json_bool(out, step->is_here);
+    json_put_str(out, "tool", step->tool);
+    json_put_str(out, "status", str_of(step_status_name(step->step_status)));
+    json_put_bool(out, "here", step->is_here);
 }
 
 /* One that failed waits for nothing; another may run it again. */
@@ -233,7 +204,7 @@ static pawl_status print_successor(const struct op_call *call, struct buf *out)
                                           op_text(call, "instance_id"), &successor);
 
     if (status == PAWL_OK && successor.pos != 0)
-        print_text(out, "retried_as", str_of(successor.id));
+        json_put_str(out, "retried_as", str_of(successor.id));
     return status;
 }
 
@@ -251,12 +222,12 @@ pawl_status op_instance_why(struct op_call *call, struct buf *out)
     json_open(out, '[');
     for (uint32_t i = 0; i < count; i++) {
         json_open(out, '{');
-        print_text(out, "kind", str_of(waiting[i].kind));
-        print_text(out, "name", waiting[i].name);
+        json_put_str(out, "kind", str_of(waiting[i].kind));
+        json_put_str(out, "name", waiting[i].name);
         if (waiting[i].has_until)
-            print_time(out, "until", waiting[i].until_ms);
+            json_put_time(out, "until", waiting[i].until_ms);
         if (waiting[i].refused.data)
-            print_text(out, "refused", waiting[i].refused);
+            json_put_str(out, "refused", waiting[i].refused);
         if (str_is(str_of(waiting[i].kind), "pause"))
             print_pause(&waiting[i].pause, out);
         if (waiting[i].tool.data)
@@ -264,7 +235,7 @@ pawl_status op_instance_why(struct op_call *call, struct buf *out)
         if (waiting[i].approval.data)
             print_gate(op_text(call, "instance_id"), &waiting[i], out);
         if (waiting[i].child)
-            print_text(out, "instance_id", str_of(waiting[i].child_id));
+            json_put_str(out, "instance_id", str_of(waiting[i].child_id));
         json_close(out, '}');
     }
     json_close(out, ']');
@@ -282,8 +253,7 @@ pawl_status op_instance_variables(struct op_call *call, struct buf *out)
     if (status != PAWL_OK)
         return status;
     json_open(out, '{');
-    json_key(out, "variables");
-    json_raw(out, variables);
+    json_put_raw(out, "variables", variables);
     json_close(out, '}');
     return PAWL_OK;
 }

@@ -111,8 +111,7 @@ static pawl_status give_code(const struct op_call *call, const struct instance_v
                           "from: code is run again from its beginning; leave it out");
     buf_init(&buf, call->scope->arena.heap, 0);
     json_open(&buf, '{');
-    json_key(&buf, "retry_of");
-    json_text(&buf, view->id);
+    json_put_text(&buf, "retry_of", view->id);
     json_close(&buf, '}');
     *out = buf_take(&buf, &call->scope->arena);
     return out->data ? PAWL_OK : scope_no_memory(call->scope);
@@ -331,10 +330,8 @@ static void print_reused(const struct taken *chain, uint32_t count, struct buf *
     json_open(out, '[');
     for (const struct node *name = chain[0].done->first; name; name = name->next) {
         json_open(out, '{');
-        json_key(out, "name");
-        json_str(out, name->text);
-        json_key(out, "instance_id");
-        json_str(out, made_by(chain, count, name->text));
+        json_put_str(out, "name", name->text);
+        json_put_str(out, "instance_id", made_by(chain, count, name->text));
         json_close(out, '}');
     }
     json_close(out, ']');

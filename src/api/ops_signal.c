@@ -7,8 +7,7 @@
 static void print_count(struct buf *out, const char *key, uint64_t count)
 {
     json_open(out, '{');
-    json_key(out, key);
-    json_u64(out, count);
+    json_put_u64(out, key, count);
     json_close(out, '}');
 }
 
@@ -16,8 +15,7 @@ static void print_if_any(struct buf *out, const char *key, uint64_t count)
 {
     if (count == 0)
         return;
-    json_key(out, key);
-    json_u64(out, count);
+    json_put_u64(out, key, count);
 }
 
 /* Those that took it; and those that keep it, have no room to, or that it does not fit, if there are
@@ -25,8 +23,7 @@ static void print_if_any(struct buf *out, const char *key, uint64_t count)
 static void print_signalled(const struct broadcast *reached, struct buf *out)
 {
     json_open(out, '{');
-    json_key(out, "delivered");
-    json_u64(out, reached->delivered);
+    json_put_u64(out, "delivered", reached->delivered);
     print_if_any(out, "kept", reached->kept);
     print_if_any(out, "full", reached->full);
     print_if_any(out, "refused", reached->refused);
@@ -133,8 +130,7 @@ pawl_status op_test_advance(struct op_call *call, struct buf *out)
     if (status != PAWL_OK)
         return status;
     json_open(out, '{');
-    json_key(out, "now");
-    json_time(out, engine_now_ms(op_engine(call)));
+    json_put_time(out, "now", engine_now_ms(op_engine(call)));
     json_close(out, '}');
     return PAWL_OK;
 }

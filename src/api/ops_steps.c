@@ -43,10 +43,8 @@ static void print_gate(const struct step_view *step, struct buf *out)
         return;
     print_instant(out, "waiting_since", step->attempt->created_at_ms);
     print_instant(out, "waiting_until", gate->has_until ? gate->until_ms : 0);
-    json_key(out, "approval");
-    json_raw(out, gate->approval);
-    json_key(out, "approved_by");
-    json_raw(out, step->approved_by);
+    json_put_raw(out, "approval", gate->approval);
+    json_put_raw(out, "approved_by", step->approved_by);
 }
 
 static void print_step(str id, const struct step_view *step, struct buf *out)
@@ -56,22 +54,14 @@ static void print_step(str id, const struct step_view *step, struct buf *out)
     json_open(out, '{');
     json_key(out, "step_id");
     buf_fmt(out, "\"%.*s.%u\"", STR_ARG(id), attempt->ordinal);
-    json_key(out, "instance_id");
-    json_str(out, id);
-    json_key(out, "name");
-    json_str(out, step->name);
-    json_key(out, "tool");
-    json_str(out, step->tool);
-    json_key(out, "status");
-    json_text(out, step_status_name(attempt->status));
-    json_key(out, "attempt");
-    json_u64(out, attempt->attempt);
-    json_key(out, "args");
-    json_raw(out, step->args);
-    json_key(out, "result");
-    json_raw(out, step->result);
-    json_key(out, "error");
-    json_raw(out, step->error);
+    json_put_str(out, "instance_id", id);
+    json_put_str(out, "name", step->name);
+    json_put_str(out, "tool", step->tool);
+    json_put_text(out, "status", step_status_name(attempt->status));
+    json_put_u64(out, "attempt", attempt->attempt);
+    json_put_raw(out, "args", step->args);
+    json_put_raw(out, "result", step->result);
+    json_put_raw(out, "error", step->error);
     print_instant(out, "ready_at", attempt->ready_at_ms);
     print_instant(out, "started_at", attempt->started_at_ms);
     print_instant(out, "completed_at", attempt->completed_at_ms);

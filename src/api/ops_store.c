@@ -24,8 +24,7 @@ pawl_status op_store_put(struct op_call *call, struct buf *out)
         return status;
     call->http_status = is_new ? 201 : 200;
     json_open(out, '{');
-    json_key(out, "store");
-    json_str(out, name);
+    json_put_str(out, "store", name);
     json_close(out, '}');
     return PAWL_OK;
 }

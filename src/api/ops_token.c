@@ -10,18 +10,12 @@ static void print_more(struct op_call *call, struct buf *out, const char *hash)
         actor = op_ref(call, "actor");
 
     json_open(out, '{');
-    json_key(out, "hash");
-    json_text(out, hash);
-    json_key(out, "scopes");
-    json_str(out, scopes);
-    if (name.data) {
-        json_key(out, "name");
-        json_str(out, name);
-    }
-    if (actor.data) {
-        json_key(out, "actor");
-        json_str(out, actor);
-    }
+    json_put_text(out, "hash", hash);
+    json_put_str(out, "scopes", scopes);
+    if (name.data)
+        json_put_str(out, "name", name);
+    if (actor.data)
+        json_put_str(out, "actor", actor);
     json_close(out, '}');
 }
 
@@ -70,12 +64,10 @@ pawl_status op_token_create(struct op_call *call, struct buf *out)
     if (status != PAWL_OK)
         return status;
     json_open(out, '{');
-    json_key(out, "token_id");
-    json_text(out, id);
+    json_put_text(out, "token_id", id);
     json_key(out, "token");
     buf_fmt(out, "\"%s.%s\"", id, secret);
-    json_key(out, "expires_at");
-    json_time(out, args.due_at_ms);
+    json_put_time(out, "expires_at", args.due_at_ms);
     json_close(out, '}');
     explicit_bzero(secret, sizeof secret);
     return PAWL_OK;
@@ -104,20 +96,14 @@ static void print_token(const struct op_call *call, const struct kept *token, st
         return;
     more = node_find(body, "more");
     json_open(out, '{');
-    json_key(out, "token_id");
-    json_str(out, token->id);
-    json_key(out, "scopes");
-    json_str(out, more && node_find(more, "scopes") ? node_find(more, "scopes")->text : STR_NONE);
-    json_key(out, "name");
-    json_str(out, more && node_find(more, "name") ? node_find(more, "name")->text : STR_NONE);
-    if (more && node_find(more, "actor")) {
-        json_key(out, "actor");
-        json_str(out, node_find(more, "actor")->text);
-    }
-    json_key(out, "created_at");
-    json_time(out, token->at_ms);
-    json_key(out, "expires_at");
-    json_time(out, token->due_at_ms);
+    json_put_str(out, "token_id", token->id);
+    json_put_str(out, "scopes",
+                 more && node_find(more, "scopes") ? node_find(more, "scopes")->text : STR_NONE);
+    json_put_str(out, "name", more && node_find(more, "name") ? node_find(more, "name")->text : STR_NONE);
+    if (more && node_find(more, "actor"))
+        json_put_str(out, "actor", node_find(more, "actor")->text);
+    json_put_time(out, "created_at", token->at_ms);
+    json_put_time(out, "expires_at", token->due_at_ms);
     json_close(out, '}');
 }
 

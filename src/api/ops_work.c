@@ -86,27 +86,17 @@ static void print_claimed(const struct claimed *claimed, struct buf *out)
     json_open(out, '{');
     json_key(out, "step_id");
     buf_fmt(out, "\"%s.%u\"", claimed->id, claimed->ordinal);
-    json_key(out, "lease");
-    json_text(out, claimed->token);
-    json_key(out, "instance_id");
-    json_text(out, claimed->id);
-    json_key(out, "name");
-    json_str(out, claimed->call.step);
-    json_key(out, "tool");
-    json_str(out, claimed->call.tool);
-    json_key(out, "args");
-    json_raw(out, claimed->call.args);
-    json_key(out, "attempt");
-    json_u64(out, claimed->call.attempt);
+    json_put_text(out, "lease", claimed->token);
+    json_put_text(out, "instance_id", claimed->id);
+    json_put_str(out, "name", claimed->call.step);
+    json_put_str(out, "tool", claimed->call.tool);
+    json_put_raw(out, "args", claimed->call.args);
+    json_put_u64(out, "attempt", claimed->call.attempt);
     work_key(&claimed->call, claimed->id, key);
-    json_key(out, "idempotency_key");
-    json_text(out, key);
-    json_key(out, "lease_expires_at");
-    json_time(out, claimed->expires_at_ms);
-    if (claimed->trace.data) {
-        json_key(out, "traceparent");
-        json_str(out, claimed->trace);
-    }
+    json_put_text(out, "idempotency_key", key);
+    json_put_time(out, "lease_expires_at", claimed->expires_at_ms);
+    if (claimed->trace.data)
+        json_put_str(out, "traceparent", claimed->trace);
     json_close(out, '}');
 }
 
@@ -262,8 +252,7 @@ static pawl_status answer(struct op_call *call, struct event event, struct buf *
     if (status != PAWL_OK)
         return status;
     json_open(out, '{');
-    json_key(out, "status");
-    json_text(out, step_status_name(answer.outcome));
+    json_put_text(out, "status", step_status_name(answer.outcome));
     json_close(out, '}');
     return PAWL_OK;
 }
@@ -292,10 +281,8 @@ pawl_status op_step_heartbeat(struct op_call *call, struct buf *out)
     if (status != PAWL_OK)
         return status;
     json_open(out, '{');
-    json_key(out, "status");
-    json_text(out, step_status_name(STEP_RUNNING));
-    json_key(out, "lease_expires_at");
-    json_time(out, expires_at_ms);
+    json_put_text(out, "status", step_status_name(STEP_RUNNING));
+    json_put_time(out, "lease_expires_at", expires_at_ms);
     json_close(out, '}');
     return PAWL_OK;
 }
@@ -334,16 +321,12 @@ static void print_answered(const struct step_answer *answered, struct buf *out)
     pawl_status status = answered->status;
 
     json_open(out, '{');
-    json_key(out, "step_id");
-    json_str(out, answered->step_id);
+    json_put_str(out, "step_id", answered->step_id);
     if (status == PAWL_OK) {
-        json_key(out, "status");
-        json_text(out, step_status_name(answered->outcome));
+        json_put_text(out, "status", step_status_name(answered->outcome));
     } else {
-        json_key(out, "reason");
-        json_text(out, pawl_status_name(status));
-        json_key(out, "detail");
-        json_text(out, op_detail(status, answered->error.message, detail));
+        json_put_text(out, "reason", pawl_status_name(status));
+        json_put_text(out, "detail", op_detail(status, answered->error.message, detail));
     }
     json_close(out, '}');
 }

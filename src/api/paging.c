@@ -48,9 +48,7 @@ void paging_end(const struct paging *page, const char *next, struct buf *out)
         else
             json_null(out);
     }
-    if (page->reused.data) {
-        json_key(out, "reused");
-        json_raw(out, page->reused);
-    }
+    if (page->reused.data)
+        json_put_raw(out, "reused", page->reused);
     json_close(out, '}');
 }

@@ -91,14 +91,11 @@ static void print_leaf(uint32_t node, const struct leaf *leaf, struct buf *out)
     const struct node *output = leaf->is_live ? NULL : node_find(leaf->row, "output");
 
     json_open(out, '{');
-    json_key(out, "node");
-    json_u64(out, node);
-    json_key(out, "status");
-    json_str(out, leaf->is_live ? STR("pending") : node_find(leaf->row, "status")->text);
-    if (output) {
-        json_key(out, "output");
-        json_raw(out, output->raw);
-    }
+    json_put_u64(out, "node", node);
+    json_put_str(out, "status",
+                 leaf->is_live ? STR("pending") : node_find(leaf->row, "status")->text);
+    if (output)
+        json_put_raw(out, "output", output->raw);
     json_close(out, '}');
 }
 
@@ -120,18 +117,15 @@ static pawl_status print_job(const struct job *job, str *out)
 
     buf_init(&buf, &heap_libc, LIMIT_SCOPE);
     json_open(&buf, '{');
-    json_key(&buf, "status");
-    json_text(&buf, status_name(job));
-    json_key(&buf, "settled");
-    json_bool(&buf, is_settled(job));
+    json_put_text(&buf, "status", status_name(job));
+    json_put_bool(&buf, "settled", is_settled(job));
     json_key(&buf, "context");
     flow_print_context(job->memory, &buf);
     json_key(&buf, "leaves");
     print_leaves(job, &buf);
     json_key(&buf, "compiled");
     definition_print(job->definition, &buf);
-    json_key(&buf, "state");
-    json_u64(&buf, job->state);
+    json_put_u64(&buf, "state", job->state);
     json_key(&buf, "memory");
     flow_behavior.memory_print(job->definition, job->memory, &buf);
     json_close(&buf, '}');
@@ -185,12 +179,9 @@ static pawl_status hand_out(struct job *job, uint32_t ordinal, uint32_t step)
     if (status != PAWL_OK)
         return status;
     json_open(&job->begun, '{');
-    json_key(&job->begun, "node");
-    json_u64(&job->begun, flow_step_node(job->definition, step));
-    json_key(&job->begun, "action");
-    json_str(&job->begun, call.tool);
-    json_key(&job->begun, "payload");
-    json_raw(&job->begun, call.args);
+    json_put_u64(&job->begun, "node", flow_step_node(job->definition, step));
+    json_put_str(&job->begun, "action", call.tool);
+    json_put_raw(&job->begun, "payload", call.args);
     json_close(&job->begun, '}');
     return decide(job, &start);
 }

@@ -19,24 +19,17 @@ static bool tell(void *context, enum verify_part part, uint64_t done, uint64_t a
     return true; /* half of it would be nothing: it is not stopped */
 }
 
-static void put_number(struct buf *out, const char *key, uint64_t number)
-{
-    json_key(out, key);
-    json_u64(out, number);
-}
-
 static void put_rebuilt(const struct rebuild_report *report, struct buf *out)
 {
-    json_key(out, "rebuilt");
-    json_bool(out, true);
-    put_number(out, "heads", report->heads);
-    put_number(out, "steps", report->steps);
-    put_number(out, "timers", report->timers);
-    put_number(out, "waits", report->waits);
-    put_number(out, "pauses", report->pauses);
-    put_number(out, "kept", report->kept);
-    put_number(out, "keys", report->keys);
-    put_number(out, "differences", report->differences);
+    json_put_bool(out, "rebuilt", true);
+    json_put_u64(out, "heads", report->heads);
+    json_put_u64(out, "steps", report->steps);
+    json_put_u64(out, "timers", report->timers);
+    json_put_u64(out, "waits", report->waits);
+    json_put_u64(out, "pauses", report->pauses);
+    json_put_u64(out, "kept", report->kept);
+    json_put_u64(out, "keys", report->keys);
+    json_put_u64(out, "differences", report->differences);
     json_key(out, "what");
     json_open(out, '[');
     for (uint32_t i = 0; i < report->told; i++)
@@ -60,11 +53,9 @@ static pawl_status rebuild(struct store *store, const struct rebuild_options *op
     if (report.valid) {
         put_rebuilt(rebuilt, out);
     } else {
-        json_key(out, "rebuilt");
-        json_bool(out, false);
-        json_key(out, "what");
-        json_text(out, report.what);
-        put_number(out, "position", report.bad_pos);
+        json_put_bool(out, "rebuilt", false);
+        json_put_text(out, "what", report.what);
+        json_put_u64(out, "position", report.bad_pos);
     }
     json_close(out, '}');
     return PAWL_OK;

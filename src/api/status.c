@@ -88,16 +88,11 @@ void op_problem(pawl_status status, const char *detail, struct buf *out)
     struct status_row row = row_of(status);
 
     json_open(out, '{');
-    json_key(out, "type");
-    json_text(out, "about:blank");
-    json_key(out, "title");
-    json_text(out, row.text);
-    json_key(out, "status");
-    json_i64(out, row.http);
-    json_key(out, "detail");
-    json_text(out, detail && detail[0] ? detail : row.text);
-    json_key(out, "reason");
-    json_text(out, row.token);
+    json_put_text(out, "type", "about:blank");
+    json_put_text(out, "title", row.text);
+    json_put_i64(out, "status", row.http);
+    json_put_text(out, "detail", detail && detail[0] ? detail : row.text);
+    json_put_text(out, "reason", row.token);
     json_close(out, '}');
 }
 

@@ -9,35 +9,23 @@
 
 /* ---- the answer ---- */
 
-static void put_number(struct buf *out, const char *key, uint64_t number)
-{
-    json_key(out, key);
-    json_u64(out, number);
-}
-
-static void put_text(struct buf *out, const char *key, const char *text)
-{
-    json_key(out, key);
-    json_text(out, text);
-}
-
 /* As instance.verify answers it, with the instance beside it. */
 static void put_bad(const struct verify_report *report, struct buf *out)
 {
-    put_number(out, "first_bad", report->bad_seq);
-    put_text(out, "what", report->what);
+    json_put_u64(out, "first_bad", report->bad_seq);
+    json_put_text(out, "what", report->what);
     if (report->bad_instance[0])
-        put_text(out, "instance_id", report->bad_instance);
+        json_put_text(out, "instance_id", report->bad_instance);
     if (report->bad_pos > 0)
-        put_number(out, "position", report->bad_pos);
+        json_put_u64(out, "position", report->bad_pos);
 }
 
 static void put_resumed(const struct verify_report *report, struct buf *out)
 {
     if (report->resumed > 0)
-        put_number(out, "resumed_at", report->resumed);
+        json_put_u64(out, "resumed_at", report->resumed);
     if (report->not_resumed[0])
-        put_text(out, "not_resumed", report->not_resumed);
+        json_put_text(out, "not_resumed", report->not_resumed);
 }
 
 static void put_report(const struct verify_report *report, bool is_whole, str foreign,
@@ -46,21 +34,19 @@ static void put_report(const struct verify_report *report, bool is_whole, str fo
     char root[2 * SHA_SIZE + 1];
 
     json_open(out, '{');
-    if (!report->stopped) {
-        json_key(out, "valid");
-        json_bool(out, report->valid);
-    }
-    put_number(out, "records", report->records);
-    put_number(out, "entries", report->entries);
-    put_number(out, "instances", report->instances);
+    if (!report->stopped)
+        json_put_bool(out, "valid", report->valid);
+    json_put_u64(out, "records", report->records);
+    json_put_u64(out, "entries", report->entries);
+    json_put_u64(out, "instances", report->instances);
     if (report->stopped) {
-        put_number(out, "stopped_at", report->pos);
-        put_number(out, "last", report->last);
+        json_put_u64(out, "stopped_at", report->pos);
+        json_put_u64(out, "last", report->last);
     } else if (!report->valid) {
         put_bad(report, out);
     } else if (is_whole) {
         sha_hex(report->root, SHA_SIZE, root);
-        put_text(out, "root", root);
+        json_put_text(out, "root", root);
     }
     put_resumed(report, out);
     if (foreign.size > 0) {
@@ -84,12 +70,9 @@ static void list_foreign(void *context, str type, str name, str table)
     struct telling *telling = context;
 
     json_open(&telling->foreign, '{');
-    json_key(&telling->foreign, "type");
-    json_str(&telling->foreign, type);
-    json_key(&telling->foreign, "name");
-    json_str(&telling->foreign, name);
-    json_key(&telling->foreign, "table");
-    json_str(&telling->foreign, table);
+    json_put_str(&telling->foreign, "type", type);
+    json_put_str(&telling->foreign, "name", name);
+    json_put_str(&telling->foreign, "table", table);
     json_close(&telling->foreign, '}');
 }
 
@@ -188,12 +171,11 @@ pawl_status op_store_verify(struct op_call *call, struct buf *out)
 static void put_one(const struct verify_report *report, struct buf *out)
 {
     json_open(out, '{');
-    json_key(out, "valid");
-    json_bool(out, report->valid);
-    put_number(out, "entries", report->entries);
+    json_put_bool(out, "valid", report->valid);
+    json_put_u64(out, "entries", report->entries);
     if (!report->valid) {
-        put_number(out, "first_bad", report->bad_seq);
-        put_text(out, "what", report->what);
+        json_put_u64(out, "first_bad", report->bad_seq);
+        json_put_text(out, "what", report->what);
     }
     json_close(out, '}');
 }

@@ -48,4 +48,13 @@ void json_null(struct buf *buf);
 void json_raw(struct buf *buf, str json);    /* as it is; null if json.data is NULL */
 void json_time(struct buf *buf, int64_t at_ms); /* "2026-05-01T00:00:00.000Z" */
 
+/* A member of an object: json_put_str(out, "name", name) is json_key() and json_str(). */
+#define JSON_PUT_MAP(X)                                                                            \
+    X(str, str) X(text, const char *) X(u64, uint64_t) X(i64, int64_t) X(bool, bool) X(raw, str)   \
+    X(time, int64_t)
+#define X(name, type) void json_put_##name(struct buf *buf, const char *key, type value);
+JSON_PUT_MAP(X)
+#undef X
+void json_put_null(struct buf *buf, const char *key);
+
 #endif

@@ -134,3 +134,19 @@ void json_time(struct buf *buf, int64_t at_ms)
     time_print(at_ms, text);
     json_text(buf, text);
 }
+
+/* ---- A member ------------------------------------------------------------------------------- */
+
+#define X(name, type)                                                                              \
+    void json_put_##name(struct buf *buf, const char *key, type value)                             \
+    {                                                                                              \
+        json_key(buf, key);                                                                        \
+        json_##name(buf, value);                                                                   \
+    }
+JSON_PUT_MAP(X)
+#undef X
+
+void json_put_null(struct buf *buf, const char *key)
+{
+    json_put_null(buf, key);
+}

@@ -38,14 +38,10 @@ void retries_print(const pawl_code_type *type, struct buf *out)
     json_open(out, '[');
     for (; row->call; row++) {
         json_open(out, '{');
-        json_key(out, "call");
-        json_text(out, row->call);
-        json_key(out, "max");
-        json_u64(out, row->max_attempts);
-        json_key(out, "first");
-        json_i64(out, row->first_ms);
-        json_key(out, "longest");
-        json_i64(out, row->longest_ms);
+        json_put_text(out, "call", row->call);
+        json_put_u64(out, "max", row->max_attempts);
+        json_put_i64(out, "first", row->first_ms);
+        json_put_i64(out, "longest", row->longest_ms);
         print_final(type->no_retries, row->call, out);
         json_close(out, '}');
     }

@@ -280,10 +280,8 @@ pawl_status code_print_payload(struct work *work, str *out)
     json_open(&buf, '{');
     json_key(&buf, is_signal ? "signal" : "timer");
     json_str(&buf, work->event->name);
-    if (is_signal) {
-        json_key(&buf, "payload");
-        json_raw(&buf, work->event->payload);
-    }
+    if (is_signal)
+        json_put_raw(&buf, "payload", work->event->payload);
     json_close(&buf, '}');
     *out = buf_keep(&buf, &work->scope->arena);
     buf_fini(&buf);

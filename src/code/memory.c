@@ -451,8 +451,7 @@ static void print_key(const struct code_memory *memory, struct buf *out)
 {
     if (memory->key.size == 0)
         return;
-    json_key(out, "key");
-    json_str(out, (str){ memory->key.data, memory->key.size });
+    json_put_str(out, "key", (str){ memory->key.data, memory->key.size });
 }
 
 /* "owed":[KIND,NAME,PAYLOAD], while there is one. */
@@ -514,8 +513,7 @@ void code_memory_print(const struct definition *definition, const void *memory, 
 
     (void)definition;
     json_open(out, '{');
-    json_key(out, "state");
-    json_raw(out, code_memory_state(mine));
+    json_put_raw(out, "state", code_memory_state(mine));
     json_key(out, "timers");
     json_open(out, '[');
     for (uint32_t i = 0; i < mine->timer_count; i++) {
@@ -535,9 +533,7 @@ void code_memory_print(const struct definition *definition, const void *memory, 
     print_key(mine, out);
     print_owed(mine, out);
     print_plan(mine, out);
-    if (mine->version > 0) {
-        json_key(out, "version");
-        json_u64(out, mine->version);
-    }
+    if (mine->version > 0)
+        json_put_u64(out, "version", mine->version);
     json_close(out, '}');
 }

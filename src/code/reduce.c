@@ -332,12 +332,9 @@ static pawl_status note_child(struct work *work, str error)
     draft->reason = work->event->reason;
     buf_init(&buf, work->scope->arena.heap, LIMIT_SCOPE);
     json_open(&buf, '{');
-    json_key(&buf, "status");
-    json_text(&buf, work->event->outcome == TERMINAL_CANCEL ? "cancelled" : "failed");
-    if (work->event->outcome == TERMINAL_FAILURE) {
-        json_key(&buf, "error");
-        json_raw(&buf, error);
-    }
+    json_put_text(&buf, "status", work->event->outcome == TERMINAL_CANCEL ? "cancelled" : "failed");
+    if (work->event->outcome == TERMINAL_FAILURE)
+        json_put_raw(&buf, "error", error);
     json_close(&buf, '}');
     draft->payload = buf_keep(&buf, &work->scope->arena);
     buf_fini(&buf);

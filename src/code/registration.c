@@ -31,24 +31,16 @@ static void print_vars(const char *key, const pawl_var *var, struct buf *out)
     json_open(out, '[');
     for (; var && !vars_is_end(var); var++) {
         json_open(out, '{');
-        json_key(out, "name");
-        json_text(out, var->name);
-        json_key(out, "type");
-        json_text(out, var_type_name(var->type));
-        if (var->max > 0) {
-            json_key(out, "max");
-            json_u64(out, var->max);
-        }
+        json_put_text(out, "name", var->name);
+        json_put_text(out, "type", var_type_name(var->type));
+        if (var->max > 0)
+            json_put_u64(out, "max", var->max);
         if (var->fields)
             print_vars("fields", var->fields(), out);
-        if (var->is_input) {
-            json_key(out, "input");
-            json_bool(out, true);
-        }
-        if (var->is_required) {
-            json_key(out, "required");
-            json_bool(out, true);
-        }
+        if (var->is_input)
+            json_put_bool(out, "input", true);
+        if (var->is_required)
+            json_put_bool(out, "required", true);
         json_close(out, '}');
     }
     json_close(out, ']');
@@ -83,10 +75,8 @@ pawl_status code_source(struct scope *scope, const pawl_code_type *type, str *ou
 
     buf_init(&buf, scope->arena.heap, LIMIT_SCOPE);
     json_open(&buf, '{');
-    json_key(&buf, "code");
-    json_text(&buf, type->name);
-    json_key(&buf, "version");
-    json_u64(&buf, type_version(type));
+    json_put_text(&buf, "code", type->name);
+    json_put_u64(&buf, "version", type_version(type));
     print_names("timers", type->timers, &buf);
     print_names("signals", type->signals, &buf);
     print_vars("vars", type->vars, &buf);

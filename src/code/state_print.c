@@ -148,10 +148,8 @@ static void print_head(const struct pawl_turn *turn, str phase, struct buf *out)
 {
     if (PLANTED(PLACE_LOST))
         return;
-    if (phase.data) {
-        json_key(out, "phase");
-        json_str(out, phase);
-    }
+    if (phase.data)
+        json_put_str(out, "phase", phase);
     subscriptions_print(turn, out);
 }
 

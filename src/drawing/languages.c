@@ -165,53 +165,39 @@ pawl_status drawing_dot(struct scope *scope, const struct drawing *drawing, stru
 static void json_node(const struct drawing_node *node, uint32_t index, struct buf *out)
 {
     json_open(out, '{');
-    json_key(out, "id");
-    json_u64(out, index);
-    json_key(out, "shape");
-    json_text(out, drawing_shape_name(node->shape));
-    json_key(out, "name");
-    json_str(out, node->name);
-    json_key(out, "note");
-    json_str(out, node->note);
-    json_key(out, "terminal_kind");
-    json_text(out, terminal_kind_name(node->terminal));
-    json_key(out, "mark");
-    json_text(out, node->mark == MARK_NONE    ? NULL
+    json_put_u64(out, "id", index);
+    json_put_text(out, "shape", drawing_shape_name(node->shape));
+    json_put_str(out, "name", node->name);
+    json_put_str(out, "note", node->note);
+    json_put_text(out, "terminal_kind", terminal_kind_name(node->terminal));
+    json_put_text(out, "mark", node->mark == MARK_NONE    ? NULL
                    : node->mark == MARK_ENDED ? drawing_mark_name(MARK_DONE) /* as it always was */
                                               : drawing_mark_name(node->mark));
-    json_key(out, "count");
-    json_u64(out, node->count);
+    json_put_u64(out, "count", node->count);
     json_close(out, '}');
 }
 
 static void json_edge(const struct drawing_edge *edge, struct buf *out)
 {
     json_open(out, '{');
-    json_key(out, "from");
-    json_u64(out, edge->from);
-    json_key(out, "to");
-    json_u64(out, edge->to);
-    json_key(out, "label");
-    json_str(out, edge->label);
-    json_key(out, "note");
-    json_str(out, edge->note);
-    json_key(out, "taken");
-    json_u64(out, edge->taken);
+    json_put_u64(out, "from", edge->from);
+    json_put_u64(out, "to", edge->to);
+    json_put_str(out, "label", edge->label);
+    json_put_str(out, "note", edge->note);
+    json_put_u64(out, "taken", edge->taken);
     json_close(out, '}');
 }
 
 static void json_line(uint32_t depth, uint32_t node, str word, struct buf *out)
 {
     json_open(out, '{');
-    json_key(out, "depth");
-    json_u64(out, depth);
+    json_put_u64(out, "depth", depth);
     json_key(out, "node");
     if (node == DRAWING_NONE)
         json_null(out);
     else
         json_u64(out, node);
-    json_key(out, "word");
-    json_str(out, word);
+    json_put_str(out, "word", word);
     json_close(out, '}');
 }
 
@@ -236,8 +222,7 @@ pawl_status drawing_json(struct scope *scope, const struct drawing *drawing, str
     pawl_status status;
 
     json_open(out, '{');
-    json_key(out, "title");
-    json_str(out, drawing->title);
+    json_put_str(out, "title", drawing->title);
     json_key(out, "nodes");
     json_open(out, '[');
     for (uint32_t i = 0; i < drawing->node_count; i++)

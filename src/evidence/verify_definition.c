@@ -134,12 +134,9 @@ static void print_define(const struct rules *rules, str rights, struct buf *out)
 
     buf_clear(out);
     json_open(out, '{');
-    json_key(out, "name");
-    json_str(out, rules->name);
-    json_key(out, "version");
-    json_u64(out, rules->version);
-    json_key(out, "kind");
-    json_text(out, definition_kind_name(rules->kind));
+    json_put_str(out, "name", rules->name);
+    json_put_u64(out, "version", rules->version);
+    json_put_text(out, "kind", definition_kind_name(rules->kind));
     json_key(out, "source");
     sha_hex(rules->source_sha, SHA_SIZE, hex);
     json_text(out, hex);

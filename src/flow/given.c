@@ -411,8 +411,7 @@ static pawl_status print_given(struct gathering *gathering)
     if (gathering->plan->is_tree && gathering->from != STEP_NONE)
         begin_from(gathering);
     json_open(&gathering->out, '{');
-    json_key(&gathering->out, "retry_of");
-    json_str(&gathering->out, gathering->args->retry_of);
+    json_put_str(&gathering->out, "retry_of", gathering->args->retry_of);
     if (!gathering->plan->is_tree)
         print_graph(gathering);
     print_names(gathering, "done", STEP_DONE);

@@ -7,8 +7,7 @@ static void print_member(struct buf *out, const char *key, str text)
 {
     if (!text.data)
         return;
-    json_key(out, key);
-    json_str(out, text);
+    json_put_str(out, key, text);
 }
 
 bool flow_introduce(void *state, const struct identity *identity, struct arena *arena)
@@ -20,13 +19,11 @@ bool flow_introduce(void *state, const struct identity *identity, struct arena *
     json_open(&buf, '{');
     print_member(&buf, "id", identity->id);
     print_member(&buf, "definition", identity->definition);
-    json_key(&buf, "version");
-    json_u64(&buf, identity->version);
+    json_put_u64(&buf, "version", identity->version);
     print_member(&buf, "subject_ref", identity->subject);
     print_member(&buf, "correlation_id", identity->correlation);
     print_member(&buf, "created_by", identity->creator);
-    json_key(&buf, "labels");
-    json_raw(&buf, identity->labels.data ? identity->labels : STR("{}"));
+    json_put_raw(&buf, "labels", identity->labels.data ? identity->labels : STR("{}"));
     json_close(&buf, '}');
     memory->instance = buf_keep(&buf, arena);
     buf_fini(&buf);

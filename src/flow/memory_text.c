@@ -156,8 +156,7 @@ void flow_memory_print(const struct definition *definition, const void *state, s
         json_key(out, "plan");
         plan_print(plan, out);
     }
-    json_key(out, "ordinal");
-    json_u64(out, memory->ordinal_last);
+    json_put_u64(out, "ordinal", memory->ordinal_last);
     print_live(memory, out);
     if (memory->arm_count > 0)
         print_arms(memory, out);
@@ -170,10 +169,8 @@ void flow_memory_print(const struct definition *definition, const void *state, s
         json_key(out, "context");
         context_print(memory->context, out);
     }
-    if (memory->last_error.data) {
-        json_key(out, "error");
-        json_raw(out, kept_view(&memory->last_error));
-    }
+    if (memory->last_error.data)
+        json_put_raw(out, "error", kept_view(&memory->last_error));
     if (plan->is_tree)
         print_nodes(plan, memory, out);
     else if (memory->join_count > 0)

@@ -38,27 +38,19 @@ static void print_way(const struct plan_step *step, struct buf *out)
 
 static void print_retry(const struct plan_step *step, struct buf *out)
 {
-    json_key(out, "max");
-    json_u64(out, step->attempt_count_max);
+    json_put_u64(out, "max", step->attempt_count_max);
     json_key(out, "backoff");
     json_open(out, '[');
     for (uint32_t i = 0; i < step->backoff_count; i++)
         json_i64(out, step->backoff_ms[i]);
     json_close(out, ']');
-    if (step->jitter_permille > 0) {
-        json_key(out, "jitter");
-        json_u64(out, step->jitter_permille);
-    }
-    if (step->timeout_ms > 0) {
-        json_key(out, "timeout");
-        json_i64(out, step->timeout_ms);
-    }
-    json_key(out, "idempotent");
-    json_bool(out, step->is_idempotent);
-    if (step->is_once) {
-        json_key(out, "once");
-        json_bool(out, true);
-    }
+    if (step->jitter_permille > 0)
+        json_put_u64(out, "jitter", step->jitter_permille);
+    if (step->timeout_ms > 0)
+        json_put_i64(out, "timeout", step->timeout_ms);
+    json_put_bool(out, "idempotent", step->is_idempotent);
+    if (step->is_once)
+        json_put_bool(out, "once", true);
 }
 
 static void print_augments(const struct plan_step *step, struct buf *out)
@@ -77,18 +69,12 @@ static void print_augments(const struct plan_step *step, struct buf *out)
 static void print_step(const struct plan_step *step, struct buf *out)
 {
     json_open(out, '{');
-    json_key(out, "name");
-    json_str(out, step->name);
-    if (!step->kind->is_tool) {
-        json_key(out, "kind");
-        json_text(out, step->kind->word);
-    }
-    if (step->tool.data) {
-        json_key(out, "tool");
-        json_str(out, step->tool);
-    }
-    json_key(out, "args");
-    json_raw(out, step->args);
+    json_put_str(out, "name", step->name);
+    if (!step->kind->is_tool)
+        json_put_text(out, "kind", step->kind->word);
+    if (step->tool.data)
+        json_put_str(out, "tool", step->tool);
+    json_put_raw(out, "args", step->args);
     print_way(step, out);
     print_retry(step, out);
     if (step->augment_count > 0)
@@ -97,10 +83,8 @@ static void print_step(const struct plan_step *step, struct buf *out)
         json_key(out, "by");
         plan_print_texts(step->approvers, step->approver_count, out);
     }
-    if (step->approval_count > 1) {
-        json_key(out, "count");
-        json_u64(out, step->approval_count);
-    }
+    if (step->approval_count > 1)
+        json_put_u64(out, "count", step->approval_count);
     json_close(out, '}');
 }
 
@@ -124,23 +108,17 @@ static void print_cancel(const struct plan *plan, struct buf *out)
 void plan_print(const struct plan *plan, struct buf *out)
 {
     json_open(out, '{');
-    json_key(out, "notation");
-    json_text(out, plan->is_tree ? "tree" : "graph");
-    json_key(out, "first");
-    json_u64(out, plan->first);
+    json_put_text(out, "notation", plan->is_tree ? "tree" : "graph");
+    json_put_u64(out, "first", plan->first);
     json_key(out, "steps");
     json_open(out, '[');
     for (uint32_t i = 0; i < plan->count; i++)
         print_step(&plan->steps[i], out);
     json_close(out, ']');
-    if (plan->tree.data) {
-        json_key(out, "tree");
-        json_raw(out, plan->tree);
-    }
-    if (plan->output.data) {
-        json_key(out, "output");
-        json_raw(out, plan->output);
-    }
+    if (plan->tree.data)
+        json_put_raw(out, "tree", plan->tree);
+    if (plan->output.data)
+        json_put_raw(out, "output", plan->output);
     if (plan->buffered_count > 0) {
         json_key(out, "buffered");
         plan_print_texts(plan->buffered, plan->buffered_count, out);

@@ -94,8 +94,7 @@ static void print_rule(const struct plan_step *step, struct buf *out)
         json_null(out);
     else
         plan_print_texts(step->approvers, step->approver_count, out);
-    json_key(out, "count");
-    json_u64(out, step->approval_count);
+    json_put_u64(out, "count", step->approval_count);
     json_close(out, '}');
 }
 

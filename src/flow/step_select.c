@@ -37,10 +37,8 @@ static str select_result(struct turn *turn, uint32_t arm, str payload)
 
     buf_init(&buf, turn->scope->arena.heap, 2 * (size_t)LIMIT_TEXT);
     json_open(&buf, '{');
-    json_key(&buf, "arm");
-    json_u64(&buf, arm);
-    json_key(&buf, "payload");
-    json_raw(&buf, payload);
+    json_put_u64(&buf, "arm", arm);
+    json_put_raw(&buf, "payload", payload);
     json_close(&buf, '}');
     return turn_take(turn, &buf);
 }

@@ -157,8 +157,7 @@ static void read_starts(struct compiler *compiler, const struct node *transition
     note_reference(compiler, transition, node_find(node, "definition"));
     buf_init(&text, compiler->scope->arena.heap, LIMIT_TEXT);
     json_open(&text, '{');
-    json_key(&text, "definition");
-    json_str(&text, node_find(node, "definition")->text);
+    json_put_str(&text, "definition", node_find(node, "definition")->text);
     if (given && given->kind == NODE_OBJECT) {
         json_key(&text, "input");
         node_print(given, &text);

@@ -164,40 +164,26 @@ static void print_state(const struct state *state, struct buf *out)
     const char *kind = terminal_kind_name(state->terminal);
 
     json_open(out, '{');
-    json_key(out, "name");
-    json_str(out, state->name);
-    if (state->terminal != TERMINAL_NOT) {
-        json_key(out, "terminal");
-        json_text(out, kind ? kind : "plain");
-    }
+    json_put_str(out, "name", state->name);
+    if (state->terminal != TERMINAL_NOT)
+        json_put_text(out, "terminal", kind ? kind : "plain");
     json_close(out, '}');
 }
 
 static void print_transition(const struct transition *transition, struct buf *out)
 {
     json_open(out, '{');
-    json_key(out, "from");
-    json_u64(out, transition->from);
-    json_key(out, "action");
-    json_str(out, transition->action);
-    json_key(out, "to");
-    json_u64(out, transition->to);
-    if (transition->guard.data) {
-        json_key(out, "guard");
-        json_str(out, transition->guard);
-    }
-    if (transition->requires_reason) {
-        json_key(out, "requires_reason");
-        json_bool(out, true);
-    }
-    if (transition->starts.data) {
-        json_key(out, "starts");
-        json_raw(out, transition->starts);
-    }
-    if (transition->by_engine) {
-        json_key(out, "by");
-        json_text(out, "engine");
-    }
+    json_put_u64(out, "from", transition->from);
+    json_put_str(out, "action", transition->action);
+    json_put_u64(out, "to", transition->to);
+    if (transition->guard.data)
+        json_put_str(out, "guard", transition->guard);
+    if (transition->requires_reason)
+        json_put_bool(out, "requires_reason", true);
+    if (transition->starts.data)
+        json_put_raw(out, "starts", transition->starts);
+    if (transition->by_engine)
+        json_put_text(out, "by", "engine");
     json_close(out, '}');
 }
 
@@ -209,12 +195,9 @@ static void print_deadlines(const struct definition *definition, struct buf *out
     json_open(out, '[');
     for (uint32_t i = 0; i < definition->deadline_count; i++) {
         json_open(out, '{');
-        json_key(out, "state");
-        json_u64(out, definition->deadlines[i].state);
-        json_key(out, "after");
-        json_i64(out, definition->deadlines[i].after_ms);
-        json_key(out, "transition");
-        json_u64(out, definition->deadlines[i].transition);
+        json_put_u64(out, "state", definition->deadlines[i].state);
+        json_put_i64(out, "after", definition->deadlines[i].after_ms);
+        json_put_u64(out, "transition", definition->deadlines[i].transition);
         json_close(out, '}');
     }
     json_close(out, ']');
@@ -223,30 +206,23 @@ static void print_deadlines(const struct definition *definition, struct buf *out
 void definition_print(const struct definition *definition, struct buf *out)
 {
     json_open(out, '{');
-    json_key(out, "compiler");
-    json_u64(out, definition->compiler);
-    json_key(out, "kind");
-    json_text(out, definition_kind_name(definition->kind));
+    json_put_u64(out, "compiler", definition->compiler);
+    json_put_text(out, "kind", definition_kind_name(definition->kind));
     json_key(out, "states");
     json_open(out, '[');
     for (uint32_t s = 0; s < definition->state_count; s++)
         print_state(&definition->states[s], out);
     json_close(out, ']');
-    json_key(out, "initial");
-    json_u64(out, definition->initial);
+    json_put_u64(out, "initial", definition->initial);
     json_key(out, "transitions");
     json_open(out, '[');
     for (uint32_t i = 0; i < definition->transition_count; i++)
         print_transition(&definition->transitions[i], out);
     json_close(out, ']');
     print_deadlines(definition, out);
-    if (definition->plan_text.data) {
-        json_key(out, "plan");
-        json_raw(out, definition->plan_text);
-    }
-    if (definition->input_text.data) {
-        json_key(out, "input");
-        json_raw(out, definition->input_text);
-    }
+    if (definition->plan_text.data)
+        json_put_raw(out, "plan", definition->plan_text);
+    if (definition->input_text.data)
+        json_put_raw(out, "input", definition->input_text);
     json_close(out, '}');
 }

@@ -140,8 +140,7 @@ void rights_member(struct buf *out, str rights)
 {
     if (!rights.data)
         return;
-    json_key(out, "rights");
-    json_str(out, rights);
+    json_put_str(out, "rights", rights);
 }
 
 void rights_body(struct buf *out, str rights)

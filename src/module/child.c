@@ -112,8 +112,7 @@ static bool introduce(struct child *child, const char *path)
     if (status != PAWL_OK) {
         buf_clear(&frame);
         json_open(&frame, '{');
-        json_key(&frame, "error");
-        json_text(&frame, scope.error.message);
+        json_put_text(&frame, "error", scope.error.message);
         json_close(&frame, '}');
     }
     ok = say(child, &frame) && status == PAWL_OK;

@@ -5,37 +5,30 @@ static void print_raw(struct buf *out, const char *key, str json)
 {
     if (!json.data)
         return;
-    json_key(out, key);
-    json_raw(out, json);
+    json_put_raw(out, key, json);
 }
 
 static void print_str(struct buf *out, const char *key, str text)
 {
     if (!text.data)
         return;
-    json_key(out, key);
-    json_str(out, text);
+    json_put_str(out, key, text);
 }
 
 static void print_flag(struct buf *out, const char *key, bool is_set)
 {
     if (!is_set)
         return;
-    json_key(out, key);
-    json_bool(out, true);
+    json_put_bool(out, key, true);
 }
 
 void wire_print_request(const char *type, const struct turn_request *request, struct buf *out)
 {
     json_open(out, '{');
-    json_key(out, "type");
-    json_text(out, type);
-    json_key(out, "kind");
-    json_u64(out, request->kind);
-    json_key(out, "at");
-    json_i64(out, request->at_ms);
-    json_key(out, "from");
-    json_u64(out, request->from_version);
+    json_put_text(out, "type", type);
+    json_put_u64(out, "kind", request->kind);
+    json_put_i64(out, "at", request->at_ms);
+    json_put_u64(out, "from", request->from_version);
     print_flag(out, "strict", request->is_strict);
     print_flag(out, "event", request->may_have_event);
     print_flag(out, "check", request->is_check);
@@ -113,8 +106,7 @@ static void print_waits(const struct turn_answer *answer, struct buf *out)
 void wire_print_answer(const struct turn_answer *answer, struct buf *out)
 {
     json_open(out, '{');
-    json_key(out, "end");
-    json_u64(out, answer->end);
+    json_put_u64(out, "end", answer->end);
     print_raw(out, "value", answer->value);
     print_raw(out, "state", answer->state);
     print_raw(out, "migrated", answer->migrated);
@@ -122,12 +114,10 @@ void wire_print_answer(const struct turn_answer *answer, struct buf *out)
     print_str(out, "call", answer->call);
     print_raw(out, "args", answer->args);
     print_str(out, "key", answer->key);
-    json_key(out, "spawn");
-    json_u64(out, answer->is_spawn + (answer->is_spawn && answer->is_abandoned));
+    json_put_u64(out, "spawn", answer->is_spawn + (answer->is_spawn && answer->is_abandoned));
     print_str(out, "problem", answer->problem);
     print_str(out, "misfit", answer->misfit);
-    json_key(out, "renewed");
-    json_u64(out, (answer->is_renewed ? 1u : 0) + (answer->is_moved ? 2u : 0) +
+    json_put_u64(out, "renewed", (answer->is_renewed ? 1u : 0) + (answer->is_moved ? 2u : 0) +
                       (answer->is_bare ? 4u : 0));
     json_close(out, '}');
 }
@@ -135,10 +125,8 @@ void wire_print_answer(const struct turn_answer *answer, struct buf *out)
 void wire_print_failure(const pawl_error *error, struct buf *out)
 {
     json_open(out, '{');
-    json_key(out, "status");
-    json_u64(out, error->status);
-    json_key(out, "message");
-    json_text(out, error->message);
+    json_put_u64(out, "status", error->status);
+    json_put_text(out, "message", error->message);
     json_close(out, '}');
 }
 

@@ -363,8 +363,7 @@ static void answer(struct exchange *exchange)
 
     buf_init(&out, call->scope->arena.heap, 8 * (size_t)LIMIT_TEXT);
     json_open(&out, '{');
-    json_key(&out, "status");
-    json_i64(&out, exchange->status);
+    json_put_i64(&out, "status", exchange->status);
     json_key(&out, "body");
     print_body(exchange, &out);
     json_close(&out, '}');

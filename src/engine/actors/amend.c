@@ -253,14 +253,10 @@ static str print_payload(struct engine *engine, struct scope *scope,
 
     buf_init(&buf, engine->heap, 2 * (size_t)LIMIT_TEXT);
     json_open(&buf, '{');
-    json_key(&buf, "definition");
-    json_str(&buf, row->name);
-    json_key(&buf, "version");
-    json_u64(&buf, row->version);
-    if (entries.data) {
-        json_key(&buf, "entries");
-        json_raw(&buf, entries);
-    }
+    json_put_str(&buf, "definition", row->name);
+    json_put_u64(&buf, "version", row->version);
+    if (entries.data)
+        json_put_raw(&buf, "entries", entries);
     rights_member(&buf, rights);
     json_close(&buf, '}');
     return buf_take(&buf, &scope->arena);

@@ -59,8 +59,7 @@ static str print_status(struct engine *engine, struct scope *scope, enum instanc
     ASSERT_DRAINING(engine);
     buf_init(&body, engine->heap, LIMIT_TEXT);
     json_open(&body, '{');
-    json_key(&body, "status");
-    json_text(&body, instance_status_name(status));
+    json_put_text(&body, "status", instance_status_name(status));
     json_close(&body, '}');
     return buf_take(&body, &scope->arena);
 }

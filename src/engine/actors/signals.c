@@ -21,8 +21,7 @@ static str keep_body(struct engine *engine, struct scope *scope, str name)
     ASSERT_DRAINING(engine);
     buf_init(&body, engine->heap, LIMIT_TEXT);
     json_open(&body, '{');
-    json_key(&body, "name");
-    json_str(&body, name);
+    json_put_str(&body, "name", name);
     json_close(&body, '}');
     return buf_take(&body, &scope->arena);
 }

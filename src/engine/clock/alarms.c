@@ -99,10 +99,8 @@ static str print_refusal(struct engine *engine, struct scope *scope, pawl_status
 
     buf_init(&text, engine->heap, LIMIT_TEXT);
     json_open(&text, '{');
-    json_key(&text, "reason");
-    json_text(&text, pawl_status_name(status));
-    json_key(&text, "detail");
-    json_text(&text, words);
+    json_put_text(&text, "reason", pawl_status_name(status));
+    json_put_text(&text, "detail", words);
     json_close(&text, '}');
     return buf_take(&text, &scope->arena);
 }

@@ -325,12 +325,6 @@ void clock_start(struct engine *engine)
 
 /* ---- Clock records ---- */
 
-static void put_ms(struct buf *out, const char *key, int64_t ms)
-{
-    json_key(out, key);
-    json_i64(out, ms);
-}
-
 static str print_clock(struct engine *engine, struct scope *scope, int64_t wall_ms,
                        int64_t offset_ms, int64_t shift_ms)
 {
@@ -338,10 +332,10 @@ static str print_clock(struct engine *engine, struct scope *scope, int64_t wall_
 
     buf_init(&body, engine->heap, LIMIT_TEXT);
     json_open(&body, '{');
-    put_ms(&body, "wall", wall_ms);
-    put_ms(&body, "offset", offset_ms);
+    json_put_i64(&body, "wall", wall_ms);
+    json_put_i64(&body, "offset", offset_ms);
     if (shift_ms)
-        put_ms(&body, "shift", shift_ms);
+        json_put_i64(&body, "shift", shift_ms);
     json_close(&body, '}');
     return buf_take(&body, &scope->arena);
 }
@@ -352,7 +346,7 @@ static str print_test(struct engine *engine, struct scope *scope, int64_t now_ms
 
     buf_init(&body, engine->heap, LIMIT_TEXT);
     json_open(&body, '{');
-    put_ms(&body, "test_now", now_ms);
+    json_put_i64(&body, "test_now", now_ms);
     json_close(&body, '}');
     return buf_take(&body, &scope->arena);
 }

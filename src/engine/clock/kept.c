@@ -105,23 +105,16 @@ static str print_body(struct engine *engine, struct scope *scope, const struct k
     ASSERT_DRAINING(engine);
     buf_init(&body, engine->heap, LIMIT_TEXT);
     json_open(&body, '{');
-    json_key(&body, "id");
-    json_str(&body, id);
+    json_put_str(&body, "id", id);
     if (args->over.data) {
-        json_key(&body, "over");
-        json_str(&body, args->over);
+        json_put_str(&body, "over", args->over);
     } else {
-        json_key(&body, "due");
-        json_i64(&body, args->due_at_ms);
+        json_put_i64(&body, "due", args->due_at_ms);
     }
-    if (args->wall) {
-        json_key(&body, "wall");
-        json_bool(&body, true);
-    }
-    if (args->more.data) {
-        json_key(&body, "more");
-        json_raw(&body, args->more);
-    }
+    if (args->wall)
+        json_put_bool(&body, "wall", true);
+    if (args->more.data)
+        json_put_raw(&body, "more", args->more);
     json_close(&body, '}');
     return buf_take(&body, &scope->arena);
 }
@@ -242,10 +235,8 @@ static str print_firing(struct engine *engine, struct scope *scope, str id)
 
     buf_init(&body, engine->heap, LIMIT_TEXT);
     json_open(&body, '{');
-    json_key(&body, "id");
-    json_str(&body, id);
-    json_key(&body, "firing");
-    json_bool(&body, true);
+    json_put_str(&body, "id", id);
+    json_put_bool(&body, "firing", true);
     json_close(&body, '}');
     return buf_take(&body, &scope->arena);
 }

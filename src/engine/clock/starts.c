@@ -29,8 +29,7 @@ static void put(struct buf *out, const char *name, str text)
 {
     if (!text.data)
         return;
-    json_key(out, name);
-    json_str(out, text);
+    json_put_str(out, name, text);
 }
 
 /* What has happened, for whom it starts: the member `event` of its input. */
@@ -42,17 +41,14 @@ static void print_event(const struct starting *starting, const char *id, struct 
     json_key(out, "event");
     json_open(out, '{');
     put(out, "instance_id", str_of(id));
-    json_key(out, "sequence_number");
-    json_u64(out, starting->seq);
+    json_put_u64(out, "sequence_number", starting->seq);
     put(out, "action", transition->action);
     put(out, "from_state", states[transition->from].name);
     put(out, "to_state", states[transition->to].name);
     put(out, "actor_ref", starting->event->actor);
     put(out, "reason", starting->event->reason);
-    if (starting->event->payload.data) {
-        json_key(out, "payload");
-        json_raw(out, starting->event->payload);
-    }
+    if (starting->event->payload.data)
+        json_put_raw(out, "payload", starting->event->payload);
     json_close(out, '}');
 }
 
@@ -78,8 +74,7 @@ static void print_started_by(const char *id, uint32_t seq, struct buf *out)
     json_key(out, "started_by");
     json_open(out, '{');
     put(out, "instance_id", str_of(id));
-    json_key(out, "sequence_number");
-    json_u64(out, seq);
+    json_put_u64(out, "sequence_number", seq);
     json_close(out, '}');
     json_close(out, '}');
 }
@@ -125,10 +120,8 @@ static pawl_status print_operation(struct engine *engine, struct scope *scope,
         put(out, "actor_ref", creator);
     put(out, "subject_ref", subject);
     put(out, "correlation_id", row.correlation);
-    if (row.test) {
-        json_key(out, "test");
-        json_bool(out, true);
-    }
+    if (row.test)
+        json_put_bool(out, "test", true);
     print_started_by(id, starting->seq, out);
     print_input(starting, declared, id, out);
     json_close(out, '}');

@@ -325,12 +325,9 @@ static str define_body(struct engine *engine, struct scope *scope, const struct 
 
     buf_init(&buf, engine->heap, LIMIT_SCOPE);
     json_open(&buf, '{');
-    json_key(&buf, "name");
-    json_str(&buf, row->name);
-    json_key(&buf, "version");
-    json_u64(&buf, row->version);
-    json_key(&buf, "kind");
-    json_text(&buf, definition_kind_name((enum definition_kind)row->kind));
+    json_put_str(&buf, "name", row->name);
+    json_put_u64(&buf, "version", row->version);
+    json_put_text(&buf, "kind", definition_kind_name((enum definition_kind)row->kind));
     json_key(&buf, "source");
     sha_hex(row->source_sha, SHA_SIZE, hex);
     json_text(&buf, hex);

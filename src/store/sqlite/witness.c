@@ -261,18 +261,12 @@ static void print_accepted(const struct line *now, const char *before, int64_t a
                            struct buf *out)
 {
     json_open(out, '{');
-    json_key(out, "pawl");
-    json_text(out, "accepted");
-    json_key(out, "at");
-    json_time(out, at_ms);
-    json_key(out, "by");
-    json_str(out, who);
-    json_key(out, "position");
-    json_u64(out, now->pos);
-    json_key(out, "root");
-    json_text(out, now->root);
-    json_key(out, "instead_of");
-    json_text(out, before);
+    json_put_text(out, "pawl", "accepted");
+    json_put_time(out, "at", at_ms);
+    json_put_str(out, "by", who);
+    json_put_u64(out, "position", now->pos);
+    json_put_text(out, "root", now->root);
+    json_put_text(out, "instead_of", before);
     json_close(out, '}');
     buf_byte(out, '\n');
 }

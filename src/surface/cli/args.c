@@ -346,8 +346,7 @@ static pawl_status put_json(struct cli *cli, const struct given *given, struct b
 
     if (args_json(cli, given->option, given->value, &json) != PAWL_OK)
         return cli->scope.error.status;
-    json_key(input, given->option->member);
-    json_raw(input, json);
+    json_put_raw(input, given->option->member, json);
     return PAWL_OK;
 }
 
@@ -383,8 +382,7 @@ static pawl_status put_time(struct cli *cli, const struct given *given, struct b
                                                          : PAWL_INVALID_REQUEST,
                           "--%s: expected " WHEN_EXPECTED "%s, found '%s'", given->option->name,
                           is_span ? "; or two of them with .. between them" : "", given->value);
-    json_key(input, given->option->member);
-    json_text(input, at);
+    json_put_text(input, given->option->member, at);
     return PAWL_OK;
 }
 
@@ -396,8 +394,7 @@ static pawl_status put_number(struct cli *cli, const struct given *given, struct
         return scope_fail(&cli->scope, PAWL_INVALID_REQUEST,
                           "--%s: expected a whole number, found '%s'", given->option->name,
                           given->value);
-    json_key(input, given->option->member);
-    json_u64(input, number);
+    json_put_u64(input, given->option->member, number);
     return PAWL_OK;
 }
 
@@ -509,12 +506,10 @@ static pawl_status put_option(struct cli *cli, uint32_t index, struct buf *input
     case OPTION_SPAN:
         return put_time(cli, given, input);
     case OPTION_FLAG:
-        json_key(input, given->option->member);
-        json_bool(input, true);
+        json_put_bool(input, given->option->member, true);
         return PAWL_OK;
     case OPTION_TEXT:
-        json_key(input, given->option->member);
-        json_text(input, status_word(given));
+        json_put_text(input, given->option->member, status_word(given));
         return PAWL_OK;
     }
     return PAWL_OK;
@@ -531,8 +526,7 @@ static pawl_status put_operand(struct cli *cli, uint32_t index, struct buf *inpu
         return cli->scope.error.status;
     if (strcmp(member, "step_id") == 0 && step_resolve(cli, value, &value) != PAWL_OK)
         return cli->scope.error.status;
-    json_key(input, member);
-    json_text(input, value);
+    json_put_text(input, member, value);
     return PAWL_OK;
 }
 

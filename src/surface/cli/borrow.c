@@ -16,12 +16,9 @@ static pawl_status ask_page(struct cli *cli, str after, struct node **out)
     struct buf input;
 
     input_init(&input);
-    json_key(&input, "limit");
-    json_u64(&input, PAGE);
-    if (after.size > 0) {
-        json_key(&input, "after");
-        json_str(&input, after);
-    }
+    json_put_u64(&input, "limit", PAGE);
+    if (after.size > 0)
+        json_put_str(&input, "after", after);
     json_close(&input, '}');
     return target_ask(cli, &cli->scope, "definition.list", &input, out, NULL);
 }

@@ -15,22 +15,17 @@ static void print_findings_json(const struct doctor *doctor)
 
     buf_init(&out, &heap_libc, CLI_ANSWER_MAX);
     json_open(&out, '{');
-    json_key(&out, "healthy");
-    json_bool(&out, doctor->worst != DOCTOR_BAD);
+    json_put_bool(&out, "healthy", doctor->worst != DOCTOR_BAD);
     json_key(&out, "checks");
     json_open(&out, '[');
     for (uint32_t i = 0; i < doctor->count; i++) {
         const struct doctor_finding *finding = &doctor->findings[i];
 
         json_open(&out, '{');
-        json_key(&out, "name");
-        json_text(&out, finding->name);
-        json_key(&out, "verdict");
-        json_text(&out, verdict_words[finding->verdict]);
-        json_key(&out, "what");
-        json_text(&out, finding->words);
-        json_key(&out, "try");
-        json_text(&out, finding->advice[0] ? finding->advice : NULL);
+        json_put_text(&out, "name", finding->name);
+        json_put_text(&out, "verdict", verdict_words[finding->verdict]);
+        json_put_text(&out, "what", finding->words);
+        json_put_text(&out, "try", finding->advice[0] ? finding->advice : NULL);
         json_close(&out, '}');
     }
     json_close(&out, ']');

@@ -51,8 +51,7 @@ static pawl_status is_empty(struct cli *cli, bool *out)
     pawl_status status;
 
     input_init(&input);
-    json_key(&input, "limit");
-    json_u64(&input, 1);
+    json_put_u64(&input, "limit", 1);
     json_close(&input, '}');
     status = target_ask(cli, &cli->scope, "instance.list", &input, &page, NULL);
     if (status != PAWL_OK)

@@ -80,12 +80,9 @@ pawl_status findings_ask(struct cli *cli, const char *path, str text, const char
 
     *out = (struct checked){ .path = path, .text = text };
     input_init(&input);
-    json_key(&input, "text");
-    json_str(&input, text);
-    if (against) {
-        json_key(&input, "against");
-        json_text(&input, against);
-    }
+    json_put_str(&input, "text", text);
+    if (against)
+        json_put_text(&input, "against", against);
     json_close(&input, '}');
     return target_ask(cli, &cli->scope, "definition.check", &input, &out->answer, &out->raw);
 }

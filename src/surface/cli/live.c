@@ -37,10 +37,8 @@ static pawl_status read_news(struct live *live, struct node **out)
     struct buf input;
 
     input_init(&input);
-    json_key(&input, "instance_id");
-    json_text(&input, live->id);
-    json_key(&input, "sequence_from");
-    json_i64(&input, live->seq + 1);
+    json_put_text(&input, "instance_id", live->id);
+    json_put_i64(&input, "sequence_from", live->seq + 1);
     json_close(&input, '}');
     return target_ask(live->cli, &live->scope, "instance.history", &input, out, NULL);
 }

@@ -264,12 +264,9 @@ static pawl_status read_path(struct cli *cli, struct scope *scope, const char *i
     struct buf input;
 
     input_init(&input);
-    json_key(&input, "instance_id");
-    json_text(&input, id);
-    if (entries_max > 0 && next > entries_max + 1) {
-        json_key(&input, "sequence_from");
-        json_i64(&input, next - entries_max);
-    }
+    json_put_text(&input, "instance_id", id);
+    if (entries_max > 0 && next > entries_max + 1)
+        json_put_i64(&input, "sequence_from", next - entries_max);
     json_close(&input, '}');
     return target_ask(cli, scope, "instance.history", &input, out, NULL);
 }
@@ -280,16 +277,11 @@ static pawl_status ask_steps(struct cli *cli, struct scope *scope, const char *i
     struct buf input;
 
     input_init(&input);
-    json_key(&input, "instance_id");
-    json_text(&input, id);
-    json_key(&input, "limit");
-    json_u64(&input, STEPS_PAGE);
-    json_key(&input, "without_args");
-    json_text(&input, "true");
-    if (after[0]) {
-        json_key(&input, "after");
-        json_text(&input, after);
-    }
+    json_put_text(&input, "instance_id", id);
+    json_put_u64(&input, "limit", STEPS_PAGE);
+    json_put_text(&input, "without_args", "true");
+    if (after[0])
+        json_put_text(&input, "after", after);
     json_close(&input, '}');
     return target_ask(cli, scope, "instance.steps", &input, out, NULL);
 }
@@ -349,14 +341,10 @@ static pawl_status read_graph(struct cli *cli, const char *id, const struct node
     struct buf input;
 
     input_init(&input);
-    json_key(&input, "instance_id");
-    json_text(&input, id);
-    json_key(&input, "format");
-    json_text(&input, "json");
-    if (next > GRAPH_ENTRIES + 1) {
-        json_key(&input, "sequence_from");
-        json_i64(&input, next - GRAPH_ENTRIES);
-    }
+    json_put_text(&input, "instance_id", id);
+    json_put_text(&input, "format", "json");
+    if (next > GRAPH_ENTRIES + 1)
+        json_put_i64(&input, "sequence_from", next - GRAPH_ENTRIES);
     json_close(&input, '}');
     return target_ask(cli, &cli->scope, "instance.graph", &input, out, NULL);
 }

@@ -186,8 +186,7 @@ static bool hint_views(struct cli *cli, const pawl_error *error)
         !strstr(error->message, "no such table"))
         return false;
     input_init(&input);
-    json_key(&input, "text");
-    json_text(&input, query);
+    json_put_text(&input, "text", query);
     json_close(&input, '}');
     if (target_ask(cli, &cli->scope, "store.sql", &input, &answer, NULL) != PAWL_OK)
         return false;

@@ -14,10 +14,8 @@ static pawl_status find_answer(struct cli *cli, const char *prefix, struct node 
     struct buf input;
 
     input_init(&input);
-    if (prefix) {
-        json_key(&input, "prefix");
-        json_text(&input, prefix);
-    }
+    if (prefix)
+        json_put_text(&input, "prefix", prefix);
     json_close(&input, '}');
     return target_ask(cli, &cli->scope, "instance.find", &input, out, NULL);
 }
@@ -146,12 +144,9 @@ static pawl_status ask_pending(struct cli *cli, const char *id, struct node **ou
     struct buf input;
 
     input_init(&input);
-    json_key(&input, "instance_id");
-    json_text(&input, id);
-    json_key(&input, "status");
-    json_text(&input, "pending");
-    json_key(&input, "limit");
-    json_u64(&input, 1000);
+    json_put_text(&input, "instance_id", id);
+    json_put_text(&input, "status", "pending");
+    json_put_u64(&input, "limit", 1000);
     json_close(&input, '}');
     return target_ask(cli, &cli->scope, "step.list", &input, out, NULL);
 }

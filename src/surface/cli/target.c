@@ -365,10 +365,8 @@ pawl_status target_ask_id(struct cli *cli, struct scope *scope, const char *oper
     struct buf input;
 
     input_init(&input);
-    if (id) {
-        json_key(&input, "instance_id");
-        json_text(&input, id);
-    }
+    if (id)
+        json_put_text(&input, "instance_id", id);
     json_close(&input, '}');
     return target_ask(cli, scope, operation, &input, out, text);
 }

@@ -24,12 +24,6 @@ static pawl_status ask(struct trial *trial, const char *operation, struct buf *i
     return target_ask(trial->cli, &trial->scope, operation, input, out, NULL);
 }
 
-static void put_text(struct buf *input, const char *member, str value)
-{
-    json_key(input, member);
-    json_str(input, value);
-}
-
 /* ---- What it waits for, said by us ---- */
 
 /* The attempt that waits under this name. */
@@ -42,7 +36,7 @@ static pawl_status find_pending(struct trial *trial, str id, str name, str *out)
 
     *out = STR_NONE;
     input_init(&input);
-    put_text(&input, "instance_id", id);
+    json_put_str(&input, "instance_id", id);
     status = ask(trial, "instance.steps", &input, &answer);
     steps = status == PAWL_OK ? node_find(answer, "steps") : NULL;
     for (const struct node *step = steps ? steps->first : NULL; step; step = step->next)
@@ -55,8 +49,7 @@ static void put_json(struct buf *input, const char *member, str json)
 {
     if (!json.data)
         return;
-    json_key(input, member);
-    json_raw(input, json);
+    json_put_raw(input, member, json);
 }
 
 static pawl_status send_signal(struct trial *trial, str id, struct told *told)
@@ -65,8 +58,8 @@ static pawl_status send_signal(struct trial *trial, str id, struct told *told)
     struct buf input;
 
     input_init(&input);
-    put_text(&input, "instance_id", id);
-    put_text(&input, "name", told->name);
+    json_put_str(&input, "instance_id", id);
+    json_put_str(&input, "name", told->name);
     put_json(&input, "payload", told->json);
     told->is_said = true;
     return ask(trial, "signal.send", &input, &answer);
@@ -90,7 +83,7 @@ static pawl_status put_demands(struct trial *trial, str id, str action, struct b
         if (guard && !str_is(guard->raw, "null"))
             put_json(input, "guard_satisfied", STR("true"));
         if (reason && str_is(reason->raw, "true"))
-            put_text(input, "reason", STR("told by --fire"));
+            json_put_str(input, "reason", STR("told by --fire"));
     }
     return status;
 }
@@ -108,10 +101,10 @@ static pawl_status fire(struct trial *trial, str id, struct told *told)
         buf_fini(&input);
         return status;
     }
-    put_text(&input, "instance_id", id);
-    put_text(&input, "action", told->name);
+    json_put_str(&input, "instance_id", id);
+    json_put_str(&input, "action", told->name);
     if (actor)
-        put_text(&input, "actor_ref", str_of(actor));
+        json_put_str(&input, "actor_ref", str_of(actor));
     put_json(&input, "payload", told->json);
     told->is_said = true;
     return ask(trial, "instance.fire", &input, &answer);
@@ -129,7 +122,7 @@ static pawl_status complete(struct trial *trial, str id, struct told *told)
     if (status != PAWL_OK || !step.data)
         return status;
     input_init(&input);
-    put_text(&input, "step_id", step);
+    json_put_str(&input, "step_id", step);
     put_json(&input, told->is_failure ? "error" : "result", told->json);
     status = ask(trial, told->is_failure ? "step.fail" : "step.complete", &input, &answer);
     told->is_said = status != PAWL_LEASE_LOST;
@@ -176,8 +169,8 @@ static pawl_status decide_as(struct trial *trial, const struct given *given, str
     pawl_status status;
 
     input_init(&input);
-    put_text(&input, "step_id", step);
-    put_text(&input, "actor_ref", str_of(given->value));
+    json_put_str(&input, "step_id", step);
+    json_put_str(&input, "actor_ref", str_of(given->value));
     status = ask(trial, approves ? "step.approve" : "step.reject", &input, &answer);
     if (status == PAWL_FORBIDDEN || status == PAWL_NOT_AWAITING) {
         trial->scope.error = (pawl_error){ .status = PAWL_OK };
@@ -301,7 +294,7 @@ static pawl_status settle(struct trial *trial, const char *id)
     pawl_status status;
 
     input_init(&input);
-    put_text(&input, "by", STR("0ms"));
+    json_put_str(&input, "by", STR("0ms"));
     status = ask(trial, "test.advance", &input, &answer);
     if (status == PAWL_OK)
         status = target_ask_id(trial->cli, &trial->scope, "instance.get", id, &instance, NULL);
@@ -344,7 +337,7 @@ static pawl_status check_past(struct cli *cli)
     pawl_status status = target_open(cli, USE_READ, NULL);
 
     input_init(&input);
-    put_text(&input, "text", str_of(query));
+    json_put_str(&input, "text", str_of(query));
     json_close(&input, '}');
     if (status == PAWL_OK)
         status = target_ask(cli, &cli->scope, "store.sql", &input, &answer, NULL);

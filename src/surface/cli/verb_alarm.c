@@ -39,9 +39,7 @@ int verb_alarm(struct cli *cli)
         buf_fini(&input);
         return report(cli, &cli->scope.error);
     }
-    if (members[which]) {
-        json_key(&input, members[which]);
-        json_text(&input, cli->operands[1]);
-    }
+    if (members[which])
+        json_put_text(&input, members[which], cli->operands[1]);
     return verb_ask(cli, operations[which], &input, render);
 }

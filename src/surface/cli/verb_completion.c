@@ -58,10 +58,8 @@ static const struct node *ask_list(const struct typed *typed, const char *operat
         target_open(cli, USE_EXISTING, NULL) != PAWL_OK)
         return NULL;
     input_init(&input);
-    if (strcmp(operation, "instance.list") == 0) {
-        json_key(&input, "limit");
-        json_u64(&input, IDS_MAX);
-    }
+    if (strcmp(operation, "instance.list") == 0)
+        json_put_u64(&input, "limit", IDS_MAX);
     json_close(&input, '}');
     if (target_ask(cli, &cli->scope, operation, &input, &answer, NULL) != PAWL_OK)
         return NULL;

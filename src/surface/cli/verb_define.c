@@ -54,8 +54,7 @@ void put_definition(struct buf *input, const char *word)
     const char *at = strchr(word, '@');
     uint64_t version;
 
-    json_key(input, "name");
-    json_str(input, at ? (str){ word, (size_t)(at - word) } : str_of(word));
+    json_put_str(input, "name", at ? (str){ word, (size_t)(at - word) } : str_of(word));
     if (!at)
         return;
     json_key(input, "version");
@@ -85,14 +84,10 @@ pawl_status define_text(struct cli *cli, str text, const char *path, const char 
     if (!name && find_name(cli, text, path, &name) != PAWL_OK)
         return cli->scope.error.status;
     input_init(&input);
-    json_key(&input, "name");
-    json_text(&input, name);
-    json_key(&input, "text");
-    json_str(&input, text);
-    if (args_option(cli, "key")) {
-        json_key(&input, "idempotency_key");
-        json_text(&input, args_option(cli, "key"));
-    }
+    json_put_text(&input, "name", name);
+    json_put_str(&input, "text", text);
+    if (args_option(cli, "key"))
+        json_put_text(&input, "idempotency_key", args_option(cli, "key"));
     json_close(&input, '}');
     out->name = name;
     status = target_ask(cli, &cli->scope, "definition.put", &input, &out->answer, &out->text);

@@ -274,8 +274,7 @@ static void check_integrity(struct doctor *doctor, const char *file)
         return;
     }
     input_init(&input);
-    json_key(&input, "text");
-    json_text(&input, "PRAGMA quick_check");
+    json_put_text(&input, "text", "PRAGMA quick_check");
     json_close(&input, '}');
     if (target_ask(cli, &cli->scope, "store.sql", &input, &answer, NULL) != PAWL_OK) {
         doctor_say(doctor, DOCTOR_BAD, "integrity", command(doctor, "verify"), "%.200s",

@@ -90,12 +90,9 @@ static pawl_status export_one(struct exporting *work, const char *operation, con
 
     scope_init(&scope, &heap_libc, CLI_MEMORY_MAX);
     input_init(&input);
-    json_key(&input, member);
-    json_str(&input, name);
-    if (version > 0) {
-        json_key(&input, "version");
-        json_i64(&input, version);
-    }
+    json_put_str(&input, member, name);
+    if (version > 0)
+        json_put_i64(&input, "version", version);
     json_close(&input, '}');
     buf_clear(&work->line);
     status = target_call_pieces(work->cli, &scope, operation, &input, put_lines, work);
@@ -132,16 +129,11 @@ static pawl_status for_each(struct exporting *work, const char *operation, const
 
         scope_clear(&scope);
         input_init(&input);
-        json_key(&input, "limit");
-        json_u64(&input, PAGE);
-        if (strcmp(operation, "instance.list") == 0) {
-            json_key(&input, "order");
-            json_text(&input, "oldest");
-        }
-        if (after[0]) {
-            json_key(&input, "after");
-            json_text(&input, after);
-        }
+        json_put_u64(&input, "limit", PAGE);
+        if (strcmp(operation, "instance.list") == 0)
+            json_put_text(&input, "order", "oldest");
+        if (after[0])
+            json_put_text(&input, "after", after);
         json_close(&input, '}');
         status = target_ask(work->cli, &scope, operation, &input, &answer, NULL);
         if (status != PAWL_OK) {

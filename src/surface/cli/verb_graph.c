@@ -10,8 +10,7 @@ static void put_format(struct cli *cli, struct buf *input)
         format = "json";
     if (!format)
         return;
-    json_key(input, "format");
-    json_text(input, format);
+    json_put_text(input, "format", format);
 }
 
 static int ask(struct cli *cli, const char *operation, struct buf *input)
@@ -40,8 +39,7 @@ static int graph_instance(struct cli *cli)
         id_resolve(cli, args_option(cli, "instance"), &id) != PAWL_OK)
         return report(cli, &cli->scope.error);
     input_init(&input);
-    json_key(&input, "instance_id");
-    json_text(&input, id);
+    json_put_text(&input, "instance_id", id);
     return ask(cli, "instance.graph", &input);
 }
 

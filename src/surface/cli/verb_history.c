@@ -13,14 +13,10 @@ static pawl_status make_input(struct cli *cli, uint32_t limit, const char *after
 
     input_init(input);
     status = args_members(cli, input);
-    if (limit > 0) {
-        json_key(input, "limit");
-        json_u64(input, limit);
-    }
-    if (after[0]) {
-        json_key(input, "after");
-        json_text(input, after);
-    }
+    if (limit > 0)
+        json_put_u64(input, "limit", limit);
+    if (after[0])
+        json_put_text(input, "after", after);
     json_close(input, '}');
     if (status != PAWL_OK)
         buf_fini(input);

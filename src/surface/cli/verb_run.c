@@ -19,8 +19,7 @@ static pawl_status create(struct cli *cli, const char *definition, struct node *
     pawl_status status;
 
     input_init(&input);
-    json_key(&input, "definition");
-    json_text(&input, definition);
+    json_put_text(&input, "definition", definition);
     status = args_members(cli, &input);
     if (status != PAWL_OK) {
         buf_fini(&input);

@@ -25,10 +25,8 @@ int verb_stores(struct cli *cli)
     if (target_open(cli, makes ? USE_CREATE : USE_EXISTING, NULL) != PAWL_OK)
         return report(cli, &cli->scope.error);
     input_init(&input);
-    if (makes) {
-        json_key(&input, "store");
-        json_text(&input, cli->operands[1]);
-    }
+    if (makes)
+        json_put_text(&input, "store", cli->operands[1]);
     json_close(&input, '}');
     if (target_ask(cli, &cli->scope, makes ? "store.put" : "store.list", &input, &answer, &text) !=
         PAWL_OK)

@@ -43,9 +43,7 @@ int verb_token(struct cli *cli)
         buf_fini(&input);
         return report(cli, &cli->scope.error);
     }
-    if (which == 2) {
-        json_key(&input, "token_id");
-        json_text(&input, cli->operands[1]);
-    }
+    if (which == 2)
+        json_put_text(&input, "token_id", cli->operands[1]);
     return verb_ask(cli, operations[which], &input, render);
 }

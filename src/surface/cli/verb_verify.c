@@ -236,10 +236,8 @@ static pawl_status verify_remote(struct cli *cli, const char *definition, str *o
     struct buf input;
 
     input_init(&input);
-    if (definition) {
-        json_key(&input, "definition");
-        json_text(&input, definition);
-    }
+    if (definition)
+        json_put_text(&input, "definition", definition);
     json_close(&input, '}');
     return target_ask(cli, &cli->scope, "store.verify", &input, &answer, out);
 }
@@ -299,10 +297,8 @@ static int conclude_unopened(struct cli *cli)
         struct buf answer;
 
         input_init(&answer);
-        json_key(&answer, "valid");
-        json_bool(&answer, false);
-        json_key(&answer, "what");
-        json_text(&answer, what);
+        json_put_bool(&answer, "valid", false);
+        json_put_text(&answer, "what", what);
         json_close(&answer, '}');
         print_json(cli, buf_view(&answer));
         buf_fini(&answer);

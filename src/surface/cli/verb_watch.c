@@ -149,8 +149,7 @@ static pawl_status draw_list(struct watch *watch)
     pawl_status status;
 
     input_init(&input);
-    json_key(&input, "limit");
-    json_u64(&input, rows > 1 ? (uint64_t)rows : 1);
+    json_put_u64(&input, "limit", rows > 1 ? (uint64_t)rows : 1);
     json_close(&input, '}');
     status = target_ask(cli, &cli->scope, "instance.list", &input, &answer, NULL);
     if (status != PAWL_OK)

@@ -71,8 +71,7 @@ static void add_text(struct buf *line, enum http_log format, const char *name, s
     if (!value.data || value.size == 0)
         return;
     if (format == HTTP_LOG_JSON) {
-        json_key(line, name);
-        json_str(line, value);
+        json_put_str(line, name, value);
     } else {
         add_words(line, name, value);
     }
@@ -81,8 +80,7 @@ static void add_text(struct buf *line, enum http_log format, const char *name, s
 static void add_number(struct buf *line, enum http_log format, const char *name, uint64_t number)
 {
     if (format == HTTP_LOG_JSON) {
-        json_key(line, name);
-        json_u64(line, number);
+        json_put_u64(line, name, number);
     } else {
         buf_fmt(line, " %s=%llu", name, (unsigned long long)number);
     }
