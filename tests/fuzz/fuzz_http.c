@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     str decoded;
 
     scope_init(&scope, &heap_libc, LIMIT_SCOPE);
-    if (route_find(&scope, method, target, &route, allow) == PAWL_OK)
+    if (route_find(&scope, NULL, method, target, &route, allow) == PAWL_OK)
         require_texts(&route);
     REQUIRE(memchr(allow, '\0', sizeof allow));
     if (url_decode(&scope, target, true, &decoded) == PAWL_OK)

@@ -143,7 +143,7 @@ static pawl_status ask(struct side *side, str target)
 
     scope_init(&scope, &heap_libc, LIMIT_SCOPE);
     buf_clear(&side->answer);
-    status = route_find(&scope, STR("GET"), target, &route, allow);
+    status = route_find(&scope, NULL, STR("GET"), target, &route, allow);
     request.pairs = route.pairs;
     request.pair_count = route.count;
     if (status == PAWL_OK)

@@ -7,7 +7,7 @@ static char allow[ALLOW_SIZE];
 
 static pawl_status find(struct test *t, const char *method, const char *target)
 {
-    return route_find(&t->scope, str_of(method), str_of(target), &route, allow);
+    return route_find(&t->scope, NULL, str_of(method), str_of(target), &route, allow);
 }
 
 static void expect_route(struct test *t, const char *method, const char *target, const char *name)

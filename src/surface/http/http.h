@@ -12,6 +12,7 @@
 #define HTTP_THREADS 4
 #define HTTP_BODY_MEMORY ((uint64_t)256 << 20)
 
+struct op;
 enum http_log { HTTP_LOG_LOGFMT, HTTP_LOG_JSON };
 
 struct http_options {
@@ -33,6 +34,10 @@ struct http_options {
     pawl_status (*opened)(void *context, pawl *p, pawl_error *error); /* a store beside the first is
                            open: register tools and code; NULL: there are none */
     void *opened_context;
+    const struct op *const *mounts; /* of other surfaces: tables of rows as in api/ops.h, ending in
+                           NULL; NULL: none. A row's path may end in {name}, which takes the rest.
+                           An operation's address is its own, and all below /v1/ are the
+                           operations'. They outlive the server */
 };
 
 struct http_server;

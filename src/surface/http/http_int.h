@@ -195,6 +195,7 @@ struct request {
     char id[REQUEST_ID_SIZE]; /* the client's, or ours */
     char trace[TRACE_SIZE + 1]; /* ours; "": none */
     const struct op *op;      /* NULL until routed */
+    bool is_mounted;          /* it is another surface's */
     str store;                /* the name of the store that it is for; data NULL until routed */
     pawl *p;                  /* that store, in use until the request has ended; NULL: not yet */
     struct op_request call;
@@ -288,6 +289,7 @@ struct stream_totals siblings_streams(struct http_server *server);
 
 struct route {
     const struct op *op;
+    bool is_mounted; /* it is another surface's */
     str store; /* decoded; not yet known to be one */
     struct op_pair pairs[HTTP_PAIRS_MAX];
     uint32_t count;
@@ -296,10 +298,11 @@ struct route {
 /* How large a body this address takes: a batch may be larger than anything else. */
 uint32_t route_body_limit(str target);
 
-/* Find the operation for a method and a target; HEAD is GET. NOT_KNOWN: no such address;
- * NOT_ALLOWED: another method; `allow` names those it takes in both other cases. */
-pawl_status route_find(struct scope *scope, str method, str target, struct route *out,
-                       char allow[ALLOW_SIZE]);
+/* Find the operation, or the mounted row (http.h; NULL: none), for a method and a target; HEAD is
+ * GET. NOT_KNOWN: no such address; NOT_ALLOWED: another method; `allow` names those it takes in both
+ * other cases. */
+pawl_status route_find(struct scope *scope, const struct op *const *mounts, str method, str target,
+                       struct route *out, char allow[ALLOW_SIZE]);
 
 /* ---- run.c: what was asked for ---- */
 

@@ -24,7 +24,7 @@ void count_answer(struct request *request)
 
     if (http > 0 && http < HTTP_STATUSES)
         atomic_fetch_add_explicit(&metrics->answers[http], 1, memory_order_relaxed);
-    if (request->op) {
+    if (request->op && !request->is_mounted) {
         ASSERT(request->op - ops < OPS_MAX);
         histogram_add(&metrics->operations[request->op - ops], took_us);
     }

@@ -1,4 +1,5 @@
-/* route.c - from a method and a target to a row of ops.h. The table is the list of routes. */
+/* route.c - from a method and a target to a row of ops.h, or to one that another surface mounted.
+ * The tables are the list of routes. */
 #include "surface/http/http_int.h"
 #include <stdio.h>
 
@@ -96,13 +97,13 @@ static void allow_add(char allow[ALLOW_SIZE], const char *method)
 }
 
 /* The row for (method, path), or NULL; `allow` collects the methods that the path takes. */
-static const struct op *find_row(str method, str path, struct route *route, char allow[ALLOW_SIZE])
+static const struct op *find_row(const struct op *table, str method, str path, struct route *route,
+                                 char allow[ALLOW_SIZE])
 {
     const struct op *found = NULL;
     struct route other;
 
-    allow[0] = 0;
-    for (const struct op *op = ops; op->name; op++) {
+    for (const struct op *op = table; op->name; op++) {
         if (!op->path || !fits(str_of(op->path), path, found ? &other : route))
             continue;
         allow_add(allow, op->method);
@@ -113,6 +114,21 @@ static const struct op *find_row(str method, str path, struct route *route, char
     }
     if (allow[0])
         allow_add(allow, "OPTIONS");
+    return found;
+}
+
+/* The first table that knows the path decides. */
+static const struct op *find_in_all(const struct op *const *mounts, str method, str path,
+                                    struct route *route, char allow[ALLOW_SIZE])
+{
+    const struct op *found = find_row(ops, method, path, route, allow);
+
+    if (str_starts(path, STR("/v1/")))
+        return found;
+    for (; mounts && *mounts && !allow[0]; mounts++) {
+        found = find_row(*mounts, method, path, route, allow);
+        route->is_mounted = allow[0];
+    }
     return found;
 }
 
@@ -175,8 +191,8 @@ static pawl_status decode_pairs(struct scope *scope, struct route *route)
     return status;
 }
 
-pawl_status route_find(struct scope *scope, str method, str target, struct route *out,
-                       char allow[ALLOW_SIZE])
+pawl_status route_find(struct scope *scope, const struct op *const *mounts, str method, str target,
+                       struct route *out, char allow[ALLOW_SIZE])
 {
     str path = path_of(target);
     str query = path.size < target.size ? str_from(target, path.size + 1) : STR("");
@@ -184,13 +200,16 @@ pawl_status route_find(struct scope *scope, str method, str target, struct route
     pawl_status status = strip_store(scope, &path, &out->store);
 
     allow[0] = 0;
+    out->is_mounted = false;
     if (status != PAWL_OK)
         return status;
     if (str_is(path, "*") && str_is(method, "OPTIONS")) {
         snprintf(allow, ALLOW_SIZE, "GET, HEAD, PUT, POST, DELETE, OPTIONS");
         return scope_fail(scope, PAWL_NOT_ALLOWED, "* is no address of its own");
     }
-    out->op = path.size > 0 && path.data[0] == '/' ? find_row(wanted, path, out, allow) : NULL;
+    out->op = path.size > 0 && path.data[0] == '/'
+                  ? find_in_all(mounts, wanted, path, out, allow)
+                  : NULL;
     if (!allow[0])
         return scope_fail(scope, PAWL_NOT_KNOWN, "no such address: %.*s", STR_ARG(path));
     if (!out->op)

@@ -120,11 +120,13 @@ static pawl_status find(struct request *request)
     struct op_pair *pairs;
     struct route route;
     pawl_status status =
-        route_find(scope, request->method, str_of(request->target), &route, request->allow);
+        route_find(scope, request->server->options.mounts, request->method, str_of(request->target),
+                   &route, request->allow);
 
     if (status != PAWL_OK)
         return status;
     request->op = route.op;
+    request->is_mounted = route.is_mounted;
     request->store = route.op->flags & OP_FIRST_STORE ? STR("default") : route.store;
     if (route.op->flags & OP_TEXT_BODY)
         add_format(request, &route);
