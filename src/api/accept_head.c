@@ -17,10 +17,8 @@ static void print_found(const struct head_witness *witness, struct buf *out)
 static pawl_status accept_found(struct store *store, struct scope *scope, str who, struct buf *out)
 {
     struct head_witness witness;
-    pawl_status status = store_witness(store, scope, &witness);
+    pawl_status status = store_witness(store, scope, who, &witness);
 
-    if (status == PAWL_OK && witness_is_against(&witness))
-        status = store_accept(store, scope, who);
     if (status == PAWL_OK)
         print_found(&witness, out);
     return status;

@@ -2,6 +2,7 @@
  * with: a scope, the host's memory and its panic hook. */
 #include "api/api.h"
 #include "base/limits.h"
+#include "store/sqlite.h"
 #include <stdio.h>
 
 /* ---- Scopes ---- */

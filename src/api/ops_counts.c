@@ -49,7 +49,7 @@ static void print_statuses(const struct counts *counts, struct buf *out)
 {
     json_key(out, "by_status");
     json_open(out, '{');
-    for (int i = 0; i < STATUS_COUNT; i++) {
+    for (int i = STATUS_RUNNING; i < STATUS_COUNT; i++) {
         if (counts->by_status[i] == 0)
             continue;
         json_key(out, instance_status_name((enum instance_status)i));

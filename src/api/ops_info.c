@@ -119,7 +119,7 @@ pawl_status op_store_info(struct op_call *call, struct buf *out)
     json_put_u64(out, "rows_behind", tip.pos > tip.flushed ? tip.pos - tip.flushed : 0);
     json_put_u64(out, "instances", tip.last_instance);
     json_put_u64(out, "definitions", tip.last_definition);
-    json_put_u64(out, "wal_bytes", store_wal_bytes(engine_store(engine)));
+    json_put_u64(out, "wal_bytes", engine_store(engine)->wal_bytes);
     json_put_time(out, "now", wall_ms);
     json_key(out, "last_record_at");
     if (tip.pos > 0)

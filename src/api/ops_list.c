@@ -50,13 +50,8 @@ static pawl_status read_status(const struct op_call *call, struct list_query *qu
 {
     str status = op_text(call, "status");
 
-    if (!status.data)
+    if (!status.data || instance_status_read(status, &query->status))
         return PAWL_OK;
-    for (int i = STATUS_RUNNING; i <= STATUS_CANCELLED; i++)
-        if (str_is(status, instance_status_name((enum instance_status)i))) {
-            query->status = status;
-            return PAWL_OK;
-        }
     return bad_value(call, "status", "running, suspended, paused, completed, failed or cancelled");
 }
 

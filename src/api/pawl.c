@@ -5,6 +5,7 @@
 #include "api/world.h"
 #include "api/args.h"
 #include "base/limits.h"
+#include "store/sqlite.h"
 #include "tool/tool.h"
 #include <stdio.h>
 

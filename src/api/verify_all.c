@@ -119,7 +119,7 @@ static pawl_status ask_witness(pawl *p, struct verify_report *report, pawl_error
     pawl_status status;
 
     scope_init(&scope, &p->heap, LIMIT_SCOPE);
-    status = store_witness(engine_store(p->engine), &scope, &witness);
+    status = store_witness(engine_store(p->engine), &scope, STR_NONE, &witness);
     if (status != PAWL_OK)
         *error = scope.error;
     scope_fini(&scope);

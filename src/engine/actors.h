@@ -19,6 +19,7 @@
 #include "engine/engine.h"
 #include "engine/heads.h"
 #include "flow/flow.h"
+#include "store/turn_marks.h"
 
 struct batch;
 struct birth;
@@ -122,6 +123,7 @@ struct deaths {
     bool is_open;      /* it is kept: this process owns the store, and runs code or its calls */
     bool is_alone;     /* a call is under way that has to be the only one of its like ... */
     bool has_waiting;  /* ... and others like it are ready */
+    int turns;         /* is_open: of store/turn_marks.h */
     struct turn_mark marks[MARKS];
 };
 

@@ -1,5 +1,6 @@
 /* engine.c - opening and closing: what is allocated once, and the threads of a server. */
 #include "engine/parts.h"
+#include "store/sqlite.h"
 #include <stdio.h>
 
 void engine_log(struct engine *engine, pawl_log_level level, const char *event, const char *text)
@@ -35,7 +36,7 @@ void engine_figures(struct engine *engine, struct engine_figures *out)
     *out = (struct engine_figures){ .commit = &engine->writer.commit_times,
                                     .failed = engine->writer.commits_failed,
                                     .conditions = engine_health(engine, findings),
-                                    .wal_bytes = store_wal_bytes(engine->store) };
+                                    .wal_bytes = engine->store->wal_bytes };
     guard_lock(&engine->lock);
     out->position = engine->writer.tip.pos;
     out->flushed = engine->writer.tip.flushed;

@@ -400,17 +400,6 @@ void engine_random(struct engine *engine, uint8_t *out, size_t size);
 
 /* ---- Reading ---- */
 
-enum instance_status {
-    STATUS_RUNNING,
-    STATUS_SUSPENDED,
-    STATUS_PAUSED,
-    STATUS_COMPLETED,
-    STATUS_FAILED,
-    STATUS_CANCELLED,
-    STATUS_COUNT
-};
-const char *instance_status_name(enum instance_status status);
-
 /* Hold an instance, or let it go on; twice is once. TERMINAL if it has ended. */
 struct pause_args {
     str id, actor, reason;

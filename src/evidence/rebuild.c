@@ -320,6 +320,7 @@ static pawl_status write_rows(struct rebuilding *work)
         .kept = work->kept,
         .kept_count = v->standing_count,
         .flushed = v->pos,
+        .is_rebuild = true,
     };
     pawl_status status = store_begin(v->store, &v->scope, &tip);
 
@@ -329,7 +330,7 @@ static pawl_status write_rows(struct rebuilding *work)
         store_rollback(v->store);
         return scope_fail(&v->scope, PAWL_CONFLICT, "somebody wrote meanwhile: try again");
     }
-    return store_rebuild(v->store, &v->scope, &commit);
+    return store_commit(v->store, &v->scope, &commit);
 }
 
 pawl_status verify_rebuild(struct verify *v)

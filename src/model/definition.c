@@ -108,6 +108,35 @@ const char *definition_kind_name(enum definition_kind kind)
     return "unknown";
 }
 
+const char *instance_status_name(enum instance_status status)
+{
+    static const char *const names[] = { NULL,        "running", "suspended", "paused",
+                                         "completed", "failed",  "cancelled" };
+
+    return names[status];
+}
+
+bool instance_status_read(str name, enum instance_status *out)
+{
+    for (int i = STATUS_RUNNING; i < STATUS_COUNT; i++)
+        if (str_is(name, instance_status_name((enum instance_status)i))) {
+            *out = (enum instance_status)i;
+            return true;
+        }
+    return false;
+}
+
+enum instance_status instance_status_ended(enum terminal_kind terminal)
+{
+    static const enum instance_status statuses[] = {
+        [TERMINAL_NOT] = STATUS_ANY,           [TERMINAL_PLAIN] = STATUS_COMPLETED,
+        [TERMINAL_SUCCESS] = STATUS_COMPLETED, [TERMINAL_FAILURE] = STATUS_FAILED,
+        [TERMINAL_CANCEL] = STATUS_CANCELLED,
+    };
+
+    return statuses[terminal];
+}
+
 const char *terminal_kind_name(enum terminal_kind terminal)
 {
     switch (terminal) {

@@ -26,6 +26,22 @@ enum terminal_kind {
     TERMINAL_CANCEL
 };
 
+/* How an instance is doing. ANY is no status: of one that has not ended, or in a query. */
+enum instance_status {
+    STATUS_ANY,
+    STATUS_RUNNING,
+    STATUS_SUSPENDED,
+    STATUS_PAUSED,
+    STATUS_COMPLETED,
+    STATUS_FAILED,
+    STATUS_CANCELLED,
+    STATUS_COUNT
+};
+const char *instance_status_name(enum instance_status status); /* not of ANY */
+bool instance_status_read(str name, enum instance_status *out);
+/* Of one that is in a state of this kind; a terminal state without a kind counts as completed. */
+enum instance_status instance_status_ended(enum terminal_kind terminal);
+
 struct state {
     str name;
     enum terminal_kind terminal; /* PLAIN: terminal without a kind (inline machines only) */

@@ -124,7 +124,9 @@ static void check_derived(const struct commit *commit)
         ASSERT(commit->keys[i].pos > 0);
     ASSERT_ROWS(commit->snapshots, commit->snapshot_count);
     for (size_t i = 0; i < commit->snapshot_count; i++)
-        ASSERT(commit->snapshots[i].text.data);
+        ASSERT(commit->is_rebuild == !commit->snapshots[i].text.data);
+    ASSERT(IMPLIES(commit->is_rebuild, commit->record_count == 0 && commit->instance_count == 0 &&
+                                           commit->value_count == 0));
 }
 
 pawl_status store_commit(struct store *store, struct scope *scope, const struct commit *commit)
@@ -270,7 +272,7 @@ static bool page_is_sound(const struct list_query *query, const uint64_t *number
 
 bool list_query_by_state(const struct list_query *query)
 {
-    return query->state.data || query->status.data || query->is_active || query->has_ended ||
+    return query->state.data || query->status || query->is_active || query->has_ended ||
            query->has_ended_after || query->has_ended_before;
 }
 
@@ -334,38 +336,4 @@ pawl_status store_objects(struct store *store, struct scope *scope, object_fn fn
 {
     ASSERT(fn);
     return store->ops->objects ? store->ops->objects(store, scope, fn, context) : PAWL_OK;
-}
-
-pawl_status store_rebuild(struct store *store, struct scope *scope, const struct commit *commit)
-{
-    ASSERT(commit->record_count == 0 && commit->instance_count == 0 && commit->value_count == 0);
-    if (store->ops->rebuild)
-        return store->ops->rebuild(store, scope, commit);
-    store_rollback(store);
-    return scope_fail(scope, PAWL_INVALID_REQUEST,
-                      "expected a store in a file, found one without rows to rebuild");
-}
-
-static _Thread_local bool is_in_reduce;
-
-bool reduce_run(const struct reduce *reduce, struct sqlite3 *db, char words[REDUCE_WORDS])
-{
-    bool ok;
-
-    words[0] = '\0';
-    is_in_reduce = true;
-    ok = reduce->run(reduce->context, db, reduce->args, words, REDUCE_WORDS);
-    is_in_reduce = false;
-    words[REDUCE_WORDS - 1] = '\0';
-    return ok;
-}
-
-bool reduce_is_under_way(void)
-{
-    return is_in_reduce;
-}
-
-uint64_t store_wal_bytes(struct store *store)
-{
-    return store->ops->wal_bytes ? store->ops->wal_bytes(store) : 0;
 }

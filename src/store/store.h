@@ -36,6 +36,7 @@
 #include "model/definition.h"
 #include "model/effect.h"
 #include "model/record.h"
+#include <stdatomic.h>
 
 struct store_tip {
     uint64_t pos;             /* of the last record; 0: empty */
@@ -153,21 +154,7 @@ struct kept_change {
     bool is_put; /* else it is over */
 };
 
-struct sqlite3;
-#define REDUCE_WORDS 400
-
-/* Something of the host's own that is done with the commit, or undoes it. */
-struct reduce {
-    const char *name, *args;
-    bool (*run)(void *context, struct sqlite3 *db, const char *args, char *words, size_t size);
-    void *context;
-    bool has_failed; /* out: it was the cause that nothing was committed */
-};
-
-/* Calls it, for a store. False: `words` may say why, and end in NUL. */
-bool reduce_run(const struct reduce *reduce, struct sqlite3 *db, char words[REDUCE_WORDS]);
-/* Is this thread inside one? Then it must not wait for a commit: it is in one. */
-bool reduce_is_under_way(void);
+struct reduce; /* store/sqlite.h */
 
 /* Everything that one commit writes. Arrays may be empty. */
 struct commit {
@@ -190,17 +177,21 @@ struct commit {
     int64_t keys_before_ms; /* with keys: older ones may go */
     const struct kept_change *kept; /* applied in order */
     size_t kept_count;
-    struct reduce *reduces; /* in order, after all that is ours; CONFLICT: one failed */
+    struct reduce *reduces; /* in order, after all rows above; CONFLICT: one failed */
     size_t reduce_count;
     uint64_t flushed;     /* head rows are now right up to here; 0: leave it */
     int64_t shift_ms;     /* shifts the store's clock, and timers and alarms by it */
+    bool is_rebuild; /* All rows that follow from the log (heads, live rows, keys, what is kept) are
+                      * deleted first, and a snapshot without a text is deleted; there are no
+                      * records. INVALID_REQUEST where such rows are in memory alone */
 };
 
 struct list_query { /* data NULL and 0: any */
     str definition;       /* a name */
     uint32_t version;
     int kind;             /* enum definition_kind */
-    str state, status;    /* status: running, suspended, paused, completed, failed, cancelled */
+    str state;
+    enum instance_status status; /* STATUS_ANY: any */
     str subject, correlation;
     str label_key[8], label_value[8];
     uint32_t label_count;
@@ -249,19 +240,6 @@ struct last_row {
 };
 
 /* What FILE-head, outside of the store, remembers of its log, compared with the log. */
-/* A turn of code that is being taken, or a call that is being made, or that was when the process of an
- * owner died. */
-#define TURN_MARKS 64u
-#define CALL_MARKS 256u
-#define TYPE_MARKS 32u
-#define MARKS      (TURN_MARKS + CALL_MARKS + TYPE_MARKS) /* in this order */
-struct turn_mark {
-    uint64_t name;   /* of a turn its instance's number, or a hash; 0: none */
-    uint32_t deaths; /* of owners, one after the other, during it; of a type: instances paused for it */
-    uint32_t is_running;
-    int64_t at_ms; /* of a type: when the last of them was paused, by the wall clock */
-};
-
 enum witness_verdict {
     WITNESS_NONE,        /* there is nothing to compare with */
     WITNESS_AGREES,
@@ -452,42 +430,25 @@ struct store_ops {
     void (*sql_end)(struct store *store, void *connection);
     pawl_status (*objects)(struct store *store, struct scope *scope, object_fn fn,
                            void *context); /* NULL: no such objects */
-    /* All rows that follow from the log (heads, live rows, keys, what is kept) are thrown away, and
-     * those of the commit, which has no records, are there in their place; a snapshot without a
-     * text goes. Ends the turn as commit() does. May be NULL. */
-    pawl_status (*rebuild)(struct store *store, struct scope *scope, const struct commit *commit);
-    /* Bytes of a write-ahead log in use. May be NULL. */
-    uint64_t (*wal_bytes)(struct store *store);
-    enum store_trouble (*trouble)(struct store *store); /* by the drain; may be NULL */
-    /* Compares FILE-head with the log. May be NULL. */
-    pawl_status (*witness)(struct store *store, struct scope *scope, struct head_witness *out);
-    /* Makes FILE-head remember the log as it is now; `who` accepts it. May be NULL. */
-    pawl_status (*accept)(struct store *store, struct scope *scope, str who);
-    /* FILE-turns, an owner's. Open: the marks that the owner before left; false: there is no such file.
-     * Mark: one of them is overwritten. Close: the file stays unless it is empty. May be NULL, all. */
-    bool (*turns_open)(struct store *store, const uint8_t store_id[STORE_ID_SIZE],
-                       struct turn_mark marks[MARKS]);
-    void (*turns_mark)(struct store *store, uint32_t slot, const struct turn_mark *mark);
-    void (*turns_close)(struct store *store, bool is_empty);
+    /* Compares FILE-head with the log. With a name in `accepted_by`, a FILE-head that contradicts the
+     * log then remembers it as it is now. NULL: there is none. */
+    pawl_status (*witness)(struct store *store, struct scope *scope, str accepted_by,
+                           struct head_witness *out);
 };
 
 struct store {
     const struct store_ops *ops;
+    const char *file; /* that it is, and beside which this process may write; NULL: none */
+    /* What a backend notes for its callers. */
+    enum store_trouble trouble; /* by the drain, and for it */
+    atomic_bool is_gone;        /* TROUBLE_GONE, whatever `trouble` says */
+    _Atomic uint64_t wal_bytes; /* of a write-ahead log in use */
 };
 
 /* Open by URL ("sqlite:FILE", "memory:"). INVALID_REQUEST for an unknown scheme. */
 pawl_status store_open(str url, const struct store_options *options, struct scope *scope,
                        struct store **out);
 void store_close(struct store *store); /* NULL is allowed */
-
-/* Join a host's connection: its file holds our tables from now on, and a turn that falls into a
- * transaction of the host's is a part of that one (contracts (1) and (2) then speak of the host's
- * COMMIT; a rollback of the host's takes back what commit() had accepted). One thread at a time, the
- * one that uses the connection. INVALID_REQUEST names what is wrong with the connection; IN_USE,
- * OVERLOADED. `options->own` must be false. store_close() leaves the connection to the host. */
-struct sqlite3;
-pawl_status store_attach(struct sqlite3 *connection, const struct store_options *options,
-                         struct scope *scope, struct store **out);
 
 /* The layers above call these, never the table: they check arguments and results of every
  * backend at once. Same contracts as the methods above. */
@@ -550,16 +511,9 @@ pawl_status store_counts(struct store *store, struct scope *scope, str name, uin
                          struct state_count **out, uint32_t *count);
 pawl_status store_step_counts(struct store *store, struct scope *scope, str name,
                               struct step_count **out, uint32_t *count);
-/* INVALID_REQUEST where there is nothing to rebuild: rows are in memory alone. */
-pawl_status store_rebuild(struct store *store, struct scope *scope, const struct commit *commit);
-uint64_t store_wal_bytes(struct store *store); /* 0: none */
-enum store_trouble store_trouble(struct store *store);
-pawl_status store_witness(struct store *store, struct scope *scope, struct head_witness *out);
-bool store_turns_open(struct store *store, const uint8_t store_id[STORE_ID_SIZE],
-                      struct turn_mark marks[MARKS]);
-void store_turns_mark(struct store *store, uint32_t slot, const struct turn_mark *mark);
-void store_turns_close(struct store *store, bool is_empty);
-pawl_status store_accept(struct store *store, struct scope *scope, str who); /* INVALID_REQUEST */
+enum store_trouble store_trouble(const struct store *store); /* by the drain */
+pawl_status store_witness(struct store *store, struct scope *scope, str accepted_by,
+                          struct head_witness *out);
 pawl_status store_sql(struct store *store, struct scope *scope, str text, int64_t limit_ms,
                       row_fn fn, void *context);
 

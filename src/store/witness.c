@@ -1,6 +1,5 @@
 /* witness.c - the state of a store: what keeps it from committing, and whether its log agrees with
  * FILE-head. */
-#include "base/assert.h"
 #include "base/time.h"
 #include "store/store.h"
 #include <stdio.h>
@@ -71,37 +70,14 @@ void witness_words(const struct head_witness *witness, char *out, size_t size)
 
 /* ---- Asking a backend ---- */
 
-enum store_trouble store_trouble(struct store *store)
+enum store_trouble store_trouble(const struct store *store)
 {
-    return store->ops->trouble ? store->ops->trouble(store) : TROUBLE_NONE;
+    return atomic_load(&store->is_gone) ? TROUBLE_GONE : store->trouble;
 }
 
-pawl_status store_witness(struct store *store, struct scope *scope, struct head_witness *out)
+pawl_status store_witness(struct store *store, struct scope *scope, str accepted_by,
+                          struct head_witness *out)
 {
     *out = (struct head_witness){ .verdict = WITNESS_NONE };
-    return store->ops->witness ? store->ops->witness(store, scope, out) : PAWL_OK;
-}
-
-pawl_status store_accept(struct store *store, struct scope *scope, str who)
-{
-    if (!store->ops->accept)
-        return scope_fail(scope, PAWL_INVALID_REQUEST, "such a store has no FILE-head");
-    return store->ops->accept(store, scope, who);
-}
-
-bool store_turns_open(struct store *store, const uint8_t store_id[STORE_ID_SIZE],
-                      struct turn_mark marks[MARKS])
-{
-    return store->ops->turns_open && store->ops->turns_open(store, store_id, marks);
-}
-
-void store_turns_mark(struct store *store, uint32_t slot, const struct turn_mark *mark)
-{
-    ASSERT(slot < MARKS);
-    store->ops->turns_mark(store, slot, mark);
-}
-
-void store_turns_close(struct store *store, bool is_empty)
-{
-    store->ops->turns_close(store, is_empty);
+    return store->ops->witness ? store->ops->witness(store, scope, accepted_by, out) : PAWL_OK;
 }

@@ -255,7 +255,7 @@ FAULT_TEST(each_write_that_fails_in_a_commit_that_spills_leaves_the_truth)
 
 static pawl_status read_all(struct stand *s)
 {
-    struct list_query query = { .status = STR("suspended"), .limit = 10 };
+    struct list_query query = { .status = STATUS_SUSPENDED, .limit = 10 };
     struct definition_row definition;
     struct head_row head;
     struct live live;

@@ -31,7 +31,7 @@ static enum witness_verdict ask(struct store *store)
     struct scope scope;
 
     scope_init(&scope, &heap_libc, LIMIT_SCOPE);
-    EXPECT_OK(store_witness(store, &scope, &witness));
+    EXPECT_OK(store_witness(store, &scope, STR_NONE, &witness));
     scope_fini(&scope);
     return witness.verdict;
 }
@@ -101,7 +101,7 @@ HEAD_TEST(a_new_store_sets_aside_the_head_of_the_store_that_was_there_and_has_on
     write_one(s);
     write_one(s);
     replace_store(s);
-    EXPECT_OK(store_witness(s->store, s->scope, &witness));
+    EXPECT_OK(store_witness(s->store, s->scope, STR_NONE, &witness));
     EXPECT_EQ(witness.verdict, WITNESS_SET_ASIDE);
     EXPECT(!witness_is_against(&witness));
     EXPECT_EQ(witness.pos, 2);

@@ -23,7 +23,7 @@
 
 static void write_mark(struct engine *engine, uint32_t slot)
 {
-    store_turns_mark(engine->store, slot, &engine->actors.deaths.marks[slot]);
+    turns_mark(engine->actors.deaths.turns, slot, &engine->actors.deaths.marks[slot]);
 }
 
 static void count_deaths(struct engine *engine)
@@ -47,7 +47,8 @@ bool deaths_open(struct engine *engine)
     guard_lock(&deaths->lock);
     if (!deaths->is_tried) {
         deaths->is_tried = true;
-        deaths->is_open = store_turns_open(engine->store, engine->writer.tip.store_id, deaths->marks);
+        deaths->turns = turns_open(engine->store, engine->writer.tip.store_id, deaths->marks);
+        deaths->is_open = deaths->turns >= 0;
         if (deaths->is_open)
             count_deaths(engine);
     }
@@ -64,7 +65,7 @@ void deaths_close(struct engine *engine)
     for (uint32_t i = 0; i < MARKS; i++)
         is_empty = is_empty && !engine->actors.deaths.marks[i].name;
     if (engine->actors.deaths.is_open)
-        store_turns_close(engine->store, is_empty);
+        turns_close(engine->store, engine->actors.deaths.turns, is_empty);
     engine->actors.deaths.is_open = false;
 }
 

@@ -71,11 +71,8 @@ static pawl_status read_status(struct scope *scope, const struct record *record,
 
     if (node_read_json(scope, record->body, &body) == PAWL_OK) {
         member = node_find(body, "status");
-        for (int i = STATUS_RUNNING; member && i <= STATUS_CANCELLED; i++)
-            if (str_is(member->text, instance_status_name((enum instance_status)i))) {
-                *out = (enum instance_status)i;
-                return PAWL_OK;
-            }
+        if (member && instance_status_read(member->text, out))
+            return PAWL_OK;
     }
     return scope_fail(scope, PAWL_STORAGE_FAILURE,
                       "the record at position %llu does not say its status: run pawl verify",

@@ -3,19 +3,11 @@
 
 static void add_status(const struct state_count *state, uint64_t by_status[STATUS_COUNT])
 {
-    switch (state->terminal) {
-    case TERMINAL_PLAIN: /* without a kind: counts as completed */
-    case TERMINAL_SUCCESS:
-        by_status[STATUS_COMPLETED] += state->total;
+    enum instance_status ended = instance_status_ended(state->terminal);
+
+    if (ended) {
+        by_status[ended] += state->total;
         return;
-    case TERMINAL_FAILURE:
-        by_status[STATUS_FAILED] += state->total;
-        return;
-    case TERMINAL_CANCEL:
-        by_status[STATUS_CANCELLED] += state->total;
-        return;
-    case TERMINAL_NOT:
-        break;
     }
     by_status[STATUS_RUNNING] += state->running;
     by_status[STATUS_SUSPENDED] += state->total - state->running - state->paused;

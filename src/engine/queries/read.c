@@ -7,17 +7,6 @@
 #include "engine/parts.h"
 #include "model/interest.h"
 
-static const char *const status_names[] = {
-    [STATUS_RUNNING] = "running", [STATUS_SUSPENDED] = "suspended",
-    [STATUS_PAUSED] = "paused",   [STATUS_COMPLETED] = "completed",
-    [STATUS_FAILED] = "failed",   [STATUS_CANCELLED] = "cancelled",
-};
-
-const char *instance_status_name(enum instance_status status)
-{
-    return status_names[status];
-}
-
 /* *trust_rows: it is not here, and so its row is right. While a store that failed is read anew what
  * is here is not all, and may be half read: then the log has to be asked. */
 bool head_is_cached(struct engine *engine, uint64_t number, struct head *out, bool *trust_rows)
@@ -142,17 +131,10 @@ pawl_status value_text(struct engine *engine, struct scope *scope, uint64_t id, 
 static enum instance_status status_of(const struct definition *definition, uint32_t state,
                                       bool is_paused, const struct live *live)
 {
-    switch (definition->states[state].terminal) {
-    case TERMINAL_PLAIN:
-    case TERMINAL_SUCCESS:
-        return STATUS_COMPLETED;
-    case TERMINAL_FAILURE:
-        return STATUS_FAILED;
-    case TERMINAL_CANCEL:
-        return STATUS_CANCELLED;
-    case TERMINAL_NOT:
-        break;
-    }
+    enum instance_status ended = instance_status_ended(definition->states[state].terminal);
+
+    if (ended)
+        return ended;
     if (is_paused)
         return STATUS_PAUSED;
     for (uint32_t i = 0; i < live->step_count; i++)

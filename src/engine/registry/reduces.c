@@ -3,6 +3,7 @@
  * A commit that holds one stands alone, so that undoing it undoes nobody else. If it fails the
  * event is decided once more, to fail the instance with its words. */
 #include "engine/parts.h"
+#include "store/sqlite.h"
 
 pawl_status engine_reduce_register(struct engine *engine, struct scope *scope, str name,
                                    pawl_reduce_fn run, void *context)

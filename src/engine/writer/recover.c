@@ -275,7 +275,7 @@ void engine_ask_witness(struct engine *engine, struct scope *scope)
     struct head_witness witness;
     char words[HEALTH_WORDS / 2];
 
-    if (store_witness(engine->store, scope, &witness) != PAWL_OK)
+    if (store_witness(engine->store, scope, STR_NONE, &witness) != PAWL_OK)
         return;
     if (witness.verdict == WITNESS_SET_ASIDE)
         say_replaced(engine, &witness);

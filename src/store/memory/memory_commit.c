@@ -3,6 +3,7 @@
  * Staging (memory_stage.c) does all that can fail. Applying only links what was staged and
  * cannot fail. Between the two lies the all-or-nothing. */
 #include "store/memory/memory_int.h"
+#include "store/sqlite.h"
 
 /* ---- Rows ---- */
 
@@ -301,6 +302,9 @@ pawl_status disk_commit(struct disk *disk, const struct commit *commit, struct s
     struct staging staging = { .disk = disk, .commit = commit };
     pawl_status status = check_numbers(disk, commit, scope);
 
+    if (commit->is_rebuild)
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "expected a store in a file, found one without rows to rebuild");
     if (status == PAWL_OK)
         status = run_reduces(commit, scope);
     if (status == PAWL_OK)

@@ -6,37 +6,18 @@ static bool fits_text(str wanted, str found)
     return !wanted.data || (found.data && str_eq(wanted, found));
 }
 
-static const char *status_of(const struct disk *disk, const struct cell *cell,
-                             enum terminal_kind terminal)
+static enum instance_status status_of(const struct disk *disk, const struct cell *cell,
+                                      enum terminal_kind terminal)
 {
+    enum instance_status ended = instance_status_ended(terminal);
     const struct row *busy;
 
-    switch (terminal) {
-    case TERMINAL_PLAIN:
-    case TERMINAL_SUCCESS:
-        return "completed";
-    case TERMINAL_FAILURE:
-        return "failed";
-    case TERMINAL_CANCEL:
-        return "cancelled";
-    case TERMINAL_NOT:
-        break;
-    }
+    if (ended)
+        return ended;
     if (pause_of(disk, cell->row.number))
-        return "paused";
+        return STATUS_PAUSED;
     busy = busy_from(disk, cell->row.number);
-    return busy && busy->instance == cell->row.number ? "running" : "suspended";
-}
-
-static bool is_status(str status)
-{
-    static const char *const all[] = { "running",   "suspended", "paused",
-                                       "completed", "failed",    "cancelled" };
-    bool known = false;
-
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        known = known || str_is(status, all[i]);
-    return known;
+    return busy && busy->instance == cell->row.number ? STATUS_RUNNING : STATUS_SUSPENDED;
 }
 
 /* One that began in a terminal state ended when it was created. */
@@ -62,7 +43,7 @@ static bool fits_state(const struct disk *disk, const struct list_query *query,
         return !list_query_by_state(query);
     terminal = definition->states[state].terminal;
     return fits_text(query->state, definition->states[state].name) &&
-           fits_text(query->status, str_of(status_of(disk, cell, terminal))) &&
+           (!query->status || query->status == status_of(disk, cell, terminal)) &&
            fits_end(disk, query, cell, terminal);
 }
 
@@ -132,8 +113,7 @@ static pawl_status list_cells(const struct disk *disk, const struct list_query *
         bool wanted;
         pawl_status status = fits(disk, query, cell, scratch, &wanted);
 
-        if (status == PAWL_NO_MEMORY ||
-            (wanted && !add_number(found, cell->row.number)))
+        if (status == PAWL_NO_MEMORY || (wanted && !add_number(found, cell->row.number)))
             return scope_no_memory(scope);
         at = up ? at + 1 : at - 1;
     }
@@ -145,15 +125,9 @@ pawl_status memory_list(struct store *store, struct scope *scope, const struct l
 {
     struct found found = { .arena = &scope->arena, .size = sizeof **out };
     struct scope scratch;
-    struct disk *disk;
+    struct disk *disk = disk_lock(store);
     pawl_status status;
 
-    if (query->status.data && !is_status(query->status))
-        return scope_fail(scope, PAWL_INVALID_QUERY,
-                          "status: expected running, suspended, paused, completed, failed or "
-                          "cancelled, found '%.*s'",
-                          STR_ARG(query->status));
-    disk = disk_lock(store);
     scope_init(&scratch, disk->heap, 0);
     status = list_cells(disk, query, scope, &scratch, &found);
     scope_fini(&scratch);

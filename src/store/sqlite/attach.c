@@ -15,6 +15,7 @@
 #include "base/assert.h"
 #include "base/limits.h"
 #include "sqlite_int.h"
+#include "store/sqlite.h"
 #include <stdio.h>
 
 static pawl_status refuse(struct scope *scope, const char *expected, const char *found)

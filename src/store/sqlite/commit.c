@@ -51,21 +51,14 @@ static bool is_full(const struct sqlite_store *store)
     return (sqlite3_extended_errcode(store->writer.db) & 0xff) == SQLITE_FULL;
 }
 
-enum store_trouble sqlite_trouble(struct store *base)
-{
-    struct sqlite_store *store = sqlite_store_of(base);
-
-    return atomic_load(&store->is_gone) ? TROUBLE_GONE : store->trouble;
-}
-
 /* The turn has failed before its end was asked for. */
 static pawl_status undo(struct sqlite_store *store, struct scope *scope, pawl_status status)
 {
     bool was_joined = store->is_joined;
 
     if (status == PAWL_STORAGE_FAILURE && is_full(store))
-        store->trouble = TROUBLE_FULL;
-    if (status == PAWL_STORAGE_FAILURE && !atomic_load(&store->is_gone))
+        store->base.trouble = TROUBLE_FULL;
+    if (status == PAWL_STORAGE_FAILURE && !atomic_load(&store->base.is_gone))
         watch_check(store, scope); /* damaged files may be the cause */
     sqlite_rollback(&store->base);
     return was_joined ? join_words(store, scope, status) : status;
@@ -120,12 +113,21 @@ static pawl_status check_position(struct sqlite_store *store, struct scope *scop
                       (unsigned long long)next, (unsigned long long)commit->records[0].pos);
 }
 
+/* The rows that follow from the log, but for snapshots. */
+static const char delete_derived[] =
+    "DELETE FROM pawl_head; DELETE FROM pawl_step; DELETE FROM pawl_timer; DELETE FROM pawl_wait;"
+    "DELETE FROM pawl_interest;"
+    "DELETE FROM pawl_child; DELETE FROM pawl_pause; DELETE FROM pawl_kept; DELETE FROM pawl_key";
+
 /* Everything up to COMMIT. */
 static pawl_status write_all(struct sqlite_store *store, struct scope *scope,
                              const struct commit *commit)
 {
+    sqlite3 *db = store->writer.db;
     pawl_status status = check_position(store, scope, commit);
 
+    if (commit->is_rebuild && sqlite3_exec(db, delete_derived, NULL, NULL, NULL) != SQLITE_OK)
+        status = sqlite_fail(scope, db, "deleting rows");
     if (status == PAWL_OK)
         status = write_rows(&store->writer, scope, commit);
     if (status == PAWL_OK)
@@ -149,7 +151,7 @@ static pawl_status ask_for_commit(struct sqlite_store *store, struct scope *scop
     if (connection_run(&store->writer, scope, STATEMENT_COMMIT, "COMMIT") == PAWL_OK)
         return PAWL_OK;
     if (is_full(store))
-        store->trouble = TROUBLE_FULL;
+        store->base.trouble = TROUBLE_FULL;
     atomic_store(&store->broken, true);
     memcpy(words, scope->error.message, sizeof words);
     abandon(store);
@@ -205,7 +207,7 @@ pawl_status sqlite_commit(struct store *base, struct scope *scope, const struct 
     pawl_status status;
 
     ASSERT(store->in_turn);
-    store->trouble = TROUBLE_NONE;
+    store->base.trouble = TROUBLE_NONE;
     status = check_open(store, scope);
     if (status == PAWL_OK)
         status = write_all(store, scope, commit);
@@ -215,7 +217,7 @@ pawl_status sqlite_commit(struct store *base, struct scope *scope, const struct 
         status = join_release(store, scope);
     if (status != PAWL_OK) {
         status = undo(store, scope, status);
-        if (atomic_load(&store->is_gone))
+        if (atomic_load(&store->base.is_gone))
             watch_rescue(store);
         return status;
     }
@@ -228,7 +230,7 @@ pawl_status sqlite_commit(struct store *base, struct scope *scope, const struct 
     end_turn(store);
     if (status == PAWL_OK)
         wal_keep_small(store);
-    else if (store->trouble == TROUBLE_FULL && commit->record_count > 0 && !store->is_attached)
+    else if (store->base.trouble == TROUBLE_FULL && commit->record_count > 0 && !store->is_attached)
         status = settle_full(store, scope, commit);
     return status;
 }

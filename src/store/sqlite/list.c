@@ -93,33 +93,15 @@ static const char *const by_label[] = {
 };
 #define LABEL_COUNT_MAX (sizeof by_label / sizeof *by_label)
 
-/* Which terminal kinds a status has: bits of enum terminal_kind. A terminal state without a kind
- * counts as completed. */
-static const struct {
-    const char *status;
-    unsigned terminals;
-} statuses[] = {
-    { "completed", 1u << TERMINAL_PLAIN | 1u << TERMINAL_SUCCESS },
-    { "failed", 1u << TERMINAL_FAILURE },
-    { "cancelled", 1u << TERMINAL_CANCEL },
-    { "paused", 1u << TERMINAL_NOT },
-    { "running", 1u << TERMINAL_NOT },
-    { "suspended", 1u << TERMINAL_NOT },
-};
-#define ALL_TERMINALS UINT32_MAX
-
-static unsigned terminals_of(str status) /* 0: no status */
-{
-    for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
-        if (str_is(status, statuses[i].status))
-            return statuses[i].terminals;
-    return 0;
-}
-
+/* Which kinds of state those that are asked for may be in: bits of enum terminal_kind. */
 static unsigned terminals_wanted(const struct list_query *query)
 {
-    unsigned wanted = query->status.data ? terminals_of(query->status) : ALL_TERMINALS;
+    bool is_ended = query->status >= STATUS_COMPLETED;
+    unsigned wanted = query->status == STATUS_ANY ? UINT32_MAX : 0;
 
+    for (enum terminal_kind i = TERMINAL_NOT; query->status && i <= TERMINAL_CANCEL; i++)
+        if (instance_status_ended(i) == (is_ended ? query->status : STATUS_ANY))
+            wanted |= 1u << i;
     if (query->is_active)
         wanted &= 1u << TERMINAL_NOT;
     if (query->has_ended || query->has_ended_after || query->has_ended_before)
@@ -138,12 +120,12 @@ static void add(struct buf *text, bool wanted, const char *fragment)
 /* Of what has not ended: what is held is neither running nor suspended. */
 static void add_status(const struct list_query *query, enum driver driver, struct buf *text)
 {
-    bool running = str_is(query->status, "running"), waiting = str_is(query->status, "suspended");
+    bool running = query->status == STATUS_RUNNING, waiting = query->status == STATUS_SUSPENDED;
 
     add(text, running && driver != BY_RUNNING, is_running);
     add(text, waiting, is_waiting);
     add(text, running || waiting, is_free);
-    add(text, str_is(query->status, "paused") && driver != BY_PAUSED, is_held);
+    add(text, query->status == STATUS_PAUSED && driver != BY_PAUSED, is_held);
 }
 
 static void add_filters(const struct listing *listing, struct buf *text)
@@ -381,11 +363,6 @@ static pawl_status check(struct scope *scope, const struct list_query *query)
         return scope_fail(scope, PAWL_INVALID_QUERY,
                           "at most %zu labels can be asked for, found %u", LABEL_COUNT_MAX,
                           query->label_count);
-    if (query->status.data && !terminals_of(query->status))
-        return scope_fail(scope, PAWL_INVALID_QUERY,
-                          "status: expected running, suspended, paused, completed, failed or "
-                          "cancelled, found '%.*s'",
-                          STR_ARG(query->status));
     return PAWL_OK;
 }
 

@@ -48,9 +48,9 @@ static pawl_status choose_driver(struct listing *listing)
         listing->driver = BY_CORRELATION;
     else if (query->label_count > 0)
         listing->driver = BY_LABEL;
-    else if (str_is(query->status, "running"))
+    else if (query->status == STATUS_RUNNING)
         listing->driver = BY_RUNNING;
-    else if (str_is(query->status, "paused"))
+    else if (query->status == STATUS_PAUSED)
         listing->driver = BY_PAUSED;
     else if (query->definition.data || query->version != 0 || query->kind != 0) {
         status = find_definitions(listing);

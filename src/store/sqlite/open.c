@@ -14,7 +14,7 @@ pawl_status sqlite_check(struct sqlite_store *store, struct scope *scope)
 {
     if (!atomic_load(&store->broken))
         return store->is_immutable ? readonly_check(store, scope) : PAWL_OK;
-    if (atomic_load(&store->is_gone))
+    if (atomic_load(&store->base.is_gone))
         return scope_fail(scope, PAWL_STORAGE_FAILURE, "%s: %s", store->path, watch_words(store));
     return scope_fail(scope, PAWL_STORAGE_FAILURE,
                       "a commit to %s failed and its outcome is not known: reopen the store",
@@ -336,7 +336,7 @@ pawl_status sqlite_reopen(struct store *base, struct scope *scope)
     if (store->is_attached)
         return scope_fail(scope, PAWL_STORAGE_FAILURE,
                           "the connection is the host's: close it and attach to a new one");
-    if (atomic_load(&store->is_gone) || watch_check(store, scope) != PAWL_OK)
+    if (atomic_load(&store->base.is_gone) || watch_check(store, scope) != PAWL_OK)
         return sqlite_check(store, scope); /* the files there are no longer ours */
     pthread_mutex_lock(&store->read_lock);
     atomic_store(&store->broken, true);
@@ -361,7 +361,6 @@ struct sqlite_store *sqlite_store_new(const struct store_options *options)
     store->env = options->env;
     store->sha = sha_new(options->heap);
     store->witness = (struct witness_file){ .sha = sha_new(options->heap), .fd = -1 };
-    store->turns_fd = -1;
     if (!store->sha || !store->witness.sha) {
         sha_free(store->sha);
         sha_free(store->witness.sha);
@@ -399,6 +398,7 @@ static pawl_status sqlite_open_store(str rest, const struct store_options *optio
         sqlite_close_store(&store->base);
         return status;
     }
+    store->base.file = store->is_read_only ? NULL : store->path;
     *out = &store->base;
     return PAWL_OK;
 }
@@ -424,12 +424,5 @@ const struct store_ops sqlite_store_ops = {
     .sql = sqlite_sql,
     .sql_end = sqlite_sql_end,
     .objects = sqlite_objects,
-    .rebuild = sqlite_rebuild,
-    .wal_bytes = sqlite_wal_bytes,
-    .trouble = sqlite_trouble,
     .witness = sqlite_witness,
-    .accept = sqlite_accept,
-    .turns_open = sqlite_turns_open,
-    .turns_mark = sqlite_turns_mark,
-    .turns_close = sqlite_turns_close,
 };

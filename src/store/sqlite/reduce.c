@@ -4,7 +4,27 @@
  * conflict clause that rolls everything back or a statement left open, is looked for afterwards. */
 #include "base/planted.h"
 #include "sqlite_int.h"
+#include "store/sqlite.h"
 #include <strings.h>
+
+static _Thread_local bool is_in_reduce;
+
+bool reduce_run(const struct reduce *reduce, struct sqlite3 *db, char words[REDUCE_WORDS])
+{
+    bool ok;
+
+    words[0] = '\0';
+    is_in_reduce = true;
+    ok = reduce->run(reduce->context, db, reduce->args, words, REDUCE_WORDS);
+    is_in_reduce = false;
+    words[REDUCE_WORDS - 1] = '\0';
+    return ok;
+}
+
+bool reduce_is_under_way(void)
+{
+    return is_in_reduce;
+}
 
 static bool is_ours(const char *name)
 {

@@ -31,7 +31,7 @@ enum statement {
     STATEMENT_PUT_DEFINITION, STATEMENT_PUT_STATE, STATEMENT_PUT_TRANSITION,
     STATEMENT_PUT_INSTANCE, STATEMENT_PUT_LABEL, STATEMENT_PUT_RECORD,
     STATEMENT_PUT_RECORDS, STATEMENT_PUT_HEAD,
-    STATEMENT_PUT_HEADS, STATEMENT_PUT_SNAPSHOT,
+    STATEMENT_PUT_HEADS, STATEMENT_PUT_SNAPSHOT, STATEMENT_DELETE_SNAPSHOT,
     STATEMENT_PUT_META,
     STATEMENT_PUT_STEP, STATEMENT_DELETE_STEP, STATEMENT_CLEAR_STEPS, STATEMENT_PUT_TIMER,
     STATEMENT_DELETE_TIMER, STATEMENT_CLEAR_TIMERS, STATEMENT_PUT_WAIT, STATEMENT_DELETE_WAIT,
@@ -194,14 +194,11 @@ struct sqlite_store {
     int64_t writer_version;   /* PRAGMA data_version when `tip` was right */
     _Atomic uint64_t changes; /* see tip.c */
     atomic_bool broken;       /* a COMMIT failed: nobody knows what the file holds */
-    enum store_trouble trouble;
-    atomic_bool is_gone; /* the files are no longer those that were opened */
     atomic_bool is_rescued; /* and the contents of a deleted WAL were moved into the database */
     char gone_words[256]; /* written once, before is_gone is set: any thread reads it after that */
     struct watched watched[WATCHED_COUNT];
     struct unchanged unchanged;
     struct witness_file witness;
-    int turns_fd; /* FILE-turns: turns.c; -1: not open */
 
     pthread_mutex_t read_lock;
     struct sha *sha; /* of what is read: commitments that are not stored */
@@ -295,7 +292,6 @@ void reader_end(struct sqlite_store *store);
 pawl_status sqlite_begin(struct store *store, struct scope *scope, struct store_tip *out);
 pawl_status sqlite_commit(struct store *store, struct scope *scope, const struct commit *commit);
 void sqlite_rollback(struct store *store);
-pawl_status sqlite_rebuild(struct store *store, struct scope *scope, const struct commit *commit);
 
 pawl_status sqlite_tip(struct store *store, struct scope *scope, struct store_tip *out);
 /* Make store->tip right. Only in the writer's transaction. */
@@ -334,14 +330,8 @@ void witness_set_aside(struct sqlite_store *store); /* before a new file gets it
 pawl_status witness_begin(struct sqlite_store *store, struct scope *scope);
 void witness_note(struct sqlite_store *store, bool is_at_rest); /* after COMMIT */
 void witness_flush(struct sqlite_store *store);
-pawl_status sqlite_witness(struct store *store, struct scope *scope, struct head_witness *out);
-
-/* ---- turns.c: methods ---- */
-bool sqlite_turns_open(struct store *base, const uint8_t store_id[STORE_ID_SIZE],
-                       struct turn_mark marks[MARKS]);
-void sqlite_turns_mark(struct store *base, uint32_t slot, const struct turn_mark *mark);
-void sqlite_turns_close(struct store *base, bool is_empty);
-pawl_status sqlite_accept(struct store *store, struct scope *scope, str who);
+pawl_status sqlite_witness(struct store *base, struct scope *scope, str accepted_by,
+                           struct head_witness *out);
 
 int wal_hook(void *store, sqlite3 *db, const char *name, int pages);
 void wal_keep_small(struct sqlite_store *store); /* after a commit */
@@ -364,8 +354,6 @@ pawl_status sqlite_list(struct store *store, struct scope *scope, const struct l
                         uint64_t **out, uint32_t *count);
 pawl_status sqlite_counts(struct store *store, struct scope *scope, str name, uint32_t version,
                           struct state_count **out, uint32_t *count);
-uint64_t sqlite_wal_bytes(struct store *store);
-enum store_trouble sqlite_trouble(struct store *store);
 pawl_status sqlite_sql(struct store *store, void **connection, struct scope *scope, str text,
                        int64_t limit_ms, row_fn fn, void *context);
 void sqlite_sql_end(struct store *store, void *connection);

@@ -10,7 +10,7 @@
 
 #define WAL_KEEP_PAGES 1792u  /* 7 MiB of the usual 4 KiB pages: one commit in hundreds waits */
 #define WAL_CUT_PAGES  16384u /* 64 MiB */
-#define WAL_PAGE_SIZE  4096u
+#define WAL_FRAME_SIZE (4096u + 24) /* of a page, with its head */
 
 int wal_hook(void *context, sqlite3 *db, const char *name, int pages)
 {
@@ -23,13 +23,8 @@ int wal_hook(void *context, sqlite3 *db, const char *name, int pages)
         unchanged_note(store);
     }
     store->wal_pages = (uint32_t)pages;
+    store->base.wal_bytes = (uint64_t)pages * WAL_FRAME_SIZE;
     return SQLITE_OK;
-}
-
-/* By anybody. The frame of a page has a head of 24 bytes. */
-uint64_t sqlite_wal_bytes(struct store *base)
-{
-    return (uint64_t)sqlite_store_of(base)->wal_pages * (WAL_PAGE_SIZE + 24);
 }
 
 static void cut(struct sqlite_store *store)

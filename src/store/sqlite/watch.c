@@ -52,7 +52,7 @@ static const char *find_gone(struct sqlite_store *store, struct stat found[WATCH
         if (!is_there || !is_same(&store->watched[i], &found[i]))
             return i == 0 ? "database" : endings[i];
         if (i == 0 && found[i].st_nlink > 1)
-            store->trouble = TROUBLE_LINKED;
+            store->base.trouble = TROUBLE_LINKED;
     }
     return NULL;
 }
@@ -60,13 +60,13 @@ static const char *find_gone(struct sqlite_store *store, struct stat found[WATCH
 /* By the drain, once: other threads read the words from the moment that is_gone is set. */
 static void mark_gone(struct sqlite_store *store, const char *what, const char *how)
 {
-    if (atomic_load(&store->is_gone))
+    if (atomic_load(&store->base.is_gone))
         return;
     snprintf(store->gone_words, sizeof store->gone_words,
              "the store's %s file %s while it was open: nothing is acknowledged any more; stop "
              "this process, check the files, and start it again",
              what, how);
-    atomic_store(&store->is_gone, true);
+    atomic_store(&store->base.is_gone, true);
     atomic_store(&store->broken, true);
 }
 
@@ -127,7 +127,7 @@ static void keep_hands_off(struct connection *connection)
 
 void watch_end(struct sqlite_store *store)
 {
-    if (!atomic_load(&store->is_gone))
+    if (!atomic_load(&store->base.is_gone))
         return;
     keep_hands_off(&store->writer);
     keep_hands_off(&store->reader);

@@ -199,9 +199,8 @@ static pawl_status judge(struct sqlite_store *store, struct scope *scope, const 
 
 /* Reads the line before the log: writers write the log first, so the line is never ahead. Threads
  * ask while the drain writes, so each call has a hash of its own. */
-pawl_status sqlite_witness(struct store *base, struct scope *scope, struct head_witness *out)
+static pawl_status look(struct sqlite_store *store, struct scope *scope, struct head_witness *out)
 {
-    struct sqlite_store *store = sqlite_store_of(base);
     struct sha *sha;
     struct line line;
     bool is_there;
@@ -224,7 +223,7 @@ pawl_status sqlite_witness(struct store *base, struct scope *scope, struct head_
 pawl_status witness_begin(struct sqlite_store *store, struct scope *scope)
 {
     struct head_witness found;
-    pawl_status status = sqlite_witness(&store->base, scope, &found);
+    pawl_status status = look(store, scope, &found);
 
     if (status == PAWL_OK)
         store->witness.is_held = witness_is_against(&found);
@@ -295,14 +294,13 @@ static pawl_status put_accepted(struct sqlite_store *store, struct scope *scope,
                                 strerror(errno));
 }
 
-pawl_status sqlite_accept(struct store *base, struct scope *scope, str who)
+static pawl_status accept(struct sqlite_store *store, struct scope *scope, str who)
 {
-    struct sqlite_store *store = sqlite_store_of(base);
     char path[PATH_MAX], before[LINE_SIZE + 1] = "";
     struct store_tip tip;
     struct line now;
     uint32_t accepted;
-    pawl_status status = sqlite_tip(base, scope, &tip);
+    pawl_status status = sqlite_tip(&store->base, scope, &tip);
 
     if (status != PAWL_OK)
         return status;
@@ -316,4 +314,15 @@ pawl_status sqlite_accept(struct store *base, struct scope *scope, str who)
     if (status == PAWL_OK)
         store->witness.is_held = false;
     return status;
+}
+
+pawl_status sqlite_witness(struct store *base, struct scope *scope, str accepted_by,
+                           struct head_witness *out)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    pawl_status status = look(store, scope, out);
+
+    return status == PAWL_OK && accepted_by.data && witness_is_against(out)
+               ? accept(store, scope, accepted_by)
+               : status;
 }

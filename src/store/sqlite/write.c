@@ -40,6 +40,7 @@ static const char put_records[] = PUT_RECORD TIMES_16(RECORD_ROW);
     " pos = excluded.pos WHERE excluded.pos > pos OR excluded.seq > seq"
 static const char put_head[] = PUT_HEAD HEAD_ROW IF_NEWER;
 static const char put_heads[] = PUT_HEAD TIMES_16(HEAD_ROW) IF_NEWER;
+static const char delete_snapshot[] = "DELETE FROM pawl_snapshot WHERE inst = ?1";
 static const char put_snapshot[] = "INSERT OR REPLACE INTO pawl_snapshot (inst, seq, text)"
                                    " VALUES (?1, ?2, ?3)";
 static const char put_meta[] = "INSERT OR REPLACE INTO pawl_meta (key, value) VALUES (?1, ?2)";
@@ -244,21 +245,33 @@ static pawl_status write_heads(struct connection *writer, struct scope *scope,
     return status;
 }
 
+/* One without a text is deleted. */
+static pawl_status write_snapshot(struct connection *writer, struct scope *scope,
+                                  const struct snapshot_row *snapshot)
+{
+    bool is_put = snapshot->text.data;
+    sqlite3_stmt *statement;
+    pawl_status status =
+        statement_get(writer, scope, is_put ? STATEMENT_PUT_SNAPSHOT : STATEMENT_DELETE_SNAPSHOT,
+                      is_put ? put_snapshot : delete_snapshot, &statement);
+
+    if (status != PAWL_OK)
+        return status;
+    bind_u64(statement, 1, snapshot->instance);
+    if (is_put) {
+        bind_u64(statement, 2, snapshot->seq);
+        bind_text(statement, 3, snapshot->text);
+    }
+    return statement_run(statement, scope);
+}
+
 static pawl_status write_snapshots(struct connection *writer, struct scope *scope,
                                    const struct commit *commit)
 {
-    sqlite3_stmt *statement;
-    pawl_status status;
+    pawl_status status = PAWL_OK;
 
-    if (commit->snapshot_count == 0)
-        return PAWL_OK;
-    status = statement_get(writer, scope, STATEMENT_PUT_SNAPSHOT, put_snapshot, &statement);
-    for (size_t i = 0; i < commit->snapshot_count && status == PAWL_OK; i++) {
-        bind_u64(statement, 1, commit->snapshots[i].instance);
-        bind_u64(statement, 2, commit->snapshots[i].seq);
-        bind_text(statement, 3, commit->snapshots[i].text);
-        status = statement_run(statement, scope);
-    }
+    for (size_t i = 0; i < commit->snapshot_count && status == PAWL_OK; i++)
+        status = write_snapshot(writer, scope, &commit->snapshots[i]);
     return status;
 }
 

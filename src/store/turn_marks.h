@@ -1,0 +1,32 @@
+/* turn_marks.h - FILE-turns: what a program is doing that may kill it, for the one that comes after its
+ * death: turns of code and calls of tools.
+ *
+ * Written in place and never synced: what a process wrote is there after its own death, and the death
+ * of the machine is not the code's fault. Of programs that share a store, one keeps the file. */
+#ifndef PAWL_STORE_TURN_MARKS_H
+#define PAWL_STORE_TURN_MARKS_H
+
+#include "store/store.h"
+
+#define TURN_MARKS 64u
+#define CALL_MARKS 256u
+#define TYPE_MARKS 32u
+#define MARKS      (TURN_MARKS + CALL_MARKS + TYPE_MARKS) /* in this order */
+
+/* A turn of code that is being taken, or a call that is being made, or that was when the process
+ * died. */
+struct turn_mark {
+    uint64_t name;   /* of a turn its instance's number, or a hash; 0: none */
+    uint32_t deaths; /* of owners, one after the other, during it; of a type: instances paused for it */
+    uint32_t is_running;
+    int64_t at_ms; /* of a type: when the last of them was paused, by the wall clock */
+};
+
+/* The marks that the program before left. -1: this store has no such file, or another program keeps
+ * it; else what the others take. */
+int turns_open(const struct store *store, const uint8_t store_id[STORE_ID_SIZE],
+               struct turn_mark marks[MARKS]);
+void turns_mark(int turns, uint32_t slot, const struct turn_mark *mark); /* one is overwritten */
+void turns_close(const struct store *store, int turns, bool is_empty); /* deletes one that is empty */
+
+#endif
