@@ -24,6 +24,10 @@ install: all
 	@DESTDIR="$(DESTDIR)" meson install -C $(BUILD) --no-rebuild
 	@[ -n "$(DESTDIR)" ] || ldconfig 2>/dev/null || true
 
+# The library in one file and its header: build/amalgamation/pawl.c and pawl.h.
+amalgamation: $(BUILD)/build.ninja
+	@ninja -C $(BUILD) amalgamation/pawl.c
+
 # A Debian package of a release build: pawl_VERSION_ARCHITECTURE.deb.
 deb:
 	@./script/deb
@@ -31,4 +35,4 @@ deb:
 clean:
 	@rm -rf build build-*
 
-.PHONY: all test check install deb clean
+.PHONY: all test check install amalgamation deb clean

@@ -13,12 +13,13 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "house"))
 sys.dont_write_bytecode = True
-from sentences import BUILD, LIBRARIES, ROOT, Skip, build_compiler, main, need, sh  # noqa: E402
+from sentences import BUILD, LIBRARIES, ROOT, Skip, build_compiler, main, need, need_long, sh  # noqa: E402
 
 EXAMPLES = ROOT / "examples/embed"
 PAWL = BUILD / "pawl"
 EMBED = ROOT / "examples/embed.c"
 SAYS = ["no 'ship' from 'new'; legal now: pay, drop", "1 new -> paid"]
+ONE_FILE = tempfile.TemporaryDirectory(prefix="pawl-embed-")  # pawl.o of the amalgamation
 WARNINGS = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 
 
@@ -29,7 +30,8 @@ def program(source, library):
         out, empty = pathlib.Path(folder) / "program", pathlib.Path(folder) / "empty"
         empty.mkdir()
         more = ["-lsqlite3"] if "sqlite3.h" in source.read_text() else []
-        link = [BUILD / "libpawl.a"] + LIBRARIES if library == "static" else ["-L", BUILD, "-lpawl", "-lpthread"]
+        link = {"static": [BUILD / "libpawl.a", *LIBRARIES], "shared": ["-L", BUILD, "-lpawl", "-lpthread"],
+                "one file": [ONE_FILE.name + "/pawl.o", *LIBRARIES, "-lm"]}[library]
         sh(*build_compiler(), *WARNINGS, "-D_GNU_SOURCE", "-g", "-I", ROOT / "include", source, "-o", out, *link, *more)
         yield out, {"LD_LIBRARY_PATH": str(BUILD)}, empty
 
@@ -53,6 +55,18 @@ def test_the_program_of_the_design_runs_twice_with_the_static_library():
 
 def test_the_program_of_the_design_runs_twice_with_the_shared_library():
     run_twice("shared")
+
+
+def compile_one_file(*options):
+    sh(need("ninja"), "-C", BUILD, "amalgamation/pawl.c")
+    sh("cc", *options, "-Werror", "-c", BUILD / "amalgamation/pawl.c", "-o", ONE_FILE.name + "/pawl.o")
+
+
+def test_the_library_in_one_file_is_compiled_by_one_command_and_has_no_other_names():
+    compile_one_file("-O0")
+    names = [line.split()[-1] for line in sh("nm", "-g", "--defined-only", ONE_FILE.name + "/pawl.o").splitlines()]
+    assert "pawl_open" in names and all(name.startswith("pawl_") for name in names), names
+    run_twice("one file")
 
 
 def c_block(page):
@@ -80,8 +94,8 @@ def test_a_host_without_threads_does_so_with_the_shared_library():
     expect_loop("shared")
 
 
-def expect_threads(*words):
-    said = run(EXAMPLES / "threads.c", "static", *words)
+def expect_threads(*words, library="static"):
+    said = run(EXAMPLES / "threads.c", library, *words)
     assert said == ["1200 pressed, 200 of them on one lamp", "valid"], said
 
 
@@ -194,17 +208,37 @@ def test_once_installed_pkg_config_names_what_a_host_and_the_modules_it_loads_ne
             assert 'hit {"target":7,"damage":20}\n' in said, (package, said)
 
 
-def test_a_tree_is_run_by_somebody_else():  # C8
-    said = run(EXAMPLES / "plan.c", "shared")
+def expect_plan(library):
+    said = run(EXAMPLES / "plan.c", library)
     assert [line[:20] for line in said] == ['[{"node":1,"action":', '[{"node":5,"action":', '[{"node":8,"action":', "[]", "success",
                                             "results: node 99 is "], said
 
 
-def test_a_graph_is_run_by_somebody_else():  # B18
-    said = [json.loads(line) for line in run(EXAMPLES / "next.c", "shared")]
+def test_a_tree_is_run_by_another_program():  # C8
+    expect_plan("shared")
+
+
+def expect_next(library):
+    said = [json.loads(line) for line in run(EXAMPLES / "next.c", library)]
     assert [[step["name"] for step in turn["steps"]] for turn in said] == [["start"], ["fan"], ["mail", "print"], [], ["end"], []], said
     assert said[2]["steps"][0]["args"] == {"to": "ann"} and said[3]["joined"] == ["end"], said
     assert [turn["status"] for turn in said] == 5 * ["pending"] + ["success"] and said[-1]["result"] == 2, said
+
+
+def test_a_graph_is_run_by_another_program():  # B18
+    expect_next("shared")
+
+
+def test_every_program_runs_with_the_library_in_one_file():
+    need_long("compiling it with -O2")
+    compile_one_file("-O2")
+    run_twice("one file")
+    expect_loop("one file")
+    expect_threads("memory:", "shared", library="one file")
+    expect_threads("sqlite:lamps.db", "own", library="one file")
+    expect_join("one file")
+    expect_plan("one file")
+    expect_next("one file")
 
 
 def test_the_page_about_embedding_names_every_program_and_shows_what_it_quotes():
