@@ -83,9 +83,21 @@ function urlOf(text) {
     throw new TypeError(`expected the URL of a server that begins with http:// or https://, like http://127.0.0.1:7295, found '${text}'`);
 }
 
+/** The store that the path of a URL names, as on the command line. Anything else behind the port is refused: it would be ignored. */
+function storeOf(url, text, given) {
+    const path = url.pathname.replace(/\/+$/, "");
+    const found = /^\/v1\/stores\/([^/]+)$/.exec(path);
+    if ((path && !found) || url.search || url.hash) {
+        throw new TypeError(`expected http://host:port or http://host:port/v1/stores/NAME, found '${text}'`);
+    }
+    const store = found ? decodeURIComponent(found[1]) : given;
+    if (given && given !== store) throw new TypeError(`the URL names the store '${store}', and store is '${given}': give one of them`);
+    return store;
+}
+
 class Calls {
     /** @param {string} [url] @param {{token?: string, store?: string, timeout?: number, patience?: number}} [options]
-     *  timeout: of one answer; patience: for how long a call that was lost is repeated; both in milliseconds */
+     *  url: http://host:port, or http://host:port/v1/stores/NAME, which is the same as store: NAME; timeout: of one answer; patience: for how long a call that was lost is repeated; both in milliseconds */
     constructor(url = "http://127.0.0.1:7295", { token, store, timeout = 30000, patience = 30000 } = {}) {
         this._url = urlOf(url);
         this._web = this._url.protocol === "https:" ? https : http;
@@ -93,7 +105,9 @@ class Calls {
         this._token = token;
         this._timeout = timeout;
         this._patience = patience;
-        this._prefix = store ? "/v1/stores/" + encodeURIComponent(store) : "/v1";
+        const named = storeOf(this._url, url, store);
+        this._prefix = named ? "/v1/stores/" + encodeURIComponent(named) : "/v1";
+        this._where = this._url.origin + (named ? this._prefix : ""); // for messages
     }
 
     _target(path, values, query) {
@@ -320,7 +334,7 @@ export class Worker {
     async run() {
         const stop = () => this.stop();
         process.on("SIGTERM", stop).on("SIGINT", stop);
-        this._say("info", `worker ${this.name} serves ${[...this._tools.keys()].join(", ") || "no tool"} at ${this.pawl._url.origin}, ${this.places} at a time`);
+        this._say("info", `worker ${this.name} serves ${[...this._tools.keys()].join(", ") || "no tool"} at ${this.pawl._where}, ${this.places} at a time`);
         const beat = setInterval(() => this._beat(), milliseconds(this.lease) / 3);
         try {
             await Promise.all([this._claiming(), this._answering()]);
@@ -356,7 +370,7 @@ export class Worker {
 
     /** One line when the server stops answering, one when it answers again. */
     _noticed(why, isNews) {
-        const url = this.pawl._url.origin;
+        const url = this.pawl._where;
         if (why === null && this._lostAt !== null) {
             this._say("info", `worker ${this.name} is connected to ${url} again, after ${((Date.now() - this._lostAt) / 1000).toFixed(1)} s`);
             this._lostAt = null;
@@ -387,7 +401,7 @@ export class Worker {
         this.rejection = error;
         const isToken = ["unauthenticated", "forbidden"].includes(error.reason);
         const hint = isToken ? "; 'pawl token create --scope work' makes a token for workers" : "";
-        this._say("error", `${this.pawl._url.origin} rejects ${isToken ? "the token of " : ""}worker ${this.name}: ${error.message}${hint}`);
+        this._say("error", `${this.pawl._where} rejects ${isToken ? "the token of " : ""}worker ${this.name}: ${error.message}${hint}`);
     }
 
     // Places are reserved before they are asked for, so that no more is claimed than can be begun.

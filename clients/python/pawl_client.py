@@ -83,6 +83,20 @@ def _parts_of(url: str) -> urllib.parse.SplitResult:
     raise ValueError("expected the URL of a server that begins with http:// or https://, like http://127.0.0.1:7295, found %r" % url)
 
 
+def _store_of(parts: urllib.parse.SplitResult, url: str, given: str | None) -> str | None:
+    """The store that the path of a URL names, as on the command line. Anything else behind the port is refused: it would be ignored."""
+    path = parts.path.rstrip("/")
+    prefix, _, store = path.rpartition("/")
+    if path == "" and not (parts.query or parts.fragment):
+        return given
+    if prefix != "/v1/stores" or parts.query or parts.fragment:
+        raise ValueError("expected http://host:port or http://host:port/v1/stores/NAME, found %r" % url)
+    store = urllib.parse.unquote(store)
+    if given not in (None, store):
+        raise ValueError("the URL names the store %r, and store is %r: give one of them" % (store, given))
+    return store
+
+
 def _is_passing(status: int) -> bool:
     """The server, or a proxy before it, cannot answer now."""
     return status >= 500 or status in (408, 425, 429)
@@ -98,12 +112,14 @@ class _Calls:
 
     def __init__(self, url: str = "http://127.0.0.1:7295", *, token: str | None = None, store: str | None = None,
                  timeout: float = 30.0, patience: float = 30.0):
-        """`patience`: for how many seconds a call that was lost is repeated."""
+        """`url`: http://host:port, or http://host:port/v1/stores/NAME, which is the same as `store`=NAME. `patience`: for how many seconds
+        a call that was lost is repeated."""
         parts = _parts_of(url)
         self._secure, self._host = parts.scheme == "https", parts.netloc
-        self._url = "%s://%s" % (parts.scheme, parts.netloc.rpartition("@")[2])
+        store = _store_of(parts, url, store)
         self._token, self._timeout, self._patience = token, timeout, patience
         self._prefix = "/v1/stores/" + urllib.parse.quote(store, safe="") if store else "/v1"
+        self._url = "%s://%s%s" % (parts.scheme, parts.netloc.rpartition("@")[2], self._prefix if store else "")  # for messages
         self._local = threading.local()
 
     def _connect(self, timeout: float) -> http.client.HTTPConnection:

@@ -110,6 +110,37 @@ def test_a_url_without_a_scheme_is_refused(shell):
     assert client.Pawl("https://pawl.example.com")._url == "https://pawl.example.com"
 
 
+def test_the_path_of_a_url_names_the_store_as_on_the_command_line_and_any_other_path_is_refused(shell):
+    server = Server(shell)
+    default, batch = client.Pawl(server.address), client.Pawl(server.address, store="batch")
+    default.store_put("batch")
+    named = server.address + "/v1/stores/batch"
+    for pawl in (client.Pawl(named), client.Pawl(named + "/"), client.Pawl(named, store="batch")):
+        pawl.definition_put("order", "steps:\n  start: {name: s, tool: note, done: true}\n")
+        pawl.instance_create(definition="order")
+    tour(named, "create", "A-17")
+    assert len(batch.instance_list()["instances"]) == 4 and not default.instance_list()["instances"]
+    for language in LANGUAGES:
+        hand = Hand(shell, language, named)
+        hand.wait_for("INFO", "at %s, 8 at a time" % named)
+        assert run(shell, batch, "note")["status"] == "done", "its worker claims the steps of the store it names"
+        hand.end()
+    for path in ("/foo", "/v1/stores/", "/v1/stores/a/b", "/v1/instances", "?x=1", "#x", "/v1/stores/batch?x=1"):
+        expected = "expected http://host:port or http://host:port/v1/stores/NAME, found '%s'" % (server.address + path)
+        try:
+            client.Pawl(server.address + path)
+            assert False, path + " was taken"
+        except ValueError as refused:
+            assert expected in str(refused), refused
+        assert expected in tour(server.address + path, "url"), path
+    for made in (lambda: client.Pawl(named, store="other"), lambda: (_ for _ in ()).throw(ValueError(tour(named, "url", "other")))):
+        try:
+            made()
+            assert False, "two stores were taken"
+        except ValueError as refused:
+            assert "the URL names the store 'batch', and store is 'other'" in str(refused), refused
+
+
 def test_a_rejected_token_ends_a_worker_with_a_sentence(shell):
     server = Server(shell)
     pawl = client.Pawl(server.address)

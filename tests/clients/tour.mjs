@@ -4,7 +4,7 @@ import * as client from "../../clients/node/pawl_client.mjs";
 const [url, what, word] = process.argv.slice(2);
 if (what === "url") {
     try {
-        new client.Pawl(url);
+        new client.Pawl(url, { store: word });
         console.log(JSON.stringify("taken"));
     } catch (error) {
         console.log(JSON.stringify(`${error.name}: ${error.message}`));
