@@ -10,70 +10,23 @@ static void add_change(struct building *b, struct live_change change)
 static void add_timer(struct building *b, const struct carried_instance *instance,
                       struct live_change timer)
 {
-    timer.shift_ms = import_moved_ms(b, instance, &timer);
-    timer.due_at_ms += timer.shift_ms;
+    timer.timer.test = instance->row.test;
+    timer.timer.shift_ms = import_moved_ms(b, instance, &timer);
+    timer.timer.due_at_ms += timer.timer.shift_ms;
     add_change(b, timer);
-}
-
-/* Of one that could not be created there is no id, and nothing is left behind. */
-static void add_child(struct building *b, const struct carried_instance *instance,
-                      const struct effect *effect)
-{
-    uint64_t child = 0;
-
-    if (effect->name.size == ID_SIZE && id_parse(effect->name, &child, NULL))
-        add_change(b, (struct live_change){ .kind = LIVE_CHILD_PUT,
-                                            .instance = instance->row.number,
-                                            .ordinal = effect->ordinal,
-                                            .child = child,
-                                            .abandon = effect->is_abandoned });
 }
 
 static void add_effect(struct building *b, const struct carried_instance *instance,
                        const struct record *record, const struct effect *effect)
 {
-    static const int kinds[] = {
-        [EFFECT_STEP] = LIVE_STEP_PUT,  [EFFECT_READY] = LIVE_STEP_PUT,
-        [EFFECT_RUN] = LIVE_STEP_PUT,   [EFFECT_END] = LIVE_STEP_DELETE,
-        [EFFECT_DISARM] = LIVE_TIMER_DELETE,
-        [EFFECT_AWAIT] = LIVE_WAIT_PUT, [EFFECT_LEAVE] = LIVE_WAIT_DELETE,
-    };
-    bool is_new = effect->kind == EFFECT_STEP;
-    enum step_status status;
+    struct live_change change = { .instance = instance->row.number };
 
-    if (effect->kind == EFFECT_ARM) {
-        add_timer(b, instance,
-                  (struct live_change){ .kind = LIVE_TIMER_PUT,
-                                        .instance = instance->row.number,
-                                        .ordinal = effect->ordinal,
-                                        .name = effect->name,
-                                        .due_at_ms = effect->due_at_ms,
-                                        .wall = effect->wall,
-                                        .test = instance->row.test });
+    if (!live_change_of(effect, record->step, record->attempt, record->at_ms, &change))
         return;
-    }
-    if (effect->kind == EFFECT_SPAWN)
-        add_child(b, instance, effect);
-    if ((size_t)effect->kind >= sizeof kinds / sizeof kinds[0])
-        return; /* nothing of it is live */
-    status = is_new                         ? effect->status
-             : effect->kind == EFFECT_READY ? STEP_READY
-                                            : STEP_RUNNING;
-    add_change(b, (struct live_change){
-                      .kind = (enum live_change_kind)kinds[effect->kind],
-                      .instance = instance->row.number,
-                      .ordinal = effect->ordinal,
-                      .plan = is_new         ? effect->plan
-                              : record->step ? record->step - 1
-                                             : 0,
-                      .attempt = is_new ? effect->attempt : record->attempt,
-                      .status = status,
-                      .ready_at_ms = status == STEP_READY ? record->at_ms : 0,
-                      .name = effect->kind == EFFECT_RUN ? effect->lease : effect->name,
-                      .due_at_ms = effect->kind == EFFECT_RUN ? effect->lease_ms : 0,
-                      .value = effect->kind == EFFECT_AWAIT ? effect->state : STR_NONE,
-                      .test = instance->row.test,
-                  });
+    if (change.kind == LIVE_TIMER_PUT)
+        add_timer(b, instance, change);
+    else
+        add_change(b, change);
 }
 
 static void arm_deadlines(struct building *b, const struct carried_instance *instance,
@@ -85,8 +38,8 @@ static void arm_deadlines(struct building *b, const struct carried_instance *ins
                       (struct live_change){ .kind = LIVE_TIMER_PUT,
                                             .instance = instance->row.number,
                                             .name = definition->deadlines[i].name,
-                                            .due_at_ms = at_ms + definition->deadlines[i].after_ms,
-                                            .test = instance->row.test });
+                                            .timer.due_at_ms =
+                                                at_ms + definition->deadlines[i].after_ms });
 }
 
 static pawl_status reserve_live(struct building *b, uint32_t more)
@@ -130,7 +83,7 @@ pawl_status import_live(struct building *b, struct carried_instance *instance,
                    (struct live_change){ .kind = record->what == CONTROL_PAUSE ? LIVE_PAUSE_PUT
                                                                                : LIVE_PAUSE_DELETE,
                                          .instance = instance->row.number,
-                                         .pos = record->pos });
+                                         .pause.pos = record->pos });
     if (record->what < 0 || definition->states[instance->state].terminal == TERMINAL_NOT)
         return PAWL_OK;
     if (instance->row.parent != 0)

@@ -34,7 +34,7 @@ int64_t import_moved_ms(const struct building *b, const struct carried_instance 
                                  .name = timer->name };
     const struct carried_moved *found = NULL;
 
-    if (timer->wall || timer->due_at_ms >= DUE_NEVER_MS || timer->due_at_ms <= -DUE_NEVER_MS)
+    if (timer->timer.wall || timer->timer.due_at_ms >= DUE_NEVER_MS || timer->timer.due_at_ms <= -DUE_NEVER_MS)
         return 0;
     if (import->moved_count > 0)
         found = bsearch(&key, import->moved, import->moved_count, sizeof key, compare_moved);

@@ -148,5 +148,6 @@ JSON_PUT_MAP(X)
 
 void json_put_null(struct buf *buf, const char *key)
 {
-    json_put_null(buf, key);
+    json_key(buf, key);
+    json_null(buf);
 }

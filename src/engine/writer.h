@@ -288,7 +288,7 @@ pawl_status decision_record(struct engine *engine, struct scope *scope, struct h
                             int64_t decided_at_ms, int64_t at_ms, int64_t fired_at_ms,
                             const uint8_t *key);
 
-/* live.c */
+/* draft_rows.c */
 void live_from_draft(struct engine *engine, struct head *head, const struct definition *definition,
                      const struct draft *draft, int64_t at_ms, bool ends);
 uint32_t live_room(const struct decision *decision);

@@ -108,79 +108,56 @@ static const struct live_step *find_step(const struct live *live, uint32_t ordin
     return NULL;
 }
 
-static pawl_status add_child(struct rebuilding *work, uint64_t number, const struct live_fact *fact)
-{
-    const struct verify *v = work->v;
-    uint64_t child = fact->child.number;
-    const struct chain *chain = verify_find_chain(work->v, child);
-    pawl_status status = add_live(work, (struct live_change){ .kind = LIVE_CHILD_PUT,
-                                                              .instance = number,
-                                                              .ordinal = fact->ordinal,
-                                                              .child = child,
-                                                              .abandon = fact->child.is_abandoned });
-
-    if (status == PAWL_OK && chain && v->rules[chain->rules].terminal[chain->state] != TERMINAL_NOT)
-        status =
-            add_live(work, (struct live_change){ .kind = LIVE_CHILD_ENDED, .instance = child });
-    return status;
-}
-
 /* A lease that no entry covers (before compiler 2) is kept as it is. */
-static pawl_status add_step(struct rebuilding *work, const struct chain *chain,
-                            const struct live_fact *fact, const struct live *there)
+static bool keep_old_lease(struct rebuilding *work, const struct chain *chain,
+                           struct live_change *row, const struct live *there)
 {
     uint32_t compiler = work->v->rules[chain->rules].compiler;
-    const struct live_step *step = find_step(there, fact->ordinal);
-    struct live_change change = { .kind = LIVE_STEP_PUT,
-                                  .instance = chain->number,
-                                  .ordinal = fact->ordinal,
-                                  .plan = fact->step.plan,
-                                  .attempt = fact->step.attempt,
-                                  .status = fact->step.status,
-                                  .name = fact->step.lease,
-                                  .due_at_ms = fact->step.lease_ms,
-                                  .ready_at_ms = fact->step.ready_at_ms };
+    const struct live_step *step = find_step(there, row->ordinal);
 
-    if (step && !change.name.data && step->lease.size == LEASE_TOKEN_SIZE &&
-        change.status == STEP_RUNNING && compiler < LEASE_COMPILER) {
-        change.name = arena_str(&work->arena, step->lease);
-        change.due_at_ms = step->lease_ms;
+    if (step && !row->step.lease.data && step->lease.size == LEASE_TOKEN_SIZE &&
+        row->step.status == STEP_RUNNING && compiler < LEASE_COMPILER) {
+        row->step.lease = arena_str(&work->arena, step->lease);
+        row->step.lease_ms = step->lease_ms;
     }
-    return work->arena.failed ? scope_no_memory(&work->v->scope) : add_live(work, change);
+    return !work->arena.failed;
 }
 
-static struct live_change named_row(uint64_t number, const struct live_fact *fact, bool is_test)
+static pawl_status end_child(struct rebuilding *work, uint64_t child)
 {
-    bool is_timer = fact->kind == LIVE_TIMER;
+    const struct verify *v = work->v;
+    const struct chain *chain = verify_find_chain(work->v, child);
 
-    return (struct live_change){ .kind = is_timer ? LIVE_TIMER_PUT : LIVE_WAIT_PUT,
-                                 .instance = number,
-                                 .ordinal = fact->ordinal,
-                                 .name = fact->name,
-                                 .due_at_ms = is_timer ? fact->timer.due_at_ms + fact->timer.shift_ms
-                                                       : 0,
-                                 .shift_ms = is_timer ? fact->timer.shift_ms : 0,
-                                 .wall = is_timer && fact->timer.wall,
-                                 .value = is_timer ? STR_NONE : fact->wait.value,
-                                 .test = is_test };
+    if (!chain || v->rules[chain->rules].terminal[chain->state] == TERMINAL_NOT)
+        return PAWL_OK;
+    return add_live(work, (struct live_change){ .kind = LIVE_CHILD_ENDED, .instance = child });
 }
 
-static pawl_status add_facts(struct rebuilding *work, const struct chain *chain,
-                             const struct live *there, bool is_test)
+static pawl_status add_row(struct rebuilding *work, const struct chain *chain,
+                           struct live_change row, const struct live *there, bool is_test)
+{
+    pawl_status status;
+
+    row.instance = chain->number;
+    if (row.kind == LIVE_STEP_PUT && !keep_old_lease(work, chain, &row, there))
+        return scope_no_memory(&work->v->scope);
+    if (row.kind == LIVE_TIMER_PUT) {
+        row.timer.due_at_ms += row.timer.shift_ms;
+        row.timer.test = is_test;
+    }
+    status = add_live(work, row);
+    return status == PAWL_OK && row.kind == LIVE_CHILD_PUT ? end_child(work, row.child.number)
+                                                           : status;
+}
+
+static pawl_status add_rows(struct rebuilding *work, const struct chain *chain,
+                            const struct live *there, bool is_test)
 {
     const struct fold *fold = chain->fold;
     pawl_status status = PAWL_OK;
 
-    for (uint32_t i = 0; status == PAWL_OK && i < fold->count; i++) {
-        const struct live_fact *fact = &fold->facts[i];
-
-        if (fact->kind == LIVE_STEP)
-            status = add_step(work, chain, fact, there);
-        else if (fact->kind == LIVE_CHILD)
-            status = add_child(work, chain->number, fact);
-        else
-            status = add_live(work, named_row(chain->number, fact, is_test));
-    }
+    for (uint32_t i = 0; status == PAWL_OK && i < fold->count; i++)
+        status = add_row(work, chain, fold->rows[i], there, is_test);
     return status;
 }
 
@@ -198,11 +175,11 @@ static pawl_status add_live_rows(struct rebuilding *work, const struct chain *ch
             status = store_live(v->store, &v->scope, chain->number, &there);
     }
     if (status == PAWL_OK && chain->fold)
-        status = add_facts(work, chain, &there, row.test);
+        status = add_rows(work, chain, &there, row.test);
     if (status == PAWL_OK && chain->paused_pos > 0)
         status = add_live(work, (struct live_change){ .kind = LIVE_PAUSE_PUT,
                                                       .instance = chain->number,
-                                                      .pos = chain->paused_pos });
+                                                      .pause.pos = chain->paused_pos });
     return status;
 }
 

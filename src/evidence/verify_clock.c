@@ -64,11 +64,11 @@ static void shift(struct verify *v, int64_t by_ms)
 {
     for (uint32_t i = 0; i < v->chain_count; i++)
         for (uint32_t j = 0; v->chains[i].fold && j < v->chains[i].fold->count; j++) {
-            struct live_fact *fact = &v->chains[i].fold->facts[j];
+            struct live_change *row = &v->chains[i].fold->rows[j];
 
-            if (fact->kind == LIVE_TIMER && !fact->timer.wall &&
-                fact->timer.due_at_ms + fact->timer.shift_ms < DUE_NEVER_MS)
-                fact->timer.shift_ms += by_ms;
+            if (row->kind == LIVE_TIMER_PUT && !row->timer.wall &&
+                row->timer.due_at_ms + row->timer.shift_ms < DUE_NEVER_MS)
+                row->timer.shift_ms += by_ms;
         }
     for (uint32_t i = 0; i < v->standing_count; i++)
         if (v->standing[i].what == CONTROL_ALARM && !v->standing[i].wall &&

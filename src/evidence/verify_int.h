@@ -47,37 +47,9 @@ struct rules {
     bool has_table;                /* its rows were seen */
 };
 
-/* One row that effects leave behind. */
-enum live_kind { LIVE_STEP, LIVE_TIMER, LIVE_WAIT, LIVE_CHILD };
-struct live_fact {
-    enum live_kind kind;
-    uint32_t ordinal;
-    str name; /* timers and waits */
-    union {   /* by kind */
-        struct {
-            uint32_t plan, attempt;
-            enum step_status status;
-            str lease; /* as the row has it; data NULL: none */
-            int64_t lease_ms;
-            int64_t ready_at_ms; /* 0: it is not ready */
-        } step;
-        struct {
-            int64_t due_at_ms; /* as armed */
-            int64_t shift_ms;  /* how far it has moved since, with the store's clock */
-            bool wall;         /* due by the wall clock */
-        } timer;
-        struct {
-            str value; /* JSON; data NULL: none */
-        } wait;
-        struct {
-            uint64_t number;
-            bool is_abandoned;
-        } child;
-    };
-};
-
+/* The rows that effects have left behind. Of a timer, due_at_ms is as it was armed. */
 struct fold {
-    struct live_fact *facts; /* their texts are on the heap: verify_live.c */
+    struct live_change *rows; /* their texts are on the heap: verify_live.c */
     uint32_t count, capacity;
 };
 
@@ -258,11 +230,11 @@ pawl_status verify_amend_code(struct verify *v, const struct chain *chain,
                               const struct record *record);
 
 /* verify_live.c */
-pawl_status verify_put_fact(struct verify *v, struct chain *chain, struct live_fact fact);
+pawl_status verify_put_row(struct verify *v, struct chain *chain, struct live_change row);
 pawl_status verify_fold(struct verify *v, struct chain *chain, const struct record *record);
 pawl_status verify_fold_effects(struct verify *v, struct chain *chain,
                                 const struct effect_list *effects, int64_t at_ms);
-struct live_fact *verify_find_timer(struct chain *chain, uint32_t ordinal,
+struct live_change *verify_find_timer(struct chain *chain, uint32_t ordinal,
                                     str name); /* NULL: not armed */
 void verify_drop_fold(struct verify *v, struct chain *chain);
 pawl_status verify_live(struct verify *v, const struct chain *chain);

@@ -5,14 +5,15 @@
 #include "evidence/verify_int.h"
 #include <stdlib.h>
 
-static const char *const kind_names[] = {
-    [LIVE_STEP] = "step", [LIVE_TIMER] = "timer", [LIVE_WAIT] = "wait", [LIVE_CHILD] = "child"
-};
+static const char *const kind_names[] = { [LIVE_STEP_PUT] = "step",
+                                          [LIVE_TIMER_PUT] = "timer",
+                                          [LIVE_WAIT_PUT] = "wait",
+                                          [LIVE_CHILD_PUT] = "child" };
 
 /* Order of kind, ordinal, name: what a row is found by. */
 static int compare_keys(const void *left, const void *right)
 {
-    const struct live_fact *a = left, *b = right;
+    const struct live_change *a = left, *b = right;
 
     if (a->kind != b->kind)
         return a->kind < b->kind ? -1 : 1;
@@ -23,26 +24,26 @@ static int compare_keys(const void *left, const void *right)
 
 /* ---- folding ---- */
 
-static struct live_fact *find_fact(struct fold *fold, const struct live_fact *key)
+static struct live_change *find_row(struct fold *fold, const struct live_change *key)
 {
     for (uint32_t i = 0; fold && i < fold->count; i++)
-        if (compare_keys(&fold->facts[i], key) == 0)
-            return &fold->facts[i];
+        if (compare_keys(&fold->rows[i], key) == 0)
+            return &fold->rows[i];
     return NULL;
 }
 
-struct live_fact *verify_find_timer(struct chain *chain, uint32_t ordinal, str name)
+struct live_change *verify_find_timer(struct chain *chain, uint32_t ordinal, str name)
 {
-    struct live_fact key = { .kind = LIVE_TIMER, .ordinal = ordinal, .name = name };
+    struct live_change key = { .kind = LIVE_TIMER_PUT, .ordinal = ordinal, .name = name };
 
-    return find_fact(chain->fold, &key);
+    return find_row(chain->fold, &key);
 }
 
-/* The text that a fact has beside its name; NULL: its kind has none. */
-static str *text_of(struct live_fact *fact)
+/* The text that a row has beside its name; NULL: its kind has none. */
+static str *text_of(struct live_change *row)
 {
-    return fact->kind == LIVE_STEP   ? &fact->step.lease
-           : fact->kind == LIVE_WAIT ? &fact->wait.value
+    return row->kind == LIVE_STEP_PUT   ? &row->step.lease
+           : row->kind == LIVE_WAIT_PUT ? &row->wait.value
                                      : NULL;
 }
 
@@ -57,11 +58,11 @@ static void free_text(struct verify *v, str *text)
     *text = STR_NONE;
 }
 
-static void free_texts(struct verify *v, struct live_fact *fact)
+static void free_texts(struct verify *v, struct live_change *row)
 {
-    free_text(v, &fact->name);
-    if (text_of(fact))
-        free_text(v, text_of(fact));
+    free_text(v, &row->name);
+    if (text_of(row))
+        free_text(v, text_of(row));
 }
 
 /* An empty text is stored as none: leases and JSON are never empty, and an empty name and a missing
@@ -77,48 +78,48 @@ static bool copy_text(struct verify *v, str *text)
     return ok;
 }
 
-static bool copy_texts(struct verify *v, struct live_fact *fact)
+static bool copy_texts(struct verify *v, struct live_change *row)
 {
-    str none = STR_NONE, *text = text_of(fact) ? text_of(fact) : &none;
-    bool has_name = copy_text(v, &fact->name), has_text = copy_text(v, text);
+    str none = STR_NONE, *text = text_of(row) ? text_of(row) : &none;
+    bool has_name = copy_text(v, &row->name), has_text = copy_text(v, text);
 
     if (!has_name || !has_text)
-        free_texts(v, fact);
+        free_texts(v, row);
     return has_name && has_text;
 }
 
-pawl_status verify_put_fact(struct verify *v, struct chain *chain, struct live_fact fact)
+pawl_status verify_put_row(struct verify *v, struct chain *chain, struct live_change row)
 {
-    struct live_fact *found = find_fact(chain->fold, &fact);
+    struct live_change *found = find_row(chain->fold, &row);
     struct fold *fold;
 
-    if (!copy_texts(v, &fact))
+    if (!copy_texts(v, &row))
         return scope_no_memory(&v->scope);
     if (found) {
         free_texts(v, found);
-        *found = fact;
+        *found = row;
         return PAWL_OK;
     }
     if (!chain->fold)
         chain->fold = heap_new(v->heap, sizeof *chain->fold);
     fold = chain->fold;
     if (!fold ||
-        !verify_grow(v->heap, &fold->facts, fold->count, &fold->capacity, sizeof *fold->facts)) {
-        free_texts(v, &fact);
+        !verify_grow(v->heap, &fold->rows, fold->count, &fold->capacity, sizeof *fold->rows)) {
+        free_texts(v, &row);
         return scope_no_memory(&v->scope);
     }
-    fold->facts[fold->count++] = fact;
+    fold->rows[fold->count++] = row;
     return PAWL_OK;
 }
 
-static void remove_fact(struct verify *v, struct chain *chain, struct live_fact key)
+static void remove_row(struct verify *v, struct chain *chain, struct live_change key)
 {
-    struct live_fact *found = find_fact(chain->fold, &key);
+    struct live_change *found = find_row(chain->fold, &key);
 
     if (!found)
         return;
     free_texts(v, found);
-    *found = chain->fold->facts[--chain->fold->count];
+    *found = chain->fold->rows[--chain->fold->count];
     if (chain->fold->count == 0)
         verify_drop_fold(v, chain);
 }
@@ -127,8 +128,8 @@ static void remove_fact(struct verify *v, struct chain *chain, struct live_fact 
 static void remove_step(struct verify *v, struct chain *chain, uint32_t ordinal)
 {
     for (uint32_t i = chain->fold ? chain->fold->count : 0; i-- > 0;)
-        if (chain->fold && chain->fold->facts[i].ordinal == ordinal)
-            remove_fact(v, chain, chain->fold->facts[i]);
+        if (chain->fold && chain->fold->rows[i].ordinal == ordinal)
+            remove_row(v, chain, chain->fold->rows[i]);
 }
 
 void verify_drop_fold(struct verify *v, struct chain *chain)
@@ -138,51 +139,37 @@ void verify_drop_fold(struct verify *v, struct chain *chain)
     if (!fold)
         return;
     for (uint32_t i = 0; i < fold->count; i++)
-        free_texts(v, &fold->facts[i]);
-    heap_free(v->heap, fold->facts, fold->capacity * sizeof *fold->facts);
+        free_texts(v, &fold->rows[i]);
+    heap_free(v->heap, fold->rows, fold->capacity * sizeof *fold->rows);
     heap_free(v->heap, fold, sizeof *fold);
     chain->fold = NULL;
 }
 
 static pawl_status find_step(struct verify *v, struct chain *chain, uint32_t ordinal,
-                             struct live_fact **out)
+                             struct live_change **out)
 {
-    *out = find_fact(chain->fold, &(struct live_fact){ .kind = LIVE_STEP, .ordinal = ordinal });
+    *out = find_row(chain->fold, &(struct live_change){ .kind = LIVE_STEP_PUT, .ordinal = ordinal });
     if (*out)
         return PAWL_OK;
     return verify_bad(v, "the entry moves step row %u, which is not there", ordinal);
 }
 
-static pawl_status fold_ready(struct verify *v, struct chain *chain, uint32_t ordinal,
-                              int64_t at_ms)
+/* A step that an entry moves has a row, which keeps its plan and attempt. */
+static pawl_status fold_step(struct verify *v, struct chain *chain, const struct live_change *moved)
 {
-    struct live_fact *found;
-    pawl_status status = find_step(v, chain, ordinal, &found);
-
-    if (status != PAWL_OK)
-        return status;
-    free_text(v, &found->step.lease); /* of a worker that could not be sent it */
-    found->step.status = STEP_READY;
-    found->step.lease_ms = 0;
-    found->step.ready_at_ms = at_ms;
-    return PAWL_OK;
-}
-
-static pawl_status fold_run(struct verify *v, struct chain *chain, const struct effect *effect)
-{
-    struct live_fact *found;
-    str lease = effect->lease;
-    pawl_status status = find_step(v, chain, effect->ordinal, &found);
+    struct live_change *found;
+    str lease = moved->step.lease;
+    pawl_status status = find_step(v, chain, moved->ordinal, &found);
 
     if (status != PAWL_OK)
         return status;
     if (!copy_text(v, &lease))
         return scope_no_memory(&v->scope);
     free_text(v, &found->step.lease);
-    found->step.status = STEP_RUNNING;
+    found->step.status = moved->step.status;
     found->step.lease = lease;
-    found->step.lease_ms = effect->lease_ms;
-    found->step.ready_at_ms = 0;
+    found->step.lease_ms = moved->step.lease_ms;
+    found->step.ready_at_ms = moved->step.ready_at_ms;
     return PAWL_OK;
 }
 
@@ -194,71 +181,34 @@ static pawl_status note_snapshot(struct verify *v, struct chain *chain, str hex)
                : verify_bad(v, "the entry names a snapshot without its hash");
 }
 
-/* Of one that could not be created there is no id, and nothing is left behind. */
-static pawl_status fold_child(struct verify *v, struct chain *chain, const struct effect *effect)
+static pawl_status fold_change(struct verify *v, struct chain *chain, struct live_change *change)
 {
-    struct live_fact fact = { .kind = LIVE_CHILD,
-                              .ordinal = effect->ordinal,
-                              .child.is_abandoned = effect->is_abandoned };
+    enum live_change_kind kind = change->kind;
 
-    if (effect->name.size == 0)
+    if (kind == LIVE_STEP_DELETE) {
+        remove_step(v, chain, change->ordinal);
         return PAWL_OK;
-    if (!id_parse(effect->name, &fact.child.number, NULL))
-        return verify_bad(v, "the entry tells of a child whose id is none");
-    return verify_put_fact(v, chain, fact);
+    }
+    if (kind != LIVE_TIMER_DELETE && kind != LIVE_WAIT_DELETE)
+        return verify_put_row(v, chain, *change);
+    change->kind = kind == LIVE_TIMER_DELETE ? LIVE_TIMER_PUT : LIVE_WAIT_PUT; /* what goes */
+    remove_row(v, chain, *change);
+    return PAWL_OK;
 }
 
 static pawl_status fold_effect(struct verify *v, struct chain *chain, const struct effect *effect,
                                int64_t at_ms)
 {
-    struct live_fact fact = { .kind = LIVE_STEP, .ordinal = effect->ordinal };
+    struct live_change change = { 0 };
+    bool is_live = live_change_of(effect, 0, 0, at_ms, &change);
 
-    if (effect->kind == EFFECT_ARM || effect->kind == EFFECT_DISARM)
-        fact = (struct live_fact){ .kind = LIVE_TIMER,
-                                   .ordinal = effect->ordinal,
-                                   .name = effect->name,
-                                   .timer.due_at_ms = effect->due_at_ms,
-                                   .timer.wall = effect->wall };
-    if (effect->kind == EFFECT_AWAIT || effect->kind == EFFECT_LEAVE)
-        fact = (struct live_fact){ .kind = LIVE_WAIT,
-                                   .ordinal = effect->ordinal,
-                                   .name = effect->name,
-                                   .wait.value = effect->state };
-    switch (effect->kind) {
-    case EFFECT_STEP:
-        fact.step.plan = effect->plan;
-        fact.step.attempt = effect->attempt;
-        fact.step.status = effect->status;
-        fact.step.ready_at_ms = effect->status == STEP_READY ? at_ms : 0;
-        return verify_put_fact(v, chain, fact);
-    case EFFECT_READY:
-        return fold_ready(v, chain, effect->ordinal, at_ms);
-    case EFFECT_RUN:
-        return fold_run(v, chain, effect);
-    case EFFECT_ARM:
-    case EFFECT_AWAIT:
-        return verify_put_fact(v, chain, fact);
-    case EFFECT_SPAWN:
-        return fold_child(v, chain, effect);
-    case EFFECT_END:
-        remove_step(v, chain, effect->ordinal);
-        return PAWL_OK;
-    case EFFECT_DISARM:
-    case EFFECT_LEAVE:
-        remove_fact(v, chain, fact);
-        return PAWL_OK;
-    case EFFECT_SNAPSHOT:
+    if (effect->kind == EFFECT_SPAWN && !is_live && effect->name.size > 0)
+        return verify_bad(v, "the entry names a child with an invalid id");
+    if (effect->kind == EFFECT_SNAPSHOT)
         return note_snapshot(v, chain, effect->name);
-    case EFFECT_STATE:
-    case EFFECT_TAKE:
-    case EFFECT_PLAN:
-    case EFFECT_REDRIVE:
-    case EFFECT_CALL:
-    case EFFECT_VERSION:
-    case EFFECT_REDUCE:
-        return PAWL_OK;
-    }
-    return PAWL_OK;
+    if (effect->kind == EFFECT_READY || effect->kind == EFFECT_RUN)
+        return fold_step(v, chain, &change);
+    return is_live ? fold_change(v, chain, &change) : PAWL_OK;
 }
 
 pawl_status verify_fold_effects(struct verify *v, struct chain *chain,
@@ -283,55 +233,59 @@ pawl_status verify_fold(struct verify *v, struct chain *chain, const struct reco
 
 /* ---- comparing ---- */
 
-static size_t count_facts(const struct live *live)
+static size_t count_rows(const struct live *live)
 {
     return (size_t)live->step_count + live->timer_count + live->wait_count + live->child_count;
 }
 
-static struct live_fact *list_facts(struct arena *arena, const struct live *live)
+static struct live_change *list_rows(struct arena *arena, const struct live *live)
 {
-    struct live_fact *facts = ARENA_ARRAY(arena, struct live_fact, count_facts(live) + 1);
-    struct live_fact *next = facts;
+    struct live_change *rows = ARENA_ARRAY(arena, struct live_change, count_rows(live) + 1);
+    struct live_change *next = rows;
 
-    for (uint32_t i = 0; facts && i < live->step_count; i++)
-        *next++ = (struct live_fact){
-            .kind = LIVE_STEP,
+    for (uint32_t i = 0; rows && i < live->step_count; i++)
+        *next++ = (struct live_change){
+            .kind = LIVE_STEP_PUT,
             .ordinal = live->steps[i].ordinal,
-            .step = { live->steps[i].plan, live->steps[i].attempt, live->steps[i].status,
-                      live->steps[i].lease, live->steps[i].lease_ms, live->steps[i].ready_at_ms },
+            .step = { .plan = live->steps[i].plan,
+                      .attempt = live->steps[i].attempt,
+                      .status = live->steps[i].status,
+                      .lease = live->steps[i].lease,
+                      .lease_ms = live->steps[i].lease_ms,
+                      .ready_at_ms = live->steps[i].ready_at_ms },
         };
-    for (uint32_t i = 0; facts && i < live->timer_count; i++)
-        *next++ = (struct live_fact){
-            .kind = LIVE_TIMER,
+    for (uint32_t i = 0; rows && i < live->timer_count; i++)
+        *next++ = (struct live_change){
+            .kind = LIVE_TIMER_PUT,
             .ordinal = live->timers[i].ordinal,
             .name = live->timers[i].name,
             .timer.due_at_ms = live->timers[i].due_at_ms - live->timers[i].shift_ms,
             .timer.shift_ms = live->timers[i].shift_ms,
             .timer.wall = live->timers[i].wall,
         };
-    for (uint32_t i = 0; facts && i < live->wait_count; i++)
-        *next++ = (struct live_fact){ .kind = LIVE_WAIT,
+    for (uint32_t i = 0; rows && i < live->wait_count; i++)
+        *next++ = (struct live_change){ .kind = LIVE_WAIT_PUT,
                                       .ordinal = live->waits[i].ordinal,
                                       .name = live->waits[i].name,
                                       .wait.value = live->waits[i].value };
-    for (uint32_t i = 0; facts && i < live->child_count; i++)
-        *next++ = (struct live_fact){
-            .kind = LIVE_CHILD,
+    for (uint32_t i = 0; rows && i < live->child_count; i++)
+        *next++ = (struct live_change){
+            .kind = LIVE_CHILD_PUT,
             .ordinal = live->children[i].ordinal,
             .child = { live->children[i].child, live->children[i].abandon },
         };
-    return facts;
+    return rows;
 }
 
-static pawl_status bad_fact(struct verify *v, const struct live_fact *fact, const char *what)
+static pawl_status bad_row(struct verify *v, const struct live_change *row, const char *what)
 {
-    return verify_bad(v, "%s row %u%s%.*s %s", kind_names[fact->kind], fact->ordinal,
-                      fact->name.size > 0 ? " " : "", STR_ARG(fact->name), what);
+    return verify_bad(v, "%s row %u%s%.*s %s", kind_names[row->kind], row->ordinal,
+                      row->name.size > 0 ? " " : "", STR_ARG(row->name), what);
 }
 
 /* Before compiler 2 no entry covered a lease: a running step's row may then hold one, as its
  * token. */
-static bool is_same_lease(const struct live_fact *expected, const struct live_fact *found,
+static bool is_same_lease(const struct live_change *expected, const struct live_change *found,
                           uint32_t compiler)
 {
     if (compiler < LEASE_COMPILER && expected->step.lease.size == 0 &&
@@ -341,31 +295,35 @@ static bool is_same_lease(const struct live_fact *expected, const struct live_fa
            expected->step.lease_ms == found->step.lease_ms;
 }
 
-static bool is_same(const struct live_fact *expected, const struct live_fact *found,
-                    uint32_t compiler)
+static bool is_same_step(const struct live_change *expected, const struct live_change *found,
+                         uint32_t compiler)
 {
-    switch (expected->kind) {
-    case LIVE_STEP:
-        return expected->step.plan == found->step.plan &&
-               expected->step.attempt == found->step.attempt &&
-               expected->step.status == found->step.status &&
-               expected->step.ready_at_ms == found->step.ready_at_ms &&
-               is_same_lease(expected, found, compiler);
-    case LIVE_TIMER:
-        return expected->timer.due_at_ms == found->timer.due_at_ms &&
-               expected->timer.wall == found->timer.wall;
-    case LIVE_WAIT:
-        return str_eq(expected->wait.value, found->wait.value);
-    case LIVE_CHILD:
-        return expected->child.number == found->child.number &&
-               expected->child.is_abandoned == found->child.is_abandoned;
-    }
-    return false;
+    return expected->step.plan == found->step.plan &&
+           expected->step.attempt == found->step.attempt &&
+           expected->step.status == found->step.status &&
+           expected->step.ready_at_ms == found->step.ready_at_ms &&
+           is_same_lease(expected, found, compiler);
 }
 
-static pawl_status compare_facts(struct verify *v, uint32_t compiler,
-                                 const struct live_fact *expected,
-                                 size_t expected_count, const struct live_fact *found,
+/* Two rows of the same kind, ordinal and name. */
+static bool is_same(const struct live_change *expected, const struct live_change *found,
+                    uint32_t compiler)
+{
+    if (expected->kind == LIVE_STEP_PUT)
+        return is_same_step(expected, found, compiler);
+    if (expected->kind == LIVE_TIMER_PUT)
+        return expected->timer.due_at_ms == found->timer.due_at_ms &&
+               expected->timer.wall == found->timer.wall;
+    if (expected->kind == LIVE_WAIT_PUT)
+        return str_eq(expected->wait.value, found->wait.value);
+    ASSERT(expected->kind == LIVE_CHILD_PUT);
+    return expected->child.number == found->child.number &&
+           expected->child.is_abandoned == found->child.is_abandoned;
+}
+
+static pawl_status compare_rows(struct verify *v, uint32_t compiler,
+                                 const struct live_change *expected,
+                                 size_t expected_count, const struct live_change *found,
                                  size_t found_count)
 {
     for (size_t i = 0; i < expected_count || i < found_count; i++) {
@@ -374,13 +332,13 @@ static pawl_status compare_facts(struct verify *v, uint32_t compiler,
                                         : compare_keys(&expected[i], &found[i]);
 
         if (order < 0)
-            return bad_fact(v, &expected[i], "is missing");
+            return bad_row(v, &expected[i], "is missing");
         if (order > 0)
-            return bad_fact(v, &found[i], "does not follow from the entries");
+            return bad_row(v, &found[i], "does not follow from the entries");
         if (!is_same(&expected[i], &found[i], compiler) ||
-            (v->whole && expected[i].kind == LIVE_TIMER &&
+            (v->whole && expected[i].kind == LIVE_TIMER_PUT &&
              expected[i].timer.shift_ms != found[i].timer.shift_ms))
-            return bad_fact(v, &expected[i], "is not as the entries left it");
+            return bad_row(v, &expected[i], "is not as the entries left it");
     }
     return PAWL_OK;
 }
@@ -403,7 +361,7 @@ static pawl_status check_ended(struct verify *v, const struct live *live)
 pawl_status verify_live(struct verify *v, const struct chain *chain)
 {
     struct live live = { 0 };
-    struct live_fact *found;
+    struct live_change *found;
     size_t found_count, expected_count = chain->fold ? chain->fold->count : 0;
     pawl_status status = store_live(v->store, &v->scope, chain->number, &live);
 
@@ -416,15 +374,15 @@ pawl_status verify_live(struct verify *v, const struct chain *chain)
     status = check_ended(v, &live);
     if (status != PAWL_OK)
         return status;
-    found_count = count_facts(&live);
+    found_count = count_rows(&live);
     if (found_count == 0 && expected_count == 0)
         return PAWL_OK;
-    found = list_facts(&v->scope.arena, &live);
+    found = list_rows(&v->scope.arena, &live);
     if (!found)
         return scope_no_memory(&v->scope);
     qsort(found, found_count, sizeof *found, compare_keys);
     if (chain->fold)
-        qsort(chain->fold->facts, expected_count, sizeof *found, compare_keys);
-    return compare_facts(v, v->rules[chain->rules].compiler, chain->fold ? chain->fold->facts : NULL, expected_count, found,
+        qsort(chain->fold->rows, expected_count, sizeof *found, compare_keys);
+    return compare_rows(v, v->rules[chain->rules].compiler, chain->fold ? chain->fold->rows : NULL, expected_count, found,
                          found_count);
 }

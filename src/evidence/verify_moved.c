@@ -9,10 +9,10 @@ static bool read_by(const struct node *node, int64_t *out)
            *out > -MOVED_MAX_MS;
 }
 
-static bool can_move(const struct live_fact *fact)
+static bool can_move(const struct live_change *timer)
 {
-    return fact->kind == LIVE_TIMER && !fact->timer.wall &&
-           fact->timer.due_at_ms < DUE_NEVER_MS && fact->timer.due_at_ms > -DUE_NEVER_MS;
+    return timer->kind == LIVE_TIMER_PUT && !timer->timer.wall &&
+           timer->timer.due_at_ms < DUE_NEVER_MS && timer->timer.due_at_ms > -DUE_NEVER_MS;
 }
 
 /* [ID,NAME,ORD,MS] */
@@ -22,7 +22,7 @@ static pawl_status move_one(struct verify *v, const struct node *item)
     const struct node *name = id ? id->next : NULL, *ordinal = name ? name->next : NULL;
     const struct node *by = ordinal ? ordinal->next : NULL;
     uint8_t random[ID_RANDOM_SIZE];
-    struct live_fact *fact = NULL;
+    struct live_change *timer = NULL;
     struct chain *chain;
     uint64_t number = 0;
     int64_t row = -1, by_ms;
@@ -34,10 +34,10 @@ static pawl_status move_one(struct verify *v, const struct node *item)
     chain = verify_find_chain(v, number);
     if (number > 0 && chain && chain->pos > v->import_pos &&
         memcmp(chain->random, random, ID_RANDOM_SIZE) == 0)
-        fact = verify_find_timer(chain, (uint32_t)row, name->text);
-    if (!fact || !can_move(fact))
+        timer = verify_find_timer(chain, (uint32_t)row, name->text);
+    if (!timer || !can_move(timer))
         return verify_bad(v, "an import moves a timer that it does not bring");
-    fact->timer.shift_ms += by_ms;
+    timer->timer.shift_ms += by_ms;
     return PAWL_OK;
 }
 
@@ -47,8 +47,8 @@ static void move_all(struct verify *v, int64_t by_ms)
         for (uint32_t j = 0; v->chains[i].pos > v->import_pos && v->chains[i].fold &&
                              j < v->chains[i].fold->count;
              j++)
-            if (can_move(&v->chains[i].fold->facts[j]))
-                v->chains[i].fold->facts[j].timer.shift_ms += by_ms;
+            if (can_move(&v->chains[i].fold->rows[j]))
+                v->chains[i].fold->rows[j].timer.shift_ms += by_ms;
 }
 
 /* At the import record behind the records of an import, the body of which is read. */

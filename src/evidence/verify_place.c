@@ -19,29 +19,38 @@ static void put_text(struct buf *out, str text)
     buf_str(out, text);
 }
 
-static void put_fact(struct buf *out, const struct live_fact *fact)
+/* The rows that effects leave behind, by the numbers that the file has for them. */
+static const enum live_change_kind kept_kinds[] = { LIVE_STEP_PUT, LIVE_TIMER_PUT, LIVE_WAIT_PUT,
+                                                    LIVE_CHILD_PUT };
+#define KEPT_KINDS (sizeof kept_kinds / sizeof kept_kinds[0])
+
+static uint64_t kind_number(enum live_change_kind kind)
 {
-    switch (fact->kind) {
-    case LIVE_STEP:
-        buf_varint(out, fact->step.plan);
-        buf_varint(out, fact->step.attempt);
-        buf_varint(out, (uint64_t)fact->step.status);
-        put_text(out, fact->step.lease);
-        buf_zigzag(out, fact->step.lease_ms);
-        buf_zigzag(out, fact->step.ready_at_ms);
-        break;
-    case LIVE_TIMER:
-        buf_zigzag(out, fact->timer.due_at_ms);
-        buf_zigzag(out, fact->timer.shift_ms);
-        buf_varint(out, fact->timer.wall);
-        break;
-    case LIVE_WAIT:
-        put_text(out, fact->wait.value);
-        break;
-    case LIVE_CHILD:
-        buf_varint(out, fact->child.number);
-        buf_varint(out, fact->child.is_abandoned);
-        break;
+    uint64_t number = 0;
+
+    while (kept_kinds[number] != kind)
+        ASSERT(++number < KEPT_KINDS);
+    return number;
+}
+
+static void put_row(struct buf *out, const struct live_change *row)
+{
+    if (row->kind == LIVE_STEP_PUT) {
+        buf_varint(out, row->step.plan);
+        buf_varint(out, row->step.attempt);
+        buf_varint(out, (uint64_t)row->step.status);
+        put_text(out, row->step.lease);
+        buf_zigzag(out, row->step.lease_ms);
+        buf_zigzag(out, row->step.ready_at_ms);
+    } else if (row->kind == LIVE_TIMER_PUT) {
+        buf_zigzag(out, row->timer.due_at_ms);
+        buf_zigzag(out, row->timer.shift_ms);
+        buf_varint(out, row->timer.wall);
+    } else if (row->kind == LIVE_WAIT_PUT) {
+        put_text(out, row->wait.value);
+    } else {
+        buf_varint(out, row->child.number);
+        buf_varint(out, row->child.is_abandoned);
     }
 }
 
@@ -49,12 +58,12 @@ static void put_fold(struct buf *out, const struct fold *fold)
 {
     buf_varint(out, fold ? fold->count : 0);
     for (uint32_t i = 0; fold && i < fold->count; i++) {
-        const struct live_fact *fact = &fold->facts[i];
+        const struct live_change *row = &fold->rows[i];
 
-        buf_varint(out, (uint64_t)fact->kind);
-        buf_varint(out, fact->ordinal);
-        put_text(out, fact->name);
-        put_fact(out, fact);
+        buf_varint(out, kind_number(row->kind));
+        buf_varint(out, row->ordinal);
+        put_text(out, row->name);
+        put_row(out, row);
     }
 }
 
@@ -219,40 +228,35 @@ static str take_text(struct reader *reader)
     return text;
 }
 
-static void take_rest(struct reader *reader, struct live_fact *fact)
+static void take_rest(struct reader *reader, struct live_change *row)
 {
-    switch (fact->kind) {
-    case LIVE_STEP:
-        fact->step.plan = take_u32(reader);
-        fact->step.attempt = take_u32(reader);
-        fact->step.status = (enum step_status)take_number(reader, STEP_CANCELLED);
-        fact->step.lease = take_text(reader);
-        fact->step.lease_ms = take_zigzag(reader);
-        fact->step.ready_at_ms = take_zigzag(reader);
-        break;
-    case LIVE_TIMER:
-        fact->timer.due_at_ms = take_zigzag(reader);
-        fact->timer.shift_ms = take_zigzag(reader);
-        fact->timer.wall = take_number(reader, 1) != 0;
-        break;
-    case LIVE_WAIT:
-        fact->wait.value = take_text(reader);
-        break;
-    case LIVE_CHILD:
-        fact->child.number = take_number(reader, ID_NUMBER_MAX);
-        fact->child.is_abandoned = take_number(reader, 1) == 1;
-        break;
+    if (row->kind == LIVE_STEP_PUT) {
+        row->step.plan = take_u32(reader);
+        row->step.attempt = take_u32(reader);
+        row->step.status = (enum step_status)take_number(reader, STEP_CANCELLED);
+        row->step.lease = take_text(reader);
+        row->step.lease_ms = take_zigzag(reader);
+        row->step.ready_at_ms = take_zigzag(reader);
+    } else if (row->kind == LIVE_TIMER_PUT) {
+        row->timer.due_at_ms = take_zigzag(reader);
+        row->timer.shift_ms = take_zigzag(reader);
+        row->timer.wall = take_number(reader, 1) != 0;
+    } else if (row->kind == LIVE_WAIT_PUT) {
+        row->wait.value = take_text(reader);
+    } else {
+        row->child.number = take_number(reader, ID_NUMBER_MAX);
+        row->child.is_abandoned = take_number(reader, 1) == 1;
     }
 }
 
-static pawl_status take_fact(struct verify *v, struct reader *reader, struct chain *chain)
+static pawl_status take_row(struct verify *v, struct reader *reader, struct chain *chain)
 {
-    struct live_fact fact = { .kind = (enum live_kind)take_number(reader, LIVE_CHILD) };
+    struct live_change row = { .kind = kept_kinds[take_number(reader, KEPT_KINDS - 1)] };
 
-    fact.ordinal = take_u32(reader);
-    fact.name = take_text(reader);
-    take_rest(reader, &fact);
-    return reader->failed ? PAWL_OK : verify_put_fact(v, chain, fact);
+    row.ordinal = take_u32(reader);
+    row.name = take_text(reader);
+    take_rest(reader, &row);
+    return reader->failed ? PAWL_OK : verify_put_row(v, chain, row);
 }
 
 /* Head rows must be right up to `flushed` as it is now, which may be further than it was. */
@@ -305,7 +309,7 @@ static pawl_status take_chain(struct verify *v, struct reader *reader, uint32_t 
     v->chains[index] = chain;
     v->chain_count = index + 1;
     for (uint32_t i = 0; status == PAWL_OK && !reader->failed && i < fact_count; i++)
-        status = take_fact(v, reader, &v->chains[index]);
+        status = take_row(v, reader, &v->chains[index]);
     return status == PAWL_OK ? find_flushed(v, &v->chains[index]) : status;
 }
 

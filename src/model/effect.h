@@ -126,41 +126,4 @@ static inline bool effect_makes_ready(const struct effect *effect)
            (effect->kind == EFFECT_STEP && effect->status == STEP_READY);
 }
 
-/* The live rows of one instance: what its effects leave behind. */
-struct live_step {
-    uint32_t ordinal, plan, attempt;
-    enum step_status status;
-    str lease; /* of a worker elsewhere: its token's hash, in old rows its token; data NULL: none */
-    int64_t lease_ms;
-    int64_t ready_at_ms; /* the time of the entry that made it ready; 0: it is not ready */
-};
-struct live_timer {
-    uint64_t instance;
-    uint32_t ordinal;
-    str name;
-    int64_t due_at_ms;
-    uint32_t definition; /* of its instance, where due() tells of it; else 0 */
-    bool wall;           /* due by the wall clock */
-    int64_t shift_ms;    /* how far its due time has moved, with the store's clock */
-};
-struct live_wait {
-    uint32_t ordinal;
-    str name;
-    str value; /* JSON; data NULL: none */
-};
-struct live_child {
-    uint64_t child, parent; /* numbers */
-    uint32_t ordinal;
-    bool abandon, ended;
-};
-
-struct live {
-    struct live_step *steps;
-    struct live_timer *timers;
-    struct live_wait *waits;
-    struct live_child *children;
-    uint32_t step_count, timer_count, wait_count, child_count;
-    uint64_t paused_pos; /* of the pause record, while it is held; 0: it is not */
-};
-
 #endif

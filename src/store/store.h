@@ -34,7 +34,7 @@
 #include "base/scope.h"
 #include "env/env.h"
 #include "model/definition.h"
-#include "model/effect.h"
+#include "model/live_rows.h"
 #include "model/record.h"
 #include <stdatomic.h>
 
@@ -51,36 +51,6 @@ struct store_tip {
     uint8_t store_id[STORE_ID_SIZE];
     uint8_t root[SHA_SIZE];   /* after the last commit */
     uint64_t changes;         /* grows with every commit by anybody: tells whether caches hold */
-};
-
-/* One change to a live row. */
-enum live_change_kind { LIVE_STEP_PUT, LIVE_STEP_DELETE /* with its timers, waits and child */,
-                        LIVE_TIMER_PUT, LIVE_TIMER_DELETE, LIVE_WAIT_PUT, LIVE_WAIT_DELETE,
-                        LIVE_PAUSE_PUT, LIVE_PAUSE_DELETE, LIVE_CHILD_PUT,
-                        LIVE_CHILD_ENDED /* this instance; nobody may wait for it */,
-                        LIVE_CLEAR /* all of the instance's, but not that it is a child */ };
-/* LIVE_CLEAR: rows that there may be; the others need not be looked for. */
-enum live_rows { ROWS_STEPS = 1, ROWS_TIMERS = 2, ROWS_WAITS = 4, ROWS_CHILDREN = 8, ROWS_PAUSE = 16,
-                 ROWS_ALL = 31 };
-struct live_change {
-    enum live_change_kind kind;
-    uint64_t instance;
-    uint32_t ordinal;
-    uint32_t plan, attempt;      /* STEP_PUT */
-    enum step_status status;     /* STEP_PUT */
-    str name;                    /* timers and waits; STEP_PUT: the lease, or none */
-    int64_t due_at_ms;           /* TIMER_PUT; STEP_PUT: how long a lease lasts */
-    int64_t ready_at_ms;         /* STEP_PUT: since when it is ready; 0: it is not */
-    bool test;                   /* TIMER_PUT: of a test instance: never due by itself */
-    bool wall;                   /* TIMER_PUT: due by the wall clock */
-    int64_t shift_ms;            /* TIMER_PUT by a rebuild or an import: moved by so much since it was armed */
-    bool is_bare;                /* STEP_DELETE: there are no timers and waits to go with it */
-    uint64_t pos;                /* PAUSE_PUT: of its record */
-    bool ends_runs;              /* PAUSE_PUT: a caller asked for it: what runs and may be repeated ends */
-    str value;                   /* WAIT_PUT: what a broadcast's filter is compared with, or none */
-    uint64_t child;              /* CHILD_PUT: its number; `instance` is its parent's */
-    bool abandon;                /* CHILD_PUT: it outlives its parent */
-    unsigned rows;               /* CLEAR: of enum live_rows; 0 is all */
 };
 
 /* Which children are asked for: all that is not 0 must match. */

@@ -33,10 +33,10 @@ static void add_everything(struct change *c)
     add_live(c, (struct live_change){ .kind = LIVE_TIMER_PUT,
                                       .instance = number,
                                       .name = STR("late"),
-                                      .due_at_ms = T0 + 5 });
+                                      .timer.due_at_ms = T0 + 5 });
     add_live(c,
              (struct live_change){
-                 .kind = LIVE_STEP_PUT, .instance = number, .ordinal = 1, .status = STEP_READY });
+                 .kind = LIVE_STEP_PUT, .instance = number, .ordinal = 1, .step.status = STEP_READY });
     add_snapshot(c, number, 1, STR("{}"));
     c->kept = (struct kept_change){ .row = { .what = CONTROL_CLOCK,
                                              .id = STR(CLOCK_TEST),

@@ -246,9 +246,9 @@ static inline void add_step(struct change *c, uint64_t instance, uint32_t ordina
     add_live(c, (struct live_change){ .kind = LIVE_STEP_PUT,
                                       .instance = instance,
                                       .ordinal = ordinal,
-                                      .plan = ordinal * 2,
-                                      .attempt = 3,
-                                      .status = status });
+                                      .step.plan = ordinal * 2,
+                                      .step.attempt = 3,
+                                      .step.status = status });
 }
 
 static inline pawl_status change_commit(struct change *c)

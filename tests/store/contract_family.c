@@ -7,8 +7,8 @@ static void add_child(struct change *c, uint64_t parent, uint32_t ordinal, uint6
     add_live(c, (struct live_change){ .kind = LIVE_CHILD_PUT,
                                       .instance = parent,
                                       .ordinal = ordinal,
-                                      .child = child,
-                                      .abandon = abandon });
+                                      .child.number = child,
+                                      .child.is_abandoned = abandon });
 }
 
 static uint32_t children(struct stand *s, struct child_query query, struct live_child **out)
@@ -98,7 +98,7 @@ STORE_TEST(who_awaits_a_signal_is_found_by_its_name_and_value)
                                                .instance = i + 1,
                                                .ordinal = ordinal,
                                                .name = STR("go"),
-                                               .value = i < 3 ? values[i] : STR_NONE });
+                                               .wait.value = i < 3 ? values[i] : STR_NONE });
     add_live(&c, (struct live_change){ .kind = LIVE_WAIT_PUT, .instance = 4, .name = STR("no") });
     EXPECT_OK(change_commit(&c));
     EXPECT_TEXT(waiting(s, go), "1 2 3 4 ");
@@ -127,7 +127,7 @@ STORE_TEST(who_awaits_a_signal_and_who_keeps_it_are_found_together_each_once)
                                                .instance = i,
                                                .ordinal = i,
                                                .name = STR("go"),
-                                               .value = STR("1") });
+                                               .wait.value = STR("1") });
         if (i % 3 != 1)
             add_live(&c, (struct live_change){
                              .kind = LIVE_WAIT_PUT, .instance = i, .name = STR("~go") });

@@ -210,7 +210,7 @@ STORE_TEST(what_is_paused_is_listed_and_counted_as_that_alone)
     for (uint64_t n = 2; n <= 3; n++) {
         add_record(&c, n, 0, CONTROL_PAUSE);
         add_live(&c,
-                 (struct live_change){ .kind = LIVE_PAUSE_PUT, .instance = n, .pos = c.tip.pos });
+                 (struct live_change){ .kind = LIVE_PAUSE_PUT, .instance = n, .pause.pos = c.tip.pos });
     }
     EXPECT_OK(change_commit(&c));
     expect_list(s, (struct list_query){ .status = STATUS_PAUSED }, "3 2");

@@ -98,7 +98,7 @@ static void arm_many(struct stand *s, uint32_t count)
                                            .instance = 1 + i % 10,
                                            .ordinal = i / 130,
                                            .name = str_of(names[i]),
-                                           .due_at_ms = spread_due(i) });
+                                           .timer.due_at_ms = spread_due(i) });
     }
     EXPECT_OK(change_commit(&c));
 }
@@ -222,7 +222,7 @@ STORE_TEST(clear_takes_all_live_rows_of_one_instance_and_nothing_else)
         add_live(&c, (struct live_change){ .kind = LIVE_TIMER_PUT,
                                            .instance = number,
                                            .name = STR("t"),
-                                           .due_at_ms = T0 });
+                                           .timer.due_at_ms = T0 });
         add_snapshot(&c, number, 0, STR("s"));
     }
     EXPECT_OK(change_commit(&c));
@@ -344,9 +344,9 @@ STORE_TEST(timers_of_a_paused_instance_are_not_due_until_it_is_resumed_or_cleare
         add_live(&c, (struct live_change){ .kind = LIVE_TIMER_PUT,
                                            .instance = n,
                                            .name = STR("t"),
-                                           .due_at_ms = T0 + (int64_t)n });
+                                           .timer.due_at_ms = T0 + (int64_t)n });
     add_record(&c, 1, 0, CONTROL_PAUSE);
-    add_live(&c, (struct live_change){ .kind = LIVE_PAUSE_PUT, .instance = 1, .pos = c.tip.pos });
+    add_live(&c, (struct live_change){ .kind = LIVE_PAUSE_PUT, .instance = 1, .pause.pos = c.tip.pos });
     EXPECT_OK(change_commit(&c));
     EXPECT_EQ(count_due(s, &next_ms), 1);
     EXPECT_EQ(next_ms, INT64_MAX);
@@ -358,7 +358,7 @@ STORE_TEST(timers_of_a_paused_instance_are_not_due_until_it_is_resumed_or_cleare
     EXPECT(!head.paused);
     c = change_begin(s);
     add_live(&c, (struct live_change){ .kind = LIVE_PAUSE_DELETE, .instance = 1 });
-    add_live(&c, (struct live_change){ .kind = LIVE_PAUSE_PUT, .instance = 2, .pos = 1 });
+    add_live(&c, (struct live_change){ .kind = LIVE_PAUSE_PUT, .instance = 2, .pause.pos = 1 });
     add_live(&c, (struct live_change){ .kind = LIVE_CLEAR, .instance = 2 });
     EXPECT_OK(change_commit(&c));
     EXPECT_EQ(count_due(s, &next_ms), 1); /* the first one's; the second has none left */

@@ -61,11 +61,11 @@ static void some_of_all(struct world *w, struct test *t)
     world_live(w, (struct live_change){ .kind = LIVE_STEP_PUT,
                                         .instance = 3,
                                         .ordinal = 1,
-                                        .attempt = 1,
-                                        .status = STEP_RUNNING });
+                                        .step.attempt = 1,
+                                        .step.status = STEP_RUNNING });
     world_live(w,
                (struct live_change){
-                   .kind = LIVE_TIMER_PUT, .instance = 3, .name = STR("late"), .due_at_ms = 77 });
+                   .kind = LIVE_TIMER_PUT, .instance = 3, .name = STR("late"), .timer.due_at_ms = 77 });
     world_live(w, (struct live_change){
                       .kind = LIVE_WAIT_PUT, .instance = 3, .ordinal = 1, .name = STR("go") });
     world_commit(w);

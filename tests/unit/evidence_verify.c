@@ -321,7 +321,7 @@ TEST(verify, head_rows_may_lag_behind_the_log)
     world_record(&w, 2, ORDER_NOTE, NULL);
     world_record(&w, 2, ORDER_PAY, NULL);
     world_record(&w, 2, CONTROL_PAUSE, NULL);
-    world_live(&w, (struct live_change){ .kind = LIVE_PAUSE_PUT, .instance = 2, .pos = 10 });
+    world_live(&w, (struct live_change){ .kind = LIVE_PAUSE_PUT, .instance = 2, .pause.pos = 10 });
     world_commit(&w);
     world_expect_valid(&w, 10, 5, 2);
     w.lag = false;

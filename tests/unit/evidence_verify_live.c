@@ -17,17 +17,17 @@ static void one_flow(struct world *w, struct test *t)
     world_live(w, (struct live_change){ .kind = LIVE_STEP_PUT,
                                         .instance = 1,
                                         .ordinal = 1,
-                                        .attempt = 1,
-                                        .status = STEP_RUNNING });
+                                        .step.attempt = 1,
+                                        .step.status = STEP_RUNNING });
     world_live(w, (struct live_change){ .kind = LIVE_STEP_PUT,
                                         .instance = 1,
                                         .ordinal = 2,
-                                        .plan = 1,
-                                        .attempt = 1,
-                                        .status = STEP_PENDING });
+                                        .step.plan = 1,
+                                        .step.attempt = 1,
+                                        .step.status = STEP_PENDING });
     world_live(w,
                (struct live_change){
-                   .kind = LIVE_TIMER_PUT, .instance = 1, .name = STR("late"), .due_at_ms = 77 });
+                   .kind = LIVE_TIMER_PUT, .instance = 1, .name = STR("late"), .timer.due_at_ms = 77 });
     world_live(w, (struct live_change){
                       .kind = LIVE_WAIT_PUT, .instance = 1, .ordinal = 1, .name = STR("go") });
     world_commit(w);
@@ -54,11 +54,11 @@ TEST(verify, a_live_row_too_few_too_many_or_changed_is_seen)
     } cases[] = {
         { { .kind = LIVE_STEP_DELETE, .ordinal = 2 }, "step row 2 is missing" },
         { { .kind = LIVE_STEP_PUT, .ordinal = 9 }, "step row 9 does not follow" },
-        { { .kind = LIVE_STEP_PUT, .ordinal = 2, .plan = 1, .attempt = 1, .status = STEP_READY },
+        { { .kind = LIVE_STEP_PUT, .ordinal = 2, .step.plan = 1, .step.attempt = 1, .step.status = STEP_READY },
           "step row 2 is not as" },
-        { { .kind = LIVE_STEP_PUT, .ordinal = 2, .plan = 1, .attempt = 1, .ready_at_ms = 5 },
+        { { .kind = LIVE_STEP_PUT, .ordinal = 2, .step.plan = 1, .step.attempt = 1, .step.ready_at_ms = 5 },
           "step row 2 is not as" },
-        { { .kind = LIVE_TIMER_PUT, .name = STR_INIT("late"), .due_at_ms = 78 },
+        { { .kind = LIVE_TIMER_PUT, .name = STR_INIT("late"), .timer.due_at_ms = 78 },
           "timer row 0 late is not as" },
         { { .kind = LIVE_TIMER_DELETE, .name = STR_INIT("late") }, "timer row 0 late is missing" },
         { { .kind = LIVE_WAIT_DELETE, .ordinal = 1, .name = STR_INIT("go") }, "wait row 1 go" },
@@ -101,7 +101,7 @@ TEST(verify, the_value_of_a_wait_is_compared_by_its_bytes)
         world_live(&w, (struct live_change){ .kind = LIVE_WAIT_PUT,
                                              .instance = 1,
                                              .name = STR("go"),
-                                             .value = values[i] });
+                                             .wait.value = values[i] });
         world_commit(&w);
         world_check(&w, 0, &report);
         EXPECT_EQ(report.valid, i == 0);
@@ -143,10 +143,10 @@ TEST(verify, a_lease_is_in_its_row_exactly_as_in_its_entry)
         world_live(&w, (struct live_change){ .kind = LIVE_STEP_PUT,
                                              .instance = 1,
                                              .ordinal = 1,
-                                             .attempt = 1,
-                                             .status = STEP_RUNNING,
-                                             .name = cases[i].lease,
-                                             .due_at_ms = cases[i].lease_ms });
+                                             .step.attempt = 1,
+                                             .step.status = STEP_RUNNING,
+                                             .step.lease = cases[i].lease,
+                                             .step.lease_ms = cases[i].lease_ms });
         world_commit(&w);
         world_check(&w, 0, &report);
         EXPECT_EQ(report.valid, cases[i].is_valid);

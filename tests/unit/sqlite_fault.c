@@ -31,7 +31,7 @@ static pawl_status commit_some(struct stand *s)
     add_live(&c, (struct live_change){ .kind = LIVE_TIMER_PUT,
                                        .instance = row->number,
                                        .name = STR("lapse"),
-                                       .due_at_ms = T0 });
+                                       .timer.due_at_ms = T0 });
     add_snapshot(&c, row->number, 0, STR("{}"));
     return change_commit(&c);
 }

@@ -145,8 +145,8 @@ VIEW_TEST(definitions_states_transitions_and_steps_can_be_read)
     add_live(&c, (struct live_change){ .kind = LIVE_STEP_PUT,
                                        .instance = 1,
                                        .ordinal = 3,
-                                       .attempt = 1,
-                                       .status = STEP_READY });
+                                       .step.attempt = 1,
+                                       .step.status = STEP_READY });
     EXPECT_OK(change_commit(&c));
     EXPECT_TEXT(ask(s, "SELECT name, version, kind, text FROM pawl_definitions"),
                 "order|1|machine|name: order\n\n");

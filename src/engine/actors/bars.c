@@ -44,7 +44,7 @@ static pawl_status check_steps(struct engine *engine, struct scope *scope, uint6
                !is_taken_away(batch, 0, instance, live.steps[i].ordinal);
     for (uint32_t i = 0; !status && !*out && i < batch->live_count; i++)
         *out = batch->live[i].kind == LIVE_STEP_PUT && batch->live[i].instance == instance &&
-               flow_step_bars_cancel(definition, batch->live[i].plan) &&
+               flow_step_bars_cancel(definition, batch->live[i].step.plan) &&
                !is_taken_away(batch, i + 1, instance, batch->live[i].ordinal);
     return status;
 }

@@ -102,8 +102,8 @@ static pawl_status part_new(struct engine *engine, struct scope *scope,
         const struct live_change *change = &engine->writer.batch.live[i];
 
         if (change->kind == LIVE_CHILD_PUT &&
-            is_left(parting, change->instance, change->ordinal, change->abandon))
-            status = cancel_child(engine, scope, change->child, at_ms, more);
+            is_left(parting, change->instance, change->ordinal, change->child.is_abandoned))
+            status = cancel_child(engine, scope, change->child.number, at_ms, more);
     }
     return status;
 }

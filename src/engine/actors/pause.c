@@ -125,8 +125,7 @@ static pawl_status add_record(struct engine *engine, struct scope *scope, struct
     engine->writer.batch.live[engine->writer.batch.live_count++] =
         (struct live_change){ .kind = args->resume ? LIVE_PAUSE_DELETE : LIVE_PAUSE_PUT,
                               .instance = head->instance,
-                              .pos = record->pos,
-                              .ends_runs = args->ends_runs };
+                              .pause = { record->pos, args->ends_runs } };
     return PAWL_OK;
 }
 

@@ -19,8 +19,8 @@ void deadlines_arm(struct engine *engine, const struct head *head,
             (struct live_change){ .kind = LIVE_TIMER_PUT,
                                   .instance = head->instance,
                                   .name = definition->deadlines[i].name,
-                                  .due_at_ms = at_ms + definition->deadlines[i].after_ms,
-                                  .test = (head->flags & HEAD_TEST) != 0 };
+                                  .timer.due_at_ms = at_ms + definition->deadlines[i].after_ms,
+                                  .timer.test = (head->flags & HEAD_TEST) != 0 };
     }
 }
 

@@ -28,8 +28,9 @@ void timers_note(struct engine *engine, const struct batch *batch)
     for (uint32_t i = 0; i < batch->live_count; i++) {
         const struct live_change *live = &batch->live[i];
 
-        if (live->kind == LIVE_TIMER_PUT && !live->test)
-            note(live->wall ? &engine->clock.next_wall_ms : &engine->clock.next_due_ms, live->due_at_ms);
+        if (live->kind == LIVE_TIMER_PUT && !live->timer.test)
+            note(live->timer.wall ? &engine->clock.next_wall_ms : &engine->clock.next_due_ms,
+                 live->timer.due_at_ms);
     }
     for (uint32_t i = 0; i < batch->kept_count; i++) {
         const struct kept_row *row = &batch->kept[i].row;

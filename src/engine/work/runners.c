@@ -361,7 +361,7 @@ void runners_withdraw(struct engine *engine, const struct batch *batch)
     for (uint32_t i = 0; i < batch->live_count; i++) {
         const struct live_change *change = &batch->live[i];
 
-        if (change->kind == LIVE_PAUSE_PUT && change->ends_runs)
+        if (change->kind == LIVE_PAUSE_PUT && change->pause.ends_runs)
             hold(engine, change->instance);
         if (change->kind != LIVE_CLEAR && change->kind != LIVE_STEP_DELETE)
             continue;

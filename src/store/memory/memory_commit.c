@@ -140,7 +140,7 @@ static void apply_rows(struct staging *staging)
             child_ended(disk, key.instance);
         else
             row_delete(disk, &key);
-        if (commit->live[i].kind == LIVE_STEP_DELETE && !commit->live[i].is_bare)
+        if (commit->live[i].kind == LIVE_STEP_DELETE && !commit->live[i].step.is_bare)
             rows_clear_step(disk, &key);
     }
     drop_old_keys(disk, commit);

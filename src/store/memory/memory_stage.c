@@ -211,42 +211,70 @@ static pawl_status stage_definitions(struct staging *staging, struct scope *scop
     return PAWL_OK;
 }
 
+static struct row step_row(const struct live_change *change)
+{
+    return (struct row){ .instance = change->instance,
+                         .kind = ROW_STEP,
+                         .ordinal = change->ordinal,
+                         .plan = change->step.plan,
+                         .attempt = change->step.attempt,
+                         .status = change->step.status,
+                         .text = change->step.lease,
+                         .due_at_ms = change->step.lease_ms,
+                         .ready_at_ms = change->step.ready_at_ms };
+}
+
+static struct row timer_row(const struct live_change *change)
+{
+    return (struct row){ .instance = change->instance,
+                         .kind = ROW_TIMER,
+                         .ordinal = change->ordinal,
+                         .name = change->name,
+                         .due_at_ms = change->timer.due_at_ms,
+                         .shift_ms = change->timer.shift_ms,
+                         .wall = change->timer.wall,
+                         .test = change->timer.test };
+}
+
+/* What is put, or what finds the row that goes. */
 struct row live_row(const struct live_change *change)
 {
-    static const enum row_kind kinds[] = {
-        [LIVE_STEP_PUT] = ROW_STEP,   [LIVE_STEP_DELETE] = ROW_STEP,
-        [LIVE_TIMER_PUT] = ROW_TIMER, [LIVE_TIMER_DELETE] = ROW_TIMER,
-        [LIVE_WAIT_PUT] = ROW_WAIT,   [LIVE_WAIT_DELETE] = ROW_WAIT,
-        [LIVE_PAUSE_PUT] = ROW_PAUSE, [LIVE_PAUSE_DELETE] = ROW_PAUSE,
-        [LIVE_CHILD_PUT] = ROW_CHILD, [LIVE_CHILD_ENDED] = ROW_CHILD,
-        [LIVE_CLEAR] = ROW_STEP,
-    };
-    struct row row = { .instance = change->instance,
-                       .kind = kinds[change->kind],
-                       .ordinal = change->ordinal,
-                       .plan = change->plan,
-                       .attempt = change->attempt,
-                       .status = change->status,
-                       .due_at_ms = change->due_at_ms,
-                       .ready_at_ms = change->ready_at_ms,
-                       .number = change->pos,
-                       .test = change->test,
-                       .wall = change->wall,
-                       .shift_ms = change->shift_ms };
+    struct row row = { .instance = change->instance, .kind = ROW_STEP, .ordinal = change->ordinal };
 
-    if (change->kind == LIVE_CHILD_PUT)
-        row = (struct row){ .instance = change->child,
-                            .kind = ROW_CHILD,
-                            .number = change->instance,
-                            .plan = change->ordinal,
-                            .test = change->abandon };
-    else if (row.kind == ROW_WAIT)
-        row.name = change->name, row.text = change->value;
-    else if (row.kind != ROW_STEP)
+    switch (change->kind) {
+    case LIVE_STEP_PUT:
+        return step_row(change);
+    case LIVE_TIMER_PUT:
+        return timer_row(change);
+    case LIVE_TIMER_DELETE:
+        row.kind = ROW_TIMER;
         row.name = change->name;
-    else
-        row.text = change->name;
-    return row;
+        return row;
+    case LIVE_WAIT_PUT:
+        row.text = change->wait.value; /* fall through */
+    case LIVE_WAIT_DELETE:
+        row.kind = ROW_WAIT;
+        row.name = change->name;
+        return row;
+    case LIVE_PAUSE_PUT:
+        row.number = change->pause.pos; /* fall through */
+    case LIVE_PAUSE_DELETE:
+        row.kind = ROW_PAUSE;
+        return row;
+    case LIVE_CHILD_PUT:
+        return (struct row){ .instance = change->child.number,
+                             .kind = ROW_CHILD,
+                             .number = change->instance,
+                             .plan = change->ordinal,
+                             .test = change->child.is_abandoned };
+    case LIVE_CHILD_ENDED:
+        row.kind = ROW_CHILD;
+        return row;
+    case LIVE_STEP_DELETE:
+    case LIVE_CLEAR:
+        return row;
+    }
+    panic_at(__FILE__, __LINE__, "a live change of no kind");
 }
 
 bool live_is_put(const struct live_change *change)

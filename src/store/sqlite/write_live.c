@@ -51,7 +51,7 @@ static pawl_status run_pause(struct connection *writer, struct scope *scope,
         return status;
     bind_u64(statement, 1, change->instance);
     if (put)
-        bind_u64(statement, 2, change->pos);
+        bind_u64(statement, 2, change->pause.pos);
     return statement_run(statement, scope);
 }
 
@@ -61,17 +61,17 @@ static pawl_status put_one_step(struct connection *writer, struct scope *scope,
     sqlite3_stmt *statement;
     pawl_status status = statement_get(writer, scope, STATEMENT_PUT_STEP, put_step, &statement);
 
-    ASSERT(change->status <= STEP_RUNNING); /* what is over is no longer live */
+    ASSERT(change->step.status <= STEP_RUNNING); /* what is over is no longer live */
     if (status != PAWL_OK)
         return status;
     bind_u64(statement, 1, change->instance);
     bind_u64(statement, 2, change->ordinal);
-    bind_u64(statement, 3, change->plan);
-    bind_u64(statement, 4, change->attempt);
-    bind_u64(statement, 5, change->status);
-    bind_text(statement, 6, change->name);
-    bind_optional(statement, 7, (uint64_t)change->due_at_ms);
-    bind_optional(statement, 8, (uint64_t)change->ready_at_ms);
+    bind_u64(statement, 3, change->step.plan);
+    bind_u64(statement, 4, change->step.attempt);
+    bind_u64(statement, 5, change->step.status);
+    bind_text(statement, 6, change->step.lease);
+    bind_optional(statement, 7, (uint64_t)change->step.lease_ms);
+    bind_optional(statement, 8, (uint64_t)change->step.ready_at_ms);
     return statement_run(statement, scope);
 }
 
@@ -86,11 +86,11 @@ static pawl_status put_one_timer(struct connection *writer, struct scope *scope,
     bind_u64(statement, 1, change->instance);
     bind_u64(statement, 2, change->ordinal);
     bind_text(statement, 3, change->name);
-    bind_i64(statement, 4, change->due_at_ms);
-    bind_u64(statement, 5, change->test);
-    bind_optional(statement, 6, change->wall);
-    if (change->shift_ms)
-        bind_i64(statement, 7, change->shift_ms);
+    bind_i64(statement, 4, change->timer.due_at_ms);
+    bind_u64(statement, 5, change->timer.test);
+    bind_optional(statement, 6, change->timer.wall);
+    if (change->timer.shift_ms)
+        bind_i64(statement, 7, change->timer.shift_ms);
     else
         bind_optional(statement, 7, 0);
     return statement_run(statement, scope);
@@ -110,7 +110,7 @@ static pawl_status run_row(struct connection *writer, struct scope *scope, enum 
     if (change->name.data)
         bind_text(statement, 3, change->name);
     if (id == STATEMENT_PUT_WAIT)
-        bind_text(statement, 4, change->value);
+        bind_text(statement, 4, change->wait.value);
     return statement_run(statement, scope);
 }
 
@@ -134,10 +134,10 @@ static pawl_status put_one_child(struct connection *writer, struct scope *scope,
 
     if (status != PAWL_OK)
         return status;
-    bind_u64(statement, 1, change->child);
+    bind_u64(statement, 1, change->child.number);
     bind_u64(statement, 2, change->instance);
     bind_u64(statement, 3, change->ordinal);
-    bind_u64(statement, 4, change->abandon);
+    bind_u64(statement, 4, change->child.is_abandoned);
     return statement_run(statement, scope);
 }
 
@@ -158,11 +158,11 @@ static pawl_status delete_one_step(struct connection *writer, struct scope *scop
 {
     pawl_status status = run_row(writer, scope, STATEMENT_DELETE_STEP, delete_step, change);
 
-    if (status == PAWL_OK && !change->is_bare)
+    if (status == PAWL_OK && !change->step.is_bare)
         status = run_row(writer, scope, STATEMENT_CLEAR_STEP_TIMERS, clear_step_timers, change);
-    if (status == PAWL_OK && !change->is_bare)
+    if (status == PAWL_OK && !change->step.is_bare)
         status = run_row(writer, scope, STATEMENT_CLEAR_STEP_WAITS, clear_step_waits, change);
-    if (status == PAWL_OK && !change->is_bare)
+    if (status == PAWL_OK && !change->step.is_bare)
         status = run_row(writer, scope, STATEMENT_CLEAR_STEP_CHILD, clear_step_child, change);
     return status;
 }

@@ -1,4 +1,4 @@
-/* live.c - effects of entries become changes of live rows: steps, timers, waits. */
+/* draft_rows.c - the changes of live rows that a draft brings to the batch. */
 #include "engine/parts.h"
 
 uint32_t live_room(const struct decision *decision)
@@ -8,66 +8,6 @@ uint32_t live_room(const struct decision *decision)
     for (uint32_t i = 0; i < decision->count; i++)
         room += decision->drafts[i].effects.count + 1;
     return room;
-}
-
-static bool live_of(const struct effect *effect, const struct draft *draft, int64_t at_ms,
-                    struct live_change *out)
-{
-    out->ordinal = effect->ordinal;
-    out->name = effect->name;
-    out->plan = draft->step ? draft->step - 1 : 0;
-    out->attempt = draft->attempt;
-    switch (effect->kind) {
-    case EFFECT_STEP:
-        out->kind = LIVE_STEP_PUT;
-        out->plan = effect->plan;
-        out->attempt = effect->attempt;
-        out->status = effect->status;
-        out->ready_at_ms = effect->status == STEP_READY ? at_ms : 0;
-        return true;
-    case EFFECT_READY:
-    case EFFECT_RUN:
-        out->kind = LIVE_STEP_PUT;
-        out->status = effect->kind == EFFECT_READY ? STEP_READY : STEP_RUNNING;
-        out->ready_at_ms = effect->kind == EFFECT_READY ? at_ms : 0;
-        out->name = effect->lease;
-        out->due_at_ms = effect->lease_ms;
-        return true;
-    case EFFECT_END:
-        out->kind = LIVE_STEP_DELETE;
-        out->is_bare = effect->is_bare;
-        return true;
-    case EFFECT_ARM:
-        out->kind = LIVE_TIMER_PUT;
-        out->due_at_ms = effect->due_at_ms;
-        out->wall = effect->wall;
-        return true;
-    case EFFECT_DISARM:
-        out->kind = LIVE_TIMER_DELETE;
-        return !PLANTED(DISARM_LOST);
-    case EFFECT_AWAIT:
-        out->kind = LIVE_WAIT_PUT;
-        out->value = effect->state;
-        return true;
-    case EFFECT_SPAWN:
-        out->kind = LIVE_CHILD_PUT;
-        out->child = effect->child;
-        out->abandon = effect->is_abandoned;
-        return effect->child != 0; /* else it could not be created */
-    case EFFECT_LEAVE:
-        out->kind = LIVE_WAIT_DELETE;
-        return true;
-    case EFFECT_STATE:
-    case EFFECT_TAKE:
-    case EFFECT_PLAN:
-    case EFFECT_REDRIVE:
-    case EFFECT_CALL:
-    case EFFECT_VERSION:
-    case EFFECT_REDUCE:
-    case EFFECT_SNAPSHOT:
-        break;
-    }
-    return false;
 }
 
 static const struct effect *find_effect(const struct draft *draft, enum effect_kind kind,
@@ -126,13 +66,15 @@ void live_from_draft(struct engine *engine, struct head *head, const struct defi
         return;
     }
     for (uint32_t i = 0; i < draft->effects.count; i++) {
-        struct live_change change = { .instance = head->instance,
-                                      .test = (head->flags & HEAD_TEST) != 0 };
+        const struct effect *effect = &draft->effects.items[i];
+        struct live_change change = { .instance = head->instance };
 
-        if (ends && draft->effects.items[i].kind != EFFECT_SPAWN)
+        if ((ends && effect->kind != EFFECT_SPAWN) || comes_back(draft, i) ||
+            (effect->kind == EFFECT_DISARM && PLANTED(DISARM_LOST)) ||
+            !live_change_of(effect, draft->step, draft->attempt, at_ms, &change))
             continue;
-        if (comes_back(draft, i) || !live_of(&draft->effects.items[i], draft, at_ms, &change))
-            continue;
+        if (change.kind == LIVE_TIMER_PUT)
+            change.timer.test = (head->flags & HEAD_TEST) != 0;
         ASSERT(batch->live_count < batch->live_capacity);
         batch->live[batch->live_count++] = change;
     }
