@@ -11,10 +11,10 @@ $(BUILD)/build.ninja:
 test:
 	@./script/test
 
-# Style, without building: format, and the house rules where the tool is there.
+# Without building: the lines that were changed, and the rules of the house.
 check:
-	@clang-format --dry-run --Werror $$(find src include tests -name '*.[ch]')
-	@if [ -x tools/tidy ]; then tools/tidy; fi
+	@tools/lint format
+	@tools/tidy
 
 # With PREFIX (/usr/local) and DESTDIR (none). `lib`, whatever meson takes the machine for: there the loader
 # and pkg-config look.
