@@ -6,7 +6,7 @@
 #include "model/rights.h"
 #include <stdio.h>
 
-#define GROW(import, items, count, capacity)                                                       \
+#define GROW_IMPORT(import, items, count, capacity)                                                       \
     grow_array(&(import)->scope->arena, (import)->items, (import)->count, &(import)->capacity,     \
                sizeof *(import)->items)
 
@@ -115,7 +115,7 @@ static pawl_status read_value(struct import *import, const struct node *object, 
         *id = known + 1;
         return PAWL_OK;
     }
-    values = GROW(import, values, value_count, value_capacity);
+    values = GROW_IMPORT(import, values, value_count, value_capacity);
     if (!values ||
         !map_put(&import->by_commitment, short_of(value.commitment), import->value_count))
         return scope_no_memory(import->scope);
@@ -203,7 +203,7 @@ static pawl_status read_definition(struct import *import, const struct node *nod
     if (definition_load(import->scope, one.row.compiled, &one.loaded) != PAWL_OK ||
         (int)one.loaded->kind != one.row.kind)
         return bad(import, "a compiled definition");
-    definitions = GROW(import, definitions, definition_count, definition_capacity);
+    definitions = GROW_IMPORT(import, definitions, definition_count, definition_capacity);
     if (!definitions)
         return scope_no_memory(import->scope);
     import->definitions = definitions;
@@ -262,7 +262,7 @@ static pawl_status read_instance(struct import *import, const struct node *node)
         status = read_value(import, node, "metadata", &one.row.metadata);
     if (status != PAWL_OK)
         return status;
-    instances = GROW(import, instances, instance_count, instance_capacity);
+    instances = GROW_IMPORT(import, instances, instance_count, instance_capacity);
     if (!instances || !map_put(&import->by_number, one.row.number, import->instance_count))
         return scope_no_memory(import->scope);
     import->instances = instances;
@@ -336,7 +336,7 @@ static pawl_status read_record(struct import *import, const struct node *node)
         return status;
     if ((one.record.what == CONTROL_CREATE) != (import->instances[one.instance].record_count == 0))
         return bad(import, "the creation of an instance first, and once");
-    records = GROW(import, records, record_count, record_capacity);
+    records = GROW_IMPORT(import, records, record_count, record_capacity);
     if (!records)
         return scope_no_memory(import->scope);
     import->records = records;
@@ -393,7 +393,7 @@ static pawl_status read_moved(struct import *import, const struct node *node)
     for (const struct node *item = timers->first; item; item = item->next) {
         if (!parse_moved(item, &one))
             return bad(import, "a timer's name, its row and how far it has moved");
-        moved = GROW(import, moved, moved_count, moved_capacity);
+        moved = GROW_IMPORT(import, moved, moved_count, moved_capacity);
         if (!moved)
             return scope_no_memory(import->scope);
         import->moved = moved;

@@ -71,16 +71,13 @@ pawl_status code_memory_keep(void *memory, str name, str payload, struct scope *
                              struct arena *arena)
 {
     struct code_memory *mine = memory;
-    struct code_kept *kept =
-        grow_array(arena, mine->kept, mine->kept_count, &mine->kept_capacity, sizeof *kept);
 
-    if (!kept)
+    if (!GROW(arena, mine->kept, mine->kept_count, mine->kept_capacity))
         return scope_no_memory(scope);
-    mine->kept = kept;
-    kept[mine->kept_count] =
+    mine->kept[mine->kept_count] =
         (struct code_kept){ arena_str(arena, name),
                             arena_str(arena, payload.data ? payload : STR("null")) };
-    if (!kept[mine->kept_count].name.data || !kept[mine->kept_count].payload.data)
+    if (!mine->kept[mine->kept_count].name.data || !mine->kept[mine->kept_count].payload.data)
         return scope_no_memory(scope);
     mine->kept_count++;
     return PAWL_OK;
@@ -111,20 +108,15 @@ static bool take_kept(struct code_memory *memory, str name)
 /* The memory's own copy of a name; data NULL if there is no memory for it. */
 static str keep_name(struct code_memory *memory, str name, struct arena *arena)
 {
-    str *names;
-
     for (uint32_t i = 0; i < memory->name_count; i++)
         if (str_eq(memory->names[i], name))
             return memory->names[i];
-    names =
-        grow_array(arena, memory->names, memory->name_count, &memory->name_capacity, sizeof *names);
-    if (!names)
+    if (!GROW(arena, memory->names, memory->name_count, memory->name_capacity))
         return STR_NONE;
-    memory->names = names;
-    names[memory->name_count] = arena_str(arena, name);
-    if (!names[memory->name_count].data)
+    memory->names[memory->name_count] = arena_str(arena, name);
+    if (!memory->names[memory->name_count].data)
         return STR_NONE;
-    return names[memory->name_count++];
+    return memory->names[memory->name_count++];
 }
 
 static bool arm(struct code_memory *memory, str name, int64_t due_at_ms, struct arena *arena)

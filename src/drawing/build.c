@@ -7,34 +7,28 @@
 uint32_t build_node(struct builder *builder, struct drawing_node node)
 {
     struct drawing *drawing = builder->drawing;
-    struct drawing_node *nodes =
-        grow_array(&builder->scope->arena, drawing->nodes, drawing->node_count,
-                   &drawing->node_capacity, sizeof *nodes);
 
-    if (!nodes) {
+    if (!GROW(&builder->scope->arena, drawing->nodes, drawing->node_count,
+              drawing->node_capacity)) {
         builder->failed = true;
         return DRAWING_NONE;
     }
-    drawing->nodes = nodes;
-    nodes[drawing->node_count] = node;
+    drawing->nodes[drawing->node_count] = node;
     return drawing->node_count++;
 }
 
 uint32_t build_edge(struct builder *builder, struct drawing_edge edge)
 {
     struct drawing *drawing = builder->drawing;
-    struct drawing_edge *edges;
 
     if (edge.from == DRAWING_NONE || edge.to == DRAWING_NONE)
         return DRAWING_NONE;
-    edges = grow_array(&builder->scope->arena, drawing->edges, drawing->edge_count,
-                       &drawing->edge_capacity, sizeof *edges);
-    if (!edges) {
+    if (!GROW(&builder->scope->arena, drawing->edges, drawing->edge_count,
+              drawing->edge_capacity)) {
         builder->failed = true;
         return DRAWING_NONE;
     }
-    drawing->edges = edges;
-    edges[drawing->edge_count] = edge;
+    drawing->edges[drawing->edge_count] = edge;
     return drawing->edge_count++;
 }
 

@@ -95,15 +95,11 @@ struct ends {
 
 static void add_end(struct builder *builder, struct ends *ends, struct loose_end end)
 {
-    struct loose_end *items = grow_array(&builder->scope->arena, ends->items, ends->count,
-                                         &ends->capacity, sizeof *items);
-
-    if (!items) {
+    if (!GROW(&builder->scope->arena, ends->items, ends->count, ends->capacity)) {
         builder->failed = true;
         return;
     }
-    ends->items = items;
-    items[ends->count++] = end;
+    ends->items[ends->count++] = end;
 }
 
 static void tie(struct builder *builder, const struct ends *in, uint32_t node)
@@ -134,16 +130,13 @@ static void join_ends(struct builder *builder, struct ends *ends, const struct e
 static void add_line(struct builder *builder, struct drawing_line line)
 {
     struct drawing *drawing = builder->drawing;
-    struct drawing_line *lines =
-        grow_array(&builder->scope->arena, drawing->lines, drawing->line_count,
-                   &drawing->line_capacity, sizeof *lines);
 
-    if (!lines) {
+    if (!GROW(&builder->scope->arena, drawing->lines, drawing->line_count,
+              drawing->line_capacity)) {
         builder->failed = true;
         return;
     }
-    drawing->lines = lines;
-    lines[drawing->line_count++] = line;
+    drawing->lines[drawing->line_count++] = line;
 }
 
 struct walk { /* through a tree, at one node */

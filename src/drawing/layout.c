@@ -29,13 +29,9 @@ double text_width(str text)
 
 static uint32_t add_box(struct scope *scope, struct layout *layout, struct layout_box box)
 {
-    struct layout_box *boxes = grow_array(&scope->arena, layout->boxes, layout->box_count,
-                                          &layout->box_capacity, sizeof *boxes);
-
-    if (!boxes)
+    if (!GROW(&scope->arena, layout->boxes, layout->box_count, layout->box_capacity))
         return DRAWING_NONE;
-    layout->boxes = boxes;
-    boxes[layout->box_count] = box;
+    layout->boxes[layout->box_count] = box;
     return layout->box_count++;
 }
 

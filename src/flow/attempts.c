@@ -33,14 +33,10 @@ static struct flow_step_past *step_past(struct scope *scope, struct flow_attempt
                                         uint32_t plan)
 {
     while (plan < STEPS_MAX && plan >= attempts->step_count) {
-        struct flow_step_past *steps =
-            grow_array(&scope->arena, attempts->steps, attempts->step_count,
-                       &attempts->step_capacity, sizeof *steps);
 
-        if (!steps)
+        if (!GROW(&scope->arena, attempts->steps, attempts->step_count, attempts->step_capacity))
             return NULL;
-        attempts->steps = steps;
-        steps[attempts->step_count++] = (struct flow_step_past){ 0 };
+        attempts->steps[attempts->step_count++] = (struct flow_step_past){ 0 };
     }
     return plan < STEPS_MAX ? &attempts->steps[plan] : NULL;
 }
@@ -127,20 +123,16 @@ static pawl_status add_attempt(struct scope *scope, struct flow_attempts *attemp
                                   .ready_at_ms = effect->status == STEP_READY ? entry->at_ms : 0 };
     pawl_status status =
         attempts->max ? PAWL_OK : place_attempt(scope, attempts, effect, entry, &added);
-    struct flow_attempt *items;
 
     if (status != PAWL_OK)
         return status;
     if (attempts->is_sparse && attempts->count >= SPARSE_LEAST &&
         attempts->count >= attempts->sparse_next)
         leave_out(attempts);
-    items = grow_array(&scope->arena, attempts->items, attempts->count, &attempts->capacity,
-                       sizeof *items);
-    if (!items)
+    if (!GROW(&scope->arena, attempts->items, attempts->count, attempts->capacity))
         return scope_no_memory(scope);
-    attempts->items = items;
     attempts->live++;
-    items[attempts->count++] = added;
+    attempts->items[attempts->count++] = added;
     return PAWL_OK;
 }
 

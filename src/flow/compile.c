@@ -19,19 +19,15 @@ void compile_no_memory(struct compilation *compiler)
 static void add_finding(struct compilation *compiler, const struct finding *finding)
 {
     struct findings *findings = compiler->findings;
-    struct finding *items;
     uint32_t *count = finding->is_warning ? &compiler->warning_count : &compiler->error_count;
 
     if ((*count)++ >= FINDING_COUNT_MAX)
         return;
-    items = grow_array(&compiler->scope->arena, findings->items, findings->count,
-                       &findings->capacity, sizeof *items);
-    if (!items) {
+    if (!GROW(&compiler->scope->arena, findings->items, findings->count, findings->capacity)) {
         compile_no_memory(compiler);
         return;
     }
-    findings->items = items;
-    items[findings->count++] = *finding;
+    findings->items[findings->count++] = *finding;
 }
 
 static void report(struct compilation *compiler, const struct source_step *step,

@@ -151,20 +151,15 @@ static void read_augment(struct compilation *compiler, struct source_step *step)
 
 static struct source_step *add_step(struct compilation *compiler, const struct node *node)
 {
-    struct source_step *steps;
-
     if (compiler->count == LIMIT_STEPS) {
         compile_error(compiler, node, "more than %d steps", LIMIT_STEPS);
         return NULL;
     }
-    steps = grow_array(&compiler->scope->arena, compiler->steps, compiler->count,
-                       &compiler->capacity, sizeof *steps);
-    if (!steps) {
+    if (!GROW(&compiler->scope->arena, compiler->steps, compiler->count, compiler->capacity)) {
         compile_no_memory(compiler);
         return NULL;
     }
-    compiler->steps = steps;
-    return &steps[compiler->count++];
+    return &compiler->steps[compiler->count++];
 }
 
 /* The kind whose key stands alone, or else what step_tool.c makes of it. NULL, and reported:

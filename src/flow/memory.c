@@ -71,25 +71,17 @@ uint32_t memory_find_arm(const struct flow_memory *memory, uint32_t ordinal, boo
 
 bool memory_add_live(struct flow_memory *memory, const struct attempt *attempt, struct arena *arena)
 {
-    struct attempt *live =
-        grow_array(arena, memory->live, memory->live_count, &memory->live_capacity, sizeof *live);
-
-    if (!live)
+    if (!GROW(arena, memory->live, memory->live_count, memory->live_capacity))
         return false;
-    memory->live = live;
-    live[memory->live_count++] = *attempt;
+    memory->live[memory->live_count++] = *attempt;
     return true;
 }
 
 bool memory_add_key(struct flow_memory *memory, const struct given_key *key, struct arena *arena)
 {
-    struct given_key *keys =
-        grow_array(arena, memory->keys, memory->key_count, &memory->key_capacity, sizeof *keys);
-
-    if (!keys)
+    if (!GROW(arena, memory->keys, memory->key_count, memory->key_capacity))
         return false;
-    memory->keys = keys;
-    keys[memory->key_count++] = (struct given_key){ key->plan, arena_str(arena, key->key) };
+    memory->keys[memory->key_count++] = (struct given_key){ key->plan, arena_str(arena, key->key) };
     return !arena->failed;
 }
 
@@ -112,29 +104,23 @@ static str take_key(struct flow_memory *memory, uint32_t plan)
 
 bool memory_add_arm(struct flow_memory *memory, const struct live_arm *arm, struct arena *arena)
 {
-    struct live_arm *arms =
-        grow_array(arena, memory->arms, memory->arm_count, &memory->arm_capacity, sizeof *arms);
-    str name = arena_str(arena, arm->name);
+    struct live_arm *added;
 
-    if (!arms || !name.data)
+    if (!GROW(arena, memory->arms, memory->arm_count, memory->arm_capacity))
         return false;
-    memory->arms = arms;
-    arms[memory->arm_count] = *arm;
-    arms[memory->arm_count].value = arena_str(arena, arm->value);
-    arms[memory->arm_count++].name = name;
+    added = &memory->arms[memory->arm_count++];
+    *added = *arm;
+    added->name = arena_str(arena, arm->name);
+    added->value = arena_str(arena, arm->value);
     return !arena->failed;
 }
 
 bool memory_add_signal(struct flow_memory *memory, const struct kept_signal *signal,
                        struct arena *arena)
 {
-    struct kept_signal *signals = grow_array(arena, memory->signals, memory->signal_count,
-                                             &memory->signal_capacity, sizeof *signals);
-
-    if (!signals)
+    if (!GROW(arena, memory->signals, memory->signal_count, memory->signal_capacity))
         return false;
-    memory->signals = signals;
-    signals[memory->signal_count++] =
+    memory->signals[memory->signal_count++] =
         (struct kept_signal){ arena_str(arena, signal->name), arena_str(arena, signal->payload) };
     return !arena->failed;
 }
@@ -163,15 +149,11 @@ static void drop_signal(struct flow_memory *memory, str name)
 bool memory_add_approval(struct flow_memory *memory, const struct approval *approval,
                          struct arena *arena)
 {
-    struct approval *approvals = grow_array(arena, memory->approvals, memory->approval_count,
-                                            &memory->approval_capacity, sizeof *approvals);
-    str approver = arena_str(arena, approval->approver);
-
-    if (!approvals || (approval->approver.data && !approver.data))
+    if (!GROW(arena, memory->approvals, memory->approval_count, memory->approval_capacity))
         return false;
-    memory->approvals = approvals;
-    approvals[memory->approval_count++] = (struct approval){ approval->ordinal, approver };
-    return true;
+    memory->approvals[memory->approval_count++] =
+        (struct approval){ approval->ordinal, arena_str(arena, approval->approver) };
+    return !arena->failed;
 }
 
 static void drop_arms(struct flow_memory *memory, uint32_t ordinal)

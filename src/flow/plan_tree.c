@@ -13,13 +13,10 @@ struct tree_loader {
 static uint32_t add_node(struct tree_loader *loader, uint32_t parent, uint32_t place)
 {
     struct plan *plan = loader->plan;
-    struct plan_node *nodes = grow_array(&loader->scope->arena, plan->nodes, plan->node_count,
-                                         &loader->capacity, sizeof *nodes);
 
-    if (!nodes)
+    if (!GROW(&loader->scope->arena, plan->nodes, plan->node_count, loader->capacity))
         return NODE_NONE;
-    plan->nodes = nodes;
-    nodes[plan->node_count] =
+    plan->nodes[plan->node_count] =
         (struct plan_node){ .parent = parent, .place = place, .step = STEP_NONE };
     return plan->node_count++;
 }

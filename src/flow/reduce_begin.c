@@ -85,14 +85,11 @@ static void wait_for(struct turn *turn, struct begun *begun)
 static void note_begun(struct turn *turn, const struct attempt *attempt, bool is_ready)
 {
     struct begun noted = { .attempt = *attempt };
-    struct begun *begun = grow_array(&turn->scope->arena, turn->begun, turn->begun_count,
-                                     &turn->begun_capacity, sizeof *begun);
 
-    if (!begun) {
+    if (!GROW(&turn->scope->arena, turn->begun, turn->begun_count, turn->begun_capacity)) {
         turn->status = scope_no_memory(turn->scope);
         return;
     }
-    turn->begun = begun;
     if (!is_ready)
         wait_for(turn, &noted);
     turn->begun[turn->begun_count++] = noted;

@@ -15,18 +15,15 @@ static struct error_row *row_of(const struct tree_errors *errors, uint32_t row)
 
 static uint32_t new_row(struct tree_errors *errors, struct arena *arena)
 {
-    struct error_row *rows;
     uint32_t row = errors->free;
 
     if (row != 0) {
         errors->free = row_of(errors, row)->next_free;
         return row;
     }
-    rows = grow_array(arena, errors->rows, errors->count, &errors->capacity, sizeof *rows);
-    if (!rows)
+    if (!GROW(arena, errors->rows, errors->count, errors->capacity))
         return 0;
-    errors->rows = rows;
-    rows[errors->count++] = (struct error_row){ 0 };
+    errors->rows[errors->count++] = (struct error_row){ 0 };
     return errors->count;
 }
 

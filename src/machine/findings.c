@@ -58,14 +58,10 @@ void compiler_warn(struct compiler *compiler, const struct node *node, const cha
 void findings_refer(struct findings *findings, struct scope *scope,
                     const struct reference *reference)
 {
-    struct reference *items;
-
     if (findings->reference_count == REFERENCE_COUNT_MAX)
         return;
-    items = grow_array(&scope->arena, findings->references, findings->reference_count,
-                       &findings->reference_capacity, sizeof *items);
-    if (!items)
+    if (!GROW(&scope->arena, findings->references, findings->reference_count,
+              findings->reference_capacity))
         return;
-    findings->references = items;
-    items[findings->reference_count++] = *reference;
+    findings->references[findings->reference_count++] = *reference;
 }

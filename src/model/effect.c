@@ -30,13 +30,9 @@ const char *step_status_name(enum step_status status)
 
 pawl_status effect_add(struct scope *scope, struct effect_list *list, struct effect effect)
 {
-    struct effect *items =
-        grow_array(&scope->arena, list->items, list->count, &list->capacity, sizeof *items);
-
-    if (!items)
+    if (!GROW(&scope->arena, list->items, list->count, list->capacity))
         return scope_no_memory(scope);
-    list->items = items;
-    items[list->count++] = effect;
+    list->items[list->count++] = effect;
     return PAWL_OK;
 }
 

@@ -4,7 +4,7 @@
 
 #define CAPACITY_MIN 8u
 
-void *grow_array(struct arena *arena, void *items, uint32_t count, uint32_t *capacity, size_t size)
+void *grow_items(struct arena *arena, void *items, uint32_t count, uint32_t *capacity, size_t size)
 {
     uint32_t wanted = *capacity > 0 ? *capacity * 2 : CAPACITY_MIN;
     void *bigger;
@@ -12,13 +12,18 @@ void *grow_array(struct arena *arena, void *items, uint32_t count, uint32_t *cap
     ASSERT(count <= *capacity);
     if (count < *capacity)
         return items;
-    if (wanted <= *capacity)
-        return NULL;
-    bigger = arena_alloc(arena, wanted * size);
+    bigger = wanted > *capacity ? arena_alloc(arena, wanted * size) : NULL;
     if (!bigger)
-        return NULL;
+        return items;
     if (count > 0)
         memcpy(bigger, items, count * size);
     *capacity = wanted;
     return bigger;
+}
+
+void *grow_array(struct arena *arena, void *items, uint32_t count, uint32_t *capacity, size_t size)
+{
+    void *grown = grow_items(arena, items, count, capacity, size);
+
+    return count < *capacity ? grown : NULL;
 }

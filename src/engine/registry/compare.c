@@ -82,14 +82,10 @@ static pawl_status find_slot(struct comparing *comparing, uint32_t version,
 
 static pawl_status add_place(struct comparing *comparing, const struct place *place)
 {
-    struct place *places =
-        grow_array(&comparing->scope->arena, comparing->places, comparing->place_count,
-                   &comparing->place_capacity, sizeof *places);
-
-    if (!places)
+    if (!GROW(&comparing->scope->arena, comparing->places, comparing->place_count,
+              comparing->place_capacity))
         return scope_no_memory(comparing->scope);
-    comparing->places = places;
-    places[comparing->place_count++] = *place;
+    comparing->places[comparing->place_count++] = *place;
     return PAWL_OK;
 }
 
