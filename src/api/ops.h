@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/node.h"
 #include "base/scope.h"
+#include "base/waiter.h"
 #include <pawl.h>
 
 enum op_place { IN_BODY, IN_PATH, IN_QUERY };
@@ -36,6 +37,7 @@ struct op_param {
 #define OP_FIXED 64u     /* what is there never changes: worth a tag */
 #define OP_FIGURES 128u  /* what is counted; a surface adds what it has counted itself */
 #define OP_FIRST_STORE 1024u /* about all stores of a server: asked of the first, and of its tokens */
+#define OP_ASYNC 2048u   /* with a waiter it only starts, and does not block the calling thread */
 #define OP_STREAM 16u    /* the answer says where a stream begins; a surface that can, goes on */
 
 /* Who calls. */
@@ -50,14 +52,6 @@ struct op_stream {
     uint64_t after;    /* entries behind this position */
     char instance[27]; /* of this instance; "": of all */
 };
-
-/* Who waits without a thread for an operation that goes on later. */
-struct op_waiter {
-    void (*wake)(void *context);     /* must be quick: locks are held */
-    bool (*is_there)(void *context); /* is there still somebody to answer? Quick as well */
-    void *context;
-};
-struct op_wait;
 
 /* An answer that comes in pieces, because the whole may be larger than memory. `read` appends
  * about OP_PIECE bytes; *is_last: they are the last. When it fails, the pieces so far are no
@@ -85,8 +79,9 @@ struct op_call {
     const char *content_type; /* default application/json */
     struct op_stream stream;  /* OP_STREAM: out */
     struct op_principal who;
-    const struct op_waiter *waiter; /* NULL: it waits where it is called */
-    struct op_wait *wait;           /* out: it goes on later; NULL: it does not */
+    const struct waiter *waiter;    /* NULL: it waits where it is called */
+    struct op_wait *wait;           /* out: what goes on later */
+    bool *waits;                    /* out: it has to wait; the caller's, of op_start() */
     struct op_given given;          /* out */
     struct op_pieces *pieces; /* out: the answer; the handler has put nothing into its buffer */
     bool takes_pieces;        /* the caller reads on by itself what is longer than one piece */
@@ -122,21 +117,41 @@ struct op_request {
     str key;               /* idempotency; data NULL: none. Ignored unless the operation writes */
     str trace;             /* W3C traceparent; data NULL: none; kept in entries if it is valid */
     struct op_principal who;
-    const struct op_waiter *waiter; /* it may wait without a thread (below); NULL: it may not */
+    const struct waiter *waiter; /* it may wait without a thread (below); NULL: it may not */
     bool takes_pieces;     /* the caller reads answer.pieces */
 };
 struct op_answer {
     int http_status;
     const char *content_type;
     struct op_stream stream;
-    struct op_wait *wait; /* it is not over; NULL: it is */
     struct op_pieces *pieces; /* the rest of the answer, the caller's to close; NULL: none */
     struct op_given given;
 };
 
-/* Run an operation: merge, check, handle. On OK the answer is in `out`. */
-pawl_status op_run(pawl *p, const struct op *op, const struct op_request *request,
-                   struct scope *scope, struct buf *out, struct op_answer *answer);
+/* ---- Running an operation ---- */
+
+/* Merge what came apart and check it against the table. Rejections from the table alone. */
+pawl_status op_prepare(pawl *p, const struct op *op, const struct op_request *request,
+                       struct scope *scope, struct op_call *out);
+
+/* Run a call that was prepared. Without a waiter it has ended when this returns: *waits is false,
+ * and on OK the answer is in `out`. With a waiter, *waits may be true: the operation holds no
+ * thread. Then:
+ *
+ * (1) `wake` is called once. It may be called before this returns, and by another thread.
+ * (2) After it, or after wait->left_ms, op_go_on() has to be called. It may have to wait again.
+ * (3) Only one thread touches the call at a time. A caller that lets `wake` start op_go_on() on
+ *     another thread touches nothing of the call after this; one that still has to queue the call
+ *     makes `wake` leave a note instead.
+ * (4) With is_stopping, op_go_on() waits for nothing but a commit that is under way. */
+struct op_wait {
+    pawl_status (*go_on)(struct op_call *call, bool is_stopping, struct buf *out);
+    int64_t left_ms; /* 0: not before it is woken */
+    bool is_slow;    /* when it is woken: to go on may hold up a thread */
+};
+pawl_status op_start(struct op_call *call, struct buf *out, struct op_answer *answer, bool *waits);
+pawl_status op_go_on(struct op_call *call, bool is_stopping, struct buf *out,
+                     struct op_answer *answer, bool *waits);
 
 /* By name, with a whole input as pawl_call() takes it. The answer goes to `put`, piece by piece: it
  * may be larger than memory. When this fails, what was put is no answer. `put` returns false to end
@@ -144,12 +159,6 @@ pawl_status op_run(pawl *p, const struct op *op, const struct op_request *reques
 typedef bool (*put_piece_fn)(void *context, struct scope *scope, str piece);
 pawl_status op_call_pieces(pawl *p, const char *operation, str input_json, struct scope *scope,
                            put_piece_fn put, void *context);
-
-/* A claim that waits holds no thread where the request has a waiter. Its answer is not all there yet:
- * when the waiter's `wake` was called it goes on, and may have to wait again; after op_wait_left_ms()
- * it goes on by itself, with is_over. Everything that was handed over must live until then. */
-int64_t op_wait_left_ms(const struct op_wait *wait);
-pawl_status op_go_on(struct op_wait *wait, bool is_over, struct buf *out, struct op_answer *answer);
 
 /* The answer could not be sent: the steps that it gives are ready again, and no attempt is spent. */
 void op_not_sent(pawl *p, const struct op_given *given);
@@ -171,19 +180,6 @@ bool key_is_plain(str key);
 #define KEY_EXPECTED                                                                               \
     "the idempotency key: expected 1..128 bytes of UTF-8, no control characters, no space at its "  \
     "ends"
-
-/* An operation under way that holds no thread. Where op_can_fly() says so it may be prepared
- * (rejections come out here) and launched: `landed` is called once, by a thread that must not be
- * held up, perhaps before op_launch() returns. Then op_land() tells how it went; with must_wait
- * set it may take a while. Everything that was handed over must live until then. */
-struct op_flight;
-typedef void (*landed_fn)(void *context, struct op_flight *flight);
-bool op_can_fly(const struct op *op);
-pawl_status op_board(pawl *p, const struct op *op, const struct op_request *request,
-                     struct scope *scope, struct buf *out, struct op_flight **flight);
-void op_launch(struct op_flight *flight, landed_fn landed, void *context);
-bool op_must_wait(const struct op_flight *flight);
-pawl_status op_land(struct op_flight *flight, struct buf *out, struct op_answer *answer);
 
 /* The error message for a remote caller: for a failing store, without the paths of its files, which
  * are in the log. */

@@ -280,7 +280,7 @@ static pawl_status read_line(struct batch *batch, str text, struct op_call *out)
                           &(struct op_request){ .body = input, .who = batch->call->who });
     if (status != PAWL_OK)
         return status;
-    status = op_prepare(batch->call->p, op, input, &batch->call->who, scope, out);
+    status = op_prepare_whole(batch->call->p, op, input, &batch->call->who, scope, out);
     return status == PAWL_OK ? share_key(batch, out) : status;
 }
 

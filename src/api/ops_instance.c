@@ -233,12 +233,64 @@ void fire_read(const struct op_call *call, struct fire_args *out)
     *out = args;
 }
 
+/* A fire that holds no thread. */
+struct fire_wait {
+    struct op_wait wait;
+    struct op_call *call;
+    struct fire_call fire;
+};
+
+/* By the drain. A flow or code has a mailbox, and a thread has to wait for its turn; or for the
+ * answer that another call with the same key got. */
+static void fire_is_done(struct fire_call *fire)
+{
+    struct fire_wait *waiting =
+        (struct fire_wait *)((char *)fire - offsetof(struct fire_wait, fire));
+    const struct waiter *waiter = waiting->call->waiter;
+
+    waiting->wait.is_slow = fire->fire.is_elsewhere || fire->fire.is_again;
+    waiter->wake(waiter->context);
+}
+
+static pawl_status fire_go_on(struct op_call *call, bool is_stopping, struct buf *out)
+{
+    struct batch_fire *fire = &((struct fire_wait *)call->wait)->fire.fire;
+
+    (void)is_stopping;
+    if (call->wait->is_slow && fire->status == PAWL_OK)
+        fire->status = engine_fire(op_engine(call), call->scope, &fire->args, &fire->fired);
+    if (fire->status == PAWL_OK)
+        print_fired(&fire->fired, out);
+    return fire->status;
+}
+
+static pawl_status fire_start(struct op_call *call)
+{
+    struct fire_wait *waiting = ARENA_NEW(&call->scope->arena, struct fire_wait);
+    bool *waits = call->waits; /* once it is started, the call is the drain's */
+    pawl_status status;
+
+    if (!waiting)
+        return scope_no_memory(call->scope);
+    *waiting = (struct fire_wait){ .wait = { .go_on = fire_go_on },
+                                   .call = call,
+                                   .fire = { .scope = call->scope, .done = fire_is_done } };
+    fire_read(call, &waiting->fire.fire.args);
+    op_waits(call, &waiting->wait);
+    status = engine_fire_start(op_engine(call), &waiting->fire);
+    if (status != PAWL_OK)
+        *waits = false;
+    return status;
+}
+
 pawl_status op_instance_fire(struct op_call *call, struct buf *out)
 {
     struct fire_args args;
     struct fired fired;
     pawl_status status;
 
+    if (call->waiter)
+        return fire_start(call);
     fire_read(call, &args);
     status = engine_fire(op_engine(call), call->scope, &args, &fired);
     if (status == PAWL_OK)

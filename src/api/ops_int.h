@@ -45,9 +45,13 @@ pawl_status defect_status(const struct op_call *call, const char *words);
 
 /* An input that came whole (path, query and body in one object, and perhaps an idempotency_key),
  * checked against the table. who NULL: somebody local. */
-pawl_status op_prepare(pawl *p, const struct op *op, struct node *input,
-                       const struct op_principal *who, struct scope *scope, struct op_call *out);
+pawl_status op_prepare_whole(pawl *p, const struct op *op, struct node *input,
+                             const struct op_principal *who, struct scope *scope,
+                             struct op_call *out);
+/* op_start() of a call without a waiter. */
 pawl_status op_perform(struct op_call *call, struct buf *out, struct op_answer *answer);
+/* By a handler that has to wait, before it lets the one who wakes it begin. */
+void op_waits(struct op_call *call, struct op_wait *wait);
 
 /* Is the value what the row says? NULL: it is missing. `where` is put before its name.
  * INVALID_REQUEST. */

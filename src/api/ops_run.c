@@ -207,28 +207,79 @@ static pawl_status take_pieces(struct op_call *call, struct buf *out)
     return status;
 }
 
-pawl_status op_perform(struct op_call *call, struct buf *out, struct op_answer *answer)
+/* It has ended with this status. */
+static pawl_status conclude(struct op_call *call, pawl_status status, struct buf *out,
+                            struct op_answer *answer)
 {
     struct scope *scope = call->scope;
     bool writes = call->op->flags & OP_WRITES;
-    pawl_status status = reserve_answer(call, out);
 
-    if (status == PAWL_OK)
-        status = call->key && !(call->op->flags & OP_KEY_IN_RECORD) ? key_run(call, out)
-                                                                    : call->op->handle(call, out);
     if (status == PAWL_OK && call->pieces)
         status = take_pieces(call, out);
     if (status == PAWL_NO_MEMORY && !writes && scope->arena.used > scope->arena.limit / 2)
         status = too_large(scope, scope->arena.limit);
-    if (status == PAWL_OK && out->failed && !call->wait) { /* waits: at its end */
+    if (status == PAWL_OK && out->failed) {
         op_not_sent(call->p, &call->given);
         status = answer_lost(scope, call->op);
     }
+    if (status == PAWL_STORAGE_FAILURE && !(call->op->flags & OP_ASYNC)) /* a commit knows itself */
+        engine_suspect(call->p->engine);
     if (status == PAWL_OK)
         *answer = (struct op_answer){ call->http_status, call->content_type, call->stream,
-                                      call->wait, call->pieces, call->given };
+                                      call->pieces, call->given };
     return status;
 }
+
+/* ---- Starting, waiting, going on ---- */
+
+/* An answer that is kept for a key must be known at the end. */
+static bool has_kept_answer(const struct op_call *call)
+{
+    return call->key && !(call->op->flags & OP_KEY_IN_RECORD);
+}
+
+/* Where *waits is set, the call may be another thread's already. */
+pawl_status op_start(struct op_call *call, struct buf *out, struct op_answer *answer, bool *waits)
+{
+    pawl_status status = reserve_answer(call, out);
+
+    *waits = false;
+    call->waits = waits;
+    if (status == PAWL_OK)
+        status = has_kept_answer(call) ? key_run(call, out) : call->op->handle(call, out);
+    return *waits ? PAWL_OK : conclude(call, status, out, answer);
+}
+
+void op_waits(struct op_call *call, struct op_wait *wait)
+{
+    ASSERT(call->waiter);
+    call->wait = wait;
+    *call->waits = true;
+}
+
+pawl_status op_go_on(struct op_call *call, bool is_stopping, struct buf *out,
+                     struct op_answer *answer, bool *waits)
+{
+    pawl_status status;
+
+    *waits = false;
+    call->waits = waits;
+    status = call->wait->go_on(call, is_stopping, out);
+    return *waits ? PAWL_OK : conclude(call, status, out, answer);
+}
+
+pawl_status op_perform(struct op_call *call, struct buf *out, struct op_answer *answer)
+{
+    bool waits;
+    pawl_status status;
+
+    ASSERT(!call->waiter);
+    status = op_start(call, out, answer, &waits);
+    ASSERT(!waits);
+    return status;
+}
+
+/* ---- A request that came apart ---- */
 
 static pawl_status merge_begin(struct merge *merge, struct scope *scope, const struct op *op)
 {
@@ -240,8 +291,8 @@ static pawl_status merge_begin(struct merge *merge, struct scope *scope, const s
     return PAWL_OK;
 }
 
-static pawl_status prepare_request(pawl *p, const struct op *op, const struct op_request *request,
-                                   struct scope *scope, struct op_call *out)
+pawl_status op_prepare(pawl *p, const struct op *op, const struct op_request *request,
+                       struct scope *scope, struct op_call *out)
 {
     struct merge merge;
     pawl_status status = merge_begin(&merge, scope, op);
@@ -252,95 +303,12 @@ static pawl_status prepare_request(pawl *p, const struct op *op, const struct op
     merge.who = request->who;
     if (trace_is_valid(request->trace))
         scope->trace = request->trace;
-    return status == PAWL_OK ? check(p, &merge, out) : status;
-}
-
-pawl_status op_run(pawl *p, const struct op *op, const struct op_request *request,
-                   struct scope *scope, struct buf *out, struct op_answer *answer)
-{
-    struct op_call call;
-    pawl_status status = prepare_request(p, op, request, scope, &call);
-
-    if (status == PAWL_OK && !call.key) /* what a key's answer is must be known at the end */
-        call.waiter = request->waiter;
-    call.takes_pieces = request->takes_pieces;
     if (status == PAWL_OK)
-        status = op_perform(&call, out, answer);
-    if (status == PAWL_STORAGE_FAILURE)
-        engine_suspect(p->engine);
+        status = check(p, &merge, out);
+    if (status == PAWL_OK && !has_kept_answer(out))
+        out->waiter = request->waiter;
+    out->takes_pieces = request->takes_pieces;
     return status;
-}
-
-/* ---- Without a thread ---- */
-
-struct op_flight {
-    struct op_call call;
-    struct fire_call fire;
-    landed_fn landed;
-    void *context;
-};
-
-bool op_can_fly(const struct op *op)
-{
-    return op->handle == op_instance_fire;
-}
-
-pawl_status op_board(pawl *p, const struct op *op, const struct op_request *request,
-                     struct scope *scope, struct buf *out, struct op_flight **flight)
-{
-    struct op_flight *made = ARENA_NEW(&scope->arena, struct op_flight);
-    pawl_status status = made ? PAWL_OK : scope_no_memory(scope);
-
-    if (status == PAWL_OK)
-        status = prepare_request(p, op, request, scope, &made->call);
-    if (status == PAWL_OK)
-        status = reserve_answer(&made->call, out);
-    if (status == PAWL_OK)
-        *flight = made;
-    return status;
-}
-
-static void fire_has_landed(struct fire_call *fire)
-{
-    struct op_flight *flight =
-        (struct op_flight *)((char *)fire - offsetof(struct op_flight, fire));
-
-    flight->landed(flight->context, flight);
-}
-
-void op_launch(struct op_flight *flight, landed_fn landed, void *context)
-{
-    pawl_status status;
-
-    flight->landed = landed;
-    flight->context = context;
-    flight->fire = (struct fire_call){ .scope = flight->call.scope, .done = fire_has_landed };
-    fire_read(&flight->call, &flight->fire.fire.args);
-    status = engine_fire_start(op_engine(&flight->call), &flight->fire);
-    if (status == PAWL_OK)
-        return;
-    flight->fire.fire.status = status;
-    landed(context, flight);
-}
-
-bool op_must_wait(const struct op_flight *flight)
-{
-    return flight->fire.fire.is_elsewhere || flight->fire.fire.is_again;
-}
-
-pawl_status op_land(struct op_flight *flight, struct buf *out, struct op_answer *answer)
-{
-    struct batch_fire *fire = &flight->fire.fire;
-    struct op_call *call = &flight->call;
-
-    if (op_must_wait(flight) && fire->status == PAWL_OK)
-        fire->status = engine_fire(op_engine(call), call->scope, &fire->args, &fire->fired);
-    if (fire->status != PAWL_OK)
-        return fire->status;
-    print_fired(&fire->fired, out);
-    *answer =
-        (struct op_answer){ .http_status = call->http_status, .content_type = call->content_type };
-    return out->failed ? answer_lost(call->scope, call->op) : PAWL_OK;
 }
 
 /* ---- By name ---- */
@@ -366,8 +334,9 @@ static pawl_status take_key(struct merge *merge, struct node *input)
     return PAWL_OK;
 }
 
-pawl_status op_prepare(pawl *p, const struct op *op, struct node *input,
-                       const struct op_principal *who, struct scope *scope, struct op_call *out)
+pawl_status op_prepare_whole(pawl *p, const struct op *op, struct node *input,
+                             const struct op_principal *who, struct scope *scope,
+                             struct op_call *out)
 {
     struct merge merge;
     pawl_status status = merge_begin(&merge, scope, op);
@@ -441,7 +410,7 @@ static pawl_status call_by_name(pawl *p, const struct op *op, const char *input_
 
     status = node_read_json(scope, str_of(input_json ? input_json : "{}"), &input);
     if (status == PAWL_OK)
-        status = op_prepare(p, op, input, NULL, scope, &call);
+        status = op_prepare_whole(p, op, input, NULL, scope, &call);
     return status == PAWL_OK ? op_perform(&call, out, &answer) : status;
 }
 
@@ -477,7 +446,7 @@ pawl_status op_call_pieces(pawl *p, const char *operation, str input_json, struc
 
     ASSERT(op);
     if (status == PAWL_OK)
-        status = op_prepare(p, op, input, NULL, scope, &call);
+        status = op_prepare_whole(p, op, input, NULL, scope, &call);
     if (status != PAWL_OK)
         return status;
     call.takes_pieces = true;

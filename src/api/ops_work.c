@@ -113,14 +113,12 @@ static void print_all_claimed(struct engine *engine, struct claimed *claimed, ui
     engine_claim_told(engine, claimed, count);
 }
 
-struct op_wait {
-    pawl *p;
-    struct scope *scope;
+struct claim_wait {
+    struct op_wait wait;
     struct ticket *ticket;
-    struct op_answer answer; /* as it will be */
 };
 
-static void wake_nobody(void *context)
+static void wake_none(void *context)
 {
     (void)context;
 }
@@ -128,13 +126,35 @@ static void wake_nobody(void *context)
 static pawl_status open_claim(struct op_call *call, const struct claim_args *args,
                               struct ticket **out)
 {
-    struct claim_waiter waiter = { .wake = wake_nobody };
+    const struct waiter none = { .wake = wake_none };
 
-    if (call->waiter)
-        waiter = (struct claim_waiter){ .wake = call->waiter->wake,
-                                        .is_there = call->waiter->is_there,
-                                        .context = call->waiter->context };
-    return engine_claim_open(op_engine(call), call->scope, args, &waiter, out);
+    return engine_claim_open(op_engine(call), call->scope, args,
+                             call->waiter ? call->waiter : &none, out);
+}
+
+/* What there is, or nothing yet: then it waits. */
+static pawl_status claim_go_on(struct op_call *call, bool is_stopping, struct buf *out)
+{
+    struct claim_wait *waiting = (struct claim_wait *)call->wait;
+    struct claimed *claimed;
+    uint32_t count;
+    bool is_parked;
+    pawl_status status;
+
+    waiting->wait.left_ms =
+        is_stopping ? 0 : engine_claim_left_ms(op_engine(call), waiting->ticket);
+    status = engine_claim_take(op_engine(call), call->scope, waiting->ticket,
+                               waiting->wait.left_ms > 0, &claimed, &count, &is_parked);
+    if (is_parked)
+        op_waits(call, call->wait);
+    if (status != PAWL_OK || is_parked)
+        return status;
+    print_all_claimed(op_engine(call), claimed, count, out);
+    call->given = (struct op_given){ claimed, count };
+    if (!out->failed)
+        return PAWL_OK;
+    op_not_sent(call->p, &call->given);
+    return scope_no_memory(call->scope);
 }
 
 /* By the caller's own thread. */
@@ -151,54 +171,21 @@ static pawl_status wait_for_claim(struct op_call *call, struct ticket *ticket, s
     return status;
 }
 
-/* What there is, or nothing yet: then the caller has something to go on with. */
 static pawl_status claim(struct op_call *call, struct ticket *ticket, struct buf *out)
 {
-    struct op_wait *wait = ARENA_NEW(&call->scope->arena, struct op_wait);
-    struct op_answer answer;
-    pawl_status status;
+    struct claim_wait *waiting = ARENA_NEW(&call->scope->arena, struct claim_wait);
 
-    if (!call->waiter || !wait)
+    if (!call->waiter || !waiting)
         return wait_for_claim(call, ticket, out);
-    *wait = (struct op_wait){ .p = call->p, .scope = call->scope, .ticket = ticket };
-    wait->answer =
-        (struct op_answer){ .http_status = call->http_status, .content_type = call->content_type };
-    status = op_go_on(wait, false, out, &answer);
-    call->wait = answer.wait;
-    call->given = answer.given;
-    return status;
-}
-
-pawl_status op_go_on(struct op_wait *wait, bool is_over, struct buf *out, struct op_answer *answer)
-{
-    struct claimed *claimed;
-    uint32_t count;
-    bool is_parked;
-    pawl_status status = engine_claim_take(wait->p->engine, wait->scope, wait->ticket, !is_over,
-                                           &claimed, &count, &is_parked);
-
-    *answer = wait->answer;
-    if (is_parked)
-        answer->wait = wait;
-    if (status != PAWL_OK || is_parked)
-        return status;
-    print_all_claimed(wait->p->engine, claimed, count, out);
-    answer->given = (struct op_given){ claimed, count };
-    if (!out->failed)
-        return PAWL_OK;
-    op_not_sent(wait->p, &answer->given);
-    return scope_no_memory(wait->scope);
+    *waiting = (struct claim_wait){ .wait = { .go_on = claim_go_on }, .ticket = ticket };
+    call->wait = &waiting->wait;
+    return claim_go_on(call, false, out);
 }
 
 void op_not_sent(pawl *p, const struct op_given *given)
 {
     if (given->count > 0)
         engine_claim_return(p->engine, given->steps, given->count);
-}
-
-int64_t op_wait_left_ms(const struct op_wait *wait)
-{
-    return engine_claim_left_ms(wait->p->engine, wait->ticket);
 }
 
 pawl_status op_step_claim(struct op_call *call, struct buf *out)

@@ -3,8 +3,8 @@
 #ifndef PAWL_ENGINE_WORKERS_H
 #define PAWL_ENGINE_WORKERS_H
 
+#include "base/waiter.h"
 #include "engine/engine.h"
-
 
 struct claim_args {
     const str *tools;
@@ -32,15 +32,10 @@ struct claimed {
     pawl_status status;
 };
 
-/* A claim under way: a ticket. Everything of it lives in the scope. */
-struct claim_waiter {
-    void (*wake)(void *context); /* take again; must be quick: locks are held */
-    bool (*is_there)(void *context); /* NULL: always. Is there still somebody to give steps to? */
-    void *context;
-};
-/* IN_USE if the store is not owned by this engine. */
+/* A claim under way: a ticket. Everything of it lives in the scope. The waiter is woken under
+ * locks, and then takes again. IN_USE if the store is not owned by this engine. */
 pawl_status engine_claim_open(struct engine *engine, struct scope *scope,
-                              const struct claim_args *args, const struct claim_waiter *waiter,
+                              const struct claim_args *args, const struct waiter *waiter,
                               struct ticket **out);
 /* From now on steps that become ready may be started for it, in the commit that makes them so. Not
  * every time while others wait: each comes to its turn. */

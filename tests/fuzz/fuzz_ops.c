@@ -88,15 +88,18 @@ static void run_pairs(struct session *session, const char *name, str query)
     struct op_pair pairs[PAIRS_MAX];
     struct op_request request = { .pairs = pairs };
     struct op_answer answer;
+    struct op_call call;
     struct scope scope;
     struct buf out;
+    bool waits;
 
     if (!op || !str_is_utf8(query, false))
         return;
     scope_init(&scope, &heap_libc, LIMIT_SCOPE);
     buf_init(&out, &heap_libc, LIMIT_SCOPE);
     request.pair_count = split(op, query, pairs);
-    if (op_run(session->p, op, &request, &scope, &out, &answer) != PAWL_OK)
+    if (op_prepare(session->p, op, &request, &scope, &call) != PAWL_OK ||
+        op_start(&call, &out, &answer, &waits) != PAWL_OK)
         REQUIRE(scope.error.message[0]);
     buf_fini(&out);
     scope_fini(&scope);

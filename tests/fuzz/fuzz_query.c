@@ -137,9 +137,11 @@ static pawl_status ask(struct side *side, str target)
     static struct route route;
     struct op_request request = { 0 };
     struct op_answer answer;
+    struct op_call call;
     char allow[ALLOW_SIZE];
     struct scope scope;
     pawl_status status;
+    bool waits;
 
     scope_init(&scope, &heap_libc, LIMIT_SCOPE);
     buf_clear(&side->answer);
@@ -147,7 +149,9 @@ static pawl_status ask(struct side *side, str target)
     request.pairs = route.pairs;
     request.pair_count = route.count;
     if (status == PAWL_OK)
-        status = op_run(side->p, route.op, &request, &scope, &side->answer, &answer);
+        status = op_prepare(side->p, route.op, &request, &scope, &call);
+    if (status == PAWL_OK)
+        status = op_start(&call, &side->answer, &answer, &waits);
     if (status != PAWL_OK) {
         REQUIRE(scope.error.message[0]);
         buf_clear(&side->answer);

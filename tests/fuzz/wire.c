@@ -69,7 +69,7 @@ static void do_work(void)
 
     turn.work = NULL;
     pthread_mutex_unlock(&turn.lock);
-    atomic_store(&server->is_stopping, is_stopping || request->wait);
+    atomic_store(&server->is_stopping, is_stopping || request->is_waiting);
     request_work(request);
     atomic_store(&server->is_stopping, is_stopping);
     pthread_mutex_lock(&turn.lock);

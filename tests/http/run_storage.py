@@ -54,7 +54,8 @@ def test_on_a_full_disk_nothing_happens_and_storage_failure_and_health_say_so(sh
             done += reply.status == 200
         health = web.refused("storage-failure", "GET", "/healthz")
         assert health.status == 503 and "disk-full" in no_paths(shell, health)
-        assert web.get("/v1/instances/" + id).json["next_sequence_number"] == done + 1
+        reply = web.get("/v1/instances/" + id)
+        assert reply.json.get("next_sequence_number") == done + 1, reply
         batch = web.ask("POST", "/v1/batch", b'{"operation":"instance.fire","input":{"instance_id":"%s","action":"again","payload":"%s"}}\n'
                         % (id.encode(), b"y" * 20000), {"Content-Type": "application/x-ndjson"})
         assert "storage-failure" in batch.body.decode() and str(shell.folder) not in batch.body.decode(), batch

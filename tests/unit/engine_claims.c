@@ -223,7 +223,7 @@ static void come(struct world *world, struct visitor *visitor)
     struct claim_args args = {
         .tools = tools, .tool_count = 1, .worker = STR("w/1"), .max = 1, .wait_ms = 60000
     };
-    struct claim_waiter waiter = { wake_visitor, visitor_is_there, visitor };
+    struct waiter waiter = { wake_visitor, visitor_is_there, visitor };
 
     *visitor = (struct visitor){ .woken = 0 };
     scope_init(&visitor->scope, &heap_libc, LIMIT_SCOPE);

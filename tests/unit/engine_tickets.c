@@ -40,7 +40,7 @@ static bool take(struct world *world, struct claimant *waiting)
 static void open_claim(struct world *world, struct claimant *out, const str *tools, uint32_t count,
                        uint32_t max)
 {
-    struct claim_waiter waiter = { .wake = wake, .is_there = is_there, .context = out };
+    struct waiter waiter = { .wake = wake, .is_there = is_there, .context = out };
 
     *out = (struct claimant){ .args = { .tools = tools,
                                         .tool_count = count,

@@ -1,21 +1,25 @@
-/* ops_check.c - what op_run() refuses from the table alone, before any handler: types,
+/* ops_check.c - what is refused from the table alone, before the engine is asked: types,
  * unknown fields, what is missing or blank (DESIGN.md section 5, "Requests"). */
 #include "api/ops.h"
 #include "lib/test.h"
 
-/* Run with a body and a path parameter `instance_id`; nothing here may reach a handler. */
+/* Run with a body and a path parameter `instance_id`; nothing here may reach the engine. */
 static pawl_status refuse(struct test *t, const char *name, const char *id, const char *body)
 {
     struct op_pair pair = { STR("instance_id"), str_of(id), IN_PATH };
     struct op_request request = { .pairs = &pair, .pair_count = id ? 1 : 0 };
     struct op_answer answer;
+    struct op_call call;
     struct buf out;
     pawl_status status;
+    bool waits;
 
     if (body)
         EXPECT_OK(node_read_json(&t->scope, str_of(body), &request.body));
     buf_init(&out, &heap_libc, 1 << 16);
-    status = op_run(NULL, op_find(str_of(name)), &request, &t->scope, &out, &answer);
+    status = op_prepare(NULL, op_find(str_of(name)), &request, &t->scope, &call);
+    if (status == PAWL_OK)
+        status = op_start(&call, &out, &answer, &waits);
     EXPECT_EQ(out.size, 0);
     buf_fini(&out);
     return status;

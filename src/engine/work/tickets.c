@@ -18,7 +18,7 @@
 struct ticket {
     struct ticket *next, **link; /* link NULL: not listed */
     struct claim_args args;
-    struct claim_waiter waiter;
+    struct waiter waiter;
     int64_t until_ms;        /* by the tick: as long as it may wait */
     struct claimed *claimed; /* of args.max */
     uint32_t taken;          /* of them: for steps that are committed, under way, or were refused */
@@ -244,7 +244,7 @@ pawl_status ticket_charge(struct engine *engine, struct scope *scope, struct cla
 /* ---- Its owner ---- */
 
 pawl_status engine_claim_open(struct engine *engine, struct scope *scope,
-                              const struct claim_args *args, const struct claim_waiter *waiter,
+                              const struct claim_args *args, const struct waiter *waiter,
                               struct ticket **out)
 {
     int64_t wait_ms = args->wait_ms < WAIT_MAX_MS ? args->wait_ms : WAIT_MAX_MS;
@@ -373,7 +373,7 @@ pawl_status engine_claim_wait(struct engine *engine, struct scope *scope, struct
 
     engine_cond_init(&sleeper.called);
     guard_lock(&engine->lock);
-    ticket->waiter = (struct claim_waiter){ .wake = wake_sleeper, .context = &sleeper };
+    ticket->waiter = (struct waiter){ .wake = wake_sleeper, .context = &sleeper };
     may_wait = engine->work.sleeper_count++ < SLEEPERS_MAX;
     guard_unlock(&engine->lock);
     do {

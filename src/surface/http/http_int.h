@@ -199,10 +199,9 @@ struct request {
     str store;                /* the name of the store that it is for; data NULL until routed */
     pawl *p;                  /* that store, in use until the request has ended; NULL: not yet */
     struct op_request call;
-    struct op_flight *flight; /* NULL: none, or it has landed */
-    struct op_wait *wait;     /* it goes on when it is woken; NULL: it does not wait */
-    struct op_waiter waiter;
-    bool is_over;            /* it waits for nothing any more but the end of a commit */
+    struct op_call running;
+    bool is_waiting; /* it goes on when it is woken */
+    struct waiter waiter;
     int64_t parked_until_ms; /* under the lock of work, as the next two */
     bool is_parked, is_woken;
     struct op_answer result;

@@ -1,5 +1,5 @@
-/* run.c - what was asked for is run: here if it is quick, without any thread if it can fly, else
- * by a worker. Meanwhile the connection is suspended and this thread reads other requests. */
+/* run.c - what was asked for is run: here if it is quick, without any thread if it is OP_ASYNC,
+ * else by a worker. Meanwhile the connection is suspended and this thread reads other requests. */
 #include "api/stores.h"
 #include "api/world.h"
 #include "surface/http/stream_int.h"
@@ -146,14 +146,6 @@ static bool has_json_body(const struct op *op)
     return !(op->flags & OP_TEXT_BODY) && strcmp(op->method, "GET") != 0;
 }
 
-/* By the engine, which must not be held up. */
-static void on_wake(void *context)
-{
-    struct request *request = context;
-
-    work_wake(&request->server->work, request);
-}
-
 /* A connection that is suspended does not notice that its client has gone: by its end, perhaps
  * behind a request that nobody has read, or by a reset. */
 static bool client_is_there(void *context)
@@ -164,38 +156,6 @@ static bool client_is_there(void *context)
     struct pollfd look = { .fd = info ? info->connect_fd : -1, .events = POLLRDHUP };
 
     return poll(&look, 1, 0) <= 0;
-}
-
-/* The rest of the call, and whether its caller may: that may depend on the body. */
-static pawl_status complete(struct request *request)
-{
-    pawl_status status = has_json_body(request->op) ? read_body(request) : PAWL_OK;
-
-    if (request->op->flags & OP_TEXT_BODY)
-        request->call.text = buf_view(&request->body);
-    request->call.key = request_header(request, "Idempotency-Key");
-    request->waiter = (struct op_waiter){ on_wake, client_is_there, request };
-    request->call.waiter = &request->waiter;
-    request->call.takes_pieces = true;
-    if (status == PAWL_OK)
-        status = op_authorize(request->p, &request->scope, request->op, &request->call);
-    return status;
-}
-
-/* ---- Running ---- */
-
-static pawl_status run(struct request *request)
-{
-    pawl_status status = complete(request);
-
-    if (status == PAWL_OK)
-        status = op_run(request->p, request->op, &request->call, &request->scope, &request->answer,
-                        &request->result);
-    if (status == PAWL_OK && (request->op->flags & OP_STREAM))
-        status = become_stream(request);
-    if (status == PAWL_OK && (request->op->flags & OP_FIGURES))
-        metrics_print(request->server, &request->answer);
-    return status;
 }
 
 /* ---- Away and back ---- */
@@ -225,6 +185,58 @@ static void come_back(struct request *request, enum request_stage stage)
     atomic_fetch_sub(&server->away, 1);
 }
 
+/* ---- Running ---- */
+
+/* By the engine, which must not be held up. What was started by its connection's thread goes back
+ * to it, unless that may take a while; what a worker started is in the queue, or will be. */
+static void on_wake(void *context)
+{
+    struct request *request = context;
+
+    if (!(request->op->flags & OP_ASYNC))
+        work_wake(&request->server->work, request);
+    else if (request->running.wait->is_slow)
+        work_add(&request->server->work, request);
+    else
+        come_back(request, STAGE_BACK);
+}
+
+/* The rest of the call, and whether its caller may: that may depend on the body. */
+static pawl_status prepare(struct request *request)
+{
+    pawl_status status = has_json_body(request->op) ? read_body(request) : PAWL_OK;
+
+    if (request->op->flags & OP_TEXT_BODY)
+        request->call.text = buf_view(&request->body);
+    request->call.key = request_header(request, "Idempotency-Key");
+    request->waiter = (struct waiter){ on_wake, client_is_there, request };
+    request->call.waiter = &request->waiter;
+    request->call.takes_pieces = true;
+    if (status == PAWL_OK)
+        status = op_authorize(request->p, &request->scope, request->op, &request->call);
+    if (status == PAWL_OK)
+        status =
+            op_prepare(request->p, request->op, &request->call, &request->scope, &request->running);
+    return status;
+}
+
+static pawl_status run(struct request *request, bool *waits)
+{
+    pawl_status status = prepare(request);
+
+    if (status == PAWL_OK)
+        status = op_start(&request->running, &request->answer, &request->result, waits);
+    if (*waits)
+        return status;
+    if (status == PAWL_OK && (request->op->flags & OP_STREAM))
+        status = become_stream(request);
+    if (status == PAWL_OK && (request->op->flags & OP_FIGURES))
+        metrics_print(request->server, &request->answer);
+    return status;
+}
+
+/* ---- By a worker ---- */
+
 /* Who may not ask does not learn which stores there are. */
 static void refuse_stranger(struct request *request)
 {
@@ -248,12 +260,10 @@ static void open_store(struct request *request)
     come_back(request, request->status == PAWL_OK ? STAGE_OPENED : STAGE_BACK);
 }
 
-/* What waits goes on; when its time is over, or the server stops, to the end. */
-static pawl_status go_on(struct request *request)
+static pawl_status go_on(struct request *request, bool *waits)
 {
-    request->is_over =
-        op_wait_left_ms(request->wait) == 0 || atomic_load(&request->server->is_stopping);
-    return op_go_on(request->wait, request->is_over, &request->answer, &request->result);
+    return op_go_on(&request->running, atomic_load(&request->server->is_stopping), &request->answer,
+                    &request->result, waits);
 }
 
 /* By a worker. A failure can no longer be answered: the connection ends before the answer does. */
@@ -293,6 +303,8 @@ void request_close_pieces(struct request *request)
 /* By a worker. */
 void request_work(struct request *request)
 {
+    bool waits = false;
+
     if (request->is_reading_on) {
         read_piece(request);
         return;
@@ -301,17 +313,10 @@ void request_work(struct request *request)
         open_store(request);
         return;
     }
-    if (request->flight)
-        request->status = op_land(request->flight, &request->answer, &request->result);
-    else if (request->wait)
-        request->status = go_on(request);
-    else
-        request->status = run(request);
-    request->flight = NULL;
-    request->wait = request->status == PAWL_OK ? request->result.wait : NULL;
-    if (request->wait) {
-        work_park(&request->server->work, request,
-                  request->is_over ? 0 : op_wait_left_ms(request->wait));
+    request->status = request->is_waiting ? go_on(request, &waits) : run(request, &waits);
+    request->is_waiting = waits;
+    if (waits) {
+        work_park(&request->server->work, request, request->running.wait->left_ms);
         return;
     }
     if (request->status == PAWL_OK)
@@ -319,29 +324,23 @@ void request_work(struct request *request)
     come_back(request, STAGE_BACK);
 }
 
-/* By the engine's thread: a flow or code has a mailbox, and somebody has to wait for its turn; or
- * for the answer that another call with its key got. */
-static void on_landed(void *context, struct op_flight *flight)
+/* Without a worker. The connection is suspended first: it may be woken at once. */
+static pawl_status start_async(struct request *request, bool *is_away)
 {
-    struct request *request = context;
+    bool waits;
+    pawl_status status = prepare(request);
 
-    if (op_must_wait(flight))
-        work_add(&request->server->work, request);
-    else
-        come_back(request, STAGE_BACK);
-}
-
-static pawl_status fly(struct request *request, bool *is_away)
-{
-    pawl_status status = complete(request);
-
-    if (status == PAWL_OK)
-        status = op_board(request->p, request->op, &request->call, &request->scope,
-                          &request->answer, &request->flight);
     if (status == PAWL_OK)
         status = go_away(request, is_away);
-    if (status == PAWL_OK)
-        op_launch(request->flight, on_landed, request);
+    if (status != PAWL_OK)
+        return status;
+    request->is_waiting = true;
+    status = op_start(&request->running, &request->answer, &request->result, &waits);
+    if (!waits) {
+        request->is_waiting = false;
+        request->status = status;
+        come_back(request, STAGE_BACK);
+    }
     return status;
 }
 
@@ -416,6 +415,7 @@ bool request_enter(struct request *request)
 
 static pawl_status start(struct request *request, bool *is_away)
 {
+    bool waits = false; /* what is quick does not */
     pawl_status status;
 
     if (!request->p)
@@ -423,9 +423,9 @@ static pawl_status start(struct request *request, bool *is_away)
     status = request->is_admitted ? PAWL_OK : admit(request);
     if (status != PAWL_OK)
         return status;
-    if (op_can_fly(request->op))
-        return fly(request, is_away);
-    return request->op->flags & OP_QUICK ? run(request) : hand_over(request, is_away);
+    if (request->op->flags & OP_ASYNC)
+        return start_async(request, is_away);
+    return request->op->flags & OP_QUICK ? run(request, &waits) : hand_over(request, is_away);
 }
 
 bool request_run(struct request *request)
@@ -434,8 +434,8 @@ bool request_run(struct request *request)
     pawl_status status;
 
     if (request->stage == STAGE_BACK) {
-        if (request->flight)
-            request->status = op_land(request->flight, &request->answer, &request->result);
+        if (request->is_waiting)
+            request->status = go_on(request, &request->is_waiting);
         return false;
     }
     if (request->status != PAWL_OK)
