@@ -2,31 +2,6 @@
 #include "api/ops_int.h"
 #include "base/limits.h"
 
-/* The only cell of the only row. */
-static pawl_status take_cell(void *context, uint32_t column_count, const str *names,
-                             const str *values, const bool *are_numbers)
-{
-    struct buf *out = context;
-
-    (void)names, (void)are_numbers;
-    if (column_count > 0)
-        buf_str(out, values[0]);
-    return PAWL_OK;
-}
-
-/* What a store that speaks SQL says of itself; null for any other. */
-static void print_asked(const struct op_call *call, const char *key, const char *query,
-                        struct buf *out)
-{
-    struct buf cell;
-    pawl_status status;
-
-    buf_init(&cell, call->scope->arena.heap, LIMIT_NAME);
-    status = store_sql(engine_store(op_engine(call)), call->scope, str_of(query), 0, take_cell, &cell);
-    json_put_str(out, key, status == PAWL_OK && cell.size > 0 ? buf_view(&cell) : STR_NONE);
-    buf_fini(&cell);
-}
-
 /* Timers that are overdue by one of the two clocks. */
 struct overdue {
     uint32_t count;
@@ -105,16 +80,19 @@ pawl_status op_store_info(struct op_call *call, struct buf *out)
 {
     struct engine *engine = op_engine(call);
     struct store_tip tip = { 0 };
+    struct store_facts facts;
     int64_t wall_ms = engine_wall_ms(engine), offset_ms = engine_clock_offset_ms(engine);
     pawl_status status = store_tip(engine_store(engine), call->scope, &tip);
 
+    if (status == PAWL_OK)
+        status = store_facts(engine_store(engine), call->scope, &facts);
     if (status != PAWL_OK)
         return status;
     json_open(out, '{');
     json_put_text(out, "version", PAWL_VERSION);
-    print_asked(call, "sqlite", "SELECT sqlite_version()", out);
-    print_asked(call, "format", "SELECT value FROM pawl_meta WHERE key = 'format'", out);
-    print_asked(call, "migrations", "PRAGMA user_version", out);
+    json_put_str(out, "sqlite", facts.sqlite);
+    json_put_str(out, "format", facts.format);
+    json_put_str(out, "migrations", facts.migrations);
     json_put_u64(out, "records", tip.pos);
     json_put_u64(out, "rows_behind", tip.pos > tip.flushed ? tip.pos - tip.flushed : 0);
     json_put_u64(out, "instances", tip.last_instance);

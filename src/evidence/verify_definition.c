@@ -89,7 +89,6 @@ static pawl_status keep_rules(struct verify *v, const struct definition_row *row
     };
     memcpy(rules->source_sha, row->source_sha, SHA_SIZE);
     memcpy(rules->compiled_sha, row->compiled_sha, SHA_SIZE);
-    verify_digest_definition(v, definition, rules->table_sha);
     if (!keep_tables(v, definition, rules) || v->kept.failed ||
         !map_put(&v->rules_map, row->id, v->rules_count))
         return scope_no_memory(&v->scope);

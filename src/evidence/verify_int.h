@@ -40,11 +40,9 @@ struct rules {
     uint32_t deadline_count;
     str name; /* data NULL: inline */
     uint8_t source_sha[SHA_SIZE], compiled_sha[SHA_SIZE];
-    uint8_t table_sha[SHA_SIZE];   /* of its states and transitions as rows: verify_tables.c */
     const struct definition *flow; /* prepared, to be decided again; NULL: it is not */
     int64_t created_at_ms;
     bool is_defined; /* a define record was seen; inline: a create record */
-    bool has_table;                /* its rows were seen */
 };
 
 /* The rows that effects have left behind. Of a timer, due_at_ms is as it was armed. */
@@ -104,7 +102,6 @@ struct erasure {
 
 struct verify {
     struct store *store;
-    struct sql_reader sql; /* while its tables are checked */
     const struct heap *heap;
     const struct verify_request *request;
     struct scope scope; /* every read; emptied before each record */
@@ -248,22 +245,9 @@ pawl_status verify_machine_body(struct verify *v, const struct chain *chain,
 pawl_status verify_rows_of(struct verify *v, uint32_t chain_index);
 pawl_status verify_all_rows(struct verify *v);
 
-/* verify_tables.c: the tables that only a store that speaks SQL has. */
-void verify_digest_definition(struct verify *v, const struct definition *definition,
-                              uint8_t out[SHA_SIZE]);
-pawl_status verify_tables(struct verify *v);
-
-/* verify_schema.c */
+/* verify_schema.c: what only a store in a database has. */
 pawl_status verify_schema(struct verify *v);
-
-/* verify_tables.c: one statement; the scope is emptied before it. */
-pawl_status verify_sql(struct verify *v, str text, row_fn fn, void *context);
-
-/* verify_types.c */
-pawl_status verify_types(struct verify *v);
-
-/* verify_label.c */
-pawl_status verify_labels(struct verify *v);
+pawl_status verify_tables(struct verify *v);
 
 /* rebuild.c: after the log was read */
 pawl_status verify_rebuild(struct verify *v);

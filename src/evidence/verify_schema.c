@@ -1,5 +1,6 @@
-/* verify_schema.c - compares the tables, indexes and views with those that the store's migrations
- * make: a view that shows something else misleads as much as a wrong row. */
+/* verify_schema.c - what only a store in a database has: tables, indexes and views, which must be
+ * those that its migrations make (a view that shows something else misleads as much as a wrong row),
+ * and rows that repeat what is said elsewhere, for people and their SQL. */
 #include "evidence/verify_int.h"
 
 static pawl_status judge(void *context, enum object_verdict verdict, str type, str name, str table)
@@ -25,4 +26,17 @@ pawl_status verify_schema(struct verify *v)
     verify_at(v, 0, 0, 0);
     scope_clear(&v->scope);
     return store_objects(v->store, &v->scope, judge, v);
+}
+
+static pawl_status judge_row(void *context, const struct bad_row *row)
+{
+    verify_at(context, row->pos, row->instance, 0);
+    return verify_bad(context, "%s", row->words);
+}
+
+pawl_status verify_tables(struct verify *v)
+{
+    verify_at(v, 0, 0, 0);
+    scope_clear(&v->scope);
+    return store_examine(v->store, &v->scope, judge_row, v);
 }

@@ -223,8 +223,8 @@ pawl_status store_records(struct store *store, struct scope *scope, const uint64
     *read = 0;
     status = store->ops->records(store, scope, positions, count, out, read);
     ASSERT(IMPLIES(status == PAWL_OK, *read > 0 && *read <= count));
-    return expect(scope, status,
-                  status == PAWL_OK && records_are_sound(out, positions, *read), "a record");
+    return expect(scope, status, status == PAWL_OK && records_are_sound(out, positions, *read),
+                  "a record");
 }
 
 pawl_status store_scan(struct store *store, struct scope *scope, uint64_t from, record_fn fn,
@@ -301,39 +301,32 @@ pawl_status store_counts(struct store *store, struct scope *scope, str name, uin
     return status;
 }
 
-pawl_status sql_read(struct sql_reader *reader, struct scope *scope, str text, int64_t limit_ms,
-                     row_fn fn, void *context)
+pawl_status store_sql(struct store *store, struct scope *scope, str text, int64_t limit_ms,
+                      row_fn fn, void *context)
 {
-    struct store *store = reader->store;
-
     ASSERT(fn && limit_ms >= 0);
     if (!store->ops->sql)
         return scope_fail(scope, PAWL_INVALID_REQUEST, "a %s: store has no SQL",
                           store->ops->scheme);
     if (text.size == 0)
         return scope_fail(scope, PAWL_INVALID_REQUEST, "expected a statement, found none");
-    return store->ops->sql(store, &reader->connection, scope, text, limit_ms, fn, context);
-}
-
-void sql_end(struct sql_reader *reader)
-{
-    if (reader->connection)
-        reader->store->ops->sql_end(reader->store, reader->connection);
-    reader->connection = NULL;
-}
-
-pawl_status store_sql(struct store *store, struct scope *scope, str text, int64_t limit_ms,
-                      row_fn fn, void *context)
-{
-    struct sql_reader reader = { .store = store };
-    pawl_status status = sql_read(&reader, scope, text, limit_ms, fn, context);
-
-    sql_end(&reader);
-    return status;
+    return store->ops->sql(store, scope, text, limit_ms, fn, context);
 }
 
 pawl_status store_objects(struct store *store, struct scope *scope, object_fn fn, void *context)
 {
     ASSERT(fn);
     return store->ops->objects ? store->ops->objects(store, scope, fn, context) : PAWL_OK;
+}
+
+pawl_status store_examine(struct store *store, struct scope *scope, bad_row_fn fn, void *context)
+{
+    ASSERT(fn);
+    return store->ops->examine ? store->ops->examine(store, scope, fn, context) : PAWL_OK;
+}
+
+pawl_status store_facts(struct store *store, struct scope *scope, struct store_facts *out)
+{
+    *out = (struct store_facts){ 0 };
+    return store->ops->facts ? store->ops->facts(store, scope, out) : PAWL_OK;
 }

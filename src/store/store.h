@@ -259,6 +259,18 @@ enum object_verdict {
 typedef pawl_status (*object_fn)(void *context, enum object_verdict verdict, str type, str name,
                                  str table);
 
+/* A row that cannot be, or that does not repeat what another row says. */
+struct bad_row {
+    uint64_t pos, instance; /* where it is; 0: it is not of a record or an instance */
+    const char *words;
+};
+typedef pawl_status (*bad_row_fn)(void *context, const struct bad_row *row);
+
+/* What a database says of itself, as texts; data NULL: it does not. */
+struct store_facts {
+    str sqlite, format, migrations;
+};
+
 /* What find() finds, and the struct that it fills in. */
 enum find_kind {
     FIND_HEAD,       /* head_row, by `head` */
@@ -392,14 +404,16 @@ struct store_ops {
     pawl_status (*counts)(struct store *store, struct scope *scope, str name, uint32_t version,
                           struct state_count **out, uint32_t *count);
 
-    /* Read-only SQL over the pawl_... views, for people. `connection` is the backend's: NULL before
-     * the first statement, kept for the next, closed by sql_end(). TOO_LARGE: it was stopped after
-     * limit_ms of this process's time (0: never). May be NULL, both. */
-    pawl_status (*sql)(struct store *store, void **connection, struct scope *scope, str text,
-                       int64_t limit_ms, row_fn fn, void *context);
-    void (*sql_end)(struct store *store, void *connection);
-    pawl_status (*objects)(struct store *store, struct scope *scope, object_fn fn,
-                           void *context); /* NULL: no such objects */
+    /* Read-only SQL over the pawl_... views, for people. TOO_LARGE: it was stopped after limit_ms of
+     * this process's time (0: never). NULL: it has no SQL, and neither of the next three. */
+    pawl_status (*sql)(struct store *store, struct scope *scope, str text, int64_t limit_ms,
+                       row_fn fn, void *context);
+    /* Reports the objects that differ from those that the migrations make. */
+    pawl_status (*objects)(struct store *store, struct scope *scope, object_fn fn, void *context);
+    /* Reports rows, until `fn` returns other than OK, which is then returned. It may take a while,
+     * and delays no other caller. */
+    pawl_status (*examine)(struct store *store, struct scope *scope, bad_row_fn fn, void *context);
+    pawl_status (*facts)(struct store *store, struct scope *scope, struct store_facts *out);
     /* Compares FILE-head with the log. With a name in `accepted_by`, a FILE-head that contradicts the
      * log then remembers it as it is now. NULL: there is none. */
     pawl_status (*witness)(struct store *store, struct scope *scope, str accepted_by,
@@ -487,18 +501,10 @@ pawl_status store_witness(struct store *store, struct scope *scope, str accepted
 pawl_status store_sql(struct store *store, struct scope *scope, str text, int64_t limit_ms,
                       row_fn fn, void *context);
 
-/* Several statements of one thread on one connection, which the first one opens. */
-struct sql_reader {
-    struct store *store;
-    void *connection;
-};
-pawl_status sql_read(struct sql_reader *reader, struct scope *scope, str text, int64_t limit_ms,
-                     row_fn fn, void *context);
-void sql_end(struct sql_reader *reader);
-
-/* Reports the objects that differ from those the migrations make; none for a store without
- * objects. */
+/* These three have nothing to say of a store that is no database. */
 pawl_status store_objects(struct store *store, struct scope *scope, object_fn fn, void *context);
+pawl_status store_examine(struct store *store, struct scope *scope, bad_row_fn fn, void *context);
+pawl_status store_facts(struct store *store, struct scope *scope, struct store_facts *out);
 
 extern const struct store_ops memory_store_ops, sqlite_store_ops;
 

@@ -162,9 +162,9 @@ STORE_TEST(timers_are_moved_taken_back_and_kept_from_test_instances)
 
     put_orders(s, 2);
     c = change_begin(s);
-    timer.due_at_ms = T0;
+    timer.timer.due_at_ms = T0;
     add_live(&c, timer);
-    timer.due_at_ms = T0 + 10;
+    timer.timer.due_at_ms = T0 + 10;
     add_live(&c, timer);
     add_live(&c, (struct live_change){ .kind = LIVE_TIMER_PUT, .instance = 1, .name = STR("b") });
     add_live(&c,
@@ -172,7 +172,7 @@ STORE_TEST(timers_are_moved_taken_back_and_kept_from_test_instances)
     add_live(&c,
              (struct live_change){ .kind = LIVE_TIMER_DELETE, .instance = 1, .name = STR("c") });
     timer.instance = 2;
-    timer.test = true;
+    timer.timer.test = true;
     add_live(&c, timer);
     EXPECT_OK(change_commit(&c));
     EXPECT_OK(store_due(s->store, s->scope, false, T0 + 10, 9, &timers, &count, &next_ms));

@@ -422,7 +422,8 @@ const struct store_ops sqlite_store_ops = {
     .list = sqlite_list,
     .counts = sqlite_counts,
     .sql = sqlite_sql,
-    .sql_end = sqlite_sql_end,
     .objects = sqlite_objects,
+    .examine = sqlite_examine,
+    .facts = sqlite_facts,
     .witness = sqlite_witness,
 };

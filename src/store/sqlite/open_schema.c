@@ -6,7 +6,7 @@
  * An index on one of them could make commits fail. So an object is ours if its table is, whatever its own name; an index
  * also by its name. All others belong to the host, and are only listed. */
 #include "model/grow.h"
-#include "sqlite_int.h"
+#include "read_int.h"
 #include <pthread.h>
 #include <stdio.h>
 
@@ -262,4 +262,34 @@ pawl_status sqlite_objects(struct store *base, struct scope *scope, object_fn fn
     if (status == PAWL_OK)
         status = report_foreign(&foreign, fn, context);
     return status == PAWL_OK ? compare(&ours, &expected, fn, context) : status;
+}
+
+/* ---- What the file says of itself ---- */
+
+static const char select_facts[] =
+    "SELECT sqlite_version(), (SELECT value FROM pawl_meta WHERE key = 'format'),"
+    " (SELECT user_version FROM pragma_user_version)";
+
+static void read_facts(sqlite3_stmt *statement, struct arena *arena, void *out)
+{
+    *(struct store_facts *)out = (struct store_facts){
+        .sqlite = column_str(statement, 0, arena),
+        .format = column_str(statement, 1, arena),
+        .migrations = column_str(statement, 2, arena),
+    };
+}
+
+pawl_status sqlite_facts(struct store *base, struct scope *scope, struct store_facts *out)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    sqlite3_stmt *statement;
+    pawl_status status = reader_enter(store, scope);
+
+    if (status != PAWL_OK)
+        return status;
+    status = statement_get(&store->reader, scope, STATEMENT_FACTS, select_facts, &statement);
+    if (status == PAWL_OK)
+        status = read_row(scope, statement, "fact", read_facts, out);
+    reader_leave(store);
+    return status;
 }

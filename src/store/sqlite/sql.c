@@ -87,8 +87,7 @@ static pawl_status fail_late(struct scope *scope, const struct patience *patienc
                       limit);
 }
 
-/* What the statement says is the caller's; what the file does is ours. */
-static pawl_status fail(struct scope *scope, sqlite3 *db)
+pawl_status sql_fail(struct scope *scope, sqlite3 *db)
 {
     switch (sqlite3_errcode(db) & 0xff) {
     case SQLITE_NOMEM:
@@ -111,7 +110,7 @@ static pawl_status prepare(sqlite3 *db, struct scope *scope, str text, sqlite3_s
     sqlite3_stmt *second = NULL;
 
     if (sqlite3_prepare_v2(db, text.data, (int)text.size, out, &rest) != SQLITE_OK)
-        return fail(scope, db);
+        return sql_fail(scope, db);
     if (!*out)
         return scope_fail(scope, PAWL_INVALID_REQUEST, "expected a statement, found none");
     if (sqlite3_prepare_v2(db, rest, (int)(end - rest), &second, NULL) != SQLITE_OK || second) {
@@ -161,14 +160,14 @@ static bool is_number(int type, str text)
            text.data[text.size - 1] >= '0' && text.data[text.size - 1] <= '9';
 }
 
-struct row {
+struct sql_row {
     struct scope scope; /* emptied for each row */
     uint32_t count;
     str *names, *values; /* names are in the caller's scope */
     bool *are_numbers;
 };
 
-static pawl_status take_names(struct row *row, struct scope *scope, sqlite3_stmt *statement)
+static pawl_status take_names(struct sql_row *row, struct scope *scope, sqlite3_stmt *statement)
 {
     row->count = (uint32_t)sqlite3_column_count(statement);
     row->names = ARENA_ARRAY(&scope->arena, str, row->count);
@@ -180,7 +179,7 @@ static pawl_status take_names(struct row *row, struct scope *scope, sqlite3_stmt
     return scope->arena.failed ? scope_no_memory(scope) : PAWL_OK;
 }
 
-static pawl_status give_row(struct row *row, struct scope *scope, sqlite3_stmt *statement,
+static pawl_status give_row(struct sql_row *row, struct scope *scope, sqlite3_stmt *statement,
                             row_fn fn, void *context)
 {
     struct arena *arena = &row->scope.arena;
@@ -199,7 +198,7 @@ static pawl_status give_row(struct row *row, struct scope *scope, sqlite3_stmt *
     return fn(context, row->count, row->names, row->values, row->are_numbers);
 }
 
-static pawl_status run(struct row *row, struct scope *scope, sqlite3_stmt *statement, row_fn fn,
+static pawl_status run(struct sql_row *row, struct scope *scope, sqlite3_stmt *statement, row_fn fn,
                        void *context)
 {
     pawl_status status = take_names(row, scope, statement);
@@ -208,7 +207,7 @@ static pawl_status run(struct row *row, struct scope *scope, sqlite3_stmt *state
     while (status == PAWL_OK && (code = sqlite3_step(statement)) == SQLITE_ROW)
         status = give_row(row, scope, statement, fn, context);
     if (status == PAWL_OK && code != SQLITE_DONE)
-        status = fail(scope, sqlite3_db_handle(statement));
+        status = sql_fail(scope, sqlite3_db_handle(statement));
     return status;
 }
 
@@ -220,32 +219,11 @@ static void make_json_known(sqlite3 *db)
                        NULL);
 }
 
-static pawl_status open_reader(struct sqlite_store *store, struct scope *scope, void **out)
-{
-    struct connection *connection = *out;
-    pawl_status status;
-
-    if (connection)
-        return PAWL_OK;
-    connection = heap_new(store->heap, sizeof *connection);
-    if (!connection)
-        return scope_no_memory(scope);
-    status = connection_open(connection, scope, sqlite_name(store), USE_SQL);
-    if (status != PAWL_OK) {
-        heap_free(store->heap, connection, sizeof *connection);
-        return status;
-    }
-    make_json_known(connection->db);
-    sqlite3_set_authorizer(connection->db, authorize, NULL);
-    *out = connection;
-    return PAWL_OK;
-}
-
-static pawl_status read_rows(struct sqlite_store *store, sqlite3 *db, struct scope *scope, str text,
+static pawl_status give_rows(struct sqlite_store *store, sqlite3 *db, struct scope *scope, str text,
                              int64_t limit_ms, row_fn fn, void *context)
 {
     struct patience patience = { .env = store->env };
-    struct row row = { 0 };
+    struct sql_row row = { 0 };
     sqlite3_stmt *statement = NULL;
     pawl_status status;
 
@@ -257,30 +235,27 @@ static pawl_status read_rows(struct sqlite_store *store, sqlite3 *db, struct sco
     if (status != PAWL_OK && patience.is_over)
         status = fail_late(scope, &patience);
     sqlite3_finalize(statement);
-    sqlite3_progress_handler(db, 0, NULL, NULL);
     scope_fini(&row.scope);
     return status;
 }
 
-pawl_status sqlite_sql(struct store *base, void **connection, struct scope *scope, str text,
-                       int64_t limit_ms, row_fn fn, void *context)
+pawl_status sqlite_sql(struct store *base, struct scope *scope, str text, int64_t limit_ms,
+                       row_fn fn, void *context)
 {
     struct sqlite_store *store = sqlite_store_of(base);
+    struct connection connection = { 0 };
     pawl_status status = sqlite_check(store, scope);
 
     if (status == PAWL_OK && (text.size > LIMIT_TEXT || memchr(text.data, '\0', text.size)))
         status = scope_fail(scope, PAWL_INVALID_REQUEST,
                             "expected SQL without NUL, of at most %u bytes", LIMIT_TEXT);
     if (status == PAWL_OK)
-        status = open_reader(store, scope, connection);
+        status = connection_open(&connection, scope, sqlite_name(store), USE_SQL);
     if (status != PAWL_OK)
         return status;
-    return read_rows(store, ((struct connection *)*connection)->db, scope, text, limit_ms, fn,
-                     context);
-}
-
-void sqlite_sql_end(struct store *base, void *connection)
-{
-    connection_close(connection);
-    heap_free(sqlite_store_of(base)->heap, connection, sizeof(struct connection));
+    make_json_known(connection.db);
+    sqlite3_set_authorizer(connection.db, authorize, NULL);
+    status = give_rows(store, connection.db, scope, text, limit_ms, fn, context);
+    connection_close(&connection);
+    return status;
 }

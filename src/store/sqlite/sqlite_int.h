@@ -51,7 +51,7 @@ enum statement {
     STATEMENT_WAITING_EITHER,
     STATEMENT_PUT_PAUSE, STATEMENT_CLEAR_PAUSE, STATEMENT_LIVE_PAUSE,
     STATEMENT_KEPT, STATEMENT_KEPT_LIST, STATEMENT_PUT_KEPT, STATEMENT_DELETE_KEPT,
-    STATEMENT_KEY, STATEMENT_PUT_KEY, STATEMENT_DROP_KEYS, STATEMENT_STEP_COUNTS,
+    STATEMENT_KEY, STATEMENT_PUT_KEY, STATEMENT_DROP_KEYS, STATEMENT_STEP_COUNTS, STATEMENT_FACTS,
     STATEMENT_COUNT
 };
 /* clang-format on */
@@ -354,8 +354,11 @@ pawl_status sqlite_list(struct store *store, struct scope *scope, const struct l
                         uint64_t **out, uint32_t *count);
 pawl_status sqlite_counts(struct store *store, struct scope *scope, str name, uint32_t version,
                           struct state_count **out, uint32_t *count);
-pawl_status sqlite_sql(struct store *store, void **connection, struct scope *scope, str text,
-                       int64_t limit_ms, row_fn fn, void *context);
-void sqlite_sql_end(struct store *store, void *connection);
+pawl_status sqlite_sql(struct store *store, struct scope *scope, str text, int64_t limit_ms,
+                       row_fn fn, void *context);
+/* What a statement says is its author's fault (INVALID_REQUEST); what the file does is ours. */
+pawl_status sql_fail(struct scope *scope, sqlite3 *db);
+pawl_status sqlite_examine(struct store *base, struct scope *scope, bad_row_fn fn, void *context);
+pawl_status sqlite_facts(struct store *base, struct scope *scope, struct store_facts *out);
 
 #endif

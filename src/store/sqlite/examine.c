@@ -1,149 +1,52 @@
-/* verify_tables.c - tables that repeat what is said elsewhere, for people and their SQL.
+/* examine.c - rows that cannot be, or that do not repeat what other rows say.
  *
- * The verbs of a store do not show them, so this is the one place above store/ that asks in
- * SQL; a store that speaks none has no such tables. The states and transitions of a
- * definition are compared by a digest over their rows, which is made from the compiled text
- * when it is read: one pass over the tables, however many definitions there are. */
-#include "base/assert.h"
-#include "evidence/verify_int.h"
+ * Tables repeat some things for people and their SQL; a verb of the store shows none of that, so
+ * the check lies here. Each statement is a read of its own: the log goes on meanwhile. */
+#include "base/limits.h"
+#include "examine_int.h"
+#include <stdarg.h>
 #include <stdio.h>
 
-pawl_status verify_sql(struct verify *v, str text, row_fn fn, void *context)
+pawl_status examine_bad(const struct examining *examining, uint64_t pos, uint64_t instance,
+                        const char *format, ...)
 {
-    scope_clear(&v->scope);
-    return sql_read(&v->sql, &v->scope, text, 0, fn, context);
+    char words[512];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(words, sizeof words, format, args);
+    va_end(args);
+    return examining->fn(examining->context, &(struct bad_row){ pos, instance, words });
 }
 
-/* ---- the digest ---- */
-
-static void add_text(struct sha *sha, str text)
+pawl_status examine_run(const struct examining *examining, const char *text, examine_fn fn,
+                        void *context)
 {
-    uint64_t size = text.size;
-
-    sha_add(sha, &size, sizeof size);
-    sha_add(sha, text.data, text.size);
-}
-
-static void add_number(struct sha *sha, uint64_t n)
-{
-    char text[24];
-
-    add_text(sha,
-             (str){ text, (size_t)snprintf(text, sizeof text, "%llu", (unsigned long long)n) });
-}
-
-static void add_state(struct sha *sha, uint32_t index, const struct state *state)
-{
-    add_number(sha, index);
-    add_text(sha, state->name);
-    add_number(sha, (uint64_t)state->terminal);
-}
-
-static void add_transition(struct sha *sha, uint32_t index, const struct transition *transition)
-{
-    add_number(sha, index);
-    add_number(sha, transition->from);
-    add_text(sha, transition->action);
-    add_number(sha, transition->to);
-    add_text(sha, transition->guard);
-    add_number(sha, transition->requires_reason);
-    add_number(sha, transition->by_engine);
-}
-
-void verify_digest_definition(struct verify *v, const struct definition *definition,
-                              uint8_t out[SHA_SIZE])
-{
-    sha_begin(v->sha);
-    for (uint32_t i = 0; i < definition->state_count; i++)
-        add_state(v->sha, i, &definition->states[i]);
-    for (uint32_t i = 0; i < definition->transition_count; i++)
-        add_transition(v->sha, i, &definition->transitions[i]);
-    sha_end(v->sha, out);
-}
-
-/* ---- states and transitions ---- */
-
-/* Both tables as one list, the rows of a definition in the order of its digest; a guard is the
- * only column where nothing and "" are alike. */
-static const char rows_query[] =
-    "SELECT definition, 0 AS part, idx, coalesce(name, ''), coalesce(terminal, 0), '', '', '', ''"
-    " FROM pawl_state WHERE definition <= %u"
-    " UNION ALL "
-    "SELECT definition, 1, idx, coalesce(from_state, -1), coalesce(action, ''),"
-    " coalesce(to_state, -1), coalesce(guard, ''), coalesce(requires_reason, 0),"
-    " coalesce(by_engine, 0) FROM pawl_transition WHERE definition <= %u"
-    " ORDER BY 1, 2, 3";
-
-enum { ROW_DEFINITION, ROW_PART, ROW_INDEX, ROW_COLUMNS = 9 };
-
-struct table_scan {
-    struct verify *v;
-    uint64_t definition; /* whose rows are being added; 0: none yet */
-};
-
-static struct rules *find_rules(struct verify *v, uint64_t id)
-{
-    uint32_t index = id > 0 && id <= UINT32_MAX ? map_get(&v->rules_map, id) : MAP_NONE;
-
-    return index == MAP_NONE ? NULL : &v->rules[index];
-}
-
-static pawl_status end_definition(struct table_scan *scan)
-{
-    struct verify *v = scan->v;
-    struct rules *rules = find_rules(v, scan->definition);
-    uint8_t sha[SHA_SIZE];
-
-    if (scan->definition == 0)
-        return PAWL_OK;
-    sha_end(v->sha, sha);
-    if (!rules || memcmp(sha, rules->table_sha, SHA_SIZE) != 0)
-        return verify_bad(v,
-                          "the state and transition rows of definition %llu do not repeat "
-                          "its compiled text",
-                          (unsigned long long)scan->definition);
-    rules->has_table = true;
-    return PAWL_OK;
-}
-
-static pawl_status add_row(void *context, uint32_t column_count, const str *names,
-                           const str *values, const bool *are_numbers)
-{
-    struct table_scan *scan = context;
-    uint64_t definition = 0;
+    sqlite3_stmt *statement = NULL;
+    int code = sqlite3_prepare_v2(examining->db, text, -1, &statement, NULL);
     pawl_status status = PAWL_OK;
 
-    (void)names, (void)are_numbers;
-    if (column_count != ROW_COLUMNS || !str_to_u64(values[ROW_DEFINITION], &definition) ||
-        definition == 0)
-        return verify_bad(scan->v, "a state or transition row has no definition");
-    if (definition != scan->definition) {
-        status = end_definition(scan);
-        scan->definition = definition;
-        sha_begin(scan->v->sha);
+    while (code == SQLITE_OK || code == SQLITE_ROW) {
+        code = sqlite3_step(statement);
+        if (code == SQLITE_ROW)
+            status = fn(context, statement);
+        if (status != PAWL_OK)
+            break;
     }
-    for (uint32_t i = ROW_INDEX; i < (str_is(values[ROW_PART], "0") ? 5u : ROW_COLUMNS); i++)
-        add_text(scan->v->sha, values[i]);
+    if (status == PAWL_OK && code != SQLITE_DONE)
+        status = sql_fail(examining->scope, examining->db);
+    sqlite3_finalize(statement);
     return status;
 }
 
-static pawl_status check_definition_rows(struct verify *v)
+str examine_text(sqlite3_stmt *statement, int column)
 {
-    struct table_scan scan = { .v = v };
-    char query[sizeof rows_query + 24];
-    pawl_status status;
+    const char *text = (const char *)sqlite3_column_text(statement, column);
 
-    (void)snprintf(query, sizeof query, rows_query, v->tip.last_definition, v->tip.last_definition);
-    status = verify_sql(v, str_of(query), add_row, &scan);
-    if (status == PAWL_OK)
-        status = end_definition(&scan);
-    for (uint32_t i = 0; status == PAWL_OK && i < v->rules_count; i++)
-        if (!v->rules[i].has_table && v->rules[i].id <= v->tip.last_definition)
-            return verify_bad(v, "definition %u has no state and transition rows", v->rules[i].id);
-    return status;
+    return (str){ text ? text : "", (size_t)sqlite3_column_bytes(statement, column) };
 }
 
-/* ---- rows that belong to nothing ---- */
+/* ---- Rows that belong to nothing ---- */
 
 /* A column holds a number or nothing: else it would read as one that it is not, or be cut off
  * on its way into a struct. */
@@ -195,9 +98,9 @@ static const char *const stray_queries[] = {
     "SELECT id, 'a source belongs to no definition' FROM pawl_source AS s"
     " WHERE NOT EXISTS (SELECT 1 FROM pawl_definition WHERE source = s.id) LIMIT 1",
     "SELECT definition, 'a state row belongs to no definition' FROM pawl_state"
-    " WHERE definition NOT IN (SELECT id FROM pawl_definition) LIMIT 1",
+    " WHERE definition IS NULL OR definition NOT IN (SELECT id FROM pawl_definition) LIMIT 1",
     "SELECT definition, 'a transition row belongs to no definition' FROM pawl_transition"
-    " WHERE definition NOT IN (SELECT id FROM pawl_definition) LIMIT 1",
+    " WHERE definition IS NULL OR definition NOT IN (SELECT id FROM pawl_definition) LIMIT 1",
     "SELECT inst, 'a snapshot belongs to no instance' FROM pawl_snapshot"
     " WHERE " IS_NOBODY("inst") " LIMIT 1",
     "SELECT id, 'no record names this value' FROM pawl_value WHERE id NOT IN " IS_NAMED " LIMIT 1",
@@ -262,76 +165,145 @@ static const char *const stray_queries[] = {
 };
 /* clang-format on */
 
-static pawl_status name_stray(void *context, uint32_t column_count, const str *names,
-                              const str *values, const bool *are_numbers)
+static pawl_status name_stray(void *context, sqlite3_stmt *statement)
 {
-    struct verify *v = context;
-    uint64_t number = 0;
+    const char *name = sqlite3_column_name(statement, 0);
+    str where = examine_text(statement, 0), what = examine_text(statement, 1);
+    uint64_t number = 0, pos = 0, instance = 0;
 
-    (void)are_numbers;
-    if (column_count != 2)
-        return PAWL_OK;
-    if (str_to_u64(values[0], &number) && str_is(names[0], "pos"))
-        verify_at(v, number, 0, 0);
-    else if (number > 0 && (str_is(names[0], "inst") || str_is(names[0], "number")))
-        verify_at(v, 0, number, 0);
-    return verify_bad(v, "%.*s: %.*s", STR_ARG(values[1]), STR_ARG(values[0]));
+    if (name && str_to_u64(where, &number)) {
+        pos = strcmp(name, "pos") == 0 ? number : 0;
+        instance = strcmp(name, "inst") == 0 || strcmp(name, "number") == 0 ? number : 0;
+    }
+    return examine_bad(context, pos, instance, "%.*s: %.*s", STR_ARG(what), STR_ARG(where));
 }
 
-/* Indexes repeat columns: what is found by one must be what is there. */
-static pawl_status check_damage(void *context, uint32_t column_count, const str *names,
-                                const str *values, const bool *are_numbers)
+static pawl_status examine_strays(struct examining *examining)
 {
-    (void)names, (void)are_numbers;
-    if (column_count != 1 || str_is(values[0], "ok"))
-        return PAWL_OK;
-    return verify_bad(context, "SQLite finds damage: %.*s", STR_ARG(values[0]));
-}
+    pawl_status status = PAWL_OK;
 
-static pawl_status check_compiler(void *context, uint32_t column_count, const str *names,
-                                  const str *values, const bool *are_numbers)
-{
-    struct verify *v = context;
-    const struct rules *rules;
-    uint64_t id = 0, compiler = 0;
-
-    (void)names, (void)are_numbers;
-    if (column_count != 2 || !str_to_u64(values[0], &id))
-        return PAWL_OK;
-    rules = find_rules(v, id);
-    if (rules && (!str_to_u64(values[1], &compiler) || compiler != rules->compiler))
-        return verify_bad(v, "definition %u: its compiler is not the compiled one", rules->id);
-    return PAWL_OK;
-}
-
-static pawl_status check_tables(struct verify *v)
-{
-    pawl_status status = verify_sql(v, STR("PRAGMA integrity_check"), check_damage, v);
-
-    if (status == PAWL_OK)
-        status = check_definition_rows(v);
     for (size_t i = 0; status == PAWL_OK && i < sizeof stray_queries / sizeof *stray_queries; i++)
-        status = verify_sql(v, str_of(stray_queries[i]), name_stray, v);
-    if (status == PAWL_OK)
-        status = verify_types(v);
-    if (status == PAWL_OK)
-        status = verify_labels(v);
-    if (status == PAWL_OK)
-        status = verify_sql(v, STR("SELECT id, compiler FROM pawl_definition"), check_compiler, v);
+        status = examine_run(examining, stray_queries[i], name_stray, examining);
     return status;
 }
 
-pawl_status verify_tables(struct verify *v)
+/* ---- Indexes repeat columns: what is found by one must be what is there ---- */
+
+static pawl_status name_damage(void *context, sqlite3_stmt *statement)
 {
+    str found = examine_text(statement, 0);
+
+    return str_is(found, "ok")
+               ? PAWL_OK
+               : examine_bad(context, 0, 0, "SQLite finds damage: %.*s", STR_ARG(found));
+}
+
+/* ---- Every column holds what its table declares: INTEGER, TEXT, BLOB, or nothing ----
+ *
+ * SQLite accepts any value in any column. A value of another storage class reads like the right one
+ * here but not elsewhere: no query finds a name that is a BLOB. The columns are those in the file,
+ * which were compared with ours before (open_schema.c). */
+
+static const char select_columns[] =
+    "SELECT t.name, c.name, c.type FROM sqlite_schema t, pragma_table_info(t.name) c"
+    " WHERE t.type = 'table' AND t.name LIKE 'pawl\\_%' ESCAPE '\\' ORDER BY t.name, c.cid";
+
+struct type_check {
+    struct examining *examining;
+    char table[64];  /* "": none yet */
+    struct buf text; /* the query for its columns so far */
+};
+
+static pawl_status name_column(void *context, sqlite3_stmt *statement)
+{
+    const struct type_check *check = context;
+    str column = examine_text(statement, 0);
+
+    return examine_bad(check->examining, 0, 0,
+                       "a row of %s holds in %.*s what the column does not declare", check->table,
+                       STR_ARG(column));
+}
+
+/* All columns of the table are known: its rows are looked at. */
+static pawl_status end_table(struct type_check *check)
+{
+    if (!check->table[0])
+        return PAWL_OK;
+    buf_fmt(&check->text, " END AS wrong FROM %s WHERE wrong IS NOT NULL LIMIT 1", check->table);
+    buf_byte(&check->text, '\0');
+    return check->text.failed ? scope_no_memory(check->examining->scope)
+                              : examine_run(check->examining, check->text.data, name_column, check);
+}
+
+/* A column, as one more case. pawl_meta's value has no type. */
+static pawl_status add_column(void *context, sqlite3_stmt *statement)
+{
+    struct type_check *check = context;
+    str table = examine_text(statement, 0), name = examine_text(statement, 1),
+        type = examine_text(statement, 2);
+    pawl_status status = PAWL_OK;
+
+    if (!str_is(table, check->table)) {
+        status = end_table(check);
+        snprintf(check->table, sizeof check->table, "%.*s", STR_ARG(table));
+        buf_clear(&check->text);
+        buf_str(&check->text, STR("SELECT CASE"));
+    }
+    if (type.size > 0)
+        buf_fmt(&check->text, " WHEN typeof(%.*s) NOT IN ('null', lower('%.*s')) THEN '%.*s'",
+                STR_ARG(name), STR_ARG(type), STR_ARG(name));
+    else
+        buf_fmt(&check->text,
+                " WHEN typeof(%.*s) <> CASE key WHEN 'store_id' THEN 'blob' ELSE 'integer' END"
+                " THEN '%.*s'",
+                STR_ARG(name), STR_ARG(name));
+    return status;
+}
+
+static pawl_status examine_types(struct examining *examining)
+{
+    struct type_check check = { .examining = examining };
     pawl_status status;
 
-    if (!v->store->ops->sql)
-        return PAWL_OK;
-    verify_at(v, 0, 0, 0);
-    v->sql = (struct sql_reader){ .store = v->store };
-    status = check_tables(v);
-    sql_end(&v->sql);
-    if (status == PAWL_INVALID_REQUEST) /* our own SQL is right: a table is not there */
-        return verify_bad(v, "its tables can't be read: %.200s", v->scope.error.message);
+    buf_init(&check.text, examining->store->heap, LIMIT_TEXT);
+    status = examine_run(examining, select_columns, add_column, &check);
+    if (status == PAWL_OK)
+        status = end_table(&check);
+    buf_fini(&check.text);
+    return status;
+}
+
+/* ---- All of it ---- */
+
+static pawl_status examine_all(struct examining *examining)
+{
+    pawl_status status = examine_run(examining, "PRAGMA integrity_check", name_damage, examining);
+
+    if (status == PAWL_OK)
+        status = examine_definitions(examining);
+    if (status == PAWL_OK)
+        status = examine_strays(examining);
+    if (status == PAWL_OK)
+        status = examine_types(examining);
+    return status == PAWL_OK ? examine_labels(examining) : status;
+}
+
+pawl_status sqlite_examine(struct store *base, struct scope *scope, bad_row_fn fn, void *context)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    struct connection connection = { 0 };
+    struct examining examining = { .store = store, .scope = scope, .fn = fn, .context = context };
+    pawl_status status = sqlite_check(store, scope);
+
+    if (status == PAWL_OK)
+        status = connection_open(&connection, scope, sqlite_name(store), USE_SQL);
+    if (status != PAWL_OK)
+        return status;
+    examining.db = connection.db;
+    status = examine_all(&examining);
+    if (status == PAWL_INVALID_REQUEST) /* these statements are right: a table is not there */
+        status =
+            examine_bad(&examining, 0, 0, "its tables can't be read: %.200s", scope->error.message);
+    connection_close(&connection);
     return status;
 }
