@@ -148,11 +148,11 @@ static bool is_at_rest(struct stream *stream)
     bool is_level = false, is_at_rest = false;
 
     while (!is_level) {
-        pthread_mutex_lock(&hub->lock);
+        guard_lock(&hub->lock);
         is_level = hub->position >= events_position(hub->p);
         is_at_rest = stream->is_suspended && !stream->is_behind &&
                      (stream->instance || stream->next_number == hub->end_number);
-        pthread_mutex_unlock(&hub->lock);
+        guard_unlock(&hub->lock);
         sched_yield();
     }
     return is_at_rest;

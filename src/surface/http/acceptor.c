@@ -5,8 +5,8 @@
  * but the end of the head and the target of its first line. Two kinds of heads are rejected here,
  * because no callback of the library shows them: without an end within HEAD_LOOK bytes, and
  * ambiguous ones. */
-#include "surface/http/acceptor.h"
 #include "api/world.h"
+#include "surface/http/http_int.h"
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -24,59 +24,78 @@
 #define ACCEPTS         64 /* at once, before others are looked at */
 #define FULL_WAIT_MS    20 /* no file is left for a connection: try again */
 
-/* Connections that wait here are server->arrivals: for their first head, or, rejected, for their
- * end. When their patience is over they are shut down, and found closed. */
-struct acceptor {
-    struct http_server *server;
-    int listener, epoll, stop_event;
-    pthread_t thread;
-};
-
 /* ---- Arrivals ---- */
 
-static void forget(struct acceptor *acceptor, struct http_connection *arrival)
+/* Returns its descriptor. */
+static int forget(struct acceptor *acceptor, struct http_connection *arrival)
 {
-    if (arrival->link) {
-        connection_leave(&acceptor->server->arrivals, arrival);
-        epoll_ctl(acceptor->epoll, EPOLL_CTL_DEL, arrival->fd, NULL);
-    }
+    int fd = arrival->fd;
+
+    connection_leave(&acceptor->server->arrivals, arrival);
+    epoll_ctl(acceptor->epoll, EPOLL_CTL_DEL, fd, NULL);
     free(arrival);
+    return fd;
 }
 
 static void drop(struct acceptor *acceptor, struct http_connection *arrival)
 {
-    int fd = arrival->fd;
-
-    forget(acceptor, arrival);
-    close(fd);
+    close(forget(acceptor, arrival));
 }
 
 /* The descriptor is the library's from now on, also if it cannot take it. The library wants an
  * address beside it, which nothing here asks for. */
-static void pass_on(struct acceptor *acceptor, struct http_connection *arrival,
-                    struct MHD_Daemon *daemon)
+static void pass_on(struct MHD_Daemon *daemon, int fd)
 {
     struct sockaddr_in address = { .sin_family = AF_INET };
-    int fd = arrival->fd;
 
-    forget(acceptor, arrival);
     MHD_add_connection(daemon, fd, (struct sockaddr *)&address, sizeof address);
 }
 
-/* Edge-triggered, because the bytes that were looked at are still in the socket. */
-static bool wait_for_more(struct acceptor *acceptor, struct http_connection *arrival)
+/* Edge-triggered, because bytes that have been looked at are still in the socket. If too many wait,
+ * or without memory, the library takes the connection as it is. */
+static void wait_for_head(struct acceptor *acceptor, int fd)
 {
+    struct http_connections *arrivals = &acceptor->server->arrivals;
+    struct http_connection *arrival =
+        atomic_load(&arrivals->count) < ARRIVALS_MAX ? calloc(1, sizeof *arrival) : NULL;
     struct epoll_event event = { .events = EPOLLIN | EPOLLRDHUP | EPOLLET, .data.ptr = arrival };
 
-    if (arrival->link)
-        return true;
-    if (epoll_ctl(acceptor->epoll, EPOLL_CTL_ADD, arrival->fd, &event) != 0)
-        return false;
-    connection_join(&acceptor->server->arrivals, arrival, arrival->fd);
-    return true;
+    if (arrival && epoll_ctl(acceptor->epoll, EPOLL_CTL_ADD, fd, &event) == 0) {
+        connection_join(arrivals, arrival, fd);
+    } else {
+        free(arrival);
+        pass_on(acceptor->server->daemon, fd);
+    }
+}
+
+static void accept_some(struct acceptor *acceptor)
+{
+    for (int i = 0; i < ACCEPTS; i++) {
+        int fd = accept4(acceptor->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+        if (fd >= 0) {
+            wait_for_head(acceptor, fd);
+            continue;
+        }
+        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+            poll(NULL, 0, FULL_WAIT_MS);
+        return;
+    }
 }
 
 /* ---- Rejecting ---- */
+
+static void discard(struct acceptor *acceptor, struct http_connection *arrival)
+{
+    char block[HEAD_LOOK];
+    ssize_t size;
+
+    do
+        size = recv(arrival->fd, block, sizeof block, MSG_DONTWAIT);
+    while (size > 0);
+    if (size == 0 || (errno != EAGAIN && errno != EINTR))
+        drop(acceptor, arrival);
+}
 
 static void reject(struct acceptor *acceptor, struct http_connection *arrival, pawl_status status,
                    const char *words)
@@ -88,22 +107,10 @@ static void reject(struct acceptor *acceptor, struct http_connection *arrival, p
     request.begun_us = world_tick_us(acceptor->server->p);
     request.status = status;
     snprintf(request.scope.error.message, sizeof request.scope.error.message, "%s", words);
-    if (reject_past(&request, arrival->fd) && shutdown(arrival->fd, SHUT_WR) == 0 &&
-        wait_for_more(acceptor, arrival))
-        connection_wait(arrival, PATIENCE_REJECTED);
+    connection_wait(arrival, PATIENCE_REJECTED);
+    if (reject_past(&request, arrival->fd) && shutdown(arrival->fd, SHUT_WR) == 0)
+        discard(acceptor, arrival);
     else
-        drop(acceptor, arrival);
-}
-
-static void discard(struct acceptor *acceptor, struct http_connection *arrival)
-{
-    char block[HEAD_LOOK];
-    ssize_t size;
-
-    do
-        size = recv(arrival->fd, block, sizeof block, MSG_DONTWAIT);
-    while (size > 0);
-    if (size == 0 || (errno != EAGAIN && errno != EINTR))
         drop(acceptor, arrival);
 }
 
@@ -184,34 +191,11 @@ static void look(struct acceptor *acceptor, struct http_connection *arrival, boo
                "the head: expected lines of the form NAME: VALUE, found a NUL, a line that begins "
                "with a blank, or no name");
     else if (head.size > 0)
-        pass_on(acceptor, arrival, daemon_for(acceptor->server, head));
+        pass_on(daemon_for(acceptor->server, head), forget(acceptor, arrival));
     else if (size == HEAD_LOOK)
         reject(acceptor, arrival, PAWL_TOO_LARGE, HEAD_TOO_LARGE);
-    else if (atomic_load(&acceptor->server->arrivals.count) >= ARRIVALS_MAX)
-        pass_on(acceptor, arrival, acceptor->server->daemon);
-    else if (has_ended || !wait_for_more(acceptor, arrival))
+    else if (has_ended)
         drop(acceptor, arrival);
-}
-
-static void accept_some(struct acceptor *acceptor)
-{
-    for (int i = 0; i < ACCEPTS; i++) {
-        int fd = accept4(acceptor->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        struct http_connection *arrival;
-
-        if (fd < 0) {
-            if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
-                poll(NULL, 0, FULL_WAIT_MS);
-            return;
-        }
-        arrival = calloc(1, sizeof *arrival);
-        if (!arrival) {
-            close(fd);
-            continue;
-        }
-        arrival->fd = fd;
-        look(acceptor, arrival, false);
-    }
 }
 
 /* ---- The thread ---- */
@@ -253,36 +237,31 @@ static bool watch(struct acceptor *acceptor, int *fd)
     return epoll_ctl(acceptor->epoll, EPOLL_CTL_ADD, *fd, &event) == 0;
 }
 
-struct acceptor *acceptor_start(struct http_server *server, int listener)
+bool acceptor_start(struct http_server *server, int listener)
 {
-    struct acceptor *acceptor = calloc(1, sizeof *acceptor);
+    struct acceptor *acceptor = &server->acceptor;
 
-    if (!acceptor)
-        return NULL;
-    acceptor->server = server;
-    acceptor->listener = listener;
-    acceptor->epoll = epoll_create1(EPOLL_CLOEXEC);
-    acceptor->stop_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (acceptor->epoll >= 0 && acceptor->stop_event >= 0 && watch(acceptor, &acceptor->listener) &&
-        watch(acceptor, &acceptor->stop_event) &&
+    *acceptor = (struct acceptor){ .server = server,
+                                   .listener = listener,
+                                   .epoll = epoll_create1(EPOLL_CLOEXEC),
+                                   .stop_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) };
+    if (watch(acceptor, &acceptor->listener) && watch(acceptor, &acceptor->stop_event) &&
         (errno = pthread_create(&acceptor->thread, NULL, acceptor_thread, acceptor)) == 0)
-        return acceptor;
+        return true;
     close(acceptor->epoll);
     close(acceptor->stop_event);
-    free(acceptor);
-    return NULL;
+    return false;
 }
 
-void acceptor_stop(struct acceptor *acceptor)
+void acceptor_stop(struct http_server *server)
 {
-    if (!acceptor)
-        return;
+    struct acceptor *acceptor = &server->acceptor;
+
     wake_fd(acceptor->stop_event);
     pthread_join(acceptor->thread, NULL);
-    while (acceptor->server->arrivals.first)
-        drop(acceptor, acceptor->server->arrivals.first);
+    while (server->arrivals.first)
+        drop(acceptor, server->arrivals.first);
     close(acceptor->listener);
     close(acceptor->epoll);
     close(acceptor->stop_event);
-    free(acceptor);
 }

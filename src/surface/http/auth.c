@@ -4,16 +4,18 @@
 #include "surface/http/http_int.h"
 #include <strings.h>
 
-static bool is_bearer(str header)
+/* The token of the header; "": none. */
+static str bearer_of(str header)
 {
-    return header.size > 7 && strncasecmp(header.data, "Bearer ", 7) == 0;
+    return header.size > 7 && strncasecmp(header.data, "Bearer ", 7) == 0 ? str_from(header, 7)
+                                                                          : STR("");
 }
 
 /* No token is needed, or it is the server's secret: the caller has no limits. */
 static bool is_free(const struct request *request, str header)
 {
     const char *secret = request->server->options.secret;
-    str bearer = is_bearer(header) ? str_from(header, 7) : STR("");
+    str bearer = bearer_of(header);
 
     if (!header.data)
         return !request->server->needs_token;
@@ -29,8 +31,7 @@ pawl_status request_authenticate(struct request *request, pawl *p)
         return PAWL_OK;
     if (op->scope && strcmp(op->scope, "none") == 0 && p == request->server->p)
         return PAWL_OK; /* for another store this would reveal that it exists */
-    return op_authenticate(p, &request->scope, is_bearer(header) ? str_from(header, 7) : STR(""),
-                           &request->call.who);
+    return op_authenticate(p, &request->scope, bearer_of(header), &request->call.who);
 }
 
 pawl_status request_authenticate_nowhere(struct request *request)
@@ -39,6 +40,5 @@ pawl_status request_authenticate_nowhere(struct request *request)
 
     if (is_free(request, header))
         return PAWL_OK;
-    return op_authenticate_nowhere(request->server->p, &request->scope,
-                                   is_bearer(header) ? str_from(header, 7) : STR(""));
+    return op_authenticate_nowhere(request->server->p, &request->scope, bearer_of(header));
 }

@@ -99,6 +99,20 @@ void connections_age(void *context, uint32_t seconds); /* every second, for all 
 void on_connection(void *context, struct MHD_Connection *connection, void **kept,
                    enum MHD_ConnectionNotificationCode code);
 
+/* ---- acceptor.c: accepts connections, and picks the daemon that serves each ---- */
+
+/* Connections that wait here are server->arrivals: for their first head, or, rejected, for their
+ * end. When their patience is over they are shut down, and found closed. */
+struct acceptor {
+    struct http_server *server;
+    int listener, epoll, stop_event;
+    pthread_t thread;
+};
+
+/* When the daemons take connections. False: errno; the listener is still the caller's. */
+bool acceptor_start(struct http_server *server, int listener);
+void acceptor_stop(struct http_server *server); /* closes the listener */
+
 /* ---- early.c: answers that the library cannot send ---- */
 
 /* The rejection in request->status, written to a socket that has nothing else to send, after which
@@ -156,7 +170,7 @@ struct http_server {
     struct MHD_Daemon *stream_daemon; /* one thread for connections that begin with a stream; NULL
                                          with TLS */
     atomic_uint shared_streams; /* those that share a thread with requests */
-    struct acceptor *acceptor; /* NULL: with TLS the library accepts connections itself */
+    struct acceptor acceptor; /* not with TLS: there the library accepts connections itself */
     uint16_t port;
     bool needs_token; /* it listens on more than loopback, or was asked to */
     _Atomic uint64_t body_bytes; /* kept of the bodies of all requests */
@@ -232,7 +246,7 @@ struct request {
     char allow[ALLOW_SIZE]; /* the methods that its address takes, "" until routed */
 };
 
-/* ---- listen.c ---- */
+/* ---- server.c, listen.c ---- */
 
 /* Returns -1; `error` may be NULL. */
 int http_fail(pawl_error *error, pawl_status status, const char *format, ...)

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -17,19 +16,6 @@ struct address {
     } socket;
     socklen_t size;
 };
-
-int http_fail(pawl_error *error, pawl_status status, const char *format, ...)
-{
-    va_list arguments;
-
-    if (!error)
-        return -1;
-    error->status = status;
-    va_start(arguments, format);
-    vsnprintf(error->message, sizeof error->message, format, arguments);
-    va_end(arguments);
-    return -1;
-}
 
 /* ---- Addresses ---- */
 

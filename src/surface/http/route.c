@@ -55,35 +55,41 @@ static bool fits(str template, str path, struct route *out)
     return path.size == 0;
 }
 
+/* Takes "/v1/stores/NAME" off a path, if there is something behind it. */
+static bool take_store(str *path, str *name)
+{
+    const str prefix = STR("/v1/stores/");
+    str rest;
+
+    if (!str_starts(*path, prefix))
+        return false;
+    rest = str_from(*path, prefix.size - 1);
+    next_segment(&rest, name);
+    if (rest.size > 0)
+        *path = rest;
+    return rest.size > 0;
+}
+
 /* "/v1/stores/NAME/..." is "/v1/..." of that store, and so is "/v1/stores/NAME/metrics" its
  * "/metrics"; "/v1/stores/NAME" alone is an address of its own. */
 static pawl_status strip_store(struct scope *scope, str *path, str *store)
 {
-    const str prefix = STR("/v1/stores/");
-    str rest, name;
+    str name;
     char *joined;
     pawl_status status;
 
     *store = STR("default");
-    if (!str_starts(*path, prefix))
-        return PAWL_OK;
-    rest = str_from(*path, prefix.size - 1);
-    next_segment(&rest, &name);
-    if (rest.size == 0)
+    if (!take_store(path, &name))
         return PAWL_OK;
     status = url_decode(scope, name, false, store);
-    if (status != PAWL_OK)
+    if (status != PAWL_OK || str_is(*path, "/metrics") || str_is(*path, "/healthz"))
         return status;
-    if (str_is(rest, "/metrics") || str_is(rest, "/healthz")) {
-        *path = rest;
-        return PAWL_OK;
-    }
-    joined = arena_alloc(&scope->arena, rest.size + 3);
+    joined = arena_alloc(&scope->arena, path->size + 3);
     if (!joined)
         return scope_no_memory(scope);
     memcpy(joined, "/v1", 3);
-    memcpy(joined + 3, rest.data, rest.size);
-    *path = (str){ joined, rest.size + 3 };
+    memcpy(joined + 3, path->data, path->size);
+    *path = (str){ joined, path->size + 3 };
     return PAWL_OK;
 }
 
@@ -141,15 +147,10 @@ static str path_of(str target)
 
 uint32_t route_body_limit(str target)
 {
-    const str prefix = STR("/v1/stores/");
     str path = path_of(target), store;
+    bool is_batch = take_store(&path, &store) ? str_is(path, "/batch") : str_is(path, "/v1/batch");
 
-    if (str_starts(path, prefix)) {
-        path = str_from(path, prefix.size - 1);
-        next_segment(&path, &store);
-        return str_is(path, "/batch") ? LIMIT_BATCH_TEXT : LIMIT_TEXT;
-    }
-    return str_is(path, "/v1/batch") ? LIMIT_BATCH_TEXT : LIMIT_TEXT;
+    return is_batch ? LIMIT_BATCH_TEXT : LIMIT_TEXT;
 }
 
 static pawl_status add_query(struct scope *scope, str query, struct route *out)

@@ -1,7 +1,6 @@
 /* server.c - the daemon, and the life of a request. */
 #include "api/stores.h"
 #include "api/world.h"
-#include "surface/http/acceptor.h"
 #include "surface/http/stream_int.h"
 #include <errno.h>
 #include <poll.h>
@@ -196,6 +195,19 @@ static void on_log(void *context, const char *format, va_list arguments)
 
 /* ---- Start and stop ---- */
 
+int http_fail(pawl_error *error, pawl_status status, const char *format, ...)
+{
+    va_list arguments;
+
+    if (!error)
+        return -1;
+    error->status = status;
+    va_start(arguments, format);
+    vsnprintf(error->message, sizeof error->message, format, arguments);
+    va_end(arguments);
+    return -1;
+}
+
 /* threads 0: one thread, and no pool. */
 static struct MHD_Daemon *start_daemon(struct http_server *server, int listener,
                                        const struct http_options *options, uint32_t threads)
@@ -261,8 +273,8 @@ static bool start_daemons(struct http_server *server, int listener,
         start_daemon(server, listener, options, options->threads ? options->threads : HTTP_THREADS);
     if (server->daemon && !is_tls(server))
         server->stream_daemon = start_daemon(server, listener, options, 0);
-    if (server->daemon && (is_tls(server) || (server->stream_daemon &&
-                                      (server->acceptor = acceptor_start(server, listener)) != NULL)))
+    if (server->daemon && (is_tls(server) ||
+                           (server->stream_daemon && acceptor_start(server, listener))))
         return true;
     stop_daemons(server);
     return false;
@@ -346,7 +358,8 @@ void http_stop(struct http_server *server)
 
     if (!server)
         return;
-    acceptor_stop(server->acceptor);
+    if (!is_tls(server))
+        acceptor_stop(server);
     listener = MHD_quiesce_daemon(server->daemon);
     if (server->stream_daemon)
         MHD_quiesce_daemon(server->stream_daemon);
