@@ -30,6 +30,49 @@ def entries(shell):
     return answer.json["entries"] if answer.code == 0 else []
 
 
+def tls_server(shell, listen, *words):
+    made = subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout",
+                           "key.pem", "-out", "cert.pem", "-days", "2", "-subj", "/CN=pawl.example.com"],
+                          cwd=shell.folder, capture_output=True)
+    if made.returncode != 0:
+        raise Skip("there is no openssl to make a certificate")
+    child = shell.begin("serve", "--listen", listen, "--tls-cert", "cert.pem", "--tls-key", "key.pem", *words)
+    return child, re.match(r"pawl is ready on (https://\S+:\d+)", child.stdout.readline().decode()).group(1)
+
+
+def test_a_store_that_is_served_with_tls_is_open_to_the_command_line_by_its_file(shell):
+    shell.pawl("init")
+    shell.pawl("token", "create", "--scope", "all")
+    for listen in ("127.0.0.1:0", "0.0.0.0:0", "[::1]:0"):  # it needs the secret beside the store
+        server, _ = tls_server(shell, listen, "--require-token")
+        shell.pawl("define", str(EXAMPLES / "order.yaml"))
+        id = shell.pawl("start", "order").out.strip()
+        shell.pawl("fire", id, "pay")
+        assert shell.json("list")["instances"][0]["current_state"] == "paid"
+        assert len(shell.json("token", "list")["tokens"]) == 1
+        watch = shell.begin("watch", id)
+        assert b"pay" in watch.stdout.readline()
+        shell.pawl("fire", id, "ship")
+        assert b"ship" in watch.stdout.read()
+        assert shell.pawl("export", id).out.count("\n") > 3, "an answer that comes in pieces"
+        shell.stop(server)
+
+
+def test_a_server_at_an_ipv6_address_is_reached_by_its_file_and_by_its_address(shell):
+    child = shell.begin("serve", "--listen", "[::1]:0")
+    address = re.match(r"pawl is ready on (http://\[::1\]:\d+)", child.stdout.readline().decode()).group(1)
+    assert shell.json("list")["instances"] == shell.json("--store", address, "list")["instances"] == []
+
+
+def test_plain_http_at_a_port_that_speaks_tls_is_reported_as_such(shell):
+    _, address = tls_server(shell, "127.0.0.1:0")
+    plain = address.replace("https:", "http:")
+    for words in (("list",), ("export", "@last"), ("watch",)):
+        refused = shell.pawl("--store", plain, *words, expect=None)
+        assert refused.code == 3 and "%s answers with TLS" % plain in refused.err, (words, refused.err)
+        assert "--store sqlite:FILE" in refused.err, refused.err
+
+
 def test_serve_says_one_line_and_stops_when_asked(shell):
     for number in (signal.SIGTERM, signal.SIGINT):
         server, address = shell.serve()

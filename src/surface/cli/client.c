@@ -2,6 +2,8 @@
 #include "surface/cli/client.h"
 #include "api/stores.h"
 #include "base/buf.h"
+#include "surface/cli/tunnel.h"
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
 #include <stdio.h>
@@ -53,8 +55,8 @@ static pawl_status take_port(struct client *client, str port, struct scope *scop
 
     if (!str_to_u64(port, &number) || number < 1 || number > UINT16_MAX)
         return scope_fail(scope, PAWL_INVALID_REQUEST,
-                          "http://%s: expected a port from 1 to 65535, found '%.*s'", client->host,
-                          STR_ARG(port));
+                          "%s://%s: expected a port from 1 to 65535, found '%.*s'",
+                          client->scheme, client->host, STR_ARG(port));
     snprintf(client->port, sizeof client->port, "%u", (unsigned)number);
     return PAWL_OK;
 }
@@ -65,10 +67,12 @@ pawl_status client_init(struct client *client, const char *url, struct scope *sc
     size_t host_size;
     const char *colon;
 
-    *client = (struct client){ .port = "7295" };
-    if (!str_starts(rest, STR("http://")))
+    *client = (struct client){ .scheme = "http", .port = "7295" };
+    if (str_starts(rest, STR("https://")))
+        client->scheme = "https";
+    else if (!str_starts(rest, STR("http://")))
         return fail_address(scope, url);
-    rest = str_from(rest, strlen("http://"));
+    rest = str_from(rest, strlen(client->scheme) + strlen("://"));
     while (rest.size > 0 && rest.data[rest.size - 1] == '/')
         rest.size--;
     if (!take_store(&rest, client))
@@ -85,15 +89,21 @@ pawl_status client_init(struct client *client, const char *url, struct scope *sc
 
 /* ---- The connection ---- */
 
-static int try_address(const struct addrinfo *address)
+static void limit_waits(int fd)
 {
     struct timeval wait = { .tv_sec = ANSWER_WAIT_S };
+
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
+}
+
+static int try_address(const struct addrinfo *address)
+{
     int fd = socket(address->ai_family, address->ai_socktype | SOCK_CLOEXEC, 0);
 
     if (fd < 0)
         return -1;
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
+    limit_waits(fd);
     if (connect(fd, address->ai_addr, address->ai_addrlen) == 0)
         return fd;
     close(fd);
@@ -108,22 +118,68 @@ static pawl_status fail_name(const struct client *client, struct scope *scope, i
                       client->host, gai_strerror(code));
 }
 
-static pawl_status dial(struct client *client, struct scope *scope, int *out)
+/* With TLS only to an owner at this machine, which client_is_loopback() has checked. */
+static int dial_tls(const struct client *client, const char **why)
 {
-    struct addrinfo wanted = { .ai_socktype = SOCK_STREAM }, *found = NULL;
-    int fd = -1, code = getaddrinfo(client->host, client->port, &wanted, &found);
+    int fd = tunnel_open(client->host, client->port, why);
 
-    if (code != 0)
-        return fail_name(client, scope, code);
+    if (fd >= 0)
+        limit_waits(fd);
+    return fd;
+}
+
+static int dial_plain(struct client *client, const struct addrinfo *found, const char **why)
+{
+    int fd = -1;
+
     for (const struct addrinfo *address = found; address && fd < 0; address = address->ai_next)
         fd = try_address(address);
     client->nothing_listens = fd < 0 && errno == ECONNREFUSED;
+    *why = strerror(errno);
+    return fd;
+}
+
+/* The resolver takes an IPv6 address without its brackets. */
+static int resolve(const struct client *client, struct addrinfo **found)
+{
+    struct addrinfo wanted = { .ai_socktype = SOCK_STREAM };
+    char host[sizeof client->host];
+    size_t size = strlen(client->host);
+    bool has_brackets = size > 2 && client->host[0] == '[' && client->host[size - 1] == ']';
+
+    snprintf(host, sizeof host, "%.*s", (int)(has_brackets ? size - 2 : size),
+             client->host + has_brackets);
+    return getaddrinfo(host, client->port, &wanted, found);
+}
+
+static pawl_status dial(struct client *client, struct scope *scope, int *out)
+{
+    struct addrinfo *found = NULL;
+    int fd, code = resolve(client, &found);
+    const char *why = "";
+
+    if (code != 0)
+        return fail_name(client, scope, code);
+    fd = client_is_tls(client) ? dial_tls(client, &why) : dial_plain(client, found, &why);
     freeaddrinfo(found);
     if (fd < 0)
-        return scope_fail(scope, PAWL_STORAGE_FAILURE, "cannot reach http://%s:%s: %s",
-                          client->host, client->port, strerror(errno));
+        return scope_fail(scope, PAWL_STORAGE_FAILURE, "cannot reach %s://%s:%s: %s",
+                          client->scheme, client->host, client->port, why);
     *out = fd;
     return PAWL_OK;
+}
+
+bool client_is_tls(const struct client *client)
+{
+    return strcmp(client->scheme, "https") == 0;
+}
+
+bool client_is_loopback(const struct client *client)
+{
+    struct in_addr v4;
+
+    return strcmp(client->host, "[::1]") == 0 ||
+           (inet_pton(AF_INET, client->host, &v4) == 1 && ntohl(v4.s_addr) >> 24 == 127);
 }
 
 bool client_reaches(struct client *client)
@@ -196,6 +252,41 @@ static bool read_all(int fd, struct buf *in)
     return false;
 }
 
+/* A server with a certificate ends a plain connection without a word, or with an alert of TLS. The
+ * handshake alone sends nothing of ours. */
+static bool speaks_tls(const struct client *client, str answer)
+{
+    const char *why;
+    int fd;
+
+    if (answer.size > 0 || client_is_tls(client))
+        return answer.size >= 2 && answer.data[0] == 0x15 && answer.data[1] == 0x03;
+    fd = tunnel_open(client->host, client->port, &why);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+pawl_status client_check_tls(const struct client *client, struct scope *scope, str answer)
+{
+    if (!speaks_tls(client, answer))
+        return PAWL_OK;
+    return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                      "http://%s:%s answers with TLS, and the command line speaks plain HTTP: at the "
+                      "server's machine give the store by its file, --store sqlite:FILE",
+                      client->host, client->port);
+}
+
+/* What came is no whole answer of HTTP. */
+static pawl_status fail_answer(const struct client *client, struct scope *scope, str bytes)
+{
+    if (client_check_tls(client, scope, bytes) != PAWL_OK)
+        return scope->error.status;
+    return scope_fail(scope, PAWL_OUTCOME_UNKNOWN,
+                      "the answer of %s://%s:%s broke off: what came of it is not whole",
+                      client->scheme, client->host, client->port);
+}
+
 pawl_status client_send(struct client *client, const struct http_request *request,
                         struct scope *scope, struct http_response *out)
 {
@@ -213,11 +304,10 @@ pawl_status client_send(struct client *client, const struct http_request *reques
     if (!sent.failed)
         write_all(fd, buf_view(&sent));
     if (!read_all(fd, &received) && received.size == 0)
-        status = scope_fail(scope, PAWL_OUTCOME_UNKNOWN, "no answer from http://%s:%s: %s",
-                            client->host, client->port, strerror(errno));
+        status = scope_fail(scope, PAWL_OUTCOME_UNKNOWN, "no answer from %s://%s:%s: %s",
+                            client->scheme, client->host, client->port, strerror(errno));
     else if (!http_parse(scope, buf_view(&received), out))
-        status = scope_fail(scope, PAWL_OUTCOME_UNKNOWN, "the answer of http://%s:%s broke off",
-                            client->host, client->port);
+        status = fail_answer(client, scope, buf_view(&received));
     close(fd);
     buf_fini(&sent);
     buf_fini(&received);
@@ -246,8 +336,8 @@ pawl_status client_stream(struct client *client, const char *target, const char 
     if (is_sent)
         return PAWL_OK;
     close(*fd);
-    return scope_fail(scope, PAWL_STORAGE_FAILURE, "cannot ask http://%s:%s: %s", client->host,
-                      client->port, strerror(errno));
+    return scope_fail(scope, PAWL_STORAGE_FAILURE, "cannot ask %s://%s:%s: %s",
+                      client->scheme, client->host, client->port, strerror(errno));
 }
 
 /* ---- The answer ---- */
@@ -441,13 +531,6 @@ static void take_in(struct intake *intake, int fd)
     }
 }
 
-static pawl_status broke_off(const struct client *client, struct scope *scope)
-{
-    return scope_fail(scope, PAWL_OUTCOME_UNKNOWN,
-                      "the answer of http://%s:%s broke off: what came of it is not whole",
-                      client->host, client->port);
-}
-
 pawl_status client_send_pieces(struct client *client, const struct http_request *request,
                                struct scope *scope,
                                bool (*put)(void *context, struct scope *scope, str piece),
@@ -469,11 +552,11 @@ pawl_status client_send_pieces(struct client *client, const struct http_request 
     close(fd);
     *out = (struct http_response){ .status = 200 };
     if (intake.is_rejection)
-        status = http_parse(scope, buf_view(&intake.held), out) ? PAWL_OK : broke_off(client, scope);
+        status = http_parse(scope, buf_view(&intake.held), out) ? PAWL_OK : fail_answer(client, scope, buf_view(&intake.held));
     else if (intake.status == PAWL_STORAGE_FAILURE)
         status = PAWL_STORAGE_FAILURE;
     else if (!intake.is_whole)
-        status = broke_off(client, scope);
+        status = fail_answer(client, scope, buf_view(&intake.held));
     buf_fini(&sent);
     buf_fini(&intake.held);
     return status;

@@ -8,6 +8,7 @@
 #define CLIENT_ANSWER_MAX ((size_t)256 << 20)
 
 struct client {
+    const char *scheme; /* "http", or "https": then client_is_loopback() */
     char host[256], port[8];
     char store[160]; /* "/v1/stores/NAME"; "": the server's first */
     char token[128]; /* sent as the bearer token; "": $PAWL_TOKEN, if it is set */
@@ -27,7 +28,7 @@ struct http_response {
     str content_type, body; /* in the scope */
 };
 
-/* Take an address apart: "http://host[:port][/v1/stores/NAME]". INVALID_REQUEST. */
+/* Take an address apart: "http[s]://host[:port][/v1/stores/NAME]". INVALID_REQUEST. */
 pawl_status client_init(struct client *client, const char *url, struct scope *scope);
 
 /* Ask, and wait for the answer. STORAGE_FAILURE if the server cannot be reached: nothing was
@@ -46,6 +47,14 @@ pawl_status client_send_pieces(struct client *client, const struct http_request 
  * `last`: the id of the last event seen, or "". STORAGE_FAILURE. */
 pawl_status client_stream(struct client *client, const char *target, const char *last,
                           struct scope *scope, int *fd);
+
+/* With TLS the certificate is not verified (tunnel.h), so a caller refuses any address but a
+ * loopback one. */
+bool client_is_tls(const struct client *client);
+bool client_is_loopback(const struct client *client);
+
+/* `answer` is all that came, and is no HTTP: STORAGE_FAILURE if the server speaks TLS. */
+pawl_status client_check_tls(const struct client *client, struct scope *scope, str answer);
 
 /* Does anybody listen there? */
 bool client_reaches(struct client *client);

@@ -135,6 +135,10 @@ static pawl_status read_stream(struct follow *follow, struct watching *watching,
     size = read(follow->fd, block, sizeof block);
     if (size < 0 && (errno == EINTR || errno == EAGAIN))
         return PAWL_OK;
+    if (size == 0 && !follow->has_head &&
+        client_check_tls(follow->cli->target.remote, &follow->cli->scope,
+                         buf_view(&follow->bytes)) != PAWL_OK)
+        return follow->cli->scope.error.status;
     if (size <= 0)
         return find_again(follow, watching);
     buf_add(&follow->bytes, block, (size_t)size);

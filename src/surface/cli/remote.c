@@ -154,8 +154,8 @@ static pawl_status reject(const struct client *client, const struct http_respons
         if (reason && detail && status_of(reason->text) != PAWL_OK)
             return scope_fail(scope, status_of(reason->text), "%.*s", STR_ARG(detail->text));
     }
-    return scope_fail(scope, PAWL_STORAGE_FAILURE, "http://%s:%s answered %d and no reason",
-                      client->host, client->port, response->status);
+    return scope_fail(scope, PAWL_STORAGE_FAILURE, "%s://%s:%s answered %d and no reason",
+                      client->scheme, client->host, client->port, response->status);
 }
 
 /* Where the answer goes: into the scope, or to `put` as it comes. */
@@ -214,8 +214,8 @@ static pawl_status call(struct client *client, const char *operation, str input,
     ASSERT(op);
     if (!op->method)
         return scope_fail(scope, PAWL_NOT_KNOWN,
-                          "%s works on a store's file, not through its server at http://%s:%s",
-                          operation, client->host, client->port);
+                          "%s works on a store's file, not through its server at %s://%s:%s",
+                          operation, client->scheme, client->host, client->port);
     if (node_read_json(scope, input, &members) != PAWL_OK)
         return scope->error.status;
     return send_op(client, op, members, scope, to);

@@ -114,6 +114,13 @@ static pawl_status connect_owner(struct cli *cli, const char *file, const struct
                           cli->store, owner->pid, file, strerror(owner->secret_failure));
     if (connect_to(cli, owner->address) != PAWL_OK)
         return cli->scope.error.status;
+    if (client_is_tls(cli->target.remote) && !client_is_loopback(cli->target.remote)) {
+        cli->target = (struct target){ 0 };
+        return scope_fail(&cli->scope, PAWL_IN_USE,
+                          "%s is served with TLS by process %d at %s, which is no loopback address; "
+                          "call it with curl, or let it listen on 127.0.0.1 or 0.0.0.0",
+                          cli->store, owner->pid, owner->address);
+    }
     snprintf(cli->target.remote->token, sizeof cli->target.remote->token, "%s", owner->secret);
     cli->target.through_owner = true;
     return PAWL_OK;
