@@ -77,16 +77,56 @@ PAWL_CODE(ticks, TICKS)
     PAWL_END;
 }
 
+/* Of what is mapped from the file of a store in memory: how large it is, and how much of it is in
+ * memory, in KiB. */
+static void look_at_spill(size_t *size, size_t *resident)
+{
+    FILE *maps = fopen("/proc/self/smaps", "r");
+    char line[512];
+    bool is_spill = false;
+    size_t from, to, kib;
+
+    EXPECT(maps);
+    *size = *resident = 0;
+    while (fgets(line, sizeof line, maps)) {
+        if (sscanf(line, "%zx-%zx ", &from, &to) == 2)
+            is_spill = strstr(line, "/pawl-memory-") != NULL;
+        if (is_spill && sscanf(line, "Size: %zu kB", &kib) == 1)
+            *size += kib;
+        if (is_spill && sscanf(line, "Rss: %zu kB", &kib) == 1)
+            *resident += kib;
+    }
+    fclose(maps);
+}
+
+static uint64_t count_entries(pawl_kit *kit, const char *id)
+{
+    pawl_history *history = NULL;
+    pawl_entry entry;
+    uint64_t count = 0;
+
+    PAWL_EXPECT_OK(kit, pawl_history_open(kit->p, id, NULL, &history, &kit->error));
+    while (pawl_history_next(history, &entry))
+        count += entry.sequence_number == count + 1;
+    PAWL_EXPECT_OK(kit, pawl_history_close(history, &kit->error));
+    return count;
+}
+
 /* A timer a minute for thirty days; it ended with no-memory after 10,000 to 27,000 turns. */
-TEST(kit, one_advance_takes_as_many_turns_as_there_are)
+TEST(kit, one_advance_takes_as_many_turns_as_there_are_and_does_not_hold_their_log_in_memory)
 {
     pawl_kit kit;
     const char *id;
+    size_t size, resident;
 
     pawl_kit_open(&kit, NULL);
     pawl_kit_register(&kit, ticks());
     id = pawl_kit_start(&kit, "ticks", "{\"most\":43200}");
     pawl_kit_advance(&kit, PAWL_SECS(60 * 43200));
     PAWL_EXPECT_STATE(&kit, id, "completed");
+    look_at_spill(&size, &resident);
+    EXPECT(size > 4096);
+    EXPECT(resident < size / 3);
+    EXPECT_EQ(count_entries(&kit, id), 43202);
     pawl_kit_close(&kit);
 }

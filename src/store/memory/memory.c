@@ -108,6 +108,8 @@ static void disk_free(struct disk *disk)
     table_free(disk->heap, &disk->definitions);
     table_free(disk->heap, &disk->cells);
     disk_free_blocks(disk, NULL);
+    if (disk->spill_fd >= 0)
+        (void)close(disk->spill_fd);
     heap_free(disk->heap, disk->name, disk->name_size + 1);
     pthread_cond_destroy(&disk->turn_over);
     pthread_mutex_destroy(&disk->lock);
@@ -121,6 +123,7 @@ static struct disk *disk_new(const struct heap *heap, struct env *env)
     if (!disk)
         return NULL;
     disk->heap = heap;
+    disk->spill_fd = -1;
     disk->rows = (struct tree){ NULL, 0, compare_keys };
     disk->due = (struct tree){ NULL, 1, compare_due };
     disk->busy = (struct tree){ NULL, 1, compare_keys };

@@ -1,7 +1,7 @@
 /* memory_int.h - private to the memory store: its shapes, and how things are found in them.
  *
- * memory.c opens, closes and gives turns; memory_stage.c and memory_commit.c write; the others
- * read. All that handles of one store share is its disk, guarded by one mutex. On it, what is never
+ * memory.c opens, closes and gives turns; memory_stage.c, memory_blocks.c and memory_commit.c write;
+ * the others read. All that handles of one store share is its disk, guarded by one mutex. On it, what is never
  * taken back (records, values, definitions, instances) stands in tables by number; what comes and
  * goes, and what is looked up by text, is a row in a tree. Records, once there, never move or
  * change. */
@@ -12,6 +12,7 @@
 #include "model/definition.h"
 #include "store/store.h"
 #include <pthread.h>
+#include <stdalign.h>
 
 /* ---- By number ---- */
 
@@ -258,7 +259,18 @@ struct cell {
     struct head_row latest; /* by the log; pos 0: no record yet */
 };
 
-struct block;
+struct block {
+    struct block *next;
+    bool is_mapped; /* in the file of the disk's spill_fd */
+    size_t size, used;
+    alignas(max_align_t) unsigned char data[];
+};
+
+static inline size_t block_bytes(const struct block *block)
+{
+    return sizeof *block + block->size;
+}
+
 struct memory;
 
 struct disk {
@@ -276,6 +288,8 @@ struct disk {
     char owner_address[128];
 
     struct block *blocks; /* bytes that stay for ever */
+    size_t heap_bytes, spill_size;
+    int spill_fd; /* -1: not needed yet, or there is none */
     struct table records, values, definitions, cells;
     struct tree rows, due, busy;
     struct tree keys;            /* by their time */
@@ -377,7 +391,12 @@ bool live_is_put(const struct live_change *change);
 /* Write a commit, all or nothing. Under the disk's lock. */
 pawl_status disk_commit(struct disk *disk, const struct commit *commit, struct scope *scope);
 
-/* Give back the bytes that stay for ever, down to the block `until`. */
+/* ---- Bytes that stay for ever: memory_blocks.c ---- */
+
+/* A block with room for so many bytes, in front of the others; NULL: there is no memory. */
+struct block *disk_add_block(struct disk *disk, size_t room);
+
+/* Give them back, down to the block `until`. */
 void disk_free_blocks(struct disk *disk, const struct block *until);
 
 /* ---- Reading: memory_read.c, memory_live.c, memory_rows.c, memory_list.c ---- */

@@ -3,30 +3,10 @@
  * Copies every text, makes every row and reserves every place, and takes all of that back
  * if memory runs out. Nothing staged can be seen before memory_commit.c links it. */
 #include "store/memory/memory_int.h"
-#include <stdalign.h>
 
 /* ---- Bytes that stay ---- */
 
-struct block {
-    struct block *next;
-    size_t size, used;
-    alignas(max_align_t) unsigned char data[];
-};
-
-#define ALIGNMENT  alignof(max_align_t)
-#define BLOCK_SIZE (((size_t)64 << 10) - sizeof(struct block))
-
-static struct block *add_block(struct staging *staging, size_t size)
-{
-    struct disk *disk = staging->disk;
-    size_t room = size > BLOCK_SIZE ? size : BLOCK_SIZE;
-    struct block *block = heap_resize(disk->heap, NULL, 0, sizeof *block + room);
-
-    if (!block)
-        return NULL;
-    *block = (struct block){ disk->blocks, room, 0 };
-    return disk->blocks = block;
-}
+#define ALIGNMENT alignof(max_align_t)
 
 /* A copy for ever, or zeros if data is NULL. */
 static void *keep(struct staging *staging, const void *data, size_t size)
@@ -36,7 +16,7 @@ static void *keep(struct staging *staging, const void *data, size_t size)
     unsigned char *copy;
 
     if (!staging->failed && (!block || block->size - block->used < room))
-        staging->failed = !(block = add_block(staging, room));
+        staging->failed = !(block = disk_add_block(staging->disk, room));
     if (staging->failed)
         return NULL;
     copy = block->data + block->used;
@@ -48,16 +28,6 @@ static void *keep(struct staging *staging, const void *data, size_t size)
 static str keep_str(struct staging *staging, str s)
 {
     return s.data ? (str){ keep(staging, s.data, s.size), s.size } : s;
-}
-
-void disk_free_blocks(struct disk *disk, const struct block *until)
-{
-    struct block *block;
-
-    while ((block = disk->blocks) != until) {
-        disk->blocks = block->next;
-        heap_free(disk->heap, block, sizeof *block + block->size);
-    }
 }
 
 /* ---- Rows ---- */

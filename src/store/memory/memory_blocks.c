@@ -1,0 +1,104 @@
+/* memory_blocks.c - bytes that stay for ever.
+ *
+ * Most of them are the log, which is seldom read again. So that a test of a million turns does not
+ * need the memory for all of it, blocks beyond SPILL_FROM are in a file without a name. A block that is
+ * full is let go of: the kernel brings its pages back when they are read. Where there is no such file,
+ * or no room in it, blocks are on the heap. */
+#include "store/memory/memory_int.h"
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define HEAP_BLOCK ((size_t)64 << 10)
+#define FILE_BLOCK ((size_t)1 << 20)
+#define SPILL_FROM ((size_t)16 << 20)
+
+static int open_nameless(void)
+{
+    const char *folder = getenv("TMPDIR");
+    char path[256];
+    int fd;
+
+    if ((size_t)snprintf(path, sizeof path, "%s/pawl-memory-XXXXXX", folder ? folder : "/tmp") >=
+        sizeof path)
+        return -1;
+    fd = mkostemp(path, O_CLOEXEC);
+    if (fd >= 0)
+        (void)unlink(path);
+    return fd;
+}
+
+static struct block *map_block(struct disk *disk, size_t size)
+{
+    void *at;
+
+    if (disk->spill_fd < 0)
+        disk->spill_fd = open_nameless();
+    if (disk->spill_fd < 0 ||
+        posix_fallocate(disk->spill_fd, (off_t)disk->spill_size, (off_t)size) != 0)
+        return NULL;
+    at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, disk->spill_fd,
+              (off_t)disk->spill_size);
+    if (at == MAP_FAILED)
+        return NULL;
+    disk->spill_size += size;
+    return at;
+}
+
+/* Its bytes stay in the file; only the pages go. */
+static void let_go(struct block *block)
+{
+    if (block && block->is_mapped)
+        (void)madvise(block, block_bytes(block), MADV_DONTNEED);
+}
+
+static size_t rounded(size_t size, size_t to)
+{
+    return (size + to - 1) / to * to;
+}
+
+struct block *disk_add_block(struct disk *disk, size_t room)
+{
+    size_t size = sizeof(struct block) + room;
+    size_t mapped = rounded(size, FILE_BLOCK);
+    struct block *block = disk->heap_bytes < SPILL_FROM ? NULL : map_block(disk, mapped);
+    bool is_mapped = block != NULL;
+
+    if (!is_mapped) {
+        size = size > HEAP_BLOCK ? size : HEAP_BLOCK;
+        block = heap_resize(disk->heap, NULL, 0, size);
+        if (!block)
+            return NULL;
+        disk->heap_bytes += size;
+    }
+    let_go(disk->blocks);
+    *block = (struct block){ .next = disk->blocks,
+                             .is_mapped = is_mapped,
+                             .size = (is_mapped ? mapped : size) - sizeof *block };
+    return disk->blocks = block;
+}
+
+static void free_block(struct disk *disk, struct block *block)
+{
+    size_t size = block_bytes(block);
+
+    if (block->is_mapped) {
+        (void)munmap(block, size);
+        disk->spill_size -= size; /* the newest goes first */
+    } else {
+        disk->heap_bytes -= size;
+        heap_free(disk->heap, block, size);
+    }
+}
+
+void disk_free_blocks(struct disk *disk, const struct block *until)
+{
+    struct block *block;
+
+    while ((block = disk->blocks) != until) {
+        disk->blocks = block->next;
+        free_block(disk, block);
+    }
+}
