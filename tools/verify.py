@@ -10,7 +10,7 @@ standard library, and opens the file read-only, live or not. It prints one line,
     INVALID at position 17 (instance 0000000003..., entry 4): what is wrong
 
 and ends with 0 or 1; with 2 if it was not asked properly, with 3 if it can't judge the file: it is no
-pawl store, or one of a version that the page does not know. It runs no reducer: whether a flow's
+pawl store, one of a version that the page does not know, or one whose -wal may not be read. It runs no reducer: whether a flow's
 entries are what its plan gives (rule 5 of the page) only `pawl verify` can say.
 """
 
@@ -231,7 +231,7 @@ class Bad(Exception):
 
 
 class Unknown(Exception):
-    """The file is none that the page speaks of: neither valid nor invalid."""
+    """The file is none that the page speaks of, or cannot be read whole: neither valid nor invalid."""
 
 
 def number_in(value, name, low=0, high=(1 << 63) - 1):
@@ -440,10 +440,13 @@ def open_file(path):
     db = connect("mode=ro")
     try:
         db.execute("SELECT 1 FROM sqlite_master").fetchone()
-    except sqlite3.OperationalError:
+    except sqlite3.OperationalError as error:
         wal = path + "-wal"
         if os.path.exists(wal) and os.path.getsize(wal) > 0:
-            raise
+            if str(error) != "unable to open database file":
+                raise
+            raise Unknown(f"{wal} has entries that are not in the file yet, and may not be read here ({error}): copy both files into a"
+                          " folder that you may write, and check them there") from error
         db.close()
         db = connect("immutable=1")
     except sqlite3.DatabaseError:

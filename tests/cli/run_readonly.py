@@ -85,6 +85,20 @@ def test_entries_in_a_log_beside_a_read_only_store_are_not_left_out(shell):
     assert "pawl.db-wal" in refused and "copy" in refused, refused
 
 
+def test_the_other_verifier_does_not_judge_a_store_whose_log_it_cannot_read(shell):
+    if not os.access(PYTHON, os.X_OK):
+        raise Skip("no " + PYTHON)
+    server, _ = shell.serve()
+    make_store(shell)
+    shell.stop(server, signal.SIGKILL, expect=None)
+    (shell.folder / "pawl.db-shm").unlink()
+    shutil.copy(ROOT / "tools" / "verify.py", shell.folder)
+    forbid(shell)
+    for words in (("pawl.db",), ("--json", "pawl.db")):
+        refused = read(shell, "verify.py", *words, program=PYTHON, expect=3)
+        assert refused.out == "" and "pawl.db-wal" in refused.err and "copy both files" in refused.err, refused
+
+
 def test_a_writer_that_comes_while_a_read_only_store_is_read_is_noticed(shell):
     if not READER:
         raise Skip("only root can write what this user may only read")
