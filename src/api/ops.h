@@ -162,6 +162,9 @@ pawl_status op_call_pieces(pawl *p, const char *operation, str input_json, struc
 
 /* The answer could not be sent: the steps that it gives are ready again, and no attempt is spent. */
 void op_not_sent(pawl *p, const struct op_given *given);
+/* A copy on libc's heap, for op_not_sent() alone; steps NULL: no memory. */
+struct op_given op_given_copy(const struct op_given *given);
+void op_given_free(struct op_given *given); /* of a copy */
 
 /* UNAUTHENTICATED: no such token, or no longer. */
 pawl_status op_authenticate(pawl *p, struct scope *scope, str bearer, struct op_principal *out);

@@ -188,6 +188,26 @@ void op_not_sent(pawl *p, const struct op_given *given)
         engine_claim_return(p->engine, given->steps, given->count);
 }
 
+struct op_given op_given_copy(const struct op_given *given)
+{
+    struct claimed *copy = heap_new(&heap_libc, given->count * sizeof *copy);
+
+    if (copy)
+        memcpy(copy, given->steps, given->count * sizeof *copy);
+    return (struct op_given){ copy, copy ? given->count : 0 };
+}
+
+void op_given_free(struct op_given *given)
+{
+    union {
+        const struct claimed *kept;
+        struct claimed *ours;
+    } steps = { given->steps };
+
+    heap_free(&heap_libc, steps.ours, given->count * sizeof *steps.ours);
+    *given = (struct op_given){ 0 };
+}
+
 pawl_status op_step_claim(struct op_call *call, struct buf *out)
 {
     struct claim_args args = { 0 };

@@ -71,6 +71,7 @@ struct lease {
     uint32_t ordinal;
     int64_t length_ms, expires_at_ms; /* by the leases' clock */
     char hash[LEASE_HASH_SIZE + 1]; /* of its token; empty: it runs in this process */
+    bool is_used; /* its worker has sent its token: the answer to the claim was read */
     char worker[WORDS_SIZE_MAX + 1]; /* whose it is, as a message shows it; empty: not known */
 };
 

@@ -179,6 +179,56 @@ def test_a_step_that_waits_gets_its_turn_beside_a_flow_that_goes_round(shell):
     shell.stop(web.child)
 
 
+def given(shell, web, line, id):
+    """The claim that waits on this line has an answer, which is in the client's kernel, unread."""
+    shell.wait_for(lambda: web.get("/v1/instances/%s/steps" % id).json["steps"][0]["status"] == "running")
+    assert select.select([line.socket], [], [], 60)[0]
+
+
+def connections(web):
+    return next(line for line in web.get("/metrics").body.split(b"\n") if line.startswith(b"pawl_http_connections "))
+
+
+def status_of(web, id):
+    (step,) = web.get("/v1/instances/%s/steps" % id).json["steps"]
+    return step["status"], step["attempt"]
+
+
+def test_a_step_whose_answer_was_never_read_is_ready_again_and_costs_no_attempt(shell):
+    """A process that is killed, or that stops reading: its kernel resets the connection."""
+    web = server(shell)
+    for read in (0, 100):
+        line = Raw(web)
+        claim(line, "50s")
+        wait_for_parked(shell, web)
+        id = web.create(definition="two")
+        given(shell, web, line, id)
+        assert len(line.socket.recv(read)) == read
+        line.close()
+        shell.wait_for(lambda: status_of(web, id) == ("ready", 1))
+        (step,) = web.expect(200, "POST", "/v1/steps/claim", {"tools": ["saw"], "worker": "w/2"}).json["steps"]
+        assert step["instance_id"] == id and step["attempt"] == 1
+        web.expect(200, "POST", "/v1/instances/%s/cancel" % id)
+
+
+def test_a_step_whose_answer_was_read_stays_the_workers_whatever_becomes_of_the_connection(shell):
+    web = server(shell)
+    for way in ("closed", "reset by a later answer"):
+        before = connections(web)
+        line = Raw(web)
+        id = web.create(definition="two")
+        claim(line, "0s")
+        (step,) = answer(line)
+        if way != "closed":
+            line.ask("GET", "/v1/instances/" + id)
+            assert select.select([line.socket], [], [], 60)[0]
+        line.close()
+        shell.wait_for(lambda: connections(web) == before)
+        assert status_of(web, id) == ("running", 1), way
+        web.expect(200, "POST", "/v1/steps/%s/complete" % step["step_id"], {"lease": step["lease"]})
+        web.expect(200, "POST", "/v1/instances/%s/cancel" % id)
+
+
 def test_a_claim_whose_client_has_gone_is_given_nothing(shell):
     """A suspended connection does not notice: the engine looks before it starts a step for it."""
     web = server(shell)

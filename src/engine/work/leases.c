@@ -91,7 +91,7 @@ bool lease_is_given(struct engine *engine, const struct claimed *claimed)
     const struct lease *lease = find(engine, claimed->instance, claimed->ordinal);
 
     ASSERT_LOCKED(engine);
-    return lease && memcmp(lease->hash, claimed->lease, sizeof lease->hash) == 0;
+    return lease && !lease->is_used && memcmp(lease->hash, claimed->lease, sizeof lease->hash) == 0;
 }
 
 void lease_drop(struct engine *engine, uint64_t instance, uint32_t ordinal)
@@ -148,6 +148,7 @@ bool lease_extend(struct engine *engine, uint64_t instance, uint32_t ordinal, st
     lease = find(engine, instance, ordinal);
     held = lease && is_token(engine, lease, token) && lease->expires_at_ms > lease_clock(engine);
     if (held) {
+        lease->is_used = true;
         by_ms = by_ms > 0 ? by_ms : lease->length_ms;
         lease->expires_at_ms = lease_clock(engine) + by_ms;
         *out_expires_at_ms = clock_read(engine).wall_ms + by_ms;

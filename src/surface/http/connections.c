@@ -1,6 +1,10 @@
 /* connections.c - open connections and their patience: a client that is slow to send a request, or
  * to take an answer, is disconnected, so that it cannot hold the server by doing nothing. */
+#include "api/stores.h"
+#include "api/world.h"
 #include "surface/http/http_int.h"
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -76,6 +80,96 @@ void connection_allow(struct MHD_Connection *connection, enum patience patience)
         connection_wait(known, patience);
 }
 
+/* ---- Steps in the last answer ---- */
+
+#define CLOSED   7  /* TCP_CLOSE of <netinet/tcp.h>, whose struct tcp_info is older */
+#define UNREAD_S 30 /* a reset that comes later tells nothing: routers drop idle connections, too */
+
+static bool read_info(int fd, struct tcp_info *out)
+{
+    socklen_t size = sizeof *out;
+
+    memset(out, 0, sizeof *out);
+    return getsockopt(fd, IPPROTO_TCP, TCP_INFO, out, &size) == 0;
+}
+
+/* Reset, and the library has not read from it since. */
+static bool has_error(int fd)
+{
+    struct pollfd look = { .fd = fd, .events = 0 };
+
+    return poll(&look, 1, 0) > 0 && (look.revents & POLLERR);
+}
+
+/* A kernel resets a connection whose process ended, or closed it, before it read all that came. When
+ * both sides close in order the state is the same afterwards, but then the client's kernel has
+ * acknowledged this side's FIN, which counts as one byte more than was sent. (Over TLS a reset may
+ * follow an answer that was read.) */
+static bool was_reset(const struct http_connection *connection)
+{
+    struct tcp_info info;
+
+    return read_info(connection->fd, &info) && info.tcpi_state == CLOSED &&
+           info.tcpi_bytes_sent > 0 &&
+           info.tcpi_bytes_acked + info.tcpi_bytes_retrans <=
+               info.tcpi_bytes_sent + connection->acked_before;
+}
+
+static void forget_given(struct http_connection *connection)
+{
+    if (connection->given.count > 0)
+        op_given_free(&connection->given);
+    free(connection->store);
+    connection->store = NULL;
+}
+
+/* Without memory they are lost as those of a worker that died. */
+void connection_gave(struct request *request)
+{
+    struct http_connection *known = connection_of(request->connection);
+
+    if (!known || is_tls(request->server))
+        return;
+    if (has_error(known->fd)) {
+        op_not_sent(request->p, &request->result.given);
+        return;
+    }
+    known->given = op_given_copy(&request->result.given);
+    known->store = strndup(request->store.data, request->store.size);
+    known->given_at_us = world_tick_us(request->server->p);
+}
+
+void connection_asks(struct MHD_Connection *connection)
+{
+    struct http_connection *known = connection_of(connection);
+
+    if (known)
+        forget_given(known);
+}
+
+/* The client did not read the answer: its steps are ready again, and no attempt is spent. */
+static void take_back(struct http_server *server, struct http_connection *connection)
+{
+    pawl *p;
+
+    if (connection->given.count == 0 || !was_reset(connection) ||
+        world_tick_us(server->p) - connection->given_at_us > UNREAD_S * INT64_C(1000000))
+        return;
+    p = connection->store ? store_enter_open(server->p, str_of(connection->store)) : NULL;
+    if (!p)
+        return;
+    op_not_sent(p, &connection->given);
+    store_leave(p);
+}
+
+static void join_library(struct http_connections *all, struct http_connection *connection, int fd)
+{
+    struct tcp_info info;
+
+    connection->acked_before = read_info(fd, &info) ? info.tcpi_bytes_acked : 0;
+    connection_join(all, connection, fd);
+}
+
 /* The daemon calls this before it closes the descriptor. Without memory a connection has the
  * daemon's own patience. */
 void on_connection(void *context, struct MHD_Connection *connection, void **kept,
@@ -86,8 +180,10 @@ void on_connection(void *context, struct MHD_Connection *connection, void **kept
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
         *kept = calloc(1, sizeof(struct http_connection));
         if (*kept)
-            connection_join(all, *kept, connection_fd(connection));
+            join_library(all, *kept, connection_fd(connection));
     } else if (*kept) {
+        take_back(context, *kept);
+        forget_given(*kept);
         connection_leave(all, *kept);
         free(*kept);
     }

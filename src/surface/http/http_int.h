@@ -80,6 +80,10 @@ struct http_connection {
     int fd;
     _Atomic enum patience patience;
     atomic_int left_s;
+    uint64_t acked_before;   /* what the client's kernel had acknowledged when it was joined */
+    struct op_given given;   /* steps in the last answer, until the client is known to have read it */
+    char *store;             /* whose they are */
+    int64_t given_at_us;     /* when they were sent, by the tick */
 };
 
 struct http_connections {
@@ -92,6 +96,10 @@ struct http_connections {
 void connection_join(struct http_connections *all, struct http_connection *connection, int fd);
 void connection_leave(struct http_connections *all, struct http_connection *connection);
 void connection_wait(struct http_connection *connection, enum patience patience);
+/* Steps that were sent to a worker with the last answer: a client that sends another request has
+ * read it. */
+void connection_gave(struct request *request);
+void connection_asks(struct MHD_Connection *connection);
 void connection_allow(struct MHD_Connection *connection, enum patience patience);
 int connection_fd(struct MHD_Connection *connection); /* -1: it has none */
 uint32_t connections_count(const struct http_server *server);

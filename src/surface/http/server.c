@@ -48,6 +48,7 @@ static void *on_target(void *context, const char *target, struct MHD_Connection 
     struct request *request = calloc(1, sizeof *request);
 
     connection_allow(connection, PATIENCE_HEAD);
+    connection_asks(connection);
     if (!request)
         return NULL;
     target = target_path(target, &request->authority);
@@ -74,8 +75,12 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     *kept = NULL;
     if (code == MHD_REQUEST_TERMINATED_CLIENT_ABORT)
         reject_cut_short(request);
-    if (code != MHD_REQUEST_TERMINATED_COMPLETED_OK && request->result.given.count > 0)
-        op_not_sent(request->p, &request->result.given);
+    if (request->result.given.count > 0) {
+        if (code == MHD_REQUEST_TERMINATED_COMPLETED_OK)
+            connection_gave(request);
+        else
+            op_not_sent(request->p, &request->result.given);
+    }
     stream_end(request->stream);
     request_close_pieces(request);
     if (request->is_shared_stream)
