@@ -125,10 +125,6 @@ uint16_t socket_port(int listener)
 static void skip_option(enum MHD_OPTION option, va_list *rest)
 {
     switch (option) {
-    case MHD_OPTION_EXTERNAL_LOGGER:
-        (void)va_arg(*rest, void *);
-        (void)va_arg(*rest, void *);
-        break;
     case MHD_OPTION_LISTEN_SOCKET:
         (void)va_arg(*rest, int);
         break;

@@ -2,11 +2,6 @@
  * requests, and released as soon as there is an answer or the client has gone. */
 #include "surface/http/http_int.h"
 
-static uint64_t memory_max(const struct http_server *server)
-{
-    return server->options.body_memory ? server->options.body_memory : HTTP_BODY_MEMORY;
-}
-
 /* Counts the buffer's capacity, used or not. */
 static void count(struct request *request)
 {
@@ -32,12 +27,12 @@ static pawl_status check(struct request *request, size_t size)
 
     if (request->received > request->body_limit)
         return body_too_large(request);
-    if (atomic_load(&server->body_bytes) + size <= memory_max(server))
+    if (atomic_load(&server->body_bytes) + size <= server->options.body_memory)
         return PAWL_OK;
     count_refused(request->server, HTTP_LIMIT_BODIES);
     return scope_fail(&request->scope, PAWL_OVERLOADED,
                       "the bodies of all requests take over %llu bytes together; try later",
-                      (unsigned long long)memory_max(server));
+                      (unsigned long long)server->options.body_memory);
 }
 
 bool body_take(struct request *request, const char *data, size_t size)

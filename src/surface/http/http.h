@@ -42,9 +42,9 @@ struct http_options {
 
 struct http_server;
 
-/* Take the address before there is a store to serve, so that the store's owner can be told
- * where it is reached: a socket, and its port in *out_port. -1 with INVALID_REQUEST (not an
- * address, or not loopback) or IN_USE in `error`. Nobody is answered before http_start(). */
+/* Take the address before there is a store to serve, so that the store's owner entry can name it: a
+ * socket, and its port in *out_port. -1 with INVALID_REQUEST (not an address) or IN_USE in `error`.
+ * No request is answered before http_start(). */
 int http_bind(const char *listen, uint16_t *out_port, pawl_error *error);
 
 /* The same for a socket that listens already (a service manager's): its address in words in `out`. False

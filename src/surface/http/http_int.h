@@ -37,7 +37,7 @@ struct work {
     struct request *first, *last;
     struct request *parked; /* they wait without a thread; the first that gives up comes first */
     uint32_t count, thread_count;
-    bool is_closing; /* nobody is parked any more */
+    bool is_closing; /* requests are not parked any more */
     bool is_stopping;
     pthread_t threads[HTTP_WORKERS];
 };
@@ -46,7 +46,7 @@ bool work_start(struct work *work); /* false: errno; work_stop() all the same */
 void work_stop(struct work *work);  /* what is queued is done first */
 bool work_has_room(struct work *work);
 void work_add(struct work *work, struct request *request);
-/* Until somebody wakes it, and no longer than this (0: however long it takes): then it is worked on.
+/* Until it is woken, and no longer than this (0: however long it takes): then it is worked on.
  * It may have been woken before. */
 void work_park(struct work *work, struct request *request, int64_t for_ms);
 void work_wake(struct work *work, struct request *request); /* once for each time it is parked */
@@ -205,7 +205,7 @@ static inline bool is_tls(const struct http_server *server)
 #define REQUEST_ID_SIZE 65
 #define TAG_SIZE        40
 
-/* Away, it belongs to whoever works on it; else to the thread of its connection. */
+/* Away, it belongs to the worker or to the engine; else to the thread of its connection. */
 enum request_stage { STAGE_COMING, STAGE_AWAY, STAGE_OPENED /* its store is */, STAGE_BACK };
 
 struct request {
@@ -351,7 +351,7 @@ void metrics_print(struct http_server *server, struct buf *out);
 
 bool accepts_gzip(str header); /* Accept-Encoding */
 bool answer_varies(const struct request *request);
-/* If it pays. Whoever serves others meanwhile may not take its time. */
+/* If it pays. A thread that serves other connections may not take its time. */
 void answer_compress(struct request *request, bool may_take_time);
 
 /* ---- response.c: the answer ---- */

@@ -1,11 +1,13 @@
 /* hub.c - one thread reads what is new, once, and wakes the streams that want it. */
+#include "api/world.h"
 #include "surface/http/stream_int.h"
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
+
+#define TICK_MS 1000
 
 /* ---- Lists and waking ---- */
 
@@ -111,7 +113,7 @@ static void window_add(struct hub *hub, struct piece *piece)
 
 /* ---- Entries become text ---- */
 
-/* A payload is kept as it was supplied, line ends and all: each begins a data line anew. */
+/* A payload is kept as it was supplied, line ends and all: each begins another data line. */
 static void add_data(struct buf *out, str text)
 {
     buf_str(out, STR("data: "));
@@ -210,7 +212,7 @@ static pawl_status add_to_page(void *context, const struct log_event *event)
     struct page *page = context;
 
     if (page->text.size > PAGE_BYTES)
-        return PAWL_TOO_LARGE; /* enough for now; not told to anybody */
+        return PAWL_TOO_LARGE; /* enough for now; the caller does not report it */
     add_event(&page->text, event);
     page->last = event->position;
     return page->text.failed ? PAWL_NO_MEMORY : PAWL_OK;
@@ -288,18 +290,14 @@ static void age_list(struct hub *hub, struct stream_list *list, uint32_t seconds
     }
 }
 
-static void age(struct hub *hub)
+static void age(struct hub *hub, uint32_t seconds)
 {
-    uint64_t seconds = 0;
-
-    if (read(hub->ticks, &seconds, sizeof seconds) != sizeof seconds)
-        return;
     if (hub->tick)
-        hub->tick(hub->tick_context, (uint32_t)seconds);
+        hub->tick(hub->tick_context, seconds);
     guard_lock(&hub->lock);
-    age_list(hub, &hub->idle, (uint32_t)seconds);
+    age_list(hub, &hub->idle, seconds);
     for (uint32_t i = 0; i < HUB_BUCKETS; i++)
-        age_list(hub, &hub->idle_of[i], (uint32_t)seconds);
+        age_list(hub, &hub->idle_of[i], seconds);
     if (atomic_load(&hub->stream_count) == 0)
         window_clear(hub);
     guard_unlock(&hub->lock);
@@ -307,42 +305,34 @@ static void age(struct hub *hub)
 
 /* ---- The thread ---- */
 
+/* Seconds of real time: the store's clock may be a test's. */
+static int64_t now_s(const struct hub *hub)
+{
+    return world_tick_us(hub->p) / 1000000;
+}
+
 static void *hub_thread(void *context)
 {
     struct hub *hub = context;
-    struct pollfd doors[] = { { .fd = hub->wake, .events = POLLIN },
-                              { .fd = hub->ticks, .events = POLLIN } };
+    struct pollfd wake = { .fd = hub->wake, .events = POLLIN };
+    int64_t aged_s = now_s(hub);
     bool has_more = false;
     uint64_t count;
 
     while (!atomic_load(&hub->is_stopping)) {
-        poll(doors, 2, has_more ? 0 : -1);
-        if ((doors[0].revents & POLLIN) && read(hub->wake, &count, sizeof count) < 0)
+        int64_t now;
+
+        if (poll(&wake, 1, has_more ? 0 : TICK_MS) > 0 &&
+            read(hub->wake, &count, sizeof count) < 0)
             continue;
-        if (doors[1].revents & POLLIN)
-            age(hub);
+        now = now_s(hub);
+        if (now > aged_s)
+            age(hub, (uint32_t)(now - aged_s));
+        aged_s = now;
         follow(hub);
         has_more = serve_behind(hub);
     }
     return NULL;
-}
-
-static bool open_doors(struct hub *hub)
-{
-    struct itimerspec every_second = { { 1, 0 }, { 1, 0 } };
-
-    hub->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    hub->ticks = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    return hub->wake >= 0 && hub->ticks >= 0 &&
-           timerfd_settime(hub->ticks, 0, &every_second, NULL) == 0;
-}
-
-static void close_doors(struct hub *hub)
-{
-    if (hub->wake >= 0)
-        close(hub->wake);
-    if (hub->ticks >= 0)
-        close(hub->ticks);
 }
 
 struct hub *hub_start(pawl *p, void (*tick)(void *context, uint32_t seconds), void *context)
@@ -354,19 +344,17 @@ struct hub *hub_start(pawl *p, void (*tick)(void *context, uint32_t seconds), vo
     hub->p = p;
     hub->tick = tick;
     hub->tick_context = context;
-    hub->wake = hub->ticks = -1;
+    hub->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     guard_init(&hub->lock);
-    if (!open_doors(hub) || (errno = pthread_create(&hub->thread, NULL, hub_thread, hub)) != 0) {
-        close_doors(hub);
-        guard_fini(&hub->lock);
-        free(hub);
+    if (hub->wake < 0 || (errno = pthread_create(&hub->thread, NULL, hub_thread, hub)) != 0) {
+        hub_free(hub);
         return NULL;
     }
     events_watch(p, on_commit, hub);
     return hub;
 }
 
-/* The thread goes first: from then on nobody else looks at a stream that waits for a page. */
+/* The thread goes first: from then on nothing else looks at a stream that waits for a page. */
 void hub_end_streams(struct hub *hub)
 {
     if (!hub)
@@ -388,7 +376,8 @@ void hub_free(struct hub *hub)
     if (!hub)
         return;
     window_clear(hub);
-    close_doors(hub);
+    if (hub->wake >= 0)
+        close(hub->wake);
     guard_fini(&hub->lock);
     free(hub);
 }

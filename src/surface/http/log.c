@@ -70,20 +70,18 @@ static void add_text(struct buf *line, enum http_log format, const char *name, s
 {
     if (!value.data || value.size == 0)
         return;
-    if (format == HTTP_LOG_JSON) {
+    if (format == HTTP_LOG_JSON)
         json_put_str(line, name, value);
-    } else {
+    else
         add_words(line, name, value);
-    }
 }
 
 static void add_number(struct buf *line, enum http_log format, const char *name, uint64_t number)
 {
-    if (format == HTTP_LOG_JSON) {
+    if (format == HTTP_LOG_JSON)
         json_put_u64(line, name, number);
-    } else {
+    else
         buf_fmt(line, " %s=%llu", name, (unsigned long long)number);
-    }
 }
 
 /* Without the query: it may say more about people than a log should. */

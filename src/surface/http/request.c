@@ -1,7 +1,7 @@
-/* request.c - what came: headers that must be refused, the body, and the escapes of a URL.
+/* request.c - the headers of a request: which are rejected; and the escapes of a URL.
  *
- * The library below accepts two lengths, a length beside chunks, and a missing Host. Each of
- * them lets somebody in between read another request than we do, so they are refused here. */
+ * The library below accepts two lengths, a length beside chunks, and a missing Host. With each of
+ * them an intermediary may read another request than we do, so they are rejected here. */
 #include "base/sha.h"
 #include "surface/http/http_int.h"
 #include <ctype.h>
@@ -156,7 +156,7 @@ static pawl_status check_framing(struct request *request, const struct framing *
     return PAWL_OK;
 }
 
-/* Somebody followed a link: a browser says so, and shows what it gets to them alone. */
+/* A user followed a link: the browser says so, and shows the answer to that user alone. */
 static bool is_navigation(const struct request *request)
 {
     return (str_is(request->method, "GET") || str_is(request->method, "HEAD")) &&

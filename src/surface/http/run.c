@@ -88,7 +88,7 @@ static pawl_status take_place(struct request *request)
                       SHARED_STREAMS_MAX);
 }
 
-/* What the request held is let go: a stream may last for days. HEAD is told what it would be. */
+/* What the request held is let go: a stream may last for days. HEAD gets the headers alone. */
 static pawl_status become_stream(struct request *request)
 {
     struct hub *hub;
@@ -147,20 +147,19 @@ static bool has_json_body(const struct op *op)
 }
 
 /* A connection that is suspended does not notice that its client has gone: by its end, perhaps
- * behind a request that nobody has read, or by a reset. */
+ * behind a request that has not been read, or by a reset. */
 static bool client_is_there(void *context)
 {
     const struct request *request = context;
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    struct pollfd look = { .fd = info ? info->connect_fd : -1, .events = POLLRDHUP };
+    struct pollfd look = { .fd = connection_fd(request->connection), .events = POLLRDHUP };
 
     return poll(&look, 1, 0) <= 0;
 }
 
 /* ---- Away and back ---- */
 
-/* Counted first, then looked: whoever stops the server says so first, then looks at the count. */
+/* Counted first, then looked: the thread that stops the server sets the flag first, then looks at
+ * the count. */
 static pawl_status go_away(struct request *request, bool *is_away)
 {
     atomic_fetch_add(&request->server->away, 1);

@@ -190,14 +190,6 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     return is_settled(request) ? request_serve(request) : MHD_YES;
 }
 
-/* The library must not write to the host's stderr. */
-static void on_log(void *context, const char *format, va_list arguments)
-{
-    (void)context;
-    (void)format;
-    (void)arguments;
-}
-
 /* ---- Start and stop ---- */
 
 int http_fail(pawl_error *error, pawl_status status, const char *format, ...)
@@ -213,38 +205,36 @@ int http_fail(pawl_error *error, pawl_status status, const char *format, ...)
     return -1;
 }
 
-/* threads 0: one thread, and no pool. */
-static struct MHD_Daemon *start_daemon(struct http_server *server, int listener,
-                                       const struct http_options *options, uint32_t threads)
+/* Behind its socket the library has a certificate and a key; it only reads them. */
+static void add_tls(struct MHD_OptionItem *items, const struct http_options *options, int listener)
+{
+    items[0] = (struct MHD_OptionItem){ MHD_OPTION_LISTEN_SOCKET, listener, NULL };
+    items[1] = (struct MHD_OptionItem){ MHD_OPTION_HTTPS_MEM_CERT, 0,
+                                        (void *)(uintptr_t)options->tls_cert };
+    items[2] = (struct MHD_OptionItem){ MHD_OPTION_HTTPS_MEM_KEY, 0,
+                                        (void *)(uintptr_t)options->tls_key };
+}
+
+/* threads 0: one thread, and no pool, for streams. Without MHD_USE_ERROR_LOG the library writes
+ * nothing to the host's stderr. */
+static struct MHD_Daemon *start_daemon(struct http_server *server, int listener, uint32_t threads)
 {
     unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL | MHD_USE_ITC |
-                     MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME;
-    union {
-        const char *text;
-        char *value; /* the library only reads it */
-    } cert = { options->tls_cert }, key = { options->tls_key };
-    struct MHD_OptionItem tls[] = {
-        { cert.text ? MHD_OPTION_HTTPS_MEM_CERT : MHD_OPTION_END, 0, cert.value },
-        { MHD_OPTION_HTTPS_MEM_KEY, 0, key.value },
-        { MHD_OPTION_LISTEN_SOCKET, listener, NULL },
-        { MHD_OPTION_END, 0, NULL },
-    };
-    struct MHD_OptionItem pool[] = {
-        { threads > 0 ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_END, (intptr_t)threads, NULL },
-        { MHD_OPTION_END, 0, NULL },
-    };
-    size_t memory = threads > 0 ? CONNECTION_MEMORY : STREAM_MEMORY;
+                     MHD_ALLOW_SUSPEND_RESUME |
+                     (is_tls(server) ? MHD_USE_TLS : MHD_USE_NO_LISTEN_SOCKET);
+    struct MHD_OptionItem items[5] = { { MHD_OPTION_END, 0, NULL } };
+    size_t count = 0, memory = threads > 0 ? CONNECTION_MEMORY : STREAM_MEMORY;
 
-    flags |= cert.text ? MHD_USE_TLS : MHD_USE_NO_LISTEN_SOCKET; /* else the acceptor listens */
-
-    /* The logger comes first: it is for what the other options may say. */
-    return MHD_start_daemon(
-        flags, 0, NULL, NULL, on_request, server, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
-        MHD_OPTION_ARRAY, pool, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, memory,
-        MHD_OPTION_URI_LOG_CALLBACK, on_target, server, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
-        server, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_ARRAY, tls,
-        MHD_OPTION_END);
+    if (threads > 0)
+        items[count++] = (struct MHD_OptionItem){ MHD_OPTION_THREAD_POOL_SIZE, threads, NULL };
+    if (is_tls(server))
+        add_tls(items + count, &server->options, listener);
+    return MHD_start_daemon(flags, 0, NULL, NULL, on_request, server, MHD_OPTION_CONNECTION_LIMIT,
+                            CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
+                            MHD_OPTION_CONNECTION_MEMORY_LIMIT, memory, MHD_OPTION_URI_LOG_CALLBACK,
+                            on_target, server, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server,
+                            MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_ARRAY,
+                            items, MHD_OPTION_END);
 }
 
 static void stop_daemons(struct http_server *server)
@@ -271,18 +261,13 @@ static void free_server(struct http_server *server)
 }
 
 /* With TLS the library accepts connections itself, so we cannot see their first request. */
-static bool start_daemons(struct http_server *server, int listener,
-                          const struct http_options *options)
+static bool start_daemons(struct http_server *server, int listener)
 {
-    server->daemon =
-        start_daemon(server, listener, options, options->threads ? options->threads : HTTP_THREADS);
-    if (server->daemon && !is_tls(server))
-        server->stream_daemon = start_daemon(server, listener, options, 0);
-    if (server->daemon && (is_tls(server) ||
-                           (server->stream_daemon && acceptor_start(server, listener))))
-        return true;
-    stop_daemons(server);
-    return false;
+    server->daemon = start_daemon(server, listener, server->options.threads);
+    if (!server->daemon || is_tls(server))
+        return server->daemon != NULL;
+    server->stream_daemon = start_daemon(server, listener, 0);
+    return server->stream_daemon && acceptor_start(server, listener);
 }
 
 static struct http_server *new_server(pawl *p, const struct http_options *options, int listener)
@@ -293,6 +278,10 @@ static struct http_server *new_server(pawl *p, const struct http_options *option
         return NULL;
     server->p = server->work.p = p;
     server->options = *options;
+    if (options->body_memory == 0)
+        server->options.body_memory = HTTP_BODY_MEMORY;
+    if (options->threads == 0)
+        server->options.threads = HTTP_THREADS;
     server->needs_token = options->needs_token || !socket_is_loopback(listener);
     world_random(p, &server->nonce, sizeof server->nonce);
     server->port = socket_port(listener);
@@ -308,7 +297,7 @@ static bool start(struct http_server *server, int listener)
 
     if (work_start(&server->work) && are_started && server->idle_event >= 0)
         server->hub = hub_start(server->p, connections_age, server);
-    return server->hub && start_daemons(server, listener, &server->options);
+    return server->hub && start_daemons(server, listener);
 }
 
 struct http_server *http_start(pawl *p, const struct http_options *options, pawl_error *error)

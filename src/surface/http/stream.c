@@ -19,7 +19,7 @@ static void take_piece(struct stream *stream, struct piece *piece)
     stream->position = piece->position;
 }
 
-/* The next entry of the window that this stream wants; false: there is none, or it fell out. */
+/* The next entry of the window that this stream wants; false: none, or it has left the window. */
 static bool look_in_window(struct stream *stream)
 {
     const struct hub *hub = stream->hub;
@@ -57,8 +57,7 @@ static size_t copy_piece(struct stream *stream, char *out, size_t size)
     return size;
 }
 
-/* A comment, and where the stream stands: a client that has seen no event yet can resume as well.
- */
+/* A comment with the position of the stream: a client that has seen no event yet can resume, too. */
 static size_t put_beat(const struct stream *stream, char *out)
 {
     char cursor[ID_SIZE + 1];
@@ -121,7 +120,7 @@ static ssize_t read_stream(void *context, uint64_t offset, char *out, size_t siz
 
 /* ---- Beginning and ending ---- */
 
-/* A stream that begins where the hub stands follows the window; any other is behind. While there
+/* A stream that begins at the hub's position follows the window; any other is behind. While there
  * was no stream the hub did not read: it goes on from the end of the log. */
 static void join_hub(struct hub *hub, struct stream *stream)
 {

@@ -6,7 +6,7 @@
  *  (2) A stream has been given every entry it wants up to stream->position, and none behind it.
  *  (3) A stream that is not behind wants nothing of the window before next_number.
  *  (4) A stream is suspended if and only if it is on an idle list, or behind and waiting for a
- *      page; whoever takes it off resumes it. */
+ *      page; the thread that takes it off resumes it. */
 #ifndef PAWL_SURFACE_HTTP_STREAM_INT_H
 #define PAWL_SURFACE_HTTP_STREAM_INT_H
 
@@ -54,7 +54,7 @@ struct hub {
     struct guard lock;
     void (*tick)(void *context, uint32_t seconds);
     void *tick_context;
-    int wake, ticks; /* an eventfd and a timerfd */
+    int wake; /* an eventfd */
     atomic_bool is_stopping;
     atomic_uint stream_count;
     _Atomic uint64_t committed; /* the last position the engine told */
