@@ -81,6 +81,50 @@ def duration_of(bar):
     return float(number) / (1000 if unit == "ms" else 1)
 
 
+def test_what_is_shown_of_a_long_instance_is_named_as_a_part_of_it(shell):
+    shell.pawl("define", shell.write("cycle.yaml", "name: cycle\nsteps:\n  start: {name: a, tool: set, args: {n: 1}, next: b}\n"
+                                     "  b: {tool: log, args: {message: b}, next: c}\n  c: {tool: set, args: {m: 1}, next: start}\n"))
+    id = shell.pawl("start", "cycle").out.strip()
+    server, address = shell.serve()
+    shell.wait_for(lambda: shell.json("show", id)["next_sequence_number"] > 5000)
+    shell.pawl("pause", id)
+    shell.stop(server)
+    server, address = shell.serve()
+    steps = all_steps(address, id)
+    assert len(steps) > 2000
+    shown = shell.pawl("show", id).out
+    assert len(re.findall(r" [abc]  (?:set|log)  ×\d+\+\s", shown)) == 3, shown
+    newest = re.search(r"⋮ of the newest (\d+) attempts; (\d+) earlier: pawl graph --instance %s" % id[:10], shown)
+    assert newest and int(newest.group(1)) + int(newest.group(2)) == len(steps), shown
+    drawn = shell.pawl("show", id, "--timeline").out
+    bars = [line for line in drawn.splitlines() if re.search("[█▒▏]", line)]
+    newest = re.search(r"the newest (\d+): from .*\n  ⋮ (\d+) earlier: pawl history %s" % id[:10], drawn)
+    assert newest and int(newest.group(1)) == len(bars) and len(bars) + int(newest.group(2)) == len(steps), drawn[:300]
+    assert "in all" not in drawn, drawn[:300]
+
+
+def all_steps(address, id):
+    steps, after = [], ""
+    while after is not None:
+        with urllib.request.urlopen("%s/v1/instances/%s/steps?limit=1000%s" % (address, id, after)) as answer:
+            page = json.load(answer)
+        steps += page["steps"]
+        after = "&after=" + page["next"] if page["next"] else None
+    return steps
+
+
+def test_the_timeline_of_a_machine_with_many_entries_counts_those_before_its_bars(shell):
+    shell.pawl("define", shell.write("wheel.yaml", "name: wheel\nstates: [a, b, end]\ninitial_state: a\nterminal_states: [end]\n"
+                                     "terminal_kinds: {end: success}\ntransitions:\n  - {from_state: a, action: go, to_state: b}\n"
+                                     "  - {from_state: b, action: go, to_state: a}\n  - {from_state: b, action: stop, to_state: end}\n"))
+    id = shell.pawl("start", "wheel").out.strip()
+    server, address = shell.serve()
+    lines = "\n".join(json.dumps({"operation": "instance.fire", "input": {"instance_id": id, "action": "go"}}) for _ in range(1500))
+    urllib.request.urlopen(urllib.request.Request(address + "/v1/batch", lines.encode(), {"Content-Type": "application/x-ndjson"})).read()
+    drawn = shell.pawl("show", id, "--timeline").out
+    assert re.search(r"the newest 400: from .*\n  ⋮ 1100 earlier: pawl history %s" % id[:10], drawn), drawn[:300]
+
+
 def test_the_timeline_has_a_bar_for_each_state_and_for_each_attempt(shell):
     report(shell)
     rows = shell.pawl("show", "@last", "--timeline").out.splitlines()

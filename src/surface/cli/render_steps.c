@@ -33,6 +33,18 @@ static struct step_sum sum_step(const struct node *steps, str name)
     return sum;
 }
 
+uint64_t earlier_attempts(const struct showing *showing)
+{
+    const struct node *steps = node_find(showing->steps, "steps");
+    uint64_t ordinal;
+    str id;
+
+    return steps && steps->first &&
+                   id_split(member_str(steps->first, "step_id"), '.', &id, &ordinal) && ordinal > 0
+               ? ordinal - 1
+               : 0;
+}
+
 /* "1.2 s" for what has ended, "1.2 s so far" for what has not. */
 static void print_took(const struct step_sum *sum, char out[MOMENT_SIZE])
 {
@@ -63,19 +75,20 @@ static void put_outcome_of(struct cli *cli, const struct step_sum *sum, int colu
     term_cell(&cli->term, error.size > 0 ? BAD : DIM, shown, room, 0);
 }
 
-/* Only what is more than one; the columns it takes. */
-static int put_count(struct cli *cli, const char *word, uint32_t count)
+/* Only what is more than one; the columns it takes. `more`: there may be more than were counted. */
+static int put_count(struct cli *cli, const char *word, uint32_t count, bool more)
 {
     char text[32];
 
     if (count <= 1)
         return 0;
-    snprintf(text, sizeof text, "%s%u", word, count);
+    snprintf(text, sizeof text, "%s%u%s", word, count, more ? "+" : "");
     term_put(&cli->term, WARN, "  %s", text);
     return 2 + term_columns(str_of(text));
 }
 
-static int put_facts(struct cli *cli, const struct node *node, const struct step_sum *sum)
+static int put_facts(struct cli *cli, const struct showing *showing, const struct node *node,
+                     const struct step_sum *sum)
 {
     char took[MOMENT_SIZE];
     int columns = 0;
@@ -88,8 +101,8 @@ static int put_facts(struct cli *cli, const struct node *node, const struct step
     }
     if (!sum->last)
         return columns;
-    columns += put_count(cli, "×", sum->rounds) +
-               put_count(cli, "attempt ", (uint32_t)member_int(sum->last, "attempt"));
+    columns += put_count(cli, "×", sum->rounds, earlier_attempts(showing) > 0) +
+               put_count(cli, "attempt ", (uint32_t)member_int(sum->last, "attempt"), false);
     print_took(sum, took);
     if (took[0])
         term_put(&cli->term, DIM, "  %s", took);
@@ -132,7 +145,7 @@ static void put_step(struct cli *cli, const struct showing *showing, const struc
     term_cell(&cli->term, sum.last ? PLAIN : DIM, name,
               cli->term.tty ? NAME_MAX_COLUMNS : TABLE_CELL_MAX, 0);
     columns += 2 + term_columns(name);
-    columns += put_facts(cli, node, &sum);
+    columns += put_facts(cli, showing, node, &sum);
     if (sum.last)
         put_outcome_of(cli, &sum, columns);
     if (from.size > 0)
@@ -177,6 +190,19 @@ static bool is_worth_a_line(struct room *room, const struct node *node)
     return true;
 }
 
+/* Of which attempts the counts are, if not of all. */
+static void put_window(struct cli *cli, const struct showing *showing)
+{
+    const struct node *steps = node_find(showing->steps, "steps");
+    unsigned long long earlier = earlier_attempts(showing);
+
+    if (earlier > 0)
+        term_put(&cli->term, DIM,
+                 "  ⋮ of the newest %u attempts; %llu earlier: %s graph --instance %.10s\n",
+                 steps->count, earlier, cli->command,
+                 member_str(showing->instance, "instance_id").data);
+}
+
 void put_steps(struct cli *cli, const struct showing *showing)
 {
     const struct node *lines = node_find(showing->graph, "lines");
@@ -205,6 +231,7 @@ void put_steps(struct cli *cli, const struct showing *showing)
         term_put(&cli->term, DIM, "  ⋮ %u lines more: %s graph --instance %.10s\n",
                  room.at - room.shown, cli->command,
                  member_str(showing->instance, "instance_id").data);
+    put_window(cli, showing);
     if (showing->lines_max > 0) /* a frame: no room for hints */
         return;
     term_put(&cli->term, DIM, "\n  %lld %s: %s history %.10s\n", count,

@@ -12,7 +12,8 @@
 struct bar {
     str name, note; /* note: who, or which attempt */
     int64_t from_ms, to_ms;
-    bool is_open; /* it has not ended */
+    uint64_t number; /* of its entry or attempt; 0: before the first */
+    bool is_open;    /* it has not ended */
     enum style style;
 };
 
@@ -40,30 +41,45 @@ static void end_bar(struct timeline *timeline, int64_t at_ms)
     last->is_open = false;
 }
 
+/* The state before the first entry that was read. If that is not the first of all, its beginning is
+ * unknown: it is drawn from that entry on. */
+static struct bar first_state(const struct showing *showing, const struct node *entry)
+{
+    int64_t at_ms = moment_of(showing->instance, "instantiated_at", 0);
+    int64_t number = entry ? member_int(entry, "sequence_number") : 1;
+    bool is_whole = number == 1;
+
+    return (struct bar){
+        .name =
+            member_str(entry ? entry : showing->instance, entry ? "from_state" : "current_state"),
+        .note = is_whole ? member_str(showing->instance, "created_by") : STR(""),
+        .from_ms = is_whole ? at_ms : moment_of(entry, "fired_at", at_ms),
+        .number = is_whole ? 0 : (uint64_t)number,
+        .is_open = true,
+    };
+}
+
 static void collect_states(const struct showing *showing, struct timeline *timeline)
 {
     const struct node *entries = node_find(showing->history, "entries");
     const struct node *entry = entries ? entries->first : NULL;
-    int64_t at_ms = moment_of(showing->instance, "instantiated_at", 0);
     str status = status_shown(showing->instance);
+    int64_t at_ms;
 
-    timeline->bars[timeline->count++] = (struct bar){
-        .name =
-            member_str(entry ? entry : showing->instance, entry ? "from_state" : "current_state"),
-        .note = member_str(showing->instance, "created_by"),
-        .from_ms = at_ms,
-        .is_open = true,
-    };
+    timeline->bars[timeline->count++] = first_state(showing, entry);
+    at_ms = timeline->bars[0].from_ms;
     for (; entry; entry = entry->next) {
         at_ms = moment_of(entry, "fired_at", at_ms);
         if (str_eq(member_str(entry, "from_state"), member_str(entry, "to_state")))
             continue;
         end_bar(timeline, at_ms);
-        timeline->bars[timeline->count++] = (struct bar){ .name = member_str(entry, "to_state"),
-                                                          .note = member_str(entry, "actor_ref"),
-                                                          .from_ms = at_ms,
-                                                          .to_ms = at_ms,
-                                                          .is_open = true };
+        timeline->bars[timeline->count++] =
+            (struct bar){ .name = member_str(entry, "to_state"),
+                          .note = member_str(entry, "actor_ref"),
+                          .from_ms = at_ms,
+                          .to_ms = at_ms,
+                          .number = (uint64_t)member_int(entry, "sequence_number"),
+                          .is_open = true };
     }
     timeline->bars[timeline->count - 1].style = status_style(status);
     if (has_ended(showing->instance))
@@ -87,9 +103,11 @@ static void collect_attempts(struct cli *cli, const struct showing *showing,
 {
     const struct node *steps = node_find(showing->steps, "steps");
     int64_t before_ms = moment_of(showing->instance, "instantiated_at", 0);
+    uint64_t number = earlier_attempts(showing);
 
     for (const struct node *step = steps ? steps->first : NULL; step; step = step->next) {
-        struct bar bar = { .name = member_str(step, "name"), .note = attempt_note(cli, step) };
+        struct bar bar = { .name = member_str(step, "name"), .note = attempt_note(cli, step),
+                           .number = ++number };
 
         /* What waits where it is (a sleep, a gate) is never taken up: it began when the last one
          * before it ended. */
@@ -211,18 +229,25 @@ static void put_row(const struct term *term, const struct timeline *timeline, co
         put_alone(term, DIM, bar->note, timeline->name_columns + 4);
 }
 
-static void put_bars(struct cli *cli, struct timeline *timeline)
+static void put_bars(struct cli *cli, const struct showing *showing, struct timeline *timeline)
 {
+    uint64_t earlier;
     char moment[MOMENT_SIZE], span[MOMENT_SIZE], text[TIME_TEXT_SIZE];
 
-    timeline->first = timeline->count > BARS_MAX ? timeline->count - BARS_MAX : 0;
+    /* Never the state before the first entry alone is left out: it has no number. */
+    timeline->first = timeline->count > BARS_MAX + 1 ? timeline->count - BARS_MAX : 0;
     measure(&cli->term, timeline);
     time_print(timeline->from_ms, text);
     moment_print(str_of(text), moment);
     span_print(timeline->to_ms - timeline->from_ms, span);
-    term_put(&cli->term, DIM, "  from %s, %s in all\n", moment, span);
-    if (timeline->first > 0)
-        term_put(&cli->term, DIM, "  ⋮ %u earlier\n", timeline->first);
+    earlier = timeline->bars[timeline->first].number;
+    if (earlier <= 1)
+        term_put(&cli->term, DIM, "  from %s, %s in all\n", moment, span);
+    else
+        term_put(&cli->term, DIM,
+                 "  the newest %u: from %s, %s\n  ⋮ %llu earlier: %s history %.10s\n",
+                 timeline->count - timeline->first, moment, span, (unsigned long long)earlier - 1,
+                 cli->command, member_str(showing->instance, "instance_id").data);
     for (uint32_t i = timeline->first; i < timeline->count; i++)
         put_row(&cli->term, timeline, &timeline->bars[i]);
 }
@@ -243,5 +268,5 @@ void put_timeline(struct cli *cli, const struct showing *showing)
     if (timeline.count == 0)
         fputs("  nothing has begun yet\n", cli->term.out);
     else
-        put_bars(cli, &timeline);
+        put_bars(cli, showing, &timeline);
 }

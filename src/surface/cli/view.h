@@ -18,6 +18,9 @@ pawl_status view_draw(struct cli *cli, const char *id, int rows, uint32_t frame,
                       struct node **instance);
 const char *spinner_at(uint32_t frame);
 
+/* How many attempts were made before those that were read: a long instance is read from its end. */
+uint64_t earlier_attempts(const struct showing *showing);
+
 /* The rows of instance.list as a table. */
 void put_list(struct cli *cli, const struct node *answer);
 
