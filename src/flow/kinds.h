@@ -60,8 +60,9 @@ struct step_kind {
     void (*begun)(struct turn *turn, const struct attempt *attempt);
     /* Events that are sent to one step, by enum event_kind. NULL: it does not await this event. */
     void (*on[EVENT_KIND_COUNT])(struct turn *turn, const struct attempt *attempt);
-    /* The result of a step whose arm number `arm` came with `payload`. NULL: the payload. */
-    str (*arm_result)(struct turn *turn, uint32_t arm, str payload);
+    /* The result of a step whose timer or signal, arm number `arm`, came with `payload`; data NULL:
+     * the step or the turn has failed. NULL: the payload. */
+    str (*arm_result)(struct turn *turn, const struct attempt *attempt, uint32_t arm, str payload);
 
     /* ---- Reading an entry back: pawl verify decides each event again ---- */
     /* Event number `n` that can have made an entry of the kind's own transitions; false: no more.
@@ -78,7 +79,9 @@ struct step_kind {
 STEP_KINDS(X)
 #undef X
 
-#define STEP_KIND_COUNT 8
+#define ONE(name) +1
+enum { STEP_KIND_COUNT = 0 STEP_KINDS(ONE) };
+#undef ONE
 extern const struct step_kind *const step_kinds[STEP_KIND_COUNT];
 
 /* The kind with this word, of a step with this tool (data NULL: none). NULL: there is no such kind.

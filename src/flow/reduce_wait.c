@@ -6,9 +6,9 @@ void take_arm(struct turn *turn, enum lifecycle_transition transition,
               const struct attempt *attempt, uint32_t arm, str payload)
 {
     const struct step_kind *kind = turn->plan->steps[attempt->plan].kind;
-    str result = kind->arm_result ? kind->arm_result(turn, arm, payload) : payload;
+    str result = kind->arm_result ? kind->arm_result(turn, attempt, arm, payload) : payload;
 
-    if (turn->status == PAWL_OK)
+    if (turn->status == PAWL_OK && result.data)
         step_succeed(turn, transition, attempt, result, arm);
 }
 

@@ -31,10 +31,12 @@ static void select_compile(struct compilation *compiler, struct source_step *ste
     step->plan.args_node = select;
 }
 
-static str select_result(struct turn *turn, uint32_t arm, str payload)
+static str select_result(struct turn *turn, const struct attempt *attempt, uint32_t arm,
+                         str payload)
 {
     struct buf buf;
 
+    (void)attempt;
     buf_init(&buf, turn->scope->arena.heap, 2 * (size_t)LIMIT_TEXT);
     json_open(&buf, '{');
     json_put_u64(&buf, "arm", arm);
