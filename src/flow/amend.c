@@ -10,7 +10,7 @@
 
 /* ---- Two plans become one ------------------------------------------------------------------- */
 
-struct merge {
+struct plan_merge {
     struct scope *scope;
     const struct plan *old, *new;
     uint32_t *places; /* of each new step in the merged plan */
@@ -18,7 +18,7 @@ struct merge {
     struct buf tree;
 };
 
-static void find_places(struct merge *merge)
+static void find_places(struct plan_merge *merge)
 {
     merge->merged.count = merge->old->count;
     for (uint32_t i = 0; i < merge->new->count; i++) {
@@ -28,7 +28,7 @@ static void find_places(struct merge *merge)
     }
 }
 
-static bool place_step(struct merge *merge, uint32_t index)
+static bool place_step(struct plan_merge *merge, uint32_t index)
 {
     const struct plan_step *step = &merge->new->steps[index];
     struct plan_step *placed = &merge->merged.steps[merge->places[index]];
@@ -43,7 +43,7 @@ static bool place_step(struct merge *merge, uint32_t index)
 }
 
 /* The tree as plan_tree.c reads it, with the merged indices. */
-static void print_node(struct merge *merge, uint32_t index)
+static void print_node(struct plan_merge *merge, uint32_t index)
 {
     const struct plan_node *node = &merge->new->nodes[index];
 
@@ -60,7 +60,7 @@ static void print_node(struct merge *merge, uint32_t index)
     json_close(&merge->tree, ']');
 }
 
-static bool place_all(struct merge *merge)
+static bool place_all(struct plan_merge *merge)
 {
     struct arena *arena = &merge->scope->arena;
     struct plan *merged = &merge->merged;
@@ -95,7 +95,7 @@ static bool place_all(struct merge *merge)
 static pawl_status merge_plans(struct scope *scope, const struct plan *old, const struct plan *new,
                                str *out)
 {
-    struct merge merge = { .scope = scope, .old = old, .new = new };
+    struct plan_merge merge = { .scope = scope, .old = old, .new = new };
     struct buf text;
     bool is_placed;
 
@@ -122,6 +122,29 @@ pawl_status plan_load_into(struct arena *arena, str text, struct scope *scope, s
     if (status != PAWL_OK)
         scope->error = lasting.error;
     return status == PAWL_NO_MEMORY ? scope_no_memory(scope) : status;
+}
+
+struct amended {
+    struct plan *new, *merged;
+    str text; /* of the merged one */
+};
+
+/* The plan that an amend brings, and what it and the old one make together. `lasting`: the arena for
+ * that; NULL: the scope's. CONFLICT: the one is a tree, the other a graph. */
+static pawl_status amend_load(struct scope *scope, const struct plan *old, str text,
+                              struct arena *lasting, struct amended *out)
+{
+    pawl_status status = plan_load(scope, text, &out->new);
+
+    if (status == PAWL_OK && out->new->is_tree != old->is_tree)
+        status = scope_fail(scope, PAWL_CONFLICT, "a %s cannot go on as a %s",
+                            old->is_tree ? "tree" : "graph", out->new->is_tree ? "tree" : "graph");
+    if (status == PAWL_OK)
+        status = merge_plans(scope, old, out->new, &out->text);
+    if (status != PAWL_OK)
+        return status;
+    return lasting ? plan_load_into(lasting, out->text, scope, &out->merged)
+                   : plan_load(scope, out->text, &out->merged);
 }
 
 /* ---- Where a tree stands, in the other one --------------------------------------------------- */
@@ -261,26 +284,17 @@ static void check_groups(struct turn *turn, const struct plan *merged)
  * needs nothing else. */
 void decide_amend(struct turn *turn)
 {
-    struct plan *new = NULL, *merged = NULL;
-    str text = STR_NONE;
+    struct amended amended = { 0 };
 
-    turn->status = plan_load(turn->scope, turn->event->given, &new);
-    if (turn->status == PAWL_OK && new->is_tree != turn->plan->is_tree)
-        turn->status =
-            scope_fail(turn->scope, PAWL_CONFLICT, "a %s cannot go on as a %s",
-                       turn->plan->is_tree ? "tree" : "graph", new->is_tree ? "tree" : "graph");
+    turn->status = amend_load(turn->scope, turn->plan, turn->event->given, NULL, &amended);
     if (turn->status == PAWL_OK)
-        check_live(turn, new);
+        check_live(turn, amended.new);
     if (turn->status == PAWL_OK)
-        turn->status = merge_plans(turn->scope, turn->plan, new, &text);
-    if (turn->status == PAWL_OK)
-        turn->status = plan_load(turn->scope, text, &merged);
-    if (turn->status == PAWL_OK)
-        check_groups(turn, merged);
+        check_groups(turn, amended.merged);
     turn_draft(turn, LIFE_T_AMEND, NULL, turn->event->payload);
     turn_cause(turn, (struct effect){ .kind = EFFECT_PLAN, .state = turn->event->given });
     if (turn->status == PAWL_OK)
-        turn_keep_signals(turn, turn->plan, merged);
+        turn_keep_signals(turn, turn->plan, amended.merged);
 }
 
 /* ---- Folding --------------------------------------------------------------------------------- */
@@ -367,10 +381,11 @@ static pawl_status take_entries(const struct flow_memory *memory, const struct n
         int64_t seq;
 
         if (!node_to_i64(item, &seq) || seq < 1 || seq >= (int64_t)amend_seq)
-            return scope_fail(scope, PAWL_STORAGE_FAILURE,
-                              "an amend takes the result of '%.*s' from an entry that is not before "
-                              "it; verify the store",
-                              STR_ARG(item->key));
+            return scope_fail(
+                scope, PAWL_STORAGE_FAILURE,
+                "an amend takes the result of '%.*s' from an entry that is not before "
+                "it; verify the store",
+                STR_ARG(item->key));
         if (kept)
             kept->seq = (uint32_t)seq;
     }
@@ -380,20 +395,13 @@ static pawl_status take_entries(const struct flow_memory *memory, const struct n
 pawl_status memory_amend(struct flow_memory *memory, const struct entry_view *entry,
                          struct scope *scope, struct arena *arena)
 {
-    str text = amend_plan_text(entry->effects), merged_text = STR_NONE;
-    struct plan *new = NULL, *merged = NULL;
+    str text = amend_plan_text(entry->effects);
+    struct amended amended = { 0 };
     struct node *payload = NULL;
-    pawl_status status = PAWL_STORAGE_FAILURE;
+    pawl_status status =
+        text.data ? amend_load(scope, memory->plan, text, arena, &amended) : PAWL_STORAGE_FAILURE;
 
-    if (text.data)
-        status = plan_load(scope, text, &new);
-    if (status == PAWL_OK && new->is_tree != memory->plan->is_tree)
-        status = PAWL_STORAGE_FAILURE;
-    if (status == PAWL_OK)
-        status = merge_plans(scope, memory->plan, new, &merged_text);
-    if (status == PAWL_OK)
-        status = plan_load_into(arena, merged_text, scope, &merged);
-    if (status == PAWL_OK && !move_memory(memory, merged, arena))
+    if (status == PAWL_OK && !move_memory(memory, amended.merged, arena))
         status = scope_no_memory(scope);
     if (status == PAWL_OK && entry->payload.data)
         status = node_read_own(scope, entry->payload, &payload);
@@ -414,23 +422,18 @@ pawl_status memory_amend(struct flow_memory *memory, const struct entry_view *en
 pawl_status flow_amended(struct scope *scope, const struct definition *definition,
                          const struct effect_list *effects, struct definition **out)
 {
-    struct definition *amended = ARENA_NEW(&scope->arena, struct definition);
-    struct plan *new = NULL, *merged = NULL;
-    str text = STR_NONE;
-    pawl_status status = amended ? PAWL_OK : scope_no_memory(scope);
+    struct definition *definition_now = ARENA_NEW(&scope->arena, struct definition);
+    struct amended amended = { 0 };
+    pawl_status status = definition_now ? amend_load(scope, plan_of(definition),
+                                                     amend_plan_text(effects), NULL, &amended)
+                                        : scope_no_memory(scope);
 
-    if (status == PAWL_OK)
-        status = plan_load(scope, amend_plan_text(effects), &new);
-    if (status == PAWL_OK)
-        status = merge_plans(scope, plan_of(definition), new, &text);
-    if (status == PAWL_OK)
-        status = plan_load(scope, text, &merged);
     if (status != PAWL_OK)
         return status;
-    *amended = *definition;
-    amended->plan_text = text;
-    amended->plan = merged;
-    *out = amended;
+    *definition_now = *definition;
+    definition_now->plan_text = amended.text;
+    definition_now->plan = amended.merged;
+    *out = definition_now;
     return PAWL_OK;
 }
 

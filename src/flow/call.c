@@ -1,5 +1,5 @@
 /* call.c - what a runner and a reader ask of a flow. */
-#include "flow/flow_int.h"
+#include "flow/compile.h"
 
 #define WATCHDOG_MS 120000 /* B33: of a step that says nothing itself */
 
@@ -48,41 +48,45 @@ str flow_tool_of(const struct definition *definition, const void *memory, uint32
     const struct plan_step *step = attempt ? &plan->steps[attempt->plan] : NULL;
 
     (void)definition;
-
     return step && step_is_taken(step) ? step->tool : STR_NONE;
+}
+
+/* The index may come from the rows of a damaged store: then NULL. */
+static const struct plan_step *step_at(const struct definition *definition, uint32_t plan_index)
+{
+    const struct plan *plan = plan_of(definition);
+
+    return plan_index < plan->count ? &plan->steps[plan_index] : NULL;
 }
 
 str flow_step_name(const struct definition *definition, uint32_t plan_index)
 {
-    /* The index may come from the rows of a damaged store. */
-    return plan_index < plan_of(definition)->count ? plan_of(definition)->steps[plan_index].name
-                                                   : STR("?");
+    const struct plan_step *step = step_at(definition, plan_index);
+
+    return step ? step->name : STR("?");
 }
 
 str flow_plan_tool(const struct definition *definition, uint32_t plan_index)
 {
-    const struct plan *plan = plan_of(definition);
+    const struct plan_step *step = step_at(definition, plan_index);
 
-    return plan_index < plan->count ? plan->steps[plan_index].tool : STR_NONE;
+    return step ? step->tool : STR_NONE;
 }
 
 str flow_step_tool(const struct definition *definition, uint32_t plan_index)
 {
-    const struct plan *plan = plan_of(definition);
+    const struct plan_step *step = step_at(definition, plan_index);
 
-    return plan_index < plan->count && step_is_taken(&plan->steps[plan_index])
-               ? plan->steps[plan_index].tool
-               : STR_NONE;
+    return step && step_is_taken(step) ? step->tool : STR_NONE;
 }
 
 static bool is_group_word(str word)
 {
-    static const char *const words[] = { "do", "dopar", "try", "rescue", "finally", "select" };
+    static const char *const words[] = {
+        "do", "dopar", "try", "rescue", "finally", "select", NULL
+    };
 
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (str_is(word, words[i]))
-            return true;
-    return false;
+    return compile_is_one_of(word, words);
 }
 
 /* A path of a tree, like do.1.dopar.0: groups and places, a group first and a place last. */
@@ -106,11 +110,9 @@ static bool is_path(str name)
 
 str flow_unnamed_tool(const struct definition *definition, uint32_t plan_index)
 {
-    const struct plan *plan = plan_of(definition);
+    const struct plan_step *step = step_at(definition, plan_index);
 
-    if (!plan->is_tree || plan_index >= plan->count || !is_path(plan->steps[plan_index].name))
-        return STR_NONE;
-    return plan->steps[plan_index].tool;
+    return step && plan_of(definition)->is_tree && is_path(step->name) ? step->tool : STR_NONE;
 }
 
 str flow_step_name_now(const void *memory, uint32_t plan_index)
@@ -142,9 +144,9 @@ bool flow_step_is_joined(const struct definition *definition, uint32_t plan_inde
 
 const char *flow_step_why(const struct definition *definition, uint32_t plan_index)
 {
-    const struct plan *plan = plan_of(definition);
+    const struct plan_step *step = step_at(definition, plan_index);
 
-    return plan_index < plan->count ? plan->steps[plan_index].kind->why : NULL;
+    return step ? step->kind->why : NULL;
 }
 
 uint32_t flow_step_node(const struct definition *definition, uint32_t plan_index)

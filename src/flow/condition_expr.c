@@ -204,7 +204,7 @@ static pawl_status choose(struct view *view, const struct plan_step *step, uint3
          i < step->target_count && status == PAWL_OK && (!does || PLANTED(BRANCH_LAST)); i++) {
         status = holds(view, &step->targets[i], &does);
         if (status == PAWL_OK && does)
-            *out = step->targets[i].step;
+            *out = i;
         if (status != PAWL_OK && !status_is_trouble(status) && view->source->names_conditions)
             status = name_condition(view->scope, step, i, status);
     }

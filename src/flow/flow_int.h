@@ -74,8 +74,8 @@ bool condition_is_quoted(str text);  /* one of those, and its V is a text in quo
 bool condition_begins_quoted(str text); /* ... and its V begins with a quote */
 bool condition_matches(const struct plan_target *target, const struct node *result);
 
-/* Of a branch: the target of the first condition that holds; STEP_NONE: none does, or it is no
- * branch. What an expression cannot tell is INVALID_REQUEST with the reason, and the step's failure;
+/* Of a branch: the first target whose condition holds, by its place; STEP_NONE: none does, or it is
+ * no branch. What an expression cannot tell is INVALID_REQUEST with the reason, and the step's failure;
  * NO_MEMORY, STORAGE_FAILURE. `result` is that of the step which branches. */
 pawl_status condition_choose(struct scope *scope, const struct template_source *source,
                              const struct plan_step *step, str result, uint32_t *out);
@@ -134,7 +134,7 @@ struct turn {
     uint32_t fresh_slot;         /* what the ended step brought */
     str fresh, error;
     struct flow_context *context; /* over the memory's; NULL: it puts nothing there */
-    uint32_t branch; /* which target the ended step takes; STEP_NONE: no condition holds */
+    uint32_t branch; /* which target the ended step takes, by its place; STEP_NONE: none */
     bool is_finished;
     bool is_hopeless; /* the step fails, and another attempt would fail likewise */
 };

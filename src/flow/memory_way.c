@@ -38,20 +38,16 @@ static pawl_status find_branch(const struct flow_memory *memory, const struct pl
 static pawl_status count_begun(const struct flow_memory *memory, const struct plan_step *step,
                                str result, uint32_t plan, struct scope *scope, uint32_t *out)
 {
-    uint32_t only = STEP_NONE, arm = 0;
+    uint32_t chosen = STEP_NONE;
     pawl_status status = PAWL_OK;
 
-    *out = 0;
-    for (uint32_t i = 0;
-         (step->way == WAY_NEXT || step->way == WAY_PARALLEL) && i < step->target_count; i++)
-        *out += step->targets[i].step == plan;
     if (step->way == WAY_ARMS)
-        arm = memory_taken_arm(result, scope);
-    if (step->way == WAY_ARMS && arm < step->target_count)
-        only = step->targets[arm].step;
-    if (step->way == WAY_BRANCH)
-        status = find_branch(memory, step, result, scope, &only);
-    *out += only == plan;
+        chosen = memory_taken_arm(result, scope);
+    else
+        status = find_branch(memory, step, result, scope, &chosen);
+    *out = 0;
+    for (uint32_t i = 0; status == PAWL_OK && i < step->target_count; i++)
+        *out += way_begins(step, i, chosen) && step->targets[i].step == plan;
     return status;
 }
 

@@ -154,6 +154,14 @@ static inline bool plan_keeps(const struct plan *plan, str signal)
     return false;
 }
 
+/* Does the way of a step begin its target? All of NEXT and PARALLEL, of BRANCH and ARMS the one that
+ * is chosen (STEP_NONE: none is), of a JOIN none. */
+static inline bool way_begins(const struct plan_step *step, uint32_t target, uint32_t chosen)
+{
+    return step->way == WAY_NEXT || step->way == WAY_PARALLEL ||
+           ((step->way == WAY_BRANCH || step->way == WAY_ARMS) && target == chosen);
+}
+
 /* Is it taken to a runner? All others wait where they are. */
 static inline bool step_is_taken(const struct plan_step *step)
 {

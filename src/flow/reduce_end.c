@@ -90,23 +90,24 @@ static void load_joins(struct turn *turn, const struct plan_step *step)
         turn->joins[step->targets[0].step] = true;
 }
 
+/* The steps that the way of a step leads to; `chosen`: of its branches or arms. */
+static void take_way(struct turn *turn, const struct plan_step *step, str result, uint32_t chosen)
+{
+    if (step->way == WAY_DONE)
+        finish(turn, result);
+    for (uint32_t i = 0; i < step->target_count; i++)
+        if (way_begins(step, i, chosen))
+            begin_step(turn, step->targets[i].step);
+}
+
 static void graph_goes_on(struct turn *turn, const struct plan_step *step, str result, uint32_t arm)
 {
     load_joins(turn, step);
     if (turn->status != PAWL_OK)
         return;
-    if (step->way == WAY_DONE) {
-        finish(turn, result);
+    take_way(turn, step, result, step->way == WAY_ARMS ? arm : turn->branch);
+    if (turn->is_finished)
         return;
-    }
-    if (step->way == WAY_NEXT)
-        begin_step(turn, step->targets[0].step);
-    else if (step->way == WAY_BRANCH && turn->branch != STEP_NONE)
-        begin_step(turn, turn->branch);
-    else if (step->way == WAY_ARMS)
-        begin_step(turn, step->targets[arm].step);
-    for (uint32_t i = 0; step->way == WAY_PARALLEL && i < step->target_count; i++)
-        begin_step(turn, step->targets[i].step);
     complete_joins(turn);
     if (turn->status == PAWL_OK && !is_live(turn, STEP_NONE)) /* B13 */
         fail_flow(turn, ERROR_NO_BRANCH);
@@ -136,8 +137,8 @@ static str whole_context(struct turn *turn)
     str text = STR_NONE;
 
     if (turn->status == PAWL_OK)
-        turn->status = context_text(turn->context ? turn->context : turn->memory->context,
-                                    turn->scope, &text);
+        turn->status =
+            context_text(turn->context ? turn->context : turn->memory->context, turn->scope, &text);
     return text;
 }
 
@@ -167,9 +168,8 @@ static void tree_goes_on(struct turn *turn, const struct plan_step *step, bool i
     if (turn->status != PAWL_OK || !copy_nodes(turn))
         return;
     walk.copy = &turn->nodes;
-    settled = is_success && step->kind->leads_by_arm
-                  ? tree_take_arm(&walk, step->node, arm)
-                  : tree_settle(&walk, step->node, is_success);
+    settled = is_success && step->kind->leads_by_arm ? tree_take_arm(&walk, step->node, arm)
+                                                     : tree_settle(&walk, step->node, is_success);
     if (turn->scope->arena.failed && turn->status == PAWL_OK)
         turn->status = scope_no_memory(turn->scope);
     if (turn->status == PAWL_OK && kept_is_there(&ended))
@@ -196,32 +196,21 @@ void flow_begin(struct turn *turn, const struct tree_redo *redo)
     end_tree(turn, tree_begin(&walk, 0));
 }
 
-void flow_go_on(struct turn *turn, uint32_t index, str result)
+/* What the step brings, and where it leads: found before anything is drafted, since a condition
+ * that cannot be told is the step's failure. */
+static pawl_status choose_way(struct turn *turn, const struct plan_step *step, str result)
 {
-    const struct plan_step *step = &turn->plan->steps[index];
     struct template_source source;
 
     turn->fresh_slot = step->result_slot;
     turn->fresh = result;
     source = turn_source(turn);
-    turn->status = condition_choose(turn->scope, &source, step, result, &turn->branch);
-    if (turn->status != PAWL_OK)
-        return;
-    if (step->way == WAY_DONE)
-        finish(turn, result);
-    else if (step->way == WAY_BRANCH && turn->branch != STEP_NONE)
-        begin_step(turn, turn->branch);
-    for (uint32_t i = 0;
-         (step->way == WAY_NEXT || step->way == WAY_PARALLEL) && i < step->target_count; i++)
-        begin_step(turn, step->targets[i].step);
+    return condition_choose(turn->scope, &source, step, result, &turn->branch);
 }
 
-/* What the step brings, and where it leads: found before anything is drafted, since a condition
- * that cannot be told is the step's failure. */
 static pawl_status take_result(struct turn *turn, const struct plan_step *step, str result)
 {
     struct arena *arena = &turn->scope->arena;
-    struct template_source source;
     pawl_status status = PAWL_OK;
 
     if (step->augment_count > 0) {
@@ -229,12 +218,16 @@ static pawl_status take_result(struct turn *turn, const struct plan_step *step, 
         status = turn->context ? context_augment(turn->scope, step, turn->context, result, arena)
                                : scope_no_memory(turn->scope);
     }
-    turn->fresh_slot = step->result_slot;
-    turn->fresh = result;
-    if (status != PAWL_OK)
-        return status;
-    source = turn_source(turn);
-    return condition_choose(turn->scope, &source, step, result, &turn->branch);
+    return status == PAWL_OK ? choose_way(turn, step, result) : status;
+}
+
+void flow_go_on(struct turn *turn, uint32_t index, str result)
+{
+    const struct plan_step *step = &turn->plan->steps[index];
+
+    turn->status = choose_way(turn, step, result);
+    if (turn->status == PAWL_OK)
+        take_way(turn, step, result, turn->branch);
 }
 
 /* A context past all bounds, or a condition that cannot be told. */
