@@ -83,8 +83,7 @@ static pawl_status read_hosts(struct reading *reading, const struct node *node)
         }
         buf_fmt(&buf, "%s%.*s", item == node->first ? "" : ",", STR_ARG(item->text));
     }
-    text = buf_keep(&buf, &reading->scope->arena);
-    buf_fini(&buf);
+    text = buf_take(&buf, &reading->scope->arena);
     reading->config->hosts = text.data;
     return text.data ? PAWL_OK : scope_no_memory(reading->scope);
 }
@@ -187,8 +186,7 @@ static pawl_status read_tools(struct reading *reading, const struct node *node)
         return status;
     buf_init(&buf, reading->scope->arena.heap, LIMIT_TEXT);
     node_print(node, &buf);
-    text = buf_keep(&buf, &reading->scope->arena);
-    buf_fini(&buf);
+    text = buf_take(&buf, &reading->scope->arena);
     reading->config->tools = text.data;
     return text.data ? PAWL_OK : scope_no_memory(reading->scope);
 }

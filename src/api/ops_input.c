@@ -198,8 +198,7 @@ static const char *words(const struct op_call *call, const char *name, const cha
 
     buf_init(&text, call->scope->arena.heap, 256);
     buf_fmt(&text, "'%s' %s", name, rest);
-    kept = buf_keep(&text, &call->scope->arena);
-    buf_fini(&text);
+    kept = buf_take(&text, &call->scope->arena);
     return kept.data ? kept.data : rest;
 }
 

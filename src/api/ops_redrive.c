@@ -131,8 +131,7 @@ static pawl_status find_definition(const struct op_call *call, const struct inst
     } else if (!name->data) {
         buf_init(&buf, call->scope->arena.heap, 0);
         buf_fmt(&buf, "%.*s@%u", STR_ARG(view->definition_name), view->version);
-        *name = buf_keep(&buf, &call->scope->arena);
-        buf_fini(&buf);
+        *name = buf_take(&buf, &call->scope->arena);
     }
     return name->data ? engine_find_kind(op_engine(call), call->scope, *name, view->kind, &row, out)
                       : scope_no_memory(call->scope);

@@ -59,8 +59,7 @@ static pawl_status filter_of(const struct op_call *call, str *out)
         return status;
     buf_init(&buf, call->scope->arena.heap, LIMIT_TEXT);
     node_print(node, &buf);
-    *out = buf_keep(&buf, &call->scope->arena);
-    buf_fini(&buf);
+    *out = buf_take(&buf, &call->scope->arena);
     return out->data ? PAWL_OK : scope_no_memory(call->scope);
 }
 

@@ -280,8 +280,7 @@ static pawl_status compact(struct step_reader *reader)
         return PAWL_OK;
     buf_init(&text, &reader->heap, LIMIT_SCOPE);
     behavior->memory_print(definition, reader->memory, &text);
-    kept = buf_keep(&text, other);
-    buf_fini(&text);
+    kept = buf_take(&text, other);
     if (!kept.data)
         return scope_no_memory(&reader->scratch);
     status = behavior->memory_load(definition, kept, input_of(reader), &reader->scratch, other,

@@ -200,8 +200,7 @@ static str hold_words(struct work *work)
     buf_init(&buf, work->scope->arena.heap, LIMIT_TEXT);
     buf_fmt(&buf, "the code of '%.*s' cannot go on: %.*s; correct it, then resume",
             STR_ARG(words_shown(plan_of(work->definition)->name)), STR_ARG(work->answer.problem));
-    words = buf_keep(&buf, &work->scope->arena);
-    buf_fini(&buf);
+    words = buf_take(&buf, &work->scope->arena);
     return words;
 }
 
@@ -283,7 +282,6 @@ pawl_status code_print_payload(struct work *work, str *out)
     if (is_signal)
         json_put_raw(&buf, "payload", work->event->payload);
     json_close(&buf, '}');
-    *out = buf_keep(&buf, &work->scope->arena);
-    buf_fini(&buf);
+    *out = buf_take(&buf, &work->scope->arena);
     return out->data ? PAWL_OK : scope_no_memory(work->scope);
 }

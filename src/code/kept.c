@@ -13,8 +13,7 @@ pawl_status code_fold_ahead(struct work *work, uint32_t known, struct code_memor
 
     buf_init(&buf, arena->heap, LIMIT_SCOPE);
     code_memory_print(work->definition, work->memory, &buf);
-    text = buf_keep(&buf, arena);
-    buf_fini(&buf);
+    text = buf_take(&buf, arena);
     if (!text.data)
         return scope_no_memory(work->scope);
     status = code_memory_load(work->definition, text, work->memory->input, work->scope, arena, &memory);

@@ -336,8 +336,7 @@ static pawl_status note_child(struct work *work, str error)
     if (work->event->outcome == TERMINAL_FAILURE)
         json_put_raw(&buf, "error", error);
     json_close(&buf, '}');
-    draft->payload = buf_keep(&buf, &work->scope->arena);
-    buf_fini(&buf);
+    draft->payload = buf_take(&buf, &work->scope->arena);
     return draft->payload.data ? PAWL_OK : scope_no_memory(work->scope);
 }
 

@@ -90,8 +90,7 @@ pawl_status code_source(struct scope *scope, const pawl_code_type *type, str *ou
     print_renamed(type->renamed, &buf);
     retries_print(type, &buf);
     json_close(&buf, '}');
-    source = buf_keep(&buf, &scope->arena);
-    buf_fini(&buf);
+    source = buf_take(&buf, &scope->arena);
     if (!source.data)
         return scope_no_memory(scope);
     *out = source;

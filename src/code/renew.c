@@ -71,8 +71,7 @@ static pawl_status add_plan(struct work *work, const struct code_binding *bindin
         return status;
     buf_init(&buf, work->scope->arena.heap, LIMIT_SCOPE);
     plan_print_steps(plan, &buf);
-    effect.input = buf_keep(&buf, &work->scope->arena);
-    buf_fini(&buf);
+    effect.input = buf_take(&buf, &work->scope->arena);
     if (!effect.input.data)
         return scope_no_memory(work->scope);
     work->plan = plan;

@@ -44,8 +44,7 @@ str build_text(struct builder *builder, const char *format, ...)
     va_end(arguments);
     buf_init(&text, builder->scope->arena.heap, sizeof line);
     buf_str(&text, str_of(line));
-    kept = buf_keep(&text, &builder->scope->arena);
-    buf_fini(&text);
+    kept = buf_take(&text, &builder->scope->arena);
     if (!kept.data)
         builder->failed = true;
     return kept;

@@ -25,7 +25,6 @@ bool flow_introduce(void *state, const struct identity *identity, struct arena *
     print_member(&buf, "created_by", identity->creator);
     json_put_raw(&buf, "labels", identity->labels.data ? identity->labels : STR("{}"));
     json_close(&buf, '}');
-    memory->instance = buf_keep(&buf, arena);
-    buf_fini(&buf);
+    memory->instance = buf_take(&buf, arena);
     return memory->instance.data != NULL;
 }

@@ -163,8 +163,7 @@ static void read_starts(struct compiler *compiler, const struct node *transition
         node_print(given, &text);
     }
     json_close(&text, '}');
-    *out = buf_keep(&text, &compiler->scope->arena);
-    buf_fini(&text);
+    *out = buf_take(&text, &compiler->scope->arena);
 }
 
 static void read_transition(struct compiler *compiler, const struct node *node,

@@ -105,8 +105,7 @@ static pawl_status refuse(const struct acceptance *acceptance, str last, const c
 
     buf_init(&path, acceptance->scope->arena.heap, 0);
     print_path(acceptance, last, &path);
-    text = buf_keep(&path, &acceptance->scope->arena);
-    buf_fini(&path);
+    text = buf_take(&path, &acceptance->scope->arena);
     if (!text.data)
         return scope_no_memory(acceptance->scope);
     return scope_fail(acceptance->scope, PAWL_INVALID_REQUEST, "%.200s: expected %s, found %s",

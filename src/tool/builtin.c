@@ -9,8 +9,7 @@ static str print_node(struct call *call, const struct node *node)
 
     buf_init(&buf, call->scope->arena.heap, 0);
     node_print(node, &buf);
-    text = buf_keep(&buf, &call->scope->arena);
-    buf_fini(&buf);
+    text = buf_take(&buf, &call->scope->arena);
     if (!text.data)
         call->status = scope_no_memory(call->scope);
     return text;

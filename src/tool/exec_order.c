@@ -67,8 +67,7 @@ static bool read_input(struct call *call, struct exec_order *order)
         return true;
     buf_init(&printed, call->scope->arena.heap, 0);
     node_print(json, &printed);
-    order->input = buf_keep(&printed, &call->scope->arena);
-    buf_fini(&printed);
+    order->input = buf_take(&printed, &call->scope->arena);
     return order->input.data ? true : fail_memory(call);
 }
 

@@ -177,8 +177,7 @@ static bool read_body(struct exchange *exchange)
         return true;
     buf_init(&text, exchange->call->scope->arena.heap, LIMIT_TEXT);
     node_print(json, &text);
-    exchange->sent = buf_keep(&text, &exchange->call->scope->arena);
-    buf_fini(&text);
+    exchange->sent = buf_take(&text, &exchange->call->scope->arena);
     return exchange->sent.data ? add_header(exchange, STR("Content-Type"), STR("application/json"))
                                : fail_memory(exchange->call);
 }

@@ -69,8 +69,7 @@ static pawl_status read_reply(struct scope *scope, const struct node *node, stru
         return fail_at(scope, node, "answers", "{result: ...} or {error: ...}");
     buf_init(&text, scope->arena.heap, LIMIT_TEXT);
     node_print(given, &text);
-    out->json = buf_keep(&text, &scope->arena);
-    buf_fini(&text);
+    out->json = buf_take(&text, &scope->arena);
     return out->json.data ? PAWL_OK : scope_no_memory(scope);
 }
 

@@ -130,8 +130,7 @@ static pawl_status fail_child(struct conception *conception, struct actor *paren
 
     buf_init(&buf, conception->engine->heap, LIMIT_TEXT);
     json_text(&buf, conception->scope->error.message);
-    failed.payload = buf_keep(&buf, &conception->scope->arena);
-    buf_fini(&buf);
+    failed.payload = buf_take(&buf, &conception->scope->arena);
     if (!failed.payload.data)
         return scope_no_memory(conception->scope);
     conception->scope->error = (pawl_error){ .status = PAWL_OK };

@@ -18,8 +18,7 @@ static pawl_status read_approval(struct scope *scope, const struct definition *d
 
     buf_init(&buf, scope->arena.heap, 0);
     flow_print_approval(definition, plan_index, &buf);
-    *out = buf_keep(&buf, &scope->arena);
-    buf_fini(&buf);
+    *out = buf_take(&buf, &scope->arena);
     return out->data ? PAWL_OK : scope_no_memory(scope);
 }
 

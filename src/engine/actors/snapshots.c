@@ -36,7 +36,6 @@ str snapshot_if_due(struct engine *engine, struct actor *actor, struct scope *sc
         return STR_NONE;
     buf_init(&buf, engine->heap, LIMIT_SCOPE);
     behavior_of(actor->definition->kind)->memory_print(actor->definition, actor->memory, &buf);
-    text = buf_keep(&buf, &scope->arena);
-    buf_fini(&buf);
+    text = buf_take(&buf, &scope->arena);
     return text.data && tell_snapshot(scope, decision, text) ? text : STR_NONE;
 }

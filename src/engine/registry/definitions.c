@@ -336,8 +336,7 @@ static str define_body(struct engine *engine, struct scope *scope, const struct 
     json_text(&buf, hex);
     rights_member(&buf, row->rights);
     json_close(&buf, '}');
-    body = buf_keep(&buf, &scope->arena);
-    buf_fini(&buf);
+    body = buf_take(&buf, &scope->arena);
     return body;
 }
 

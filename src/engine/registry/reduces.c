@@ -138,7 +138,6 @@ str reduces_error(struct engine *engine, struct scope *scope)
 
     buf_init(&buf, engine->heap, LIMIT_TEXT);
     json_text(&buf, scope->error.message);
-    kept = buf_keep(&buf, &scope->arena);
-    buf_fini(&buf);
+    kept = buf_take(&buf, &scope->arena);
     return kept;
 }

@@ -434,8 +434,7 @@ static pawl_status draft_body(struct engine *engine, struct scope *scope, const 
     }
     buf_init(&buf, engine->heap, LIMIT_SCOPE);
     body_print(scope->trace, &draft->effects, &buf);
-    *out = buf_keep(&buf, &scope->arena);
-    buf_fini(&buf);
+    *out = buf_take(&buf, &scope->arena);
     return out->data ? PAWL_OK : scope_no_memory(scope);
 }
 

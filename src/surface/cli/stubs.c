@@ -25,8 +25,7 @@ static pawl_status read_reason(struct cli *cli, str text, str *out)
     cli->scope.error = (pawl_error){ .status = PAWL_OK };
     buf_init(&json, cli->scope.arena.heap, CLI_ANSWER_MAX);
     json_str(&json, text);
-    *out = buf_keep(&json, &cli->scope.arena);
-    buf_fini(&json);
+    *out = buf_take(&json, &cli->scope.arena);
     return out->data ? PAWL_OK : scope_no_memory(&cli->scope);
 }
 
@@ -120,8 +119,7 @@ static pawl_status merge(struct cli *cli, const char *configured, const struct s
         if (!is_among(stubs, i, stubs[i].tool))
             put_answers(stubs, count, i, &text);
     json_close(&text, '}');
-    kept = buf_keep(&text, &cli->scope.arena);
-    buf_fini(&text);
+    kept = buf_take(&text, &cli->scope.arena);
     *out = kept.data;
     return kept.data ? PAWL_OK : scope_no_memory(&cli->scope);
 }

@@ -21,8 +21,7 @@ static str verdict_of(struct cli *cli, const struct node *row)
         buf_str(&words, str_of(mark));
         buf_str(&words, action->text);
     }
-    kept = buf_keep(&words, &cli->scope.arena);
-    buf_fini(&words);
+    kept = buf_take(&words, &cli->scope.arena);
     return kept.data ? kept : member_str(row, "verdict");
 }
 
