@@ -1,10 +1,72 @@
-/* args.c - arguments of the typed functions: texts that end in NUL become views, and are looked at.
- */
+/* args.c - values that both the typed functions and the operations take, checked in one way; and
+ * what the typed functions check besides: a surface has seen to that for an operation. */
 #include "api/args.h"
-#include "base/node.h"
 #include "base/time.h"
 #include "model/rights.h"
 #include <stdio.h>
+
+/* ---- Of both ---- */
+
+str told(str text)
+{
+    return text.data && str_is_blank(text) ? STR_NONE : text;
+}
+
+static const char *words(struct scope *scope, const char *name, const char *rest)
+{
+    struct buf text;
+    str kept;
+
+    buf_init(&text, scope->arena.heap, 256);
+    buf_fmt(&text, "'%s' %s", name, rest);
+    kept = buf_take(&text, &scope->arena);
+    return kept.data ? kept.data : rest;
+}
+
+const char *ref_defect(struct scope *scope, const char *name, str text)
+{
+    bool is_actor = strcmp(name, "actor_ref") == 0 || strcmp(name, "actor") == 0;
+
+    if (is_actor && actor_is_reserved(text) && !scope->is_alarms)
+        return words(scope, name, ACTOR_RESERVED_WORDS);
+    if (!text.data || !str_is_blank(text))
+        return NULL;
+    return words(scope, name, "is nothing but white space: leave it out, or say something");
+}
+
+const char *time_defect(struct scope *scope, const char *name, str text, bool *has, int64_t *out)
+{
+    *has = text.data && !str_is_blank(text);
+    if (!*has || time_parse(text, out))
+        return NULL;
+    return words(scope, name, "is not a time like 2026-05-01T00:00:00Z (RFC 3339)");
+}
+
+const char *metadata_defect(const struct node *node)
+{
+    bool is_empty =
+        node && ((node->kind == NODE_STRING && node->text.size == 0) ||
+                 ((node->kind == NODE_OBJECT || node->kind == NODE_ARRAY) && node->count == 0));
+
+    return is_empty ? "'instance_metadata' is empty: leave it out, or say something" : NULL;
+}
+
+pawl_status check_labels(struct scope *scope, const struct node *labels)
+{
+    for (const struct node *label = labels ? labels->first : NULL; label; label = label->next)
+        if (label->kind != NODE_STRING)
+            return scope_fail(scope, PAWL_INVALID_REQUEST,
+                              "'labels': '%.*s' must be a string, found %s", STR_ARG(label->key),
+                              node_kind_name(label->kind));
+    return PAWL_OK;
+}
+
+pawl_status defect_status(struct scope *scope, const char *defect)
+{
+    return defect ? scope_fail(scope, PAWL_INVALID_REQUEST, "%s", defect) : PAWL_OK;
+}
+
+/* ---- Of the typed functions ---- */
 
 str supplied(const char *text)
 {
@@ -22,42 +84,26 @@ pawl_status check_ref(struct scope *scope, const char *what, str text)
 {
     pawl_status status = check_utf8(scope, what, text);
 
-    if (status || !text.data)
-        return status;
-    if (str_is_blank(text))
-        return scope_fail(scope, PAWL_INVALID_REQUEST,
-                          "'%s' is nothing but white space: leave it out, or say something", what);
-    if (strcmp(what, "actor_ref") == 0 && actor_is_reserved(text))
-        return scope_fail(scope, PAWL_INVALID_REQUEST, "'%s' %s", what, ACTOR_RESERVED_WORDS);
-    return PAWL_OK;
+    return status ? status : defect_status(scope, ref_defect(scope, what, text));
 }
 
-pawl_status check_json(struct scope *scope, const char *what, str text, bool is_object)
+pawl_status check_json(struct scope *scope, const char *what, str text, struct node **out)
 {
-    struct node *node;
     pawl_status status = PAWL_OK;
 
-    if (!text.data)
-        return PAWL_OK;
-    status = node_read_json(scope, text, &node);
+    *out = NULL;
+    if (text.data)
+        status = node_read_json(scope, text, out);
     if (status == PAWL_INVALID_REQUEST) {
-        char words[300];
+        char why[300];
 
-        snprintf(words, sizeof words, "%.*s", 280, scope->error.message);
-        return scope_fail(scope, PAWL_INVALID_REQUEST, "%s: %s", what, words);
+        snprintf(why, sizeof why, "%.*s", 280, scope->error.message);
+        return scope_fail(scope, PAWL_INVALID_REQUEST, "%s: %s", what, why);
     }
-    if (!status && is_object && node->kind != NODE_OBJECT)
-        return scope_fail(scope, PAWL_INVALID_REQUEST, "%s: expected an object, found %s", what,
-                          node_kind_name(node->kind));
     return status;
 }
 
-pawl_status read_time(struct scope *scope, const char *what, const char *text, bool *has,
-                      int64_t *out)
+const char *late_words(struct scope *scope, pawl_status status)
 {
-    *has = text && !str_is_blank(str_of(text));
-    if (*has && !time_parse(str_of(text), out))
-        return scope_fail(scope, PAWL_INVALID_REQUEST,
-                          "'%s' is not a time like 2026-05-01T00:00:00Z (RFC 3339)", what);
-    return PAWL_OK;
+    return status ? arena_text(&scope->arena, str_of(scope->error.message)) : NULL;
 }

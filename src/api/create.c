@@ -1,38 +1,22 @@
 /* create.c - pawl_create(): an instance of a definition, or of an inline declaration. */
 #include "api/args.h"
-#include "base/node.h"
 
-static pawl_status check_labels(struct scope *scope, str text)
-{
-    struct node *node, *member;
-    pawl_status status = check_json(scope, "labels", text, true);
-
-    if (status || !text.data)
-        return status;
-    status = node_read_json(scope, text, &node);
-    for (member = status ? NULL : node->first; member; member = member->next)
-        if (member->kind != NODE_STRING)
-            return scope_fail(scope, PAWL_INVALID_REQUEST,
-                              "labels.%.*s: expected a string, found %s", STR_ARG(member->key),
-                              node_kind_name(member->kind));
-    return status;
-}
-
-/* Metadata that says nothing is a mistake (D5). */
-static pawl_status check_metadata(struct scope *scope, str text)
+/* JSON that is supplied as a text, each in its own way. */
+static pawl_status check_texts(struct scope *scope, const struct create_args *args)
 {
     struct node *node;
-    pawl_status status = check_json(scope, "instance_metadata", text, false);
+    pawl_status status = check_json(scope, "input", args->input, &node);
 
-    if (status || !text.data)
-        return status;
-    status = node_read_json(scope, text, &node);
-    if (!status && !node->first &&
-        (node->kind == NODE_OBJECT || node->kind == NODE_ARRAY ||
-         (node->kind == NODE_STRING && node->text.size == 0)))
-        return scope_fail(scope, PAWL_INVALID_REQUEST,
-                          "instance_metadata is empty: leave it out, or say something");
-    return status;
+    if (!status)
+        status = check_json(scope, "instance_metadata", args->metadata, &node);
+    if (!status)
+        status = defect_status(scope, metadata_defect(node)); /* saying nothing is a mistake (D5) */
+    if (!status)
+        status = check_json(scope, "labels", args->labels, &node);
+    if (!status && node && node->kind != NODE_OBJECT)
+        status = scope_fail(scope, PAWL_INVALID_REQUEST, "labels: expected an object, found %s",
+                            node_kind_name(node->kind));
+    return status ? status : check_labels(scope, node);
 }
 
 /* A bad value is reported in its place: after a bad declaration (D14). */
@@ -50,11 +34,7 @@ static void create_args_of(struct scope *scope, const pawl_create_args *from,
                                  .subject = supplied(from->subject_ref),
                                  .correlation = supplied(from->correlation_id),
                                  .test = from->test };
-    status = check_json(scope, "input", out->input, false);
-    if (!status)
-        status = check_metadata(scope, out->metadata);
-    if (!status)
-        status = check_labels(scope, out->labels);
+    status = check_texts(scope, out);
     if (!status)
         status = check_ref(scope, "actor_ref", out->actor);
     if (!status)
@@ -62,10 +42,11 @@ static void create_args_of(struct scope *scope, const pawl_create_args *from,
     if (!status)
         status = check_ref(scope, "correlation_id", out->correlation);
     if (!status)
-        status = read_time(scope, "instantiated_at", from->instantiated_at,
-                           &out->has_instantiated_at, &out->instantiated_at_ms);
+        status = defect_status(scope,
+                               time_defect(scope, "instantiated_at", str_of(from->instantiated_at),
+                                           &out->has_instantiated_at, &out->instantiated_at_ms));
     out->late_status = status;
-    out->late_words = status ? arena_text(&scope->arena, str_of(scope->error.message)) : NULL;
+    out->late_words = late_words(scope, status);
 }
 
 static pawl_status create_key(struct scope *scope, const pawl_create_args *args,

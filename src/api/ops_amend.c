@@ -74,7 +74,7 @@ pawl_status op_instance_amend(struct op_call *call, struct buf *out)
     struct amend_args args = { .instance = op_text(call, "instance_id"),
                                .definition = op_text(call, "definition"),
                                .actor = op_ref(call, "actor_ref"),
-                               .late = ref_defect(call, "actor_ref"),
+                               .late = op_ref_defect(call, "actor_ref"),
                                .key = call->key };
     struct amended amended;
     bool again;

@@ -2,7 +2,6 @@
 #include "api/ops_int.h"
 #include "base/limits.h"
 #include "base/time.h"
-#include "model/rights.h"
 
 struct engine *op_engine(const struct op_call *call)
 {
@@ -191,47 +190,16 @@ pawl_status query_limit(const struct op_call *call, uint32_t *out)
 
 /* ---- Values that are checked last ---- */
 
-static const char *words(const struct op_call *call, const char *name, const char *rest)
+/* A token's own actor is used as it is: it may be older than a rule. */
+const char *op_ref_defect(const struct op_call *call, const char *name)
 {
-    struct buf text;
-    str kept;
+    str used = op_ref(call, name);
+    bool is_tokens = used.data && used.data == call->who.actor.data;
 
-    buf_init(&text, call->scope->arena.heap, 256);
-    buf_fmt(&text, "'%s' %s", name, rest);
-    kept = buf_take(&text, &call->scope->arena);
-    return kept.data ? kept.data : rest;
-}
-
-const char *ref_defect(const struct op_call *call, const char *name)
-{
-    str text = op_ref(call, name);
-    bool is_actor = strcmp(name, "actor_ref") == 0 || strcmp(name, "actor") == 0;
-
-    if (is_actor && actor_is_reserved(op_text(call, name)) && !call->scope->is_alarms)
-        return words(call, name, ACTOR_RESERVED_WORDS);
-    if (!text.data || !str_is_blank(text))
-        return NULL;
-    return words(call, name, "is nothing but white space: leave it out, or say something");
+    return ref_defect(call->scope, name, is_tokens ? told(op_text(call, name)) : used);
 }
 
 str op_told(const struct op_call *call, const char *name)
 {
-    str text = op_ref(call, name);
-
-    return text.data && str_is_blank(text) ? STR_NONE : text;
-}
-
-const char *time_defect(const struct op_call *call, const char *name, bool *has, int64_t *out)
-{
-    str text = op_ref(call, name);
-
-    *has = text.data && !str_is_blank(text);
-    if (!*has || time_parse(text, out))
-        return NULL;
-    return words(call, name, "is not a time like 2026-05-01T00:00:00Z (RFC 3339)");
-}
-
-pawl_status defect_status(const struct op_call *call, const char *text)
-{
-    return text ? scope_fail(call->scope, PAWL_INVALID_REQUEST, "%s", text) : PAWL_OK;
+    return told(op_ref(call, name));
 }

@@ -11,18 +11,6 @@
 
 /* ---- create ---- */
 
-static pawl_status check_labels(const struct op_call *call)
-{
-    const struct node *labels = node_find(call->input, "labels");
-
-    for (const struct node *label = labels ? labels->first : NULL; label; label = label->next)
-        if (label->kind != NODE_STRING)
-            return scope_fail(call->scope, PAWL_INVALID_REQUEST,
-                              "'labels': '%.*s' must be a string, found %s", STR_ARG(label->key),
-                              node_kind_name(label->kind));
-    return PAWL_OK;
-}
-
 /* Exactly one of `definition` and `declaration`, and labels that are strings. */
 static pawl_status check_create(const struct op_call *call)
 {
@@ -36,7 +24,7 @@ static pawl_status check_create(const struct op_call *call)
                           declaration ? "both" : "neither");
     if (definition.data && str_is_blank(definition))
         return scope_fail(call->scope, PAWL_INVALID_REQUEST, "'definition' is blank");
-    if (check_labels(call) != PAWL_OK)
+    if (check_labels(call->scope, node_find(call->input, "labels")) != PAWL_OK)
         return call->scope->error.status;
     if (declaration && declaration->kind != NODE_OBJECT)
         return scope_fail(call->scope, PAWL_INVALID_DECLARATION,
@@ -45,28 +33,18 @@ static pawl_status check_create(const struct op_call *call)
     return PAWL_OK;
 }
 
-static const char *metadata_defect(const struct op_call *call)
-{
-    const struct node *node = node_find(call->input, "instance_metadata");
-    bool is_empty =
-        node && ((node->kind == NODE_STRING && node->text.size == 0) ||
-                 ((node->kind == NODE_OBJECT || node->kind == NODE_ARRAY) && node->count == 0));
-
-    return is_empty ? "'instance_metadata' is empty: leave it out, or say something" : NULL;
-}
-
 static const char *create_defect(const struct op_call *call, struct create_args *args)
 {
     static const char *const refs[] = { "actor_ref", "subject_ref", "correlation_id" };
     const char *defect = NULL;
 
     for (size_t i = 0; i < sizeof refs / sizeof *refs && !defect; i++)
-        defect = ref_defect(call, refs[i]);
+        defect = op_ref_defect(call, refs[i]);
     if (!defect)
-        defect = metadata_defect(call);
+        defect = metadata_defect(node_find(call->input, "instance_metadata"));
     if (!defect)
-        defect = time_defect(call, "instantiated_at", &args->has_instantiated_at,
-                             &args->instantiated_at_ms);
+        defect = time_defect(call->scope, "instantiated_at", op_ref(call, "instantiated_at"),
+                             &args->has_instantiated_at, &args->instantiated_at_ms);
     return defect;
 }
 
@@ -83,7 +61,7 @@ static pawl_status refuse_create(const struct op_call *call, const struct create
                                  &compiled);
     else
         status = definition_resolve(call, args->definition, &row);
-    return status == PAWL_OK ? defect_status(call, defect) : status;
+    return status == PAWL_OK ? defect_status(call->scope, defect) : status;
 }
 
 static void put_created(const struct created *created, struct buf *out)
@@ -197,10 +175,11 @@ static bool read_expected(const struct op_call *call, int64_t *out)
 
 static const char *fire_defect(const struct op_call *call, struct fire_args *args)
 {
-    const char *defect = ref_defect(call, "actor_ref");
+    const char *defect = op_ref_defect(call, "actor_ref");
 
     if (!defect)
-        defect = time_defect(call, "fired_at", &args->has_fired_at, &args->fired_at_ms);
+        defect = time_defect(call->scope, "fired_at", op_ref(call, "fired_at"), &args->has_fired_at,
+                             &args->fired_at_ms);
     return defect;
 }
 
@@ -219,15 +198,13 @@ void fire_read(const struct op_call *call, struct fire_args *out)
         .id = op_text(call, "instance_id"),
         .action = op_text(call, "action"),
         .actor = op_ref(call, "actor_ref"),
-        .reason = op_told(call, "reason"),
+        .reason = op_told(call, "reason"), /* a blank one that is required is missing */
         .payload = op_json(call, "payload"),
         .guard_satisfied = op_is_true(call, "guard_satisfied"),
         .key = call->key,
     };
 
     args.has_expected = read_expected(call, &args.expected_sequence);
-    if (args.reason.data && str_is_blank(args.reason))
-        args.reason = STR_NONE; /* so that a required one is missed in its own place */
     args.late_words = fire_defect(call, &args);
     args.late_status = args.late_words ? PAWL_INVALID_REQUEST : PAWL_OK;
     *out = args;
@@ -302,7 +279,7 @@ pawl_status op_instance_fire(struct op_call *call, struct buf *out)
 
 pawl_status op_instance_cancel_many(struct op_call *call, struct buf *out)
 {
-    const char *defect = ref_defect(call, "correlation_id");
+    const char *defect = op_ref_defect(call, "correlation_id");
     struct cancel_args args = { .correlation = op_ref(call, "correlation_id"),
                                 .actor = op_ref(call, "actor_ref"),
                                 .reason = op_told(call, "reason") };
@@ -312,8 +289,8 @@ pawl_status op_instance_cancel_many(struct op_call *call, struct buf *out)
     if (!defect && !args.correlation.data)
         defect = "correlation_id: expected the id of what belongs together, found nothing";
     if (!defect)
-        defect = ref_defect(call, "actor_ref");
-    status = defect_status(call, defect);
+        defect = op_ref_defect(call, "actor_ref");
+    status = defect_status(call->scope, defect);
     if (status == PAWL_OK)
         status = engine_cancel_many(op_engine(call), call->scope, &args, &done);
     if (status != PAWL_OK)
@@ -325,23 +302,16 @@ pawl_status op_instance_cancel_many(struct op_call *call, struct buf *out)
     return PAWL_OK;
 }
 
-/* A bad value is told after what keeps the instance from being cancelled. */
+/* Its parameters are some of fire's. */
 pawl_status op_instance_cancel(struct op_call *call, struct buf *out)
 {
-    const char *defect = ref_defect(call, "actor_ref");
+    struct fire_args args;
     struct fired fired;
     pawl_status status;
 
-    status =
-        engine_fire(op_engine(call), call->scope,
-                    &(struct fire_args){ .id = op_text(call, "instance_id"),
-                                         .actor = op_ref(call, "actor_ref"),
-                                         .reason = op_told(call, "reason"),
-                                         .is_cancel = true,
-                                         .late_status = defect ? PAWL_INVALID_REQUEST : PAWL_OK,
-                                         .late_words = defect,
-                                         .key = call->key },
-                    &fired);
+    fire_read(call, &args);
+    args.is_cancel = true;
+    status = engine_fire(op_engine(call), call->scope, &args, &fired);
     if (status != PAWL_OK)
         return status;
     json_open(out, '{');

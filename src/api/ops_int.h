@@ -3,8 +3,9 @@
 #define PAWL_API_OPS_INT_H
 
 #include "api/api.h"
-#include "api/ops.h"
+#include "api/args.h"
 #include "api/op_handlers.h" /* made from describe/ */
+#include "api/ops.h"
 
 /* ---- Reading the input; it has the right types already ---- */
 
@@ -34,12 +35,8 @@ pawl_status query_flag(const struct op_call *call, const char *name, bool *out);
 
 /* ---- Values that are checked last: a sentence about the first defect, or NULL ---- */
 
-const char *ref_defect(const struct op_call *call, const char *name);
+const char *op_ref_defect(const struct op_call *call, const char *name);
 str op_told(const struct op_call *call, const char *name); /* data NULL: nothing, or white space */
-const char *time_defect(const struct op_call *call, const char *name, bool *has, int64_t *out);
-
-/* A defect of a value, after what comes before it: OK if there is none. */
-pawl_status defect_status(const struct op_call *call, const char *words);
 
 /* ---- Shared ---- */
 

@@ -3,7 +3,7 @@
 
 static pawl_status run(struct op_call *call, bool resume, struct buf *out)
 {
-    const char *defect = ref_defect(call, "actor_ref");
+    const char *defect = op_ref_defect(call, "actor_ref");
     enum instance_status held;
     pawl_status status;
 

@@ -360,7 +360,7 @@ static pawl_status redrive(const struct op_call *call, struct created *created)
 {
     struct instance_view view;
     const struct definition *next = NULL;
-    const char *defect = ref_defect(call, "actor_ref");
+    const char *defect = op_ref_defect(call, "actor_ref");
     struct create_args args = { .key = call->key };
     str actor = op_ref(call, "actor_ref");
     pawl_status status =

@@ -36,7 +36,7 @@ pawl_status op_signal_send(struct op_call *call, struct buf *out)
     pawl_status status =
         engine_signal(op_engine(call), call->scope, op_text(call, "instance_id"),
                       op_text(call, "name"), op_json(call, "payload"), op_ref(call, "actor_ref"),
-                      ref_defect(call, "actor_ref"), call->key, &is_kept);
+                      op_ref_defect(call, "actor_ref"), call->key, &is_kept);
 
     if (status == PAWL_OK)
         print_signalled(&(struct broadcast){ .delivered = !is_kept, .kept = is_kept }, out);
@@ -65,10 +65,10 @@ static pawl_status filter_of(const struct op_call *call, str *out)
 
 pawl_status op_signal_broadcast(struct op_call *call, struct buf *out)
 {
-    const char *defect = ref_defect(call, "actor_ref");
+    const char *defect = op_ref_defect(call, "actor_ref");
     struct broadcast reached;
     str filter;
-    pawl_status status = defect ? defect_status(call, defect) : filter_of(call, &filter);
+    pawl_status status = defect ? defect_status(call->scope, defect) : filter_of(call, &filter);
 
     if (status == PAWL_OK)
         status = engine_broadcast(op_engine(call), call->scope, op_text(call, "name"), filter,

@@ -38,8 +38,8 @@ static pawl_status read_token(struct op_call *call, int64_t *due_at_ms)
         return scope_fail(call->scope, PAWL_INVALID_REQUEST,
                           "'actor' is empty: name the user of the token, or leave it out for a "
                           "token that may name any actor");
-    if (ref_defect(call, "actor"))
-        return defect_status(call, ref_defect(call, "actor"));
+    if (op_ref_defect(call, "actor"))
+        return defect_status(call->scope, op_ref_defect(call, "actor"));
     *due_at_ms = engine_wall_ms(op_engine(call)) + after_ms;
     return PAWL_OK;
 }

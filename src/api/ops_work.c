@@ -414,7 +414,7 @@ static struct event decision_of(struct op_call *call, enum event_kind kind)
                            .actor = op_ref(call, "actor_ref"),
                            .reason = op_told(call, "reason"),
                            .payload = op_json(call, "payload"),
-                           .late = ref_defect(call, "actor_ref") };
+                           .late = op_ref_defect(call, "actor_ref") };
 }
 
 pawl_status op_step_approve(struct op_call *call, struct buf *out)

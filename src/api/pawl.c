@@ -33,13 +33,6 @@ pawl_status pawl_define(pawl *p, const char *text, size_t size, pawl_defined *ou
 
 /* ---- Instances ---- */
 
-/* White space tells nothing: a reason that is required is missed in its own place; where it is not,
- * it is a bad value, told last. */
-static str told(str reason)
-{
-    return reason.data && str_is_utf8(reason, false) && str_is_blank(reason) ? STR_NONE : reason;
-}
-
 static pawl_status fire_key(struct scope *scope, const char *id, const pawl_fire_args *args,
                             struct fire_args *out)
 {
@@ -68,6 +61,7 @@ static void fire_args_of(struct scope *scope, const char *id, const pawl_fire_ar
                          struct fire_args *out)
 {
     str reason = supplied(from->reason);
+    struct node *payload;
     pawl_status status;
 
     *out = (struct fire_args){ .id = str_of(id),
@@ -84,12 +78,12 @@ static void fire_args_of(struct scope *scope, const char *id, const pawl_fire_ar
     if (!status)
         status = check_utf8(scope, "reason", reason);
     if (!status)
-        status =
-            read_time(scope, "fired_at", from->fired_at, &out->has_fired_at, &out->fired_at_ms);
+        status = defect_status(scope, time_defect(scope, "fired_at", str_of(from->fired_at),
+                                                  &out->has_fired_at, &out->fired_at_ms));
     if (!status)
-        status = check_json(scope, "payload", out->payload, false);
+        status = check_json(scope, "payload", out->payload, &payload);
     out->late_status = status;
-    out->late_words = status ? arena_text(&scope->arena, str_of(scope->error.message)) : NULL;
+    out->late_words = late_words(scope, status);
 }
 
 static void fired_of(const struct fired *from, pawl_fired *out)
@@ -165,23 +159,6 @@ pawl_status pawl_fire_batch(pawl *p, pawl_batch_fire *fires, size_t count, pawl_
     return api_leave(&scope, status, error);
 }
 
-/* Like fire: what is wrong with the values comes after what the instance says to it. */
-static void cancel_args_of(struct scope *scope, const char *id, const char *actor_ref,
-                           const char *reason, struct fire_args *out)
-{
-    pawl_status status;
-
-    *out = (struct fire_args){ .id = str_of(id),
-                               .actor = supplied(actor_ref),
-                               .reason = told(supplied(reason)),
-                               .is_cancel = true };
-    status = check_ref(scope, "actor_ref", out->actor);
-    if (!status)
-        status = check_utf8(scope, "reason", supplied(reason));
-    out->late_status = status;
-    out->late_words = status ? arena_text(&scope->arena, str_of(scope->error.message)) : NULL;
-}
-
 pawl_status pawl_cancel(pawl *p, const char *id, const char *actor_ref, const char *reason,
                         pawl_fired *out, pawl_error *error)
 {
@@ -193,39 +170,34 @@ pawl_status pawl_cancel(pawl *p, const char *id, const char *actor_ref, const ch
     if (status)
         return status;
     api_enter(p, &scope);
-    cancel_args_of(&scope, id, actor_ref, reason, &cancel);
+    fire_args_of(&scope, id, &(pawl_fire_args){ .actor_ref = actor_ref, .reason = reason },
+                 &cancel);
+    cancel.is_cancel = true;
     status = engine_fire(p->engine, &scope, &cancel, &fired);
     if (!status && out)
         fired_of(&fired, out);
     return api_leave(&scope, status, error);
 }
 
-/* What is wrong with an actor, to be told when nothing else is; NULL: nothing. */
-static const char *actor_defect(struct scope *scope, str actor)
-{
-    return check_ref(scope, "actor_ref", actor)
-               ? arena_text(&scope->arena, str_of(scope->error.message))
-               : NULL;
-}
-
 pawl_status pawl_signal(pawl *p, const char *id, const char *name, const char *payload,
                         const char *actor_ref, pawl_error *error)
 {
     struct scope scope;
+    struct node *node;
+    const char *late; /* what is wrong with the actor is reported when nothing else is */
     bool is_kept;
     pawl_status status = API_NEED(error, GIVEN(p), GIVEN(id), GIVEN(name));
 
     if (status)
         return status;
     api_enter(p, &scope);
-    status = check_json(&scope, "payload", supplied(payload), false);
+    late = late_words(&scope, check_ref(&scope, "actor_ref", supplied(actor_ref)));
+    status = check_json(&scope, "payload", supplied(payload), &node);
     if (!status)
         status = check_utf8(&scope, "name", str_of(name));
     if (!status)
-        status =
-            engine_signal(p->engine, &scope, str_of(id), str_of(name), supplied(payload),
-                          supplied(actor_ref), actor_defect(&scope, supplied(actor_ref)), NULL,
-                          &is_kept);
+        status = engine_signal(p->engine, &scope, str_of(id), str_of(name), supplied(payload),
+                               supplied(actor_ref), late, NULL, &is_kept);
     return api_leave(&scope, status, error);
 }
 

@@ -106,7 +106,8 @@ static size_t blank_size(str s)
         if (str_starts(s, wide[i]))
             return wide[i].size;
     /* U+2000..U+200A: the spaces of various widths. */
-    if (s.size >= 3 && str_starts(s, STR("\xE2\x80")) && (unsigned char)s.data[2] <= 0x8A)
+    if (s.size >= 3 && str_starts(s, STR("\xE2\x80")) && (unsigned char)s.data[2] >= 0x80 &&
+        (unsigned char)s.data[2] <= 0x8A)
         return 3;
     return 0;
 }

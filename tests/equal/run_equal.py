@@ -18,7 +18,7 @@ import table  # noqa: E402
 from web import Reply, Web, harness  # noqa: E402
 
 CALLER = pathlib.Path(os.environ.get("PAWL_BUILD", "build")).resolve() / "tests/equal_caller"
-OPS = {op.name: op for op in table.operations()}
+OPS = {op.name: op for op in table.ROUTED}
 ORDER = """name: order
 states: [new, paid, shipped, dropped]
 initial_state: new
@@ -73,10 +73,10 @@ class Http:
         path = re.sub(r"\{(\w+)\}", lambda m: urllib.parse.quote(rest.pop(m.group(1), ""), safe=""), op.path)
         for name in [n for n in rest if places.get(n) == "query" or (n not in places and op.method == "GET")]:
             query.append((name, rest.pop(name)))
-        text = rest.pop("text", None) if "TEXT_BODY" in op.flags else None
+        text = rest.pop("text", None) if "text_body" in op.flags else None
         if query:
             path += "?" + urllib.parse.urlencode(query)
-        body = text if "TEXT_BODY" in op.flags else None if op.method == "GET" else json.dumps(rest)
+        body = text if "text_body" in op.flags else None if op.method == "GET" else json.dumps(rest)
         if text is not None:
             headers["Content-Type"] = "application/json" if text.startswith("{") else "application/yaml"
         path = self.prefix + path[3:] if path.startswith("/v1") else self.prefix[3:] and self.prefix + path or path
@@ -237,7 +237,7 @@ def compare(surfaces, steps):
             names[surface.name].learn(answer)
             found[surface.name] = names[surface.name].plain(answer)
         wanted = found["http"]
-        assert "reason" in wanted or "WRITES" not in OPS[operation].flags or "cli" in found or not any(isinstance(s, Cli) for s in surfaces), \
+        assert "reason" in wanted or "writes" not in OPS[operation].flags or "cli" in found or not any(isinstance(s, Cli) for s in surfaces), \
             "step %d, %s: the command line cannot say it, and it changes something" % (number, operation)
         for name, answer in found.items():
             same = answer == wanted or is_alike(name, answer, wanted)

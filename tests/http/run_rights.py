@@ -13,7 +13,7 @@ sys.path.insert(0, str(harness.ROOT / "tests" / "verify"))
 import forge  # noqa: E402
 
 FLOW = "name: %s\nsteps:\n  start: {name: first, tool: outside, next: second}\n  second: {tool: outside, done: true}\n"
-SCOPES = {name: scope for name, scope in table.scopes()}
+SCOPES = {op.name: op.scope for op in table.ROUTED}
 NAMING = {"definition", "against", "instance_id", "step_id"}
 
 
@@ -36,10 +36,10 @@ def put(web, name, text, headers=None):
 def call(web, op, values, token):
     """Call the operation over HTTP, with these values of the parameters that name a definition or an instance."""
     filled = {p.name: values.get(p.name, "x") for p in op.params if p.name in values or p.required}
-    target = op.target(**{p.name: filled.pop(p.name) for p in op.fields("path")})
-    query = "&".join("%s=%s" % (p.name, filled.pop(p.name)) for p in op.fields("query") if p.name in filled)
+    target = op.target(**{p.name: filled.pop(p.name) for p in op.of("path")})
+    query = "&".join("%s=%s" % (p.name, filled.pop(p.name)) for p in op.of("query") if p.name in filled)
     method = "HEAD" if target.endswith("events") else op.method
-    if "TEXT_BODY" in op.flags or op.method == "GET":
+    if "text_body" in op.flags or op.method == "GET":
         body = None if op.method == "GET" else "x"
     else:
         body = {n: {} if n == "input" else v for n, v in filled.items()}
@@ -62,7 +62,7 @@ def test_every_operation_that_names_a_definition_anywhere_is_refused_to_a_token_
     def values(which):
         return {"definition": which, "against": which, "name": which, "instance_id": ids[which], "step_id": ids[which] + ".1"}
     cells = 0
-    for op in table.operations():
+    for op in table.ROUTED:
         naming = [p.name for p in op.params if names_definition(op, p)]
         if not naming or SCOPES[op.name] in ("any", "none"):
             continue
@@ -103,14 +103,14 @@ def test_no_caller_acts_under_a_name_of_the_engines_own(shell):
     machine = web.create(declaration={"states": ["a", "b"], "initial_state": "a", "terminal_states": ["b"], "transitions": [{"from_state": "a", "action": "go", "to_state": "b"}]})
     flow = web.create(definition="job", test=True)
     walked = 0
-    for op in table.operations():
+    for op in table.ROUTED:
         if not any(p.name == "actor_ref" and p.place == "body" for p in op.params):
             continue
         values = {"instance_id": flow, "step_id": flow + ".1", "definition": "job", "action": "go", "name": "s", "correlation_id": "c"}
         if op.name == "instance.fire":
             values["instance_id"] = machine
-        body = {p.name: values[p.name] for p in op.fields("body") if p.name in values and (p.required or op.name == "instance.create" and p.name == "definition")}
-        target = op.target(**{p.name: values[p.name] for p in op.fields("path")})
+        body = {p.name: values[p.name] for p in op.of("body") if p.name in values and (p.required or op.name == "instance.create" and p.name == "definition")}
+        target = op.target(**{p.name: values[p.name] for p in op.of("path")})
         reply = web.ask(op.method, target, {**body, "actor_ref": "pawl/timer"})
         assert reply.status in (400, 409, 422), (op, reply)  # a check that comes before attribution may reject it first
         walked += reply.reason == "invalid-request" and "pawl/" in reply.json["detail"]
