@@ -55,7 +55,8 @@ struct mail {
     bool is_poison;      /* it held its instance: tried again when that is resumed */
     bool holds_place;    /* STEP_START: counted in jobs_under_way until a job takes it over */
     int64_t retry_at_ms; /* by the monotonic clock: the store failed, try again then */
-    bool may_ride;       /* a step begins or ends: decided with others of its instance */
+    bool may_ride;       /* a step begins or ends, or a timer is due: decided with others of its
+                            instance */
     enum step_status outcome; /* of an answer: what the decision makes of its step */
     bool is_kept;             /* SIGNAL: nothing takes it yet */
     bool is_repeat;           /* its key was used for this very call: nothing was recorded */

@@ -142,6 +142,38 @@ WORLD_TEST(flow, a_sleep_is_a_durable_timer_that_fires_at_its_first_due_time) /*
     world_expect_valid(world);
 }
 
+static uint64_t count_commits(struct world *world)
+{
+    struct engine_figures figures;
+    uint64_t count = 0;
+
+    engine_figures(world->p->engine, &figures);
+    for (int i = 0; i <= HISTOGRAM_BOUNDS; i++)
+        count += figures.commit->counts[i];
+    return count;
+}
+
+/* (4): each has its entry, and its place in the order of due times and ordinals. */
+WORLD_TEST(flow, timers_of_one_instance_that_fall_due_together_share_commits)
+{
+    struct buf text;
+    const char *id;
+    uint64_t before;
+
+    buf_init(&text, &heap_libc, 0);
+    buf_fmt(&text, "name: naps\ndopar:\n");
+    for (int i = 0; i < 300; i++)
+        buf_fmt(&text, "- {wait: {timer: 5m}}\n");
+    world_define(world, buf_text(&text));
+    id = world_create(world, "naps", NULL);
+    before = count_commits(world);
+    world_advance(world, 5 * 60000);
+    world_expect_state(world, id, "completed");
+    EXPECT(count_commits(world) - before < 60);
+    world_expect_valid(world);
+    buf_fini(&text);
+}
+
 /* (8): the process dies while a tool runs; graph steps are idempotent, so it runs again. */
 WORLD_TEST(flow, what_ran_when_its_process_died_is_lost_and_runs_again)
 {

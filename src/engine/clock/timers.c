@@ -58,6 +58,7 @@ static struct mail *mail_of(struct engine *engine, const struct live_timer *time
         return NULL;
     mail->instance = timer->instance;
     mail->group = group;
+    mail->may_ride = true;
     mail->event = (struct event){ .kind = EVENT_TIMER,
                                   .ordinal = timer->ordinal,
                                   .due_at_ms = timer->due_at_ms - timer->shift_ms,
