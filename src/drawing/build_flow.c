@@ -18,7 +18,7 @@ static str arm_label(struct builder *builder, const struct plan_step *step, uint
     struct buf text;
 
     buf_init(&text, builder->scope->arena.heap, 0);
-    arm_print(step, arm, &text);
+    arm_print(node_at(plan_arms(step), arm), &text);
     return take_text(builder, &text);
 }
 

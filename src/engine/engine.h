@@ -126,12 +126,13 @@ pawl_status engine_check(struct engine *engine, struct scope *scope, str name, s
                          struct findings *out);
 /* Would the instances of a definition that have not ended find their place in another text? For
  * each state that some of them are in: is it there, and can be left by the same actions? Of flows,
- * the names of live steps are compared as well. */
+ * the names of live steps are compared as well, and what those wait for that are selects. */
 #define COMPARE_VERDICTS(X)                                                                        \
     X(SAFE, "safe")                                                                                \
     X(STATE_GONE, "state is gone")                                                                 \
     X(STATE_ENDED, "state is terminal now")                                                        \
     X(EXITS_MISSING, "exits missing")                                                              \
+    X(ARMS_MISSING, "arms missing")                                                                \
     X(STEP_GONE, "step is gone")                                                                   \
     X(OTHER_KIND, "kind is different")
 enum compare_verdict {
@@ -145,7 +146,7 @@ struct compare_row {
     str name; /* of the state or step */
     uint64_t instances;
     enum compare_verdict verdict;
-    str *missing; /* actions */
+    str *missing; /* actions of a state, arms of a select */
     uint32_t missing_count, missing_capacity;
 };
 struct comparison {

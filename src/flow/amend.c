@@ -4,6 +4,7 @@
  * still means what it meant; steps that the new one has besides come behind them, and those it no
  * longer has are `gone`. What is live must be in the new plan, and in a tree under the same groups.
  */
+#include "base/json_scan.h"
 #include "base/node.h"
 #include "flow/flow_int.h"
 #include "model/words.h"
@@ -280,18 +281,44 @@ static void check_groups(struct turn *turn, const struct plan *merged)
         refuse(turn, step, "stands under other groups in the other definition");
 }
 
+/* The payload, and in it where the arms are that have moved. That of a recorded event has them
+ * already, or was written by an older program, which took every arm by its place. */
+static str payload_with_arms(struct turn *turn, const struct plan *merged)
+{
+    str payload = turn->event->payload, told = STR_NONE, moved;
+    struct buf buf;
+
+    if (turn->event->is_recorded &&
+        (!payload.data || !json_member(&turn->scope->arena, payload, STR("arms"), &told)))
+        return payload;
+    moved = arms_move(turn, merged);
+    if (turn->status == PAWL_OK && turn->event->is_recorded && !str_eq(moved, told))
+        turn->status = scope_fail(turn->scope, PAWL_CONFLICT,
+                                  "the arms of a live step are elsewhere in this definition");
+    if (turn->status != PAWL_OK || turn->event->is_recorded || str_eq(moved, STR("[]")))
+        return payload;
+    buf_init(&buf, turn->scope->arena.heap, 2 * (size_t)LIMIT_TEXT);
+    buf_str(&buf, (str){ payload.data, payload.size - 1 });
+    json_put_raw(&buf, "arms", moved);
+    json_close(&buf, '}');
+    return turn_take(turn, &buf);
+}
+
 /* Its payload says which definition, its effect which plan: a history that is read years later
  * needs nothing else. */
 void decide_amend(struct turn *turn)
 {
     struct amended amended = { 0 };
+    str payload = STR_NONE;
 
     turn->status = amend_load(turn->scope, turn->plan, turn->event->given, NULL, &amended);
     if (turn->status == PAWL_OK)
         check_live(turn, amended.new);
     if (turn->status == PAWL_OK)
         check_groups(turn, amended.merged);
-    turn_draft(turn, LIFE_T_AMEND, NULL, turn->event->payload);
+    if (turn->status == PAWL_OK)
+        payload = payload_with_arms(turn, amended.merged);
+    turn_draft(turn, LIFE_T_AMEND, NULL, payload);
     turn_cause(turn, (struct effect){ .kind = EFFECT_PLAN, .state = turn->event->given });
     if (turn->status == PAWL_OK)
         turn_keep_signals(turn, turn->plan, amended.merged);
@@ -410,6 +437,9 @@ pawl_status memory_amend(struct flow_memory *memory, const struct entry_view *en
                    ? status
                    : scope_fail(scope, PAWL_STORAGE_FAILURE,
                                 "the plan of an amend cannot be read; verify the store");
+    if (!arms_take(memory, node_find(payload, "arms")))
+        return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                          "the arms of an amend cannot be read; verify the store");
     status = take_entries(memory, node_find(payload, "entries"), entry->seq, scope);
     return status == PAWL_OK
                ? memory_take_results(memory, node_find(payload, "results"), scope, arena)

@@ -11,12 +11,12 @@ static bool arm_event(const struct flow_memory *memory, const struct entry_view 
 {
     const struct attempt *attempt = memory_find(memory, entry->ordinal);
     const struct step_kind *kind = attempt ? memory->plan->steps[attempt->plan].kind : NULL;
-    uint32_t wanted = 0, index = 0;
+    uint32_t wanted = 0;
 
     if (!kind || (kind->read_arm && !kind->read_arm(entry->payload, &wanted, &out->payload)))
         return false;
     for (uint32_t i = 0; i < memory->arm_count; i++)
-        if (memory->arms[i].ordinal == entry->ordinal && index++ == wanted) {
+        if (memory->arms[i].ordinal == entry->ordinal && memory->arms[i].index == wanted) {
             out->name = memory->arms[i].name;
             out->filter = is_filtered ? memory->arms[i].value : STR_NONE;
             return true;
@@ -120,6 +120,7 @@ bool flow_event_of(const struct definition *definition, const void *memory,
                            .reason = entry->reason,
                            .actor = entry->actor,
                            .is_leased = true,
+                           .is_recorded = true,
                            .ordinal = entry->ordinal };
     if (out->kind == EVENT_START)
         out->given = entry->payload;

@@ -60,6 +60,14 @@ bool flow_step_bars_cancel(const struct definition *definition, uint32_t plan_in
  * amend's (whose entry has these effects) together. Indices of steps mean the same in both. */
 pawl_status flow_amended(struct scope *scope, const struct definition *definition,
                          const struct effect_list *effects, struct definition **out);
+/* What the select `name` waits for in `from` and no arm of it in `to`: "signal paid", "timer 3d".
+ * NO_MEMORY. */
+struct flow_lost_arms {
+    str *texts;
+    uint32_t count;
+};
+pawl_status flow_lost_arms(struct scope *scope, const struct definition *from,
+                           const struct definition *to, str name, struct flow_lost_arms *out);
 /* The name of a step by the plan that a memory goes by. */
 str flow_step_name_now(const void *memory, uint32_t plan_index);
 /* Does anything in it ask for the result of this step? */

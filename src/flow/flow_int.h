@@ -184,6 +184,23 @@ pawl_status cancel_decide_fire(const struct definition *definition, const struct
 void decide_amend(struct turn *turn);
 str amend_plan_text(const struct effect_list *effects); /* data NULL: none */
 
+/* arm_match.c: the arms of a select in another version of it. */
+struct awaited_arm {
+    const struct node *written; /* as its plan has it; NULL: not known */
+    bool is_timer;
+    str name;       /* live: of the timer or signal */
+    uint32_t index; /* live: in the plan in force */
+    uint32_t match; /* out: in the other version; ARM_NONE: no arm there waits for this */
+};
+/* For each arm of `from` the one of `to`. NO_MEMORY. */
+pawl_status arms_match(struct scope *scope, const struct plan_step *from,
+                       const struct plan_step *to, struct awaited_arm **out, uint32_t *count);
+/* Where the arms of live attempts are in the plan of an amend: [[ORDINAL,ARM,...]], of those that
+ * have moved. CONFLICT in the turn: one has no match. */
+str arms_move(struct turn *turn, const struct plan *merged);
+/* The same, read back; false: it has another form. */
+bool arms_take(const struct flow_memory *memory, const struct node *rows);
+
 /* redrive.c */
 void decide_restart(struct turn *turn);
 

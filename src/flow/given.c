@@ -18,7 +18,8 @@
 
 struct outcome {
     enum step_status status; /* of the step's last attempt; PENDING: there was none */
-    uint32_t arm;            /* of a select that is done */
+    uint32_t arm;            /* of a select that is done; of the new plan, once they are matched */
+    bool is_arm_lost;        /* ... which has no arm that waits for the same */
     uint32_t last;           /* the index of its last attempt; NO_ATTEMPT: none here */
 };
 
@@ -109,6 +110,67 @@ static void take_attempts(struct gathering *gathering)
             outcome->arm =
                 memory_taken_arm(read_result(gathering, attempt), &gathering->value);
     }
+}
+
+/* ---- Arms ----------------------------------------------------------------------------------- */
+
+static bool has_begun(const struct gathering *gathering, uint32_t node)
+{
+    const struct plan_node *of = &gathering->plan->nodes[node];
+    bool has_step = of->kind == PLAN_LEAF || of->kind == PLAN_ARMS;
+
+    if (has_step && gathering->outcomes[of->step].status != STEP_PENDING)
+        return true;
+    for (uint32_t i = 0; i < of->child_count; i++)
+        if (has_begun(gathering, of->children[i]))
+            return true;
+    return false;
+}
+
+/* The result of a select tells the arm by the plan of that time. An amend may have moved it since:
+ * then what has begun below an arm tells. */
+static uint32_t taken_arm(const struct gathering *gathering, uint32_t step)
+{
+    const struct plan_node *node = &gathering->plan->nodes[gathering->plan->steps[step].node];
+    uint32_t arm = gathering->outcomes[step].arm;
+
+    if (arm < node->child_count && has_begun(gathering, node->children[arm]))
+        return arm;
+    for (uint32_t i = 0; i < node->child_count; i++)
+        if (has_begun(gathering, node->children[i]))
+            return i;
+    return arm;
+}
+
+/* The arm of the new plan that waits for what this select has had. */
+static pawl_status match_arm(const struct gathering *gathering, uint32_t step)
+{
+    const struct plan_step *from = &gathering->plan->steps[step];
+    uint32_t to = plan_find(gathering->next, from->name), arm, count;
+    struct outcome *outcome = &gathering->outcomes[step];
+    struct awaited_arm *arms;
+    pawl_status status;
+
+    if (to == STEP_NONE || !gathering->next->steps[to].kind->leads_by_arm)
+        return PAWL_OK;
+    arm = taken_arm(gathering, step);
+    status = arms_match(gathering->scope, from, &gathering->next->steps[to], &arms, &count);
+    if (status != PAWL_OK || arm >= count)
+        return status;
+    outcome->arm = arms[arm].match;
+    outcome->is_arm_lost = outcome->arm == ARM_NONE;
+    return PAWL_OK;
+}
+
+static pawl_status match_arms(const struct gathering *gathering)
+{
+    pawl_status status = PAWL_OK;
+
+    for (uint32_t i = 0; gathering->plan->is_tree && i < gathering->plan->count; i++)
+        if (gathering->plan->steps[i].kind->leads_by_arm && status == PAWL_OK &&
+            gathering->outcomes[i].status == STEP_DONE)
+            status = match_arm(gathering, i);
+    return status;
 }
 
 /* A done step with branches, of which none was taken. */
@@ -263,8 +325,10 @@ static void set_below(struct gathering *gathering, uint32_t node, enum step_stat
     struct outcome *outcome =
         of->kind == PLAN_LEAF || of->kind == PLAN_ARMS ? outcome_at(gathering, node) : NULL;
 
-    if (outcome)
+    if (outcome) {
         outcome->status = status;
+        outcome->is_arm_lost = false;
+    }
     for (uint32_t i = 0; i < of->child_count; i++)
         set_below(gathering, of->children[i], status);
 }
@@ -300,6 +364,7 @@ static void begin_from(struct gathering *gathering)
         if (outcome) {
             outcome->status = STEP_DONE;
             outcome->arm = place;
+            outcome->is_arm_lost = false;
         }
     }
 }
@@ -314,16 +379,30 @@ static void print_names(struct gathering *gathering, const char *key, enum step_
     json_close(&gathering->out, ']');
 }
 
+static void print_arm(struct gathering *gathering, uint32_t step)
+{
+    const struct outcome *outcome = &gathering->outcomes[step];
+    str name = name_of(gathering, step);
+
+    if (outcome->is_arm_lost && gathering->status == PAWL_OK)
+        gathering->status = scope_fail(gathering->scope, PAWL_CONFLICT,
+                                       "it took an arm of the select '%.*s' that the definition "
+                                       "does not have: say from which step to begin (from)",
+                                       STR_ARG(name));
+    if (outcome->arm == ARM_NONE)
+        return;
+    json_key_str(&gathering->out, name);
+    json_u64(&gathering->out, outcome->arm);
+}
+
 static void print_arms(struct gathering *gathering)
 {
     json_key(&gathering->out, "arms");
     json_open(&gathering->out, '{');
     for (uint32_t i = 0; i < gathering->plan->count; i++)
         if (gathering->plan->steps[i].kind->leads_by_arm &&
-            gathering->outcomes[i].status == STEP_DONE) {
-            json_key_str(&gathering->out, name_of(gathering, i));
-            json_u64(&gathering->out, gathering->outcomes[i].arm);
-        }
+            gathering->outcomes[i].status == STEP_DONE)
+            print_arm(gathering, i);
     json_close(&gathering->out, '}');
 }
 
@@ -476,7 +555,7 @@ static pawl_status gather(struct gathering *gathering)
     take_before(gathering, "done", STEP_DONE);
     take_before(gathering, "failed", STEP_FAILED);
     take_attempts(gathering);
-    return PAWL_OK;
+    return match_arms(gathering);
 }
 
 pawl_status flow_redrive(struct scope *scope, const struct flow_redrive *args, str *out)

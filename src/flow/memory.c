@@ -55,18 +55,13 @@ const struct attempt *memory_find(const struct flow_memory *memory, uint32_t ord
 uint32_t memory_find_arm(const struct flow_memory *memory, uint32_t ordinal, bool is_timer,
                          str name)
 {
-    uint32_t index = 0;
-
     for (uint32_t i = 0; i < memory->arm_count; i++) {
         const struct live_arm *arm = &memory->arms[i];
 
-        if (arm->ordinal != ordinal)
-            continue;
-        if (arm->is_timer == is_timer && str_eq(arm->name, name))
-            return index;
-        index++;
+        if (arm->ordinal == ordinal && arm->is_timer == is_timer && str_eq(arm->name, name))
+            return arm->index;
     }
-    return UINT32_MAX;
+    return ARM_NONE;
 }
 
 bool memory_add_live(struct flow_memory *memory, const struct attempt *attempt, struct arena *arena)
@@ -102,16 +97,27 @@ static str take_key(struct flow_memory *memory, uint32_t plan)
     return key;
 }
 
+/* Arms of one attempt are added together, in the order of its plan. */
+static uint32_t next_index(const struct flow_memory *memory, uint32_t ordinal)
+{
+    const struct live_arm *last =
+        memory->arm_count > 0 ? &memory->arms[memory->arm_count - 1] : NULL;
+
+    return last && last->ordinal == ordinal ? last->index + 1 : 0;
+}
+
 bool memory_add_arm(struct flow_memory *memory, const struct live_arm *arm, struct arena *arena)
 {
     struct live_arm *added;
 
     if (!GROW(arena, memory->arms, memory->arm_count, memory->arm_capacity))
         return false;
-    added = &memory->arms[memory->arm_count++];
+    added = &memory->arms[memory->arm_count];
     *added = *arm;
+    added->index = next_index(memory, arm->ordinal);
     added->name = arena_str(arena, arm->name);
     added->value = arena_str(arena, arm->value);
+    memory->arm_count++;
     return !arena->failed;
 }
 
@@ -241,8 +247,10 @@ static pawl_status fold_step(struct fold *fold, const struct effect *effect)
 
 static pawl_status fold_arm(struct fold *fold, struct attempt *live, const struct effect *effect)
 {
-    struct live_arm arm = { effect->ordinal, effect->kind == EFFECT_ARM, effect->name,
-                            effect->state };
+    struct live_arm arm = { .ordinal = effect->ordinal,
+                            .is_timer = effect->kind == EFFECT_ARM,
+                            .name = effect->name,
+                            .value = effect->state };
 
     if (arm.is_timer && str_eq(arm.name, TIMER_TIMEOUT))
         return PAWL_OK; /* known by its name */

@@ -28,9 +28,10 @@ struct given_key {
     str key;
 };
 
-/* Something a live attempt waits for, in the order of its arms. */
+/* Something a live attempt waits for, in the order in which it began to. */
 struct live_arm {
     uint32_t ordinal;
+    uint32_t index; /* of the arm in the plan in force; an amend may have moved it */
     bool is_timer;
     str name;
     str value; /* of a signal, for a broadcast's filter, JSON; data NULL: none */
@@ -109,7 +110,8 @@ static inline bool kept_is_there(const struct kept_text *kept)
 /* The live attempt with this ordinal, else NULL. */
 const struct attempt *memory_find(const struct flow_memory *memory, uint32_t ordinal);
 
-/* The place of the attempt's arm of this name among its arms, or UINT32_MAX. */
+/* The index of the attempt's arm of this name, or ARM_NONE. */
+#define ARM_NONE UINT32_MAX
 uint32_t memory_find_arm(const struct flow_memory *memory, uint32_t ordinal, bool is_timer,
                          str name);
 

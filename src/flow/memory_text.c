@@ -1,7 +1,7 @@
 /* memory_text.c - the snapshot of a flow's memory: printed, and loaded again.
  *
  *   {"plan":{...},"ordinal":3,"live":[[STEP,ORDINAL,ATTEMPT,FIRST,"pending",BACKING_OFF,KEY]],
- *    "arms":[[ORDINAL,IS_TIMER,"NAME",VALUE]],"approvals":[[ORDINAL,"ann"]],
+ *    "arms":[[ORDINAL,IS_TIMER,"NAME",VALUE]],"moved":[[PLACE,INDEX]],"approvals":[[ORDINAL,"ann"]],
  *    "signals":[["NAME",PAYLOAD]],"results":[[STEP,JSON]],
  *    "context":{...},"error":JSON,"nodes":[[NODE,AT,HAS_FAILED,ERROR]],"joins":[STEP],
  *    "keys":[[STEP,"KEY"]]}
@@ -50,6 +50,32 @@ static void print_arms(const struct flow_memory *memory, struct buf *out)
         json_close(out, ']');
     }
     json_close(out, ']');
+}
+
+/* Arms whose index is not their place among those of their attempt: an amend has moved them. */
+static void print_moved(const struct flow_memory *memory, struct buf *out)
+{
+    uint32_t index = 0;
+    bool has_any = false;
+
+    for (uint32_t i = 0; i < memory->arm_count; i++) {
+        const struct live_arm *arm = &memory->arms[i];
+
+        index = i > 0 && arm[-1].ordinal == arm->ordinal ? index + 1 : 0;
+        if (arm->index == index)
+            continue;
+        if (!has_any) {
+            json_key(out, "moved");
+            json_open(out, '[');
+        }
+        has_any = true;
+        json_open(out, '[');
+        json_u64(out, i);
+        json_u64(out, arm->index);
+        json_close(out, ']');
+    }
+    if (has_any)
+        json_close(out, ']');
 }
 
 static void print_signals(const struct flow_memory *memory, struct buf *out)
@@ -160,6 +186,7 @@ void flow_memory_print(const struct definition *definition, const void *state, s
     print_live(memory, out);
     if (memory->arm_count > 0)
         print_arms(memory, out);
+    print_moved(memory, out);
     if (memory->approval_count > 0)
         print_approvals(memory, out);
     if (memory->signal_count > 0)
@@ -239,6 +266,15 @@ static bool load_arm(struct loading *loading, const struct node *row)
     arm.is_timer = node_at(row, 1)->truth;
     arm.name = node_at(row, 2)->text;
     return arm.name.data && memory_add_arm(loading->memory, &arm, loading->arena);
+}
+
+static bool load_moved(struct loading *loading, const struct node *row)
+{
+    uint32_t place;
+
+    return row->count == 2 && loading->memory->arm_count > 0 &&
+           load_u32(row->first, loading->memory->arm_count - 1, &place) &&
+           load_u32(row->first->next, ARM_NONE - 1, &loading->memory->arms[place].index);
 }
 
 static bool load_approval(struct loading *loading, const struct node *row)
@@ -350,7 +386,8 @@ static const struct member {
     bool is_list; /* of values that are loaded one by one */
 } members[] = {
     { "ordinal", load_ordinal, false }, { "live", load_live, true },
-    { "arms", load_arm, true },         { "approvals", load_approval, true },
+    { "arms", load_arm, true },         { "moved", load_moved, true },
+    { "approvals", load_approval, true },
     { "signals", load_signal, true },   { "results", load_result, true },
     { "nodes", load_node, true },       { "joins", load_join, true },
     { "keys", load_key, true },         { "context", load_context, false },

@@ -121,8 +121,10 @@ const char *plan_node_kind_name(enum plan_node_kind kind);
 void plan_print(const struct plan *plan, struct buf *out);
 void plan_print_texts(const str *texts, uint32_t count, struct buf *out); /* as a list */
 
-/* What arm number `arm` of a wait or a select waits for: "signal paid", "timer 3d". */
-void arm_print(const struct plan_step *step, uint32_t arm, struct buf *out);
+/* The arms of a wait or a select as its args have them; NULL: none. */
+const struct node *plan_arms(const struct plan_step *step);
+/* What one of them waits for: "signal paid", "timer 3d". */
+void arm_print(const struct node *arm, struct buf *out);
 
 /* Read a printed plan; `text` must live as long. STORAGE_FAILURE if it is not one. */
 pawl_status plan_load(struct scope *scope, str text, struct plan **out);

@@ -2,12 +2,29 @@
 #include "flow/flow_int.h"
 #include "model/words.h"
 
+/* Amends of older programs left arms without a way on. A graph began its first step then; what a
+ * tree did, which was to go on behind the select, is found again in its history. */
+static bool has_way(const struct turn *turn, const struct plan_step *step, uint32_t arm)
+{
+    if (!step->kind->leads_by_arm)
+        return true;
+    if (turn->plan->is_tree)
+        return turn->event->is_recorded || arm < turn->plan->nodes[step->node].child_count;
+    return arm < step->target_count;
+}
+
 void take_arm(struct turn *turn, enum lifecycle_transition transition,
               const struct attempt *attempt, uint32_t arm, str payload)
 {
-    const struct step_kind *kind = turn->plan->steps[attempt->plan].kind;
+    const struct plan_step *step = &turn->plan->steps[attempt->plan];
+    const struct step_kind *kind = step->kind;
     str result = kind->arm_result ? kind->arm_result(turn, attempt, arm, payload) : payload;
 
+    if (turn->status == PAWL_OK && !has_way(turn, step, arm))
+        turn->status = scope_fail(turn->scope, PAWL_CONFLICT,
+                                  "the select '%.*s' has no arm %u any more; amend the instance "
+                                  "to a definition with an arm that waits for this",
+                                  STR_ARG(words_shown(step->name)), arm);
     if (turn->status == PAWL_OK && result.data)
         step_succeed(turn, transition, attempt, result, arm);
 }
@@ -17,7 +34,7 @@ static bool has_timer(const struct turn *turn, const struct attempt *live, uint3
     str name = turn->event->name;
 
     *out_arm = memory_find_arm(turn->memory, live->ordinal, true, name);
-    if (*out_arm != UINT32_MAX)
+    if (*out_arm != ARM_NONE)
         return true;
     if (str_eq(name, TIMER_RETRY))
         return live->is_backing_off;
@@ -48,7 +65,7 @@ void decide_timer(struct turn *turn)
     if (!live) {
         turn->status = scope_fail(turn->scope, PAWL_NOT_AWAITING, "no timer '%.*s' is armed",
                                   STR_ARG(words_shown(turn->event->name)));
-    } else if (arm != UINT32_MAX) {
+    } else if (arm != ARM_NONE) {
         take_arm(turn, LIFE_T_TIMER, live, arm, RESULT_NULL);
     } else if (!live->is_backing_off) {
         step_time_out(turn, live);
@@ -67,13 +84,11 @@ void decide_signal(struct turn *turn)
     bool waits = event->is_held || is_behind_kept(turn);
 
     for (uint32_t i = 0; i < memory->arm_count && !waits; i++) {
-        uint32_t ordinal = memory->arms[i].ordinal;
+        const struct live_arm *arm = &memory->arms[i];
 
-        if (memory->arms[i].is_timer || !str_eq(memory->arms[i].name, event->name) ||
-            !event_is_for(event, memory->arms[i].value))
+        if (arm->is_timer || !str_eq(arm->name, event->name) || !event_is_for(event, arm->value))
             continue;
-        take_arm(turn, LIFE_T_SIGNAL, memory_find(memory, ordinal),
-                 memory_find_arm(memory, ordinal, false, event->name), payload);
+        take_arm(turn, LIFE_T_SIGNAL, memory_find(memory, arm->ordinal), arm->index, payload);
         return;
     }
     keep_signal(turn, payload);

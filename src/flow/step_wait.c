@@ -184,17 +184,20 @@ pawl_status arms_begin(struct turn *turn, const struct plan_step *step, uint32_t
 /* ---- In pictures ------------------------------------------------------------------------------
  */
 
-void arm_print(const struct plan_step *step, uint32_t arm, struct buf *out)
+const struct node *plan_arms(const struct plan_step *step)
 {
-    const struct node *one = node_at(node_find(step->args_node, "arms"), arm);
+    return node_find(step->args_node, "arms");
+}
 
-    if (one && one->first && one->first->kind == NODE_STRING)
-        buf_fmt(out, "%.*s %.200s", STR_ARG(one->first->key), one->first->text.data);
+void arm_print(const struct node *arm, struct buf *out)
+{
+    if (arm && arm->first && arm->first->kind == NODE_STRING)
+        buf_fmt(out, "%.*s %.200s", STR_ARG(arm->first->key), arm->first->text.data);
 }
 
 static void wait_note(const struct plan_step *step, struct buf *out)
 {
-    arm_print(step, 0, out);
+    arm_print(node_at(plan_arms(step), 0), out);
 }
 
 const struct step_kind step_kind_wait = {

@@ -54,6 +54,7 @@ struct event {
     bool guard_satisfied, no_retry;
     bool is_leased;     /* STEP_*: by whoever holds the lease, or the engine itself */
     bool is_worker_gone; /* STEP_TIMEOUT: the lease of a worker elsewhere ran out */
+    bool is_recorded;   /* found again from its entry (event_of), which may be of an older program */
     bool is_forced;     /* TIMER: by hand, though it may not be due yet */
     bool is_held;       /* the instance is paused. STEP_*: what came is recorded, and no turn is taken;
                            SIGNAL: it is kept where the definition says so, else PAUSED */

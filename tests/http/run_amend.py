@@ -138,6 +138,33 @@ def test_what_cannot_be_amended_is_refused_and_named(shell):
     verify_twice(shell, web)
 
 
+PICK = """steps:
+  start: {name: w, select: [%s]}
+  b: {tool: first, done: true}
+  c: {tool: second, done: true}
+"""
+
+
+def test_arms_of_a_select_are_matched_by_what_they_wait_for(shell):
+    child, web = server(shell)
+    yaml(web, "pick", PICK % "{signal: s0, then: b}, {signal: s1, then: c}, {timer: 1h, then: c}")
+    yaml(web, "fewer", PICK % "{signal: s0, then: b}, {timer: 1h, then: c}")
+    yaml(web, "swapped", PICK % "{timer: 1h, then: c}, {signal: s1, then: c}, {signal: s0, then: b}")
+    ids = [web.create(definition="pick") for _ in range(2)]
+    refused = web.refused("conflict", "POST", "/v1/instances/%s/amend" % ids[0], {"definition": "fewer"})
+    assert "the live step 'w' waits for signal s1, and no arm" in refused.json["detail"], refused
+    for one in ids:
+        amend(web, one, "swapped")
+    web.post("/v1/instances/%s/signals" % ids[0], {"name": "s0"})
+    assert [step["instance_id"] for step in claim(web, "first")] == [ids[0]]
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    _, web = server(shell)
+    web.post("/v1/instances/%s/signals" % ids[1], {"name": "s1"})
+    assert [step["instance_id"] for step in claim(web, "second")] == [ids[1]]
+    verify_twice(shell, web)
+
+
 def test_a_key_amends_once_and_a_paused_flow_can_be_amended(shell):
     _, web = server(shell)
     instance, _ = begin(web)

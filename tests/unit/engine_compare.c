@@ -162,6 +162,22 @@ WORLD_TEST(compare, flows_are_compared_by_the_names_of_live_steps)
                "{\"state\":\"running\",\"instances\":1,\"verdict\":\"kind is different\"");
 }
 
+#define SELECT(arms)                                                                               \
+    "name: pick\nsteps:\n  start: {name: w, select: [" arms "]}\n  b: {tool: set, done: true}\n"
+
+WORLD_TEST(compare, arms_of_a_live_select_that_are_missing_are_named)
+{
+    world_define(world, SELECT("{signal: s0, then: b}, {signal: s1, then: b}, {timer: 1h, then: b}"));
+    world_create(world, "pick", NULL);
+    world_advance(world, 1000);
+    EXPECT_HAS(against(world, "pick",
+                       SELECT("{timer: 2h, then: b}, {signal: s1, then: b}, {signal: s0, then: b}")),
+               "\"safe\":true}");
+    EXPECT_HAS(against(world, "pick", SELECT("{signal: s0, then: b}")),
+               "\"steps\":[{\"step\":\"w\",\"instances\":1,\"verdict\":\"arms missing\","
+               "\"missing\":[\"signal s1\",\"timer 1h\"]}],\"safe\":false}");
+}
+
 WORLD_TEST(compare, one_version_of_a_flow_is_asked_for_alone)
 {
     world_define(world, FLOW("rest"));

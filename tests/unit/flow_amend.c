@@ -222,6 +222,193 @@ TEST(flow_amend, a_branch_that_waited_at_a_join_is_over_if_no_step_joins_there_a
     rig_fini(&rig);
 }
 
+/* ---- Arms of a select ------------------------------------------------------------------------- */
+
+#define SELECT(arms) "steps: {p: {tool: x, next: w}, w: {select: [" arms "]}"
+#define WAYS         ", b: {tool: x, done: true}, c: {tool: x, done: true}, d: {tool: x, done: true}}"
+#define S0           "{signal: s0, then: b}"
+#define S1           "{signal: s1, then: c}"
+#define FIVE         "{timer: 5s, then: d}"
+
+static pawl_status signal(struct rig *rig, const char *name)
+{
+    return rig_do(rig, (struct event){ .kind = EVENT_SIGNAL, .name = str_of(name) });
+}
+
+/* In step `w`, which waits by these arms. */
+static void begin_select(struct rig *rig, struct scope *scope, const char *text)
+{
+    rig_init(rig, scope, text, NULL);
+    rig_begin(rig);
+    rig_run(rig, 1, "1");
+}
+
+TEST(flow_amend, an_arm_is_known_by_what_it_waits_for_and_not_by_its_place)
+{
+    struct rig rig;
+
+    begin_select(&rig, &t->scope, SELECT(S0 ", " S1 ", " FIVE) WAYS);
+    EXPECT_OK(amend(&rig, SELECT(FIVE ", {signal: s2, then: b}, " S1 ", " S0) WAYS));
+    EXPECT_STORY_HAS(&rig, "\"arms\":[[2,3,2,0]]");
+    EXPECT_OK(signal(&rig, "s1"));
+    EXPECT_STORY(&rig, "signal w.2#1 {\"arm\":2,\"payload\":null} [[\"end\",2],[\"step\",3,3]]\n");
+    rig_fini(&rig);
+    begin_select(&rig, &t->scope, SELECT(S0 ", " S1 ", " FIVE) WAYS);
+    EXPECT_OK(amend(&rig, SELECT("{timer: 9s, then: d}, " S1 ", " S0) WAYS)); /* the only timer */
+    EXPECT_OK(amend(&rig, SELECT(S0 ", {timer: 9s, then: d}, " S1) WAYS));
+    EXPECT_OK(rig_timer(&rig, "w", 2));
+    EXPECT_STORY(&rig, "timer w.2#1 {\"arm\":1,\"payload\":null} [[\"end\",2],[\"step\",3,4]]\n");
+    rig_fini(&rig);
+}
+
+TEST(flow_amend, arms_that_stay_where_they_are_are_not_written_down)
+{
+    struct rig rig;
+
+    begin_select(&rig, &t->scope, SELECT(S0 ", " S1) WAYS);
+    EXPECT_OK(amend(&rig, SELECT(S0 ", " S1 ", " FIVE) WAYS)); /* the new one is not awaited */
+    EXPECT_EQ(strstr(buf_text(&rig.story), "\"arms\":[["), NULL);
+    EXPECT_OK(amend(&rig, SELECT(S1 ", " S0) WAYS)); /* and may go */
+    EXPECT_OK(signal(&rig, "s0"));
+    EXPECT_STORY(&rig, "signal w.2#1 {\"arm\":1,\"payload\":null} [[\"end\",2],[\"step\",3,2]]\n");
+    rig_fini(&rig);
+}
+
+TEST(flow_amend, an_arm_that_is_awaited_and_has_no_match_is_named)
+{
+    struct rig rig;
+
+    begin_select(&rig, &t->scope, SELECT(S0 ", " S1 ", " FIVE ", {timer: 7s, then: c}") WAYS);
+    EXPECT_EQ(amend(&rig, SELECT(S0) WAYS), PAWL_CONFLICT);
+    EXPECT_HAS(rig.scope->error.message,
+               "the live step 'w' waits for signal s1, and no arm of it does in the other");
+    EXPECT_EQ(amend(&rig, SELECT(S0 ", " S1 ", {timer: 7s, then: c}") WAYS), PAWL_CONFLICT);
+    EXPECT_HAS(rig.scope->error.message, "waits for timer 5s");
+    EXPECT_EQ(amend(&rig, SELECT(S0 ", " S1 ", {timer: 1s, then: c}, {timer: 2s, then: d}") WAYS),
+              PAWL_CONFLICT); /* which is which? */
+    EXPECT_OK(amend(&rig, SELECT(S0 ", " S1 ", {timer: 1s, then: c}, " FIVE) WAYS));
+    rig_fini(&rig);
+}
+
+#define TREE_SELECT(arms) "do: [{name: w, select: [" arms "]}, {name: z, action: x, payload: {}}]"
+#define TREE_ARM(signal, name)                                                                     \
+    "{signal: " signal ", do: [{name: " name ", action: x, payload: {}}]}"
+
+TEST(flow_amend, the_arms_of_a_tree_are_known_likewise)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope, TREE_SELECT(TREE_ARM("s0", "b") ", " TREE_ARM("s1", "c")), NULL);
+    rig_begin(&rig);
+    EXPECT_EQ(amend(&rig, TREE_SELECT(TREE_ARM("s0", "b"))), PAWL_CONFLICT);
+    EXPECT_OK(amend(&rig, TREE_SELECT(TREE_ARM("s1", "c") ", " TREE_ARM("s0", "b"))));
+    EXPECT_OK(signal(&rig, "s1"));
+    EXPECT_STORY(&rig, "signal w.1#1 {\"arm\":0,\"payload\":null} [[\"end\",1],[\"step\",2,2]]\n");
+    rig_fini(&rig);
+}
+
+/* As older programs amended: nothing is compared, and the entry says nothing of arms. */
+static void amend_as_before(struct rig *rig, const char *text)
+{
+    struct definition *next = rig_compile(rig->scope, text, NULL);
+    struct effect effect = { .kind = EFFECT_PLAN, .state = next->plan_text };
+    struct draft draft = { .transition = LIFE_T_AMEND,
+                           .payload = STR("{\"definition\":\"d\",\"version\":2}"),
+                           .effects = { &effect, 1, 1 } };
+    struct standing standing = { rig->state, rig->seq, rig->memory };
+    struct decision decision = { .drafts = &draft, .count = 1 };
+
+    rig_expect_found(rig, &standing, &decision);
+    rig_fold(rig, &draft);
+    rig_reload(rig);
+}
+
+TEST(flow_amend, an_arm_that_an_older_program_let_go_is_an_error_of_its_event)
+{
+    static const char *const texts[][2] = {
+        { SELECT(S0 ", " S1 ", " FIVE) WAYS, SELECT(S0) WAYS },
+        { TREE_SELECT(TREE_ARM("s0", "b") ", " TREE_ARM("s1", "c")),
+          TREE_SELECT(TREE_ARM("s0", "b")) },
+    };
+    struct rig rig;
+
+    for (size_t i = 0; i < 2; i++) {
+        rig_init(&rig, &t->scope, texts[i][0], NULL);
+        rig_begin(&rig);
+        if (i == 0)
+            rig_run(&rig, 1, "1");
+        amend_as_before(&rig, texts[i][1]);
+        EXPECT_EQ(signal(&rig, "s1"), PAWL_CONFLICT);
+        EXPECT_HAS(rig.scope->error.message, "'w' has no arm 1 any more");
+        EXPECT_EQ(amend(&rig, texts[i][1]), PAWL_CONFLICT);
+        EXPECT_OK(amend(&rig, texts[i][0])); /* the way out */
+        EXPECT_OK(signal(&rig, "s1"));
+        EXPECT_STORY_HAS(&rig, "{\"arm\":1,\"payload\":null}");
+        rig_fini(&rig);
+    }
+    begin_select(&rig, &t->scope, texts[0][0]);
+    amend_as_before(&rig, texts[0][1]);
+    EXPECT_EQ(rig_timer(&rig, "w", 2), PAWL_CONFLICT);
+    EXPECT_OK(signal(&rig, "s0"));
+    rig_fini(&rig);
+}
+
+/* ---- ... when it is run again ---- */
+
+static pawl_status redrive(struct rig *rig, const char *text, const char *from, str *given)
+{
+    struct flow_redrive args = { .definition = rig_compile(rig->scope, text, NULL),
+                                 .memory = rig->memory,
+                                 .attempts = &rig->attempts,
+                                 .retry_of = STR("x"),
+                                 .from = str_of(from),
+                                 .is_other = true };
+
+    return flow_redrive(rig->scope, &args, given);
+}
+
+static void fail_step(struct rig *rig, uint32_t ordinal)
+{
+    EXPECT_OK(rig_step(rig, EVENT_STEP_START, ordinal, NULL));
+    EXPECT_OK(rig_step(rig, EVENT_STEP_FAILED, ordinal, "\"no\""));
+}
+
+TEST(flow_amend, a_tree_that_is_run_again_finds_its_arm_by_what_it_waited_for)
+{
+    struct rig rig;
+    str given = STR_NONE;
+
+    rig_init(&rig, &t->scope, TREE_SELECT(TREE_ARM("s0", "b") ", " TREE_ARM("s1", "c")), NULL);
+    rig_begin(&rig);
+    EXPECT_OK(signal(&rig, "s1"));
+    fail_step(&rig, 2);
+    EXPECT_OK(redrive(&rig, TREE_SELECT(TREE_ARM("s1", "c") ", " TREE_ARM("s0", "b")), NULL, &given));
+    EXPECT_HAS(given.data, "\"arms\":{\"w\":0}");
+    EXPECT_EQ(redrive(&rig, TREE_SELECT(TREE_ARM("s0", "b")), NULL, &given), PAWL_CONFLICT);
+    EXPECT_HAS(rig.scope->error.message, "it took an arm of the select 'w' that the definition");
+    EXPECT_OK(redrive(&rig, TREE_SELECT(TREE_ARM("s0", "b")), "z", &given));
+    EXPECT_HAS(given.data, "\"done\":[\"w\"");
+    EXPECT_HAS(given.data, "\"arms\":{}");
+    rig_fini(&rig);
+}
+
+TEST(flow_amend, an_arm_that_was_taken_before_an_amend_moved_it_is_found_by_its_steps)
+{
+    static const char swapped[] = TREE_SELECT(TREE_ARM("s1", "c") ", " TREE_ARM("s0", "b"));
+    struct rig rig;
+    str given = STR_NONE;
+
+    rig_init(&rig, &t->scope, TREE_SELECT(TREE_ARM("s0", "b") ", " TREE_ARM("s1", "c")), NULL);
+    rig_begin(&rig);
+    EXPECT_OK(signal(&rig, "s1"));
+    rig_run(&rig, 2, "1");
+    EXPECT_OK(amend(&rig, swapped));
+    fail_step(&rig, 3);
+    EXPECT_OK(redrive(&rig, swapped, NULL, &given));
+    EXPECT_HAS(given.data, "\"arms\":{\"w\":0}");
+    rig_fini(&rig);
+}
+
 /* ---- Long histories ---------------------------------------------------------------------------- */
 
 #define ROUNDS 200000u

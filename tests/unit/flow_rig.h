@@ -235,6 +235,7 @@ static inline void rig_run(struct rig *rig, uint32_t ordinal, const char *result
     EXPECT_OK(rig_step(rig, EVENT_STEP_DONE, ordinal, result));
 }
 
-#define EXPECT_STORY(rig, text) EXPECT_TEXT(buf_text(&(rig)->story), (text))
+#define EXPECT_STORY(rig, text)     EXPECT_TEXT(buf_text(&(rig)->story), (text))
+#define EXPECT_STORY_HAS(rig, text) EXPECT_HAS(buf_text(&(rig)->story), (text))
 
 #endif

@@ -22,7 +22,7 @@ static bool is_worth_saying(const struct mail *mail, pawl_status status)
     if (mail->event.kind != EVENT_TIMER && mail->event.kind != EVENT_CHILD)
         return false;
     return status == PAWL_NOT_KNOWN || status == PAWL_INVALID_REQUEST || status == PAWL_TOO_LARGE ||
-           status == PAWL_OVERLOADED;
+           status == PAWL_OVERLOADED || status == PAWL_CONFLICT;
 }
 
 static struct refusal *add(struct engine *engine, uint64_t instance)

@@ -150,12 +150,16 @@ static pawl_status collect_steps(struct comparing *comparing)
 
 /* ---- What is wrong with one ---- */
 
-static bool has_missing(const struct compare_row *row, str action)
+/* An action of a state, or an arm of a select. */
+static pawl_status add_missing(struct comparing *comparing, str what, struct compare_row *row)
 {
     for (uint32_t i = 0; i < row->missing_count; i++)
-        if (str_eq(row->missing[i], action))
-            return true;
-    return false;
+        if (str_eq(row->missing[i], what))
+            return PAWL_OK;
+    if (!GROW(&comparing->scope->arena, row->missing, row->missing_count, row->missing_capacity))
+        return scope_no_memory(comparing->scope);
+    row->missing[row->missing_count++] = what;
+    return PAWL_OK;
 }
 
 static pawl_status compare_exits(struct comparing *comparing, const struct place *place,
@@ -163,20 +167,16 @@ static pawl_status compare_exits(struct comparing *comparing, const struct place
 {
     const struct definition *old = place->slot->definition;
     uint32_t state = definition_find_state(old, place->name);
+    pawl_status status = PAWL_OK;
 
-    for (uint32_t i = old->exit_start[state]; i < old->exit_start[state + 1]; i++) {
+    for (uint32_t i = old->exit_start[state]; !status && i < old->exit_start[state + 1]; i++) {
         const struct transition *exit = &old->transitions[old->exits[i]];
         const struct transition *same = definition_find(comparing->new, new_state, exit->action);
 
-        if (exit->by_engine || (same && !same->by_engine) || has_missing(row, exit->action))
-            continue;
-        row->missing = grow_array(&comparing->scope->arena, row->missing, row->missing_count,
-                                  &row->missing_capacity, sizeof *row->missing);
-        if (!row->missing)
-            return scope_no_memory(comparing->scope);
-        row->missing[row->missing_count++] = exit->action;
+        if (!exit->by_engine && (!same || same->by_engine))
+            status = add_missing(comparing, exit->action, row);
     }
-    return PAWL_OK;
+    return status;
 }
 
 static enum compare_verdict judge(const struct comparing *comparing, const struct place *place,
@@ -192,6 +192,19 @@ static enum compare_verdict judge(const struct comparing *comparing, const struc
                                                                       : COMPARE_STATE_ENDED;
 }
 
+/* What a select waits for now, and would wait for no more. */
+static pawl_status compare_arms(struct comparing *comparing, const struct place *place,
+                                struct compare_row *row)
+{
+    struct flow_lost_arms lost;
+    pawl_status status = flow_lost_arms(comparing->scope, place->slot->definition, comparing->new,
+                                        place->name, &lost);
+
+    for (uint32_t i = 0; !status && i < lost.count; i++)
+        status = add_missing(comparing, lost.texts[i], row);
+    return status;
+}
+
 /* Add a place to the row of its name: the worst verdict stands. */
 static pawl_status compare_place(struct comparing *comparing, const struct place *place,
                                  struct compare_row *row)
@@ -200,10 +213,11 @@ static pawl_status compare_place(struct comparing *comparing, const struct place
     enum compare_verdict verdict = judge(comparing, place, new_state);
     pawl_status status = PAWL_OK;
 
-    if (verdict == COMPARE_SAFE && !place->is_step)
-        status = compare_exits(comparing, place, new_state, row);
+    if (verdict == COMPARE_SAFE)
+        status = place->is_step ? compare_arms(comparing, place, row)
+                                : compare_exits(comparing, place, new_state, row);
     if (verdict == COMPARE_SAFE && row->missing_count > 0)
-        verdict = COMPARE_EXITS_MISSING;
+        verdict = place->is_step ? COMPARE_ARMS_MISSING : COMPARE_EXITS_MISSING;
     row->name = place->name;
     row->instances += place->instances;
     row->verdict = verdict > row->verdict ? verdict : row->verdict;
