@@ -177,6 +177,12 @@ pawl_status op_instance_list(struct op_call *call, struct buf *out)
     limit = query.limit++;
     if (status == PAWL_OK)
         status = engine_list(op_engine(call), call->scope, &query, &numbers, &count);
+    if (status == PAWL_OK)
+        status = store_expect(engine_store(op_engine(call)), call->scope,
+                              &(struct expectation){ .instances = numbers,
+                                                     .instance_count = count,
+                                                     .rows = EXPECT_HEADS | EXPECT_ROWS |
+                                                             EXPECT_RECORDS | EXPECT_LIVE });
     has_more = count > limit;
     count = has_more ? limit : count;
     json_open(out, '{');

@@ -166,32 +166,34 @@ struct attempts {
     uint32_t count, next;
 };
 
-static pawl_status list_ordinals(struct engine *engine, struct scope *scope, uint64_t number,
-                                 unsigned statuses, uint32_t after, struct attempts *out)
+static pawl_status list_ordinals(struct scope *scope, const struct live *live, unsigned statuses,
+                                 uint32_t after, struct attempts *out)
 {
-    struct live live = { 0 };
-    pawl_status status = store_live(engine_store(engine), scope, number, &live);
-
     out->is_live = true;
-    out->ordinals = ARENA_ARRAY(&scope->arena, uint32_t, (size_t)live.step_count + 1);
-    if (status == PAWL_OK && !out->ordinals)
+    out->ordinals = ARENA_ARRAY(&scope->arena, uint32_t, (size_t)live->step_count + 1);
+    if (!out->ordinals)
         return scope_no_memory(scope);
-    for (uint32_t i = 0; i < live.step_count && status == PAWL_OK; i++)
-        if (live.steps[i].ordinal > after && (statuses & 1u << live.steps[i].status))
-            out->ordinals[out->count++] = live.steps[i].ordinal;
-    return status;
+    for (uint32_t i = 0; i < live->step_count; i++)
+        if (live->steps[i].ordinal > after && (statuses & 1u << live->steps[i].status))
+            out->ordinals[out->count++] = live->steps[i].ordinal;
+    return PAWL_OK;
 }
 
-/* `scope` lasts as long as the reading. Without any that fits there is no reader. */
+/* `scope` lasts as long as the reading; `live` may be NULL. Without any that fits there is no
+ * reader. */
 static pawl_status attempts_open(struct engine *engine, struct scope *scope, str id,
-                                 uint64_t number, uint32_t after, const struct step_filter *filter,
-                                 struct attempts *out)
+                                 uint64_t number, const struct live *live, uint32_t after,
+                                 const struct step_filter *filter, struct attempts *out)
 {
+    bool is_live = filter->statuses && (filter->statuses & ~LIVE_STATUSES) == 0;
+    struct live found;
     pawl_status status = PAWL_OK;
 
     *out = (struct attempts){ 0 };
-    if (filter->statuses && (filter->statuses & ~LIVE_STATUSES) == 0)
-        status = list_ordinals(engine, scope, number, filter->statuses, after, out);
+    if (is_live && !live)
+        status = store_live(engine_store(engine), scope, number, &found);
+    if (is_live && status == PAWL_OK)
+        status = list_ordinals(scope, live ? live : &found, filter->statuses, after, out);
     if (status != PAWL_OK || (out->is_live && out->count == 0))
         return status;
     return step_reader_open(engine, scope, id, out->is_live ? out->ordinals[0] - 1 : after, filter,
@@ -286,7 +288,7 @@ static pawl_status begin_steps(struct op_call *call, struct step_pieces *pieces,
         return scope_no_memory(call->scope);
     status = engine_current(op_engine(call), &pieces->kept, id, &state);
     if (status == PAWL_OK)
-        status = attempts_open(op_engine(call), &pieces->kept, id, pieces->last.instance, from,
+        status = attempts_open(op_engine(call), &pieces->kept, id, pieces->last.instance, NULL, from,
                                &wanted->filter, &pieces->attempts);
     if (status != PAWL_OK)
         call->scope->error = pieces->kept.error;
@@ -348,15 +350,17 @@ struct listing {
     bool is_full;
 };
 
-static pawl_status list_instance(struct listing *listing, str id, uint64_t number, struct buf *out)
+static pawl_status list_instance(struct listing *listing, str id, const struct busy_row *row,
+                                 struct buf *out)
 {
+    uint64_t number = row->instance;
     struct scope *scope = listing->call->scope;
     uint32_t after = number == listing->last.instance ? listing->last.ordinal : 0;
     struct attempts attempts;
     struct step_view step;
     bool is_found = true;
-    pawl_status status = attempts_open(op_engine(listing->call), scope, id, number, after,
-                                       &listing->wanted.filter, &attempts);
+    pawl_status status = attempts_open(op_engine(listing->call), scope, id, number, &row->live,
+                                       after, &listing->wanted.filter, &attempts);
 
     while (status == PAWL_OK && is_found && !listing->is_full) {
         status = attempts_next(&attempts, scope, &step, &is_found);
@@ -374,25 +378,28 @@ static pawl_status list_instance(struct listing *listing, str id, uint64_t numbe
     return status;
 }
 
+#define BUSY_AT_ONCE 100u
+
 static pawl_status list_all(struct listing *listing, struct buf *out)
 {
     struct engine *engine = op_engine(listing->call);
     struct scope *scope = listing->call->scope;
-    uint64_t after = listing->last.instance > 0 ? listing->last.instance - 1 : 0, *numbers;
+    uint64_t after = listing->last.instance > 0 ? listing->last.instance - 1 : 0;
+    struct busy_row *rows;
     uint32_t count;
     pawl_status status;
 
     do {
-        status = engine_stepping(engine, scope, after, LIMIT_LIST, &numbers, &count);
+        status = store_busy(engine_store(engine), scope, after, true, BUSY_AT_ONCE, &rows, &count);
         for (uint32_t i = 0; i < count && status == PAWL_OK && !listing->is_full; i++) {
             char id[ID_SIZE + 1];
 
-            after = numbers[i];
+            after = rows[i].instance;
             status = engine_id_of(engine, scope, after, id);
             if (status == PAWL_OK)
-                status = list_instance(listing, str_of(id), after, out);
+                status = list_instance(listing, str_of(id), &rows[i], out);
         }
-    } while (status == PAWL_OK && !listing->is_full && count == LIMIT_LIST);
+    } while (status == PAWL_OK && !listing->is_full && count == BUSY_AT_ONCE);
     return status;
 }
 

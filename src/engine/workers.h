@@ -76,8 +76,5 @@ pawl_status engine_step_answer(struct engine *engine, struct scope *scope,
                                struct step_answer *answer);
 pawl_status engine_step_heartbeat(struct engine *engine, struct scope *scope, str step_id,
                                   str lease, int64_t extend_ms, int64_t *out_expires_at_ms);
-/* Instances > after that have a live step, by number. */
-pawl_status engine_stepping(struct engine *engine, struct scope *scope, uint64_t after,
-                            uint32_t limit, uint64_t **out, uint32_t *count);
 
 #endif

@@ -298,8 +298,7 @@ pawl_status recover(struct engine *engine, struct scope *scope);
 void engine_set_tip(struct engine *engine, const struct store_tip *tip); /* by the drain */
 pawl_status recover_tail(struct engine *engine, struct scope *scope);
 pawl_status recover_steps(struct engine *engine, struct scope *scope);
-pawl_status recover_instance(struct engine *engine, struct scope *scope, uint64_t number,
-                             bool after_death);
+pawl_status recover_instance(struct engine *engine, struct scope *scope, uint64_t number);
 void recover_ready(struct engine *engine);        /* ready steps that could not be remembered */
 void commit_note_failure(struct engine *engine, pawl_status status); /* of the last commit */
 void commit_note_success(struct engine *engine);

@@ -14,6 +14,12 @@ static pawl_status damaged(struct scope *scope, const char *what)
                       "the store is damaged: it has %s that cannot be; run pawl verify", what);
 }
 
+pawl_status store_expect(struct store *store, struct scope *scope,
+                         const struct expectation *expectation)
+{
+    return store->ops->expect ? store->ops->expect(store, scope, expectation) : PAWL_OK;
+}
+
 /* ---- One row ---- */
 
 bool record_is_sound(const struct record *record, uint64_t pos)
@@ -192,12 +198,42 @@ static bool step_is_sound(const struct step_count *steps, uint32_t i)
            (one->version == next->version && one->plan < next->plan);
 }
 
+static const char *live_fault(const struct live *live)
+{
+    const char *fault = NULL;
+
+    ASSERT(IMPLIES(live->step_count, live->steps) && IMPLIES(live->timer_count, live->timers));
+    ASSERT(IMPLIES(live->wait_count, live->waits) && IMPLIES(live->child_count, live->children));
+    for (uint32_t i = 0; i < live->step_count; i++)
+        fault = live->steps[i].status <= STEP_RUNNING ? fault : "a step";
+    for (uint32_t i = 0; i < live->timer_count; i++)
+        fault = live->timers[i].name.data ? fault : "a timer";
+    for (uint32_t i = 0; i < live->wait_count; i++)
+        fault = live->waits[i].name.data ? fault : "a wait";
+    return fault;
+}
+
+pawl_status store_live(struct store *store, struct scope *scope, uint64_t instance,
+                       struct live *out)
+{
+    const char *fault = NULL;
+    pawl_status status;
+
+    ASSERT(out);
+    ASSERT(instance <= ID_NUMBER_MAX);
+    status = store->ops->live(store, scope, instance, out);
+    if (status == PAWL_OK)
+        fault = live_fault(out);
+    return fault ? damaged(scope, fault) : status;
+}
+
 /* The same for row `i` of those that were listed. */
 static const char *row_fault(const struct rows_query *query, const void *out, uint32_t i)
 {
     const struct definition_row *definitions = out;
     const struct last_row *last = out;
     const struct live_child *children = out;
+    const struct busy_row *busy = out;
     const uint64_t *numbers = out;
     uint32_t before = i - (i > 0);
 
@@ -208,7 +244,9 @@ static const char *row_fault(const struct rows_query *query, const void *out, ui
     case LIST_DUE:
         return timer_is_sound(query, out, i) ? NULL : "a timer";
     case LIST_BUSY:
-        return is_behind(query->by.numbers.after, numbers[before], numbers[i], i) ? NULL : "a step";
+        return is_behind(query->by.numbers.after, busy[before].instance, busy[i].instance, i)
+                   ? live_fault(&busy[i].live)
+                   : "a step";
     case LIST_AWAITING:
         return is_behind(query->by.numbers.after, last[before].instance, last[i].instance, i)
                    ? NULL
@@ -258,7 +296,7 @@ pawl_status store_definitions(struct store *store, struct scope *scope, str afte
 }
 
 pawl_status store_busy(struct store *store, struct scope *scope, uint64_t after, bool pending,
-                       uint32_t limit, uint64_t **out, uint32_t *count)
+                       uint32_t limit, struct busy_row **out, uint32_t *count)
 {
     void *found;
     pawl_status status = rows(

@@ -61,16 +61,28 @@ void store_close(struct store *store)
         store->ops->close(store);
 }
 
+/* Contract (14) */
+static pawl_status check_taken(const struct store *store, struct scope *scope)
+{
+    if (store->trouble != TROUBLE_TAKEN)
+        return PAWL_OK;
+    return scope_fail(scope, PAWL_IN_USE,
+                      "another process has taken this store over: nothing more is written here");
+}
+
 pawl_status store_reopen(struct store *store, struct scope *scope)
 {
-    return store->ops->reopen(store, scope);
+    pawl_status status = check_taken(store, scope);
+
+    return status == PAWL_OK ? store->ops->reopen(store, scope) : status;
 }
 
 /* Numbers from which a commit can go on. */
 static bool tip_is_sound(const struct store_tip *tip)
 {
     return tip->flushed <= tip->pos && tip->pos < INT64_MAX && tip->last_value < INT64_MAX &&
-           tip->last_instance < ID_NUMBER_MAX && tip->last_definition < UINT32_MAX;
+           tip->last_instance < ID_NUMBER_MAX && tip->last_definition < UINT32_MAX &&
+           tip->offset < tip->stride;
 }
 
 pawl_status store_begin(struct store *store, struct scope *scope, struct store_tip *out)
@@ -78,7 +90,9 @@ pawl_status store_begin(struct store *store, struct scope *scope, struct store_t
     pawl_status status;
 
     ASSERT(out);
-    status = store->ops->begin(store, scope, out);
+    status = check_taken(store, scope);
+    if (status == PAWL_OK)
+        status = store->ops->begin(store, scope, out);
     if (status != PAWL_OK || tip_is_sound(out))
         return status;
     store_rollback(store);
@@ -138,6 +152,8 @@ pawl_status store_commit(struct store *store, struct scope *scope, const struct 
     check_rows(commit);
     check_derived(commit);
     status = store->ops->commit(store, scope, commit);
+    if (status == PAWL_IN_USE)
+        store->trouble = TROUBLE_TAKEN;
     ASSERT(IMPLIES(status != PAWL_OK, scope->error.status == status));
     return status;
 }
@@ -233,29 +249,6 @@ pawl_status store_scan(struct store *store, struct scope *scope, uint64_t from, 
     ASSERT(fn);
     ASSERT(from <= INT64_MAX);
     return store->ops->scan(store, scope, from, fn, context);
-}
-
-pawl_status store_live(struct store *store, struct scope *scope, uint64_t instance,
-                       struct live *out)
-{
-    pawl_status status;
-
-    ASSERT(out);
-    ASSERT(instance <= ID_NUMBER_MAX);
-    status = store->ops->live(store, scope, instance, out);
-    if (status != PAWL_OK)
-        return status;
-    ASSERT_ROWS(out->steps, out->step_count);
-    ASSERT_ROWS(out->timers, out->timer_count);
-    ASSERT_ROWS(out->waits, out->wait_count);
-    ASSERT_ROWS(out->children, out->child_count);
-    for (uint32_t i = 0; i < out->step_count && status == PAWL_OK; i++)
-        status = expect(scope, status, out->steps[i].status <= STEP_RUNNING, "a step");
-    for (uint32_t i = 0; i < out->timer_count && status == PAWL_OK; i++)
-        status = expect(scope, status, out->timers[i].name.data, "a timer");
-    for (uint32_t i = 0; i < out->wait_count && status == PAWL_OK; i++)
-        status = expect(scope, status, out->waits[i].name.data, "a wait");
-    return status;
 }
 
 /* Contract (9), of what one page can show. */

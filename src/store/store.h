@@ -25,6 +25,9 @@
  * (11) Bytes come back as they went in: sources, values, bodies, labels, also with NUL in them.
  * (12) A key names the last record that was committed with it; keys older than the commit says
  *      may go, a few at a time, and no others.
+ * (13) Nothing that is read differs because of expect().
+ * (14) After a commit() that answered IN_USE nothing of it is there, and this handle is over: begin()
+ *      and reopen() answer IN_USE, too.
  *
  * Reads may come from any thread; begin..commit from one thread at a time (the drain).
  * Results live in the scope's arena. */
@@ -43,6 +46,8 @@ struct store_tip {
     uint64_t flushed;         /* head rows are right up to this position */
     uint64_t last_instance, last_value;
     uint32_t last_definition;
+    uint32_t stride, offset;  /* numbers of instances are `offset` modulo `stride`; 1 and 0 where a
+                               * store is not one of several shards */
     int64_t at_ms;            /* at_ms of the last record */
     int64_t test_now_ms;      /* the kept test clock; 0: none */
     bool test_is_old;         /* it is in pawl_meta, from before there were clock records */
@@ -201,6 +206,29 @@ enum store_trouble {
     TROUBLE_FULL, /* the disk is full */
     TROUBLE_GONE, /* its files were deleted or replaced: every call fails until it is closed */
     TROUBLE_LINKED, /* it works, but its file has a second name */
+    TROUBLE_TAKEN,  /* a commit answered IN_USE: this handle is over */
+};
+
+/* An instance with steps, and all of its live rows. */
+struct busy_row {
+    uint64_t instance;
+    struct live live;
+};
+
+/* What is about to be read: a store that is far away reads it in one round trip, and answers from
+ * there until the turn ends or more is expected. */
+enum expected_rows { EXPECT_HEADS = 1, EXPECT_ROWS = 2, EXPECT_RECORDS = 4 /* the last ones */,
+                     EXPECT_VALUES = 8 /* of those */, EXPECT_LIVE = 16 };
+struct expectation {
+    const uint64_t *instances;
+    uint32_t instance_count;
+    unsigned rows; /* of these instances: of enum expected_rows */
+    const uint8_t (*keys)[KEY_ID_SIZE];
+    uint32_t key_count;
+    const str *texts, *definitions; /* interned; names */
+    uint32_t text_count, definition_count;
+    const uint64_t *values;
+    uint32_t value_count;
 };
 
 /* The last record of an instance. */
@@ -317,7 +345,7 @@ enum rows_kind {
                        * what its instance is an instance of. Not those of test instances or of
                        * paused ones. Those due later than `until_ms` may be left out, but for the
                        * first */
-    LIST_BUSY,        /* uint64_t: instances > after with a ready or running step, in order;
+    LIST_BUSY,        /* busy_row: instances > after with a ready or running step, in order;
                        * `pending`: or a pending one */
     LIST_AWAITING,    /* last_row: instances > after that await a signal, in order. None where
                        * nothing outlives its process. Not for machines, whose rows may lag */
@@ -363,13 +391,17 @@ struct store_ops {
 
     /* Take the turn to write and tell the tip. IN_USE: an owner has appeared. */
     pawl_status (*begin)(struct store *store, struct scope *scope, struct store_tip *out);
-    /* Write and end the turn, whatever comes out. */
+    /* Write and end the turn, whatever comes out. IN_USE: another process has taken the store over,
+     * and nothing was written. */
     pawl_status (*commit)(struct store *store, struct scope *scope, const struct commit *commit);
     void (*rollback)(struct store *store); /* ends the turn, nothing written */
 
     /* The tip without a turn, e.g. at open. */
     pawl_status (*tip)(struct store *store, struct scope *scope, struct store_tip *out);
 
+    /* May be NULL: reads are near. */
+    pawl_status (*expect)(struct store *store, struct scope *scope,
+                          const struct expectation *expectation);
     /* One row, by what names it, into the struct of its kind (enum find_kind). NOT_KNOWN. */
     pawl_status (*find)(struct store *store, struct scope *scope, const struct find_query *query,
                         void *out);
@@ -441,6 +473,8 @@ pawl_status store_begin(struct store *store, struct scope *scope, struct store_t
 pawl_status store_commit(struct store *store, struct scope *scope, const struct commit *commit);
 void store_rollback(struct store *store);
 pawl_status store_tip(struct store *store, struct scope *scope, struct store_tip *out);
+pawl_status store_expect(struct store *store, struct scope *scope,
+                         const struct expectation *expectation);
 pawl_status store_head(struct store *store, struct scope *scope, uint64_t instance, bool trust_rows,
                        struct head_row *out);
 pawl_status store_instance(struct store *store, struct scope *scope, uint64_t number,
@@ -471,7 +505,7 @@ pawl_status store_alarms(struct store *store, struct scope *scope, bool wall, ui
 pawl_status store_due(struct store *store, struct scope *scope, bool wall, int64_t now_ms, uint32_t limit,
                       struct live_timer **out, uint32_t *count, int64_t *next_ms);
 pawl_status store_busy(struct store *store, struct scope *scope, uint64_t after, bool pending,
-                       uint32_t limit, uint64_t **out, uint32_t *count);
+                       uint32_t limit, struct busy_row **out, uint32_t *count);
 pawl_status store_awaiting(struct store *store, struct scope *scope, uint64_t after, uint32_t limit,
                            struct last_row **out, uint32_t *count);
 pawl_status store_children(struct store *store, struct scope *scope, const struct child_query *query,
@@ -508,7 +542,9 @@ pawl_status store_facts(struct store *store, struct scope *scope, struct store_f
 
 extern const struct store_ops memory_store_ops, sqlite_store_ops;
 
-/* Applies a commit's change of a kept row to the tip, if the tip includes it. */
-void tip_note_kept(struct store_tip *tip, const struct kept_change *change);
+/* How a commit changes the tip, but for `changes`. tip.c */
+void tip_advance(struct store_tip *tip, const struct commit *commit);
+/* The number of the first new instance, or of the one `index` behind it. */
+uint64_t tip_new_instance(const struct store_tip *tip, uint64_t index);
 
 #endif

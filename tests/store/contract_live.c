@@ -241,7 +241,7 @@ STORE_TEST(clear_takes_all_live_rows_of_one_instance_and_nothing_else)
 
 STORE_TEST(busy_names_instances_with_ready_or_running_steps_once)
 {
-    uint64_t *numbers;
+    struct busy_row *rows;
     uint32_t count;
     struct change c;
 
@@ -253,14 +253,15 @@ STORE_TEST(busy_names_instances_with_ready_or_running_steps_once)
     add_step(&c, 4, 1, STEP_RUNNING);
     add_step(&c, 5, 1, STEP_READY);
     EXPECT_OK(change_commit(&c));
-    EXPECT_OK(store_busy(s->store, s->scope, 0, false, 2, &numbers, &count));
-    EXPECT(count == 2 && numbers[0] == 1 && numbers[1] == 4);
-    EXPECT_OK(store_busy(s->store, s->scope, 4, false, 2, &numbers, &count));
-    EXPECT(count == 1 && numbers[0] == 5);
-    EXPECT_OK(store_busy(s->store, s->scope, 0, true, 2, &numbers, &count));
-    EXPECT(count == 2 && numbers[0] == 1 && numbers[1] == 2);
-    EXPECT_OK(store_busy(s->store, s->scope, 2, true, 9, &numbers, &count));
-    EXPECT(count == 2 && numbers[0] == 4 && numbers[1] == 5);
+    EXPECT_OK(store_busy(s->store, s->scope, 0, false, 2, &rows, &count));
+    EXPECT(count == 2 && rows[0].instance == 1 && rows[1].instance == 4);
+    EXPECT(rows[1].live.step_count == 1 && rows[1].live.steps[0].status == STEP_RUNNING);
+    EXPECT_OK(store_busy(s->store, s->scope, 4, false, 2, &rows, &count));
+    EXPECT(count == 1 && rows[0].instance == 5);
+    EXPECT_OK(store_busy(s->store, s->scope, 0, true, 2, &rows, &count));
+    EXPECT(count == 2 && rows[0].instance == 1 && rows[1].instance == 2);
+    EXPECT_OK(store_busy(s->store, s->scope, 2, true, 9, &rows, &count));
+    EXPECT(count == 2 && rows[0].instance == 4 && rows[1].instance == 5);
 }
 
 STORE_TEST(a_snapshot_is_replaced_by_the_next_one)

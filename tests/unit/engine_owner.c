@@ -40,6 +40,69 @@ TEST(owner, a_shared_writer_beside_an_owner_may_read_but_not_write)
     world_end(&world);
 }
 
+/* ---- A store that another process takes over ---- */
+
+static const struct store_ops *real_ops;
+static struct store_ops taken_ops;
+static uint32_t reopened;
+
+static pawl_status commit_taken(struct store *store, struct scope *scope,
+                                const struct commit *commit)
+{
+    (void)commit;
+    real_ops->rollback(store);
+    return scope_fail(scope, PAWL_IN_USE, "node 2 has claimed this shard");
+}
+
+static pawl_status count_reopen(struct store *store, struct scope *scope)
+{
+    reopened++;
+    return real_ops->reopen(store, scope);
+}
+
+static void take_over(struct world *world)
+{
+    struct store *store = engine_store(world->p->engine);
+
+    real_ops = store->ops;
+    taken_ops = *real_ops;
+    taken_ops.commit = commit_taken;
+    taken_ops.reopen = count_reopen;
+    store->ops = &taken_ops;
+}
+
+/* SCALE.md 8.2: the batch is dropped, requests fail with in-use, and the store is not opened again. */
+static void expect_over(const char *backend)
+{
+    struct world world;
+    const char *id, *state;
+
+    world_begin(&world, backend);
+    world_define(&world, ORDER);
+    id = world_create(&world, "order", NULL);
+    take_over(&world);
+    EXPECT_EQ(world_fire(&world, id, "pay"), PAWL_IN_USE);
+    taken_ops.commit = real_ops->commit; /* even if it could write again */
+    EXPECT_EQ(world_fire(&world, id, "pay"), PAWL_IN_USE);
+    EXPECT_HAS(world.error.message, "another process");
+    world_advance(&world, 60000);
+    EXPECT_EQ(world_fire(&world, id, "pay"), PAWL_IN_USE);
+    EXPECT_OK(pawl_current(world.p, id, &state, &world.error));
+    EXPECT_TEXT(state, "new");
+    EXPECT_EQ(reopened, 0);
+    world_close(&world);
+    world_open(&world);
+    EXPECT_OK(world_fire(&world, id, "pay"));
+    world_end(&world);
+}
+
+TEST(owner, a_commit_that_answers_in_use_ends_the_engine)
+{
+    (void)t;
+    expect_over("sqlite");
+    expect_over("memory");
+}
+
 TEST(owner, two_shared_writers_never_fork_a_history)
 {
     struct world world;

@@ -238,7 +238,7 @@ static void name_parent(struct birth *birth, uint64_t number, const char *id)
 void family_number(struct engine *engine, struct birth *births, uint64_t parent,
                    const uint8_t random[ID_RANDOM_SIZE])
 {
-    uint64_t number = engine->writer.tip.last_instance + engine->writer.batch.instance_count;
+    uint64_t index = engine->writer.batch.instance_count;
     char id[ID_SIZE + 1];
 
     ASSERT_DRAINING(engine);
@@ -246,11 +246,11 @@ void family_number(struct engine *engine, struct birth *births, uint64_t parent,
     for (struct birth *birth = births; birth; birth = birth->next) {
         struct effect *effect = effect_of(birth);
 
-        birth->create.number = ++number;
+        birth->create.number = tip_new_instance(&engine->writer.tip, index++);
         engine->env->random(engine->env, birth->create.random, ID_RANDOM_SIZE);
-        id_print(number, birth->create.random, birth->out.id);
+        id_print(birth->create.number, birth->create.random, birth->out.id);
         effect->name = str_of(birth->out.id);
-        effect->child = number;
+        effect->child = birth->create.number;
         if (birth->parent)
             name_parent(birth, birth->parent->create.number, birth->parent->out.id);
         else

@@ -311,7 +311,7 @@ pawl_status engine_pause(struct engine *engine, struct scope *scope, const struc
     *out = pause.status;
     if (args->resume && pause.instance && pause.status != STATUS_PAUSED) {
         deaths_forgive(engine);
-        if (engine->options.own && recover_instance(engine, scope, pause.instance, false))
+        if (engine->options.own && recover_instance(engine, scope, pause.instance))
             engine->work.ready_lost = true; /* found again by whoever looks */
         if (has_mail(engine, scope, pause.instance))
             resume_news(engine, scope, pause.instance);

@@ -209,9 +209,3 @@ pawl_status engine_step_heartbeat(struct engine *engine, struct scope *scope, st
         status = fail_lease(scope, ordinal);
     return status;
 }
-
-pawl_status engine_stepping(struct engine *engine, struct scope *scope, uint64_t after,
-                            uint32_t limit, uint64_t **out, uint32_t *count)
-{
-    return store_busy(engine->store, scope, after, true, limit, out, count);
-}

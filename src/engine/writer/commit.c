@@ -171,22 +171,11 @@ static void expect_heads(struct engine *engine, uint32_t first)
 bool commit_accept(struct engine *engine)
 {
     struct batch *batch = &engine->writer.batch;
-    struct store_tip *tip = &engine->writer.tip;
+    const struct commit commit = commit_of(engine);
     bool kept = true;
 
     ASSERT_LOCKED(engine);
-    if (batch->record_count) {
-        const struct record *last = &batch->records[batch->record_count - 1];
-
-        tip->pos = last->pos;
-        tip->at_ms = last->at_ms;
-        memcpy(tip->root, last->root, SHA_SIZE);
-    }
-    tip->last_value += batch->value_count;
-    tip->last_instance += batch->instance_count;
-    tip->last_definition += batch->definition_count;
-    if (batch->flushed)
-        tip->flushed = batch->flushed;
+    tip_advance(&engine->writer.tip, &commit);
     for (uint32_t i = 0; i < batch->head_count && engine->options.own; i++) {
         struct head head = batch->heads[i], *cached;
 
@@ -200,8 +189,6 @@ bool commit_accept(struct engine *engine)
             kept = kept && cached && heads_mark_dirty(&engine->writer.heads, cached);
     }
     engine->writer.heads.is_whole = engine->writer.heads.is_whole && kept;
-    for (uint32_t i = 0; i < batch->kept_count; i++)
-        tip_note_kept(tip, &batch->kept[i]);
     clock_copy_tip(engine);
     if (batch->shift_ms)
         clock_shifted(engine);

@@ -522,7 +522,7 @@ pawl_status create_record(struct engine *engine, struct scope *scope, struct cre
     const struct create_args *args = create->args;
     const struct decision none = { 0 }, *decision = create->decision ? create->decision : &none;
     struct instance_row row = { .number =
-                                    engine->writer.tip.last_instance + engine->writer.batch.instance_count + 1,
+                                    tip_new_instance(&engine->writer.tip, engine->writer.batch.instance_count),
                                 .definition = create->row->id,
                                 .correlation = args->correlation,
                                 .labels = args->labels,

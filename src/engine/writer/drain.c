@@ -10,6 +10,7 @@
 #include "engine/parts.h"
 
 #define TOLD_AT_ONCE 32u
+#define EXPECTED     512u /* instances */
 
 static void fail_request(struct engine *engine, struct request *request, pawl_status status)
 {
@@ -55,6 +56,8 @@ static pawl_status mend(struct engine *engine)
 
     if (engine->writer.broken && store_trouble(engine->store) == TROUBLE_GONE)
         return store_tip(engine->store, &engine->writer.scope, &tip); /* sets the error message */
+    if (engine->writer.broken && store_trouble(engine->store) == TROUBLE_TAKEN)
+        return store_reopen(engine->store, &engine->writer.scope); /* the same: IN_USE */
     if (engine->writer.broken)
         start_over(engine, true);
     return engine->writer.broken ? scope_fail(&engine->writer.scope, PAWL_STORAGE_FAILURE,
@@ -156,9 +159,13 @@ static void after_failure(struct engine *engine, struct request *list, pawl_stat
     guard_unlock(&engine->lock);
     if (!is_reduce)
         engine_log(engine, PAWL_LOG_ERROR, "commit.failed", engine->writer.scope.error.message);
-    if (!is_reduce && (status == PAWL_STORAGE_FAILURE || status == PAWL_OUTCOME_UNKNOWN))
+    if (!is_reduce && (status == PAWL_STORAGE_FAILURE || status == PAWL_OUTCOME_UNKNOWN ||
+                       status == PAWL_IN_USE))
         commit_note_failure(engine, status);
-    start_over(engine, status == PAWL_OUTCOME_UNKNOWN);
+    if (store_trouble(engine->store) == TROUBLE_TAKEN)
+        engine->writer.broken = true; /* for good: the store is another process's now */
+    else
+        start_over(engine, status == PAWL_OUTCOME_UNKNOWN);
 }
 
 static pawl_status timed_commit(struct engine *engine, uint32_t slice)
@@ -171,6 +178,21 @@ static pawl_status timed_commit(struct engine *engine, uint32_t slice)
     else
         histogram_add(&engine->writer.commit_times, engine->env->tick_us(engine->env) - begun_us);
     return status;
+}
+
+/* The instances of the fires, which are about to be read. */
+static void expect_fires(struct engine *engine, const struct request *list)
+{
+    uint64_t numbers[EXPECTED];
+    uint8_t random[ID_RANDOM_SIZE];
+    struct expectation fires = { .instances = numbers,
+                                 .rows = EXPECT_HEADS | EXPECT_ROWS | EXPECT_RECORDS };
+
+    for (const struct request *r = list; r; r = r->next)
+        for (size_t i = 0; i < r->fire_count && fires.instance_count < EXPECTED; i++)
+            if (id_parse(r->fires[i].args.id, &numbers[fires.instance_count], random))
+                fires.instance_count++;
+    (void)store_expect(engine->store, &engine->writer.scope, &fires); /* what fails, fails again */
 }
 
 /* Everything between taking requests and telling how they ended. */
@@ -191,6 +213,8 @@ static void process(struct engine *engine, struct request *list, uint32_t sweep)
         return;
     if (engine->writer.interned.count > LIMIT_ACTORS)
         intern_clear(&engine->writer.interned);
+    if (engine->store->ops->expect)
+        expect_fires(engine, list);
     for (struct request *r = list; r; r = r->next)
         decide_request(engine, r, at_ms);
     slice = sweep ? sweep : commit_slice(engine);

@@ -189,49 +189,64 @@ static bool has_ready(const struct live *live)
 }
 
 /* Attempts of one instance: ready ones wait, running ones are somebody's, or nobody's. */
-pawl_status recover_instance(struct engine *engine, struct scope *scope, uint64_t number,
-                             bool after_death)
+static pawl_status recover_live(struct engine *engine, struct scope *scope, uint64_t number,
+                                const struct live *live, bool after_death)
 {
     struct waiting_room room = { 0 };
-    struct live live;
-    pawl_status status = store_live(engine->store, scope, number, &live);
+    pawl_status status =
+        has_ready(live) ? find_room(engine, scope, number, live, &room) : PAWL_OK;
     bool kept = true;
 
-    if (!status && has_ready(&live))
-        status = find_room(engine, scope, number, &live, &room);
     if (status)
         return status;
     guard_lock(&engine->lock);
-    for (uint32_t i = 0; i < live.step_count && kept; i++) {
-        const struct live_step *step = &live.steps[i];
+    for (uint32_t i = 0; i < live->step_count && kept; i++) {
+        const struct live_step *step = &live->steps[i];
 
         if (step->status == STEP_READY)
             kept = recover_waiting(engine, number, step, room.since[i], &room);
         else if (step->status == STEP_RUNNING)
-            kept = recover_running(engine, number, &live, step, after_death);
+            kept = recover_running(engine, number, live, step, after_death);
     }
     guard_unlock(&engine->lock);
     return kept ? PAWL_OK : scope_no_memory(scope);
 }
 
+pawl_status recover_instance(struct engine *engine, struct scope *scope, uint64_t number)
+{
+    struct live live;
+    pawl_status status = store_live(engine->store, scope, number, &live);
+
+    return status ? status : recover_live(engine, scope, number, &live, false);
+}
+
+#define BUSY_AT_ONCE 100u
+
 static pawl_status recover_all(struct engine *engine, struct scope *scope, bool after_death)
 {
-    uint64_t after = 0, *numbers;
+    uint64_t after = 0;
     uint32_t count;
-    struct scope one; /* there may be many, and nothing of one is needed for the next */
+    struct busy_row *rows;
+    struct scope page, one; /* there may be many, and nothing of one is needed for the next */
     pawl_status status;
 
+    scope_init(&page, engine->heap, LIMIT_SCOPE);
     scope_init(&one, engine->heap, LIMIT_SCOPE);
     do {
-        status = store_busy(engine->store, scope, after, false, 1000, &numbers, &count);
+        scope_clear(&page);
+        status = store_busy(engine->store, &page, after, false, BUSY_AT_ONCE, &rows, &count);
+        if (status)
+            scope->error = page.error;
         for (uint32_t i = 0; i < count && !status; i++) {
             scope_clear(&one);
-            status = recover_instance(engine, &one, after = numbers[i], after_death);
+            after = rows[i].instance;
+            status = recover_live(engine, &one, after, &rows[i].live, after_death);
             if (status)
                 scope->error = one.error;
         }
-    } while (!status && count == 1000);
+    } while (!status && count == BUSY_AT_ONCE);
     scope_fini(&one);
+    scope_fini(&page);
     return status;
 }
 

@@ -132,6 +132,7 @@ static struct disk *disk_new(const struct heap *heap, struct env *env)
     disk->children = (struct tree){ NULL, 1, compare_children };
     pthread_mutex_init(&disk->lock, NULL); /* neither fails here: no attributes, no system */
     pthread_cond_init(&disk->turn_over, NULL);
+    disk->tip.stride = 1;
     env->random(env, disk->tip.store_id, STORE_ID_SIZE);
     return disk;
 }

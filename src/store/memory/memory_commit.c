@@ -230,30 +230,6 @@ static void apply_heads(struct disk *disk, const struct commit *commit)
     }
 }
 
-static void apply_tip(struct disk *disk, const struct commit *commit)
-{
-    struct store_tip *tip = &disk->tip;
-
-    if (commit->record_count > 0) {
-        const struct record *last = &commit->records[commit->record_count - 1];
-
-        tip->pos = last->pos;
-        tip->at_ms = last->at_ms;
-        memcpy(tip->root, last->root, SHA_SIZE);
-    }
-    for (size_t i = 0; i < commit->value_count; i++)
-        if (commit->values[i].id > tip->last_value)
-            tip->last_value = commit->values[i].id;
-    if (commit->definition_count > 0)
-        tip->last_definition = commit->definitions[commit->definition_count - 1].id;
-    if (commit->instance_count > 0)
-        tip->last_instance = commit->instances[commit->instance_count - 1].number;
-    tip->flushed = commit->flushed > 0 ? commit->flushed : tip->flushed;
-    for (size_t i = 0; i < commit->kept_count; i++)
-        tip_note_kept(tip, &commit->kept[i]);
-    tip->changes++;
-}
-
 /* Contract (5): numbers go on from the tip, positions without a gap. */
 static pawl_status check_numbers(const struct disk *disk, const struct commit *commit,
                                  struct scope *scope)
@@ -314,6 +290,7 @@ pawl_status disk_commit(struct disk *disk, const struct commit *commit, struct s
     apply_tables(&staging); /* first: a text that is erased may be interned anew */
     apply_rows(&staging);
     apply_heads(disk, commit);
-    apply_tip(disk, commit);
+    tip_advance(&disk->tip, commit);
+    disk->tip.changes++;
     return PAWL_OK;
 }

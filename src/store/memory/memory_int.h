@@ -428,6 +428,7 @@ struct found {
 
 void *found_add(struct found *found); /* the place of one more; NULL: no memory */
 bool add_timer(struct found *found, const struct row *row);
+struct live live_of_instance(const struct disk *disk, uint64_t instance, struct arena *arena);
 bool add_number(struct found *found, uint64_t number);
 void list_children(const struct disk *disk, const struct child_query *query, struct found *found);
 

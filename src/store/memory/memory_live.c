@@ -53,19 +53,16 @@ static bool add_wait(struct found *found, const struct row *row)
     return wait;
 }
 
-pawl_status memory_live(struct store *store, struct scope *scope, uint64_t instance,
-                        struct live *out)
+struct live live_of_instance(const struct disk *disk, uint64_t instance, struct arena *arena)
 {
-    struct disk *disk = disk_lock(store);
     const struct row first = { .instance = instance, .kind = ROW_STEP };
     const struct row *row = tree_seek(&disk->rows, &first, false);
-    struct found steps = { &scope->arena, sizeof(struct live_step), NULL, 0, 0 };
-    struct found timers = { &scope->arena, sizeof(struct live_timer), NULL, 0, 0 };
-    struct found waits = { &scope->arena, sizeof(struct live_wait), NULL, 0, 0 };
-    struct found children = { &scope->arena, sizeof(struct live_child), NULL, 0, 0 };
+    struct found steps = { .arena = arena, .size = sizeof(struct live_step) };
+    struct found timers = { .arena = arena, .size = sizeof(struct live_timer) };
+    struct found waits = { .arena = arena, .size = sizeof(struct live_wait) };
+    struct found children = { .arena = arena, .size = sizeof(struct live_child) };
     uint64_t paused_pos = 0;
     bool added = true;
-    pawl_status status;
 
     for (; added && row && row->instance == instance && row->kind <= ROW_WAIT;
          row = tree_seek(&disk->rows, row, true))
@@ -79,16 +76,25 @@ pawl_status memory_live(struct store *store, struct scope *scope, uint64_t insta
             added = add_wait(&waits, row);
     list_children(disk, &(struct child_query){ .parent = instance, .limit = UINT32_MAX },
                   &children);
-    status = read_end(disk, scope);
+    return (struct live){ .steps = steps.rows,
+                          .step_count = steps.count,
+                          .timers = timers.rows,
+                          .timer_count = timers.count,
+                          .waits = waits.rows,
+                          .wait_count = waits.count,
+                          .children = children.rows,
+                          .child_count = children.count,
+                          .paused_pos = paused_pos };
+}
+
+pawl_status memory_live(struct store *store, struct scope *scope, uint64_t instance,
+                        struct live *out)
+{
+    struct disk *disk = disk_lock(store);
+    struct live live = live_of_instance(disk, instance, &scope->arena);
+    pawl_status status = read_end(disk, scope);
+
     if (status == PAWL_OK)
-        *out = (struct live){ .steps = steps.rows,
-                              .step_count = steps.count,
-                              .timers = timers.rows,
-                              .timer_count = timers.count,
-                              .waits = waits.rows,
-                              .wait_count = waits.count,
-                              .children = children.rows,
-                              .child_count = children.count,
-                              .paused_pos = paused_pos };
+        *out = live;
     return status;
 }

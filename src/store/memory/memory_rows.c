@@ -87,8 +87,14 @@ static void list_busy(const struct disk *disk, const struct rows_query *query, s
         query->by.numbers.pending ? stepping_from : busy_from;
     const struct row *row = from(disk, query->by.numbers.after + 1);
 
-    while (row && found->count < query->limit && add_number(found, row->instance))
-        row = from(disk, row->instance + 1);
+    for (; row && found->count < query->limit; row = from(disk, row->instance + 1)) {
+        struct busy_row *busy = found_add(found);
+
+        if (!busy)
+            return;
+        busy->instance = row->instance;
+        busy->live = live_of_instance(disk, row->instance, found->arena);
+    }
 }
 
 /* ---- Families ---- */
@@ -301,7 +307,7 @@ pawl_status memory_rows(struct store *store, struct scope *scope, const struct r
     static const size_t sizes[] = {
         [LIST_DEFINITIONS] = sizeof(struct definition_row),
         [LIST_DUE] = sizeof(struct live_timer),
-        [LIST_BUSY] = sizeof(uint64_t),
+        [LIST_BUSY] = sizeof(struct busy_row),
         [LIST_AWAITING] = sizeof(struct last_row),
         [LIST_CHILDREN] = sizeof(struct live_child),
         [LIST_WAITING] = sizeof(uint64_t),

@@ -223,7 +223,8 @@ pawl_status sqlite_commit(struct store *base, struct scope *scope, const struct 
     }
     status = store->is_joined ? PAWL_OK : ask_for_commit(store, scope);
     if (status == PAWL_OK) {
-        tip_advance(store, commit);
+        tip_advance(&store->tip, commit);
+        atomic_fetch_add(&store->changes, 1);
         if (!store->is_joined)
             witness_note(store, commit->record_count == 0);
     }

@@ -115,6 +115,12 @@ static void read_due_timer(sqlite3_stmt *statement, struct arena *arena, void *o
     ((struct live_timer *)out)->definition = column_u32(statement, 6);
 }
 
+static void read_busy(sqlite3_stmt *statement, struct arena *arena, void *out)
+{
+    (void)arena;
+    *(struct busy_row *)out = (struct busy_row){ .instance = column_u64(statement, 0) };
+}
+
 static const char select_stepping[] = "SELECT DISTINCT inst FROM pawl_step WHERE inst > ?2"
                                       " ORDER BY inst LIMIT ?1";
 
@@ -274,7 +280,7 @@ static struct lister lister_of(const struct rows_query *query)
     case LIST_BUSY:
         return (struct lister){ query->by.numbers.pending ? STATEMENT_STEPPING : STATEMENT_BUSY,
                                 query->by.numbers.pending ? select_stepping : select_busy,
-                                read_number, sizeof(uint64_t) };
+                                read_busy, sizeof(struct busy_row) };
     case LIST_AWAITING:
         return (struct lister){ STATEMENT_AWAITING, select_awaiting, read_last,
                                 sizeof(struct last_row) };
@@ -390,6 +396,24 @@ static pawl_status list_steps(struct sqlite_store *store, struct scope *scope,
     return status;
 }
 
+/* In one transaction: the live rows belong to the numbers. */
+static pawl_status list_busy(struct sqlite_store *store, struct scope *scope,
+                             const struct rows_query *query, void **out, uint32_t *count)
+{
+    pawl_status status = reader_begin(store, scope);
+
+    if (status != PAWL_OK)
+        return status;
+    status = list_rows(&store->reader, scope, query, out, count);
+    for (uint32_t i = 0; status == PAWL_OK && i < *count; i++) {
+        struct busy_row *rows = *out;
+
+        status = read_live(store, scope, rows[i].instance, &rows[i].live);
+    }
+    reader_end(store);
+    return status;
+}
+
 pawl_status sqlite_rows(struct store *base, struct scope *scope, const struct rows_query *query,
                         void **out, uint32_t *count)
 {
@@ -398,6 +422,8 @@ pawl_status sqlite_rows(struct store *base, struct scope *scope, const struct ro
 
     if (query->kind == LIST_STEPS)
         return list_steps(store, scope, query, out, count);
+    if (query->kind == LIST_BUSY)
+        return list_busy(store, scope, query, out, count);
     status = reader_enter(store, scope);
     if (status != PAWL_OK)
         return status;

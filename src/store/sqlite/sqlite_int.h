@@ -296,7 +296,6 @@ void sqlite_rollback(struct store *store);
 pawl_status sqlite_tip(struct store *store, struct scope *scope, struct store_tip *out);
 /* Make store->tip right. Only in the writer's transaction. */
 pawl_status tip_refresh(struct sqlite_store *store, struct scope *scope);
-void tip_advance(struct sqlite_store *store, const struct commit *commit); /* after COMMIT */
 pawl_status sqlite_read_tip(struct connection *connection, struct scope *scope,
                             struct store_tip *out); /* all but `changes` */
 

@@ -71,6 +71,7 @@ static void load_tip(sqlite3_stmt *statement, struct store_tip *out)
         .test_now_ms = column_i64(statement, 6),
         .clock_offset_ms = column_i64(statement, 9),
         .clock_pos = column_u64(statement, 10),
+        .stride = 1,
     };
     out->test_is_old = !out->test_now_ms && column_i64(statement, 8) != 0;
     if (out->test_is_old)
@@ -131,34 +132,6 @@ pawl_status tip_refresh(struct sqlite_store *store, struct scope *scope)
     }
     store->tip.changes = atomic_load(&store->changes);
     return PAWL_OK;
-}
-
-void tip_advance(struct sqlite_store *store, const struct commit *commit)
-{
-    struct store_tip *tip = &store->tip;
-
-    if (commit->record_count > 0) {
-        const struct record *last = &commit->records[commit->record_count - 1];
-
-        tip->pos = last->pos;
-        tip->at_ms = last->at_ms;
-        if (last->has_root)
-            memcpy(tip->root, last->root, SHA_SIZE);
-    }
-    for (size_t i = 0; i < commit->value_count; i++)
-        if (commit->values[i].id > tip->last_value)
-            tip->last_value = commit->values[i].id;
-    for (size_t i = 0; i < commit->definition_count; i++)
-        if (commit->definitions[i].id > tip->last_definition)
-            tip->last_definition = commit->definitions[i].id;
-    for (size_t i = 0; i < commit->instance_count; i++)
-        if (commit->instances[i].number > tip->last_instance)
-            tip->last_instance = commit->instances[i].number;
-    if (commit->flushed > 0)
-        tip->flushed = commit->flushed;
-    for (size_t i = 0; i < commit->kept_count; i++)
-        tip_note_kept(tip, &commit->kept[i]);
-    atomic_fetch_add(&store->changes, 1);
 }
 
 /* In the reader's snapshot. */
