@@ -101,13 +101,13 @@ static void open_on(pawl **p, sqlite3 *db)
 static struct count broadcast_among(const char *type, int count, bool is_asleep, const char *input,
                                     const char *answer)
 {
-    char folder[] = "/tmp/pawl-broadcast-XXXXXX", path[64], command[96], *out;
+    char folder[TEST_FOLDER_SIZE], path[96], command[96], *out;
     struct count counted = { 0 };
     pawl_error error;
     sqlite3 *db;
     pawl *p;
 
-    EXPECT(mkdtemp(folder) != NULL);
+    test_folder(folder);
     snprintf(path, sizeof path, "%s/host.db", folder);
     EXPECT_EQ(sqlite3_open(path, &db), SQLITE_OK);
     run(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF");

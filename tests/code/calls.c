@@ -85,7 +85,7 @@ PAWL_CODE(keyed, KEYED)
 
 struct till {
     pawl_kit kit;
-    char folder[32], url[64];
+    char folder[TEST_FOLDER_SIZE], url[96];
     uint32_t failures; /* how many attempts fail */
     const char *error;
     uint32_t calls, last_attempt;
@@ -125,8 +125,7 @@ static void equip(struct till *till)
 static void begin(struct till *till, uint32_t failures, const char *error)
 {
     *till = (struct till){ .failures = failures, .error = error };
-    memcpy(till->folder, "/tmp/pawl-calls-XXXXXX", 23);
-    EXPECT(mkdtemp(till->folder) != NULL);
+    test_folder(till->folder);
     snprintf(till->url, sizeof till->url, "sqlite:%s/till.db", till->folder);
     pawl_kit_open(&till->kit, till->url);
     pawl_kit_register(&till->kit, sale());
@@ -138,7 +137,7 @@ static void begin(struct till *till, uint32_t failures, const char *error)
 
 static void end(struct till *till)
 {
-    char command[64], *out = NULL;
+    char command[96], *out = NULL;
 
     PAWL_EXPECT_OK(&till->kit, pawl_call(till->kit.p, "store.verify", NULL, &out, &till->kit.error));
     EXPECT_HAS(out, "\"valid\":true");

@@ -10,7 +10,7 @@
 
 struct era {
     pawl_kit kit;
-    char folder[32], url[64], id[27];
+    char folder[TEST_FOLDER_SIZE], url[96], id[27];
 };
 
 /* Another build of the program opens the same store. */
@@ -26,8 +26,7 @@ static void build(struct era *era, const pawl_code_type *type)
 static void begin(struct era *era, const pawl_code_type *type)
 {
     memset(era, 0, sizeof *era);
-    memcpy(era->folder, "/tmp/pawl-change-XXXXXX", 24);
-    EXPECT(mkdtemp(era->folder) != NULL);
+    test_folder(era->folder);
     snprintf(era->url, sizeof era->url, "sqlite:%s/c.db", era->folder);
     build(era, type);
     memcpy(era->id, pawl_kit_start(&era->kit, "changing", NULL), 27);

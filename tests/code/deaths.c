@@ -84,7 +84,7 @@ PAWL_CODE(paying, PAYING)
 
 struct desk {
     pawl_kit kit;
-    char folder[40], url[64];
+    char folder[TEST_FOLDER_SIZE], url[96];
 };
 
 static void charge(void *context, const pawl_tool_call *call, pawl_tool_answer *answer)
@@ -116,8 +116,7 @@ static void open_desk(struct desk *desk)
 static void begin(struct desk *desk)
 {
     memset(desk, 0, sizeof *desk);
-    memcpy(desk->folder, "/tmp/pawl-deaths-XXXXXX", 24);
-    EXPECT(mkdtemp(desk->folder) != NULL);
+    test_folder(desk->folder);
     snprintf(desk->url, sizeof desk->url, "sqlite:%s/desk.db", desk->folder);
     desk->kit.url = desk->url;
     open_desk(desk);

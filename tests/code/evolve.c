@@ -113,7 +113,7 @@ static const char *bring_over(void *context, uint32_t from, const char *stored, 
 
 struct era {
     pawl_kit kit;
-    char folder[32], url[64];
+    char folder[TEST_FOLDER_SIZE], url[96];
 };
 
 /* A new build of the program opens the same store. */
@@ -128,8 +128,7 @@ static void build(struct era *era, const pawl_code_type *type)
 static const char *begin(struct era *era, char id[27])
 {
     memset(era, 0, sizeof *era);
-    memcpy(era->folder, "/tmp/pawl-evolve-XXXXXX", 24);
-    EXPECT(mkdtemp(era->folder) != NULL);
+    test_folder(era->folder);
     snprintf(era->url, sizeof era->url, "sqlite:%s/e.db", era->folder);
     build(era, first());
     memcpy(id, pawl_kit_start(&era->kit, "evolving", NULL), 27);

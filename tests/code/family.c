@@ -19,7 +19,7 @@ static bool nothing(void *context, struct sqlite3 *db, const char *args, char *w
 
 struct field {
     pawl_kit kit;
-    char folder[32], url[64];
+    char folder[TEST_FOLDER_SIZE], url[96];
     bool refuses;
 };
 
@@ -32,8 +32,7 @@ static void open_again(struct field *field)
 static void begin(struct field *field)
 {
     memset(field, 0, sizeof *field);
-    memcpy(field->folder, "/tmp/pawl-family-XXXXXX", 24);
-    EXPECT(mkdtemp(field->folder) != NULL);
+    test_folder(field->folder);
     snprintf(field->url, sizeof field->url, "sqlite:%s/game.db", field->folder);
     pawl_kit_open(&field->kit, field->url);
     pawl_kit_register(&field->kit, combat());

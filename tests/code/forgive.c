@@ -126,7 +126,7 @@ PAWL_CODE(saga, SAGA)
 
 struct desk {
     pawl_kit kit;
-    char folder[40], url[64];
+    char folder[TEST_FOLDER_SIZE], url[96];
     const char *charged; /* what the tool answers */
 };
 
@@ -141,8 +141,7 @@ static void begin(struct desk *desk)
     memset(desk, 0, sizeof *desk);
     mistake = NO_MISTAKE;
     greeted = "bo";
-    memcpy(desk->folder, "/tmp/pawl-forgive-XXXXXX", 25);
-    EXPECT(mkdtemp(desk->folder) != NULL);
+    test_folder(desk->folder);
     snprintf(desk->url, sizeof desk->url, "sqlite:%s/desk.db", desk->folder);
     pawl_kit_open(&desk->kit, desk->url);
     pawl_kit_register(&desk->kit, frail());

@@ -47,15 +47,14 @@ PAWL_CODE(parent, PARENT)
 
 struct desk {
     pawl_kit kit;
-    char folder[32], url[64];
+    char folder[TEST_FOLDER_SIZE], url[96];
     const char *id;
 };
 
 static void begin(struct desk *desk, const char *type)
 {
     memset(desk, 0, sizeof *desk);
-    memcpy(desk->folder, "/tmp/pawl-pause-XXXXXX", 23);
-    EXPECT(mkdtemp(desk->folder) != NULL);
+    test_folder(desk->folder);
     snprintf(desk->url, sizeof desk->url, "sqlite:%s/desk.db", desk->folder);
     pawl_kit_open(&desk->kit, desk->url);
     pawl_kit_register(&desk->kit, asking());

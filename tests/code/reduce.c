@@ -7,7 +7,7 @@
 
 struct field {
     pawl_kit kit;
-    char folder[32], url[64];
+    char folder[TEST_FOLDER_SIZE], url[96];
     const char *sql; /* what the reduce does */
     int calls;
     bool refuses;
@@ -37,8 +37,7 @@ static bool apply(void *context, sqlite3 *db, const char *args, char *words, siz
 static void begin(struct field *field, bool in_memory)
 {
     *field = (struct field){ .sql = HIT };
-    memcpy(field->folder, "/tmp/pawl-reduce-XXXXXX", 24);
-    EXPECT(mkdtemp(field->folder) != NULL);
+    test_folder(field->folder);
     snprintf(field->url, sizeof field->url, "sqlite:%s/game.db", field->folder);
     pawl_kit_open(&field->kit, in_memory ? NULL : field->url);
     PAWL_EXPECT_OK(&field->kit, pawl_reduce_register(field->kit.p, "apply_damage", apply, field,

@@ -116,14 +116,13 @@ PAWL_CODE(curious, CURIOUS)
 
 struct ground {
     pawl_kit kit;
-    char folder[32], url[64];
+    char folder[TEST_FOLDER_SIZE], url[96];
 };
 
 static void begin(struct ground *ground)
 {
     memset(ground, 0, sizeof *ground);
-    memcpy(ground->folder, "/tmp/pawl-subscr-XXXXXX", 24);
-    EXPECT(mkdtemp(ground->folder) != NULL);
+    test_folder(ground->folder);
     snprintf(ground->url, sizeof ground->url, "sqlite:%s/game.db", ground->folder);
     pawl_kit_open(&ground->kit, ground->url);
     pawl_kit_register(&ground->kit, watcher());

@@ -59,7 +59,7 @@ def test_the_program_of_the_design_runs_twice_with_the_shared_library():
 
 def compile_one_file(*options):
     sh(need("ninja"), "-C", BUILD, "amalgamation/pawl.c")
-    sh("cc", *options, "-Werror", "-c", BUILD / "amalgamation/pawl.c", "-o", ONE_FILE.name + "/pawl.o")
+    sh("cc", *options, "-Werror", "-c", BUILD / "amalgamation/pawl.c", "-o", ONE_FILE.name + "/pawl.o", timeout=1200)
 
 
 def test_the_library_in_one_file_is_compiled_by_one_command_and_has_no_other_names():

@@ -142,7 +142,7 @@ static void check_store(struct world *w)
 
 TEST(clock, jumps_both_ways_make_no_timer_early_and_no_time_fall)
 {
-    uint64_t seeds = stage_is_long() ? 200 : 25;
+    uint64_t seeds = test_is_long() ? 200 : 25;
     uint32_t fired = 0;
 
     stage_begin();
@@ -298,7 +298,7 @@ TEST(clock, a_clock_that_fell_back_lets_a_lease_run_out_in_its_time)
 TEST(clock, machines_do_all_they_can_while_the_clock_jumps)
 {
     static const char *const names[] = { "machine", "inline", "versions", "batch_shared" };
-    uint64_t seeds = stage_is_long() ? 100 : 6;
+    uint64_t seeds = test_is_long() ? 100 : 6;
 
     stage_begin();
     for (uint64_t seed = 1; seed <= seeds; seed++)

@@ -58,13 +58,11 @@ static void fail_by(const char *name, bool in_place, struct disk_plan plan, uint
            tally.rounds, tally.refusals, tally.unknowns);
 }
 
-/* Every second n in the long tier; from day to day every tenth, where a fault lasts every
- * twentieth.
- */
+/* Every second n in the long tier; from day to day every 31st, where a fault lasts every 61st. */
 static void fail_each(const char *name, bool in_place, struct disk_plan plan)
 {
     stage_begin();
-    fail_by(name, in_place, plan, stage_is_long() ? 2 : plan.for_ever ? 20 : 10);
+    fail_by(name, in_place, plan, test_is_long() ? 2 : plan.for_ever ? 61 : 31);
 }
 
 #define IO_TEST(scenario, test_name, in_place, ...)                                                \
@@ -119,9 +117,9 @@ static void fail_here_and_there(const char *name, uint64_t first)
     stage_begin();
     for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
         struct disk_plan plan = plans[i].plan;
-        uint64_t stride = stage_is_long() ? 1 : plan.ops == DISK_ALL ? 101 : 43;
+        uint64_t stride = test_is_long() ? 1 : plan.ops == DISK_ALL ? 101 : 43;
 
-        plan.at = stage_is_long() ? 1 : 1 + (first + 13 * i) % stride;
+        plan.at = test_is_long() ? 1 : 1 + (first + 13 * i) % stride;
         fail_by(name, plans[i].in_place, plan, stride);
     }
 }
@@ -145,10 +143,10 @@ static void fail_in_two_ways(const char *name, size_t which)
     stage_begin();
     for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
         struct disk_plan plan = plans[i].plan;
-        uint64_t stride = stage_is_long() ? 1 : plan.ops == DISK_ALL ? 97 : 41;
+        uint64_t stride = test_is_long() ? 1 : plan.ops == DISK_ALL ? 97 : 41;
 
-        plan.at = stage_is_long() ? 1 : 1 + (7 * which + 13 * i) % stride;
-        if (stage_is_long() || i % 5 == which % 5)
+        plan.at = test_is_long() ? 1 : 1 + (7 * which + 13 * i) % stride;
+        if (test_is_long() || i % 5 == which % 5)
             fail_by(name, plans[i].in_place, plan, stride);
     }
 }

@@ -62,19 +62,14 @@ static void cut_by(const char *name, unsigned ops, uint64_t seeds, uint64_t stri
            tally.rounds, tally.cuts, tally.lost);
 }
 
-static void cut_at_each(const char *name, unsigned ops, uint64_t seeds)
-{
-    cut_by(name, ops, seeds, 1);
-}
-
 #define POWER_TESTS(scenario)                                                                      \
     TEST(scenario, a_power_cut_at_each_sync_loses_nothing_acknowledged)                            \
     {                                                                                              \
-        cut_at_each(#scenario, DISK_SYNC, stage_is_long() ? 16 : 8);                               \
+        cut_by(#scenario, DISK_SYNC, test_is_long() ? 16 : 3, 1);                                  \
     }                                                                                              \
     TEST(scenario, a_power_cut_at_each_change_loses_nothing_acknowledged)                          \
     {                                                                                              \
-        cut_at_each(#scenario, DISK_CHANGES, stage_is_long() ? 2 : 1);                             \
+        cut_by(#scenario, DISK_CHANGES, test_is_long() ? 2 : 1, test_is_long() ? 1 : 3);           \
     }
 
 POWER_TESTS(machine)
@@ -86,7 +81,7 @@ POWER_TESTS(code)
 #define POWER_SCENARIO(scenario, stride)                                                           \
     TEST(scenario, a_power_cut_loses_nothing_acknowledged)                                         \
     {                                                                                              \
-        cut_by(#scenario, DISK_CHANGES, stage_is_long() ? 2 : 1, stage_is_long() ? 1 : stride);    \
+        cut_by(#scenario, DISK_CHANGES, test_is_long() ? 2 : 1, test_is_long() ? 1 : stride);      \
     }
 
 POWER_SCENARIO(inline, 3)

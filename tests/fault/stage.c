@@ -29,8 +29,7 @@ void stage_begin(void)
     pawl *p = NULL;
 
     sqlite_heap_install();
-    snprintf(folder, sizeof folder, "/tmp/pawl-fault-XXXXXX");
-    EXPECT(mkdtemp(folder) != NULL);
+    test_folder(folder);
     atexit(end_folder);
     snprintf(stage_path, sizeof stage_path, "%s/store.db", folder);
     snprintf(stage_url, sizeof stage_url, "sqlite:%s", stage_path);
@@ -38,11 +37,6 @@ void stage_begin(void)
     pawl_close(p);
     EXPECT_EQ(sqlite_heap_live(), 0);
     disk_install();
-}
-
-bool stage_is_long(void)
-{
-    return getenv("PAWL_TEST_LONG") != NULL;
 }
 
 uint64_t stage_seed(void)

@@ -12,6 +12,4 @@ void stage_begin(void);
 
 uint64_t stage_seed(void); /* $PAWL_TEST_SEED, to draw others; 0 */
 
-bool stage_is_long(void); /* the long tier: every n, many seeds */
-
 #endif

@@ -15,7 +15,7 @@ REDUCERS = ("model", "expr", "machine", "flow", "code")
 PURE = re.compile(r"bcmp|mem(chr|cmp|cpy|mem|move|set)|__mem(cpy|move|set)_chk|str(chr|cmp|len|ncmp|nlen|rchr|str|tod|pbrk)|"
                   r"v?snprintf|__v?snprintf_chk|qsort|bsearch|pow|modf|floor|fabs|isnan|"
                   r"_GLOBAL_OFFSET_TABLE_|__errno_location")
-MACHINERY = re.compile(r"__(asan|odr_asan|ubsan|tsan|sanitizer|stack_chk|gcov|llvm|sancov)\w*|__cyg_profile\w*|_?_?dso_handle")
+MACHINERY = re.compile(r"__(unnamed_\d+|asan|odr_asan|ubsan|tsan|sanitizer|stack_chk|gcov|llvm|sancov)\w*|__cyg_profile\w*|_?_?dso_handle")
 # And what single files of base may, for all others.
 DOORS = {
     "src_base_heap.c": r"realloc|free",

@@ -2,7 +2,9 @@
 """run_script.py - script/test and script/run-tests: the words they take and the tests they choose."""
 import importlib.machinery
 import importlib.util
+import pathlib
 import subprocess
+import tempfile
 from sentences import BUILD, ROOT, main
 
 LOADER = importlib.machinery.SourceFileLoader("run_tests", str(ROOT / "script/run-tests"))
@@ -48,6 +50,20 @@ def test_each_test_that_begins_first_exists():
     programs, scripts = RUN_TESTS.sources_of(BUILD), {path.name for path in (ROOT / "tests").rglob("run_*")}
     missing = [name for name in RUN_TESTS.LONGEST if name not in programs and name not in scripts]
     assert not missing, missing
+
+
+def result_of(text):
+    """What run-tests makes of a test with this text."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "run_it.py")
+        path.write_text("import os, tempfile\n%s\nprint('1 passed, 0 failed')\n" % text)
+        return RUN_TESTS.run(path, BUILD, False)
+
+
+def test_what_a_test_leaves_in_its_temporary_folder_is_named_and_a_failure():
+    passed, failed, _, _, output = result_of("open(os.path.join(tempfile.gettempdir(), 'rest'), 'w')")
+    assert (passed, failed) == (1, 1) and "left in the temporary folder: rest" in output, output
+    assert result_of("tempfile.TemporaryDirectory().cleanup()")[:2] == (1, 0)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-/* test.c - runs the tests and tells it in TAP. Keep it under 200 lines.
+/* test.c - runs the tests and tells it in TAP. Keep it small.
  *   PROGRAM [--list] [--no-fork] [--timeout SECONDS] [PART OF A NAME]... */
 #include "lib/test.h"
+#include "lib/folder.h"
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -127,6 +128,7 @@ static bool run_forked(struct test *test)
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         sigprocmask(SIG_UNBLOCK, &ended, NULL);
+        test_folders_begin(getpid());
         exit(run_here(test) ? 0 : EXIT_FAILED); /* not _exit(): leaks are looked for there */
     }
     if (child < 0) {
@@ -134,7 +136,18 @@ static bool run_forked(struct test *test)
         return false;
     }
     in_time = wait_for_child(child, &ended, &status);
+    test_folders_end(child);
     return explain(in_time, status);
+}
+
+static bool run_unforked(struct test *test)
+{
+    bool passed;
+
+    test_folders_begin(getpid());
+    passed = run_here(test);
+    test_folders_end(getpid());
+    return passed;
 }
 
 static bool is_wanted(const struct test *test, char **filters)
@@ -168,7 +181,7 @@ static int run_all(char **filters)
 
         if (!is_wanted(test, filters))
             continue;
-        passed = forking ? run_forked(test) : run_here(test);
+        passed = forking ? run_forked(test) : run_unforked(test);
         failed += !passed;
         print_result(test, ++number, passed);
     }
@@ -176,11 +189,16 @@ static int run_all(char **filters)
     return failed > 0 || number == 0; /* a filter that finds nothing is a mistake */
 }
 
+bool test_is_long(void)
+{
+    return getenv("PAWL_TEST_LONG") != NULL;
+}
+
 int main(int argc, char **argv)
 {
     bool listing = false;
 
-    if (getenv("PAWL_TEST_LONG"))
+    if (test_is_long())
         timeout_s = 1800;
     for (; argc > 1 && strncmp(argv[1], "--", 2) == 0; argc--, argv++) {
         if (strcmp(argv[1], "--list") == 0)

@@ -42,6 +42,14 @@ struct test {
 #define EXPECT_OK(status)      test_expect_ok(__FILE__, __LINE__, #status, (status))
 #define EXPECT_HAS(text, part) test_expect_has(__FILE__, __LINE__, (text), (part))
 
+/* script/test --all: every n-th fault, whole small scopes. From day to day a sample of them. */
+bool test_is_long(void);
+
+/* A new empty folder, in $TMPDIR or /tmp. When the test has ended, however it ended, it is removed
+ * with all that is in it. */
+#define TEST_FOLDER_SIZE 64
+void test_folder(char out[TEST_FOLDER_SIZE]);
+
 void test_register(struct test *test);
 _Noreturn void test_fail(const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -70,8 +70,7 @@ static inline void stand_run(struct test *t, bool is_memory, void (*body)(struct
 {
     struct stand s = { .test = t, .scope = &t->scope, .is_memory = is_memory };
 
-    (void)snprintf(s.dir, sizeof s.dir, "/tmp/pawl-contract-XXXXXX");
-    EXPECT(mkdtemp(s.dir));
+    test_folder(s.dir);
     (void)snprintf(s.url, sizeof s.url, is_memory ? "memory:%s" : "sqlite:%s/store.db", s.dir);
     s.env = env_sim_new(T0, 7);
     EXPECT(s.env);

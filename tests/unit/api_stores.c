@@ -22,9 +22,10 @@ static pawl_error error;
 
 static void begin(const char *url, const pawl_options *options)
 {
-    static char folder[] = "/tmp/pawl-stores-XXXXXX";
+    char folder[TEST_FOLDER_SIZE];
 
-    EXPECT(mkdtemp(folder) && chdir(folder) == 0);
+    test_folder(folder);
+    EXPECT(chdir(folder) == 0);
     EXPECT_OK(pawl_open(&p, url, options, &error));
 }
 
@@ -244,9 +245,10 @@ static struct env *world;
 
 static void open_in_a_box(void)
 {
-    static char folder[] = "/tmp/pawl-stores-XXXXXX";
+    char folder[TEST_FOLDER_SIZE];
 
-    EXPECT(mkdtemp(folder) && chdir(folder) == 0);
+    test_folder(folder);
+    EXPECT(chdir(folder) == 0);
     world = env_sim_new(BEGUN_AT, 3);
     EXPECT_OK(pawl_open_env(&p, "sqlite:first.db", &(pawl_options){ .own = true }, world, &error));
     EXPECT_OK(put("a"));

@@ -14,8 +14,8 @@ static int remove_one(const char *name, const struct stat *info, int kind, struc
 
 void host_begin(struct host *host)
 {
-    *host = (struct host){ .folder = "/tmp/pawl-attach-XXXXXX" };
-    EXPECT(mkdtemp(host->folder) != NULL);
+    *host = (struct host){ 0 };
+    test_folder(host->folder);
     snprintf(host->path, sizeof host->path, "%s/host.db", host->folder);
     snprintf(host->url, sizeof host->url, "sqlite:%s", host->path);
     EXPECT_EQ(sqlite3_open(host->path, &host->db), SQLITE_OK);

@@ -95,11 +95,12 @@ TEST(time, what_is_no_instant_is_refused)
 
 TEST(time, every_day_of_ten_thousand_years_is_printed_and_read_again)
 {
+    int64_t step_ms = test_is_long() ? 86400000 - 1 : 11 * 86400000 - 1;
     char out[TIME_TEXT_SIZE];
     int64_t found;
 
     for (int64_t at_ms = INT64_C(-62167219200000); at_ms < INT64_C(253402300800000);
-         at_ms += 86400000 - 1) {
+         at_ms += step_ms) {
         time_print(at_ms, out);
         if (!time_parse(str_of(out), &found) || found != at_ms)
             test_fail(__FILE__, __LINE__, "%s is not %" PRId64, out, at_ms);

@@ -17,8 +17,7 @@ void world_begin(struct world *world, const char *backend)
     static int number;
 
     *world = (struct world){ .now_ms = NOON, .options = { .own = true } };
-    snprintf(world->folder, sizeof world->folder, "/tmp/pawl-engine-XXXXXX");
-    EXPECT(mkdtemp(world->folder));
+    test_folder(world->folder);
     if (strcmp(backend, "sqlite") == 0)
         snprintf(world->url, sizeof world->url, "sqlite:%s/store.db", world->folder);
     else

@@ -23,8 +23,7 @@ static char folder[64];
 
 static void begin_folder(void)
 {
-    snprintf(folder, sizeof folder, "/tmp/pawl-host-XXXXXX");
-    EXPECT(mkdtemp(folder) != NULL);
+    test_folder(folder);
 }
 
 static void end_folder(void)

@@ -41,8 +41,7 @@ static void begin(void)
                                 "- {from_state: a, action: go, to_state: b}\n";
     pawl_id id;
 
-    snprintf(folder, sizeof folder, "/tmp/pawl-edit-XXXXXX");
-    EXPECT(mkdtemp(folder) != NULL);
+    test_folder(folder);
     snprintf(path, sizeof path, "%s/store.db", folder);
     snprintf(url, sizeof url, "sqlite:%s", path);
     EXPECT_OK(pawl_open(&p, url, NULL, &error));

@@ -380,12 +380,12 @@ TEST(exec, the_time_limit_holds_even_if_the_clock_stands_still)
 static void expect_grandchild_gone(struct test *t, const char *script, int64_t timeout_ms,
                                    const char *part)
 {
-    char folder[] = "/tmp/pawl-exec-XXXXXX", path[60], text[300];
+    char folder[TEST_FOLDER_SIZE], path[96], text[300];
     struct exec_rig rig = open_rig();
     struct tool_result result;
     int fd;
 
-    EXPECT(mkdtemp(folder) != NULL);
+    test_folder(folder);
     (void)snprintf(path, sizeof path, "%s/fifo", folder);
     EXPECT_EQ(mkfifo(path, 0600), 0);
     fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -469,11 +469,11 @@ TEST(exec, the_end_of_one_keeper_leaves_the_programs_of_others_with_the_same_key
 
 TEST(exec, a_program_and_all_it_began_end_when_their_host_is_killed)
 {
-    char folder[] = "/tmp/pawl-exec-XXXXXX", path[60], text[300], byte;
+    char folder[TEST_FOLDER_SIZE], path[96], text[300], byte;
     struct pollfd begun;
     pid_t host;
 
-    EXPECT(mkdtemp(folder) != NULL);
+    test_folder(folder);
     (void)snprintf(path, sizeof path, "%s/fifo", folder);
     (void)snprintf(text, sizeof text, "exec 9>%s; setsid sleep 1000 & echo >&9; sleep 1000", path);
     EXPECT_EQ(mkfifo(path, 0600), 0);
@@ -527,13 +527,13 @@ static void end_other_user(const char *folder)
 
 TEST(exec, a_program_that_runs_as_another_user_delays_no_step)
 {
-    char folder[] = "/tmp/pawl-exec-XXXXXX", path[200], args[500];
+    char folder[TEST_FOLDER_SIZE], path[200], args[500];
     pid_t host;
     int status;
 
     if (geteuid() != 0)
         return; /* only root can make such a file */
-    EXPECT(mkdtemp(folder) != NULL);
+    test_folder(folder);
     copy_as_root(folder, path);
     (void)snprintf(args, sizeof args, "{\"argv\":[\"%s\",\"%s/pid\"]}", path, folder);
     host = fork();
