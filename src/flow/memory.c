@@ -263,11 +263,11 @@ static pawl_status fold_arm(struct fold *fold, struct attempt *live, const struc
 
 static pawl_status fold_live(struct fold *fold, const struct effect *effect)
 {
-    uint32_t place = live_place(fold->memory, effect->ordinal);
-    struct attempt *live = &fold->memory->live[place];
+    struct attempt *live;
 
     if (!memory_find(fold->memory, effect->ordinal))
         return fail_damaged(fold, "an attempt that is not live");
+    live = &fold->memory->live[live_place(fold->memory, effect->ordinal)];
     switch (effect->kind) {
     case EFFECT_READY:
         live->status = STEP_READY;
