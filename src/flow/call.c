@@ -12,11 +12,11 @@ pawl_status flow_call(const struct definition *definition, const void *state, ui
     const struct plan_step *step;
     struct template_source source = { .plan = plan, .memory = memory };
     struct tree_errors errors = memory->errors;
-    struct tree_walk walk = { .plan = plan, .states = memory->nodes, .errors = &errors };
+    struct tree_walk walk = { .plan = plan, .states = memory->nodes };
     pawl_status status;
     str args;
 
-    (void)definition;
+    walk.errors = tree_errors_of(definition->compiler, &errors);
     if (!attempt)
         return scope_fail(scope, PAWL_LEASE_LOST, "attempt %u is over", ordinal);
     step = &plan->steps[attempt->plan];

@@ -180,7 +180,7 @@ bool tree_errors_copy(const struct tree_errors *from, struct arena *arena, struc
  * memory. */
 uint32_t tree_errors_add(struct tree_errors *errors, str text, uint32_t seq, struct arena *arena);
 /* What a step of a rescue or a finally sees: the error of the innermost try around it that has
- * one. NULL: none has. */
+ * one; without a text if none has. NULL: it is in neither, or there is one error for all. */
 const struct kept_text *tree_last_error(const struct tree_walk *walk, uint32_t node);
 
 /* A state, to be looked at or changed. */

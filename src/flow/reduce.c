@@ -96,7 +96,7 @@ struct template_source turn_step_source(const struct turn *turn, const struct pl
     struct tree_walk walk = { .plan = turn->plan,
                               .states = pages.pages ? NULL : memory->nodes,
                               .copy = &pages,
-                              .errors = &errors };
+                              .errors = tree_errors_of(turn->compiler, &errors) };
 
     if (turn->plan->is_tree)
         source.last_error = tree_last_error(&walk, step->node);

@@ -206,7 +206,7 @@ static str find_in(struct expansion *expansion, str json, str path)
     return found;
 }
 
-/* With the error of the try around the step, if there is one. */
+/* With the error of the try around the step; if that did not fail, as without an error. */
 static pawl_status open_context(struct expansion *expansion)
 {
     const struct template_source *source = expansion->source;
@@ -221,6 +221,10 @@ static pawl_status open_context(struct expansion *expansion)
     status = memory_text(expansion->memory, source->last_error, expansion->scope, &error);
     if (status != PAWL_OK)
         return status;
+    if (!error.data && !context_find(expansion->context, arena, CONTEXT_LAST_ERROR).data)
+        return PAWL_OK;
+    if (!error.data)
+        error = STR("\"\"");
     expansion->context = noted = context_over(expansion->context, arena);
     return noted ? context_note_error(expansion->scope, noted, error, arena)
                  : scope_no_memory(expansion->scope);

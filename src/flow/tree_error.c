@@ -97,12 +97,23 @@ bool tree_errors_copy(const struct tree_errors *from, struct arena *arena, struc
     return out->rows != NULL;
 }
 
+/* Is it what a try does when its forms are over? */
+static bool is_after_forms(const struct plan *plan, const struct plan_node *node)
+{
+    return node->parent != NODE_NONE && plan->nodes[node->parent].kind == PLAN_TRY &&
+           node->place != TRY_FORMS;
+}
+
 const struct kept_text *tree_last_error(const struct tree_walk *walk, uint32_t node)
 {
+    static const struct kept_text none;
     const struct plan *plan = walk->plan;
+    bool is_after = false;
 
-    for (uint32_t at = node; walk->errors->count > 0 && at != NODE_NONE; at = plan->nodes[at].parent)
+    for (uint32_t at = node; walk->errors && at != NODE_NONE; at = plan->nodes[at].parent) {
         if (plan->nodes[at].kind == PLAN_TRY && tree_state_of(walk, at)->error != 0)
             return &row_of(walk->errors, tree_state_of(walk, at)->error)->text;
-    return NULL;
+        is_after = is_after || is_after_forms(plan, &plan->nodes[at]);
+    }
+    return is_after ? &none : NULL;
 }

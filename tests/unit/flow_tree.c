@@ -204,6 +204,37 @@ TEST(flow_tree, c27_of_two_tries_side_by_side_each_sees_its_own_error)
     rig_fini(&rig);
 }
 
+#define TRY_LAST(name) "{try: [" L(name) "], finally: [" SEE("last-" name) "]}"
+
+TEST(flow_tree, c27_the_finally_of_a_try_that_did_not_fail_sees_no_error)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope, "dopar: [" TRY_LAST("a") ", " TRY_SEE("b") "]", NULL);
+    rig_begin(&rig);
+    fail_step(&rig, 2, "\"of b\"");
+    rig_run(&rig, 1, "1");
+    expect_seen(&rig, 4, "last-a", "{\"e\":\"\"}");
+    expect_seen(&rig, 3, "see-b", "{\"e\":\"of b\"}");
+    rig_fini(&rig);
+    rig_init(&rig, &t->scope,
+             "do: [" TRY_SEE("b") ", " TRY_LAST("a") ", {try: [" L("c") "], rescue: [" TRY_LAST(
+                 "d") "]}, " SEE("after") "]",
+             NULL);
+    rig_begin(&rig);
+    fail_step(&rig, 1, "\"of b\"");
+    rig_run(&rig, 2, "1");
+    rig_run(&rig, 3, "1");
+    expect_seen(&rig, 4, "last-a", "{\"e\":\"\"}");
+    rig_run(&rig, 4, "1");
+    fail_step(&rig, 5, "\"of c\"");
+    rig_run(&rig, 6, "1"); /* d, in the rescue of c */
+    expect_seen(&rig, 7, "last-d", "{\"e\":\"of c\"}");
+    rig_run(&rig, 7, "1");
+    expect_seen(&rig, 8, "after", "{\"e\":\"of c\"}"); /* beside all of them: the last one */
+    rig_fini(&rig);
+}
+
 TEST(flow_tree, c27_a_version_of_an_older_compiler_has_one_error_for_all)
 {
     struct rig rig;
