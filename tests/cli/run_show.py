@@ -1,6 +1,7 @@
 """`pawl show`: the path, the tree of steps, the timeline; colours and widths."""
 import json
 import re
+import shlex
 import urllib.request
 
 from harness import EXAMPLES, Terminal, main
@@ -172,6 +173,59 @@ def test_nothing_that_is_needed_is_cut_off_a_terminal(shell):
         for words in (["show", "2"], ["history", "2"]):
             assert re.search(r"\d\d:\d\d:\d\dZ .*pay .*bob", seen(*words)), (columns, words)
         assert "by card" in seen("show", "2"), columns
+
+
+def test_history_cuts_neither_a_reason_nor_an_error_nor_an_attempt(shell):
+    error = "the card was declined by the bank because its limit was reached"
+    shell.write("pay.yaml", "name: pay\nsteps:\n  start: {name: charge, tool: fail, args: {error: '%s'},"
+                            " retry: {max: 2, backoff: [1ms]}, done: true}\n" % error)
+    shell.pawl("run", "pay.yaml", expect=1)
+    shell.pawl("define", str(EXAMPLES / "order.yaml"))
+    reason = "the customer came in person and paid with a very large note, which we had to change at the bank across the street"
+    shell.pawl("start", "order")
+    for columns, actor in [(columns, "ann") for columns in (60, 80, 100)] + [(60, "a" * size) for size in range(10, 20)]:
+        id = shell.pawl("start", "order").out.strip()
+        shell.pawl("fire", id, "pay", "--actor", actor, "--reason", reason)
+        for words, needed in ((["history", "1"], (error, "charge attempt 2")), (["history", id], (reason, actor)), (["show", id], (reason, actor))):
+            terminal = Terminal(shell, *words, columns=columns, rows=60)
+            assert terminal.end() == 0 and terminal.widest() <= columns, (columns, terminal.text())
+            joined = " ".join(terminal.text().replace("│", " ").split())
+            assert all(text in joined for text in needed), (columns, words, terminal.text())
+            assert words[0] == "show" or "\n\n" not in terminal.text(), terminal.text()
+
+
+def test_the_columns_of_a_long_history_stay_where_they_are(shell):
+    shell.pawl("define", shell.write("wheel.yaml", "name: wheel\nstates: [a, end]\ninitial_state: a\nterminal_states: [end]\n"
+                                     "terminal_kinds: {end: success}\ntransitions:\n  - {from_state: a, action: go, to_state: a}\n"
+                                     "  - {from_state: a, action: stop, to_state: end}\n"))
+    id = shell.pawl("start", "wheel").out.strip()
+    server, address = shell.serve()
+    lines = "\n".join([json.dumps({"operation": "instance.fire", "input": {"instance_id": id, "action": "go"}})] * 1200)
+    urllib.request.urlopen(urllib.request.Request(address + "/v1/batch", lines.encode(), {"Content-Type": "application/x-ndjson"})).read()
+    rows = shell.pawl("history", id).out.splitlines()
+    assert len(rows) == 1201 and {row.index(" go") for row in rows[1:]} == {rows[0].index(" ACTION")}, (rows[0], rows[1], rows[1005])
+
+
+def test_a_week_is_not_six_days(shell):
+    shell.write("wait.yaml", "name: wait\nsteps:\n  start: {name: w, approval: {by: [ann]}, timeout: 7d, done: true}\n")
+    shell.pawl("define", "wait.yaml")
+    shell.pawl("start", "wait")
+    assert "in 6 d 23 h" in shell.pawl("show", "@last").out
+
+
+def test_the_next_page_is_asked_for_by_the_command_that_was_typed(shell):
+    shell.pawl("define", str(EXAMPLES / "order.yaml"))
+    ids = [shell.pawl("start", "order", "--label", "shop=long street").out.strip() for _ in range(5)]
+    shell.pawl("fire", ids[2], "pay")
+    found, words = [], ["list", "--label", "shop=long street", "--state", "new", "--order", "oldest", "--limit", "2"]
+    while words:
+        lines = shell.pawl(*words).out.splitlines()
+        found += [line.split()[0] for line in lines[1:] if not line.startswith("more: ")]
+        words = shlex.split(lines[-1])[2:] if lines[-1].startswith("more: pawl ") else None
+    assert found == [ids[0], ids[1], ids[3], ids[4]], found
+    shell.pawl("cancel", ids[2])
+    lines = shell.pawl("history", ids[2], "--limit", "1").out.splitlines()
+    assert re.fullmatch(r"more: pawl history %s --limit 1 --after \S+" % ids[2], lines[-1]), lines
 
 
 def test_colours_only_on_a_terminal_unless_asked_for(shell):

@@ -89,6 +89,21 @@ def test_a_live_view_is_drawn_over_and_leaves_the_terminal_clean(shell):
     assert seen.end() == 0 and "✔ shipped" in seen.text() and seen.bytes.endswith(CLEAN), seen.text()
 
 
+def test_a_live_view_breaks_lines_that_are_too_long_and_cuts_nothing(shell):
+    shell.write("wait.yaml", "name: wait\nsteps:\n  start: {name: w, approval: {by: [annabel@shop.example, bob], count: 2}, done: true}\n")
+    shell.pawl("define", "wait.yaml")
+    id = shell.pawl("start", "wait").out.strip()
+    for columns in (40, 50, 60):
+        seen = Terminal(shell, "watch", id, columns=columns)
+        seen.wait_for("WHO")
+        assert seen.widest() <= columns, seen.text()
+        joined = " ".join(seen.text().split())
+        assert "pawl approve %s.1 --actor WHO" % id in joined, seen.text()
+        assert "for annabel@shop.example, bob" in joined and re.search(r"since [0-9-]+ [0-9:]+Z", joined), seen.text()
+        seen.press("q")
+        assert seen.end() == 0
+
+
 def test_a_watch_ends_with_its_terminal(shell):
     seen = Terminal(shell, "watch", order(shell))
     seen.wait_for("● new")

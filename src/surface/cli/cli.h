@@ -331,7 +331,18 @@ void render_status(struct cli *cli, const struct node *answer);
 void render_counts(struct cli *cli, const struct node *answer);
 void render_list(struct cli *cli, const struct node *answer);
 void render_history(struct cli *cli, const struct node *answer);
-void render_entries(struct cli *cli, const struct node *entries, bool has_heads);
+
+/* One page of entries; `pages` is zero before the first. */
+struct entry_pages {
+    uint64_t count; /* that were printed */
+    bool has_more;  /* there are further pages */
+    struct table_pages table;
+};
+void render_entries(struct cli *cli, const struct node *entries, struct entry_pages *pages);
+
+/* The command for the next page: what was typed, with another --after. */
+void put_next_page(struct cli *cli, str after);
+
 void render_why(struct cli *cli, const struct node *answer);
 void render_rows(struct cli *cli, const struct node *answer);
 

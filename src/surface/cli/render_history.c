@@ -12,6 +12,7 @@ enum {
     ENTRY_NOTE,
     ENTRY_COLUMNS
 };
+#define SEQ_COLUMNS 7 /* of a history in several pages: so that a longer number moves nothing */
 static const char *const entry_heads[ENTRY_COLUMNS] = {
     "#", "FIRED AT", "RECORDED", "STATES", "ACTION", "ACTOR", "NOTE"
 };
@@ -110,7 +111,8 @@ static void put_slim(struct cli *cli, const struct node *entries, bool has_heads
     }
 }
 
-static void put_table(struct cli *cli, const struct node *entries, bool has_heads)
+static void put_table(struct cli *cli, const struct node *entries, bool has_heads,
+                      struct table_pages *pages)
 {
     uint32_t count = entries ? entries->count : 0, at = 0;
     str *cells = ARENA_ARRAY(&cli->scope.arena, str, (size_t)count * ENTRY_COLUMNS + 1);
@@ -121,21 +123,30 @@ static void put_table(struct cli *cli, const struct node *entries, bool has_head
         return;
     for (const struct node *entry = entries->first; entry; entry = entry->next, at += ENTRY_COLUMNS)
         fill_entry(cli, entry, cells + at, styles + at);
-    table_print(&cli->term, &(struct table){ .column_count = ENTRY_COLUMNS,
-                                             .row_count = count,
-                                             .heads = has_heads ? entry_heads : NULL,
-                                             .cells = cells,
-                                             .styles = styles,
-                                             .whole = 1u << ENTRY_SEQ | 1u << ENTRY_FIRED |
-                                                      1u << ENTRY_RECORDED | 1u << ENTRY_ACTION });
+    table_print_page(&cli->term,
+                     &(struct table){ .column_count = ENTRY_COLUMNS,
+                                      .row_count = count,
+                                      .heads = has_heads ? entry_heads : NULL,
+                                      .cells = cells,
+                                      .styles = styles,
+                                      .whole = 1u << ENTRY_SEQ | 1u << ENTRY_FIRED |
+                                               1u << ENTRY_RECORDED | 1u << ENTRY_ACTION,
+                                      .below = 1u << ENTRY_STATES | 1u << ENTRY_ACTOR |
+                                               1u << ENTRY_NOTE },
+                     pages);
 }
 
-void render_entries(struct cli *cli, const struct node *entries, bool has_heads)
+void render_entries(struct cli *cli, const struct node *entries, struct entry_pages *pages)
 {
+    bool has_heads = pages->count == 0;
+
+    pages->count += entries ? entries->count : 0;
+    if (pages->has_more && pages->table.widths[ENTRY_SEQ] == 0)
+        pages->table.widths[ENTRY_SEQ] = SEQ_COLUMNS;
     if (term_is_slim(&cli->term))
         put_slim(cli, entries, has_heads);
     else
-        put_table(cli, entries, has_heads);
+        put_table(cli, entries, has_heads, &pages->table);
 }
 
 void render_history(struct cli *cli, const struct node *answer)
@@ -146,9 +157,9 @@ void render_history(struct cli *cli, const struct node *answer)
     if (!entries || entries->count == 0)
         fputs("no entries\n", cli->term.out);
     else
-        render_entries(cli, entries, true);
+        render_entries(cli, entries, &(struct entry_pages){ 0 });
     if (next.size > 0)
-        term_put(&cli->term, DIM, "more: the same with --after %.*s\n", STR_ARG(next));
+        put_next_page(cli, next);
 }
 
 /* ---- The path ---- */
@@ -157,21 +168,26 @@ void render_history(struct cli *cli, const struct node *answer)
 #define NOTE_MIN       12
 #define NARROW         90 /* on such a terminal the time since the last entry is left out */
 
-/* Continue in the next line: the columns of its beginning. */
-static int put_break(const struct term *term)
+#define CONTINUED "  │       " /* the beginning of a further line */
+
+/* The gap before what follows; or a further line, where `columns` of it have no room. The columns
+ * that are used then. */
+static int put_gap(const struct term *term, int used, int columns)
 {
-    term_put(term, DIM, "\n  │       ");
-    return 10;
+    if (!term->tty || used + 2 + columns <= term->width) {
+        fputs("  ", term->out);
+        return used + 2;
+    }
+    term_put(term, DIM, "\n" CONTINUED);
+    return term_columns(STR(CONTINUED));
 }
 
-/* What fits behind `used` columns, or on a line of its own; everything, off a terminal. */
 static void put_note(const struct term *term, str note, int used)
 {
     if (note.size == 0)
         return;
-    if (term->tty && term->width - used < NOTE_MIN)
-        used = put_break(term);
-    term_cell(term, DIM, note, term->tty ? term->width - used : TABLE_CELL_MAX, 0);
+    used = put_gap(term, used, NOTE_MIN);
+    term_wrap(term, DIM, note, used, CONTINUED);
 }
 
 void put_path_head(struct cli *cli)
@@ -207,16 +223,13 @@ void put_entry(struct cli *cli, const struct node *entry, str before)
     int columns = term_columns(action) > ACTION_COLUMNS ? term_columns(action) : ACTION_COLUMNS;
     bool more = actor.size > 0 || note.size > 0;
 
-    columns += 2 + put_times(term, entry, before);
+    columns += put_times(term, entry, before);
     term_cell(term, action_style(action), action, LIMIT_ACTION, more ? ACTION_COLUMNS : 0);
-    fputs(more ? "  " : "", term->out);
     if (actor.size > 0) {
-        if (term->tty && columns + 3 + term_columns(actor) > term->width)
-            columns = put_break(term);
+        columns = put_gap(term, columns, 3 + term_columns(actor));
         term_put(term, DIM, "by ");
         term_cell(term, PLAIN, actor, LIMIT_ACTION, 0);
-        fputs("  ", term->out);
-        columns += 5 + term_columns(actor);
+        columns += 3 + term_columns(actor);
     }
     put_note(term, note, columns);
     fputc('\n', term->out);

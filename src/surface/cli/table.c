@@ -59,6 +59,14 @@ static void squeeze(struct layout *layout, uint32_t whole)
     }
 }
 
+/* The last columns of `movable` until the row fits. */
+static void move_below(struct layout *layout, uint32_t movable)
+{
+    for (uint32_t i = layout->count; i > 0 && sum(layout) > layout->room; i--)
+        if (is_in(movable, i - 1))
+            layout->below |= 1u << (i - 1);
+}
+
 /* A row's cells, or the heads where `row` is below 0. */
 static str cell_at(const struct table *table, int64_t row, uint32_t column)
 {
@@ -73,37 +81,60 @@ static enum style style_at(const struct table *table, int64_t row, uint32_t colu
     return table->styles ? table->styles[(uint32_t)row * table->column_count + column] : PLAIN;
 }
 
-/* Behind the width of the first column: each as wide as it is, the last as there is room for. */
+static int print_prefix(const struct term *term, bool is_further, const char *prefix)
+{
+    fprintf(term->out, "%s%s", is_further ? "\n" : "", prefix);
+    return term_columns(str_of(prefix));
+}
+
+/* Behind the width of the first column, one after the other; nothing is cut. */
 static void print_below(const struct term *term, const struct table *table,
                         const struct layout *layout, int64_t row)
 {
-    int used = layout->widths[0] + GAP;
+    char prefix[64];
+    int used = 0;
 
-    fprintf(term->out, "%s%*s", table->indent ? table->indent : "", used, "");
+    snprintf(prefix, sizeof prefix, "%s%*s", table->indent ? table->indent : "",
+             layout->widths[0] + GAP, "");
     for (uint32_t i = 0; i < layout->count; i++) {
         str cell = cell_at(table, row, i);
-        int width = term_columns(cell), room = layout->room - used;
+        int width = term_columns(cell);
 
-        if (!is_in(layout->below, i) || width == 0 || room <= 1)
+        if (!is_in(layout->below, i) || width == 0)
             continue;
-        term_cell(term, style_at(table, row, i), cell, room, 0);
-        used += (width < room ? width : room) + GAP;
-        fputs(used < layout->room ? "  " : "", term->out);
+        if (used > 0 && used + GAP + width <= term->width)
+            used += fprintf(term->out, "%*s", GAP, "");
+        else
+            used = print_prefix(term, used > 0, prefix);
+        term_wrap(term, style_at(table, row, i), cell, used, prefix);
+        used += width;
     }
-    fputc('\n', term->out);
+    if (used > 0)
+        fputc('\n', term->out);
+}
+
+/* Nothing is padded behind it: spaces at the end of a line that fills the terminal are a line more. */
+static uint32_t last_in_line(const struct layout *layout)
+{
+    uint32_t last = layout->count - 1;
+
+    while (last > 0 && is_in(layout->below, last))
+        last--;
+    return last;
 }
 
 static void print_row(const struct term *term, const struct table *table,
                       const struct layout *layout, int64_t row)
 {
+    uint32_t last = last_in_line(layout);
+
     fputs(table->indent ? table->indent : "", term->out);
     for (uint32_t i = 0; i < layout->count; i++) {
         int width = term->tty || row < 0 ? layout->widths[i] : TABLE_CELL_MAX;
-        bool last = i + 1 == layout->count;
 
         if (!is_in(layout->below, i))
             term_cell(term, style_at(table, row, i), cell_at(table, row, i), width,
-                      last ? 0 : layout->widths[i] + GAP);
+                      i == last ? 0 : layout->widths[i] + GAP);
     }
     fputc('\n', term->out);
     if (layout->below)
@@ -112,18 +143,29 @@ static void print_row(const struct term *term, const struct table *table,
 
 void table_print(const struct term *term, const struct table *table)
 {
+    table_print_page(term, table, &(struct table_pages){ 0 });
+}
+
+void table_print_page(const struct term *term, const struct table *table,
+                      struct table_pages *pages)
+{
     struct layout layout = { .count = table->column_count,
                              .room = term->width - term_columns(str_of(table->indent)) };
 
     ASSERT(table->column_count > 0 && table->column_count <= TABLE_COLUMNS_MAX);
-    for (uint32_t i = 0; i < table->column_count; i++)
-        layout.widths[i] = widest(table, i);
+    for (uint32_t i = 0; i < table->column_count; i++) {
+        int width = widest(table, i);
+
+        layout.widths[i] = width > pages->widths[i] ? width : pages->widths[i];
+    }
     if (term->tty) {
-        if (sum(&layout) > layout.room)
-            layout.below = table->below;
+        layout.below = pages->below;
+        move_below(&layout, table->below);
+        pages->below = layout.below;
         squeeze(&layout, table->whole);
         squeeze(&layout, 0);
     }
+    memcpy(pages->widths, layout.widths, sizeof layout.widths);
     if (table->heads)
         print_row(term, table, &layout, -1);
     for (uint32_t row = 0; row < table->row_count; row++)

@@ -8,6 +8,7 @@
 #define WIDTH_DEFAULT 80
 #define WIDTH_MIN     20
 #define SLIM          72 /* columns */
+#define SHORT_LINE    30 /* likewise: it may be half empty */
 
 static const char *const style_codes[] = {
     [PLAIN] = "",       [BOLD] = "\033[1m",  [DIM] = "\033[2m",   [GOOD] = "\033[32m",
@@ -129,4 +130,36 @@ void term_cell(const struct term *term, enum style style, str text, int width, i
         fputs("\033[0m", term->out);
     if (pad > columns)
         fprintf(term->out, "%*s", pad - columns, "");
+}
+
+/* The bytes of a text that a line of `room` columns takes: to its last space, or all that fit if the
+ * line would be half empty. */
+static size_t line_size(str text, int room)
+{
+    int least = room < SHORT_LINE ? 0 : room / 2;
+    size_t at = 0, space = 0;
+
+    for (int columns = 0; at < text.size && columns < room; columns++) {
+        if (columns > least && text.data[at] == ' ')
+            space = at;
+        at += character_size(text, at);
+    }
+    return space > 0 && at < text.size && text.data[at] != ' ' ? space : at;
+}
+
+void term_wrap(const struct term *term, enum style style, str text, int used, const char *prefix)
+{
+    int room = term->tty ? term->width - used : TABLE_CELL_MAX;
+
+    for (int line = 1; term_columns(text) > room && line < TERM_LINES; line++) {
+        size_t size = line_size(text, room);
+
+        term_cell(term, style, (str){ text.data, size }, room, 0);
+        term_put(term, DIM, "\n%s", prefix);
+        text = str_from(text, size);
+        while (text.size > 0 && text.data[0] == ' ')
+            text = str_from(text, 1);
+        room = term->width - term_columns(str_of(prefix));
+    }
+    term_cell(term, style, text, room, 0);
 }

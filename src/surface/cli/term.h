@@ -28,6 +28,12 @@ void term_put(const struct term *term, enum style style, const char *format, ...
  * was cut; then spaces up to `pad` columns. */
 void term_cell(const struct term *term, enum style style, str text, int width, int pad);
 
+/* The whole text from the column `used` on, broken at spaces where it can be into further lines that
+ * begin with `prefix`; what is longer than TERM_LINES of them is cut with "…". Off a terminal it is
+ * one line. */
+#define TERM_LINES 12
+void term_wrap(const struct term *term, enum style style, str text, int used, const char *prefix);
+
 /* Is it a terminal with room for few columns? Then what can be found elsewhere is left out. */
 bool term_is_slim(const struct term *term);
 
@@ -84,9 +90,18 @@ struct table {
     const str *cells;         /* row by row */
     const enum style *styles; /* one for each cell, or NULL */
     uint32_t whole;           /* a bit for each column that is cut only if no other can be */
-    uint32_t below;           /* likewise, that go to a second line where a row does not fit */
+    uint32_t below;           /* likewise, that go to a second line where a row does not fit,
+                                 the last ones first */
     const char *indent;
 };
 void table_print(const struct term *term, const struct table *table);
+
+/* The same for one page of several: `pages`, zero at first, keeps the columns where they are. */
+struct table_pages {
+    int widths[TABLE_COLUMNS_MAX]; /* at least */
+    uint32_t below;                /* those that are in a second line */
+};
+void table_print_page(const struct term *term, const struct table *table,
+                      struct table_pages *pages);
 
 #endif

@@ -24,7 +24,7 @@ static pawl_status make_input(struct cli *cli, uint32_t limit, const char *after
 }
 
 /* Every page, in a scope that is emptied between them. The cursor of the first is in `after`. */
-typedef void (*page_fn)(struct cli *cli, void *context, const struct node *entries);
+typedef void (*page_fn)(struct cli *cli, void *context, const struct node *entries, bool has_more);
 
 static pawl_status each_page(struct cli *cli, char after[64], page_fn fn, void *context)
 {
@@ -43,7 +43,7 @@ static pawl_status each_page(struct cli *cli, char after[64], page_fn fn, void *
         status = target_ask(cli, &cli->scope, "instance.history", &input, &answer, NULL);
         if (status == PAWL_OK) {
             snprintf(after, 64, "%.*s", STR_ARG(member_str(answer, "next")));
-            fn(cli, context, node_find(answer, "entries"));
+            fn(cli, context, node_find(answer, "entries"), after[0] != '\0');
         }
         scope.error = cli->scope.error;
         scope_fini(&cli->scope);
@@ -60,11 +60,12 @@ struct ring {
     uint64_t size, count;
 };
 
-static void note_numbers(struct cli *cli, void *context, const struct node *entries)
+static void note_numbers(struct cli *cli, void *context, const struct node *entries, bool has_more)
 {
     struct ring *ring = context;
 
     (void)cli;
+    (void)has_more;
     for (const struct node *entry = entries ? entries->first : NULL; entry; entry = entry->next)
         ring->numbers[ring->count++ % ring->size] = (uint64_t)member_int(entry, "sequence_number");
 }
@@ -113,20 +114,20 @@ static pawl_status find_end(struct cli *cli, uint64_t size, char after[64])
 
 /* ---- Printing ---- */
 
-static void put_page(struct cli *cli, void *context, const struct node *entries)
+static void put_page(struct cli *cli, void *context, const struct node *entries, bool has_more)
 {
-    uint64_t *count = context;
+    struct entry_pages *pages = context;
 
-    render_entries(cli, entries, *count == 0);
-    *count += entries ? entries->count : 0;
+    pages->has_more |= has_more;
+    render_entries(cli, entries, pages);
 }
 
 static pawl_status put_all(struct cli *cli, char after[64])
 {
-    uint64_t count = 0;
-    pawl_status status = each_page(cli, after, put_page, &count);
+    struct entry_pages pages = { 0 };
+    pawl_status status = each_page(cli, after, put_page, &pages);
 
-    if (status == PAWL_OK && count == 0)
+    if (status == PAWL_OK && pages.count == 0)
         fputs("no entries\n", cli->term.out);
     return status;
 }

@@ -352,6 +352,43 @@ void put_list(struct cli *cli, const struct node *answer)
                                              .below = 1u << LIST_STATE | 1u << LIST_SUBJECT });
 }
 
+/* A word as a shell takes it. */
+static void print_shell_word(struct buf *out, const char *word)
+{
+    const char *plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-";
+
+    if (*word && strspn(word, plain) == strlen(word)) {
+        buf_fmt(out, " %s", word);
+        return;
+    }
+    buf_str(out, STR(" '"));
+    for (; *word; word++)
+        buf_str(out, *word == '\'' ? STR("'\\''") : (str){ word, 1 });
+    buf_str(out, STR("'"));
+}
+
+void put_next_page(struct cli *cli, str after)
+{
+    struct buf line;
+
+    buf_init(&line, &heap_libc, CLI_ANSWER_MAX);
+    buf_fmt(&line, "more: %s %s", cli->command, cli->verb->name);
+    for (uint32_t i = 0; i < cli->operand_count; i++)
+        print_shell_word(&line, cli->operands[i]);
+    for (uint32_t i = 0; i < cli->given_count; i++) {
+        const struct given *given = &cli->given[i];
+
+        if (strcmp(given->option->name, "after") == 0)
+            continue;
+        buf_fmt(&line, " --%s", given->option->name);
+        if (given->value)
+            print_shell_word(&line, given->value);
+    }
+    buf_fmt(&line, " --after %.*s\n", STR_ARG(after));
+    term_put(&cli->term, DIM, "%s", buf_text(&line));
+    buf_fini(&line);
+}
+
 /* Why the paused ones among them are. */
 static void put_reasons(struct cli *cli, const struct node *rows)
 {
@@ -372,5 +409,5 @@ void render_list(struct cli *cli, const struct node *answer)
     put_list(cli, answer);
     put_reasons(cli, node_find(answer, "instances"));
     if (next.size > 0)
-        term_put(&cli->term, DIM, "more: %s list --after %.*s\n", cli->command, STR_ARG(next));
+        put_next_page(cli, next);
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #define ROWS_DEFAULT 24
+#define FURTHER      6 /* columns before the further rows of a line */
 #define HIDE_CURSOR  "\033[?25l"
 #define SHOW_CURSOR  "\033[?25h"
 #define NO_WRAP      "\033[?7l"
@@ -147,20 +148,79 @@ void frame_begin(struct watching *watching)
         term->out = watching->frame;
 }
 
-/* Line by line over what is there; what is longer than the terminal is cut by it. Cleared first: in
- * the last column the cursor stands still, and clearing behind a line would take its end. */
+/* The bytes of a character, or of a change of colour, which has no column. */
+static size_t token_size(const char *text, bool *has_column)
+{
+    size_t size = 1;
+
+    *has_column = text[0] != '\033';
+    if (!*has_column)
+        return strcspn(text, "m\n") + 1;
+    while (((unsigned char)text[size] & 0xC0) == 0x80)
+        size++;
+    return size;
+}
+
+/* As much of a line as fits: to its last space, unless little would be left of it. */
+static size_t piece_size(const char *line, size_t size, int room)
+{
+    size_t at = 0, space = 0;
+    bool has_column;
+
+    for (int columns = 0; at < size; columns += has_column) {
+        size_t token = token_size(line + at, &has_column);
+
+        if (has_column && columns == room)
+            return line[at] == ' ' || space == 0 ? at : space;
+        if (columns > room / 4 && line[at] == ' ')
+            space = at;
+        at += token;
+    }
+    return size;
+}
+
+/* One line of a frame, in several rows if it is longer than the terminal is wide: their number.
+ * Cleared first: in the last column the cursor does not move, and clearing behind a line would take
+ * its end. */
+static int put_frame_line(FILE *out, const char *line, size_t size, int width, int rows_max)
+{
+    size_t piece = piece_size(line, size, width);
+    int rows = 1;
+
+    fprintf(out, "\033[K%.*s\n", (int)piece, line);
+    while (piece < size && rows < rows_max) {
+        while (piece < size && line[piece] == ' ')
+            piece++;
+        line += piece;
+        size -= piece;
+        piece = piece_size(line, size, width - FURTHER);
+        fprintf(out, "\033[K%*s%.*s\n", FURTHER, "", (int)piece, line);
+        rows++;
+    }
+    return rows;
+}
+
+/* The rows that are kept free for the note. */
+static int note_rows(const struct watching *watching)
+{
+    int size = (int)strlen(watching->note), room = watching->term->width - FURTHER;
+
+    return size == 0 ? 0 : size <= watching->term->width ? 1 : 1 + (size + room - 1) / room;
+}
+
+/* Line by line over what is there. */
 static void put_frame(struct watching *watching, FILE *out)
 {
     const char *line = watching->text;
-    int rows = rows_of(watching->term), count = 0;
+    int rows = rows_of(watching->term) - 1 - note_rows(watching), count = 0;
 
     fputs(NO_WRAP, out);
     if (watching->lines > 0)
         fprintf(out, "\033[%dA\r", watching->lines);
-    for (; *line && count + 1 + (watching->note[0] != '\0') < rows; count++) {
-        int size = (int)strcspn(line, "\n");
+    while (*line && count < rows) {
+        size_t size = strcspn(line, "\n");
 
-        fprintf(out, "\033[K%.*s\n", size, line);
+        count += put_frame_line(out, line, size, watching->term->width, rows - count);
         line += size + (line[size] == '\n');
     }
     fputs("\033[J" WRAP, out);
@@ -173,8 +233,9 @@ static void put_note(struct watching *watching, FILE *out)
 {
     if (!watching->note[0] || (watching->note_until_ms && now_ms() > watching->note_until_ms))
         return;
-    fprintf(out, "\r\033[K%.*s\n", watching->term->width, watching->note);
-    watching->lines++;
+    fputc('\r', out);
+    watching->lines += put_frame_line(out, watching->note, strlen(watching->note),
+                                      watching->term->width, note_rows(watching));
     fflush(out);
 }
 

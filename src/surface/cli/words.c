@@ -170,6 +170,20 @@ void span_print(int64_t ms, char out[MOMENT_SIZE])
         snprintf(out, MOMENT_SIZE, "%lld d", (long long)(ms / DAY));
 }
 
+/* From an hour on in two units: "6 d 23 h". */
+static void print_span_finely(int64_t ms, char out[MOMENT_SIZE])
+{
+    int64_t unit = ms < DAY ? HOUR : DAY, rest = ms % unit / (ms < DAY ? MINUTE : HOUR);
+
+    if (ms < HOUR)
+        span_print(ms, out);
+    else if (rest == 0)
+        snprintf(out, MOMENT_SIZE, "%lld %s", (long long)(ms / unit), ms < DAY ? "h" : "d");
+    else
+        snprintf(out, MOMENT_SIZE, "%lld %s %lld %s", (long long)(ms / unit), ms < DAY ? "h" : "d",
+                 (long long)rest, ms < DAY ? "min" : "h");
+}
+
 /* A time as its distance from now; `past` are words for one that is over, "": "... ago". */
 static void print_distance(str rfc3339, const char *past, char out[MOMENT_SIZE])
 {
@@ -180,7 +194,7 @@ static void print_distance(str rfc3339, const char *past, char out[MOMENT_SIZE])
     if (!time_parse(rfc3339, &at_ms))
         return;
     distance = at_ms - now_ms();
-    span_print(distance < 0 ? -distance : distance, span);
+    print_span_finely(distance < 0 ? -distance : distance, span);
     if (distance >= 0)
         snprintf(out, MOMENT_SIZE, "in %.30s", span);
     else if (*past)
