@@ -14,6 +14,7 @@
 #define HEAP_BLOCK ((size_t)64 << 10)
 #define FILE_BLOCK ((size_t)1 << 20)
 #define SPILL_FROM ((size_t)16 << 20)
+#define LET_GO     16 /* blocks */
 
 static int open_nameless(void)
 {
@@ -47,11 +48,16 @@ static struct block *map_block(struct disk *disk, size_t size)
     return at;
 }
 
-/* Its bytes stay in the file; only the pages go. */
+/* Of the newest blocks, which a reader of the log may have brought back: their bytes stay in the file,
+ * only the pages go. */
 static void let_go(struct block *block)
 {
-    if (block && block->is_mapped)
+    struct block *next;
+
+    for (int i = 0; i < LET_GO && block && block->is_mapped; i++, block = next) {
+        next = block->next;
         (void)madvise(block, block_bytes(block), MADV_DONTNEED);
+    }
 }
 
 static size_t rounded(size_t size, size_t to)
