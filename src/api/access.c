@@ -191,7 +191,7 @@ static str pair_value(const struct op_request *request, const char *name)
 
 /* The definitions that a call names, each by one of its parameters: all of them must be allowed. */
 #define NAMED_MAX 4
-struct named {
+struct named_definitions {
     str names[NAMED_MAX]; /* "": an unknown or inline one, which no scope names */
     uint32_t count;
 };
@@ -208,7 +208,7 @@ static str definition_of(pawl *p, struct scope *scope, str id)
 }
 
 static void read_named(pawl *p, struct scope *scope, const struct op *op, const char *param,
-                       str value, struct named *out)
+                       str value, struct named_definitions *out)
 {
     bool is_instance = strcmp(param, "instance_id") == 0 || strcmp(param, "step_id") == 0;
     bool is_definition = strcmp(param, "definition") == 0 || strcmp(param, "against") == 0 ||
@@ -223,7 +223,7 @@ static void read_named(pawl *p, struct scope *scope, const struct op *op, const 
 
 /* In a batch and in the input of an alarm, all parameters stand in the body. */
 static void find_named(pawl *p, struct scope *scope, const struct op *op,
-                       const struct op_request *request, struct named *out)
+                       const struct op_request *request, struct named_definitions *out)
 {
     out->count = 0;
     for (const struct op_param *param = op->params; param && param->name; param++) {
@@ -277,7 +277,7 @@ pawl_status op_authorize_early(struct scope *scope, const struct op *op,
 static pawl_status authorize_one(pawl *p, struct scope *scope, const struct op *op,
                                  const struct op_request *request, const struct op_principal *who)
 {
-    struct named named;
+    struct named_definitions named;
     bool allowed;
 
     if (is_for_all(op))

@@ -49,7 +49,7 @@ void api_enter(pawl *p, struct scope *scope);
 pawl_status api_leave(struct scope *scope, pawl_status status, pawl_error *error);
 
 /* Arguments that pawl.h does not call optional: API_NEED_TEXTS(error, GIVEN(ast)) is PAWL_OK, or INVALID_REQUEST and a sentence that names the call and the first of them that is NULL. */
-struct given {
+struct given_argument {
     const char *name;
     bool is_there;
 };
@@ -58,9 +58,9 @@ struct given {
 #define GIVEN(argument) { #argument, (argument) != NULL }
 /* clang-format on */
 #define API_NEED_TEXTS(error, ...)                                                                 \
-    api_need((error), __func__, (const struct given[]){ __VA_ARGS__, { NULL, false } })
+    api_need((error), __func__, (const struct given_argument[]){ __VA_ARGS__, { NULL, false } })
 
-pawl_status api_need(pawl_error *error, const char *call, const struct given *given);
+pawl_status api_need(pawl_error *error, const char *call, const struct given_argument *given);
 
 /* The same of a call that needs a store: it is refused in a reduce, where it would wait for itself. */
 #define API_NEED(error, ...)                                                                       \

@@ -1,6 +1,6 @@
 /* code.c - processes written in C, and what their turns may do in our transaction. */
 #include "api/api.h"
-#include "api/module.h"
+#include "api/modules.h"
 
 pawl_status pawl_code_register(pawl *p, const pawl_code_type *type, pawl_error *error)
 {

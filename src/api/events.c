@@ -78,7 +78,7 @@ uint64_t events_position(pawl *p)
     return engine_position(p->engine);
 }
 
-struct telling {
+struct event_telling {
     struct scope *scope;
     struct buf text;
     event_fn fn;
@@ -114,7 +114,7 @@ static void print_creation(str id, const struct entry *entry, struct buf *out)
 
 static pawl_status tell(void *context, str id, const struct entry *entry)
 {
-    struct telling *telling = context;
+    struct event_telling *telling = context;
     struct log_event event = { .kind = entry->creation ? EVENT_CREATED : EVENT_ENTRY,
                                .position = entry->record->pos,
                                .instance = entry->record->instance };
@@ -133,7 +133,7 @@ static pawl_status tell(void *context, str id, const struct entry *entry)
 pawl_status events_read(pawl *p, struct scope *scope, const char *instance, uint64_t after,
                         uint32_t limit, event_fn fn, void *context, uint64_t *reached)
 {
-    struct telling telling = { .scope = scope, .fn = fn, .context = context };
+    struct event_telling telling = { .scope = scope, .fn = fn, .context = context };
     pawl_status status;
 
     buf_init(&telling.text, &p->heap, LIMIT_SCOPE);

@@ -28,7 +28,7 @@ void api_enter(pawl *p, struct scope *scope)
 }
 
 /* There may be no pawl, and so no scope, to tell it in. */
-pawl_status api_need(pawl_error *error, const char *call, const struct given *given)
+pawl_status api_need(pawl_error *error, const char *call, const struct given_argument *given)
 {
     while (given->name && given->is_there)
         given++;

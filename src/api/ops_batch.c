@@ -14,17 +14,17 @@
 #define GROUP_BYTES ((size_t)1 << 20) /* of lines that are held at once */
 
 /* Lines that wait for their group. */
-struct line {
+struct batch_line {
     pawl_status status; /* other than OK: rejected before the engine saw it */
     const char *words;
 };
 
-struct batch {
+struct batch_call {
     struct op_call *call;
     struct buf *out;
     struct scope scope; /* of the present group */
     const struct op *op; /* its operation, fire or create; NULL: no line yet */
-    struct line *lines;           /* these three are in the call's own scope */
+    struct batch_line *lines;           /* these three are in the call's own scope */
     struct batch_fire *fires;     /* of the lines that are OK, in order; */
     struct batch_create *creates; /* or these */
     size_t count, item_count, bytes;
@@ -97,7 +97,7 @@ static void answer_fire(struct buf *out, const struct op *op, const struct batch
     answer_close(out);
 }
 
-static void answer_create(struct batch *batch, const struct batch_create *create)
+static void answer_create(struct batch_call *batch, const struct batch_create *create)
 {
     if (create->status != PAWL_OK) {
         refuse(batch->out, create->status, create->words);
@@ -110,7 +110,7 @@ static void answer_create(struct batch *batch, const struct batch_create *create
 
 /* ---- A group ---- */
 
-static void group_clear(struct batch *batch)
+static void group_clear(struct batch_call *batch)
 {
     scope_clear(&batch->scope);
     batch->op = NULL;
@@ -118,12 +118,12 @@ static void group_clear(struct batch *batch)
 }
 
 /* Room for lines, once for all groups. */
-static pawl_status group_begin(struct batch *batch)
+static pawl_status group_begin(struct batch_call *batch)
 {
     struct arena *arena = &batch->call->scope->arena;
 
     if (!batch->lines)
-        batch->lines = ARENA_ARRAY(arena, struct line, GROUP_LINES);
+        batch->lines = ARENA_ARRAY(arena, struct batch_line, GROUP_LINES);
     if (!batch->fires)
         batch->fires = ARENA_ARRAY(arena, struct batch_fire, GROUP_LINES);
     if (!batch->creates)
@@ -133,7 +133,7 @@ static pawl_status group_begin(struct batch *batch)
 }
 
 /* A failure of the store is that of each fire that had been accepted. */
-static void fire_items(struct batch *batch)
+static void fire_items(struct batch_call *batch)
 {
     pawl_status status = engine_fire_batch(op_engine(batch->call), &batch->scope, batch->fires,
                                            batch->item_count);
@@ -148,7 +148,7 @@ static void fire_items(struct batch *batch)
     }
 }
 
-static void create_items(struct batch *batch)
+static void create_items(struct batch_call *batch)
 {
     pawl_status status = engine_create_batch(op_engine(batch->call), &batch->scope,
                                              batch->creates, batch->item_count);
@@ -163,7 +163,7 @@ static void create_items(struct batch *batch)
     }
 }
 
-static void group_run(struct batch *batch)
+static void group_run(struct batch_call *batch)
 {
     size_t next = 0;
 
@@ -182,7 +182,7 @@ static void group_run(struct batch *batch)
     group_clear(batch);
 }
 
-static void group_add(struct batch *batch, pawl_status status, const struct op_call *call,
+static void group_add(struct batch_call *batch, pawl_status status, const struct op_call *call,
                       size_t size)
 {
     struct fire_args fire = { 0 };
@@ -193,7 +193,7 @@ static void group_add(struct batch *batch, pawl_status status, const struct op_c
     else if (status == PAWL_OK)
         status = create_read(call, &create);
     batch->bytes += size;
-    batch->lines[batch->count++] = (struct line){
+    batch->lines[batch->count++] = (struct batch_line){
         .status = status,
         .words = status != PAWL_OK
                      ? arena_text(&batch->scope.arena, str_of(batch->scope.error.message))
@@ -245,7 +245,7 @@ static pawl_status check_members(struct scope *scope, const struct node *line)
 
 /* A line without a key of its own has a part of the batch's: what was done of a batch that was cut
  * short is answered when it is repeated, and the rest is done. */
-static pawl_status share_key(struct batch *batch, struct op_call *line)
+static pawl_status share_key(struct batch_call *batch, struct op_call *line)
 {
     if (!batch->call->key || line->key || !(line->op->flags & OP_WRITES))
         return PAWL_OK;
@@ -256,7 +256,7 @@ static pawl_status share_key(struct batch *batch, struct op_call *line)
     return key_nth(&batch->scope, batch->call->key, batch->line_number, &line->key);
 }
 
-static pawl_status read_line(struct batch *batch, str text, struct op_call *out)
+static pawl_status read_line(struct batch_call *batch, str text, struct op_call *out)
 {
     static struct node nothing = { .kind = NODE_OBJECT };
     struct scope *scope = &batch->scope;
@@ -285,7 +285,7 @@ static pawl_status read_line(struct batch *batch, str text, struct op_call *out)
 }
 
 /* What engine_claim_return() asks for: the line's own texts go with its scope. */
-static bool note_step(struct batch *batch, const struct claimed *step)
+static bool note_step(struct batch_call *batch, const struct claimed *step)
 {
     struct claimed *all = grow_array(&batch->call->scope->arena, batch->given, batch->given_count,
                                      &batch->given_capacity, sizeof *all);
@@ -300,7 +300,7 @@ static bool note_step(struct batch *batch, const struct claimed *step)
 }
 
 /* Should the answer of the whole batch not be sent, the steps of all its lines are given back. */
-static pawl_status note_given(struct batch *batch, const struct op_given *given)
+static pawl_status note_given(struct batch_call *batch, const struct op_given *given)
 {
     uint32_t before = batch->given_count, i = 0;
 
@@ -315,7 +315,7 @@ static pawl_status note_given(struct batch *batch, const struct op_given *given)
     return PAWL_OK;
 }
 
-static void run_other(struct batch *batch, struct op_call *call)
+static void run_other(struct batch_call *batch, struct op_call *call)
 {
     struct op_answer answer;
     struct buf body;
@@ -334,14 +334,14 @@ static void run_other(struct batch *batch, struct op_call *call)
 
 /* What does not go with the present group: another operation may not overtake the lines before
  * it, and a line that finds no memory beside them may find it alone. */
-static bool leaves_group(const struct batch *batch, pawl_status status, const struct op_call *call)
+static bool leaves_group(const struct batch_call *batch, pawl_status status, const struct op_call *call)
 {
     return status == PAWL_NO_MEMORY ||
            (status == PAWL_OK &&
             (!is_grouped(call->op) || (batch->op && batch->op != call->op)));
 }
 
-static void run_alone(struct batch *batch, pawl_status status, struct op_call *call)
+static void run_alone(struct batch_call *batch, pawl_status status, struct op_call *call)
 {
     if (status == PAWL_OK)
         run_other(batch, call);
@@ -351,7 +351,7 @@ static void run_alone(struct batch *batch, pawl_status status, struct op_call *c
 }
 
 /* Running the group ends its scope, so that the line is read again. */
-static void take_line(struct batch *batch, str text)
+static void take_line(struct batch_call *batch, str text)
 {
     struct op_call call = { 0 };
     pawl_status status;
@@ -406,7 +406,7 @@ static pawl_status check_count(const struct op_call *call, str text)
 
 pawl_status op_batch(struct op_call *call, struct buf *out)
 {
-    struct batch batch = { .call = call, .out = out };
+    struct batch_call batch = { .call = call, .out = out };
     str rest = op_text(call, "text"), line;
     pawl_status status = check_count(call, rest);
 

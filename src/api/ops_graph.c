@@ -71,12 +71,12 @@ struct last_attempt {
     enum step_status status;
 };
 
-struct sight {
+struct graph_sight {
     struct drawing *drawing;
     struct last_attempt *last; /* of each step */
 };
 
-static struct last_attempt *find_last(const struct sight *sight, uint32_t ordinal)
+static struct last_attempt *find_last(const struct graph_sight *sight, uint32_t ordinal)
 {
     for (uint32_t i = 0; i < sight->drawing->step_count; i++)
         if (sight->last[i].ordinal == ordinal)
@@ -86,7 +86,7 @@ static struct last_attempt *find_last(const struct sight *sight, uint32_t ordina
 
 /* Of an attempt that ends. Where another one of its step came after it, what it comes to is not shown.
  * It may have been made before the entries that are asked for. */
-static struct last_attempt *last_of(const struct sight *sight, const struct record *record,
+static struct last_attempt *last_of(const struct graph_sight *sight, const struct record *record,
                                     uint32_t ordinal)
 {
     uint32_t plan = record->step - 1;
@@ -97,7 +97,7 @@ static struct last_attempt *last_of(const struct sight *sight, const struct reco
 }
 
 /* The steps that an entry began were begun by the one it is about. */
-static void see_made(const struct sight *sight, const struct record *record,
+static void see_made(const struct graph_sight *sight, const struct record *record,
                      const struct effect *effect)
 {
     drawing_see_attempt(sight->drawing, effect->plan, effect->attempt);
@@ -107,7 +107,7 @@ static void see_made(const struct sight *sight, const struct record *record,
         drawing_see_way(sight->drawing, record->step - 1, effect->plan);
 }
 
-static void see_ended(const struct sight *sight, const struct record *record, uint32_t ordinal)
+static void see_ended(const struct graph_sight *sight, const struct record *record, uint32_t ordinal)
 {
     struct last_attempt *last = last_of(sight, record, ordinal);
 
@@ -115,7 +115,7 @@ static void see_ended(const struct sight *sight, const struct record *record, ui
         *last = (struct last_attempt){ ordinal, flow_end_status((uint32_t)record->what) };
 }
 
-static pawl_status see_entry(struct scope *scratch, const struct sight *sight,
+static pawl_status see_entry(struct scope *scratch, const struct graph_sight *sight,
                              const struct record *record)
 {
     struct effect_list effects = { 0 };
@@ -135,7 +135,7 @@ static pawl_status see_entry(struct scope *scratch, const struct sight *sight,
 }
 
 static pawl_status see_entries(struct op_call *call, str id, const struct history_query *query,
-                               const struct sight *sight)
+                               const struct graph_sight *sight)
 {
     struct history_reader *history = NULL;
     struct scope scratch; /* an entry's effects go with it */
@@ -161,7 +161,7 @@ static pawl_status see_entries(struct op_call *call, str id, const struct histor
 static pawl_status see_flow(struct op_call *call, const struct instance_view *view,
                             const struct history_query *query, struct drawing *drawing)
 {
-    struct sight sight = { drawing, ARENA_ARRAY(&call->scope->arena, struct last_attempt,
+    struct graph_sight sight = { drawing, ARENA_ARRAY(&call->scope->arena, struct last_attempt,
                                                 drawing->step_count + 1) };
     pawl_status status = sight.last ? see_entries(call, str_of(view->id), query, &sight)
                                     : scope_no_memory(call->scope);

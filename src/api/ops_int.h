@@ -3,7 +3,7 @@
 #define PAWL_API_OPS_INT_H
 
 #include "api/api.h"
-#include "api/args.h"
+#include "api/typed_args.h"
 #include "api/op_handlers.h" /* made from describe/ */
 #include "api/ops.h"
 

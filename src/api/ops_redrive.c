@@ -155,12 +155,12 @@ static pawl_status read_rights(const struct op_call *call, str id, str *out)
 
 #define CHAIN_MAX 1000 /* redrives of redrives */
 
-struct chain {
+struct redrive_chain {
     struct redrive_seen seen[CHAIN_MAX];
     uint32_t count;
 };
 
-static pawl_status see(const struct op_call *call, struct chain *chain, str id,
+static pawl_status see(const struct op_call *call, struct redrive_chain *chain, str id,
                        struct successor *out)
 {
     pawl_status status = engine_successor(op_engine(call), call->scope, id, out);
@@ -177,7 +177,7 @@ static pawl_status see(const struct op_call *call, struct chain *chain, str id,
 
 /* Has this one been left behind: was one that it runs again, in turn, run again since? */
 static pawl_status look_before(const struct op_call *call, const struct instance_view *view,
-                               struct chain *chain)
+                               struct redrive_chain *chain)
 {
     struct instance_view before = *view;
     struct successor successor;
@@ -200,7 +200,7 @@ static pawl_status look_before(const struct op_call *call, const struct instance
 
 /* Does a successor of it still run, or has one done it? */
 static pawl_status look_behind(const struct op_call *call, const struct instance_view *view,
-                               struct chain *chain)
+                               struct redrive_chain *chain)
 {
     struct instance_view last = *view;
     struct successor successor;
@@ -221,7 +221,7 @@ static pawl_status look_behind(const struct op_call *call, const struct instance
 static pawl_status check_once(const struct op_call *call, const struct instance_view *view,
                               struct create_args *args)
 {
-    struct chain *chain = ARENA_NEW(&call->scope->arena, struct chain);
+    struct redrive_chain *chain = ARENA_NEW(&call->scope->arena, struct redrive_chain);
     pawl_status status = chain ? look_before(call, view, chain) : scope_no_memory(call->scope);
 
     if (status == PAWL_OK)
@@ -240,7 +240,7 @@ static pawl_status check_once(const struct op_call *call, const struct instance_
 /* Refused in the drain: by another call's redrive, which is named then, or by the flow. */
 static pawl_status name_other(const struct op_call *call, const struct instance_view *view)
 {
-    struct chain *chain = ARENA_NEW(&call->scope->arena, struct chain);
+    struct redrive_chain *chain = ARENA_NEW(&call->scope->arena, struct redrive_chain);
     pawl_error error = call->scope->error;
 
     if (!chain || look_behind(call, view, chain) != PAWL_CONFLICT)

@@ -342,7 +342,7 @@ pawl_status op_instance_steps(struct op_call *call, struct buf *out)
 
 /* ---- Live ones of all instances ---- */
 
-struct listing {
+struct step_listing {
     const struct op_call *call;
     struct wanted wanted;
     struct paging paging;
@@ -350,7 +350,7 @@ struct listing {
     bool is_full;
 };
 
-static pawl_status list_instance(struct listing *listing, str id, const struct busy_row *row,
+static pawl_status list_instance(struct step_listing *listing, str id, const struct busy_row *row,
                                  struct buf *out)
 {
     uint64_t number = row->instance;
@@ -380,7 +380,7 @@ static pawl_status list_instance(struct listing *listing, str id, const struct b
 
 #define BUSY_AT_ONCE 100u
 
-static pawl_status list_all(struct listing *listing, struct buf *out)
+static pawl_status list_all(struct step_listing *listing, struct buf *out)
 {
     struct engine *engine = op_engine(listing->call);
     struct scope *scope = listing->call->scope;
@@ -403,7 +403,7 @@ static pawl_status list_all(struct listing *listing, struct buf *out)
     return status;
 }
 
-static pawl_status list_live(struct listing *listing, struct buf *out)
+static pawl_status list_live(struct step_listing *listing, struct buf *out)
 {
     char cursor[48];
     pawl_status status = PAWL_OK;
@@ -421,7 +421,7 @@ static pawl_status list_live(struct listing *listing, struct buf *out)
 
 pawl_status op_step_list(struct op_call *call, struct buf *out)
 {
-    struct listing listing = { .call = call, .paging = { .has_limit = true } };
+    struct step_listing listing = { .call = call, .paging = { .has_limit = true } };
     pawl_status status = query_check(call, false);
 
     if (status == PAWL_OK)

@@ -3,7 +3,7 @@
  * Nothing is decided here. Texts that end in NUL become views; results become texts that live
  * as long as the header says. */
 #include "api/world.h"
-#include "api/args.h"
+#include "api/typed_args.h"
 #include "base/limits.h"
 #include "store/sqlite.h"
 #include "tool/tool.h"

@@ -60,14 +60,14 @@ static void put_report(const struct verify_report *report, bool is_whole, str fo
 
 /* ---- objects of the host ---- */
 
-struct telling {
+struct verify_telling {
     struct verify_options options;
     struct buf foreign; /* a list of objects, as JSON */
 };
 
 static void list_foreign(void *context, str type, str name, str table)
 {
-    struct telling *telling = context;
+    struct verify_telling *telling = context;
 
     json_open(&telling->foreign, '{');
     json_put_str(&telling->foreign, "type", type);
@@ -83,14 +83,14 @@ static bool tell(void *context, enum verify_part part, uint64_t done, uint64_t a
     static const char *const words[] = {
         [VERIFY_RECORDS] = "records", [VERIFY_INSTANCES] = "instances", [VERIFY_VALUES] = "values"
     };
-    const struct verify_options *options = &((const struct telling *)context)->options;
+    const struct verify_options *options = &((const struct verify_telling *)context)->options;
 
     return !options->progress || options->progress(options->context, words[part], done, all);
 }
 
 static void keep(void *context, str place)
 {
-    const struct verify_options *options = &((const struct telling *)context)->options;
+    const struct verify_options *options = &((const struct verify_telling *)context)->options;
 
     options->keep(options->context, place);
 }
@@ -134,7 +134,7 @@ static pawl_status ask_witness(pawl *p, struct verify_report *report, pawl_error
 pawl_status verify_all(pawl *p, const struct verify_options *options, struct buf *out,
                        pawl_error *error)
 {
-    struct telling telling = { .options = *options };
+    struct verify_telling telling = { .options = *options };
     struct verify_report report;
     struct verify_request request = {
         .flows = &flow_behavior,

@@ -38,17 +38,17 @@ static uint64_t prefixed_base(str text)
 }
 
 /* The parts of [-+]? ( \. [0-9]+ | [0-9]+ ( \. [0-9]* )? ) ( [eE] [-+]? [0-9]+ )? */
-struct decimal {
+struct yaml_decimal {
     str whole, fraction, exponent; /* digits; of the exponent: from the e on */
     bool has_point;
 };
 
-static bool decimal_parse(str text, struct decimal *out)
+static bool decimal_parse(str text, struct yaml_decimal *out)
 {
     static const char digits[] = "0123456789";
     str rest = skip_sign(text), exponent;
 
-    *out = (struct decimal){ .whole = { rest.data, count_digits(rest, digits) } };
+    *out = (struct yaml_decimal){ .whole = { rest.data, count_digits(rest, digits) } };
     rest = str_from(rest, out->whole.size);
     if (rest.size > 0 && rest.data[0] == '.') {
         out->has_point = true;
@@ -73,7 +73,7 @@ enum yaml_kind yaml_resolve(str text)
     static const char *const bools[] = { "true", "True", "TRUE", "false", "False", "FALSE", NULL };
     static const char *const infinities[] = { ".inf", ".Inf", ".INF", NULL };
     static const char *const nans[] = { ".nan", ".NaN", ".NAN", NULL };
-    struct decimal decimal;
+    struct yaml_decimal decimal;
 
     if (is_any(text, nulls))
         return YAML_NULL;
@@ -129,7 +129,7 @@ static char *put(char *end, str s)
 bool yaml_number(struct arena *arena, str text, str *out)
 {
     uint64_t base = prefixed_base(text);
-    struct decimal decimal;
+    struct yaml_decimal decimal;
     char *data, *end;
 
     if (base > 0)

@@ -155,7 +155,7 @@ static int64_t delay_ms(const struct policy *policy, uint32_t attempt)
     return ms < longest_ms ? ms : longest_ms;
 }
 
-static str registration_of(const struct work *work)
+static str registration_of(const struct code_work *work)
 {
     const struct code_binding *binding = work->binding;
 
@@ -164,7 +164,7 @@ static str registration_of(const struct work *work)
     return binding->source.data ? binding->source : plan_of(work->definition)->source;
 }
 
-pawl_status code_retry_due(struct work *work, const struct cause *cause, bool *is_due,
+pawl_status code_retry_due(struct code_work *work, const struct cause *cause, bool *is_due,
                            int64_t *due_at_ms)
 {
     const struct code_attempt *call = cause->attempt;
@@ -188,7 +188,7 @@ pawl_status code_retry_due(struct work *work, const struct cause *cause, bool *i
 }
 
 /* Nothing else that the code waits for is touched: it still waits. */
-pawl_status code_try_again(struct work *work, const struct cause *cause, int64_t due_at_ms)
+pawl_status code_try_again(struct code_work *work, const struct cause *cause, int64_t due_at_ms)
 {
     const struct code_attempt *call = cause->attempt;
     struct draft *draft = code_draft_attempt(work, cause->transition);
@@ -216,7 +216,7 @@ pawl_status code_try_again(struct work *work, const struct cause *cause, int64_t
                              : status;
 }
 
-pawl_status code_retry_now(struct work *work)
+pawl_status code_retry_now(struct code_work *work)
 {
     const struct code_attempt *call = &work->memory->call;
     struct draft *draft = code_draft_attempt(work, LIFE_T_STEP_RETRY);

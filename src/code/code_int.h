@@ -214,7 +214,7 @@ void turn_tell_subscriptions(struct pawl_turn *turn);
 
 /* ---- effects.c, interests.c, kept.c, reduce.c: a decision in the making ---- */
 
-struct work {
+struct code_work {
     const struct definition *definition;
     const struct code_binding *binding; /* one all through, also if another is bound meanwhile */
     const struct standing *standing;
@@ -240,39 +240,39 @@ struct cause {
     bool is_owed;      /* the event itself is recorded already */
 };
 
-pawl_status code_add(struct work *work, struct effect_list *effects, struct effect effect);
+pawl_status code_add(struct code_work *work, struct effect_list *effects, struct effect effect);
 
 /* renew.c: the build that takes the turn, and the registration that the instance went by. */
 
 /* What was registered when the state was written; data NULL: what is registered now, or unknown. */
-str code_declared(const struct work *work, const struct code_binding *binding);
+str code_declared(const struct code_work *work, const struct code_binding *binding);
 
 /* The plan that the turn's steps go by, and the kind of what the turn calls. */
-const struct code_plan *code_work_plan(const struct work *work);
-enum code_step_kind code_called_kind(const struct work *work);
+const struct code_plan *code_work_plan(const struct code_work *work);
+enum code_step_kind code_called_kind(const struct code_work *work);
 
 /* amend, before the entry of the event: the state as this version has it if it was migrated, and the
  * registration if it is migrated or calls what the one before does not have. */
-pawl_status code_add_amend(struct work *work, const struct code_binding *binding, uint32_t version);
+pawl_status code_add_amend(struct code_work *work, const struct code_binding *binding, uint32_t version);
 
-uint32_t code_state_version(const struct work *work);
+uint32_t code_state_version(const struct code_work *work);
 uint32_t code_type_version(const struct code_binding *binding);
 
 /* Was the state written by an older version than the type has now? An instance that is held, owes a turn
  * or ends the process is left alone. */
-bool code_is_renewal_due(const struct work *work);
+bool code_is_renewal_due(const struct code_work *work);
 /* amend: the instance waits for what this build has at its place. work->memory is that after it. */
-pawl_status code_renew(struct work *work);
+pawl_status code_renew(struct code_work *work);
 
 /* The step that the turn calls, if it calls one. */
-pawl_status code_add_call(struct work *work, struct effect_list *effects);
+pawl_status code_add_call(struct code_work *work, struct effect_list *effects);
 
 /* kept.c: the memory as it will be after what was decided so far; it knows the first `known` drafts
  * already. */
-pawl_status code_fold_ahead(struct work *work, uint32_t known, struct code_memory **out);
+pawl_status code_fold_ahead(struct code_work *work, uint32_t known, struct code_memory **out);
 
 /* One turn of the handler, recorded as its cause says. */
-pawl_status code_take_turn(struct work *work, const struct cause *cause);
+pawl_status code_take_turn(struct code_work *work, const struct cause *cause);
 
 /* ---- call_retry.c: a call that failed is tried again ---- */
 
@@ -280,30 +280,30 @@ void retries_print(const pawl_code_type *type, struct buf *out); /* nothing wher
 pawl_status retries_check(struct scope *scope, const pawl_code_type *type);
 
 /* Is the call that failed tried again by its type's policy, and when? */
-pawl_status code_retry_due(struct work *work, const struct cause *cause, bool *is_due,
+pawl_status code_retry_due(struct code_work *work, const struct cause *cause, bool *is_due,
                            int64_t *due_at_ms);
 /* No turn: the failure is recorded, and another attempt waits for its time. */
-pawl_status code_try_again(struct work *work, const struct cause *cause, int64_t due_at_ms);
-pawl_status code_retry_now(struct work *work); /* its time has come */
+pawl_status code_try_again(struct code_work *work, const struct cause *cause, int64_t due_at_ms);
+pawl_status code_retry_now(struct code_work *work); /* its time has come */
 
 /* reduce.c: a draft of the attempt that is live, without effects; NULL: no memory. */
-struct draft *code_draft_attempt(struct work *work, uint32_t transition);
+struct draft *code_draft_attempt(struct code_work *work, uint32_t transition);
 
 /* No turn: the event is recorded, and the turn that it is worth is owed. reason: why, where it is the
  * author's mistake; data NULL: the instance is held. */
-pawl_status code_owe_turn(struct work *work, const struct cause *cause, str reason);
+pawl_status code_owe_turn(struct code_work *work, const struct cause *cause, str reason);
 
 /* The payload of a timer's or signal's entry. */
-pawl_status code_print_payload(struct work *work, str *out);
+pawl_status code_print_payload(struct code_work *work, str *out);
 
 /* Does the declaration say that the signal is kept? */
 bool plan_keeps_signal(const struct code_plan *plan, str signal);
 
 /* The rows by which broadcasts find it (model/interest.h), as far as the turn changes them. */
-pawl_status code_add_interests(struct work *work, struct effect_list *effects);
+pawl_status code_add_interests(struct code_work *work, struct effect_list *effects);
 
 /* Turns for the kept signals that the last turn began to await. */
-pawl_status code_take_kept(struct work *work);
+pawl_status code_take_kept(struct code_work *work);
 bool code_has_kept(const void *memory); /* something awaits a signal that is kept */
 
 /* ---- state.c, state_print.c: variables, struct <-> JSON ---- */

@@ -9,14 +9,14 @@
 #include "model/interest.h"
 #include "model/words.h"
 
-static pawl_status fail_no_handler(const struct work *work)
+static pawl_status fail_no_handler(const struct code_work *work)
 {
     return scope_fail(work->scope, PAWL_NOT_KNOWN,
                       "no handler registered for code type '%.*s' in this program",
                       STR_ARG(words_shown(plan_of(work->definition)->name)));
 }
 
-pawl_status code_add(struct work *work, struct effect_list *effects, struct effect effect)
+pawl_status code_add(struct code_work *work, struct effect_list *effects, struct effect effect)
 {
     return effect_add(work->scope, effects, effect);
 }
@@ -27,7 +27,7 @@ static uint32_t timer_ordinal(const struct code_memory *memory, uint32_t index)
 }
 
 /* The first of several waits wins and takes the others with it (E11, E12). */
-static pawl_status add_spent(struct work *work, struct effect_list *effects)
+static pawl_status add_spent(struct code_work *work, struct effect_list *effects)
 {
     const struct code_memory *memory = work->memory;
     pawl_status status = PAWL_OK;
@@ -51,7 +51,7 @@ static pawl_status add_spent(struct work *work, struct effect_list *effects)
     return status;
 }
 
-static pawl_status add_state(struct work *work, struct effect_list *effects)
+static pawl_status add_state(struct code_work *work, struct effect_list *effects)
 {
     if (!work->answer.state.data || (work->before.data && str_eq(work->before, work->answer.state)))
         return PAWL_OK;
@@ -59,7 +59,7 @@ static pawl_status add_state(struct work *work, struct effect_list *effects)
                     (struct effect){ .kind = EFFECT_STATE, .state = work->answer.state });
 }
 
-static pawl_status add_waits(struct work *work, struct effect_list *effects,
+static pawl_status add_waits(struct code_work *work, struct effect_list *effects,
                              const struct effect_list *waits)
 {
     pawl_status status = PAWL_OK;
@@ -69,7 +69,7 @@ static pawl_status add_waits(struct work *work, struct effect_list *effects,
     return status;
 }
 
-pawl_status code_add_call(struct work *work, struct effect_list *effects)
+pawl_status code_add_call(struct code_work *work, struct effect_list *effects)
 {
     const struct code_plan *plan = code_work_plan(work);
     struct effect step = { .kind = EFFECT_STEP,
@@ -103,7 +103,7 @@ pawl_status code_add_call(struct work *work, struct effect_list *effects)
     return status;
 }
 
-static pawl_status add_effects(struct work *work, struct effect_list *effects)
+static pawl_status add_effects(struct code_work *work, struct effect_list *effects)
 {
     pawl_status status = add_spent(work, effects);
 
@@ -121,7 +121,7 @@ static pawl_status add_effects(struct work *work, struct effect_list *effects)
     return status == PAWL_OK ? code_add_call(work, effects) : status;
 }
 
-static pawl_status add_end(struct work *work)
+static pawl_status add_end(struct code_work *work)
 {
     uint32_t transition = work->answer.end == TURN_COMPLETES ? LIFE_T_FINISH : LIFE_T_FAIL;
     struct draft *draft;
@@ -135,7 +135,7 @@ static pawl_status add_end(struct work *work)
     return PAWL_OK;
 }
 
-static pawl_status run_handler(struct work *work, const struct code_binding *binding,
+static pawl_status run_handler(struct code_work *work, const struct code_binding *binding,
                                const struct cause *cause)
 {
     uint32_t from = code_state_version(work), to = code_type_version(binding);
@@ -163,7 +163,7 @@ static pawl_status run_handler(struct work *work, const struct code_binding *bin
 }
 
 /* {"retry_of":ID}: the instance runs another one again, from its beginning. */
-static bool add_redrive(struct work *work, struct draft *draft)
+static bool add_redrive(struct code_work *work, struct draft *draft)
 {
     struct node *root = NULL;
     const struct node *id = NULL;
@@ -175,7 +175,7 @@ static bool add_redrive(struct work *work, struct draft *draft)
                     (struct effect){ .kind = EFFECT_REDRIVE, .name = id->text }) == PAWL_OK;
 }
 
-static struct draft *draft_of(struct work *work, const struct cause *cause)
+static struct draft *draft_of(struct code_work *work, const struct cause *cause)
 {
     struct draft *draft = decision_add(work->scope, &work->decision, cause->transition);
 
@@ -192,7 +192,7 @@ static struct draft *draft_of(struct work *work, const struct cause *cause)
 }
 
 /* What `pawl show`, `why`, `list` and the history print. */
-static str hold_words(struct work *work)
+static str hold_words(struct code_work *work)
 {
     struct buf buf;
     str words;
@@ -207,7 +207,7 @@ static str hold_words(struct work *work)
 /* The turn is invalid, by a mistake of its author. The event is recorded with the reason, its turn is
  * owed, and the instance is paused, all in one commit. Where the turn was owed already, only the pause
  * is new. */
-static pawl_status hold_turn(struct work *work, const struct cause *cause, str words)
+static pawl_status hold_turn(struct code_work *work, const struct cause *cause, str words)
 {
     if (!words.data)
         return scope_no_memory(work->scope);
@@ -225,7 +225,7 @@ static bool is_unrefusable(const struct cause *cause)
 }
 
 /* One turn, recorded as its cause says. */
-pawl_status code_take_turn(struct work *work, const struct cause *cause)
+pawl_status code_take_turn(struct code_work *work, const struct cause *cause)
 {
     const struct code_binding *binding = work->binding;
     pawl_status status;
@@ -255,7 +255,7 @@ pawl_status code_take_turn(struct work *work, const struct cause *cause)
     return status == PAWL_OK ? add_end(work) : status;
 }
 
-pawl_status code_owe_turn(struct work *work, const struct cause *cause, str reason)
+pawl_status code_owe_turn(struct code_work *work, const struct cause *cause, str reason)
 {
     struct draft *draft = draft_of(work, cause);
     pawl_status status = draft ? add_spent(work, &draft->effects) : scope_no_memory(work->scope);
@@ -270,7 +270,7 @@ pawl_status code_owe_turn(struct work *work, const struct cause *cause, str reas
 }
 
 /* {"timer":NAME}, or {"signal":NAME,"payload":VALUE} with the value byte for byte. */
-pawl_status code_print_payload(struct work *work, str *out)
+pawl_status code_print_payload(struct code_work *work, str *out)
 {
     bool is_signal = work->event->kind == EVENT_SIGNAL;
     struct buf buf;

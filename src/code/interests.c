@@ -20,7 +20,7 @@ bool plan_keeps_signal(const struct code_plan *plan, str signal)
     return false;
 }
 
-static bool awaits(const struct work *work, str signal)
+static bool awaits(const struct code_work *work, str signal)
 {
     for (uint32_t i = 0; i < work->answer.signals.count; i++)
         if (str_eq(work->answer.signals.items[i].name, signal))
@@ -42,7 +42,7 @@ static bool add_row(struct rows *rows, str signal, str value)
 }
 
 /* Those that it should have after the turn. */
-static bool list_rows(const struct work *work, struct rows *rows)
+static bool list_rows(const struct code_work *work, struct rows *rows)
 {
     const struct code_plan *plan = code_work_plan(work);
     const struct effect_list *all = &work->answer.subscriptions;
@@ -76,7 +76,7 @@ static bool has_now(const struct code_memory *memory, str name)
     return false;
 }
 
-pawl_status code_add_interests(struct work *work, struct effect_list *effects)
+pawl_status code_add_interests(struct code_work *work, struct effect_list *effects)
 {
     const struct code_memory *memory = work->memory;
     struct rows rows = { .arena = &work->scope->arena };

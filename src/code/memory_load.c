@@ -2,7 +2,7 @@
 #include "base/node.h"
 #include "code/code_int.h"
 
-struct loading {
+struct code_loading {
     struct effect_list effects;
     uint32_t ordinals;
     struct code_attempt call;
@@ -61,7 +61,7 @@ static bool read_u32(const struct node *node, uint32_t *out)
 }
 
 /* As print_call() wrote it; what the effects could not tell is set when they are folded. */
-static pawl_status add_call(struct scope *scope, const struct node *root, struct loading *loading,
+static pawl_status add_call(struct scope *scope, const struct node *root, struct code_loading *loading,
                             bool *ok)
 {
     const struct node *list = node_find(root, "call"), *key = node_find(root, "key");
@@ -115,7 +115,7 @@ static pawl_status add_plan(struct scope *scope, const struct node *list,
 }
 
 static pawl_status read_snapshot(struct scope *scope, const struct node *root,
-                                 struct loading *loading, bool *ok)
+                                 struct code_loading *loading, bool *ok)
 {
     struct effect_list *effects = &loading->effects;
     const struct node *timers = node_find(root, "timers"), *signals = node_find(root, "signals");
@@ -219,7 +219,7 @@ pawl_status code_memory_load(const struct definition *definition, str text, str 
                              struct scope *scope, struct arena *arena, void **out)
 {
     struct code_memory *memory = code_memory_new(definition, input, arena);
-    struct loading loading = { .ordinals = 0 };
+    struct code_loading loading = { .ordinals = 0 };
     struct entry_view view = { .transition = LIFE_T_START, .effects = &loading.effects };
     struct node *root;
     bool ok = true;

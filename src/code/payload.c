@@ -38,13 +38,13 @@ static pawl_status fail_value(struct scope *scope, const char *what, const struc
                       STR_ARG(number));
 }
 
-struct names {
+struct payload_names {
     struct buf text;     /* "a, b, c" */
     const char **known;  /* the same, ending in NULL */
 };
 
 static pawl_status list_names(struct scope *scope, const pawl_var *vars, bool inputs_only,
-                              struct names *out)
+                              struct payload_names *out)
 {
     uint32_t count = 0;
 
@@ -67,7 +67,7 @@ static pawl_status list_names(struct scope *scope, const pawl_var *vars, bool in
 static pawl_status fail_unknown(struct scope *scope, const char *what,
                                 const struct var_place *place, const char *path)
 {
-    struct names names;
+    struct payload_names names;
     pawl_status status = list_names(scope, place->bad_vars, place->bad_is_input, &names);
     const char *meant;
 
@@ -129,7 +129,7 @@ static bool has_inputs(const pawl_code_type *type)
 static pawl_status fail_no_object(struct scope *scope, const pawl_code_type *type,
                                   const struct node *found)
 {
-    struct names names;
+    struct payload_names names;
     pawl_status status = list_names(scope, type->vars, true, &names);
 
     if (status != PAWL_OK)

@@ -122,7 +122,7 @@ static pawl_status check_names(struct scope *scope, const char *what, const char
 }
 
 /* The struct that a list of variables describes. */
-struct layout {
+struct code_layout {
     struct scope *scope;
     const pawl_var *vars;
     size_t size;
@@ -130,7 +130,7 @@ struct layout {
     uint32_t depth;
 };
 
-static pawl_status check_place(const struct layout *layout, const pawl_var *var)
+static pawl_status check_place(const struct code_layout *layout, const pawl_var *var)
 {
     size_t count = var->max > 0 ? var->max : 1;
 
@@ -146,11 +146,11 @@ static pawl_status check_place(const struct layout *layout, const pawl_var *var)
     return PAWL_OK;
 }
 
-static pawl_status check_vars(const struct layout *layout);
+static pawl_status check_vars(const struct code_layout *layout);
 
-static pawl_status check_fields(const struct layout *layout, const pawl_var *var)
+static pawl_status check_fields(const struct code_layout *layout, const pawl_var *var)
 {
-    struct layout inner = { layout->scope, NULL, var->size, "the size of its struct",
+    struct code_layout inner = { layout->scope, NULL, var->size, "the size of its struct",
                             layout->depth + 1 };
 
     if (var->type != PAWL_VAR_STRUCT)
@@ -163,7 +163,7 @@ static pawl_status check_fields(const struct layout *layout, const pawl_var *var
     return check_vars(&inner);
 }
 
-static pawl_status check_var_type(const struct layout *layout, const pawl_var *var)
+static pawl_status check_var_type(const struct code_layout *layout, const pawl_var *var)
 {
     size_t size = var_type_size(var->type), least = var->type == PAWL_VAR_STRUCT ? 1 : 2;
     pawl_status status;
@@ -181,7 +181,7 @@ static pawl_status check_var_type(const struct layout *layout, const pawl_var *v
     return status == PAWL_OK ? check_fields(layout, var) : status;
 }
 
-static pawl_status check_var(const struct layout *layout, uint32_t index)
+static pawl_status check_var(const struct code_layout *layout, uint32_t index)
 {
     const pawl_var *var = &layout->vars[index];
 
@@ -200,7 +200,7 @@ static pawl_status check_var(const struct layout *layout, uint32_t index)
     return check_var_type(layout, var);
 }
 
-static pawl_status check_vars(const struct layout *layout)
+static pawl_status check_vars(const struct code_layout *layout)
 {
     pawl_status status = PAWL_OK;
 
@@ -339,12 +339,12 @@ static pawl_status check_type(struct scope *scope, const pawl_code_type *type)
         status = check_phase_name(scope, type);
     if (status == PAWL_OK)
         status =
-            check_vars(&(struct layout){ scope, type->vars, type->state_size, "state_size", 0 });
+            check_vars(&(struct code_layout){ scope, type->vars, type->state_size, "state_size", 0 });
     if (status == PAWL_OK)
         status = check_vars(
-            &(struct layout){ scope, type->payloads, type->payload_size, "payload_size", 0 });
+            &(struct code_layout){ scope, type->payloads, type->payload_size, "payload_size", 0 });
     if (status == PAWL_OK)
-        status = check_vars(&(struct layout){ scope, type->result, SIZE_MAX, "its struct", 0 });
+        status = check_vars(&(struct code_layout){ scope, type->result, SIZE_MAX, "its struct", 0 });
     if (status == PAWL_OK)
         status = check_renamed(scope, type);
     if (status == PAWL_OK)

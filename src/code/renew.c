@@ -6,7 +6,7 @@
 #include "model/interest.h"
 
 /* A state that was migrated before registrations were recorded with it says nothing. */
-str code_declared(const struct work *work, const struct code_binding *binding)
+str code_declared(const struct code_work *work, const struct code_binding *binding)
 {
     const struct code_plan *plan = plan_in_force(work->definition, work->memory);
 
@@ -15,12 +15,12 @@ str code_declared(const struct work *work, const struct code_binding *binding)
                : plan->source;
 }
 
-const struct code_plan *code_work_plan(const struct work *work)
+const struct code_plan *code_work_plan(const struct code_work *work)
 {
     return work->plan ? work->plan : plan_in_force(work->definition, work->memory);
 }
 
-enum code_step_kind code_called_kind(const struct work *work)
+enum code_step_kind code_called_kind(const struct code_work *work)
 {
     const pawl_code_type *type = work->binding->type;
 
@@ -32,7 +32,7 @@ enum code_step_kind code_called_kind(const struct work *work)
     return CODE_EXTERNAL;
 }
 
-uint32_t code_state_version(const struct work *work)
+uint32_t code_state_version(const struct code_work *work)
 {
     return work->memory->version ? work->memory->version : plan_of(work->definition)->version;
 }
@@ -44,7 +44,7 @@ uint32_t code_type_version(const struct code_binding *binding)
 
 /* ---- amend ------------------------------------------------------------------------------------ */
 
-static bool is_plan_due(const struct work *work, const struct code_binding *binding)
+static bool is_plan_due(const struct code_work *work, const struct code_binding *binding)
 {
     const struct code_plan *plan = plan_in_force(work->definition, work->memory);
     uint32_t index;
@@ -56,7 +56,7 @@ static bool is_plan_due(const struct work *work, const struct code_binding *bind
             !plan_has(plan, code_called_kind(work), work->answer.call, &index));
 }
 
-static pawl_status add_plan(struct work *work, const struct code_binding *binding,
+static pawl_status add_plan(struct code_work *work, const struct code_binding *binding,
                             struct effect_list *effects)
 {
     struct code_plan *plan = ARENA_NEW(&work->scope->arena, struct code_plan);
@@ -78,7 +78,7 @@ static pawl_status add_plan(struct work *work, const struct code_binding *bindin
     return code_add(work, effects, effect);
 }
 
-pawl_status code_add_amend(struct work *work, const struct code_binding *binding, uint32_t version)
+pawl_status code_add_amend(struct code_work *work, const struct code_binding *binding, uint32_t version)
 {
     bool has_plan = is_plan_due(work, binding), is_migrated = work->answer.migrated.data != NULL;
     bool has_version = is_migrated || work->is_renewing;
@@ -104,7 +104,7 @@ pawl_status code_add_amend(struct work *work, const struct code_binding *binding
 
 /* ---- A new way out ---------------------------------------------------------------------------- */
 
-bool code_is_renewal_due(const struct work *work)
+bool code_is_renewal_due(const struct code_work *work)
 {
     const struct code_binding *binding = work->binding;
 
@@ -123,7 +123,7 @@ static bool has_name(const struct effect_list *waits, str name)
 }
 
 /* The hook named the place: what was waited for elsewhere is over. */
-static pawl_status add_left(struct work *work, struct effect_list *effects)
+static pawl_status add_left(struct code_work *work, struct effect_list *effects)
 {
     const struct code_memory *memory = work->memory;
     pawl_status status = PAWL_OK;
@@ -144,7 +144,7 @@ static pawl_status add_left(struct work *work, struct effect_list *effects)
     return status;
 }
 
-static pawl_status fail_bare(const struct work *work, str name)
+static pawl_status fail_bare(const struct code_work *work, str name)
 {
     return scope_fail(work->scope, PAWL_NOT_KNOWN,
                       "code type '%.*s' in this program waits for '%.*s' alone at the place where the "
@@ -153,7 +153,7 @@ static pawl_status fail_bare(const struct work *work, str name)
                       STR_ARG(plan_of(work->definition)->name), STR_ARG(name));
 }
 
-static pawl_status add_timer(struct work *work, struct effect_list *effects,
+static pawl_status add_timer(struct code_work *work, struct effect_list *effects,
                              const struct effect *timer)
 {
     if (code_memory_has_timer(work->memory, timer->name))
@@ -163,7 +163,7 @@ static pawl_status add_timer(struct work *work, struct effect_list *effects,
 }
 
 /* What is armed and awaited already stays as it is: a timer has its due time. */
-static pawl_status add_arms(struct work *work, struct effect_list *effects)
+static pawl_status add_arms(struct code_work *work, struct effect_list *effects)
 {
     const struct turn_answer *answer = &work->answer;
     pawl_status status = PAWL_OK;
@@ -176,7 +176,7 @@ static pawl_status add_arms(struct work *work, struct effect_list *effects)
     return status;
 }
 
-static bool is_called(const struct work *work)
+static bool is_called(const struct code_work *work)
 {
     uint32_t index;
 
@@ -186,7 +186,7 @@ static bool is_called(const struct work *work)
 }
 
 /* What has begun is not begun again, and not given up. */
-static pawl_status add_begun(struct work *work, struct effect_list *effects)
+static pawl_status add_begun(struct code_work *work, struct effect_list *effects)
 {
     const struct code_attempt *call = &work->memory->call;
 
@@ -203,7 +203,7 @@ static pawl_status add_begun(struct work *work, struct effect_list *effects)
                       STR_ARG(plan_of(work->definition)->name));
 }
 
-static pawl_status add_waits(struct work *work, struct effect_list *effects)
+static pawl_status add_waits(struct code_work *work, struct effect_list *effects)
 {
     pawl_status status = PAWL_OK;
 
@@ -218,7 +218,7 @@ static pawl_status add_waits(struct work *work, struct effect_list *effects)
     return status == PAWL_OK ? add_begun(work, effects) : status;
 }
 
-pawl_status code_renew(struct work *work)
+pawl_status code_renew(struct code_work *work)
 {
     const struct code_binding *binding = work->binding;
     struct turn_request request = { .kind = PAWL_EVENT_RENEW,

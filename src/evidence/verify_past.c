@@ -184,12 +184,12 @@ pawl_status verify_make_small(struct verify *v, struct chain *chain)
 
 /* ---- a memory that was let go, or of a check that went on ---- */
 
-struct trail {
+struct past_trail {
     uint64_t *positions; /* of entries, the last first */
     uint32_t count, capacity;
 };
 
-static pawl_status find_past(struct verify *v, struct scope *scope, uint64_t pos, struct trail *past)
+static pawl_status find_past(struct verify *v, struct scope *scope, uint64_t pos, struct past_trail *past)
 {
     struct record record;
     pawl_status status = PAWL_OK;
@@ -232,7 +232,7 @@ static pawl_status fold_kept(struct verify *v, struct chain *chain, struct scope
 }
 
 static pawl_status fold_past(struct verify *v, struct chain *chain, struct scope *scope,
-                             const struct trail *past)
+                             const struct past_trail *past)
 {
     struct effect_list effects;
     struct entry_view entry;
@@ -262,7 +262,7 @@ static pawl_status fold_past(struct verify *v, struct chain *chain, struct scope
 
 pawl_status verify_restore(struct verify *v, struct chain *chain)
 {
-    struct trail past = { 0 };
+    struct past_trail past = { 0 };
     struct scope scope;
     pawl_status status;
 

@@ -171,12 +171,12 @@ void verify_keep_place(struct verify *v)
 
 /* ---- reading ---- */
 
-struct reader {
+struct place_reader {
     const uint8_t *at, *end;
     bool failed; /* sticky: it ended too soon, or a number is too large */
 };
 
-static void take(struct reader *reader, void *out, size_t size)
+static void take(struct place_reader *reader, void *out, size_t size)
 {
     if (reader->failed || (size_t)(reader->end - reader->at) < size) {
         reader->failed = true;
@@ -188,7 +188,7 @@ static void take(struct reader *reader, void *out, size_t size)
     reader->at += size;
 }
 
-static uint64_t take_number(struct reader *reader, uint64_t max)
+static uint64_t take_number(struct place_reader *reader, uint64_t max)
 {
     uint64_t n = 0;
     uint8_t byte = 0x80;
@@ -202,20 +202,20 @@ static uint64_t take_number(struct reader *reader, uint64_t max)
     return reader->failed ? 0 : n;
 }
 
-static int64_t take_zigzag(struct reader *reader)
+static int64_t take_zigzag(struct place_reader *reader)
 {
     uint64_t n = take_number(reader, UINT64_MAX);
 
     return (int64_t)((n >> 1) ^ (n & 1 ? UINT64_MAX : 0));
 }
 
-static uint32_t take_u32(struct reader *reader)
+static uint32_t take_u32(struct place_reader *reader)
 {
     return (uint32_t)take_number(reader, UINT32_MAX);
 }
 
 /* What it gives lies in the place. */
-static str take_text(struct reader *reader)
+static str take_text(struct place_reader *reader)
 {
     size_t size = take_number(reader, SIZE_MAX);
     str text = { (const char *)reader->at, size };
@@ -228,7 +228,7 @@ static str take_text(struct reader *reader)
     return text;
 }
 
-static void take_rest(struct reader *reader, struct live_change *row)
+static void take_rest(struct place_reader *reader, struct live_change *row)
 {
     if (row->kind == LIVE_STEP_PUT) {
         row->step.plan = take_u32(reader);
@@ -249,7 +249,7 @@ static void take_rest(struct reader *reader, struct live_change *row)
     }
 }
 
-static pawl_status take_row(struct verify *v, struct reader *reader, struct chain *chain)
+static pawl_status take_row(struct verify *v, struct place_reader *reader, struct chain *chain)
 {
     struct live_change row = { .kind = kept_kinds[take_number(reader, KEPT_KINDS - 1)] };
 
@@ -279,7 +279,7 @@ static pawl_status find_flushed(struct verify *v, struct chain *chain)
     return status;
 }
 
-static pawl_status take_chain(struct verify *v, struct reader *reader, uint32_t index)
+static pawl_status take_chain(struct verify *v, struct place_reader *reader, uint32_t index)
 {
     struct chain chain = { .number = take_number(reader, ID_NUMBER_MAX) };
     uint32_t fact_count;
@@ -314,7 +314,7 @@ static pawl_status take_chain(struct verify *v, struct reader *reader, uint32_t 
 }
 
 /* Definitions are not remembered but read again: *same if each is the one it was. */
-static pawl_status take_rules(struct verify *v, struct reader *reader, bool *same)
+static pawl_status take_rules(struct verify *v, struct place_reader *reader, bool *same)
 {
     uint32_t id = take_u32(reader), index;
     bool is_defined = take_number(reader, 1) == 1;
@@ -334,7 +334,7 @@ static pawl_status take_rules(struct verify *v, struct reader *reader, bool *sam
     return PAWL_OK;
 }
 
-static pawl_status take_checked(struct verify *v, struct reader *reader)
+static pawl_status take_checked(struct verify *v, struct place_reader *reader)
 {
     size_t count = take_number(reader, (uint64_t)(reader->end - reader->at) / sizeof *v->checked);
 
@@ -348,7 +348,7 @@ static pawl_status take_checked(struct verify *v, struct reader *reader)
     return PAWL_OK;
 }
 
-static pawl_status take_keys(struct verify *v, struct reader *reader)
+static pawl_status take_keys(struct verify *v, struct place_reader *reader)
 {
     uint32_t count = take_u32(reader);
 
@@ -365,7 +365,7 @@ static pawl_status take_keys(struct verify *v, struct reader *reader)
     return PAWL_OK;
 }
 
-static pawl_status take_standing(struct verify *v, struct reader *reader)
+static pawl_status take_standing(struct verify *v, struct place_reader *reader)
 {
     uint32_t count = take_u32(reader);
     pawl_status status = PAWL_OK;
@@ -386,7 +386,7 @@ static pawl_status take_standing(struct verify *v, struct reader *reader)
     return status;
 }
 
-static pawl_status take_erasures(struct verify *v, struct reader *reader)
+static pawl_status take_erasures(struct verify *v, struct place_reader *reader)
 {
     uint32_t count = take_u32(reader);
     pawl_status status = PAWL_OK;
@@ -404,9 +404,9 @@ static pawl_status take_erasures(struct verify *v, struct reader *reader)
     return status;
 }
 
-static pawl_status take_all(struct verify *v, struct reader *reader, const char **why)
+static pawl_status take_all(struct verify *v, struct place_reader *reader, const char **why)
 {
-    static pawl_status (*const takers[])(struct verify *, struct reader *) = {
+    static pawl_status (*const takers[])(struct verify *, struct place_reader *) = {
         take_keys, take_standing, take_erasures, take_checked
     };
     uint32_t count = take_u32(reader);
@@ -430,7 +430,7 @@ static pawl_status take_all(struct verify *v, struct reader *reader, const char 
 }
 
 /* Is this a place of this store, and does its log still lead there? */
-static pawl_status check_place(struct verify *v, struct reader *reader, const char **why)
+static pawl_status check_place(struct verify *v, struct place_reader *reader, const char **why)
 {
     char tag[sizeof place_tag] = "";
     uint8_t store_id[STORE_ID_SIZE];
@@ -493,7 +493,7 @@ static pawl_status begin_again(struct verify *v, const char *why)
 pawl_status verify_resume(struct verify *v)
 {
     str place = v->request->place;
-    struct reader reader = { .at = (const uint8_t *)place.data };
+    struct place_reader reader = { .at = (const uint8_t *)place.data };
     const char *why = NULL;
     bool had_flows;
     pawl_status status;

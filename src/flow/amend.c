@@ -125,7 +125,7 @@ pawl_status plan_load_into(struct arena *arena, str text, struct scope *scope, s
     return status == PAWL_NO_MEMORY ? scope_no_memory(scope) : status;
 }
 
-struct amended {
+struct amended_step {
     struct plan *new, *merged;
     str text; /* of the merged one */
 };
@@ -133,7 +133,7 @@ struct amended {
 /* The plan that an amend brings, and what it and the old one make together. `lasting`: the arena for
  * that; NULL: the scope's. CONFLICT: the one is a tree, the other a graph. */
 static pawl_status amend_load(struct scope *scope, const struct plan *old, str text,
-                              struct arena *lasting, struct amended *out)
+                              struct arena *lasting, struct amended_step *out)
 {
     pawl_status status = plan_load(scope, text, &out->new);
 
@@ -308,7 +308,7 @@ static str payload_with_arms(struct turn *turn, const struct plan *merged)
  * needs nothing else. */
 void decide_amend(struct turn *turn)
 {
-    struct amended amended = { 0 };
+    struct amended_step amended = { 0 };
     str payload = STR_NONE;
 
     turn->status = amend_load(turn->scope, turn->plan, turn->event->given, NULL, &amended);
@@ -423,7 +423,7 @@ pawl_status memory_amend(struct flow_memory *memory, const struct entry_view *en
                          struct scope *scope, struct arena *arena)
 {
     str text = amend_plan_text(entry->effects);
-    struct amended amended = { 0 };
+    struct amended_step amended = { 0 };
     struct node *payload = NULL;
     pawl_status status =
         text.data ? amend_load(scope, memory->plan, text, arena, &amended) : PAWL_STORAGE_FAILURE;
@@ -453,7 +453,7 @@ pawl_status flow_amended(struct scope *scope, const struct definition *definitio
                          const struct effect_list *effects, struct definition **out)
 {
     struct definition *definition_now = ARENA_NEW(&scope->arena, struct definition);
-    struct amended amended = { 0 };
+    struct amended_step amended = { 0 };
     pawl_status status = definition_now ? amend_load(scope, plan_of(definition),
                                                      amend_plan_text(effects), NULL, &amended)
                                         : scope_no_memory(scope);

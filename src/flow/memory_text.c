@@ -209,7 +209,7 @@ void flow_memory_print(const struct definition *definition, const void *state, s
 
 /* ---- Loading --------------------------------------------------------------------- */
 
-struct loading {
+struct flow_loading {
     const struct plan *plan;
     struct flow_memory *memory;
     struct arena *arena;
@@ -236,7 +236,7 @@ static bool load_status(const struct node *node, enum step_status *out)
     return false;
 }
 
-static bool load_live(struct loading *loading, const struct node *row)
+static bool load_live(struct flow_loading *loading, const struct node *row)
 {
     struct attempt live = { 0 };
     uint32_t before = loading->memory->live_count > 0
@@ -256,7 +256,7 @@ static bool load_live(struct loading *loading, const struct node *row)
            memory_add_live(loading->memory, &live, loading->arena);
 }
 
-static bool load_arm(struct loading *loading, const struct node *row)
+static bool load_arm(struct flow_loading *loading, const struct node *row)
 {
     struct live_arm arm = { 0 };
 
@@ -268,7 +268,7 @@ static bool load_arm(struct loading *loading, const struct node *row)
     return arm.name.data && memory_add_arm(loading->memory, &arm, loading->arena);
 }
 
-static bool load_moved(struct loading *loading, const struct node *row)
+static bool load_moved(struct flow_loading *loading, const struct node *row)
 {
     uint32_t place;
 
@@ -277,7 +277,7 @@ static bool load_moved(struct loading *loading, const struct node *row)
            load_u32(row->first->next, ARM_NONE - 1, &loading->memory->arms[place].index);
 }
 
-static bool load_approval(struct loading *loading, const struct node *row)
+static bool load_approval(struct flow_loading *loading, const struct node *row)
 {
     struct approval approval = { 0 };
 
@@ -287,7 +287,7 @@ static bool load_approval(struct loading *loading, const struct node *row)
     return memory_add_approval(loading->memory, &approval, loading->arena);
 }
 
-static bool load_signal(struct loading *loading, const struct node *row)
+static bool load_signal(struct flow_loading *loading, const struct node *row)
 {
     struct kept_signal signal;
 
@@ -302,7 +302,7 @@ static bool load_seq(const struct node *node, uint32_t *out)
     return load_u32(node, UINT32_MAX, out) && *out > 0;
 }
 
-static bool load_result(struct loading *loading, const struct node *row)
+static bool load_result(struct flow_loading *loading, const struct node *row)
 {
     struct flow_memory *memory = loading->memory;
     uint32_t index, slot, seq = 0;
@@ -320,7 +320,7 @@ static bool load_result(struct loading *loading, const struct node *row)
                                loading->arena);
 }
 
-static bool load_node(struct loading *loading, const struct node *row)
+static bool load_node(struct flow_loading *loading, const struct node *row)
 {
     struct node_state state = { .is_open = true };
     uint32_t index, seq = 0;
@@ -339,7 +339,7 @@ static bool load_node(struct loading *loading, const struct node *row)
     return row->count == 3 || state.error != 0;
 }
 
-static bool load_join(struct loading *loading, const struct node *row)
+static bool load_join(struct flow_loading *loading, const struct node *row)
 {
     uint32_t index;
 
@@ -352,7 +352,7 @@ static bool load_join(struct loading *loading, const struct node *row)
     return true;
 }
 
-static bool load_key(struct loading *loading, const struct node *row)
+static bool load_key(struct flow_loading *loading, const struct node *row)
 {
     struct given_key key;
 
@@ -363,22 +363,22 @@ static bool load_key(struct loading *loading, const struct node *row)
     return memory_add_key(loading->memory, &key, loading->arena);
 }
 
-static bool load_ordinal(struct loading *loading, const struct node *ordinal)
+static bool load_ordinal(struct flow_loading *loading, const struct node *ordinal)
 {
     return load_u32(ordinal, UINT32_MAX, &loading->memory->ordinal_last);
 }
 
-static bool load_context(struct loading *loading, const struct node *context)
+static bool load_context(struct flow_loading *loading, const struct node *context)
 {
     return context_load(loading->memory->context, context->raw, loading->arena);
 }
 
-static bool load_error(struct loading *loading, const struct node *error)
+static bool load_error(struct flow_loading *loading, const struct node *error)
 {
     return memory_keep(&loading->memory->last_error, error->raw, loading->arena);
 }
 
-typedef bool (*load_fn)(struct loading *loading, const struct node *value);
+typedef bool (*load_fn)(struct flow_loading *loading, const struct node *value);
 
 static const struct member {
     const char *key;
@@ -394,7 +394,7 @@ static const struct member {
     { "error", load_error, false },
 };
 
-static bool load_value(struct loading *loading, str value, load_fn load)
+static bool load_value(struct flow_loading *loading, str value, load_fn load)
 {
     struct node *node = NULL;
 
@@ -402,7 +402,7 @@ static bool load_value(struct loading *loading, str value, load_fn load)
     return node_read_own(&loading->row, value, &node) == PAWL_OK && load(loading, node);
 }
 
-static bool load_rows(struct loading *loading, str rows, load_fn load)
+static bool load_rows(struct flow_loading *loading, str rows, load_fn load)
 {
     struct json_scan scan;
     str key, row;
@@ -414,7 +414,7 @@ static bool load_rows(struct loading *loading, str rows, load_fn load)
     return !scan.is_object && json_scan_is_whole(&scan);
 }
 
-static bool load_member(struct loading *loading, str key, str value)
+static bool load_member(struct flow_loading *loading, str key, str value)
 {
     for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
         if (str_is(key, members[i].key))
@@ -423,7 +423,7 @@ static bool load_member(struct loading *loading, str key, str value)
     return true; /* the plan, which was read first */
 }
 
-static bool load_all(struct loading *loading, str text)
+static bool load_all(struct flow_loading *loading, str text)
 {
     struct json_scan scan;
     bool has_ordinal = false;
@@ -440,7 +440,7 @@ static bool load_all(struct loading *loading, str text)
 
 /* A memory by the plan that the snapshot says, if it says one. */
 static pawl_status begin_loading(const struct definition *definition, str text, str input,
-                                 struct scope *scope, struct loading *loading)
+                                 struct scope *scope, struct flow_loading *loading)
 {
     struct definition amended = *definition;
     struct plan *plan = NULL;
@@ -465,7 +465,7 @@ static pawl_status begin_loading(const struct definition *definition, str text, 
 pawl_status flow_memory_load(const struct definition *definition, str text, str input,
                              struct scope *scope, struct arena *arena, void **out)
 {
-    struct loading loading = { .arena = arena };
+    struct flow_loading loading = { .arena = arena };
     pawl_status status = begin_loading(definition, text, input, scope, &loading);
     bool is_loaded, is_poor;
 

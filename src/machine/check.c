@@ -92,12 +92,12 @@ static bool has_terminal(const struct definition *definition)
 }
 
 /* What the walks found, by index of the state. */
-struct ways {
+struct machine_ways {
     bool *reached; /* from the initial state */
     bool *ends;    /* a terminal state can be reached from it */
 };
 
-static void warn_about(struct compiler *compiler, uint32_t state, const struct ways *ways)
+static void warn_about(struct compiler *compiler, uint32_t state, const struct machine_ways *ways)
 {
     const struct node *node = compiler->state_nodes[state];
     str name = words_shown(compiler->definition->states[state].name);
@@ -114,7 +114,7 @@ static void warn_about(struct compiler *compiler, uint32_t state, const struct w
                       STR_ARG(name));
 }
 
-static void check_ways(struct compiler *compiler, const struct ways *ways)
+static void check_ways(struct compiler *compiler, const struct machine_ways *ways)
 {
     const struct definition *definition = compiler->definition;
 
@@ -130,7 +130,7 @@ static void check_ways(struct compiler *compiler, const struct ways *ways)
 
 /* ---- Kinds ---- */
 
-static bool can_end_as(const struct definition *definition, const struct ways *ways,
+static bool can_end_as(const struct definition *definition, const struct machine_ways *ways,
                        enum terminal_kind kind)
 {
     for (uint32_t s = 0; s < definition->state_count; s++)
@@ -151,7 +151,7 @@ static const struct node *find_kind(const struct compiler *compiler, enum termin
 }
 
 /* Who waits for failures or cancels of this machine waits in vain. */
-static void check_kinds(struct compiler *compiler, const struct ways *ways)
+static void check_kinds(struct compiler *compiler, const struct machine_ways *ways)
 {
     for (enum terminal_kind kind = TERMINAL_SUCCESS; kind <= TERMINAL_CANCEL; kind++) {
         const struct node *node = find_kind(compiler, kind);
@@ -167,14 +167,14 @@ static void check_kinds(struct compiler *compiler, const struct ways *ways)
 
 /* ---- Guards ---- */
 
-static bool is_reached(const struct declared *declared, const struct ways *ways)
+static bool is_reached(const struct declared *declared, const struct machine_ways *ways)
 {
     return declared->from == STATE_ANY ||
            (declared->from != STATE_NONE && ways->reached[declared->from]);
 }
 
 /* Does an earlier transition name this guard, or one that can be fired? */
-static bool is_told_or_used(const struct compiler *compiler, const struct ways *ways, uint32_t at)
+static bool is_told_or_used(const struct compiler *compiler, const struct machine_ways *ways, uint32_t at)
 {
     for (uint32_t i = 0; i < compiler->declared_count; i++)
         if (compiler->declared[i].guard.data &&
@@ -185,7 +185,7 @@ static bool is_told_or_used(const struct compiler *compiler, const struct ways *
 }
 
 /* A guard that nobody will ever be asked for. */
-static void check_guards(struct compiler *compiler, const struct ways *ways)
+static void check_guards(struct compiler *compiler, const struct machine_ways *ways)
 {
     for (uint32_t i = 0; i < compiler->declared_count; i++) {
         const struct declared *declared = &compiler->declared[i];
@@ -222,7 +222,7 @@ static void list_add(struct name_list *list, str name)
 }
 
 /* Can an instance come here, but not be cancelled? */
-static bool is_stubborn(const struct definition *definition, const struct ways *ways,
+static bool is_stubborn(const struct definition *definition, const struct machine_ways *ways,
                         uint32_t state)
 {
     return definition->states[state].terminal == TERMINAL_NOT && ways->reached[state] &&
@@ -230,7 +230,7 @@ static bool is_stubborn(const struct definition *definition, const struct ways *
 }
 
 /* Only a machine that knows cancelling is asked where it does not; and in one warning. */
-static void check_cancel(struct compiler *compiler, const struct ways *ways)
+static void check_cancel(struct compiler *compiler, const struct machine_ways *ways)
 {
     const struct definition *definition = compiler->definition;
     struct name_list list = { 0 };
@@ -256,7 +256,7 @@ static void check_cancel(struct compiler *compiler, const struct ways *ways)
 
 pawl_status compiler_check(struct compiler *compiler)
 {
-    struct ways ways = { 0 };
+    struct machine_ways ways = { 0 };
     pawl_status status;
 
     if (compiler->is_inline)

@@ -21,7 +21,7 @@
 
 extern char **environ;
 
-struct child {
+struct child_process {
     pid_t pid; /* 0: none */
     int in, out;
     int cpu; /* where it has to run; -1: anywhere */
@@ -39,7 +39,7 @@ struct module {
     char digest[2 * SHA_SIZE + 1];
     void (*report)(void *context, const char *words);
     void *context;
-    struct child children[CHILDREN];
+    struct child_process children[CHILDREN];
     int turn_ms;
     bool is_near;
     struct module_type *types;
@@ -56,7 +56,7 @@ static void close_fd(int *fd)
 }
 
 /* How it ended, in words; it is killed if it lives. */
-static void end_child(struct child *child, char words[64])
+static void end_child(struct child_process *child, char words[64])
 {
     int how = 0;
 
@@ -92,7 +92,7 @@ static bool make_pipe(int pipe_fds[2])
 }
 
 /* A group of its own, and none of the signals that we hold back. */
-static int spawn(const struct module *module, struct child *child, int in, int out)
+static int spawn(const struct module *module, struct child_process *child, int in, int out)
 {
     char *argv[] = { module->program, (char *)(uintptr_t) "--module-host", module->path, NULL };
     posix_spawn_file_actions_t actions;
@@ -125,7 +125,7 @@ static pawl_status fail_start(const struct module *module, struct scope *scope, 
 }
 
 /* Begin a child and hear its first words: the frame lives in the scope. */
-static pawl_status begin_child(const struct module *module, struct child *child,
+static pawl_status begin_child(const struct module *module, struct child_process *child,
                                struct scope *scope, str *hello)
 {
     int request[2] = { -1, -1 }, answer[2] = { -1, -1 }, failed;
@@ -168,7 +168,7 @@ static pawl_status check_hello(struct scope *scope, str hello, struct node **out
 
 /* ---- One turn ------------------------------------------------------------------------- */
 
-static pawl_status need_child(const struct module *module, struct child *child, struct scope *scope)
+static pawl_status need_child(const struct module *module, struct child_process *child, struct scope *scope)
 {
     struct node *types;
     str hello;
@@ -182,7 +182,7 @@ static pawl_status need_child(const struct module *module, struct child *child, 
 
 /* On the processor of the thread that asks, which does nothing while it waits: to wake a process on
  * another one takes longer than the turn. */
-static void come_near(struct child *child)
+static void come_near(struct child_process *child)
 {
     int cpu = sched_getcpu();
     cpu_set_t here;
@@ -195,7 +195,7 @@ static void come_near(struct child *child)
         child->cpu = cpu;
 }
 
-static enum frame_end ask(const struct module *module, struct child *child, struct scope *scope,
+static enum frame_end ask(const struct module *module, struct child_process *child, struct scope *scope,
                           const struct buf *request, str *out)
 {
     enum frame_end end;
@@ -206,7 +206,7 @@ static enum frame_end ask(const struct module *module, struct child *child, stru
     return end == FRAME_OK ? frame_read(child->in, module->turn_ms, scope, out) : end;
 }
 
-static pawl_status ask_twice(const struct module *module, struct child *child, const char *type,
+static pawl_status ask_twice(const struct module *module, struct child_process *child, const char *type,
                              struct scope *scope, const struct buf *request, str *out)
 {
     char words[64] = "";
@@ -233,14 +233,14 @@ static pawl_status ask_twice(const struct module *module, struct child *child, c
 }
 
 /* One that lives if there is one, else one to be begun; waits while all are busy. */
-static struct child *take_child(struct module *module)
+static struct child_process *take_child(struct module *module)
 {
-    struct child *found = NULL;
+    struct child_process *found = NULL;
 
     pthread_mutex_lock(&module->lock);
     for (;;) {
         for (uint32_t i = 0; i < CHILDREN; i++) {
-            struct child *child = &module->children[i];
+            struct child_process *child = &module->children[i];
 
             if (!child->is_busy && (!found || (child->pid && !found->pid)))
                 found = child;
@@ -254,7 +254,7 @@ static struct child *take_child(struct module *module)
     return found;
 }
 
-static void give_child_back(struct module *module, struct child *child)
+static void give_child_back(struct module *module, struct child_process *child)
 {
     char words[64];
 
@@ -294,7 +294,7 @@ static pawl_status run_turn(const struct code_binding *binding, const struct tur
                             struct scope *scope, struct turn_answer *out)
 {
     struct module *module = binding->context;
-    struct child *child;
+    struct child_process *child;
     struct buf frame;
     pawl_status status;
     str answer = STR_NONE;
@@ -387,7 +387,7 @@ static struct module *make_module(const struct heap *heap, const struct module_o
                                .context = options->context,
                                .image.fd = -1 };
     for (uint32_t i = 0; i < CHILDREN; i++)
-        module->children[i] = (struct child){ .in = -1, .out = -1 };
+        module->children[i] = (struct child_process){ .in = -1, .out = -1 };
     pthread_mutex_init(&module->lock, NULL);
     pthread_cond_init(&module->freed, NULL);
     scope_init(&module->kept, heap, LIMIT_SCOPE);

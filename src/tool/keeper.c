@@ -39,7 +39,7 @@ struct report {
     int32_t program;
 };
 
-struct kept {
+struct kept_process {
     int control, report, children; /* its pipes; a signalfd for children that ended */
     pid_t program;
     bool has_ended; /* the program, and its status */
@@ -65,7 +65,7 @@ static void swap_if_wrong(int *a, int *b)
 }
 
 /* Closes everything of the host: its sockets, and the file that says who owns a store. */
-static void close_others(const struct kept *kept)
+static void close_others(const struct kept_process *kept)
 {
     int a = kept->control, b = kept->report, c = kept->children;
 
@@ -78,7 +78,7 @@ static void close_others(const struct kept *kept)
     close_between(c + 1, INT32_MAX);
 }
 
-static void write_report(const struct kept *kept, int number)
+static void write_report(const struct kept_process *kept, int number)
 {
     struct report report = { number, kept->program };
     ssize_t written = write(kept->report, &report, sizeof report); /* SIGPIPE is blocked */
@@ -88,7 +88,7 @@ static void write_report(const struct kept *kept, int number)
 
 /* Reaps every ended child except the program: until that is reaped, its pid and group are not
  * reused. */
-static bool program_has_ended(const struct kept *kept)
+static bool program_has_ended(const struct kept_process *kept)
 {
     for (;;) {
         siginfo_t info = { .si_pid = 0 };
@@ -102,7 +102,7 @@ static bool program_has_ended(const struct kept *kept)
 }
 
 /* Waits until the program has ended, or the host asks for the end or has died. */
-static void watch(const struct kept *kept)
+static void watch(const struct kept_process *kept)
 {
     struct pollfd doors[] = { { kept->control, POLLIN, 0 }, { kept->children, POLLIN, 0 } };
     struct signalfd_siginfo info;
@@ -137,7 +137,7 @@ static int kill_children(void)
     return size < 0 ? -1 : count;
 }
 
-static void note_end(struct kept *kept, pid_t pid, int status)
+static void note_end(struct kept_process *kept, pid_t pid, int status)
 {
     if (pid != kept->program)
         return;
@@ -147,7 +147,7 @@ static void note_end(struct kept *kept, pid_t pid, int status)
 
 /* A process that dies leaves its children to us, so this repeats until none is left. A process that
  * we may not kill (it runs as another user) is not waited for. */
-static void end_all(struct kept *kept)
+static void end_all(struct kept_process *kept)
 {
     int status = 0;
     bool is_ours;
@@ -161,7 +161,7 @@ static void end_all(struct kept *kept)
         note_end(kept, pid, status);
 }
 
-static void start_keeping(struct kept *kept)
+static void start_keeping(struct kept_process *kept)
 {
     sigset_t all;
 
@@ -176,7 +176,7 @@ static void start_keeping(struct kept *kept)
 
 static _Noreturn void keep(const struct launch *launch, int control, int report)
 {
-    struct kept kept = { .control = control, .report = report };
+    struct kept_process kept = { .control = control, .report = report };
     int number;
 
     start_keeping(&kept);

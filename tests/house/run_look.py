@@ -55,7 +55,12 @@ def main():
         print("%s - %s" % ("not ok" if wrong or found != status else "ok", name))
         if wrong or found != status:
             print("  expected status %d and %r, found %d and:\n%s" % (status, wrong, found, text))
-    print("%d passed, %d failed" % (len(TRIES) - failed, failed))
+    done = subprocess.run([sys.executable, LOOK, "--check"], capture_output=True, text=True)
+    failed += done.returncode != 0
+    print("%s - this repository has no door both ways and no name twice" % ("not ok" if done.returncode else "ok"))
+    if done.returncode:
+        print(done.stdout)
+    print("%d passed, %d failed" % (len(TRIES) + 1 - failed, failed))
     return 1 if failed else 0
 
 

@@ -11,7 +11,7 @@
                                          * between decisions */
 
 /* A decision on its way through the drain. */
-struct turn {
+struct actor_turn {
     struct actor *actor;
     struct mail *mail;
     struct decision decision;
@@ -66,7 +66,7 @@ static struct scope *scope_of(struct mail *mail)
 }
 
 /* The turn is over for those that rode along as well; or they have to be decided again. */
-static void finish_riders(struct engine *engine, struct turn *turn, pawl_status status)
+static void finish_riders(struct engine *engine, struct actor_turn *turn, pawl_status status)
 {
     while (turn->riders) {
         struct mail *mail = turn->riders;
@@ -89,7 +89,7 @@ static void put_back_whole(struct engine *engine, struct actor *actor, struct ma
 }
 
 /* All of the turn are decided again; `alone`: each by itself, so that one cannot fail the others. */
-static void put_all_back(struct engine *engine, struct turn *turn, bool alone)
+static void put_all_back(struct engine *engine, struct actor_turn *turn, bool alone)
 {
     if (alone && turn->riders)
         mail_renew_scope(engine, turn->mail);
@@ -107,7 +107,7 @@ static void put_all_back(struct engine *engine, struct turn *turn, bool alone)
 /* After the commit, or its refusal. */
 static void turn_over(struct engine *engine, struct request *request)
 {
-    struct turn *turn = request->context;
+    struct actor_turn *turn = request->context;
     struct actor *actor = turn->actor;
     pawl_status status = request->status;
 
@@ -159,7 +159,7 @@ static bool can_ride(const struct actor *actor, const struct mail *mail)
 }
 
 /* The next one that waits for the same instance, if it may; NULL: none. */
-static struct mail *take_rider(struct engine *engine, const struct turn *turn,
+static struct mail *take_rider(struct engine *engine, const struct actor_turn *turn,
                                const struct scope *scope, uint32_t count)
 {
     struct mail *mail = NULL;
@@ -196,7 +196,7 @@ static bool is_clean_refusal(pawl_status status)
 
 /* A start that was refused leaves no job behind: its own, not one that another start of the same
  * step has in this turn. */
-static void drop_prepared(struct engine *engine, struct turn *turn, struct job *prepared)
+static void drop_prepared(struct engine *engine, struct actor_turn *turn, struct job *prepared)
 {
     if (!prepared || turn->jobs != prepared)
         return;
@@ -205,7 +205,7 @@ static void drop_prepared(struct engine *engine, struct turn *turn, struct job *
 }
 
 /* An event on top of what the turn holds. */
-static pawl_status decide_one(struct engine *engine, struct turn *turn, struct mail *mail,
+static pawl_status decide_one(struct engine *engine, struct actor_turn *turn, struct mail *mail,
                               struct scope *scope)
 {
     struct job *prepared = NULL; /* what the decision makes ready goes before it */
@@ -231,7 +231,7 @@ static pawl_status decide_one(struct engine *engine, struct turn *turn, struct m
     return PAWL_OK;
 }
 
-static void refuse_rider(struct engine *engine, struct turn *turn, struct mail *mail,
+static void refuse_rider(struct engine *engine, struct actor_turn *turn, struct mail *mail,
                          struct scope *scope)
 {
     scope_of(mail)->error = scope->error;
@@ -245,7 +245,7 @@ static void refuse_rider(struct engine *engine, struct turn *turn, struct mail *
 
 /* Other steps of this instance that begin or end, decided on top: one commit, each with its own
  * end. */
-static pawl_status ride_along(struct engine *engine, struct turn *turn, struct scope *scope,
+static pawl_status ride_along(struct engine *engine, struct actor_turn *turn, struct scope *scope,
                               pawl_status status)
 {
     struct mail *mail;
@@ -272,7 +272,7 @@ static pawl_status ride_along(struct engine *engine, struct turn *turn, struct s
 }
 
 /* The state of its instance, which the decision is made against. */
-static pawl_status stand_turn(struct engine *engine, struct turn *turn, struct scope *scope,
+static pawl_status stand_turn(struct engine *engine, struct actor_turn *turn, struct scope *scope,
                               pawl_status status)
 {
     struct actor *actor = turn->actor;
@@ -298,7 +298,7 @@ static pawl_status stand_turn(struct engine *engine, struct turn *turn, struct s
 }
 
 /* What is refused only after the event itself was decided. */
-static pawl_status check_late(struct engine *engine, struct turn *turn, struct scope *scope,
+static pawl_status check_late(struct engine *engine, struct actor_turn *turn, struct scope *scope,
                               pawl_status status)
 {
     const struct mail *mail = turn->mail;
@@ -315,20 +315,20 @@ static pawl_status check_late(struct engine *engine, struct turn *turn, struct s
 /* ---- The stages of a decision ---- */
 
 /* What could not be decided is tried again once its instance was resumed. */
-static pawl_status admit_poison(struct engine *engine, struct turn *turn, struct scope *scope,
+static pawl_status admit_poison(struct engine *engine, struct actor_turn *turn, struct scope *scope,
                                 pawl_status status)
 {
     return turn->mail->is_poison ? poison_rests(engine, scope, turn->actor) : status;
 }
 
-static pawl_status admit_claim(struct engine *engine, struct turn *turn, struct scope *scope,
+static pawl_status admit_claim(struct engine *engine, struct actor_turn *turn, struct scope *scope,
                                pawl_status status)
 {
     return turn->mail->claim ? ticket_check(engine, scope, turn->mail->claim) : status;
 }
 
 /* The event itself. An instance that could not be loaded can be cancelled nevertheless. */
-static pawl_status decide_event(struct engine *engine, struct turn *turn, struct scope *scope,
+static pawl_status decide_event(struct engine *engine, struct actor_turn *turn, struct scope *scope,
                                 pawl_status status)
 {
     struct actor *actor = turn->actor;
@@ -340,7 +340,7 @@ static pawl_status decide_event(struct engine *engine, struct turn *turn, struct
                          : poison_cancel(engine, actor, &turn->mail->event, scope, &turn->decision);
 }
 
-static pawl_status free_poisoned(struct engine *engine, struct turn *turn, struct scope *scope,
+static pawl_status free_poisoned(struct engine *engine, struct actor_turn *turn, struct scope *scope,
                                  pawl_status status)
 {
     if (status != PAWL_NO_CANCEL_TRANSITION || !turn->actor->is_paused)
@@ -349,7 +349,7 @@ static pawl_status free_poisoned(struct engine *engine, struct turn *turn, struc
                        &turn->decision);
 }
 
-static pawl_status note_poison(struct engine *engine, struct turn *turn, struct scope *scope,
+static pawl_status note_poison(struct engine *engine, struct actor_turn *turn, struct scope *scope,
                                pawl_status status)
 {
     (void)engine;
@@ -359,7 +359,7 @@ static pawl_status note_poison(struct engine *engine, struct turn *turn, struct 
 }
 
 /* Reduces run in the commit, and may be its death. Children that it spawns count for themselves. */
-static pawl_status survive(struct engine *engine, struct turn *turn, struct scope *scope,
+static pawl_status survive(struct engine *engine, struct actor_turn *turn, struct scope *scope,
                            pawl_status status)
 {
     (void)scope;
@@ -369,7 +369,7 @@ static pawl_status survive(struct engine *engine, struct turn *turn, struct scop
     return status;
 }
 
-static pawl_status plan_children(struct engine *engine, struct turn *turn, struct scope *scope,
+static pawl_status plan_children(struct engine *engine, struct actor_turn *turn, struct scope *scope,
                                  pawl_status status)
 {
     status = family_conceive(engine, scope, turn->actor, NULL, turn->mail->event.at_ms,
@@ -379,7 +379,7 @@ static pawl_status plan_children(struct engine *engine, struct turn *turn, struc
 }
 
 /* Code remembers the id of its child, which has none before the drain. */
-static pawl_status complete(struct engine *engine, struct turn *turn, struct scope *scope,
+static pawl_status complete(struct engine *engine, struct actor_turn *turn, struct scope *scope,
                             pawl_status status)
 {
     const struct fire_args *fire = turn->mail->fire;
@@ -401,7 +401,7 @@ enum stage_use {
 };
 static const struct stage {
     enum stage_use use;
-    pawl_status (*run)(struct engine *engine, struct turn *turn, struct scope *scope,
+    pawl_status (*run)(struct engine *engine, struct actor_turn *turn, struct scope *scope,
                        pawl_status status);
 } stages[] = {
     { ADMITS, admit_poison },
@@ -417,7 +417,7 @@ static const struct stage {
     { IF_OK, complete },       /* the snapshot has all that was decided */
 };
 
-static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct scope *scope)
+static pawl_status decide_mail(struct engine *engine, struct actor_turn *turn, struct scope *scope)
 {
     pawl_status status = PAWL_OK;
 
@@ -433,7 +433,7 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
 
 /* An answer comes once, and its turn was what could not be taken: now that the instance is held it
  * is recorded, and handled at resume. */
-static bool is_answer(const struct turn *turn)
+static bool is_answer(const struct actor_turn *turn)
 {
     enum event_kind kind = turn->mail->event.kind;
 
@@ -443,7 +443,7 @@ static bool is_answer(const struct turn *turn)
 
 /* This program has not got what its turn needs: the code, a reduce, a variable of the build. The answer
  * comes once, so it is recorded; its turn is owed, and is tried as any timer that is due. */
-static bool defer(struct turn *turn, pawl_status status)
+static bool defer(struct actor_turn *turn, pawl_status status)
 {
     struct event *event = &turn->mail->event;
 
@@ -454,7 +454,7 @@ static bool defer(struct turn *turn, pawl_status status)
     return true;
 }
 
-static void refuse(struct engine *engine, struct turn *turn, pawl_status status)
+static void refuse(struct engine *engine, struct actor_turn *turn, pawl_status status)
 {
     struct actor *actor = turn->actor;
 
@@ -478,7 +478,7 @@ void actor_take_turn(struct engine *engine, struct actor *actor, struct request 
 {
     struct mail *mail = take_mail(actor);
     struct scope *scope = scope_of(mail);
-    struct turn *turn = heap_new(engine->heap, sizeof *turn);
+    struct actor_turn *turn = heap_new(engine->heap, sizeof *turn);
     pawl_status status;
 
     ASSERT_LOCKED(engine);
@@ -487,7 +487,7 @@ void actor_take_turn(struct engine *engine, struct actor *actor, struct request 
         end_turn(engine, actor);
         return;
     }
-    *turn = (struct turn){ .actor = actor, .mail = mail };
+    *turn = (struct actor_turn){ .actor = actor, .mail = mail };
     guard_unlock(&engine->lock);
     status = decide_mail(engine, turn, scope);
     if (turn->is_poison)

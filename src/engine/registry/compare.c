@@ -20,7 +20,7 @@ const char *compare_verdict_name(enum compare_verdict verdict)
 }
 
 /* Where some instances of one version are: in a state, or at a step. */
-struct place {
+struct state_place {
     const struct definition_slot *slot;
     str name;
     uint64_t instances;
@@ -35,7 +35,7 @@ struct comparing {
     struct definition *new;
     const struct definition_slot **slots; /* of the versions that have instances */
     uint32_t slot_count, slot_capacity;
-    struct place *places;
+    struct state_place *places;
     uint32_t place_count, place_capacity;
 };
 
@@ -80,7 +80,7 @@ static pawl_status find_slot(struct comparing *comparing, uint32_t version,
     return PAWL_OK;
 }
 
-static pawl_status add_place(struct comparing *comparing, const struct place *place)
+static pawl_status add_place(struct comparing *comparing, const struct state_place *place)
 {
     if (!GROW(&comparing->scope->arena, comparing->places, comparing->place_count,
               comparing->place_capacity))
@@ -100,7 +100,7 @@ static pawl_status fail_damaged(const struct comparing *comparing, uint32_t vers
 
 static pawl_status collect_state(struct comparing *comparing, const struct state_count *count)
 {
-    struct place place = { .name = count->state, .instances = count->total };
+    struct state_place place = { .name = count->state, .instances = count->total };
     pawl_status status = find_slot(comparing, count->version, &place.slot);
 
     if (status)
@@ -124,7 +124,7 @@ static pawl_status collect_states(struct comparing *comparing)
 
 static pawl_status collect_step(struct comparing *comparing, const struct step_count *count)
 {
-    struct place place = { .instances = count->total, .is_step = true };
+    struct state_place place = { .instances = count->total, .is_step = true };
     pawl_status status = find_slot(comparing, count->version, &place.slot);
 
     if (status || place.slot->definition->kind != KIND_FLOW)
@@ -162,7 +162,7 @@ static pawl_status add_missing(struct comparing *comparing, str what, struct com
     return PAWL_OK;
 }
 
-static pawl_status compare_exits(struct comparing *comparing, const struct place *place,
+static pawl_status compare_exits(struct comparing *comparing, const struct state_place *place,
                                  uint32_t new_state, struct compare_row *row)
 {
     const struct definition *old = place->slot->definition;
@@ -179,7 +179,7 @@ static pawl_status compare_exits(struct comparing *comparing, const struct place
     return status;
 }
 
-static enum compare_verdict judge(const struct comparing *comparing, const struct place *place,
+static enum compare_verdict judge(const struct comparing *comparing, const struct state_place *place,
                                   uint32_t new_state)
 {
     if (place->slot->definition->kind != comparing->new->kind)
@@ -193,7 +193,7 @@ static enum compare_verdict judge(const struct comparing *comparing, const struc
 }
 
 /* What a select waits for now, and would wait for no more. */
-static pawl_status compare_arms(struct comparing *comparing, const struct place *place,
+static pawl_status compare_arms(struct comparing *comparing, const struct state_place *place,
                                 struct compare_row *row)
 {
     struct flow_lost_arms lost;
@@ -206,7 +206,7 @@ static pawl_status compare_arms(struct comparing *comparing, const struct place 
 }
 
 /* Add a place to the row of its name: the worst verdict stands. */
-static pawl_status compare_place(struct comparing *comparing, const struct place *place,
+static pawl_status compare_place(struct comparing *comparing, const struct state_place *place,
                                  struct compare_row *row)
 {
     uint32_t new_state = definition_find_state(comparing->new, place->name);
@@ -228,7 +228,7 @@ static pawl_status compare_place(struct comparing *comparing, const struct place
 
 static int compare_places(const void *a, const void *b)
 {
-    const struct place *left = a, *right = b;
+    const struct state_place *left = a, *right = b;
     int order = left->is_step - right->is_step;
 
     if (order == 0)
@@ -252,7 +252,7 @@ static pawl_status make_rows(struct comparing *comparing, struct comparison *out
     out->states = rows;
     out->is_safe = true;
     for (uint32_t i = 0; !status && i < comparing->place_count; i++) {
-        const struct place *place = &comparing->places[i], *next = place + 1;
+        const struct state_place *place = &comparing->places[i], *next = place + 1;
 
         status = compare_place(comparing, place, row);
         if (i + 1 < comparing->place_count && next->is_step == place->is_step &&

@@ -22,7 +22,7 @@ void starters_fini(struct engine *engine)
     guard_fini(&starters->lock);
 }
 
-struct sight {
+struct starter_sight {
     struct engine *engine;
     bool has_failed; /* no memory */
 };
@@ -47,7 +47,7 @@ static bool make_room(struct engine *engine)
 /* The last start of each attempt; true: there is no memory for more. */
 static bool note_start(void *context, const struct record *record)
 {
-    struct sight *sight = context;
+    struct starter_sight *sight = context;
     struct starters *starters = &sight->engine->work.starters;
 
     if (record->what != LIFE_T_STEP_START ||
@@ -65,7 +65,7 @@ static bool note_start(void *context, const struct record *record)
 static pawl_status look(struct engine *engine, struct scope *scope, uint64_t instance)
 {
     struct starters *starters = &engine->work.starters;
-    struct sight sight = { .engine = engine };
+    struct starter_sight sight = { .engine = engine };
     struct head_row head;
     pawl_status status = head_row_now(engine, scope, instance, &head);
 

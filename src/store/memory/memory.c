@@ -124,12 +124,12 @@ static struct disk *disk_new(const struct heap *heap, struct env *env)
         return NULL;
     disk->heap = heap;
     disk->spill_fd = -1;
-    disk->rows = (struct tree){ NULL, 0, compare_keys };
-    disk->due = (struct tree){ NULL, 1, compare_due };
-    disk->busy = (struct tree){ NULL, 1, compare_keys };
-    disk->keys = (struct tree){ NULL, 1, compare_due };
-    disk->waits = (struct tree){ NULL, 1, compare_waits };
-    disk->children = (struct tree){ NULL, 1, compare_children };
+    disk->rows = (struct row_tree){ NULL, 0, compare_keys };
+    disk->due = (struct row_tree){ NULL, 1, compare_due };
+    disk->busy = (struct row_tree){ NULL, 1, compare_keys };
+    disk->keys = (struct row_tree){ NULL, 1, compare_due };
+    disk->waits = (struct row_tree){ NULL, 1, compare_waits };
+    disk->children = (struct row_tree){ NULL, 1, compare_children };
     pthread_mutex_init(&disk->lock, NULL); /* neither fails here: no attributes, no system */
     pthread_cond_init(&disk->turn_over, NULL);
     disk->tip.stride = 1;

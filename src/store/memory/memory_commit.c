@@ -17,7 +17,7 @@ static void row_delete(struct disk *disk, const struct row *key)
 
 static void row_put(struct disk *disk, struct row *row)
 {
-    struct tree *second = second_tree(disk, row);
+    struct row_tree *second = second_tree(disk, row);
 
     row_delete(disk, row);
     tree_insert(&disk->rows, row);

@@ -131,7 +131,7 @@ struct row {
 
 /* A treap: ordered by key from left to right and by weight from top to bottom. With
  * weights as good as random its depth is logarithmic. */
-struct tree {
+struct row_tree {
     struct row *root;
     int which; /* of a row's links */
     int (*compare)(const struct row *a, const struct row *b);
@@ -176,7 +176,7 @@ static inline int compare_children(const struct row *a, const struct row *b)
 }
 
 /* The first row at or after `probe`; with `past`, the first after it. NULL: none. */
-static inline struct row *tree_seek(const struct tree *tree, const struct row *probe, bool past)
+static inline struct row *tree_seek(const struct row_tree *tree, const struct row *probe, bool past)
 {
     struct row *found = NULL, *at = tree->root;
 
@@ -192,7 +192,7 @@ static inline struct row *tree_seek(const struct tree *tree, const struct row *p
     return found;
 }
 
-static inline void tree_insert(struct tree *tree, struct row *row)
+static inline void tree_insert(struct row_tree *tree, struct row *row)
 {
     struct row **at = &tree->root, *rest, **low, **high;
     int which = tree->which;
@@ -217,7 +217,7 @@ static inline void tree_insert(struct tree *tree, struct row *row)
     *at = row;
 }
 
-static inline void tree_remove(struct tree *tree, struct row *row)
+static inline void tree_remove(struct row_tree *tree, struct row *row)
 {
     int which = tree->which;
     struct row **at = &tree->root, *a = row->link[which].left, *b = row->link[which].right;
@@ -291,9 +291,9 @@ struct disk {
     size_t heap_bytes, spill_size;
     int spill_fd; /* -1: not needed yet, or there is none */
     struct table records, values, definitions, cells;
-    struct tree rows, due, busy;
-    struct tree keys;            /* by their time */
-    struct tree waits, children; /* by signal; by parent */
+    struct row_tree rows, due, busy;
+    struct row_tree keys;            /* by their time */
+    struct row_tree waits, children; /* by signal; by parent */
     uint64_t row_number;         /* rows made so far */
     struct store_tip tip;
 };
@@ -343,7 +343,7 @@ static inline void row_free(struct disk *disk, struct row *row)
 }
 
 /* The other tree a row stands in, or NULL. */
-static inline struct tree *second_tree(struct disk *disk, const struct row *row)
+static inline struct row_tree *second_tree(struct disk *disk, const struct row *row)
 {
     if (row->kind == ROW_TIMER && !row->test)
         return &disk->due;
@@ -358,7 +358,7 @@ static inline struct tree *second_tree(struct disk *disk, const struct row *row)
 
 static inline void row_drop(struct disk *disk, struct row *row)
 {
-    struct tree *second = second_tree(disk, row);
+    struct row_tree *second = second_tree(disk, row);
 
     tree_remove(&disk->rows, row);
     if (second)

@@ -18,7 +18,7 @@
 #define LOCK_TRIES    400 /* 2 s: longer than any commit or migration of a sane size */
 #define OWNER_SIZE    512 /* of the text inside */
 
-struct owner {
+struct lock_owner {
     long pid;                 /* 0: none is written there */
     char address[OWNER_SIZE]; /* "": it did not say */
 };
@@ -50,13 +50,13 @@ static bool is_current(const struct sidecar *sidecar)
            ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
 }
 
-static void read_owner(int fd, struct owner *out)
+static void read_owner(int fd, struct lock_owner *out)
 {
     char text[OWNER_SIZE];
     ssize_t size = pread(fd, text, sizeof text - 1, 0);
     char *rest;
 
-    *out = (struct owner){ 0 };
+    *out = (struct lock_owner){ 0 };
     text[size > 0 ? size : 0] = '\0';
     text[strcspn(text, "\n")] = '\0';
     out->pid = strtol(text, &rest, 10);
@@ -66,7 +66,7 @@ static void read_owner(int fd, struct owner *out)
 
 /* Somebody holds a lock that keeps us out: is it an owner? Shared holders are none, whatever
  * a dead owner left written. */
-static bool find_owner(int fd, struct owner *out)
+static bool find_owner(int fd, struct lock_owner *out)
 {
     if (flock(fd, LOCK_SH | LOCK_NB) == 0) {
         flock(fd, LOCK_UN);
@@ -77,7 +77,7 @@ static bool find_owner(int fd, struct owner *out)
 }
 
 static pawl_status fail_owned(struct sidecar *sidecar, struct scope *scope,
-                              const struct owner *owner)
+                              const struct lock_owner *owner)
 {
     int size = (int)(strlen(sidecar->path) - strlen("-owner"));
 
@@ -92,7 +92,7 @@ static pawl_status fail_owned(struct sidecar *sidecar, struct scope *scope,
 static pawl_status try_lock(struct sidecar *sidecar, struct scope *scope, enum sidecar_lock how,
                             bool *locked)
 {
-    struct owner owner;
+    struct lock_owner owner;
     pawl_status status = open_file(sidecar, scope);
 
     *locked = false;
@@ -182,11 +182,11 @@ void sidecar_close(struct sidecar *sidecar)
     sidecar->fd = -1;
 }
 
-static pawl_status look_for_owner(const char *sidecar_path, struct owner *out)
+static pawl_status look_for_owner(const char *sidecar_path, struct lock_owner *out)
 {
     int fd = open(sidecar_path, O_RDONLY | O_CLOEXEC);
 
-    *out = (struct owner){ 0 };
+    *out = (struct lock_owner){ 0 };
     if (fd < 0)
         return errno == ENOENT || errno == ENOTDIR ? PAWL_OK : PAWL_STORAGE_FAILURE;
     find_owner(fd, out);
@@ -211,7 +211,7 @@ static bool name_beside(str path, const char *ending, char out[BESIDE_SIZE])
 pawl_status sqlite_owner(str path, char *address, size_t size, int *pid)
 {
     char sidecar[BESIDE_SIZE];
-    struct owner owner;
+    struct lock_owner owner;
     pawl_status status;
 
     ASSERT(address);

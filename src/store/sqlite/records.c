@@ -64,13 +64,13 @@ pawl_status sqlite_records(struct store *base, struct scope *scope, const uint64
 #define PAGE_RECORDS 1000
 #define PAGE_SIZE    ((size_t)1 << 20)
 
-struct page {
+struct record_page {
     struct scope scope; /* emptied for each page */
     struct record *records;
     size_t count;
 };
 
-static pawl_status step_page(sqlite3_stmt *statement, struct page *page)
+static pawl_status step_page(sqlite3_stmt *statement, struct record_page *page)
 {
     bool row = true;
     pawl_status status = PAWL_OK;
@@ -88,7 +88,7 @@ static pawl_status step_page(sqlite3_stmt *statement, struct page *page)
     return page->scope.arena.failed ? scope_no_memory(&page->scope) : PAWL_OK;
 }
 
-static pawl_status read_page(struct sqlite_store *store, uint64_t from, struct page *page)
+static pawl_status read_page(struct sqlite_store *store, uint64_t from, struct record_page *page)
 {
     sqlite3_stmt *statement;
     pawl_status status;
@@ -116,7 +116,7 @@ pawl_status sqlite_scan(struct store *base, struct scope *scope, uint64_t from, 
                         void *context)
 {
     struct sqlite_store *store = sqlite_store_of(base);
-    struct page page;
+    struct record_page page;
     pawl_status status;
 
     scope_init(&page.scope, store->heap, LIMIT_SCOPE);

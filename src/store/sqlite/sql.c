@@ -53,7 +53,7 @@ static int authorize(void *context, int action, const char *first, const char *s
 
 /* ---- The time limit ---- */
 
-struct patience {
+struct sql_patience {
     struct env *env;
     int64_t limit_ms, until_ms; /* 0: none */
     bool is_over;
@@ -61,13 +61,13 @@ struct patience {
 
 static int look_at_clock(void *context)
 {
-    struct patience *patience = context;
+    struct sql_patience *patience = context;
 
     patience->is_over = patience->env->tick_ms(patience->env) >= patience->until_ms;
     return patience->is_over;
 }
 
-static void limit_time(sqlite3 *db, struct patience *patience, int64_t limit_ms)
+static void limit_time(sqlite3 *db, struct sql_patience *patience, int64_t limit_ms)
 {
     patience->limit_ms = limit_ms;
     if (limit_ms == 0)
@@ -76,7 +76,7 @@ static void limit_time(sqlite3 *db, struct patience *patience, int64_t limit_ms)
     sqlite3_progress_handler(db, LOOK_STEPS, look_at_clock, patience);
 }
 
-static pawl_status fail_late(struct scope *scope, const struct patience *patience)
+static pawl_status fail_late(struct scope *scope, const struct sql_patience *patience)
 {
     char limit[TIME_TEXT_SIZE];
 
@@ -222,7 +222,7 @@ static void make_json_known(sqlite3 *db)
 static pawl_status give_rows(struct sqlite_store *store, sqlite3 *db, struct scope *scope, str text,
                              int64_t limit_ms, row_fn fn, void *context)
 {
-    struct patience patience = { .env = store->env };
+    struct sql_patience patience = { .env = store->env };
     struct sql_row row = { 0 };
     sqlite3_stmt *statement = NULL;
     pawl_status status;

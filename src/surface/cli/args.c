@@ -26,7 +26,7 @@ static const struct cli_option *find_option(const struct verb *verb, str name)
     return NULL;
 }
 
-struct reader {
+struct args_reader {
     struct cli *cli;
     char **words;
     int count, at;
@@ -34,14 +34,14 @@ struct reader {
 };
 
 /* The value of an option: behind its '=', or the next word. */
-static const char *take_value(struct reader *reader, const char *equals)
+static const char *take_value(struct args_reader *reader, const char *equals)
 {
     if (equals)
         return equals + 1;
     return reader->at + 1 < reader->count ? reader->words[++reader->at] : NULL;
 }
 
-static int take_global(struct reader *reader, str name, const char *equals, bool *taken)
+static int take_global(struct args_reader *reader, str name, const char *equals, bool *taken)
 {
     struct cli *cli = reader->cli;
 
@@ -111,7 +111,7 @@ static int unknown_option(const struct cli *cli, str name)
     return code;
 }
 
-static int take_option(struct reader *reader, const char *word)
+static int take_option(struct args_reader *reader, const char *word)
 {
     struct cli *cli = reader->cli;
     const char *equals = strchr(word, '=');
@@ -148,7 +148,7 @@ static int unknown_verb(struct cli *cli, const char *word)
     return usage_fail(cli, "unknown verb '%s'", word);
 }
 
-static int take_operand(struct reader *reader, const char *word)
+static int take_operand(struct args_reader *reader, const char *word)
 {
     struct cli *cli = reader->cli;
 
@@ -166,7 +166,7 @@ static int take_operand(struct reader *reader, const char *word)
     return EXIT_DONE;
 }
 
-static int take_word(struct reader *reader)
+static int take_word(struct args_reader *reader)
 {
     const char *word = reader->words[reader->at];
 
@@ -235,7 +235,7 @@ static int check_values(const struct cli *cli)
 
 int args_parse(struct cli *cli, int argc, char **argv)
 {
-    struct reader reader = { .cli = cli, .words = argv, .count = argc, .at = 1 };
+    struct args_reader reader = { .cli = cli, .words = argv, .count = argc, .at = 1 };
     int code = EXIT_DONE;
 
     for (; reader.at < argc && code == EXIT_DONE; reader.at++)

@@ -1,6 +1,6 @@
 /* cli.c - from main() to a verb and back to an exit status. */
 #include "surface/cli/cli.h"
-#include "api/module.h"
+#include "api/modules.h"
 #include <pawl_main.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  *
  * Input {"from": 3, "every": "1s"}. Signals: `stop` ends it with {"stopped_at": N}, `add`
  * (payload: a whole number) makes it longer. At zero it ends with {"ticks": N}. */
-#include "api/module.h"
+#include "api/modules.h"
 #include "base/node.h"
 #include "base/time.h"
 #include "surface/cli/cli.h"

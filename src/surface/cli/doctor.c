@@ -1,6 +1,6 @@
 /* doctor.c - prints what was found; --rebuild, --accept-head and --accept-clock. */
 #include "surface/cli/doctor.h"
-#include "api/rebuild.h"
+#include "api/rebuild_all.h"
 #include "api/verify_all.h"
 #include <pwd.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* host.c - taking a store, a port and the signals that end it, and giving them back. */
 #include "surface/cli/host.h"
-#include "api/module.h"
+#include "api/modules.h"
 #include "surface/http/http.h"
 #include <errno.h>
 #include <fcntl.h>

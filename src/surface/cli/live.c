@@ -10,7 +10,7 @@
 #define POLL_MS     100
 #define POLL_MIN_MS 5 /* at first: a short flow is over in less than a glance */
 
-struct live {
+struct live_screen {
     struct cli *cli;
     struct host *host;
     struct trial *trial; /* NULL: none */
@@ -26,13 +26,13 @@ struct live {
     struct scope scope;       /* of one look */
 };
 
-static void clear_line(const struct live *live)
+static void clear_line(const struct live_screen *live)
 {
     if (live->cli->term.tty && !live->cli->json)
         fputs("\r\033[K", live->cli->term.out);
 }
 
-static pawl_status read_news(struct live *live, struct node **out)
+static pawl_status read_news(struct live_screen *live, struct node **out)
 {
     struct buf input;
 
@@ -44,7 +44,7 @@ static pawl_status read_news(struct live *live, struct node **out)
 }
 
 /* Where it stood before the first thing that is drawn. */
-static void draw_state(struct live *live, str state)
+static void draw_state(struct live_screen *live, str state)
 {
     if (!live->has_state && !live->cli->json)
         put_state(live->cli, DIM, "○", state);
@@ -52,14 +52,14 @@ static void draw_state(struct live *live, str state)
 }
 
 /* The state behind the last entry is drawn when it turns out not to be the end. */
-static void draw_after(struct live *live)
+static void draw_after(struct live_screen *live)
 {
     if (live->after[0] && !live->cli->json)
         put_state(live->cli, DIM, "○", str_of(live->after));
     live->after[0] = '\0';
 }
 
-static void draw_entry(struct live *live, const struct node *entry)
+static void draw_entry(struct live_screen *live, const struct node *entry)
 {
     bool moved = !str_eq(member_str(entry, "from_state"), member_str(entry, "to_state"));
 
@@ -75,7 +75,7 @@ static void draw_entry(struct live *live, const struct node *entry)
 }
 
 /* What is printed of an entry goes with this look, not with the verb: there may be millions. */
-static void draw_entries(struct live *live, const struct node *entry)
+static void draw_entries(struct live_screen *live, const struct node *entry)
 {
     struct cli *cli = live->cli;
     struct scope kept = cli->scope;
@@ -90,7 +90,7 @@ static void draw_entries(struct live *live, const struct node *entry)
     cli->scope = kept;
 }
 
-static pawl_status draw_news(struct live *live)
+static pawl_status draw_news(struct live_screen *live)
 {
     struct node *history;
     const struct node *entries;
@@ -108,7 +108,7 @@ static pawl_status draw_news(struct live *live)
 
 /* ---- The line below ---- */
 
-static void put_waits(struct live *live, const struct node *list)
+static void put_waits(struct live_screen *live, const struct node *list)
 {
     struct term *term = &live->cli->term;
     uint32_t count = 0;
@@ -126,7 +126,7 @@ static void put_waits(struct live *live, const struct node *list)
     }
 }
 
-static void put_spinner(struct live *live, const struct node *instance)
+static void put_spinner(struct live_screen *live, const struct node *instance)
 {
     struct term *term = &live->cli->term;
     str status = status_shown(instance);
@@ -135,7 +135,7 @@ static void put_spinner(struct live *live, const struct node *instance)
     term_put(term, status_style(status), "%.*s", STR_ARG(status));
 }
 
-static void draw_line(struct live *live, const struct node *instance, const struct node *why)
+static void draw_line(struct live_screen *live, const struct node *instance, const struct node *why)
 {
     struct term *term = &live->cli->term;
 
@@ -163,7 +163,7 @@ static bool waits_for_people(const struct node *instance, const struct node *why
     return true;
 }
 
-static int leave_to_people(struct live *live, const struct node *instance, str text)
+static int leave_to_people(struct live_screen *live, const struct node *instance, str text)
 {
     str state = member_str(instance, "current_state");
 
@@ -177,7 +177,7 @@ static int leave_to_people(struct live *live, const struct node *instance, str t
 }
 
 /* A machine waits for people: say once in each state what they may do. */
-static void draw_actions(struct live *live, const struct node *instance)
+static void draw_actions(struct live_screen *live, const struct node *instance)
 {
     if (live->trial || live->cli->json || !str_is(member_str(instance, "kind"), "machine") ||
         has_ended(instance) || live->actions_seq == live->seq)
@@ -192,7 +192,7 @@ static void draw_actions(struct live *live, const struct node *instance)
 
 /* ---- The end ---- */
 
-static int finish(struct live *live, const struct node *instance, str text)
+static int finish(struct live_screen *live, const struct node *instance, str text)
 {
     struct cli *cli = live->cli;
     str status = status_shown(instance), state = member_str(instance, "current_state");
@@ -226,7 +226,7 @@ static void put_options(const struct cli *cli)
     fputc('\n', stderr);
 }
 
-static int leave(struct live *live)
+static int leave(struct live_screen *live)
 {
     clear_line(live);
     fflush(live->cli->term.out);
@@ -250,7 +250,7 @@ struct lacking {
     char tool[LIMIT_NAME + 1]; /* of the first such step */
 };
 
-static void say_lack(struct live *live, struct lacking *lacking, const struct node *item)
+static void say_lack(struct live_screen *live, struct lacking *lacking, const struct node *item)
 {
     str tool = member_str(item, "tool");
 
@@ -266,7 +266,7 @@ static void say_lack(struct live *live, struct lacking *lacking, const struct no
 }
 
 /* Of an instance and its children. */
-static pawl_status find_lacking(struct live *live, const char *id, int depth,
+static pawl_status find_lacking(struct live_screen *live, const char *id, int depth,
                                 struct lacking *lacking)
 {
     struct node *why = NULL;
@@ -290,7 +290,7 @@ static pawl_status find_lacking(struct live *live, const char *id, int depth,
 }
 
 /* Nothing but workers can move it, and none can reach this process: there is nothing to wait for. */
-static bool is_without_tools(struct live *live, int *code)
+static bool is_without_tools(struct live_screen *live, int *code)
 {
     struct cli *cli = live->cli;
     struct lacking lacking = { 0 };
@@ -322,7 +322,7 @@ static bool is_held_by_pawl(const struct node *instance)
 }
 
 /* Nothing happens before the cause that the reason names is corrected. */
-static int leave_held(struct live *live, const struct node *instance, str text)
+static int leave_held(struct live_screen *live, const struct node *instance, str text)
 {
     clear_line(live);
     if (live->cli->json)
@@ -333,7 +333,7 @@ static int leave_held(struct live *live, const struct node *instance, str text)
     return leave(live);
 }
 
-static int look(struct live *live, bool *over)
+static int look(struct live_screen *live, bool *over)
 {
     struct node *instance, *why = NULL;
     str text;
@@ -366,7 +366,7 @@ static int look(struct live *live, bool *over)
 /* ---- A flow on a terminal ---- */
 
 /* What a frame needs goes with it; the verb's own scope stays as it is. */
-static int look_at_tree(struct live *live, bool *over)
+static int look_at_tree(struct live_screen *live, bool *over)
 {
     struct cli *cli = live->cli;
     struct watching *watching = &live->watching;
@@ -398,7 +398,7 @@ static int look_at_tree(struct live *live, bool *over)
 
 /* ---- A trial ---- */
 
-static int leave_stuck(struct live *live)
+static int leave_stuck(struct live_screen *live)
 {
     struct node *instance;
     str text;
@@ -417,7 +417,7 @@ static int leave_stuck(struct live *live)
 }
 
 /* How long to wait before the next look; less than 0: no more, *code says why. */
-static int64_t drive(struct live *live, int *code)
+static int64_t drive(struct live_screen *live, int *code)
 {
     int64_t wait_ms;
 
@@ -432,7 +432,7 @@ static int64_t drive(struct live *live, int *code)
 
 /* ---- The loop ---- */
 
-static bool is_flow(struct live *live)
+static bool is_flow(struct live_screen *live)
 {
     struct node *instance;
 
@@ -444,11 +444,11 @@ static bool is_flow(struct live *live)
 int live_follow(struct cli *cli, struct host *host, const char *id, int64_t after_seq,
                 struct trial *trial)
 {
-    struct live live = {
+    struct live_screen live = {
         .cli = cli, .host = host, .trial = trial, .id = id, .seq = after_seq, .actions_seq = -1
     };
     int64_t wait_ms = POLL_MIN_MS;
-    int (*look_on)(struct live *, bool *) = look;
+    int (*look_on)(struct live_screen *, bool *) = look;
     bool over = false;
     int code;
 

@@ -124,7 +124,7 @@ static void put_table(struct cli *cli, const struct node *entries, bool has_head
     for (const struct node *entry = entries->first; entry; entry = entry->next, at += ENTRY_COLUMNS)
         fill_entry(cli, entry, cells + at, styles + at);
     table_print_page(&cli->term,
-                     &(struct table){ .column_count = ENTRY_COLUMNS,
+                     &(struct text_table){ .column_count = ENTRY_COLUMNS,
                                       .row_count = count,
                                       .heads = has_heads ? entry_heads : NULL,
                                       .cells = cells,

@@ -5,7 +5,7 @@
 #define GAP        2
 #define COLUMN_MIN 6
 
-static int widest(const struct table *table, uint32_t column)
+static int widest(const struct text_table *table, uint32_t column)
 {
     int width = table->heads ? term_columns(str_of(table->heads[column])) : 0;
 
@@ -19,7 +19,7 @@ static int widest(const struct table *table, uint32_t column)
 }
 
 /* How it is laid out: which columns are in the line, how wide they are, which are below it. */
-struct layout {
+struct table_layout {
     int widths[TABLE_COLUMNS_MAX];
     uint32_t count, below; /* below: a bit for each such column */
     int room;
@@ -30,7 +30,7 @@ static bool is_in(uint32_t columns, uint32_t column)
     return column < 32 && columns >> column & 1;
 }
 
-static int sum(const struct layout *layout)
+static int sum(const struct table_layout *layout)
 {
     int total = -GAP;
 
@@ -41,7 +41,7 @@ static int sum(const struct layout *layout)
 }
 
 /* Take from the widest column that is not in `whole` until the row fits, one character at a time. */
-static void squeeze(struct layout *layout, uint32_t whole)
+static void squeeze(struct table_layout *layout, uint32_t whole)
 {
     int *widths = layout->widths;
 
@@ -60,7 +60,7 @@ static void squeeze(struct layout *layout, uint32_t whole)
 }
 
 /* The last columns of `movable` until the row fits. */
-static void move_below(struct layout *layout, uint32_t movable)
+static void move_below(struct table_layout *layout, uint32_t movable)
 {
     for (uint32_t i = layout->count; i > 0 && sum(layout) > layout->room; i--)
         if (is_in(movable, i - 1))
@@ -68,13 +68,13 @@ static void move_below(struct layout *layout, uint32_t movable)
 }
 
 /* A row's cells, or the heads where `row` is below 0. */
-static str cell_at(const struct table *table, int64_t row, uint32_t column)
+static str cell_at(const struct text_table *table, int64_t row, uint32_t column)
 {
     return row < 0 ? str_of(table->heads[column])
                    : table->cells[(uint32_t)row * table->column_count + column];
 }
 
-static enum style style_at(const struct table *table, int64_t row, uint32_t column)
+static enum style style_at(const struct text_table *table, int64_t row, uint32_t column)
 {
     if (row < 0)
         return DIM;
@@ -88,8 +88,8 @@ static int print_prefix(const struct term *term, bool is_further, const char *pr
 }
 
 /* Behind the width of the first column, one after the other; nothing is cut. */
-static void print_below(const struct term *term, const struct table *table,
-                        const struct layout *layout, int64_t row)
+static void print_below(const struct term *term, const struct text_table *table,
+                        const struct table_layout *layout, int64_t row)
 {
     char prefix[64];
     int used = 0;
@@ -114,7 +114,7 @@ static void print_below(const struct term *term, const struct table *table,
 }
 
 /* Nothing is padded behind it: spaces at the end of a line that fills the terminal are a line more. */
-static uint32_t last_in_line(const struct layout *layout)
+static uint32_t last_in_line(const struct table_layout *layout)
 {
     uint32_t last = layout->count - 1;
 
@@ -123,8 +123,8 @@ static uint32_t last_in_line(const struct layout *layout)
     return last;
 }
 
-static void print_row(const struct term *term, const struct table *table,
-                      const struct layout *layout, int64_t row)
+static void print_row(const struct term *term, const struct text_table *table,
+                      const struct table_layout *layout, int64_t row)
 {
     uint32_t last = last_in_line(layout);
 
@@ -141,15 +141,15 @@ static void print_row(const struct term *term, const struct table *table,
         print_below(term, table, layout, row);
 }
 
-void table_print(const struct term *term, const struct table *table)
+void table_print(const struct term *term, const struct text_table *table)
 {
     table_print_page(term, table, &(struct table_pages){ 0 });
 }
 
-void table_print_page(const struct term *term, const struct table *table,
+void table_print_page(const struct term *term, const struct text_table *table,
                       struct table_pages *pages)
 {
-    struct layout layout = { .count = table->column_count,
+    struct table_layout layout = { .count = table->column_count,
                              .room = term->width - term_columns(str_of(table->indent)) };
 
     ASSERT(table->column_count > 0 && table->column_count <= TABLE_COLUMNS_MAX);

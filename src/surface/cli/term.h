@@ -84,7 +84,7 @@ str short_id(const struct term *term, str id, char text[SHORT_ID_SIZE]);
 
 /* A table as wide as it must be and the terminal allows: columns that are too wide share
  * what is left. Off a terminal nothing is cut. */
-struct table {
+struct text_table {
     uint32_t column_count, row_count;
     const char *const *heads; /* NULL: none */
     const str *cells;         /* row by row */
@@ -94,14 +94,14 @@ struct table {
                                  the last ones first */
     const char *indent;
 };
-void table_print(const struct term *term, const struct table *table);
+void table_print(const struct term *term, const struct text_table *table);
 
 /* The same for one page of several: `pages`, zero at first, keeps the columns where they are. */
 struct table_pages {
     int widths[TABLE_COLUMNS_MAX]; /* at least */
     uint32_t below;                /* those that are in a second line */
 };
-void table_print_page(const struct term *term, const struct table *table,
+void table_print_page(const struct term *term, const struct text_table *table,
                       struct table_pages *pages);
 
 #endif

@@ -1,6 +1,6 @@
 /* types.c - the code types of a store that this program opens: its own, those its main() brought
  * (pawl_main(), with tools and reduces beside them), and those of modules. */
-#include "api/module.h"
+#include "api/modules.h"
 #include "surface/cli/cli.h"
 #include <limits.h>
 #include <pawl_main.h>

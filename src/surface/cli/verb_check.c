@@ -43,7 +43,7 @@ static void put_rows(struct cli *cli, const struct node *rows, const char *what)
         cells[at + COLUMN_VERDICT] = verdict_of(cli, row);
         styles[at + COLUMN_VERDICT] = is_safe ? GOOD : BAD;
     }
-    table_print(&cli->term, &(struct table){ .column_count = COLUMN_COUNT,
+    table_print(&cli->term, &(struct text_table){ .column_count = COLUMN_COUNT,
                                              .row_count = count,
                                              .heads = heads,
                                              .cells = cells,

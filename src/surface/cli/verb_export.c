@@ -10,7 +10,7 @@
 #define SEEN_MAX  4096 /* definitions that were written already */
 #define TELL_EACH 1000
 
-struct exporting {
+struct export_output {
     struct cli *cli;
     FILE *out;
     struct term errors;
@@ -22,7 +22,7 @@ struct exporting {
 
 /* ---- export ---- */
 
-static void tell(const struct exporting *work)
+static void tell(const struct export_output *work)
 {
     if (!work->errors.tty)
         return;
@@ -31,7 +31,7 @@ static void tell(const struct exporting *work)
     fflush(stderr);
 }
 
-static bool is_new(struct exporting *work, str line)
+static bool is_new(struct export_output *work, str line)
 {
     uint64_t hash = str_hash(line);
 
@@ -44,7 +44,7 @@ static bool is_new(struct exporting *work, str line)
 }
 
 /* A definition that many instances have is written once. */
-static bool put_line(struct exporting *work, struct scope *scope, str line)
+static bool put_line(struct export_output *work, struct scope *scope, str line)
 {
     bool is_definition = str_starts(line, STR("{\"definition\":"));
 
@@ -60,7 +60,7 @@ static bool put_line(struct exporting *work, struct scope *scope, str line)
 /* Lines, wherever the pieces are cut. */
 static bool put_lines(void *context, struct scope *scope, str text)
 {
-    struct exporting *work = context;
+    struct export_output *work = context;
 
     while (text.size > 0) {
         const char *end = memchr(text.data, '\n', text.size);
@@ -81,7 +81,7 @@ static bool put_lines(void *context, struct scope *scope, str text)
     return true;
 }
 
-static pawl_status export_one(struct exporting *work, const char *operation, const char *member,
+static pawl_status export_one(struct export_output *work, const char *operation, const char *member,
                               str name, int64_t version)
 {
     struct scope scope;
@@ -104,7 +104,7 @@ static pawl_status export_one(struct exporting *work, const char *operation, con
     return status;
 }
 
-static pawl_status export_instance(struct exporting *work, str id)
+static pawl_status export_instance(struct export_output *work, str id)
 {
     pawl_status status = export_one(work, "instance.export", "instance_id", id, 0);
 
@@ -112,10 +112,10 @@ static pawl_status export_instance(struct exporting *work, str id)
     return status;
 }
 
-typedef pawl_status (*each_fn)(struct exporting *work, const struct node *row);
+typedef pawl_status (*each_fn)(struct export_output *work, const struct node *row);
 
 /* Every row of a list, page by page. */
-static pawl_status for_each(struct exporting *work, const char *operation, const char *member,
+static pawl_status for_each(struct export_output *work, const char *operation, const char *member,
                             each_fn each)
 {
     char after[512] = "";
@@ -150,7 +150,7 @@ static pawl_status for_each(struct exporting *work, const char *operation, const
     return status;
 }
 
-static pawl_status export_versions(struct exporting *work, const struct node *row)
+static pawl_status export_versions(struct export_output *work, const struct node *row)
 {
     pawl_status status = PAWL_OK;
 
@@ -162,12 +162,12 @@ static pawl_status export_versions(struct exporting *work, const struct node *ro
     return status;
 }
 
-static pawl_status export_row(struct exporting *work, const struct node *row)
+static pawl_status export_row(struct export_output *work, const struct node *row)
 {
     return export_instance(work, member_str(row, "instance_id"));
 }
 
-static pawl_status export_asked(struct exporting *work)
+static pawl_status export_asked(struct export_output *work)
 {
     struct cli *cli = work->cli;
     pawl_status status = PAWL_OK;
@@ -231,7 +231,7 @@ static bool output_close(struct output *output, bool is_whole)
     return is_written;
 }
 
-static int run_export(struct cli *cli, struct exporting *work)
+static int run_export(struct cli *cli, struct export_output *work)
 {
     struct output output = { .path = args_option(cli, "output") };
     pawl_status status = target_open(cli, USE_EXISTING, NULL);
@@ -261,7 +261,7 @@ static int run_export(struct cli *cli, struct exporting *work)
 
 int verb_export(struct cli *cli)
 {
-    struct exporting *work = ARENA_NEW(&cli->scope.arena, struct exporting);
+    struct export_output *work = ARENA_NEW(&cli->scope.arena, struct export_output);
 
     if (args_flag(cli, "definitions") && cli->operand_count > 0)
         return usage_fail(cli, "IDs or --definitions, not both");

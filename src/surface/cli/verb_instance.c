@@ -342,7 +342,7 @@ void put_list(struct cli *cli, const struct node *answer)
     }
     for (const struct node *row = rows->first; row; row = row->next, at += LIST_COLUMNS)
         fill_row(cli, row, cells + at, styles + at);
-    table_print(&cli->term, &(struct table){ .column_count = LIST_COLUMNS,
+    table_print(&cli->term, &(struct text_table){ .column_count = LIST_COLUMNS,
                                              .row_count = count,
                                              .heads = list_heads,
                                              .cells = cells,

@@ -1,5 +1,5 @@
 /* verb_run.c - run, resume: this process owns the store and works until an instance ends. */
-#include "api/module.h"
+#include "api/modules.h"
 #include "surface/cli/host.h"
 #include "surface/cli/trial.h"
 #include "surface/cli/view.h"
@@ -56,7 +56,7 @@ static bool define_others(struct cli *cli, int *code)
     return true;
 }
 
-struct running {
+struct run_view {
     struct host host;
     struct trial *trial; /* --test; else NULL */
 };
@@ -106,7 +106,7 @@ static int report_create(struct cli *cli, const char *definition)
     return report(cli, &error);
 }
 
-static int run_here(struct cli *cli, struct running *running)
+static int run_here(struct cli *cli, struct run_view *running)
 {
     struct node *created;
     const char *definition, *id;
@@ -151,12 +151,12 @@ static int refuse_owner(struct cli *cli, const char *option)
     return report(cli, &cli->scope.error);
 }
 
-typedef int (*run_fn)(struct cli *cli, struct running *running);
+typedef int (*run_fn)(struct cli *cli, struct run_view *running);
 
 static int in_host(struct cli *cli, struct trial *trial, run_fn run)
 {
     struct host_options options = here;
-    struct running running = { .trial = trial };
+    struct run_view running = { .trial = trial };
     int code;
 
     options.test_clock = args_flag(cli, "test");
@@ -305,7 +305,7 @@ static int report_lack(struct cli *cli, const struct node *instance)
     return report(cli, &cli->scope.error);
 }
 
-static int resume_here(struct cli *cli, struct running *running)
+static int resume_here(struct cli *cli, struct run_view *running)
 {
     struct node *instance;
     const char *id;

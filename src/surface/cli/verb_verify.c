@@ -342,7 +342,7 @@ int verb_verify(struct cli *cli)
 /* ---- sql ---- */
 
 /* Wider than the terminal: each row as a paragraph, a column a line. */
-static void put_paragraphs(const struct term *term, const struct table *table)
+static void put_paragraphs(const struct term *term, const struct text_table *table)
 {
     for (uint32_t row = 0; row < table->row_count; row++) {
         if (row > 0)
@@ -356,7 +356,7 @@ static void put_paragraphs(const struct term *term, const struct table *table)
     }
 }
 
-static void put_rows_paged(struct term *term, const struct table *table)
+static void put_rows_paged(struct term *term, const struct text_table *table)
 {
     bool is_wide = term->tty && (int)table->column_count * READABLE_COLUMNS > term->width;
     uint32_t lines = is_wide ? table->row_count * (table->column_count + 1) : table->row_count + 1;
@@ -388,7 +388,7 @@ void render_rows(struct cli *cli, const struct node *answer)
         for (const struct node *cell = row->first; cell; cell = cell->next)
             cells[at++] = cell->kind == NODE_NULL ? STR("") : cell->text; /* of a number as well */
     if (cells)
-        put_rows_paged(&cli->term, &(struct table){ .column_count = count,
+        put_rows_paged(&cli->term, &(struct text_table){ .column_count = count,
                                                     .row_count = rows->count,
                                                     .heads = heads,
                                                     .cells = cells });

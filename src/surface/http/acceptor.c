@@ -101,7 +101,7 @@ static void reject(struct acceptor *acceptor, struct http_connection *arrival, p
                    const char *words)
 {
     char target[1] = "";
-    struct request request = { .server = acceptor->server, .target = target };
+    struct web_request request = { .server = acceptor->server, .target = target };
 
     request_number(&request);
     request.begun_us = world_tick_us(acceptor->server->p);

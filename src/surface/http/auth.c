@@ -12,7 +12,7 @@ static str bearer_of(str header)
 }
 
 /* No token is needed, or it is the server's secret: the caller has no limits. */
-static bool is_free(const struct request *request, str header)
+static bool is_free(const struct web_request *request, str header)
 {
     const char *secret = request->server->options.secret;
     str bearer = bearer_of(header);
@@ -22,7 +22,7 @@ static bool is_free(const struct request *request, str header)
     return secret && bearer.size > 0 && world_same_secret(secret, bearer.data, bearer.size);
 }
 
-pawl_status request_authenticate(struct request *request, pawl *p)
+pawl_status request_authenticate(struct web_request *request, pawl *p)
 {
     const struct op *op = request->op;
     str header = request_header(request, "Authorization");
@@ -34,7 +34,7 @@ pawl_status request_authenticate(struct request *request, pawl *p)
     return op_authenticate(p, &request->scope, bearer_of(header), &request->call.who);
 }
 
-pawl_status request_authenticate_nowhere(struct request *request)
+pawl_status request_authenticate_nowhere(struct web_request *request)
 {
     str header = request_header(request, "Authorization");
 

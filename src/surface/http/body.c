@@ -3,7 +3,7 @@
 #include "surface/http/http_int.h"
 
 /* Counts the buffer's capacity, used or not. */
-static void count(struct request *request)
+static void count(struct web_request *request)
 {
     size_t has = request->body.capacity;
 
@@ -14,14 +14,14 @@ static void count(struct request *request)
     request->counted = has;
 }
 
-void body_release(struct request *request)
+void body_release(struct web_request *request)
 {
     buf_fini(&request->body);
     buf_init(&request->body, &heap_libc, request->body_limit);
     count(request);
 }
 
-static pawl_status check(struct request *request, size_t size)
+static pawl_status check(struct web_request *request, size_t size)
 {
     const struct http_server *server = request->server;
 
@@ -35,7 +35,7 @@ static pawl_status check(struct request *request, size_t size)
                       (unsigned long long)server->options.body_memory);
 }
 
-bool body_take(struct request *request, const char *data, size_t size)
+bool body_take(struct web_request *request, const char *data, size_t size)
 {
     request->received += size;
     if (request->status == PAWL_OK)

@@ -124,7 +124,7 @@ static void forget_given(struct http_connection *connection)
 }
 
 /* Without memory they are lost as those of a worker that died. */
-void connection_gave(struct request *request)
+void connection_gave(struct web_request *request)
 {
     struct http_connection *known = connection_of(request->connection);
 

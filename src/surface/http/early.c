@@ -6,7 +6,7 @@
 #include "surface/http/http_int.h"
 #include <sys/socket.h>
 
-static void print_rejection(const struct request *request, struct buf *out)
+static void print_rejection(const struct web_request *request, struct buf *out)
 {
     int http = request->result.http_status;
     const char *phrase = MHD_get_reason_phrase_for((unsigned)http);
@@ -27,7 +27,7 @@ static void print_rejection(const struct request *request, struct buf *out)
 }
 
 /* A client that does not take a kilobyte gets no answer. */
-bool reject_past(struct request *request, int fd)
+bool reject_past(struct web_request *request, int fd)
 {
     struct buf answer;
     bool is_sent;
@@ -44,7 +44,7 @@ bool reject_past(struct request *request, int fd)
 
 /* Closing the connection now would destroy an answer that the client has not read yet: the rest of
  * its body is read and discarded. */
-enum MHD_Result reject_now(struct request *request)
+enum MHD_Result reject_now(struct web_request *request)
 {
     if (is_tls(request->server))
         return MHD_YES;
@@ -53,7 +53,7 @@ enum MHD_Result reject_now(struct request *request)
     return reject_past(request, connection_fd(request->connection)) ? MHD_YES : MHD_NO;
 }
 
-void reject_cut_short(struct request *request)
+void reject_cut_short(struct web_request *request)
 {
     if (!request->has_begun || request->is_whole || request->is_discarding ||
         is_tls(request->server))

@@ -83,12 +83,12 @@ static bool compress_into(str text, struct buf *out)
 }
 
 /* Is this an answer whose coding depends on what the client accepts? */
-bool answer_varies(const struct request *request)
+bool answer_varies(const struct web_request *request)
 {
     return request->answer.size >= GZIP_MIN || request->is_gzip;
 }
 
-void answer_compress(struct request *request, bool may_take_time)
+void answer_compress(struct web_request *request, bool may_take_time)
 {
     struct buf smaller;
 

@@ -22,7 +22,7 @@
 
 struct hub;
 struct http_server;
-struct request;
+struct web_request;
 struct stream;
 
 #define HTTP_WORKERS 16u
@@ -30,27 +30,27 @@ struct stream;
 
 /* ---- work.c: threads for what has to be waited for ---- */
 
-struct work {
+struct work_queue {
     pawl *p; /* for its clock */
     struct guard lock;
     pthread_cond_t more;
-    struct request *first, *last;
-    struct request *parked; /* they wait without a thread; the first that gives up comes first */
+    struct web_request *first, *last;
+    struct web_request *parked; /* they wait without a thread; the first that gives up comes first */
     uint32_t count, thread_count;
     bool is_closing; /* requests are not parked any more */
     bool is_stopping;
     pthread_t threads[HTTP_WORKERS];
 };
 
-bool work_start(struct work *work); /* false: errno; work_stop() all the same */
-void work_stop(struct work *work);  /* what is queued is done first */
-bool work_has_room(struct work *work);
-void work_add(struct work *work, struct request *request);
+bool work_start(struct work_queue *work); /* false: errno; work_stop() all the same */
+void work_stop(struct work_queue *work);  /* what is queued is done first */
+bool work_has_room(struct work_queue *work);
+void work_add(struct work_queue *work, struct web_request *request);
 /* Until it is woken, and no longer than this (0: however long it takes): then it is worked on.
  * It may have been woken before. */
-void work_park(struct work *work, struct request *request, int64_t for_ms);
-void work_wake(struct work *work, struct request *request); /* once for each time it is parked */
-void work_close(struct work *work); /* those who are parked are worked on now, and from now on */
+void work_park(struct work_queue *work, struct web_request *request, int64_t for_ms);
+void work_wake(struct work_queue *work, struct web_request *request); /* once for each time it is parked */
+void work_close(struct work_queue *work); /* those who are parked are worked on now, and from now on */
 
 /* ---- connections.c: connections and their patience ---- */
 
@@ -98,7 +98,7 @@ void connection_leave(struct http_connections *all, struct http_connection *conn
 void connection_wait(struct http_connection *connection, enum patience patience);
 /* Steps that were sent to a worker with the last answer: a client that sends another request has
  * read it. */
-void connection_gave(struct request *request);
+void connection_gave(struct web_request *request);
 void connection_asks(struct MHD_Connection *connection);
 void connection_allow(struct MHD_Connection *connection, enum patience patience);
 int connection_fd(struct MHD_Connection *connection); /* -1: it has none */
@@ -125,9 +125,9 @@ void acceptor_stop(struct http_server *server); /* closes the listener */
 
 /* The rejection in request->status, written to a socket that has nothing else to send, after which
  * the connection is closed. False: not all of it was sent. */
-bool reject_past(struct request *request, int fd);
-enum MHD_Result reject_now(struct request *request); /* before the end of its body */
-void reject_cut_short(struct request *request);      /* its client has closed its side */
+bool reject_past(struct web_request *request, int fd);
+enum MHD_Result reject_now(struct web_request *request); /* before the end of its body */
+void reject_cut_short(struct web_request *request);      /* its client has closed its side */
 
 /* ---- metrics.c: what is counted ---- */
 
@@ -182,7 +182,7 @@ struct http_server {
     uint16_t port;
     bool needs_token; /* it listens on more than loopback, or was asked to */
     _Atomic uint64_t body_bytes; /* kept of the bodies of all requests */
-    struct work work;
+    struct work_queue work;
     atomic_uint away;   /* requests whose connection is suspended while they are worked on */
     atomic_uint active; /* requests between their first byte and their last */
     atomic_bool is_stopping;
@@ -208,9 +208,9 @@ static inline bool is_tls(const struct http_server *server)
 /* Away, it belongs to the worker or to the engine; else to the thread of its connection. */
 enum request_stage { STAGE_COMING, STAGE_AWAY, STAGE_OPENED /* its store is */, STAGE_BACK };
 
-struct request {
+struct web_request {
     struct http_server *server;
-    struct request *next; /* in the queue of work */
+    struct web_request *next; /* in the queue of work */
     enum request_stage stage;
     uint64_t number;
     int64_t begun_us;         /* when it had been read */
@@ -270,7 +270,7 @@ bool socket_is_loopback(int listener);
 
 /* Look at the headers. *answer_now: the end of the body cannot be trusted, or its length says
  * too much to read it: answer at once and close. */
-pawl_status request_check(struct request *request, bool *answer_now);
+pawl_status request_check(struct web_request *request, bool *answer_now);
 
 /* Decode %XX (and, in a query, '+') into the scope. INVALID_REQUEST unless it is UTF-8
  * without NUL. */
@@ -279,22 +279,22 @@ pawl_status url_decode(struct scope *scope, str text, bool is_query, str *out);
 /* Is it a name of this machine, with any port or none? "localhost:80", "[::1]". */
 bool host_is_local(str host);
 
-str request_header(const struct request *request, const char *name);
-pawl_status body_too_large(struct request *request);
+str request_header(const struct web_request *request, const char *name);
+pawl_status body_too_large(struct web_request *request);
 
 /* ---- body.c: the request's body ---- */
 
 /* Takes one more piece. False: drop the connection. The piece is not kept if the request has been
  * rejected, or is now: TOO_LARGE, OVERLOADED. */
-bool body_take(struct request *request, const char *data, size_t size);
-void body_release(struct request *request); /* frees its memory; after the answer, or its end */
+bool body_take(struct web_request *request, const char *data, size_t size);
+void body_release(struct web_request *request); /* frees its memory; after the answer, or its end */
 
 /* ---- auth.c: who calls ---- */
 
 /* Fill in request->call.who, by the tokens that count in `p`. UNAUTHENTICATED. */
-pawl_status request_authenticate(struct request *request, pawl *p);
+pawl_status request_authenticate(struct web_request *request, pawl *p);
 /* The same for a store that does not exist: answers as if it existed. */
-pawl_status request_authenticate_nowhere(struct request *request);
+pawl_status request_authenticate_nowhere(struct web_request *request);
 
 bool siblings_start(struct http_server *server); /* false: errno; siblings_free() all the same */
 void siblings_end_streams(struct http_server *server);
@@ -328,38 +328,38 @@ pawl_status route_find(struct scope *scope, const struct op *const *mounts, str 
 /* ---- run.c: what was asked for ---- */
 
 /* By its head: finds its route and its caller. True: it is away, as below. */
-bool request_enter(struct request *request);
+bool request_enter(struct web_request *request);
 /* Run it, or take what came out. True: it is away, and its connection is suspended. */
-bool request_run(struct request *request);
-void request_work(struct request *request); /* by a worker */
+bool request_run(struct web_request *request);
+void request_work(struct web_request *request); /* by a worker */
 /* The next piece of its answer shall be read: the connection is suspended meanwhile. False: the
  * server is stopping. */
-bool request_read_on(struct request *request);
-void request_close_pieces(struct request *request);
+bool request_read_on(struct web_request *request);
+void request_close_pieces(struct web_request *request);
 
 /* ---- log.c, metrics.c ---- */
 
-void request_number(struct request *request); /* and an id of ours */
-void request_name(struct request *request);
-void request_trace(struct request *request);
-void request_log(const struct request *request, int64_t took_us);
+void request_number(struct web_request *request); /* and an id of ours */
+void request_name(struct web_request *request);
+void request_trace(struct web_request *request);
+void request_log(const struct web_request *request, int64_t took_us);
 void count_refused(struct http_server *server, enum http_limit limit);
-void count_answer(struct request *request); /* and log it */
+void count_answer(struct web_request *request); /* and log it */
 void metrics_print(struct http_server *server, struct buf *out);
 
 /* ---- gzip.c: smaller answers ---- */
 
 bool accepts_gzip(str header); /* Accept-Encoding */
-bool answer_varies(const struct request *request);
+bool answer_varies(const struct web_request *request);
 /* If it pays. A thread that serves other connections may not take its time. */
-void answer_compress(struct request *request, bool may_take_time);
+void answer_compress(struct web_request *request, bool may_take_time);
 
 /* ---- response.c: the answer ---- */
 
 /* Tag it and compress it; once. */
-void answer_prepare(struct request *request, bool may_take_time);
+void answer_prepare(struct web_request *request, bool may_take_time);
 
 /* Run what was asked for and queue the answer, or the rejection in request->status. */
-enum MHD_Result request_serve(struct request *request);
+enum MHD_Result request_serve(struct web_request *request);
 
 #endif

@@ -202,14 +202,14 @@ static void follow(struct hub *hub)
 
 /* ---- Those behind ---- */
 
-struct page {
+struct hub_page {
     struct buf text;
     uint64_t last;
 };
 
 static pawl_status add_to_page(void *context, const struct log_event *event)
 {
-    struct page *page = context;
+    struct hub_page *page = context;
 
     if (page->text.size > PAGE_BYTES)
         return PAWL_TOO_LARGE; /* enough for now; the caller does not report it */
@@ -236,7 +236,7 @@ static void give_page(struct hub *hub, struct stream *stream, struct piece *piec
 static void serve_one_behind(struct hub *hub, struct stream *stream)
 {
     struct piece *piece = NULL;
-    struct page page = { .last = stream->position };
+    struct hub_page page = { .last = stream->position };
     struct scope scope;
     uint64_t reached = stream->position;
     pawl_status status;

@@ -18,7 +18,7 @@ static bool is_word(str text)
     return text.size > 0 && text.size < REQUEST_ID_SIZE;
 }
 
-void request_number(struct request *request)
+void request_number(struct web_request *request)
 {
     struct http_server *server = request->server;
 
@@ -27,7 +27,7 @@ void request_number(struct request *request)
              (unsigned long long)request->number);
 }
 
-void request_name(struct request *request)
+void request_name(struct web_request *request)
 {
     str given = request_header(request, "X-Request-Id");
 
@@ -40,7 +40,7 @@ void request_name(struct request *request)
 
 /* "00-TRACE-PARENT-FLAGS"; what is no such thing is ignored, as the standard says. The answer has
  * the same trace with a span of our own; entries keep what was sent. */
-void request_trace(struct request *request)
+void request_trace(struct web_request *request)
 {
     str given = request_header(request, "traceparent");
 
@@ -85,14 +85,14 @@ static void add_number(struct buf *line, enum http_log format, const char *name,
 }
 
 /* Without the query: it may say more about people than a log should. */
-static str path_of(const struct request *request)
+static str path_of(const struct web_request *request)
 {
     str path = { request->target, strcspn(request->target, "?") };
 
     return str_is_utf8(path, false) ? path : STR("(not UTF-8)");
 }
 
-static void add_request(struct buf *line, enum http_log format, const struct request *request)
+static void add_request(struct buf *line, enum http_log format, const struct web_request *request)
 {
     add_text(line, format, "id", str_of(request->id));
     add_text(line, format, "trace", (str){ request->trace + 3, request->trace[0] ? 32 : 0 });
@@ -103,7 +103,7 @@ static void add_request(struct buf *line, enum http_log format, const struct req
     add_text(line, format, "operation", str_of(request->op ? request->op->name : NULL));
 }
 
-void request_log(const struct request *request, int64_t took_us)
+void request_log(const struct web_request *request, int64_t took_us)
 {
     const struct http_options *options = &request->server->options;
     enum http_log format = options->log_format;

@@ -16,7 +16,7 @@ void count_refused(struct http_server *server, enum http_limit limit)
     atomic_fetch_add(&server->metrics.refused[limit], 1);
 }
 
-void count_answer(struct request *request)
+void count_answer(struct web_request *request)
 {
     struct http_metrics *metrics = &request->server->metrics;
     int64_t took_us = world_tick_us(request->server->p) - request->begun_us;

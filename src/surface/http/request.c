@@ -56,7 +56,7 @@ static enum MHD_Result look_at_header(void *context, enum MHD_ValueKind kind, co
     return MHD_YES;
 }
 
-str request_header(const struct request *request, const char *name)
+str request_header(const struct web_request *request, const char *name)
 {
     return str_of(MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name));
 }
@@ -90,7 +90,7 @@ bool host_is_local(str host)
     return host_is_among(STR("localhost,127.0.0.1,[::1]"), host);
 }
 
-static bool host_is_given(const struct request *request, str host)
+static bool host_is_given(const struct web_request *request, str host)
 {
     return host_is_among(str_of(request->server->options.hosts), host);
 }
@@ -106,7 +106,7 @@ static str after_colon(str host)
 
 /* A page may call us if it came from us: a local name without a port, or with ours, be it
  * the one we listen on or the one the browser was told (a forwarded port). */
-static bool origin_is_ours(const struct request *request, str origin, str host)
+static bool origin_is_ours(const struct web_request *request, str origin, str host)
 {
     const str scheme = str_starts(origin, STR("https://")) ? STR("https://") : STR("http://");
     char own[8];
@@ -126,7 +126,7 @@ static bool origin_is_ours(const struct request *request, str origin, str host)
 
 /* ---- Headers ---- */
 
-static pawl_status check_head(struct request *request)
+static pawl_status check_head(struct web_request *request)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
@@ -136,7 +136,7 @@ static pawl_status check_head(struct request *request)
                : PAWL_OK;
 }
 
-static pawl_status check_framing(struct request *request, const struct framing *framing)
+static pawl_status check_framing(struct web_request *request, const struct framing *framing)
 {
     if (framing->coding_count > 0 && framing->length_count > 0)
         return scope_fail(&request->scope, PAWL_INVALID_REQUEST,
@@ -157,14 +157,14 @@ static pawl_status check_framing(struct request *request, const struct framing *
 }
 
 /* A user followed a link: the browser says so, and shows the answer to that user alone. */
-static bool is_navigation(const struct request *request)
+static bool is_navigation(const struct web_request *request)
 {
     return (str_is(request->method, "GET") || str_is(request->method, "HEAD")) &&
            str_is(request_header(request, "Sec-Fetch-Mode"), "navigate") &&
            str_is(request_header(request, "Sec-Fetch-Dest"), "document");
 }
 
-static pawl_status check_source(struct request *request, const struct framing *framing)
+static pawl_status check_source(struct web_request *request, const struct framing *framing)
 {
     str host = request->authority ? str_of(request->authority) : framing->host;
 
@@ -184,7 +184,7 @@ static pawl_status check_source(struct request *request, const struct framing *f
     return PAWL_OK;
 }
 
-pawl_status body_too_large(struct request *request)
+pawl_status body_too_large(struct web_request *request)
 {
     count_refused(request->server, HTTP_LIMIT_BODY);
     return scope_fail(&request->scope, PAWL_TOO_LARGE, "the body is over %u bytes",
@@ -193,7 +193,7 @@ pawl_status body_too_large(struct request *request)
 
 /* A client that sends Expect, or announces an endless body, is answered now and disconnected. Any
  * other would not read the answer before it has sent its body, so that is read and discarded. */
-static pawl_status check_length(struct request *request, const struct framing *framing,
+static pawl_status check_length(struct web_request *request, const struct framing *framing,
                                 bool *answer_now)
 {
     uint64_t length = 0;
@@ -213,7 +213,7 @@ static pawl_status check_length(struct request *request, const struct framing *f
     return body_too_large(request);
 }
 
-pawl_status request_check(struct request *request, bool *answer_now)
+pawl_status request_check(struct web_request *request, bool *answer_now)
 {
     struct framing framing = { 0 };
     pawl_status status;

@@ -8,7 +8,7 @@ _Static_assert(TAG_SIZE >= 2 * TAG_BYTES + 5, "with W/, quotes and NUL");
 /* ---- What never changes ---- */
 
 /* Is `tag` among those the client has? Compared weakly, as If-None-Match is. */
-static bool client_has(const struct request *request, const char *tag)
+static bool client_has(const struct web_request *request, const char *tag)
 {
     str has = request_header(request, "If-None-Match");
 
@@ -32,7 +32,7 @@ static bool print_tag(str body, char out[TAG_SIZE])
     return true;
 }
 
-static void tag(struct request *request)
+static void tag(struct web_request *request)
 {
     if (!request->op || !(request->op->flags & OP_FIXED) || request->result.http_status != 200 ||
         !print_tag(buf_view(&request->answer), request->tag))
@@ -51,7 +51,7 @@ static void weaken(char tag[TAG_SIZE])
 }
 
 /* By the worker that made the answer, else by the thread that sends it. */
-void answer_prepare(struct request *request, bool may_take_time)
+void answer_prepare(struct web_request *request, bool may_take_time)
 {
     if (request->is_prepared || request->stream || request->result.pieces ||
         request->answer.failed)
@@ -70,7 +70,7 @@ static bool add(struct MHD_Response *response, const char *name, const char *val
     return !value || !value[0] || MHD_add_response_header(response, name, value) == MHD_YES;
 }
 
-static bool describe(const struct request *request, struct MHD_Response *response)
+static bool describe(const struct web_request *request, struct MHD_Response *response)
 {
     int http = request->result.http_status;
     bool names_methods = http == 204 || http == 405, varies = http == 304 || answer_varies(request);
@@ -89,7 +89,7 @@ static bool describe(const struct request *request, struct MHD_Response *respons
 }
 
 /* The response is released in any case; NULL: no memory. */
-static enum MHD_Result queue(struct request *request, struct MHD_Response *response)
+static enum MHD_Result queue(struct web_request *request, struct MHD_Response *response)
 {
     enum MHD_Result result = MHD_NO;
 
@@ -105,7 +105,7 @@ static enum MHD_Result queue(struct request *request, struct MHD_Response *respo
 }
 
 /* The bytes stay in the request, which outlives the response. */
-static struct MHD_Response *whole_response(struct request *request)
+static struct MHD_Response *whole_response(struct web_request *request)
 {
     answer_prepare(request, false);
     return MHD_create_response_from_buffer(request->answer.size,
@@ -121,7 +121,7 @@ static struct MHD_Response *whole_response(struct request *request)
  * thread. */
 static ssize_t read_pieces(void *context, uint64_t offset, char *out, size_t size)
 {
-    struct request *request = context;
+    struct web_request *request = context;
     size_t left = request->answer.size - request->sent;
 
     (void)offset;
@@ -139,18 +139,18 @@ static ssize_t read_pieces(void *context, uint64_t offset, char *out, size_t siz
     return request_read_on(request) ? 0 : MHD_CONTENT_READER_END_WITH_ERROR;
 }
 
-static struct MHD_Response *pieces_response(struct request *request)
+static struct MHD_Response *pieces_response(struct web_request *request)
 {
     return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, PIECE_BLOCK, read_pieces, request,
                                              NULL);
 }
 
-static bool is_question_of_methods(const struct request *request, pawl_status status)
+static bool is_question_of_methods(const struct web_request *request, pawl_status status)
 {
     return str_is(request->method, "OPTIONS") && status == PAWL_NOT_ALLOWED;
 }
 
-enum MHD_Result request_serve(struct request *request)
+enum MHD_Result request_serve(struct web_request *request)
 {
     pawl_status status;
 

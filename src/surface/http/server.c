@@ -45,7 +45,7 @@ static const char *target_path(const char *target, char **authority)
 static void *on_target(void *context, const char *target, struct MHD_Connection *connection)
 {
     struct http_server *server = context;
-    struct request *request = calloc(1, sizeof *request);
+    struct web_request *request = calloc(1, sizeof *request);
 
     connection_allow(connection, PATIENCE_HEAD);
     connection_asks(connection);
@@ -67,7 +67,7 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
                          enum MHD_RequestTerminationCode code)
 {
     struct http_server *server = context;
-    struct request *request = *kept;
+    struct web_request *request = *kept;
 
     connection_allow(connection, PATIENCE_IDLE);
     if (!request)
@@ -100,7 +100,7 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
 
 /* A client that sent Expect gets the rejection instead of 100 Continue. A long body is rejected
  * before it is sent; a short one is read, not kept, and the connection stays open. */
-static enum MHD_Result refuse_head(struct request *request)
+static enum MHD_Result refuse_head(struct web_request *request)
 {
     if (request->length > 0 && request_header(request, "Expect").data) {
         request->is_last = true;
@@ -109,7 +109,7 @@ static enum MHD_Result refuse_head(struct request *request)
     return request->length > HTTP_EARLY_MAX ? reject_now(request) : MHD_YES;
 }
 
-static enum MHD_Result enter(struct request *request)
+static enum MHD_Result enter(struct web_request *request)
 {
     if (request->status == PAWL_OK && request_enter(request))
         return MHD_YES; /* the library calls again */
@@ -117,7 +117,7 @@ static enum MHD_Result enter(struct request *request)
     return request->status == PAWL_OK ? MHD_YES : refuse_head(request);
 }
 
-static enum MHD_Result begin(struct request *request, const char *method)
+static enum MHD_Result begin(struct web_request *request, const char *method)
 {
     bool answer_now;
 
@@ -140,7 +140,7 @@ static enum MHD_Result begin(struct request *request, const char *method)
 }
 
 /* A body that turns out to be too large is read to its end, and the connection stays open. */
-static enum MHD_Result take(struct request *request, const char *data, size_t size)
+static enum MHD_Result take(struct web_request *request, const char *data, size_t size)
 {
     bool was_refused = request->status != PAWL_OK;
 
@@ -153,7 +153,7 @@ static enum MHD_Result take(struct request *request, const char *data, size_t si
  * has noted that there is nothing to read: only then may the connection be suspended. Otherwise it
  * would read on resuming, find that the client has closed its side (a half-closed one), and close
  * without an answer. */
-static bool is_settled(struct request *request)
+static bool is_settled(struct web_request *request)
 {
     bool was_whole = request->is_whole;
 
@@ -167,7 +167,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
                                   const char *method, const char *version, const char *data,
                                   size_t *size, void **kept)
 {
-    struct request *request = *kept;
+    struct web_request *request = *kept;
 
     (void)context;
     (void)connection;

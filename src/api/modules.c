@@ -1,0 +1,230 @@
+/* modules.c - the types of a module become code types of a store, when it is loaded and when its
+ * file is read again. What was loaded once stays until the store closes, because turns may be under
+ * way in it; the newest build of a file takes the turns that begin. */
+#include "api/modules.h"
+#include "api/api.h"
+#include "api/stores_int.h"
+#include "module/module.h"
+#include <stdio.h>
+
+#define DIGEST_SHOWN 12 /* characters in the log */
+
+static pawl_status bind_types(pawl *p, struct scope *scope, struct module *module)
+{
+    pawl_status status = PAWL_OK;
+
+    for (uint32_t i = 0; i < module_type_count(module) && status == PAWL_OK; i++) {
+        const struct module_type *type = module_type_at(module, i);
+
+        status = engine_code_bind(p->engine, &type->binding, scope);
+    }
+    return status;
+}
+
+static void report(void *context, const char *words)
+{
+    engine_log(context, PAWL_LOG_ERROR, "module.failed", words);
+}
+
+/* Keeps it until the store closes. */
+static pawl_status add_module(pawl *p, struct scope *scope, struct module *module)
+{
+    struct module **modules;
+
+    pthread_mutex_lock(&p->modules_lock);
+    modules = heap_resize(&p->heap, p->modules, sizeof *modules * p->module_count,
+                          sizeof *modules * (p->module_count + 1));
+    if (modules) {
+        p->modules = modules;
+        p->modules[p->module_count++] = module;
+    }
+    pthread_mutex_unlock(&p->modules_lock);
+    if (modules)
+        return PAWL_OK;
+    module_close(module);
+    return scope_no_memory(scope);
+}
+
+/* Those that take turns, in the order in which they were loaded. */
+static pawl_status modules_in_use(pawl *p, struct scope *scope, struct module ***out,
+                                  uint32_t *count)
+{
+    *count = 0;
+    pthread_mutex_lock(&p->modules_lock);
+    *out = ARENA_ARRAY(&scope->arena, struct module *, p->module_count + 1u);
+    for (uint32_t i = 0; *out && i < p->module_count; i++)
+        if (!module_is_retired(p->modules[i]))
+            (*out)[(*count)++] = p->modules[i];
+    pthread_mutex_unlock(&p->modules_lock);
+    return *out ? PAWL_OK : scope_no_memory(scope);
+}
+
+pawl_status api_module_load(pawl *p, const char *program, const char *path, int turn_ms,
+                            pawl_error *error)
+{
+    struct module_options options = { .program = program,
+                                      .path = path,
+                                      .turn_ms = turn_ms,
+                                      .is_near = engine_has_test_clock(p->engine),
+                                      .report = report,
+                                      .context = p->engine };
+    struct module *module = NULL;
+    struct scope scope;
+    pawl_status status;
+
+    api_enter(p, &scope);
+    status = module_open(&p->heap, &options, &scope, &module);
+    if (status == PAWL_OK)
+        status = add_module(p, &scope, module);
+    if (status == PAWL_OK)
+        status = bind_types(p, &scope, module);
+    return api_leave(&scope, status, error);
+}
+
+pawl_status api_modules_share(pawl *p, pawl_error *error)
+{
+    pawl_status status = PAWL_OK;
+    struct module **modules;
+    struct scope scope;
+    uint32_t count = 0;
+
+    api_enter(p, &scope);
+    if (p->first)
+        status = modules_in_use(p->first, &scope, &modules, &count);
+    for (uint32_t i = 0; i < count && status == PAWL_OK; i++)
+        status = bind_types(p, &scope, modules[i]);
+    return api_leave(&scope, status, error);
+}
+
+/* ---- The file again --------------------------------------------------------------------- */
+
+/* A store beside the first that is open now; one that opens later asks for them itself. */
+static void bind_beside(void *context, pawl *p)
+{
+    struct scope scope;
+    pawl_status status;
+
+    api_enter(p, &scope);
+    status = bind_types(p, &scope, context);
+    if (status != PAWL_OK)
+        engine_log(p->engine, PAWL_LOG_ERROR, "module.failed", scope.error.message);
+    (void)api_leave(&scope, status, NULL);
+}
+
+/* The types are bound all, or the build before goes on with those that are not. */
+static pawl_status replace(pawl *p, struct scope *scope, struct module *old, struct module *fresh)
+{
+    pawl_status status = add_module(p, scope, fresh);
+
+    if (status != PAWL_OK)
+        return status;
+    status = bind_types(p, scope, fresh);
+    module_retire(status == PAWL_OK ? old : fresh);
+    if (status == PAWL_OK)
+        stores_each_open(p, bind_beside, fresh);
+    return status;
+}
+
+static void log_refused(pawl *p, const struct module *old, const char *why)
+{
+    char line[700];
+
+    (void)snprintf(line, sizeof line, "%s; the build that was loaded before goes on: sha256 %.*s",
+                   why, DIGEST_SHOWN, module_digest(old));
+    engine_log(p->engine, PAWL_LOG_ERROR, "module.refused", line);
+}
+
+static void log_reloaded(pawl *p, const struct module *old, const char *digest, bool is_same)
+{
+    char line[700];
+
+    if (is_same)
+        (void)snprintf(line, sizeof line, "module '%s': the file is as it was: sha256 %.*s",
+                       module_path(old), DIGEST_SHOWN, digest);
+    else
+        (void)snprintf(line, sizeof line,
+                       "module '%s': turns that begin now run in sha256 %.*s, those under way end "
+                       "in sha256 %.*s",
+                       module_path(old), DIGEST_SHOWN, digest, DIGEST_SHOWN, module_digest(old));
+    engine_log(p->engine, PAWL_LOG_INFO, "module.reloaded", line);
+}
+
+static void reload(pawl *p, struct scope *scope, struct module *old)
+{
+    struct module *fresh = NULL;
+    pawl_status status = module_open_again(old, scope, &fresh);
+    bool is_same = status == PAWL_OK && strcmp(module_digest(old), module_digest(fresh)) == 0;
+    char digest[DIGEST_SHOWN + 1] = "";
+
+    if (status == PAWL_OK)
+        (void)snprintf(digest, sizeof digest, "%s", module_digest(fresh));
+    if (is_same)
+        module_close(fresh);
+    else if (status == PAWL_OK)
+        status = replace(p, scope, old, fresh);
+    if (status == PAWL_OK)
+        log_reloaded(p, old, digest, is_same);
+    else
+        log_refused(p, old, scope->error.message);
+}
+
+void api_modules_reload(pawl *p)
+{
+    struct module **modules;
+    struct scope scope;
+    uint32_t count;
+    pawl_status status;
+
+    api_enter(p, &scope);
+    status = modules_in_use(p, &scope, &modules, &count);
+    for (uint32_t i = 0; status == PAWL_OK && i < count; i++)
+        reload(p, &scope, modules[i]);
+    if (status == PAWL_OK && count == 0)
+        engine_log(p->engine, PAWL_LOG_INFO, "module.reloaded", "there is no module to load again");
+    (void)api_leave(&scope, status, NULL);
+}
+
+/* ---- The rest ---------------------------------------------------------------------------- */
+
+static void print_module(const struct module *module, struct buf *out)
+{
+    json_open(out, '{');
+    json_put_text(out, "file", module_file_name(module));
+    json_put_text(out, "sha256", module_digest(module));
+    json_key(out, "types");
+    json_open(out, '[');
+    for (uint32_t i = 0; i < module_type_count(module); i++)
+        json_text(out, module_type_at(module, i)->binding.type->name);
+    json_close(out, ']');
+    json_close(out, '}');
+}
+
+pawl_status api_modules_print(pawl *p, struct scope *scope, struct buf *out)
+{
+    struct module **modules;
+    uint32_t count;
+    pawl_status status = modules_in_use(p->first ? p->first : p, scope, &modules, &count);
+
+    json_open(out, '[');
+    for (uint32_t i = 0; status == PAWL_OK && i < count; i++)
+        print_module(modules[i], out);
+    json_close(out, ']');
+    return status;
+}
+
+bool api_has_code(pawl *p, const char *name)
+{
+    return engine_has_code(p->engine, str_of(name));
+}
+
+void api_modules_close(pawl *p)
+{
+    for (uint32_t i = 0; i < p->module_count; i++)
+        module_close(p->modules[i]);
+    heap_free(&p->heap, p->modules, sizeof *p->modules * p->module_count);
+}
+
+int api_module_host(const char *path)
+{
+    return module_host(path);
+}

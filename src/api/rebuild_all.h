@@ -1,0 +1,30 @@
+/* rebuild_all.h - repairs by `pawl doctor`, for a store without an owner: rebuild the rows that follow
+ * from its log, replace what FILE-head remembers, set a clock that was ahead. */
+#ifndef PAWL_API_REBUILD_ALL_H
+#define PAWL_API_REBUILD_ALL_H
+
+#include "base/buf.h"
+#include <pawl.h>
+
+struct rebuild_options {
+    bool (*progress)(void *context, const char *what, uint64_t done, uint64_t all);
+    void *context;
+};
+
+/* Open the store at `url` as its owner, without an engine (which would act on what its rows say),
+ * check the log, and write the rows anew. IN_USE while somebody owns it; if the log itself is not
+ * valid nothing is written. Into `out`: {rebuilt, heads, steps, timers, waits, pauses, kept, keys,
+ * differences, what: [...]}, or {rebuilt: false, what} . */
+pawl_status rebuild_store(const char *url, const struct rebuild_options *options, struct buf *out,
+                          pawl_error *error);
+
+/* Makes FILE-head remember the log of the store at `url` as it is now. The previous line and the
+ * name `who` stay in a line of their own there. Opened as above. Into `out`: {accepted, position,
+ * what}: what was found; accepted is false if there was nothing to accept. */
+pawl_status accept_head(const char *url, str who, struct buf *out, pawl_error *error);
+
+/* Set the clock of the store at `url` to this machine's, as its owner. IN_USE. *ahead_ms: how far it
+ * was ahead. */
+pawl_status clock_accept(const char *url, int64_t *ahead_ms, pawl_error *error);
+
+#endif

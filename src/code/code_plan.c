@@ -1,0 +1,172 @@
+/* code_plan.c - what a registration printed, read back; and the handler that is bound to it. */
+#include "code/code_int.h"
+
+static pawl_status read_steps(struct scope *scope, const struct node *names,
+                              enum code_step_kind kind, struct code_plan *plan)
+{
+    struct code_step *steps =
+        ARENA_ARRAY(&scope->arena, struct code_step, plan->step_count + (names ? names->count : 0));
+
+    if (!steps)
+        return scope_no_memory(scope);
+    if (plan->step_count)
+        memcpy(steps, plan->steps, sizeof *steps * plan->step_count);
+    plan->steps = steps;
+    for (const struct node *name = names ? names->first : NULL; name; name = name->next)
+        steps[plan->step_count++] = (struct code_step){ name->text, kind };
+    return PAWL_OK;
+}
+
+pawl_status plan_read_buffered(struct scope *scope, const struct node *registration,
+                               struct code_plan *plan)
+{
+    const struct node *names = node_find(registration, "buffered");
+
+    plan->buffered = ARENA_ARRAY(&scope->arena, str, names ? names->count + 1u : 1u);
+    if (!plan->buffered)
+        return scope_no_memory(scope);
+    for (const struct node *name = names ? names->first : NULL; name; name = name->next)
+        plan->buffered[plan->buffered_count++] = name->text;
+    return PAWL_OK;
+}
+
+pawl_status code_prepare(struct definition *definition, struct scope *scope)
+{
+    struct code_plan *plan = ARENA_NEW(&scope->arena, struct code_plan);
+    struct node *root = NULL, *name, *version;
+    int64_t number = 1;
+    pawl_status status;
+
+    if (!plan)
+        return scope_no_memory(scope);
+    status = definition->plan_text.data ? node_read_json(scope, definition->plan_text, &root)
+                                        : PAWL_STORAGE_FAILURE;
+    name = node_find(root, "code");
+    version = node_find(root, "version");
+    if (status == PAWL_NO_MEMORY)
+        return status;
+    if (status != PAWL_OK || !name || name->kind != NODE_STRING || !version ||
+        !node_to_i64(version, &number) || number < 1 || number > UINT32_MAX)
+        return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                          "the plan of a code definition is damaged; look closer with 'pawl "
+                          "verify'");
+    plan->name = name->text;
+    plan->version = (uint32_t)number;
+    plan->source = definition->plan_text;
+    status = read_steps(scope, node_find(root, "calls"), CODE_CALL, plan);
+    if (status == PAWL_OK)
+        status = read_steps(scope, node_find(root, "externals"), CODE_EXTERNAL, plan);
+    if (status == PAWL_OK)
+        status = read_steps(scope, node_find(root, "children"), CODE_CHILD, plan);
+    if (status == PAWL_OK)
+        status = plan_read_buffered(scope, root, plan);
+    if (status == PAWL_OK) {
+        definition->plan = plan;
+        definition->may_spawn =
+            plan->step_count > 0 && plan->steps[plan->step_count - 1].kind == CODE_CHILD;
+    }
+    return status;
+}
+
+void code_bind(struct definition *definition, const struct code_binding *binding)
+{
+    struct code_plan *plan = definition->plan;
+
+    plan->binding = binding;
+}
+
+/* The index may come from the rows of a damaged store. */
+static str step_name(const struct code_plan *plan, uint32_t index)
+{
+    return index < plan->step_count ? plan->steps[index].name : STR("?");
+}
+
+static bool is_step(const struct code_plan *plan, uint32_t index, enum code_step_kind kind)
+{
+    return index < plan->step_count && plan->steps[index].kind == kind;
+}
+
+str code_step_name(const struct definition *definition, uint32_t plan_index)
+{
+    return step_name(plan_of(definition), plan_index);
+}
+
+const char *code_step_why(const struct definition *definition, uint32_t plan_index)
+{
+    const struct code_plan *plan = plan_of(definition);
+
+    return is_step(plan, plan_index, CODE_EXTERNAL) ? "step"
+           : is_step(plan, plan_index, CODE_CHILD)  ? "child"
+                                                    : NULL;
+}
+
+uint32_t code_version(const struct definition *definition)
+{
+    return plan_of(definition)->version;
+}
+
+uint32_t code_step_count(const struct definition *definition)
+{
+    return plan_of(definition)->step_count;
+}
+
+str code_step_name_now(const struct definition *definition, const void *memory, uint32_t plan_index)
+{
+    return step_name(plan_in_force(definition, memory), plan_index);
+}
+
+bool code_memory_spawns(const struct definition *definition, const struct code_memory *memory,
+                        uint32_t plan_index)
+{
+    return is_step(plan_in_force(definition, memory), plan_index, CODE_CHILD);
+}
+
+str code_type_name(const struct definition *definition)
+{
+    return plan_of(definition)->name;
+}
+
+bool code_runs_here(const struct definition *definition)
+{
+    const struct code_binding *binding = plan_of(definition)->binding;
+
+    return binding && binding->run == code_run;
+}
+
+static const struct code_attempt *find_call(const void *memory, uint32_t ordinal)
+{
+    const struct code_memory *mine = memory;
+
+    return mine->call.ordinal == ordinal && ordinal > 0 ? &mine->call : NULL;
+}
+
+str code_tool_of(const struct definition *definition, const void *memory, uint32_t ordinal)
+{
+    const struct code_attempt *call = find_call(memory, ordinal);
+
+    return call && is_step(plan_in_force(definition, memory), call->plan, CODE_CALL)
+               ? code_step_name_now(definition, memory, call->plan)
+               : STR_NONE;
+}
+
+pawl_status code_call(const struct definition *definition, const void *memory, uint32_t ordinal,
+                      struct scope *scope, struct code_call *out)
+{
+    const struct code_memory *mine = memory;
+    const struct code_attempt *call = find_call(memory, ordinal);
+    str key = STR_NONE;
+
+    if (!call)
+        return scope_fail(scope, PAWL_LEASE_LOST, "attempt %u is over", ordinal);
+    if (mine->key.size > 0)
+        key = arena_str(&scope->arena, (str){ mine->key.data, mine->key.size });
+    *out = (struct code_call){
+        .name = arena_str(&scope->arena, code_step_name_now(definition, mine, call->plan)),
+        .tool = arena_str(&scope->arena, code_tool_of(definition, memory, ordinal)),
+        .args = arena_str(&scope->arena, (str){ mine->args.data, mine->args.size }),
+        .key = key,
+        .attempt = call->attempt,
+        .first_ordinal = call->first_ordinal
+    };
+    return scope->arena.failed ? scope_no_memory(scope) : PAWL_OK;
+}

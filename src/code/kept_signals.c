@@ -1,0 +1,112 @@
+/* kept_signals.c - signals that came before anything awaited them are turns of their own as soon as
+ * something does. */
+#include "base/limits.h"
+#include "code/code_int.h"
+
+pawl_status code_fold_ahead(struct code_work *work, uint32_t known, struct code_memory **out)
+{
+    struct arena *arena = &work->scope->arena;
+    struct buf buf;
+    void *memory;
+    str text;
+    pawl_status status;
+
+    buf_init(&buf, arena->heap, LIMIT_SCOPE);
+    code_memory_print(work->definition, work->memory, &buf);
+    text = buf_take(&buf, arena);
+    if (!text.data)
+        return scope_no_memory(work->scope);
+    status = code_memory_load(work->definition, text, work->memory->input, work->scope, arena, &memory);
+    for (uint32_t i = known; i < work->decision.count && status == PAWL_OK; i++) {
+        const struct draft *draft = &work->decision.drafts[i];
+        struct entry_view entry = { .transition = draft->transition, .effects = &draft->effects };
+
+        status = code_memory_apply(work->definition, memory, &entry, work->scope, arena);
+    }
+    if (status == PAWL_OK)
+        *out = memory;
+    return status;
+}
+
+/* Is one of the signals that the turn began to await kept? */
+static bool waits_for_kept(const struct code_work *work)
+{
+    for (uint32_t i = 0; i < work->memory->kept_count; i++)
+        for (uint32_t s = 0; s < work->answer.signals.count; s++)
+            if (str_eq(work->memory->kept[i].name, work->answer.signals.items[s].name))
+                return true;
+    return false;
+}
+
+/* Its sender was answered long ago: a kept signal that does not fit its arm is passed over, with
+ * an entry that says why. The instance waits on, as it did. */
+static pawl_status pass_over(struct code_work *work, const struct cause *cause,
+                             const struct turn_answer *waits)
+{
+    struct draft *draft = decision_add(work->scope, &work->decision, cause->transition);
+    str words = arena_str(&work->scope->arena, str_of(work->scope->error.message));
+
+    if (!draft || !words.data)
+        return scope_no_memory(work->scope);
+    draft->payload = cause->recorded;
+    draft->reason = words;
+    work->answer = *waits;
+    work->scope->error = (pawl_error){ .status = PAWL_OK };
+    return PAWL_OK;
+}
+
+/* Each turn folds the memory once more, with all that is kept in it: what does not fit is left
+ * to the event that the engine sends as long as code_has_kept(). */
+static bool has_room(const struct code_work *work)
+{
+    return work->scope->arena.used < LIMIT_SCOPE / 4;
+}
+
+bool code_has_kept(const void *memory)
+{
+    return code_memory_kept(memory) != NULL;
+}
+
+/* Signals that were kept for what the turn has just begun to await, or for what was awaited
+ * during a pause: a turn more for each, in order, in the same commit. */
+pawl_status code_take_kept(struct code_work *work)
+{
+    bool is_resumed = work->event->kind == EVENT_WAKE;
+    int64_t at_ms = work->event->at_ms;
+    pawl_status status = PAWL_OK;
+    uint32_t known = 0;
+
+    while (status == PAWL_OK && work->answer.end == TURN_WAITS &&
+           (is_resumed || waits_for_kept(work)) && (known == 0 || has_room(work))) {
+        const struct turn_answer waits = work->answer;
+        struct code_memory *memory = NULL;
+        const struct code_kept *kept;
+        struct event event = { .kind = EVENT_SIGNAL, .at_ms = at_ms };
+        struct cause cause = { .transition = LIFE_T_SIGNAL, .kind = PAWL_EVENT_SIGNAL, .is_kept = true };
+        uint32_t first = work->decision.count;
+
+        status = code_fold_ahead(work, known, &memory);
+        if (status != PAWL_OK)
+            return status;
+        known = first;
+        kept = code_memory_kept(memory);
+        if (!kept) /* the last one was taken by the turn before */
+            return PAWL_OK;
+        event.name = cause.name = kept->name;
+        event.payload = cause.payload = kept->payload;
+        work->memory = memory;
+        work->event = &event;
+        work->answer = (struct turn_answer){ 0 };
+        status = code_print_payload(work, &cause.recorded);
+        if (status == PAWL_OK)
+            status = code_take_turn(work, &cause);
+        if (status == PAWL_INVALID_REQUEST) {
+            work->decision.count = first;
+            status = pass_over(work, &cause, &waits);
+        }
+        if (status == PAWL_OK)
+            status = code_add(work, &work->decision.drafts[first].effects,
+                              (struct effect){ .kind = EFFECT_TAKE, .name = kept->name });
+    }
+    return status;
+}

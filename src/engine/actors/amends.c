@@ -1,0 +1,360 @@
+/* amends.c - a flow under way goes on by another definition (B42, X2), code by another registration.
+ *
+ * The entry says all: its payload which definition, its effect which plan. A row in `kept`, under
+ * the instance's id, tells readers where the last such entry is. */
+#include "base/node_own.h"
+#include "code/code.h"
+#include "engine/parts.h"
+#include "model/input_schema.h"
+#include "model/rights.h"
+
+/* ---- in the drain ---- */
+
+pawl_status amend_note(struct engine *engine, struct scope *scope, const struct head *head)
+{
+    struct batch *batch = &engine->writer.batch;
+    char *id = arena_alloc(&engine->writer.scope.arena, ID_SIZE + 1);
+
+    ASSERT_DRAINING(engine);
+    if (!id || (batch->kept_count == batch->kept_capacity && !batch_kept_room(batch)))
+        return scope_no_memory(scope);
+    engine->actors.has_amends = true;
+    id_print(head->instance, head->random, id);
+    batch->kept[batch->kept_count++] =
+        (struct kept_change){ .row = { .what = LIFE_T_AMEND, .id = str_of(id), .pos = head->pos },
+                              .is_put = true };
+    return PAWL_OK;
+}
+
+/* ---- reading ---- */
+
+/* The position of the last amend, 0 if there was none. */
+static pawl_status last_amend(struct engine *engine, struct scope *scope, const struct head *head,
+                              uint64_t *pos)
+{
+    char id[ID_SIZE + 1];
+    struct kept_row row;
+    pawl_status status;
+
+    id_print(head->instance, head->random, id);
+    status = store_kept(engine->store, scope, LIFE_T_AMEND, str_of(id), &row);
+    *pos = status ? 0 : row.pos;
+    return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
+}
+
+/* The plan of one amend, on top of the definition as it was in force. */
+static pawl_status apply_amend(struct scope *scope, str body, const struct definition **definition)
+{
+    struct effect_list effects = { 0 };
+    struct definition *amended = NULL;
+    pawl_status status = effects_read(scope, body, &effects);
+
+    if (!status)
+        status = (*definition)->kind == KIND_CODE
+                     ? code_amended(scope, *definition, &effects, &amended)
+                     : flow_amended(scope, *definition, &effects, &amended);
+    if (!status)
+        *definition = amended;
+    return status;
+}
+
+/* The position of the last amend from `pos` back; 0: there is none. */
+static pawl_status find_amend(struct engine *engine, struct scope *scope, uint64_t pos,
+                              uint64_t *out)
+{
+    struct trail_query query = { .pos = pos, .skip_from = UINT64_MAX };
+    struct trail_row *rows = ARENA_ARRAY(&scope->arena, struct trail_row, TRAIL_ROWS);
+    pawl_status status = rows ? PAWL_OK : scope_no_memory(scope);
+
+    for (*out = 0; !status && query.pos && !*out;) {
+        uint64_t rest;
+        uint32_t count;
+
+        status = store_trail(engine->store, scope, &query, rows, &count, &rest);
+        query.pos = rest;
+        for (uint32_t i = 0; i < count && !status && !*out; i++)
+            if (rows[i].what == LIFE_T_AMEND)
+                *out = rows[i].pos;
+    }
+    return status;
+}
+
+/* Plans of flows build on those before them: from the first amend to the one at `pos`. */
+static pawl_status fold_amends(struct engine *engine, struct scope *scope, uint64_t pos,
+                               const struct definition **definition)
+{
+    struct record record;
+    uint64_t before = 0;
+    pawl_status status = store_record(engine->store, scope, pos, &record);
+
+    if (!status && record.prev)
+        status = find_amend(engine, scope, record.prev, &before);
+    if (!status && before)
+        status = fold_amends(engine, scope, before, definition);
+    return status ? status : apply_amend(scope, record.body, definition);
+}
+
+/* A plan of code is whole: the last amend says all. */
+static pawl_status read_code(struct engine *engine, struct scope *scope, uint64_t pos,
+                             const struct definition **definition)
+{
+    struct record record;
+    pawl_status status = store_record(engine->store, scope, pos, &record);
+
+    return status ? status : apply_amend(scope, record.body, definition);
+}
+
+pawl_status amended_definition(struct engine *engine, struct scope *scope, const struct head *head,
+                               const struct definition **definition)
+{
+    uint64_t pos = 0;
+    pawl_status status = PAWL_OK;
+
+    if ((*definition)->kind != KIND_MACHINE)
+        status = last_amend(engine, scope, head, &pos);
+    if (status || !pos)
+        return status;
+    return (*definition)->kind == KIND_CODE ? read_code(engine, scope, pos, definition)
+                                            : fold_amends(engine, scope, pos, definition);
+}
+
+/* The body of the record at `pos`, which this batch holds. */
+static pawl_status amend_by_batch(struct engine *engine, struct scope *scope, uint64_t pos,
+                                  const struct definition **definition)
+{
+    const struct record *record = &engine->writer.batch.records[pos - engine->writer.tip.pos - 1];
+
+    ASSERT(record->pos == pos);
+    return apply_amend(scope, record->body, definition);
+}
+
+pawl_status amended_in_drain(struct engine *engine, struct scope *scope, const struct head *head,
+                             const struct definition **definition)
+{
+    char id[ID_SIZE + 1];
+    pawl_status status = amended_definition(engine, scope, head, definition);
+
+    ASSERT_DRAINING(engine);
+    id_print(head->instance, head->random, id);
+    for (uint32_t i = 0; !status && i < engine->writer.batch.kept_count; i++) {
+        const struct kept_row *row = &engine->writer.batch.kept[i].row;
+
+        if (row->what == LIFE_T_AMEND && str_eq(row->id, str_of(id)))
+            status = amend_by_batch(engine, scope, row->pos, definition);
+    }
+    return status;
+}
+
+pawl_status amended_code_version(struct engine *engine, struct scope *scope,
+                                 const struct head *head, uint32_t *out)
+{
+    struct effect_list effects = { 0 };
+    struct record record;
+    uint64_t pos;
+    pawl_status status = last_amend(engine, scope, head, &pos);
+
+    *out = 0;
+    if (status || !pos)
+        return status;
+    status = store_record(engine->store, scope, pos, &record);
+    if (!status)
+        status = effects_read(scope, record.body, &effects);
+    return status ? status : code_plan_version(scope, &effects, out);
+}
+
+/* {"definition":NAME,"version":N,...} */
+static pawl_status read_name(struct scope *scope, str payload, str *name, uint32_t *version)
+{
+    struct node *document = NULL, *found;
+    int64_t number = 0;
+    pawl_status status =
+        payload.data ? node_read_own(scope, payload, &document) : PAWL_STORAGE_FAILURE;
+
+    if (status)
+        return payload.data ? status : PAWL_OK; /* erased: only the first name is left */
+    found = node_find(document, "definition");
+    if (found && found->kind == NODE_STRING &&
+        node_to_i64(node_find(document, "version"), &number)) {
+        *name = found->text;
+        *version = (uint32_t)number;
+    }
+    return PAWL_OK;
+}
+
+/* The payload of the last amend; data NULL: there was none, or it was erased. Amends of code have
+ * none, and say nothing of rights or names. */
+static pawl_status last_payload(struct engine *engine, struct scope *scope, const struct head *head,
+                                bool *is_amended, str *out)
+{
+    struct record record;
+    uint64_t pos;
+    pawl_status status = last_amend(engine, scope, head, &pos);
+
+    *is_amended = !status && pos;
+    *out = STR_NONE;
+    if (!*is_amended)
+        return status;
+    status = store_record(engine->store, scope, pos, &record);
+    *is_amended = !status && record.payload != 0;
+    return status || !*is_amended ? status : value_text(engine, scope, record.payload, out);
+}
+
+pawl_status amended_name(struct engine *engine, struct scope *scope, const struct head *head,
+                         str *name, uint32_t *version, bool *is_amended)
+{
+    str payload;
+    pawl_status status = last_payload(engine, scope, head, is_amended, &payload);
+
+    return status || !*is_amended ? status : read_name(scope, payload, name, version);
+}
+
+/* Where the payload was erased, or cannot be read, nothing is allowed. */
+pawl_status amended_rights(struct engine *engine, struct scope *scope, const struct head *head,
+                           str *out)
+{
+    struct node *document = NULL, *rights;
+    bool is_amended;
+    str payload;
+    pawl_status status = last_payload(engine, scope, head, &is_amended, &payload);
+
+    *out = STR_NONE;
+    if (status || !is_amended)
+        return status;
+    *out = STR("");
+    if (payload.data)
+        status = node_read_own(scope, payload, &document);
+    rights = document ? node_find(document, "rights") : NULL;
+    if (document && !rights)
+        *out = STR_NONE;
+    else if (rights && rights->kind == NODE_STRING && rights_are_valid(rights->text))
+        *out = rights->text;
+    return status;
+}
+
+/* ---- amending ---- */
+
+static pawl_status check_instance(struct scope *scope, const struct definition *definition,
+                                  uint32_t state)
+{
+    if (definition->states[state].terminal != TERMINAL_NOT)
+        return scope_fail(scope, PAWL_TERMINAL, "the instance has ended in '%.*s'",
+                          STR_ARG(definition->states[state].name));
+    if (definition->kind != KIND_FLOW)
+        return scope_fail(scope, PAWL_INVALID_TRANSITION,
+                          "only a flow can be amended; this is a %s, and its declaration is fixed",
+                          definition_kind_name(definition->kind));
+    return PAWL_OK;
+}
+
+static str print_payload(struct engine *engine, struct scope *scope,
+                         const struct definition_row *row, str entries, str rights)
+{
+    struct buf buf;
+
+    buf_init(&buf, engine->heap, 2 * (size_t)LIMIT_TEXT);
+    json_open(&buf, '{');
+    json_put_str(&buf, "definition", row->name);
+    json_put_u64(&buf, "version", row->version);
+    if (entries.data)
+        json_put_raw(&buf, "entries", entries);
+    rights_member(&buf, rights);
+    json_close(&buf, '}');
+    return buf_take(&buf, &scope->arena);
+}
+
+pawl_status engine_find_kind(struct engine *engine, struct scope *scope, str text,
+                             enum definition_kind kind, struct definition_row *row,
+                             const struct definition **out)
+{
+    struct definition_slot *slot;
+    pawl_status status = definition_find_registered(engine, scope, text, row);
+
+    if (!status)
+        status = definitions_get(engine, scope, row->id, &slot);
+    if (!status && slot->definition->kind != kind)
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "definition: expected %s%s, found the %s '%.*s'",
+                          kind == KIND_CODE ? "" : "a ", definition_kind_name(kind),
+                          definition_kind_name(slot->definition->kind), STR_ARG(text));
+    if (!status)
+        *out = slot->definition;
+    return status;
+}
+
+/* Amends add up: a later one lifts no limit of an earlier one. */
+static pawl_status meet_earlier(struct engine *engine, struct scope *scope, const struct head *head,
+                                str rights, str *out)
+{
+    str earlier = STR_NONE;
+    pawl_status status = amended_rights(engine, scope, head, &earlier);
+
+    if (!status && !rights_meet(&scope->arena, rights, earlier, out))
+        status = scope_no_memory(scope);
+    return status;
+}
+
+/* An instance keeps its input, so a version whose schema does not allow it is refused. */
+static pawl_status check_input(struct engine *engine, struct scope *scope, uint64_t instance,
+                               const struct node *schema)
+{
+    struct instance_row row;
+    str input = STR_NONE;
+    pawl_status status = schema ? store_instance(engine->store, scope, instance, &row) : PAWL_OK;
+
+    if (status || !schema)
+        return status;
+    status = value_text(engine, scope, row.input, &input);
+    if (status || (row.input && !input.data)) /* erased */
+        return status;
+    return input_schema_accept(scope, schema, input);
+}
+
+static pawl_status amend_new(struct engine *engine, struct scope *scope,
+                             const struct amend_args *args, struct amended *out)
+{
+    const struct definition *definition = NULL;
+    struct definition_row row;
+    struct definition_slot *slot;
+    struct fired fired = { 0 };
+    struct event event = {
+        .kind = EVENT_AMEND, .actor = args->actor, .expected_seq = args->seq, .late = args->late
+    };
+    struct head head;
+    str rights = STR_NONE;
+    pawl_status status = engine_locate(engine, scope, args->instance, &head, &slot);
+
+    if (!status)
+        status = check_instance(scope, slot->definition, head.state);
+    if (!status)
+        status =
+            engine_find_kind(engine, scope, args->definition, KIND_FLOW, &row, &definition);
+    if (!status)
+        status = check_input(engine, scope, head.instance, definition->input_schema);
+    if (!status)
+        status = meet_earlier(engine, scope, &head, args->rights, &rights);
+    if (status)
+        return status;
+    event.payload = print_payload(engine, scope, &row, args->entries, rights);
+    event.given = definition->plan_text;
+    if (!event.payload.data)
+        return scope_no_memory(scope);
+    status = engine_send_once(engine, scope, head.instance, &event, NULL, args->key, &fired);
+    *out = (struct amended){ .definition = row.name,
+                             .version = row.version,
+                             .sequence_number = fired.seq };
+    return status;
+}
+
+pawl_status engine_amend(struct engine *engine, struct scope *scope, const struct amend_args *args,
+                         struct amended *out)
+{
+    struct record record;
+    str payload;
+    pawl_status status = amend_new(engine, scope, args, out);
+
+    if (!keys_explain(engine, scope, args->key, &status, &record))
+        return status;
+    status = value_text(engine, scope, record.payload, &payload);
+    out->sequence_number = record.seq;
+    return status ? status : read_name(scope, payload, &out->definition, &out->version);
+}

@@ -1,0 +1,140 @@
+/* cancels.c - cancelling what belongs together: each instance by its own declared way. */
+#include "engine/parts.h"
+
+/* A refusal is the instance's answer; anything else is ours, and ends the call. */
+static bool is_refusal(pawl_status status)
+{
+    switch ((int)status) {
+    case PAWL_STORAGE_FAILURE:
+    case PAWL_OUTCOME_UNKNOWN:
+    case PAWL_NO_MEMORY:
+    case PAWL_IN_USE:
+    case PAWL_OVERLOADED:
+        return false;
+    default:
+        return status != PAWL_OK;
+    }
+}
+
+/* Was it cancelled with its parent, by this very call? */
+static bool went_along(struct engine *engine, struct scope *scope, str id, uint64_t begun_pos)
+{
+    struct definition_slot *slot;
+    struct head head;
+
+    return engine_locate(engine, scope, id, &head, &slot) == PAWL_OK && head.pos > begun_pos &&
+           slot->definition->states[head.state].terminal == TERMINAL_CANCEL;
+}
+
+/* Flows and code before machines, each kind oldest first: a parent is cancelled before its
+ * children, and does not hear of their end instead. */
+static pawl_status order_fires(struct engine *engine, struct scope *scope, struct batch_fire *fires,
+                               uint32_t count, uint32_t *first_machine)
+{
+    struct batch_fire *ordered = ARENA_ARRAY(&scope->arena, struct batch_fire, count);
+    bool *is_machine = ARENA_ARRAY(&scope->arena, bool, count);
+    struct definition_slot *slot;
+    struct head head;
+    uint32_t next = 0;
+    pawl_status status = ordered && is_machine ? PAWL_OK : scope_no_memory(scope);
+
+    for (uint32_t i = 0; i < count && !status; i++) {
+        status = engine_locate(engine, scope, fires[i].args.id, &head, &slot);
+        is_machine[i] = !status && slot->definition->kind == KIND_MACHINE;
+        if (!status && !is_machine[i])
+            ordered[next++] = fires[i];
+    }
+    *first_machine = next;
+    for (uint32_t i = 0; i < count && !status; i++)
+        if (is_machine[i])
+            ordered[next++] = fires[i];
+    if (!status)
+        memcpy(fires, ordered, sizeof *fires * count);
+    return status;
+}
+
+static pawl_status count_fires(struct engine *engine, struct scope *scope,
+                               const struct batch_fire *fires, uint32_t count, uint64_t begun_pos,
+                               struct cancelled *out)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (fires[i].status == PAWL_OK || (fires[i].status == PAWL_TERMINAL &&
+                                           went_along(engine, scope, fires[i].args.id, begun_pos)))
+            out->cancelled++;
+        else if (is_refusal(fires[i].status))
+            out->refused++;
+        else
+            return fires[i].status;
+    return PAWL_OK;
+}
+
+static pawl_status cancel_page(struct engine *engine, struct scope *scope, const uint64_t *numbers,
+                               uint32_t count, const struct cancel_args *args, uint64_t begun_pos,
+                               struct cancelled *out)
+{
+    struct batch_fire *fires = ARENA_ARRAY(&scope->arena, struct batch_fire, count);
+    char(*ids)[ID_SIZE + 1] = arena_alloc(&scope->arena, sizeof *ids * count);
+    pawl_status status = fires && ids ? PAWL_OK : scope_no_memory(scope);
+    uint32_t machines = 0;
+
+    for (uint32_t i = 0; i < count && !status; i++) {
+        status = engine_id_of(engine, scope, numbers[i], ids[i]);
+        fires[i].args = (struct fire_args){
+            .id = str_of(ids[i]), .actor = args->actor, .reason = args->reason, .is_cancel = true
+        };
+    }
+    if (!status)
+        status = order_fires(engine, scope, fires, count, &machines);
+    if (!status && machines > 0)
+        status = engine_fire_batch(engine, scope, fires, machines);
+    if (!status && machines < count)
+        status = engine_fire_batch(engine, scope, fires + machines, count - machines);
+    return status ? status : count_fires(engine, scope, fires, count, begun_pos, out);
+}
+
+/* The newest one there is now: what is created meanwhile is not cancelled, so that this ends. */
+static pawl_status find_last(struct engine *engine, struct scope *scope, str correlation,
+                             uint64_t *out)
+{
+    struct list_query query = { .correlation = correlation, .limit = 1 };
+    uint64_t *numbers;
+    uint32_t count;
+    pawl_status status = store_list(engine->store, scope, &query, &numbers, &count);
+
+    if (!status)
+        *out = count > 0 ? numbers[0] : 0;
+    return status;
+}
+
+pawl_status engine_cancel_many(struct engine *engine, struct scope *scope,
+                               const struct cancel_args *args, struct cancelled *out)
+{
+    struct list_query query = { .correlation = args->correlation,
+                                .oldest_first = true,
+                                .limit = LIMIT_LIST };
+    struct cancelled done = { 0 };
+    struct scope page;
+    uint64_t last = 0, *numbers;
+    uint32_t count = 0;
+    uint64_t begun_pos = engine_position(engine);
+    pawl_status status = find_last(engine, scope, args->correlation, &last);
+
+    scope_init(&page, engine->heap, LIMIT_SCOPE);
+    page.trace = scope->trace;
+    while (!status && query.after < last) {
+        scope_clear(&page);
+        status = store_list(engine->store, &page, &query, &numbers, &count);
+        while (!status && count > 0 && numbers[count - 1] > last)
+            count--;
+        if (status || count == 0)
+            break;
+        query.after = numbers[count - 1];
+        status = cancel_page(engine, &page, numbers, count, args, begun_pos, &done);
+    }
+    if (status)
+        scope->error = page.error;
+    else
+        *out = done;
+    scope_fini(&page);
+    return status;
+}

@@ -1,0 +1,288 @@
+/* standing.c - what stands from one control record to another, in the store's own chain: tokens and
+ * alarms. The record that begins one says all about it; one with `over` ends it. */
+#include "base/node.h"
+#include "engine/parts.h"
+
+static pawl_status load(struct engine *engine, struct scope *scope, const struct kept_row *row,
+                        struct kept *out)
+{
+    struct record record;
+    pawl_status status = store_record(engine->store, scope, row->pos, &record);
+
+    *out = (struct kept){ .id = row->id,
+                          .due_at_ms = row->due_at_ms,
+                          .at_ms = record.at_ms,
+                          .is_firing = row->firing_ms != 0,
+                          .wall = row->wall };
+    if (!status && record.what != row->what)
+        status = PAWL_NOT_KNOWN;
+    if (!status) {
+        out->body = record.body;
+        status = value_text(engine, scope, record.payload, &out->payload);
+    }
+    return status == PAWL_NOT_KNOWN
+               ? scope_fail(scope, PAWL_STORAGE_FAILURE,
+                            "a token or alarm names position %llu, which has none: run pawl verify",
+                            (unsigned long long)row->pos)
+               : status;
+}
+
+pawl_status engine_kept(struct engine *engine, struct scope *scope, int32_t what, str id,
+                        struct kept *out)
+{
+    struct kept_row row;
+    pawl_status status = store_kept(engine->store, scope, what, id, &row);
+
+    return status ? status : load(engine, scope, &row, out);
+}
+
+void engine_kept_pretend(struct engine *engine, struct scope *scope)
+{
+    struct record record;
+
+    (void)store_record(engine->store, scope, 1, &record); /* its result is not used */
+}
+
+pawl_status engine_kept_list(struct engine *engine, struct scope *scope, int32_t what,
+                             uint32_t limit, struct kept **out, uint32_t *count)
+{
+    struct kept_row *rows;
+    pawl_status status = store_kept_list(engine->store, scope, what, limit, &rows, count);
+
+    if (status)
+        return status;
+    *out = ARENA_ARRAY(&scope->arena, struct kept, *count + 1);
+    for (uint32_t i = 0; i < *count && !status; i++)
+        status = *out ? load(engine, scope, &rows[i], &(*out)[i]) : scope_no_memory(scope);
+    return status;
+}
+
+/* ---- in the drain ---- */
+
+struct keeping {
+    const struct keep_args *args;
+    char *id; /* out */
+};
+
+/* Room for one more, and for what is recorded beside it. */
+pawl_status kept_room(struct engine *engine, struct scope *scope)
+{
+    struct batch *batch = &engine->writer.batch;
+    pawl_status status = batch_reserve(engine, scope, 2, 1);
+
+    ASSERT_DRAINING(engine);
+    if (!status && batch->kept_count == batch->kept_capacity && !batch_kept_room(batch))
+        status = scope_no_memory(scope);
+    return status;
+}
+
+static pawl_status add(struct engine *engine, struct scope *scope, const struct keep_args *args,
+                       int64_t at_ms, str id, str body)
+{
+    struct batch *batch = &engine->writer.batch;
+    pawl_status status =
+        batch_store_record(engine, scope, args->what, at_ms, body, args->payload, args->key);
+
+    ASSERT_DRAINING(engine);
+    if (status)
+        return status;
+    batch->kept[batch->kept_count++] = (struct kept_change){
+        .row = { .what = args->what,
+                 .id = id,
+                 .due_at_ms = args->due_at_ms,
+                 .wall = args->wall,
+                 .pos = batch->records[batch->record_count - 1].pos },
+        .is_put = !args->over.data,
+    };
+    return PAWL_OK;
+}
+
+static str print_body(struct engine *engine, struct scope *scope, const struct keep_args *args,
+                      str id)
+{
+    struct buf body;
+
+    ASSERT_DRAINING(engine);
+    buf_init(&body, engine->heap, LIMIT_TEXT);
+    json_open(&body, '{');
+    json_put_str(&body, "id", id);
+    if (args->over.data) {
+        json_put_str(&body, "over", args->over);
+    } else {
+        json_put_i64(&body, "due", args->due_at_ms);
+    }
+    if (args->wall)
+        json_put_bool(&body, "wall", true);
+    if (args->more.data)
+        json_put_raw(&body, "more", args->more);
+    json_close(&body, '}');
+    return buf_take(&body, &scope->arena);
+}
+
+/* The id that a repeated call was given. */
+static pawl_status repeat(struct scope *scope, const struct record *record, char *out)
+{
+    struct node *body, *id;
+
+    if (node_read_json(scope, record->body, &body) == PAWL_OK &&
+        (id = node_find(body, "id")) != NULL && id->text.size == KEPT_ID_SIZE) {
+        memcpy(out, id->text.data, KEPT_ID_SIZE);
+        return PAWL_OK;
+    }
+    return scope_fail(scope, PAWL_STORAGE_FAILURE, "a record does not say its id: run pawl verify");
+}
+
+bool kept_changes_here(const struct batch *batch, int32_t what, str id)
+{
+    for (uint32_t i = 0; i < batch->kept_count; i++)
+        if (batch->kept[i].row.what == what && str_eq(batch->kept[i].row.id, id))
+            return true;
+    return false;
+}
+
+static str make_id(struct engine *engine, char id[KEPT_ID_SIZE])
+{
+    uint8_t random[KEPT_ID_SIZE / 2];
+
+    ASSERT_DRAINING(engine);
+    engine->env->random(engine->env, random, sizeof random);
+    sha_hex(random, sizeof random, id);
+    return (str){ id, KEPT_ID_SIZE };
+}
+
+pawl_status kept_start(struct engine *engine, struct scope *scope, str operation, int64_t at_ms)
+{
+    struct keep_args args = { .what = CONTROL_ALARM, .payload = operation, .due_at_ms = at_ms };
+    char *room = arena_alloc(&scope->arena, KEPT_ID_SIZE + 1);
+    str id = room ? make_id(engine, room) : STR_NONE;
+    str body = room ? print_body(engine, scope, &args, id) : STR_NONE;
+
+    ASSERT_DRAINING(engine);
+    return body.data ? add(engine, scope, &args, at_ms, id, body) : scope_no_memory(scope);
+}
+
+/* Records an alarm's end, in the same commit as its operation. */
+pawl_status kept_fired(struct engine *engine, struct scope *scope, str id, int64_t at_ms)
+{
+    struct keep_args args = { .what = CONTROL_ALARM, .id = id, .over = STR("fired") };
+    str body = print_body(engine, scope, &args, id);
+    pawl_status status = body.data ? kept_room(engine, scope) : scope_no_memory(scope);
+
+    ASSERT_DRAINING(engine);
+    return status ? status : add(engine, scope, &args, at_ms, id, body);
+}
+
+static pawl_status drain_keep(struct engine *engine, struct request *request, int64_t at_ms)
+{
+    struct keeping *keeping = request->context;
+    const struct keep_args *args = keeping->args;
+    struct kept_row row;
+    struct record record;
+    enum key_use use;
+    str id = args->id, body;
+    pawl_status status = keys_look(engine, request->scope, args->key, at_ms, &use, &record);
+
+    if (status)
+        return status;
+    request->is_again =
+        use == KEY_PENDING ||
+        (args->over.data && kept_changes_here(&engine->writer.batch, args->what, args->id));
+    if (use == KEY_REPEAT)
+        return repeat(request->scope, &record, keeping->id);
+    if (request->is_again)
+        return PAWL_OK;
+    if (args->over.data) {
+        status = store_kept(engine->store, request->scope, args->what, id, &row);
+        if (!status && args->unless_firing && row.firing_ms)
+            status = scope_fail(request->scope, PAWL_CONFLICT,
+                                "the alarm is firing: it has reached some instances already, and "
+                                "will reach the rest");
+        if (status)
+            return status;
+    } else {
+        id = make_id(engine, keeping->id);
+    }
+    body = print_body(engine, request->scope, args, id);
+    status = body.data ? kept_room(engine, request->scope) : scope_no_memory(request->scope);
+    if (!status)
+        status = add(engine, request->scope, args, at_ms, id, body);
+    request->accepted = !status;
+    return status;
+}
+
+pawl_status engine_keep(struct engine *engine, struct scope *scope, const struct keep_args *args,
+                        char id[KEPT_ID_SIZE + 1])
+{
+    char unused[KEPT_ID_SIZE + 1] = "";
+    struct keeping keeping = { args, id ? id : unused };
+    struct request request = {
+        .kind = REQUEST_CONTROL, .scope = scope, .control = drain_keep, .context = &keeping
+    };
+    pawl_status status;
+
+    keeping.id[KEPT_ID_SIZE] = '\0';
+    status = engine_submit(engine, &request);
+    if (!status && args->what == CONTROL_ALARM)
+        timers_look_again(engine);
+    return status;
+}
+
+/* ---- an alarm over many ---- */
+
+static str print_firing(struct engine *engine, struct scope *scope, str id)
+{
+    struct buf body;
+
+    buf_init(&body, engine->heap, LIMIT_TEXT);
+    json_open(&body, '{');
+    json_put_str(&body, "id", id);
+    json_put_bool(&body, "firing", true);
+    json_close(&body, '}');
+    return buf_take(&body, &scope->arena);
+}
+
+/* The alarm's row stays and says since when it is firing. */
+static pawl_status drain_firing(struct engine *engine, struct request *request, int64_t at_ms)
+{
+    struct batch *batch = &engine->writer.batch;
+    struct kept_row *row = request->context;
+    pawl_status status;
+    str body;
+
+    request->is_again = kept_changes_here(batch, CONTROL_ALARM, row->id);
+    if (request->is_again)
+        return PAWL_OK;
+    status = store_kept(engine->store, request->scope, CONTROL_ALARM, row->id, row);
+    if (status || row->firing_ms)
+        return status;
+    body = print_firing(engine, request->scope, row->id);
+    status = body.data ? kept_room(engine, request->scope) : scope_no_memory(request->scope);
+    if (!status)
+        status = batch_store_record(engine, request->scope, CONTROL_ALARM, at_ms, body, STR_NONE,
+                                    NULL);
+    if (status)
+        return status;
+    row->firing_ms = at_ms;
+    batch->kept[batch->kept_count++] = (struct kept_change){ .row = *row, .is_put = true };
+    request->accepted = true;
+    return PAWL_OK;
+}
+
+pawl_status kept_firing(struct engine *engine, struct scope *scope, str id, int64_t *since_ms)
+{
+    struct kept_row row = { .what = CONTROL_ALARM, .id = id };
+    struct request request = {
+        .kind = REQUEST_CONTROL, .scope = scope, .control = drain_firing, .context = &row
+    };
+    pawl_status status = engine_submit(engine, &request);
+
+    *since_ms = row.firing_ms;
+    return status;
+}
+
+void engine_random(struct engine *engine, uint8_t *out, size_t size)
+{
+    guard_lock(&engine->lock);
+    engine->env->random(engine->env, out, size);
+    guard_unlock(&engine->lock);
+}

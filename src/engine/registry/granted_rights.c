@@ -1,0 +1,211 @@
+/* granted_rights.c - what an instance may create.
+ *
+ * An instance spawns or starts others long after the calls that allowed it. So the log remembers
+ * what those calls were allowed: a rights record behind the create record says what the starter may
+ * create, a member of the define record says what the caller that put the version may create, and
+ * a member of an amend's payload says what the callers that amended it may create. All of them must
+ * allow it. Where everything was allowed, nothing is written. */
+#include "base/node.h"
+#include "engine/parts.h"
+#include "model/rights.h"
+#include "model/words.h"
+
+static pawl_status read_rights(struct scope *scope, const struct record *record, str *out)
+{
+    struct node *body, *rights;
+    pawl_status status = node_read_json(scope, record->body, &body);
+
+    if (status == PAWL_NO_MEMORY)
+        return status;
+    rights = status || body->kind != NODE_OBJECT ? NULL : node_find(body, "rights");
+    if (!rights || rights->kind != NODE_STRING || !rights_are_valid(rights->text))
+        return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                          "the record at position %llu has no valid rights: run pawl verify",
+                          (unsigned long long)record->pos);
+    *out = rights->text;
+    return PAWL_OK;
+}
+
+pawl_status engine_definition_rights(struct engine *engine, struct scope *scope, str name,
+                                     uint32_t version, str *out)
+{
+    struct kept_row row;
+    struct record record;
+    struct buf id;
+    pawl_status status;
+
+    *out = STR_NONE;
+    buf_init(&id, engine->heap, 0);
+    rights_id(&id, name, version);
+    status = id.failed ? scope_no_memory(scope)
+                       : store_kept(engine->store, scope, CONTROL_DEFINE, buf_view(&id), &row);
+    buf_fini(&id);
+    if (status)
+        return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
+    status = store_record(engine->store, scope, row.pos, &record);
+    return status ? status : read_rights(scope, &record, out);
+}
+
+/* Reads the record right behind the create record, if it is a rights record. */
+static pawl_status read_starter(struct engine *engine, struct scope *scope,
+                                const struct instance_row *row, str *out)
+{
+    struct record record;
+    pawl_status status = store_record(engine->store, scope, row->created_pos + 1, &record);
+
+    *out = STR_NONE;
+    if (status == PAWL_NOT_KNOWN ||
+        (!status && (record.what != CONTROL_RIGHTS || record.instance != row->number)))
+        return PAWL_OK;
+    return status ? status : read_rights(scope, &record, out);
+}
+
+/* What the starter and the callers that amended it may create. */
+static pawl_status read_callers(struct engine *engine, struct scope *scope,
+                                const struct instance_row *row, str *out)
+{
+    struct head head = { .instance = row->number };
+    str starter = STR_NONE, amenders = STR_NONE;
+    pawl_status status = read_starter(engine, scope, row, &starter);
+
+    memcpy(head.random, row->random, ID_RANDOM_SIZE);
+    if (!status && engine->actors.has_amends)
+        status = amended_rights(engine, scope, &head, &amenders);
+    if (!status && !rights_meet(&scope->arena, starter, amenders, out))
+        status = scope_no_memory(scope);
+    return status;
+}
+
+pawl_status engine_starter_rights(struct engine *engine, struct scope *scope, str id, str *out)
+{
+    struct definition_slot *slot;
+    struct instance_row row;
+    struct head head;
+    pawl_status status = engine_locate(engine, scope, id, &head, &slot);
+
+    if (!status)
+        status = store_instance(engine->store, scope, head.instance, &row);
+    return status ? status : read_callers(engine, scope, &row, out);
+}
+
+/* The rights of the version in force: an amended flow runs by another version than it began
+ * with. */
+static pawl_status read_definition(struct engine *engine, struct scope *scope,
+                                   const struct instance_row *row, str *out)
+{
+    struct definition_slot *slot;
+    struct head head = { .instance = row->number };
+    uint32_t version = 0;
+    bool is_amended;
+    str name = STR_NONE;
+    pawl_status status = definitions_get(engine, scope, row->definition, &slot);
+
+    memcpy(head.random, row->random, ID_RANDOM_SIZE);
+    if (!status && slot->definition->kind == KIND_FLOW && engine->actors.has_amends)
+        status = amended_name(engine, scope, &head, &name, &version, &is_amended);
+    if (status)
+        return status;
+    *out = slot->rights;
+    return name.data ? engine_definition_rights(engine, scope, name, version, out) : PAWL_OK;
+}
+
+pawl_status rights_of_instance(struct engine *engine, struct scope *scope, uint64_t instance,
+                               str *out)
+{
+    struct instance_row row;
+    str callers = STR_NONE, definition = STR_NONE;
+    pawl_status status = store_instance(engine->store, scope, instance, &row);
+
+    if (!status)
+        status = read_callers(engine, scope, &row, &callers);
+    if (!status)
+        status = read_definition(engine, scope, &row, &definition);
+    if (!status && !rights_meet(&scope->arena, callers, definition, out))
+        status = scope_no_memory(scope);
+    return status;
+}
+
+pawl_status rights_of_creation(struct engine *engine, struct scope *scope, str starter,
+                               const struct definition_row *row, str *out)
+{
+    struct definition_slot *slot;
+    str definition = STR_NONE;
+    pawl_status status = PAWL_OK;
+
+    if (row->name.data)
+        status = definitions_get(engine, scope, row->id, &slot);
+    if (!status && row->name.data)
+        definition = slot->rights;
+    if (!status && !rights_meet(&scope->arena, starter, definition, out))
+        status = scope_no_memory(scope);
+    return status;
+}
+
+/* Called before the definition is looked up: a caller that may not create it must not learn whether
+ * it exists. */
+pawl_status rights_check(struct scope *scope, str rights, str reference)
+{
+    str definition = reference_name(reference);
+
+    if (rights_allow(rights, definition))
+        return PAWL_OK;
+    return scope_fail(scope, PAWL_FORBIDDEN,
+                      "forbidden: this instance may not create one of '%.*s'; its starter, the "
+                      "author of its definition and callers that amended it may all create: %.*s",
+                      STR_ARG(words_shown(definition)),
+                      STR_ARG(rights.size ? words_shown(rights) : STR("nothing")));
+}
+
+/* ---- in the drain ---- */
+
+static str print_body(struct engine *engine, struct scope *scope, str rights)
+{
+    struct buf body;
+
+    buf_init(&body, engine->heap, LIMIT_SCOPE);
+    rights_body(&body, rights);
+    return buf_take(&body, &scope->arena);
+}
+
+pawl_status rights_record(struct engine *engine, struct scope *scope, struct head *head,
+                          const char *id, str rights, int64_t at_ms)
+{
+    struct record *record;
+    str body;
+
+    ASSERT_DRAINING(engine);
+    if (!rights.data)
+        return PAWL_OK;
+    body = print_body(engine, scope, rights);
+    if (!body.data)
+        return scope_no_memory(scope);
+    record = batch_record(engine, CONTROL_RIGHTS, head, at_ms);
+    record->body = body;
+    batch_seal(engine, head, record, id, body, &(struct commitments){ 0 });
+    return PAWL_OK;
+}
+
+/* Adds the row that says where the rights of a version are recorded; a version without limits has
+ * no row. */
+pawl_status rights_note(struct engine *engine, struct scope *scope,
+                        const struct definition_row *row)
+{
+    struct batch *batch = &engine->writer.batch;
+    struct buf id;
+    str kept;
+
+    ASSERT_DRAINING(engine);
+    if (!row->rights.data)
+        return PAWL_OK;
+    buf_init(&id, engine->heap, 0);
+    rights_id(&id, row->name, row->version);
+    kept = buf_take(&id, &engine->writer.scope.arena);
+    if (!kept.data)
+        return scope_no_memory(scope);
+    batch->kept[batch->kept_count++] =
+        (struct kept_change){ .row = { .what = CONTROL_DEFINE,
+                                       .id = kept,
+                                       .pos = batch->records[batch->record_count - 1].pos },
+                              .is_put = true };
+    return PAWL_OK;
+}

@@ -1,0 +1,490 @@
+/* flow_memory.c - what a flow instance remembers: folded from its entries. */
+#include "flow/memory.h"
+#include "base/assert.h"
+#include "flow/flow_int.h"
+#include "model/grow.h"
+#include "model/interest.h"
+
+struct flow_memory *memory_of_plan(const struct plan *plan, str input, struct arena *arena)
+{
+    struct flow_memory *memory = ARENA_NEW(arena, struct flow_memory);
+
+    if (!memory)
+        return NULL;
+    memory->plan = plan;
+    memory->results = ARENA_ARRAY(arena, struct kept_text, plan->slot_count + 1);
+    memory->nodes = ARENA_ARRAY(arena, struct node_state, plan->node_count + 1);
+    memory->joins = ARENA_ARRAY(arena, bool, plan->is_tree ? 1 : plan->count);
+    memory->context = context_new(arena);
+    memory->input = arena_str(arena, input);
+    return arena->failed ? NULL : memory;
+}
+
+void *flow_memory_new(const struct definition *definition, str input, struct arena *arena)
+{
+    return memory_of_plan(plan_of(definition), input, arena);
+}
+
+/* ---- What is live ------------------------------------------------------------------ */
+
+/* The place of the first attempt whose ordinal is not below. */
+static uint32_t live_place(const struct flow_memory *memory, uint32_t ordinal)
+{
+    uint32_t low = 0, high = memory->live_count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (memory->live[middle].ordinal < ordinal)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const struct attempt *memory_find(const struct flow_memory *memory, uint32_t ordinal)
+{
+    uint32_t place = live_place(memory, ordinal);
+
+    return place < memory->live_count && memory->live[place].ordinal == ordinal
+               ? &memory->live[place]
+               : NULL;
+}
+
+uint32_t memory_find_arm(const struct flow_memory *memory, uint32_t ordinal, bool is_timer,
+                         str name)
+{
+    for (uint32_t i = 0; i < memory->arm_count; i++) {
+        const struct live_arm *arm = &memory->arms[i];
+
+        if (arm->ordinal == ordinal && arm->is_timer == is_timer && str_eq(arm->name, name))
+            return arm->index;
+    }
+    return ARM_NONE;
+}
+
+bool memory_add_live(struct flow_memory *memory, const struct attempt *attempt, struct arena *arena)
+{
+    if (!GROW(arena, memory->live, memory->live_count, memory->live_capacity))
+        return false;
+    memory->live[memory->live_count++] = *attempt;
+    return true;
+}
+
+bool memory_add_key(struct flow_memory *memory, const struct given_key *key, struct arena *arena)
+{
+    if (!GROW(arena, memory->keys, memory->key_count, memory->key_capacity))
+        return false;
+    memory->keys[memory->key_count++] = (struct given_key){ key->plan, arena_str(arena, key->key) };
+    return !arena->failed;
+}
+
+/* A step begins: the first key that was given for it is taken. */
+static str take_key(struct flow_memory *memory, uint32_t plan)
+{
+    uint32_t place = 0;
+    str key;
+
+    while (place < memory->key_count && memory->keys[place].plan != plan)
+        place++;
+    if (place == memory->key_count)
+        return STR_NONE;
+    key = memory->keys[place].key;
+    memmove(&memory->keys[place], &memory->keys[place + 1],
+            (memory->key_count - place - 1) * sizeof *memory->keys);
+    memory->key_count--;
+    return key;
+}
+
+/* Arms of one attempt are added together, in the order of its plan. */
+static uint32_t next_index(const struct flow_memory *memory, uint32_t ordinal)
+{
+    const struct live_arm *last =
+        memory->arm_count > 0 ? &memory->arms[memory->arm_count - 1] : NULL;
+
+    return last && last->ordinal == ordinal ? last->index + 1 : 0;
+}
+
+bool memory_add_arm(struct flow_memory *memory, const struct live_arm *arm, struct arena *arena)
+{
+    struct live_arm *added;
+
+    if (!GROW(arena, memory->arms, memory->arm_count, memory->arm_capacity))
+        return false;
+    added = &memory->arms[memory->arm_count];
+    *added = *arm;
+    added->index = next_index(memory, arm->ordinal);
+    added->name = arena_str(arena, arm->name);
+    added->value = arena_str(arena, arm->value);
+    memory->arm_count++;
+    return !arena->failed;
+}
+
+bool memory_add_signal(struct flow_memory *memory, const struct kept_signal *signal,
+                       struct arena *arena)
+{
+    if (!GROW(arena, memory->signals, memory->signal_count, memory->signal_capacity))
+        return false;
+    memory->signals[memory->signal_count++] =
+        (struct kept_signal){ arena_str(arena, signal->name), arena_str(arena, signal->payload) };
+    return !arena->failed;
+}
+
+pawl_status flow_keep(void *memory, str name, str payload, struct scope *scope, struct arena *arena)
+{
+    struct kept_signal signal = { name, payload.data ? payload : STR("null") };
+
+    return memory_add_signal(memory, &signal, arena) ? PAWL_OK : scope_no_memory(scope);
+}
+
+/* The oldest of this name is spent. */
+static void drop_signal(struct flow_memory *memory, str name)
+{
+    uint32_t place = 0;
+
+    while (place < memory->signal_count && !str_eq(memory->signals[place].name, name))
+        place++;
+    if (place == memory->signal_count)
+        return;
+    memmove(&memory->signals[place], &memory->signals[place + 1],
+            (memory->signal_count - place - 1) * sizeof *memory->signals);
+    memory->signal_count--;
+}
+
+bool memory_add_approval(struct flow_memory *memory, const struct approval *approval,
+                         struct arena *arena)
+{
+    if (!GROW(arena, memory->approvals, memory->approval_count, memory->approval_capacity))
+        return false;
+    memory->approvals[memory->approval_count++] =
+        (struct approval){ approval->ordinal, arena_str(arena, approval->approver) };
+    return !arena->failed;
+}
+
+static void drop_arms(struct flow_memory *memory, uint32_t ordinal)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < memory->arm_count; i++)
+        if (memory->arms[i].ordinal != ordinal)
+            memory->arms[kept++] = memory->arms[i];
+    memory->arm_count = kept;
+}
+
+static void drop_approvals(struct flow_memory *memory, uint32_t ordinal)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < memory->approval_count; i++)
+        if (memory->approvals[i].ordinal != ordinal)
+            memory->approvals[kept++] = memory->approvals[i];
+    memory->approval_count = kept;
+}
+
+static void drop_live(struct flow_memory *memory, uint32_t ordinal)
+{
+    uint32_t place = live_place(memory, ordinal);
+
+    memmove(&memory->live[place], &memory->live[place + 1],
+            (memory->live_count - place - 1) * sizeof *memory->live);
+    memory->live_count--;
+    drop_arms(memory, ordinal);
+    drop_approvals(memory, ordinal);
+}
+
+/* ---- Folding effects ----------------------------------------------------------------- */
+
+struct folding {
+    const struct definition *definition;
+    const struct plan *plan;
+    struct flow_memory *memory;
+    const struct entry_view *entry;
+    struct scope *scope;
+    struct arena *arena;
+    struct attempt subject; /* the attempt the entry speaks of, as it was; ordinal 0: none */
+    bool is_over;           /* the entry ended it */
+};
+
+static pawl_status fail_damaged(const struct folding *fold, const char *what)
+{
+    return scope_fail(fold->scope, PAWL_STORAGE_FAILURE,
+                      "the history of a flow does not follow its plan (%s); verify the store",
+                      what);
+}
+
+static pawl_status kept_or_not(const struct folding *fold, bool is_kept)
+{
+    return is_kept ? PAWL_OK : scope_no_memory(fold->scope);
+}
+
+static pawl_status fold_step(struct folding *fold, const struct effect *effect)
+{
+    struct flow_memory *memory = fold->memory;
+    struct attempt attempt = { .plan = effect->plan,
+                               .ordinal = effect->ordinal,
+                               .attempt = effect->attempt,
+                               .first_ordinal = effect->ordinal,
+                               .status = effect->status };
+    pawl_status status = PAWL_OK;
+
+    if (effect->plan >= fold->plan->count || effect->ordinal != memory->ordinal_last + 1)
+        return fail_damaged(fold, "an attempt that cannot be");
+    /* A retry keeps its step's first ordinal: the idempotency key is stable (section 3.5). */
+    if (effect->attempt > 1 && fold->is_over && fold->subject.plan == effect->plan) {
+        attempt.first_ordinal = fold->subject.first_ordinal;
+        attempt.key = fold->subject.key;
+    } else {
+        attempt.key = take_key(memory, effect->plan);
+    }
+    memory->ordinal_last = effect->ordinal;
+    if (!fold->plan->is_tree && memory->joins[effect->plan])
+        status = memory_end_join(memory, &fold->subject, fold->entry, effect, fold->scope);
+    if (status != PAWL_OK)
+        return status;
+    return kept_or_not(fold, memory_add_live(memory, &attempt, fold->arena));
+}
+
+static pawl_status fold_arm(struct folding *fold, struct attempt *live, const struct effect *effect)
+{
+    struct live_arm arm = { .ordinal = effect->ordinal,
+                            .is_timer = effect->kind == EFFECT_ARM,
+                            .name = effect->name,
+                            .value = effect->state };
+
+    if (arm.is_timer && str_eq(arm.name, TIMER_TIMEOUT))
+        return PAWL_OK; /* known by its name */
+    if (arm.is_timer && str_eq(arm.name, TIMER_RETRY)) {
+        live->is_backing_off = true;
+        return PAWL_OK;
+    }
+    return kept_or_not(fold, memory_add_arm(fold->memory, &arm, fold->arena));
+}
+
+static pawl_status fold_live(struct folding *fold, const struct effect *effect)
+{
+    struct attempt *live;
+
+    if (!memory_find(fold->memory, effect->ordinal))
+        return fail_damaged(fold, "an attempt that is not live");
+    live = &fold->memory->live[live_place(fold->memory, effect->ordinal)];
+    switch (effect->kind) {
+    case EFFECT_READY:
+        live->status = STEP_READY;
+        live->is_backing_off = false;
+        return PAWL_OK;
+    case EFFECT_RUN:
+        live->status = STEP_RUNNING;
+        return PAWL_OK;
+    case EFFECT_END:
+        fold->is_over = fold->is_over || effect->ordinal == fold->subject.ordinal;
+        drop_live(fold->memory, effect->ordinal);
+        return PAWL_OK;
+    case EFFECT_ARM:
+    case EFFECT_AWAIT:
+        return fold_arm(fold, live, effect);
+    case EFFECT_DISARM: /* a backoff that is over */
+        live->is_backing_off = false;
+        return PAWL_OK;
+    case EFFECT_SPAWN: /* the row waits; who it is for is in the store */
+        return PAWL_OK;
+    case EFFECT_STEP:
+    case EFFECT_TAKE:
+    case EFFECT_LEAVE:
+    case EFFECT_STATE:
+    case EFFECT_CALL:
+    case EFFECT_VERSION:
+    case EFFECT_REDUCE:
+    case EFFECT_SNAPSHOT:
+    case EFFECT_PLAN:
+    case EFFECT_REDRIVE:
+        break;
+    }
+    return fail_damaged(fold, "an effect that flows do not have");
+}
+
+/* A row by which broadcasts find the flow: the store's alone. */
+static bool is_interest(const struct effect *effect)
+{
+    return effect->kind == EFFECT_AWAIT && effect->ordinal == 0 && interest_is(effect->name);
+}
+
+static pawl_status fold_effects(struct folding *fold)
+{
+    uint32_t count = fold->entry->effects ? fold->entry->effects->count : 0;
+    pawl_status status = PAWL_OK;
+
+    for (uint32_t i = 0; i < count && status == PAWL_OK; i++) {
+        const struct effect *effect = &fold->entry->effects->items[i];
+
+        if (effect->kind == EFFECT_STEP)
+            status = fold_step(fold, effect);
+        else if (effect->kind == EFFECT_TAKE)
+            drop_signal(fold->memory,
+                        effect->name);            /* whoever reads entries alone has not seen it */
+        else if (effect->kind != EFFECT_SNAPSHOT && effect->kind != EFFECT_REDRIVE &&
+                 !is_interest(effect))
+            status = fold_live(fold, effect);
+    }
+    return status;
+}
+
+/* ---- Folding what it means ------------------------------------------------------------ */
+
+static bool is_failure(uint32_t transition)
+{
+    return transition == LIFE_T_STEP_FAIL || transition == LIFE_T_STEP_TIMEOUT ||
+           transition == LIFE_T_GATE_REJECT;
+}
+
+static str payload_of(const struct folding *fold)
+{
+    return fold->entry->payload.data ? fold->entry->payload : STR("null");
+}
+
+static pawl_status fold_success(struct folding *fold)
+{
+    const struct plan_step *step = &fold->plan->steps[fold->subject.plan];
+    struct flow_memory *memory = fold->memory;
+
+    if (step->result_slot != STEP_NONE &&
+        !memory_keep_payload(memory, &memory->results[step->result_slot], payload_of(fold),
+                             fold->entry->seq, fold->arena))
+        return scope_no_memory(fold->scope);
+    if (step->way == WAY_JOIN && !memory->joins[step->targets[0].step]) {
+        memory->joins[step->targets[0].step] = true;
+        memory->join_count++;
+    }
+    return context_augment(fold->scope, step, memory->context, payload_of(fold), fold->arena);
+}
+
+/* A tree remembers what went wrong last; a graph ends with it. */
+static pawl_status fold_failure(struct folding *fold)
+{
+    struct flow_memory *memory = fold->memory;
+
+    if (!fold->plan->is_tree)
+        return PAWL_OK;
+    if (!memory_keep(&memory->last_error, payload_of(fold), fold->arena))
+        return scope_no_memory(fold->scope);
+    return context_note_error(fold->scope, memory->context, payload_of(fold), fold->arena);
+}
+
+static void fold_tree(const struct folding *fold, bool is_success)
+{
+    const struct plan_step *step = &fold->plan->steps[fold->subject.plan];
+    str error = is_success ? STR_NONE : payload_of(fold);
+    struct tree_walk walk = { .plan = fold->plan,
+                              .states = fold->memory->nodes,
+                              .errors = tree_errors_of(fold->definition->compiler, &fold->memory->errors),
+                              .arena = fold->arena,
+                              .error = &error,
+                              .error_seq = fold->memory->payloads ? fold->entry->seq : 0 };
+
+    if (is_success && step->kind->leads_by_arm)
+        (void)tree_take_arm(&walk, step->node, memory_taken_arm(payload_of(fold), fold->scope));
+    else
+        (void)tree_settle(&walk, step->node, is_success);
+}
+
+/* The subject is settled: its result, or its failure, is what the rest builds on. It comes
+ * before the effects, because a join that completes is told by the step that it begins. */
+static pawl_status fold_outcome(struct folding *fold)
+{
+    bool is_success = !is_failure(fold->entry->transition);
+    pawl_status status = is_success ? fold_success(fold) : fold_failure(fold);
+
+    if (status == PAWL_OK && fold->plan->is_tree)
+        fold_tree(fold, is_success);
+    return status == PAWL_OK ? kept_or_not(fold, !fold->arena->failed) : status;
+}
+
+static bool ends_subject(const struct folding *fold, bool *is_retried)
+{
+    bool ends = false;
+
+    *is_retried = false;
+    for (uint32_t i = 0; fold->entry->effects && i < fold->entry->effects->count; i++) {
+        const struct effect *effect = &fold->entry->effects->items[i];
+
+        ends = ends || (effect->kind == EFFECT_END && effect->ordinal == fold->subject.ordinal);
+        *is_retried = *is_retried || (effect->kind == EFFECT_STEP && effect->attempt > 1 &&
+                                      effect->plan == fold->subject.plan);
+    }
+    return ends;
+}
+
+static pawl_status fold_subject(struct folding *fold)
+{
+    const struct attempt *subject = memory_find(fold->memory, fold->entry->ordinal);
+    bool is_retried;
+
+    if (fold->entry->ordinal == 0)
+        return PAWL_OK;
+    if (!subject)
+        return fail_damaged(fold, "an attempt that is not live");
+    fold->subject = *subject;
+    if (fold->entry->transition == LIFE_T_GATE_APPROVE &&
+        !memory_add_approval(
+            fold->memory, &(struct approval){ subject->ordinal, fold->entry->actor }, fold->arena))
+        return scope_no_memory(fold->scope);
+    return ends_subject(fold, &is_retried) && !is_retried ? fold_outcome(fold) : PAWL_OK;
+}
+
+/* What it was given if it runs another one again, and where that begins. */
+static pawl_status fold_given(const struct folding *fold, struct tree_walk *walk)
+{
+    struct tree_redo *redo = NULL;
+    struct node *given = NULL;
+    pawl_status status = given_read(fold->scope, fold->entry->payload, &given);
+
+    if (status == PAWL_OK)
+        status = memory_begin(fold->memory, given, fold->scope, fold->arena);
+    if (status == PAWL_OK && fold->plan->is_tree)
+        status = redo_read(fold->scope, fold->plan, given, &redo);
+    walk->redo = redo;
+    return status == PAWL_INVALID_REQUEST ? fail_damaged(fold, "a start that cannot be read")
+                                          : status;
+}
+
+static pawl_status fold_begin(const struct folding *fold)
+{
+    struct tree_walk walk = { .plan = fold->plan, .states = fold->memory->nodes };
+    pawl_status status = PAWL_OK;
+
+    if (fold->entry->transition != LIFE_T_START)
+        return PAWL_OK;
+    if (fold->entry->payload.data)
+        status = fold_given(fold, &walk);
+    if (status == PAWL_OK && fold->plan->is_tree)
+        (void)tree_begin(&walk, 0);
+    return status;
+}
+
+pawl_status flow_apply(const struct definition *definition, void *state,
+                       const struct entry_view *entry, struct scope *scope, struct arena *arena)
+{
+    struct folding fold = { .definition = definition,
+                         .plan = ((struct flow_memory *)state)->plan,
+                         .memory = state,
+                         .entry = entry,
+                         .scope = scope,
+                         .arena = arena };
+    pawl_status status;
+
+    ASSERT(entry->transition < definition->transition_count);
+    if (entry->transition == LIFE_T_AMEND)
+        return memory_amend(state, entry, scope, arena);
+    status = fold_begin(&fold);
+    if (status == PAWL_OK)
+        status = fold_subject(&fold);
+    if (status == PAWL_OK)
+        status = fold_effects(&fold);
+    /* An entry into a terminal state ends every row, timer and wait (model/effect.h). */
+    if (definition->states[definition->transitions[entry->transition].to].terminal !=
+        TERMINAL_NOT) {
+        fold.memory->live_count = fold.memory->arm_count = 0;
+        fold.memory->approval_count = 0;
+    }
+    return status;
+}

@@ -1,0 +1,210 @@
+/* count_rows.c - how many instances stand where.
+ *
+ * A scan: rows of heads and instances in order of number, each of them narrow. An index by
+ * state would have to be written with every entry, which is what an entry must not cost; see
+ * docs/performance.md for what the scan costs. It runs on a connection of its own, so that it
+ * holds up neither other readers nor the drain. */
+#include "base/assert.h"
+#include "tail.h"
+
+#define OF_DEFINITION                                                                              \
+    " AND i.definition IN (SELECT id FROM pawl_definition"                                         \
+    " WHERE name = ?1 AND (?2 = 0 OR version = ?2))"
+
+static const char select_all[] =
+    "SELECT i.number, i.definition, " HEAD_STATE " FROM pawl_instance i"
+    " LEFT JOIN pawl_head h ON h.inst = i.number WHERE 1";
+static const char select_running[] =
+    "SELECT DISTINCT i.number, i.definition, " HEAD_STATE " FROM pawl_step p"
+    " JOIN pawl_instance i ON i.number = p.inst"
+    " LEFT JOIN pawl_head h ON h.inst = i.number WHERE p.status IN (1, 2)"
+    " AND p.inst NOT IN (SELECT inst FROM pawl_pause)";
+static const char select_paused[] =
+    "SELECT i.number, i.definition, " HEAD_STATE " FROM pawl_pause p"
+    " JOIN pawl_instance i ON i.number = p.inst"
+    " LEFT JOIN pawl_head h ON h.inst = i.number WHERE 1";
+static const char of_definition[] = OF_DEFINITION;
+static const char select_names[] =
+    "SELECT d.name, d.version, s.name, s.terminal FROM pawl_state s"
+    " JOIN pawl_definition d ON d.id = s.definition WHERE s.definition = ?1 AND s.idx = ?2";
+
+struct count_cell {
+    uint32_t definition, state;
+    uint64_t total, running, paused;
+};
+
+/* Which of its numbers a row is counted in. */
+enum counted { COUNT_TOTAL, COUNT_RUNNING, COUNT_PAUSED };
+
+struct row_counting {
+    struct sqlite_store *store;
+    struct scope *scope;
+    struct connection connection;
+    struct tail tail;
+    struct map places; /* definition and state -> index of its cell */
+    struct count_cell *cells;
+    uint32_t count, capacity;
+    uint32_t last; /* index of the cell that was counted in last */
+};
+
+static struct count_cell *add_cell(struct row_counting *counting, uint64_t key, uint32_t definition,
+                             uint32_t state)
+{
+    uint32_t capacity = counting->capacity ? 2 * counting->capacity : 64;
+    struct count_cell *cells = counting->cells;
+
+    if (counting->count == counting->capacity) {
+        cells = heap_resize(counting->store->heap, cells, sizeof *cells * counting->capacity,
+                            sizeof *cells * capacity);
+        if (!cells)
+            return NULL;
+        counting->cells = cells;
+        counting->capacity = capacity;
+    }
+    if (!map_put(&counting->places, key, counting->count))
+        return NULL;
+    cells[counting->count] = (struct count_cell){ .definition = definition, .state = state };
+    return &cells[counting->count++];
+}
+
+/* Most rows are like the one before. */
+static struct count_cell *find_cell(struct row_counting *counting, uint32_t definition, uint32_t state)
+{
+    uint64_t key = ((uint64_t)definition << 32 | state) + 1;
+    uint32_t index = counting->last;
+
+    if (index < counting->count && counting->cells[index].definition == definition &&
+        counting->cells[index].state == state)
+        return &counting->cells[index];
+    index = map_get(&counting->places, key);
+    counting->last = index == MAP_NONE ? counting->count : index;
+    return index == MAP_NONE ? add_cell(counting, key, definition, state) : &counting->cells[index];
+}
+
+static pawl_status count_row(struct row_counting *counting, sqlite3_stmt *statement,
+                             enum counted counted)
+{
+    uint32_t definition = column_u32(statement, 1), state = 0;
+    struct count_cell *cell;
+    pawl_status status = tail_state(&counting->tail, counting->scope, column_u64(statement, 0),
+                                    definition, column_u32(statement, 2), &state);
+
+    if (status != PAWL_OK)
+        return status;
+    cell = find_cell(counting, definition, state);
+    if (!cell)
+        return scope_no_memory(counting->scope);
+    cell->total += counted == COUNT_TOTAL;
+    cell->running += counted == COUNT_RUNNING;
+    cell->paused += counted == COUNT_PAUSED;
+    return PAWL_OK;
+}
+
+static pawl_status count_rows(struct row_counting *counting, const char *select, str name,
+                              uint32_t version, enum counted counted)
+{
+    sqlite3 *db = counting->connection.db;
+    sqlite3_stmt *statement = NULL;
+    char text[1024];
+    bool row = true;
+    pawl_status status = PAWL_OK;
+
+    ASSERT(strlen(select) + sizeof of_definition <= sizeof text);
+    memcpy(text, select, strlen(select) + 1);
+    if (name.data)
+        memcpy(text + strlen(select), of_definition, sizeof of_definition);
+    if (sqlite3_prepare_v2(db, text, -1, &statement, NULL) != SQLITE_OK)
+        return sqlite_fail(counting->scope, db, "preparing to count");
+    if (name.data) {
+        bind_text(statement, 1, name);
+        bind_u64(statement, 2, version);
+    }
+    while (status == PAWL_OK && row) {
+        status = statement_step(statement, counting->scope, &row);
+        if (status == PAWL_OK && row)
+            status = count_row(counting, statement, counted);
+    }
+    sqlite3_finalize(statement);
+    return status;
+}
+
+static void read_names(sqlite3_stmt *statement, struct arena *arena, void *out)
+{
+    struct state_count *row = out;
+
+    row->definition = column_str(statement, 0, arena);
+    row->version = column_u32(statement, 1);
+    row->state = column_str(statement, 2, arena);
+    row->terminal = (enum terminal_kind)(column_u32(statement, 3) % (TERMINAL_CANCEL + 1));
+}
+
+static pawl_status name_cells(struct row_counting *counting, struct state_count *out)
+{
+    sqlite3 *db = counting->connection.db;
+    sqlite3_stmt *statement = NULL;
+    pawl_status status = PAWL_OK;
+
+    if (sqlite3_prepare_v2(db, select_names, -1, &statement, NULL) != SQLITE_OK)
+        return sqlite_fail(counting->scope, db, "preparing to name states");
+    for (uint32_t i = 0; i < counting->count && status == PAWL_OK; i++) {
+        const struct count_cell *cell = &counting->cells[i];
+
+        out[i] = (struct state_count){ .total = cell->total,
+                                       .running = cell->running,
+                                       .paused = cell->paused };
+        bind_u64(statement, 1, cell->definition);
+        bind_u64(statement, 2, cell->state);
+        status = read_row(counting->scope, statement, "state", read_names, &out[i]);
+        if (status == PAWL_NOT_KNOWN)
+            status = scope_fail(counting->scope, PAWL_STORAGE_FAILURE,
+                                "definition %u has no state %u that an instance is in; run pawl "
+                                "verify",
+                                cell->definition, cell->state);
+    }
+    sqlite3_finalize(statement);
+    return status;
+}
+
+static pawl_status count_all(struct row_counting *counting, str name, uint32_t version,
+                             struct state_count **out)
+{
+    struct state_count *rows;
+    pawl_status status =
+        tail_begin(&counting->tail, &counting->connection, counting->store->heap, counting->scope);
+
+    if (status == PAWL_OK)
+        status = count_rows(counting, select_all, name, version, COUNT_TOTAL);
+    if (status == PAWL_OK)
+        status = count_rows(counting, select_running, name, version, COUNT_RUNNING);
+    if (status == PAWL_OK)
+        status = count_rows(counting, select_paused, name, version, COUNT_PAUSED);
+    if (status != PAWL_OK)
+        return status;
+    rows = ARENA_ARRAY(&counting->scope->arena, struct state_count, (size_t)counting->count + 1);
+    if (!rows)
+        return scope_no_memory(counting->scope);
+    status = name_cells(counting, rows);
+    if (status == PAWL_OK)
+        *out = rows;
+    return status;
+}
+
+pawl_status sqlite_counts(struct store *base, struct scope *scope, str name, uint32_t version,
+                          struct state_count **out, uint32_t *count)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    struct row_counting counting = { .store = store, .scope = scope };
+    pawl_status status = scan_open(store, scope, &counting.connection);
+
+    if (status != PAWL_OK)
+        return status;
+    map_init(&counting.places, store->heap);
+    status = count_all(&counting, name, version, out);
+    if (status == PAWL_OK)
+        *count = counting.count;
+    tail_end(&counting.tail);
+    map_fini(&counting.places);
+    heap_free(store->heap, counting.cells, sizeof *counting.cells * counting.capacity);
+    scan_close(&counting.connection);
+    return status;
+}

@@ -1,0 +1,43 @@
+/* key_rows.c - idempotency keys: which record each was used for.
+ *
+ * Their ids are random, so each row costs a page of its own; what keeps the table small is that
+ * every commit that adds some deletes twice as many old ones, but none that was used since an alarm
+ * began to fire that has not ended. */
+#include "sqlite_int.h"
+
+static const char put_key[] = "INSERT OR REPLACE INTO pawl_key (id, at, pos) VALUES (?1, ?2, ?3)";
+static const char drop_keys[] = "DELETE FROM pawl_key WHERE id IN"
+                                " (SELECT id FROM pawl_key WHERE at < min(?1, ifnull("
+                                "(SELECT min(firing) FROM pawl_kept WHERE firing IS NOT NULL), ?1))"
+                                " ORDER BY at LIMIT ?2)";
+
+static pawl_status put_keys(struct connection *writer, struct scope *scope,
+                            const struct commit *commit)
+{
+    sqlite3_stmt *statement;
+    pawl_status status = statement_get(writer, scope, STATEMENT_PUT_KEY, put_key, &statement);
+
+    for (size_t i = 0; i < commit->key_count && status == PAWL_OK; i++) {
+        bind_bytes(statement, 1, commit->keys[i].id, KEY_ID_SIZE);
+        bind_i64(statement, 2, commit->keys[i].at_ms);
+        bind_u64(statement, 3, commit->keys[i].pos);
+        status = statement_run(statement, scope);
+    }
+    return status;
+}
+
+pawl_status write_keys(struct connection *writer, struct scope *scope, const struct commit *commit)
+{
+    sqlite3_stmt *statement;
+    pawl_status status;
+
+    if (commit->key_count == 0)
+        return PAWL_OK;
+    status = statement_get(writer, scope, STATEMENT_DROP_KEYS, drop_keys, &statement);
+    if (status == PAWL_OK) {
+        bind_i64(statement, 1, commit->keys_before_ms);
+        bind_u64(statement, 2, 2 * commit->key_count);
+        status = statement_run(statement, scope);
+    }
+    return status == PAWL_OK ? put_keys(writer, scope, commit) : status;
+}

@@ -1,0 +1,106 @@
+/* print_findings.c - errors and warnings of a definition: the place, the words, and the author's own
+ * line with a caret under what is meant. */
+#include "surface/cli/cli.h"
+
+#define GUTTER 9 /* "12345 | " and the blank before it */
+
+/* The text's line with this number (from 1), without its end; data NULL: it has none. */
+static str line_of(str text, int64_t number)
+{
+    const char *end;
+
+    for (; number > 1; number--) {
+        end = text.size > 0 ? memchr(text.data, '\n', text.size) : NULL;
+        if (!end)
+            return STR_NONE;
+        text = str_from(text, (size_t)(end - text.data) + 1);
+    }
+    end = text.size > 0 ? memchr(text.data, '\n', text.size) : NULL;
+    text.size = end ? (size_t)(end - text.data) : text.size;
+    if (text.size > 0 && text.data[text.size - 1] == '\r')
+        text.size--;
+    return text;
+}
+
+static str skip_columns(str text, int columns)
+{
+    for (; columns > 0 && text.size > 0; columns--)
+        do
+            text = str_from(text, 1);
+        while (text.size > 0 && ((unsigned char)text.data[0] & 0xC0) == 0x80);
+    return text;
+}
+
+/* A line of a megabyte is legal: what is shown is as wide as the terminal, round the caret. */
+static void put_excerpt(const struct term *term, str text, int64_t number, int64_t column,
+                        enum style style)
+{
+    str line = line_of(text, number), before = line;
+    int room = term->width - GUTTER, at, skip;
+
+    if (!line.data || column < 1)
+        return;
+    before.size = (size_t)column - 1 < line.size ? (size_t)column - 1 : line.size;
+    at = term_columns(before);
+    skip = at < room * 2 / 3 || term_columns(line) <= room ? 0 : at - room / 3;
+    term_put(term, DIM, " %5lld | ", (long long)number);
+    fputs(skip > 0 ? "…" : "", term->out);
+    term_cell(term, PLAIN, skip_columns(line, skip), skip > 0 ? room - 1 : room, 0);
+    term_put(term, DIM, "\n       | ");
+    fprintf(term->out, "%*s", at - skip + (skip > 0), "");
+    term_put(term, style, "^\n");
+}
+
+static void put_finding(const struct term *term, const struct node *finding,
+                        const struct checked *checked, bool is_error)
+{
+    str message = member_str(finding, "message");
+    long long line = member_int(finding, "line"), column = member_int(finding, "column");
+
+    fprintf(term->out, "%s:%lld:%lld: ", checked->path, line, column);
+    term_put(term, is_error ? BAD : WARN, "%s", is_error ? "error" : "warning");
+    fputs(": ", term->out);
+    term_cell(term, PLAIN, message, TABLE_CELL_MAX, 0);
+    fputc('\n', term->out);
+    put_excerpt(term, checked->text, line, column, is_error ? BAD : WARN);
+}
+
+void findings_put(const struct term *term, const struct checked *checked, const char *member)
+{
+    const struct node *list = node_find(checked->answer, member);
+
+    for (const struct node *item = list ? list->first : NULL; item; item = item->next)
+        put_finding(term, item, checked, strcmp(member, "errors") == 0);
+}
+
+pawl_status findings_ask(struct cli *cli, const char *path, str text, const char *against,
+                         struct checked *out)
+{
+    struct buf input;
+
+    *out = (struct checked){ .path = path, .text = text };
+    input_init(&input);
+    json_put_str(&input, "text", text);
+    if (against)
+        json_put_text(&input, "against", against);
+    json_close(&input, '}');
+    return target_ask(cli, &cli->scope, "definition.check", &input, &out->answer, &out->raw);
+}
+
+/* The first error's words are in the report; all other errors are told as a check would. */
+void findings_explain(struct cli *cli, const char *path, str text)
+{
+    struct term term;
+    struct checked checked;
+    const struct node *errors, *first;
+
+    if (cli->json || findings_ask(cli, path, text, NULL, &checked) != PAWL_OK)
+        return;
+    term_init(&term, stderr);
+    errors = node_find(checked.answer, "errors");
+    first = errors ? errors->first : NULL;
+    if (first)
+        put_excerpt(&term, text, member_int(first, "line"), member_int(first, "column"), BAD);
+    for (const struct node *item = first ? first->next : NULL; item; item = item->next)
+        put_finding(&term, item, &checked, true);
+}

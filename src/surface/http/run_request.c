@@ -1,0 +1,446 @@
+/* run_request.c - what was asked for is run: here if it is quick, without any thread if it is OP_ASYNC,
+ * else by a worker. Meanwhile the connection is suspended and this thread reads other requests. */
+#include "api/stores.h"
+#include "api/world.h"
+#include "surface/http/stream_int.h"
+#include <poll.h>
+#include <strings.h>
+
+/* ---- Content types ---- */
+
+/* "application/json; charset=utf-8" is application/json. */
+static bool is_type(str header, const char *type)
+{
+    size_t size = strlen(type);
+
+    if (header.size < size || strncasecmp(header.data, type, size) != 0)
+        return false;
+    return header.size == size || memchr("; \t", header.data[size], 3) != NULL;
+}
+
+static bool takes(const struct op *op, const char *name)
+{
+    for (const struct op_param *param = op->params; param->name; param++)
+        if (strcmp(param->name, name) == 0)
+            return true;
+    return false;
+}
+
+static void add_format(struct web_request *request, struct route *route)
+{
+    str header = request_header(request, "Content-Type");
+    str format = STR_NONE;
+
+    if (is_type(header, "application/json"))
+        format = STR("json");
+    else if (is_type(header, "application/yaml") || is_type(header, "application/x-yaml"))
+        format = STR("yaml");
+    if (format.data && takes(route->op, "format") && route->count < HTTP_PAIRS_MAX)
+        route->pairs[route->count++] = (struct op_pair){ STR("format"), format, IN_BODY };
+}
+
+/* ---- From a route to a call ---- */
+
+static pawl_status read_body(struct web_request *request)
+{
+    str body = buf_view(&request->body);
+
+    if (body.size == 0)
+        return PAWL_OK;
+    /* Whatever it calls itself, it must be JSON: curl -d says it is a form. A page of another site
+     * that sends one is known by its Origin. */
+    return node_read_json(&request->scope, body, &request->call.body);
+}
+
+/* A browser that reconnects sends the id of the last event it saw: it wins over the query. */
+static void add_last_event(struct web_request *request, struct route *route)
+{
+    str last = request_header(request, "Last-Event-ID");
+    uint32_t kept = 0;
+
+    if (last.size == 0)
+        return;
+    for (uint32_t i = 0; i < route->count; i++)
+        if (!str_is(route->pairs[i].name, "after"))
+            route->pairs[kept++] = route->pairs[i];
+    route->count = kept;
+    if (route->count < HTTP_PAIRS_MAX)
+        route->pairs[route->count++] = (struct op_pair){ STR("after"), last, IN_QUERY };
+}
+
+/* Connections that begin with a stream have a thread that serves nothing else: however many there
+ * are, no request waits for them. Streams on other connections are limited. */
+static pawl_status take_place(struct web_request *request)
+{
+    struct http_server *server = request->server;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_DAEMON);
+
+    if (!server->stream_daemon || (info && info->daemon == server->stream_daemon))
+        return PAWL_OK;
+    request->is_shared_stream = true;
+    if (atomic_fetch_add(&server->shared_streams, 1) < SHARED_STREAMS_MAX)
+        return PAWL_OK;
+    request->is_last = true;
+    return scope_fail(&request->scope, PAWL_OVERLOADED,
+                      "%u streams share connections with other requests: open this one on a "
+                      "connection of its own",
+                      SHARED_STREAMS_MAX);
+}
+
+/* What the request held is let go: a stream may last for days. HEAD gets the headers alone. */
+static pawl_status become_stream(struct web_request *request)
+{
+    struct hub *hub;
+    pawl_status status;
+
+    request->result.content_type = "text/event-stream";
+    buf_fini(&request->answer);
+    if (str_is(request->method, "HEAD"))
+        return PAWL_OK;
+    status = take_place(request);
+    if (status != PAWL_OK)
+        return status;
+    hub = sibling_hub(request->server, request->p);
+    if (hub)
+        request->stream = stream_begin(hub, request->connection, &request->result.stream);
+    if (!request->stream)
+        return scope_no_memory(&request->scope);
+    body_release(request);
+    request->store = STR_NONE; /* its name goes with the scope */
+    scope_fini(&request->scope);
+    scope_init(&request->scope, &heap_libc, LIMIT_SCOPE);
+    return PAWL_OK;
+}
+
+/* The pairs of a route are kept in the scope: another thread may need them. */
+static pawl_status find(struct web_request *request)
+{
+    struct scope *scope = &request->scope;
+    struct op_pair *pairs;
+    struct route route;
+    pawl_status status =
+        route_find(scope, request->server->options.mounts, request->method, str_of(request->target),
+                   &route, request->allow);
+
+    if (status != PAWL_OK)
+        return status;
+    request->op = route.op;
+    request->is_mounted = route.is_mounted;
+    request->store = route.op->flags & OP_FIRST_STORE ? STR("default") : route.store;
+    if (route.op->flags & OP_TEXT_BODY)
+        add_format(request, &route);
+    if (route.op->flags & OP_STREAM)
+        add_last_event(request, &route);
+    pairs = ARENA_ARRAY(&scope->arena, struct op_pair, route.count + 1);
+    if (!pairs)
+        return scope_no_memory(scope);
+    memcpy(pairs, route.pairs, sizeof *pairs * route.count);
+    request->call.pairs = pairs;
+    request->call.pair_count = route.count;
+    return PAWL_OK;
+}
+
+static bool has_json_body(const struct op *op)
+{
+    return !(op->flags & OP_TEXT_BODY) && strcmp(op->method, "GET") != 0;
+}
+
+/* A connection that is suspended does not notice that its client has gone: by its end, perhaps
+ * behind a request that has not been read, or by a reset. */
+static bool client_is_there(void *context)
+{
+    const struct web_request *request = context;
+    struct pollfd look = { .fd = connection_fd(request->connection), .events = POLLRDHUP };
+
+    return poll(&look, 1, 0) <= 0;
+}
+
+/* ---- Away and back ---- */
+
+/* Counted first, then looked: the thread that stops the server sets the flag first, then looks at
+ * the count. */
+static pawl_status go_away(struct web_request *request, bool *is_away)
+{
+    atomic_fetch_add(&request->server->away, 1);
+    if (atomic_load(&request->server->is_stopping)) {
+        atomic_fetch_sub(&request->server->away, 1);
+        return scope_fail(&request->scope, PAWL_OVERLOADED, "the server is stopping");
+    }
+    *is_away = true;
+    request->stage = STAGE_AWAY;
+    MHD_suspend_connection(request->connection);
+    return PAWL_OK;
+}
+
+/* Once resumed the request may be gone; the count is the last that is touched, because the server
+ * may go when it is 0. */
+static void come_back(struct web_request *request, enum request_stage stage)
+{
+    struct http_server *server = request->server;
+
+    request->stage = stage;
+    MHD_resume_connection(request->connection);
+    atomic_fetch_sub(&server->away, 1);
+}
+
+/* ---- Running ---- */
+
+/* By the engine, which must not be held up. What was started by its connection's thread goes back
+ * to it, unless that may take a while; what a worker started is in the queue, or will be. */
+static void on_wake(void *context)
+{
+    struct web_request *request = context;
+
+    if (!(request->op->flags & OP_ASYNC))
+        work_wake(&request->server->work, request);
+    else if (request->running.wait->is_slow)
+        work_add(&request->server->work, request);
+    else
+        come_back(request, STAGE_BACK);
+}
+
+/* The rest of the call, and whether its caller may: that may depend on the body. */
+static pawl_status prepare(struct web_request *request)
+{
+    pawl_status status = has_json_body(request->op) ? read_body(request) : PAWL_OK;
+
+    if (request->op->flags & OP_TEXT_BODY)
+        request->call.text = buf_view(&request->body);
+    request->call.key = request_header(request, "Idempotency-Key");
+    request->waiter = (struct waiter){ on_wake, client_is_there, request };
+    request->call.waiter = &request->waiter;
+    request->call.takes_pieces = true;
+    if (status == PAWL_OK)
+        status = op_authorize(request->p, &request->scope, request->op, &request->call);
+    if (status == PAWL_OK)
+        status =
+            op_prepare(request->p, request->op, &request->call, &request->scope, &request->running);
+    return status;
+}
+
+static pawl_status run(struct web_request *request, bool *waits)
+{
+    pawl_status status = prepare(request);
+
+    if (status == PAWL_OK)
+        status = op_start(&request->running, &request->answer, &request->result, waits);
+    if (*waits)
+        return status;
+    if (status == PAWL_OK && (request->op->flags & OP_STREAM))
+        status = become_stream(request);
+    if (status == PAWL_OK && (request->op->flags & OP_FIGURES))
+        metrics_print(request->server, &request->answer);
+    return status;
+}
+
+/* ---- By a worker ---- */
+
+/* Who may not ask does not learn which stores there are. */
+static void refuse_stranger(struct web_request *request)
+{
+    pawl_error error = request->scope.error;
+    pawl_status status = request_authenticate_nowhere(request);
+
+    if (status == PAWL_OK)
+        request->scope.error = error;
+    else
+        request->status = status;
+}
+
+/* By a worker: the store is opened, and the connection's own thread goes on from there. */
+static void open_store(struct web_request *request)
+{
+    request->status = store_enter(request->server->p, &request->scope, request->store, &request->p);
+    if (request->status != PAWL_OK) {
+        request->p = NULL;
+        refuse_stranger(request);
+    }
+    come_back(request, request->status == PAWL_OK ? STAGE_OPENED : STAGE_BACK);
+}
+
+static pawl_status go_on(struct web_request *request, bool *waits)
+{
+    return op_go_on(&request->running, atomic_load(&request->server->is_stopping), &request->answer,
+                    &request->result, waits);
+}
+
+/* By a worker. A failure can no longer be answered: the connection ends before the answer does. */
+static void read_piece(struct web_request *request)
+{
+    bool is_last = false;
+
+    buf_clear(&request->answer);
+    request->sent = 0;
+    request->status = request->result.pieces->read(request->result.pieces, &request->scope,
+                                                   &request->answer, &is_last);
+    if (request->status == PAWL_OK && request->answer.failed)
+        request->status = scope_no_memory(&request->scope);
+    if (is_last || request->status != PAWL_OK)
+        request_close_pieces(request);
+    come_back(request, STAGE_BACK);
+}
+
+bool request_read_on(struct web_request *request)
+{
+    bool is_away = false;
+
+    if (go_away(request, &is_away) != PAWL_OK)
+        return false;
+    request->is_reading_on = true;
+    work_add(&request->server->work, request);
+    return true;
+}
+
+void request_close_pieces(struct web_request *request)
+{
+    if (request->result.pieces)
+        request->result.pieces->close(request->result.pieces);
+    request->result.pieces = NULL;
+}
+
+/* By a worker. */
+void request_work(struct web_request *request)
+{
+    bool waits = false;
+
+    if (request->is_reading_on) {
+        read_piece(request);
+        return;
+    }
+    if (!request->p) {
+        open_store(request);
+        return;
+    }
+    request->status = request->is_waiting ? go_on(request, &waits) : run(request, &waits);
+    request->is_waiting = waits;
+    if (waits) {
+        work_park(&request->server->work, request, request->running.wait->left_ms);
+        return;
+    }
+    if (request->status == PAWL_OK)
+        answer_prepare(request, true);
+    come_back(request, STAGE_BACK);
+}
+
+/* Without a worker. The connection is suspended first: it may be woken at once. */
+static pawl_status start_async(struct web_request *request, bool *is_away)
+{
+    bool waits;
+    pawl_status status = prepare(request);
+
+    if (status == PAWL_OK)
+        status = go_away(request, is_away);
+    if (status != PAWL_OK)
+        return status;
+    request->is_waiting = true;
+    status = op_start(&request->running, &request->answer, &request->result, &waits);
+    if (!waits) {
+        request->is_waiting = false;
+        request->status = status;
+        come_back(request, STAGE_BACK);
+    }
+    return status;
+}
+
+static pawl_status hand_over(struct web_request *request, bool *is_away)
+{
+    pawl_status status;
+
+    if (!work_has_room(&request->server->work)) {
+        count_refused(request->server, HTTP_LIMIT_WORK);
+        return scope_fail(&request->scope, PAWL_OVERLOADED,
+                          "%u requests are waiting already; try later", WORK_MAX);
+    }
+    status = go_away(request, is_away);
+    if (status == PAWL_OK)
+        work_add(&request->server->work, request);
+    return status;
+}
+
+/* ---- By its head ---- */
+
+/* Before the body is read: an unauthenticated caller learns nothing from its errors. */
+static pawl_status admit(struct web_request *request)
+{
+    pawl_status status = request_authenticate(request, request->p);
+
+    if (status == PAWL_OK)
+        status = op_authorize_early(&request->scope, request->op, &request->call.who);
+    request->is_admitted = status == PAWL_OK;
+    return status;
+}
+
+/* A worker opens a store that is not open, if the request has a token or none is needed. A short
+ * body is read first: the connection is best suspended after the whole request. */
+static pawl_status open_later(struct web_request *request, bool *is_away)
+{
+    bool is_short =
+        request->length <= HTTP_EARLY_MAX && !request_header(request, "Expect").data;
+
+    if (!request_header(request, "Authorization").data && request->server->needs_token)
+        return request_authenticate_nowhere(request);
+    return is_short ? PAWL_OK : hand_over(request, is_away);
+}
+
+static pawl_status enter(struct web_request *request, bool *is_away)
+{
+    pawl_status status = find(request);
+
+    if (status != PAWL_OK)
+        return status;
+    request->p = store_enter_open(request->server->p, request->store);
+    return request->p ? PAWL_OK : open_later(request, is_away);
+}
+
+bool request_enter(struct web_request *request)
+{
+    bool is_away = false;
+    pawl_status status = PAWL_OK;
+
+    if (request->stage == STAGE_BACK) /* its store could not be opened */
+        return false;
+    if (request->stage == STAGE_COMING)
+        status = enter(request, &is_away);
+    if (is_away)
+        return true;
+    if (status == PAWL_OK && request->p)
+        status = admit(request);
+    request->status = status;
+    return false;
+}
+
+/* ---- The whole request is there ---- */
+
+static pawl_status start(struct web_request *request, bool *is_away)
+{
+    bool waits = false; /* what is quick does not */
+    pawl_status status;
+
+    if (!request->p)
+        return hand_over(request, is_away);
+    status = request->is_admitted ? PAWL_OK : admit(request);
+    if (status != PAWL_OK)
+        return status;
+    if (request->op->flags & OP_ASYNC)
+        return start_async(request, is_away);
+    return request->op->flags & OP_QUICK ? run(request, &waits) : hand_over(request, is_away);
+}
+
+bool request_run(struct web_request *request)
+{
+    bool is_away = false;
+    pawl_status status;
+
+    if (request->stage == STAGE_BACK) {
+        if (request->is_waiting)
+            request->status = go_on(request, &request->is_waiting);
+        return false;
+    }
+    if (request->status != PAWL_OK)
+        return false;
+    status = start(request, &is_away);
+    if (!is_away) /* else it is somebody else's, and perhaps back already */
+        request->status = status;
+    return is_away;
+}

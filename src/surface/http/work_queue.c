@@ -1,0 +1,186 @@
+/* work_queue.c - threads for what has to be waited for: commits of other operations than fire, lists,
+ * verification. A request is queued, run by a free worker, and goes back to its connection. One
+ * that waits for something to happen, as a claim does, is parked meanwhile, and holds no thread. */
+#include "api/world.h"
+#include "surface/http/http_int.h"
+#include <errno.h>
+
+#define UNTIL_WOKEN INT64_MAX
+
+/* ---- The queue, and what is parked ---- */
+
+static int64_t tick_ms(const struct work_queue *work)
+{
+    return world_tick_us(work->p) / 1000;
+}
+
+static void put_last(struct work_queue *work, struct web_request *request)
+{
+    ASSERT_HOLDS(&work->lock);
+    request->next = NULL;
+    *(work->first ? &work->last->next : &work->first) = request;
+    work->last = request;
+    work->count++;
+    pthread_cond_signal(&work->more);
+}
+
+static void unpark(struct work_queue *work, struct web_request *request)
+{
+    struct web_request **link = &work->parked;
+
+    ASSERT_HOLDS(&work->lock);
+    while (*link != request)
+        link = &(*link)->next;
+    *link = request->next;
+    request->is_parked = false;
+    put_last(work, request);
+}
+
+static bool waits_for_time(const struct work_queue *work)
+{
+    return work->parked && work->parked->parked_until_ms != UNTIL_WOKEN;
+}
+
+static void unpark_late(struct work_queue *work)
+{
+    ASSERT_HOLDS(&work->lock);
+    while (waits_for_time(work) &&
+           (work->is_closing || work->parked->parked_until_ms <= tick_ms(work)))
+        unpark(work, work->parked);
+}
+
+/* Until something is queued, or a parked one has waited long enough. */
+static void wait_for_more(struct work_queue *work)
+{
+    int64_t until_ms = waits_for_time(work) ? work->parked->parked_until_ms : 0;
+    struct timespec at = { .tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000 };
+
+    if (waits_for_time(work))
+        guard_wait_until(&work->lock, &work->more, &at);
+    else
+        guard_wait(&work->lock, &work->more);
+    unpark_late(work);
+}
+
+/* ---- Threads ---- */
+
+static struct web_request *next_request(struct work_queue *work)
+{
+    struct web_request *request;
+
+    guard_lock(&work->lock);
+    while (!work->first && !work->is_stopping)
+        wait_for_more(work);
+    request = work->first;
+    if (request) {
+        work->first = request->next;
+        work->count--;
+    }
+    if (waits_for_time(work)) /* another one watches over those */
+        pthread_cond_signal(&work->more);
+    guard_unlock(&work->lock);
+    return request;
+}
+
+static void *work_thread(void *context)
+{
+    struct work_queue *work = context;
+    struct web_request *request;
+
+    while ((request = next_request(work)) != NULL)
+        request_work(request);
+    return NULL;
+}
+
+bool work_start(struct work_queue *work)
+{
+    pthread_condattr_t monotonic;
+
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    guard_init(&work->lock);
+    pthread_cond_init(&work->more, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    while (work->thread_count < HTTP_WORKERS) {
+        errno = pthread_create(&work->threads[work->thread_count], NULL, work_thread, work);
+        if (errno != 0)
+            return false;
+        work->thread_count++;
+    }
+    return true;
+}
+
+void work_stop(struct work_queue *work)
+{
+    guard_lock(&work->lock);
+    work->is_stopping = true;
+    pthread_cond_broadcast(&work->more);
+    guard_unlock(&work->lock);
+    for (uint32_t i = 0; i < work->thread_count; i++)
+        pthread_join(work->threads[i], NULL);
+    pthread_cond_destroy(&work->more);
+    guard_fini(&work->lock);
+}
+
+bool work_has_room(struct work_queue *work)
+{
+    bool has_room;
+
+    guard_lock(&work->lock);
+    has_room = work->count < WORK_MAX;
+    guard_unlock(&work->lock);
+    return has_room;
+}
+
+void work_add(struct work_queue *work, struct web_request *request)
+{
+    guard_lock(&work->lock);
+    put_last(work, request);
+    guard_unlock(&work->lock);
+}
+
+/* ---- Parked ---- */
+
+/* Those that give up first come first; most wait equally long, and go to the end. */
+static void park(struct work_queue *work, struct web_request *request)
+{
+    struct web_request **link = &work->parked;
+
+    while (*link && (*link)->parked_until_ms <= request->parked_until_ms)
+        link = &(*link)->next;
+    request->next = *link;
+    request->is_parked = true;
+    *link = request;
+    pthread_cond_signal(&work->more);
+}
+
+void work_park(struct work_queue *work, struct web_request *request, int64_t for_ms)
+{
+    guard_lock(&work->lock);
+    request->parked_until_ms = for_ms > 0 ? tick_ms(work) + for_ms : UNTIL_WOKEN;
+    if (request->is_woken)
+        put_last(work, request);
+    else
+        park(work, request);
+    request->is_woken = false;
+    unpark_late(work); /* the server may be about to stop */
+    guard_unlock(&work->lock);
+}
+
+void work_wake(struct work_queue *work, struct web_request *request)
+{
+    guard_lock(&work->lock);
+    if (request->is_parked)
+        unpark(work, request);
+    else
+        request->is_woken = true; /* it is being worked on, or about to be parked */
+    guard_unlock(&work->lock);
+}
+
+void work_close(struct work_queue *work)
+{
+    guard_lock(&work->lock);
+    work->is_closing = true;
+    unpark_late(work);
+    guard_unlock(&work->lock);
+}
