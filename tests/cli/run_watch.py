@@ -141,6 +141,39 @@ def test_a_server_that_is_started_again_is_found_again(shell):
     assert "%s is gone" % address in err.decode() and "nothing serves sqlite:pawl.db now" in err.decode(), err
 
 
+def test_a_server_that_hangs_is_noticed(shell):
+    child, address = shell.serve()
+    id = order(shell)
+    seen = Terminal(shell, "--store", address, "watch", columns=100)
+    quiet = shell.begin("--store", address, "watch", id)
+    seen.wait_for(id)
+    shell.pawl("fire", id, "pay")
+    assert "pay" in quiet.stdout.readline().decode()
+    child.send_signal(signal.SIGSTOP)
+    try:
+        listing = shell.begin("--store", address, "list")
+        said = listing.stderr.readline().decode()
+        assert said == "pawl: %s has not answered for 10 s; waiting for up to 120 s\n" % address, said
+        seen.wait_for(address + " has not answered for 10 s; waiting")
+        said = quiet.stderr.readline().decode()
+        assert said == "pawl: %s has sent nothing for 20 s; waiting\n" % address, said
+        hung = Terminal(shell, "--store", address, "watch", id, columns=100)
+        hung.wait_for("has not answered")
+        hung.press("q")
+        hung.end()
+    finally:
+        child.send_signal(signal.SIGCONT)
+    out, err = listing.communicate(timeout=60)
+    assert listing.returncode == 0 and id in out.decode() and err == b"", (out, err)
+    seen.wait_for(address + " answers again")
+    shell.pawl("fire", id, "ship")
+    seen.wait_for("paid → shipped")
+    seen.press("q")
+    assert seen.end() == 0
+    out, err = quiet.communicate(timeout=60)
+    assert quiet.returncode == 0 and "%s answers again" % address in err.decode() and "shipped" in out.decode(), (out, err)
+
+
 def test_a_watch_says_when_its_server_is_gone_and_when_it_is_back(shell):
     child, address = shell.serve()
     id = order(shell)

@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -236,11 +237,38 @@ static bool write_all(int fd, str bytes)
     return true;
 }
 
-static bool read_all(int fd, struct buf *in)
+static int wait_plainly(const struct client *client, int fd, int64_t waited_ms)
+{
+    struct pollfd ready = { .fd = fd, .events = POLLIN };
+
+    if (poll(&ready, 1, CLIENT_LOOK_MS) > 0)
+        return 1;
+    if (waited_ms + CLIENT_LOOK_MS == CLIENT_SILENT_MS)
+        fprintf(stderr, "pawl: %s://%s:%s has not answered for %d s; waiting for up to %d s\n",
+                client->scheme, client->host, client->port, CLIENT_SILENT_MS / 1000, ANSWER_WAIT_S);
+    return 0;
+}
+
+/* Until there is something to read. False, with errno: there is not. */
+static bool await(const struct client *client, int fd)
+{
+    for (int64_t waited_ms = 0; waited_ms < ANSWER_WAIT_S * 1000; waited_ms += CLIENT_LOOK_MS) {
+        int found = client->wait ? client->wait(client->wait_context, fd, waited_ms)
+                                 : wait_plainly(client, fd, waited_ms);
+
+        errno = ECANCELED;
+        if (found != 0)
+            return found > 0;
+    }
+    errno = ETIMEDOUT;
+    return false;
+}
+
+static bool read_all(const struct client *client, int fd, struct buf *in)
 {
     char block[65536];
 
-    while (!in->failed) {
+    while (!in->failed && await(client, fd)) {
         ssize_t size = recv(fd, block, sizeof block, 0);
 
         if (size < 0 && errno == EINTR)
@@ -303,7 +331,7 @@ pawl_status client_send(struct client *client, const struct http_request *reques
     /* A server may answer and hang up before it has read all: look at what came anyway. */
     if (!sent.failed)
         write_all(fd, buf_view(&sent));
-    if (!read_all(fd, &received) && received.size == 0)
+    if (!read_all(client, fd, &received) && received.size == 0)
         status = scope_fail(scope, PAWL_OUTCOME_UNKNOWN, "no answer from %s://%s:%s: %s",
                             client->scheme, client->host, client->port, strerror(errno));
     else if (!http_parse(scope, buf_view(&received), out))
@@ -511,12 +539,12 @@ static bool take_some(struct intake *intake)
     return intake->status == PAWL_OK && !intake->is_whole;
 }
 
-static void take_in(struct intake *intake, int fd)
+static void take_in(const struct client *client, struct intake *intake, int fd)
 {
     char block[65536];
     ssize_t size;
 
-    while (intake->status == PAWL_OK && !intake->is_whole) {
+    while (intake->status == PAWL_OK && !intake->is_whole && await(client, fd)) {
         size = recv(fd, block, sizeof block, 0);
         if (size < 0 && errno == EINTR)
             continue;
@@ -548,7 +576,7 @@ pawl_status client_send_pieces(struct client *client, const struct http_request 
     print_request(client, request, &sent);
     if (!sent.failed)
         write_all(fd, buf_view(&sent));
-    take_in(&intake, fd);
+    take_in(client, &intake, fd);
     close(fd);
     *out = (struct http_response){ .status = 200 };
     if (intake.is_rejection)

@@ -5,6 +5,8 @@
 
 #include "base/scope.h"
 
+#define CLIENT_LOOK_MS    1000
+#define CLIENT_SILENT_MS  10000 /* then it is said that there is no answer yet */
 #define CLIENT_ANSWER_MAX ((size_t)256 << 20)
 
 struct client {
@@ -13,6 +15,10 @@ struct client {
     char store[160]; /* "/v1/stores/NAME"; "": the server's first */
     char token[128]; /* sent as the bearer token; "": $PAWL_TOKEN, if it is set */
     bool nothing_listens; /* the last connection was refused */
+    /* Waits about CLIENT_LOOK_MS for fd: 1 if it can be read, 0 if not yet, -1 to give up. NULL: the
+     * usual way, with a line on stderr after CLIENT_SILENT_MS. */
+    int (*wait)(void *context, int fd, int64_t waited_ms);
+    void *wait_context;
 };
 
 struct http_request {

@@ -10,7 +10,7 @@
 #define PAGE       1000
 #define AWAY_MS    10000 /* how long a server may be away */
 #define AGAIN_MS   200
-#define BACK_MS    5000 /* how long it is said that it is back */
+#define QUIET_MS   20000
 #define STREAM_MAX ((size_t)8 << 20) /* of one event */
 
 /* ---- A server's stream ---- */
@@ -130,8 +130,15 @@ static pawl_status read_stream(struct follow *follow, struct watching *watching,
     char block[65536];
     ssize_t size;
 
-    if (!watching_wait(watching, follow->fd, wait_ms))
+    watching->server = follow->cli->target.address;
+    if (!watching_wait(watching, follow->fd, wait_ms)) {
+        follow->quiet_ms += wait_ms;
+        if (follow->quiet_ms >= QUIET_MS) /* a server in good health sends a comment every 15 s */
+            watching_silence(watching, "has sent nothing for 20 s");
         return PAWL_OK;
+    }
+    follow->quiet_ms = 0;
+    watching_answered(watching);
     size = read(follow->fd, block, sizeof block);
     if (size < 0 && (errno == EINTR || errno == EAGAIN))
         return PAWL_OK;

@@ -17,6 +17,8 @@ struct watching {
     int lines;   /* drawn, and to be drawn over */
     char note[320];        /* below each frame */
     int64_t note_until_ms; /* by the wall clock */
+    const char *server; /* its address, for words about it; NULL: none is watched */
+    bool is_silent;     /* that was said, and is to be taken back */
     FILE *frame; /* what is being drawn */
     char *text;
     size_t size;
@@ -38,9 +40,18 @@ void frame_begin(struct watching *watching);
 void frame_end(struct watching *watching);
 int frame_rows(const struct watching *watching); /* lines there is room for */
 
+#define BACK_MS 5000 /* for how long it is said that a server is back */
+
 /* A line below what is drawn, now and for so long (0: until another); off a terminal on stderr. */
 void watching_say(struct watching *watching, int64_t for_ms, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* The server has sent nothing for so long (said once), or something at last. */
+void watching_silence(struct watching *watching, const char *words);
+void watching_answered(struct watching *watching);
+
+/* As client.wait: `context` is the watching. Keys and signals count meanwhile. */
+int watching_await(void *context, int fd, int64_t waited_ms);
 
 /* ---- following ---- */
 
@@ -52,6 +63,7 @@ struct follow {
     char cursor[64];   /* the same, of a stream */
     struct buf bytes;  /* of a stream, not yet understood */
     bool has_head;
+    int64_t quiet_ms; /* for which the stream has sent nothing */
 };
 
 typedef void (*follow_fn)(void *context, str entry); /* JSON */

@@ -1,6 +1,7 @@
 /* verb_watch.c - watch: all instances, or one, as it happens. On a terminal a view that is drawn
  * anew, else a line for each entry. */
 #include "base/limits.h"
+#include "surface/cli/client.h"
 #include "surface/cli/follow.h"
 #include "surface/cli/view.h"
 #include <stdlib.h>
@@ -73,6 +74,18 @@ static void put_line(struct cli *cli, const struct node *entry, bool with_id)
         term_cell(term, DIM, note, room, 0);
     }
     fputc('\n', term->out);
+}
+
+/* While the present server is waited for (another may have been found), keys and signals count. */
+static void await_openly(struct watch *watch)
+{
+    struct client *client = watch->cli->target.remote;
+
+    watch->watching.server = watch->cli->target.address;
+    if (client) {
+        client->wait = watching_await;
+        client->wait_context = &watch->watching;
+    }
 }
 
 /* What a frame needs goes with it. */
@@ -189,6 +202,7 @@ static pawl_status draw(struct watch *watch)
     struct scope kept = take_scope(watch->cli);
     pawl_status status;
 
+    await_openly(watch);
     frame_begin(&watch->watching);
     status = watch->id ? draw_one(watch) : draw_list(watch);
     frame_end(&watch->watching);
@@ -201,7 +215,10 @@ static pawl_status look_for_end(struct watch *watch)
 {
     struct scope kept = take_scope(watch->cli);
     struct node *instance;
-    pawl_status status =
+    pawl_status status;
+
+    await_openly(watch);
+    status =
         target_ask_id(watch->cli, &watch->cli->scope, "instance.get", watch->id, &instance, NULL);
 
     if (status == PAWL_OK)
@@ -275,7 +292,7 @@ int verb_watch(struct cli *cli)
         status = watch_on(&watch);
     follow_end(&watch.follow);
     watching_end(&watch.watching);
-    if (status != PAWL_OK)
+    if (status != PAWL_OK && !watching_is_over())
         return report(cli, &cli->scope.error);
     return watch.has_ended ? watch.code : EXIT_DONE;
 }

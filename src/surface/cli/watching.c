@@ -1,5 +1,6 @@
 /* watching.c - a terminal for as long as something is watched: drawn over in place, silent keys,
  * and as it was afterwards. */
+#include "surface/cli/client.h"
 #include "surface/cli/follow.h"
 #include <errno.h>
 #include <poll.h>
@@ -263,7 +264,35 @@ void watching_say(struct watching *watching, int64_t for_ms, const char *format,
     va_end(arguments);
     watching->note_until_ms = for_ms ? now_ms() + for_ms : 0;
     if (watching->term->tty)
-        put_note(watching, watching->term->out);
+        put_note(watching, watching->frame ? stdout : watching->term->out);
     else
         fprintf(stderr, "pawl: %s\n", watching->note);
+}
+
+void watching_silence(struct watching *watching, const char *words)
+{
+    if (!watching->is_silent)
+        watching_say(watching, 0, "%s %s; waiting", watching->server, words);
+    watching->is_silent = true;
+}
+
+void watching_answered(struct watching *watching)
+{
+    if (watching->is_silent)
+        watching_say(watching, BACK_MS, "%s answers again", watching->server);
+    watching->is_silent = false;
+}
+
+int watching_await(void *context, int fd, int64_t waited_ms)
+{
+    struct watching *watching = context;
+    bool is_ready = watching_wait(watching, fd, CLIENT_LOOK_MS);
+
+    if (watching_is_over())
+        return -1;
+    if (is_ready)
+        watching_answered(watching);
+    else if (waited_ms + CLIENT_LOOK_MS >= CLIENT_SILENT_MS)
+        watching_silence(watching, "has not answered for 10 s");
+    return is_ready;
 }
