@@ -45,14 +45,19 @@ uint64_t import_count(const struct import *import)
 
 /* ---- What is there already ---- */
 
+static bool count_one(void *context, const struct record *record)
+{
+    (void)record;
+    ++*(uint64_t *)context;
+    return false;
+}
+
 static pawl_status count_there(struct import *import, uint64_t pos, uint64_t *count)
 {
-    struct record record;
-
-    for (*count = 0; pos != 0; pos = record.prev, ++*count)
-        if (store_record(import->store, import->scope, pos, &record) != PAWL_OK)
-            return import->scope->error.status;
-    return PAWL_OK;
+    *count = 0;
+    return store_walk(import->store, import->scope,
+                      &(struct chain_query){ .pos = pos, .skip_from = UINT64_MAX }, count_one,
+                      count);
 }
 
 /* The last hash covers all before it. */

@@ -286,24 +286,31 @@ static void thin_marks(struct exporting *work)
     work->stride *= 2;
 }
 
+static bool mark_record(void *context, const struct record *record)
+{
+    struct exporting *work = context;
+
+    if (work->count % work->stride == 0 && work->mark_count == MARKS_MAX)
+        thin_marks(work);
+    if (work->count % work->stride == 0)
+        work->marks[work->mark_count++] = record->pos;
+    work->count++;
+    return false;
+}
+
 static pawl_status find_records(struct exporting *work)
 {
     struct head_row head = { 0 };
-    struct record record = { 0 };
     pawl_status status = store_head(work->store, &work->record_scope, work->number, false, &head);
 
     work->count = work->mark_count = 0;
     work->stride = MARK_STRIDE;
     work->last_pos = head.pos;
-    for (uint64_t pos = head.pos; status == PAWL_OK && pos != 0; pos = record.prev) {
-        if (work->count % work->stride == 0 && work->mark_count == MARKS_MAX)
-            thin_marks(work);
-        if (work->count % work->stride == 0)
-            work->marks[work->mark_count++] = pos;
-        work->count++;
-        status = read_back(work, pos, &record);
-    }
-    return status;
+    if (status != PAWL_OK)
+        return status;
+    return store_walk(work->store, &work->record_scope,
+                      &(struct chain_query){ .pos = head.pos, .skip_from = UINT64_MAX },
+                      mark_record, work);
 }
 
 /* The positions from the last mark back to where that part of the chain ends. */

@@ -40,7 +40,6 @@ void engine_tell_watcher(struct engine *engine);
 bool head_is_cached(struct engine *engine, uint64_t number, struct head *out, bool *trust_rows);
 /* From the record at `pos` back through an instance's records, some thousands at most, until `see`
  * returns true. It keeps no text of a record. */
-typedef bool (*record_sight)(void *context, const struct record *record);
 pawl_status records_look_back(struct engine *engine, struct scope *scope, uint64_t pos,
                               record_sight see, void *context);
 pawl_status value_text(struct engine *engine, struct scope *scope, uint64_t id, str *out);

@@ -11,8 +11,8 @@ typedef pawl_status (*find_fn)(struct store *store, struct scope *scope,
 pawl_status past_gather(find_fn find, struct store *store, struct scope *scope,
                         struct past_query *queries, uint32_t count);
 
-/* Where a trail goes on behind this record; 0: it ends here. store.c */
-uint64_t trail_next(const struct trail_query *query, const struct trail_row *row);
+/* Where a chain goes on behind this record; 0: it ends here. store.c */
+uint64_t chain_next(const struct chain_query *query, const struct record *record);
 
 bool record_is_sound(const struct record *record, uint64_t pos); /* lookup.c */
 /* STORAGE_FAILURE if what was found cannot be; else `status`. */

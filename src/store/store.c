@@ -172,53 +172,86 @@ pawl_status store_tip(struct store *store, struct scope *scope, struct store_tip
     return expect(scope, status, status == PAWL_OK && tip_is_sound(out), "an end of the log");
 }
 
+uint64_t chain_next(const struct chain_query *query, const struct record *record)
+{
+    uint64_t next = record->skip && record->seq >= query->skip_from ? record->skip : record->prev;
+
+    if (record->seq < query->first || (record->seq == query->first && record->what >= 0))
+        return 0;
+    return next < record->pos ? next : 0; /* else it is not sound, which store_records_of() tells */
+}
+
+pawl_status store_records_of(struct store *store, struct scope *scope, struct chain_query *query,
+                             struct record *out, uint32_t room, uint32_t *count)
+{
+    bool is_sound = true;
+    pawl_status status;
+
+    ASSERT(query->pos > 0 && room > 0);
+    *count = 0;
+    status = store->ops->records_of(store, scope, query, out, room, count);
+    ASSERT(*count <= room && IMPLIES(status == PAWL_OK, *count > 0));
+    for (uint32_t i = 0; i < *count; i++)
+        is_sound = is_sound && record_is_sound(&out[i], out[i].pos);
+    return expect(scope, status, is_sound, "a record");
+}
+
+/* Most walks end soon: pages grow. */
+#define WALK_PAGE 256u
+
+pawl_status store_walk(struct store *store, struct scope *scope, const struct chain_query *from,
+                       record_sight see, void *context)
+{
+    struct chain_query query = *from;
+    struct scope page;
+    bool is_enough = false;
+    pawl_status status = PAWL_OK;
+
+    scope_init(&page, scope->arena.heap, LIMIT_SCOPE);
+    for (uint32_t room = 1, count; !status && query.pos && !is_enough; room *= 4) {
+        struct record *records;
+
+        room = room < WALK_PAGE ? room : WALK_PAGE;
+        scope_clear(&page);
+        records = ARENA_ARRAY(&page.arena, struct record, room);
+        status = records ? store_records_of(store, &page, &query, records, room, &count)
+                         : scope_no_memory(&page);
+        for (uint32_t i = 0; !status && !is_enough && i < count; i++)
+            is_enough = see(context, &records[i]);
+    }
+    if (status)
+        scope->error = page.error;
+    scope_fini(&page);
+    return status;
+}
+
+struct entry_sight {
+    uint64_t seq, pos;
+};
+
+static bool is_entry(void *context, const struct record *record)
+{
+    struct entry_sight *sight = context;
+
+    if (record->what >= 0 && record->seq == sight->seq)
+        sight->pos = record->pos;
+    return sight->pos || record->seq < sight->seq;
+}
+
 /* Control records have the number of the entry before them. */
 pawl_status store_entry(struct store *store, struct scope *scope, uint64_t pos, uint64_t seq,
                         struct record *out)
 {
-    while (pos) {
-        pawl_status status;
+    const struct chain_query query = { .pos = pos, .first = seq, .skip_from = seq + SKIP_EVERY };
+    struct entry_sight sight = { .seq = seq };
+    pawl_status status = pos ? store_walk(store, scope, &query, is_entry, &sight) : PAWL_OK;
 
-        scope_clear(scope);
-        status = store_record(store, scope, pos, out);
-        if (status || (out->what >= 0 && out->seq == seq))
-            return status;
-        if (out->seq < seq)
-            break;
-        pos = out->skip && out->seq >= seq + SKIP_EVERY ? out->skip : out->prev;
-    }
+    if (status)
+        return status;
+    if (sight.pos)
+        return store_record(store, scope, sight.pos, out);
     return scope_fail(scope, PAWL_NOT_KNOWN, "entry %llu is not in its instance's chain",
                       (unsigned long long)seq);
-}
-
-uint64_t trail_next(const struct trail_query *query, const struct trail_row *row)
-{
-    uint64_t next = row->skip && row->seq >= query->skip_from ? row->skip : row->prev;
-
-    if (row->seq < query->first || (row->seq == query->first && row->what >= 0))
-        return 0;
-    return next < row->pos ? next : 0; /* else it is not sound, which store_trail() tells */
-}
-
-static bool trail_is_sound(const struct trail_row *rows, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++)
-        if (rows[i].prev >= rows[i].pos || rows[i].skip >= rows[i].pos || rows[i].seq > UINT32_MAX)
-            return false;
-    return true;
-}
-
-pawl_status store_trail(struct store *store, struct scope *scope, const struct trail_query *query,
-                        struct trail_row out[TRAIL_ROWS], uint32_t *count, uint64_t *rest)
-{
-    pawl_status status;
-
-    ASSERT(query->pos > 0);
-    *count = 0;
-    *rest = 0;
-    status = store->ops->trail(store, scope, query, out, count, rest);
-    ASSERT(*count <= TRAIL_ROWS);
-    return expect(scope, status, status == PAWL_OK && trail_is_sound(out, *count), "a record");
 }
 
 static bool records_are_sound(const struct record *records, const uint64_t *positions,

@@ -28,6 +28,7 @@
  * (13) Nothing that is read differs because of expect().
  * (14) After a commit() that answered IN_USE nothing of it is there, and this handle is over: begin()
  *      and reopen() answer IN_USE, too.
+ * (15) records_of() gives what following `prev` (or `skip`) record by record gives, in that order.
  *
  * Reads may come from any thread; begin..commit from one thread at a time (the drain).
  * Results live in the scope's arena. */
@@ -110,18 +111,14 @@ struct past_query {
                                         * and not the payload of the last one */
 #define PAST_SHORT   8u /* so many entries are read as soon as a snapshot */
 
-/* What of a record is read along an instance's chain: neither body nor key nor hash. */
-struct trail_row {
-    uint64_t pos, seq, prev, skip, actor;
-    int64_t fired_at_ms;
-    int32_t what;
+/* An instance's records, from one of them back. */
+struct chain_query {
+    uint64_t pos;       /* of the record where it begins; behind a read, where it goes on; 0: it ended */
+    uint64_t first;     /* the number of the entry where it ends; 0: at the first record */
+    uint64_t skip_from; /* a record of this number or a higher one leads to its `skip`, not to `prev`;
+                         * 0: always */
+    bool with_texts;    /* else neither body, key, hash nor root are read */
 };
-struct trail_query {
-    uint64_t pos;       /* of the record where it begins */
-    uint64_t first;     /* the number of the entry where it ends */
-    uint64_t skip_from; /* a record of this number or a higher one leads to its `skip`, not to `prev` */
-};
-#define TRAIL_ROWS    512u
 #define RECORDS_BYTES ((size_t)64 << 10)
 
 struct kept_change {
@@ -271,6 +268,7 @@ struct store_options {
 
 struct store;
 typedef pawl_status (*record_fn)(void *context, const struct record *record);
+typedef bool (*record_sight)(void *context, const struct record *record); /* true: no more of them */
 typedef pawl_status (*row_fn)(void *context, uint32_t column_count, const str *names, const str *values,
                               const bool *are_numbers); /* those whose text is a JSON number */
 
@@ -411,10 +409,9 @@ struct store_ops {
     pawl_status (*live)(struct store *store, struct scope *scope, uint64_t instance,
                         struct live *out);
 
-    /* The records of an instance from one of them back to an entry, or to the first record; at most
-     * TRAIL_ROWS. *rest: where it goes on; 0: that is all. NOT_KNOWN. */
-    pawl_status (*trail)(struct store *store, struct scope *scope, const struct trail_query *query,
-                         struct trail_row out[TRAIL_ROWS], uint32_t *count, uint64_t *rest);
+    /* Up to `room` of them, one at least; with texts until they take RECORDS_BYTES. NOT_KNOWN. */
+    pawl_status (*records_of)(struct store *store, struct scope *scope, struct chain_query *query,
+                              struct record *out, uint32_t room, uint32_t *count);
     /* The records at these positions, one at least, until they take RECORDS_BYTES. NOT_KNOWN. */
     pawl_status (*records)(struct store *store, struct scope *scope, const uint64_t *positions,
                            uint32_t count, struct record *out, uint32_t *read);
@@ -480,12 +477,14 @@ pawl_status store_head(struct store *store, struct scope *scope, uint64_t instan
 pawl_status store_instance(struct store *store, struct scope *scope, uint64_t number,
                            struct instance_row *out);
 pawl_status store_record(struct store *store, struct scope *scope, uint64_t pos, struct record *out);
-/* From the record at `pos` back to entry `seq` of its chain; NOT_KNOWN: it has none. Clears the scope
- * between two records, for each may hold a megabyte. */
+/* Entry `seq` of the chain of the record at `pos`, from there back; NOT_KNOWN: it has none. */
 pawl_status store_entry(struct store *store, struct scope *scope, uint64_t pos, uint64_t seq,
                         struct record *out);
-pawl_status store_trail(struct store *store, struct scope *scope, const struct trail_query *query,
-                        struct trail_row out[TRAIL_ROWS], uint32_t *count, uint64_t *rest);
+pawl_status store_records_of(struct store *store, struct scope *scope, struct chain_query *query,
+                             struct record *out, uint32_t room, uint32_t *count);
+/* The same, record by record, read a page at a time; what `see` is given lives for that call. */
+pawl_status store_walk(struct store *store, struct scope *scope, const struct chain_query *query,
+                       record_sight see, void *context);
 pawl_status store_records(struct store *store, struct scope *scope, const uint64_t *positions,
                           uint32_t count, struct record *out, uint32_t *read);
 pawl_status store_scan(struct store *store, struct scope *scope, uint64_t from, record_fn fn,

@@ -7,6 +7,7 @@
  * erased; 'h': all hashes and roots are made anew after the changes. */
 #include "api/api.h"
 #include "evidence/evidence.h"
+#include "store/past.h"
 #include "fuzz.h"
 
 #define RECORDS_MAX 64
@@ -163,6 +164,20 @@ static pawl_status forged_find(struct store *store, struct scope *scope,
     return truth()->ops->find(truth(), scope, query, out);
 }
 
+static pawl_status forged_records_of(struct store *store, struct scope *scope,
+                                     struct chain_query *query, struct record *out, uint32_t room,
+                                     uint32_t *count)
+{
+    pawl_status status = forged_record(store, scope, query->pos, out);
+
+    (void)room;
+    if (status)
+        return status;
+    query->pos = chain_next(query, out);
+    *count = 1;
+    return PAWL_OK;
+}
+
 static pawl_status forged_rows(struct store *store, struct scope *scope,
                                const struct rows_query *query, void **out, uint32_t *count)
 {
@@ -190,6 +205,7 @@ static const struct store_ops forger_ops = {
     .find = forged_find,
     .rows = forged_rows,
     .live = forged_live,
+    .records_of = forged_records_of,
     .scan = forged_scan,
     .list = forged_list,
 };

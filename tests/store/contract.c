@@ -408,22 +408,43 @@ STORE_TEST(what_was_committed_is_there_after_a_kill_and_nothing_else)
     store_rollback(s->store);
 }
 
-/* ---- The trail of an instance ---- */
+/* ---- The chain of an instance ---- */
 
-static uint32_t trail_of(struct stand *s, struct trail_query query, struct trail_row *out)
+#define ROOM 16u
+
+static uint32_t chain_of(struct stand *s, struct chain_query query, struct record *out)
 {
-    uint64_t rest = 1;
     uint32_t count = 0;
 
-    EXPECT_OK(store_trail(s->store, s->scope, &query, out, &count, &rest));
-    EXPECT_EQ(rest, 0);
+    EXPECT_OK(store_records_of(s->store, s->scope, &query, out, ROOM, &count));
+    EXPECT_EQ(query.pos, 0);
     return count;
 }
 
-STORE_TEST(a_trail_leads_back_along_an_instances_records_to_an_entry_and_tells_no_texts)
+/* Contract (15): in pages of `room`, with and without texts, as record by record. */
+static void expect_as_one_by_one(struct stand *s, uint64_t pos, uint32_t room, bool with_texts)
 {
-    struct trail_row rows[TRAIL_ROWS];
-    struct trail_query query;
+    struct chain_query query = { .pos = pos, .skip_from = UINT64_MAX, .with_texts = with_texts };
+    struct record page[ROOM], one;
+    uint32_t count;
+
+    while (query.pos) {
+        EXPECT_OK(store_records_of(s->store, s->scope, &query, page, room, &count));
+        for (uint32_t i = 0; i < count; i++, pos = one.prev) {
+            EXPECT_OK(store_record(s->store, s->scope, pos, &one));
+            EXPECT(page[i].pos == one.pos && page[i].seq == one.seq && page[i].what == one.what);
+            EXPECT(page[i].prev == one.prev && page[i].at_ms == one.at_ms);
+            EXPECT(same_bytes(page[i].body, with_texts ? one.body : STR_NONE));
+            EXPECT((memcmp(page[i].hash, one.hash, SHA_SIZE) == 0) == with_texts);
+        }
+    }
+    EXPECT_EQ(pos, 0);
+}
+
+STORE_TEST(a_chain_leads_back_along_an_instances_records_to_an_entry)
+{
+    struct record rows[ROOM];
+    struct chain_query query;
     struct change c;
     uint64_t first;
 
@@ -441,17 +462,21 @@ STORE_TEST(a_trail_leads_back_along_an_instances_records_to_an_entry_and_tells_n
         add_entry(&c, 2, seq, 0, PAID)->prev = record->pos - 1;
     }
     EXPECT_OK(change_commit(&c));
-    query = (struct trail_query){ .pos = first + 10, .first = 3, .skip_from = 7 };
-    EXPECT_EQ(trail_of(s, query, rows), 4);
+    query = (struct chain_query){ .pos = first + 10, .first = 3, .skip_from = 7 };
+    EXPECT_EQ(chain_of(s, query, rows), 4);
     EXPECT(rows[0].seq == 6 && rows[0].what == 1 && rows[0].prev == first + 8);
     EXPECT(rows[3].pos == first + 4 && rows[3].seq == 3 && rows[3].fired_at_ms == 3);
     query.first = query.skip_from = 1;
-    EXPECT_EQ(trail_of(s, query, rows), 3); /* by its skip */
+    EXPECT_EQ(chain_of(s, query, rows), 3); /* by its skip */
     EXPECT(rows[1].seq == 2 && rows[2].seq == 1);
-    query = (struct trail_query){ .pos = first + 10, .skip_from = 7 };
-    EXPECT_EQ(trail_of(s, query, rows), 7);
+    query = (struct chain_query){ .pos = first + 10, .skip_from = 7 };
+    EXPECT_EQ(chain_of(s, query, rows), 7);
     EXPECT(rows[6].pos == first - 2 && rows[6].what == CONTROL_CREATE);
-    EXPECT_EQ(store_trail(s->store, s->scope, &(struct trail_query){ .pos = 99 }, rows,
-                          &(uint32_t){ 0 }, &(uint64_t){ 0 }),
+    EXPECT_EQ(store_records_of(s->store, s->scope, &(struct chain_query){ .pos = 99 }, rows, ROOM,
+                               &(uint32_t){ 0 }),
               PAWL_NOT_KNOWN);
+    for (uint32_t room = 1; room <= ROOM; room *= 4) {
+        expect_as_one_by_one(s, first + 10, room, true);
+        expect_as_one_by_one(s, first + 10, room, false);
+    }
 }

@@ -1,5 +1,6 @@
 /* evidence_world.c - a store made by hand, and one that lies: see evidence_world.h. */
 #include "evidence_world.h"
+#include "store/past.h"
 #include "base/limits.h"
 
 #define T0 INT64_C(1780000000000)
@@ -354,6 +355,21 @@ static pawl_status lie_find(struct store *store, struct scope *scope,
     return status;
 }
 
+static pawl_status lie_records_of(struct store *store, struct scope *scope,
+                                  struct chain_query *query, struct record *out, uint32_t room,
+                                  uint32_t *count)
+{
+    pawl_status status =
+        lie_find(store, scope, &(struct find_query){ FIND_RECORD, { query->pos } }, out);
+
+    (void)room;
+    if (status)
+        return status;
+    query->pos = chain_next(query, out);
+    *count = 1;
+    return PAWL_OK;
+}
+
 static pawl_status list_true_rows(struct store *store, struct scope *scope,
                                   const struct rows_query *query, void **out, uint32_t *count)
 {
@@ -408,6 +424,7 @@ static const struct store_ops liar_ops = {
     .find = lie_find,
     .rows = list_true_rows,
     .live = lie_live,
+    .records_of = lie_records_of,
     .scan = lie_scan,
     .list = list_truth,
 };

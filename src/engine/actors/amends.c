@@ -58,25 +58,22 @@ static pawl_status apply_amend(struct scope *scope, str body, const struct defin
     return status;
 }
 
+static bool is_amend(void *context, const struct record *record)
+{
+    uint64_t *pos = context;
+
+    *pos = record->what == LIFE_T_AMEND ? record->pos : 0;
+    return *pos;
+}
+
 /* The position of the last amend from `pos` back; 0: there is none. */
 static pawl_status find_amend(struct engine *engine, struct scope *scope, uint64_t pos,
                               uint64_t *out)
 {
-    struct trail_query query = { .pos = pos, .skip_from = UINT64_MAX };
-    struct trail_row *rows = ARENA_ARRAY(&scope->arena, struct trail_row, TRAIL_ROWS);
-    pawl_status status = rows ? PAWL_OK : scope_no_memory(scope);
+    const struct chain_query query = { .pos = pos, .skip_from = UINT64_MAX };
 
-    for (*out = 0; !status && query.pos && !*out;) {
-        uint64_t rest;
-        uint32_t count;
-
-        status = store_trail(engine->store, scope, &query, rows, &count, &rest);
-        query.pos = rest;
-        for (uint32_t i = 0; i < count && !status && !*out; i++)
-            if (rows[i].what == LIFE_T_AMEND)
-                *out = rows[i].pos;
-    }
-    return status;
+    *out = 0;
+    return pos ? store_walk(engine->store, scope, &query, is_amend, out) : PAWL_OK;
 }
 
 /* Plans of flows build on those before them: from the first amend to the one at `pos`. */

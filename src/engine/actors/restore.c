@@ -80,28 +80,40 @@ static bool trail_add(const struct engine *engine, struct trail *trail, uint64_t
     return true;
 }
 
+struct earlier {
+    const struct engine *engine;
+    struct trail *trail;
+    uint64_t seq;
+    bool has_failed; /* no memory */
+};
+
+static bool note_earlier(void *context, const struct record *record)
+{
+    struct earlier *earlier = context;
+
+    earlier->has_failed = !trail_add(earlier->engine, earlier->trail, record->pos);
+    return earlier->has_failed || !before(record) ||
+           (record->what >= 0 && record->seq <= earlier->seq);
+}
+
 /* The records before those that were read at one go, back to entry `seq` (0: to the first). Nothing is
  * added if they reach that far. */
 static pawl_status find_earlier(struct engine *engine, struct scope *scratch,
                                 const struct past *past, uint64_t seq, struct trail *trail)
 {
+    struct earlier earlier = { .engine = engine, .trail = trail, .seq = seq };
+    struct chain_query query = { .skip_from = UINT64_MAX };
     struct record record = { .seq = UINT64_MAX };
-    uint64_t pos = 0;
     pawl_status status = PAWL_OK;
 
     if (trail->count > 0)
         status = store_record(engine->store, scratch, trail->positions[trail->count - 1], &record);
     else if (past->record_count > 0)
         record = past->records[past->record_count - 1].record;
-    if (!status)
-        pos = before(&record);
-    while (pos && !status && !(record.what >= 0 && record.seq <= seq)) {
-        scope_clear(scratch);
-        status = trail_add(engine, trail, pos) ? store_record(engine->store, scratch, pos, &record)
-                                               : scope_no_memory(scratch);
-        pos = status ? 0 : before(&record);
-    }
-    return status;
+    query.pos = record.what >= 0 && record.seq <= seq ? 0 : before(&record);
+    if (!status && query.pos)
+        status = store_walk(engine->store, scratch, &query, note_earlier, &earlier);
+    return !status && earlier.has_failed ? scope_no_memory(scratch) : status;
 }
 
 static pawl_status fold_one(struct engine *engine, struct scope *scratch, struct actor *actor,

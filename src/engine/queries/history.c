@@ -33,7 +33,7 @@ struct history_reader {
     uint64_t stride, mark_count, *marks; /* marks[i]: where entry (i + 1) * stride is; 0: not known */
     uint64_t window_first, window_end;   /* numbers; the end is not in it */
     uint64_t window[WINDOW]; /* positions; 0: not found */
-    struct trail_row rows[TRAIL_ROWS];
+    pawl_status walked; /* what a record that was walked over brought about */
     struct {
         uint64_t id; /* of the value; 0: none */
         bool is_wanted;
@@ -52,37 +52,31 @@ static void spare_scratch(struct history_reader *reader)
 
 
 /* Back along the chain, from query->pos on. */
-static pawl_status walk(struct history_reader *reader, struct trail_query *query,
-                        pawl_status (*see)(struct history_reader *, const struct trail_row *))
+static pawl_status walk(struct history_reader *reader, const struct chain_query *query,
+                        record_sight see)
 {
-    pawl_status status = PAWL_OK;
+    pawl_status status;
 
-    while (!status && query->pos) {
-        uint64_t rest;
-        uint32_t count;
-
-        spare_scratch(reader);
-        status = store_trail(reader->engine->store, &reader->scratch, query, reader->rows, &count,
-                             &rest);
-        query->pos = rest;
-        for (uint32_t i = 0; i < count && !status; i++)
-            status = see(reader, &reader->rows[i]);
-    }
-    return status;
+    spare_scratch(reader);
+    reader->walked = PAWL_OK;
+    status = store_walk(reader->engine->store, &reader->scratch, query, see, reader);
+    return status ? status : reader->walked;
 }
 
-static pawl_status note_mark(struct history_reader *reader, const struct trail_row *row)
+static bool note_mark(void *context, const struct record *row)
 {
+    struct history_reader *reader = context;
+
     if (row->what >= 0 && row->seq > 0 && row->seq % reader->stride == 0 &&
         row->seq <= reader->last)
         reader->marks[row->seq / reader->stride - 1] = row->pos;
-    return PAWL_OK;
+    return false;
 }
 
 /* Back from the last record to the first entry that is wanted. */
 static pawl_status note_marks(struct history_reader *reader)
 {
-    struct trail_query query = { .pos = reader->head.pos, .first = reader->next };
+    const struct chain_query query = { .pos = reader->head.pos, .first = reader->next };
 
     if (reader->last - reader->next < WINDOW)
         return PAWL_OK;
@@ -113,6 +107,7 @@ static pawl_status see_actor(struct history_reader *reader, uint64_t id, bool *i
     pawl_status status = PAWL_OK;
 
     if (id && reader->actors[slot].id != id) {
+        spare_scratch(reader);
         status = value_text(reader->engine, &reader->scratch, id, &name);
         reader->actors[slot].id = status ? 0 : id;
         reader->actors[slot].is_wanted = name.data && str_eq(name, reader->query.actor);
@@ -146,25 +141,25 @@ static bool is_time_wanted(const struct history_query *query, int64_t fired_at_m
 }
 
 /* Notes where an entry of the window is, or that it is not wanted. */
-static pawl_status note_entry(struct history_reader *reader, const struct trail_row *row)
+static bool note_entry(void *context, const struct record *row)
 {
+    struct history_reader *reader = context;
     bool is_wanted;
-    pawl_status status = PAWL_OK;
 
     if (row->what < 0 || row->seq < reader->window_first || row->seq >= reader->window_end)
-        return PAWL_OK;
+        return false;
     is_wanted = is_transition_wanted(reader, row->what) &&
                 is_time_wanted(&reader->query, row->fired_at_ms);
     if (is_wanted && reader->query.actor.data)
-        status = see_actor(reader, row->actor, &is_wanted);
+        reader->walked = see_actor(reader, row->actor, &is_wanted);
     reader->window[row->seq - reader->window_first] = is_wanted ? row->pos : UNWANTED;
-    return status;
+    return reader->walked;
 }
 
 static pawl_status fill_window(struct history_reader *reader)
 {
     uint64_t end = reader->next + WINDOW - 1;
-    struct trail_query query = { .first = reader->next };
+    struct chain_query query = { .first = reader->next };
 
     if (end > reader->last)
         end = reader->last;
@@ -358,38 +353,37 @@ pawl_status engine_history_next(struct history_reader *reader, struct scope *sco
 
 /* ---- Counted ---- */
 
-static pawl_status count_rows(struct scope *scope, const struct definition *definition,
-                              const struct trail_row *rows, uint32_t row_count, uint32_t *counts)
+struct taken {
+    const struct definition *definition;
+    uint32_t *counts;
+    uint64_t refused; /* the position of an entry of no transition; 0: none */
+};
+
+static bool count_entry(void *context, const struct record *record)
 {
-    for (uint32_t i = 0; i < row_count; i++)
-        if (rows[i].what >= (int32_t)definition->transition_count)
-            return entry_refuse(scope, rows[i].pos);
-        else if (rows[i].what >= 0)
-            counts[rows[i].what]++;
-    return PAWL_OK;
+    struct taken *taken = context;
+
+    if (record->what >= (int32_t)taken->definition->transition_count)
+        taken->refused = record->pos;
+    else if (record->what >= 0)
+        taken->counts[record->what]++;
+    return taken->refused;
 }
 
 pawl_status engine_taken(struct engine *engine, struct scope *scope, str id, uint32_t *counts)
 {
-    struct trail_row *rows = ARENA_ARRAY(&scope->arena, struct trail_row, TRAIL_ROWS);
-    struct trail_query query = { .first = 1, .skip_from = UINT64_MAX };
+    struct taken taken = { .counts = counts };
     struct definition_slot *slot;
     struct head head;
-    pawl_status status = rows ? engine_locate(engine, scope, id, &head, &slot)
-                              : scope_no_memory(scope);
+    pawl_status status = engine_locate(engine, scope, id, &head, &slot);
 
-    if (!status)
-        query.pos = head.pos;
-    while (!status && query.pos) {
-        uint64_t rest;
-        uint32_t count;
-
-        status = store_trail(engine->store, scope, &query, rows, &count, &rest);
-        query.pos = rest;
-        if (!status)
-            status = count_rows(scope, slot->definition, rows, count, counts);
-    }
-    return status;
+    if (status)
+        return status;
+    taken.definition = slot->definition;
+    status = store_walk(engine->store, scope,
+                        &(struct chain_query){ head.pos, .first = 1, .skip_from = UINT64_MAX },
+                        count_entry, &taken);
+    return !status && taken.refused ? entry_refuse(scope, taken.refused) : status;
 }
 
 /* ---- All at once ---- */
@@ -461,10 +455,28 @@ static str state_in(const struct effect_list *effects)
     return STR_NONE;
 }
 
+struct state_sight {
+    struct scope *scope;
+    pawl_status status;
+    str state;
+};
+
+static bool find_state(void *context, const struct record *record)
+{
+    struct state_sight *sight = context;
+    struct effect_list effects = { 0 };
+
+    if (record->body.data && record->what >= 0)
+        sight->status = effects_read(sight->scope, record->body, &effects);
+    if (!sight->status)
+        sight->state = arena_str(&sight->scope->arena, state_in(&effects));
+    return sight->status || sight->state.data;
+}
+
 pawl_status engine_variables(struct engine *engine, struct scope *scope, str id, str *out)
 {
+    struct state_sight sight = { .scope = scope };
     struct definition_slot *slot;
-    struct record record;
     struct head head;
     pawl_status status = engine_locate(engine, scope, id, &head, &slot);
 
@@ -473,16 +485,12 @@ pawl_status engine_variables(struct engine *engine, struct scope *scope, str id,
         return restore_context(engine, scope, head.instance, out);
     if (status || slot->definition->kind != KIND_CODE)
         return status;
-    for (uint64_t pos = head.pos; pos && !out->data && !status; pos = record.prev) {
-        struct effect_list effects = { 0 };
-
-        status = store_record(engine->store, scope, pos, &record);
-        if (!status && record.body.data && record.what >= 0)
-            status = effects_read(scope, record.body, &effects);
-        if (!status)
-            *out = state_in(&effects);
-    }
-    return status;
+    status = store_walk(
+        engine->store, scope,
+        &(struct chain_query){ head.pos, .skip_from = UINT64_MAX, .with_texts = true }, find_state,
+        &sight);
+    *out = sight.state;
+    return status ? status : sight.status;
 }
 
 /* One entry of them; its effects last as long as the scratch scope. */

@@ -92,25 +92,26 @@ pawl_status engine_declaration(struct engine *engine, struct scope *scope, str i
 
 #define LOOK_BACK_MAX 4096 /* records: other branches may have gone on for long */
 
+struct look_back {
+    record_sight see;
+    void *context;
+    uint32_t count;
+};
+
+static bool look_at(void *context, const struct record *record)
+{
+    struct look_back *look = context;
+
+    return look->see(look->context, record) || ++look->count == LOOK_BACK_MAX;
+}
+
 pawl_status records_look_back(struct engine *engine, struct scope *scope, uint64_t pos,
                               record_sight see, void *context)
 {
-    struct scope one; /* a record may hold a megabyte, and only one is wanted at a time */
-    pawl_status status = PAWL_OK;
+    struct look_back look = { .see = see, .context = context };
+    const struct chain_query query = { pos, .skip_from = UINT64_MAX, .with_texts = true };
 
-    scope_init(&one, engine->heap, LIMIT_SCOPE);
-    for (uint32_t i = 0; i < LOOK_BACK_MAX && pos && !status; i++) {
-        struct record record;
-
-        scope_clear(&one);
-        status = store_record(engine->store, &one, pos, &record);
-        if (status)
-            scope->error = one.error;
-        else
-            pos = see(context, &record) ? 0 : record.prev;
-    }
-    scope_fini(&one);
-    return status;
+    return pos ? store_walk(engine->store, scope, &query, look_at, &look) : PAWL_OK;
 }
 
 /* The bytes of a value; data NULL: there is none, or it was erased. */

@@ -439,8 +439,8 @@ pawl_status memory_rows(struct store *store, struct scope *scope, const struct r
                         void **out, uint32_t *count);
 pawl_status memory_live(struct store *store, struct scope *scope, uint64_t instance,
                         struct live *out);
-pawl_status memory_trail(struct store *store, struct scope *scope, const struct trail_query *query,
-                         struct trail_row out[TRAIL_ROWS], uint32_t *count, uint64_t *rest);
+pawl_status memory_records_of(struct store *store, struct scope *scope, struct chain_query *query,
+                              struct record *out, uint32_t room, uint32_t *count);
 pawl_status memory_records(struct store *store, struct scope *scope, const uint64_t *positions,
                            uint32_t count, struct record *out, uint32_t *read);
 pawl_status memory_scan(struct store *store, struct scope *scope, uint64_t from, record_fn fn,

@@ -41,30 +41,6 @@ pawl_status memory_records(struct store *store, struct scope *scope, const uint6
     return status;
 }
 
-pawl_status memory_trail(struct store *store, struct scope *scope, const struct trail_query *query,
-                         struct trail_row out[TRAIL_ROWS], uint32_t *count, uint64_t *rest)
-{
-    struct disk *disk = disk_lock(store);
-    const struct record *found = NULL;
-    uint64_t pos = query->pos;
-
-    for (*count = 0; pos && *count < TRAIL_ROWS; pos = trail_next(query, &out[(*count)++])) {
-        found = table_find(&disk->records, pos);
-        if (!found)
-            break;
-        out[*count] = (struct trail_row){ .pos = pos,
-                                          .seq = found->seq,
-                                          .prev = found->prev,
-                                          .skip = found->skip,
-                                          .actor = found->actor,
-                                          .fired_at_ms = found->fired_at_ms,
-                                          .what = found->what };
-    }
-    *rest = pos;
-    disk_unlock(disk);
-    return found ? PAWL_OK : scope_fail(scope, PAWL_NOT_KNOWN, "there is no such record");
-}
-
 pawl_status memory_scan(struct store *store, struct scope *scope, uint64_t from, record_fn fn,
                         void *context)
 {
@@ -266,6 +242,42 @@ pawl_status memory_find_row(struct store *store, struct scope *scope,
     if (!is_found)
         return scope_fail(scope, PAWL_NOT_KNOWN, "there is no such %s", what[query->kind]);
     return status;
+}
+
+static struct record without_texts(const struct record *record)
+{
+    struct record bare = *record;
+
+    bare.body = bare.key = STR_NONE;
+    bare.has_root = false;
+    memset(bare.hash, 0, SHA_SIZE);
+    memset(bare.root, 0, SHA_SIZE);
+    return bare;
+}
+
+pawl_status memory_records_of(struct store *store, struct scope *scope, struct chain_query *query,
+                              struct record *out, uint32_t room, uint32_t *count)
+{
+    struct disk *disk = disk_lock(store);
+    size_t begun = scope->arena.used;
+    bool is_found = true;
+    pawl_status status;
+
+    while (query->pos && *count < room && scope->arena.used - begun < RECORDS_BYTES) {
+        const struct record *record = table_find(&disk->records, query->pos);
+
+        is_found = record;
+        if (!is_found)
+            break;
+        if (query->with_texts)
+            (void)find_record(disk, query->pos, &scope->arena, &out[*count]);
+        else
+            out[*count] = without_texts(record);
+        query->pos = chain_next(query, record);
+        ++*count;
+    }
+    status = read_end(disk, scope);
+    return is_found ? status : scope_fail(scope, PAWL_NOT_KNOWN, "there is no such record");
 }
 
 pawl_status memory_pasts(struct store *store, struct scope *scope, struct past_query *queries,

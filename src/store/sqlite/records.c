@@ -2,17 +2,20 @@
 #include "read_int.h"
 #include "store/past.h"
 
-#define RECORD_COLUMNS                                                                             \
+#define BARE_COLUMNS                                                                               \
     "pos, inst, seq, prev, skip, what, flags, at, coalesce(fired, at), step, ord, attempt, actor," \
-    " payload, reason, body, key, hash, root"
+    " payload, reason"
+#define RECORD_COLUMNS BARE_COLUMNS ", body, key, hash, root"
 
 const char select_record[] = "SELECT " RECORD_COLUMNS " FROM pawl_log WHERE pos = ?1";
 static const char select_records[] =
     "SELECT " RECORD_COLUMNS " FROM pawl_log WHERE pos >= ?1 ORDER BY pos LIMIT ?2";
 
-void read_record(sqlite3_stmt *statement, struct arena *arena, void *out)
+/* Without its texts. */
+static void read_bare_record(sqlite3_stmt *statement, struct arena *arena, void *out)
 {
-    struct record record = {
+    (void)arena;
+    *(struct record *)out = (struct record){
         .pos = column_u64(statement, 0),
         .instance = column_u64(statement, 1),
         .seq = column_u64(statement, 2),
@@ -28,11 +31,17 @@ void read_record(sqlite3_stmt *statement, struct arena *arena, void *out)
         .actor = column_u64(statement, 12),
         .payload = column_u64(statement, 13),
         .reason = column_u64(statement, 14),
-        .body = column_str(statement, 15, arena),
-        .key = column_str(statement, 16, arena),
-        .has_root = sqlite3_column_type(statement, 18) != SQLITE_NULL,
     };
+}
 
+void read_record(sqlite3_stmt *statement, struct arena *arena, void *out)
+{
+    struct record record;
+
+    read_bare_record(statement, arena, &record);
+    record.body = column_str(statement, 15, arena);
+    record.key = column_str(statement, 16, arena);
+    record.has_root = sqlite3_column_type(statement, 18) != SQLITE_NULL;
     column_bytes(statement, 17, record.hash, SHA_SIZE);
     column_bytes(statement, 18, record.root, SHA_SIZE);
     if (!arena->failed)
@@ -137,45 +146,36 @@ pawl_status sqlite_scan(struct store *base, struct scope *scope, uint64_t from, 
 
 /* ---- Along a chain: the columns that lie before the texts in a row ---- */
 
-static const char select_trail[] =
-    "SELECT pos, seq, prev, skip, what, actor, coalesce(fired, at) FROM pawl_log WHERE pos = ?1";
-
-static void read_trail(sqlite3_stmt *statement, struct arena *arena, void *out)
-{
-    (void)arena;
-    *(struct trail_row *)out = (struct trail_row){
-        .pos = column_u64(statement, 0),
-        .seq = column_u64(statement, 1),
-        .prev = column_u64(statement, 2),
-        .skip = column_u64(statement, 3),
-        .what = (int32_t)column_i64(statement, 4),
-        .actor = column_u64(statement, 5),
-        .fired_at_ms = column_i64(statement, 6),
-    };
-}
+static const char select_chain[] = "SELECT " BARE_COLUMNS " FROM pawl_log WHERE pos = ?1";
 
 /* In one transaction: most of the cost of a row would be the one around it. */
 static pawl_status follow(struct sqlite_store *store, struct scope *scope,
-                          const struct trail_query *query, struct trail_row *out, uint32_t *count,
-                          uint64_t *rest)
+                          struct chain_query *query, struct record *out, uint32_t room,
+                          uint32_t *count)
 {
-    uint64_t pos = query->pos;
+    size_t begun = scope->arena.used;
     sqlite3_stmt *statement;
     pawl_status status =
-        statement_get(&store->reader, scope, STATEMENT_TRAIL, select_trail, &statement);
+        statement_get(&store->reader, scope, query->with_texts ? STATEMENT_RECORD : STATEMENT_CHAIN,
+                      query->with_texts ? select_record : select_chain, &statement);
 
-    for (*count = 0; status == PAWL_OK && pos && *count < TRAIL_ROWS;) {
-        bind_u64(statement, 1, pos);
-        status = read_row(scope, statement, "record", read_trail, &out[*count]);
-        if (status == PAWL_OK)
-            pos = trail_next(query, &out[(*count)++]);
+    while (status == PAWL_OK && query->pos && *count < room &&
+           scope->arena.used - begun < RECORDS_BYTES) {
+        struct record *record = &out[*count];
+
+        bind_u64(statement, 1, query->pos);
+        status = read_row(scope, statement, "record",
+                          query->with_texts ? read_record : read_bare_record, record);
+        if (status == PAWL_OK) {
+            query->pos = chain_next(query, record);
+            ++*count;
+        }
     }
-    *rest = pos;
     return status;
 }
 
-pawl_status sqlite_trail(struct store *base, struct scope *scope, const struct trail_query *query,
-                         struct trail_row out[TRAIL_ROWS], uint32_t *count, uint64_t *rest)
+pawl_status sqlite_records_of(struct store *base, struct scope *scope, struct chain_query *query,
+                              struct record *out, uint32_t room, uint32_t *count)
 {
     struct sqlite_store *store = sqlite_store_of(base);
     pawl_status status;
@@ -185,7 +185,7 @@ pawl_status sqlite_trail(struct store *base, struct scope *scope, const struct t
     status = reader_begin(store, scope);
     if (status != PAWL_OK)
         return status;
-    status = follow(store, scope, query, out, count, rest);
+    status = follow(store, scope, query, out, room, count);
     reader_end(store);
     return status;
 }

@@ -39,7 +39,7 @@ enum statement {
     STATEMENT_PUT_INTEREST, STATEMENT_DELETE_INTEREST, STATEMENT_CLEAR_INTERESTS,
     STATEMENT_HEAD, STATEMENT_HEAD_TAIL, STATEMENT_HEAD_STATE, STATEMENT_HEAD_INITIAL,
     STATEMENT_INSTANCE, STATEMENT_RECORD, STATEMENT_SCAN, STATEMENT_VALUE, STATEMENT_FIND_VALUE,
-    STATEMENT_SNAPSHOT, STATEMENT_TRAIL,
+    STATEMENT_SNAPSHOT, STATEMENT_CHAIN,
     STATEMENT_DEFINITION, STATEMENT_DEFINITION_NEWEST, STATEMENT_DEFINITION_VERSION,
     STATEMENT_DEFINITION_INLINE, STATEMENT_DEFINITIONS,
     STATEMENT_LIVE_STEPS, STATEMENT_LIVE_TIMERS, STATEMENT_LIVE_WAITS, STATEMENT_DUE,
@@ -341,8 +341,8 @@ pawl_status sqlite_rows(struct store *base, struct scope *scope, const struct ro
                         void **out, uint32_t *count);
 pawl_status sqlite_live(struct store *store, struct scope *scope, uint64_t instance,
                         struct live *out);
-pawl_status sqlite_trail(struct store *store, struct scope *scope, const struct trail_query *query,
-                         struct trail_row out[TRAIL_ROWS], uint32_t *count, uint64_t *rest);
+pawl_status sqlite_records_of(struct store *store, struct scope *scope, struct chain_query *query,
+                              struct record *out, uint32_t room, uint32_t *count);
 pawl_status sqlite_records(struct store *store, struct scope *scope, const uint64_t *positions,
                            uint32_t count, struct record *out, uint32_t *read);
 pawl_status sqlite_scan(struct store *store, struct scope *scope, uint64_t from, record_fn fn,
