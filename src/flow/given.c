@@ -21,6 +21,7 @@ struct outcome {
     uint32_t arm;            /* of a select that is done; of the new plan, once they are matched */
     bool is_arm_lost;        /* ... which has no arm that waits for the same */
     uint32_t last;           /* the index of its last attempt; NO_ATTEMPT: none here */
+    bool is_redone;          /* graphs: it is done, and will be run again */
 };
 
 struct gathering {
@@ -252,6 +253,12 @@ static void print_begin(struct gathering *gathering, uint32_t step)
                                        STR_ARG(name));
 }
 
+static void print_again(struct gathering *gathering, uint32_t step)
+{
+    gathering->outcomes[step].is_redone = true;
+    print_begin(gathering, step);
+}
+
 static void print_unfinished(struct gathering *gathering)
 {
     const struct flow_attempts *attempts = gathering->attempts;
@@ -260,7 +267,7 @@ static void print_unfinished(struct gathering *gathering)
         enum step_status status = attempts->items[i].status;
 
         if (status == STEP_CANCELLED || (status == STEP_FAILED && !attempts->items[i].is_retried))
-            print_begin(gathering, attempts->items[i].plan);
+            print_again(gathering, attempts->items[i].plan);
     }
 }
 
@@ -270,7 +277,7 @@ static void print_dead_ends(struct gathering *gathering)
 {
     for (uint32_t i = 0; i < gathering->plan->count; i++)
         if (!gathering->args->is_other && is_dead_end(gathering, i))
-            print_begin(gathering, i);
+            print_again(gathering, i);
     json_close(&gathering->out, ']');
     json_key(&gathering->out, "after");
     json_open(&gathering->out, '[');
@@ -285,6 +292,33 @@ static void print_dead_ends(struct gathering *gathering)
         }
 }
 
+/* The steps that `from` leads to. Each is looked at once. */
+static bool mark_from(struct gathering *gathering)
+{
+    const struct plan *next = gathering->next;
+    uint32_t *found = ARENA_ARRAY(&gathering->scope->arena, uint32_t, next->count);
+    bool *is_found = ARENA_ARRAY(&gathering->scope->arena, bool, next->count);
+    uint32_t count = 1;
+
+    if (!found || !is_found)
+        return false;
+    found[0] = gathering->from;
+    is_found[gathering->from] = true;
+    for (uint32_t at = 0; at < count; at++) {
+        const struct plan_step *step = &next->steps[found[at]];
+        uint32_t old = plan_find(gathering->plan, step->name);
+
+        if (old != STEP_NONE)
+            gathering->outcomes[old].is_redone = true;
+        for (uint32_t i = 0; i < step->target_count; i++)
+            if (!is_found[step->targets[i].step]) {
+                is_found[step->targets[i].step] = true;
+                found[count++] = step->targets[i].step;
+            }
+    }
+    return true;
+}
+
 static void print_graph(struct gathering *gathering)
 {
     json_key(&gathering->out, "begin");
@@ -292,6 +326,8 @@ static void print_graph(struct gathering *gathering)
     if (gathering->from != STEP_NONE) {
         json_str(&gathering->out, gathering->next->steps[gathering->from].name);
         gathering->begun++;
+        if (!mark_from(gathering))
+            note_status(gathering, scope_no_memory(&gathering->value));
     } else {
         print_unfinished(gathering);
     }
@@ -374,7 +410,7 @@ static void print_names(struct gathering *gathering, const char *key, enum step_
     json_key(&gathering->out, key);
     json_open(&gathering->out, '[');
     for (uint32_t i = 0; i < gathering->plan->count; i++)
-        if (gathering->outcomes[i].status == status)
+        if (gathering->outcomes[i].status == status && !gathering->outcomes[i].is_redone)
             json_str(&gathering->out, name_of(gathering, i));
     json_close(&gathering->out, ']');
 }

@@ -454,6 +454,48 @@ TEST(flow_graph, a_redrive_forgets_the_join_of_a_step_that_nothing_joins_any_mor
     rig_fini(&rig);
 }
 
+#define LINE                                                                                       \
+    "steps: {a: {tool: x, next: b}, b: {tool: x, next: c}, c: {tool: x, next: d}, d: {tool: x, "   \
+    "retry: {max: 1}, done: true}}"
+
+static str given_from(struct rig *rig, const char *from)
+{
+    struct flow_redrive args = { .definition = rig->definition,
+                                 .memory = rig->memory,
+                                 .attempts = &rig->attempts,
+                                 .retry_of = STR("x"),
+                                 .from = str_of(from) };
+    str given = STR_NONE;
+
+    EXPECT_OK(flow_redrive(rig->scope, &args, &given));
+    return given;
+}
+
+TEST(flow_graph, what_a_redrive_runs_again_does_not_count_as_done)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope, LINE, NULL);
+    rig_begin(&rig);
+    for (uint32_t i = 1; i <= 3; i++)
+        rig_run(&rig, i, "1");
+    EXPECT_OK(rig_step(&rig, EVENT_STEP_START, 4, NULL));
+    EXPECT_OK(rig_step(&rig, EVENT_STEP_FAILED, 4, "1"));
+    EXPECT_HAS(given_from(&rig, NULL).data, "\"done\":[\"a\",\"b\",\"c\"]");
+    EXPECT_HAS(given_from(&rig, "b").data, "\"begin\":[\"b\"],\"joins\":[],\"done\":[\"a\"]");
+    rig_fini(&rig);
+    rig_init(&rig, &t->scope,
+             "steps: {a: {tool: x, next: b}, b: {tool: x, branch: [{if: 'result == 1', then: c}]}, "
+             "c: {tool: x, done: true}}",
+             NULL);
+    rig_begin(&rig);
+    rig_run(&rig, 1, "1");
+    rig_run(&rig, 2, "2"); /* no branch matches: by the same definition b is run again */
+    EXPECT_EQ(rig.state, LIFE_FAILED);
+    EXPECT_HAS(given_from(&rig, NULL).data, "\"done\":[\"a\"]");
+    rig_fini(&rig);
+}
+
 /* A forged or damaged store: verify decides the events of a history again, and a redrive of a redrive
  * reads what the first was given. */
 TEST(flow_graph, what_a_redrive_gives_is_refused_by_name_if_it_has_another_form)
