@@ -32,6 +32,29 @@ def test_an_instance_can_be_created_from_a_declaration_of_its_own(shell):
     assert "bad.json" in shell.pawl("start", "--declaration", "bad.json", expect=1).err
 
 
+def test_an_error_in_a_declaration_is_told_with_its_file_and_its_place_there(shell):
+    yaml = "# a comment\nstates:\n  - a\n  - b\ninitial_state: a\nterminal_states: [b]\nterminal_kinds: {b: success}\ntransitions:\n" \
+           "  - {from_state: a, action: go, to_state: b}\n  - {from_state: a, action: 'an odd one', to_state: nowhere}\n"
+    json_text = "\n" + json.dumps({"states": ["a", "b"], "initial_state": "a", "terminal_states": ["b"], "terminal_kinds": {"b": "success"},
+                                   "transitions": [{"from_state": "a", "action": "go", "to_state": "nowhere"}]}, indent=1)
+    shell.pawl("init")
+    for name, text in (("odd.yaml", yaml), ("odd.json", json_text)):
+        shell.write(name, text)
+        at = text.index("nowhere") - (name == "odd.json")
+        line, column = text[:at].count("\n") + 1, at - text[:at].rfind("\n")
+        for words, input in (((name,), None), (("-",), text.encode())):
+            said = shell.pawl("start", "--declaration", *words, expect=1, input=input).err
+            assert said.startswith("pawl: invalid-declaration: %s: line %d, column %d: 'to_state'" % (words[0], line, column)), said
+            caret = said.splitlines()[2].index("^") if len(said.splitlines()) > 2 else -1
+            assert said.splitlines()[1][caret:].lstrip('"').startswith("nowhere"), said
+
+
+def test_a_definition_without_a_name_is_told_without_a_place(shell):
+    shell.write("part.yaml", "states: [a, b]\ninitial_state: a\n")
+    said = shell.pawl("define", "part.yaml", expect=1).err
+    assert "found neither" in said and "^" not in said and len(said.splitlines()) == 1, said
+
+
 def test_times_are_typed_as_people_say_them(shell):
     shell.pawl("define", ORDER)
     shell.pawl("start", "order", "--at", "yesterday")

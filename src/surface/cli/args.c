@@ -350,7 +350,8 @@ static pawl_status put_json(struct cli *cli, const struct given *given, struct b
     return PAWL_OK;
 }
 
-/* JSON goes as it is, byte for byte; YAML as the JSON that it means. */
+/* JSON goes as it is, byte for byte from its first brace to its last; YAML as the JSON that it
+ * means. */
 static pawl_status put_file(struct cli *cli, const struct given *given, struct buf *input)
 {
     struct node *node = NULL;
@@ -358,6 +359,7 @@ static pawl_status put_file(struct cli *cli, const struct given *given, struct b
 
     if (file_read(&cli->scope, given->value, &text) != PAWL_OK)
         return cli->scope.error.status;
+    cli->declaration = text;
     json_key(input, given->option->member);
     if (node_read_json(&cli->scope, text, &node) == PAWL_OK)
         json_raw(input, node->raw);

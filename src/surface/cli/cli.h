@@ -111,6 +111,7 @@ struct cli {
     bool store_named; /* by --store */
     const char *usual; /* the store where there is no --store */
     bool json, help;
+    str declaration; /* the text of the file that an option names; data NULL: none was read */
     bool is_advised; /* the words of the error name the next command */
     const struct verb *verb;
     const char *operands[CLI_OPERANDS_MAX];
@@ -289,6 +290,10 @@ pawl_status findings_ask(struct cli *cli, const char *path, str text, const char
 void findings_put(const struct term *term, const struct checked *checked, const char *member);
 /* What is wrong with a text that was refused: where, and what else; on stderr. */
 void findings_explain(struct cli *cli, const char *path, str text);
+
+/* The last error, which names a place in a declaration as it was sent: with the file and the place
+ * in it. */
+int report_declaration(struct cli *cli, const char *path, str text);
 
 /* Put the examples and, in an empty store, begin a few instances of them. */
 pawl_status examples_put(struct cli *cli);

@@ -104,3 +104,64 @@ void findings_explain(struct cli *cli, const char *path, str text)
     for (const struct node *item = first ? first->next : NULL; item; item = item->next)
         put_finding(&term, item, &checked, true);
 }
+
+/* ---- A declaration, which goes to the store as JSON ---- */
+
+/* Of the nodes of `sent` the last one that begins at or before a place; *found is the same node of
+ * `own`, which has the same shape. */
+static void find_same(const struct node *sent, const struct node *own, uint32_t line,
+                      uint32_t column, const struct node **found)
+{
+    const struct node *child = sent->first, *same = own->first;
+
+    if (sent->line > line || (sent->line == line && sent->column > column))
+        return;
+    *found = own;
+    for (; child && same; child = child->next, same = same->next)
+        find_same(child, same, line, column, found);
+}
+
+/* A place in the JSON that was sent, as a place in the file that it was made of. */
+static void find_place(struct cli *cli, str text, uint32_t *line, uint32_t *column)
+{
+    struct node *own = NULL, *sent = NULL;
+    const struct node *found = NULL;
+    struct buf json;
+
+    if (node_read(&cli->scope, text, &own) != PAWL_OK)
+        return;
+    if (own->raw.data) { /* JSON was sent as it is, without what is before it */
+        *column += *line == 1 ? own->column - 1 : 0;
+        *line += own->line - 1;
+        return;
+    }
+    buf_init(&json, &heap_libc, CLI_ANSWER_MAX);
+    node_print(own, &json);
+    if (!json.failed && node_read_json(&cli->scope, buf_view(&json), &sent) == PAWL_OK)
+        find_same(sent, own, *line, *column, &found);
+    if (found) {
+        *line = found->line;
+        *column = found->column;
+    }
+    buf_fini(&json);
+}
+
+int report_declaration(struct cli *cli, const char *path, str text)
+{
+    pawl_status status = cli->scope.error.status;
+    str message = arena_str(&cli->scope.arena, str_of(cli->scope.error.message));
+    unsigned line = 0, column = 0;
+    int words = 0, code;
+    struct term term;
+
+    if (!message.data || sscanf(message.data, "line %u, column %u: %n", &line, &column, &words) < 2)
+        return report(cli, &cli->scope.error);
+    find_place(cli, text, &line, &column);
+    scope_fail(&cli->scope, status, "%s: line %u, column %u: %s", path, line, column,
+               message.data + words);
+    code = report(cli, &cli->scope.error);
+    term_init(&term, stderr);
+    if (!cli->json)
+        put_excerpt(&term, text, line, column, BAD);
+    return code;
+}

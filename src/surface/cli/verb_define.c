@@ -80,9 +80,10 @@ pawl_status define_text(struct cli *cli, str text, const char *path, const char 
     struct buf input;
     pawl_status status;
 
-    *out = (struct put){ .source = text };
+    *out = (struct put){ 0 };
     if (!name && find_name(cli, text, path, &name) != PAWL_OK)
         return cli->scope.error.status;
+    out->source = text;
     input_init(&input);
     json_put_text(&input, "name", name);
     json_put_str(&input, "text", text);

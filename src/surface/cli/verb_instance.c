@@ -55,6 +55,8 @@ static int create(struct cli *cli)
         status = verb_call(cli, &answer, &text);
     if (status == PAWL_OK)
         last_note(cli, member_str(answer, "instance_id"));
+    if (status == PAWL_INVALID_DECLARATION && cli->declaration.data)
+        return report_declaration(cli, args_option(cli, "declaration"), cli->declaration);
     return verb_conclude(cli, status, answer, text, render_started);
 }
 
