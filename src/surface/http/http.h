@@ -1,15 +1,16 @@
 /* http.h - the operations over HTTP/JSON: one address a row of ops.h, and nothing else.
  *
- * On loopback, or elsewhere if the store has tokens; with `needs_token` they count on loopback too. A few threads read requests and write answers;
- * none of them waits for a commit, so that as many fires share one as there are connections. */
+ * On loopback, or elsewhere if the store has tokens; with `needs_token` they count on loopback too.
+ * A few threads read requests and write answers; none of them waits for a commit, so that as many
+ * fires share one as there are connections. */
 #ifndef PAWL_SURFACE_HTTP_HTTP_H
 #define PAWL_SURFACE_HTTP_HTTP_H
 
 #include <pawl.h>
 
-#define HTTP_PORT    7295
-#define HTTP_LISTEN  "127.0.0.1:7295"
-#define HTTP_THREADS 4
+#define HTTP_PORT        7295
+#define HTTP_LISTEN      "127.0.0.1:7295"
+#define HTTP_THREADS     4
 #define HTTP_BODY_MEMORY ((uint64_t)256 << 20)
 
 struct op;
@@ -23,12 +24,12 @@ struct http_options {
     void (*log)(void *context, const char *line, size_t size); /* a line for each request, with its
                            end; from any thread. NULL: none */
     void *log_context;
-    uint32_t threads;  /* that read requests and write answers; 0: HTTP_THREADS */
-    const char *hosts; /* names under which it may be called beside the local ones: "a,b" */
+    uint32_t threads;     /* that read requests and write answers; 0: HTTP_THREADS */
+    const char *hosts;    /* names under which it may be called beside the local ones: "a,b" */
     uint64_t body_memory; /* bytes that the bodies of all requests may take together; 0:
                            HTTP_BODY_MEMORY */
     const char *tls_cert, *tls_key; /* PEM texts; NULL: plain HTTP */
-    bool needs_token;   /* also on loopback */
+    bool needs_token;               /* also on loopback */
     const char *secret; /* who sends this as a token may do everything; NULL: none. It outlives the
                            server */
     pawl_status (*opened)(void *context, pawl *p, pawl_error *error); /* a store beside the first is
@@ -47,8 +48,8 @@ struct http_server;
  * No request is answered before http_start(). */
 int http_bind(const char *listen, uint16_t *out_port, pawl_error *error);
 
-/* The same for a socket that listens already (a service manager's): its address in words in `out`. False
- * with INVALID_REQUEST in `error`. */
+/* The same for a socket that listens already (a service manager's): its address in words in `out`.
+ * False with INVALID_REQUEST in `error`. */
 #define HTTP_ADDRESS_SIZE 64
 bool http_adopt(int listener, char out[HTTP_ADDRESS_SIZE], pawl_error *error);
 

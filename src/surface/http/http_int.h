@@ -13,12 +13,12 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#define ALLOW_SIZE     64
-#define HTTP_PAIRS_MAX 64 /* path and query parameters of one request */
-#define HTTP_DRAIN_MAX ((size_t)64 << 20) /* of a rejected body, read so that the answer arrives */
-#define HTTP_EARLY_MAX ((size_t)64 << 10) /* of a body, kept before its sender is authenticated */
-#define SHARED_STREAMS_MAX 256u /* streams on connections that began with another request */
-#define HTTP_CHUNKED   UINT64_MAX         /* a body of unknown length */
+#define ALLOW_SIZE         64
+#define HTTP_PAIRS_MAX     64                 /* path and query parameters of one request */
+#define HTTP_DRAIN_MAX     ((size_t)64 << 20) /* of a rejected body, so that the answer arrives */
+#define HTTP_EARLY_MAX     ((size_t)64 << 10) /* of a body, before its sender is authenticated */
+#define SHARED_STREAMS_MAX 256u       /* streams on connections that began with another request */
+#define HTTP_CHUNKED       UINT64_MAX /* a body of unknown length */
 
 struct hub;
 struct http_server;
@@ -35,7 +35,7 @@ struct work_queue {
     struct guard lock;
     pthread_cond_t more;
     struct web_request *first, *last;
-    struct web_request *parked; /* they wait without a thread; the first that gives up comes first */
+    struct web_request *parked; /* without a thread; the first that gives up comes first */
     uint32_t count, thread_count;
     bool is_closing; /* requests are not parked any more */
     bool is_stopping;
@@ -49,8 +49,10 @@ void work_add(struct work_queue *work, struct web_request *request);
 /* Until it is woken, and no longer than this (0: however long it takes): then it is worked on.
  * It may have been woken before. */
 void work_park(struct work_queue *work, struct web_request *request, int64_t for_ms);
-void work_wake(struct work_queue *work, struct web_request *request); /* once for each time it is parked */
-void work_close(struct work_queue *work); /* those who are parked are worked on now, and from now on */
+/* Once for each time it is parked. */
+void work_wake(struct work_queue *work, struct web_request *request);
+/* Those that are parked, or would be from now on, are worked on at once. */
+void work_close(struct work_queue *work);
 
 /* ---- connections.c: connections and their patience ---- */
 
@@ -61,13 +63,13 @@ void work_close(struct work_queue *work); /* those who are parked are worked on 
 /* What a connection is waiting for, and for how many seconds it may. */
 #define PATIENCE_MAP(X)                                                                            \
     X(ANY, FOREVER)                                                                                \
-    X(HEAD, 10)    /* a request's first byte on a new connection, and its head */                  \
-    X(BODY, 60)    /* all of a request */                                                          \
-    X(ANSWER, 300) /* that the client takes the answer */                                          \
-    X(PIECE, 60)   /* that it takes one piece of an answer that comes in pieces */                 \
+    X(HEAD, 10)     /* a request's first byte on a new connection, and its head */                 \
+    X(BODY, 60)     /* all of a request */                                                         \
+    X(ANSWER, 300)  /* that the client takes the answer */                                         \
+    X(PIECE, 60)    /* that it takes one piece of an answer that comes in pieces */                \
     X(IDLE, IDLE_S) /* the next request */                                                         \
-    X(DRAIN, 10)   /* the rest of a rejected body */                                               \
-    X(REJECTED, 2) /* that the client closes a connection whose head was rejected */
+    X(DRAIN, 10)    /* the rest of a rejected body */                                              \
+    X(REJECTED, 2)  /* that the client closes a connection whose head was rejected */
 
 enum patience {
 #define X(name, seconds) PATIENCE_##name,
@@ -80,10 +82,10 @@ struct http_connection {
     int fd;
     _Atomic enum patience patience;
     atomic_int left_s;
-    uint64_t acked_before;   /* what the client's kernel had acknowledged when it was joined */
-    struct op_given given;   /* steps in the last answer, until the client is known to have read it */
-    char *store;             /* whose they are */
-    int64_t given_at_us;     /* when they were sent, by the tick */
+    uint64_t acked_before; /* what the client's kernel had acknowledged when it was joined */
+    struct op_given given; /* steps in the last answer, until the client is known to have read it */
+    char *store;           /* whose they are */
+    int64_t given_at_us;   /* when they were sent, by the tick */
 };
 
 struct http_connections {
@@ -173,14 +175,14 @@ struct http_server {
     _Atomic uint64_t request_count;
     struct http_connections connections; /* that the library serves */
     struct http_connections arrivals;    /* that wait in the acceptor */
-    struct hub *hub; /* streams of entries */
+    struct hub *hub;                     /* streams of entries */
     struct MHD_Daemon *daemon;
     struct MHD_Daemon *stream_daemon; /* one thread for connections that begin with a stream; NULL
                                          with TLS */
-    atomic_uint shared_streams; /* those that share a thread with requests */
+    atomic_uint shared_streams;       /* those that share a thread with requests */
     struct acceptor acceptor; /* not with TLS: there the library accepts connections itself */
     uint16_t port;
-    bool needs_token; /* it listens on more than loopback, or was asked to */
+    bool needs_token;            /* it listens on more than loopback, or was asked to */
     _Atomic uint64_t body_bytes; /* kept of the bodies of all requests */
     struct work_queue work;
     atomic_uint away;   /* requests whose connection is suspended while they are worked on */
@@ -213,13 +215,13 @@ struct web_request {
     struct web_request *next; /* in the queue of work */
     enum request_stage stage;
     uint64_t number;
-    int64_t begun_us;         /* when it had been read */
-    char id[REQUEST_ID_SIZE]; /* the client's, or ours */
+    int64_t begun_us;           /* when it had been read */
+    char id[REQUEST_ID_SIZE];   /* the client's, or ours */
     char trace[TRACE_SIZE + 1]; /* ours; "": none */
-    const struct op *op;      /* NULL until routed */
-    bool is_mounted;          /* it is another surface's */
-    str store;                /* the name of the store that it is for; data NULL until routed */
-    pawl *p;                  /* that store, in use until the request has ended; NULL: not yet */
+    const struct op *op;        /* NULL until routed */
+    bool is_mounted;            /* it is another surface's */
+    str store;                  /* the name of the store that it is for; data NULL until routed */
+    pawl *p;                    /* that store, in use until the request has ended; NULL: not yet */
     struct op_request call;
     struct op_call running;
     bool is_waiting; /* it goes on when it is woken */
@@ -234,12 +236,12 @@ struct web_request {
     struct scope scope;
     struct buf body, answer;
     bool has_begun;
-    bool is_at_head;  /* only its head has been read */
-    bool is_admitted; /* its caller is authenticated, and may call this operation */
-    bool is_whole;    /* its last byte has been read */
+    bool is_at_head;    /* only its head has been read */
+    bool is_admitted;   /* its caller is authenticated, and may call this operation */
+    bool is_whole;      /* its last byte has been read */
     bool is_discarding; /* rejected before its end: the rest is discarded */
-    bool is_last;     /* the connection is closed after the answer */
-    bool is_prepared; /* the answer is tagged, and compressed if it shall be: */
+    bool is_last;       /* the connection is closed after the answer */
+    bool is_prepared;   /* the answer is tagged, and compressed if it shall be: */
     bool is_gzip;
     char tag[TAG_SIZE]; /* ETag; "": none */
     pawl_status status; /* how it went; before: a rejection that waits for the body's end */
@@ -298,9 +300,10 @@ pawl_status request_authenticate_nowhere(struct web_request *request);
 
 bool siblings_start(struct http_server *server); /* false: errno; siblings_free() all the same */
 void siblings_end_streams(struct http_server *server);
-void siblings_free(struct http_server *server);               /* when there are no streams any more */
-struct hub *sibling_hub(struct http_server *server, pawl *p); /* NULL: no memory, or it is stopping */
-struct stream_totals { /* of all stores that are open */
+void siblings_free(struct http_server *server); /* when there are no streams any more */
+struct hub *sibling_hub(struct http_server *server,
+                        pawl *p); /* NULL: no memory, or it is stopping */
+struct stream_totals {            /* of all stores that are open */
     uint32_t count;
     uint64_t bytes; /* sent */
 };
@@ -311,7 +314,7 @@ struct stream_totals siblings_streams(struct http_server *server);
 struct route {
     const struct op *op;
     bool is_mounted; /* it is another surface's */
-    str store; /* decoded; not yet known to be one */
+    str store;       /* decoded; not yet known to be one */
     struct op_pair pairs[HTTP_PAIRS_MAX];
     uint32_t count;
 };

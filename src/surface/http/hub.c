@@ -322,8 +322,7 @@ static void *hub_thread(void *context)
     while (!atomic_load(&hub->is_stopping)) {
         int64_t now;
 
-        if (poll(&wake, 1, has_more ? 0 : TICK_MS) > 0 &&
-            read(hub->wake, &count, sizeof count) < 0)
+        if (poll(&wake, 1, has_more ? 0 : TICK_MS) > 0 && read(hub->wake, &count, sizeof count) < 0)
             continue;
         now = now_s(hub);
         if (now > aged_s)

@@ -60,7 +60,8 @@ static void print_refused(struct http_server *server, struct buf *out)
     figure_head(out, "pawl_http_refused_total", "counter", "What a limit has refused.");
     for (int i = 0; i < HTTP_LIMITS; i++)
         figure(out, "pawl_http_refused_total", "limit", limit_names[i],
-               i == HTTP_LIMIT_TIME ? server->connections.dropped + server->arrivals.dropped : server->metrics.refused[i]);
+               i == HTTP_LIMIT_TIME ? server->connections.dropped + server->arrivals.dropped
+                                    : server->metrics.refused[i]);
 }
 
 static void print_gauge(struct buf *out, const char *name, const char *help, uint64_t number)
@@ -77,8 +78,8 @@ void metrics_print(struct http_server *server, struct buf *out)
     print_gauge(out, "pawl_http_body_bytes", "Bytes of request bodies in memory.",
                 server->body_bytes);
     print_gauge(out, "pawl_http_streams", "Open streams of entries.", streams.count);
-    print_gauge(out, "pawl_http_shared_streams",
-                "Streams that share a thread with requests.", server->shared_streams);
+    print_gauge(out, "pawl_http_shared_streams", "Streams that share a thread with requests.",
+                server->shared_streams);
     print_gauge(out, "pawl_http_stream_bytes", "Bytes of entries written to streams.",
                 streams.bytes);
     print_gauge(out, "pawl_stores_open", "Stores that are open beside the first.",

@@ -53,8 +53,7 @@ static void weaken(char tag[TAG_SIZE])
 /* By the worker that made the answer, else by the thread that sends it. */
 void answer_prepare(struct web_request *request, bool may_take_time)
 {
-    if (request->is_prepared || request->stream || request->result.pieces ||
-        request->answer.failed)
+    if (request->is_prepared || request->stream || request->result.pieces || request->answer.failed)
         return;
     request->is_prepared = true;
     tag(request);

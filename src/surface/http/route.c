@@ -208,9 +208,8 @@ pawl_status route_find(struct scope *scope, const struct op *const *mounts, str 
         snprintf(allow, ALLOW_SIZE, "GET, HEAD, PUT, POST, DELETE, OPTIONS");
         return scope_fail(scope, PAWL_NOT_ALLOWED, "* is no address of its own");
     }
-    out->op = path.size > 0 && path.data[0] == '/'
-                  ? find_in_all(mounts, wanted, path, out, allow)
-                  : NULL;
+    out->op =
+        path.size > 0 && path.data[0] == '/' ? find_in_all(mounts, wanted, path, out, allow) : NULL;
     if (!allow[0])
         return scope_fail(scope, PAWL_NOT_KNOWN, "no such address: %.*s", STR_ARG(path));
     if (!out->op)

@@ -119,9 +119,8 @@ static pawl_status find(struct web_request *request)
     struct scope *scope = &request->scope;
     struct op_pair *pairs;
     struct route route;
-    pawl_status status =
-        route_find(scope, request->server->options.mounts, request->method, str_of(request->target),
-                   &route, request->allow);
+    pawl_status status = route_find(scope, request->server->options.mounts, request->method,
+                                    str_of(request->target), &route, request->allow);
 
     if (status != PAWL_OK)
         return status;
@@ -375,8 +374,7 @@ static pawl_status admit(struct web_request *request)
  * body is read first: the connection is best suspended after the whole request. */
 static pawl_status open_later(struct web_request *request, bool *is_away)
 {
-    bool is_short =
-        request->length <= HTTP_EARLY_MAX && !request_header(request, "Expect").data;
+    bool is_short = request->length <= HTTP_EARLY_MAX && !request_header(request, "Expect").data;
 
     if (!request_header(request, "Authorization").data && request->server->needs_token)
         return request_authenticate_nowhere(request);

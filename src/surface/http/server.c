@@ -15,9 +15,9 @@
  * an idle stream costs about as much as its connection's memory. */
 #define CONNECTION_MEMORY (16u << 10)
 #define STREAM_MEMORY     (8u << 10)
-#define CONNECTIONS_MAX 16384u
-#define STOP_WAIT_MS    2000
-#define AWAY_LOOK_MS    5
+#define CONNECTIONS_MAX   16384u
+#define STOP_WAIT_MS      2000
+#define AWAY_LOOK_MS      5
 
 /* ---- The life of a request ---- */
 
@@ -211,8 +211,8 @@ static void add_tls(struct MHD_OptionItem *items, const struct http_options *opt
     items[0] = (struct MHD_OptionItem){ MHD_OPTION_LISTEN_SOCKET, listener, NULL };
     items[1] = (struct MHD_OptionItem){ MHD_OPTION_HTTPS_MEM_CERT, 0,
                                         (void *)(uintptr_t)options->tls_cert };
-    items[2] = (struct MHD_OptionItem){ MHD_OPTION_HTTPS_MEM_KEY, 0,
-                                        (void *)(uintptr_t)options->tls_key };
+    items[2] =
+        (struct MHD_OptionItem){ MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)options->tls_key };
 }
 
 /* threads 0: one thread, and no pool, for streams. Without MHD_USE_ERROR_LOG the library writes

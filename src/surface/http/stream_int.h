@@ -62,7 +62,7 @@ struct hub {
     struct piece *window[WINDOW_EVENTS]; /* by number, modulo */
     uint64_t first_number, end_number;
     size_t window_bytes;
-    _Atomic uint64_t sent_bytes; /* to all streams */
+    _Atomic uint64_t sent_bytes;             /* to all streams */
     struct stream_list busy;                 /* sending, or about to */
     struct stream_list waiting;              /* behind: for a page */
     struct stream_list idle;                 /* of all entries, with nothing to send */
@@ -73,8 +73,9 @@ struct hub {
 
 /* `tick` (may be NULL) is called every second, in real time. NULL: errno says why. */
 struct hub *hub_start(pawl *p, void (*tick)(void *context, uint32_t seconds), void *context);
-void hub_end_streams(struct hub *hub); /* each as soon as it has sent its piece; no new ones; NULL is allowed */
-void hub_free(struct hub *hub);        /* when there are no streams any more; NULL is allowed */
+void hub_end_streams(
+    struct hub *hub); /* each as soon as it has sent its piece; no new ones; NULL is allowed */
+void hub_free(struct hub *hub); /* when there are no streams any more; NULL is allowed */
 
 void hub_wake(struct hub *hub);
 void stream_move(struct stream *stream, struct stream_list *to);
