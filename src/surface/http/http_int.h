@@ -323,8 +323,8 @@ struct route {
 uint32_t route_body_limit(str target);
 
 /* Find the operation, or the mounted row (http.h; NULL: none), for a method and a target; HEAD is
- * GET. NOT_KNOWN: no such address; NOT_ALLOWED: another method; `allow` names those it takes in both
- * other cases. */
+ * GET. NOT_KNOWN: no such address; NOT_ALLOWED: another method. In both other cases `allow` names
+ * the methods that the address takes. */
 pawl_status route_find(struct scope *scope, const struct op *const *mounts, str method, str target,
                        struct route *out, char allow[ALLOW_SIZE]);
 
