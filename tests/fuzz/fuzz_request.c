@@ -82,7 +82,7 @@ static void replace_ids(str text, char ids[IDS_MAX][27], struct buf *out)
 
 /* Was it rejected while its body came in? Then the server has written the answer to the socket, and
  * the library gets none. */
-static bool is_discarding(const struct request *request)
+static bool is_discarding(const struct web_request *request)
 {
     return request->is_discarding;
 }
@@ -99,7 +99,7 @@ static void ask(struct MHD_Daemon *daemon, struct MHD_Connection *connection, co
     wire_wait(connection);
 }
 
-static bool is_at_head(const struct request *request)
+static bool is_at_head(const struct web_request *request)
 {
     return !request->has_begun || request->is_at_head;
 }

@@ -14,7 +14,7 @@ HTTP = ROOT / "src/surface/http"
 WHOLE = [str(path) for path in sorted(HTTP.glob("*.c"))] + ["-lmicrohttpd", "-lz"]
 EXTRA = {"http": WHOLE, "query": WHOLE,
          "request": [str(HERE / "wire.c")] + [str(path) for path in sorted(HTTP.glob("*.c"))
-                                                 if path.name not in ("listen.c", "acceptor.c", "work.c")] + ["-lz"]}
+                                                 if path.name not in ("listen.c", "acceptor.c", "work_queue.c")] + ["-lz"]}
 
 
 def names():

@@ -9,30 +9,30 @@
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct request *work; /* handed to a worker */
+    struct web_request *work; /* handed to a worker */
 } turn = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL };
 
 /* ---- Workers: there are none ---- */
 
-bool work_start(struct work *work)
+bool work_start(struct work_queue *work)
 {
     (void)work;
     return true;
 }
 
-void work_stop(struct work *work)
+void work_stop(struct work_queue *work)
 {
     (void)work;
     REQUIRE(!turn.work);
 }
 
-bool work_has_room(struct work *work)
+bool work_has_room(struct work_queue *work)
 {
     (void)work;
     return true;
 }
 
-void work_add(struct work *work, struct request *request)
+void work_add(struct work_queue *work, struct web_request *request)
 {
     (void)work;
     pthread_mutex_lock(&turn.lock);
@@ -43,26 +43,26 @@ void work_add(struct work *work, struct request *request)
 }
 
 /* Nobody waits here: it goes on at once, as it does when the server stops. */
-void work_park(struct work *work, struct request *request, int64_t for_ms)
+void work_park(struct work_queue *work, struct web_request *request, int64_t for_ms)
 {
     (void)for_ms;
     work_add(work, request);
 }
 
-void work_wake(struct work *work, struct request *request)
+void work_wake(struct work_queue *work, struct web_request *request)
 {
     (void)work;
     (void)request;
 }
 
-void work_close(struct work *work)
+void work_close(struct work_queue *work)
 {
     (void)work;
 }
 
 static void do_work(void)
 {
-    struct request *request = turn.work;
+    struct web_request *request = turn.work;
     struct http_server *server = request->server;
     bool is_stopping = atomic_load(&server->is_stopping);
 
