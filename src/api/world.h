@@ -18,4 +18,8 @@ pawl_status world_take_turns(pawl *p, const char *id, uint32_t turns, int64_t mo
                              int64_t *out_moved_ms, pawl_error *error);
 void world_share_memory(void); /* at the start of a server: env/trim.h */
 
+/* Set the clock of the store at `url` to this machine's, as its owner. IN_USE. *ahead_ms: how far it
+ * was ahead. */
+pawl_status clock_accept(const char *url, int64_t *ahead_ms, pawl_error *error);
+
 #endif

@@ -1,7 +1,8 @@
 /* doctor.c - prints what was found; --rebuild, --accept-head and --accept-clock. */
 #include "surface/cli/doctor.h"
-#include "api/rebuild_all.h"
 #include "api/verify_all.h"
+#include "api/world.h"
+#include "repair/repair.h"
 #include <pwd.h>
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
 /* verb_doctor.c - doctor: is everything about a store as it should be, and if not, what to try;
  * --rebuild: makes the rows that follow from the log again; --accept-head: accepts the log. */
-#include "api/rebuild_all.h"
 #include "base/time.h"
+#include "repair/repair.h"
 #include "store/owner.h"
 #include "surface/cli/client.h"
 #include "surface/cli/doctor.h"

@@ -1,5 +1,5 @@
 /* verb_export.c - export, import: definitions, and instances with their history, as lines. */
-#include "api/import.h"
+#include "repair/import.h"
 #include "surface/cli/cli.h"
 #include <errno.h>
 #include <stdlib.h>

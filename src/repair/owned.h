@@ -1,6 +1,6 @@
-/* owned.h - private to api: a store that is opened as its owner, without an engine, for one repair. */
-#ifndef PAWL_API_OWNED_H
-#define PAWL_API_OWNED_H
+/* owned.h - private to repair: a store that is opened as its owner, without an engine, for one repair. */
+#ifndef PAWL_REPAIR_OWNED_H
+#define PAWL_REPAIR_OWNED_H
 
 #include "base/scope.h"
 #include "store/store.h"

@@ -1,6 +1,6 @@
 /* accept_head.c - an operator accepts the log of a store as it is now. */
-#include "api/owned.h"
-#include "api/rebuild_all.h"
+#include "repair/owned.h"
+#include "repair/repair.h"
 
 static void print_found(const struct head_witness *witness, struct buf *out)
 {

@@ -1,9 +1,9 @@
 /* import_build.c - one commit of what was read: records with new positions and the hashes they
  * have, values with new ids, and the live rows that follow. */
-#include "api/import_int.h"
 #include "base/limits.h"
 #include "base/sort.h"
 #include "model/rights.h"
+#include "repair/import_int.h"
 #include <stdlib.h>
 
 /* ---- Definitions: each is known by its name and version, or, inline, by its text ---- */
@@ -377,7 +377,8 @@ static bool is_redrive(const struct carried_instance *one)
  * the same number. */
 static int by_redriven(const void *context, uint32_t a, uint32_t b)
 {
-    const struct carried_instance *instances = context, *one = &instances[a], *other = &instances[b];
+    const struct carried_instance *instances = context, *one = &instances[a],
+                                  *other = &instances[b];
     int order = str_compare(one->redrives, other->redrives);
 
     return order ? order : (one->started > other->started) - (one->started < other->started);
@@ -388,7 +389,8 @@ static pawl_status add_redrives(struct building *b)
 {
     const struct import *import = b->import;
     const struct carried_instance *instances = import->instances;
-    uint32_t *order = ARENA_ARRAY(&b->scope->arena, uint32_t, import->instance_count + 1), count = 0;
+    uint32_t *order = ARENA_ARRAY(&b->scope->arena, uint32_t, import->instance_count + 1),
+             count = 0;
 
     if (!order)
         return scope_no_memory(b->scope);

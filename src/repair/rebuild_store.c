@@ -1,11 +1,9 @@
-/* rebuild_all.c - a store taken without an engine, and its derived rows made from its log. */
-#include "api/rebuild_all.h"
-#include "api/api.h"
-#include "api/owned.h"
+/* rebuild_store.c - a store taken without an engine, and its derived rows made from its log. */
 #include "base/limits.h"
-#include "engine/engine.h"
 #include "evidence/evidence.h"
 #include "flow/flow.h"
+#include "repair/owned.h"
+#include "repair/repair.h"
 
 static bool tell(void *context, enum verify_part part, uint64_t done, uint64_t all)
 {
@@ -74,22 +72,4 @@ pawl_status rebuild_store(const char *url, const struct rebuild_options *options
     if (status == PAWL_OK)
         status = rebuild(owned.store, options, report, out, &owned.scope.error);
     return owned_close(&owned, status, error);
-}
-
-pawl_status clock_accept(const char *url, int64_t *ahead_ms, pawl_error *error)
-{
-    struct scope scope;
-    pawl *p = NULL;
-    pawl_status status =
-        pawl_open(&p, url, &(pawl_options){ .own = true }, error);
-
-    if (status != PAWL_OK)
-        return status;
-    scope_init(&scope, &heap_libc, LIMIT_SCOPE);
-    status = engine_accept_clock(p->engine, &scope, ahead_ms);
-    if (status != PAWL_OK)
-        *error = scope.error;
-    scope_fini(&scope);
-    pawl_close(p);
-    return status;
 }

@@ -1,5 +1,5 @@
 /* import_live.c - the live rows that a record leaves behind, as changes in their order. */
-#include "api/import_int.h"
+#include "repair/import_int.h"
 
 static void add_change(struct building *b, struct live_change change)
 {

@@ -4,7 +4,7 @@
  * been shifted since (the file says by how much each timer has moved), and this store's clock may
  * be away from the wall clock. The import record behind the records says both, because the row of a
  * timer must follow from the log. */
-#include "api/import_int.h"
+#include "repair/import_int.h"
 #include <stdlib.h>
 
 static int compare_moved(const void *a, const void *b)
@@ -34,7 +34,8 @@ int64_t import_moved_ms(const struct building *b, const struct carried_instance 
                                  .name = timer->name };
     const struct carried_moved *found = NULL;
 
-    if (timer->timer.wall || timer->timer.due_at_ms >= DUE_NEVER_MS || timer->timer.due_at_ms <= -DUE_NEVER_MS)
+    if (timer->timer.wall || timer->timer.due_at_ms >= DUE_NEVER_MS ||
+        timer->timer.due_at_ms <= -DUE_NEVER_MS)
         return 0;
     if (import->moved_count > 0)
         found = bsearch(&key, import->moved, import->moved_count, sizeof key, compare_moved);

@@ -1,9 +1,9 @@
 /* import_own.c - what an import writes into the store's own chain: definitions that are new, where
  * the records of another store begin and end, which values came without their bytes, and the test
  * clock that an older program left without a record. */
-#include "api/import_int.h"
 #include "base/limits.h"
 #include "model/rights.h"
+#include "repair/import_int.h"
 
 static const char store_id_text[] = "00000000000000000000000000";
 
@@ -45,9 +45,9 @@ static pawl_status keep_rights(struct building *b, const struct definition_row *
     buf_init(&id, b->scope->arena.heap, 0);
     rights_id(&id, row->name, row->version);
     kept = buf_take(&id, &b->scope->arena);
-    b->kept[b->kept_count++] = (struct kept_change){
-        .row = { .what = CONTROL_DEFINE, .id = kept, .pos = b->store_pos }, .is_put = true
-    };
+    b->kept[b->kept_count++] =
+        (struct kept_change){ .row = { .what = CONTROL_DEFINE, .id = kept, .pos = b->store_pos },
+                              .is_put = true };
     return kept.data ? PAWL_OK : scope_no_memory(b->scope);
 }
 

@@ -1,8 +1,8 @@
 /* import.c - an export file taken in: what is there already is left alone, the rest is verified in
  * memory, then written as one commit. */
-#include "api/import_int.h"
 #include "base/limits.h"
 #include "flow/flow.h"
+#include "repair/import_int.h"
 
 pawl_status import_open(const char *url, struct scope *scope, struct import **out)
 {

@@ -1,12 +1,12 @@
 /* import_int.h - private to the import: what was read, and a commit made of it. */
-#ifndef PAWL_API_IMPORT_INT_H
-#define PAWL_API_IMPORT_INT_H
+#ifndef PAWL_REPAIR_IMPORT_INT_H
+#define PAWL_REPAIR_IMPORT_INT_H
 
-#include "api/import.h"
 #include "base/map.h"
 #include "base/node.h"
 #include "env/env.h"
 #include "evidence/evidence.h"
+#include "repair/import.h"
 #include "store/store.h"
 
 /* In rows and records that were read, the id of a value is its place here + 1. */
@@ -79,7 +79,7 @@ struct building {
     struct scope *scope;
     struct record *records;
     struct value *values;
-    uint64_t *value_ids; /* by place; 0: nothing that is built names it yet */
+    uint64_t *value_ids;   /* by place; 0: nothing that is built names it yet */
     uint32_t erased_count; /* of the values that were built */
     struct definition_row *definitions;
     struct instance_row *instances;

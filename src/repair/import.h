@@ -3,8 +3,8 @@
  * It is one commit: all or nothing. What is there already, with the same records, is left alone.
  * Before anything is written the whole is put into a store in memory and verified there, decisions
  * of flows included. */
-#ifndef PAWL_API_IMPORT_H
-#define PAWL_API_IMPORT_H
+#ifndef PAWL_REPAIR_IMPORT_H
+#define PAWL_REPAIR_IMPORT_H
 
 #include "base/buf.h"
 #include "base/scope.h"

@@ -1,12 +1,12 @@
 /* import_read.c - lines of an export file into what will be a commit. */
-#include "api/import_int.h"
 #include "base/limits.h"
 #include "base/node_own.h"
 #include "model/grow.h"
 #include "model/rights.h"
+#include "repair/import_int.h"
 #include <stdio.h>
 
-#define GROW_IMPORT(import, items, count, capacity)                                                       \
+#define GROW_IMPORT(import, items, count, capacity)                                                \
     grow_array(&(import)->scope->arena, (import)->items, (import)->count, &(import)->capacity,     \
                sizeof *(import)->items)
 
@@ -274,7 +274,8 @@ static pawl_status read_instance(struct import *import, const struct node *node)
 static bool is_of_instance(int64_t what)
 {
     return (what >= 0 && what <= INT32_MAX) || what == CONTROL_CREATE || what == CONTROL_PAUSE ||
-           what == CONTROL_RESUME || what == CONTROL_KEEP_SIGNAL || what == CONTROL_ERASE || what == CONTROL_RIGHTS;
+           what == CONTROL_RESUME || what == CONTROL_KEEP_SIGNAL || what == CONTROL_ERASE ||
+           what == CONTROL_RIGHTS;
 }
 
 static bool parse_record(struct import *import, const struct node *node, struct record *out,
@@ -430,7 +431,8 @@ static pawl_status read_header(struct import *import, const struct node *node)
         return PAWL_OK;
     say_found(node, found, sizeof found);
     return scope_fail(import->scope, PAWL_INVALID_REQUEST,
-                      "line 1: expected " EXPORT_HEADER ", found %s; a file of a newer format needs "
+                      "line 1: expected " EXPORT_HEADER
+                      ", found %s; a file of a newer format needs "
                       "a newer pawl",
                       found);
 }

@@ -1,7 +1,7 @@
-/* rebuild_all.h - repairs by `pawl doctor`, for a store without an owner: rebuild the rows that follow
- * from its log, replace what FILE-head remembers, set a clock that was ahead. */
-#ifndef PAWL_API_REBUILD_ALL_H
-#define PAWL_API_REBUILD_ALL_H
+/* repair.h - repairs by `pawl doctor`, for a store without an owner: rebuild the rows that follow from
+ * its log, replace what FILE-head remembers. */
+#ifndef PAWL_REPAIR_REPAIR_H
+#define PAWL_REPAIR_REPAIR_H
 
 #include "base/buf.h"
 #include <pawl.h>
@@ -22,9 +22,5 @@ pawl_status rebuild_store(const char *url, const struct rebuild_options *options
  * name `who` stay in a line of their own there. Opened as above. Into `out`: {accepted, position,
  * what}: what was found; accepted is false if there was nothing to accept. */
 pawl_status accept_head(const char *url, str who, struct buf *out, pawl_error *error);
-
-/* Set the clock of the store at `url` to this machine's, as its owner. IN_USE. *ahead_ms: how far it
- * was ahead. */
-pawl_status clock_accept(const char *url, int64_t *ahead_ms, pawl_error *error);
 
 #endif

@@ -1,5 +1,5 @@
 /* owned.c - see owned.h. */
-#include "api/owned.h"
+#include "repair/owned.h"
 #include "base/limits.h"
 #include "env/env.h"
 
