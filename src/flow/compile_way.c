@@ -6,87 +6,45 @@
 
 /* ---- What is written ------------------------------------------------------------------------ */
 
-/* What reads like an expression and is not one (B19). */
-static bool looks_composed(str text)
+/* Blanks around a condition do not count: YAML's `if: |` ends it with a newline. */
+static str condition_text(const struct node *condition)
 {
-    return memmem(text.data, text.size, " and ", 5) || memmem(text.data, text.size, " or ", 4);
+    str text = condition->text;
+
+    while (text.size > 0 && str_is_blank((str){ text.data, 1 }))
+        text = str_from(text, 1);
+    while (text.size > 0 && str_is_blank(str_from(text, text.size - 1)))
+        text.size--;
+    return text;
 }
 
-static void check_pattern(struct compilation *compiler, const struct source_step *step,
-                          const struct node *condition)
+struct foreign {
+    const char *word, *hint;
+};
+
+/* Values of other languages, and what they are here. */
+static const struct foreign foreign_values[] = {
+    { "null", "write nil" },  { "None", "write nil" },   { "undefined", "write nil" },
+    { "True", "write true" }, { "False", "write false" }, { 0 },
+};
+
+/* Other names that mean nothing here. */
+static const struct foreign foreign_names[] = {
+    { "AND", "write and" },
+    { "OR", "write or" },
+    { "NOT", "write not" },
+    { "default", "for the last branch write if: \"true\"" },
+    { "otherwise", "for the last branch write if: \"true\"" },
+    { "always", "for the last branch write if: \"true\"" },
+    { 0 },
+};
+
+/* NULL: it is not in the table. */
+static const char *hint_for(const struct foreign *table, str word)
 {
-    if (condition_is_quoted(condition->text))
-        return;
-    if (looks_composed(condition->text))
-        step_warning(compiler, step, condition,
-                     "the result is compared with all that follows; for an "
-                     "expression begin with a parenthesis");
-    else if (condition_begins_quoted(condition->text))
-        step_warning(compiler, step, condition,
-                     "the result is compared with all that follows, the quotes "
-                     "too; write one text in quotes, like result == \"yes\"");
-}
-
-/* Words of other languages, and what they are here. */
-static const char *other_word(str name)
-{
-    static const char *const words[][2] = {
-        { "null", "write nil" },
-        { "None", "write nil" },
-        { "undefined", "write nil" },
-        { "True", "write true" },
-        { "False", "write false" },
-        { "AND", "write and" },
-        { "OR", "write or" },
-        { "NOT", "write not" },
-        { "default", "for the last branch write if: \"true\"" },
-        { "otherwise", "for the last branch write if: \"true\"" },
-        { "always", "for the last branch write if: \"true\"" },
-    };
-
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (str_is(name, words[i][0]))
-            return words[i][1];
-    return NULL;
-}
-
-/* "result, input, context": what an expression may name. */
-static void print_known(char *out, size_t size)
-{
-    size_t used = 0;
-
-    for (const char *const *name = expr_names(); *name && used < size; name++)
-        used += (size_t)snprintf(out + used, size - used, "%s%s", used > 0 ? ", " : "", *name);
-}
-
-/* A global that nothing gives the expression is nil: a slip of the pen would be false in silence.
- */
-static void warn_unknown(struct compilation *compiler, const struct source_step *step,
-                         const struct node *condition, str name)
-{
-    const char *nearest = words_nearest(name, expr_names()), *other = other_word(name);
-    char hint[80] = "", known[120];
-
-    print_known(known, sizeof known);
-    if (other)
-        (void)snprintf(hint, sizeof hint, "%s; ", other);
-    else if (nearest)
-        (void)snprintf(hint, sizeof hint, "did you mean '%s'? ", nearest);
-    step_warning(compiler, step, condition,
-                 "the condition names '%.*s', which is always nil; %sknown "
-                 "are %s",
-                 STR_ARG(words_shown(name)), hint, known);
-}
-
-static void check_globals(struct compilation *compiler, const struct source_step *step,
-                          const struct node *condition)
-{
-    struct expr_unknown unknown;
-    str name;
-
-    expr_unknown_begin(&unknown, condition->text);
-    while (expr_unknown_next(&unknown, &name))
-        warn_unknown(compiler, step, condition, name);
+    while (table->word && !str_is(word, table->word))
+        table++;
+    return table->hint;
 }
 
 /* What other languages write and Lua does not; "": nothing of the kind. */
@@ -104,26 +62,101 @@ static const char *lua_hint(str text)
     return "";
 }
 
+/* What reads like an expression and is not one (B19). */
+static bool looks_composed(str text)
+{
+    static const char *const words[] = { " and ", " or ", "&&", "||" };
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (memmem(text.data, text.size, words[i], strlen(words[i])))
+            return true;
+    return false;
+}
+
+static void check_pattern(struct compilation *compiler, const struct source_step *step,
+                          const struct node *condition)
+{
+    str text = condition_text(condition), value = condition_value(text);
+    const char *hint = hint_for(foreign_values, value);
+
+    if (condition_is_quoted(text))
+        return;
+    if (looks_composed(text))
+        step_warning(compiler, step, condition,
+                     "the result is compared with all that follows; for an "
+                     "expression begin with a parenthesis%s",
+                     lua_hint(value));
+    else if (condition_begins_quoted(text))
+        step_warning(compiler, step, condition,
+                     "the result is compared with all that follows, the quotes "
+                     "too; write one text in quotes, like result == \"yes\"");
+    else if (hint)
+        step_warning(compiler, step, condition,
+                     "the result is compared with the text %.*s; %s, or the text in quotes",
+                     STR_ARG(value), hint);
+}
+
+/* "result, input, context": what an expression may name. */
+static void print_known(char *out, size_t size)
+{
+    size_t used = 0;
+
+    for (const char *const *name = expr_names(); *name && used < size; name++)
+        used += (size_t)snprintf(out + used, size - used, "%s%s", used > 0 ? ", " : "", *name);
+}
+
+/* A global that nothing gives the expression is nil: a slip of the pen would be false in silence.
+ */
+static void warn_unknown(struct compilation *compiler, const struct source_step *step,
+                         const struct node *condition, str name)
+{
+    const char *nearest = words_nearest(name, expr_names()), *other = hint_for(foreign_values, name);
+    char hint[80] = "", known[120];
+
+    print_known(known, sizeof known);
+    if (!other)
+        other = hint_for(foreign_names, name);
+    if (other)
+        (void)snprintf(hint, sizeof hint, "%s; ", other);
+    else if (nearest)
+        (void)snprintf(hint, sizeof hint, "did you mean '%s'? ", nearest);
+    step_warning(compiler, step, condition,
+                 "the condition names '%.*s', which is always nil; %sknown "
+                 "are %s",
+                 STR_ARG(words_shown(name)), hint, known);
+}
+
+static void check_globals(struct compilation *compiler, const struct source_step *step,
+                          const struct node *condition)
+{
+    struct expr_unknown unknown;
+    str name;
+
+    expr_unknown_begin(&unknown, condition_text(condition));
+    while (expr_unknown_next(&unknown, &name))
+        warn_unknown(compiler, step, condition, name);
+}
+
 static void check_condition(struct compilation *compiler, const struct source_step *step,
                             const struct node *condition)
 {
+    str text = condition_text(condition);
     pawl_status status;
 
-    if (condition_is_pattern(condition->text)) {
+    if (condition_is_pattern(text)) {
         check_pattern(compiler, step, condition);
         return;
     }
-    if (str_is_blank(condition->text)) {
+    if (text.size == 0) {
         step_error(compiler, step, condition, "'if' is empty");
         return;
     }
-    status = expr_check(compiler->scope, condition->text);
+    status = expr_check(compiler->scope, text);
     if (status == PAWL_NO_MEMORY)
         compile_no_memory(compiler);
     else if (status != PAWL_OK)
         step_error(compiler, step, condition, "'%.*s' is no expression: %s%s",
-                   STR_ARG(words_shown(condition->text)), compiler->scope->error.message,
-                   lua_hint(condition->text));
+                   STR_ARG(words_shown(text)), compiler->scope->error.message, lua_hint(text));
     else
         check_globals(compiler, step, condition);
 }
@@ -243,12 +276,12 @@ static const struct node *target_name(const struct source_step *step, const stru
 static void check_named(struct compilation *compiler, const struct source_step *step,
                         const struct plan_name *names, const struct node *condition)
 {
+    str text = condition_text(condition), name;
     size_t at = 0;
-    str name;
 
-    if (condition_is_pattern(condition->text))
+    if (condition_is_pattern(text))
         return;
-    while (expr_next_step(condition->text, &at, &name))
+    while (expr_next_step(text, &at, &name))
         if (!plan_find_name(names, compiler->count, name))
             step_error(compiler, step, condition,
                        "the condition names steps.%.*s, and there is no such step",
@@ -266,7 +299,7 @@ static void link_one(struct compilation *compiler, struct source_step *step,
         return; /* said already */
     target->step = compile_find_step(compiler, keys, names, name->text);
     if (step->plan.way == WAY_BRANCH && node_find(item, "if")) {
-        target->condition = node_find(item, "if")->text;
+        target->condition = condition_text(node_find(item, "if"));
         target->is_quoted = condition_is_quoted(target->condition);
         check_named(compiler, step, names, node_find(item, "if"));
     }

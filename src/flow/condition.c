@@ -16,14 +16,14 @@ bool condition_is_pattern(str text)
 }
 
 /* V of one of the six forms. */
-static str value_of(str text)
+str condition_value(str text)
 {
     return str_from(text, EQUAL.size);
 }
 
 bool condition_is_quoted(str text)
 {
-    str value = condition_is_pattern(text) ? value_of(text) : STR_NONE;
+    str value = condition_is_pattern(text) ? condition_value(text) : STR_NONE;
     char quote = value.size >= 2 ? value.data[0] : '\0';
 
     return (quote == '"' || quote == '\'') &&
@@ -32,7 +32,7 @@ bool condition_is_quoted(str text)
 
 bool condition_begins_quoted(str text)
 {
-    return condition_is_pattern(text) && memchr("\"'", value_of(text).data[0], 2);
+    return condition_is_pattern(text) && memchr("\"'", condition_value(text).data[0], 2);
 }
 
 static bool is_word(const struct node *result, const char *word)
@@ -60,7 +60,7 @@ static bool equals(const struct node *result, str value)
 /* Only the general forms have a V in quotes: "true" is the text. */
 static bool matches_quoted(str text, const struct node *result)
 {
-    str value = value_of(text);
+    str value = condition_value(text);
     bool is_equal = equals(result, (str){ value.data + 1, value.size - 2 });
 
     return is_equal == str_starts(text, EQUAL);
@@ -69,7 +69,7 @@ static bool matches_quoted(str text, const struct node *result)
 /* The special forms come before the general ones: `!= true` is a general one. */
 bool condition_matches(const struct plan_target *target, const struct node *result)
 {
-    str text = target->condition, value = value_of(text);
+    str text = target->condition, value = condition_value(text);
 
     if (target->is_quoted)
         return matches_quoted(text, result);

@@ -70,6 +70,7 @@ pawl_status template_result(const struct template_source *source, uint32_t slot,
 /* ---- Conditions: condition.c, condition_expr.c ------------------------------------- */
 
 bool condition_is_pattern(str text); /* one of the six forms */
+str condition_value(str text);       /* V of one of those */
 bool condition_is_quoted(str text);  /* one of those, and its V is a text in quotes */
 bool condition_begins_quoted(str text); /* ... and its V begins with a quote */
 bool condition_matches(const struct plan_target *target, const struct node *result);

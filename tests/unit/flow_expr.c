@@ -218,7 +218,7 @@ TEST(flow_expr, operators_of_other_languages_are_refused_with_those_of_lua)
 TEST(flow_expr, a_quote_that_is_no_quoted_text_is_warned_of)
 {
     static const char *const texts[] = { "result == \\\"yes", "result != \\\"yes'",
-                                         "result == 'it's'", "result == \\\"yes\\\" " };
+                                         "result == 'it's'" };
     char text[200];
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
@@ -231,6 +231,59 @@ TEST(flow_expr, a_quote_that_is_no_quoted_text_is_warned_of)
         (void)rig_compile(&t->scope, text, &findings);
         EXPECT_EQ(findings.count, 1);
         EXPECT_HAS(findings.items[0].message, "the quotes too");
+    }
+}
+
+/* What YAML's `if: |` writes ends with a newline. */
+TEST(flow_expr, blanks_around_a_condition_do_not_count)
+{
+    static const char *const texts[][2] = {
+        { "result == true\\n", "true" },
+        { "  result == \\\"yes\\\" \\n", "\"yes\"" },
+        { "result == some text\\t", "\"some text\"" },
+        { "\\nresult.n > 3\\n", "{\"n\":4}" },
+    };
+    char text[200];
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct findings findings = { 0 };
+        struct rig rig;
+
+        (void)snprintf(text, sizeof text,
+                       "steps: {a: {tool: x, branch: [{if: \"%s\", then: b}]}, b: {tool: x, done: "
+                       "true}}",
+                       texts[i][0]);
+        (void)rig_compile(&t->scope, text, &findings);
+        EXPECT_EQ(findings.count, 0);
+        rig_init(&rig, &t->scope, text, NULL);
+        rig_begin(&rig);
+        rig_run(&rig, 1, texts[i][1]);
+        expect_step(&rig, 2, "b");
+        rig_fini(&rig);
+    }
+}
+
+TEST(flow_expr, words_of_other_languages_in_a_comparison_are_warned_of)
+{
+    static const char *const texts[][2] = {
+        { "result == null", "compared with the text null; write nil" },
+        { "result != None", "compared with the text None; write nil" },
+        { "result == True", "compared with the text True; write true" },
+        { "result == 3 && true", "begin with a parenthesis; write 'and' for &&" },
+        { "result == 3 || result == 4", "begin with a parenthesis; write 'or' for ||" },
+    };
+    char text[200];
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct findings findings = { 0 };
+
+        (void)snprintf(text, sizeof text,
+                       "steps: {a: {tool: x, branch: [{if: '%s', then: b}]}, b: {tool: x, done: "
+                       "true}}",
+                       texts[i][0]);
+        (void)rig_compile(&t->scope, text, &findings);
+        EXPECT_EQ(findings.count, 1);
+        EXPECT_HAS(findings.items[0].message, texts[i][1]);
     }
 }
 
