@@ -191,8 +191,7 @@ static void print_module(const struct module *module, struct buf *out)
     json_open(out, '{');
     json_put_text(out, "file", module_file_name(module));
     json_put_text(out, "sha256", module_digest(module));
-    json_key(out, "types");
-    json_open(out, '[');
+    json_put_open(out, "types", '[');
     for (uint32_t i = 0; i < module_type_count(module); i++)
         json_text(out, module_type_at(module, i)->binding.type->name);
     json_close(out, ']');

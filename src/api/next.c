@@ -106,8 +106,7 @@ static pawl_status print_all_live(const struct next *next, struct buf *out)
     uint32_t ordinal = ORDINAL, step = 0;
     pawl_status status = PAWL_OK;
 
-    json_key(out, "live");
-    json_open(out, '[');
+    json_put_open(out, "live", '[');
     if (next->args->step)
         print_live(next->step, ordinal, out);
     for (const struct node *item = next->live ? next->live->first : NULL; item && !status;
@@ -140,8 +139,7 @@ static pawl_status print_joined(const struct next *next, struct buf *out)
     pawl_status status = PAWL_OK;
     uint32_t step = 0;
 
-    json_key(out, "joins");
-    json_open(out, '[');
+    json_put_open(out, "joins", '[');
     for (const struct node *item = next->joined ? next->joined->first : NULL; item && !status;
          item = item->next) {
         status = find_joined(next, item, &step);
@@ -156,8 +154,7 @@ static pawl_status print_results(const struct next *next, struct buf *out)
     pawl_status status = PAWL_OK;
     uint32_t step = 0;
 
-    json_key(out, "results");
-    json_open(out, '[');
+    json_put_open(out, "results", '[');
     for (const struct node *item = next->results ? next->results->first : NULL; item && !status;
          item = item->next) {
         status = find_step(next, item->key, &step);
@@ -285,8 +282,7 @@ static pawl_status put_joined(const struct next *next, struct buf *out)
     if (status != PAWL_OK)
         return status;
     memory = node_find(memory, "joins");
-    json_key(out, "joined");
-    json_open(out, '[');
+    json_put_open(out, "joined", '[');
     for (const struct node *item = memory ? memory->first : NULL; item; item = item->next)
         if (node_to_i64(item, &step))
             json_str(out, flow_step_name(next->definition, (uint32_t)step));

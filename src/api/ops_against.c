@@ -3,8 +3,7 @@
 
 static void print_missing(const struct compare_row *row, struct buf *out)
 {
-    json_key(out, "missing");
-    json_open(out, '[');
+    json_put_open(out, "missing", '[');
     for (uint32_t i = 0; i < row->missing_count; i++)
         json_str(out, row->missing[i]);
     json_close(out, ']');
@@ -13,8 +12,7 @@ static void print_missing(const struct compare_row *row, struct buf *out)
 static void print_rows(const char *key, const char *what, const struct compare_row *rows,
                        uint32_t count, struct buf *out)
 {
-    json_key(out, key);
-    json_open(out, '[');
+    json_put_open(out, key, '[');
     for (uint32_t i = 0; i < count; i++) {
         json_open(out, '{');
         json_put_str(out, what, rows[i].name);
@@ -30,8 +28,7 @@ static void print_comparison(const struct comparison *comparison, struct buf *ou
 {
     json_open(out, '{');
     json_put_str(out, "name", comparison->name);
-    json_key(out, "versions");
-    json_open(out, '[');
+    json_put_open(out, "versions", '[');
     for (uint32_t i = 0; i < comparison->version_count; i++)
         json_u64(out, comparison->versions[i]);
     json_close(out, ']');

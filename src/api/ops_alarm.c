@@ -162,8 +162,7 @@ pawl_status op_alarm_list(struct op_call *call, struct buf *out)
         engine_kept_list(op_engine(call), call->scope, CONTROL_ALARM, LIMIT_LIST, &alarms, &count);
 
     json_open(out, '{');
-    json_key(out, "alarms");
-    json_open(out, '[');
+    json_put_open(out, "alarms", '[');
     for (uint32_t i = 0; i < count && status == PAWL_OK; i++)
         status = print_alarm(call, &alarms[i], out);
     json_close(out, ']');

@@ -30,8 +30,7 @@ static void print_states(struct counts *counts, struct buf *out)
 
     if (counts->state_count > 0)
         qsort(counts->states, counts->state_count, sizeof *counts->states, compare_states);
-    json_key(out, "by_state");
-    json_open(out, '{');
+    json_put_open(out, "by_state", '{');
     for (uint32_t i = 0; i < counts->state_count; i = next) {
         uint64_t total = 0;
 
@@ -47,8 +46,7 @@ static void print_states(struct counts *counts, struct buf *out)
 
 static void print_statuses(const struct counts *counts, struct buf *out)
 {
-    json_key(out, "by_status");
-    json_open(out, '{');
+    json_put_open(out, "by_status", '{');
     for (int i = STATUS_RUNNING; i < STATUS_COUNT; i++) {
         if (counts->by_status[i] == 0)
             continue;

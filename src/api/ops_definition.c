@@ -267,8 +267,7 @@ pawl_status op_definition_list(struct op_call *call, struct buf *out)
     if (status != PAWL_OK)
         return status;
     json_open(out, '{');
-    json_key(out, "definitions");
-    json_open(out, '[');
+    json_put_open(out, "definitions", '[');
     for (uint32_t i = 0; i < count; i++) {
         json_open(out, '{');
         print_identity(rows[i].name, rows[i].version, rows[i].kind, rows[i].source_sha, out);

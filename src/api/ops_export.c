@@ -140,8 +140,7 @@ static pawl_status put_value(struct exporting *work, const char *key, uint64_t i
     status = store_value(work->store, &work->record_scope, id, &value);
     if (status != PAWL_OK)
         return status;
-    json_key(work->out, key);
-    json_open(work->out, '{');
+    json_put_open(work->out, key, '{');
     put_hex(work->out, "commitment", value.commitment, SHA_SIZE);
     if (value.bytes.data) {
         put_hex(work->out, "salt", value.salt, SALT_SIZE);
@@ -377,8 +376,7 @@ static void print_moved(struct exporting *work)
         return;
     begin_line(out, "moved");
     json_put_text(out, "id", work->id);
-    json_key(out, "timers");
-    json_open(out, '[');
+    json_put_open(out, "timers", '[');
     for (uint32_t i = 0; i < work->live.timer_count; i++) {
         const struct live_timer *timer = &work->live.timers[i];
 

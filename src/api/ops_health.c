@@ -17,8 +17,7 @@ static pawl_status fail(struct op_call *call, const struct health_finding *findi
 
 static void put_conditions(struct buf *out, const struct health_finding *findings, uint32_t count)
 {
-    json_key(out, "conditions");
-    json_open(out, '[');
+    json_put_open(out, "conditions", '[');
     for (uint32_t i = 0; i < count; i++) {
         json_open(out, '{');
         json_put_text(out, "condition", findings[i].name);

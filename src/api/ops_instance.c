@@ -97,8 +97,7 @@ static void put_gaps(const struct input_gap *gaps, uint32_t count, struct buf *o
 
     if (count == 0)
         return;
-    json_key(out, "warnings");
-    json_open(out, '[');
+    json_put_open(out, "warnings", '[');
     for (uint32_t i = 0; i < count; i++) {
         (void)snprintf(message, sizeof message,
                        "the input has no '%.*s', which {{input.%.*s}} of '%.*s' reads: it is "

@@ -186,8 +186,7 @@ pawl_status op_instance_list(struct op_call *call, struct buf *out)
     has_more = count > limit;
     count = has_more ? limit : count;
     json_open(out, '{');
-    json_key(out, "instances");
-    json_open(out, '[');
+    json_put_open(out, "instances", '[');
     for (uint32_t i = 0; i < count && status == PAWL_OK; i++)
         status = print_row(call, numbers[i], out);
     json_close(out, ']');

@@ -20,8 +20,7 @@ static void print_actions(const struct instance_view *view, struct buf *out)
     const struct definition *definition = view->definition;
     uint32_t state = view->state;
 
-    json_key(out, "actions");
-    json_open(out, '[');
+    json_put_open(out, "actions", '[');
     for (uint32_t i = definition->exit_start[state]; i < definition->exit_start[state + 1]; i++) {
         const struct transition *transition = &definition->transitions[definition->exits[i]];
 
@@ -80,8 +79,7 @@ static void print_transition(const struct definition *definition,
 
 void print_transitions(const struct definition *definition, struct buf *out)
 {
-    json_key(out, "transitions");
-    json_open(out, '[');
+    json_put_open(out, "transitions", '[');
     for (uint32_t i = 0; i < definition->transition_count; i++)
         print_transition(definition, &definition->transitions[i], out);
     json_close(out, ']');
@@ -109,8 +107,7 @@ static void print_members(const struct instance_view *view, struct buf *out)
     if (view->retried_as[0])
         json_put_str(out, "retried_as", str_of(view->retried_as));
     if (view->status == STATUS_PAUSED) {
-        json_key(out, "pause");
-        json_open(out, '{');
+        json_put_open(out, "pause", '{');
         print_pause(&view->pause, out);
         json_close(out, '}');
     }
@@ -218,8 +215,7 @@ pawl_status op_instance_why(struct op_call *call, struct buf *out)
     if (status != PAWL_OK)
         return status;
     json_open(out, '{');
-    json_key(out, "waiting_for");
-    json_open(out, '[');
+    json_put_open(out, "waiting_for", '[');
     for (uint32_t i = 0; i < count; i++) {
         json_open(out, '{');
         json_put_str(out, "kind", str_of(waiting[i].kind));

@@ -13,13 +13,11 @@ struct sql_answer {
 
 static void put_columns(struct buf *out, uint32_t count, const str *names)
 {
-    json_key(out, "columns");
-    json_open(out, '[');
+    json_put_open(out, "columns", '[');
     for (uint32_t i = 0; i < count; i++)
         json_str(out, names[i]);
     json_close(out, ']');
-    json_key(out, "rows");
-    json_open(out, '[');
+    json_put_open(out, "rows", '[');
 }
 
 static pawl_status put_row(void *context, uint32_t count, const str *names, const str *values,

@@ -40,8 +40,7 @@ pawl_status op_store_list(struct op_call *call, struct buf *out)
     if (status != PAWL_OK)
         return status;
     json_open(out, '{');
-    json_key(out, "stores");
-    json_open(out, '[');
+    json_put_open(out, "stores", '[');
     for (uint32_t i = 0; i < count; i++)
         json_str(out, names[i]);
     json_close(out, ']');

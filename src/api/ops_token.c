@@ -117,8 +117,7 @@ pawl_status op_token_list(struct op_call *call, struct buf *out)
     if (status != PAWL_OK)
         return status;
     json_open(out, '{');
-    json_key(out, "tokens");
-    json_open(out, '[');
+    json_put_open(out, "tokens", '[');
     for (uint32_t i = 0; i < count; i++)
         print_token(call, &tokens[i], out);
     json_close(out, ']');

@@ -104,8 +104,7 @@ static void print_claimed(const struct claimed *claimed, struct buf *out)
 static void print_all_claimed(struct engine *engine, struct claimed *claimed, uint32_t count,
                               struct buf *out)
 {
-    json_key(out, "steps");
-    json_open(out, '[');
+    json_put_open(out, "steps", '[');
     for (uint32_t i = 0; i < count; i++)
         print_claimed(&claimed[i], out);
     json_close(out, ']');
@@ -395,8 +394,7 @@ pawl_status op_step_complete_many(struct op_call *call, struct buf *out)
     if (status != PAWL_OK)
         return status;
     json_open(out, '{');
-    json_key(out, "results");
-    json_open(out, '[');
+    json_put_open(out, "results", '[');
     for (uint32_t i = 0; i < steps->count; i++)
         print_answered(&answers[i], out);
     json_close(out, ']');

@@ -15,8 +15,7 @@ void paging_begin(struct paging *page, const char *member, struct buf *out)
         return;
     page->has_begun = true;
     json_open(out, '{');
-    json_key(out, member);
-    json_open(out, '[');
+    json_put_open(out, member, '[');
 }
 
 bool paging_is_full(const struct paging *page)

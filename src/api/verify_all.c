@@ -50,8 +50,7 @@ static void put_report(const struct verify_report *report, bool is_whole, str fo
     }
     put_resumed(report, out);
     if (foreign.size > 0) {
-        json_key(out, "foreign");
-        json_open(out, '[');
+        json_put_open(out, "foreign", '[');
         json_raw(out, foreign);
         json_close(out, ']');
     }

@@ -56,5 +56,6 @@ void json_time(struct buf *buf, int64_t at_ms); /* "2026-05-01T00:00:00.000Z" */
 JSON_PUT_MAP(X)
 #undef X
 void json_put_null(struct buf *buf, const char *key);
+void json_put_open(struct buf *buf, const char *key, char bracket);
 
 #endif

@@ -151,3 +151,9 @@ void json_put_null(struct buf *buf, const char *key)
     json_key(buf, key);
     json_null(buf);
 }
+
+void json_put_open(struct buf *buf, const char *key, char bracket)
+{
+    json_key(buf, key);
+    json_open(buf, bracket);
+}

@@ -20,8 +20,7 @@ struct policy {
 
 static void print_final(const pawl_no_retry *row, const char *call, struct buf *out)
 {
-    json_key(out, "final");
-    json_open(out, '[');
+    json_put_open(out, "final", '[');
     for (; row && row->call; row++)
         if (strcmp(row->call, call) == 0)
             json_text(out, row->error);
@@ -34,8 +33,7 @@ void retries_print(const pawl_code_type *type, struct buf *out)
 
     if (!row || !row->call)
         return;
-    json_key(out, "retries");
-    json_open(out, '[');
+    json_put_open(out, "retries", '[');
     for (; row->call; row++) {
         json_open(out, '{');
         json_put_text(out, "call", row->call);

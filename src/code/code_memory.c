@@ -424,8 +424,7 @@ static void print_call(const struct code_memory *memory, struct buf *out)
 
     if (memory->ordinals == 0)
         return;
-    json_key(out, "call");
-    json_open(out, '[');
+    json_put_open(out, "call", '[');
     json_u64(out, memory->ordinals);
     json_u64(out, call->ordinal);
     json_u64(out, call->plan);
@@ -451,8 +450,7 @@ static void print_owed(const struct code_memory *memory, struct buf *out)
 {
     if (!code_memory_has_timer(memory, TIMER_TURN))
         return;
-    json_key(out, "owed");
-    json_open(out, '[');
+    json_put_open(out, "owed", '[');
     json_u64(out, memory->owed.kind);
     json_str(out, (str){ memory->owed.name.data, memory->owed.name.size });
     json_raw(out, (str){ memory->owed.payload.data, memory->owed.payload.size });
@@ -476,8 +474,7 @@ static void print_kept(const struct code_memory *memory, struct buf *out)
 {
     if (memory->kept_count == 0)
         return;
-    json_key(out, "kept");
-    json_open(out, '[');
+    json_put_open(out, "kept", '[');
     for (uint32_t i = 0; i < memory->kept_count; i++) {
         json_open(out, '[');
         json_str(out, memory->kept[i].name);
@@ -492,8 +489,7 @@ static void print_plan(const struct code_memory *memory, struct buf *out)
 {
     if (!memory->plan)
         return;
-    json_key(out, "plan");
-    json_open(out, '[');
+    json_put_open(out, "plan", '[');
     json_raw(out, memory->plan->source);
     plan_print_steps(memory->plan, out);
     json_close(out, ']');
@@ -506,8 +502,7 @@ void code_memory_print(const struct definition *definition, const void *memory, 
     (void)definition;
     json_open(out, '{');
     json_put_raw(out, "state", code_memory_state(mine));
-    json_key(out, "timers");
-    json_open(out, '[');
+    json_put_open(out, "timers", '[');
     for (uint32_t i = 0; i < mine->timer_count; i++) {
         json_open(out, '[');
         json_str(out, mine->timers[i].name);
@@ -515,8 +510,7 @@ void code_memory_print(const struct definition *definition, const void *memory, 
         json_close(out, ']');
     }
     json_close(out, ']');
-    json_key(out, "signals");
-    json_open(out, '[');
+    json_put_open(out, "signals", '[');
     for (uint32_t i = 0; i < mine->signal_count; i++)
         print_wait(&mine->signals[i], out);
     json_close(out, ']');

@@ -11,8 +11,7 @@ static uint32_t type_version(const pawl_code_type *type)
 
 static void print_names(const char *key, const char *const *names, struct buf *out)
 {
-    json_key(out, key);
-    json_open(out, '[');
+    json_put_open(out, key, '[');
     for (; names && *names; names++)
         json_text(out, *names);
     json_close(out, ']');
@@ -27,8 +26,7 @@ static void print_more_names(const char *key, const char *const *names, struct b
 
 static void print_vars(const char *key, const pawl_var *var, struct buf *out)
 {
-    json_key(out, key);
-    json_open(out, '[');
+    json_put_open(out, key, '[');
     for (; var && !vars_is_end(var); var++) {
         json_open(out, '{');
         json_put_text(out, "name", var->name);
@@ -57,8 +55,7 @@ static void print_renamed(const pawl_rename *row, struct buf *out)
 {
     if (!row || !row->from)
         return;
-    json_key(out, "renamed");
-    json_open(out, '[');
+    json_put_open(out, "renamed", '[');
     for (; row->from; row++) {
         json_open(out, '[');
         json_text(out, row->from);

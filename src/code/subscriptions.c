@@ -190,8 +190,7 @@ static void print_some(const struct pawl_turn *turn, const char *key, uint32_t l
         if (values->count < least)
             continue;
         if (!has_any) {
-            json_key(out, key);
-            json_open(out, '{');
+            json_put_open(out, key, '{');
         }
         has_any = true;
         json_key(out, turn->type->signals[i]);

@@ -4,10 +4,17 @@
 #include "model/grow.h"
 #include <stdio.h>
 
+static str text_or_none(str text)
+{
+    return text.data ? text : STR("");
+}
+
 uint32_t build_node(struct builder *builder, struct drawing_node node)
 {
     struct drawing *drawing = builder->drawing;
 
+    node.name = text_or_none(node.name);
+    node.note = text_or_none(node.note);
     if (!GROW(&builder->scope->arena, drawing->nodes, drawing->node_count,
               drawing->node_capacity)) {
         builder->failed = true;
@@ -21,6 +28,8 @@ uint32_t build_edge(struct builder *builder, struct drawing_edge edge)
 {
     struct drawing *drawing = builder->drawing;
 
+    edge.label = text_or_none(edge.label);
+    edge.note = text_or_none(edge.note);
     if (edge.from == DRAWING_NONE || edge.to == DRAWING_NONE)
         return DRAWING_NONE;
     if (!GROW(&builder->scope->arena, drawing->edges, drawing->edge_count,
@@ -34,7 +43,6 @@ uint32_t build_edge(struct builder *builder, struct drawing_edge edge)
 
 str build_text(struct builder *builder, const char *format, ...)
 {
-    struct buf text;
     va_list arguments;
     char line[512];
     str kept;
@@ -42,18 +50,16 @@ str build_text(struct builder *builder, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    buf_init(&text, builder->scope->arena.heap, sizeof line);
-    buf_str(&text, str_of(line));
-    kept = buf_take(&text, &builder->scope->arena);
-    if (!kept.data)
-        builder->failed = true;
+    kept = arena_str(&builder->scope->arena, str_of(line));
+    builder->failed = builder->failed || !kept.data;
     return kept;
 }
 
 /* ---- A machine, and the life of code ---- */
 
+/* `by_deadline`: out, whether a deadline fires it. */
 static str transition_note(struct builder *builder, const struct definition *definition,
-                           uint32_t index)
+                           uint32_t index, bool *by_deadline)
 {
     const struct transition *transition = &definition->transitions[index];
     str note = STR("");
@@ -64,6 +70,7 @@ static str transition_note(struct builder *builder, const struct definition *def
 
             duration_print(definition->deadlines[i].after_ms, span);
             note = build_text(builder, "after %s", span);
+            *by_deadline = true;
         }
     if (transition->guard.data)
         note = build_text(builder, "%.*s%sguard %.*s", STR_ARG(note), note.size ? ", " : "",
@@ -71,14 +78,6 @@ static str transition_note(struct builder *builder, const struct definition *def
     if (transition->requires_reason)
         note = build_text(builder, "%.*s%sreason", STR_ARG(note), note.size ? ", " : "");
     return note;
-}
-
-static bool has_deadline(const struct definition *definition, uint32_t transition)
-{
-    for (uint32_t i = 0; i < definition->deadline_count; i++)
-        if (definition->deadlines[i].transition == transition)
-            return true;
-    return false;
 }
 
 void build_machine(struct builder *builder, const struct definition *definition)
@@ -92,28 +91,25 @@ void build_machine(struct builder *builder, const struct definition *definition)
     for (uint32_t i = 0; i < definition->state_count && !builder->failed; i++)
         build_node(builder, (struct drawing_node){ .shape = SHAPE_STATE,
                                                    .name = definition->states[i].name,
-                                                   .note = STR(""),
                                                    .terminal = definition->states[i].terminal });
-    drawing->start = build_node(
-        builder, (struct drawing_node){ .shape = SHAPE_START, .name = STR(""), .note = STR("") });
-    build_edge(builder, (struct drawing_edge){ .from = drawing->start,
-                                               .to = first + definition->initial,
-                                               .label = STR(""),
-                                               .note = STR("") });
+    drawing->start = build_node(builder, (struct drawing_node){ .shape = SHAPE_START });
+    build_edge(builder,
+               (struct drawing_edge){ .from = drawing->start, .to = first + definition->initial });
     for (uint32_t i = 0; i < definition->transition_count && !builder->failed; i++) {
         const struct transition *transition = &definition->transitions[i];
-        /* Flows and code go on inside `running`: a loop for each word would say nothing. */
-        bool is_inner = definition->kind != KIND_MACHINE && transition->from == transition->to;
+        bool by_deadline = false;
+        str note = transition_note(builder, definition, i, &by_deadline);
 
         drawing->of_transition[i] = DRAWING_NONE;
-        if (is_inner)
+        /* Flows and code go on inside `running`: a loop for each word would say nothing. */
+        if (definition->kind != KIND_MACHINE && transition->from == transition->to)
             continue;
-        drawing->of_transition[i] = build_edge(
-            builder, (struct drawing_edge){ .from = first + transition->from,
-                                            .to = first + transition->to,
-                                            .label = transition->action,
-                                            .note = transition_note(builder, definition, i),
-                                            .is_by_fault = has_deadline(definition, i) });
+        drawing->of_transition[i] =
+            build_edge(builder, (struct drawing_edge){ .from = first + transition->from,
+                                                       .to = first + transition->to,
+                                                       .label = transition->action,
+                                                       .note = note,
+                                                       .is_by_fault = by_deadline });
     }
 }
 
@@ -131,14 +127,11 @@ static pawl_status build_flow(struct builder *builder, const struct definition *
     if (!drawing->of_step)
         return scope_no_memory(builder->scope);
     drawing->step_count = plan->count;
-    drawing->start = build_node(
-        builder, (struct drawing_node){ .shape = SHAPE_START, .name = STR(""), .note = STR("") });
+    drawing->start = build_node(builder, (struct drawing_node){ .shape = SHAPE_START });
     for (uint32_t i = 0; i < plan->count && !builder->failed; i++)
         drawing->of_step[i] = build_step(builder, &plan->steps[i]);
-    drawing->end = build_node(builder, (struct drawing_node){ .shape = SHAPE_END,
-                                                              .name = STR(""),
-                                                              .note = STR(""),
-                                                              .terminal = TERMINAL_SUCCESS });
+    drawing->end = build_node(
+        builder, (struct drawing_node){ .shape = SHAPE_END, .terminal = TERMINAL_SUCCESS });
     if (plan->is_tree)
         build_tree(builder, plan);
     else
@@ -164,37 +157,32 @@ pawl_status drawing_of(struct scope *scope, const struct definition *definition,
 
 /* ---- Names ---- */
 
+static const char *const shape_names[] = {
+#define X(name, word) [SHAPE_##name] = word,
+    DRAWING_SHAPE_MAP(X)
+#undef X
+};
+static const struct {
+    const char *word, *sign;
+} marks[] = {
+#define X(name, word, sign) [MARK_##name] = { word, sign },
+    DRAWING_MARK_MAP(X)
+#undef X
+};
+
 const char *drawing_shape_name(enum drawing_shape shape)
 {
-    static const char *const names[] = {
-#define X(name, word) [SHAPE_##name] = word,
-        DRAWING_SHAPE_MAP(X)
-#undef X
-    };
-
-    return names[shape];
+    return shape_names[shape];
 }
 
 const char *drawing_mark_name(enum drawing_mark mark)
 {
-    static const char *const names[] = {
-#define X(name, word, sign) [MARK_##name] = word,
-        DRAWING_MARK_MAP(X)
-#undef X
-    };
-
-    return names[mark];
+    return marks[mark].word;
 }
 
 const char *drawing_mark_sign(enum drawing_mark mark)
 {
-    static const char *const signs[] = {
-#define X(name, word, sign) [MARK_##name] = sign,
-        DRAWING_MARK_MAP(X)
-#undef X
-    };
-
-    return signs[mark];
+    return marks[mark].sign;
 }
 
 bool drawing_find_format(str name, drawing_print_fn *print, const char **content_type)

@@ -35,9 +35,9 @@ static str step_note(struct builder *builder, const struct plan_step *step)
 
 uint32_t build_step(struct builder *builder, const struct plan_step *step)
 {
-    static const enum drawing_shape shapes[] = { [LOOK_STEP] = SHAPE_STEP,
-                                                 [LOOK_GATE] = SHAPE_GATE,
-                                                 [LOOK_WAIT] = SHAPE_WAIT };
+    static const enum drawing_shape shapes[] = {
+        [LOOK_STEP] = SHAPE_STEP, [LOOK_GATE] = SHAPE_GATE, [LOOK_WAIT] = SHAPE_WAIT
+    };
 
     return build_node(builder, (struct drawing_node){ .shape = shapes[step->kind->look],
                                                       .name = step->name,
@@ -49,34 +49,27 @@ uint32_t build_step(struct builder *builder, const struct plan_step *step)
 static str way_label(struct builder *builder, const struct plan_step *step, uint32_t target)
 {
     if (step->way == WAY_BRANCH)
-        return step->targets[target].condition.data ? step->targets[target].condition : STR("");
+        return step->targets[target].condition;
     if (step->way == WAY_ARMS)
         return arm_label(builder, step, target);
-    return step->way == WAY_JOIN ? STR("join") : STR("");
+    return step->way == WAY_JOIN ? STR("join") : STR_NONE;
 }
 
 void build_graph(struct builder *builder, const struct plan *plan)
 {
     struct drawing *drawing = builder->drawing;
+    const uint32_t *nodes = drawing->of_step;
 
-    build_edge(builder, (struct drawing_edge){ .from = drawing->start,
-                                               .to = drawing->of_step[plan->first],
-                                               .label = STR(""),
-                                               .note = STR("") });
+    build_edge(builder, (struct drawing_edge){ .from = drawing->start, .to = nodes[plan->first] });
     for (uint32_t i = 0; i < plan->count && !builder->failed; i++) {
         const struct plan_step *step = &plan->steps[i];
 
         for (uint32_t j = 0; j < step->target_count && !builder->failed; j++)
-            build_edge(builder,
-                       (struct drawing_edge){ .from = drawing->of_step[i],
-                                              .to = drawing->of_step[step->targets[j].step],
-                                              .label = way_label(builder, step, j),
-                                              .note = STR("") });
+            build_edge(builder, (struct drawing_edge){ .from = nodes[i],
+                                                       .to = nodes[step->targets[j].step],
+                                                       .label = way_label(builder, step, j) });
         if (step->way == WAY_DONE)
-            build_edge(builder, (struct drawing_edge){ .from = drawing->of_step[i],
-                                                       .to = drawing->end,
-                                                       .label = STR(""),
-                                                       .note = STR("") });
+            build_edge(builder, (struct drawing_edge){ .from = nodes[i], .to = drawing->end });
     }
 }
 
@@ -108,7 +101,6 @@ static void tie(struct builder *builder, const struct ends *in, uint32_t node)
         build_edge(builder, (struct drawing_edge){ .from = in->items[i].from,
                                                    .to = node,
                                                    .label = in->items[i].label,
-                                                   .note = STR(""),
                                                    .is_by_fault = in->items[i].is_by_fault });
 }
 
@@ -157,9 +149,8 @@ static struct walk inner(struct walk walk, const char *word)
 
 static uint32_t build_fork(struct builder *builder, const struct ends *in, const char *word)
 {
-    uint32_t fork = build_node(
-        builder,
-        (struct drawing_node){ .shape = SHAPE_FORK, .name = str_of(word), .note = STR("") });
+    uint32_t fork =
+        build_node(builder, (struct drawing_node){ .shape = SHAPE_FORK, .name = str_of(word) });
 
     tie(builder, in, fork);
     return fork;
@@ -172,7 +163,7 @@ static struct ends build_dopar(struct builder *builder, struct walk walk,
     struct ends out = { 0 };
 
     if (in.count > 1 && node->child_count > 1)
-        in = one_end(builder, build_fork(builder, &in, "all"), STR(""), false);
+        in = one_end(builder, build_fork(builder, &in, "all"), STR_NONE, false);
     for (uint32_t i = 0; i < node->child_count && !builder->failed; i++) {
         struct ends ends = build_form(builder, inner(walk, NULL), node->children[i], in);
 
@@ -192,7 +183,7 @@ static struct ends build_try(struct builder *builder, struct walk walk,
     for (uint32_t i = 0; i < node->child_count && i < TRY_PART_COUNT && !builder->failed; i++) {
         bool is_rescue = i == TRY_RESCUE;
         struct ends from =
-            one_end(builder, fork, is_rescue ? STR("on failure") : STR(""), is_rescue);
+            one_end(builder, fork, is_rescue ? STR("on failure") : STR_NONE, is_rescue);
         struct ends ends;
 
         if (walk.plan->nodes[node->children[i]].is_empty)
@@ -256,7 +247,7 @@ static struct ends build_form(struct builder *builder, struct walk walk, uint32_
                                                  .word = line_word(builder, walk, node) });
     if (step != DRAWING_NONE) {
         tie(builder, &in, step);
-        in = one_end(builder, step, STR(""), false);
+        in = one_end(builder, step, STR_NONE, false);
     }
     if (builder->failed || node->kind == PLAN_LEAF)
         return in;
@@ -270,7 +261,7 @@ static struct ends build_form(struct builder *builder, struct walk walk, uint32_
 
 void build_tree(struct builder *builder, const struct plan *plan)
 {
-    struct ends in = one_end(builder, builder->drawing->start, STR(""), false);
+    struct ends in = one_end(builder, builder->drawing->start, STR_NONE, false);
     struct walk walk = { .plan = plan };
     struct ends out = { 0 };
 

@@ -23,6 +23,11 @@ void build_machine(struct builder *builder, const struct definition *definition)
 void build_graph(struct builder *builder, const struct plan *plan);
 void build_tree(struct builder *builder, const struct plan *plan);
 
+static inline bool drawing_is_dot(const struct drawing_node *node)
+{
+    return node->shape == SHAPE_START || node->shape == SHAPE_END;
+}
+
 /* "pay [guard QP]": a label with its note. */
 str edge_words(struct scope *scope, const struct drawing_edge *edge);
 
@@ -68,6 +73,8 @@ pawl_status layout_rank(struct scope *scope, const struct drawing *drawing, uint
 pawl_status layout_order(struct scope *scope, struct layout *layout);
 pawl_status layout_place(struct scope *scope, struct layout *layout);
 
+/* Of what hangs at the right of a node: an edge from it to itself, with its label. */
+double loops_width(struct scope *scope, const struct drawing *drawing, uint32_t node);
 double text_width(str text); /* as the letters of the picture are wide */
 
 #endif

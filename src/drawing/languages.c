@@ -36,38 +36,27 @@ static str node_words(struct scope *scope, const struct drawing_node *node, cons
 
 /* ---- Mermaid ---- */
 
-struct brackets {
+/* Around the words of a node, by its shape; a dot has no words. */
+static const struct brackets {
     const char *left, *right;
+} brackets_of[] = {
+    [SHAPE_START] = { "((\" \"", "))" }, [SHAPE_STATE] = { "(", ")" },  [SHAPE_STEP] = { "[", "]" },
+    [SHAPE_GATE] = { "{{", "}}" },       [SHAPE_WAIT] = { "([", "])" }, [SHAPE_FORK] = { "{", "}" },
+    [SHAPE_END] = { "(((\" \"", ")))" },
 };
-
-static struct brackets mermaid_brackets(const struct drawing_node *node)
-{
-    if (node->shape == SHAPE_GATE)
-        return (struct brackets){ "{{", "}}" };
-    if (node->shape == SHAPE_WAIT)
-        return (struct brackets){ "([", "])" };
-    if (node->shape == SHAPE_FORK)
-        return (struct brackets){ "{", "}" };
-    if (node->shape == SHAPE_STATE && node->terminal == TERMINAL_NOT)
-        return (struct brackets){ "(", ")" };
-    return node->shape == SHAPE_STATE ? (struct brackets){ "[[", "]]" }
-                                      : (struct brackets){ "[", "]" };
-}
 
 static void mermaid_node(struct scope *scope, const struct drawing *drawing, uint32_t index,
                          struct buf *out)
 {
     const struct drawing_node *node = &drawing->nodes[index];
-    struct brackets brackets = mermaid_brackets(node);
+    struct brackets brackets = brackets_of[node->shape];
 
-    if (node->shape == SHAPE_START || node->shape == SHAPE_END) {
-        buf_fmt(out, "    n%u%s\n", index,
-                node->shape == SHAPE_START ? "((\" \"))" : "(((\" \")))");
-    } else {
-        buf_fmt(out, "    n%u%s", index, brackets.left);
+    if (node->shape == SHAPE_STATE && node->terminal != TERMINAL_NOT)
+        brackets = (struct brackets){ "[[", "]]" };
+    buf_fmt(out, "    n%u%s", index, brackets.left);
+    if (!drawing_is_dot(node))
         put_quoted(out, node_words(scope, node, " · "), true);
-        buf_fmt(out, "%s\n", brackets.right);
-    }
+    buf_fmt(out, "%s\n", brackets.right);
     if (node->mark != MARK_NONE)
         buf_fmt(out, "    class n%u %s\n", index, drawing_mark_name(node->mark));
 }
@@ -107,18 +96,19 @@ pawl_status drawing_mermaid(struct scope *scope, const struct drawing *drawing, 
 
 static const char *dot_shape(const struct drawing_node *node)
 {
-    if (node->shape == SHAPE_START)
-        return "shape=point,width=0.15";
-    if (node->shape == SHAPE_END)
-        return "shape=doublecircle,width=0.2";
-    if (node->shape == SHAPE_GATE)
-        return "shape=hexagon";
-    if (node->shape == SHAPE_FORK)
-        return "shape=diamond";
-    if (node->shape == SHAPE_WAIT)
-        return "shape=box,style=\"rounded,dashed\"";
-    return node->terminal == TERMINAL_NOT ? "shape=box,style=rounded"
-                                          : "shape=box,style=rounded,peripheries=2";
+    static const char *const shapes[] = {
+        [SHAPE_START] = "shape=point,width=0.15",
+        [SHAPE_STATE] = "shape=box,style=rounded",
+        [SHAPE_STEP] = "shape=box,style=rounded",
+        [SHAPE_GATE] = "shape=hexagon",
+        [SHAPE_WAIT] = "shape=box,style=\"rounded,dashed\"",
+        [SHAPE_FORK] = "shape=diamond",
+        [SHAPE_END] = "shape=doublecircle,width=0.2",
+    };
+
+    return node->shape == SHAPE_STATE && node->terminal != TERMINAL_NOT
+               ? "shape=box,style=rounded,peripheries=2"
+               : shapes[node->shape];
 }
 
 static const char *dot_colour(enum drawing_mark mark)
@@ -170,9 +160,10 @@ static void json_node(const struct drawing_node *node, uint32_t index, struct bu
     json_put_str(out, "name", node->name);
     json_put_str(out, "note", node->note);
     json_put_text(out, "terminal_kind", terminal_kind_name(node->terminal));
-    json_put_text(out, "mark", node->mark == MARK_NONE    ? NULL
-                   : node->mark == MARK_ENDED ? drawing_mark_name(MARK_DONE) /* as it always was */
-                                              : drawing_mark_name(node->mark));
+    json_put_text(out, "mark",
+                  node->mark == MARK_NONE    ? NULL
+                  : node->mark == MARK_ENDED ? drawing_mark_name(MARK_DONE) /* as it always was */
+                                             : drawing_mark_name(node->mark));
     json_put_u64(out, "count", node->count);
     json_close(out, '}');
 }
@@ -223,18 +214,15 @@ pawl_status drawing_json(struct scope *scope, const struct drawing *drawing, str
 
     json_open(out, '{');
     json_put_str(out, "title", drawing->title);
-    json_key(out, "nodes");
-    json_open(out, '[');
+    json_put_open(out, "nodes", '[');
     for (uint32_t i = 0; i < drawing->node_count; i++)
         json_node(&drawing->nodes[i], i, out);
     json_close(out, ']');
-    json_key(out, "edges");
-    json_open(out, '[');
+    json_put_open(out, "edges", '[');
     for (uint32_t i = 0; i < drawing->edge_count; i++)
         json_edge(&drawing->edges[i], out);
     json_close(out, ']');
-    json_key(out, "lines");
-    json_open(out, '[');
+    json_put_open(out, "lines", '[');
     status = json_lines(scope, drawing, out);
     json_close(out, ']');
     json_close(out, '}');

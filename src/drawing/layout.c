@@ -35,14 +35,17 @@ static uint32_t add_box(struct scope *scope, struct layout *layout, struct layou
     return layout->box_count++;
 }
 
-static double loops_width(struct scope *scope, const struct drawing *drawing, uint32_t node)
+double loops_width(struct scope *scope, const struct drawing *drawing, uint32_t node)
 {
-    double width = 0;
+    double widest = 0;
 
     for (uint32_t i = 0; i < drawing->edge_count; i++)
-        if (drawing->edges[i].from == node && drawing->edges[i].to == node)
-            width = LOOP_WIDTH + text_width(edge_words(scope, &drawing->edges[i]));
-    return width;
+        if (drawing->edges[i].from == node && drawing->edges[i].to == node) {
+            double width = LOOP_WIDTH + text_width(edge_words(scope, &drawing->edges[i]));
+
+            widest = width > widest ? width : widest;
+        }
+    return widest;
 }
 
 static struct layout_box box_of(struct scope *scope, const struct drawing *drawing, uint32_t index)
@@ -53,7 +56,7 @@ static struct layout_box box_of(struct scope *scope, const struct drawing *drawi
     double note = text_width(node->note);
 
     box.width = box.height = DOT_SIZE;
-    if (node->shape == SHAPE_START || node->shape == SHAPE_END)
+    if (drawing_is_dot(node))
         return box;
     box.width = (name > note ? name : note) + NODE_PADDING;
     box.height = (node->note.size ? 2 : 1) * LINE_HEIGHT + 14;

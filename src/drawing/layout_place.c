@@ -88,18 +88,14 @@ static void make_wishes(struct layout *layout, uint32_t rank, bool above, bool b
 {
     for (uint32_t i = 0; i < layout->rank_sizes[rank]; i++) {
         struct layout_box *box = &layout->boxes[layout->ranks[rank][i]];
+        bool has_above = above && box->above_count > 0, has_below = below && box->below_count > 0;
         double sum = 0;
-        uint32_t count = 0;
 
-        if (above && box->above_count > 0) {
+        if (has_above)
             sum += mean_place(layout, box->above, box->above_count);
-            count++;
-        }
-        if (below && box->below_count > 0) {
+        if (has_below)
             sum += mean_place(layout, box->below, box->below_count);
-            count++;
-        }
-        box->wish = count > 0 ? sum / count : box->x;
+        box->wish = has_above || has_below ? sum / (has_above + has_below) : box->x;
     }
 }
 
@@ -110,11 +106,14 @@ struct group {
     uint32_t count;
 };
 
-static void grant_wishes(struct layout *layout, uint32_t rank, struct group *groups)
+/* The places of a rank, by its neighbours above and below. */
+static void place_rank(struct layout *layout, uint32_t rank, bool above, bool below,
+                       struct group *groups)
 {
     uint32_t count = layout->rank_sizes[rank], group_count = 0, at = 0;
     double offset = 0;
 
+    make_wishes(layout, rank, above, below);
     for (uint32_t i = 0; i < count; i++) {
         struct layout_box *box = &layout->boxes[layout->ranks[rank][i]];
 
@@ -140,21 +139,15 @@ pawl_status layout_place(struct scope *scope, struct layout *layout)
 
     if (!groups)
         return scope_no_memory(scope);
-    for (uint32_t i = 0; i < layout->rank_count; i++) {
-        make_wishes(layout, i, false, false);
-        grant_wishes(layout, i, groups);
-    }
+    for (uint32_t i = 0; i < layout->rank_count; i++)
+        place_rank(layout, i, false, false, groups);
     for (int sweep = 0; sweep < SWEEPS; sweep++) {
         bool is_last = sweep + 1 == SWEEPS;
 
-        for (uint32_t i = 1; i < layout->rank_count; i++) {
-            make_wishes(layout, i, true, is_last);
-            grant_wishes(layout, i, groups);
-        }
-        for (uint32_t i = layout->rank_count - 1; i-- > 0;) {
-            make_wishes(layout, i, is_last, true);
-            grant_wishes(layout, i, groups);
-        }
+        for (uint32_t i = 1; i < layout->rank_count; i++)
+            place_rank(layout, i, true, is_last, groups);
+        for (uint32_t i = layout->rank_count - 1; i-- > 0;)
+            place_rank(layout, i, is_last, true, groups);
     }
     return PAWL_OK;
 }

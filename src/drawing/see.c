@@ -24,16 +24,11 @@ void drawing_see_entries(struct drawing *drawing, uint32_t transition, uint32_t 
     to->count += count;
 }
 
-static enum drawing_mark mark_of_terminal(enum terminal_kind terminal)
-{
-    if (terminal == TERMINAL_NOT)
-        return MARK_PRESENT;
-    if (terminal == TERMINAL_FAILURE)
-        return MARK_FAILED;
-    if (terminal == TERMINAL_PLAIN)
-        return MARK_ENDED;
-    return terminal == TERMINAL_CANCEL ? MARK_CANCELLED : MARK_DONE;
-}
+static const enum drawing_mark marks_of_terminals[] = {
+    [TERMINAL_NOT] = MARK_PRESENT,    [TERMINAL_SUCCESS] = MARK_DONE,
+    [TERMINAL_FAILURE] = MARK_FAILED, [TERMINAL_CANCEL] = MARK_CANCELLED,
+    [TERMINAL_PLAIN] = MARK_ENDED,
+};
 
 void drawing_see_state(struct drawing *drawing, const struct definition *definition, uint32_t state)
 {
@@ -41,7 +36,7 @@ void drawing_see_state(struct drawing *drawing, const struct definition *definit
 
     drawing->is_marked = true;
     if (node)
-        node->mark = mark_of_terminal(definition->states[state].terminal);
+        node->mark = marks_of_terminals[definition->states[state].terminal];
     if (definition->initial < drawing->node_count)
         drawing->nodes[definition->initial].count++; /* it was created there */
     for (uint32_t i = 0; i < drawing->edge_count; i++)
@@ -51,14 +46,10 @@ void drawing_see_state(struct drawing *drawing, const struct definition *definit
 
 /* ---- Flows ---- */
 
-static enum drawing_mark mark_of_step(enum step_status status)
-{
-    if (status == STEP_DONE)
-        return MARK_DONE;
-    if (status == STEP_FAILED)
-        return MARK_FAILED;
-    return status == STEP_CANCELLED ? MARK_CANCELLED : MARK_PRESENT;
-}
+static const enum drawing_mark marks_of_steps[] = {
+    [STEP_PENDING] = MARK_PRESENT, [STEP_READY] = MARK_PRESENT, [STEP_RUNNING] = MARK_PRESENT,
+    [STEP_DONE] = MARK_DONE,       [STEP_FAILED] = MARK_FAILED, [STEP_CANCELLED] = MARK_CANCELLED,
+};
 
 static struct drawing_node *node_of_step(struct drawing *drawing, uint32_t plan)
 {
@@ -79,7 +70,7 @@ void drawing_see_outcome(struct drawing *drawing, uint32_t plan, enum step_statu
     struct drawing_node *node = node_of_step(drawing, plan);
 
     if (node)
-        node->mark = mark_of_step(status);
+        node->mark = marks_of_steps[status];
 }
 
 void drawing_see_way(struct drawing *drawing, uint32_t cause, uint32_t plan)

@@ -2,8 +2,7 @@
  * places that it kept for them. */
 #include "drawing/drawing_int.h"
 
-#define LOOP_WIDTH 30.0
-#define PORT_GAP   16.0
+#define PORT_GAP 16.0
 
 /* Plain colours, so that every program that shows SVG understands them; in the dark they differ. */
 static const char style[] =
@@ -32,7 +31,8 @@ static const char style[] =
     "text.label{stroke:#111827}.box,.ring{fill:#111827;stroke:#6b7280}.dot{fill:#e5e7eb}\n"
     ".edge{stroke:#6b7280}.head{fill:#6b7280}.edge.taken{stroke:#63b3ed}.way{fill:#63b3ed}\n"
     "text.label.taken{fill:#63b3ed}.passed .box{stroke:#63b3ed}.present .box{fill:#78350f}\n"
-    ".done .box,.done .ring{fill:#064e3b}.failed .box{fill:#7f1d1d}.cancelled .box,.ended .box{fill:#374151}\n"
+    ".done .box,.done .ring{fill:#064e3b}.failed .box{fill:#7f1d1d}.cancelled .box,.ended "
+    ".box{fill:#374151}\n"
     ".box.inner{fill:none}}\n"
     "</style>\n"
     "<defs><marker id=\"head\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"8\" "
@@ -60,14 +60,6 @@ static void put_text(struct buf *out, str text)
 }
 
 /* ---- Nodes ---- */
-
-static double loops_width(struct scope *scope, const struct drawing *drawing, uint32_t node)
-{
-    for (uint32_t i = 0; i < drawing->edge_count; i++)
-        if (drawing->edges[i].from == node && drawing->edges[i].to == node)
-            return LOOP_WIDTH + text_width(edge_words(scope, &drawing->edges[i]));
-    return 0;
-}
 
 static void put_outline(const struct drawing_node *node, const struct layout_box *box, double width,
                         struct buf *out)
@@ -108,7 +100,7 @@ static void put_node(struct scope *scope, const struct drawing *drawing,
 
     buf_fmt(out, "<g class=\"node %s %s\">", drawing_shape_name(node->shape),
             drawing_mark_name(node->mark));
-    if (node->shape == SHAPE_START || node->shape == SHAPE_END) {
+    if (drawing_is_dot(node)) {
         put_dot(node, box, out);
         return;
     }
@@ -128,33 +120,24 @@ static void put_node(struct scope *scope, const struct drawing *drawing,
 
 /* ---- Edges ---- */
 
-/* Lines that leave one box leave it side by side, in the order of where they go. */
-static double port_of(const struct layout *layout, const struct layout_box *box,
-                      const uint32_t *others, uint32_t count, uint32_t other, double room)
+/* Lines that leave a node leave it side by side, in the order of where they go. */
+static double port_of(const struct layout *layout, const struct layout_box *box, bool is_lower,
+                      uint32_t other)
 {
-    double gap = count > 1 && room / count < PORT_GAP ? room / count : PORT_GAP, x;
-    uint32_t before = 0;
+    const uint32_t *others = is_lower ? box->below : box->above;
+    uint32_t count = is_lower ? box->below_count : box->above_count, before = 0;
+    double room = box->width * 0.7;
+    double gap = count > 1 && room / count < PORT_GAP ? room / count : PORT_GAP;
 
+    if (box->node == DRAWING_NONE)
+        return box->x;
     for (uint32_t i = 0; i < count; i++) {
-        x = layout->boxes[others[i]].x;
+        double x = layout->boxes[others[i]].x;
+
         if (x < layout->boxes[other].x || (x == layout->boxes[other].x && others[i] < other))
             before++;
     }
     return box->x + (before - (count - 1) / 2.0) * gap;
-}
-
-static double lower_port(const struct layout *layout, const struct layout_box *box, uint32_t other)
-{
-    if (box->node == DRAWING_NONE)
-        return box->x;
-    return port_of(layout, box, box->below, box->below_count, other, box->width * 0.7);
-}
-
-static double upper_port(const struct layout *layout, const struct layout_box *box, uint32_t other)
-{
-    if (box->node == DRAWING_NONE)
-        return box->x;
-    return port_of(layout, box, box->above, box->above_count, other, box->width * 0.7);
 }
 
 struct point {
@@ -178,8 +161,9 @@ static void put_path(const struct layout *layout, const struct layout_edge *edge
         uint32_t at = edge->is_turned ? edge->count - 2 - i : i;
         uint32_t upper = edge->boxes[at], lower = edge->boxes[at + 1];
         const struct layout_box *above = &layout->boxes[upper], *below = &layout->boxes[lower];
-        struct point top = { lower_port(layout, above, lower), above->y + above->height / 2 };
-        struct point bottom = { upper_port(layout, below, upper), below->y - below->height / 2 };
+        struct point top = { port_of(layout, above, true, lower), above->y + above->height / 2 };
+        struct point bottom = { port_of(layout, below, false, upper),
+                                below->y - below->height / 2 };
         struct point from = edge->is_turned ? bottom : top, to = edge->is_turned ? top : bottom;
 
         buf_fmt(out, i == 0 ? "M%.1f %.1f" : "L%.1f %.1f", from.x, from.y);

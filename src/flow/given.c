@@ -229,8 +229,7 @@ static void print_keys(struct gathering *gathering)
 {
     const struct flow_attempts *attempts = gathering->attempts;
 
-    json_key(&gathering->out, "keys");
-    json_open(&gathering->out, '[');
+    json_put_open(&gathering->out, "keys", '[');
     for (uint32_t i = 0; i < attempts->count; i++)
         if (is_unfinished(attempts->items[i].status) && !attempts->items[i].is_retried &&
             gathering->outcomes[attempts->items[i].plan].status != STEP_DONE)
@@ -279,8 +278,7 @@ static void print_dead_ends(struct gathering *gathering)
         if (!gathering->args->is_other && is_dead_end(gathering, i))
             print_again(gathering, i);
     json_close(&gathering->out, ']');
-    json_key(&gathering->out, "after");
-    json_open(&gathering->out, '[');
+    json_put_open(&gathering->out, "after", '[');
     for (uint32_t i = 0; gathering->args->is_other && i < gathering->plan->count; i++)
         if (is_dead_end(gathering, i)) {
             json_open(&gathering->out, '[');
@@ -321,8 +319,7 @@ static bool mark_from(struct gathering *gathering)
 
 static void print_graph(struct gathering *gathering)
 {
-    json_key(&gathering->out, "begin");
-    json_open(&gathering->out, '[');
+    json_put_open(&gathering->out, "begin", '[');
     if (gathering->from != STEP_NONE) {
         json_str(&gathering->out, gathering->next->steps[gathering->from].name);
         gathering->begun++;
@@ -334,8 +331,7 @@ static void print_graph(struct gathering *gathering)
     if (gathering->begun == 0)
         print_dead_ends(gathering);
     json_close(&gathering->out, ']');
-    json_key(&gathering->out, "joins");
-    json_open(&gathering->out, '[');
+    json_put_open(&gathering->out, "joins", '[');
     for (uint32_t i = 0; gathering->from == STEP_NONE && i < gathering->plan->count; i++)
         if (gathering->memory->joins[i])
             json_str(&gathering->out, name_of(gathering, i));
@@ -407,8 +403,7 @@ static void begin_from(struct gathering *gathering)
 
 static void print_names(struct gathering *gathering, const char *key, enum step_status status)
 {
-    json_key(&gathering->out, key);
-    json_open(&gathering->out, '[');
+    json_put_open(&gathering->out, key, '[');
     for (uint32_t i = 0; i < gathering->plan->count; i++)
         if (gathering->outcomes[i].status == status && !gathering->outcomes[i].is_redone)
             json_str(&gathering->out, name_of(gathering, i));
@@ -433,8 +428,7 @@ static void print_arm(struct gathering *gathering, uint32_t step)
 
 static void print_arms(struct gathering *gathering)
 {
-    json_key(&gathering->out, "arms");
-    json_open(&gathering->out, '{');
+    json_put_open(&gathering->out, "arms", '{');
     for (uint32_t i = 0; i < gathering->plan->count; i++)
         if (gathering->plan->steps[i].kind->leads_by_arm &&
             gathering->outcomes[i].status == STEP_DONE)
@@ -479,8 +473,7 @@ static void choose_members(struct gathering *gathering)
 static void print_results(struct gathering *gathering)
 {
     choose_members(gathering);
-    json_key(&gathering->out, "results");
-    json_open(&gathering->out, '{');
+    json_put_open(&gathering->out, "results", '{');
     for (uint32_t i = 0; i < gathering->next->count && gathering->status == PAWL_OK; i++) {
         str result = wanted_result(gathering, i);
 

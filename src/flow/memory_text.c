@@ -17,8 +17,7 @@
 
 static void print_live(const struct flow_memory *memory, struct buf *out)
 {
-    json_key(out, "live");
-    json_open(out, '[');
+    json_put_open(out, "live", '[');
     for (uint32_t i = 0; i < memory->live_count; i++) {
         const struct attempt *live = &memory->live[i];
 
@@ -38,8 +37,7 @@ static void print_live(const struct flow_memory *memory, struct buf *out)
 
 static void print_arms(const struct flow_memory *memory, struct buf *out)
 {
-    json_key(out, "arms");
-    json_open(out, '[');
+    json_put_open(out, "arms", '[');
     for (uint32_t i = 0; i < memory->arm_count; i++) {
         json_open(out, '[');
         json_u64(out, memory->arms[i].ordinal);
@@ -80,8 +78,7 @@ static void print_moved(const struct flow_memory *memory, struct buf *out)
 
 static void print_signals(const struct flow_memory *memory, struct buf *out)
 {
-    json_key(out, "signals");
-    json_open(out, '[');
+    json_put_open(out, "signals", '[');
     for (uint32_t i = 0; i < memory->signal_count; i++) {
         json_open(out, '[');
         json_str(out, memory->signals[i].name);
@@ -93,8 +90,7 @@ static void print_signals(const struct flow_memory *memory, struct buf *out)
 
 static void print_approvals(const struct flow_memory *memory, struct buf *out)
 {
-    json_key(out, "approvals");
-    json_open(out, '[');
+    json_put_open(out, "approvals", '[');
     for (uint32_t i = 0; i < memory->approval_count; i++) {
         json_open(out, '[');
         json_u64(out, memory->approvals[i].ordinal);
@@ -115,8 +111,7 @@ static void print_kept(const struct kept_text *kept, struct buf *out)
 static void print_results(const struct plan *plan, const struct flow_memory *memory,
                           struct buf *out)
 {
-    json_key(out, "results");
-    json_open(out, '[');
+    json_put_open(out, "results", '[');
     for (uint32_t i = 0; i < plan->count && plan->slot_count > 0; i++) {
         uint32_t slot = plan->steps[i].result_slot;
 
@@ -132,8 +127,7 @@ static void print_results(const struct plan *plan, const struct flow_memory *mem
 
 static void print_nodes(const struct plan *plan, const struct flow_memory *memory, struct buf *out)
 {
-    json_key(out, "nodes");
-    json_open(out, '[');
+    json_put_open(out, "nodes", '[');
     for (uint32_t i = 0; i < plan->node_count; i++) {
         if (!memory->nodes[i].is_open)
             continue;
@@ -150,8 +144,7 @@ static void print_nodes(const struct plan *plan, const struct flow_memory *memor
 
 static void print_joins(const struct plan *plan, const struct flow_memory *memory, struct buf *out)
 {
-    json_key(out, "joins");
-    json_open(out, '[');
+    json_put_open(out, "joins", '[');
     for (uint32_t i = 0; i < plan->count; i++)
         if (memory->joins[i])
             json_u64(out, i);
@@ -160,8 +153,7 @@ static void print_joins(const struct plan *plan, const struct flow_memory *memor
 
 static void print_keys(const struct flow_memory *memory, struct buf *out)
 {
-    json_key(out, "keys");
-    json_open(out, '[');
+    json_put_open(out, "keys", '[');
     for (uint32_t i = 0; i < memory->key_count; i++) {
         json_open(out, '[');
         json_u64(out, memory->keys[i].plan);

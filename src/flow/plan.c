@@ -39,8 +39,7 @@ static void print_way(const struct plan_step *step, struct buf *out)
 static void print_retry(const struct plan_step *step, struct buf *out)
 {
     json_put_u64(out, "max", step->attempt_count_max);
-    json_key(out, "backoff");
-    json_open(out, '[');
+    json_put_open(out, "backoff", '[');
     for (uint32_t i = 0; i < step->backoff_count; i++)
         json_i64(out, step->backoff_ms[i]);
     json_close(out, ']');
@@ -55,8 +54,7 @@ static void print_retry(const struct plan_step *step, struct buf *out)
 
 static void print_augments(const struct plan_step *step, struct buf *out)
 {
-    json_key(out, "augment");
-    json_open(out, '[');
+    json_put_open(out, "augment", '[');
     for (uint32_t i = 0; i < step->augment_count; i++) {
         json_open(out, '[');
         json_str(out, step->augments[i].dest);
@@ -110,8 +108,7 @@ void plan_print(const struct plan *plan, struct buf *out)
     json_open(out, '{');
     json_put_text(out, "notation", plan->is_tree ? "tree" : "graph");
     json_put_u64(out, "first", plan->first);
-    json_key(out, "steps");
-    json_open(out, '[');
+    json_put_open(out, "steps", '[');
     for (uint32_t i = 0; i < plan->count; i++)
         print_step(&plan->steps[i], out);
     json_close(out, ']');

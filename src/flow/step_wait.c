@@ -86,8 +86,7 @@ void arms_compile(struct compilation *compiler, struct source_step *step, const 
 
     buf_init(&buf, compiler->scope->arena.heap, 0);
     json_open(&buf, '{');
-    json_key(&buf, "arms");
-    json_open(&buf, '[');
+    json_put_open(&buf, "arms", '[');
     for (const struct node *arm = first; arm; arm = is_one ? NULL : arm->next) {
         const struct node *value = read_arm(compiler, step, arm);
 

@@ -220,8 +220,7 @@ static void print_deadlines(const struct definition *definition, struct buf *out
 {
     if (definition->deadline_count == 0)
         return;
-    json_key(out, "deadlines");
-    json_open(out, '[');
+    json_put_open(out, "deadlines", '[');
     for (uint32_t i = 0; i < definition->deadline_count; i++) {
         json_open(out, '{');
         json_put_u64(out, "state", definition->deadlines[i].state);
@@ -237,14 +236,12 @@ void definition_print(const struct definition *definition, struct buf *out)
     json_open(out, '{');
     json_put_u64(out, "compiler", definition->compiler);
     json_put_text(out, "kind", definition_kind_name(definition->kind));
-    json_key(out, "states");
-    json_open(out, '[');
+    json_put_open(out, "states", '[');
     for (uint32_t s = 0; s < definition->state_count; s++)
         print_state(&definition->states[s], out);
     json_close(out, ']');
     json_put_u64(out, "initial", definition->initial);
-    json_key(out, "transitions");
-    json_open(out, '[');
+    json_put_open(out, "transitions", '[');
     for (uint32_t i = 0; i < definition->transition_count; i++)
         print_transition(&definition->transitions[i], out);
     json_close(out, ']');

@@ -81,8 +81,7 @@ static pawl_status print_types(struct scope *scope, const struct child *child, s
     pawl_status status = PAWL_OK;
 
     json_open(frame, '{');
-    json_key(frame, "types");
-    json_open(frame, '[');
+    json_put_open(frame, "types", '[');
     for (const pawl_code_fn *type = child->module->types; *type && status == PAWL_OK; type++) {
         const pawl_code_type *copy = code_copy(&scope->arena, (*type)());
         struct code_binding binding = { .type = copy, .run = code_run };

@@ -75,8 +75,7 @@ void import_print_moved(const struct building *b, struct buf *out)
         json_put_i64(out, "offset", b->offset_ms);
     if (!has_moved(import))
         return;
-    json_key(out, "moved");
-    json_open(out, '[');
+    json_put_open(out, "moved", '[');
     for (uint32_t i = 0; i < import->moved_count; i++)
         if (is_wanted(import, &import->moved[i]))
             print_moved(import, &import->moved[i], out);

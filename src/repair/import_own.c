@@ -124,8 +124,7 @@ pawl_status import_add_erase(struct building *b)
         return PAWL_OK;
     buf_init(&body, b->scope->arena.heap, LIMIT_SCOPE);
     json_open(&body, '{');
-    json_key(&body, "values");
-    json_open(&body, '[');
+    json_put_open(&body, "values", '[');
     for (uint32_t i = 0; i < b->value_count; i++)
         if (!b->values[i].bytes.data) {
             sha_hex(b->values[i].commitment, SHA_SIZE, hex);

@@ -28,8 +28,7 @@ static void put_rebuilt(const struct rebuild_report *report, struct buf *out)
     json_put_u64(out, "kept", report->kept);
     json_put_u64(out, "keys", report->keys);
     json_put_u64(out, "differences", report->differences);
-    json_key(out, "what");
-    json_open(out, '[');
+    json_put_open(out, "what", '[');
     for (uint32_t i = 0; i < report->told; i++)
         json_text(out, report->what[i]);
     json_close(out, ']');

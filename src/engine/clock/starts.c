@@ -38,8 +38,7 @@ static void print_event(const struct starting *starting, const char *id, struct 
     const struct transition *transition = starting->transition;
     const struct state *states = starting->definition->states;
 
-    json_key(out, "event");
-    json_open(out, '{');
+    json_put_open(out, "event", '{');
     put(out, "instance_id", str_of(id));
     json_put_u64(out, "sequence_number", starting->seq);
     put(out, "action", transition->action);
@@ -57,8 +56,7 @@ static void print_input(const struct starting *starting, const struct node *decl
 {
     const struct node *given = node_find(declared, "input");
 
-    json_key(out, "input");
-    json_open(out, '{');
+    json_put_open(out, "input", '{');
     for (const struct node *member = given ? given->first : NULL; member; member = member->next) {
         json_key_str(out, member->key);
         json_raw(out, member->raw);
@@ -69,10 +67,8 @@ static void print_input(const struct starting *starting, const struct node *decl
 
 static void print_started_by(const char *id, uint32_t seq, struct buf *out)
 {
-    json_key(out, "instance_metadata");
-    json_open(out, '{');
-    json_key(out, "started_by");
-    json_open(out, '{');
+    json_put_open(out, "instance_metadata", '{');
+    json_put_open(out, "started_by", '{');
     put(out, "instance_id", str_of(id));
     json_put_u64(out, "sequence_number", seq);
     json_close(out, '}');
@@ -113,8 +109,7 @@ static pawl_status print_operation(struct engine *engine, struct scope *scope,
     id_print(row.number, row.random, id);
     json_open(out, '{');
     put(out, "operation", STR("instance.create"));
-    json_key(out, "input");
-    json_open(out, '{');
+    json_put_open(out, "input", '{');
     put(out, "definition", node_find(declared, "definition")->text);
     if (!actor_is_reserved(creator)) /* callers cannot name such an actor: see below */
         put(out, "actor_ref", creator);

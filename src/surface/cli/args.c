@@ -453,8 +453,7 @@ static pawl_status put_labels(struct cli *cli, uint32_t first, struct buf *input
     for (uint32_t i = 0; i < first; i++)
         if (cli->given[i].option == option)
             return PAWL_OK;
-    json_key(input, option->member);
-    json_open(input, '{');
+    json_put_open(input, option->member, '{');
     for (uint32_t i = first; i < cli->given_count; i++) {
         if (cli->given[i].option != option)
             continue;

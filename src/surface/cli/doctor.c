@@ -17,8 +17,7 @@ static void print_findings_json(const struct doctor *doctor)
     buf_init(&out, &heap_libc, CLI_ANSWER_MAX);
     json_open(&out, '{');
     json_put_bool(&out, "healthy", doctor->worst != DOCTOR_BAD);
-    json_key(&out, "checks");
-    json_open(&out, '[');
+    json_put_open(&out, "checks", '[');
     for (uint32_t i = 0; i < doctor->count; i++) {
         const struct doctor_finding *finding = &doctor->findings[i];
 

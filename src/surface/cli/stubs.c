@@ -86,8 +86,7 @@ static void put_answers(const struct stub *stubs, uint32_t count, uint32_t first
 {
     json_key_str(out, stubs[first].tool);
     json_open(out, '{');
-    json_key(out, "answers");
-    json_open(out, '[');
+    json_put_open(out, "answers", '[');
     for (uint32_t i = first; i < count; i++) {
         if (!str_eq(stubs[i].tool, stubs[first].tool))
             continue;
