@@ -126,7 +126,10 @@ const struct node *plan_arms(const struct plan_step *step);
 /* What one of them waits for: "signal paid", "timer 3d". */
 void arm_print(const struct node *arm, struct buf *out);
 
-/* Read a printed plan; `text` must live as long. STORAGE_FAILURE if it is not one. */
+/* plan_text.c: false: it is not a plan, or no memory. */
+bool plan_read(struct scope *scope, const struct node *document, struct plan *plan);
+
+/* Read a printed plan and make it ready; `text` must live as long. STORAGE_FAILURE if it is not one. */
 pawl_status plan_load(struct scope *scope, str text, struct plan **out);
 
 /* plan_tree.c: nodes of the printed tree; false: it is none, or no memory. */

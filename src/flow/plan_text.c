@@ -1,0 +1,328 @@
+/* plan_text.c - the plan as text, in one canonical form. Each part is printed and read side by side.
+ *
+ * README.md shows the form. New members go to the end; those that say nothing are left out. */
+#include "base/node.h"
+#include "flow/flow_int.h"
+
+/* ---- Values -------------------------------------------------------------------------- */
+
+static bool read_u32(const struct node *node, uint32_t max, uint32_t *out)
+{
+    int64_t n;
+
+    if (!node_to_i64(node, &n) || n < 0 || n > max)
+        return false;
+    *out = (uint32_t)n;
+    return true;
+}
+
+static bool read_text(const struct node *node, str *out)
+{
+    if (!node || node->kind != NODE_STRING)
+        return false;
+    *out = node->text;
+    return true;
+}
+
+void plan_print_texts(const str *texts, uint32_t count, struct buf *out)
+{
+    json_open(out, '[');
+    for (uint32_t i = 0; i < count; i++)
+        json_str(out, texts[i]);
+    json_close(out, ']');
+}
+
+static void print_texts(struct buf *out, const char *key, const str *texts, uint32_t count)
+{
+    json_key(out, key);
+    plan_print_texts(texts, count, out);
+}
+
+static bool read_texts(struct scope *scope, const struct node *list, str **out, uint32_t *count)
+{
+    if (!list)
+        return true;
+    *out = ARENA_ARRAY(&scope->arena, str, list->count + 1);
+    for (const struct node *item = list->first; item && *out; item = item->next)
+        if (!read_text(item, &(*out)[(*count)++]))
+            return false;
+    return *out != NULL;
+}
+
+/* ---- Lists of a step ------------------------------------------------------------------- */
+
+static void print_backoff(const struct plan_step *step, struct buf *out)
+{
+    json_put_open(out, "backoff", '[');
+    for (uint32_t i = 0; i < step->backoff_count; i++)
+        json_i64(out, step->backoff_ms[i]);
+    json_close(out, ']');
+}
+
+static bool read_backoff(struct scope *scope, const struct node *list, struct plan_step *step)
+{
+    if (!list || list->kind != NODE_ARRAY)
+        return false;
+    step->backoff_ms = ARENA_ARRAY(&scope->arena, int64_t, list->count + 1);
+    for (const struct node *item = list->first; item && step->backoff_ms; item = item->next)
+        if (!node_to_i64(item, &step->backoff_ms[step->backoff_count++]))
+            return false;
+    return step->backoff_ms != NULL;
+}
+
+static void print_augments(const struct plan_step *step, struct buf *out)
+{
+    if (step->augment_count == 0)
+        return;
+    json_put_open(out, "augment", '[');
+    for (uint32_t i = 0; i < step->augment_count; i++) {
+        const str pair[] = { step->augments[i].dest, step->augments[i].source };
+
+        plan_print_texts(pair, 2, out);
+    }
+    json_close(out, ']');
+}
+
+static bool read_augments(struct scope *scope, const struct node *list, struct plan_step *step)
+{
+    if (!list)
+        return true;
+    step->augments = ARENA_ARRAY(&scope->arena, struct plan_augment, list->count + 1);
+    for (const struct node *pair = list->first; pair && step->augments; pair = pair->next) {
+        struct plan_augment *augment = &step->augments[step->augment_count++];
+
+        if (pair->count != 2 || !read_text(pair->first, &augment->dest) ||
+            !read_text(pair->first->next, &augment->source))
+            return false;
+    }
+    return step->augments != NULL;
+}
+
+/* ---- The way on ------------------------------------------------------------------------- */
+
+static void print_target(enum way_kind way, const struct plan_target *target, struct buf *out)
+{
+    if (way != WAY_BRANCH) {
+        json_u64(out, target->step);
+        return;
+    }
+    json_open(out, '[');
+    json_str(out, target->condition);
+    json_u64(out, target->step);
+    if (target->is_quoted)
+        json_bool(out, true);
+    json_close(out, ']');
+}
+
+static bool has_one_target(enum way_kind way)
+{
+    return way == WAY_NEXT || way == WAY_JOIN;
+}
+
+/* "next":1 "join":1 "parallel":[1,2] "arms":[1,2]
+ * "branch":[["result == true",1],["result == \"yes\"",2,true],...]; true: V is quoted */
+static void print_way(const struct plan_step *step, struct buf *out)
+{
+    if (step->way == WAY_DONE || step->way == WAY_TREE)
+        return;
+    json_key(out, way_kind_name(step->way));
+    if (!has_one_target(step->way))
+        json_open(out, '[');
+    for (uint32_t i = 0; i < step->target_count; i++)
+        print_target(step->way, &step->targets[i], out);
+    if (!has_one_target(step->way))
+        json_close(out, ']');
+}
+
+static bool read_target(const struct plan *plan, enum way_kind way, const struct node *node,
+                        struct plan_target *out)
+{
+    if (way == WAY_BRANCH) {
+        if (node->kind != NODE_ARRAY || node->count < 2 || node->count > 3 ||
+            !read_text(node->first, &out->condition))
+            return false;
+        out->is_quoted = node->count == 3;
+        if (out->is_quoted && !condition_is_quoted(out->condition))
+            return false;
+        node = node->first->next;
+    }
+    return read_u32(node, plan->count - 1, &out->step);
+}
+
+static bool read_way(struct scope *scope, const struct plan *plan, const struct node *node,
+                     struct plan_step *step)
+{
+    const struct node *way = NULL;
+
+    step->way = plan->is_tree ? WAY_TREE : WAY_DONE;
+    for (enum way_kind kind = WAY_NEXT; kind < WAY_TREE && !way; kind++) {
+        way = node_find(node, way_kind_name(kind));
+        if (way)
+            step->way = kind;
+    }
+    if (!way)
+        return true;
+    step->targets = ARENA_ARRAY(&scope->arena, struct plan_target, way->count + 1);
+    if (!step->targets)
+        return false;
+    if (has_one_target(step->way))
+        return read_target(plan, step->way, way, &step->targets[step->target_count++]);
+    for (const struct node *item = way->first; item; item = item->next)
+        if (!read_target(plan, step->way, item, &step->targets[step->target_count++]))
+            return false;
+    return way->kind == NODE_ARRAY;
+}
+
+/* ---- Steps --------------------------------------------------------------------------------- */
+
+static void print_step(const struct plan_step *step, struct buf *out)
+{
+    json_open(out, '{');
+    json_put_str(out, "name", step->name);
+    if (!step->kind->is_tool)
+        json_put_text(out, "kind", step->kind->word);
+    if (step->tool.data)
+        json_put_str(out, "tool", step->tool);
+    json_put_raw(out, "args", step->args);
+    print_way(step, out);
+    json_put_u64(out, "max", step->attempt_count_max);
+    print_backoff(step, out);
+    if (step->jitter_permille > 0)
+        json_put_u64(out, "jitter", step->jitter_permille);
+    if (step->timeout_ms > 0)
+        json_put_i64(out, "timeout", step->timeout_ms);
+    json_put_bool(out, "idempotent", step->is_idempotent);
+    if (step->is_once)
+        json_put_bool(out, "once", true);
+    print_augments(step, out);
+    if (step->approver_count > 0)
+        print_texts(out, "by", step->approvers, step->approver_count);
+    if (step->approval_count > 1)
+        json_put_u64(out, "count", step->approval_count);
+    json_close(out, '}');
+}
+
+static bool read_optional(const struct node *node, struct plan_step *step)
+{
+    const struct node *timeout = node_find(node, "timeout"), *jitter = node_find(node, "jitter");
+    const struct node *tool = node_find(node, "tool"), *count = node_find(node, "count");
+
+    return (!timeout || node_to_i64(timeout, &step->timeout_ms)) &&
+           (!jitter || read_u32(jitter, 1000, &step->jitter_permille)) &&
+           (!tool || read_text(tool, &step->tool)) &&
+           (!count || read_u32(count, LIMIT_STEPS, &step->approval_count));
+}
+
+static bool read_step(struct scope *scope, const struct plan *plan, const struct node *node,
+                      struct plan_step *step)
+{
+    const struct node *idempotent = node_find(node, "idempotent");
+    const struct node *once = node_find(node, "once"), *kind = node_find(node, "kind");
+
+    *step = (struct plan_step){ .result_slot = STEP_NONE, .node = NODE_NONE, .approval_count = 1 };
+    step->args_node = node_find(node, "args");
+    if (!step->args_node || !read_optional(node, step))
+        return false;
+    step->kind = step_kind_find(kind ? kind->text : STR("tool"), step->tool);
+    if (!step->kind || (step->args_node->kind != NODE_OBJECT && step->kind->has_own_args))
+        return false;
+    step->args = step->args_node->raw;
+    step->is_idempotent = idempotent && idempotent->truth;
+    step->is_once = once && once->truth;
+    return read_text(node_find(node, "name"), &step->name) && read_way(scope, plan, node, step) &&
+           read_u32(node_find(node, "max"), LIMIT_ATTEMPTS, &step->attempt_count_max) &&
+           read_backoff(scope, node_find(node, "backoff"), step) &&
+           read_augments(scope, node_find(node, "augment"), step) &&
+           read_texts(scope, node_find(node, "by"), &step->approvers, &step->approver_count);
+}
+
+static bool read_steps(struct scope *scope, const struct node *list, struct plan *plan)
+{
+    uint32_t index = 0;
+
+    if (!list || list->kind != NODE_ARRAY || (list->count == 0 && !plan->is_tree))
+        return false;
+    plan->count = list->count;
+    plan->steps = ARENA_ARRAY(&scope->arena, struct plan_step, plan->count + 1);
+    for (const struct node *item = list->first; item && plan->steps; item = item->next)
+        if (!read_step(scope, plan, item, &plan->steps[index++]))
+            return false;
+    return plan->steps != NULL;
+}
+
+/* ---- The plan ------------------------------------------------------------------------------- */
+
+/* "cancel":false "cancel":[1,2] */
+static void print_cancel(const struct plan *plan, struct buf *out)
+{
+    if (plan->cancel == CANCEL_ALWAYS)
+        return;
+    json_key(out, "cancel");
+    if (plan->cancel == CANCEL_NEVER) {
+        json_bool(out, false);
+        return;
+    }
+    json_open(out, '[');
+    for (uint32_t i = 0; i < plan->count; i++)
+        if (plan->steps[i].bars_cancel)
+            json_u64(out, i);
+    json_close(out, ']');
+}
+
+/* `cancel` is absent, false, or the list of steps that bar it. */
+static bool read_cancel(const struct node *rule, struct plan *plan)
+{
+    uint32_t step;
+
+    if (!rule)
+        return true;
+    if (rule->kind == NODE_BOOL) {
+        plan->cancel = CANCEL_NEVER;
+        return !rule->truth;
+    }
+    plan->cancel = CANCEL_NOT_FROM;
+    for (const struct node *item = rule->first; item; item = item->next) {
+        if (plan->count == 0 || !read_u32(item, plan->count - 1, &step))
+            return false;
+        plan->steps[step].bars_cancel = true;
+    }
+    return rule->kind == NODE_ARRAY;
+}
+
+void plan_print(const struct plan *plan, struct buf *out)
+{
+    json_open(out, '{');
+    json_put_text(out, "notation", plan->is_tree ? "tree" : "graph");
+    json_put_u64(out, "first", plan->first);
+    json_put_open(out, "steps", '[');
+    for (uint32_t i = 0; i < plan->count; i++)
+        print_step(&plan->steps[i], out);
+    json_close(out, ']');
+    if (plan->tree.data)
+        json_put_raw(out, "tree", plan->tree);
+    if (plan->output.data)
+        json_put_raw(out, "output", plan->output);
+    if (plan->buffered_count > 0)
+        print_texts(out, "buffered", plan->buffered, plan->buffered_count);
+    print_cancel(plan, out);
+    json_close(out, '}');
+}
+
+bool plan_read(struct scope *scope, const struct node *document, struct plan *plan)
+{
+    const struct node *tree = node_find(document, "tree");
+    str notation;
+
+    if (!read_text(node_find(document, "notation"), &notation))
+        return false;
+    plan->is_tree = str_is(notation, "tree");
+    plan->output_node = node_find(document, "output");
+    plan->output = plan->output_node ? plan->output_node->raw : STR_NONE;
+    plan->tree = tree ? tree->raw : STR_NONE;
+    return read_texts(scope, node_find(document, "buffered"), &plan->buffered,
+                      &plan->buffered_count) &&
+           read_steps(scope, node_find(document, "steps"), plan) &&
+           read_cancel(node_find(document, "cancel"), plan) &&
+           (plan->is_tree ? plan_load_tree(scope, tree, plan)
+                          : read_u32(node_find(document, "first"), plan->count - 1, &plan->first));
+}
