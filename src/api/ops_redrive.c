@@ -251,7 +251,7 @@ static pawl_status name_other(const struct op_call *call, const struct instance_
 /* ---- What is not run again ---- */
 
 /* What an instance took over when it began; `of` has data NULL: nothing, it is no redrive. */
-struct taken {
+struct taken_result {
     const struct node *done; /* names of steps */
     str of;                  /* the instance that it runs again */
     str *sorted;             /* the same names */
@@ -262,7 +262,7 @@ static int compare_names(const void *a, const void *b)
     return str_compare(*(const str *)a, *(const str *)b);
 }
 
-static bool sort_names(const struct op_call *call, struct taken *taken)
+static bool sort_names(const struct op_call *call, struct taken_result *taken)
 {
     uint32_t count = 0;
 
@@ -276,7 +276,7 @@ static bool sort_names(const struct op_call *call, struct taken *taken)
 }
 
 /* Its first entry tells. */
-static pawl_status read_taken(const struct op_call *call, str id, struct taken *out)
+static pawl_status read_taken(const struct op_call *call, str id, struct taken_result *out)
 {
     struct history history = { 0 };
     struct history_query first = { .sequence_from = 1, .sequence_to = 1 };
@@ -284,7 +284,7 @@ static pawl_status read_taken(const struct op_call *call, str id, struct taken *
     struct node *given = NULL;
     pawl_status status = engine_history(op_engine(call), call->scope, id, &first, &history);
 
-    *out = (struct taken){ .of = STR_NONE };
+    *out = (struct taken_result){ .of = STR_NONE };
     if (status != PAWL_OK || history.count == 0 || !history.entries[0].payload.data ||
         !str_is(history.entries[0].action, "start") ||
         node_read_json(call->scope, history.entries[0].payload, &given) != PAWL_OK)
@@ -300,8 +300,8 @@ static pawl_status read_taken(const struct op_call *call, str id, struct taken *
 #define TAKEN_MAX 64 /* redrives of redrives that are followed */
 
 /* The instances behind one another that each took results over; [0] is the newest. */
-static pawl_status read_chain(const struct op_call *call, str id, struct taken chain[TAKEN_MAX],
-                              uint32_t *count)
+static pawl_status read_chain(const struct op_call *call, str id,
+                              struct taken_result chain[TAKEN_MAX], uint32_t *count)
 {
     pawl_status status = PAWL_OK;
 
@@ -314,7 +314,7 @@ static pawl_status read_chain(const struct op_call *call, str id, struct taken c
 }
 
 /* The instance in which the step ran: the first of the chain that did not take it over itself. */
-static str made_by(const struct taken *chain, uint32_t count, str name)
+static str made_by(const struct taken_result *chain, uint32_t count, str name)
 {
     uint32_t at = 1;
 
@@ -324,7 +324,7 @@ static str made_by(const struct taken *chain, uint32_t count, str name)
     return chain[at - 1].of;
 }
 
-static void print_reused(const struct taken *chain, uint32_t count, struct buf *out)
+static void print_reused(const struct taken_result *chain, uint32_t count, struct buf *out)
 {
     json_open(out, '[');
     for (const struct node *name = chain[0].done->first; name; name = name->next) {
@@ -339,7 +339,7 @@ static void print_reused(const struct taken *chain, uint32_t count, struct buf *
 /* The steps whose results a redriven instance uses, each with the instance that it ran in. */
 pawl_status read_reused(const struct op_call *call, str id, str *out)
 {
-    struct taken *chain = ARENA_ARRAY(&call->scope->arena, struct taken, TAKEN_MAX);
+    struct taken_result *chain = ARENA_ARRAY(&call->scope->arena, struct taken_result, TAKEN_MAX);
     uint32_t count = 0;
     struct buf buf;
     pawl_status status =
