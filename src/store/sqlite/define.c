@@ -1,9 +1,8 @@
 /* define.c - a definition's rows: its source once per distinct text, the version itself, and
  * its states and transitions spelled out so that SQL can name them. */
-#include "base/assert.h"
 #include "base/node_own.h"
 #include "model/definition.h"
-#include "sqlite_int.h"
+#include "read_int.h"
 
 static const char put_source[] =
     "INSERT INTO pawl_source (sha256, bytes) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
@@ -21,26 +20,15 @@ static pawl_status write_source(struct connection *writer, struct scope *scope,
                                 const struct definition_row *row, uint64_t *id)
 {
     sqlite3_stmt *statement;
-    bool found = false;
-    pawl_status status = statement_get(writer, scope, STATEMENT_PUT_SOURCE, put_source, &statement);
+    pawl_status status = RUN(writer, scope, STATEMENT_PUT_SOURCE, put_source,
+                             BYTES(row->source_sha, SHA_SIZE), BLOB(row->source));
 
-    if (status != PAWL_OK)
-        return status;
-    bind_bytes(statement, 1, row->source_sha, SHA_SIZE);
-    bind_blob(statement, 2, row->source);
-    status = statement_run(statement, scope);
     if (status == PAWL_OK)
         status = statement_get(writer, scope, STATEMENT_FIND_SOURCE, find_source, &statement);
     if (status != PAWL_OK)
         return status;
     bind_bytes(statement, 1, row->source_sha, SHA_SIZE);
-    status = statement_step(statement, scope, &found);
-    if (status != PAWL_OK)
-        return status;
-    ASSERT(found);
-    *id = column_u64(statement, 0);
-    sqlite3_reset(statement);
-    return PAWL_OK;
+    return read_row(scope, statement, "source", read_number, id);
 }
 
 static uint64_t number_of(const struct node *object, const char *key)
@@ -80,69 +68,48 @@ static enum terminal_kind terminal_of(const struct node *state)
 static pawl_status write_row(struct connection *writer, struct scope *scope,
                              const struct definition_row *row, uint64_t source, uint64_t compiler)
 {
-    sqlite3_stmt *statement;
-    pawl_status status =
-        statement_get(writer, scope, STATEMENT_PUT_DEFINITION, put_definition, &statement);
-
-    if (status != PAWL_OK)
-        return status;
-    bind_u64(statement, 1, row->id);
-    bind_text(statement, 2, row->name);
-    bind_u64(statement, 3, row->version);
-    bind_i64(statement, 4, row->kind);
-    bind_u64(statement, 5, source);
-    bind_text(statement, 6, row->compiled);
-    bind_bytes(statement, 7, row->compiled_sha, SHA_SIZE);
-    bind_u64(statement, 8, compiler);
-    bind_i64(statement, 9, row->created_at_ms);
-    return statement_run(statement, scope);
+    return RUN(writer, scope, STATEMENT_PUT_DEFINITION, put_definition, NUMBER(row->id),
+               TEXT(row->name), NUMBER(row->version), SIGNED(row->kind), NUMBER(source),
+               TEXT(row->compiled), BYTES(row->compiled_sha, SHA_SIZE), NUMBER(compiler),
+               SIGNED(row->created_at_ms));
 }
 
 static pawl_status write_states(struct connection *writer, struct scope *scope, uint32_t definition,
                                 const struct node *states)
 {
     uint32_t index = 0;
-    sqlite3_stmt *statement;
-    pawl_status status = statement_get(writer, scope, STATEMENT_PUT_STATE, put_state, &statement);
-    const struct node *state = states ? states->first : NULL;
+    pawl_status status = PAWL_OK;
 
-    for (; state && status == PAWL_OK; state = state->next) {
-        bind_u64(statement, 1, definition);
-        bind_u64(statement, 2, index++);
-        bind_text(statement, 3, text_of(state, "name"));
-        bind_u64(statement, 4, terminal_of(state));
-        status = statement_run(statement, scope);
-    }
+    for (const struct node *state = states ? states->first : NULL; state && status == PAWL_OK;
+         state = state->next)
+        status = RUN(writer, scope, STATEMENT_PUT_STATE, put_state, NUMBER(definition),
+                     NUMBER(index++), TEXT(text_of(state, "name")), NUMBER(terminal_of(state)));
     return status;
 }
 
-static void bind_transition(sqlite3_stmt *statement, const struct node *transition)
+static pawl_status write_transition(struct connection *writer, struct scope *scope,
+                                    uint32_t definition, uint32_t index,
+                                    const struct node *transition)
 {
     const struct node *requires_reason = node_find(transition, "requires_reason");
 
-    bind_u64(statement, 3, number_of(transition, "from"));
-    bind_text(statement, 4, text_of(transition, "action"));
-    bind_u64(statement, 5, number_of(transition, "to"));
-    bind_text(statement, 6, text_of(transition, "guard"));
-    bind_u64(statement, 7, requires_reason && requires_reason->truth);
-    bind_u64(statement, 8, str_eq(text_of(transition, "by"), STR("engine")));
+    return RUN(writer, scope, STATEMENT_PUT_TRANSITION, put_transition, NUMBER(definition),
+               NUMBER(index), NUMBER(number_of(transition, "from")),
+               TEXT(text_of(transition, "action")), NUMBER(number_of(transition, "to")),
+               TEXT(text_of(transition, "guard")),
+               NUMBER(requires_reason && requires_reason->truth),
+               NUMBER(str_eq(text_of(transition, "by"), STR("engine"))));
 }
 
 static pawl_status write_transitions(struct connection *writer, struct scope *scope,
                                      uint32_t definition, const struct node *transitions)
 {
     uint32_t index = 0;
-    sqlite3_stmt *statement;
-    pawl_status status =
-        statement_get(writer, scope, STATEMENT_PUT_TRANSITION, put_transition, &statement);
-    const struct node *transition = transitions ? transitions->first : NULL;
+    pawl_status status = PAWL_OK;
 
-    for (; transition && status == PAWL_OK; transition = transition->next) {
-        bind_u64(statement, 1, definition);
-        bind_u64(statement, 2, index++);
-        bind_transition(statement, transition);
-        status = statement_run(statement, scope);
-    }
+    for (const struct node *transition = transitions ? transitions->first : NULL;
+         transition && status == PAWL_OK; transition = transition->next)
+        status = write_transition(writer, scope, definition, index++, transition);
     return status;
 }
 

@@ -11,33 +11,16 @@ static const char drop_keys[] = "DELETE FROM pawl_key WHERE id IN"
                                 "(SELECT min(firing) FROM pawl_kept WHERE firing IS NOT NULL), ?1))"
                                 " ORDER BY at LIMIT ?2)";
 
-static pawl_status put_keys(struct connection *writer, struct scope *scope,
-                            const struct commit *commit)
-{
-    sqlite3_stmt *statement;
-    pawl_status status = statement_get(writer, scope, STATEMENT_PUT_KEY, put_key, &statement);
-
-    for (size_t i = 0; i < commit->key_count && status == PAWL_OK; i++) {
-        bind_bytes(statement, 1, commit->keys[i].id, KEY_ID_SIZE);
-        bind_i64(statement, 2, commit->keys[i].at_ms);
-        bind_u64(statement, 3, commit->keys[i].pos);
-        status = statement_run(statement, scope);
-    }
-    return status;
-}
-
 pawl_status write_keys(struct connection *writer, struct scope *scope, const struct commit *commit)
 {
-    sqlite3_stmt *statement;
-    pawl_status status;
+    pawl_status status = PAWL_OK;
 
-    if (commit->key_count == 0)
-        return PAWL_OK;
-    status = statement_get(writer, scope, STATEMENT_DROP_KEYS, drop_keys, &statement);
-    if (status == PAWL_OK) {
-        bind_i64(statement, 1, commit->keys_before_ms);
-        bind_u64(statement, 2, 2 * commit->key_count);
-        status = statement_run(statement, scope);
-    }
-    return status == PAWL_OK ? put_keys(writer, scope, commit) : status;
+    if (commit->key_count > 0)
+        status = RUN(writer, scope, STATEMENT_DROP_KEYS, drop_keys, SIGNED(commit->keys_before_ms),
+                     NUMBER(2 * commit->key_count));
+    for (size_t i = 0; i < commit->key_count && status == PAWL_OK; i++)
+        status =
+            RUN(writer, scope, STATEMENT_PUT_KEY, put_key, BYTES(commit->keys[i].id, KEY_ID_SIZE),
+                SIGNED(commit->keys[i].at_ms), NUMBER(commit->keys[i].pos));
+    return status;
 }

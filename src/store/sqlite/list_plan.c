@@ -8,6 +8,44 @@ pawl_status list_prepare(const struct listing *listing, const char *text, sqlite
     return PAWL_OK;
 }
 
+/* The only number of a statement without parameters. */
+static pawl_status read_one(const struct listing *listing, const char *text, uint64_t *out)
+{
+    sqlite3_stmt *statement = NULL;
+    pawl_status status = list_prepare(listing, text, &statement);
+
+    if (status == PAWL_OK)
+        status = read_row(listing->scope, statement, "number", read_number, out);
+    sqlite3_finalize(statement);
+    return status;
+}
+
+/* `text` gives the first row from number ?1 on, and its time, which never falls. *out: the first
+ * number up to `high` whose time is not before `at_ms`; one behind that if there is none. */
+static pawl_status find_at(const struct listing *listing, const char *text, uint64_t high,
+                           int64_t at_ms, uint64_t *out)
+{
+    sqlite3_stmt *statement = NULL;
+    uint64_t low = 1;
+    bool row = false;
+    pawl_status status = list_prepare(listing, text, &statement);
+
+    while (status == PAWL_OK && low <= high) {
+        uint64_t middle = low + (high - low) / 2;
+
+        bind_u64(statement, 1, middle);
+        status = statement_step(statement, listing->scope, &row);
+        if (row && column_i64(statement, 1) < at_ms)
+            low = column_u64(statement, 0) + 1;
+        else
+            high = middle - 1;
+        sqlite3_reset(statement);
+    }
+    sqlite3_finalize(statement);
+    *out = low;
+    return status;
+}
+
 static const char select_definitions[] =
     "SELECT id FROM pawl_definition WHERE (?1 IS NULL OR name = ?1) AND (?2 = 0 OR version = ?2)"
     " AND (?3 = 0 OR kind = ?3) ORDER BY id LIMIT ?4";
@@ -96,107 +134,44 @@ static const char select_created[] =
     " WHERE i.number >= ?1 ORDER BY i.number LIMIT 1";
 static const char select_last[] = "SELECT max(number) FROM pawl_instance";
 
-static const char select_clock[] = "SELECT count(*) FROM pawl_kept WHERE what = -11 AND id = '" CLOCK_WALL "'";
+static const char select_clock[] =
+    "SELECT count(*) FROM pawl_kept WHERE what = -11 AND id = '" CLOCK_WALL "'";
 
 /* Without a clock record, numbers grow with the times of their create records, and no instance has
  * an instantiated_at after its record's time. So a binary search finds the first number recorded at
- * or after that time, and no match has a lower number. */
-static pawl_status halve(struct listing *listing)
-{
-    sqlite3_stmt *created = NULL, *last = NULL;
-    uint64_t low = 1, high = 0;
-    bool row = false;
-    pawl_status status = list_prepare(listing, select_created, &created);
-
-    if (status == PAWL_OK)
-        status = list_prepare(listing, select_last, &last);
-    if (status == PAWL_OK)
-        status = read_row(listing->scope, last, "instance", read_number, &high);
-    while (status == PAWL_OK && low <= high) {
-        uint64_t middle = low + (high - low) / 2;
-
-        bind_u64(created, 1, middle);
-        status = statement_step(created, listing->scope, &row);
-        if (row && column_i64(created, 1) < listing->query->created_after_ms)
-            low = column_u64(created, 0) + 1;
-        else
-            high = middle - 1;
-        sqlite3_reset(created);
-    }
-    sqlite3_finalize(created);
-    sqlite3_finalize(last);
-    listing->first = low;
-    return status;
-}
-
-/* After a jump of the clock that order does not hold: all instances are compared. */
+ * or after that time, and no match has a lower number. After a jump of the clock that order does not
+ * hold: all instances are compared. */
 static pawl_status find_first(struct listing *listing)
 {
-    sqlite3_stmt *clock = NULL;
-    uint64_t has_jumped = 0;
-    pawl_status status = list_prepare(listing, select_clock, &clock);
+    uint64_t has_jumped = 0, last = 0;
+    pawl_status status = read_one(listing, select_clock, &has_jumped);
 
-    if (status == PAWL_OK)
-        status = read_row(listing->scope, clock, "clock", read_number, &has_jumped);
-    sqlite3_finalize(clock);
-    return status == PAWL_OK && !has_jumped ? halve(listing) : status;
+    if (status != PAWL_OK || has_jumped)
+        return status;
+    status = read_one(listing, select_last, &last);
+    return status == PAWL_OK ? find_at(listing, select_created, last,
+                                       listing->query->created_after_ms, &listing->first)
+                             : status;
 }
 
 /* ---- ends ---- */
 
 static const char select_log_end[] = "SELECT coalesce(max(pos), 0) FROM pawl_log";
-static const char select_at[] = "SELECT at FROM pawl_log WHERE pos = ?1";
-
-static pawl_status read_log_end(const struct listing *listing, uint64_t *out)
-{
-    sqlite3_stmt *statement = NULL;
-    pawl_status status = list_prepare(listing, select_log_end, &statement);
-
-    if (status == PAWL_OK)
-        status = read_row(listing->scope, statement, "position", read_number, out);
-    sqlite3_finalize(statement);
-    return status;
-}
-
-/* The first position whose record is of `at_ms` or later; one behind the end if there is none.
- * Times of records never fall. */
-static pawl_status find_position(struct listing *listing, uint64_t end, int64_t at_ms,
-                                 uint64_t *out)
-{
-    sqlite3_stmt *statement = NULL;
-    uint64_t low = 1, high = end;
-    bool row = false;
-    pawl_status status = list_prepare(listing, select_at, &statement);
-
-    while (status == PAWL_OK && low <= high) {
-        uint64_t middle = low + (high - low) / 2;
-
-        bind_u64(statement, 1, middle);
-        status = statement_step(statement, listing->scope, &row);
-        if (row && column_i64(statement, 0) < at_ms)
-            low = middle + 1;
-        else
-            high = middle - 1;
-        sqlite3_reset(statement);
-    }
-    sqlite3_finalize(statement);
-    *out = low;
-    return status;
-}
+static const char select_at[] = "SELECT pos, at FROM pawl_log WHERE pos >= ?1 ORDER BY pos LIMIT 1";
 
 /* Between which positions what is asked for has ended. */
 static pawl_status find_ends(struct listing *listing)
 {
     const struct list_query *query = listing->query;
     uint64_t end = 0, behind;
-    pawl_status status = read_log_end(listing, &end);
+    pawl_status status = read_one(listing, select_log_end, &end);
 
     listing->end_first = 1;
     behind = end + 1;
     if (status == PAWL_OK && query->has_ended_after)
-        status = find_position(listing, end, query->ended_after_ms, &listing->end_first);
+        status = find_at(listing, select_at, end, query->ended_after_ms, &listing->end_first);
     if (status == PAWL_OK && query->has_ended_before && query->ended_before_ms < INT64_MAX)
-        status = find_position(listing, end, query->ended_before_ms + 1, &behind);
+        status = find_at(listing, select_at, end, query->ended_before_ms + 1, &behind);
     listing->end_last = behind - 1;
     return status;
 }
@@ -204,17 +179,13 @@ static pawl_status find_ends(struct listing *listing)
 /* Fewer records than there are instances that would be looked at else: they drive. */
 static pawl_status choose_ends(struct listing *listing)
 {
-    sqlite3_stmt *last = NULL;
     uint64_t numbers = 0;
     pawl_status status = find_ends(listing);
 
     if (status == PAWL_OK && listing->driver < BY_DEFINITION)
         return PAWL_OK;
     if (status == PAWL_OK)
-        status = list_prepare(listing, select_last, &last);
-    if (status == PAWL_OK)
-        status = read_row(listing->scope, last, "instance", read_number, &numbers);
-    sqlite3_finalize(last);
+        status = read_one(listing, select_last, &numbers);
     if (listing->end_last + 1 - listing->end_first < numbers / RECORDS_PER_ROW)
         listing->driver = BY_ENDED;
     return status;

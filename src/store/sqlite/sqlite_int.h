@@ -32,7 +32,7 @@ enum statement {
     STATEMENT_PUT_INSTANCE, STATEMENT_PUT_LABEL, STATEMENT_PUT_RECORD,
     STATEMENT_PUT_RECORDS, STATEMENT_PUT_HEAD,
     STATEMENT_PUT_HEADS, STATEMENT_PUT_SNAPSHOT, STATEMENT_DELETE_SNAPSHOT,
-    STATEMENT_PUT_META,
+    STATEMENT_PUT_FLUSHED,
     STATEMENT_PUT_STEP, STATEMENT_DELETE_STEP, STATEMENT_CLEAR_STEPS, STATEMENT_PUT_TIMER,
     STATEMENT_DELETE_TIMER, STATEMENT_CLEAR_TIMERS, STATEMENT_PUT_WAIT, STATEMENT_DELETE_WAIT,
     STATEMENT_CLEAR_WAITS, STATEMENT_CLEAR_STEP_TIMERS, STATEMENT_CLEAR_STEP_WAITS,
@@ -94,6 +94,29 @@ void bind_optional(sqlite3_stmt *statement, int index, uint64_t n); /* 0 is NULL
 void bind_text(sqlite3_stmt *statement, int index, str s);          /* data NULL is NULL */
 void bind_blob(sqlite3_stmt *statement, int index, str s);          /* data NULL is NULL */
 void bind_bytes(sqlite3_stmt *statement, int index, const uint8_t *bytes, size_t size);
+
+/* One parameter, for RUN(). */
+struct param {
+    enum { PARAM_NUMBER, PARAM_SIGNED, PARAM_OPTIONAL, PARAM_TEXT, PARAM_BLOB } kind;
+    union {
+        uint64_t n;
+        int64_t i;
+        str s;
+    };
+};
+#define NUMBER(number)    { PARAM_NUMBER, { .n = (number) } }
+#define SIGNED(number)    { PARAM_SIGNED, { .i = (number) } }
+#define OPTIONAL(number)  { PARAM_OPTIONAL, { .n = (uint64_t)(number) } }
+#define TEXT(text)        { PARAM_TEXT, { .s = (text) } }
+#define BLOB(bytes)       { PARAM_BLOB, { .s = (bytes) } }
+#define BYTES(data, size) { PARAM_BLOB, { .s = { (const char *)(data), size } } }
+
+/* Run a statement that gives no rows, with these parameters from ?1 on. */
+#define RUN(connection, scope, id, text, ...)                                                      \
+    connection_put(connection, scope, id, text, (const struct param[]){ __VA_ARGS__ },             \
+                   sizeof((const struct param[]){ __VA_ARGS__ }) / sizeof(struct param))
+pawl_status connection_put(struct connection *connection, struct scope *scope, enum statement id,
+                           const char *text, const struct param *params, size_t count);
 
 uint64_t column_u64(sqlite3_stmt *statement, int index); /* NULL is 0 */
 uint32_t column_u32(sqlite3_stmt *statement, int index);

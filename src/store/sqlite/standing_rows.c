@@ -1,30 +1,21 @@
 /* standing_rows.c - tokens and alarms: named rows that last from one control record to another. */
 #include "sqlite_int.h"
 
-static const char put_one[] =
-    "INSERT OR REPLACE INTO pawl_kept (what, id, due, pos, firing, wall)"
-    " VALUES (?1, ?2, ?3, ?4, nullif(?5, 0), ?6)";
+static const char put_one[] = "INSERT OR REPLACE INTO pawl_kept (what, id, due, pos, firing, wall)"
+                              " VALUES (?1, ?2, ?3, ?4, nullif(?5, 0), ?6)";
 static const char delete_one[] = "DELETE FROM pawl_kept WHERE what = ?1 AND id = ?2";
 
 static pawl_status write_one(struct connection *writer, struct scope *scope,
                              const struct kept_change *change)
 {
-    sqlite3_stmt *statement;
-    pawl_status status =
-        statement_get(writer, scope, change->is_put ? STATEMENT_PUT_KEPT : STATEMENT_DELETE_KEPT,
-                      change->is_put ? put_one : delete_one, &statement);
+    const struct kept_row *row = &change->row;
 
-    if (status != PAWL_OK)
-        return status;
-    bind_i64(statement, 1, change->row.what);
-    bind_text(statement, 2, change->row.id);
-    if (change->is_put) {
-        bind_i64(statement, 3, change->row.due_at_ms);
-        bind_u64(statement, 4, change->row.pos);
-        bind_i64(statement, 5, change->row.firing_ms);
-        bind_optional(statement, 6, change->row.wall);
-    }
-    return statement_run(statement, scope);
+    if (!change->is_put)
+        return RUN(writer, scope, STATEMENT_DELETE_KEPT, delete_one, SIGNED(row->what),
+                   TEXT(row->id));
+    return RUN(writer, scope, STATEMENT_PUT_KEPT, put_one, SIGNED(row->what), TEXT(row->id),
+               SIGNED(row->due_at_ms), NUMBER(row->pos), SIGNED(row->firing_ms),
+               OPTIONAL(row->wall));
 }
 
 /* Deletes the row that held the test clock before there were clock records. */

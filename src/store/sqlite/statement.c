@@ -27,10 +27,11 @@ pawl_status sqlite_fail(struct scope *scope, sqlite3 *db, const char *doing)
                           "write it, and make files beside it",
                           doing);
     case SQLITE_READONLY:
-        return scope_fail(scope, PAWL_STORAGE_FAILURE,
-                          "%s: expected that this user may write the file and make files beside it, "
-                          "found that it or its folder is read-only",
-                          doing);
+        return scope_fail(
+            scope, PAWL_STORAGE_FAILURE,
+            "%s: expected that this user may write the file and make files beside it, "
+            "found that it or its folder is read-only",
+            doing);
     case SQLITE_IOERR:
         return scope_fail(scope, PAWL_STORAGE_FAILURE, "%s: %s (SQLite code %d)", doing,
                           code == SQLITE_IOERR_SHMSIZE
@@ -239,4 +240,38 @@ void column_bytes(sqlite3_stmt *statement, int index, uint8_t *out, size_t size)
     memset(out, 0, size);
     if (view.size == size && size > 0)
         memcpy(out, view.data, size);
+}
+
+static void bind_param(sqlite3_stmt *statement, int index, const struct param *param)
+{
+    switch (param->kind) {
+    case PARAM_NUMBER:
+        bind_u64(statement, index, param->n);
+        break;
+    case PARAM_SIGNED:
+        bind_i64(statement, index, param->i);
+        break;
+    case PARAM_OPTIONAL:
+        bind_optional(statement, index, param->n);
+        break;
+    case PARAM_TEXT:
+        bind_text(statement, index, param->s);
+        break;
+    case PARAM_BLOB:
+        bind_blob(statement, index, param->s);
+        break;
+    }
+}
+
+pawl_status connection_put(struct connection *connection, struct scope *scope, enum statement id,
+                           const char *text, const struct param *params, size_t count)
+{
+    sqlite3_stmt *statement;
+    pawl_status status = statement_get(connection, scope, id, text, &statement);
+
+    if (status != PAWL_OK)
+        return status;
+    for (size_t i = 0; i < count; i++)
+        bind_param(statement, (int)i + 1, &params[i]);
+    return statement_run(statement, scope);
 }

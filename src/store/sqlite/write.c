@@ -43,37 +43,26 @@ static const char put_heads[] = PUT_HEAD TIMES_16(HEAD_ROW) IF_NEWER;
 static const char delete_snapshot[] = "DELETE FROM pawl_snapshot WHERE inst = ?1";
 static const char put_snapshot[] = "INSERT OR REPLACE INTO pawl_snapshot (inst, seq, text)"
                                    " VALUES (?1, ?2, ?3)";
-static const char put_meta[] = "INSERT OR REPLACE INTO pawl_meta (key, value) VALUES (?1, ?2)";
+static const char put_flushed[] =
+    "INSERT OR REPLACE INTO pawl_meta (key, value) VALUES ('flushed', ?1)";
 
-static void bind_value(sqlite3_stmt *statement, const struct value *value)
+static pawl_status write_value(struct connection *writer, struct scope *scope,
+                               const struct value *value)
 {
-    bind_u64(statement, 1, value->id);
-    if (!value->bytes.data) {
-        bind_bytes(statement, 2, value->commitment, SHA_SIZE);
-        return;
-    }
-    bind_bytes(statement, 2, value->salt, SALT_SIZE);
-    bind_blob(statement, 3, value->bytes);
-    bind_optional(statement, 4, value->interned);
+    if (!value->bytes.data)
+        return RUN(writer, scope, STATEMENT_ERASE_VALUE, erase_value, NUMBER(value->id),
+                   BYTES(value->commitment, SHA_SIZE));
+    return RUN(writer, scope, STATEMENT_PUT_VALUE, put_value, NUMBER(value->id),
+               BYTES(value->salt, SALT_SIZE), BLOB(value->bytes), OPTIONAL(value->interned));
 }
 
 static pawl_status write_values(struct connection *writer, struct scope *scope,
                                 const struct commit *commit)
 {
-    sqlite3_stmt *put, *erase;
-    pawl_status status;
+    pawl_status status = PAWL_OK;
 
-    if (commit->value_count == 0)
-        return PAWL_OK;
-    status = statement_get(writer, scope, STATEMENT_PUT_VALUE, put_value, &put);
-    if (status == PAWL_OK)
-        status = statement_get(writer, scope, STATEMENT_ERASE_VALUE, erase_value, &erase);
-    for (size_t i = 0; i < commit->value_count && status == PAWL_OK; i++) {
-        sqlite3_stmt *statement = commit->values[i].bytes.data ? put : erase;
-
-        bind_value(statement, &commit->values[i]);
-        status = statement_run(statement, scope);
-    }
+    for (size_t i = 0; i < commit->value_count && status == PAWL_OK; i++)
+        status = write_value(writer, scope, &commit->values[i]);
     return status;
 }
 
@@ -87,36 +76,24 @@ static pawl_status write_definitions(struct connection *writer, struct scope *sc
     return status;
 }
 
-static void bind_instance(sqlite3_stmt *statement, const struct instance_row *row)
+static pawl_status write_instance(struct connection *writer, struct scope *scope,
+                                  const struct instance_row *row)
 {
-    bind_u64(statement, 1, row->number);
-    bind_bytes(statement, 2, row->random, ID_RANDOM_SIZE);
-    bind_u64(statement, 3, row->definition);
-    bind_i64(statement, 4, row->instantiated_at_ms);
-    bind_u64(statement, 5, row->created_pos);
-    bind_optional(statement, 6, row->creator);
-    bind_optional(statement, 7, row->subject);
-    bind_optional(statement, 8, row->input);
-    bind_optional(statement, 9, row->metadata);
-    bind_optional(statement, 10, row->parent);
-    bind_text(statement, 11, row->correlation);
-    bind_text(statement, 12, row->labels);
-    bind_optional(statement, 13, row->test);
+    return RUN(writer, scope, STATEMENT_PUT_INSTANCE, put_instance, NUMBER(row->number),
+               BYTES(row->random, ID_RANDOM_SIZE), NUMBER(row->definition),
+               SIGNED(row->instantiated_at_ms), NUMBER(row->created_pos), OPTIONAL(row->creator),
+               OPTIONAL(row->subject), OPTIONAL(row->input), OPTIONAL(row->metadata),
+               OPTIONAL(row->parent), TEXT(row->correlation), TEXT(row->labels),
+               OPTIONAL(row->test));
 }
 
 static pawl_status write_instances(struct connection *writer, struct scope *scope,
                                    const struct commit *commit)
 {
-    sqlite3_stmt *statement;
-    pawl_status status;
+    pawl_status status = PAWL_OK;
 
-    if (commit->instance_count == 0)
-        return PAWL_OK;
-    status = statement_get(writer, scope, STATEMENT_PUT_INSTANCE, put_instance, &statement);
-    for (size_t i = 0; i < commit->instance_count && status == PAWL_OK; i++) {
-        bind_instance(statement, &commit->instances[i]);
-        status = statement_run(statement, scope);
-    }
+    for (size_t i = 0; i < commit->instance_count && status == PAWL_OK; i++)
+        status = write_instance(writer, scope, &commit->instances[i]);
     return status;
 }
 
@@ -249,20 +226,11 @@ static pawl_status write_heads(struct connection *writer, struct scope *scope,
 static pawl_status write_snapshot(struct connection *writer, struct scope *scope,
                                   const struct snapshot_row *snapshot)
 {
-    bool is_put = snapshot->text.data;
-    sqlite3_stmt *statement;
-    pawl_status status =
-        statement_get(writer, scope, is_put ? STATEMENT_PUT_SNAPSHOT : STATEMENT_DELETE_SNAPSHOT,
-                      is_put ? put_snapshot : delete_snapshot, &statement);
-
-    if (status != PAWL_OK)
-        return status;
-    bind_u64(statement, 1, snapshot->instance);
-    if (is_put) {
-        bind_u64(statement, 2, snapshot->seq);
-        bind_text(statement, 3, snapshot->text);
-    }
-    return statement_run(statement, scope);
+    if (!snapshot->text.data)
+        return RUN(writer, scope, STATEMENT_DELETE_SNAPSHOT, delete_snapshot,
+                   NUMBER(snapshot->instance));
+    return RUN(writer, scope, STATEMENT_PUT_SNAPSHOT, put_snapshot, NUMBER(snapshot->instance),
+               NUMBER(snapshot->seq), TEXT(snapshot->text));
 }
 
 static pawl_status write_snapshots(struct connection *writer, struct scope *scope,
@@ -273,21 +241,6 @@ static pawl_status write_snapshots(struct connection *writer, struct scope *scop
     for (size_t i = 0; i < commit->snapshot_count && status == PAWL_OK; i++)
         status = write_snapshot(writer, scope, &commit->snapshots[i]);
     return status;
-}
-
-static pawl_status write_meta(struct connection *writer, struct scope *scope, str key, int64_t n)
-{
-    sqlite3_stmt *statement;
-    pawl_status status;
-
-    if (n == 0)
-        return PAWL_OK;
-    status = statement_get(writer, scope, STATEMENT_PUT_META, put_meta, &statement);
-    if (status != PAWL_OK)
-        return status;
-    bind_text(statement, 1, key);
-    bind_i64(statement, 2, n);
-    return statement_run(statement, scope);
 }
 
 pawl_status write_rows(struct connection *writer, struct scope *scope, const struct commit *commit)
@@ -306,7 +259,7 @@ pawl_status write_rows(struct connection *writer, struct scope *scope, const str
         status = write_heads(writer, scope, commit);
     if (status == PAWL_OK)
         status = write_snapshots(writer, scope, commit);
-    if (status == PAWL_OK)
-        status = write_meta(writer, scope, STR("flushed"), (int64_t)commit->flushed);
+    if (status == PAWL_OK && commit->flushed > 0)
+        status = RUN(writer, scope, STATEMENT_PUT_FLUSHED, put_flushed, NUMBER(commit->flushed));
     return status;
 }

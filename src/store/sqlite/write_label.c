@@ -6,25 +6,8 @@
 static const char put_label[] =
     "INSERT INTO pawl_label (key, value, inst) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
 
-static pawl_status write_object(sqlite3_stmt *statement, struct scope *scope, uint64_t number,
-                                const struct node *object)
-{
-    pawl_status status = PAWL_OK;
-
-    for (const struct node *label = object->first; label && status == PAWL_OK;
-         label = label->next) {
-        if (label->kind != NODE_STRING)
-            continue;
-        bind_text(statement, 1, label->key);
-        bind_text(statement, 2, label->text);
-        bind_u64(statement, 3, number);
-        status = statement_run(statement, scope);
-    }
-    return status;
-}
-
 /* What is no JSON has no labels. The text is read in a scope of its own, emptied for each. */
-static pawl_status write_one(sqlite3_stmt *statement, struct scope *scope, struct scope *reading,
+static pawl_status write_one(struct connection *writer, struct scope *scope, struct scope *reading,
                              const struct instance_row *row)
 {
     struct node *object;
@@ -36,25 +19,23 @@ static pawl_status write_one(sqlite3_stmt *statement, struct scope *scope, struc
         return scope_no_memory(scope);
     if (status != PAWL_OK || object->kind != NODE_OBJECT)
         return PAWL_OK;
-    return write_object(statement, scope, row->number, object);
+    for (const struct node *label = object->first; label && status == PAWL_OK; label = label->next)
+        if (label->kind == NODE_STRING)
+            status = RUN(writer, scope, STATEMENT_PUT_LABEL, put_label, TEXT(label->key),
+                         TEXT(label->text), NUMBER(row->number));
+    return status;
 }
 
 pawl_status write_labels(struct connection *writer, struct scope *scope,
                          const struct commit *commit)
 {
-    sqlite3_stmt *statement = NULL;
     struct scope reading;
     pawl_status status = PAWL_OK;
 
     scope_init(&reading, scope->arena.heap, LIMIT_SCOPE);
-    for (size_t i = 0; i < commit->instance_count && status == PAWL_OK; i++) {
-        if (!commit->instances[i].labels.data)
-            continue;
-        if (!statement)
-            status = statement_get(writer, scope, STATEMENT_PUT_LABEL, put_label, &statement);
-        if (status == PAWL_OK)
-            status = write_one(statement, scope, &reading, &commit->instances[i]);
-    }
+    for (size_t i = 0; i < commit->instance_count && status == PAWL_OK; i++)
+        if (commit->instances[i].labels.data)
+            status = write_one(writer, scope, &reading, &commit->instances[i]);
     scope_fini(&reading);
     return status;
 }

@@ -12,7 +12,7 @@ static const char put_step[] =
     " ready_at = excluded.ready_at";
 static const char put_timer[] =
     "INSERT INTO pawl_timer (inst, ord, name, due, test, wall, shift)"
-    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, nullif(?7, 0))"
     " ON CONFLICT (inst, ord, name) DO UPDATE SET due = excluded.due, test = excluded.test,"
     " wall = excluded.wall, shift = excluded.shift";
 static const char put_wait[] =
@@ -32,7 +32,8 @@ static const char delete_wait[] =
     "DELETE FROM pawl_wait WHERE inst = ?1 AND ord = ?2 AND name = ?3";
 
 /* Rows of model/interest.h are in a table of their own. */
-static const char put_interest[] = "INSERT OR IGNORE INTO pawl_interest (inst, name) VALUES (?1, ?3)";
+static const char put_interest[] =
+    "INSERT OR IGNORE INTO pawl_interest (inst, name) VALUES (?1, ?3)";
 static const char delete_interest[] = "DELETE FROM pawl_interest WHERE inst = ?1 AND name = ?3";
 
 static const char put_pause[] = "INSERT OR REPLACE INTO pawl_pause (inst, pos) VALUES (?1, ?2)";
@@ -41,59 +42,29 @@ static const char delete_pause[] = "DELETE FROM pawl_pause WHERE inst = ?1";
 static pawl_status run_pause(struct connection *writer, struct scope *scope,
                              const struct live_change *change)
 {
-    bool put = change->kind == LIVE_PAUSE_PUT;
-    sqlite3_stmt *statement;
-    pawl_status status =
-        statement_get(writer, scope, put ? STATEMENT_PUT_PAUSE : STATEMENT_CLEAR_PAUSE,
-                      put ? put_pause : delete_pause, &statement);
-
-    if (status != PAWL_OK)
-        return status;
-    bind_u64(statement, 1, change->instance);
-    if (put)
-        bind_u64(statement, 2, change->pause.pos);
-    return statement_run(statement, scope);
+    if (change->kind == LIVE_PAUSE_PUT)
+        return RUN(writer, scope, STATEMENT_PUT_PAUSE, put_pause, NUMBER(change->instance),
+                   NUMBER(change->pause.pos));
+    return RUN(writer, scope, STATEMENT_CLEAR_PAUSE, delete_pause, NUMBER(change->instance));
 }
 
 static pawl_status put_one_step(struct connection *writer, struct scope *scope,
                                 const struct live_change *change)
 {
-    sqlite3_stmt *statement;
-    pawl_status status = statement_get(writer, scope, STATEMENT_PUT_STEP, put_step, &statement);
-
     ASSERT(change->step.status <= STEP_RUNNING); /* what is over is no longer live */
-    if (status != PAWL_OK)
-        return status;
-    bind_u64(statement, 1, change->instance);
-    bind_u64(statement, 2, change->ordinal);
-    bind_u64(statement, 3, change->step.plan);
-    bind_u64(statement, 4, change->step.attempt);
-    bind_u64(statement, 5, change->step.status);
-    bind_text(statement, 6, change->step.lease);
-    bind_optional(statement, 7, (uint64_t)change->step.lease_ms);
-    bind_optional(statement, 8, (uint64_t)change->step.ready_at_ms);
-    return statement_run(statement, scope);
+    return RUN(writer, scope, STATEMENT_PUT_STEP, put_step, NUMBER(change->instance),
+               NUMBER(change->ordinal), NUMBER(change->step.plan), NUMBER(change->step.attempt),
+               NUMBER(change->step.status), TEXT(change->step.lease),
+               OPTIONAL(change->step.lease_ms), OPTIONAL(change->step.ready_at_ms));
 }
 
 static pawl_status put_one_timer(struct connection *writer, struct scope *scope,
                                  const struct live_change *change)
 {
-    sqlite3_stmt *statement;
-    pawl_status status = statement_get(writer, scope, STATEMENT_PUT_TIMER, put_timer, &statement);
-
-    if (status != PAWL_OK)
-        return status;
-    bind_u64(statement, 1, change->instance);
-    bind_u64(statement, 2, change->ordinal);
-    bind_text(statement, 3, change->name);
-    bind_i64(statement, 4, change->timer.due_at_ms);
-    bind_u64(statement, 5, change->timer.test);
-    bind_optional(statement, 6, change->timer.wall);
-    if (change->timer.shift_ms)
-        bind_i64(statement, 7, change->timer.shift_ms);
-    else
-        bind_optional(statement, 7, 0);
-    return statement_run(statement, scope);
+    return RUN(writer, scope, STATEMENT_PUT_TIMER, put_timer, NUMBER(change->instance),
+               NUMBER(change->ordinal), TEXT(change->name), SIGNED(change->timer.due_at_ms),
+               NUMBER(change->timer.test), OPTIONAL(change->timer.wall),
+               SIGNED(change->timer.shift_ms));
 }
 
 /* A row that is named by instance and ordinal, and where there is one by a name. */
@@ -129,27 +100,9 @@ static pawl_status run_wait(struct connection *writer, struct scope *scope,
 static pawl_status put_one_child(struct connection *writer, struct scope *scope,
                                  const struct live_change *change)
 {
-    sqlite3_stmt *statement;
-    pawl_status status = statement_get(writer, scope, STATEMENT_PUT_CHILD, put_child, &statement);
-
-    if (status != PAWL_OK)
-        return status;
-    bind_u64(statement, 1, change->child.number);
-    bind_u64(statement, 2, change->instance);
-    bind_u64(statement, 3, change->ordinal);
-    bind_u64(statement, 4, change->child.is_abandoned);
-    return statement_run(statement, scope);
-}
-
-static pawl_status end_one_child(struct connection *writer, struct scope *scope, uint64_t child)
-{
-    sqlite3_stmt *statement;
-    pawl_status status = statement_get(writer, scope, STATEMENT_END_CHILD, end_child, &statement);
-
-    if (status != PAWL_OK)
-        return status;
-    bind_u64(statement, 1, child);
-    return statement_run(statement, scope);
+    return RUN(writer, scope, STATEMENT_PUT_CHILD, put_child, NUMBER(change->child.number),
+               NUMBER(change->instance), NUMBER(change->ordinal),
+               NUMBER(change->child.is_abandoned));
 }
 
 /* A step row goes with its timers, waits and child, where it may have any. */
@@ -184,17 +137,9 @@ static pawl_status clear(struct connection *writer, struct scope *scope, uint64_
     };
     pawl_status status = PAWL_OK;
 
-    for (size_t i = 0; i < sizeof tables / sizeof *tables && status == PAWL_OK; i++) {
-        sqlite3_stmt *statement;
-
-        if (!(rows & tables[i].rows))
-            continue;
-        status = statement_get(writer, scope, tables[i].id, tables[i].text, &statement);
-        if (status != PAWL_OK)
-            return status;
-        bind_u64(statement, 1, instance);
-        status = statement_run(statement, scope);
-    }
+    for (size_t i = 0; i < sizeof tables / sizeof *tables && status == PAWL_OK; i++)
+        if (rows & tables[i].rows)
+            status = RUN(writer, scope, tables[i].id, tables[i].text, NUMBER(instance));
     return status;
 }
 
@@ -219,7 +164,7 @@ static pawl_status write_change(struct connection *writer, struct scope *scope,
     case LIVE_CHILD_PUT:
         return put_one_child(writer, scope, change);
     case LIVE_CHILD_ENDED:
-        return end_one_child(writer, scope, change->instance);
+        return RUN(writer, scope, STATEMENT_END_CHILD, end_child, NUMBER(change->instance));
     case LIVE_CLEAR:
         return clear(writer, scope, change->instance, change->rows ? change->rows : ROWS_ALL);
     }
@@ -233,17 +178,14 @@ static const char shift_timers[] =
 static const char shift_alarms[] =
     "UPDATE pawl_kept SET due = due + ?1 WHERE what = -5 AND wall IS NULL AND due < ?2";
 
-static pawl_status shift(struct connection *writer, struct scope *scope, enum statement id,
-                         const char *text, int64_t by_ms)
+static pawl_status shift(struct connection *writer, struct scope *scope, int64_t by_ms)
 {
-    sqlite3_stmt *statement;
-    pawl_status status = statement_get(writer, scope, id, text, &statement);
+    pawl_status status = RUN(writer, scope, STATEMENT_SHIFT_TIMERS, shift_timers, SIGNED(by_ms),
+                             SIGNED(DUE_NEVER_MS));
 
-    if (status != PAWL_OK)
-        return status;
-    bind_i64(statement, 1, by_ms);
-    bind_i64(statement, 2, DUE_NEVER_MS);
-    return statement_run(statement, scope);
+    return status == PAWL_OK ? RUN(writer, scope, STATEMENT_SHIFT_ALARMS, shift_alarms,
+                                   SIGNED(by_ms), SIGNED(DUE_NEVER_MS))
+                             : status;
 }
 
 pawl_status write_live(struct connection *writer, struct scope *scope, const struct commit *commit)
@@ -251,9 +193,7 @@ pawl_status write_live(struct connection *writer, struct scope *scope, const str
     pawl_status status = PAWL_OK;
 
     if (commit->shift_ms)
-        status = shift(writer, scope, STATEMENT_SHIFT_TIMERS, shift_timers, commit->shift_ms);
-    if (commit->shift_ms && status == PAWL_OK)
-        status = shift(writer, scope, STATEMENT_SHIFT_ALARMS, shift_alarms, commit->shift_ms);
+        status = shift(writer, scope, commit->shift_ms);
     for (size_t i = 0; i < commit->live_count && status == PAWL_OK; i++)
         status = write_change(writer, scope, &commit->live[i]);
     return status;
