@@ -308,6 +308,29 @@ def test_c38_a_tree_does_only_what_is_left(shell):
     verify_twice(shell, web)
 
 
+def test_a_child_that_failed_is_created_again_from_its_beginning_and_can_be_run_again_by_itself(shell):
+    _, web = server(shell)
+    yaml(web, "order", "do: [{name: charge, action: charge, payload: {}}, {name: ship, action: ship, payload: {}}]")
+    yaml(web, "parent", "do: [{name: o, spawn: {definition: order, input: {}}}, {name: after, action: after, payload: {}}]")
+    for runs_child in (True, False):
+        parent = web.create(definition="parent")
+        [charge] = claim(web, "charge", wait="10s")
+        complete(web, charge, 1)
+        [ship] = claim(web, "ship", wait="10s")
+        fail(web, ship)
+        while state(web, parent)[0] != "failed":
+            pass
+        redrive(web, *([ship["instance_id"]] if runs_child else [parent]))
+        [step] = claim(web, "ship" if runs_child else "charge", wait="10s")
+        assert (step["idempotency_key"] == ship["idempotency_key"]) == runs_child, step
+        if runs_child:
+            complete(web, step, 2)
+            redrive(web, parent, **{"from": "after"})
+            assert [one["name"] for one in claim(web, "after", wait="10s")] == ["after"]
+            assert claim(web, "charge") == [] and claim(web, "ship") == []
+    verify_twice(shell, web)
+
+
 def test_a_cancelled_flow_and_an_amended_one_are_run_again(shell):
     _, web = server(shell)
     yaml(web, "chain", CHAIN)
