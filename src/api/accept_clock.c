@@ -8,10 +8,9 @@ pawl_status clock_accept(const char *url, int64_t *ahead_ms, pawl_error *error)
 {
     struct scope scope;
     pawl *p = NULL;
-    pawl_status status = pawl_open(&p, url, &(pawl_options){ .own = true }, error);
+    pawl_status status;
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(pawl_open(&p, url, &(pawl_options){ .own = true }, error));
     scope_init(&scope, &heap_libc, LIMIT_SCOPE);
     status = engine_accept_clock(p->engine, &scope, ahead_ms);
     if (status != PAWL_OK)

@@ -353,9 +353,8 @@ static pawl_status check_worker(struct scope *scope, const struct op *op,
 static pawl_status check_names(struct scope *scope, const struct op *op,
                                const struct op_request *request, str actor)
 {
-    pawl_status status = check_actor(scope, op, request, actor);
-
-    return status == PAWL_OK ? check_worker(scope, op, request, actor) : status;
+    TRY(check_actor(scope, op, request, actor));
+    return check_worker(scope, op, request, actor);
 }
 
 /* Whoever sets an alarm must be allowed to do what it will do, be it to set another. */
@@ -363,7 +362,6 @@ pawl_status op_authorize(pawl *p, struct scope *scope, const struct op *op,
                          const struct op_request *request)
 {
     struct op_request call = *request;
-    pawl_status status;
 
     if (!request->who.name.data)
         return PAWL_OK;
@@ -375,6 +373,6 @@ pawl_status op_authorize(pawl *p, struct scope *scope, const struct op *op,
         call = (struct op_request){ .body = node_find(call.body, "input") };
         op = inner;
     }
-    status = authorize_one(p, scope, op, &call, &request->who);
-    return status == PAWL_OK ? check_names(scope, op, &call, request->who.actor) : status;
+    TRY(authorize_one(p, scope, op, &call, &request->who));
+    return check_names(scope, op, &call, request->who.actor);
 }

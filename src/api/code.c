@@ -5,10 +5,8 @@
 pawl_status pawl_code_register(pawl *p, const pawl_code_type *type, pawl_error *error)
 {
     struct scope scope;
-    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(type));
 
-    if (status)
-        return status;
+    TRY(API_NEED(error, GIVEN(p), GIVEN(type)));
     api_enter(p, &scope);
     return api_leave(&scope, engine_code_register(p->engine, type, &scope), error);
 }
@@ -25,10 +23,8 @@ pawl_status pawl_reduce_register(pawl *p, const char *name, pawl_reduce_fn fn, v
                                  pawl_error *error)
 {
     struct scope scope;
-    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(name), { "fn", fn != NULL });
 
-    if (status)
-        return status;
+    TRY(API_NEED(error, GIVEN(p), GIVEN(name), { "fn", fn != NULL }));
     api_enter(p, &scope);
     return api_leave(&scope,
                      engine_reduce_register(p->engine, &scope, str_of(name), fn, context), error);

@@ -180,10 +180,8 @@ static pawl_status read_tools(struct reading *reading, const struct node *node)
     struct tool_rules rules;
     struct buf buf;
     str text;
-    pawl_status status = tool_rules_read(reading->scope, node, &rules);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(tool_rules_read(reading->scope, node, &rules));
     buf_init(&buf, reading->scope->arena.heap, LIMIT_TEXT);
     node_print(node, &buf);
     text = buf_take(&buf, &reading->scope->arena);
@@ -203,11 +201,10 @@ pawl_status config_read(struct scope *scope, str text, struct config *out)
     struct config config = { 0 };
     struct reading reading = { scope, &config };
     struct node *document = NULL;
-    pawl_status status = node_read_yaml(scope, text, &document);
 
-    if (status == PAWL_OK && document->kind != NODE_NULL)
-        status = read_keys(&reading, document, "", keys);
-    if (status == PAWL_OK)
-        *out = config;
-    return status;
+    TRY(node_read_yaml(scope, text, &document));
+    if (document->kind != NODE_NULL)
+        TRY(read_keys(&reading, document, "", keys));
+    *out = config;
+    return PAWL_OK;
 }

@@ -49,14 +49,10 @@ pawl_status op_events(struct op_call *call, struct buf *out)
 {
     str id = op_text(call, "instance_id");
     char cursor[ID_SIZE + 1];
-    pawl_status status = id.data ? require_known(call) : PAWL_OK;
 
-    if (status == PAWL_OK)
-        status = query_check(call, false);
-    if (status == PAWL_OK)
-        status = read_start(call, &call->stream.after);
-    if (status != PAWL_OK)
-        return status;
+    TRY(id.data ? require_known(call) : PAWL_OK);
+    TRY(query_check(call, false));
+    TRY(read_start(call, &call->stream.after));
     if (id.data)
         memcpy(call->stream.instance, id.data, ID_SIZE);
     event_cursor_print(call->stream.after, cursor);

@@ -114,10 +114,9 @@ static void bind_beside(void *context, pawl *p)
 /* The types are bound all, or the build before goes on with those that are not. */
 static pawl_status replace(pawl *p, struct scope *scope, struct module *old, struct module *fresh)
 {
-    pawl_status status = add_module(p, scope, fresh);
+    pawl_status status;
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(add_module(p, scope, fresh));
     status = bind_types(p, scope, fresh);
     module_retire(status == PAWL_OK ? old : fresh);
     if (status == PAWL_OK)

@@ -344,17 +344,13 @@ static pawl_status compile(struct next *next, const char *flow)
 
 static pawl_status find_next(struct next *next, const char *flow, str *out)
 {
-    pawl_status status = compile(next, flow);
-
-    if (status == PAWL_OK)
-        status = read_arguments(next);
-    if (status == PAWL_OK && next->args->step)
-        status = find_step(next, str_of(next->args->step), &next->step);
-    if (status == PAWL_OK)
-        status = load_memory(next);
-    if (status == PAWL_OK)
-        status = decide(next);
-    return status == PAWL_OK ? print_answer(next, out) : status;
+    TRY(compile(next, flow));
+    TRY(read_arguments(next));
+    if (next->args->step)
+        TRY(find_step(next, str_of(next->args->step), &next->step));
+    TRY(load_memory(next));
+    TRY(decide(next));
+    return print_answer(next, out);
 }
 
 pawl_status pawl_next_steps(const char *flow, const pawl_next_args *args, char **next,
@@ -363,10 +359,9 @@ pawl_status pawl_next_steps(const char *flow, const pawl_next_args *args, char *
     struct scope scope;
     struct next found = { .scope = &scope, .args = args };
     str text = STR_NONE;
-    pawl_status status = API_NEED_TEXTS(error, GIVEN(flow), GIVEN(args), GIVEN(next));
+    pawl_status status;
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(API_NEED_TEXTS(error, GIVEN(flow), GIVEN(args), GIVEN(next)));
     *next = NULL;
     scope_init(&scope, &heap_libc, LIMIT_SCOPE);
     scope.outer = panic_set(NULL);

@@ -135,27 +135,24 @@ pawl_status pawl_open_env(pawl **out, const char *url, const pawl_options *optio
                           pawl_error *error)
 {
     const pawl_options *o = options ? options : &defaults;
-    pawl_status status;
 
     *out = NULL;
     url = url ? url : "sqlite:pawl.db";
-    status = api_open(out, NULL, url, o,
-                      (struct engine_options){
-                          .env = env, .own = o->own, .address = o->address, .secret = o->secret,
-                          .workers = o->workers },
-                      error);
-    if (status != PAWL_OK)
-        return status;
+    TRY(api_open(out, NULL, url, o,
+                 (struct engine_options){ .env = env,
+                                          .own = o->own,
+                                          .address = o->address,
+                                          .secret = o->secret,
+                                          .workers = o->workers },
+                 error));
     return stores_begin(*out, url, o) == PAWL_OK ? PAWL_OK : fail_no_memory(out, error);
 }
 
 pawl_status pawl_open(pawl **out, const char *url, const pawl_options *options, pawl_error *error)
 {
     struct heap heap = heap_of(options ? options : &defaults);
-    pawl_status status = API_NEED(error, GIVEN(out));
 
-    if (status)
-        return status;
+    TRY(API_NEED(error, GIVEN(out)));
     return pawl_open_env(out, url, options, env_os_new(&heap), error);
 }
 
@@ -165,10 +162,8 @@ pawl_status pawl_attach(pawl **out, struct sqlite3 *connection, const pawl_optio
     const pawl_options *o = options ? options : &defaults;
     struct heap heap = heap_of(o);
     struct scope scope;
-    pawl_status status = API_NEED(error, GIVEN(out));
 
-    if (status)
-        return status;
+    TRY(API_NEED(error, GIVEN(out)));
     *out = NULL;
     if (connection && !o->own && !o->workers && !o->address)
         return api_open(

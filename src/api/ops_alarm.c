@@ -92,12 +92,10 @@ pawl_status op_alarm_set(struct op_call *call, struct buf *out)
     struct keep_args args = { .what = CONTROL_ALARM, .key = call->key };
     char id[KEPT_ID_SIZE + 1];
     struct buf payload;
-    pawl_status status = read_due(call, &args);
+    pawl_status status;
 
-    if (status == PAWL_OK)
-        status = check_operation(call);
-    if (status != PAWL_OK)
-        return status;
+    TRY(read_due(call, &args));
+    TRY(check_operation(call));
     buf_init(&payload, call->scope->arena.heap, LIMIT_SCOPE);
     json_open(&payload, '{');
     json_put_str(&payload, "operation", op_text(call, "operation"));
@@ -211,9 +209,7 @@ pawl_status alarm_fire(void *context, struct engine *engine, struct scope *scope
     op = operation ? op_find(operation->text) : NULL;
     if (!op || !input)
         return scope_fail(scope, PAWL_INVALID_REQUEST, "this alarm names no operation");
-    status = begin(engine, scope, alarm, payload, op);
-    if (status != PAWL_OK)
-        return status;
+    TRY(begin(engine, scope, alarm, payload, op));
     buf_init(&answer, &here.heap, LIMIT_SCOPE);
     who.scopes = member_text(payload, "scopes");
     who.actor = member_text(payload, "actor");

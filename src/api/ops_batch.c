@@ -262,26 +262,19 @@ static pawl_status read_line(struct batch_call *batch, str text, struct op_call 
     struct scope *scope = &batch->scope;
     const struct op *op = NULL;
     struct node *line, *input;
-    pawl_status status;
 
     if (text.size > LIMIT_TEXT)
         return scope_fail(scope, PAWL_TOO_LARGE, "the line is over %u bytes", LIMIT_TEXT);
-    status = node_read_json(scope, text, &line);
-    if (status == PAWL_OK)
-        status = check_members(scope, line);
-    if (status == PAWL_OK)
-        status = find_operation(scope, line, &op);
-    if (status != PAWL_OK)
-        return status;
+    TRY(node_read_json(scope, text, &line));
+    TRY(check_members(scope, line));
+    TRY(find_operation(scope, line, &op));
     input = node_find(line, "input");
     if (!input || input->kind == NODE_NULL)
         input = &nothing;
-    status = op_authorize(batch->call->p, scope, op,
-                          &(struct op_request){ .body = input, .who = batch->call->who });
-    if (status != PAWL_OK)
-        return status;
-    status = op_prepare_whole(batch->call->p, op, input, &batch->call->who, scope, out);
-    return status == PAWL_OK ? share_key(batch, out) : status;
+    TRY(op_authorize(batch->call->p, scope, op,
+                     &(struct op_request){ .body = input, .who = batch->call->who }));
+    TRY(op_prepare_whole(batch->call->p, op, input, &batch->call->who, scope, out));
+    return share_key(batch, out);
 }
 
 /* What engine_claim_return() asks for: the line's own texts go with its scope. */
@@ -408,10 +401,8 @@ pawl_status op_batch(struct op_call *call, struct buf *out)
 {
     struct batch_call batch = { .call = call, .out = out };
     str rest = op_text(call, "text"), line;
-    pawl_status status = check_count(call, rest);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(check_count(call, rest));
     call->content_type = OP_BATCH_TYPE;
     scope_init(&batch.scope, &call->p->heap, LIMIT_SCOPE);
     batch.scope.trace = call->scope->trace;

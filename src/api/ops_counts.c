@@ -61,14 +61,10 @@ pawl_status op_instance_counts(struct op_call *call, struct buf *out)
     struct counts counts;
     str name = STR_NONE;
     uint32_t version = 0;
-    pawl_status status = query_check(call, false);
 
-    if (status == PAWL_OK)
-        status = read_definition(call, &name, &version);
-    if (status == PAWL_OK)
-        status = engine_counts(op_engine(call), call->scope, name, version, &counts);
-    if (status != PAWL_OK)
-        return status;
+    TRY(query_check(call, false));
+    TRY(read_definition(call, &name, &version));
+    TRY(engine_counts(op_engine(call), call->scope, name, version, &counts));
     json_open(out, '{');
     print_states(&counts, out);
     print_statuses(&counts, out);

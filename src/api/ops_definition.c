@@ -69,16 +69,11 @@ pawl_status op_definition_put(struct op_call *call, struct buf *out)
 {
     struct defined defined = { 0 };
     str text = op_text(call, "text"), rights;
-    pawl_status status = check_put(call);
 
-    if (status == PAWL_OK)
-        status = op_rights(call, true, &rights);
-    if (status != PAWL_OK)
-        return status;
-    status = engine_define(op_engine(call), call->scope, op_text(call, "name"),
-                           text.data ? text : STR(""), rights, call->key, &defined);
-    if (status != PAWL_OK)
-        return status;
+    TRY(check_put(call));
+    TRY(op_rights(call, true, &rights));
+    TRY(engine_define(op_engine(call), call->scope, op_text(call, "name"),
+                      text.data ? text : STR(""), rights, call->key, &defined));
     call->http_status = defined.is_new ? 201 : 200;
     json_open(out, '{');
     print_identity(defined.name, defined.version, (int)defined.kind, defined.sha256, out);
@@ -187,14 +182,11 @@ pawl_status op_definition_get(struct op_call *call, struct buf *out)
     struct definition *definition = NULL;
     struct definition_row row;
     bool is_expanded;
-    pawl_status status = definition_asked(call, &row);
 
-    if (status == PAWL_OK)
-        status = query_flag(call, "expanded", &is_expanded);
-    if (status == PAWL_OK && is_expanded)
-        status = definition_load(call->scope, row.compiled, &definition);
-    if (status != PAWL_OK)
-        return status;
+    TRY(definition_asked(call, &row));
+    TRY(query_flag(call, "expanded", &is_expanded));
+    if (is_expanded)
+        TRY(definition_load(call->scope, row.compiled, &definition));
     json_open(out, '{');
     print_identity(row.name, row.version, row.kind, row.source_sha, out);
     json_put_str(out, "text", row.source);
@@ -255,17 +247,12 @@ pawl_status op_definition_list(struct op_call *call, struct buf *out)
     struct definition_row *rows = NULL;
     uint32_t limit = 0, count = 0;
     str after = STR_NONE;
-    pawl_status status = query_check(call, false);
+    pawl_status status;
 
-    if (status == PAWL_OK)
-        status = query_limit(call, &limit);
-    if (status == PAWL_OK)
-        status = read_cursor(call, &after);
-    if (status == PAWL_OK)
-        status = store_definitions(engine_store(op_engine(call)), call->scope, after, limit, &rows,
-                                   &count);
-    if (status != PAWL_OK)
-        return status;
+    TRY(query_check(call, false));
+    TRY(query_limit(call, &limit));
+    TRY(read_cursor(call, &after));
+    TRY(store_definitions(engine_store(op_engine(call)), call->scope, after, limit, &rows, &count));
     json_open(out, '{');
     json_put_open(out, "definitions", '[');
     for (uint32_t i = 0; i < count; i++) {

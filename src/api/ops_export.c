@@ -76,12 +76,9 @@ static pawl_status read_rights(const struct op_call *call, struct definition_row
 pawl_status op_definition_export(struct op_call *call, struct buf *out)
 {
     struct definition_row row;
-    pawl_status status = definition_asked(call, &row);
 
-    if (status == PAWL_OK)
-        status = read_rights(call, &row);
-    if (status != PAWL_OK)
-        return status;
+    TRY(definition_asked(call, &row));
+    TRY(read_rights(call, &row));
     call->content_type = "application/x-ndjson";
     print_definition(&row, out);
     return PAWL_OK;
@@ -133,13 +130,10 @@ static void note_erased(struct exporting *work, const struct value *value)
 static pawl_status put_value(struct exporting *work, const char *key, uint64_t id)
 {
     struct value value;
-    pawl_status status;
 
     if (id == 0)
         return PAWL_OK;
-    status = store_value(work->store, &work->record_scope, id, &value);
-    if (status != PAWL_OK)
-        return status;
+    TRY(store_value(work->store, &work->record_scope, id, &value));
     json_put_open(work->out, key, '{');
     put_hex(work->out, "commitment", value.commitment, SHA_SIZE);
     if (value.bytes.data) {
@@ -233,11 +227,9 @@ static pawl_status print_amended(struct exporting *work, const struct record *re
 
 static pawl_status print_values(struct exporting *work, const struct record *record)
 {
-    pawl_status status = put_value(work, "actor", record->actor);
-
-    if (status == PAWL_OK)
-        status = put_value(work, "payload", record->payload);
-    return status == PAWL_OK ? put_value(work, "reason", record->reason) : status;
+    TRY(put_value(work, "actor", record->actor));
+    TRY(put_value(work, "payload", record->payload));
+    return put_value(work, "reason", record->reason);
 }
 
 static pawl_status print_record(struct exporting *work, const struct record *record)
@@ -245,10 +237,9 @@ static pawl_status print_record(struct exporting *work, const struct record *rec
     bool is_amend = record->what == LIFE_T_AMEND && record->payload != 0 &&
                     work->definition.kind == KIND_FLOW;
     struct buf *out = work->out;
-    pawl_status status = is_amend ? print_amended(work, record) : PAWL_OK;
+    pawl_status status;
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(is_amend ? print_amended(work, record) : PAWL_OK);
     begin_line(out, "record");
     json_put_text(out, "id", work->id);
     json_put_u64(out, "position", record->pos);
@@ -395,11 +386,10 @@ static void print_moved(struct exporting *work)
 static pawl_status print_next(struct exporting *work)
 {
     struct record record;
-    pawl_status status = work->window_left > 0 ? PAWL_OK : fill_window(work);
 
-    if (status == PAWL_OK)
-        status = read_back(work, work->window[--work->window_left], &record);
-    return status == PAWL_OK ? print_record(work, &record) : status;
+    TRY(work->window_left > 0 ? PAWL_OK : fill_window(work));
+    TRY(read_back(work, work->window[--work->window_left], &record));
+    return print_record(work, &record);
 }
 
 /* Exports an `erased` line for values without bytes, if this log's erase records name them. */

@@ -41,15 +41,12 @@ static pawl_status find(const struct op_call *call, str prefix, uint64_t low, ui
     uint64_t *numbers = NULL;
     uint32_t count = 0;
     char second[ID_SIZE + 1];
-    pawl_status status = engine_list(op_engine(call), call->scope, &query, &numbers, &count);
+    pawl_status status = PAWL_OK;
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(engine_list(op_engine(call), call->scope, &query, &numbers, &count));
     if (count == 0 || numbers[0] < low)
         return unknown(call, prefix);
-    status = engine_id_of(op_engine(call), call->scope, numbers[0], out);
-    if (status != PAWL_OK)
-        return status;
+    TRY(engine_id_of(op_engine(call), call->scope, numbers[0], out));
     if (count == 2 && numbers[1] >= low) {
         status = engine_id_of(op_engine(call), call->scope, numbers[1], second);
         return status ? status

@@ -49,16 +49,13 @@ pawl_status op_definition_graph(struct op_call *call, struct buf *out)
     struct definition *definition;
     struct drawing drawing;
     struct format format = { 0 };
-    pawl_status status = read_format(call, &format);
 
-    if (status == PAWL_OK)
-        status = definition_asked(call, &row);
-    if (status == PAWL_OK)
-        status = definition_load(call->scope, row.compiled, &definition);
-    if (status == PAWL_OK)
-        status = drawing_of(call->scope, definition,
-                            title_of(call->scope, row.name, row.version, ""), &drawing);
-    return status == PAWL_OK ? print_drawing(call, &format, &drawing, out) : status;
+    TRY(read_format(call, &format));
+    TRY(definition_asked(call, &row));
+    TRY(definition_load(call->scope, row.compiled, &definition));
+    TRY(drawing_of(call->scope, definition, title_of(call->scope, row.name, row.version, ""),
+                   &drawing));
+    return print_drawing(call, &format, &drawing, out);
 }
 
 /* ---- What an instance did ----
@@ -220,18 +217,13 @@ pawl_status op_instance_graph(struct op_call *call, struct buf *out)
     struct instance_view view;
     struct drawing drawing;
     struct format format = { 0 };
-    pawl_status status = read_format(call, &format);
 
-    if (status == PAWL_OK)
-        status = history_bounds(call, &query);
-    if (status == PAWL_OK)
-        status = engine_get(op_engine(call), call->scope, op_text(call, "instance_id"), &view);
-    if (status == PAWL_OK)
-        status = drawing_of(call->scope, view.definition,
-                            title_of(call->scope, view.definition_name, view.version, view.id),
-                            &drawing);
-    if (status == PAWL_OK)
-        status = view.kind == KIND_FLOW ? see_flow(call, &view, &query, &drawing)
-                                        : see_states(call, &view, &query, &drawing);
-    return status == PAWL_OK ? print_drawing(call, &format, &drawing, out) : status;
+    TRY(read_format(call, &format));
+    TRY(history_bounds(call, &query));
+    TRY(engine_get(op_engine(call), call->scope, op_text(call, "instance_id"), &view));
+    TRY(drawing_of(call->scope, view.definition,
+                   title_of(call->scope, view.definition_name, view.version, view.id), &drawing));
+    TRY(view.kind == KIND_FLOW ? see_flow(call, &view, &query, &drawing)
+                               : see_states(call, &view, &query, &drawing));
+    return print_drawing(call, &format, &drawing, out);
 }

@@ -44,12 +44,9 @@ pawl_status history_bounds(const struct op_call *call, struct history_query *que
 {
     bool has_from, has_to;
     uint64_t from = 0, to = UINT64_MAX;
-    pawl_status status = query_count(call, "sequence_from", &has_from, &from);
 
-    if (status == PAWL_OK)
-        status = query_count(call, "sequence_to", &has_to, &to);
-    if (status != PAWL_OK)
-        return status;
+    TRY(query_count(call, "sequence_from", &has_from, &from));
+    TRY(query_count(call, "sequence_to", &has_to, &to));
     if (to < from)
         return scope_fail(call->scope, PAWL_INVALID_QUERY,
                           "'sequence_to' is less than 'sequence_from'");

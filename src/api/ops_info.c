@@ -82,12 +82,10 @@ pawl_status op_store_info(struct op_call *call, struct buf *out)
     struct store_tip tip = { 0 };
     struct store_facts facts;
     int64_t wall_ms = engine_wall_ms(engine), offset_ms = engine_clock_offset_ms(engine);
-    pawl_status status = store_tip(engine_store(engine), call->scope, &tip);
+    pawl_status status;
 
-    if (status == PAWL_OK)
-        status = store_facts(engine_store(engine), call->scope, &facts);
-    if (status != PAWL_OK)
-        return status;
+    TRY(store_tip(engine_store(engine), call->scope, &tip));
+    TRY(store_facts(engine_store(engine), call->scope, &facts));
     json_open(out, '{');
     json_put_text(out, "version", PAWL_VERSION);
     json_put_str(out, "sqlite", facts.sqlite);

@@ -176,10 +176,8 @@ pawl_status query_limit(const struct op_call *call, uint32_t *out)
 {
     uint64_t limit = 100;
     bool has;
-    pawl_status status = query_count(call, "limit", &has, &limit);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(query_count(call, "limit", &has, &limit));
     if (limit < 1 || limit > LIMIT_LIST)
         return scope_fail(call->scope, PAWL_INVALID_QUERY,
                           "the filter 'limit': expected 1..%d, found %llu", LIMIT_LIST,

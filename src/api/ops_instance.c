@@ -154,13 +154,11 @@ pawl_status op_instance_create(struct op_call *call, struct buf *out)
 {
     struct create_args args;
     struct created created = { 0 };
-    pawl_status status = create_read(call, &args);
 
-    if (status == PAWL_OK)
-        status = engine_create(op_engine(call), call->scope, &args, &created);
-    if (status == PAWL_OK)
-        print_created_warned(call->scope, &created, args.input, out);
-    return status;
+    TRY(create_read(call, &args));
+    TRY(engine_create(op_engine(call), call->scope, &args, &created));
+    print_created_warned(call->scope, &created, args.input, out);
+    return PAWL_OK;
 }
 
 /* ---- fire ---- */
@@ -263,15 +261,13 @@ pawl_status op_instance_fire(struct op_call *call, struct buf *out)
 {
     struct fire_args args;
     struct fired fired;
-    pawl_status status;
 
     if (call->waiter)
         return fire_start(call);
     fire_read(call, &args);
-    status = engine_fire(op_engine(call), call->scope, &args, &fired);
-    if (status == PAWL_OK)
-        print_fired(&fired, out);
-    return status;
+    TRY(engine_fire(op_engine(call), call->scope, &args, &fired));
+    print_fired(&fired, out);
+    return PAWL_OK;
 }
 
 /* ---- cancel ---- */
@@ -283,17 +279,13 @@ pawl_status op_instance_cancel_many(struct op_call *call, struct buf *out)
                                 .actor = op_ref(call, "actor_ref"),
                                 .reason = op_told(call, "reason") };
     struct cancelled done;
-    pawl_status status;
 
     if (!defect && !args.correlation.data)
         defect = "correlation_id: expected the id of what belongs together, found nothing";
     if (!defect)
         defect = op_ref_defect(call, "actor_ref");
-    status = defect_status(call->scope, defect);
-    if (status == PAWL_OK)
-        status = engine_cancel_many(op_engine(call), call->scope, &args, &done);
-    if (status != PAWL_OK)
-        return status;
+    TRY(defect_status(call->scope, defect));
+    TRY(engine_cancel_many(op_engine(call), call->scope, &args, &done));
     json_open(out, '{');
     json_put_u64(out, "cancelled", done.cancelled);
     json_put_u64(out, "refused", done.refused);
@@ -306,13 +298,10 @@ pawl_status op_instance_cancel(struct op_call *call, struct buf *out)
 {
     struct fire_args args;
     struct fired fired;
-    pawl_status status;
 
     fire_read(call, &args);
     args.is_cancel = true;
-    status = engine_fire(op_engine(call), call->scope, &args, &fired);
-    if (status != PAWL_OK)
-        return status;
+    TRY(engine_fire(op_engine(call), call->scope, &args, &fired));
     json_open(out, '{');
     json_put_str(out, "new_state", fired.new_state);
     json_put_text(out, "terminal_kind", terminal_kind_name(fired.terminal));

@@ -5,19 +5,16 @@ static pawl_status run(struct op_call *call, bool resume, struct buf *out)
 {
     const char *defect = op_ref_defect(call, "actor_ref");
     enum instance_status held;
-    pawl_status status;
 
-    status = engine_pause(op_engine(call), call->scope,
-                          &(struct pause_args){ .id = op_text(call, "instance_id"),
-                                                .actor = op_ref(call, "actor_ref"),
-                                                .reason = op_told(call, "reason"),
-                                                .resume = resume,
-                                                .ends_runs = !resume,
-                                                .late = defect,
-                                                .key = call->key },
-                          &held);
-    if (status != PAWL_OK)
-        return status;
+    TRY(engine_pause(op_engine(call), call->scope,
+                     &(struct pause_args){ .id = op_text(call, "instance_id"),
+                                           .actor = op_ref(call, "actor_ref"),
+                                           .reason = op_told(call, "reason"),
+                                           .resume = resume,
+                                           .ends_runs = !resume,
+                                           .late = defect,
+                                           .key = call->key },
+                     &held));
     json_open(out, '{');
     json_put_text(out, "status", instance_status_name(held));
     json_close(out, '}');

@@ -96,8 +96,8 @@ static pawl_status read_given(const struct op_call *call, const struct instance_
         return scope_no_memory(call->scope);
     flow_behavior.attach(memory, &payloads.source);
     args.memory = memory;
-    status = fold_history(call, definition, &args, memory);
-    return status == PAWL_OK ? flow_redrive(call->scope, &args, out) : status;
+    TRY(fold_history(call, definition, &args, memory));
+    return flow_redrive(call->scope, &args, out);
 }
 
 /* Code leaves nothing behind but its input: what it called and did meanwhile is not known by a
@@ -142,13 +142,12 @@ static pawl_status find_definition(const struct op_call *call, const struct inst
 static pawl_status read_rights(const struct op_call *call, str id, str *out)
 {
     str ours, theirs;
-    pawl_status status = op_rights(call, false, &ours);
 
-    if (status == PAWL_OK)
-        status = engine_starter_rights(op_engine(call), call->scope, id, &theirs);
-    if (status == PAWL_OK && !rights_meet(&call->scope->arena, ours, theirs, out))
-        status = scope_no_memory(call->scope);
-    return status;
+    TRY(op_rights(call, false, &ours));
+    TRY(engine_starter_rights(op_engine(call), call->scope, id, &theirs));
+    if (!rights_meet(&call->scope->arena, ours, theirs, out))
+        return scope_no_memory(call->scope);
+    return PAWL_OK;
 }
 
 /* ---- Once at a time ---- */
@@ -398,9 +397,8 @@ static pawl_status redrive(const struct op_call *call, struct created *created)
 pawl_status op_instance_redrive(struct op_call *call, struct buf *out)
 {
     struct created created;
-    pawl_status status = redrive(call, &created);
 
-    if (status == PAWL_OK)
-        print_created(&created, out);
-    return status;
+    TRY(redrive(call, &created));
+    print_created(&created, out);
+    return PAWL_OK;
 }

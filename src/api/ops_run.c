@@ -354,11 +354,10 @@ static pawl_status merge_text(struct merge *merge, struct scope *scope, const st
                               str input_json)
 {
     struct node *input;
-    pawl_status status = node_read_json(scope, input_json, &input);
 
-    if (status == PAWL_OK)
-        status = merge_begin(merge, scope, op);
-    return status == PAWL_OK ? merge_members(merge, input, true) : status;
+    TRY(node_read_json(scope, input_json, &input));
+    TRY(merge_begin(merge, scope, op));
+    return merge_members(merge, input, true);
 }
 
 pawl_status op_check(struct scope *scope, const struct op *op, str input_json)
@@ -388,16 +387,13 @@ pawl_status op_call_keyed(pawl *p, const struct op *op, str input_json,
     struct op_answer answer;
     struct op_call call;
     struct merge merge;
-    pawl_status status = merge_text(&merge, scope, op, input_json);
 
-    if (status == PAWL_OK)
-        status = authorize_later(p, op, merge.input, who, scope);
-    if (status != PAWL_OK)
-        return status;
+    TRY(merge_text(&merge, scope, op, input_json));
+    TRY(authorize_later(p, op, merge.input, who, scope));
     merge.key = key;
     merge.who = *who;
-    status = check(p, &merge, &call);
-    return status == PAWL_OK ? op_perform(&call, out, &answer) : status;
+    TRY(check(p, &merge, &call));
+    return op_perform(&call, out, &answer);
 }
 
 static pawl_status call_by_name(pawl *p, const struct op *op, const char *input_json,
@@ -406,12 +402,10 @@ static pawl_status call_by_name(pawl *p, const struct op *op, const char *input_
     struct op_answer answer;
     struct op_call call;
     struct node *input;
-    pawl_status status;
 
-    status = node_read_json(scope, str_of(input_json ? input_json : "{}"), &input);
-    if (status == PAWL_OK)
-        status = op_prepare_whole(p, op, input, NULL, scope, &call);
-    return status == PAWL_OK ? op_perform(&call, out, &answer) : status;
+    TRY(node_read_json(scope, str_of(input_json ? input_json : "{}"), &input));
+    TRY(op_prepare_whole(p, op, input, NULL, scope, &call));
+    return op_perform(&call, out, &answer);
 }
 
 static pawl_status put_pieces(struct op_answer *answer, struct scope *scope, struct buf *piece,

@@ -49,14 +49,11 @@ static pawl_status filter_of(const struct op_call *call, str *out)
     str given = op_json(call, "filter");
     struct node *node = NULL;
     struct buf buf;
-    pawl_status status;
 
     *out = STR_NONE;
     if (!given.data || str_is(given, "null")) /* E15: any */
         return PAWL_OK;
-    status = node_read_json(call->scope, given, &node);
-    if (status != PAWL_OK)
-        return status;
+    TRY(node_read_json(call->scope, given, &node));
     buf_init(&buf, call->scope->arena.heap, LIMIT_TEXT);
     node_print(node, &buf);
     *out = buf_take(&buf, &call->scope->arena);
@@ -68,15 +65,12 @@ pawl_status op_signal_broadcast(struct op_call *call, struct buf *out)
     const char *defect = op_ref_defect(call, "actor_ref");
     struct broadcast reached;
     str filter;
-    pawl_status status = defect ? defect_status(call->scope, defect) : filter_of(call, &filter);
 
-    if (status == PAWL_OK)
-        status = engine_broadcast(op_engine(call), call->scope, op_text(call, "name"), filter,
-                                  op_json(call, "payload"), op_ref(call, "actor_ref"), call->key,
-                                  &reached);
-    if (status == PAWL_OK)
-        print_signalled(&reached, out);
-    return status;
+    TRY(defect ? defect_status(call->scope, defect) : filter_of(call, &filter));
+    TRY(engine_broadcast(op_engine(call), call->scope, op_text(call, "name"), filter,
+                         op_json(call, "payload"), op_ref(call, "actor_ref"), call->key, &reached));
+    print_signalled(&reached, out);
+    return PAWL_OK;
 }
 
 /* Only what was made for tests is played with. */
@@ -95,9 +89,8 @@ static pawl_status require_test(const struct op_call *call)
 
 pawl_status op_test_signal(struct op_call *call, struct buf *out)
 {
-    pawl_status status = require_test(call);
-
-    return status == PAWL_OK ? op_signal_send(call, out) : status;
+    TRY(require_test(call));
+    return op_signal_send(call, out);
 }
 
 pawl_status op_test_fire_timer(struct op_call *call, struct buf *out)
@@ -115,7 +108,6 @@ pawl_status op_test_advance(struct op_call *call, struct buf *out)
 {
     str by = op_text(call, "by");
     int64_t by_ms;
-    pawl_status status;
 
     if (!engine_has_test_clock(op_engine(call)))
         return scope_fail(call->scope, PAWL_NOT_KNOWN,
@@ -125,9 +117,7 @@ pawl_status op_test_advance(struct op_call *call, struct buf *out)
                           "'by': expected a duration like 500ms, 30s, 5m, 72h or 7d, found "
                           "'%.*s'",
                           STR_ARG(by));
-    status = engine_advance(op_engine(call), call->scope, by_ms);
-    if (status != PAWL_OK)
-        return status;
+    TRY(engine_advance(op_engine(call), call->scope, by_ms));
     json_open(out, '{');
     json_put_time(out, "now", engine_now_ms(op_engine(call)));
     json_close(out, '}');

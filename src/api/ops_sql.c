@@ -53,10 +53,9 @@ pawl_status op_store_sql(struct op_call *call, struct buf *out)
     struct sql_answer answer = { .out = out };
     struct store *store = engine_store(op_engine(call));
     int64_t timeout_ms;
-    pawl_status status = read_timeout(call, &timeout_ms);
+    pawl_status status;
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(read_timeout(call, &timeout_ms));
     json_open(out, '{');
     status = store_sql(store, call->scope, op_text(call, "text"), timeout_ms, put_row, &answer);
     if (status == PAWL_TOO_LARGE && out->failed)

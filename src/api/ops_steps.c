@@ -422,16 +422,11 @@ static pawl_status list_live(struct step_listing *listing, struct buf *out)
 pawl_status op_step_list(struct op_call *call, struct buf *out)
 {
     struct step_listing listing = { .call = call, .paging = { .has_limit = true } };
-    pawl_status status = query_check(call, false);
 
-    if (status == PAWL_OK)
-        status = query_limit(call, &listing.paging.limit);
-    if (status == PAWL_OK)
-        status = read_wanted(call, &listing.wanted);
-    if (status == PAWL_OK)
-        status = read_cursor(call, &listing.last);
-    if (status != PAWL_OK)
-        return status;
+    TRY(query_check(call, false));
+    TRY(query_limit(call, &listing.paging.limit));
+    TRY(read_wanted(call, &listing.wanted));
+    TRY(read_cursor(call, &listing.last));
     if (op_text(call, "instance_id").data)
         return open_steps(call, &listing.wanted, &listing.paging, &listing.last);
     return list_live(&listing, out);

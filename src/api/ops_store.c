@@ -16,12 +16,9 @@ pawl_status op_store_put(struct op_call *call, struct buf *out)
 {
     str name = op_text(call, "store");
     bool is_new;
-    pawl_status status = check_first(call);
 
-    if (status == PAWL_OK)
-        status = stores_put(call->p, call->scope, name, &is_new);
-    if (status != PAWL_OK)
-        return status;
+    TRY(check_first(call));
+    TRY(stores_put(call->p, call->scope, name, &is_new));
     call->http_status = is_new ? 201 : 200;
     json_open(out, '{');
     json_put_str(out, "store", name);
@@ -33,12 +30,9 @@ pawl_status op_store_list(struct op_call *call, struct buf *out)
 {
     str *names;
     uint32_t count;
-    pawl_status status = check_first(call);
 
-    if (status == PAWL_OK)
-        status = stores_names(call->p, call->scope, &names, &count);
-    if (status != PAWL_OK)
-        return status;
+    TRY(check_first(call));
+    TRY(stores_names(call->p, call->scope, &names, &count));
     json_open(out, '{');
     json_put_open(out, "stores", '[');
     for (uint32_t i = 0; i < count; i++)

@@ -49,12 +49,10 @@ pawl_status op_token_create(struct op_call *call, struct buf *out)
     char secret[65], hash[2 * SHA_SIZE + 1], id[KEPT_ID_SIZE + 1];
     struct keep_args args = { .what = CONTROL_TOKEN };
     struct buf more;
-    pawl_status status = read_token(call, &args.due_at_ms);
+    pawl_status status;
 
-    if (status == PAWL_OK)
-        status = token_secret(call, secret, hash);
-    if (status != PAWL_OK)
-        return status;
+    TRY(read_token(call, &args.due_at_ms));
+    TRY(token_secret(call, secret, hash));
     buf_init(&more, call->scope->arena.heap, 4096);
     print_more(call, &more, hash);
     args.more = buf_view(&more);

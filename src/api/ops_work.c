@@ -161,13 +161,11 @@ static pawl_status wait_for_claim(struct op_call *call, struct ticket *ticket, s
 {
     struct claimed *claimed;
     uint32_t count;
-    pawl_status status = engine_claim_wait(op_engine(call), call->scope, ticket, &claimed, &count);
 
-    if (status == PAWL_OK) {
-        print_all_claimed(op_engine(call), claimed, count, out);
-        call->given = (struct op_given){ claimed, count };
-    }
-    return status;
+    TRY(engine_claim_wait(op_engine(call), call->scope, ticket, &claimed, &count));
+    print_all_claimed(op_engine(call), claimed, count, out);
+    call->given = (struct op_given){ claimed, count };
+    return PAWL_OK;
 }
 
 static pawl_status claim(struct op_call *call, struct ticket *ticket, struct buf *out)
@@ -253,10 +251,8 @@ static pawl_status answer(struct op_call *call, struct event event, struct buf *
                                   .lease = lease_of(call->input),
                                   .event = event,
                                   .key = call->key };
-    pawl_status status = engine_step_answer(op_engine(call), call->scope, &answer);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(engine_step_answer(op_engine(call), call->scope, &answer));
     json_open(out, '{');
     json_put_text(out, "status", step_status_name(answer.outcome));
     json_close(out, '}');
@@ -276,16 +272,13 @@ pawl_status op_step_fail(struct op_call *call, struct buf *out)
 pawl_status op_step_heartbeat(struct op_call *call, struct buf *out)
 {
     int64_t extend_ms = 0, expires_at_ms = 0;
-    pawl_status status = read_duration(call, call->input, "extend", &extend_ms);
 
-    if (status == PAWL_OK && !lease_of(call->input).data)
-        status = scope_fail(call->scope, PAWL_INVALID_REQUEST,
-                            "lease: expected the token that step.claim gave, found none");
-    if (status == PAWL_OK)
-        status = engine_step_heartbeat(op_engine(call), call->scope, op_text(call, "step_id"),
-                                       lease_of(call->input), extend_ms, &expires_at_ms);
-    if (status != PAWL_OK)
-        return status;
+    TRY(read_duration(call, call->input, "extend", &extend_ms));
+    if (!lease_of(call->input).data)
+        return scope_fail(call->scope, PAWL_INVALID_REQUEST,
+                          "lease: expected the token that step.claim gave, found none");
+    TRY(engine_step_heartbeat(op_engine(call), call->scope, op_text(call, "step_id"),
+                              lease_of(call->input), extend_ms, &expires_at_ms));
     json_open(out, '{');
     json_put_text(out, "status", step_status_name(STEP_RUNNING));
     json_put_time(out, "lease_expires_at", expires_at_ms);

@@ -16,10 +16,9 @@ pawl_status pawl_define(pawl *p, const char *text, size_t size, pawl_defined *ou
 {
     struct scope scope;
     struct defined defined;
-    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(text));
+    pawl_status status;
 
-    if (status)
-        return status;
+    TRY(API_NEED(error, GIVEN(p), GIVEN(text)));
     api_enter(p, &scope);
     status = engine_define(p->engine, &scope, STR_NONE, (str){ text, size }, STR_NONE, NULL,
                            &defined);
@@ -99,10 +98,9 @@ pawl_status pawl_fire(pawl *p, const char *id, const pawl_fire_args *args, pawl_
     struct scope scope;
     struct fire_args fire;
     struct fired fired;
-    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(id), GIVEN(args));
+    pawl_status status;
 
-    if (status)
-        return status;
+    TRY(API_NEED(error, GIVEN(p), GIVEN(id), GIVEN(args)));
     api_enter(p, &scope);
     fire_args_of(&scope, id, args, &fire);
     status = fire_key(&scope, id, args, &fire);
@@ -129,10 +127,9 @@ pawl_status pawl_fire_batch(pawl *p, pawl_batch_fire *fires, size_t count, pawl_
 {
     struct scope scope;
     struct batch_fire *batch;
-    pawl_status status = API_NEED(error, GIVEN(p), { "fires", fires || count == 0 });
+    pawl_status status;
 
-    if (status)
-        return status;
+    TRY(API_NEED(error, GIVEN(p), { "fires", fires || count == 0 }));
     api_enter(p, &scope);
     if (count > LIMIT_BATCH)
         return api_leave(&scope,
@@ -165,10 +162,9 @@ pawl_status pawl_cancel(pawl *p, const char *id, const char *actor_ref, const ch
     struct scope scope;
     struct fire_args cancel;
     struct fired fired;
-    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(id));
+    pawl_status status;
 
-    if (status)
-        return status;
+    TRY(API_NEED(error, GIVEN(p), GIVEN(id)));
     api_enter(p, &scope);
     fire_args_of(&scope, id, &(pawl_fire_args){ .actor_ref = actor_ref, .reason = reason },
                  &cancel);
@@ -186,10 +182,9 @@ pawl_status pawl_signal(pawl *p, const char *id, const char *name, const char *p
     struct node *node;
     const char *late; /* what is wrong with the actor is reported when nothing else is */
     bool is_kept;
-    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(id), GIVEN(name));
+    pawl_status status;
 
-    if (status)
-        return status;
+    TRY(API_NEED(error, GIVEN(p), GIVEN(id), GIVEN(name)));
     api_enter(p, &scope);
     late = late_words(&scope, check_ref(&scope, "actor_ref", supplied(actor_ref)));
     status = check_json(&scope, "payload", supplied(payload), &node);
@@ -205,10 +200,9 @@ pawl_status pawl_current(pawl *p, const char *id, const char **out, pawl_error *
 {
     struct scope scope;
     str state;
-    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(id), GIVEN(out));
+    pawl_status status;
 
-    if (status)
-        return status;
+    TRY(API_NEED(error, GIVEN(p), GIVEN(id), GIVEN(out)));
     api_enter(p, &scope);
     status = engine_current(p->engine, &scope, str_of(id), &state);
     if (!status)
@@ -220,10 +214,8 @@ static pawl_status read_declaration(pawl *p, struct scope *scope, const char *id
                                     size_t *size)
 {
     str text;
-    pawl_status status = engine_declaration(p->engine, scope, str_of(id), &text);
 
-    if (status)
-        return status;
+    TRY(engine_declaration(p->engine, scope, str_of(id), &text));
     *out = heap_new(&p->heap, text.size + 1);
     if (!*out)
         return scope_no_memory(scope);
@@ -252,14 +244,11 @@ pawl_status pawl_tool_register(pawl *p, const char *name, pawl_tool_fn fn, void 
                                pawl_error *error)
 {
     pawl_error unused;
-    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(name), { "fn", fn != NULL });
 
-    if (!status)
-        status =
-            toolbox_register(engine_toolbox(p->engine), name, fn, context, error ? error : &unused);
-    if (!status)
-        engine_tools_changed(p->engine);
-    return status;
+    TRY(API_NEED(error, GIVEN(p), GIVEN(name), { "fn", fn != NULL }));
+    TRY(toolbox_register(engine_toolbox(p->engine), name, fn, context, error ? error : &unused));
+    engine_tools_changed(p->engine);
+    return PAWL_OK;
 }
 
 int64_t pawl_next_due(pawl *p)
@@ -298,25 +287,21 @@ static pawl_status run_due(pawl *p, uint32_t budget, pawl_error *error)
 
 pawl_status pawl_run_due(pawl *p, pawl_error *error)
 {
-    pawl_status status = API_NEED(error, GIVEN(p));
-
-    return status ? status : run_due(p, 0, error);
+    TRY(API_NEED(error, GIVEN(p)));
+    return run_due(p, 0, error);
 }
 
 pawl_status pawl_run_due_within(pawl *p, uint32_t budget, pawl_error *error)
 {
-    pawl_status status = API_NEED(error, GIVEN(p));
-
-    return status ? status : run_due(p, budget, error);
+    TRY(API_NEED(error, GIVEN(p)));
+    return run_due(p, budget, error);
 }
 
 pawl_status pawl_test_advance(pawl *p, int64_t by_ms, pawl_error *error)
 {
     struct scope scope;
-    pawl_status status = API_NEED(error, GIVEN(p));
 
-    if (status)
-        return status;
+    TRY(API_NEED(error, GIVEN(p)));
     api_enter(p, &scope);
     return api_leave(&scope, engine_advance(p->engine, &scope, by_ms), error);
 }
@@ -336,10 +321,8 @@ pawl_status world_take_turns(pawl *p, const char *id, uint32_t turns, int64_t mo
 pawl_status pawl_test_fire_timer(pawl *p, const char *id, const char *name, pawl_error *error)
 {
     struct scope scope;
-    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(id), GIVEN(name));
 
-    if (status)
-        return status;
+    TRY(API_NEED(error, GIVEN(p), GIVEN(id), GIVEN(name)));
     api_enter(p, &scope);
     return api_leave(&scope, engine_fire_timer(p->engine, &scope, str_of(id), str_of(name), NULL),
                      error);

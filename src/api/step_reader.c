@@ -206,24 +206,19 @@ static pawl_status introduce(struct step_reader *reader)
 static pawl_status open_fold(struct step_reader *reader, uint64_t from)
 {
     struct history_query query = { .sequence_from = from };
-    pawl_status status;
 
     engine_history_close(reader->history);
     reader->history = NULL;
-    status = engine_history_open(reader->engine, &reader->scratch, str_of(reader->id), &query,
-                                 &reader->history);
-    return status == PAWL_OK ? engine_payloads(reader->engine, &reader->scratch, str_of(reader->id),
-                                               &reader->payloads)
-                             : status;
+    TRY(engine_history_open(reader->engine, &reader->scratch, str_of(reader->id), &query,
+                            &reader->history));
+    return engine_payloads(reader->engine, &reader->scratch, str_of(reader->id), &reader->payloads);
 }
 
 static pawl_status begin_fold(struct step_reader *reader)
 {
     const struct definition *definition = definition_of(reader);
-    pawl_status status = open_fold(reader, 1);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(open_fold(reader, 1));
     reader->memory = behavior_of(definition->kind)
                          ->memory_new(definition, input_of(reader), &reader->arenas[reader->arena]);
     return introduce(reader);
@@ -233,18 +228,16 @@ static pawl_status begin_fold(struct step_reader *reader)
 static pawl_status begin_at_snapshot(struct step_reader *reader)
 {
     const struct definition *definition = definition_of(reader);
-    pawl_status status = open_fold(reader, reader->snapshot.seq + 1);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(open_fold(reader, reader->snapshot.seq + 1));
     arena_clear(&reader->arenas[0]);
     arena_clear(&reader->arenas[1]);
     reader->fold_size = 0;
     reader->folded = reader->snapshot.seq;
-    status = behavior_of(definition->kind)
-                 ->memory_load(definition, reader->snapshot.text, input_of(reader),
-                               &reader->scratch, &reader->arenas[reader->arena], &reader->memory);
-    return status == PAWL_OK ? introduce(reader) : status;
+    TRY(behavior_of(definition->kind)
+            ->memory_load(definition, reader->snapshot.text, input_of(reader), &reader->scratch,
+                          &reader->arenas[reader->arena], &reader->memory));
+    return introduce(reader);
 }
 
 /* Is the snapshot nearer to the entry `seq` than what was folded so far? */
@@ -476,11 +469,9 @@ static pawl_status read_amended(struct step_reader *reader, const struct flow_at
                                 struct flow_call *out)
 {
     const void *memory = reader->memory;
-    pawl_status status = fold_latest(reader);
     const struct moved *moved = reader->latest ? reader->latest->moved : NULL;
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(fold_latest(reader));
     while (moved && moved->ordinal != attempt->ordinal)
         moved = moved->next;
     if (moved)
@@ -494,10 +485,7 @@ static pawl_status read_amended(struct step_reader *reader, const struct flow_at
 static pawl_status read_given(struct step_reader *reader, const struct flow_attempt *attempt,
                               struct flow_call *out)
 {
-    pawl_status status = fold_until(reader, attempt->made_seq);
-
-    if (status != PAWL_OK)
-        return status;
+    TRY(fold_until(reader, attempt->made_seq));
     if (reader->view.is_amended && definition_of(reader)->kind == KIND_FLOW)
         return read_amended(reader, attempt, out);
     return work_call(definition_of(reader), reader->memory, attempt->ordinal, &reader->scratch, out);
@@ -526,11 +514,9 @@ static pawl_status read_call(struct step_reader *reader, struct step_view *out)
 
 static pawl_status read_attempt(struct step_reader *reader, struct step_view *out)
 {
-    pawl_status status = read_call(reader, out);
-
-    if (status == PAWL_OK)
-        status = read_outcome(reader, out);
-    return status == PAWL_OK ? read_gate(reader, out) : status;
+    TRY(read_call(reader, out));
+    TRY(read_outcome(reader, out));
+    return read_gate(reader, out);
 }
 
 /* NULL: there is none. */
@@ -556,14 +542,13 @@ static pawl_status next_wanted(struct step_reader *reader, struct scope *scope,
 pawl_status step_reader_seek(struct step_reader *reader, struct scope *scope, uint32_t ordinal)
 {
     uint32_t after = reader->window.after;
-    pawl_status status;
 
     if (ordinal > after && ordinal - after <= reader->window.count) {
         reader->next = ordinal - after - 1;
         return PAWL_OK;
     }
-    status = find_begin(reader, scope, ordinal - 1);
-    return status == PAWL_OK ? next_window(reader, scope, ordinal - 1) : status;
+    TRY(find_begin(reader, scope, ordinal - 1));
+    return next_window(reader, scope, ordinal - 1);
 }
 
 pawl_status step_reader_next(struct step_reader *reader, struct scope *scope,
@@ -598,8 +583,8 @@ static pawl_status begin(struct step_reader *reader, struct scope *scope, str id
     memcpy(reader->id, reader->view.id, ID_SIZE);
     if (definition_of(reader)->kind == KIND_MACHINE)
         return PAWL_OK;
-    status = find_begin(reader, scope, after);
-    return status == PAWL_OK ? next_window(reader, scope, after) : status;
+    TRY(find_begin(reader, scope, after));
+    return next_window(reader, scope, after);
 }
 
 pawl_status step_reader_open(struct engine *engine, struct scope *scope, str id, uint32_t after,

@@ -79,10 +79,8 @@ static pawl_status open_engine_of(pawl *p, struct scope *scope, struct member *m
     pawl_options options = p->stores->options;
     struct env *env = engine_env(p->engine);
     const char *url;
-    pawl_status status = store_beside(scope, stores_url(p->stores), str_of(member->name), &url);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(store_beside(scope, stores_url(p->stores), str_of(member->name), &url));
     if (options.log) {
         options.log = member_log;
         options.log_context = member;

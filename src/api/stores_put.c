@@ -93,10 +93,9 @@ pawl_status stores_names(pawl *p, struct scope *scope, str **out, uint32_t *coun
 pawl_status pawl_store(pawl *p, const char *name, pawl **out, pawl_error *error)
 {
     struct scope scope;
-    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(name), GIVEN(out));
+    pawl_status status;
 
-    if (status)
-        return status;
+    TRY(API_NEED(error, GIVEN(p), GIVEN(name), GIVEN(out)));
     *out = NULL;
     if (p->first)
         p = p->first;

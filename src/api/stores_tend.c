@@ -13,13 +13,11 @@ pawl_status stores_wake(pawl *p, struct scope *scope)
     struct stores *stores = p->stores;
     str *names;
     uint32_t count;
-    pawl_status status;
+    pawl_status status = PAWL_OK;
 
     if (!stores)
         return PAWL_OK;
-    status = store_names_beside(scope, stores_url(stores), &names, &count);
-    if (status != PAWL_OK)
-        return status;
+    TRY(store_names_beside(scope, stores_url(stores), &names, &count));
     guard_lock(&stores->lock);
     for (uint32_t i = 0; i < count && status == PAWL_OK; i++) {
         struct member *member = member_find(stores, names[i]);

@@ -174,10 +174,8 @@ static pawl_status hand_out(struct plan_job *job, uint32_t ordinal, uint32_t ste
 {
     struct event start = { .kind = EVENT_STEP_START, .ordinal = ordinal };
     struct flow_call call;
-    pawl_status status = flow_call(job->definition, job->memory, ordinal, &job->work, &call);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(flow_call(job->definition, job->memory, ordinal, &job->work, &call));
     json_open(&job->begun, '{');
     json_put_u64(&job->begun, "node", flow_step_node(job->definition, step));
     json_put_str(&job->begun, "action", call.tool);
@@ -307,14 +305,11 @@ static pawl_status check_plain(struct plan_job *job)
 static pawl_status make(struct plan_job *job, const char *ast, str *out)
 {
     struct node *document = NULL;
-    pawl_status status = node_read(job->scope, str_of(ast), &document);
 
-    if (status == PAWL_OK)
-        status = flow_compile(job->scope, document, NULL, &job->definition);
-    if (status == PAWL_OK && flow_step_count(job->definition) > 0)
-        status = check_plain(job);
-    if (status != PAWL_OK)
-        return status;
+    TRY(node_read(job->scope, str_of(ast), &document));
+    TRY(flow_compile(job->scope, document, NULL, &job->definition));
+    if (flow_step_count(job->definition) > 0)
+        TRY(check_plain(job));
     job->state = LIFE_CREATED;
     job->memory = flow_behavior.memory_new(job->definition, STR("{}"), &job->scope->arena);
     return job->memory ? print_job(job, out) : scope_no_memory(job->scope);
@@ -325,10 +320,9 @@ pawl_status pawl_plan_make(const char *ast, char **job, pawl_error *error)
     struct scope scope;
     struct plan_job made = { .scope = &scope };
     str text = STR_NONE;
-    pawl_status status = API_NEED_TEXTS(error, GIVEN(ast), GIVEN(job));
+    pawl_status status;
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(API_NEED_TEXTS(error, GIVEN(ast), GIVEN(job)));
     *job = NULL;
     scope_init(&scope, &heap_libc, LIMIT_SCOPE);
     scope.outer = panic_set(NULL);
@@ -364,10 +358,9 @@ pawl_status pawl_plan_restart(const char *job, const char *results, char **next,
     struct scope scope;
     struct plan_job loaded = { .scope = &scope };
     str next_text = STR_NONE, actions_text = STR_NONE;
-    pawl_status status = API_NEED_TEXTS(error, GIVEN(job), GIVEN(next), GIVEN(actions));
+    pawl_status status;
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(API_NEED_TEXTS(error, GIVEN(job), GIVEN(next), GIVEN(actions)));
     *next = *actions = NULL;
     scope_init(&scope, &heap_libc, LIMIT_SCOPE);
     scope.outer = panic_set(NULL);

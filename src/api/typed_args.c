@@ -82,9 +82,8 @@ pawl_status check_utf8(struct scope *scope, const char *what, str text)
 
 pawl_status check_ref(struct scope *scope, const char *what, str text)
 {
-    pawl_status status = check_utf8(scope, what, text);
-
-    return status ? status : defect_status(scope, ref_defect(scope, what, text));
+    TRY(check_utf8(scope, what, text));
+    return defect_status(scope, ref_defect(scope, what, text));
 }
 
 pawl_status check_json(struct scope *scope, const char *what, str text, struct node **out)

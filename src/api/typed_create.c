@@ -88,10 +88,9 @@ pawl_status pawl_create(pawl *p, const pawl_create_args *args, pawl_id *out, paw
     struct scope scope;
     struct create_args create;
     struct created created;
-    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(args), GIVEN(out));
+    pawl_status status;
 
-    if (status)
-        return status;
+    TRY(API_NEED(error, GIVEN(p), GIVEN(args), GIVEN(out)));
     api_enter(p, &scope);
     create_args_of(&scope, args, &create);
     status = check_form(&scope, args);

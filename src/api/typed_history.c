@@ -54,21 +54,15 @@ static pawl_status query_times(struct scope *scope, const pawl_history_query *fr
 static pawl_status query_of(struct scope *scope, const pawl_history_query *from,
                             struct history_query *out)
 {
-    pawl_status status;
-
     *out = (struct history_query){ 0 };
     if (!from)
         return PAWL_OK;
-    status = query_text(scope, "transition_id", from->transition_id, &out->transition_id);
-    if (!status)
-        status = query_text(scope, "from_state", from->from_state, &out->from_state);
-    if (!status)
-        status = query_text(scope, "to_state", from->to_state, &out->to_state);
-    if (!status)
-        status = query_text(scope, "action", from->action, &out->action);
-    if (!status)
-        status = query_text(scope, "actor_ref", from->actor_ref, &out->actor);
-    return status ? status : query_times(scope, from, out);
+    TRY(query_text(scope, "transition_id", from->transition_id, &out->transition_id));
+    TRY(query_text(scope, "from_state", from->from_state, &out->from_state));
+    TRY(query_text(scope, "to_state", from->to_state, &out->to_state));
+    TRY(query_text(scope, "action", from->action, &out->action));
+    TRY(query_text(scope, "actor_ref", from->actor_ref, &out->actor));
+    return query_times(scope, from, out);
 }
 
 /* The id is looked at before the query: invalid-request, not-known, invalid-query. */
@@ -77,16 +71,12 @@ static pawl_status begin(pawl *p, pawl_history *history, const char *id,
 {
     struct history_query parsed;
     str state;
-    pawl_status status = engine_current(p->engine, &history->scope, str_of(id), &state);
 
-    if (!status)
-        status = query_of(&history->scope, query, &parsed);
-    if (!status)
-        status = engine_history_open(p->engine, &history->scope, str_of(id), &parsed,
-                                     &history->reader);
-    if (!status)
-        memcpy(history->id, id, ID_SIZE);
-    return status;
+    TRY(engine_current(p->engine, &history->scope, str_of(id), &state));
+    TRY(query_of(&history->scope, query, &parsed));
+    TRY(engine_history_open(p->engine, &history->scope, str_of(id), &parsed, &history->reader));
+    memcpy(history->id, id, ID_SIZE);
+    return PAWL_OK;
 }
 
 pawl_status pawl_history_open(pawl *p, const char *id, const pawl_history_query *query,

@@ -185,17 +185,14 @@ pawl_status op_instance_verify(struct op_call *call, struct buf *out)
     struct verify_request request = { .flows = &flow_behavior };
     struct verify_report report;
     uint8_t random[ID_RANDOM_SIZE];
-    pawl_status status = require_known(call);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(require_known(call));
     if (!id_parse(op_text(call, "instance_id"), &request.instance, random))
         return scope_fail(call->scope, PAWL_NOT_KNOWN, "no such instance");
-    status = verify_run(engine_store(engine), engine_heap(engine), &request, &report,
-                        &call->scope->error);
-    if (status == PAWL_OK)
-        put_one(&report, out);
-    return status;
+    TRY(verify_run(engine_store(engine), engine_heap(engine), &request, &report,
+                   &call->scope->error));
+    put_one(&report, out);
+    return PAWL_OK;
 }
 
 bool verify_is_finding(const pawl_error *error)

@@ -32,4 +32,12 @@ pawl_status scope_fail(struct scope *scope, pawl_status status, const char *form
 /* NO_MEMORY with its usual words. */
 pawl_status scope_no_memory(struct scope *scope);
 
+/* Return what the call returns, unless it is PAWL_OK. Only where nothing has to be released. */
+#define TRY(call)                                                                                  \
+    do {                                                                                           \
+        pawl_status tried = (call);                                                                \
+        if (tried != PAWL_OK)                                                                      \
+            return tried;                                                                          \
+    } while (0)
+
 #endif

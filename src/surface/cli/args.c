@@ -432,10 +432,8 @@ static pawl_status put_filter(struct cli *cli, uint32_t index, struct buf *input
     const struct given *given = &cli->given[index];
     str key = STR_NONE, value = STR_NONE;
     struct buf name;
-    pawl_status status = read_pair(cli, index, &key, &value);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(read_pair(cli, index, &key, &value));
     buf_init(&name, cli->scope.arena.heap, LIMIT_TEXT);
     buf_fmt(&name, "%s%.*s", given->option->member, STR_ARG(key));
     json_key_str(input, buf_view(&name));

@@ -319,12 +319,10 @@ pawl_status client_send(struct client *client, const struct http_request *reques
                         struct scope *scope, struct http_response *out)
 {
     struct buf sent, received;
-    pawl_status status;
+    pawl_status status = PAWL_OK;
     int fd = -1;
 
-    status = dial(client, scope, &fd);
-    if (status != PAWL_OK)
-        return status;
+    TRY(dial(client, scope, &fd));
     buf_init(&sent, scope->arena.heap, CLIENT_ANSWER_MAX);
     buf_init(&received, scope->arena.heap, CLIENT_ANSWER_MAX);
     print_request(client, request, &sent);
@@ -348,10 +346,8 @@ pawl_status client_stream(struct client *client, const char *target, const char 
 {
     struct buf sent;
     bool is_sent;
-    pawl_status status = dial(client, scope, fd);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(dial(client, scope, fd));
     buf_init(&sent, scope->arena.heap, CLIENT_ANSWER_MAX);
     buf_fmt(&sent, "GET %s HTTP/1.0\r\nHost: %s:%s\r\nUser-Agent: pawl/" PAWL_VERSION "\r\n",
             target, client->host, client->port);
@@ -567,10 +563,9 @@ pawl_status client_send_pieces(struct client *client, const struct http_request 
     struct intake intake = { .scope = scope, .put = put, .context = context };
     struct buf sent;
     int fd = -1;
-    pawl_status status = dial(client, scope, &fd);
+    pawl_status status = PAWL_OK;
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(dial(client, scope, &fd));
     buf_init(&sent, scope->arena.heap, CLIENT_ANSWER_MAX);
     buf_init(&intake.held, scope->arena.heap, CLIENT_ANSWER_MAX);
     print_request(client, request, &sent);

@@ -48,14 +48,11 @@ static pawl_status is_empty(struct cli *cli, bool *out)
     struct buf input;
     struct node *page;
     const struct node *rows;
-    pawl_status status;
 
     input_init(&input);
     json_put_u64(&input, "limit", 1);
     json_close(&input, '}');
-    status = target_ask(cli, &cli->scope, "instance.list", &input, &page, NULL);
-    if (status != PAWL_OK)
-        return status;
+    TRY(target_ask(cli, &cli->scope, "instance.list", &input, &page, NULL));
     rows = node_find(page, "instances");
     *out = !rows || rows->count == 0;
     return PAWL_OK;

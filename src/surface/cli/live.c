@@ -94,10 +94,8 @@ static pawl_status draw_news(struct live_screen *live)
 {
     struct node *history;
     const struct node *entries;
-    pawl_status status = read_news(live, &history);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(read_news(live, &history));
     entries = node_find(history, "entries");
     if (!entries || !entries->first)
         return PAWL_OK;

@@ -23,11 +23,10 @@ static pawl_status find_answer(struct cli *cli, const char *prefix, struct node 
 static pawl_status find(struct cli *cli, const char *prefix, const char **out)
 {
     struct node *answer;
-    pawl_status status = find_answer(cli, prefix, &answer);
 
-    if (status == PAWL_OK)
-        *out = member_str(answer, "instance_id").data;
-    return status;
+    TRY(find_answer(cli, prefix, &answer));
+    *out = member_str(answer, "instance_id").data;
+    return PAWL_OK;
 }
 
 /* ---- @last ---- */
@@ -168,12 +167,10 @@ static pawl_status find_step(struct cli *cli, const char *id, const char **out)
     const struct node *list;
     struct buf found;
     uint32_t count = 0;
-    pawl_status status = target_ask_id(cli, &cli->scope, "instance.why", id, &why, NULL);
+    pawl_status status = PAWL_OK;
 
-    if (status == PAWL_OK)
-        status = ask_pending(cli, id, &steps);
-    if (status != PAWL_OK)
-        return status;
+    TRY(target_ask_id(cli, &cli->scope, "instance.why", id, &why, NULL));
+    TRY(ask_pending(cli, id, &steps));
     list = node_find(steps, "steps");
     buf_init(&found, &heap_libc, CLI_ANSWER_MAX);
     for (const struct node *step = list ? list->first : NULL; step; step = step->next) {

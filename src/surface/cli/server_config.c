@@ -10,10 +10,9 @@ static pawl_status read_file(struct cli *cli, const char *path, struct config *o
 {
     char words[sizeof cli->scope.error.message];
     str text;
-    pawl_status status = file_read(&cli->scope, path, &text);
+    pawl_status status;
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(file_read(&cli->scope, path, &text));
     status = config_read(&cli->scope, text, out);
     if (status != PAWL_OK && status != PAWL_NO_MEMORY) {
         snprintf(words, sizeof words, "%s", cli->scope.error.message);
@@ -42,9 +41,8 @@ bool config_is_named(const char *path)
 pawl_status config_check(struct cli *cli, const char *path)
 {
     struct config config;
-    pawl_status status = read_file(cli, path, &config);
 
-    if (status == PAWL_OK)
-        fprintf(cli->term.out, "%s: valid\n", path);
-    return status;
+    TRY(read_file(cli, path, &config));
+    fprintf(cli->term.out, "%s: valid\n", path);
+    return PAWL_OK;
 }

@@ -128,12 +128,9 @@ pawl_status run_tools(struct cli *cli, struct host_options *options)
     struct stub stubs[CLI_OPTIONS_MAX];
     struct config config;
     uint32_t count;
-    pawl_status status = config_load(cli, &config);
 
-    if (status == PAWL_OK)
-        status = read_stubs(cli, stubs, &count);
-    if (status != PAWL_OK)
-        return status;
+    TRY(config_load(cli, &config));
+    TRY(read_stubs(cli, stubs, &count));
     options->workers = config.workers;
     options->max_entries = config.max_entries;
     options->max_live_steps = config.max_live_steps;

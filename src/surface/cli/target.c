@@ -40,13 +40,10 @@ const char *store_file(const char *url)
 static pawl_status connect_to(struct cli *cli, const char *address)
 {
     struct client *client = ARENA_NEW(&cli->scope.arena, struct client);
-    pawl_status status;
 
     if (!client)
         return scope_no_memory(&cli->scope);
-    status = client_init(client, address, &cli->scope);
-    if (status != PAWL_OK)
-        return status;
+    TRY(client_init(client, address, &cli->scope));
     cli->target.remote = client;
     snprintf(cli->target.address, sizeof cli->target.address, "%s", address);
     return PAWL_OK;
@@ -172,15 +169,13 @@ static bool is_read_only(const char *url)
 static pawl_status open_local(struct cli *cli, enum target_use use, const pawl_options *options)
 {
     pawl_options given = options ? *options : (pawl_options){ 0 };
-    pawl_status status;
 
     if (!given.log)
         given.log = warn_of_loss;
-    status = pawl_open(&cli->target.local, cli->store, &given, &cli->scope.error);
-
-    if (status == PAWL_OK && use != USE_READ && !is_read_only(cli->store))
-        status = types_register(cli, cli->target.local, &cli->scope.error);
-    return status;
+    TRY(pawl_open(&cli->target.local, cli->store, &given, &cli->scope.error));
+    if (use != USE_READ && !is_read_only(cli->store))
+        TRY(types_register(cli, cli->target.local, &cli->scope.error));
+    return PAWL_OK;
 }
 
 /* The folder that a file is in; "" for the present one. */

@@ -21,11 +21,9 @@ static pawl_status register_own(const struct cli *cli, pawl *p, pawl_error *erro
 
 pawl_status types_register_beside(struct cli *cli, pawl *p, pawl_error *error)
 {
-    pawl_status status = countdown_register(p, error);
-
-    if (status == PAWL_OK)
-        status = register_own(cli, p, error);
-    return status == PAWL_OK ? api_modules_share(p, error) : status;
+    TRY(countdown_register(p, error));
+    TRY(register_own(cli, p, error));
+    return api_modules_share(p, error);
 }
 
 /* --module-time in milliseconds, digits as they were parsed; 0: the usual. */

@@ -146,10 +146,9 @@ static bool put_piece(void *context, struct scope *scope, str piece)
 static pawl_status put_json(struct cli *cli, const char *after)
 {
     struct buf input;
-    pawl_status status = make_input(cli, 0, after, &input);
+    pawl_status status;
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(make_input(cli, 0, after, &input));
     status = target_call_pieces(cli, &cli->scope, "instance.history", &input, put_piece, cli);
     buf_fini(&input);
     if (status == PAWL_OK)

@@ -246,10 +246,8 @@ static pawl_status verify_one(struct cli *cli, str *out)
 {
     struct node *answer;
     const char *id;
-    pawl_status status = id_resolve(cli, cli->operands[0], &id);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(id_resolve(cli, cli->operands[0], &id));
     return target_ask_id(cli, &cli->scope, "instance.verify", id, &answer, out);
 }
 

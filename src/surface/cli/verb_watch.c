@@ -159,14 +159,11 @@ static pawl_status draw_list(struct watch *watch)
     int rows = frame_rows(&watch->watching) - RECENT - 4;
     struct node *answer;
     struct buf input;
-    pawl_status status;
 
     input_init(&input);
     json_put_u64(&input, "limit", rows > 1 ? (uint64_t)rows : 1);
     json_close(&input, '}');
-    status = target_ask(cli, &cli->scope, "instance.list", &input, &answer, NULL);
-    if (status != PAWL_OK)
-        return status;
+    TRY(target_ask(cli, &cli->scope, "instance.list", &input, &answer, NULL));
     term_put(&cli->term, BOLD, "%s", cli->store);
     term_put(&cli->term, DIM, "  newest first; q ends\n");
     put_list(cli, answer);
@@ -267,16 +264,15 @@ static pawl_status watch_begin(struct watch *watch)
 {
     struct cli *cli = watch->cli;
     bool is_view = cli->term.tty && !cli->json;
-    pawl_status status;
 
     if (cli->operand_count == 1 && id_resolve(cli, cli->operands[0], &watch->id) != PAWL_OK)
         return cli->scope.error.status;
     if (watch->id && look_for_end(watch) != PAWL_OK)
         return cli->scope.error.status;
-    status = follow_begin(&watch->follow, cli, watch->id, watch->id && !is_view);
-    if (status == PAWL_OK && is_view)
-        status = draw(watch);
-    return status;
+    TRY(follow_begin(&watch->follow, cli, watch->id, watch->id && !is_view));
+    if (is_view)
+        TRY(draw(watch));
+    return PAWL_OK;
 }
 
 int verb_watch(struct cli *cli)
