@@ -176,7 +176,8 @@ PROOF = re.compile(r"`(tests/[\w./-]+)`: ((?:\*[^*]+\*(?:, )?)+)")
 
 
 def proofs(text):
-    for path, sentences in PROOF.findall(text):
+    """(file, name of a test); the page wraps its lines."""
+    for path, sentences in PROOF.findall(re.sub(r"\s+", " ", text)):
         for sentence in re.findall(r"\*([^*]+)\*", sentences):
             yield path, sentence
 
