@@ -83,6 +83,20 @@ static const char *find_fault(const struct find_query *query, const void *out)
     return definition_is_sound(definition) ? NULL : "a definition";
 }
 
+const char *find_word(enum find_kind kind)
+{
+    static const char *const words[] = {
+        [FIND_HEAD] = "instance",       [FIND_INSTANCE] = "instance",
+        [FIND_RECORD] = "record",       [FIND_VALUE] = "value",
+        [FIND_BYTES] = "value",         [FIND_INTERNED] = "value",
+        [FIND_SNAPSHOT] = "snapshot",   [FIND_KEY] = "key",
+        [FIND_KEPT] = "token or alarm", [FIND_DEFINITION] = "definition",
+        [FIND_NAMED] = "definition",    [FIND_INLINE] = "definition",
+    };
+
+    return words[kind];
+}
+
 pawl_status find_check(struct scope *scope, const struct find_query *query, const void *out,
                        pawl_status status)
 {

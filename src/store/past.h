@@ -15,6 +15,7 @@ pawl_status past_gather(find_fn find, struct store *store, struct scope *scope,
 uint64_t chain_next(const struct chain_query *query, const struct record *record);
 
 bool record_is_sound(const struct record *record, uint64_t pos); /* lookup.c */
+const char *find_word(enum find_kind kind); /* "instance": for what is not there */
 /* STORAGE_FAILURE if what was found cannot be; else `status`. */
 pawl_status find_check(struct scope *scope, const struct find_query *query, const void *out,
                        pawl_status status);

@@ -227,20 +227,12 @@ static bool find_any(const struct disk *disk, const struct find_query *query, st
 pawl_status memory_find_row(struct store *store, struct scope *scope,
                             const struct find_query *query, void *out)
 {
-    static const char *const what[] = {
-        [FIND_HEAD] = "instance",       [FIND_INSTANCE] = "instance",
-        [FIND_RECORD] = "record",       [FIND_VALUE] = "value",
-        [FIND_BYTES] = "value",         [FIND_INTERNED] = "value",
-        [FIND_SNAPSHOT] = "snapshot",   [FIND_KEY] = "key",
-        [FIND_KEPT] = "token or alarm", [FIND_DEFINITION] = "definition",
-        [FIND_NAMED] = "definition",    [FIND_INLINE] = "definition",
-    };
     struct disk *disk = disk_lock(store);
     bool is_found = find_any(disk, query, &scope->arena, out);
     pawl_status status = read_end(disk, scope);
 
     if (!is_found)
-        return scope_fail(scope, PAWL_NOT_KNOWN, "there is no such %s", what[query->kind]);
+        return scope_fail(scope, PAWL_NOT_KNOWN, "there is no such %s", find_word(query->kind));
     return status;
 }
 

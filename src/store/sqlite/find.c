@@ -240,25 +240,24 @@ static void read_definition(sqlite3_stmt *statement, struct arena *arena, void *
 
 struct finder {
     enum statement id;
-    const char *text, *what;
+    const char *text;
     row_reader *read;
 };
 
 static const struct finder finders[] = {
-    [FIND_INSTANCE] = { STATEMENT_INSTANCE, select_instance, "instance", read_instance },
-    [FIND_RECORD] = { STATEMENT_RECORD, select_record, "record", read_record },
-    [FIND_VALUE] = { STATEMENT_VALUE, select_value, "value", read_value },
-    [FIND_BYTES] = { STATEMENT_VALUE, select_value, "value", read_value },
-    [FIND_INTERNED] = { STATEMENT_FIND_VALUE, select_interned, "value", read_value },
-    [FIND_SNAPSHOT] = { STATEMENT_SNAPSHOT, select_snapshot, "snapshot", read_snapshot },
-    [FIND_KEY] = { STATEMENT_KEY, select_key, "key", read_key },
-    [FIND_KEPT] = { STATEMENT_KEPT, select_kept, "token or alarm", read_kept },
-    [FIND_DEFINITION] = { STATEMENT_DEFINITION, select_definition, "definition", read_definition },
-    [FIND_NAMED] = { STATEMENT_DEFINITION_VERSION, select_version, "definition", read_definition },
-    [FIND_INLINE] = { STATEMENT_DEFINITION_INLINE, select_inline, "definition", read_definition },
+    [FIND_INSTANCE] = { STATEMENT_INSTANCE, select_instance, read_instance },
+    [FIND_RECORD] = { STATEMENT_RECORD, select_record, read_record },
+    [FIND_VALUE] = { STATEMENT_VALUE, select_value, read_value },
+    [FIND_BYTES] = { STATEMENT_VALUE, select_value, read_value },
+    [FIND_INTERNED] = { STATEMENT_FIND_VALUE, select_interned, read_value },
+    [FIND_SNAPSHOT] = { STATEMENT_SNAPSHOT, select_snapshot, read_snapshot },
+    [FIND_KEY] = { STATEMENT_KEY, select_key, read_key },
+    [FIND_KEPT] = { STATEMENT_KEPT, select_kept, read_kept },
+    [FIND_DEFINITION] = { STATEMENT_DEFINITION, select_definition, read_definition },
+    [FIND_NAMED] = { STATEMENT_DEFINITION_VERSION, select_version, read_definition },
+    [FIND_INLINE] = { STATEMENT_DEFINITION_INLINE, select_inline, read_definition },
 };
-static const struct finder newest = { STATEMENT_DEFINITION_NEWEST, select_newest, "definition",
-                                      read_definition };
+static const struct finder newest = { STATEMENT_DEFINITION_NEWEST, select_newest, read_definition };
 
 /* False: there can be no such row. */
 static bool bind_name(sqlite3_stmt *statement, const struct find_query *query)
@@ -305,8 +304,9 @@ static pawl_status find_row(struct sqlite_store *store, struct scope *scope,
     pawl_status status = statement_get(&store->reader, scope, finder->id, finder->text, &statement);
 
     if (status == PAWL_OK && !bind_name(statement, query))
-        status = scope_fail(scope, PAWL_NOT_KNOWN, "there is no such %s", finder->what);
-    return status == PAWL_OK ? read_row(scope, statement, finder->what, finder->read, out) : status;
+        status = scope_fail(scope, PAWL_NOT_KNOWN, "there is no such %s", find_word(query->kind));
+    return status == PAWL_OK ? read_row(scope, statement, find_word(query->kind), finder->read, out)
+                             : status;
 }
 
 pawl_status sqlite_find_inside(struct store *base, struct scope *scope,

@@ -4,8 +4,7 @@
  * somebody *else* has committed since it looked last (PRAGMA data_version), so we count: one
  * for each commit of ours, one for each time a connection of ours finds the file changed. A
  * change may be counted twice, by writer and reader; it is never missed. */
-#include "base/assert.h"
-#include "sqlite_int.h"
+#include "read_int.h"
 
 static const char data_version[] = "PRAGMA data_version";
 
@@ -20,47 +19,23 @@ static const char select_tip[] =
     " (SELECT value FROM pawl_meta WHERE key = 'store_id'),"
     " (SELECT value FROM pawl_meta WHERE key = 'test_now'),"
     " (SELECT due FROM pawl_kept WHERE what = -11 AND id = '" CLOCK_WALL "'),"
-    " (SELECT pos FROM pawl_kept WHERE what = -11 AND id = '" CLOCK_WALL "')";
+    " (SELECT pos FROM pawl_kept WHERE what = -11 AND id = '" CLOCK_WALL "'),"
+    " (SELECT root FROM pawl_log WHERE root IS NOT NULL ORDER BY pos DESC LIMIT 1)";
 
-static const char select_root[] =
-    "SELECT root FROM pawl_log WHERE root IS NOT NULL ORDER BY pos DESC LIMIT 1";
-
-static pawl_status read_version(struct connection *connection, struct scope *scope, int64_t *out)
+static pawl_status read_version(struct connection *connection, struct scope *scope, uint64_t *out)
 {
     sqlite3_stmt *statement;
-    bool row = false;
     pawl_status status =
         statement_get(connection, scope, STATEMENT_DATA_VERSION, data_version, &statement);
 
-    if (status == PAWL_OK)
-        status = statement_step(statement, scope, &row);
-    if (status != PAWL_OK)
-        return status;
-    ASSERT(row);
-    *out = column_i64(statement, 0);
-    sqlite3_reset(statement);
-    return PAWL_OK;
+    return status == PAWL_OK ? read_row(scope, statement, "version", read_number, out) : status;
 }
 
-static pawl_status read_root(struct connection *connection, struct scope *scope,
-                             struct store_tip *tip)
+static void load_tip(sqlite3_stmt *statement, struct arena *arena, void *found)
 {
-    sqlite3_stmt *statement;
-    bool row = false;
-    pawl_status status =
-        statement_get(connection, scope, STATEMENT_TIP_ROOT, select_root, &statement);
+    struct store_tip *out = found;
 
-    if (status == PAWL_OK)
-        status = statement_step(statement, scope, &row);
-    if (status != PAWL_OK || !row)
-        return status;
-    column_bytes(statement, 0, tip->root, SHA_SIZE);
-    sqlite3_reset(statement);
-    return PAWL_OK;
-}
-
-static void load_tip(sqlite3_stmt *statement, struct store_tip *out)
-{
+    (void)arena;
     *out = (struct store_tip){
         .pos = column_u64(statement, 0),
         .flushed = column_u64(statement, 1),
@@ -77,6 +52,7 @@ static void load_tip(sqlite3_stmt *statement, struct store_tip *out)
     if (out->test_is_old)
         out->test_now_ms = column_i64(statement, 8);
     column_bytes(statement, 7, out->store_id, STORE_ID_SIZE);
+    column_bytes(statement, 11, out->root, SHA_SIZE);
     if (out->flushed > out->pos) /* a log whose tail was cut off: verify tells, we just go on */
         out->flushed = out->pos;
 }
@@ -84,22 +60,10 @@ static void load_tip(sqlite3_stmt *statement, struct store_tip *out)
 pawl_status sqlite_read_tip(struct connection *connection, struct scope *scope,
                             struct store_tip *out)
 {
-    struct store_tip tip;
     sqlite3_stmt *statement;
-    bool row = false;
     pawl_status status = statement_get(connection, scope, STATEMENT_TIP, select_tip, &statement);
 
-    if (status == PAWL_OK)
-        status = statement_step(statement, scope, &row);
-    if (status != PAWL_OK)
-        return status;
-    ASSERT(row);
-    load_tip(statement, &tip);
-    sqlite3_reset(statement);
-    status = read_root(connection, scope, &tip);
-    if (status == PAWL_OK)
-        *out = tip;
-    return status;
+    return status == PAWL_OK ? read_row(scope, statement, "tip", load_tip, out) : status;
 }
 
 /* The log of an owner ends where it left it. */
@@ -117,7 +81,7 @@ static pawl_status read_tip_again(struct sqlite_store *store, struct scope *scop
 /* A host may have rolled back what an attached store has written: it looks each time. */
 pawl_status tip_refresh(struct sqlite_store *store, struct scope *scope)
 {
-    int64_t version;
+    uint64_t version;
     pawl_status status = read_version(&store->writer, scope, &version);
 
     if (status != PAWL_OK)
@@ -137,7 +101,7 @@ pawl_status tip_refresh(struct sqlite_store *store, struct scope *scope)
 /* In the reader's snapshot. */
 static pawl_status look(struct sqlite_store *store, struct scope *scope, struct store_tip *out)
 {
-    int64_t version;
+    uint64_t version;
     pawl_status status = read_version(&store->reader, scope, &version);
 
     if (status == PAWL_OK)

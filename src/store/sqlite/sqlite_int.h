@@ -26,7 +26,7 @@
 enum statement {
     STATEMENT_BEGIN, STATEMENT_BEGIN_READ, STATEMENT_COMMIT, STATEMENT_ROLLBACK,
     STATEMENT_SAVEPOINT, STATEMENT_TAKE_TURN, STATEMENT_ROLLBACK_TO, STATEMENT_RELEASE,
-    STATEMENT_DATA_VERSION, STATEMENT_TIP, STATEMENT_TIP_ROOT,
+    STATEMENT_DATA_VERSION, STATEMENT_TIP,
     STATEMENT_PUT_VALUE, STATEMENT_ERASE_VALUE, STATEMENT_PUT_SOURCE, STATEMENT_FIND_SOURCE,
     STATEMENT_PUT_DEFINITION, STATEMENT_PUT_STATE, STATEMENT_PUT_TRANSITION,
     STATEMENT_PUT_INSTANCE, STATEMENT_PUT_LABEL, STATEMENT_PUT_RECORD,
@@ -214,7 +214,7 @@ struct sqlite_store {
     bool in_turn;
     bool tip_known;
     struct store_tip tip;
-    int64_t writer_version;   /* PRAGMA data_version when `tip` was right */
+    uint64_t writer_version;  /* PRAGMA data_version when `tip` was right */
     _Atomic uint64_t changes; /* see tip.c */
     atomic_bool broken;       /* a COMMIT failed: nobody knows what the file holds */
     atomic_bool is_rescued; /* and the contents of a deleted WAL were moved into the database */
@@ -226,7 +226,7 @@ struct sqlite_store {
     pthread_mutex_t read_lock;
     struct sha *sha; /* of what is read: commitments that are not stored */
     struct connection reader;
-    int64_t reader_version;
+    uint64_t reader_version;
 
     struct connection keeper;
     _Atomic uint32_t wal_pages; /* in the WAL after the last commit */
