@@ -329,3 +329,26 @@ STORE_TEST(no_more_pasts_are_read_at_one_go_than_a_few_megabytes)
     EXPECT(queries[0].is_read && queries[1].is_read && !queries[7].is_read);
     free(text);
 }
+
+/* A number that is larger than any can be is not there, whatever it is a number of. */
+STORE_TEST(what_has_too_large_a_number_is_not_known)
+{
+    const uint64_t huge = UINT64_MAX;
+    struct record records[1];
+    uint32_t count;
+
+    put_orders(s, 1);
+    EXPECT_EQ(store_head(s->store, s->scope, huge, false, &(struct head_row){ 0 }),
+              PAWL_NOT_KNOWN);
+    EXPECT_EQ(store_head(s->store, s->scope, huge, true, &(struct head_row){ 0 }), PAWL_NOT_KNOWN);
+    EXPECT_EQ(store_instance(s->store, s->scope, huge, &(struct instance_row){ 0 }),
+              PAWL_NOT_KNOWN);
+    EXPECT_EQ(store_record(s->store, s->scope, huge, &(struct record){ 0 }), PAWL_NOT_KNOWN);
+    EXPECT_EQ(store_value(s->store, s->scope, huge, &(struct value){ 0 }), PAWL_NOT_KNOWN);
+    EXPECT_EQ(store_snapshot(s->store, s->scope, huge, &(struct snapshot_row){ 0 }),
+              PAWL_NOT_KNOWN);
+    EXPECT_EQ(store_records(s->store, s->scope, &huge, 1, records, &count), PAWL_NOT_KNOWN);
+    EXPECT_EQ(store_records_of(s->store, s->scope, &(struct chain_query){ .pos = huge }, records, 1,
+                               &count),
+              PAWL_NOT_KNOWN);
+}

@@ -291,8 +291,10 @@ static bool bind_name(sqlite3_stmt *statement, const struct find_query *query)
     case FIND_DEFINITION:
         break;
     }
+    if (query->by.number > INT64_MAX)
+        return false;
     bind_u64(statement, 1, query->by.number);
-    return query->by.number <= INT64_MAX;
+    return true;
 }
 
 static pawl_status find_row(struct sqlite_store *store, struct scope *scope,
