@@ -85,7 +85,8 @@ pawl_status op_store_info(struct op_call *call, struct buf *out)
     pawl_status status;
 
     TRY(store_tip(engine_store(engine), call->scope, &tip));
-    TRY(store_facts(engine_store(engine), call->scope, &facts));
+    if (store_facts(engine_store(engine), call->scope, &facts) != PAWL_OK)
+        facts = (struct store_facts){ 0 }; /* null: the rest is worth telling */
     json_open(out, '{');
     json_put_text(out, "version", PAWL_VERSION);
     json_put_str(out, "sqlite", facts.sqlite);

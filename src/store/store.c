@@ -189,6 +189,7 @@ pawl_status store_records_of(struct store *store, struct scope *scope, struct ch
 
     ASSERT(query->pos > 0 && room > 0);
     *count = 0;
+    memset(out, 0, room * sizeof *out);
     status = store->ops->records_of(store, scope, query, out, room, count);
     ASSERT(*count <= room && IMPLIES(status == PAWL_OK, *count > 0));
     for (uint32_t i = 0; i < *count; i++)

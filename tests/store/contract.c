@@ -433,7 +433,8 @@ static void expect_as_one_by_one(struct stand *s, uint64_t pos, uint32_t room, b
         for (uint32_t i = 0; i < count; i++, pos = one.prev) {
             EXPECT_OK(store_record(s->store, s->scope, pos, &one));
             EXPECT(page[i].pos == one.pos && page[i].seq == one.seq && page[i].what == one.what);
-            EXPECT(page[i].prev == one.prev && page[i].at_ms == one.at_ms);
+            EXPECT(page[i].prev == one.prev && page[i].skip == one.skip);
+            EXPECT(page[i].actor == one.actor && page[i].fired_at_ms == one.fired_at_ms);
             EXPECT(same_bytes(page[i].body, with_texts ? one.body : STR_NONE));
             EXPECT((memcmp(page[i].hash, one.hash, SHA_SIZE) == 0) == with_texts);
         }

@@ -238,13 +238,13 @@ pawl_status memory_find_row(struct store *store, struct scope *scope,
 
 static struct record without_texts(const struct record *record)
 {
-    struct record bare = *record;
-
-    bare.body = bare.key = STR_NONE;
-    bare.has_root = false;
-    memset(bare.hash, 0, SHA_SIZE);
-    memset(bare.root, 0, SHA_SIZE);
-    return bare;
+    return (struct record){ .pos = record->pos,
+                            .seq = record->seq,
+                            .prev = record->prev,
+                            .skip = record->skip,
+                            .what = record->what,
+                            .actor = record->actor,
+                            .fired_at_ms = record->fired_at_ms };
 }
 
 pawl_status memory_records_of(struct store *store, struct scope *scope, struct chain_query *query,

@@ -2,20 +2,17 @@
 #include "read_int.h"
 #include "store/past.h"
 
-#define BARE_COLUMNS                                                                               \
+#define RECORD_COLUMNS                                                                             \
     "pos, inst, seq, prev, skip, what, flags, at, coalesce(fired, at), step, ord, attempt, actor," \
-    " payload, reason"
-#define RECORD_COLUMNS BARE_COLUMNS ", body, key, hash, root"
+    " payload, reason, body, key, hash, root"
 
 const char select_record[] = "SELECT " RECORD_COLUMNS " FROM pawl_log WHERE pos = ?1";
 static const char select_records[] =
     "SELECT " RECORD_COLUMNS " FROM pawl_log WHERE pos >= ?1 ORDER BY pos LIMIT ?2";
 
-/* Without its texts. */
-static void read_bare_record(sqlite3_stmt *statement, struct arena *arena, void *out)
+void read_record(sqlite3_stmt *statement, struct arena *arena, void *out)
 {
-    (void)arena;
-    *(struct record *)out = (struct record){
+    struct record record = {
         .pos = column_u64(statement, 0),
         .instance = column_u64(statement, 1),
         .seq = column_u64(statement, 2),
@@ -31,17 +28,11 @@ static void read_bare_record(sqlite3_stmt *statement, struct arena *arena, void 
         .actor = column_u64(statement, 12),
         .payload = column_u64(statement, 13),
         .reason = column_u64(statement, 14),
+        .body = column_str(statement, 15, arena),
+        .key = column_str(statement, 16, arena),
+        .has_root = sqlite3_column_type(statement, 18) != SQLITE_NULL,
     };
-}
 
-void read_record(sqlite3_stmt *statement, struct arena *arena, void *out)
-{
-    struct record record;
-
-    read_bare_record(statement, arena, &record);
-    record.body = column_str(statement, 15, arena);
-    record.key = column_str(statement, 16, arena);
-    record.has_root = sqlite3_column_type(statement, 18) != SQLITE_NULL;
     column_bytes(statement, 17, record.hash, SHA_SIZE);
     column_bytes(statement, 18, record.root, SHA_SIZE);
     if (!arena->failed)
@@ -146,7 +137,22 @@ pawl_status sqlite_scan(struct store *base, struct scope *scope, uint64_t from, 
 
 /* ---- Along a chain: the columns that lie before the texts in a row ---- */
 
-static const char select_chain[] = "SELECT " BARE_COLUMNS " FROM pawl_log WHERE pos = ?1";
+static const char select_chain[] =
+    "SELECT pos, seq, prev, skip, what, actor, coalesce(fired, at) FROM pawl_log WHERE pos = ?1";
+
+static void read_bare_record(sqlite3_stmt *statement, struct arena *arena, void *out)
+{
+    struct record *record = out;
+
+    (void)arena;
+    record->pos = column_u64(statement, 0);
+    record->seq = column_u64(statement, 1);
+    record->prev = column_u64(statement, 2);
+    record->skip = column_u64(statement, 3);
+    record->what = (int32_t)column_i64(statement, 4);
+    record->actor = column_u64(statement, 5);
+    record->fired_at_ms = column_i64(statement, 6);
+}
 
 /* In one transaction: most of the cost of a row would be the one around it. */
 static pawl_status follow(struct sqlite_store *store, struct scope *scope,
