@@ -610,7 +610,7 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.expor
 
 /** Every operation, by its name in camel case. */
 export class Pawl extends Calls {
-    /** Put a definition: a new version unless this very text is the newest.
+    /** Put a definition: creates a new version unless the newest one has the same text.
      * @param {string} name
      * @param {string} text
      * @param {{media?: string, idempotencyKey?: string}} [more]
@@ -650,7 +650,7 @@ export class Pawl extends Calls {
         return this._call("GET", "/v1/definitions", {}, {limit: more.limit, after: more.after}, undefined, {});
     }
 
-    /** Errors and warnings of a definition, with line and column; puts nothing.
+    /** Check a definition; returns errors and warnings with line and column, stores nothing.
      * @param {string} text
      * @param {{against?: Reference, media?: string}} [more]
      * @returns {Promise<{errors: Array<Finding>, warnings: Array<Finding>, against?: Comparison|null}>} */
@@ -672,21 +672,21 @@ export class Pawl extends Calls {
         return this._call("GET", "/v1/instances", {}, {definition: more.definition, kind: more.kind, state: more.state, status: more.status, subject_ref: more.subject_ref, correlation_id: more.correlation_id, created_after: more.created_after, created_before: more.created_before, active: more.active, ended_after: more.ended_after, ended_before: more.ended_before, order: more.order, limit: more.limit, after: more.after, ...labelled(more.labels)}, undefined, {});
     }
 
-    /** Which instance's id begins so, if only one does; or the newest.
+    /** Find the instance whose id begins with a unique prefix, or the newest instance.
      * @param {{prefix?: IdPrefix}} [more]
      * @returns {Promise<{instance_id: Id, store_id: string}>} */
     instanceFind(more = {}) {
         return this._call("GET", "/v1/instances/find", {}, {prefix: more.prefix}, undefined, {});
     }
 
-    /** How many instances are in each state and status.
+    /** Count instances by state and by status.
      * @param {{definition?: Reference}} [more]
      * @returns {Promise<{by_state: Record<string, number>, by_status: Record<string, number>, total: number, without_kind?: number}>} */
     instanceCounts(more = {}) {
         return this._call("GET", "/v1/instances/counts", {}, {definition: more.definition}, undefined, {});
     }
 
-    /** Everything about an instance, with what it can do now.
+    /** Get an instance, with the actions that are legal now.
      * @param {string} instance_id
      * @param {{expanded?: boolean}} [more]
      * @returns {Promise<Instance>} */
@@ -694,7 +694,7 @@ export class Pawl extends Calls {
         return this._call("GET", "/v1/instances/{instance_id}", {instance_id}, {expanded: more.expanded}, undefined, {});
     }
 
-    /** The present state.
+    /** Get the current state.
      * @param {string} instance_id
      * @returns {Promise<{current_state: string}>} */
     instanceCurrent(instance_id) {
@@ -710,7 +710,7 @@ export class Pawl extends Calls {
         return this._call("POST", "/v1/instances/{instance_id}/fire", {instance_id}, {}, {action, actor_ref: more.actor_ref, guard_satisfied: more.guard_satisfied, fired_at: more.fired_at, reason: more.reason, payload: more.payload, expected_sequence: more.expected_sequence}, {key: more.idempotencyKey, keyed: true});
     }
 
-    /** The entries, oldest first.
+    /** List the entries, oldest first.
      * @param {string} instance_id
      * @param {{transition_id?: TransitionId, from_state?: string, to_state?: string, action?: string, actor_ref?: string, sequence_from?: number, sequence_to?: number, fired_after?: Time, fired_before?: Time, sequence_number?: string, fired_at?: string, limit?: number, after?: Cursor}} [more]
      * @returns {Promise<{entries: Array<Entry>, next?: Cursor|null}>} */
@@ -718,28 +718,28 @@ export class Pawl extends Calls {
         return this._call("GET", "/v1/instances/{instance_id}/history", {instance_id}, {transition_id: more.transition_id, from_state: more.from_state, to_state: more.to_state, action: more.action, actor_ref: more.actor_ref, sequence_from: more.sequence_from, sequence_to: more.sequence_to, fired_after: more.fired_after, fired_before: more.fired_before, sequence_number: more.sequence_number, fired_at: more.fired_at, limit: more.limit, after: more.after}, undefined, {});
     }
 
-    /** The exact bytes that were supplied.
+    /** Get the declaration, byte for byte as supplied.
      * @param {string} instance_id
      * @returns {Promise<string>} */
     instanceDeclaration(instance_id) {
         return this._call("GET", "/v1/instances/{instance_id}/declaration", {instance_id}, {}, undefined, {raw: true});
     }
 
-    /** What it is waiting for.
+    /** List what the instance waits for.
      * @param {string} instance_id
      * @returns {Promise<{waiting_for: Array<Waiting>, retried_as?: Id}>} */
     instanceWhy(instance_id) {
         return this._call("GET", "/v1/instances/{instance_id}/why", {instance_id}, {}, undefined, {});
     }
 
-    /** The tracked variables of a code instance.
+    /** Get the variables of a code instance, or the context of a flow.
      * @param {string} instance_id
      * @returns {Promise<{variables: any}>} */
     instanceVariables(instance_id) {
         return this._call("GET", "/v1/instances/{instance_id}/variables", {instance_id}, {}, undefined, {});
     }
 
-    /** Every attempt of every step, in creation order.
+    /** List every attempt of every step, in the order of creation.
      * @param {string} instance_id
      * @param {{limit?: number, after?: Cursor, without_args?: ("true"|"false")}} [more]
      * @returns {Promise<{steps: Array<Step>, next?: Cursor|null, reused?: Array<ReusedStep>}>} */
@@ -747,7 +747,7 @@ export class Pawl extends Calls {
         return this._call("GET", "/v1/instances/{instance_id}/steps", {instance_id}, {limit: more.limit, after: more.after, without_args: more.without_args}, undefined, {});
     }
 
-    /** A picture of its definition with the way it took and where it stands.
+    /** A picture of its definition, with the path that the instance took and its current state.
      * @param {string} instance_id
      * @param {{format?: ("text"|"mermaid"|"dot"|"svg"|"json"), sequence_from?: number, sequence_to?: number}} [more]
      * @returns {Promise<string>} */
@@ -755,14 +755,14 @@ export class Pawl extends Calls {
         return this._call("GET", "/v1/instances/{instance_id}/graph", {instance_id}, {format: more.format, sequence_from: more.sequence_from, sequence_to: more.sequence_to}, undefined, {raw: true});
     }
 
-    /** Its definition, its row and every record with its values and hash, a line each.
+    /** Export its definition, its row and every record with values and hash, one line each.
      * @param {string} instance_id
      * @returns {Promise<string>} */
     instanceExport(instance_id) {
         return this._call("GET", "/v1/instances/{instance_id}/export", {instance_id}, {}, undefined, {raw: true});
     }
 
-    /** Cancel by the declared transition into a cancel terminal.
+    /** Cancel an instance.
      * @param {string} instance_id
      * @param {{actor_ref?: string, reason?: string, idempotencyKey?: string}} [more]
      * @returns {Promise<{new_state: string, terminal_kind: TerminalKind}>} */
@@ -770,7 +770,7 @@ export class Pawl extends Calls {
         return this._call("POST", "/v1/instances/{instance_id}/cancel", {instance_id}, {}, {actor_ref: more.actor_ref, reason: more.reason}, {key: more.idempotencyKey, keyed: true});
     }
 
-    /** Hold it: it takes nothing but cancel until it is resumed.
+    /** Pause an instance: until it is resumed it accepts only a cancel.
      * @param {string} instance_id
      * @param {{actor_ref?: string, reason?: string, idempotencyKey?: string}} [more]
      * @returns {Promise<{status: Status}>} */
@@ -778,7 +778,7 @@ export class Pawl extends Calls {
         return this._call("POST", "/v1/instances/{instance_id}/pause", {instance_id}, {}, {actor_ref: more.actor_ref, reason: more.reason}, {key: more.idempotencyKey, keyed: true});
     }
 
-    /** Let a paused instance go on; what fell due meanwhile happens now.
+    /** Resume a paused instance; timers that fell due in the meantime fire now.
      * @param {string} instance_id
      * @param {{actor_ref?: string, reason?: string, idempotencyKey?: string}} [more]
      * @returns {Promise<{status: Status}>} */
@@ -786,7 +786,7 @@ export class Pawl extends Calls {
         return this._call("POST", "/v1/instances/{instance_id}/resume", {instance_id}, {}, {actor_ref: more.actor_ref, reason: more.reason}, {key: more.idempotencyKey, keyed: true});
     }
 
-    /** A flow under way goes on by another definition from its next step.
+    /** Move a running flow to another definition, from its next step on.
      * @param {string} instance_id
      * @param {Reference} definition
      * @param {{actor_ref?: string, idempotencyKey?: string}} [more]
@@ -795,7 +795,7 @@ export class Pawl extends Calls {
         return this._call("POST", "/v1/instances/{instance_id}/amend", {instance_id}, {}, {definition, actor_ref: more.actor_ref}, {key: more.idempotencyKey, keyed: true});
     }
 
-    /** Run a failed or cancelled flow again from where it failed, code from its beginning, as a new instance.
+    /** Run a failed or cancelled flow again from where it failed (code: from its beginning), as a new instance.
      * @param {string} instance_id
      * @param {{definition?: Reference, from?: string, actor_ref?: string, idempotencyKey?: string}} [more]
      * @returns {Promise<{instance_id: Id, current_state: string}>} */
@@ -803,7 +803,7 @@ export class Pawl extends Calls {
         return this._call("POST", "/v1/instances/{instance_id}/redrive", {instance_id}, {}, {definition: more.definition, from: more.from, actor_ref: more.actor_ref}, {key: more.idempotencyKey, keyed: true});
     }
 
-    /** Cancel every instance with a correlation id; those that cannot be are counted as refused.
+    /** Cancel every instance with a correlation id; instances that cannot be cancelled count as refused.
      * @param {string} correlation_id
      * @param {{actor_ref?: string, reason?: string, idempotencyKey?: string}} [more]
      * @returns {Promise<{cancelled: number, refused: number}>} */
@@ -811,21 +811,21 @@ export class Pawl extends Calls {
         return this._call("POST", "/v1/cancel", {}, {}, {correlation_id, actor_ref: more.actor_ref, reason: more.reason}, {key: more.idempotencyKey, keyed: true});
     }
 
-    /** Check its records, its rows and, for a flow, its decisions.
+    /** Verify its records, its rows and, for a flow, its decisions.
      * @param {string} instance_id
      * @returns {Promise<{valid: boolean, entries: number, first_bad?: number, what?: string}>} */
     instanceVerify(instance_id) {
         return this._call("POST", "/v1/instances/{instance_id}/verify", {instance_id}, {}, undefined, {});
     }
 
-    /** Live steps of all instances, or every step of one.
+    /** List live steps of all instances, or every step of one instance.
      * @param {{status?: StepStatus, tool?: string, instance_id?: Id, limit?: number, after?: Cursor}} [more]
      * @returns {Promise<{steps: Array<Step>, next: Cursor|null}>} */
     stepList(more = {}) {
         return this._call("GET", "/v1/steps", {}, {status: more.status, tool: more.tool, instance_id: more.instance_id, limit: more.limit, after: more.after}, undefined, {});
     }
 
-    /** Ready steps of some tools, with a lease for each.
+    /** Claim ready steps of some tools, with a lease for each.
      * @param {Array<string>} tools
      * @param {string} worker
      * @param {{max?: number, wait?: Duration, lease?: Duration}} [more]
@@ -834,7 +834,7 @@ export class Pawl extends Calls {
         return this._call("POST", "/v1/steps/claim", {}, {}, {tools, worker, max: more.max, wait: more.wait, lease: more.lease}, {wait: milliseconds(more.wait ?? "0s")});
     }
 
-    /** A worker's whole turn: answers, and what to work on next.
+    /** A worker's whole turn: answer steps and claim the next ones.
      * @param {Array<StepAnswer>} steps
      * @param {{claim?: Claim}} [more]
      * @returns {Promise<{results: Array<Answered>, steps: Array<ClaimedStep>}>} */
@@ -842,7 +842,7 @@ export class Pawl extends Calls {
         return this._call("POST", "/v1/steps/complete", {}, {}, {steps, claim: more.claim}, {});
     }
 
-    /** The result of a step, by whoever holds its lease, or of an external step.
+    /** Complete a claimed or external step with a result.
      * @param {string} step_id
      * @param {{lease?: string, result?: any, idempotencyKey?: string}} [more]
      * @returns {Promise<{status: StepStatus}>} */
@@ -850,7 +850,7 @@ export class Pawl extends Calls {
         return this._call("POST", "/v1/steps/{step_id}/complete", {step_id}, {}, {lease: more.lease, result: more.result}, {key: more.idempotencyKey, keyed: true});
     }
 
-    /** The failure of a step; its retry policy applies.
+    /** Fail a claimed or external step; its retry policy applies.
      * @param {string} step_id
      * @param {{lease?: string, error?: any, retry?: boolean, idempotencyKey?: string}} [more]
      * @returns {Promise<{status: StepStatus}>} */
@@ -858,7 +858,7 @@ export class Pawl extends Calls {
         return this._call("POST", "/v1/steps/{step_id}/fail", {step_id}, {}, {lease: more.lease, error: more.error, retry: more.retry}, {key: more.idempotencyKey, keyed: true});
     }
 
-    /** Still working on it: the lease is extended.
+    /** Extend the lease of a step.
      * @param {string} step_id
      * @param {{lease?: string, extend?: Duration}} [more]
      * @returns {Promise<{status: StepStatus, lease_expires_at: Time}>} */
@@ -899,7 +899,7 @@ export class Pawl extends Calls {
         return this._call("POST", "/v1/signals", {}, {}, {name, filter: more.filter, payload: more.payload, actor_ref: more.actor_ref}, {key: more.idempotencyKey, keyed: true});
     }
 
-    /** Move the test clock; answers when nothing more is due.
+    /** Advance the test clock; returns when nothing more is due.
      * @param {Duration} by
      * @param {{idempotencyKey?: string}} [more]
      * @returns {Promise<{now: Time}>} */
@@ -925,7 +925,7 @@ export class Pawl extends Calls {
         return this._call("POST", "/v1/test/instances/{instance_id}/signals", {instance_id}, {}, {name, payload: more.payload, actor_ref: more.actor_ref}, {key: more.idempotencyKey, keyed: true});
     }
 
-    /** Do an operation later, once.
+    /** Run an operation later, once.
      * @param {string} operation
      * @param {Record<string, any>} input
      * @param {{at?: Time, after?: Duration, idempotencyKey?: string}} [more]
@@ -940,7 +940,7 @@ export class Pawl extends Calls {
         return this._call("GET", "/v1/alarms", {}, {}, undefined, {});
     }
 
-    /** Take an alarm back that has not fired.
+    /** Cancel an alarm that has not fired.
      * @param {string} alarm_id
      * @param {{idempotencyKey?: string}} [more]
      * @returns {Promise<{cancelled: boolean}>} */
@@ -948,7 +948,7 @@ export class Pawl extends Calls {
         return this._call("DELETE", "/v1/alarms/{alarm_id}", {alarm_id}, {}, undefined, {key: more.idempotencyKey, keyed: true});
     }
 
-    /** Make a token; its secret is told this once.
+    /** Create a token; its secret is returned only once.
      * @param {string} scopes
      * @param {{actor?: string, expires?: Duration, name?: string}} [more]
      * @returns {Promise<{token_id: KeptId, token: string, expires_at: Time}>} */
@@ -956,13 +956,13 @@ export class Pawl extends Calls {
         return this._call("POST", "/v1/tokens", {}, {}, {scopes, actor: more.actor, expires: more.expires, name: more.name}, {again: false});
     }
 
-    /** The tokens in force, without their secrets.
+    /** List valid tokens, without their secrets.
      * @returns {Promise<{tokens: Array<Token>}>} */
     tokenList() {
         return this._call("GET", "/v1/tokens", {}, {}, undefined, {});
     }
 
-    /** End a token, at once.
+    /** Revoke a token, at once.
      * @param {string} token_id
      * @param {{idempotencyKey?: string}} [more]
      * @returns {Promise<{revoked: boolean}>} */
@@ -970,13 +970,13 @@ export class Pawl extends Calls {
         return this._call("DELETE", "/v1/tokens/{token_id}", {token_id}, {}, undefined, {key: more.idempotencyKey, keyed: true});
     }
 
-    /** The stores: default, and those that were put.
+    /** List the stores: default, and those that were created.
      * @returns {Promise<{stores: Array<StoreName>}>} */
     storeList() {
         return this._call("GET", "/v1/stores", {}, {}, undefined, {});
     }
 
-    /** Make a store, if there is none of that name: every route is also under /v1/stores/NAME.
+    /** Create a store, unless it exists; every route is also under /v1/stores/NAME.
      * @param {string} store
      * @param {{idempotencyKey?: string}} [more]
      * @returns {Promise<{store: StoreName}>} */
@@ -984,26 +984,26 @@ export class Pawl extends Calls {
         return this._call("PUT", "/v1/stores/{store}", {store}, {}, undefined, {key: more.idempotencyKey, keyed: true});
     }
 
-    /** What the store is: versions, records, clock, what is overdue.
+    /** Describe the store: versions, records, clock, overdue timers.
      * @returns {Promise<{version: string, sqlite: string|null, format: string|null, migrations: string|null, records: number, rows_behind: number, instances: number, definitions: number, wal_bytes: number, now: Time, last_record_at: Time|null, clock_ahead_ms: number, test_clock: boolean, timers_overdue: number, oldest_overdue: Time|null, schema_fault: string|null, host_objects: number, modules: Array<CodeModule>}>} */
     storeInfo() {
         return this._call("GET", "/v1/info", {}, {}, undefined, {});
     }
 
-    /** Check every record of the store, or every instance of a definition.
+    /** Verify every record of the store, or every instance of a definition.
      * @param {{definition?: Reference}} [more]
      * @returns {Promise<{valid?: boolean, records: number, entries: number, instances: number, root?: Hash, first_bad?: number, what?: string, instance_id?: Id, position?: number, stopped_at?: number, last?: number, resumed_at?: number, not_resumed?: string, foreign?: any}>} */
     storeVerify(more = {}) {
         return this._call("POST", "/v1/verify", {}, {}, {definition: more.definition}, {});
     }
 
-    /** What has been counted, for Prometheus.
+    /** Metrics in the format of Prometheus.
      * @returns {Promise<string>} */
     metricsGet() {
         return this._call("GET", "/metrics", {}, {}, undefined, {raw: true});
     }
 
-    /** All of this, as an OpenAPI document.
+    /** Describe all operations as an OpenAPI document.
      * @returns {Promise<Record<string, any>>} */
     openapiGet() {
         return this._call("GET", "/openapi.json", {}, {}, undefined, {});

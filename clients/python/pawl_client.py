@@ -1186,7 +1186,7 @@ class Pawl(_Calls):
     """Every operation, by its name with an underscore for the dot."""
 
     def definition_put(self, name: str, text: str, *, media: str = "application/yaml", idempotency_key: str | None = None) -> DefinitionPutAnswer:
-        """Put a definition: a new version unless this very text is the newest."""
+        """Put a definition: creates a new version unless the newest one has the same text."""
         answer: DefinitionPutAnswer = self._call("PUT", "/v1/definitions/{name}", {"name": name}, {}, text, media=media, key=idempotency_key, keyed=True)
         return answer
 
@@ -1211,7 +1211,7 @@ class Pawl(_Calls):
         return answer
 
     def definition_check(self, text: str, *, against: Reference | None = None, media: str = "application/yaml") -> DefinitionCheckAnswer:
-        """Errors and warnings of a definition, with line and column; puts nothing."""
+        """Check a definition; returns errors and warnings with line and column, stores nothing."""
         answer: DefinitionCheckAnswer = self._call("POST", "/v1/definitions/check", {}, {"against": against}, text, media=media)
         return answer
 
@@ -1226,22 +1226,22 @@ class Pawl(_Calls):
         return answer
 
     def instance_find(self, *, prefix: IdPrefix | None = None) -> InstanceFindAnswer:
-        """Which instance's id begins so, if only one does; or the newest."""
+        """Find the instance whose id begins with a unique prefix, or the newest instance."""
         answer: InstanceFindAnswer = self._call("GET", "/v1/instances/find", {}, {"prefix": prefix}, None)
         return answer
 
     def instance_counts(self, *, definition: Reference | None = None) -> InstanceCountsAnswer:
-        """How many instances are in each state and status."""
+        """Count instances by state and by status."""
         answer: InstanceCountsAnswer = self._call("GET", "/v1/instances/counts", {}, {"definition": definition}, None)
         return answer
 
     def instance_get(self, instance_id: str, *, expanded: bool | None = None) -> Instance:
-        """Everything about an instance, with what it can do now."""
+        """Get an instance, with the actions that are legal now."""
         answer: Instance = self._call("GET", "/v1/instances/{instance_id}", {"instance_id": instance_id}, {"expanded": expanded}, None)
         return answer
 
     def instance_current(self, instance_id: str) -> InstanceCurrentAnswer:
-        """The present state."""
+        """Get the current state."""
         answer: InstanceCurrentAnswer = self._call("GET", "/v1/instances/{instance_id}/current", {"instance_id": instance_id}, {}, None)
         return answer
 
@@ -1251,102 +1251,102 @@ class Pawl(_Calls):
         return answer
 
     def instance_history(self, instance_id: str, *, transition_id: TransitionId | None = None, from_state: str | None = None, to_state: str | None = None, action: str | None = None, actor_ref: str | None = None, sequence_from: int | None = None, sequence_to: int | None = None, fired_after: Time | None = None, fired_before: Time | None = None, sequence_number: str | None = None, fired_at: str | None = None, limit: int | None = None, after: Cursor | None = None) -> InstanceHistoryAnswer:
-        """The entries, oldest first."""
+        """List the entries, oldest first."""
         answer: InstanceHistoryAnswer = self._call("GET", "/v1/instances/{instance_id}/history", {"instance_id": instance_id}, {"transition_id": transition_id, "from_state": from_state, "to_state": to_state, "action": action, "actor_ref": actor_ref, "sequence_from": sequence_from, "sequence_to": sequence_to, "fired_after": fired_after, "fired_before": fired_before, "sequence_number": sequence_number, "fired_at": fired_at, "limit": limit, "after": after}, None)
         return answer
 
     def instance_declaration(self, instance_id: str) -> bytes:
-        """The exact bytes that were supplied."""
+        """Get the declaration, byte for byte as supplied."""
         answer: bytes = self._call("GET", "/v1/instances/{instance_id}/declaration", {"instance_id": instance_id}, {}, None)
         return answer
 
     def instance_why(self, instance_id: str) -> InstanceWhyAnswer:
-        """What it is waiting for."""
+        """List what the instance waits for."""
         answer: InstanceWhyAnswer = self._call("GET", "/v1/instances/{instance_id}/why", {"instance_id": instance_id}, {}, None)
         return answer
 
     def instance_variables(self, instance_id: str) -> InstanceVariablesAnswer:
-        """The tracked variables of a code instance."""
+        """Get the variables of a code instance, or the context of a flow."""
         answer: InstanceVariablesAnswer = self._call("GET", "/v1/instances/{instance_id}/variables", {"instance_id": instance_id}, {}, None)
         return answer
 
     def instance_steps(self, instance_id: str, *, limit: int | None = None, after: Cursor | None = None, without_args: Literal["true", "false"] | None = None) -> InstanceStepsAnswer:
-        """Every attempt of every step, in creation order."""
+        """List every attempt of every step, in the order of creation."""
         answer: InstanceStepsAnswer = self._call("GET", "/v1/instances/{instance_id}/steps", {"instance_id": instance_id}, {"limit": limit, "after": after, "without_args": without_args}, None)
         return answer
 
     def instance_graph(self, instance_id: str, *, format: Literal["text", "mermaid", "dot", "svg", "json"] | None = None, sequence_from: int | None = None, sequence_to: int | None = None) -> Any:
-        """A picture of its definition with the way it took and where it stands."""
+        """A picture of its definition, with the path that the instance took and its current state."""
         answer: Any = self._call("GET", "/v1/instances/{instance_id}/graph", {"instance_id": instance_id}, {"format": format, "sequence_from": sequence_from, "sequence_to": sequence_to}, None)
         return answer
 
     def instance_export(self, instance_id: str) -> bytes:
-        """Its definition, its row and every record with its values and hash, a line each."""
+        """Export its definition, its row and every record with values and hash, one line each."""
         answer: bytes = self._call("GET", "/v1/instances/{instance_id}/export", {"instance_id": instance_id}, {}, None)
         return answer
 
     def instance_cancel(self, instance_id: str, *, actor_ref: str | None = None, reason: str | None = None, idempotency_key: str | None = None) -> InstanceCancelAnswer:
-        """Cancel by the declared transition into a cancel terminal."""
+        """Cancel an instance."""
         answer: InstanceCancelAnswer = self._call("POST", "/v1/instances/{instance_id}/cancel", {"instance_id": instance_id}, {}, {"actor_ref": actor_ref, "reason": reason}, key=idempotency_key, keyed=True)
         return answer
 
     def instance_pause(self, instance_id: str, *, actor_ref: str | None = None, reason: str | None = None, idempotency_key: str | None = None) -> InstancePauseAnswer:
-        """Hold it: it takes nothing but cancel until it is resumed."""
+        """Pause an instance: until it is resumed it accepts only a cancel."""
         answer: InstancePauseAnswer = self._call("POST", "/v1/instances/{instance_id}/pause", {"instance_id": instance_id}, {}, {"actor_ref": actor_ref, "reason": reason}, key=idempotency_key, keyed=True)
         return answer
 
     def instance_resume(self, instance_id: str, *, actor_ref: str | None = None, reason: str | None = None, idempotency_key: str | None = None) -> InstanceResumeAnswer:
-        """Let a paused instance go on; what fell due meanwhile happens now."""
+        """Resume a paused instance; timers that fell due in the meantime fire now."""
         answer: InstanceResumeAnswer = self._call("POST", "/v1/instances/{instance_id}/resume", {"instance_id": instance_id}, {}, {"actor_ref": actor_ref, "reason": reason}, key=idempotency_key, keyed=True)
         return answer
 
     def instance_amend(self, instance_id: str, definition: Reference, *, actor_ref: str | None = None, idempotency_key: str | None = None) -> InstanceAmendAnswer:
-        """A flow under way goes on by another definition from its next step."""
+        """Move a running flow to another definition, from its next step on."""
         answer: InstanceAmendAnswer = self._call("POST", "/v1/instances/{instance_id}/amend", {"instance_id": instance_id}, {}, {"definition": definition, "actor_ref": actor_ref}, key=idempotency_key, keyed=True)
         return answer
 
     def instance_redrive(self, instance_id: str, *, definition: Reference | None = None, from_: str | None = None, actor_ref: str | None = None, idempotency_key: str | None = None) -> InstanceRedriveAnswer:
-        """Run a failed or cancelled flow again from where it failed, code from its beginning, as a new instance."""
+        """Run a failed or cancelled flow again from where it failed (code: from its beginning), as a new instance."""
         answer: InstanceRedriveAnswer = self._call("POST", "/v1/instances/{instance_id}/redrive", {"instance_id": instance_id}, {}, {"definition": definition, "from": from_, "actor_ref": actor_ref}, key=idempotency_key, keyed=True)
         return answer
 
     def instance_cancel_many(self, correlation_id: str, *, actor_ref: str | None = None, reason: str | None = None, idempotency_key: str | None = None) -> InstanceCancelManyAnswer:
-        """Cancel every instance with a correlation id; those that cannot be are counted as refused."""
+        """Cancel every instance with a correlation id; instances that cannot be cancelled count as refused."""
         answer: InstanceCancelManyAnswer = self._call("POST", "/v1/cancel", {}, {}, {"correlation_id": correlation_id, "actor_ref": actor_ref, "reason": reason}, key=idempotency_key, keyed=True)
         return answer
 
     def instance_verify(self, instance_id: str) -> InstanceVerifyAnswer:
-        """Check its records, its rows and, for a flow, its decisions."""
+        """Verify its records, its rows and, for a flow, its decisions."""
         answer: InstanceVerifyAnswer = self._call("POST", "/v1/instances/{instance_id}/verify", {"instance_id": instance_id}, {}, None)
         return answer
 
     def step_list(self, *, status: StepStatus | None = None, tool: str | None = None, instance_id: Id | None = None, limit: int | None = None, after: Cursor | None = None) -> StepListAnswer:
-        """Live steps of all instances, or every step of one."""
+        """List live steps of all instances, or every step of one instance."""
         answer: StepListAnswer = self._call("GET", "/v1/steps", {}, {"status": status, "tool": tool, "instance_id": instance_id, "limit": limit, "after": after}, None)
         return answer
 
     def step_claim(self, tools: list[str], worker: str, *, max: int | None = None, wait: Duration | None = None, lease: Duration | None = None) -> StepClaimAnswer:
-        """Ready steps of some tools, with a lease for each."""
+        """Claim ready steps of some tools, with a lease for each."""
         answer: StepClaimAnswer = self._call("POST", "/v1/steps/claim", {}, {}, {"tools": tools, "worker": worker, "max": max, "wait": wait, "lease": lease}, wait=_seconds(wait or "0s"))
         return answer
 
     def step_complete_many(self, steps: list[StepAnswer], *, claim: Claim | None = None) -> StepCompleteManyAnswer:
-        """A worker's whole turn: answers, and what to work on next."""
+        """A worker's whole turn: answer steps and claim the next ones."""
         answer: StepCompleteManyAnswer = self._call("POST", "/v1/steps/complete", {}, {}, {"steps": steps, "claim": claim})
         return answer
 
     def step_complete(self, step_id: str, *, lease: str | None = None, result: Any | None = None, idempotency_key: str | None = None) -> StepCompleteAnswer:
-        """The result of a step, by whoever holds its lease, or of an external step."""
+        """Complete a claimed or external step with a result."""
         answer: StepCompleteAnswer = self._call("POST", "/v1/steps/{step_id}/complete", {"step_id": step_id}, {}, {"lease": lease, "result": result}, key=idempotency_key, keyed=True)
         return answer
 
     def step_fail(self, step_id: str, *, lease: str | None = None, error: Any | None = None, retry: bool | None = None, idempotency_key: str | None = None) -> StepFailAnswer:
-        """The failure of a step; its retry policy applies."""
+        """Fail a claimed or external step; its retry policy applies."""
         answer: StepFailAnswer = self._call("POST", "/v1/steps/{step_id}/fail", {"step_id": step_id}, {}, {"lease": lease, "error": error, "retry": retry}, key=idempotency_key, keyed=True)
         return answer
 
     def step_heartbeat(self, step_id: str, *, lease: str | None = None, extend: Duration | None = None) -> StepHeartbeatAnswer:
-        """Still working on it: the lease is extended."""
+        """Extend the lease of a step."""
         answer: StepHeartbeatAnswer = self._call("POST", "/v1/steps/{step_id}/heartbeat", {"step_id": step_id}, {}, {"lease": lease, "extend": extend})
         return answer
 
@@ -1371,7 +1371,7 @@ class Pawl(_Calls):
         return answer
 
     def test_advance(self, by: Duration, *, idempotency_key: str | None = None) -> TestAdvanceAnswer:
-        """Move the test clock; answers when nothing more is due."""
+        """Advance the test clock; returns when nothing more is due."""
         answer: TestAdvanceAnswer = self._call("POST", "/v1/test/advance", {}, {}, {"by": by}, key=idempotency_key, keyed=True)
         return answer
 
@@ -1386,7 +1386,7 @@ class Pawl(_Calls):
         return answer
 
     def alarm_set(self, operation: str, input: dict[str, Any], *, at: Time | None = None, after: Duration | None = None, idempotency_key: str | None = None) -> AlarmSetAnswer:
-        """Do an operation later, once."""
+        """Run an operation later, once."""
         answer: AlarmSetAnswer = self._call("POST", "/v1/alarms", {}, {}, {"at": at, "after": after, "operation": operation, "input": input}, key=idempotency_key, keyed=True)
         return answer
 
@@ -1396,52 +1396,52 @@ class Pawl(_Calls):
         return answer
 
     def alarm_cancel(self, alarm_id: str, *, idempotency_key: str | None = None) -> AlarmCancelAnswer:
-        """Take an alarm back that has not fired."""
+        """Cancel an alarm that has not fired."""
         answer: AlarmCancelAnswer = self._call("DELETE", "/v1/alarms/{alarm_id}", {"alarm_id": alarm_id}, {}, None, key=idempotency_key, keyed=True)
         return answer
 
     def token_create(self, scopes: str, *, actor: str | None = None, expires: Duration | None = None, name: str | None = None) -> TokenCreateAnswer:
-        """Make a token; its secret is told this once."""
+        """Create a token; its secret is returned only once."""
         answer: TokenCreateAnswer = self._call("POST", "/v1/tokens", {}, {}, {"scopes": scopes, "actor": actor, "expires": expires, "name": name}, again=False)
         return answer
 
     def token_list(self) -> TokenListAnswer:
-        """The tokens in force, without their secrets."""
+        """List valid tokens, without their secrets."""
         answer: TokenListAnswer = self._call("GET", "/v1/tokens", {}, {}, None)
         return answer
 
     def token_revoke(self, token_id: str, *, idempotency_key: str | None = None) -> TokenRevokeAnswer:
-        """End a token, at once."""
+        """Revoke a token, at once."""
         answer: TokenRevokeAnswer = self._call("DELETE", "/v1/tokens/{token_id}", {"token_id": token_id}, {}, None, key=idempotency_key, keyed=True)
         return answer
 
     def store_list(self) -> StoreListAnswer:
-        """The stores: default, and those that were put."""
+        """List the stores: default, and those that were created."""
         answer: StoreListAnswer = self._call("GET", "/v1/stores", {}, {}, None)
         return answer
 
     def store_put(self, store: str, *, idempotency_key: str | None = None) -> StorePutAnswer:
-        """Make a store, if there is none of that name: every route is also under /v1/stores/NAME."""
+        """Create a store, unless it exists; every route is also under /v1/stores/NAME."""
         answer: StorePutAnswer = self._call("PUT", "/v1/stores/{store}", {"store": store}, {}, None, key=idempotency_key, keyed=True)
         return answer
 
     def store_info(self) -> StoreInfoAnswer:
-        """What the store is: versions, records, clock, what is overdue."""
+        """Describe the store: versions, records, clock, overdue timers."""
         answer: StoreInfoAnswer = self._call("GET", "/v1/info", {}, {}, None)
         return answer
 
     def store_verify(self, *, definition: Reference | None = None) -> StoreVerifyAnswer:
-        """Check every record of the store, or every instance of a definition."""
+        """Verify every record of the store, or every instance of a definition."""
         answer: StoreVerifyAnswer = self._call("POST", "/v1/verify", {}, {}, {"definition": definition})
         return answer
 
     def metrics_get(self) -> bytes:
-        """What has been counted, for Prometheus."""
+        """Metrics in the format of Prometheus."""
         answer: bytes = self._call("GET", "/metrics", {}, {}, None)
         return answer
 
     def openapi_get(self) -> dict[str, Any]:
-        """All of this, as an OpenAPI document."""
+        """Describe all operations as an OpenAPI document."""
         answer: dict[str, Any] = self._call("GET", "/openapi.json", {}, {}, None)
         return answer
 
