@@ -12,6 +12,7 @@
 
 #define GROUP_LINES 1000u             /* fires or creations that share a commit */
 #define GROUP_BYTES ((size_t)1 << 20) /* of lines that are held at once */
+#define LINE_ROOM   2048u             /* kept for the answer of each line that is to come */
 
 /* Lines that wait for their group. */
 struct batch_line {
@@ -30,7 +31,7 @@ struct batch_call {
     size_t count, item_count, bytes;
     struct claimed *given; /* to workers, by all lines; in the call's own scope */
     uint32_t given_count, given_capacity;
-    uint64_t line_number;
+    uint64_t line_number, line_count;
 };
 
 static bool is_fire(const struct op *op)
@@ -308,19 +309,59 @@ static pawl_status note_given(struct batch_call *batch, const struct op_given *g
     return PAWL_OK;
 }
 
+/* What is read leaves room for the answers of the lines behind it: what they write is not undone for
+ * want of it. */
+static size_t room_for(const struct batch_call *batch, const struct op *op)
+{
+    const struct buf *out = batch->out;
+    uint64_t left = op->flags & OP_WRITES ? 0 : batch->line_count - batch->line_number;
+    size_t taken = out->size + (size_t)left * LINE_ROOM;
+
+    return taken < out->limit ? out->limit - taken : 0;
+}
+
+static pawl_status fail_room(struct batch_call *batch, const struct op *op)
+{
+    return scope_fail(&batch->scope, PAWL_TOO_LARGE,
+                      "the answers of a batch are at most %zu MiB together: ask for this one alone%s",
+                      batch->out->limit >> 20,
+                      op_has_pages(op) ? ", or for a page of it (limit, and then after)" : "");
+}
+
+/* Adds the answer of a line, if there is room for it. */
+static pawl_status add_answer(struct batch_call *batch, const struct op *op,
+                              const struct op_answer *answer, str body)
+{
+    struct buf *out = batch->out;
+    size_t limit = out->limit, before = out->size;
+
+    out->limit = before + room_for(batch, op);
+    accept_other(out, answer, body);
+    out->limit = limit;
+    if (!out->failed || op->flags & OP_WRITES)
+        return PAWL_OK;
+    out->failed = false;
+    out->size = before;
+    return fail_room(batch, op);
+}
+
 static void run_other(struct batch_call *batch, struct op_call *call)
 {
+    size_t room = room_for(batch, call->op);
+    bool is_short = !(call->op->flags & OP_WRITES) && room < LIMIT_SCOPE;
     struct op_answer answer;
     struct buf body;
     pawl_status status;
 
-    buf_init(&body, &batch->call->p->heap, LIMIT_SCOPE);
+    buf_init(&body, &batch->call->p->heap, is_short ? room : LIMIT_SCOPE);
     status = op_perform(call, &body, &answer);
+    if (status != PAWL_OK && body.failed && is_short)
+        status = fail_room(batch, call->op);
     if (status == PAWL_OK)
         status = note_given(batch, &answer.given);
     if (status == PAWL_OK)
-        accept_other(batch->out, &answer, buf_view(&body));
-    else
+        status = add_answer(batch, call->op, &answer, buf_view(&body));
+    if (status != PAWL_OK)
         refuse(batch->out, status, batch->scope.error.message);
     buf_fini(&body);
 }
@@ -385,13 +426,12 @@ static bool next_line(str *rest, str *out)
     return false;
 }
 
-static pawl_status check_count(const struct op_call *call, str text)
+static pawl_status count_lines(const struct op_call *call, str text, uint64_t *count)
 {
-    uint32_t count = 0;
     str line;
 
-    while (next_line(&text, &line))
-        if (++count > LIMIT_BATCH)
+    for (*count = 0; next_line(&text, &line);)
+        if (++*count > LIMIT_BATCH)
             return scope_fail(call->scope, PAWL_TOO_LARGE, "a batch has at most %u lines",
                               (unsigned)LIMIT_BATCH);
     return PAWL_OK;
@@ -402,7 +442,7 @@ pawl_status op_batch(struct op_call *call, struct buf *out)
     struct batch_call batch = { .call = call, .out = out };
     str rest = op_text(call, "text"), line;
 
-    TRY(check_count(call, rest));
+    TRY(count_lines(call, rest, &batch.line_count));
     call->content_type = OP_BATCH_TYPE;
     scope_init(&batch.scope, &call->p->heap, LIMIT_SCOPE);
     batch.scope.trace = call->scope->trace;

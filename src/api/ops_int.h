@@ -133,4 +133,7 @@ void paging_end(const struct paging *page, const char *next, struct buf *out);
 void *memory_of(const struct definition *definition, const struct instance_view *view,
                 struct arena *arena);
 
+/* Can its answer be asked for page by page? */
+bool op_has_pages(const struct op *op);
+
 #endif

@@ -175,12 +175,26 @@ static pawl_status check(pawl *p, struct merge *merge, struct op_call *out)
     return read_key(merge, out);
 }
 
-static pawl_status too_large(struct scope *scope, size_t limit)
+bool op_has_pages(const struct op *op)
 {
-    return scope_fail(scope, PAWL_TOO_LARGE,
-                      "the answer would be over %zu MiB: ask for a page of it (limit, and then "
-                      "after)",
-                      limit >> 20);
+    for (const struct op_param *param = op->params; param->name; param++)
+        if (strcmp(param->name, "limit") == 0)
+            return true;
+    return false;
+}
+
+static pawl_status too_large(const struct op_call *call, size_t limit)
+{
+    const struct op *op = call->op;
+
+    if (op_has_pages(op))
+        return scope_fail(call->scope, PAWL_TOO_LARGE,
+                          "the answer would be over %zu MiB: ask for a page of it (limit, and then "
+                          "after)",
+                          limit >> 20);
+    return scope_fail(call->scope, PAWL_TOO_LARGE, "the answer would be over %zu MiB%s%s", limit >> 20,
+                      op->method ? ": a server sends it in pieces, at " : "",
+                      op->method ? op->path : "");
 }
 
 static void close_pieces(struct op_call *call)
@@ -199,7 +213,7 @@ static pawl_status take_pieces(struct op_call *call, struct buf *out)
     while (status == PAWL_OK && !is_last && !(call->takes_pieces && out->size >= OP_PIECE)) {
         status = call->pieces->read(call->pieces, call->scope, out, &is_last);
         if (status == PAWL_OK && out->failed)
-            status = out->size > out->limit / 2 ? too_large(call->scope, out->limit)
+            status = out->size > out->limit / 2 ? too_large(call, out->limit)
                                                 : scope_no_memory(call->scope);
     }
     if (status != PAWL_OK || is_last)
@@ -217,7 +231,7 @@ static pawl_status conclude(struct op_call *call, pawl_status status, struct buf
     if (status == PAWL_OK && call->pieces)
         status = take_pieces(call, out);
     if (status == PAWL_NO_MEMORY && !writes && scope->arena.used > scope->arena.limit / 2)
-        status = too_large(scope, scope->arena.limit);
+        status = too_large(call, scope->arena.limit);
     if (status == PAWL_OK && out->failed) {
         op_not_sent(call->p, &call->given);
         status = answer_lost(scope, call->op);

@@ -28,6 +28,19 @@ def fire(id, action="turn", **members):
     return {"operation": "instance.fire", "input": {"instance_id": id, "action": action, **members}}
 
 
+def test_an_answer_that_has_no_room_beside_the_others_is_too_large_and_the_others_are_answered(shell):
+    web = server(shell)
+    ids = [web.create(declaration=WHEEL) for _ in range(3)]
+    for id in ids[:2]:
+        for _ in range(35):
+            web.expect(200, "POST", "/v1/instances/%s/fire" % id, {"action": "turn", "payload": "x" * 1000000})
+    history = [{"operation": "instance.history", "input": {"instance_id": id}} for id in ids]
+    answers = batch(web, [fire(ids[2]), history[0], fire(ids[2]), history[1], fire(ids[2]), history[2]])
+    assert [answer["status"] for answer in answers] == [200, 200, 200, 413, 200, 200], [answer["status"] for answer in answers]
+    assert answers[3]["body"]["reason"] == "too-large" and "limit" in answers[3]["body"]["detail"], answers[3]
+    assert [len(answers[at]["body"]["entries"]) for at in (1, 5)] == [35, 3]
+
+
 def test_each_line_is_answered_as_it_would_be_alone(shell):
     web = server(shell)
     web.expect(201, "PUT", "/v1/definitions/wheel", json.dumps(WHEEL))
