@@ -177,7 +177,7 @@ static void fail_each(struct disk_plan plan, uint64_t stride, uint64_t seeds)
 
     stage_begin();
     make_file(&host);
-    for (; failed; plan.at += test_is_long() ? (stride + 1) / 2 : stride)
+    for (; failed; plan.at += test_is_long() ? (stride + 1) / 2 : 2 * stride)
         for (uint64_t seed = 0; seed < seeds && failed; seed++)
             failed = run_round(&host, plan, stage_seed() + plan.at * 8 + seed, &tally);
     EXPECT(tally.faults > 5);
@@ -276,7 +276,7 @@ TEST(attach, each_allocation_of_sqlite_that_fails_leaves_row_and_entry_both_or_n
     make_file(&host);
     joining = count_joining(&host);
     for (n = 1; run_short_of_memory(&host, 0, n, &tally);)
-        n += test_is_long() ? 7 : n < joining ? 1511 : 31;
+        n += test_is_long() ? 7 : n < joining ? 2503 : 61;
     EXPECT(n > joining);
     EXPECT(tally.rounds > 10);
     printf("# %" PRIu64 " rounds\n", tally.rounds);

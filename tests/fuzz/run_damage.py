@@ -5,6 +5,7 @@ or hangs; and both verifiers take it, and say the same of it.
 
 fuzz_store.c does the damage and the use. In the everyday run some cases are tried, with PAWL_TEST_LONG
 all of them."""
+import functools
 import os
 import pathlib
 import subprocess
@@ -96,8 +97,12 @@ def page_cases(data):
 
 # ---- Running ----
 
-def build(folder):
-    program = pathlib.Path(folder) / "store"
+PLACE = targets.folder()  # of the program, which all tests run
+
+
+@functools.cache
+def build():
+    program = pathlib.Path(PLACE.name) / "store"
     sh(*targets.command(build_compiler(), "store", BUILD / "libpawl_core.a", program, [targets.HERE / "drive.c"]))
     return program
 
@@ -155,9 +160,8 @@ def both_agree(cases, program, folder):
 
 def run(check, make_cases, stride, first=0):
     with targets.folder() as folder:
-        program = build(folder)
-        cases = list(make_cases(sample_of(program, folder)))
-        check(cases if LONG else cases[first::stride], program, folder)
+        cases = list(make_cases(sample_of(build(), folder)))
+        check(cases if LONG else cases[first::stride], build(), folder)
 
 
 def test_a_store_with_damaged_rows_is_refused_and_never_crashes():

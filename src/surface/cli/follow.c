@@ -4,6 +4,7 @@
 #include "api/events.h"
 #include "surface/cli/client.h"
 #include <errno.h>
+#include <poll.h>
 #include <unistd.h>
 
 #define LOOK_MS    100 /* how often a file is looked at */
@@ -11,6 +12,7 @@
 #define AWAY_MS    10000 /* how long a server may be away */
 #define AGAIN_MS   200
 #define QUIET_MS   20000
+#define END_MS     2000 /* between the end of one connection of a dying server and that of another */
 #define STREAM_MAX ((size_t)8 << 20) /* of one event */
 
 /* ---- A server's stream ---- */
@@ -217,6 +219,13 @@ void follow_end(struct follow *follow)
     if (follow->fd >= 0)
         close(follow->fd);
     buf_fini(&follow->bytes);
+}
+
+bool follow_has_more(const struct follow *follow)
+{
+    struct pollfd stream = { .fd = follow->fd, .events = POLLIN };
+
+    return follow->fd >= 0 && poll(&stream, 1, END_MS) > 0;
 }
 
 pawl_status follow_read(struct follow *follow, struct watching *watching, int64_t wait_ms,

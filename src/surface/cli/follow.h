@@ -77,4 +77,7 @@ void follow_end(struct follow *follow);
 pawl_status follow_read(struct follow *follow, struct watching *watching, int64_t wait_ms,
                         follow_fn fn, void *context, uint32_t *count);
 
+/* Has the server's stream more to read, or does it end in a moment? Not so for a file. */
+bool follow_has_more(const struct follow *follow);
+
 #endif

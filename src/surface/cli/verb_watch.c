@@ -253,6 +253,8 @@ static pawl_status watch_on(struct watch *watch)
         status = follow_read(&watch->follow, &watch->watching, TICK_MS, hear, watch, &count);
         if (status == PAWL_OK)
             status = show_news(watch, count);
+        if (status != PAWL_OK && follow_has_more(&watch->follow))
+            status = PAWL_OK; /* the server may have ended; if so, follow_read() looks for it */
         if (watch->cli->term.tty && count > 0 && !watch->has_ended)
             watching_wait(&watch->watching, -1, CALM_MS);
     }
