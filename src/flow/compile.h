@@ -103,7 +103,9 @@ void compile_link(struct compilation *compiler, const struct plan_name *keys,
 uint32_t compile_find_step(const struct compilation *compiler, const struct plan_name *keys,
                            const struct plan_name *names, str text);
 
-/* compile_cancel.c: compiles `cancel`, when all steps are known. */
+/* compile_cancel.c: the name or key of the step that `text` may be a misspelling of; NULL: none. */
+const char *compile_nearest_step(struct compilation *compiler, str text);
+/* compiles `cancel`, when all steps are known. */
 void compile_cancel(struct compilation *compiler, const struct plan_name *keys,
                     const struct plan_name *names);
 

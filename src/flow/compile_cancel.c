@@ -23,7 +23,7 @@ static void collect_words(struct compilation *compiler)
 }
 
 /* No suggestion beyond the errors that are shown: each costs a comparison with every step. */
-static const char *nearest_step(struct compilation *compiler, str text)
+const char *compile_nearest_step(struct compilation *compiler, str text)
 {
     if (!compiler->step_words)
         collect_words(compiler);
@@ -34,7 +34,7 @@ static const char *nearest_step(struct compilation *compiler, str text)
 
 static void report_unknown(struct compilation *compiler, const struct node *item)
 {
-    const char *nearest = nearest_step(compiler, item->text);
+    const char *nearest = compile_nearest_step(compiler, item->text);
     str name = words_shown(item->text);
 
     if (nearest)

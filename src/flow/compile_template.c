@@ -71,6 +71,11 @@ static void print_hint(str template, char out[TEMPLATE_HINT_SIZE])
     else if (calculates(text))
         (void)snprintf(out, TEMPLATE_HINT_SIZE,
                        "; a template does not calculate: let a step before it make the value");
+    else if (text.size > 0 && (has_text(text, "..") || text.data[text.size - 1] == '.'))
+        (void)snprintf(out, TEMPLATE_HINT_SIZE, "; a path has a name before and after each dot");
+    else if (has_text(text, ":"))
+        (void)snprintf(out, TEMPLATE_HINT_SIZE,
+                       "; a template has no default: let a step before it make the value");
     else if (has_text(text, "[")) {
         print_path(text, path, sizeof path);
         (void)snprintf(out, TEMPLATE_HINT_SIZE,
@@ -159,6 +164,35 @@ static void check_unclosed(struct compilation *compiler, const struct source_ste
                      STR_ARG(words_shown(open)));
 }
 
+/* NAME of NAME.result or NAME.result.PATH; data NULL: it has another form. */
+static str named_step(str path)
+{
+    const char *word = path.data ? memmem(path.data, path.size, ".result", 7) : NULL;
+    size_t size = word ? (size_t)(word - path.data) : 0;
+    bool is_whole = word && (size + 7 == path.size || path.data[size + 7] == '.');
+
+    return is_whole ? (str){ path.data, size } : STR_NONE;
+}
+
+static void refuse_step(struct compilation *compiler, const struct source_step *step,
+                        const struct node *node, const struct template_part *part,
+                        const char *hint)
+{
+    str text = words_shown(part->text), name = named_step(part->path);
+    const char *nearest = name.data ? compile_nearest_step(compiler, name) : NULL;
+
+    if (nearest)
+        step_error(compiler, step, node,
+                   "%.*s names no result: there is no step '%.*s'; did you mean '%.*s'?",
+                   STR_ARG(text), STR_ARG(words_shown(name)), STR_ARG(words_shown(str_of(nearest))));
+    else if (name.data)
+        step_error(compiler, step, node, "%.*s names no result: there is no step '%.*s'%s",
+                   STR_ARG(text), STR_ARG(words_shown(name)), hint);
+    else
+        step_error(compiler, step, node, "%.*s names no result; write steps.NAME.result%s",
+                   STR_ARG(text), hint);
+}
+
 static void check_template(struct compilation *compiler, const struct plan *plan,
                            const struct source_step *step, const struct node *node,
                            const struct template_part *part)
@@ -196,8 +230,7 @@ static void check_template(struct compilation *compiler, const struct plan *plan
         break;
     case TEMPLATE_STEP:
         if (template_step(plan, part->path, SIZE_MAX, &rest) == STEP_NONE)
-            step_error(compiler, step, node, "%.*s names no result; write steps.NAME.result%s",
-                       STR_ARG(text), hint);
+            refuse_step(compiler, step, node, part, hint);
         else if (rest.data &&
                  (memchr(rest.data, '[', rest.size) || memchr(rest.data, '|', rest.size)))
             warn_template(compiler, step, node, part, hint);

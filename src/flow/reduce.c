@@ -3,6 +3,7 @@
  * Nothing here changes the memory, reads a clock or does I/O: the same arguments give the
  * same decision, live, on replay and in the simulator alike. */
 #include "base/assert.h"
+#include "base/json_scan.h"
 #include "base/node.h"
 #include "flow/flow_int.h"
 #include "model/fire.h"
@@ -330,17 +331,24 @@ static void decide_after(struct turn *turn)
     const struct attempt *attempt = expect(turn, STEP_RUNNING);
     const struct plan_step *step;
     uint32_t arm = 0;
+    str told;
 
     if (!attempt)
         return;
     step = &turn->plan->steps[attempt->plan];
-    if (step->way == WAY_ARMS)
+    if (step->way == WAY_ARMS &&
+        !json_member(&turn->scope->arena, turn->event->payload, STR("arm"), &told))
+        turn->status = scope_fail(turn->scope, PAWL_INVALID_REQUEST,
+                                  "result: expected {\"arm\": 0 to %u}, found %.*s",
+                                  step->target_count - 1,
+                                  STR_ARG(words_shown(turn->event->payload)));
+    if (step->way == WAY_ARMS && turn->status == PAWL_OK)
         arm = memory_taken_arm(turn->event->payload, turn->scope);
     if (step->way == WAY_ARMS && arm >= step->target_count)
         turn->status = scope_fail(turn->scope, PAWL_INVALID_REQUEST,
                                   "result: expected {\"arm\": 0 to %u}, found %u",
                                   step->target_count - 1, arm);
-    else
+    else if (turn->status == PAWL_OK)
         step_succeed(turn, LIFE_T_STEP_COMPLETE, attempt, turn->event->payload, arm);
 }
 

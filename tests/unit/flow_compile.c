@@ -654,6 +654,25 @@ TEST(flow_compile, b21_a_template_that_names_no_step_is_refused_and_a_strangers_
     rig_compile(&t->scope, "do: [{tool: x, args: {a: '{{steps.do.0.result.x}}'}}]", NULL);
 }
 
+TEST(flow_compile, a_template_that_names_no_step_says_so_and_suggests_one)
+{
+    expect_refused(&t->scope, "do: [{tool: x, name: search, args: {a: '{{steps.serch.result.x}}'}}]",
+                   "{{steps.serch.result.x}} names no result: there is no step 'serch'; did you mean "
+                   "'search'?");
+    expect_refused(&t->scope, "do: [{tool: x, name: y, args: {a: '{{steps.nope.result}}'}}]",
+                   "names no result: there is no step 'nope'");
+}
+
+TEST(flow_compile, a_path_with_an_empty_part_or_a_default_is_warned_of)
+{
+    expect_warning(&t->scope, "do: [{tool: x, args: {a: '{{input.}}'}}]",
+                   "a path has a name before and after each dot");
+    expect_warning(&t->scope, "do: [{tool: x, args: {a: '{{context..x}}'}}]",
+                   "a path has a name before and after each dot");
+    expect_warning(&t->scope, "do: [{tool: x, args: {a: '{{input.x:default}}'}}]",
+                   "a template has no default");
+}
+
 /* ---- Hostile documents ------------------------------------------------------------------------
  */
 

@@ -111,6 +111,8 @@ TEST(plan_next, a_select_goes_on_with_the_arm_of_its_result)
                 "\"args\":{\"arms\":[{\"timer\":\"5s\"}]}}],\"joined\":[],\"context\":{}}");
     expect_refused(flow, (pawl_next_args){ .step = "start", .result = "{\"arm\":2}" },
                    PAWL_INVALID_REQUEST, "expected {\"arm\": 0 to 1}, found 2");
+    expect_refused(flow, (pawl_next_args){ .step = "start" }, PAWL_INVALID_REQUEST,
+                   "expected {\"arm\": 0 to 1}, found null");
 }
 
 TEST(plan_next, what_makes_no_sense_is_named)
