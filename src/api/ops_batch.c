@@ -322,10 +322,11 @@ static size_t room_for(const struct batch_call *batch, const struct op *op)
 
 static pawl_status fail_room(struct batch_call *batch, const struct op *op)
 {
-    return scope_fail(&batch->scope, PAWL_TOO_LARGE,
-                      "the answers of a batch are at most %zu MiB together: ask for this one alone%s",
-                      batch->out->limit >> 20,
-                      op_has_pages(op) ? ", or for a page of it (limit, and then after)" : "");
+    return scope_fail(
+        &batch->scope, PAWL_TOO_LARGE,
+        "the answers of a batch are at most %zu MiB together: ask for this one alone%s",
+        batch->out->limit >> 20,
+        op_has_pages(op) ? ", or for a page of it (limit, and then after)" : "");
 }
 
 /* Adds the answer of a line, if there is room for it. */

@@ -192,8 +192,8 @@ static pawl_status too_large(const struct op_call *call, size_t limit)
                           "the answer would be over %zu MiB: ask for a page of it (limit, and then "
                           "after)",
                           limit >> 20);
-    return scope_fail(call->scope, PAWL_TOO_LARGE, "the answer would be over %zu MiB%s%s", limit >> 20,
-                      op->method ? ": a server sends it in pieces, at " : "",
+    return scope_fail(call->scope, PAWL_TOO_LARGE, "the answer would be over %zu MiB%s%s",
+                      limit >> 20, op->method ? ": a server sends it in pieces, at " : "",
                       op->method ? op->path : "");
 }
 

@@ -44,14 +44,14 @@ struct mail {
     struct mail *next;
     uint64_t instance;
     struct event event;
-    struct scope *scope; /* of whoever waits; results and words go there */
-    struct scope own;    /* where nobody waits */
+    struct scope *scope; /* the waiting caller's; results and messages go there */
+    struct scope own;    /* where no caller waits */
     struct fired *out;
     const struct fire_args *fire; /* a fired action's other checks, made after it was decided */
     const uint8_t *key;           /* NULL: none */
     pawl_status status;
     bool is_done;
-    bool is_owned;       /* nobody waits: freed when done */
+    bool is_owned;       /* no caller waits: freed when done */
     bool is_poison;      /* it held its instance: tried again when that is resumed */
     bool holds_place;    /* STEP_START: counted in jobs_under_way until a job takes it over */
     int64_t retry_at_ms; /* by the monotonic clock: the store failed, try again then */
@@ -60,7 +60,7 @@ struct mail {
     enum step_status outcome; /* of an answer: what the decision makes of its step */
     bool is_kept;             /* SIGNAL: nothing takes it yet */
     bool is_repeat;           /* its key was used for this very call: nothing was recorded */
-    struct mail_group *group; /* of mails that somebody waits for together; may be NULL */
+    struct mail_group *group; /* of mails that one caller waits for; may be NULL */
     struct claimed *claim;    /* STEP_START: for a worker elsewhere */
     uint64_t ready_since;     /* STEP_START: as the step that waited had it */
 };
@@ -100,14 +100,14 @@ struct actor {
     uint32_t decided_seq;               /* of the entry before them */
     str input;
     str creator, correlation; /* steps run in its name, children inherit both; data NULL: none */
-    str trace;                /* of the request that created it: tools are told; data NULL: none */
+    str trace;                /* of the request that created it: tools get it; data NULL: none */
     uint64_t pos;             /* shared: of the last record when it was loaded */
     uint32_t state, seq, snapshot_seq;
     uint32_t generation; /* the engine's, when this was loaded */
     size_t bytes_since_snapshot, snapshot_size;
     size_t loaded_size; /* of its arena when it was loaded; 0: it never was */
     uint32_t death; /* of its start: the mark in FILE-turns, until its reduces have run; 0: none */
-    uint32_t failures; /* events in a row that nobody waits for and that could not be decided */
+    uint32_t failures; /* events in a row without a waiting caller that could not be decided */
     bool is_loaded, busy, is_test;
     bool is_recent;    /* asked for since the hand came by (actors.c) */
     bool is_too_large; /* it could not be loaded: more than one decision may hold */
@@ -183,13 +183,14 @@ pawl_status family_bear(struct engine *engine, struct scope *scope, struct birth
 pawl_status family_part(struct engine *engine, struct scope *scope, uint64_t parent,
                         const struct definition *definition, const struct decision *decision,
                         int64_t at_ms);
-/* After the commit, or its refusal; who has ended; and their parents are told, one by
- * one (false: nobody is left). */
+/* After the commit, or its refusal. family_note(): which instances have ended. family_tell(): reports
+ * one end to its parent; false: all are reported. */
 void family_over(struct engine *engine, struct birth *births, bool is_refused);
 void family_note(struct engine *engine, const struct batch *batch);
 bool family_tell(struct engine *engine);
 void family_fini(struct engine *engine);
-/* Children of `parent` (0: of all) whose end it has not heard of: it could not, or we died. */
+/* Children of `parent` (0: of all) whose end was not reported to it: it could not be, or the process
+ * died. */
 pawl_status family_look(struct engine *engine, struct scope *scope, uint64_t parent);
 
 /* actors.c */
@@ -203,7 +204,7 @@ pawl_status actor_load(struct engine *engine, struct scope *scope, struct actor 
 pawl_status restore_context(struct engine *engine, struct scope *scope, uint64_t instance,
                             str *out);
 void actors_load(struct engine *engine, struct actor *const *actors,
-                 uint32_t count); /* those whose turn is ours; a hint: no failure is told */
+                 uint32_t count); /* those whose turn is ours; a hint: failures are not reported */
 pawl_status head_row_now(struct engine *engine, struct scope *scope, uint64_t instance,
                          struct head_row *out); /* as an owner knows it, or the store */
 

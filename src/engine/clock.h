@@ -46,7 +46,7 @@ struct clock {
     _Atomic uint32_t stuck_timers; /* due, but not to be fired now */
     int64_t stuck_until_ms;
     uint32_t firing_count;         /* alarms over many instances that fire here */
-    int64_t firing_since_ms;       /* since when the first of them has; unset while there is none */
+    int64_t firing_since_ms;       /* since when the first of them has; unset while none fires */
 
     /* For a host with its own loop (due.c). */
     struct env_bell bell; /* fd -1: the host has not asked for it */

@@ -1,6 +1,6 @@
 /* engine.h - mailbox -> decide -> one drain -> commit -> act.
  *
- * The engine is the only writer. A call becomes an operation in a queue; whoever drains (the
+ * The engine is the only writer. A call becomes an operation in a queue; the thread that drains (the
  * first caller as leader, or the drain thread of a server) decides what can be decided in
  * place, puts all that is accepted into one commit, and answers after it is durable.
  *
@@ -278,11 +278,11 @@ struct batch_fire {
 pawl_status engine_fire_batch(struct engine *engine, struct scope *scope, struct batch_fire *fires,
                               size_t count);
 
-/* A fire that nobody waits for. `done` is called once it is durable or rejected, on the draining
+/* A fire without a waiting caller. `done` is called once it is durable or rejected, on the draining
  * thread and without a lock: it may not wait for the engine. In an engine without threads it is
  * called before this returns. The call and its scope are the engine's until then. Where
  * fire.is_elsewhere is set nothing has happened yet: it is no machine, and engine_fire() has to be
- * called by somebody who may wait; so it has where fire.is_again is set, for the answer. */
+ * called by a thread that may wait; so it has where fire.is_again is set, for the answer. */
 struct fire_call {
     struct scope *scope;
     struct batch_fire fire;
@@ -352,8 +352,8 @@ pawl_status engine_key_find(struct engine *engine, struct scope *scope, const ui
 /* Keep one with what is needed to answer again. */
 pawl_status engine_key_keep(struct engine *engine, struct scope *scope, const uint8_t *key,
                             str body, str payload);
-/* From looking for such a key to keeping it nobody else may do the same: whoever comes with it
- * meanwhile waits in enter(). The turn is the caller's, until it has left. */
+/* Between the look-up of such a key and its use no other call may do the same: one with the same key
+ * waits in enter(). The turn is the caller's, until it has left. */
 struct key_turn {
     const uint8_t *key;
     struct key_turn *next;
@@ -510,7 +510,7 @@ pawl_status engine_history(struct engine *engine, struct scope *scope, str id,
 /* ---- Following the log ---- */
 
 /* `committed` is called after each commit with the position of its last record, on the draining
- * thread and under the engine's lock: it may do no more than wake somebody. NULL ends it; when
+ * thread and under the engine's lock: it may do no more than wake a thread. NULL ends it; when
  * that has returned, it is not called any more. One watcher at a time. */
 void engine_watch(struct engine *engine, void (*committed)(void *context, uint64_t position),
                   void *context);
@@ -580,7 +580,7 @@ pawl_status engine_steps(struct engine *engine, struct scope *scope, str id,
 
 int64_t engine_next_due_ms(struct engine *engine); /* from now; 0: at once; -1: never */
 /* Could it be closed now and opened when it is needed again, at the latest in *due_in_ms (-1:
- * never), without anybody seeing the difference? */
+ * never), without a visible difference? */
 bool engine_is_at_rest(struct engine *engine, int64_t *due_in_ms);
 /* A descriptor of the engine's, readable while engine_run_due() has something to do; -1: none. */
 int engine_bell(struct engine *engine);

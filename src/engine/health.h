@@ -53,7 +53,7 @@ void health_set(struct engine *engine, enum health_condition condition, const ch
 void health_clear(struct engine *engine, enum health_condition condition);
 bool health_has(struct engine *engine, enum health_condition condition);
 
-/* All conditions that hold now, in the order of the list. Cheap if there are none. */
+/* All conditions that hold now, in the order of the list. Cheap if no condition holds. */
 uint32_t engine_health(struct engine *engine, struct health_finding out[HEALTH_COUNT]);
 
 /* For engine.c. */

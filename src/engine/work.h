@@ -43,7 +43,7 @@ struct job {
     struct claimed *claim; /* it is started for a worker elsewhere; until that is committed */
     struct scope scope;
     struct flow_call call;
-    const char *creator; /* NULL: nobody said */
+    const char *creator; /* NULL: not known */
     const char *trace;   /* NULL: none */
     char id[ID_SIZE + 1];
     bool is_quick;         /* of a tool that takes no time */
@@ -159,7 +159,7 @@ bool steps_are_lost(const struct engine *engine);    /* it is time to look */
 bool steps_can_start(const struct engine *engine);   /* some are ready */
 void steps_leave_unserved(struct engine *engine, const struct actor *actor,
                           const struct mail *mail);
-void steps_forget_ready(struct engine *engine); /* all of it is looked up anew */
+void steps_forget_ready(struct engine *engine); /* all of it is looked up again */
 
 /* ages.c `oldest` is a heap; NULL: it is empty. */
 struct ready_step *ready_new(struct engine *engine, uint64_t instance, uint32_t ordinal,
@@ -218,7 +218,7 @@ void claims_fini(struct engine *engine);
 bool claims_wait(const struct engine *engine, const struct claim_args *args); /* steps, for these */
 /* Is it their turn, before what a worker's answers make ready? Asked once for each turn. */
 bool claims_insist(struct engine *engine, const struct claim_args *args);
-/* Steps that are left are told to others who wait for them; lock not held. */
+/* Steps that are left are offered to other claims that wait for them. */
 void claims_pass_on(struct engine *engine, const struct claim_args *args);
 /* The lease goes into the entry and the row that the commit writes; after it the step is the
  * worker's. */
@@ -233,8 +233,8 @@ pawl_status claim_now(struct engine *engine, struct scope *scope, const struct c
 uint32_t claims_unpack(struct engine *engine, struct claimed *claimed,
                        uint32_t count); /* those that were started move to the front */
 
-/* tickets.c: a place for a step of this tool, or NULL; lock not held. Settled by whoever reserved
- * it, when its commit is over. */
+/* tickets.c: a place for a step of this tool, or NULL; settled by the thread
+ * that reserved it, when its commit is over. */
 struct claimed *ticket_reserve(struct engine *engine, const struct flow_call *step,
                                uint32_t ordinal);
 void ticket_settle(struct engine *engine, struct claimed *claimed, bool is_granted);

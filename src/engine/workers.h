@@ -51,7 +51,7 @@ void engine_claim_told(struct engine *engine, struct claimed *claimed, uint32_t 
 /* The answer could not be sent: those that are still the claim's are ready again, and no attempt of
  * theirs is spent. */
 void engine_claim_return(struct engine *engine, const struct claimed *claimed, uint32_t count);
-/* From now on none waits: whoever does is called, and takes what there is. */
+/* From now on no claim waits: those that do are called, and take what there is. */
 void engine_claims_end(struct engine *engine);
 int64_t engine_claim_left_ms(struct engine *engine, const struct ticket *ticket);
 /* The same by a thread that has nothing else to do: the waiter is not asked. */

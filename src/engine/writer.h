@@ -81,7 +81,7 @@ struct request {
     bool is_stale; /* DECISION: decide again */
     bool is_again; /* its key is in this very batch: submit it once more, for the answer */
     bool accepted; /* has something in the present batch */
-    void (*after)(struct engine *engine, struct request *request); /* NULL: somebody waits */
+    void (*after)(struct engine *engine, struct request *request); /* NULL: a caller waits */
     pthread_cond_t wake; /* whom it concerns alone: hundreds may wait at once */
     void *context;
     struct reduce *reduces; /* done with its commit, in which it is alone */

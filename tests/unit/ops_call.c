@@ -397,9 +397,10 @@ TEST(ops_call, the_steps_of_an_instance_can_be_read_from_a_step_on)
 /* An answer that pawl_call() has no room for says what its operation takes. */
 TEST(ops_call, an_export_that_is_too_large_is_not_told_to_ask_for_a_page)
 {
-    static const char wheel[] = "{\"states\":[\"a\",\"b\"],\"initial_state\":\"a\",\"terminal_states\":"
-                                "[\"b\"],\"transitions\":[{\"from_state\":\"a\",\"action\":\"go\","
-                                "\"to_state\":\"a\"}]}";
+    static const char wheel[] =
+        "{\"states\":[\"a\",\"b\"],\"initial_state\":\"a\",\"terminal_states\":"
+        "[\"b\"],\"transitions\":[{\"from_state\":\"a\",\"action\":\"go\","
+        "\"to_state\":\"a\"}]}";
     static char payload[1000003], input[64];
     pawl_id id;
 
@@ -408,8 +409,8 @@ TEST(ops_call, an_export_that_is_too_large_is_not_told_to_ask_for_a_page)
     begin();
     EXPECT_OK(pawl_create(p, &(pawl_create_args){ .declaration = wheel }, &id, &error));
     for (int i = 0; i < 68; i++)
-        EXPECT_OK(pawl_fire(p, id.text, &(pawl_fire_args){ .action = "go", .payload = payload }, NULL,
-                            &error));
+        EXPECT_OK(pawl_fire(p, id.text, &(pawl_fire_args){ .action = "go", .payload = payload },
+                            NULL, &error));
     snprintf(input, sizeof input, "{\"instance_id\":\"%s\"}", id.text);
     EXPECT_EQ(pawl_call(p, "instance.history", input, &answer, &error), PAWL_TOO_LARGE);
     EXPECT(strstr(error.message, "ask for a page of it (limit, and then after)"));

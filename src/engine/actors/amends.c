@@ -66,7 +66,7 @@ static bool is_amend(void *context, const struct record *record)
     return *pos;
 }
 
-/* The position of the last amend from `pos` back; 0: there is none. */
+/* The position of the last amend from `pos` back; 0: not found. */
 static pawl_status find_amend(struct engine *engine, struct scope *scope, uint64_t pos,
                               uint64_t *out)
 {

@@ -78,7 +78,7 @@ static const struct range turn_range = { 0, TURN_MARKS };
 static const struct range call_range = { TURN_MARKS, TURN_MARKS + CALL_MARKS };
 static const struct range type_range = { TURN_MARKS + CALL_MARKS, MARKS };
 
-/* NULL: there is none. */
+/* NULL: not found. */
 static struct turn_mark *find_mark(struct deaths *deaths, struct range range, uint64_t name)
 {
     for (uint32_t i = range.from; i < range.to; i++)

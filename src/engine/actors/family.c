@@ -26,7 +26,7 @@ struct birth {
     str rights; /* what it may create itself */
 };
 
-/* The effect list may have been copied meanwhile (a snapshot is told): found by its place. */
+/* The effect list may have been copied meanwhile (for a snapshot): found by its place. */
 static struct effect *effect_of(const struct birth *birth)
 {
     return &birth->wanted_by->drafts[birth->draft].effects.items[birth->item];
@@ -118,7 +118,7 @@ static pawl_status conceive_one(struct conception *conception, const struct acto
     return PAWL_OK;
 }
 
-/* It cannot be created: whoever waits for it hears of a failed child, in the same decision. */
+/* It cannot be created: the step that waits for it gets a failed child, in the same decision. */
 static pawl_status fail_child(struct conception *conception, struct actor *parent,
                               struct decision *decision, uint32_t ordinal)
 {
@@ -168,7 +168,7 @@ static pawl_status conceive_effect(struct conception *conception, struct birth *
         status = conceive_one(conception, actor, rights, birth);
     if (status && !family_is_ours(status) &&
         actor->definition->states[actor->state].terminal != TERMINAL_NOT)
-        return PAWL_OK; /* nobody is left to hear of it */
+        return PAWL_OK; /* no step waits for it any more */
     return status && !family_is_ours(status)
                ? fail_child(conception, actor, decision, effect_of(birth)->ordinal)
                : status;

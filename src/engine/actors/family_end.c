@@ -267,7 +267,7 @@ static pawl_status explain_end(struct engine *engine, struct scope *scope, uint6
     return out->data ? PAWL_OK : scope_no_memory(scope);
 }
 
-/* How it ended, as whoever waits for it hears of it. */
+/* How it ended, as the step that waits for it gets it. */
 static pawl_status read_outcome(struct engine *engine, struct scope *scope, uint64_t child,
                                 struct event *event)
 {
@@ -291,7 +291,7 @@ static pawl_status read_outcome(struct engine *engine, struct scope *scope, uint
     return explain_end(engine, scope, child, view.definition, &event->reason);
 }
 
-/* NOT_KNOWN: nobody waits for it any more. */
+/* NOT_KNOWN: no step waits for it any more. */
 static pawl_status make_news(struct engine *engine, struct mail *mail, uint64_t child,
                              uint64_t *parent)
 {
@@ -338,7 +338,7 @@ void family_fini(struct engine *engine)
     heap_free(engine->heap, engine->actors.ended, sizeof *engine->actors.ended * engine->actors.ended_capacity);
 }
 
-/* Where the store fails nothing more is told now: whoever comes by next looks again. */
+/* If the store fails, nothing more is reported now: the next call looks again. */
 bool family_tell(struct engine *engine)
 {
     struct mail *mail;

@@ -1,7 +1,7 @@
 /* mailbox.c - events of one instance are decided in order, one decision in flight.
  *
- * Whoever sends takes the turn if nobody has it; else the mail waits, and whoever ends the
- * turn passes it on. The drain never runs a reducer or a handler: it only compares the seq a
+ * A thread that sends takes the turn if it is free. Otherwise the mail waits, and the thread that ends
+ * the turn passes it on. The drain never runs a reducer or a handler: it only compares the seq a
  * decision was made against. */
 #include "engine/parts.h"
 
@@ -18,7 +18,7 @@ static bool set_aside(struct engine *engine, struct mail *mail, pawl_status stat
         steps_lose_ready(engine);
         return false;
     }
-    engine->actors.mail_under_way -= mail->is_poison; /* it rests until somebody resumes its instance */
+    engine->actors.mail_under_way -= mail->is_poison; /* it rests until its instance is resumed */
     mail->retry_at_ms = engine->env->tick_ms(engine->env) + RETRY_STORE_MS;
     mail->next = engine->actors.later;
     engine->actors.later = mail;
@@ -194,7 +194,7 @@ static bool try_again(struct engine *engine)
     return true;
 }
 
-/* One unit of waiting work, by whoever has nothing better to do. */
+/* One unit of waiting work, done by a thread that waits. */
 bool engine_pump(struct engine *engine)
 {
     struct actor *actor = engine->actors.runnable;
@@ -210,7 +210,7 @@ bool engine_pump(struct engine *engine)
     return engine_drain(engine) || family_tell(engine) || try_again(engine);
 }
 
-/* Without threads of our own nobody else would tell parents of their children's end. */
+/* An engine without threads reports the ends of children to their parents here. */
 void engine_pass_news(struct engine *engine)
 {
     ASSERT_LOCKED(engine);

@@ -1,4 +1,4 @@
-/* mails.c - events that nobody waits for: tools that answer, timers, children. They own themselves.
+/* mails.c - events without a waiting caller: tools that answer, timers, children. They own themselves.
  * Made, sent, and used again. */
 #include "engine/parts.h"
 

@@ -312,7 +312,7 @@ pawl_status engine_pause(struct engine *engine, struct scope *scope, const struc
     if (args->resume && pause.instance && pause.status != STATUS_PAUSED) {
         deaths_forgive(engine);
         if (engine->options.own && recover_instance(engine, scope, pause.instance))
-            engine->work.ready_lost = true; /* found again by whoever looks */
+            engine->work.ready_lost = true; /* found again by the next look */
         if (has_mail(engine, scope, pause.instance))
             resume_news(engine, scope, pause.instance);
         timers_look_again(engine);

@@ -6,9 +6,8 @@
 #include "model/fire.h"
 #include "model/rights.h"
 
-/* An event that nobody waits for is tried again; one that can never be decided would be for ever.
- * At the second time its instance is held, with the words: whoever resumes it tries it once more.
- */
+/* An event without a waiting caller is tried again. One that can never be decided would be tried for
+ * ever: at the second time its instance is paused with the message, and resume tries it once more. */
 bool poison_noted(struct actor *actor, const struct mail *mail, struct scope *scope,
                   pawl_status status)
 {

@@ -322,7 +322,7 @@ static pawl_status introduce(struct engine *engine, struct scope *scope, struct 
 }
 
 /* The entry `start` stands behind its creation, but perhaps not in a store that it was moved to;
- * then its tools are told no trace. */
+ * then its tools get no trace. */
 static str restore_trace(struct engine *engine, struct scope *scope, const struct past *past)
 {
     struct record record;

@@ -1,5 +1,5 @@
-/* snapshots.c - the memory of a flow or code instance, kept now and then so that nobody has to fold
- * its whole history. */
+/* snapshots.c - the memory of a flow or code instance, kept now and then, so that its whole
+ * history need not be folded. */
 #include "engine/parts.h"
 
 /* The entry after which it is kept says so, with its hash: a snapshot that was changed is known

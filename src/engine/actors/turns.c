@@ -37,7 +37,7 @@ static void end_turn(struct engine *engine, struct actor *actor)
         else
             engine->actors.runnable = actor;
         engine->actors.runnable_last = actor;
-        actor->busy = true; /* whoever takes it from the list has the turn */
+        actor->busy = true; /* the thread that takes it from the list has the turn */
     }
     engine_changed(engine);
 }

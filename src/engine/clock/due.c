@@ -1,7 +1,7 @@
 /* due.c - a host with its own loop: when there is something to do, and doing it.
  *
  * The host asks (engine_next_due_ms) or polls (the bell). The bell is set again wherever something
- * may have become due, by whichever thread: whoever changes the answer calls engine_ring(). */
+ * may have become due, by any thread: a thread that changes the answer calls engine_ring(). */
 #include "engine/parts.h"
 
 #define BROKEN_REST_MS 60000 /* a store that failed is tried again so much later */

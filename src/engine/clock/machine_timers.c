@@ -1,8 +1,8 @@
 /* machine_timers.c - timers of machines: a state that has been held long enough fires an action.
  *
  * Their rows are like those of flows and code, but a machine has no actor: what is due becomes a
- * fire like a caller's, decided in the drain against where the instance stands then. So whoever
- * comes first wins, and what has been left or entered again meanwhile is not fired. */
+ * fire like a caller's, decided in the drain against the instance's state at that time. So the first
+ * of them wins, and what has been left or entered again meanwhile is not fired. */
 #include "engine/parts.h"
 #include "model/deadline.h"
 
@@ -78,7 +78,7 @@ static pawl_status take(struct engine *engine, struct scope *scope, const struct
     return fire->args.id.data ? PAWL_OK : scope_no_memory(scope);
 }
 
-/* Whoever left the state took the row with him; only a row that is still there is stuck. */
+/* Leaving the state deletes the row; only a row that is still there is stuck. */
 static bool is_stuck(struct engine *engine, struct scope *scope, const struct live_timer *timer)
 {
     struct live live;

@@ -370,8 +370,8 @@ static bool is_idle(struct engine *engine)
            (timers_next_due(engine) > clock_at(engine) || engine->clock.stuck_timers);
 }
 
-/* One thing that can be done by this thread, as timers_thread() does it; false: there is none. Lock
- * held. */
+/* One thing that can be done by this thread, as timers_thread() does it; false: nothing to
+ * do. */
 static bool do_one(struct engine *engine, struct scope *scope)
 {
     if (engine_pump(engine))

@@ -1,5 +1,5 @@
 /* entries.c - entries read off the log: one record made readable, and the log followed in
- * commit order by somebody who is woken after each commit. */
+ * commit order for a subscriber that is woken after each commit. */
 #include "engine/parts.h"
 
 /* ---- One record, made readable ---- */
@@ -214,7 +214,7 @@ static pawl_status follow_record(void *context, const struct record *record)
 
     if (record->pos > following->end || following->left == 0) {
         following->is_full = true;
-        return PAWL_CONFLICT; /* ends the scan; not told to anybody */
+        return PAWL_CONFLICT; /* ends the scan; not reported */
     }
     following->left--;
     if (record->what >= 0)
@@ -251,7 +251,7 @@ pawl_status engine_entries(struct engine *engine, struct scope *scope, uint64_t 
 /* ---- One instance ---- */
 
 /* The number of the first entry that may lie behind `after`: the next one if the record there is
- * this instance's own, as it is for whoever goes on; else it has to be looked for from the first.
+ * this instance's own, as it is for a reader that continues; else it has to be looked for from the first.
  */
 static pawl_status first_behind(struct engine *engine, struct scope *scope, uint64_t instance,
                                 uint64_t after, uint64_t *out)

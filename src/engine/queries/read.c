@@ -7,7 +7,7 @@
 #include "engine/parts.h"
 #include "model/interest.h"
 
-/* *trust_rows: it is not here, and so its row is right. While a store that failed is read anew what
+/* *trust_rows: it is not here, and so its row is right. While a store that failed is read again, what
  * is here is not all, and may be half read: then the log has to be asked. */
 bool head_is_cached(struct engine *engine, uint64_t number, struct head *out, bool *trust_rows)
 {
@@ -114,7 +114,7 @@ pawl_status records_look_back(struct engine *engine, struct scope *scope, uint64
     return pos ? store_walk(engine->store, scope, &query, look_at, &look) : PAWL_OK;
 }
 
-/* The bytes of a value; data NULL: there is none, or it was erased. */
+/* The bytes of a value; data NULL: no such value, or it was erased. */
 pawl_status value_text(struct engine *engine, struct scope *scope, uint64_t id, str *out)
 {
     struct value value;
@@ -426,7 +426,7 @@ static void why_live(struct engine *engine, const struct definition *definition,
             out[(*count)++] = (struct waiting){ .kind = "signal", .name = live->waits[i].name };
 }
 
-/* Held, and by whom; the words of whoever did it, if there are any. */
+/* Paused, by whom, and with which reason, if one was given. */
 static pawl_status why_paused(struct engine *engine, struct scope *scope, const struct head *head,
                               struct waiting *out, uint32_t *count)
 {

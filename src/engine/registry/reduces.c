@@ -1,6 +1,6 @@
 /* reduces.c - what a host does in the same transaction as a turn of its code (E13).
  *
- * A commit that holds one stands alone, so that undoing it undoes nobody else. If it fails the
+ * A commit with a reduce has one request only, so that undoing it undoes no other. If it fails the
  * event is decided once more, to fail the instance with its words. */
 #include "engine/parts.h"
 #include "store/sqlite.h"

@@ -126,7 +126,7 @@ struct ages {
     uint64_t seen;   /* the last position that was looked at */
 };
 
-/* Steps are in the order of their ordinals. NULL: it is none that is looked for. */
+/* Steps are in the order of their ordinals. NULL: not one of those that are looked for. */
 static uint64_t *find_wanted(const struct ages *ages, uint32_t ordinal)
 {
     uint32_t from = 0, to = ages->live->step_count;

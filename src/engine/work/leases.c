@@ -1,14 +1,14 @@
-/* leases.c - who works on a step, and until when they have to be heard of.
+/* leases.c - which worker has a step, and until when it must send a sign of life.
  *
  * A lease's length and its token's hash are in the entry and in the step's row. Its end lies only
  * here, so that a heartbeat writes nothing.
  * After a restart each lease of a remote worker has one full period; what ran inside the
  * process that died is lost (recover.c). A lease whose attempt is over does no harm: its answer
- * and its end are refused by the reducer, so that nobody has to look for it when a step ends.
+ * and its end are refused by the reducer, so that it need not be looked for when a step ends.
  *
  * They are counted by a clock that no one can set: a wall clock that jumps ahead must not fail all
  * that is under way, one that falls back must not keep what a dead worker held. Only in a store
- * with the test clock it is that one. What is told to people is a time by the wall clock. */
+ * with the test clock it is that one. Answers have times by the wall clock. */
 #include "engine/parts.h"
 #include "model/words.h"
 #include <stdio.h>
@@ -250,7 +250,7 @@ static bool take_expired(struct engine *engine, int64_t now_ms, struct lease *ou
     return false;
 }
 
-/* What has run out is told to its instance; without memory it is tried again. */
+/* An expired lease is an event for its instance; without memory it is tried again. */
 void leases_expire(struct engine *engine)
 {
     int64_t now_ms = lease_clock(engine);

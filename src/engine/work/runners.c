@@ -83,7 +83,7 @@ static void begin_runner(struct engine *engine, struct runner *runner)
         runner->state = RUNNER_NONE; /* the job waits for a thread that is free */
 }
 
-/* There is one watcher at a time. Simulated time does not pass by waiting: there is none. */
+/* There is one watcher at a time. Simulated time does not pass by waiting: then there is no watcher. */
 static void begin_watcher(struct engine *engine)
 {
     if (engine->work.watcher || engine->stopping || engine->env->is_simulated)

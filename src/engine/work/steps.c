@@ -212,7 +212,7 @@ bool steps_can_start(const struct engine *engine)
     return engine->work.ready && (!engine->work.ready_lost || may_look(engine));
 }
 
-/* In this process if its tool is here, else for whoever claims it. */
+/* In this process if its tool is here, else for the worker that claims it. */
 bool steps_wait_again(struct engine *engine, str tool, str creator, uint64_t instance,
                       uint32_t ordinal, uint64_t since)
 {
@@ -352,7 +352,7 @@ void steps_hand_over(struct mail *mail, struct job *job, const struct decision *
     mail->holds_place = false;
 }
 
-/* A ready step whose tool is not here: somebody may claim it, or register the tool. */
+/* A ready step whose tool is not here: a worker may claim it, or the tool may be registered. */
 void steps_leave_unserved(struct engine *engine, const struct actor *actor, const struct mail *mail)
 {
     ASSERT_LOCKED(engine);

@@ -2,7 +2,7 @@
  *
  * A decision that makes a step ready looks for a ticket of its tool and starts the step for it in
  * the very same commit (steps.c): the worker gets it when that is durable, and no second commit is
- * made. A step that found none goes to its tool's queue, and whoever waits for that tool by then is
+ * made. A step that found none goes to its tool's queue, and the claim that waits for that tool by then is
  * called.
  *
  * A ticket is listed while it may be given steps. It is called once, and then its owner comes and
@@ -336,7 +336,7 @@ pawl_status engine_claim_take(struct engine *engine, struct scope *scope, struct
     return status;
 }
 
-/* ---- Somebody who has a thread to wait with ---- */
+/* ---- A caller that waits in its own thread ---- */
 
 struct sleeper {
     pthread_cond_t called;

@@ -68,7 +68,7 @@ static pawl_status add_slice(struct engine *engine, uint32_t limit)
 /* How many lagging rows should go along: all of them where nothing may lag. Else a cycle begins
  * late, so that many of its rows share a page, but in time to end, at one row for each record,
  * before more than LIMIT_LAG rows lag and the tail of the log is twice as long: no commit has to
- * wait for many rows, and whoever opens after a death has not much to read. */
+ * wait for many rows, and opening after a death has not much to read. */
 uint32_t commit_slice(const struct engine *engine)
 {
     const struct heads *heads = &engine->writer.heads;
@@ -213,9 +213,10 @@ static pawl_status write_batch(struct engine *engine)
         if (tip.pos != engine->writer.tip.pos) {
             store_rollback(engine->store);
             return scope_fail(&engine->writer.scope, PAWL_STORAGE_FAILURE,
-                              "the log ends at %llu, not at %llu: somebody has written to a store "
-                              "that we own",
-                              (unsigned long long)tip.pos, (unsigned long long)engine->writer.tip.pos);
+                              "the log ends at %llu, not at %llu: another process has written to "
+                              "a store that this one owns",
+                              (unsigned long long)tip.pos,
+                              (unsigned long long)engine->writer.tip.pos);
         }
     }
     if (engine->writer.batch.record_count)

@@ -127,7 +127,7 @@ void create_over(struct engine *engine, const struct create_request *create, str
     }
     if (is_refused || map_get(&engine->actors.map, actor->instance) != MAP_NONE ||
         actor_adopt(engine, actor)) {
-        /* Refused; or somebody was so quick as to send it an event already, which restored it. */
+        /* Refused; or it was sent an event already, which restored it. */
         actor_free(engine, actor);
     }
 }

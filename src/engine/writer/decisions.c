@@ -6,7 +6,7 @@
 #include "engine/parts.h"
 
 /* A timer runs from the time its entry is stamped with, not from when it was decided a moment
- * earlier: whoever reads the history must never see one that was early. */
+ * earlier: the history must never show one that was early. */
 static void count_from(const struct draft *draft, int64_t decided_at_ms, int64_t at_ms)
 {
     for (uint32_t i = 0; i < draft->effects.count && at_ms > decided_at_ms; i++)

@@ -291,7 +291,7 @@ void engine_changed(struct engine *engine)
         wake(engine);
 }
 
-/* A commit may end the turns of a thousand instances: whoever waits is woken for some of them at a
+/* A commit may end the turns of a thousand instances: waiting threads are woken for some of them at a
  * time, not for each. The lock is released meanwhile. */
 static void make_calls(struct engine *engine, struct request *calls)
 {
@@ -466,7 +466,7 @@ void engine_post_all(struct engine *engine, struct request *list)
     }
 }
 
-/* Drain what is queued if nobody else does. */
+/* Drain what is queued, unless another thread does. */
 void engine_lead(struct engine *engine)
 {
     ASSERT_LOCKED(engine);

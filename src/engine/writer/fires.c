@@ -246,7 +246,7 @@ static void fail_whole(struct engine *engine, struct request *request, pawl_stat
     }
 }
 
-/* Of many rejections the scope holds but the last; short of memory, that is what is told. */
+/* Of many rejections the scope holds but the last; short of memory, that one is reported. */
 static void keep_words(struct scope *scope, struct batch_fire *fire)
 {
     fire->words = arena_text(&scope->arena, str_of(scope->error.message));
@@ -321,7 +321,7 @@ pawl_status engine_fire_batch(struct engine *engine, struct scope *scope, struct
     return status;
 }
 
-/* The store failed before the request was looked at; but what cannot be right is told first. */
+/* The store failed before the request was looked at; but a malformed request is reported first. */
 static pawl_status malformed_first(struct scope *scope, const struct fire_args *args,
                                    pawl_status status)
 {
@@ -369,7 +369,7 @@ pawl_status engine_fire_start(struct engine *engine, struct fire_call *call)
                                  .fire_count = 1 };
     if (has_drain(engine)) {
         engine_post_request(engine, request);
-    } else { /* nobody would be sure to come by */
+    } else { /* no other thread is sure to come by */
         request->after = NULL;
         engine_submit(engine, request);
         fire_is_done(engine, request);

@@ -1,7 +1,7 @@
 /* keys.c - idempotency keys: an accepted call that is repeated is answered from its record.
  *
  * A key rides in the record its call made, with the hash of the request; a call that made none
- * gets a `keyed` record. Keys are looked up in the drain, where nobody else commits: two calls
+ * gets a `keyed` record. Keys are looked up in the drain, where no other thread commits: two calls
  * with one key are one record and two equal answers. The second of two in one commit is put
  * aside until that commit is over, so that whatever is answered is durable. */
 #include "base/node.h"

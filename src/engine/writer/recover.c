@@ -125,8 +125,8 @@ static bool post_lost(struct engine *engine, uint64_t number, uint32_t ordinal)
     return false;
 }
 
-/* A running step: somebody elsewhere works on it, or it died with its process, or it runs here;
- * where nobody is known to work on it, it is watched. */
+/* A running step: a worker elsewhere has it, or it died with its process, or it runs here. If no
+ * worker is known, its lease is watched. */
 static bool recover_running(struct engine *engine, uint64_t number, const struct live *live,
                             const struct live_step *step, bool after_death)
 {
@@ -188,7 +188,7 @@ static bool has_ready(const struct live *live)
     return false;
 }
 
-/* Attempts of one instance: ready ones wait, running ones are somebody's, or nobody's. */
+/* Attempts of one instance: ready ones wait, running ones have a worker, or lost theirs. */
 static pawl_status recover_live(struct engine *engine, struct scope *scope, uint64_t number,
                                 const struct live *live, bool after_death)
 {
@@ -252,7 +252,7 @@ static pawl_status recover_all(struct engine *engine, struct scope *scope, bool 
 
 pawl_status recover_steps(struct engine *engine, struct scope *scope)
 {
-    engine->actors.ended_lost = true; /* parents may not have heard of all that ended */
+    engine->actors.ended_lost = true; /* not all ends may have been reported to parents */
     return recover_all(engine, scope, true);
 }
 
