@@ -246,10 +246,28 @@ class Calls {
 
 // ---- Working ----
 
+/** Any JSON as a text for people. */
+function textOf(value) {
+    try {
+        return typeof value === "string" ? value : String(JSON.stringify(value));
+    } catch {
+        return String(value);
+    }
+}
+
+/** Refuses what JSON.stringify() would replace by null or leave out without a word: NaN, Infinity, functions, symbols. */
+function strict(key, value) {
+    if ((typeof value === "number" && !Number.isFinite(value)) || ["function", "symbol"].includes(typeof value)) {
+        throw new TypeError(`expected JSON, found ${String(value)}${key ? ` as '${key}'` : ""}`);
+    }
+    return value;
+}
+
 /** Thrown by a tool: the step has failed with this error (any JSON); retry: false ends its attempts. */
 export class Fail extends Error {
     constructor(error, { retry = true } = {}) {
-        super(String(error));
+        super(textOf(error));
+        this.name = "Fail";
         this.error = error;
         this.retry = retry;
     }
@@ -380,12 +398,12 @@ export class Worker {
         }
     }
 
-    /** A kept connection that was closed while it was idle is no news, but for a claim, which waits at the server (`wait`). A claim is not
-     * repeated by a worker that stops. */
-    async _ask(path, values, body, wait = 0) {
+    /** A kept connection that was closed while it was idle is no news, but for a claim, which waits at the server. A claim is not repeated
+     * here: the next one does not wait (_claiming). */
+    async _ask(path, values, body, { isClaim = false, wait = 0 } = {}) {
         const noticed = (why, fresh) => {
-            this._noticed(why, fresh || wait > 0);
-            return !(this._stopping && wait > 0);
+            this._noticed(why, fresh || isClaim);
+            return !(isClaim && (this._stopping || why !== null));
         };
         try {
             return await this.pawl._call("POST", path, values, {}, body, { wait, noticed });
@@ -399,8 +417,8 @@ export class Worker {
         this._stopping = true;
         if (this.rejection) return;
         this.rejection = error;
-        const isToken = ["unauthenticated", "forbidden"].includes(error.reason);
-        const hint = isToken ? "; 'pawl token create --scope work' makes a token for workers" : "";
+        const isToken = this.pawl._token && ["unauthenticated", "forbidden"].includes(error.reason);
+        const hint = isToken || error.reason === "unauthenticated" ? "; 'pawl token create --scope work' makes a token for workers" : "";
         this._say("error", `${this.pawl._where} rejects ${isToken ? "the token of " : ""}worker ${this.name}: ${error.message}${hint}`);
     }
 
@@ -422,6 +440,7 @@ export class Worker {
 
     /** Parked at the server while there is nothing to do. */
     async _claiming() {
+        let pause = 20;
         while (!this._stopping) {
             if (this._free === 0) {
                 await this._change();
@@ -431,11 +450,14 @@ export class Worker {
             this._free = 0;
             let steps = [];
             try {
-                ({ steps } = await this._ask("/v1/steps/claim", {}, this._claim(reserved, this.wait), milliseconds(this.wait)));
+                const wait = this._lostAt === null ? this.wait : "0s"; // so that it is known at once when the server is back
+                ({ steps } = await this._ask("/v1/steps/claim", {}, this._claim(reserved, wait), { isClaim: true, wait: milliseconds(wait) }));
+                pause = 20;
             } catch (error) {
                 if (!(error instanceof PawlError)) throw error;
                 if (isFinal(error)) this._reject(error);
-                else await sleep(200);
+                else await sleep(pause * (0.5 + Math.random()));
+                pause = Math.min(pause * 2, 2000);
             } finally {
                 this._take(steps, reserved);
             }
@@ -451,7 +473,7 @@ export class Worker {
             answer = error instanceof Fail ? { error: error.error, retry: error.retry } : failure(error);
         }
         try {
-            JSON.stringify(answer);
+            JSON.stringify(answer, strict);
         } catch (error) { // no JSON: it could not be sent
             this._logFailure(step, error);
             answer = failure(error);

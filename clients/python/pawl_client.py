@@ -396,12 +396,12 @@ class Worker:
         elif before is not None and after is None:
             self._say("info", "worker %s is connected to %s again, after %.1f s" % (self.name, self.pawl._url, now - before))
 
-    def _ask(self, path: str, values: dict[str, Any], body: dict[str, Any], wait: float = 0.0) -> Any:
-        """A kept connection that was closed while it was idle is no news, but for a claim, which waits at the server (`wait`). A claim is
-        not repeated by a worker that stops."""
+    def _ask(self, path: str, values: dict[str, Any], body: dict[str, Any], wait: float = 0.0, is_claim: bool = False) -> Any:
+        """A kept connection that was closed while it was idle is no news, but for a claim, which waits at the server. A claim is not
+        repeated here: the next one does not wait (_claiming)."""
         def noticed(why: str | None, fresh: bool) -> bool:
-            self._noticed(why, fresh or wait > 0)
-            return not (self._stopping and wait > 0)
+            self._noticed(why, fresh or is_claim)
+            return not (is_claim and (self._stopping or why is not None))
 
         try:
             answer = self.pawl._call("POST", path, values, {}, body, wait=wait, noticed=noticed)
@@ -415,8 +415,9 @@ class Worker:
         with self._change:
             before, self.rejection, self._stopping = self.rejection, self.rejection or error, True
         if before is None:
-            what = "the token of worker %s" % self.name if error.reason in ("unauthenticated", "forbidden") else "worker %s" % self.name
-            hint = "; 'pawl token create --scope work' makes a token for workers" if error.reason in ("unauthenticated", "forbidden") else ""
+            is_token = self.pawl._token is not None and error.reason in ("unauthenticated", "forbidden")
+            what = ("the token of worker %s" if is_token else "worker %s") % self.name
+            hint = "; 'pawl token create --scope work' makes a token for workers" if is_token or error.reason == "unauthenticated" else ""
             self._say("error", "%s rejects %s: %s: %s%s" % (self.pawl._url, what, error.reason, error.detail, hint))
 
     # Places are reserved before they are asked for, so that no more is claimed than can be begun.
@@ -442,15 +443,19 @@ class Worker:
 
     def _claiming(self) -> None:
         """Parked at the server while there is nothing to do."""
+        pause = 0.02
         while places := self._reserve(True):
             steps: list[Any] = []
+            wait = self.wait if self._lost_at is None else 0.0  # so that it is known at once when the server is back
             try:
-                steps = self._ask("/v1/steps/claim", {}, self._claim(places, self.wait), self.wait)["steps"]
+                steps = self._ask("/v1/steps/claim", {}, self._claim(places, wait), wait, True)["steps"]
+                pause = 0.02
             except PawlError as error:
                 if _is_final(error):
                     self._reject(error)
                 else:
-                    time.sleep(0.2)
+                    time.sleep(pause * (0.5 + random.random()))
+                pause = min(pause * 2, 2.0)
             finally:
                 self._take(steps, places)
 

@@ -295,7 +295,7 @@ def test_a_result_that_is_no_json_is_its_steps_failure_and_nobody_elses(shell):
     """C35: a tool that answers with what JSON has no words for leaves the worker, and the answers of others, alone."""
     server = Server(shell)
     pawl = client.Pawl(server.address)
-    pawl.definition_put("odd", "dopar:\n" + "".join("  - {name: s%d, action: odd, payload: %d}\n" % (n, n) for n in range(3)) +
+    pawl.definition_put("odd", "dopar:\n" + "".join("  - {name: s%d, action: odd, payload: %d}\n" % (n, n) for n in range(6)) +
                         "  - {name: fine, action: note, payload: 1}\n")
     for language, words in (("python", "TypeError"), ("node", "TypeError")):
         worker = Hands(shell, server.address, language).hire()
@@ -303,7 +303,7 @@ def test_a_result_that_is_no_json_is_its_steps_failure_and_nobody_elses(shell):
         shell.wait_for(lambda: pawl.instance_get(id)["status"] == "failed")
         steps = {step["name"]: step for step in pawl.instance_steps(id)["steps"]}
         assert steps["fine"]["status"] == "done" and steps["s0"]["error"]["type"] == words, steps
-        assert {steps["s%d" % n]["status"] for n in range(3)} == {"failed"}, steps
+        assert {steps["s%d" % n]["status"] for n in range(6)} == {"failed"}, steps
         worker.terminate()
         assert worker.wait(60) == 0, (shell.folder / "said").read_text()
 

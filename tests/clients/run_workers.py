@@ -79,6 +79,33 @@ def test_a_worker_says_once_that_the_server_is_gone_and_once_that_it_is_back(she
         assert re.search(r"is connected to %s again, after \d+\.\d s" % server.address, hand.lines("INFO")[1]), hand.text()
 
 
+def test_an_idle_worker_says_at_once_that_its_server_is_back(shell):
+    server = Server(shell)
+    hands = [Hand(shell, language, server.address, wait=wait) for language, wait in (("python", 50.0), ("node", "50s"))]
+    for hand in hands:
+        hand.wait_for("INFO", "serves ")
+    pawl = client.Pawl(server.address)
+    for number in (1, 2):
+        shell.wait_for(lambda: b"pawl_claims_waiting 2\n" in pawl.metrics_get())
+        server.kill()
+        for hand in hands:
+            shell.wait_for(lambda: len(hand.lines("WARNING")) == number)
+        server.start()
+        for hand in hands:
+            shell.wait_for(lambda: len(hand.lines("INFO")) == 1 + number, 40)
+    for hand in hands:
+        hand.child.kill()
+
+
+def test_a_worker_without_a_token_is_not_told_of_its_token(shell):
+    server = Server(shell, "--require-token")
+    for language in LANGUAGES:
+        hand = Hand(shell, language, server.address)
+        assert hand.child.wait(60) == 1, hand.text()
+        last = hand.text().splitlines()[-1]
+        assert re.search(r"ERROR %s rejects worker \S+: unauthenticated: .*'pawl token create --scope work'" % server.address, last), hand.text()
+
+
 def test_a_failure_is_logged_with_its_traceback_which_is_in_the_error_as_well(shell):
     server = Server(shell)
     pawl = client.Pawl(server.address)
@@ -96,6 +123,7 @@ def test_a_failure_is_logged_with_its_traceback_which_is_in_the_error_as_well(sh
         assert len(failed) == 2 and all("(tool stumble, attempt %d) failed" % n in line for n, line in enumerate(failed, 1)), hand.text()
         assert failed[0].startswith("step " + first["step_id"]) and hand.text().count(place) >= 2, hand.text()
         assert first["error"]["traceback"].strip() in hand.text(), hand.text()
+        assert "for good" in failed[1] + hand.text().partition(failed[1])[2] and "[object" not in hand.text(), hand.text()
 
 
 def test_a_url_without_a_scheme_is_refused(shell):

@@ -27,7 +27,7 @@ class Broken:
 
 
 log = {"log": Broken()} if options.get("log") == "raise" else {}
-worker = Worker(Pawl(sys.argv[1], token=options.get("token")), lease="1s", wait=0.5, answered=answered, **log)
+worker = Worker(Pawl(sys.argv[1], token=options.get("token")), lease="1s", wait=options.get("wait", 0.5), answered=answered, **log)
 notes = os.open(sys.argv[2], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
 
