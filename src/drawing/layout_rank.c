@@ -67,7 +67,7 @@ static void search_from(struct ranking *ranking, uint32_t root)
     }
 }
 
-/* Those left last come first: whoever has an edge to another was left after it. */
+/* Those left last come first: a node with an edge to another was left after it. */
 static void give_ranks(const struct ranking *ranking, uint32_t *ranks)
 {
     for (uint32_t i = ranking->left_count; i-- > 0;) {

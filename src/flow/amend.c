@@ -189,7 +189,7 @@ static bool open_over(struct move_over *over, uint32_t from, uint32_t to)
     over->origin[to] = from + 1;
     over->moved[to] = over->states[from];
     if (over->to->nodes[to].kind == PLAN_DOPAR)
-        over->moved[to].at = 0; /* counted anew */
+        over->moved[to].at = 0; /* counted again */
     if (over->to->nodes[to].kind == PLAN_DO)
         over->moved[to].at = UINT32_MAX;
     return over->from->nodes[from].kind == over->to->nodes[to].kind;

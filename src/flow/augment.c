@@ -8,7 +8,7 @@ static pawl_status fail_over(struct scope *scope, str path)
                       STR_ARG(path));
 }
 
-/* A failure must be recorded whatever it says: it is told in its entry in any case. */
+/* A failure is always recorded: its entry has the error even if the context has no room for it. */
 pawl_status context_note_error(struct scope *scope, struct flow_context *context, str error,
                                struct arena *arena)
 {

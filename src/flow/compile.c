@@ -328,7 +328,7 @@ bool flow_is_flow(const struct node *document)
     return !node_find(document, "states") && find_leaf(document);
 }
 
-/* The keys that say what a document is; more than one is none (DESIGN, "Definitions"). */
+/* The key that says which notation the document has. Several are an error. */
 static const struct node *find_notation(struct compilation *compiler, const struct node *document)
 {
     const struct node *found = NULL;

@@ -53,7 +53,7 @@ struct flow_context {
 struct flow_context *context_new(struct arena *arena);
 struct flow_context *context_over(const struct flow_context *below, struct arena *arena);
 
-/* An object that was accepted once (node.h). False: it is none, or there is no memory. */
+/* An object that was accepted once (node.h). False: it is not an object, or no memory. */
 bool context_load(struct flow_context *context, str text, struct arena *arena);
 
 /* `value` at the dotted `path`, objects made on the way, whatever was there replaced. False: no

@@ -96,7 +96,8 @@ pawl_status flow_after(const struct definition *definition, const struct standin
 const char *flow_step_kind(const struct definition *definition, uint32_t plan_index);
 bool flow_step_is_joined(const struct definition *definition, uint32_t plan_index);
 
-/* For whoever runs a tree without an engine: nodes are numbered depth first from 0. UINT32_MAX: none. */
+/* For a caller that runs a tree without an engine: nodes are numbered depth first from 0.
+ * UINT32_MAX: not in a tree. */
 uint32_t flow_step_node(const struct definition *definition, uint32_t plan_index);
 uint32_t flow_step_at(const struct definition *definition, uint32_t node);
 bool flow_step_is_taken(const struct definition *definition, uint32_t plan_index);

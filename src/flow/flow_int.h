@@ -10,7 +10,7 @@
 
 enum template_kind {
     TEMPLATE_TEXT,     /* plain text between templates */
-    TEMPLATE_UNKNOWN,  /* {{...}} of somebody else: stays as it is */
+    TEMPLATE_UNKNOWN,  /* {{...}} with another root: stays as it is */
     TEMPLATE_INPUT,    /* path into the input; data NULL: all of it */
     TEMPLATE_CONTEXT,  /* path into the context; likewise */
     TEMPLATE_STEP,     /* path: NAME.result or NAME.result.PATH */
@@ -25,7 +25,7 @@ struct template_part {
 
 /* Take the next part off the front of `rest`; false at its end. */
 bool template_next(str *rest, struct template_part *out);
-/* The rest of a text part from "{{input..." on, which has no end; data NULL: there is none. */
+/* The rest of a text part from "{{input..." on, which has no end; data NULL: all have. */
 str template_unclosed(str text);
 bool template_is_replaced(const struct template_part *part);
 bool template_has(str text); /* a template that is replaced */

@@ -320,8 +320,8 @@ static pawl_status fold_effects(struct folding *fold)
         if (effect->kind == EFFECT_STEP)
             status = fold_step(fold, effect);
         else if (effect->kind == EFFECT_TAKE)
-            drop_signal(fold->memory,
-                        effect->name);            /* whoever reads entries alone has not seen it */
+            /* A reader of entries alone has not seen it: then nothing is dropped. */
+            drop_signal(fold->memory, effect->name);
         else if (effect->kind != EFFECT_SNAPSHOT && effect->kind != EFFECT_REDRIVE &&
                  !is_interest(effect))
             status = fold_live(fold, effect);
@@ -388,7 +388,7 @@ static void fold_tree(const struct folding *fold, bool is_success)
 }
 
 /* The subject is settled: its result, or its failure, is what the rest builds on. It comes
- * before the effects, because a join that completes is told by the step that it begins. */
+ * before the effects, because a join that completes is known by the step that it begins. */
 static pawl_status fold_outcome(struct folding *fold)
 {
     bool is_success = !is_failure(fold->entry->transition);

@@ -451,7 +451,7 @@ static str result_of(struct gathering *gathering, str name)
     return last ? read_result(gathering, last) : STR_NONE;
 }
 
-/* What the new one asks for; data NULL: nothing, or there is none. */
+/* The result that the new one asks for; data NULL: it does not, or the step has no result. */
 static str wanted_result(struct gathering *gathering, uint32_t step)
 {
     const struct plan_step *wanted = &gathering->next->steps[step];

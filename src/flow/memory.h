@@ -37,7 +37,7 @@ struct live_arm {
     str value; /* of a signal, for a broadcast's filter, JSON; data NULL: none */
 };
 
-/* A signal that came before anybody awaited it. */
+/* A signal that came before a step awaited it. */
 struct kept_signal {
     str name, payload;
 };
@@ -74,7 +74,7 @@ struct tree_errors {
 struct flow_memory {
     const struct plan *plan; /* in force: the definition's, or what an amend made of it */
     bool is_amended;
-    str instance; /* JSON: what it is; data NULL: nobody has said yet */
+    str instance; /* JSON: what it is; data NULL: not known yet */
     str input; /* JSON; data NULL: none */
     uint32_t ordinal_last;
     struct attempt *live; /* by ordinal */
@@ -93,7 +93,7 @@ struct flow_memory {
     struct tree_errors errors;   /* trees */
     size_t kept_size;                      /* of the results and errors that are kept as text */
     const struct payload_source *payloads; /* reads those that are not; NULL: all are kept */
-    bool *joins; /* graphs, by step: somebody has arrived, and it waits for others */
+    bool *joins; /* graphs, by step: a branch has arrived, and it waits for others */
     uint32_t join_count;
 };
 
@@ -142,7 +142,7 @@ bool node_pages_init(struct node_pages *pages, const struct plan *plan,
                      const struct node_state *states, struct arena *arena);
 
 /* One walk serves deciding (on a copy of the states, beginning steps) and folding (on the
- * memory itself, where the steps are told by the entries): both see the same tree. */
+ * memory itself, where the entries say which steps begin): both see the same tree. */
 struct tree_walk {
     const struct plan *plan;
     struct node_state *states; /* the memory's; NULL: the copy is changed instead */
@@ -221,14 +221,14 @@ pawl_status memory_begin(struct flow_memory *memory, const struct node *given, s
 /* amend.c: another plan is in force from now on. */
 pawl_status memory_amend(struct flow_memory *memory, const struct entry_view *entry,
                          struct scope *scope, struct arena *arena);
-/* Results by step name that nobody had asked for before. */
+/* Results by step name that the plan did not ask for before. */
 pawl_status memory_take_results(struct flow_memory *memory, const struct node *results,
                                 struct scope *scope, struct arena *arena);
 pawl_status plan_load_into(struct arena *arena, str text, struct scope *scope, struct plan **out);
 
 /* memory_way.c: which arm a select's result tells of. */
 uint32_t memory_taken_arm(str result, struct scope *scope);
-/* Somebody waits at a join, and an attempt of its step begins: the join is complete, unless it is
+/* A branch waits at a join, and an attempt of its step begins: the join is complete, unless it is
  * tried again, or the way of `subject`, which ended with `entry`, leads to it. NO_MEMORY. */
 pawl_status memory_end_join(struct flow_memory *memory, const struct attempt *subject,
                             const struct entry_view *entry, const struct effect *effect,
@@ -238,7 +238,7 @@ pawl_status memory_end_join(struct flow_memory *memory, const struct attempt *su
 bool memory_keep(struct kept_text *kept, str json, struct arena *arena);
 bool memory_keep_payload(struct flow_memory *memory, struct kept_text *kept, str json, uint32_t seq,
                          struct arena *arena);
-/* The text, read from its entry if it is there; data NULL: there is none yet. NO_MEMORY,
+/* The text, read from its entry if it is there; data NULL: no result yet. NO_MEMORY,
  * STORAGE_FAILURE. */
 pawl_status memory_text(const struct flow_memory *memory, const struct kept_text *kept,
                         struct scope *scope, str *out);

@@ -1,7 +1,7 @@
 /* memory_way.c - who began an attempt of a graph: the way of the step that ended, or a join.
  *
- * An entry tells what began, not why. It is asked only where somebody waits at a join whose step
- * other ways lead to as well: that one of them began it is no end of the waiting (B15). */
+ * An entry says what began, not why. It matters only where a branch waits at a join whose step other
+ * ways lead to as well: if one of them begins that step, the branch still waits (B15). */
 #include "base/json_scan.h"
 #include "flow/flow_int.h"
 
@@ -17,7 +17,7 @@ uint32_t memory_taken_arm(str payload, struct scope *scope)
     return node_to_i64(&arm, &number) && number >= 0 ? (uint32_t)number : 0;
 }
 
-/* Where a branch led: what its condition was told by is in the memory by now. */
+/* Where a branch led: the memory has by now what its condition read. */
 static pawl_status find_branch(const struct flow_memory *memory, const struct plan_step *step,
                                str result, struct scope *scope, uint32_t *out)
 {

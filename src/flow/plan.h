@@ -42,7 +42,7 @@ struct plan_augment {
 };
 
 struct plan_step {
-    str name, tool; /* tool: data NULL where there is none */
+    str name, tool; /* tool: data NULL where it has no tool */
     const struct step_kind *kind;
     str args;                     /* a compact JSON object */
     const struct node *args_node; /* the same, read; set by plan_load() */
@@ -57,11 +57,11 @@ struct plan_step {
     bool is_once; /* ... it is declared not to be: what ran out of time is not run again */
     struct plan_augment *augments;
     uint32_t augment_count;
-    str *approvers; /* GATE: who may decide; none: anybody */
+    str *approvers; /* GATE: who may decide; empty: any actor */
     uint32_t approver_count, approval_count;
     bool bars_cancel; /* while it is live the flow cannot be cancelled */
     bool has_template;    /* set by plan_load() */
-    uint32_t result_slot; /* where a memory keeps its result; STEP_NONE: nobody asks for it */
+    uint32_t result_slot; /* where a memory keeps its result; STEP_NONE: nothing asks for it */
     uint32_t node;        /* in a tree: where it stands; set by plan_load() */
 };
 
@@ -105,7 +105,7 @@ struct plan {
     str output;                     /* a template value, JSON; data NULL: none */
     const struct node *output_node; /* the same, read */
     bool output_has_template;
-    str *buffered; /* signals that are kept until somebody awaits them */
+    str *buffered; /* signals that are kept until a step awaits them */
     uint32_t buffered_count;
     enum cancel_rule cancel; /* NOT_FROM: some steps bar it */
     bool asks_instance;      /* some template or condition looks at what the instance is */
@@ -132,7 +132,7 @@ bool plan_read(struct scope *scope, const struct node *document, struct plan *pl
 /* Read a printed plan and make it ready; `text` must live as long. STORAGE_FAILURE if it is not one. */
 pawl_status plan_load(struct scope *scope, str text, struct plan **out);
 
-/* plan_tree.c: nodes of the printed tree; false: it is none, or no memory. */
+/* plan_tree.c: nodes of the printed tree; false: it is not a tree, or no memory. */
 bool plan_load_tree(struct scope *scope, const struct node *tree, struct plan *plan);
 
 /* plan_join.c: fill `reach`. NO_MEMORY. */
@@ -150,7 +150,7 @@ static inline const struct plan *plan_of(const struct definition *definition)
     return definition->plan;
 }
 
-/* Is a signal of this name kept until somebody awaits it? */
+/* Is a signal of this name kept until a step awaits it? */
 static inline bool plan_keeps(const struct plan *plan, str signal)
 {
     for (uint32_t i = 0; i < plan->buffered_count; i++)

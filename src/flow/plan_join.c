@@ -1,6 +1,6 @@
 /* plan_join.c - which steps of a graph can still reach which join (B15).
  *
- * A join's target is begun when nobody is under way who could still arrive. Found once, when
+ * A join's target begins when no live step can still arrive. Found once, when
  * the plan is loaded: a bit for each step and join, by walking the ways backwards. */
 #include "flow/plan.h"
 

@@ -243,7 +243,7 @@ static void decide_step_end(struct turn *turn)
 }
 
 /* What came for a wait or a gate was no use (a condition that cannot be told). Told by its entry
- * alone: nobody sends this, a check of the history finds it. */
+ * alone: no caller sends this, a check of the history finds it. */
 static void decide_spoiled(struct turn *turn)
 {
     const struct attempt *attempt = expect(turn, STEP_PENDING);

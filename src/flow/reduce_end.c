@@ -65,9 +65,9 @@ static bool is_led_to(const struct turn *turn, uint32_t join)
     return false;
 }
 
-/* Joins that wait and that nobody can still reach, neither who is under way nor who waits at
- * another join, are complete: whoever was the last to arrive, and also if the last one went
- * another way (B15). One pass is enough: who is led to is led to by what this pass begins, too. */
+/* A join that waits is complete when neither a live step nor a branch at another join can still
+ * reach it, whichever branch arrived last, and also if the last one went another way (B15). One pass
+ * is enough: a join that another leads to is also reached by what this pass begins. */
 static void complete_joins(struct turn *turn)
 {
     for (uint32_t join = 0; turn->joins && join < turn->plan->count; join++)
