@@ -166,7 +166,8 @@ def test_a_page_of_another_site_is_forbidden_and_no_answer_is_guessed_at(shell):
     followed = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
     assert web.ask("GET", "/healthz", None, followed).status == 200, "somebody who follows a link"
     assert web.ask("GET", "/healthz", None, {**followed, "Sec-Fetch-Mode": "no-cors"}).status == 403
-    assert web.ask("POST", "/v1/instances", body, followed).status == 403
+    refused = web.ask("POST", "/v1/instances", body, followed)
+    assert (refused.status, refused.json["detail"]) == (403, "pages of other sites may not call this server")
     for method, path in (("GET", "/healthz"), ("GET", "/no"), ("POST", "/v1/instances"), ("GET", "/openapi.json")):
         assert web.ask(method, path, None).headers["x-content-type-options"] == "nosniff", path
 

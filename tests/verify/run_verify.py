@@ -412,6 +412,7 @@ ADDED = [VALUE % "(SELECT max(id) + 1 FROM pawl_value)", VALUE % "(SELECT max(id
          VALUE % "0", "INSERT INTO pawl_state VALUES (9999, 0, 'x', 0)",
          "INSERT INTO pawl_state VALUES ((SELECT max(id) + 1 FROM pawl_definition), 0, 'x', 0)",
          "INSERT INTO pawl_transition SELECT 9999, 0, 0, 'x', 1, NULL, 0, 0", "INSERT INTO pawl_snapshot VALUES (999, 1, '{}')",
+         "UPDATE pawl_transition SET from_state = NULL WHERE from_state = 0",
          "DELETE FROM pawl_meta WHERE key = 'flushed'", "UPDATE pawl_meta SET value = NULL WHERE key = 'flushed'"]
 
 

@@ -11,7 +11,8 @@ static const char select_definitions[] = "SELECT id, compiler, compiled FROM paw
 static const char select_states[] =
     "SELECT idx, name, terminal FROM pawl_state WHERE definition = ?1 ORDER BY idx";
 static const char select_transitions[] =
-    "SELECT idx, from_state, action, to_state, guard, requires_reason, by_engine"
+    "SELECT idx, coalesce(from_state, -1), action, coalesce(to_state, -1), guard, requires_reason,"
+    " by_engine"
     " FROM pawl_transition WHERE definition = ?1 ORDER BY idx";
 
 struct definition_check {

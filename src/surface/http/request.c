@@ -177,7 +177,7 @@ static pawl_status check_source(struct web_request *request, const struct framin
                           STR_ARG(host));
     if (str_is(request_header(request, "Sec-Fetch-Site"), "cross-site") && !is_navigation(request))
         return scope_fail(&request->scope, PAWL_FORBIDDEN,
-                          "pages of other siblings may not call this server");
+                          "pages of other sites may not call this server");
     if (framing->origin.data && !origin_is_ours(request, framing->origin, host))
         return scope_fail(&request->scope, PAWL_FORBIDDEN,
                           "pages from '%.*s' may not call this server", STR_ARG(framing->origin));
