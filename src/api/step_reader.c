@@ -469,9 +469,10 @@ static pawl_status read_amended(struct step_reader *reader, const struct flow_at
                                 struct flow_call *out)
 {
     const void *memory = reader->memory;
-    const struct moved *moved = reader->latest ? reader->latest->moved : NULL;
+    const struct moved *moved;
 
     TRY(fold_latest(reader));
+    moved = reader->latest ? reader->latest->moved : NULL;
     while (moved && moved->ordinal != attempt->ordinal)
         moved = moved->next;
     if (moved)
