@@ -1,4 +1,6 @@
 """Alarms over HTTP and from the command line: once, also through a death at every commit (B40)."""
+import sqlite3
+
 from web import Web, harness
 
 ORDER = str(harness.EXAMPLES / "order.yaml")
@@ -9,6 +11,12 @@ states: [quiet]
 initial_state: quiet
 terminal_states: []
 transitions: [{from_state: quiet, action: ring, to_state: quiet}]
+"""
+
+
+GATE = """name: gate
+steps:
+  start: {name: go, tool: null, approval: {}, done: true}
 """
 
 
@@ -55,6 +63,21 @@ def test_an_alarm_happens_once_whichever_commit_its_server_dies_at(shell):
             assert actions(web, bell) == ["ring"], (point, number)
             assert web.expect(200, "POST", "/v1/verify").json["valid"]
             shell.stop(child)
+
+
+def test_an_answer_to_a_step_ends_its_alarm_in_the_same_commit(shell):
+    web = Web(shell.serve("--test")[1])
+    shell.pawl("define", shell.write("gate.yaml", GATE))
+    gate = web.create(definition="gate")
+    web.expect(201, "POST", "/v1/alarms", {"after": "1h", "operation": "step.approve", "input": {"step_id": gate + ".1"}})
+    web.expect(200, "POST", "/v1/test/advance", {"by": "1h"})
+    assert "gate.approve" in actions(web, gate) and web.get("/v1/alarms").json["alarms"] == []
+    commits = [[]]
+    for what, is_last in sqlite3.connect(shell.folder / "pawl.db").execute("SELECT what, root IS NOT NULL FROM pawl_log ORDER BY pos"):
+        commits[-1].append(what)
+        commits += [[]] if is_last else []
+    fired = [commit for commit in commits if -5 in commit][-1]  # a control record of an alarm
+    assert any(what >= 0 for what in fired), commits
 
 
 def test_an_alarm_may_reach_many_and_nothing_that_is_for_whoever_asks(shell):

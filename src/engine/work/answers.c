@@ -149,6 +149,8 @@ pawl_status engine_step_answer_all(struct engine *engine, struct scope *scope,
         mails[i] = (struct mail){ .key = answers[i].key, .may_ride = can_ride(&answers[i]) };
         scope_init(&mails[i].own, engine->heap, LIMIT_SCOPE);
         mails[i].own.trace = scope->trace;
+        mails[i].own.alarm = scope->alarm;
+        mails[i].own.is_alarms = scope->is_alarms;
         mails[i].scope = &mails[i].own;
         mails[i].status = address(engine, &mails[i].own, &answers[i], &mails[i]);
         mails[i].is_done = mails[i].status != PAWL_OK;
