@@ -30,6 +30,9 @@ TRIES = {
     "archaic words are found in comments, strings and pages, and not in code": (
         {"src/a/a.c": '/* whoever */\nint nobody;\nconst char *t = "anew";\n', "docs/x.md": "It is told.\n"}, 0,
         ["3 archaic words"]),
+    "long lines of pages are counted, but not of their code blocks and tables": (
+        {"src/a/a.c": "int a;\n", "docs/x.md": "%s\n\n    %s\n\n```sh\n%s\n```\n| %s |\n" % (("x" * 101,) * 4)}, 0,
+        ["1 lines of prose over 100 columns"]),
     "comments that claim a lock and assertions are counted": (
         {"src/a/a.c": "/* Lock held. */\nvoid f(void)\n{\n    ASSERT_LOCKED(a);\n}\n"}, 0,
         ["1 assertions, 1 comments that claim a lock"]),
