@@ -357,5 +357,22 @@ def test_a_paused_instance_gives_nothing_to_those_who_wait_until_it_is_resumed(s
     assert step["name"] == "end"
 
 
+def test_steps_of_one_turn_that_reach_the_bound_of_entries_are_decided_each_by_itself(shell):
+    """At 5 entries the claim reaches the bound, at 9 the answers do: those are recorded, as single ones are."""
+    for bound, count, status in ((5, 1, "paused"), (9, 6, "completed")):
+        child, address = shell.serve("--max-entries", str(bound))
+        web = Web(address)
+        web.ask("PUT", "/v1/definitions/fan", FAN)
+        id = web.create(definition="fan")
+        steps = web.expect(200, "POST", "/v1/steps/claim", {"tools": ["saw"], "worker": "w/1", "max": 6}).json["steps"]
+        given = [{"step_id": step["step_id"], "lease": step["lease"], "result": 1} for step in steps]
+        results = web.expect(200, "POST", "/v1/steps/complete", {"steps": given}).json["results"]
+        assert [result.get("status") for result in results] == ["done"] * count, results
+        found = web.get("/v1/instances/" + id).json
+        assert found["status"] == status, (bound, found)
+        assert web.expect(200, "POST", "/v1/verify").json["valid"]
+        shell.stop(child)
+
+
 if __name__ == "__main__":
     harness.main(dict(globals()))

@@ -77,7 +77,7 @@ void mail_renew_scope(struct engine *engine, struct mail *mail)
     struct event event = mail->event;
     struct scope fresh;
 
-    ASSERT(!mail->scope);
+    ASSERT(!mail->scope || mail->scope == &mail->own);
     scope_init(&fresh, engine->heap, LIMIT_SCOPE);
     fresh.trace = mail->own.trace;
     move_texts(&event, &fresh.arena);
