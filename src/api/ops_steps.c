@@ -380,17 +380,24 @@ static pawl_status list_instance(struct step_listing *listing, str id, const str
 
 #define BUSY_AT_ONCE 100u
 
+/* Each instance has a live step, so a page needs no more of them than steps, and one to know of a next
+ * page. Where the steps are filtered, more are asked for. */
+static uint32_t page_needs(const struct paging *paging)
+{
+    return paging->has_limit && paging->limit < BUSY_AT_ONCE ? paging->limit + 1 : BUSY_AT_ONCE;
+}
+
 static pawl_status list_all(struct step_listing *listing, struct buf *out)
 {
     struct engine *engine = op_engine(listing->call);
     struct scope *scope = listing->call->scope;
     uint64_t after = listing->last.instance > 0 ? listing->last.instance - 1 : 0;
+    uint32_t at_once = page_needs(&listing->paging), count;
     struct busy_row *rows;
-    uint32_t count;
     pawl_status status;
 
     do {
-        status = store_busy(engine_store(engine), scope, after, true, BUSY_AT_ONCE, &rows, &count);
+        status = store_busy(engine_store(engine), scope, after, true, at_once, &rows, &count);
         for (uint32_t i = 0; i < count && status == PAWL_OK && !listing->is_full; i++) {
             char id[ID_SIZE + 1];
 
@@ -399,7 +406,7 @@ static pawl_status list_all(struct step_listing *listing, struct buf *out)
             if (status == PAWL_OK)
                 status = list_instance(listing, str_of(id), &rows[i], out);
         }
-    } while (status == PAWL_OK && !listing->is_full && count == BUSY_AT_ONCE);
+    } while (status == PAWL_OK && !listing->is_full && count == at_once);
     return status;
 }
 
