@@ -447,6 +447,16 @@ class Tree:
                 return self.seen_by(leaf, one) or tuple(self.error_of(before) for before in failed[:1])
         return ()
 
+    def is_after_forms(self, leaf, tree):
+        """Is the leaf in the rescue or finally of a try?"""
+        if isinstance(tree, str):
+            return False
+        for place, part in enumerate(tree[1:]):
+            for one in part:
+                if leaf in leaves_of(one):
+                    return (tree[0] == "try" and place > 0) or self.is_after_forms(leaf, one)
+        return False
+
     def turn(self, happens):
         """Something happens, what follows begins, and what was kept for it is taken, until nothing more follows."""
         before = self.last
@@ -471,7 +481,8 @@ class Tree:
             self.live += ((self.last, leaf),)
 
     def world(self, leaf):
-        seen = {"exec/last-error": error for error in self.seen_by(leaf, self.tree)}
+        errors = self.seen_by(leaf, self.tree) or (("",) if self.is_after_forms(leaf, self.tree) else ())
+        seen = {"exec/last-error": error for error in errors}
         return {"input": {"q": 7}, "context": {**self.context, **seen}, "steps": self.results}
 
     def tell(self, before):
