@@ -55,6 +55,18 @@ def test_a_definition_without_a_name_is_told_without_a_place(shell):
     assert "found neither" in said and "^" not in said and len(said.splitlines()) == 1, said
 
 
+def test_a_refused_option_is_named_and_its_value_shown_as_it_was_typed(shell):
+    shell.pawl("define", ORDER)
+    shell.pawl("start", "order")
+    for words, status, said in (
+            (("graph", "order", "--format", "sgv"), "invalid-request", "--format: expected text, mermaid, dot, svg or json, found 'sgv'"),
+            (("start", "order", "--key", ""), "invalid-request", "--key: expected 1..128 bytes of UTF-8"),
+            (("history", "1", "--fired", "2026-05-02..2026-05-01"), "invalid-query",
+             "--fired: expected a range whose second time is not the earlier one, found '2026-05-02..2026-05-01'")):
+        refused = shell.pawl(*words, expect=1).err
+        assert refused.startswith("pawl: %s: %s" % (status, said)), refused
+
+
 def test_times_are_typed_as_people_say_them(shell):
     shell.pawl("define", ORDER)
     shell.pawl("start", "order", "--at", "yesterday")

@@ -371,19 +371,29 @@ static pawl_status put_file(struct cli *cli, const struct given *given, struct b
     return PAWL_OK;
 }
 
-static pawl_status put_time(struct cli *cli, const struct given *given, struct buf *input)
+/* A time in the query of a list is refused as the list refuses it. */
+static pawl_status time_refusal(const struct cli *cli)
 {
     const struct op *op = cli->verb->operation ? op_find(str_of(cli->verb->operation)) : NULL;
+
+    return op && op->flags & OP_ANY_QUERY ? PAWL_INVALID_QUERY : PAWL_INVALID_REQUEST;
+}
+
+static pawl_status put_time(struct cli *cli, const struct given *given, struct buf *input)
+{
     bool is_span = given->option->kind == OPTION_SPAN;
     char at[WHEN_SPAN_SIZE];
 
     if (is_span ? !when_read_span(given->value, at)
                 : !when_read(given->option->kind, given->value, at))
-        return scope_fail(&cli->scope,
-                          op && op->flags & OP_ANY_QUERY ? PAWL_INVALID_QUERY
-                                                         : PAWL_INVALID_REQUEST,
+        return scope_fail(&cli->scope, time_refusal(cli),
                           "--%s: expected " WHEN_EXPECTED "%s, found '%s'", given->option->name,
                           is_span ? "; or two of them with .. between them" : "", given->value);
+    if (is_span && when_is_backward(at))
+        return scope_fail(&cli->scope, time_refusal(cli),
+                          "--%s: expected a range whose second time is not the earlier one, found "
+                          "'%s'",
+                          given->option->name, given->value);
     json_put_text(input, given->option->member, at);
     return PAWL_OK;
 }

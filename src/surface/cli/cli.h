@@ -159,6 +159,8 @@ bool when_read(enum option_kind kind, const char *value, char out[WHEN_SIZE]);
 /* The same for OPTION_SPAN: "TIME", "TIME..TIME", "TIME.." or "..TIME". */
 #define WHEN_SPAN_SIZE (2 * WHEN_SIZE + 2)
 bool when_read_span(const char *value, char out[WHEN_SPAN_SIZE]);
+/* Does a span that was read so end before it begins? */
+bool when_is_backward(const char *span);
 
 /* config.c: what --config FILE says, or pawl.yaml if it is there; nothing if neither. */
 struct config;

@@ -274,7 +274,15 @@ static const char *put_piece(const struct cli *cli, const char *message, const c
 
 static void put_message(const struct cli *cli, const char *message)
 {
-    for (const char *at = message; *at;)
+    static const char key_words[] = "the idempotency key: "; /* KEY_EXPECTED begins so */
+    const struct cli_option *key = option_of(cli, STR("idempotency_key"));
+    const char *begin = message;
+
+    if (key && str_starts(str_of(message), str_of(key_words))) {
+        fprintf(stderr, "--%s: ", key->name);
+        begin += sizeof key_words - 1;
+    }
+    for (const char *at = begin; *at;)
         at = put_piece(cli, message, at);
     fputc('\n', stderr);
 }

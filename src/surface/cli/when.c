@@ -94,3 +94,12 @@ bool when_read_span(const char *value, char out[WHEN_SPAN_SIZE])
     snprintf(out, WHEN_SPAN_SIZE, "%s..%s", from, to);
     return true;
 }
+
+bool when_is_backward(const char *span)
+{
+    const char *dots = strstr(span, "..");
+    int64_t from, to;
+
+    return dots && time_parse((str){ span, (size_t)(dots - span) }, &from) &&
+           time_parse(str_of(dots + 2), &to) && to < from;
+}
