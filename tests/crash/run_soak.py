@@ -217,6 +217,21 @@ def effects(body):
             yield ["step", *effect] if isinstance(effect[0], int) else effect
 
 
+def without_given_back(rows):
+    """Without the starts of attempts whose worker was killed before it read the answer to its claim, and without the retries that
+    give them back: such an attempt was never a worker's."""
+    kept, started = [], {}
+    for row in rows:
+        key = row[0], row[3]
+        if row[1] == "step.retry" and key in started:
+            kept[started.pop(key)] = None
+            continue
+        if row[1] == "step.start":
+            started[key] = len(kept)
+        kept.append(row)
+    return [row for row in kept if row]
+
+
 def check_attempts(rows):
     """Each attempt is begun once and ends once; each step completes once; joins are made once."""
     begun, ended, completed, made = {}, {}, {}, {}
@@ -299,7 +314,7 @@ def main():
                 soak.server.kill()
             soak.errors.close()
         rig.check_no_sanitizer(folder)
-        counts, rows = check_ends(folder), read(folder, HISTORY)
+        counts, rows = check_ends(folder), without_given_back(read(folder, HISTORY))
         check_attempts(rows)
         check_tries(folder)
         check_ticks(folder, rows)
