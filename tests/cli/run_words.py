@@ -67,6 +67,23 @@ def test_a_refused_option_is_named_and_its_value_shown_as_it_was_typed(shell):
         assert refused.startswith("pawl: %s: %s" % (status, said)), refused
 
 
+def test_a_store_that_is_typed_wrong_is_named_where_it_was_typed_with_what_was_meant(shell):
+    forms = "expected sqlite:FILE, memory: or http://host:port, found "
+    for store, option, variable in (
+            ("o.db", "--store: " + forms + "'o.db'; did you mean --store sqlite:o.db?",
+             "PAWL_STORE: " + forms + "'o.db'; did you mean PAWL_STORE=sqlite:o.db?"),
+            ("memory", "--store: " + forms + "'memory'; did you mean --store memory:?",
+             "PAWL_STORE: " + forms + "'memory'; did you mean PAWL_STORE=memory:?"),
+            ("ftp://a", "--store: " + forms + "'ftp://a'\n", "PAWL_STORE: " + forms + "'ftp://a'\n"),
+            ("sqlite://no-such.db", "there is no store at '//no-such.db'; did you mean --store sqlite:no-such.db?",
+             "there is no store at '//no-such.db'; did you mean PAWL_STORE=sqlite:no-such.db?"),
+            ("sqlite://no-such/o.db", "there is no store at '//no-such/o.db'; did you mean --store sqlite:no-such/o.db?",
+             "there is no store at '//no-such/o.db'; did you mean PAWL_STORE=sqlite:no-such/o.db?")):
+        for said, refused in ((option, shell.pawl("--store", store, "list", expect=1)),
+                              (variable, shell.pawl("list", env={"PAWL_STORE": store}, expect=1))):
+            assert said in refused.err and "init" not in refused.err, refused
+
+
 def test_times_are_typed_as_people_say_them(shell):
     shell.pawl("define", ORDER)
     shell.pawl("start", "order", "--at", "yesterday")

@@ -206,20 +206,41 @@ static pawl_status fail_folder(struct cli *cli, const char *file, pawl_status st
                       STR_ARG(folder), STR_ARG(folder));
 }
 
+/* "did you mean --store URL?" begins so; the store may have come from PAWL_STORE. */
+static const char *store_prefix(const struct cli *cli)
+{
+    return cli->store_named ? "--store " : "PAWL_STORE=";
+}
+
+/* sqlite://FILE is typed where FILE is meant; a file in the root folder can also be reached so. */
+static bool has_two_slashes(const char *file)
+{
+    return file[0] == '/' && file[1] == '/' && file[2] && file[2] != '/';
+}
+
+static pawl_status fail_slashes(struct cli *cli, const char *file)
+{
+    cli->is_advised = true;
+    return scope_fail(&cli->scope, PAWL_NOT_KNOWN,
+                      "there is no store at '%s'; did you mean %ssqlite:%s?", file,
+                      store_prefix(cli), file + 2);
+}
+
 static pawl_status open_file(struct cli *cli, const char *file, enum target_use use,
                              const pawl_options *options)
 {
-    bool owned;
+    bool must_exist = use == USE_EXISTING || use == USE_READ, owned;
     pawl_status status;
 
     if (access(file, F_OK) != 0 && errno == EACCES)
         return scope_fail(&cli->scope, PAWL_STORAGE_FAILURE,
                           "'%s' cannot be reached by this user: a folder above it may not be entered",
                           file);
+    if (must_exist && has_two_slashes(file) && access(file, F_OK) != 0)
+        return fail_slashes(cli, file);
     if (!has_folder(file))
-        return fail_folder(cli, file, use == USE_EXISTING || use == USE_READ ? PAWL_NOT_KNOWN
-                                                                             : PAWL_STORAGE_FAILURE);
-    cli->is_advised = (use == USE_EXISTING || use == USE_READ) && access(file, F_OK) != 0;
+        return fail_folder(cli, file, must_exist ? PAWL_NOT_KNOWN : PAWL_STORAGE_FAILURE);
+    cli->is_advised = must_exist && access(file, F_OK) != 0;
     if (cli->is_advised)
         return scope_fail(&cli->scope, PAWL_NOT_KNOWN,
                           "there is no store at '%s'; make one: %s init", file, cli->command);
@@ -247,6 +268,10 @@ static bool looks_like_address(const char *text)
 /* What was probably meant by a store without a scheme of ours: the scheme and the rest. */
 static const char *meant_scheme(const char **url)
 {
+    if (strcmp(*url, "memory") == 0) {
+        *url = "";
+        return "memory:";
+    }
     if (str_starts(str_of(*url), STR("file:")))
         *url += strlen("file:");
     return looks_like_address(*url) ? "http://" : "sqlite:";
@@ -255,6 +280,7 @@ static const char *meant_scheme(const char **url)
 static pawl_status check_url(struct cli *cli)
 {
     const char *url = cli->store, *rest = url, *scheme;
+    const char *source = cli->store_named ? "--store" : "PAWL_STORE";
 
     if (str_starts(str_of(url), STR("https:")))
         return scope_fail(&cli->scope, PAWL_INVALID_REQUEST,
@@ -266,13 +292,13 @@ static pawl_status check_url(struct cli *cli)
             return PAWL_OK;
     if (strstr(url, "://"))
         return scope_fail(&cli->scope, PAWL_INVALID_REQUEST,
-                          "--store: expected sqlite:FILE, memory: or http://host:port, found '%s'",
-                          url);
+                          "%s: expected sqlite:FILE, memory: or http://host:port, found '%s'",
+                          source, url);
     scheme = meant_scheme(&rest);
     return scope_fail(&cli->scope, PAWL_INVALID_REQUEST,
-                      "--store: expected sqlite:FILE, memory: or http://host:port, found '%s'; did "
-                      "you mean --store %s%s?",
-                      url, scheme, rest);
+                      "%s: expected sqlite:FILE, memory: or http://host:port, found '%s'; did you "
+                      "mean %s%s%s?",
+                      source, url, store_prefix(cli), scheme, rest);
 }
 
 pawl_status target_open(struct cli *cli, enum target_use use, const pawl_options *options)
