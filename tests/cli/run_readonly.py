@@ -1,5 +1,6 @@
 """A store that may only be read: its file, its folder or its disk. Read by another user, for root may write everywhere."""
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -56,10 +57,22 @@ def test_a_store_without_the_right_to_read_it_gets_a_sentence_of_its_own(shell):
     if READER:
         refused = read(shell, "list", expect=3).err
         assert "may not be read by this user" in refused and "(mode 0600)" in refused, refused
+        examined = read(shell, "doctor", expect=3).out
+        assert re.search(r"✘ file +pawl\.db, \d+ KiB; it may not be read by you\n", examined), examined
+        assert "chmod u+w" not in examined and "may be read" not in examined, examined
     inner = shell.folder / "inner"
     inner.mkdir(mode=0)
     refused = read(shell, "--store", "sqlite:inner/pawl.db", "list", expect=3 if READER else None).err
     assert not READER or "cannot be reached by this user" in refused, refused
+
+
+def test_a_store_is_not_made_where_this_user_may_not_write(shell):
+    if not READER:
+        raise Skip("needs root, to call as another user")
+    shell.folder.chmod(0o755)
+    refused = read(shell, "--store", "sqlite:new.db", "init", expect=3).err
+    assert refused == "pawl: storage-failure: cannot make a store at %s: this user may not write in its folder " \
+                      "(Permission denied)\n" % (shell.folder.resolve() / "new.db"), refused
 
 
 def test_the_other_verifier_reads_a_read_only_store(shell):

@@ -135,8 +135,8 @@ SQLITE_TEST(what_is_no_store_is_refused_in_words_and_left_alone)
     put_file(s, "empty.db", "");
     EXPECT(open_named(s, "empty.db", (struct store_options){ .create = true }) ==
            PAWL_STORAGE_FAILURE);
-    EXPECT_HAS(s->scope->error.message, "empty.db is not a pawl store: expected application_id "
-                                        "0x7061776C, found an empty file");
+    EXPECT_HAS(s->scope->error.message, "empty.db is not a pawl store: expected a file that "
+                                        "pawl made, found an empty file");
     EXPECT_EQ(size_of(s, "empty.db"), 0);
 
     put_file(s, "text.db", "this is a shopping list: milk, bread, and a state machine, please");
@@ -147,7 +147,8 @@ SQLITE_TEST(what_is_no_store_is_refused_in_words_and_left_alone)
     run_sql(s, "other.db", "CREATE TABLE t (a); PRAGMA application_id = 7");
     EXPECT(open_named(s, "other.db", (struct store_options){ .own = true, .create = true }) ==
            PAWL_STORAGE_FAILURE);
-    EXPECT_HAS(s->scope->error.message, "found 0x00000007");
+    EXPECT_HAS(s->scope->error.message, "found a SQLite database of another program "
+                                        "(application_id 0x00000007)");
 
     EXPECT(open_named(s, ".", (struct store_options){ .create = true }) == PAWL_STORAGE_FAILURE);
     EXPECT_HAS(s->scope->error.message, "found no file");

@@ -29,6 +29,20 @@ static pawl_status fail(struct sidecar *sidecar, struct scope *scope, const char
                       strerror(errno));
 }
 
+/* The sidecar of a new store is the first file to be made. */
+static pawl_status fail_open(struct sidecar *sidecar, struct scope *scope, const char *database)
+{
+    int failure = errno;
+    struct stat info;
+
+    if ((failure == EACCES || failure == EROFS) && stat(database, &info) != 0)
+        return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                          "cannot make a store at %s: this user may not write in its folder (%s)",
+                          database, strerror(failure));
+    errno = failure;
+    return fail(sidecar, scope, "opening");
+}
+
 static pawl_status open_file(struct sidecar *sidecar, struct scope *scope)
 {
     char database[PATH_MAX];
@@ -38,7 +52,7 @@ static pawl_status open_file(struct sidecar *sidecar, struct scope *scope)
     snprintf(database, sizeof database, "%.*s", (int)(strlen(sidecar->path) - strlen("-owner")),
              sidecar->path);
     sidecar->fd = sqlite_open_beside(database, sidecar->path);
-    return sidecar->fd >= 0 ? PAWL_OK : fail(sidecar, scope, "opening");
+    return sidecar->fd >= 0 ? PAWL_OK : fail_open(sidecar, scope, database);
 }
 
 /* Is what we have open still what lies there? A sidecar that was deleted keeps nobody out. */

@@ -121,16 +121,17 @@ static pawl_status check_file(struct sqlite_store *store, struct scope *scope)
     if (!found)
         return PAWL_OK;
     return scope_fail(scope, PAWL_STORAGE_FAILURE,
-                      "%s is not a pawl store: expected application_id 0x%08X, found %s",
-                      store->path, SQLITE_APPLICATION_ID, found);
+                      "%s is not a pawl store: expected a file that pawl made, found %s",
+                      store->path, found);
 }
 
 static pawl_status not_ours(struct sqlite_store *store, struct scope *scope,
                             const struct schema *schema)
 {
     return scope_fail(scope, PAWL_STORAGE_FAILURE,
-                      "%s is not a pawl store: expected application_id 0x%08X, found 0x%08X",
-                      store->path, SQLITE_APPLICATION_ID, (unsigned)schema->application_id);
+                      "%s is not a pawl store: expected a file that pawl made, found a SQLite "
+                      "database of another program (application_id 0x%08X)",
+                      store->path, (unsigned)schema->application_id);
 }
 
 /* Is it ours, and of which schema? Looks without changing anything. In a file of our own, the header
@@ -149,9 +150,9 @@ static pawl_status read_header(struct sqlite_store *store, struct scope *scope, 
         status = schema_read(db, scope, out);
     if (db && sqlite3_errcode(db) == SQLITE_NOTADB)
         status = scope_fail(scope, PAWL_STORAGE_FAILURE,
-                            "%s is not a pawl store: expected application_id 0x%08X, found "
-                            "no SQLite database",
-                            store->path, SQLITE_APPLICATION_ID);
+                            "%s is not a pawl store: expected a file that pawl made, found no "
+                            "SQLite database",
+                            store->path);
     else if (status == PAWL_OK && out->is_hosted && out->version == 0)
         status = not_ours(store, scope, out);
     sqlite3_close(db);

@@ -4,6 +4,7 @@
 #include "surface/cli/client.h"
 #include <ctype.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define NAMES_MAX 8
 #define OUR_TYPE  "countdown" /* the code type that every binary brings */
@@ -145,6 +146,14 @@ static bool hint_server(const struct cli *cli, pawl_status status)
     return true;
 }
 
+/* The store's file was not made: doctor has nothing to look at. */
+static bool lacks_file(const struct cli *cli)
+{
+    const char *file = store_file(cli->store);
+
+    return file && *file && access(file, F_OK) != 0;
+}
+
 static bool hint_general(const struct cli *cli, pawl_status status)
 {
     for (size_t i = 0; i < sizeof general / sizeof general[0]; i++) {
@@ -152,6 +161,8 @@ static bool hint_general(const struct cli *cli, pawl_status status)
             continue;
         if (status == PAWL_FORBIDDEN && !getenv("PAWL_TOKEN"))
             return true; /* no token, so that no scope is at fault */
+        if (general[i].verb && lacks_file(cli))
+            return true;
         if (general[i].verb)
             fprintf(stderr, "  try: %s %s\n", cli->command, general[i].verb);
         else

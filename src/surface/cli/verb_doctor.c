@@ -74,6 +74,12 @@ static void check_file(struct doctor *doctor, const char *file)
     char size[MOMENT_SIZE];
     bool can_write = access(file, W_OK) == 0;
 
+    if (access(file, R_OK) != 0) {
+        doctor_say(doctor, DOCTOR_BAD, "file", "do this as the user who owns it",
+                   "%s, %s; it may not be read by you", file,
+                   size_words(file_bytes(file, ""), size));
+        return;
+    }
     doctor_say(doctor, can_write ? DOCTOR_GOOD : DOCTOR_WARN, "file",
                can_write ? NULL : "chmod u+w, or be who owns it", "%s, %s%s", file,
                size_words(file_bytes(file, ""), size),
