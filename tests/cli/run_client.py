@@ -117,7 +117,9 @@ def test_an_answer_that_is_not_http_is_outcome_unknown(shell):
 
 def test_an_error_without_a_reason_is_a_storage_failure(shell):
     server = Server(answer("<html>bad gateway</html>", "502 Bad Gateway", "text/html"))
-    assert "storage-failure" in shell.pawl("--store", server.url, "why", ID, expect=3).err
+    refused = shell.pawl("--store", server.url, "why", ID, expect=3).err
+    assert refused.startswith("pawl: storage-failure: %s answered 502, but not as a pawl server does" % server.url), refused
+    assert "another program" in refused and "proxy" in refused, refused
 
 
 def test_nobody_listening_is_a_storage_failure(shell):

@@ -1,6 +1,7 @@
 """What people type: ids, times, words for stores and options; and the words of the answers."""
 import json
 import re
+import socket
 import urllib.request
 
 from harness import EXAMPLES, Terminal, family, main
@@ -82,6 +83,21 @@ def test_a_store_that_is_typed_wrong_is_named_where_it_was_typed_with_what_was_m
         for said, refused in ((option, shell.pawl("--store", store, "list", expect=1)),
                               (variable, shell.pawl("list", env={"PAWL_STORE": store}, expect=1))):
             assert said in refused.err and "init" not in refused.err, refused
+
+
+def test_a_file_that_is_not_a_store_is_said_to_be_none_in_plain_words(shell):
+    shell.write("batch.json", '{"operations": [' + 40 * '{"operation": "instance.list"}, ' + "{}]}")
+    refused = shell.pawl("--store", "sqlite:batch.json", "list", expect=3).err
+    assert "batch.json is not a pawl store: expected a file that pawl made, found no SQLite database" in refused, refused
+    assert "application_id" not in refused, refused
+
+
+def test_a_port_in_use_names_the_cause_and_the_option(shell):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = "127.0.0.1:%d" % taken.getsockname()[1]
+        refused = shell.pawl("serve", "--listen", address, expect=3).err
+    assert refused == "pawl: in-use: cannot listen on %s: another program listens there; choose another address with " \
+                      "--listen HOST:PORT\n" % address, refused
 
 
 def test_times_are_typed_as_people_say_them(shell):

@@ -128,6 +128,7 @@ static int take_port(struct cli *cli, const struct host_options *options, struct
 
     if (!listener) {
         listener = http_bind(listen, &port, &cli->scope.error);
+        cli->is_advised = listener < 0 && cli->scope.error.status == PAWL_IN_USE;
     } else if (http_adopt(listener, given, &cli->scope.error)) {
         listen = given;
         port = (uint16_t)strtoul(strrchr(given, ':') + 1, NULL, 10);

@@ -154,7 +154,9 @@ static pawl_status reject(const struct client *client, const struct http_respons
         if (reason && detail && status_of(reason->text) != PAWL_OK)
             return scope_fail(scope, status_of(reason->text), "%.*s", STR_ARG(detail->text));
     }
-    return scope_fail(scope, PAWL_STORAGE_FAILURE, "%s://%s:%s answered %d and no reason",
+    return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                      "%s://%s:%s answered %d, but not as a pawl server does: another program "
+                      "listens there, or a proxy answered in its place",
                       client->scheme, client->host, client->port, response->status);
 }
 

@@ -118,8 +118,9 @@ int http_bind(const char *listen, uint16_t *out_port, pawl_error *error)
     listener = open_socket(&address);
     if (listener < 0)
         return http_fail(error, errno == EADDRINUSE ? PAWL_IN_USE : PAWL_INVALID_REQUEST,
-                         "cannot listen on %s: %s; say another address with --listen HOST:PORT",
-                         listen, strerror(errno));
+                         "cannot listen on %s: %s; choose another address with --listen HOST:PORT",
+                         listen,
+                         errno == EADDRINUSE ? "another program listens there" : strerror(errno));
     *out_port = socket_port(listener);
     return listener;
 }
