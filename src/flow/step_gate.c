@@ -225,7 +225,7 @@ static void gate_note(const struct plan_step *step, struct buf *out)
 {
     buf_str(out, STR("approval"));
     if (step->approver_count > 0)
-        buf_fmt(out, ", %u of %u", step->approval_count, step->approver_count);
+        buf_fmt(out, ", needs %u of %u", step->approval_count, step->approver_count);
 }
 
 const struct step_kind step_kind_gate = {

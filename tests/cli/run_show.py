@@ -54,7 +54,7 @@ def test_a_step_that_has_not_begun_is_there_without_a_mark(shell):
     shell.pawl("define", str(EXAMPLES / "approval.yaml"))
     shell.pawl("start", "approval", "--input", '{"what": "x"}')
     found = shell.pawl("show", "@last").out
-    assert re.search(r"○ request_approval  approval, 2 of 3\n  · execute_write  set\n", found), found
+    assert re.search(r"○ request_approval  approval, needs 2 of 3\n  · execute_write  set\n", found), found
 
 
 def test_a_machine_is_drawn_with_times_actors_and_what_may_come_next(shell):
