@@ -100,6 +100,14 @@ def test_a_port_in_use_names_the_cause_and_the_option(shell):
                       "--listen HOST:PORT\n" % address, refused
 
 
+def test_one_is_counted_in_the_singular(shell):
+    shell.pawl("define", ORDER)
+    shell.pawl("start", "order")
+    assert shell.pawl("export", "--output", "one.ndjson").out == "1 definition and 1 instance\n"
+    shell.pawl("start", "order")
+    assert shell.pawl("export", "--output", "two.ndjson").out == "1 definition and 2 instances\n"
+
+
 def test_times_are_typed_as_people_say_them(shell):
     shell.pawl("define", ORDER)
     shell.pawl("start", "order", "--at", "yesterday")

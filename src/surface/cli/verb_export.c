@@ -254,8 +254,10 @@ static int run_export(struct cli *cli, struct export_output *work)
     if (status != PAWL_OK)
         return report(cli, &cli->scope.error);
     if (output.path)
-        fprintf(cli->term.out, "%llu definitions and %llu instances\n",
-                (unsigned long long)work->definitions, (unsigned long long)work->instances);
+        fprintf(cli->term.out, "%llu %s and %llu %s\n", (unsigned long long)work->definitions,
+                noun((int64_t)work->definitions, "definition", "definitions"),
+                (unsigned long long)work->instances,
+                noun((int64_t)work->instances, "instance", "instances"));
     return EXIT_DONE;
 }
 
