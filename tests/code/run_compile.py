@@ -226,8 +226,8 @@ RIGHT = {
 }
 
 
-def run(words):
-    done = subprocess.run(words, capture_output=True, env=dict(os.environ, LC_ALL="C"))
+def run(words, folder=None):
+    done = subprocess.run(words, capture_output=True, cwd=folder, env=dict(os.environ, LC_ALL="C"))
     return done.returncode, done.stderr.decode()
 
 
@@ -236,7 +236,7 @@ def compile_text(compiler, text, *words):
         is_cpp = compiler.endswith("++")
         path = pathlib.Path(folder) / ("sample.cc" if is_cpp else "sample.c")
         path.write_text(text)
-        return run([compiler, "-std=c++17" if is_cpp else "-std=c11", *words, str(path)])
+        return run([compiler, "-std=c++17" if is_cpp else "-std=c11", *words, path.name], folder)
 
 
 def all_of(jobs):

@@ -243,6 +243,14 @@ static bool is_over(const struct watch *watch)
            (watch->has_ended && (is_view || watch->told_seq >= watch->end_seq));
 }
 
+/* A server that ends while it is asked for news is looked for by follow_read(). */
+static pawl_status show_while_there(struct watch *watch, uint32_t count)
+{
+    pawl_status status = show_news(watch, count);
+
+    return status != PAWL_OK && follow_has_more(&watch->follow) ? PAWL_OK : status;
+}
+
 static pawl_status watch_on(struct watch *watch)
 {
     pawl_status status = PAWL_OK;
@@ -252,9 +260,7 @@ static pawl_status watch_on(struct watch *watch)
 
         status = follow_read(&watch->follow, &watch->watching, TICK_MS, hear, watch, &count);
         if (status == PAWL_OK)
-            status = show_news(watch, count);
-        if (status != PAWL_OK && follow_has_more(&watch->follow))
-            status = PAWL_OK; /* the server may have ended; if so, follow_read() looks for it */
+            status = show_while_there(watch, count);
         if (watch->cli->term.tty && count > 0 && !watch->has_ended)
             watching_wait(&watch->watching, -1, CALM_MS);
     }
