@@ -114,7 +114,7 @@ static void print_all_claimed(struct engine *engine, struct claimed *claimed, ui
 
 struct claim_wait {
     struct op_wait wait;
-    struct ticket *ticket;
+    struct waiting_claim *waiting;
 };
 
 static void wake_none(void *context)
@@ -123,7 +123,7 @@ static void wake_none(void *context)
 }
 
 static pawl_status open_claim(struct op_call *call, const struct claim_args *args,
-                              struct ticket **out)
+                              struct waiting_claim **out)
 {
     const struct waiter none = { .wake = wake_none };
 
@@ -141,8 +141,8 @@ static pawl_status claim_go_on(struct op_call *call, bool is_stopping, struct bu
     pawl_status status;
 
     waiting->wait.left_ms =
-        is_stopping ? 0 : engine_claim_left_ms(op_engine(call), waiting->ticket);
-    status = engine_claim_take(op_engine(call), call->scope, waiting->ticket,
+        is_stopping ? 0 : engine_claim_left_ms(op_engine(call), waiting->waiting);
+    status = engine_claim_take(op_engine(call), call->scope, waiting->waiting,
                                waiting->wait.left_ms > 0, &claimed, &count, &is_parked);
     if (is_parked)
         op_waits(call, call->wait);
@@ -157,25 +157,26 @@ static pawl_status claim_go_on(struct op_call *call, bool is_stopping, struct bu
 }
 
 /* By the caller's own thread. */
-static pawl_status wait_for_claim(struct op_call *call, struct ticket *ticket, struct buf *out)
+static pawl_status wait_for_claim(struct op_call *call, struct waiting_claim *waiting,
+                                  struct buf *out)
 {
     struct claimed *claimed;
     uint32_t count;
 
-    TRY(engine_claim_wait(op_engine(call), call->scope, ticket, &claimed, &count));
+    TRY(engine_claim_wait(op_engine(call), call->scope, waiting, &claimed, &count));
     print_all_claimed(op_engine(call), claimed, count, out);
     call->given = (struct op_given){ claimed, count };
     return PAWL_OK;
 }
 
-static pawl_status claim(struct op_call *call, struct ticket *ticket, struct buf *out)
+static pawl_status claim(struct op_call *call, struct waiting_claim *waiting, struct buf *out)
 {
-    struct claim_wait *waiting = ARENA_NEW(&call->scope->arena, struct claim_wait);
+    struct claim_wait *kept = ARENA_NEW(&call->scope->arena, struct claim_wait);
 
-    if (!call->waiter || !waiting)
-        return wait_for_claim(call, ticket, out);
-    *waiting = (struct claim_wait){ .wait = { .go_on = claim_go_on }, .ticket = ticket };
-    call->wait = &waiting->wait;
+    if (!call->waiter || !kept)
+        return wait_for_claim(call, waiting, out);
+    *kept = (struct claim_wait){ .wait = { .go_on = claim_go_on }, .waiting = waiting };
+    call->wait = &kept->wait;
     return claim_go_on(call, false, out);
 }
 
@@ -208,13 +209,13 @@ void op_given_free(struct op_given *given)
 pawl_status op_step_claim(struct op_call *call, struct buf *out)
 {
     struct claim_args args = { 0 };
-    struct ticket *ticket;
+    struct waiting_claim *waiting;
     pawl_status status = read_claim(call, call->input, &args);
 
     json_open(out, '{');
     if (status == PAWL_OK)
-        status = open_claim(call, &args, &ticket);
-    return status == PAWL_OK ? claim(call, ticket, out) : status;
+        status = open_claim(call, &args, &waiting);
+    return status == PAWL_OK ? claim(call, waiting, out) : status;
 }
 
 /* ---- Answers ---- */
@@ -332,7 +333,7 @@ static void print_answered(const struct step_answer *answered, struct buf *out)
 
 /* Each has a part of the turn's key, so that a turn that was cut short can be repeated. */
 static pawl_status send_answers(const struct op_call *call, const struct node *steps,
-                                struct ticket *ticket, struct step_answer **out)
+                                struct waiting_claim *waiting, struct step_answer **out)
 {
     struct step_answer *answers =
         ARENA_ARRAY(&call->scope->arena, struct step_answer, steps->count + 1);
@@ -349,7 +350,7 @@ static pawl_status send_answers(const struct op_call *call, const struct node *s
     }
     *out = answers;
     return status == PAWL_OK
-               ? engine_step_answer_all(op_engine(call), call->scope, answers, count, ticket)
+               ? engine_step_answer_all(op_engine(call), call->scope, answers, count, waiting)
                : status;
 }
 
@@ -377,13 +378,13 @@ pawl_status op_step_complete_many(struct op_call *call, struct buf *out)
     const struct node *steps, *claimed;
     struct claim_args args = { 0 };
     struct step_answer *answers;
-    struct ticket *ticket = NULL;
+    struct waiting_claim *waiting = NULL;
     pawl_status status = read_turn(call, &steps, &claimed, &args);
 
     if (status == PAWL_OK && claimed)
-        status = open_claim(call, &args, &ticket);
+        status = open_claim(call, &args, &waiting);
     if (status == PAWL_OK) /* what they make ready may be started for it in their own commit */
-        status = send_answers(call, steps, ticket, &answers);
+        status = send_answers(call, steps, waiting, &answers);
     if (status != PAWL_OK)
         return status;
     json_open(out, '{');
@@ -391,8 +392,8 @@ pawl_status op_step_complete_many(struct op_call *call, struct buf *out)
     for (uint32_t i = 0; i < steps->count; i++)
         print_answered(&answers[i], out);
     json_close(out, ']');
-    if (ticket)
-        return claim(call, ticket, out);
+    if (waiting)
+        return claim(call, waiting, out);
     print_all_claimed(op_engine(call), NULL, 0, out);
     return PAWL_OK;
 }

@@ -22,7 +22,7 @@
 #include "store/turn_marks.h"
 
 struct batch;
-struct birth;
+struct child_plan;
 struct job;
 struct request;
 
@@ -168,24 +168,25 @@ pawl_status signal_kept_name(struct scope *scope, const struct record *record, s
 
 /* family.c, family_end.c. Before the drain: resolve and start what the decision wants to spawn, on
  * top of it where that fails. `rights`: what the actor may create; NULL: read them. The caller
- * always passes `births` to family_over(), also after a failure. */
-pawl_status family_conceive(struct engine *engine, struct scope *scope, struct actor *actor,
-                            const str *rights, int64_t at_ms, struct decision *decision,
-                            struct birth **births);
+ * always passes `child_plans` to family_over(), also after a failure. */
+pawl_status family_plan(struct engine *engine, struct scope *scope, struct actor *actor,
+                        const str *rights, int64_t at_ms, struct decision *decision,
+                        struct child_plan **child_plans);
 /* In the drain: give them numbers, so that the decision's entries can tell their ids; record them;
  * and cancel those whom the decision has left behind. */
-void family_number(struct engine *engine, struct birth *births, uint64_t parent,
+void family_number(struct engine *engine, struct child_plan *child_plans, uint64_t parent,
                    const uint8_t random[ID_RANDOM_SIZE]);
-/* What a birth decided, and the next one. */
-const struct decision *family_decision(const struct birth *birth, const struct birth **next);
-pawl_status family_bear(struct engine *engine, struct scope *scope, struct birth *births,
-                        int64_t at_ms);
+/* What a planned child decided, and the next one. */
+const struct decision *family_decision(const struct child_plan *child_plan,
+                                       const struct child_plan **next);
+pawl_status family_record(struct engine *engine, struct scope *scope,
+                          struct child_plan *child_plans, int64_t at_ms);
 pawl_status family_part(struct engine *engine, struct scope *scope, uint64_t parent,
                         const struct definition *definition, const struct decision *decision,
                         int64_t at_ms);
 /* After the commit, or its refusal. family_note(): which instances have ended. family_tell(): reports
  * one end to its parent; false: all are reported. */
-void family_over(struct engine *engine, struct birth *births, bool is_refused);
+void family_over(struct engine *engine, struct child_plan *child_plans, bool is_refused);
 void family_note(struct engine *engine, const struct batch *batch);
 bool family_tell(struct engine *engine);
 void family_fini(struct engine *engine);

@@ -41,7 +41,7 @@ void engine_figures(struct engine *engine, struct engine_figures *out)
     out->position = engine->writer.tip.pos;
     out->flushed = engine->writer.tip.flushed;
     out->queued = engine->writer.queued;
-    out->claims = tickets_count(engine);
+    out->claims = waiting_count(engine);
     guard_unlock(&engine->lock);
 }
 
@@ -73,7 +73,7 @@ static bool init_parts(struct engine *engine)
     engine_cond_init(&engine->work.tools);
     engine_cond_init(&engine->work.late);
     engine_cond_init(&engine->writer.more);
-    engine->work.tickets_end = &engine->work.tickets;
+    engine->work.waiting_end = &engine->work.waiting;
     scope_init(&engine->writer.scope, engine->heap, LIMIT_SCOPE);
     batch_init(&engine->writer.batch, engine->heap);
     map_init(&engine->actors.map, engine->heap);
@@ -162,7 +162,7 @@ static void stop_threads(struct engine *engine)
 
     guard_lock(&engine->lock);
     engine->stopping = true;
-    tickets_call_all(engine);
+    waiting_call_all(engine);
     engine_changed(engine);
     guard_unlock(&engine->lock);
     toolbox_kill_all(engine->toolbox);

@@ -14,7 +14,7 @@
 #include "engine/engine.h"
 #include "flow/flow.h"
 
-struct birth;
+struct child_plan;
 struct define_request;
 struct head;
 struct request;
@@ -97,7 +97,7 @@ bool references_are_known(struct engine *engine, struct scope *scope);
 
 /* reduces.c */
 pawl_status reduces_of(struct engine *engine, struct scope *scope, const struct decision *decision,
-                       const struct birth *births, struct request *request);
+                       const struct child_plan *child_plans, struct request *request);
 bool reduces_any(const struct decision *decision);
 bool reduces_failed(const struct request *request);
 str reduces_error(struct engine *engine, struct scope *scope);

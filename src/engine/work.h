@@ -5,7 +5,7 @@
  *  (2) A step is started when a thread or a claim takes it, the oldest first.
  *  (3) A job belongs to the thread that runs it. A step that is over stops its job, and the answer
  *      of that job is for no one.
- *  (4) A ticket is called once, and taken by its owner; never while a step of it is being committed.
+ *  (4) A waiting claim is called once, and taken by its owner; never while a step of it is being committed.
  *      Its memory is its owner's.
  *  (5) A lease is watched from the commit that started its step until the step ends. */
 #ifndef PAWL_ENGINE_WORK_H
@@ -117,7 +117,8 @@ struct work {
     uint64_t ready_count;          /* so many steps were put into these and into `ready` */
     _Atomic bool ready_lost;       /* a ready step could not be remembered: look for it, */
     int64_t ready_look_ms;         /* by the tick, not before this */
-    struct ticket *tickets, **tickets_end; /* claims that wait, the longest first (tickets.c) */
+    struct waiting_claim *waiting,
+        **waiting_end; /* claims that wait, the longest first (waiting_claims.c) */
     _Atomic bool claims_ended;             /* none waits any more */
     uint32_t sleeper_count;                /* of them, with a thread each */
     struct lease *leases;
@@ -147,7 +148,7 @@ void steps_note_ready(struct engine *engine, const struct actor *actor,
                       const struct decision *decision);
 /* The job of a step that is to be started, in front of the others; *out is left alone if its
  * arguments are too large. NOT_AWAITING: its tool is not here, or not what was claimed; as
- * ticket_charge(). Then it is decided, and the job is the mail's. */
+ * waiting_charge(). Then it is decided, and the job is the mail's. */
 pawl_status steps_prepare(struct engine *engine, struct actor *actor, const struct mail *mail,
                           struct scope *scope, struct job **jobs, struct job **out);
 void steps_hand_over(struct mail *mail, struct job *job, const struct decision *decision,
@@ -228,27 +229,27 @@ void claim_hand_out(struct engine *engine, uint64_t instance, struct claimed *cl
 /* Lock not held. */
 void claim_token(struct engine *engine, struct claimed *claimed);
 pawl_status claim_now(struct engine *engine, struct scope *scope, const struct claim_args *args,
-                      struct ticket *ticket, struct claimed *out,
+                      struct waiting_claim *waiting, struct claimed *out,
                       uint32_t *count); /* appends to those that are there */
 uint32_t claims_unpack(struct engine *engine, struct claimed *claimed,
                        uint32_t count); /* those that were started move to the front */
 
-/* tickets.c: a place for a step of this tool, or NULL; settled by the thread
+/* waiting_claims.c: a place for a step of this tool, or NULL; settled by the thread
  * that reserved it, when its commit is over. */
-struct claimed *ticket_reserve(struct engine *engine, const struct flow_call *step,
-                               uint32_t ordinal);
-void ticket_settle(struct engine *engine, struct claimed *claimed, bool is_granted);
+struct claimed *waiting_reserve(struct engine *engine, const struct flow_call *step,
+                                uint32_t ordinal);
+void waiting_settle(struct engine *engine, struct claimed *claimed, bool is_granted);
 /* Before a step that was taken from its queue is started: is the client there, and has the answer
  * room? OVERLOADED: it stays ready. The check is made before its instance is loaded, and again with
  * the size of its arguments. Lock not held. */
-pawl_status ticket_check(struct engine *engine, struct scope *scope, struct claimed *claimed);
-pawl_status ticket_charge(struct engine *engine, struct scope *scope, struct claimed *claimed,
-                          size_t size);
-void ticket_give_back(struct claimed *claimed); /* it was not started */
-bool ticket_serves(const struct claimed *claimed, str tool);
-void tickets_call(struct engine *engine, str tool); /* one of them: a step waits */
-void tickets_call_all(struct engine *engine);
-uint32_t tickets_count(const struct engine *engine); /* that wait */
+pawl_status waiting_check(struct engine *engine, struct scope *scope, struct claimed *claimed);
+pawl_status waiting_charge(struct engine *engine, struct scope *scope, struct claimed *claimed,
+                           size_t size);
+void waiting_give_back(struct claimed *claimed); /* it was not started */
+bool waiting_serves(const struct claimed *claimed, str tool);
+void waiting_call(struct engine *engine, str tool); /* one of them: a step waits */
+void waiting_call_all(struct engine *engine);
+uint32_t waiting_count(const struct engine *engine); /* that wait */
 void steps_fini(struct engine *engine);
 
 #endif

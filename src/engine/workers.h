@@ -1,4 +1,4 @@
-/* workers.h - steps for workers elsewhere: claimed, kept alive, answered (claims.c, tickets.c, answers.c).
+/* workers.h - steps for workers elsewhere: claimed, kept alive, answered (claims.c, waiting_claims.c, answers.c).
  */
 #ifndef PAWL_ENGINE_WORKERS_H
 #define PAWL_ENGINE_WORKERS_H
@@ -14,7 +14,7 @@ struct claim_args {
 };
 struct job;
 struct ready_step;
-struct ticket;
+struct waiting_claim;
 struct claimed {
     uint64_t instance;
     uint32_t ordinal;
@@ -25,27 +25,27 @@ struct claimed {
     struct flow_call call; /* lives in the job */
     str trace;             /* of the request that created the instance; data NULL: none */
     struct job *job;       /* until engine_claim_told() */
-    struct ticket *ticket;
+    struct waiting_claim *waiting;
     struct ready_step *ready; /* as it was in its queue, until it is started; NULL: it was in none */
     size_t size;              /* of what it takes of the answer's room */
     bool stays_ready;         /* the answer is full, or its client has gone */
     pawl_status status;
 };
 
-/* A claim under way: a ticket. Everything of it lives in the scope. The waiter is woken under
+/* A claim under way: a waiting claim. Everything of it lives in the scope. The waiter is woken under
  * locks, and then takes again. IN_USE if the store is not owned by this engine. */
 pawl_status engine_claim_open(struct engine *engine, struct scope *scope,
                               const struct claim_args *args, const struct waiter *waiter,
-                              struct ticket **out);
+                              struct waiting_claim **out);
 /* From now on steps that become ready may be started for it, in the commit that makes them so. Not
  * every time while others wait: each comes to its turn. */
-void engine_claim_offer(struct engine *engine, struct ticket *ticket);
+void engine_claim_offer(struct engine *engine, struct waiting_claim *waiting);
 /* What there is for it; none is no failure. *is_parked: not yet. Then `wake` is called once, and it
  * has to be taken again; also, with may_wait false, when its time is over (it may still be parked
  * then, for the moment that a commit takes). Not parked: it is over. */
-pawl_status engine_claim_take(struct engine *engine, struct scope *scope, struct ticket *ticket,
-                              bool may_wait, struct claimed **out, uint32_t *count,
-                              bool *is_parked);
+pawl_status engine_claim_take(struct engine *engine, struct scope *scope,
+                              struct waiting_claim *waiting, bool may_wait, struct claimed **out,
+                              uint32_t *count, bool *is_parked);
 /* The answer is written: frees what was kept of the steps. */
 void engine_claim_told(struct engine *engine, struct claimed *claimed, uint32_t count);
 /* The answer could not be sent: those that are still the claim's are ready again, and no attempt of
@@ -53,12 +53,12 @@ void engine_claim_told(struct engine *engine, struct claimed *claimed, uint32_t 
 void engine_claim_return(struct engine *engine, const struct claimed *claimed, uint32_t count);
 /* From now on no claim waits: those that do are called, and take what there is. */
 void engine_claims_end(struct engine *engine);
-int64_t engine_claim_left_ms(struct engine *engine, const struct ticket *ticket);
+int64_t engine_claim_left_ms(struct engine *engine, const struct waiting_claim *waiting);
 /* The same by a thread that has nothing else to do: the waiter is not asked. */
-pawl_status engine_claim_wait(struct engine *engine, struct scope *scope, struct ticket *ticket,
-                              struct claimed **out, uint32_t *count);
+pawl_status engine_claim_wait(struct engine *engine, struct scope *scope,
+                              struct waiting_claim *waiting, struct claimed **out, uint32_t *count);
 /* Answers about steps, a worker's turn for example, in one commit where nothing else is in the way; each has its own
- * status and words. Fails only if none could be sent. `ticket` is offered before they are sent;
+ * status and words. Fails only if none could be sent. `waiting claim` is offered before they are sent;
  * NULL: none. */
 struct step_answer {
     str step_id, lease; /* lease data NULL: none */
@@ -70,7 +70,7 @@ struct step_answer {
 };
 pawl_status engine_step_answer_all(struct engine *engine, struct scope *scope,
                                    struct step_answer *answers, uint32_t count,
-                                   struct ticket *ticket);
+                                   struct waiting_claim *waiting);
 /* One of them; its status is returned as well. LEASE_LOST, NOT_AWAITING. */
 pawl_status engine_step_answer(struct engine *engine, struct scope *scope,
                                struct step_answer *answer);

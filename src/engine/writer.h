@@ -31,7 +31,7 @@ enum request_kind {
 };
 
 struct actor;
-struct birth;
+struct child_plan;
 struct job;
 
 struct create_request {
@@ -41,7 +41,8 @@ struct create_request {
     const struct decision *decision; /* what START decided; count 0: a machine */
     int64_t decided_at_ms;
     struct created *out;
-    struct birth *births; /* children that the decision wants, theirs among them (family.c) */
+    struct child_plan
+        *child_plans;     /* children that the decision wants, theirs among them (family.c) */
     uint64_t parent;      /* 0: none; else number and random are given (family_number()) */
     char parent_id[ID_SIZE + 1];
     uint8_t random[ID_RANDOM_SIZE];
@@ -59,7 +60,7 @@ struct decision_request {
     uint64_t instance;
     uint32_t expected_seq;
     uint64_t expected_pos; /* shared: others may have kept a signal, which is no entry; 0: any */
-    struct birth *births;  /* as in a create_request */
+    struct child_plan *child_plans; /* as in a create_request */
     struct definition *definition;
     const struct decision *decision;
     int64_t decided_at_ms;

@@ -141,7 +141,7 @@ static int set_actions(struct program *program, posix_spawn_file_actions_t *acti
     return number;
 }
 
-/* A group of its own, no signal blocked, and those that hosts like to ignore as at birth. */
+/* A group of its own, no signal blocked, and those that hosts like to ignore as at planned child. */
 static int set_attributes(posix_spawnattr_t *attributes)
 {
     static const int signals[] = { SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD };

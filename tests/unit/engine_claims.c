@@ -198,11 +198,11 @@ WORLD_TEST(claims, they_do_in_a_program_without_threads_of_the_engine)
     run_crowd(world, 0);
 }
 
-/* ---- Tickets, and owners of theirs that may go ---- */
+/* ---- Waiting claims, and owners of theirs that may go ---- */
 
 struct visitor {
     struct scope scope;
-    struct ticket *ticket;
+    struct waiting_claim *waiting;
     bool has_gone;
     int woken;
 };
@@ -228,8 +228,8 @@ static void come(struct world *world, struct visitor *visitor)
     *visitor = (struct visitor){ .woken = 0 };
     scope_init(&visitor->scope, &heap_libc, LIMIT_SCOPE);
     EXPECT_OK(
-        engine_claim_open(world->p->engine, &visitor->scope, &args, &waiter, &visitor->ticket));
-    engine_claim_offer(world->p->engine, visitor->ticket);
+        engine_claim_open(world->p->engine, &visitor->scope, &args, &waiter, &visitor->waiting));
+    engine_claim_offer(world->p->engine, visitor->waiting);
 }
 
 /* How many steps it got. */
@@ -239,8 +239,8 @@ static uint32_t leave(struct world *world, struct visitor *visitor)
     uint32_t count;
     bool is_parked;
 
-    EXPECT_OK(engine_claim_take(world->p->engine, &visitor->scope, visitor->ticket, false, &claimed,
-                                &count, &is_parked));
+    EXPECT_OK(engine_claim_take(world->p->engine, &visitor->scope, visitor->waiting, false,
+                                &claimed, &count, &is_parked));
     EXPECT(!is_parked);
     engine_claim_told(world->p->engine, claimed, count);
     scope_fini(&visitor->scope);
@@ -254,7 +254,7 @@ static void call_for_saw(struct world *world)
     struct engine *engine = world->p->engine;
 
     guard_lock(&engine->lock);
-    tickets_call(engine, STR("saw"));
+    waiting_call(engine, STR("saw"));
     guard_unlock(&engine->lock);
 }
 
@@ -266,12 +266,12 @@ WORLD_TEST(claims, a_step_that_was_queued_while_a_claim_hoped_for_another_is_tol
 
     world_define(world, CROWD);
     come(world, &visitor);
-    hoped = ticket_reserve(engine, &saw, 1); /* for a decision that will be refused */
+    hoped = waiting_reserve(engine, &saw, 1); /* for a decision that will be refused */
     EXPECT(hoped != NULL);
     (void)world_create(world, "crowd", NULL);
     EXPECT_EQ(visitor.woken, 0);
     guard_lock(&engine->lock);
-    ticket_settle(engine, hoped, false);
+    waiting_settle(engine, hoped, false);
     guard_unlock(&engine->lock);
     EXPECT_EQ(visitor.woken, 1);
     EXPECT_EQ(leave(world, &visitor), 1);

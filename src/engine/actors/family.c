@@ -12,8 +12,8 @@
 #define CHILDREN_AT_ONCE 10000u
 #define CHILDREN_BYTES   (LIMIT_SCOPE / 4)
 
-struct birth {
-    struct birth *next, *parent; /* parent NULL: the instance whose decision it is */
+struct child_plan {
+    struct child_plan *next, *parent; /* parent NULL: the instance whose decision it is */
     const struct decision *wanted_by;
     uint32_t draft, item; /* the effect, which learns its id */
     struct create_args args;
@@ -27,156 +27,158 @@ struct birth {
 };
 
 /* The effect list may have been copied meanwhile (for a snapshot): found by its place. */
-static struct effect *effect_of(const struct birth *birth)
+static struct effect *effect_of(const struct child_plan *child_plan)
 {
-    return &birth->wanted_by->drafts[birth->draft].effects.items[birth->item];
+    return &child_plan->wanted_by->drafts[child_plan->draft].effects.items[child_plan->item];
 }
 
 /* ---- before the drain ---- */
 
-struct conception {
+struct child_planning {
     struct engine *engine;
     struct scope *scope;
     int64_t at_ms;
-    struct birth **first, *last;
+    struct child_plan **first, *last;
     uint32_t count;
     size_t used; /* of the scope, before the first of them */
     str rights; /* what the deciding instance may create, once it was read */
     bool knows_rights;
 };
 
-static pawl_status decide_birth(struct conception *conception, struct birth *birth)
+static pawl_status decide_child_plan(struct child_planning *planning, struct child_plan *child_plan)
 {
-    struct engine *engine = conception->engine;
+    struct engine *engine = planning->engine;
     pawl_status status;
 
-    birth->actor = actor_new(engine);
-    if (!birth->actor)
-        return scope_no_memory(conception->scope);
-    birth->actor->definition = birth->create.definition;
-    status = create_decide(engine, conception->scope, &birth->args, birth->actor, conception->at_ms,
-                           STR_NONE, &birth->decision, &birth->jobs);
-    birth->create.decision = &birth->decision;
-    birth->create.decided_at_ms = conception->at_ms;
+    child_plan->actor = actor_new(engine);
+    if (!child_plan->actor)
+        return scope_no_memory(planning->scope);
+    child_plan->actor->definition = child_plan->create.definition;
+    status = create_decide(engine, planning->scope, &child_plan->args, child_plan->actor,
+                           planning->at_ms, STR_NONE, &child_plan->decision, &child_plan->jobs);
+    child_plan->create.decision = &child_plan->decision;
+    child_plan->create.decided_at_ms = planning->at_ms;
     return status;
 }
 
-static void give_up(struct conception *conception, struct birth *birth)
+static void give_up(struct child_planning *planning, struct child_plan *child_plan)
 {
-    struct engine *engine = conception->engine;
+    struct engine *engine = planning->engine;
 
     guard_lock(&engine->lock);
-    steps_drop(engine, birth->jobs);
+    steps_drop(engine, child_plan->jobs);
     guard_unlock(&engine->lock);
-    if (birth->actor)
-        actor_free(engine, birth->actor);
+    if (child_plan->actor)
+        actor_free(engine, child_plan->actor);
 }
 
-static bool has_outgrown(const struct conception *conception)
+static bool has_outgrown(const struct child_planning *planning)
 {
-    return conception->scope->arena.used - conception->used > CHILDREN_BYTES;
+    return planning->scope->arena.used - planning->used > CHILDREN_BYTES;
 }
 
 /* `rights`: what the parent may create. The child starts with them. */
-static pawl_status conceive_one(struct conception *conception, const struct actor *parent,
-                                str rights, struct birth *birth)
+static pawl_status plan_one(struct child_planning *planning, const struct actor *parent, str rights,
+                            struct child_plan *child_plan)
 {
-    const struct effect *effect = effect_of(birth);
+    const struct effect *effect = effect_of(child_plan);
     pawl_status status;
 
-    if (conception->count == CHILDREN_AT_ONCE || has_outgrown(conception))
-        return scope_fail(conception->scope, PAWL_TOO_LARGE,
-                          "too many children in one decision: %u", conception->count);
-    birth->args = (struct create_args){ .definition = effect->definition,
-                                        .may_have_event = true,
-                                        .input = effect->input,
-                                        .actor = parent->creator,
-                                        .correlation = parent->correlation,
-                                        .rights = rights,
-                                        .test = parent->is_test };
-    birth->create =
-        (struct create_request){ .args = &birth->args, .row = &birth->row, .out = &birth->out };
-    status = rights_check(conception->scope, rights, effect->definition);
+    if (planning->count == CHILDREN_AT_ONCE || has_outgrown(planning))
+        return scope_fail(planning->scope, PAWL_TOO_LARGE, "too many children in one decision: %u",
+                          planning->count);
+    child_plan->args = (struct create_args){ .definition = effect->definition,
+                                             .may_have_event = true,
+                                             .input = effect->input,
+                                             .actor = parent->creator,
+                                             .correlation = parent->correlation,
+                                             .rights = rights,
+                                             .test = parent->is_test };
+    child_plan->create = (struct create_request){ .args = &child_plan->args,
+                                                  .row = &child_plan->row,
+                                                  .out = &child_plan->out };
+    status = rights_check(planning->scope, rights, effect->definition);
     if (!status)
-        status = create_resolve(conception->engine, conception->scope, &birth->args, &birth->row,
-                                &birth->create.definition);
+        status = create_resolve(planning->engine, planning->scope, &child_plan->args,
+                                &child_plan->row, &child_plan->create.definition);
     if (!status)
-        status = rights_of_creation(conception->engine, conception->scope, rights, &birth->row,
-                                    &birth->rights);
-    if (!status && birth->create.definition->kind != KIND_MACHINE)
-        status = decide_birth(conception, birth);
+        status = rights_of_creation(planning->engine, planning->scope, rights, &child_plan->row,
+                                    &child_plan->rights);
+    if (!status && child_plan->create.definition->kind != KIND_MACHINE)
+        status = decide_child_plan(planning, child_plan);
     if (status) {
-        give_up(conception, birth);
+        give_up(planning, child_plan);
         return status;
     }
-    if (conception->last)
-        conception->last->next = birth;
+    if (planning->last)
+        planning->last->next = child_plan;
     else
-        *conception->first = birth;
-    conception->last = birth;
-    conception->count++;
+        *planning->first = child_plan;
+    planning->last = child_plan;
+    planning->count++;
     return PAWL_OK;
 }
 
 /* It cannot be created: the step that waits for it gets a failed child, in the same decision. */
-static pawl_status fail_child(struct conception *conception, struct actor *parent,
+static pawl_status fail_child(struct child_planning *planning, struct actor *parent,
                               struct decision *decision, uint32_t ordinal)
 {
     struct event failed = { .kind = EVENT_CHILD,
-                            .at_ms = conception->at_ms,
+                            .at_ms = planning->at_ms,
                             .ordinal = ordinal,
                             .outcome = TERMINAL_FAILURE };
     struct buf buf;
 
-    buf_init(&buf, conception->engine->heap, LIMIT_TEXT);
-    json_text(&buf, conception->scope->error.message);
-    failed.payload = buf_take(&buf, &conception->scope->arena);
+    buf_init(&buf, planning->engine->heap, LIMIT_TEXT);
+    json_text(&buf, planning->scope->error.message);
+    failed.payload = buf_take(&buf, &planning->scope->arena);
     if (!failed.payload.data)
-        return scope_no_memory(conception->scope);
-    conception->scope->error = (pawl_error){ .status = PAWL_OK };
-    return actor_step(parent, &failed, conception->scope, decision);
+        return scope_no_memory(planning->scope);
+    planning->scope->error = (pawl_error){ .status = PAWL_OK };
+    return actor_step(parent, &failed, planning->scope, decision);
 }
 
 /* The rights of a parent that this decision creates, or of the instance that decides. */
-static pawl_status find_rights(struct conception *conception, const struct birth *parent,
+static pawl_status find_rights(struct child_planning *planning, const struct child_plan *parent,
                                const struct actor *actor, str *out)
 {
     pawl_status status = PAWL_OK;
 
-    if (!parent && !conception->knows_rights)
-        status = rights_of_instance(conception->engine, conception->scope, actor->instance,
-                                    &conception->rights);
-    conception->knows_rights = conception->knows_rights || (!parent && !status);
-    *out = parent ? parent->rights : conception->rights;
+    if (!parent && !planning->knows_rights)
+        status = rights_of_instance(planning->engine, planning->scope, actor->instance,
+                                    &planning->rights);
+    planning->knows_rights = planning->knows_rights || (!parent && !status);
+    *out = parent ? parent->rights : planning->rights;
     return status;
 }
 
-static pawl_status conceive_effect(struct conception *conception, struct birth *parent,
-                                   struct actor *actor, struct decision *decision, uint32_t draft,
-                                   uint32_t item)
+static pawl_status plan_effect(struct child_planning *planning, struct child_plan *parent,
+                               struct actor *actor, struct decision *decision, uint32_t draft,
+                               uint32_t item)
 {
-    struct birth *birth = ARENA_NEW(&conception->scope->arena, struct birth);
+    struct child_plan *child_plan = ARENA_NEW(&planning->scope->arena, struct child_plan);
     str rights;
     pawl_status status;
 
-    if (!birth)
-        return scope_no_memory(conception->scope);
-    *birth =
-        (struct birth){ .parent = parent, .wanted_by = decision, .draft = draft, .item = item };
-    status = find_rights(conception, parent, actor, &rights);
+    if (!child_plan)
+        return scope_no_memory(planning->scope);
+    *child_plan = (struct child_plan){
+        .parent = parent, .wanted_by = decision, .draft = draft, .item = item
+    };
+    status = find_rights(planning, parent, actor, &rights);
     if (!status)
-        status = conceive_one(conception, actor, rights, birth);
+        status = plan_one(planning, actor, rights, child_plan);
     if (status && !family_is_ours(status) &&
         actor->definition->states[actor->state].terminal != TERMINAL_NOT)
         return PAWL_OK; /* no step waits for it any more */
     return status && !family_is_ours(status)
-               ? fail_child(conception, actor, decision, effect_of(birth)->ordinal)
+               ? fail_child(planning, actor, decision, effect_of(child_plan)->ordinal)
                : status;
 }
 
 /* What one decision wants. What fails adds to it, and what that begins may want more. */
-static pawl_status conceive_of(struct conception *conception, struct birth *parent,
-                               struct actor *actor, struct decision *decision)
+static pawl_status plan_of(struct child_planning *planning, struct child_plan *parent,
+                           struct actor *actor, struct decision *decision)
 {
     pawl_status status = PAWL_OK;
 
@@ -185,7 +187,7 @@ static pawl_status conceive_of(struct conception *conception, struct birth *pare
             if (decision->drafts[d].effects.items[e].kind == EFFECT_SPAWN &&
                 (actor->definition->states[actor->state].terminal == TERMINAL_NOT ||
                  decision->drafts[d].effects.items[e].is_abandoned))
-                status = conceive_effect(conception, parent, actor, decision, d, e);
+                status = plan_effect(planning, parent, actor, decision, d, e);
     return status;
 }
 
@@ -198,44 +200,46 @@ static bool amends(const struct decision *decision)
     return false;
 }
 
-pawl_status family_conceive(struct engine *engine, struct scope *scope, struct actor *actor,
-                            const str *rights, int64_t at_ms, struct decision *decision,
-                            struct birth **births)
+pawl_status family_plan(struct engine *engine, struct scope *scope, struct actor *actor,
+                        const str *rights, int64_t at_ms, struct decision *decision,
+                        struct child_plan **child_plans)
 {
-    struct conception conception = { .engine = engine,
-                                     .scope = scope,
-                                     .at_ms = at_ms,
-                                     .first = births,
-                                     .used = scope->arena.used,
-                                     .rights = rights ? *rights : STR_NONE,
-                                     .knows_rights = rights != NULL };
+    struct child_planning planning = { .engine = engine,
+                                       .scope = scope,
+                                       .at_ms = at_ms,
+                                       .first = child_plans,
+                                       .used = scope->arena.used,
+                                       .rights = rights ? *rights : STR_NONE,
+                                       .knows_rights = rights != NULL };
     pawl_status status;
 
-    *births = NULL;
+    *child_plans = NULL;
     if (!family_is_possible(engine, actor->definition) && !amends(decision))
         return PAWL_OK;
-    status = conceive_of(&conception, NULL, actor, decision);
-    for (struct birth *birth = *births; birth && !status; birth = birth->next)
-        if (birth->actor)
-            status = conceive_of(&conception, birth, birth->actor, &birth->decision);
+    status = plan_of(&planning, NULL, actor, decision);
+    for (struct child_plan *child_plan = *child_plans; child_plan && !status;
+         child_plan = child_plan->next)
+        if (child_plan->actor)
+            status = plan_of(&planning, child_plan, child_plan->actor, &child_plan->decision);
     return status;
 }
 
-const struct decision *family_decision(const struct birth *birth, const struct birth **next)
+const struct decision *family_decision(const struct child_plan *child_plan,
+                                       const struct child_plan **next)
 {
-    *next = birth->next;
-    return &birth->decision;
+    *next = child_plan->next;
+    return &child_plan->decision;
 }
 
 /* ---- in the drain ---- */
 
-static void name_parent(struct birth *birth, uint64_t number, const char *id)
+static void name_parent(struct child_plan *child_plan, uint64_t number, const char *id)
 {
-    birth->create.parent = number;
-    memcpy(birth->create.parent_id, id, ID_SIZE + 1);
+    child_plan->create.parent = number;
+    memcpy(child_plan->create.parent_id, id, ID_SIZE + 1);
 }
 
-void family_number(struct engine *engine, struct birth *births, uint64_t parent,
+void family_number(struct engine *engine, struct child_plan *child_plans, uint64_t parent,
                    const uint8_t random[ID_RANDOM_SIZE])
 {
     uint64_t index = engine->writer.batch.instance_count;
@@ -243,38 +247,40 @@ void family_number(struct engine *engine, struct birth *births, uint64_t parent,
 
     ASSERT_DRAINING(engine);
     id_print(parent, random, id);
-    for (struct birth *birth = births; birth; birth = birth->next) {
-        struct effect *effect = effect_of(birth);
+    for (struct child_plan *child_plan = child_plans; child_plan; child_plan = child_plan->next) {
+        struct effect *effect = effect_of(child_plan);
 
-        birth->create.number = tip_new_instance(&engine->writer.tip, index++);
-        engine->env->random(engine->env, birth->create.random, ID_RANDOM_SIZE);
-        id_print(birth->create.number, birth->create.random, birth->out.id);
-        effect->name = str_of(birth->out.id);
-        effect->child = birth->create.number;
-        if (birth->parent)
-            name_parent(birth, birth->parent->create.number, birth->parent->out.id);
+        child_plan->create.number = tip_new_instance(&engine->writer.tip, index++);
+        engine->env->random(engine->env, child_plan->create.random, ID_RANDOM_SIZE);
+        id_print(child_plan->create.number, child_plan->create.random, child_plan->out.id);
+        effect->name = str_of(child_plan->out.id);
+        effect->child = child_plan->create.number;
+        if (child_plan->parent)
+            name_parent(child_plan, child_plan->parent->create.number, child_plan->parent->out.id);
         else
-            name_parent(birth, parent, id);
+            name_parent(child_plan, parent, id);
     }
 }
 
-pawl_status family_bear(struct engine *engine, struct scope *scope, struct birth *births,
-                        int64_t at_ms)
+pawl_status family_record(struct engine *engine, struct scope *scope,
+                          struct child_plan *child_plans, int64_t at_ms)
 {
     pawl_status status = PAWL_OK;
 
     ASSERT_DRAINING(engine);
-    for (struct birth *birth = births; birth && !status; birth = birth->next)
-        status = create_record(engine, scope, &birth->create, at_ms);
+    for (struct child_plan *child_plan = child_plans; child_plan && !status;
+         child_plan = child_plan->next)
+        status = create_record(engine, scope, &child_plan->create, at_ms);
     return status ? batch_spoil(engine, scope, status) : PAWL_OK;
 }
 
 /* ---- after the commit ---- */
 
-void family_over(struct engine *engine, struct birth *births, bool is_refused)
+void family_over(struct engine *engine, struct child_plan *child_plans, bool is_refused)
 {
     ASSERT_LOCKED(engine);
-    for (struct birth *birth = births; birth; birth = birth->next)
-        if (birth->actor)
-            create_over(engine, &birth->create, birth->actor, birth->jobs, is_refused);
+    for (struct child_plan *child_plan = child_plans; child_plan; child_plan = child_plan->next)
+        if (child_plan->actor)
+            create_over(engine, &child_plan->create, child_plan->actor, child_plan->jobs,
+                        is_refused);
 }

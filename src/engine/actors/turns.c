@@ -16,7 +16,7 @@ struct actor_turn {
     struct mail *mail;
     struct decision decision;
     struct job *jobs;
-    struct birth *births;
+    struct child_plan *child_plans;
     struct mail *riders; /* answers decided on top of it, the last one first */
     bool is_poison;      /* its code ended its process more than once, it could not be decided, or
                             its instance is at a bound */
@@ -114,7 +114,7 @@ static void turn_over(struct engine *engine, struct request *request)
     ASSERT_UNLOCKED(engine);
     deaths_end(engine, &turn->death);
     guard_lock(&engine->lock);
-    family_over(engine, turn->births, status || turn->decide.is_repeat);
+    family_over(engine, turn->child_plans, status || turn->decide.is_repeat);
     turn->mail->is_repeat = turn->decide.is_repeat;
     if (turn->decide.is_repeat)
         turn->mail->is_kept = turn->decide.was_kept;
@@ -258,7 +258,7 @@ static pawl_status ride_along(struct engine *engine, struct actor_turn *turn, st
         turn->riders = mail;
         mail->event.at_ms = turn->mail->event.at_ms;
         mail->event.is_held = turn->actor->is_paused;
-        mail->status = mail->claim ? ticket_check(engine, scope, mail->claim) : PAWL_OK;
+        mail->status = mail->claim ? waiting_check(engine, scope, mail->claim) : PAWL_OK;
         if (!mail->status)
             mail->status = decide_one(engine, turn, mail, scope);
         if (!mail->status)
@@ -324,7 +324,7 @@ static pawl_status admit_poison(struct engine *engine, struct actor_turn *turn, 
 static pawl_status admit_claim(struct engine *engine, struct actor_turn *turn, struct scope *scope,
                                pawl_status status)
 {
-    return turn->mail->claim ? ticket_check(engine, scope, turn->mail->claim) : status;
+    return turn->mail->claim ? waiting_check(engine, scope, turn->mail->claim) : status;
 }
 
 /* The event itself. An instance that could not be loaded can be cancelled nevertheless. */
@@ -372,9 +372,9 @@ static pawl_status survive(struct engine *engine, struct actor_turn *turn, struc
 static pawl_status plan_children(struct engine *engine, struct actor_turn *turn, struct scope *scope,
                                  pawl_status status)
 {
-    status = family_conceive(engine, scope, turn->actor, NULL, turn->mail->event.at_ms,
-                             &turn->decision, &turn->births);
-    turn->decide.births = turn->births;
+    status = family_plan(engine, scope, turn->actor, NULL, turn->mail->event.at_ms, &turn->decision,
+                         &turn->child_plans);
+    turn->decide.child_plans = turn->child_plans;
     return status;
 }
 
@@ -387,7 +387,7 @@ static pawl_status complete(struct engine *engine, struct actor_turn *turn, stru
     if (fire && fire->has_fired_at)
         turn->decide.fired_at_ms = fire->fired_at_ms;
     turn->decide.definition = turn->actor->definition;
-    if (!(turn->births && turn->actor->definition->kind == KIND_CODE))
+    if (!(turn->child_plans && turn->actor->definition->kind == KIND_CODE))
         turn->decide.snapshot = snapshot_if_due(engine, turn->actor, scope, &turn->decision);
     return status;
 }
@@ -460,7 +460,7 @@ static void refuse(struct engine *engine, struct actor_turn *turn, pawl_status s
 
     deaths_end(engine, &turn->death);
     steps_drop(engine, turn->jobs);
-    family_over(engine, turn->births, true);
+    family_over(engine, turn->child_plans, true);
     if (status == PAWL_NOT_AWAITING && turn->mail->event.kind == EVENT_STEP_START && !turn->riders)
         steps_leave_unserved(engine, actor, turn->mail);
     if (turn->decision.count)
@@ -498,7 +498,7 @@ void actor_take_turn(struct engine *engine, struct actor *actor, struct request 
                                       .after = turn_over,
                                       .context = turn };
     if (!status)
-        status = reduces_of(engine, scope, &turn->decision, turn->births, &turn->request);
+        status = reduces_of(engine, scope, &turn->decision, turn->child_plans, &turn->request);
     if (!status && gathered) {
         turn->request.next = *gathered;
         *gathered = &turn->request;

@@ -126,10 +126,11 @@ bool engine_is_at_rest(struct engine *engine, int64_t *due_in_ms)
     *due_in_ms = engine_next_due_ms(engine);
     guard_lock(&engine->lock);
     is_broken = engine->writer.broken;
-    is_idle = *due_in_ms != 0 && !has_work(engine) && !engine->writer.drainer && !engine->actors.later &&
-              !engine->clock.timers_busy && !engine->work.jobs_under_way && !engine->actors.mail_under_way &&
-              !engine->work.lease_count && !engine->work.tickets && !engine->clock.stuck_timers &&
-              !engine->work.ready_lost && engine->writer.tip.flushed >= engine->writer.tip.pos;
+    is_idle = *due_in_ms != 0 && !has_work(engine) && !engine->writer.drainer &&
+              !engine->actors.later && !engine->clock.timers_busy && !engine->work.jobs_under_way &&
+              !engine->actors.mail_under_way && !engine->work.lease_count &&
+              !engine->work.waiting && !engine->clock.stuck_timers && !engine->work.ready_lost &&
+              engine->writer.tip.flushed >= engine->writer.tip.pos;
     guard_unlock(&engine->lock);
     if (is_broken)
         *due_in_ms = BROKEN_REST_MS;

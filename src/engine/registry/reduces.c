@@ -104,21 +104,21 @@ static pawl_status add_all(struct engine *engine, struct scope *scope,
 /* Find what the decision asks for, and the starts of the children it wants. NOT_KNOWN: it is not
  * here, and the event waits. */
 pawl_status reduces_of(struct engine *engine, struct scope *scope, const struct decision *decision,
-                       const struct birth *births, struct request *request)
+                       const struct child_plan *child_plans, struct request *request)
 {
     uint32_t count = count_of(decision);
     pawl_status status;
 
-    for (const struct birth *birth = births; birth;)
-        count += count_of(family_decision(birth, &birth));
+    for (const struct child_plan *child_plan = child_plans; child_plan;)
+        count += count_of(family_decision(child_plan, &child_plan));
     if (!count)
         return PAWL_OK;
     request->reduces = ARENA_ARRAY(&scope->arena, struct reduce, count);
     if (!request->reduces)
         return scope_no_memory(scope);
     status = add_all(engine, scope, decision, request);
-    for (const struct birth *birth = births; birth && !status;)
-        status = add_all(engine, scope, family_decision(birth, &birth), request);
+    for (const struct child_plan *child_plan = child_plans; child_plan && !status;)
+        status = add_all(engine, scope, family_decision(child_plan, &child_plan), request);
     return status;
 }
 

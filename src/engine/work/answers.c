@@ -134,8 +134,8 @@ static bool can_ride(const struct step_answer *answer)
 }
 
 pawl_status engine_step_answer_all(struct engine *engine, struct scope *scope,
-                                 struct step_answer *answers, uint32_t count,
-                                 struct ticket *ticket)
+                                   struct step_answer *answers, uint32_t count,
+                                   struct waiting_claim *waiting)
 {
     struct mail *mails = ARENA_ARRAY(&scope->arena, struct mail, count + 1);
     struct mail **sent = ARENA_ARRAY(&scope->arena, struct mail *, count + 1);
@@ -143,8 +143,8 @@ pawl_status engine_step_answer_all(struct engine *engine, struct scope *scope,
 
     if (!mails || !sent)
         return scope_no_memory(scope);
-    if (ticket)
-        engine_claim_offer(engine, ticket);
+    if (waiting)
+        engine_claim_offer(engine, waiting);
     for (uint32_t i = 0; i < count; i++) {
         mails[i] = (struct mail){ .key = answers[i].key, .may_ride = can_ride(&answers[i]) };
         scope_init(&mails[i].own, engine->heap, LIMIT_SCOPE);

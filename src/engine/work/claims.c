@@ -1,6 +1,6 @@
 /* claims.c - ready steps for workers elsewhere: the oldest first.
  *
- * A step whose tool is not in this process, and that no claim was waiting for (tickets.c), waits in
+ * A step whose tool is not in this process, and that no claim was waiting for (waiting_claims.c), waits in
  * its tool's queue. A claim takes the oldest steps of its tools and starts them as any other start:
  * an event, an entry, a commit. The entry and the step's row hold the token's hash.
  *
@@ -76,7 +76,7 @@ bool claims_add(struct engine *engine, str tool, uint64_t instance, uint32_t ord
     }
     step->queue = (uint32_t)(queue - engine->work.queues);
     ready_put(&queue->oldest, step);
-    tickets_call(engine, tool);
+    waiting_call(engine, tool);
     return true;
 }
 
@@ -133,7 +133,7 @@ static bool move_step(struct engine *engine, const struct actor *actor, struct r
         return false;
     step->queue = (uint32_t)(queue - engine->work.queues);
     put_back(engine, step);
-    tickets_call(engine, tool);
+    waiting_call(engine, tool);
     return true;
 }
 
@@ -347,7 +347,7 @@ void claim_token(struct engine *engine, struct claimed *claimed)
 
 /* Steps that are waiting, taken out of their queues. */
 static uint32_t take_some(struct engine *engine, const struct claim_args *args, uint32_t max,
-                          struct ticket *ticket, struct claimed *out, bool *is_short)
+                          struct waiting_claim *waiting, struct claimed *out, bool *is_short)
 {
     struct ready_step *step;
     uint32_t count = 0;
@@ -361,7 +361,7 @@ static uint32_t take_some(struct engine *engine, const struct claim_args *args, 
                                          .ordinal = step->ordinal,
                                          .worker = args->worker,
                                          .lease_ms = args->lease_ms,
-                                         .ticket = ticket,
+                                         .waiting = waiting,
                                          .ready = step };
     guard_unlock(&engine->lock);
     return count;
@@ -380,7 +380,7 @@ static bool is_gone(pawl_status status)
 static void let_go(struct engine *engine, struct claimed *claimed, pawl_status *worst)
 {
     guard_lock(&engine->lock);
-    ticket_give_back(claimed);
+    waiting_give_back(claimed);
     if (claimed->stays_ready) {
         put_back(engine, claimed->ready);
         claimed->ready = NULL;
@@ -424,7 +424,7 @@ static bool has_ready(struct engine *engine, const struct claim_args *args)
 
 /* Started together, so that they share their commits. */
 static pawl_status start_all(struct engine *engine, struct scope *scope,
-                             const struct claim_args *args, struct ticket *ticket,
+                             const struct claim_args *args, struct waiting_claim *waiting,
                              struct mail *mails, struct claimed *out, uint32_t *count)
 {
     pawl_status status = PAWL_OK;
@@ -433,7 +433,7 @@ static pawl_status start_all(struct engine *engine, struct scope *scope,
     while (*count < args->max && !status && !is_full) {
         struct claimed *more = out + *count;
         bool is_short;
-        uint32_t taken = take_some(engine, args, args->max - *count, ticket, more, &is_short);
+        uint32_t taken = take_some(engine, args, args->max - *count, waiting, more, &is_short);
 
         if (is_short) /* of memory to watch over them */
             status = scope_no_memory(scope);
@@ -449,7 +449,7 @@ static pawl_status start_all(struct engine *engine, struct scope *scope,
 
 /* A claim that waits comes here whenever it is called, so its scope is asked for nothing. */
 pawl_status claim_now(struct engine *engine, struct scope *scope, const struct claim_args *args,
-                      struct ticket *ticket, struct claimed *out, uint32_t *count)
+                      struct waiting_claim *waiting, struct claimed *out, uint32_t *count)
 {
     size_t size = args->max * sizeof(struct mail);
     struct mail *mails;
@@ -458,8 +458,8 @@ pawl_status claim_now(struct engine *engine, struct scope *scope, const struct c
     if (!has_ready(engine, args))
         return PAWL_OK;
     mails = heap_new(engine->heap, size);
-    status = mails ? start_all(engine, scope, args, ticket, mails, out, count)
-                   : scope_no_memory(scope);
+    status =
+        mails ? start_all(engine, scope, args, waiting, mails, out, count) : scope_no_memory(scope);
     heap_free(engine->heap, mails, size);
     return *count > 0 ? PAWL_OK : status;
 }
@@ -485,6 +485,6 @@ void claims_pass_on(struct engine *engine, const struct claim_args *args)
     guard_lock(&engine->lock);
     for (uint32_t i = 0; i < args->tool_count; i++)
         if (claims_have(engine, args->tools[i]))
-            tickets_call(engine, args->tools[i]);
+            waiting_call(engine, args->tools[i]);
     guard_unlock(&engine->lock);
 }

@@ -89,7 +89,7 @@ static pawl_status end_at_once(struct engine *engine, struct actor *actor, struc
 static bool find_runner(struct engine *engine, const struct actor *actor, struct job *job)
 {
     if (!toolbox_serves(engine->toolbox, job->call.tool, actor->creator)) {
-        job->claim = ticket_reserve(engine, &job->call, job->ordinal);
+        job->claim = waiting_reserve(engine, &job->call, job->ordinal);
         return job->claim != NULL;
     }
     if (deaths_ask(engine, actor, job) != DEATHS_FEW) /* its own event says why */
@@ -161,7 +161,7 @@ void steps_drop(struct engine *engine, struct job *jobs)
 
         engine->work.jobs_under_way -= jobs->holds_place;
         if (jobs->claim && !jobs->claim->ready)
-            ticket_settle(engine, jobs->claim, false);
+            waiting_settle(engine, jobs->claim, false);
         job_free(engine, jobs);
         jobs = next;
     }
@@ -255,7 +255,7 @@ static void give_job(struct engine *engine, struct job *job)
     job->claim = NULL;
     claim_hand_out(engine, job->instance, claim, job);
     if (!claim->ready)
-        ticket_settle(engine, claim, true);
+        waiting_settle(engine, claim, true);
 }
 
 /* The first that was started first: a decision puts each job before those it started earlier. */
@@ -298,9 +298,9 @@ static pawl_status check_served(struct engine *engine, const struct actor *actor
                                 struct claimed *claim, const struct flow_call *call,
                                 struct scope *scope)
 {
-    if (claim ? ticket_serves(claim, call->tool)
+    if (claim ? waiting_serves(claim, call->tool)
               : toolbox_serves(engine->toolbox, call->tool, actor->creator))
-        return claim ? ticket_charge(engine, scope, claim, call->args.size) : PAWL_OK;
+        return claim ? waiting_charge(engine, scope, claim, call->args.size) : PAWL_OK;
     return scope_fail(scope, PAWL_NOT_AWAITING,
                       "step '%.*s' waits for a tool '%.*s', which is not here",
                       STR_ARG(call->step), STR_ARG(call->tool));

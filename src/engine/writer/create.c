@@ -147,8 +147,8 @@ static pawl_status decide_start(struct engine *engine, struct scope *scope,
     if (!status)
         status = rights_of_creation(engine, scope, create->args->rights, create->row, &rights);
     if (!status)
-        status = family_conceive(engine, scope, actor, &rights, create->decided_at_ms, decision,
-                                 &create->births);
+        status = family_plan(engine, scope, actor, &rights, create->decided_at_ms, decision,
+                             &create->child_plans);
     create->decision = decision;
     return status;
 }
@@ -164,7 +164,7 @@ static pawl_status submit_start(struct engine *engine, struct scope *scope,
 
     *has_failed = false;
     if (!status)
-        status = reduces_of(engine, scope, decision, create->births, &request);
+        status = reduces_of(engine, scope, decision, create->child_plans, &request);
     if (!status)
         status = engine_submit(engine, &request);
     *has_failed = status && reduces_failed(&request);
@@ -185,9 +185,9 @@ static pawl_status create_actor(struct engine *engine, struct scope *scope,
 
         guard_lock(&engine->lock);
         steps_drop(engine, jobs);
-        family_over(engine, create->births, true);
+        family_over(engine, create->child_plans, true);
         guard_unlock(&engine->lock);
-        create->births = NULL;
+        create->child_plans = NULL;
         jobs = NULL;
         decision = (struct decision){ 0 };
         actor->seq = 0;
@@ -197,7 +197,7 @@ static pawl_status create_actor(struct engine *engine, struct scope *scope,
     }
     guard_lock(&engine->lock);
     create_over(engine, create, actor, jobs, status || create->is_repeat);
-    family_over(engine, create->births, status || create->is_repeat);
+    family_over(engine, create->child_plans, status || create->is_repeat);
     guard_unlock(&engine->lock);
     return status;
 }
@@ -288,7 +288,7 @@ static void creating_over(struct engine *engine, struct creating *one, bool is_r
         return;
     guard_lock(&engine->lock);
     create_over(engine, &one->create, one->actor, one->jobs, is_refused);
-    family_over(engine, one->create.births, is_refused);
+    family_over(engine, one->create.child_plans, is_refused);
     guard_unlock(&engine->lock);
     one->actor = NULL;
 }
@@ -300,7 +300,8 @@ static pawl_status creating_decide(struct engine *engine, struct creating *one)
                                       &one->decision, &one->jobs);
 
     if (!status)
-        status = reduces_of(engine, &one->scope, &one->decision, one->create.births, &one->request);
+        status =
+            reduces_of(engine, &one->scope, &one->decision, one->create.child_plans, &one->request);
     one->is_alone = !status && one->request.reduce_count > 0;
     if (one->is_alone)
         creating_over(engine, one, true);
@@ -559,7 +560,7 @@ pawl_status create_record(struct engine *engine, struct scope *scope, struct cre
     create->number = row.number;
     deadlines_arm(engine, head, create->definition, at_ms);
     if (!create->parent)
-        family_number(engine, create->births, row.number, row.random);
+        family_number(engine, create->child_plans, row.number, row.random);
     status = decision_record(engine, scope, head, create->definition, decision,
                              create->decided_at_ms, at_ms, engine->writer.now.wall_ms, NULL);
     create->out->state = create->definition->states[head->state].name;
@@ -573,7 +574,7 @@ static pawl_status create_one(struct engine *engine, struct request *request, in
 
     ASSERT_DRAINING(engine);
     if (!status)
-        status = family_bear(engine, request->scope, create->births, at_ms);
+        status = family_record(engine, request->scope, create->child_plans, at_ms);
     if (!status && create->decision)
         status = family_part(engine, request->scope, create->number, create->definition,
                              create->decision, at_ms);

@@ -115,7 +115,7 @@ static pawl_status decision_one(struct engine *engine, struct request *request, 
         return pause_refusal(request->scope);
     }
     head->flags |= HEAD_NOW;
-    family_number(engine, decide->births, head->instance, head->random);
+    family_number(engine, decide->child_plans, head->instance, head->random);
     status = decision_record(engine, request->scope, head, decide->definition, decide->decision,
                              decide->decided_at_ms, at_ms, fired_at_ms, decide->key);
     if (status)
@@ -127,7 +127,7 @@ static pawl_status decision_one(struct engine *engine, struct request *request, 
                                    .text = decide->snapshot };
     if (decide->out)
         fired_tell(head, decide->definition, decide->out);
-    status = family_bear(engine, request->scope, decide->births, at_ms);
+    status = family_record(engine, request->scope, decide->child_plans, at_ms);
     return status ? status
                   : family_part(engine, request->scope, decide->instance, decide->definition,
                                 decide->decision, at_ms);

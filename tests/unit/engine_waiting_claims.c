@@ -1,4 +1,4 @@
-/* engine_tickets.c - claims that wait without a thread: a step that nobody took finds whoever waits
+/* engine_waiting_claims.c - claims that wait without a thread: a step that nobody took finds whoever waits
  * for its tool, whatever became of those before. */
 #include "engine/parts.h"
 #include "engine_fixture.h"
@@ -12,7 +12,7 @@
 struct claimant {
     struct scope scope;
     struct claim_args args;
-    struct ticket *ticket;
+    struct waiting_claim *waiting;
     struct claimed *claimed;
     uint32_t count, called;
     bool is_gone;
@@ -32,7 +32,7 @@ static bool take(struct world *world, struct claimant *waiting)
 {
     bool is_parked;
 
-    EXPECT_OK(engine_claim_take(world->p->engine, &waiting->scope, waiting->ticket, true,
+    EXPECT_OK(engine_claim_take(world->p->engine, &waiting->scope, waiting->waiting, true,
                                 &waiting->claimed, &waiting->count, &is_parked));
     return is_parked;
 }
@@ -48,7 +48,7 @@ static void open_claim(struct world *world, struct claimant *out, const str *too
                                         .worker = STR("w/1"),
                                         .wait_ms = 60000 } };
     scope_init(&out->scope, &heap_libc, LIMIT_SCOPE);
-    EXPECT_OK(engine_claim_open(world->p->engine, &out->scope, &out->args, &waiter, &out->ticket));
+    EXPECT_OK(engine_claim_open(world->p->engine, &out->scope, &out->args, &waiter, &out->waiting));
 }
 
 /* One that finds nothing, and waits. */
@@ -65,7 +65,7 @@ static void stop_waiting(struct world *world, struct claimant *waiting)
     bool is_parked;
 
     if (waiting->count == 0)
-        EXPECT_OK(engine_claim_take(engine, &waiting->scope, waiting->ticket, false,
+        EXPECT_OK(engine_claim_take(engine, &waiting->scope, waiting->waiting, false,
                                     &waiting->claimed, &waiting->count, &is_parked));
     engine_claim_told(engine, waiting->claimed, waiting->count);
     scope_fini(&waiting->scope);
@@ -75,7 +75,7 @@ static const str file_and_saw[] = { { "file", 4 }, { "saw", 3 } };
 static const str only_saw[] = { { "saw", 3 } };
 static const struct flow_call saw = { .tool = STR_INIT("saw") };
 
-WORLD_TEST(tickets, one_whose_step_was_refused_is_called_for_another_that_came_meanwhile)
+WORLD_TEST(waiting, one_whose_step_was_refused_is_called_for_another_that_came_meanwhile)
 {
     struct engine *engine = world->p->engine;
     struct claimant waiting;
@@ -83,12 +83,12 @@ WORLD_TEST(tickets, one_whose_step_was_refused_is_called_for_another_that_came_m
 
     world_define(world, SAWN);
     wait_for(world, &waiting, only_saw, 1, 1);
-    claimed = ticket_reserve(engine, &saw, 1); /* of a decision that will be refused */
+    claimed = waiting_reserve(engine, &saw, 1); /* of a decision that will be refused */
     EXPECT(claimed);
     world_create(world, "sawn", "{}"); /* its only place is taken: into the queue */
     EXPECT_EQ(waiting.called, 0);
     guard_lock(&engine->lock);
-    ticket_settle(engine, claimed, false);
+    waiting_settle(engine, claimed, false);
     guard_unlock(&engine->lock);
     EXPECT_EQ(waiting.called, 1);
     EXPECT(!take(world, &waiting));
@@ -96,7 +96,7 @@ WORLD_TEST(tickets, one_whose_step_was_refused_is_called_for_another_that_came_m
     stop_waiting(world, &waiting);
 }
 
-WORLD_TEST(tickets, one_whose_owner_has_gone_passes_the_call_on)
+WORLD_TEST(waiting, one_whose_owner_has_gone_passes_the_call_on)
 {
     struct claimant gone, there;
 
@@ -115,7 +115,7 @@ WORLD_TEST(tickets, one_whose_owner_has_gone_passes_the_call_on)
     stop_waiting(world, &there);
 }
 
-WORLD_TEST(tickets, one_that_waits_for_several_tools_takes_the_oldest_step)
+WORLD_TEST(waiting, one_that_waits_for_several_tools_takes_the_oldest_step)
 {
     struct claimant both, other;
 
@@ -180,11 +180,12 @@ static int read_steps(const char *answer, struct buf *turn)
 
     buf_clear(turn);
     buf_fmt(turn, "{\"steps\":[");
-    for (const char *at = strstr(answer, "\"steps\":"); at && (at = strstr(at, "\"step_id\":\""));) {
+    for (const char *at = strstr(answer, "\"steps\":");
+         at && (at = strstr(at, "\"step_id\":\""));) {
         const char *lease = strstr(at, "\"lease\":\"");
 
-        buf_fmt(turn, "%s{\"step_id\":\"%.*s\",\"lease\":\"%.32s\",\"result\":1}", count++ ? "," : "",
-                (int)strcspn(at + 11, "\""), at + 11, lease + 9);
+        buf_fmt(turn, "%s{\"step_id\":\"%.*s\",\"lease\":\"%.32s\",\"result\":1}",
+                count++ ? "," : "", (int)strcspn(at + 11, "\""), at + 11, lease + 9);
         at = lease;
     }
     buf_byte(turn, ']');
@@ -263,7 +264,7 @@ WORLD_TEST(claims, a_client_that_has_gone_before_a_step_is_started_leaves_it_rea
     stop_waiting(world, &there);
 }
 
-WORLD_TEST(tickets, one_that_is_called_a_thousand_times_for_nothing_needs_no_memory_for_it)
+WORLD_TEST(waiting, one_that_is_called_a_thousand_times_for_nothing_needs_no_memory_for_it)
 {
     struct claimant waiting;
 
@@ -274,11 +275,12 @@ WORLD_TEST(tickets, one_that_is_called_a_thousand_times_for_nothing_needs_no_mem
 }
 
 #define TIMED                                                                                      \
-    "name: timed\nsteps:\n"                                                                       \
+    "name: timed\nsteps:\n"                                                                        \
     "  start: {tool: saw, args: {}, timeout: 1m, retry: {max: 1}, done: true}\n"
 
 /* The only step has this status, and this time of its start. */
-static void expect_step(struct world *world, const char *id, const char *status, const char *started)
+static void expect_step(struct world *world, const char *id, const char *status,
+                        const char *started)
 {
     char input[64], *out;
 
@@ -379,7 +381,7 @@ static void claim_early(void *context, enum env_point point)
         return;
     early->has_come = true;
     EXPECT_OK(engine_claim_take(early->world->p->engine, &early->waiting.scope,
-                                early->waiting.ticket, false, &early->waiting.claimed,
+                                early->waiting.waiting, false, &early->waiting.claimed,
                                 &early->waiting.count, &is_parked));
 }
 
@@ -415,7 +417,7 @@ WORLD_TEST(claims, a_step_whose_start_lets_a_kept_signal_through_is_the_workers)
     stop_waiting(world, &early.waiting);
 }
 
-WIDE_TEST(tickets, memory, those_that_wait_are_given_what_fits_their_answers)
+WIDE_TEST(waiting, memory, those_that_wait_are_given_what_fits_their_answers)
 {
     struct claimant first, second;
     struct buf turn;
@@ -462,7 +464,7 @@ WORLD_TEST(claims, steps_of_several_tools_are_given_by_age)
 }
 
 #define PLANED                                                                                     \
-    "name: planed\nsteps:\n  start: {tool: plane, args: {}, next: saw}\n"                           \
+    "name: planed\nsteps:\n  start: {tool: plane, args: {}, next: saw}\n"                          \
     "  saw: {tool: saw, args: {}, done: true}\n"
 
 /* Whose steps a claim is given: their places in `ids`, as digits. */
@@ -496,9 +498,9 @@ WORLD_TEST(claims, steps_are_given_by_their_own_age_also_after_a_restart_and_a_r
     buf_init(&turn, &heap_libc, 0);
     for (int i = 0; i < 5; i++)
         ids[i] = world_create(world, made[i], "{}");
-    EXPECT_EQ(call_for_steps(world, "step.claim", "{\"tools\":[\"plane\"],\"worker\":\"w/1\"}",
-                             &turn),
-              1);
+    EXPECT_EQ(
+        call_for_steps(world, "step.claim", "{\"tools\":[\"plane\"],\"worker\":\"w/1\"}", &turn),
+        1);
     buf_byte(&turn, '}');
     EXPECT_EQ(call_for_steps(world, "step.complete_many", buf_text(&turn), &turn), 0);
     snprintf(input, sizeof input, "{\"instance_id\":\"%s\"}", ids[1]);
@@ -578,7 +580,8 @@ WORLD_TEST(claims, a_step_declared_not_idempotent_is_not_run_again_after_its_own
 
 /* ---- Another version for a step that is ready ---- */
 
-#define SEND(tool) "name: send\nsteps:\n  start: {tool: " tool ", args: {by: " tool "}, done: true}\n"
+#define SEND(tool)                                                                                 \
+    "name: send\nsteps:\n  start: {tool: " tool ", args: {by: " tool "}, done: true}\n"
 
 static void amend(struct world *world, const char *id, const char *definition)
 {
@@ -637,7 +640,7 @@ WORLD_TEST(claims, a_ready_step_that_is_amended_to_a_tool_of_the_process_is_run_
     world_expect_valid(world);
 }
 
-WORLD_TEST(tickets, one_that_waits_for_the_new_tool_gets_the_step_that_is_amended_to_it)
+WORLD_TEST(waiting, one_that_waits_for_the_new_tool_gets_the_step_that_is_amended_to_it)
 {
     struct claimant waiting;
     const char *id;
