@@ -228,12 +228,7 @@ static pawl_status put_begun(struct next *next, const struct effect *effect)
 
 static pawl_status fold(struct next *next, const struct draft *draft)
 {
-    struct entry_view entry = { .transition = draft->transition,
-                                .step = draft->step,
-                                .ordinal = draft->ordinal,
-                                .attempt = draft->attempt,
-                                .payload = draft->payload,
-                                .effects = &draft->effects };
+    struct entry_view entry = entry_of_draft(draft);
     pawl_status status =
         flow_behavior.apply(next->definition, next->memory, &entry, next->scope, &next->scope->arena);
 

@@ -102,7 +102,7 @@ struct op {
 #define OP_SCOPES "none", "any", "read", "write", "work", "define", "test", "admin"
 
 extern const struct op ops[];      /* ending in a zero row */
-const struct op *op_find(str name); /* NULL: there is none */
+const struct op *op_find(str name); /* NULL: not found */
 
 /* How a request reached us. `body` NULL: none. pairs: path and query parameters, decoded. */
 struct op_pair {

@@ -24,16 +24,7 @@ static pawl_status apply_entry(struct scope *scope, const struct definition *def
                                void *memory, const struct entry *entry, struct arena *arena)
 {
     struct effect_list effects = { 0 };
-    struct entry_view view = { .seq = (uint32_t)entry->record->seq,
-                               .transition = (uint32_t)entry->record->what,
-                               .step = entry->record->step,
-                               .ordinal = entry->record->ordinal,
-                               .attempt = entry->record->attempt,
-                               .payload = entry->payload,
-                               .reason = entry->reason,
-                               .actor = entry->actor,
-                               .effects = &effects,
-                               .at_ms = entry->record->at_ms };
+    struct entry_view view = entry_to_fold(entry, &effects);
     pawl_status status = PAWL_OK;
 
     if (entry->record->body.data)

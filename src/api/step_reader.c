@@ -62,13 +62,7 @@ static pawl_status feed(struct step_reader *reader, const struct entry *entry)
 {
     const struct record *record = entry->record;
     struct effect_list effects = { 0 };
-    struct entry_view view = { .seq = (uint32_t)record->seq,
-                               .transition = (uint32_t)record->what,
-                               .step = record->step,
-                               .ordinal = record->ordinal,
-                               .attempt = record->attempt,
-                               .effects = &effects,
-                               .at_ms = record->at_ms };
+    struct entry_view view = entry_of_record(record, &effects);
     uint32_t end = reader->window.after + WINDOW_ATTEMPTS;
     pawl_status status = PAWL_OK;
 
@@ -306,16 +300,7 @@ static pawl_status fold_entry(struct step_reader *reader, const struct entry *en
     const struct record *record = entry->record;
     struct arena *arena = &reader->arenas[reader->arena];
     struct effect_list effects = { 0 };
-    struct entry_view view = { .seq = (uint32_t)record->seq,
-                               .transition = (uint32_t)record->what,
-                               .step = record->step,
-                               .ordinal = record->ordinal,
-                               .attempt = record->attempt,
-                               .payload = entry->payload,
-                               .reason = entry->reason,
-                               .actor = entry->actor,
-                               .effects = &effects,
-                               .at_ms = record->at_ms };
+    struct entry_view view = entry_to_fold(entry, &effects);
     pawl_status status = PAWL_OK;
 
     reader->folded = record->seq;

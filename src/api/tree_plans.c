@@ -1,4 +1,4 @@
-/* tree_plans.c - a tree run by somebody else: pawl_plan_make() and pawl_plan_restart() (C8-C10, C21,
+/* tree_plans.c - a tree that the caller runs: pawl_plan_make() and pawl_plan_restart() (C8-C10, C21,
  * C22).
  *
  * Pure: JSON in, JSON out, no store and no clock. A job is
@@ -186,12 +186,7 @@ static pawl_status hand_out(struct plan_job *job, uint32_t ordinal, uint32_t ste
 
 static pawl_status fold(struct plan_job *job, const struct draft *draft)
 {
-    struct entry_view entry = { .transition = draft->transition,
-                                .step = draft->step,
-                                .ordinal = draft->ordinal,
-                                .attempt = draft->attempt,
-                                .payload = draft->payload,
-                                .effects = &draft->effects };
+    struct entry_view entry = entry_of_draft(draft);
     pawl_status status =
         flow_behavior.apply(job->definition, job->memory, &entry, &job->work, &job->scope->arena);
 

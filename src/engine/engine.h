@@ -479,6 +479,8 @@ struct entry {
     str step;                   /* data NULL: none */
     str tool;                   /* of a leaf that has no name; data NULL: none */
 };
+/* The same for a behavior, with effects that the caller reads. */
+struct entry_view entry_to_fold(const struct entry *entry, const struct effect_list *effects);
 struct history_query { /* data NULL, 0: any */
     str transition_id, from_state, to_state, action, actor;
     uint64_t sequence_from, sequence_to;

@@ -32,13 +32,7 @@ pawl_status verify_view_entry(struct verify *v, struct scope *scope, const struc
     pawl_status status;
 
     *effects = (struct effect_list){ 0 };
-    *out = (struct entry_view){ .seq = (uint32_t)record->seq,
-                                .transition = (uint32_t)record->what,
-                                .step = record->step,
-                                .ordinal = record->ordinal,
-                                .attempt = record->attempt,
-                                .effects = effects,
-                                .at_ms = record->at_ms };
+    *out = entry_of_record(record, effects);
     status = read_text(v, scope, record->payload, &out->payload, is_erased);
     if (status == PAWL_OK)
         status = read_text(v, scope, record->reason, &out->reason, &is_reason_erased);

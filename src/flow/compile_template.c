@@ -147,7 +147,7 @@ static void warn_template(struct compilation *compiler, const struct source_step
 {
     if (hint[0] != '\0')
         step_warning(compiler, step, node,
-                     "%.*s is read as one key, and is \"\" where there is none%s",
+                     "%.*s is read as one key, and is \"\" where that key is missing%s",
                      STR_ARG(words_shown(part->text)), hint);
 }
 

@@ -270,7 +270,7 @@ static void decide_sent(struct turn *turn)
             scope_fail(turn->scope, PAWL_NOT_KNOWN, "there is no step %u", event->ordinal);
     else
         turn->status = scope_fail(turn->scope, PAWL_NOT_AWAITING,
-                                  attempt ? "step %u is no gate: nobody has to approve it"
+                                  attempt ? "step %u is not a gate: it needs no approval"
                                           : "step %u has been decided already, or is over",
                                   event->ordinal);
 }

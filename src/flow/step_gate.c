@@ -48,7 +48,7 @@ static void read_approvers(struct compilation *compiler, struct source_step *ste
     for (const struct node *item = first; item; item = item == by ? NULL : item->next)
         read_approver(compiler, step, item);
     if (step->plan.approver_count == 0)
-        step_error(compiler, step, by, "approval.by names nobody: it would wait for ever");
+        step_error(compiler, step, by, "approval.by has no names: the gate would wait for ever");
 }
 
 static void read_approval(struct compilation *compiler, struct source_step *step,

@@ -1,5 +1,6 @@
 /* decision.c - what happens next, as drafts of entries. */
 #include "model/decision.h"
+#include "model/record.h"
 
 /* Full at 0, 1, 2, 4, 8, ...: the count alone tells the capacity. It begins with one, which is
  * all that a fire needs. */
@@ -31,4 +32,27 @@ bool event_is_for(const struct event *event, str value)
 {
     return !event->filter.data || str_eq(value, event->filter) ||
            (event->filter_written.data && str_eq(value, event->filter_written));
+}
+
+struct entry_view entry_of_draft(const struct draft *draft)
+{
+    return (struct entry_view){ .transition = draft->transition,
+                                .step = draft->step,
+                                .ordinal = draft->ordinal,
+                                .attempt = draft->attempt,
+                                .payload = draft->payload,
+                                .reason = draft->reason,
+                                .actor = draft->actor,
+                                .effects = &draft->effects };
+}
+
+struct entry_view entry_of_record(const struct record *record, const struct effect_list *effects)
+{
+    return (struct entry_view){ .seq = (uint32_t)record->seq,
+                                .transition = (uint32_t)record->what,
+                                .step = record->step,
+                                .ordinal = record->ordinal,
+                                .attempt = record->attempt,
+                                .effects = effects,
+                                .at_ms = record->at_ms };
 }

@@ -93,6 +93,13 @@ struct entry_view {
     int64_t at_ms;
 };
 
+/* The entry that a draft becomes. The caller knows its number and time. */
+struct entry_view entry_of_draft(const struct draft *draft);
+/* The entry of a record, with effects that the caller reads. Its texts are values of the store: the
+ * caller reads those that it needs. */
+struct record;
+struct entry_view entry_of_record(const struct record *record, const struct effect_list *effects);
+
 /* What decide() looks at: where the instance stands and what it remembers. */
 struct standing {
     uint32_t state;

@@ -444,7 +444,7 @@ struct store_ops {
     pawl_status (*examine)(struct store *store, struct scope *scope, bad_row_fn fn, void *context);
     pawl_status (*facts)(struct store *store, struct scope *scope, struct store_facts *out);
     /* Compares FILE-head with the log. With a name in `accepted_by`, a FILE-head that contradicts the
-     * log then remembers it as it is now. NULL: there is none. */
+     * log then remembers it as it is now. May be NULL. */
     pawl_status (*witness)(struct store *store, struct scope *scope, str accepted_by,
                            struct head_witness *out);
 };

@@ -9,17 +9,10 @@ static pawl_status fold_draft(struct actor *actor, const struct draft *draft, in
 {
     const struct definition *definition = actor->definition;
     const struct behavior *behavior = behavior_of(definition->kind);
-    struct entry_view entry = { .seq = actor->seq + 1,
-                                .transition = draft->transition,
-                                .step = draft->step,
-                                .ordinal = draft->ordinal,
-                                .attempt = draft->attempt,
-                                .payload = draft->payload,
-                                .reason = draft->reason,
-                                .actor = draft->actor,
-                                .effects = &draft->effects,
-                                .at_ms = at_ms };
+    struct entry_view entry = entry_of_draft(draft);
 
+    entry.seq = actor->seq + 1;
+    entry.at_ms = at_ms;
     actor->bytes_since_snapshot += 64 + draft->payload.size + draft->effects.count * 24;
     if (draft->keep.data)
         return behavior->keep(actor->memory, draft->keep, entry.payload, scope, &actor->arena);

@@ -20,16 +20,10 @@ static pawl_status fold_entry(struct engine *engine, struct scope *scope, struct
 {
     const struct record *record = &past->record;
     struct effect_list effects = { 0 };
-    struct entry_view entry = { .seq = (uint32_t)record->seq,
-                                .transition = (uint32_t)record->what,
-                                .step = record->step,
-                                .ordinal = record->ordinal,
-                                .attempt = record->attempt,
-                                .payload = past->payload,
-                                .effects = &effects,
-                                .at_ms = record->at_ms };
+    struct entry_view entry = entry_of_record(record, &effects);
     pawl_status status = value_text(engine, scope, record->reason, &entry.reason);
 
+    entry.payload = past->payload;
     if (!status && entry.transition == LIFE_T_GATE_APPROVE) /* who it was counts */
         status = value_text(engine, scope, record->actor, &entry.actor);
     if (!status && record->body.data)

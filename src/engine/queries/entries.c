@@ -296,3 +296,13 @@ pawl_status engine_entries_of(struct engine *engine, struct scope *scope, str id
         *reached = limit == 0 ? last : end;
     return status;
 }
+
+struct entry_view entry_to_fold(const struct entry *entry, const struct effect_list *effects)
+{
+    struct entry_view view = entry_of_record(entry->record, effects);
+
+    view.payload = entry->payload;
+    view.reason = entry->reason;
+    view.actor = entry->actor;
+    return view;
+}

@@ -498,13 +498,7 @@ static pawl_status feed(struct scope *scope, struct scope *scratch, const struct
                         struct flow_attempts *attempts)
 {
     struct effect_list effects = { 0 };
-    struct entry_view entry = { .seq = (uint32_t)record->seq,
-                                .transition = (uint32_t)record->what,
-                                .step = record->step,
-                                .ordinal = record->ordinal,
-                                .attempt = record->attempt,
-                                .effects = &effects,
-                                .at_ms = record->at_ms };
+    struct entry_view entry = entry_of_record(record, &effects);
     pawl_status status = PAWL_OK;
 
     scope_clear(scratch);

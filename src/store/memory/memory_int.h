@@ -289,7 +289,7 @@ struct disk {
 
     struct block *blocks; /* bytes that stay for ever */
     size_t heap_bytes, spill_size;
-    int spill_fd; /* -1: not needed yet, or there is none */
+    int spill_fd; /* -1: not needed yet, or it could not be made */
     struct table records, values, definitions, cells;
     struct row_tree rows, due, busy;
     struct row_tree keys;            /* by their time */

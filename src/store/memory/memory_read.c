@@ -142,7 +142,7 @@ static uint64_t number_of(const struct disk *disk, const struct row *key) /* 0: 
     return row ? row->number : 0;
 }
 
-/* The id of a definition; 0: there is none. */
+/* The id of a definition; 0: not found. */
 static uint64_t definition_named(const struct disk *disk, const struct find_query *query)
 {
     str name = query->by.named.name;

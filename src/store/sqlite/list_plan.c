@@ -21,7 +21,7 @@ static pawl_status read_one(const struct listing *listing, const char *text, uin
 }
 
 /* `text` gives the first row from number ?1 on, and its time, which never falls. *out: the first
- * number up to `high` whose time is not before `at_ms`; one behind that if there is none. */
+ * number up to `high` whose time is not before `at_ms`; the next number if no instance is that late. */
 static pawl_status find_at(const struct listing *listing, const char *text, uint64_t high,
                            int64_t at_ms, uint64_t *out)
 {

@@ -76,7 +76,7 @@ struct verb {
 };
 
 extern const struct verb verbs[]; /* ending in a zero row */
-const struct verb *verb_find(const char *name); /* NULL: there is none */
+const struct verb *verb_find(const char *name); /* NULL: not found */
 
 struct given {
     const struct cli_option *option;
