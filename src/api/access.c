@@ -26,8 +26,7 @@ static pawl_status hash_secret(struct scope *scope, str secret, char out[2 * SHA
     struct sha *sha = sha_new(scope->arena.heap);
     uint8_t hash[SHA_SIZE];
 
-    if (!sha)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, sha);
     sha_once(sha, secret, hash);
     sha_free(sha);
     sha_hex(hash, SHA_SIZE, out);

@@ -120,8 +120,7 @@ static pawl_status tell(void *context, str id, const struct entry *entry)
         print_creation(id, entry, &telling->text);
     else
         print_entry(id, entry, true, &telling->text);
-    if (telling->text.failed)
-        return scope_no_memory(telling->scope);
+    TRY_MEMORY(telling->scope, !telling->text.failed);
     event.json = buf_view(&telling->text);
     return telling->fn(telling->context, &event);
 }

@@ -69,8 +69,7 @@ pawl_status key_of_input(struct scope *scope, str principal, str key, const stru
     struct key_member *members = ARENA_ARRAY(&scope->arena, struct key_member, input->count + 1);
     uint32_t count = 0;
 
-    if (!members)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, members);
     for (const struct node *node = input->first; node; node = node->next) {
         if ((op->flags & OP_TEXT_BODY) && str_is(node->key, "format"))
             continue; /* a header's, and not every surface has headers */

@@ -100,8 +100,7 @@ static pawl_status keep_as_finding(const struct op_call *call, struct findings *
 {
     struct finding *finding = ARENA_NEW(&call->scope->arena, struct finding);
 
-    if (!finding)
-        return scope_no_memory(call->scope);
+    TRY_MEMORY(call->scope, finding);
     snprintf(finding->message, sizeof finding->message, "%.*s", (int)sizeof finding->message - 1,
              call->scope->error.message);
     *findings = (struct findings){ finding, 1, 1 };
@@ -215,8 +214,7 @@ static pawl_status read_cursor(const struct op_call *call, str *out)
     size_t size = cursor.size / 2;
     bool is_good;
 
-    if (!name)
-        return scope_no_memory(call->scope);
+    TRY_MEMORY(call->scope, name);
     is_good = size <= LIMIT_NAME && sha_unhex(cursor, (uint8_t *)name, size);
     *out = (str){ name, is_good ? size : 0 };
     if (cursor.data && !definition_name_is_valid(*out))

@@ -312,8 +312,7 @@ static pawl_status fill_window(struct exporting *work)
 
     if (!work->window)
         work->window = ARENA_ARRAY(&work->kept.arena, uint64_t, work->stride);
-    if (!work->window)
-        return scope_no_memory(&work->record_scope);
+    TRY_MEMORY(&work->record_scope, work->window);
     for (; status == PAWL_OK && pos != 0 && work->window_left < work->stride; pos = record.prev) {
         work->window[work->window_left++] = pos;
         status = read_back(work, pos, &record);
@@ -401,8 +400,7 @@ static pawl_status print_erased(struct exporting *work)
 
     if (work->erased.size == 0)
         return PAWL_OK;
-    if (work->erased.failed)
-        return scope_no_memory(&work->record_scope);
+    TRY_MEMORY(&work->record_scope, !work->erased.failed);
     status = verify_run(work->store, &work->heap, &request, &report, &work->record_scope.error);
     if (status == PAWL_OK && !report.valid)
         return scope_fail(&work->record_scope, PAWL_STORAGE_FAILURE,
@@ -521,8 +519,7 @@ pawl_status op_instance_export(struct op_call *call, struct buf *out)
     if (status != PAWL_OK || !id_parse(op_text(call, "instance_id"), &number, random))
         return status != PAWL_OK ? status : PAWL_NOT_KNOWN;
     work = export_new(call);
-    if (!work)
-        return scope_no_memory(call->scope);
+    TRY_MEMORY(call->scope, work);
     work->number = number;
     status = export_begin(call, work);
     call->content_type = "application/x-ndjson";

@@ -197,8 +197,7 @@ static pawl_status see_states(struct op_call *call, const struct instance_view *
     bool is_all = query->sequence_from == 0 && query->sequence_to == UINT64_MAX;
     pawl_status status = PAWL_OK;
 
-    if (!taken)
-        return scope_no_memory(call->scope);
+    TRY_MEMORY(call->scope, taken);
     if (is_all)
         status = engine_taken(op_engine(call), call->scope, str_of(view->id), taken);
     else

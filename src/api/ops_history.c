@@ -285,8 +285,7 @@ pawl_status op_instance_history(struct op_call *call, struct buf *out)
     if (status != PAWL_OK)
         return status;
     pieces = heap_new(engine_heap(engine), sizeof *pieces);
-    if (!pieces)
-        return scope_no_memory(call->scope);
+    TRY_MEMORY(call->scope, pieces);
     *pieces = (struct history_pieces){ .base = { read_history, close_history },
                                        .heap = engine_heap(engine),
                                        .page = page };

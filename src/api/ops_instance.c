@@ -244,8 +244,7 @@ static pawl_status fire_start(struct op_call *call)
     bool *waits = call->waits; /* once it is started, the call is the drain's */
     pawl_status status;
 
-    if (!waiting)
-        return scope_no_memory(call->scope);
+    TRY_MEMORY(call->scope, waiting);
     *waiting = (struct fire_wait){ .wait = { .go_on = fire_go_on },
                                    .call = call,
                                    .fire = { .scope = call->scope, .done = fire_is_done } };

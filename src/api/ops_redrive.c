@@ -83,8 +83,7 @@ static pawl_status read_given(const struct op_call *call, const struct instance_
     if (status != PAWL_OK)
         return status;
     memory = memory_of(definition, view, &call->scope->arena);
-    if (!memory)
-        return scope_no_memory(call->scope);
+    TRY_MEMORY(call->scope, memory);
     flow_behavior.attach(memory, &payloads.source);
     args.memory = memory;
     TRY(fold_history(call, definition, &args, memory));
@@ -136,8 +135,7 @@ static pawl_status read_rights(const struct op_call *call, str id, str *out)
 
     TRY(op_rights(call, false, &ours));
     TRY(engine_starter_rights(op_engine(call), call->scope, id, &theirs));
-    if (!rights_meet(&call->scope->arena, ours, theirs, out))
-        return scope_no_memory(call->scope);
+    TRY_MEMORY(call->scope, rights_meet(&call->scope->arena, ours, theirs, out));
     return PAWL_OK;
 }
 

@@ -44,13 +44,11 @@ static pawl_status append_text(struct merge *merge, str name, str value)
 {
     struct node *node = ARENA_NEW(&merge->scope->arena, struct node);
 
-    if (!node)
-        return scope_no_memory(merge->scope);
+    TRY_MEMORY(merge->scope, node);
     node->kind = NODE_STRING;
     node->key = name;
     node->text = arena_str(&merge->scope->arena, value.data ? value : STR(""));
-    if (!node->text.data)
-        return scope_no_memory(merge->scope);
+    TRY_MEMORY(merge->scope, node->text.data);
     append(merge, node);
     return PAWL_OK;
 }
@@ -299,8 +297,7 @@ static pawl_status merge_begin(struct merge *merge, struct scope *scope, const s
 {
     *merge = (struct merge){ .scope = scope, .op = op };
     merge->input = ARENA_NEW(&scope->arena, struct node);
-    if (!merge->input)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, merge->input);
     merge->input->kind = NODE_OBJECT;
     return PAWL_OK;
 }

@@ -171,8 +171,7 @@ static pawl_status list_ordinals(struct scope *scope, const struct live *live, u
 {
     out->is_live = true;
     out->ordinals = ARENA_ARRAY(&scope->arena, uint32_t, (size_t)live->step_count + 1);
-    if (!out->ordinals)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, out->ordinals);
     for (uint32_t i = 0; i < live->step_count; i++)
         if (live->steps[i].ordinal > after && (statuses & 1u << live->steps[i].status))
             out->ordinals[out->count++] = live->steps[i].ordinal;
@@ -284,8 +283,7 @@ static pawl_status begin_steps(struct op_call *call, struct step_pieces *pieces,
     from = after->instance == pieces->last.instance ? after->ordinal : 0;
     pieces->wanted.tool = arena_str(&pieces->kept.arena, wanted->tool);
     pieces->paging.reused = arena_str(&pieces->kept.arena, pieces->paging.reused);
-    if (pieces->kept.arena.failed)
-        return scope_no_memory(call->scope);
+    TRY_MEMORY(call->scope, !pieces->kept.arena.failed);
     status = engine_current(op_engine(call), &pieces->kept, id, &state);
     if (status == PAWL_OK)
         status = attempts_open(op_engine(call), &pieces->kept, id, pieces->last.instance, NULL, from,
@@ -304,8 +302,7 @@ static pawl_status open_steps(struct op_call *call, const struct wanted *wanted,
     struct step_pieces *pieces = heap_new(heap, sizeof *pieces);
     pawl_status status;
 
-    if (!pieces)
-        return scope_no_memory(call->scope);
+    TRY_MEMORY(call->scope, pieces);
     *pieces = (struct step_pieces){ .base = { read_steps, close_steps },
                                     .heap = *heap,
                                     .paging = *paging };

@@ -32,8 +32,7 @@ static pawl_status read_tools(const struct op_call *call, const struct node *lis
 {
     str *tools = ARENA_ARRAY(&call->scope->arena, str, CLAIM_TOOLS);
 
-    if (!tools)
-        return scope_no_memory(call->scope);
+    TRY_MEMORY(call->scope, tools);
     if (!list || list->kind != NODE_ARRAY || list->count == 0 || list->count > CLAIM_TOOLS)
         return scope_fail(call->scope, PAWL_INVALID_REQUEST,
                           "tools: expected a list of 1..%d names of tools", CLAIM_TOOLS);

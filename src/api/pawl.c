@@ -217,8 +217,7 @@ static pawl_status read_declaration(pawl *p, struct scope *scope, const char *id
 
     TRY(engine_declaration(p->engine, scope, str_of(id), &text));
     *out = heap_new(&p->heap, text.size + 1);
-    if (!*out)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, *out);
     memcpy(*out, text.data, text.size);
     if (size)
         *size = text.size;

@@ -268,8 +268,7 @@ static pawl_status compact(struct step_reader *reader)
     buf_init(&text, &reader->heap, LIMIT_SCOPE);
     behavior->memory_print(definition, reader->memory, &text);
     kept = buf_take(&text, other);
-    if (!kept.data)
-        return scope_no_memory(&reader->scratch);
+    TRY_MEMORY(&reader->scratch, kept.data);
     status = behavior->memory_load(definition, kept, input_of(reader), &reader->scratch, other,
                                    &reader->memory);
     arena_clear(arena);
@@ -287,8 +286,7 @@ static pawl_status note_moved(struct step_reader *reader, const struct record *r
     if (record->what != LIFE_T_STEP_START || record->ordinal > reader->amended_at)
         return PAWL_OK;
     moved = ARENA_NEW(&reader->kept.arena, struct moved);
-    if (!moved)
-        return scope_no_memory(&reader->scratch);
+    TRY_MEMORY(&reader->scratch, moved);
     *moved = (struct moved){ .next = reader->moved, .ordinal = record->ordinal };
     reader->moved = moved;
     return work_call(definition_of(reader), reader->memory, record->ordinal, &reader->kept,
@@ -372,8 +370,7 @@ static pawl_status add_name(struct scope *scope, struct node *names, str name)
 {
     struct node *item = ARENA_NEW(&scope->arena, struct node);
 
-    if (!item)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, item);
     item->text = arena_str(&scope->arena, name);
     item->next = names->first;
     names->first = item;
@@ -580,8 +577,7 @@ pawl_status step_reader_open(struct engine *engine, struct scope *scope, str id,
     pawl_status status;
 
     *out = NULL;
-    if (!reader)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, reader);
     reader->heap = *engine_heap(engine);
     reader->engine = engine;
     reader->filter = *filter;

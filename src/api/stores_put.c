@@ -47,8 +47,7 @@ static pawl_status names_in_memory(const struct stores *stores, struct scope *sc
     for (const struct member *member = stores->first; member; member = member->next)
         room++;
     *out = ARENA_ARRAY(&scope->arena, str, room + 1);
-    if (!*out)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, *out);
     for (const struct member *member = stores->first; member; member = member->next) {
         uint32_t at = *count;
 

@@ -39,8 +39,7 @@ pawl_status tree_add(struct tree *tree, enum node_kind kind, struct place place,
 {
     struct node *node = ARENA_NEW(&tree->scope->arena, struct node);
 
-    if (!node)
-        return scope_no_memory(tree->scope);
+    TRY_MEMORY(tree->scope, node);
     node->kind = kind;
     node->line = place.line;
     node->column = place.column;
@@ -92,8 +91,7 @@ static pawl_status check_keys(struct tree *tree, struct node *object)
     size_t count = 0;
 
     members = ARENA_ARRAY(&tree->scope->arena, const struct node *, object->count);
-    if (!members)
-        return scope_no_memory(tree->scope);
+    TRY_MEMORY(tree->scope, members);
     for (struct node *child = object->first; child; child = child->next)
         members[count++] = child;
     ASSERT(count == object->count);

@@ -190,8 +190,7 @@ static pawl_status unescape(struct json_reader *reader, str text, str *out)
     /* An escape is never shorter than what it stands for. */
     char *data = arena_alloc(&reader->tree.scope->arena, text.size + 1), *end = data;
 
-    if (!data)
-        return scope_no_memory(reader->tree.scope);
+    TRY_MEMORY(reader->tree.scope, data);
     while (text.size > 0) {
         const char *escape = memchr(text.data, '\\', text.size);
         size_t size = escape ? (size_t)(escape - text.data) : text.size;

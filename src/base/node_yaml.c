@@ -350,8 +350,7 @@ pawl_status node_read_yaml(struct scope *scope, str text, struct node **out)
     if (str_starts(text, STR("\xEF\xBB\xBF"))) /* YAML allows a byte order mark, libyaml does not */
         text = str_from(text, 3);
     reader.text = text;
-    if (!yaml_parser_initialize(&reader.parser))
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, yaml_parser_initialize(&reader.parser));
     yaml_parser_set_encoding(&reader.parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&reader.parser,
                                  (const unsigned char *)(text.data ? text.data : ""), text.size);

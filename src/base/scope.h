@@ -40,4 +40,11 @@ pawl_status scope_no_memory(struct scope *scope);
             return tried;                                                                          \
     } while (0)
 
+/* Return NO_MEMORY unless it was `allocated`. Only where nothing has to be released. */
+#define TRY_MEMORY(scope, allocated)                                                               \
+    do {                                                                                           \
+        if (!(allocated))                                                                          \
+            return scope_no_memory(scope);                                                         \
+    } while (0)
+
 #endif

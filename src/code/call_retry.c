@@ -193,8 +193,7 @@ pawl_status code_try_again(struct code_work *work, const struct cause *cause, in
     uint32_t ordinal = work->memory->ordinals + 1;
     pawl_status status;
 
-    if (!draft)
-        return scope_no_memory(work->scope);
+    TRY_MEMORY(work->scope, draft);
     draft->payload = cause->recorded;
     status =
         code_add(work, &draft->effects,
@@ -220,8 +219,7 @@ pawl_status code_retry_now(struct code_work *work)
     struct draft *draft = code_draft_attempt(work, LIFE_T_STEP_RETRY);
     pawl_status status;
 
-    if (!draft)
-        return scope_no_memory(work->scope);
+    TRY_MEMORY(work->scope, draft);
     status = code_add(work, &draft->effects,
                       (struct effect){
                           .kind = EFFECT_DISARM, .name = TIMER_AGAIN, .ordinal = call->ordinal });

@@ -31,8 +31,7 @@ static pawl_status set_buffered(struct scope *scope, const char *const *names,
                                 struct code_plan *plan)
 {
     plan->buffered = ARENA_ARRAY(&scope->arena, str, names_count(names) + 1);
-    if (!plan->buffered)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, plan->buffered);
     for (; names && *names; names++)
         plan->buffered[plan->buffered_count++] = str_of(*names);
     return PAWL_OK;
@@ -47,8 +46,7 @@ pawl_status plan_extend(struct scope *scope, const struct code_plan *before,
     *out = (struct code_plan){ .name = before->name,
                                .steps = ARENA_ARRAY(&scope->arena, struct code_step, most + 1),
                                .step_count = before->step_count };
-    if (!out->steps)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, out->steps);
     if (before->step_count > 0)
         memcpy(out->steps, before->steps, sizeof *out->steps * before->step_count);
     add_steps(out, CODE_CALL, type->calls);
@@ -122,8 +120,7 @@ static pawl_status read_amended(struct scope *scope, const struct code_plan *bef
     if (status != PAWL_OK || list->kind != NODE_ARRAY)
         return fail_damaged(scope);
     plan->steps = ARENA_ARRAY(&scope->arena, struct code_step, list->count + 1u);
-    if (!plan->steps)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, plan->steps);
     if (!read_steps(before, list, plan))
         return fail_damaged(scope);
     return plan_read_buffered(scope, root, plan);

@@ -72,13 +72,12 @@ pawl_status code_memory_keep(void *memory, str name, str payload, struct scope *
 {
     struct code_memory *mine = memory;
 
-    if (!GROW(arena, mine->kept, mine->kept_count, mine->kept_capacity))
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, GROW(arena, mine->kept, mine->kept_count, mine->kept_capacity));
     mine->kept[mine->kept_count] =
         (struct code_kept){ arena_str(arena, name),
                             arena_str(arena, payload.data ? payload : STR("null")) };
-    if (!mine->kept[mine->kept_count].name.data || !mine->kept[mine->kept_count].payload.data)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope,
+               mine->kept[mine->kept_count].name.data && mine->kept[mine->kept_count].payload.data);
     mine->kept_count++;
     return PAWL_OK;
 }

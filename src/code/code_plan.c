@@ -7,8 +7,7 @@ static pawl_status read_steps(struct scope *scope, const struct node *names,
     struct code_step *steps =
         ARENA_ARRAY(&scope->arena, struct code_step, plan->step_count + (names ? names->count : 0));
 
-    if (!steps)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, steps);
     if (plan->step_count)
         memcpy(steps, plan->steps, sizeof *steps * plan->step_count);
     plan->steps = steps;
@@ -23,8 +22,7 @@ pawl_status plan_read_buffered(struct scope *scope, const struct node *registrat
     const struct node *names = node_find(registration, "buffered");
 
     plan->buffered = ARENA_ARRAY(&scope->arena, str, names ? names->count + 1u : 1u);
-    if (!plan->buffered)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, plan->buffered);
     for (const struct node *name = names ? names->first : NULL; name; name = name->next)
         plan->buffered[plan->buffered_count++] = name->text;
     return PAWL_OK;
@@ -37,8 +35,7 @@ pawl_status code_prepare(struct definition *definition, struct scope *scope)
     int64_t number = 1;
     pawl_status status;
 
-    if (!plan)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, plan);
     status = definition->plan_text.data ? node_read_json(scope, definition->plan_text, &root)
                                         : PAWL_STORAGE_FAILURE;
     name = node_find(root, "code");

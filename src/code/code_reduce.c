@@ -114,8 +114,7 @@ static pawl_status keep_signal(struct code_work *work)
                           "payloads would be over %u MiB",
                           work->memory->kept_count, LIMIT_KEPT_TEXT >> 20);
     draft = decision_add(work->scope, &work->decision, LIFE_T_SIGNAL);
-    if (!draft)
-        return scope_no_memory(work->scope);
+    TRY_MEMORY(work->scope, draft);
     draft->keep = work->event->name;
     draft->payload = payload;
     draft->actor = work->event->actor;
@@ -224,8 +223,7 @@ static pawl_status decide_call_start(struct code_work *work)
         return scope_fail(work->scope, PAWL_LEASE_LOST, "attempt %u is not ready",
                           work->event->ordinal);
     draft = code_draft_attempt(work, LIFE_T_STEP_START);
-    if (!draft)
-        return scope_no_memory(work->scope);
+    TRY_MEMORY(work->scope, draft);
     return code_add(work, &draft->effects,
                     (struct effect){ .kind = EFFECT_RUN, .ordinal = call->ordinal });
 }
@@ -237,8 +235,7 @@ static pawl_status decide_call_lost(struct code_work *work)
     struct draft *draft = code_draft_attempt(work, LIFE_T_STEP_FAIL);
     pawl_status status;
 
-    if (!draft)
-        return scope_no_memory(work->scope);
+    TRY_MEMORY(work->scope, draft);
     draft->payload = STR("\"lost\"");
     status =
         code_add(work, &draft->effects,
@@ -257,8 +254,7 @@ static pawl_status decide_call_returned(struct code_work *work)
 {
     struct draft *draft = code_draft_attempt(work, LIFE_T_STEP_RETRY);
 
-    if (!draft)
-        return scope_no_memory(work->scope);
+    TRY_MEMORY(work->scope, draft);
     draft->reason = work->event->reason;
     return code_add(work, &draft->effects,
                     (struct effect){ .kind = EFFECT_READY, .ordinal = work->memory->call.ordinal });
@@ -327,8 +323,7 @@ static pawl_status note_child(struct code_work *work, str error)
     struct draft *draft = code_draft_attempt(work, LIFE_T_CHILD);
     struct buf buf;
 
-    if (!draft)
-        return scope_no_memory(work->scope);
+    TRY_MEMORY(work->scope, draft);
     draft->reason = work->event->reason;
     buf_init(&buf, work->scope->arena.heap, LIMIT_SCOPE);
     json_open(&buf, '{');

@@ -129,8 +129,7 @@ static pawl_status add_end(struct code_work *work)
     if (work->answer.end == TURN_WAITS)
         return PAWL_OK;
     draft = decision_add(work->scope, &work->decision, transition);
-    if (!draft)
-        return scope_no_memory(work->scope);
+    TRY_MEMORY(work->scope, draft);
     draft->payload = work->answer.value;
     return PAWL_OK;
 }
@@ -209,8 +208,7 @@ static str hold_words(struct code_work *work)
  * is new. */
 static pawl_status hold_turn(struct code_work *work, const struct cause *cause, str words)
 {
-    if (!words.data)
-        return scope_no_memory(work->scope);
+    TRY_MEMORY(work->scope, words.data);
     if (cause->is_owed)
         return scope_fail(work->scope, PAWL_PAUSED, "%.*s", STR_ARG(words));
     work->scope->error = (pawl_error){ .status = PAWL_OK };
@@ -248,8 +246,7 @@ pawl_status code_take_turn(struct code_work *work, const struct cause *cause)
     if (work->answer.end == TURN_HOLDS)
         return hold_turn(work, cause, hold_words(work));
     draft = draft_of(work, cause);
-    if (!draft)
-        return scope_no_memory(work->scope);
+    TRY_MEMORY(work->scope, draft);
     draft->reason = work->answer.misfit;
     status = add_effects(work, &draft->effects);
     return status == PAWL_OK ? add_end(work) : status;

@@ -14,8 +14,7 @@ pawl_status code_fold_ahead(struct code_work *work, uint32_t known, struct code_
     buf_init(&buf, arena->heap, LIMIT_SCOPE);
     code_memory_print(work->definition, work->memory, &buf);
     text = buf_take(&buf, arena);
-    if (!text.data)
-        return scope_no_memory(work->scope);
+    TRY_MEMORY(work->scope, text.data);
     status = code_memory_load(work->definition, text, work->memory->input, work->scope, arena, &memory);
     for (uint32_t i = known; i < work->decision.count && status == PAWL_OK; i++) {
         const struct draft *draft = &work->decision.drafts[i];
@@ -46,8 +45,7 @@ static pawl_status pass_over(struct code_work *work, const struct cause *cause,
     struct draft *draft = decision_add(work->scope, &work->decision, cause->transition);
     str words = arena_str(&work->scope->arena, str_of(work->scope->error.message));
 
-    if (!draft || !words.data)
-        return scope_no_memory(work->scope);
+    TRY_MEMORY(work->scope, draft && words.data);
     draft->payload = cause->recorded;
     draft->reason = words;
     work->answer = *waits;

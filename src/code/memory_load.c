@@ -225,8 +225,7 @@ pawl_status code_memory_load(const struct definition *definition, str text, str 
     bool ok = true;
     pawl_status status;
 
-    if (!memory)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, memory);
     status = node_read_json(scope, text, &root);
     if (status != PAWL_OK)
         return status == PAWL_NO_MEMORY ? status : fail_damaged(scope);

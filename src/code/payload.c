@@ -51,8 +51,7 @@ static pawl_status list_names(struct scope *scope, const pawl_var *vars, bool in
     for (const pawl_var *var = vars; !vars_is_end(var); var++)
         count++;
     out->known = ARENA_ARRAY(&scope->arena, const char *, count + 1);
-    if (!out->known)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, out->known);
     buf_init(&out->text, scope->arena.heap, LIMIT_TEXT);
     count = 0;
     for (const pawl_var *var = vars; !vars_is_end(var); var++)

@@ -88,8 +88,7 @@ pawl_status code_source(struct scope *scope, const pawl_code_type *type, str *ou
     retries_print(type, &buf);
     json_close(&buf, '}');
     source = buf_take(&buf, &scope->arena);
-    if (!source.data)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, source.data);
     *out = source;
     return PAWL_OK;
 }
@@ -358,8 +357,7 @@ pawl_status code_compile(struct scope *scope, const struct code_binding *binding
     if (status != PAWL_OK)
         return status;
     definition = ARENA_NEW(&scope->arena, struct definition);
-    if (!definition)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, definition);
     definition->kind = KIND_CODE;
     definition->compiler = COMPILER_NUMBER;
     status = code_source(scope, binding->type, &definition->plan_text);

@@ -72,8 +72,7 @@ static pawl_status add_plan(struct code_work *work, const struct code_binding *b
     buf_init(&buf, work->scope->arena.heap, LIMIT_SCOPE);
     plan_print_steps(plan, &buf);
     effect.input = buf_take(&buf, &work->scope->arena);
-    if (!effect.input.data)
-        return scope_no_memory(work->scope);
+    TRY_MEMORY(work->scope, effect.input.data);
     work->plan = plan;
     return code_add(work, effects, effect);
 }
@@ -90,8 +89,7 @@ pawl_status code_add_amend(struct code_work *work, const struct code_binding *bi
     if (!has_plan && !has_version)
         return PAWL_OK;
     draft = decision_add(work->scope, &work->decision, LIFE_T_AMEND);
-    if (!draft)
-        return scope_no_memory(work->scope);
+    TRY_MEMORY(work->scope, draft);
     if (is_migrated) {
         work->before = work->answer.migrated;
         status = code_add(work, &draft->effects, state);

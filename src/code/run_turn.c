@@ -76,8 +76,7 @@ static pawl_status migrate(struct run *run)
     const pawl_code_type *type = run->type;
     const char *stored = arena_text(&run->scope->arena, run->request->state), *phase;
 
-    if (!stored)
-        return scope_no_memory(run->scope);
+    TRY_MEMORY(run->scope, stored);
     load_kept(run);
     phase = type->migrate(type->context, run->request->from_version, stored, run->state);
     run->turn.answer->is_moved = phase != NULL;
@@ -108,8 +107,7 @@ static pawl_status load(struct run *run)
     run->event.name = request->name.data ? arena_text(arena, request->name) : NULL;
     run->event.child_id = request->child_id.data ? arena_text(arena, request->child_id) : NULL;
     run->event.payload = request->payload.data ? arena_text(arena, request->payload) : "null";
-    if (arena->failed)
-        return scope_no_memory(run->scope);
+    TRY_MEMORY(run->scope, !arena->failed);
     run->event.value = run->value;
     if (type->initial && !(request->state.data && PLANTED(DEFAULTS_ZERO)))
         memcpy(run->state, type->initial, type->state_size);

@@ -124,8 +124,7 @@ static pawl_status build_flow(struct builder *builder, const struct definition *
     if (status != PAWL_OK)
         return status;
     drawing->of_step = ARENA_ARRAY(&builder->scope->arena, uint32_t, plan->count + 1);
-    if (!drawing->of_step)
-        return scope_no_memory(builder->scope);
+    TRY_MEMORY(builder->scope, drawing->of_step);
     drawing->step_count = plan->count;
     drawing->start = build_node(builder, (struct drawing_node){ .shape = SHAPE_START });
     for (uint32_t i = 0; i < plan->count && !builder->failed; i++)

@@ -190,8 +190,7 @@ static pawl_status make_boxes(struct scope *scope, const struct drawing *drawing
     pawl_status status;
 
     layout->edges = ARENA_ARRAY(&scope->arena, struct layout_edge, drawing->edge_count + 1);
-    if (!ranks || !layout->edges)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, ranks && layout->edges);
     status = layout_rank(scope, drawing, ranks, layout->edges);
     if (status != PAWL_OK)
         return status;
@@ -203,8 +202,7 @@ static pawl_status make_boxes(struct scope *scope, const struct drawing *drawing
             return scope_no_memory(scope);
     }
     for (uint32_t i = 0; i < drawing->edge_count; i++) {
-        if (!thread_edge(scope, drawing, layout, i))
-            return scope_no_memory(scope);
+        TRY_MEMORY(scope, thread_edge(scope, drawing, layout, i));
         if (layout->box_count > BOXES_MAX)
             return scope_fail(scope, PAWL_TOO_LARGE,
                               "the picture: expected at most %u places for nodes and lines, found "

@@ -55,8 +55,7 @@ pawl_status layout_order(struct scope *scope, struct layout *layout)
 {
     struct weighed *work = ARENA_ARRAY(&scope->arena, struct weighed, layout->box_count + 1);
 
-    if (!work)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, work);
     for (int sweep = 0; sweep < SWEEPS; sweep++) {
         for (uint32_t i = 1; i < layout->rank_count; i++)
             order_rank(layout, work, i, true);
@@ -137,8 +136,7 @@ pawl_status layout_place(struct scope *scope, struct layout *layout)
 {
     struct group *groups = ARENA_ARRAY(&scope->arena, struct group, layout->box_count + 1);
 
-    if (!groups)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, groups);
     for (uint32_t i = 0; i < layout->rank_count; i++)
         place_rank(layout, i, false, false, groups);
     for (int sweep = 0; sweep < SWEEPS; sweep++) {

@@ -100,8 +100,7 @@ pawl_status layout_rank(struct scope *scope, const struct drawing *drawing, uint
         .left = ARENA_ARRAY(arena, uint32_t, count + 1),
     };
 
-    if (arena->failed)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, !arena->failed);
     index_exits(&ranking);
     if (drawing->start != DRAWING_NONE)
         search_from(&ranking, drawing->start);

@@ -93,9 +93,8 @@ static pawl_status compare_rest(struct rebuilding *work)
 
 static pawl_status add_live(struct rebuilding *work, struct live_change change)
 {
-    if (!verify_grow(work->v->heap, &work->live, work->live_count, &work->live_capacity,
-                     sizeof *work->live))
-        return scope_no_memory(&work->v->scope);
+    TRY_MEMORY(&work->v->scope, verify_grow(work->v->heap, &work->live, work->live_count,
+                                            &work->live_capacity, sizeof *work->live));
     work->live[work->live_count++] = change;
     return PAWL_OK;
 }
@@ -187,9 +186,8 @@ static pawl_status add_head(struct rebuilding *work, const struct chain *chain)
 {
     if (chain->pos == 0)
         return PAWL_OK;
-    if (!verify_grow(work->v->heap, &work->heads, work->head_count, &work->head_capacity,
-                     sizeof *work->heads))
-        return scope_no_memory(&work->v->scope);
+    TRY_MEMORY(&work->v->scope, verify_grow(work->v->heap, &work->heads, work->head_count,
+                                            &work->head_capacity, sizeof *work->heads));
     work->heads[work->head_count++] = (struct head_row){
         .instance = chain->number, .seq = chain->seq, .pos = chain->pos, .state = chain->state
     };
@@ -211,9 +209,8 @@ static pawl_status drop_snapshot(struct rebuilding *work, const struct chain *ch
     sha_once(v->sha, row.text, sha);
     if (row.seq == chain->snapshot_seq && memcmp(sha, chain->snapshot_sha, SHA_SIZE) == 0)
         return PAWL_OK;
-    if (!verify_grow(v->heap, &work->snapshots, work->snapshot_count, &work->snapshot_capacity,
-                     sizeof *work->snapshots))
-        return scope_no_memory(&v->scope);
+    TRY_MEMORY(&v->scope, verify_grow(v->heap, &work->snapshots, work->snapshot_count,
+                                      &work->snapshot_capacity, sizeof *work->snapshots));
     work->snapshots[work->snapshot_count++] = (struct snapshot_row){ .instance = chain->number };
     return PAWL_OK;
 }
@@ -253,8 +250,7 @@ static pawl_status collect_kept(struct rebuilding *work)
 
     work->kept = ARENA_ARRAY(&work->arena, struct kept_change, v->standing_count + 1);
     work->keys = ARENA_ARRAY(&work->arena, struct key_row, v->key_count + 1);
-    if (!work->kept || !work->keys)
-        return scope_no_memory(&v->scope);
+    TRY_MEMORY(&v->scope, work->kept && work->keys);
     for (uint32_t i = 0; i < v->standing_count; i++)
         work->kept[i] = (struct kept_change){ .row = v->standing[i], .is_put = true };
     for (uint32_t i = 0; i < v->key_count; i++)

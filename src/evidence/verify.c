@@ -299,10 +299,9 @@ static pawl_status verify_open(struct verify *v)
     v->records = heap_new(v->heap, BATCH_SIZE * sizeof *v->records);
     v->values = heap_new(v->heap, VALUE_CACHE_SIZE * sizeof *v->values);
     v->replays = heap_new(v->heap, REPLAYS_KEPT * sizeof *v->replays);
-    if (!v->sha || !v->root_sha || !v->records || !v->values || !v->replays)
-        return scope_no_memory(&v->scope);
-    if (!verify_grow(v->heap, &v->chains, 0, &v->chain_capacity, sizeof *v->chains))
-        return scope_no_memory(&v->scope);
+    TRY_MEMORY(&v->scope, v->sha && v->root_sha && v->records && v->values && v->replays);
+    TRY_MEMORY(&v->scope,
+               verify_grow(v->heap, &v->chains, 0, &v->chain_capacity, sizeof *v->chains));
     v->chains[0] = (struct chain){ .number = 0 };
     v->chain_count = 1;
     return store_tip(v->store, &v->scope, &v->tip);

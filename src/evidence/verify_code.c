@@ -20,8 +20,7 @@ static pawl_status read_list(struct verify *v, str text, struct steps *out)
     if (status != PAWL_OK || list->kind != NODE_ARRAY)
         return status == PAWL_NO_MEMORY ? status : PAWL_STORAGE_FAILURE;
     *out = (struct steps){ ARENA_ARRAY(&v->scope.arena, struct named, list->count + 1u), 0 };
-    if (!out->items)
-        return scope_no_memory(&v->scope);
+    TRY_MEMORY(&v->scope, out->items);
     for (const struct node *node = list->first; node; node = node->next) {
         struct named *step = &out->items[out->count++];
 

@@ -39,8 +39,7 @@ pawl_status verify_machine_body(struct verify *v, const struct chain *chain,
     buf_clear(&v->body);
     if (effects.count > 0 || trace.data)
         body_print(trace, &effects, &v->body);
-    if (v->body.failed)
-        return scope_no_memory(&v->scope);
+    TRY_MEMORY(&v->scope, !v->body.failed);
     if (!str_eq(buf_view(&v->body), record->body))
         return verify_bad(v, "its effects are not those of its definition's deadlines");
     return PAWL_OK;

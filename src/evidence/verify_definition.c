@@ -73,8 +73,8 @@ static pawl_status keep_rules(struct verify *v, const struct definition_row *row
 {
     struct rules *rules;
 
-    if (!verify_grow(v->heap, &v->rules, v->rules_count, &v->rules_capacity, sizeof *v->rules))
-        return scope_no_memory(&v->scope);
+    TRY_MEMORY(&v->scope, verify_grow(v->heap, &v->rules, v->rules_count, &v->rules_capacity,
+                                      sizeof *v->rules));
     rules = &v->rules[v->rules_count];
     *rules = (struct rules){
         .id = row->id,
@@ -89,9 +89,8 @@ static pawl_status keep_rules(struct verify *v, const struct definition_row *row
     };
     memcpy(rules->source_sha, row->source_sha, SHA_SIZE);
     memcpy(rules->compiled_sha, row->compiled_sha, SHA_SIZE);
-    if (!keep_tables(v, definition, rules) || v->kept.failed ||
-        !map_put(&v->rules_map, row->id, v->rules_count))
-        return scope_no_memory(&v->scope);
+    TRY_MEMORY(&v->scope, keep_tables(v, definition, rules) && !v->kept.failed &&
+                              map_put(&v->rules_map, row->id, v->rules_count));
     *out_index = v->rules_count++;
     return verify_plan(v, rules, row->compiled);
 }
@@ -196,8 +195,7 @@ pawl_status verify_define(struct verify *v, const struct record *record)
     if (status != PAWL_OK)
         return status;
     print_define(&v->rules[index], rights, &v->body);
-    if (v->body.failed)
-        return scope_no_memory(&v->scope);
+    TRY_MEMORY(&v->scope, !v->body.failed);
     if (!str_eq(buf_view(&v->body), record->body))
         return verify_bad(v, "definition %u is not the one that was put here", id);
     if (v->rules[index].is_defined)

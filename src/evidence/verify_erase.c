@@ -26,10 +26,9 @@ static pawl_status find_or_add(struct verify *v, const uint8_t commitment[SHA_SI
     while (i != MAP_NONE && memcmp(v->erasures[i].commitment, commitment, SHA_SIZE) != 0)
         i = v->erasures[i].before;
     if (i == MAP_NONE) {
-        if (!verify_grow(v->heap, &v->erasures, v->erasure_count, &v->erasure_capacity,
-                         sizeof *v->erasures) ||
-            !map_put(&v->erasure_map, short_of(commitment), v->erasure_count))
-            return scope_no_memory(&v->scope);
+        TRY_MEMORY(&v->scope, verify_grow(v->heap, &v->erasures, v->erasure_count,
+                                          &v->erasure_capacity, sizeof *v->erasures) &&
+                                  map_put(&v->erasure_map, short_of(commitment), v->erasure_count));
         i = v->erasure_count++;
         v->erasures[i] = (struct erasure){ .before = last };
         memcpy(v->erasures[i].commitment, commitment, SHA_SIZE);
@@ -162,8 +161,7 @@ static pawl_status note_erase(struct verify *v, const struct record *record)
     if (status != PAWL_OK || count == 0)
         return status;
     kept = ARENA_ARRAY(&v->scope.arena, struct erasure, count);
-    if (!kept)
-        return scope_no_memory(&v->scope);
+    TRY_MEMORY(&v->scope, kept);
     memcpy(kept, v->erasures, count * sizeof *kept);
     status = verify_erase(v, record);
     for (uint32_t i = 0; i < count; i++)

@@ -27,9 +27,8 @@ static pawl_status walk_back(struct verify *v, uint64_t number, uint64_t pos, st
             return verify_bad(v, "the chain leads to a record of another instance");
         if (record.prev >= pos)
             return verify_bad(v, "prev does not lead back");
-        if (!verify_grow(v->heap, &path->positions, path->count, &path->capacity,
-                         sizeof *path->positions))
-            return scope_no_memory(&v->scope);
+        TRY_MEMORY(&v->scope, verify_grow(v->heap, &path->positions, path->count, &path->capacity,
+                                          sizeof *path->positions));
         path->positions[path->count++] = pos;
         pos = record.prev;
     }

@@ -42,12 +42,10 @@ pawl_status verify_put_kept(struct verify *v, const struct kept_row *row)
 {
     char *copy;
 
-    if (!verify_grow(v->heap, &v->standing, v->standing_count, &v->standing_capacity,
-                     sizeof *v->standing))
-        return scope_no_memory(&v->scope);
+    TRY_MEMORY(&v->scope, verify_grow(v->heap, &v->standing, v->standing_count,
+                                      &v->standing_capacity, sizeof *v->standing));
     copy = heap_new(v->heap, row->id.size);
-    if (!copy)
-        return scope_no_memory(&v->scope);
+    TRY_MEMORY(&v->scope, copy);
     memcpy(copy, row->id.data, row->id.size);
     v->standing[v->standing_count] = *row;
     v->standing[v->standing_count++].id.data = copy;

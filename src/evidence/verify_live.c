@@ -93,8 +93,7 @@ pawl_status verify_put_row(struct verify *v, struct chain *chain, struct live_ch
     struct live_change *found = find_row(chain->fold, &row);
     struct fold *fold;
 
-    if (!copy_texts(v, &row))
-        return scope_no_memory(&v->scope);
+    TRY_MEMORY(&v->scope, copy_texts(v, &row));
     if (found) {
         free_texts(v, found);
         *found = row;
@@ -163,8 +162,7 @@ static pawl_status fold_step(struct verify *v, struct chain *chain, const struct
 
     if (status != PAWL_OK)
         return status;
-    if (!copy_text(v, &lease))
-        return scope_no_memory(&v->scope);
+    TRY_MEMORY(&v->scope, copy_text(v, &lease));
     free_text(v, &found->step.lease);
     found->step.status = moved->step.status;
     found->step.lease = lease;
@@ -378,8 +376,7 @@ pawl_status verify_live(struct verify *v, const struct chain *chain)
     if (found_count == 0 && expected_count == 0)
         return PAWL_OK;
     found = list_rows(&v->scope.arena, &live);
-    if (!found)
-        return scope_no_memory(&v->scope);
+    TRY_MEMORY(&v->scope, found);
     qsort(found, found_count, sizeof *found, compare_keys);
     if (chain->fold)
         qsort(chain->fold->rows, expected_count, sizeof *found, compare_keys);

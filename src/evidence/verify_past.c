@@ -197,9 +197,8 @@ static pawl_status find_past(struct verify *v, struct scope *scope, uint64_t pos
                        : status;
         if (record.what < 0 && record.what != CONTROL_KEEP_SIGNAL)
             continue;
-        if (!verify_grow(v->heap, &past->positions, past->count, &past->capacity,
-                         sizeof *past->positions))
-            return scope_no_memory(&v->scope);
+        TRY_MEMORY(&v->scope, verify_grow(v->heap, &past->positions, past->count, &past->capacity,
+                                          sizeof *past->positions));
         past->positions[past->count++] = pos;
     }
     return status;

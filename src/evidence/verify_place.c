@@ -341,8 +341,7 @@ static pawl_status take_checked(struct verify *v, struct place_reader *reader)
     if (reader->failed || count == 0)
         return PAWL_OK;
     v->checked = heap_new(v->heap, count * sizeof *v->checked);
-    if (!v->checked)
-        return scope_no_memory(&v->scope);
+    TRY_MEMORY(&v->scope, v->checked);
     v->checked_count = count;
     take(reader, v->checked, count * sizeof *v->checked);
     return PAWL_OK;
@@ -358,8 +357,8 @@ static pawl_status take_keys(struct verify *v, struct place_reader *reader)
         take(reader, row.id, KEY_ID_SIZE);
         row.at_ms = take_zigzag(reader);
         row.pos = take_number(reader, v->pos);
-        if (!verify_grow(v->heap, &v->keys, v->key_count, &v->key_capacity, sizeof *v->keys))
-            return scope_no_memory(&v->scope);
+        TRY_MEMORY(&v->scope,
+                   verify_grow(v->heap, &v->keys, v->key_count, &v->key_capacity, sizeof *v->keys));
         v->keys[v->key_count++] = row;
     }
     return PAWL_OK;

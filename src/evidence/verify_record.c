@@ -104,9 +104,9 @@ static pawl_status creation_of(struct verify *v, const struct instance_row *row,
 
 static pawl_status add_chain(struct verify *v, const struct instance_row *row, uint32_t rules)
 {
-    if (!verify_grow(v->heap, &v->chains, v->chain_count, &v->chain_capacity, sizeof *v->chains) ||
-        !map_put(&v->chain_map, row->number, v->chain_count))
-        return scope_no_memory(&v->scope);
+    TRY_MEMORY(&v->scope, verify_grow(v->heap, &v->chains, v->chain_count, &v->chain_capacity,
+                                      sizeof *v->chains) &&
+                              map_put(&v->chain_map, row->number, v->chain_count));
     v->chains[v->chain_count] = (struct chain){
         .number = row->number,
         .rules = rules,
@@ -238,8 +238,7 @@ static pawl_status check_rights(struct verify *v, const struct record *record)
         return verify_bad(v, "rights that do not name definitions in order");
     buf_clear(&v->body);
     rights_body(&v->body, rights->text);
-    if (v->body.failed)
-        return scope_no_memory(&v->scope);
+    TRY_MEMORY(&v->scope, !v->body.failed);
     if (!str_eq(buf_view(&v->body), record->body) || record->actor || record->payload ||
         record->reason)
         return verify_bad(v, "a rights record holds more than rights");

@@ -25,8 +25,7 @@ static pawl_status mark_checked(struct verify *v, uint64_t id)
     if (count > v->checked_count) {
         words = heap_resize(v->heap, v->checked, v->checked_count * sizeof *words,
                             count * sizeof *words);
-        if (!words)
-            return scope_no_memory(&v->scope);
+        TRY_MEMORY(&v->scope, words);
         memset(words + v->checked_count, 0, (count - v->checked_count) * sizeof *words);
         v->checked = words;
         v->checked_count = count;

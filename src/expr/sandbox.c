@@ -230,8 +230,7 @@ static pawl_status run(struct sandbox *sandbox, struct scope *scope, pawl_status
 {
     lua_State *lua = lua_newstate(allocate, sandbox);
 
-    if (!lua)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, lua);
     memcpy(lua_getextraspace(lua), &sandbox, sizeof sandbox);
     lua_gc(lua, LUA_GCSTOP);
     lua_pushcfunction(lua, evaluate);

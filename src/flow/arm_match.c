@@ -86,8 +86,7 @@ static pawl_status match(struct scope *scope, struct awaited_arm *awaited, uint3
 
     matching.arms = ARENA_ARRAY(&scope->arena, const struct node *, arms ? arms->count + 1 : 1);
     matching.is_taken = ARENA_ARRAY(&scope->arena, bool, arms ? arms->count + 1 : 1);
-    if (!matching.arms || !matching.is_taken)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, matching.arms && matching.is_taken);
     for (const struct node *arm = arms ? arms->first : NULL; arm; arm = arm->next)
         matching.arms[matching.count++] = arm;
     match_by(&matching, is_same);
@@ -105,8 +104,7 @@ pawl_status arms_match(struct scope *scope, const struct plan_step *from,
 
     *out = awaited;
     *count = 0;
-    if (!awaited)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, awaited);
     for (const struct node *arm = arms ? arms->first : NULL; arm; arm = arm->next)
         awaited[(*count)++] = (struct awaited_arm){ .written = arm,
                                                     .is_timer = !node_find(arm, "signal"),

@@ -129,8 +129,7 @@ static pawl_status add_attempt(struct scope *scope, struct flow_attempts *attemp
     if (attempts->is_sparse && attempts->count >= SPARSE_LEAST &&
         attempts->count >= attempts->sparse_next)
         leave_out(attempts);
-    if (!GROW(&scope->arena, attempts->items, attempts->count, attempts->capacity))
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, GROW(&scope->arena, attempts->items, attempts->count, attempts->capacity));
     attempts->live++;
     attempts->items[attempts->count++] = added;
     return PAWL_OK;

@@ -34,8 +34,8 @@ pawl_status context_augment(struct scope *scope, const struct plan_step *step,
     for (uint32_t i = 0; i < step->augment_count; i++) {
         str value = find_source(&scope->arena, result, step->augments[i].source);
 
-        if (scope->arena.failed || !context_put(context, step->augments[i].dest, value, arena))
-            return scope_no_memory(scope);
+        TRY_MEMORY(scope, !scope->arena.failed &&
+                              context_put(context, step->augments[i].dest, value, arena));
         if (context_size(context) > LIMIT_TEXT)
             return fail_over(scope, step->augments[i].dest);
     }

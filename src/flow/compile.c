@@ -415,8 +415,7 @@ static pawl_status make_definition(struct compilation *compiler, struct definiti
     struct definition *definition = ARENA_NEW(&scope->arena, struct definition);
     pawl_status status;
 
-    if (!definition)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, definition);
     definition->kind = KIND_FLOW;
     definition->compiler = COMPILER_NUMBER;
     definition->plan_text = print_plan(compiler);

@@ -170,8 +170,7 @@ static pawl_status holds(struct view *view, const struct plan_target *target, bo
     if (!condition_is_pattern(target->condition))
         return expr_holds(view->scope, target->condition, &world, out);
     json_peek(&view->values->arena, view->text, &result);
-    if (view->values->arena.failed)
-        return scope_no_memory(view->scope);
+    TRY_MEMORY(view->scope, !view->values->arena.failed);
     *out = condition_matches(target, &result);
     return PAWL_OK;
 }

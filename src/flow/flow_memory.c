@@ -365,8 +365,7 @@ static pawl_status fold_failure(struct folding *fold)
 
     if (!fold->plan->is_tree)
         return PAWL_OK;
-    if (!memory_keep(&memory->last_error, payload_of(fold), fold->arena))
-        return scope_no_memory(fold->scope);
+    TRY_MEMORY(fold->scope, memory_keep(&memory->last_error, payload_of(fold), fold->arena));
     return context_note_error(fold->scope, memory->context, payload_of(fold), fold->arena);
 }
 

@@ -502,8 +502,8 @@ static pawl_status print_context(struct gathering *gathering)
         json_peek(arena, found, &before);
     (void)node_to_i64(&before, &retries);
     (void)snprintf(count, sizeof count, "%lld", (long long)retries + 1);
-    if (!context || !context_put(context, CONTEXT_RETRIES, str_of(count), arena))
-        return scope_no_memory(gathering->scope);
+    TRY_MEMORY(gathering->scope,
+               context && context_put(context, CONTEXT_RETRIES, str_of(count), arena));
     json_key(&gathering->out, "context");
     context_print(context, &gathering->out);
     return PAWL_OK;

@@ -447,8 +447,7 @@ static pawl_status begin_loading(const struct definition *definition, str text, 
     if (status != PAWL_OK)
         return status;
     loading->memory = flow_memory_new(is_amended ? &amended : definition, input, loading->arena);
-    if (!loading->memory)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, loading->memory);
     loading->memory->is_amended = is_amended;
     loading->plan = loading->memory->plan;
     return PAWL_OK;

@@ -81,16 +81,14 @@ pawl_status plan_find_reach(struct scope *scope, struct plan *plan)
     struct origins origins;
 
     plan->reach = ARENA_ARRAY(&scope->arena, uint8_t *, plan->count);
-    if (!plan->reach || !find_origins(scope, plan, &origins))
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, plan->reach && find_origins(scope, plan, &origins));
     for (uint32_t i = 0; i < plan->count; i++) {
         uint32_t join = plan->steps[i].way == WAY_JOIN ? plan->steps[i].targets[0].step : STEP_NONE;
 
         if (join == STEP_NONE || plan->reach[join])
             continue;
         plan->reach[join] = ARENA_ARRAY(&scope->arena, uint8_t, plan->count / 8 + 1);
-        if (!plan->reach[join])
-            return scope_no_memory(scope);
+        TRY_MEMORY(scope, plan->reach[join]);
         spread(plan, &origins, plan->reach[join], join);
     }
     return PAWL_OK;

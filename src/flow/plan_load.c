@@ -67,8 +67,7 @@ static void scan_conditions(struct plan *plan, const struct plan_step *step)
 static pawl_status index_names(struct scope *scope, struct plan *plan)
 {
     plan->names = ARENA_ARRAY(&scope->arena, struct plan_name, plan->count + 1);
-    if (!plan->names)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, plan->names);
     for (uint32_t i = 0; i < plan->count; i++)
         plan->names[i] = (struct plan_name){ plan->steps[i].name, i };
     plan_sort_names(plan->names, plan->count);

@@ -146,12 +146,10 @@ pawl_status redo_read(struct scope *scope, const struct plan *plan, const struct
 {
     struct tree_redo *redo = ARENA_NEW(&scope->arena, struct tree_redo);
 
-    if (!redo)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, redo);
     redo->outcomes = ARENA_ARRAY(&scope->arena, uint8_t, plan->node_count + 1);
     redo->arms = ARENA_ARRAY(&scope->arena, uint32_t, plan->node_count + 1);
-    if (!redo->outcomes || !redo->arms)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, redo->outcomes && redo->arms);
     for (uint32_t i = 0; i < plan->node_count; i++)
         redo->arms[i] = NODE_NONE;
     mark(plan, node_find(given, "done"), REDO_DONE, redo);

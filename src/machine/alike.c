@@ -93,8 +93,7 @@ pawl_status compiler_check_alike(struct compiler *compiler)
 
     names.items = ARENA_ARRAY(arena, struct named, most);
     names.order = ARENA_ARRAY(arena, uint32_t, most);
-    if (arena->failed)
-        return scope_no_memory(compiler->scope);
+    TRY_MEMORY(compiler->scope, !arena->failed);
     check_states(compiler, &names);
     check_member(compiler, &names, "action");
     check_member(compiler, &names, "guard");

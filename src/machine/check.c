@@ -26,8 +26,7 @@ static pawl_status make_graph(struct compiler *compiler, bool backward, struct g
 
     graph.start = ARENA_ARRAY(arena, uint32_t, graph.count + 1);
     graph.states = ARENA_ARRAY(arena, uint32_t, definition->transition_count);
-    if (arena->failed)
-        return scope_no_memory(compiler->scope);
+    TRY_MEMORY(compiler->scope, !arena->failed);
     for (uint32_t i = 0; i < definition->transition_count; i++)
         graph.start[tail(&definition->transitions[i], backward) + 1]++;
     for (uint32_t s = 0; s < graph.count; s++) {
@@ -49,8 +48,7 @@ static pawl_status spread(struct compiler *compiler, const struct graph *graph, 
     uint32_t *queue = ARENA_ARRAY(&compiler->scope->arena, uint32_t, graph->count);
     uint32_t size = 0;
 
-    if (!queue)
-        return scope_no_memory(compiler->scope);
+    TRY_MEMORY(compiler->scope, queue);
     for (uint32_t s = 0; s < graph->count; s++)
         if (marks[s])
             queue[size++] = s;
@@ -71,8 +69,7 @@ static pawl_status mark(struct compiler *compiler, bool backward, bool **out)
     struct graph graph = { 0 };
     pawl_status status;
 
-    if (!marks)
-        return scope_no_memory(compiler->scope);
+    TRY_MEMORY(compiler->scope, marks);
     status = make_graph(compiler, backward, &graph);
     if (status != PAWL_OK)
         return status;

@@ -144,8 +144,7 @@ pawl_status compiler_read_deadlines(struct compiler *compiler)
     }
     definition->deadlines =
         ARENA_ARRAY(&compiler->scope->arena, struct deadline, (size_t)deadlines->count + 1);
-    if (!definition->deadlines)
-        return scope_no_memory(compiler->scope);
+    TRY_MEMORY(compiler->scope, definition->deadlines);
     for (const struct node *node = deadlines->first; node; node = node->next)
         read_deadline(compiler, node);
     return PAWL_OK;

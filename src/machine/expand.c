@@ -94,8 +94,7 @@ pawl_status compiler_expand(struct compiler *compiler)
         return PAWL_OK;
     }
     definition->transitions = ARENA_ARRAY(&compiler->scope->arena, struct transition, count);
-    if (!definition->transitions)
-        return scope_no_memory(compiler->scope);
+    TRY_MEMORY(compiler->scope, definition->transitions);
     for (uint32_t i = 0; i < compiler->declared_count; i++)
         add_transitions(compiler, &compiler->declared[i]);
     ASSERT(definition->transition_count == count);

@@ -387,8 +387,7 @@ pawl_status machine_compile(struct scope *scope, const struct node *document, bo
                                  .definition = definition };
     pawl_status status;
 
-    if (!definition)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, definition);
     definition->kind = KIND_MACHINE;
     definition->compiler = COMPILER_NUMBER;
     status = compile(&compiler);

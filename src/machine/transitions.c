@@ -222,8 +222,7 @@ static pawl_status read_all(struct compiler *compiler, const struct node *transi
 
     compiler->declared = ARENA_ARRAY(arena, struct declared, transitions->count);
     compiler->by_exit = ARENA_ARRAY(arena, uint32_t, transitions->count);
-    if (arena->failed)
-        return scope_no_memory(compiler->scope);
+    TRY_MEMORY(compiler->scope, !arena->failed);
     for (const struct node *node = transitions->first; node; node = node->next, count++) {
         read_transition(compiler, node, &compiler->declared[count]);
         compiler->by_exit[count] = count;

@@ -11,8 +11,7 @@ pawl_status definition_index(struct definition *definition, struct scope *scope)
     uint32_t *next = ARENA_ARRAY(&scope->arena, uint32_t, states + 1);
     uint32_t *exits = ARENA_ARRAY(&scope->arena, uint32_t, count);
 
-    if (!start || !next || !exits)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, start && next && exits);
     for (uint32_t i = 0; i < count; i++) {
         ASSERT(definition->transitions[i].from < states);
         start[definition->transitions[i].from + 1]++;

@@ -82,8 +82,7 @@ static pawl_status load_states(struct loading *loading)
     if (!states || states->kind != NODE_ARRAY || states->count == 0)
         return fail_damaged(loading->scope, "it has no states");
     definition->states = ARENA_ARRAY(&loading->scope->arena, struct state, states->count);
-    if (!definition->states)
-        return scope_no_memory(loading->scope);
+    TRY_MEMORY(loading->scope, definition->states);
     state = definition->states;
     for (const struct node *node = states->first; node; node = node->next, state++)
         if (!read_text(loading, node_find(node, "name"), &state->name) ||
@@ -134,8 +133,7 @@ static pawl_status load_transitions(struct loading *loading)
     if (!transitions || transitions->kind != NODE_ARRAY)
         return fail_damaged(loading->scope, "it has no transitions");
     transition = ARENA_ARRAY(&loading->scope->arena, struct transition, transitions->count);
-    if (!transition)
-        return scope_no_memory(loading->scope);
+    TRY_MEMORY(loading->scope, transition);
     definition->transitions = transition;
     definition->transition_count = transitions->count;
     for (const struct node *node = transitions->first; node; node = node->next, transition++)
@@ -174,8 +172,7 @@ static pawl_status load_deadlines(struct loading *loading)
         deadlines->count > LIMIT_DEADLINES || definition->kind != KIND_MACHINE)
         return fail_damaged(loading->scope, "its deadlines are none");
     deadline = ARENA_ARRAY(&loading->scope->arena, struct deadline, deadlines->count);
-    if (!deadline)
-        return scope_no_memory(loading->scope);
+    TRY_MEMORY(loading->scope, deadline);
     definition->deadlines = deadline;
     definition->deadline_count = deadlines->count;
     for (const struct node *node = deadlines->first; node; node = node->next, deadline++)
@@ -205,8 +202,7 @@ static pawl_status load_input(struct loading *loading)
     if (input->kind != NODE_OBJECT || definition->kind == KIND_CODE)
         return fail_damaged(loading->scope, "the schema of its input is none");
     definition->input_text = arena_str(&loading->scope->arena, input->raw);
-    if (!definition->input_text.data)
-        return scope_no_memory(loading->scope);
+    TRY_MEMORY(loading->scope, definition->input_text.data);
     status = node_read_json(loading->scope, definition->input_text, &schema);
     if (status != PAWL_OK)
         return status;
@@ -260,8 +256,7 @@ pawl_status definition_load(struct scope *scope, str compiled, struct definition
     struct node *document;
     pawl_status status;
 
-    if (!definition)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, definition);
     scope_init(&reading, scope->arena.heap, LIMIT_SCOPE);
     status = node_read_own(&reading, compiled, &document);
     if (status == PAWL_OK)

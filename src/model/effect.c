@@ -30,8 +30,7 @@ const char *step_status_name(enum step_status status)
 
 pawl_status effect_add(struct scope *scope, struct effect_list *list, struct effect effect)
 {
-    if (!GROW(&scope->arena, list->items, list->count, list->capacity))
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, GROW(&scope->arena, list->items, list->count, list->capacity));
     list->items[list->count++] = effect;
     return PAWL_OK;
 }
@@ -391,8 +390,7 @@ pawl_status effects_read(struct scope *scope, str body, struct effect_list *out)
         return PAWL_OK;
     }
     body = arena_str(&scope->arena, body); /* the state of a code instance points into it */
-    if (!body.data)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, body.data);
     status = node_read_own(scope, body, &root);
     if (status != PAWL_OK)
         return status == PAWL_NO_MEMORY ? status : fail_damaged(scope, scope->error.message);

@@ -55,8 +55,7 @@ static pawl_status decide_one(const struct definition *definition,
     struct draft *draft;
 
     draft = decision_add(scope, &decision, definition_transition_index(definition, transition));
-    if (!draft)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, draft);
     draft->payload = event->payload;
     draft->reason = event->reason;
     draft->actor = event->actor;

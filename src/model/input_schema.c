@@ -106,8 +106,7 @@ static pawl_status refuse(const struct acceptance *acceptance, str last, const c
     buf_init(&path, acceptance->scope->arena.heap, 0);
     print_path(acceptance, last, &path);
     text = buf_take(&path, &acceptance->scope->arena);
-    if (!text.data)
-        return scope_no_memory(acceptance->scope);
+    TRY_MEMORY(acceptance->scope, text.data);
     return scope_fail(acceptance->scope, PAWL_INVALID_REQUEST, "%.200s: expected %s, found %s",
                       text.data, expected, found);
 }

@@ -29,8 +29,7 @@ pawl_status definition_set_lifecycle(struct definition *definition, struct scope
     struct transition *transitions =
         arena_copy(arena, lifecycle_transitions, sizeof lifecycle_transitions);
 
-    if (!states || !transitions)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, states && transitions);
     definition->states = states;
     definition->state_count = LIFE_STATE_COUNT;
     definition->initial = LIFE_CREATED;

@@ -338,8 +338,7 @@ static pawl_status read_type(struct module *module, const struct node *source,
     const struct node *name = node_find(source, "code"), *version = node_find(source, "version");
     int64_t number = 1;
 
-    if (!type)
-        return scope_no_memory(&module->kept);
+    TRY_MEMORY(&module->kept, type);
     if (version)
         (void)node_to_i64(version, &number);
     type->name = name ? name->text.data : NULL;
@@ -367,8 +366,7 @@ static pawl_status read_types(struct module *module)
     if (status != PAWL_OK)
         return status;
     module->types = ARENA_ARRAY(&module->kept.arena, struct module_type, types->count + 1u);
-    if (!module->types)
-        return scope_no_memory(&module->kept);
+    TRY_MEMORY(&module->kept, module->types);
     for (const struct node *type = types->first; type && status == PAWL_OK; type = type->next)
         status = read_type(module, type, &module->types[module->type_count++]);
     return status;
@@ -402,8 +400,7 @@ pawl_status module_open(const struct heap *heap, const struct module_options *op
     struct module *module = make_module(heap, options);
     pawl_status status;
 
-    if (!module)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, module);
     status = module->program && module->path
                  ? image_read(&module->kept, module->path, &module->image)
                  : scope_no_memory(&module->kept);

@@ -10,8 +10,7 @@ pawl_status import_open(const char *url, struct scope *scope, struct import **ou
     struct store_options options = { .own = true, .create = true, .heap = &heap_libc };
     pawl_status status;
 
-    if (!import)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, import);
     import->scope = scope;
     map_init(&import->by_commitment, &heap_libc);
     map_init(&import->by_number, &heap_libc);

@@ -392,8 +392,7 @@ static pawl_status add_redrives(struct building *b)
     uint32_t *order = ARENA_ARRAY(&b->scope->arena, uint32_t, import->instance_count + 1),
              count = 0;
 
-    if (!order)
-        return scope_no_memory(b->scope);
+    TRY_MEMORY(b->scope, order);
     for (uint32_t i = 0; i < import->instance_count; i++)
         if (is_redrive(&instances[i]))
             order[count++] = i;

@@ -52,8 +52,7 @@ static pawl_status reserve_live(struct building *b, uint32_t more)
     while (wanted < b->live_count + more)
         wanted *= 2;
     grown = ARENA_ARRAY(&b->scope->arena, struct live_change, wanted);
-    if (!grown)
-        return scope_no_memory(b->scope);
+    TRY_MEMORY(b->scope, grown);
     if (b->live_count > 0)
         memcpy(grown, b->live, b->live_count * sizeof *grown);
     b->live = grown;

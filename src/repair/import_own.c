@@ -27,8 +27,7 @@ static pawl_status add_own(struct building *b, int32_t what, struct buf *body)
                                .fired_at_ms = b->now_ms,
                                .body = buf_keep(body, &b->scope->arena) };
     buf_fini(body);
-    if (!record->body.data)
-        return scope_no_memory(b->scope);
+    TRY_MEMORY(b->scope, record->body.data);
     record_hash(b->import->sha, b->store_hash, store_id_text, record, record->body,
                 &(struct commitments){ 0 }, record->hash);
     b->store_pos = record->pos;

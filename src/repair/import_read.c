@@ -116,9 +116,8 @@ static pawl_status read_value(struct import *import, const struct node *object, 
         return PAWL_OK;
     }
     values = GROW_IMPORT(import, values, value_count, value_capacity);
-    if (!values ||
-        !map_put(&import->by_commitment, short_of(value.commitment), import->value_count))
-        return scope_no_memory(import->scope);
+    TRY_MEMORY(import->scope, values && map_put(&import->by_commitment, short_of(value.commitment),
+                                                import->value_count));
     import->values = values;
     values[import->value_count++] = value;
     *id = import->value_count;
@@ -204,8 +203,7 @@ static pawl_status read_definition(struct import *import, const struct node *nod
         (int)one.loaded->kind != one.row.kind)
         return bad(import, "a compiled definition");
     definitions = GROW_IMPORT(import, definitions, definition_count, definition_capacity);
-    if (!definitions)
-        return scope_no_memory(import->scope);
+    TRY_MEMORY(import->scope, definitions);
     import->definitions = definitions;
     definitions[import->definition_count++] = one;
     return PAWL_OK;
@@ -263,8 +261,8 @@ static pawl_status read_instance(struct import *import, const struct node *node)
     if (status != PAWL_OK)
         return status;
     instances = GROW_IMPORT(import, instances, instance_count, instance_capacity);
-    if (!instances || !map_put(&import->by_number, one.row.number, import->instance_count))
-        return scope_no_memory(import->scope);
+    TRY_MEMORY(import->scope,
+               instances && map_put(&import->by_number, one.row.number, import->instance_count));
     import->instances = instances;
     instances[import->instance_count++] = one;
     return PAWL_OK;
@@ -338,8 +336,7 @@ static pawl_status read_record(struct import *import, const struct node *node)
     if ((one.record.what == CONTROL_CREATE) != (import->instances[one.instance].record_count == 0))
         return bad(import, "the creation of an instance first, and once");
     records = GROW_IMPORT(import, records, record_count, record_capacity);
-    if (!records)
-        return scope_no_memory(import->scope);
+    TRY_MEMORY(import->scope, records);
     import->records = records;
     instance = &import->instances[one.instance];
     one.record.instance = instance->row.number;
@@ -395,8 +392,7 @@ static pawl_status read_moved(struct import *import, const struct node *node)
         if (!parse_moved(item, &one))
             return bad(import, "a timer's name, its row and how far it has moved");
         moved = GROW_IMPORT(import, moved, moved_count, moved_capacity);
-        if (!moved)
-            return scope_no_memory(import->scope);
+        TRY_MEMORY(import->scope, moved);
         import->moved = moved;
         moved[import->moved_count++] = one;
     }
@@ -444,8 +440,7 @@ pawl_status import_line(struct import *import, str line)
     str kept = arena_str(&scope->arena, line); /* nodes point into it */
 
     import->line++;
-    if (!kept.data)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, kept.data);
     if (node_read_own(scope, kept, &node) != PAWL_OK)
         return scope_fail(scope, PAWL_INVALID_REQUEST, "line %llu: %.200s",
                           (unsigned long long)import->line, scope->error.message);

@@ -96,8 +96,7 @@ static pawl_status gather_records(struct gather *gather)
         struct past_record *next = add_record(gather);
         pawl_status status;
 
-        if (!next)
-            return scope_no_memory(gather->scope);
+        TRY_MEMORY(gather->scope, next);
         status = find_number(gather, FIND_RECORD, pos, &next->record);
         next->is_left = gather->scope->arena.used - gather->begun > PAST_BYTES;
         if (!status && !next->is_left)

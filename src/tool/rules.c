@@ -32,8 +32,7 @@ static pawl_status read_names(struct scope *scope, const struct node *list, cons
     if (!is_list)
         return fail_at(scope, list, what, "a list of texts");
     out->items = ARENA_ARRAY(&scope->arena, str, list->count + 1);
-    if (!out->items)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, out->items);
     for (const struct node *item = list->first; item; item = item->next) {
         if (item->kind != NODE_STRING || item->text.size == 0)
             return fail_at(scope, item, what, "a text");
@@ -85,8 +84,7 @@ static pawl_status read_replies(struct scope *scope, const struct node *list,
                           "line %u, column %u: 'sleep' is a timer; nobody answers in its place",
                           list->line, list->column);
     rule->replies = ARENA_ARRAY(&scope->arena, struct tool_reply, list->count);
-    if (!rule->replies)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, rule->replies);
     for (const struct node *item = list->first; item && status == PAWL_OK; item = item->next)
         status = read_reply(scope, item, &rule->replies[rule->reply_count++]);
     return status;
@@ -162,8 +160,7 @@ pawl_status tool_rules_read(struct scope *scope, const struct node *tools, struc
     if (tools->kind != NODE_OBJECT)
         return fail_at(scope, tools, "tools", "an object");
     out->rules = ARENA_ARRAY(&scope->arena, struct tool_rule, tools->count + 1);
-    if (!out->rules)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, out->rules);
     for (const struct node *tool = tools->first; tool && status == PAWL_OK; tool = tool->next)
         status = read_tool(scope, tool, out);
     return status;

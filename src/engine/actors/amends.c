@@ -333,8 +333,7 @@ static pawl_status amend_new(struct engine *engine, struct scope *scope,
         return status;
     event.payload = print_payload(engine, scope, &row, args->entries, rights);
     event.given = definition->plan_text;
-    if (!event.payload.data)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, event.payload.data);
     status = engine_send_once(engine, scope, head.instance, &event, NULL, args->key, &fired);
     *out = (struct amended){ .definition = row.name,
                              .version = row.version,

@@ -51,8 +51,7 @@ static pawl_status decide_child_plan(struct child_planning *planning, struct chi
     pawl_status status;
 
     child_plan->actor = actor_new(engine);
-    if (!child_plan->actor)
-        return scope_no_memory(planning->scope);
+    TRY_MEMORY(planning->scope, child_plan->actor);
     child_plan->actor->definition = child_plan->create.definition;
     status = create_decide(engine, planning->scope, &child_plan->args, child_plan->actor,
                            planning->at_ms, STR_NONE, &child_plan->decision, &child_plan->jobs);
@@ -132,8 +131,7 @@ static pawl_status fail_child(struct child_planning *planning, struct actor *par
     buf_init(&buf, planning->engine->heap, LIMIT_TEXT);
     json_text(&buf, planning->scope->error.message);
     failed.payload = buf_take(&buf, &planning->scope->arena);
-    if (!failed.payload.data)
-        return scope_no_memory(planning->scope);
+    TRY_MEMORY(planning->scope, failed.payload.data);
     planning->scope->error = (pawl_error){ .status = PAWL_OK };
     return actor_step(parent, &failed, planning->scope, decision);
 }
@@ -160,8 +158,7 @@ static pawl_status plan_effect(struct child_planning *planning, struct child_pla
     str rights;
     pawl_status status;
 
-    if (!child_plan)
-        return scope_no_memory(planning->scope);
+    TRY_MEMORY(planning->scope, child_plan);
     *child_plan = (struct child_plan){
         .parent = parent, .wanted_by = decision, .draft = draft, .item = item
     };

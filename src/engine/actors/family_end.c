@@ -24,8 +24,7 @@ static pawl_status add_parting(struct scope *scope, struct parting **list, uint6
 {
     struct parting *parting = ARENA_NEW(&scope->arena, struct parting);
 
-    if (!parting)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, parting);
     *parting = (struct parting){ .next = *list, .parent = parent, .ordinal = ordinal };
     *list = parting;
     return PAWL_OK;
@@ -280,8 +279,7 @@ static pawl_status read_outcome(struct engine *engine, struct scope *scope, uint
     if (status)
         return status;
     event->name = arena_str(&scope->arena, str_of(id));
-    if (!event->name.data)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, event->name.data);
     event->outcome = view.status == STATUS_FAILED      ? TERMINAL_FAILURE
                      : view.status == STATUS_CANCELLED ? TERMINAL_CANCEL
                                                        : TERMINAL_SUCCESS;

@@ -31,8 +31,7 @@ static pawl_status append_drafts(struct scope *scope, struct decision *all,
     for (uint32_t i = 0; i < more->count; i++) {
         struct draft *draft = decision_add(scope, all, 0);
 
-        if (!draft)
-            return scope_no_memory(scope);
+        TRY_MEMORY(scope, draft);
         *draft = more->drafts[i];
     }
     all->hold = more->hold;

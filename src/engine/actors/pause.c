@@ -136,8 +136,7 @@ static pawl_status add_own(struct engine *engine, struct scope *scope, struct he
     str body = print_status(engine, scope, STATUS_PAUSED);
 
     ASSERT_DRAINING(engine);
-    if (!reason.data || !body.data)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, reason.data && body.data);
     return add_record(engine, scope, head, &args, at_ms, body);
 }
 
@@ -239,8 +238,7 @@ static pawl_status pause_new(struct engine *engine, struct request *request, int
     reason = is_at_bound ? keep_reason(scope) : STR_NONE;
     is_paused = (head->flags & HEAD_PAUSED) != 0;
     body = print_status(engine, scope, pause->status);
-    if (!body.data)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, body.data);
     status = PAWL_OK;
     if (is_paused == args->resume)
         status = add_record(engine, scope, head, args, at_ms, body);

@@ -138,8 +138,7 @@ static pawl_status end(struct engine *engine, struct scope *scope, str id, pawl_
     if (refused) {
         over.over = STR("refused");
         over.more = print_refusal(engine, scope, refused, why.message);
-        if (!over.more.data)
-            return scope_no_memory(scope);
+        TRY_MEMORY(scope, over.more.data);
     }
     status = engine_keep(engine, scope, &over, NULL);
     if (status == PAWL_NOT_KNOWN) /* it has ended already, or was cancelled */

@@ -84,8 +84,7 @@ static pawl_status note_marks(struct history_reader *reader)
         ;
     reader->mark_count = reader->last / reader->stride;
     reader->marks = ARENA_ARRAY(&reader->kept.arena, uint64_t, reader->mark_count);
-    if (!reader->marks)
-        return scope_no_memory(&reader->scratch);
+    TRY_MEMORY(&reader->scratch, reader->marks);
     return walk(reader, &query, note_mark);
 }
 
@@ -285,8 +284,7 @@ pawl_status engine_history_open(struct engine *engine, struct scope *scope, str 
     pawl_status status;
 
     *out = NULL;
-    if (!reader)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, reader);
     reader->heap = *engine->heap;
     reader->engine = engine;
     scope_init(&reader->kept, &reader->heap, LIMIT_SCOPE);
@@ -394,8 +392,7 @@ static pawl_status keep_entry(struct scope *scope, struct entry *entry)
     struct arena *arena = &scope->arena;
     struct record *record = arena_copy(arena, entry->record, sizeof *record);
 
-    if (!record)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, record);
     record->body = arena_str(arena, record->body);
     record->key = arena_str(arena, record->key);
     entry->record = record;
@@ -415,8 +412,7 @@ static pawl_status room_for_one(struct scope *scope, struct history *history, si
         return PAWL_OK;
     *capacity = *capacity ? *capacity * 2 : 16;
     grown = ARENA_ARRAY(&scope->arena, struct entry, *capacity);
-    if (!grown)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, grown);
     if (history->count)
         memcpy(grown, history->entries, sizeof *grown * history->count);
     history->entries = grown;

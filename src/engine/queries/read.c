@@ -475,8 +475,7 @@ pawl_status engine_why(struct engine *engine, struct scope *scope, str id, struc
            live.wait_count + 2;
     *out = ARENA_ARRAY(&scope->arena, struct waiting, room);
     *count = 0;
-    if (!*out)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, *out);
     if (head.flags & HEAD_PAUSED)
         status = why_paused(engine, scope, &head, *out, count);
     if (slot->definition->kind == KIND_MACHINE)

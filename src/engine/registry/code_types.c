@@ -114,8 +114,7 @@ pawl_status engine_code_bind(struct engine *engine, const struct code_binding *b
     pawl_status status;
 
     wired.type = code_copy(&scope->arena, binding->type);
-    if (!wired.type)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, wired.type);
     status = make_row(engine, scope, &wired, &define.row);
     if (!status && !wired.source.data)
         status = code_source(scope, wired.type, &wired.source);

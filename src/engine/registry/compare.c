@@ -73,8 +73,7 @@ static pawl_status find_slot(struct comparing *comparing, uint32_t version,
         return status;
     slots = grow_array(&comparing->scope->arena, slots, comparing->slot_count,
                        &comparing->slot_capacity, sizeof *slots);
-    if (!slots)
-        return scope_no_memory(comparing->scope);
+    TRY_MEMORY(comparing->scope, slots);
     comparing->slots = slots;
     slots[comparing->slot_count++] = *out;
     return PAWL_OK;
@@ -82,9 +81,8 @@ static pawl_status find_slot(struct comparing *comparing, uint32_t version,
 
 static pawl_status add_place(struct comparing *comparing, const struct state_place *place)
 {
-    if (!GROW(&comparing->scope->arena, comparing->places, comparing->place_count,
-              comparing->place_capacity))
-        return scope_no_memory(comparing->scope);
+    TRY_MEMORY(comparing->scope, GROW(&comparing->scope->arena, comparing->places,
+                                      comparing->place_count, comparing->place_capacity));
     comparing->places[comparing->place_count++] = *place;
     return PAWL_OK;
 }
@@ -156,8 +154,8 @@ static pawl_status add_missing(struct comparing *comparing, str what, struct com
     for (uint32_t i = 0; i < row->missing_count; i++)
         if (str_eq(row->missing[i], what))
             return PAWL_OK;
-    if (!GROW(&comparing->scope->arena, row->missing, row->missing_count, row->missing_capacity))
-        return scope_no_memory(comparing->scope);
+    TRY_MEMORY(comparing->scope, GROW(&comparing->scope->arena, row->missing, row->missing_count,
+                                      row->missing_capacity));
     row->missing[row->missing_count++] = what;
     return PAWL_OK;
 }
@@ -278,8 +276,7 @@ static pawl_status list_versions(struct comparing *comparing, struct comparison 
     uint32_t count = comparing->slot_count;
 
     out->versions = ARENA_ARRAY(&comparing->scope->arena, uint32_t, count + 1);
-    if (!out->versions)
-        return scope_no_memory(comparing->scope);
+    TRY_MEMORY(comparing->scope, out->versions);
     for (uint32_t i = 0; i < count; i++)
         out->versions[i] = comparing->slots[i]->version;
     qsort(out->versions, count, sizeof *out->versions, compare_versions);

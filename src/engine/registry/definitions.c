@@ -95,8 +95,7 @@ static pawl_status add_slot(struct engine *engine, struct scope *scope, uint32_t
     struct definition_slot *slot = heap_new(engine->heap, sizeof *slot);
     pawl_status status;
 
-    if (!slot)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, slot);
     scope_init(&slot->scope, engine->heap, LIMIT_SCOPE);
     status = load_slot(engine, scope, id, slot);
     if (!status && (id > DEFINITIONS_MAX || !room_for(engine, id)))
@@ -276,8 +275,7 @@ pawl_status engine_define(struct engine *engine, struct scope *scope, str name, 
     str own_name, resolved;
     pawl_status status;
 
-    if (!findings)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, findings);
     status = definition_compile(scope, text, false, findings, &definition, &own_name);
     if (!status)
         status = resolve_name(scope, name, own_name, &resolved);
@@ -379,8 +377,7 @@ static pawl_status define_new(struct engine *engine, struct request *request, in
     define->row.id = engine->writer.tip.last_definition + engine->writer.batch.definition_count + 1;
     define->row.created_at_ms = at_ms;
     body = define_body(engine, request->scope, &define->row);
-    if (!body.data)
-        return scope_no_memory(request->scope);
+    TRY_MEMORY(request->scope, body.data);
     status = kept_room(engine, request->scope);
     if (!status)
         status = batch_store_record(engine, request->scope,

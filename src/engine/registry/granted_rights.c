@@ -177,8 +177,7 @@ pawl_status rights_record(struct engine *engine, struct scope *scope, struct hea
     if (!rights.data)
         return PAWL_OK;
     body = print_body(engine, scope, rights);
-    if (!body.data)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, body.data);
     record = batch_record(engine, CONTROL_RIGHTS, head, at_ms);
     record->body = body;
     batch_seal(engine, head, record, id, body, &(struct commitments){ 0 });
@@ -200,8 +199,7 @@ pawl_status rights_note(struct engine *engine, struct scope *scope,
     buf_init(&id, engine->heap, 0);
     rights_id(&id, row->name, row->version);
     kept = buf_take(&id, &engine->writer.scope.arena);
-    if (!kept.data)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, kept.data);
     batch->kept[batch->kept_count++] =
         (struct kept_change){ .row = { .what = CONTROL_DEFINE,
                                        .id = kept,

@@ -84,8 +84,7 @@ static pawl_status add_one(struct engine *engine, struct scope *scope, const str
     if (status)
         return status;
     reduce->args = arena_text(&scope->arena, effect->state);
-    if (!reduce->args)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, reduce->args);
     request->reduce_count++;
     return PAWL_OK;
 }
@@ -114,8 +113,7 @@ pawl_status reduces_of(struct engine *engine, struct scope *scope, const struct 
     if (!count)
         return PAWL_OK;
     request->reduces = ARENA_ARRAY(&scope->arena, struct reduce, count);
-    if (!request->reduces)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, request->reduces);
     status = add_all(engine, scope, decision, request);
     for (const struct child_plan *child_plan = child_plans; child_plan && !status;)
         status = add_all(engine, scope, family_decision(child_plan, &child_plan), request);

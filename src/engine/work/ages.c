@@ -176,8 +176,7 @@ pawl_status ages_look(struct engine *engine, struct scope *scope, uint64_t insta
     pawl_status status = PAWL_OK;
 
     *out = ages.since = ARENA_ARRAY(&scope->arena, uint64_t, live->step_count + 1);
-    if (!ages.since)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, ages.since);
     for (uint32_t i = 0; i < live->step_count; i++) {
         ages.since[i] = 0;
         ages.left += live->steps[i].status == STEP_READY;

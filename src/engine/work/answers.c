@@ -141,8 +141,7 @@ pawl_status engine_step_answer_all(struct engine *engine, struct scope *scope,
     struct mail **sent = ARENA_ARRAY(&scope->arena, struct mail *, count + 1);
     uint32_t sent_count = 0;
 
-    if (!mails || !sent)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, mails && sent);
     if (waiting)
         engine_claim_offer(engine, waiting);
     for (uint32_t i = 0; i < count; i++) {

@@ -19,8 +19,7 @@ static pawl_status job_new(struct engine *engine, struct actor *actor, uint32_t 
     struct job *job = heap_new(engine->heap, sizeof *job);
     pawl_status status;
 
-    if (!job)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, job);
     scope_init(&job->scope, engine->heap, LIMIT_SCOPE);
     job->ordinal = ordinal;
     job->creator = arena_text(&job->scope.arena, actor->creator);

@@ -257,8 +257,7 @@ pawl_status engine_claim_open(struct engine *engine, struct scope *scope,
         return scope_fail(scope, PAWL_IN_USE,
                           "only the owner of a store hands out its steps; open it with 'own', or "
                           "ask its server");
-    if (!waiting || !claimed)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, waiting && claimed);
     *waiting = (struct waiting_claim){ .args = *args,
                                        .waiter = *waiter,
                                        .claimed = claimed,

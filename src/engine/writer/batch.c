@@ -269,8 +269,7 @@ pawl_status batch_head(struct engine *engine, struct scope *scope, uint64_t inst
         guard_lock(&engine->lock);
         cached = heads_add(&engine->writer.heads, &head);
         guard_unlock(&engine->lock);
-        if (!cached)
-            return scope_no_memory(scope);
+        TRY_MEMORY(scope, cached);
     }
     *out = batch_put(&engine->writer.batch, &head);
     return PAWL_OK;

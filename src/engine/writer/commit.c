@@ -48,8 +48,7 @@ static pawl_status add_slice(struct engine *engine, uint32_t limit)
     pawl_status status = PAWL_OK;
     uint32_t count;
 
-    if (!slice || !room_for_rows(batch, limit))
-        return scope_no_memory(&engine->writer.scope);
+    TRY_MEMORY(&engine->writer.scope, slice && room_for_rows(batch, limit));
     guard_lock(&engine->lock);
     count = heads_slice(&engine->writer.heads, limit, engine->writer.tip.pos, slice, &batch->flushed);
     guard_unlock(&engine->lock);
@@ -88,8 +87,7 @@ static pawl_status add_rows(struct engine *engine, uint32_t slice)
     struct batch *batch = &engine->writer.batch;
     bool all_right = true;
 
-    if (!room_for_rows(batch, slice))
-        return scope_no_memory(&engine->writer.scope);
+    TRY_MEMORY(&engine->writer.scope, room_for_rows(batch, slice));
     for (uint32_t i = 0; i < batch->head_count; i++) {
         if (may_lag(engine, &batch->heads[i]))
             all_right = false;

@@ -89,8 +89,7 @@ pawl_status create_decide(struct engine *engine, struct scope *scope,
     deaths_end(engine, &actor->death); /* it is decided once more */
     actor->input = arena_str(&actor->arena, event.payload);
     actor->memory = behavior->memory_new(actor->definition, actor->input, &actor->arena);
-    if (!actor->memory || !actor->input.data || !keep_kin(actor, args, scope->trace))
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, actor->memory && actor->input.data && keep_kin(actor, args, scope->trace));
     payloads_attach(engine, actor);
     actor->state = actor->definition->initial;
     actor->is_loaded = true;
@@ -367,8 +366,7 @@ pawl_status engine_create_batch(struct engine *engine, struct scope *scope,
     struct request **requests = ARENA_ARRAY(&scope->arena, struct request *, count + 1);
     size_t submitted = 0;
 
-    if (!all || !requests)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, all && requests);
     for (size_t i = 0; i < count; i++) {
         scope_init(&all[i].scope, engine->heap, LIMIT_SCOPE);
         all[i].scope.trace = scope->trace;

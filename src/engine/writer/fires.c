@@ -359,8 +359,7 @@ pawl_status engine_fire_start(struct engine *engine, struct fire_call *call)
 {
     struct request *request = ARENA_NEW(&call->scope->arena, struct request);
 
-    if (!request)
-        return scope_no_memory(call->scope);
+    TRY_MEMORY(call->scope, request);
     *request = (struct request){ .kind = REQUEST_FIRE,
                                  .scope = call->scope,
                                  .after = fire_is_done,

@@ -98,8 +98,8 @@ pawl_status intern(struct engine *engine, struct scope *scope, str bytes, uint64
         } else if (status) {
             return status;
         }
-        if (!remember(&engine->writer.interned, bytes, known.id, known.commitment, &item))
-            return scope_no_memory(scope);
+        TRY_MEMORY(scope,
+                   remember(&engine->writer.interned, bytes, known.id, known.commitment, &item));
     }
     *id = item->id;
     *commitment = item->commitment;

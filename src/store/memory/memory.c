@@ -174,8 +174,7 @@ static pawl_status find_disk(str name, const struct store_options *options, stru
     if (!disk)
         disk =
             name.size > 0 ? make_named(name, options->env) : disk_new(options->heap, options->env);
-    if (!disk)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, disk);
     if (options->own && disk->owner)
         return disk_fail_in_use(disk, scope);
     *out = disk;
@@ -201,8 +200,7 @@ static pawl_status memory_open(str rest, const struct store_options *options, st
     struct memory *memory = heap_new(options->heap, sizeof *memory);
     pawl_status status;
 
-    if (!memory)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, memory);
     *memory = (struct memory){ { &memory_store_ops }, options->heap, NULL };
     pthread_mutex_lock(&registry.lock);
     status = find_disk(rest, options, scope, &memory->disk);

@@ -153,8 +153,7 @@ static pawl_status read_names(struct scope *scope, DIR *folder, str **out, uint3
                 memcpy(more, *out, sizeof *more * *count);
         }
         name = arena_str(&scope->arena, name);
-        if (!more || !name.data)
-            return scope_no_memory(scope);
+        TRY_MEMORY(scope, more && name.data);
         *out = more;
         more[(*count)++] = name;
     }

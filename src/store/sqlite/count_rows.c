@@ -92,8 +92,7 @@ static pawl_status count_row(struct row_counting *counting, sqlite3_stmt *statem
     if (status != PAWL_OK)
         return status;
     cell = find_cell(counting, definition, state);
-    if (!cell)
-        return scope_no_memory(counting->scope);
+    TRY_MEMORY(counting->scope, cell);
     cell->total += counted == COUNT_TOTAL;
     cell->running += counted == COUNT_RUNNING;
     cell->paused += counted == COUNT_PAUSED;
@@ -181,8 +180,7 @@ static pawl_status count_all(struct row_counting *counting, str name, uint32_t v
     if (status != PAWL_OK)
         return status;
     rows = ARENA_ARRAY(&counting->scope->arena, struct state_count, (size_t)counting->count + 1);
-    if (!rows)
-        return scope_no_memory(counting->scope);
+    TRY_MEMORY(counting->scope, rows);
     status = name_cells(counting, rows);
     if (status == PAWL_OK)
         *out = rows;

@@ -177,8 +177,7 @@ static pawl_status read_labels(struct label_scan *scan, str text)
     if (status != PAWL_OK || object->kind != NODE_OBJECT)
         return status == PAWL_NO_MEMORY ? scope_no_memory(scan->examining->scope) : PAWL_OK;
     scan->labels = ARENA_ARRAY(&scan->scope.arena, struct label, (size_t)object->count + 1);
-    if (!scan->labels)
-        return scope_no_memory(scan->examining->scope);
+    TRY_MEMORY(scan->examining->scope, scan->labels);
     for (const struct node *node = object->first; node; node = node->next)
         if (node->kind == NODE_STRING)
             scan->labels[scan->count++] = (struct label){ node->key, node->text };

@@ -107,8 +107,7 @@ pawl_status store_attach(sqlite3 *db, const struct store_options *options, struc
     if (status != PAWL_OK)
         return status;
     store = sqlite_store_new(options);
-    if (!store)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, store);
     store->is_attached = store->witness.is_off = true;
     store->writer = store->reader = (struct connection){ .db = db, .is_borrowed = true };
     status = sqlite_find_path(store, scope, str_of(sqlite3_db_filename(db, "main")));

@@ -380,8 +380,7 @@ static pawl_status sqlite_open_store(str rest, const struct store_options *optio
     pawl_status status;
 
     ASSERT(options->env);
-    if (!store)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, store);
     status = sqlite_find_path(store, scope, rest);
     if (status == PAWL_OK)
         status = readonly_begin(store, scope, options->own);

@@ -129,8 +129,7 @@ static pawl_status digest_of(const struct sqlite_store *store, struct scope *sco
 {
     struct sha *sha = sha_new(store->heap);
 
-    if (!sha)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, sha);
     sha_begin(sha);
     for (uint32_t i = 0; i < list->count; i++) {
         const struct object *object = &list->items[i];

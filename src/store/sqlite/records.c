@@ -96,8 +96,7 @@ static pawl_status read_page(struct sqlite_store *store, uint64_t from, struct r
     scope_clear(&page->scope);
     page->count = 0;
     page->records = ARENA_ARRAY(&page->scope.arena, struct record, PAGE_RECORDS);
-    if (!page->records)
-        return scope_no_memory(&page->scope);
+    TRY_MEMORY(&page->scope, page->records);
     status = reader_enter(store, &page->scope);
     if (status != PAWL_OK)
         return status;

@@ -25,8 +25,7 @@ pawl_status read_rows(struct scope *scope, sqlite3_stmt *statement, row_reader *
         found++;
     }
     sqlite3_reset(statement);
-    if (scope->arena.failed)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, !scope->arena.failed);
     *out = rows;
     *count = found;
     return PAWL_OK;

@@ -193,8 +193,7 @@ static pawl_status give_row(struct sql_row *row, struct scope *scope, sqlite3_st
         row->values[i] = value_of(arena, statement, (int)i);
         row->are_numbers[i] = is_number(type, row->values[i]);
     }
-    if (arena->failed)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, !arena->failed);
     return fn(context, row->count, row->names, row->values, row->are_numbers);
 }
 

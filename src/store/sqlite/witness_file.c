@@ -209,8 +209,7 @@ static pawl_status look(struct sqlite_store *store, struct scope *scope, struct 
     if (store->witness.is_off)
         return PAWL_OK;
     sha = sha_new(store->heap);
-    if (!sha)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, sha);
     is_there = read_head(store, sha, &line, out);
     sha_free(sha);
     if (is_there)

@@ -33,8 +33,7 @@ static pawl_status keep_one(struct cli *cli, const char *name, struct borrowed *
     if (str_is(member_str(answer, "kind"), "code"))
         return PAWL_OK;
     one = ARENA_NEW(&cli->scope.arena, struct borrowed);
-    if (!one)
-        return scope_no_memory(&cli->scope);
+    TRY_MEMORY(&cli->scope, one);
     *one = (struct borrowed){ .next = *list,
                               .name = member_str(answer, "name").data,
                               .text = member_str(answer, "text") };

@@ -111,8 +111,7 @@ pawl_status id_resolve(struct cli *cli, const char *text, const char **out)
     char *upper = arena_text(&cli->scope.arena, str_of(text));
     size_t size = strlen(text);
 
-    if (!upper)
-        return scope_no_memory(&cli->scope);
+    TRY_MEMORY(&cli->scope, upper);
     if (strcmp(text, "@last") == 0)
         return find_last(cli, out);
     for (char *at = upper; *at; at++)
@@ -199,8 +198,7 @@ pawl_status step_resolve(struct cli *cli, const char *text, const char **out)
     char *instance = arena_text(&cli->scope.arena, (str){ text, size }), *step;
     pawl_status status;
 
-    if (!instance)
-        return scope_no_memory(&cli->scope);
+    TRY_MEMORY(&cli->scope, instance);
     *out = text;
     if (str_is_blank(str_of(instance)) || (dot && size >= ID_SIZE))
         return PAWL_OK; /* the operation says what it thinks of it */
@@ -208,8 +206,7 @@ pawl_status step_resolve(struct cli *cli, const char *text, const char **out)
     if (status != PAWL_OK || !dot)
         return status == PAWL_OK ? find_step(cli, id, out) : status;
     step = arena_alloc(&cli->scope.arena, ID_SIZE + strlen(dot) + 1);
-    if (!step)
-        return scope_no_memory(&cli->scope);
+    TRY_MEMORY(&cli->scope, step);
     snprintf(step, ID_SIZE + strlen(dot) + 1, "%s%s", id, dot);
     *out = step;
     return PAWL_OK;

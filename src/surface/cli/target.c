@@ -41,8 +41,7 @@ static pawl_status connect_to(struct cli *cli, const char *address)
 {
     struct client *client = ARENA_NEW(&cli->scope.arena, struct client);
 
-    if (!client)
-        return scope_no_memory(&cli->scope);
+    TRY_MEMORY(&cli->scope, client);
     TRY(client_init(client, address, &cli->scope));
     cli->target.remote = client;
     snprintf(cli->target.address, sizeof cli->target.address, "%s", address);

@@ -193,8 +193,7 @@ static pawl_status note_decided(struct trial *trial, str step)
     struct scope *scope = &trial->cli->scope; /* longer than one turn */
     struct decided *gate = ARENA_NEW(&scope->arena, struct decided);
 
-    if (!gate)
-        return scope_no_memory(&trial->scope);
+    TRY_MEMORY(&trial->scope, gate);
     *gate = (struct decided){ .next = trial->gates, .step = arena_str(&scope->arena, step) };
     trial->gates = gate;
     return gate->step.data ? PAWL_OK : scope_no_memory(&trial->scope);

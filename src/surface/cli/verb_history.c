@@ -78,8 +78,7 @@ static pawl_status find_last(struct cli *cli, uint64_t size, char after[64])
     pawl_status status;
 
     ring.numbers = calloc(size, sizeof *ring.numbers);
-    if (!ring.numbers)
-        return scope_no_memory(&cli->scope);
+    TRY_MEMORY(&cli->scope, ring.numbers);
     status = each_page(cli, from, note_numbers, &ring);
     if (status == PAWL_OK && ring.count > size)
         snprintf(after, 64, "%llu",

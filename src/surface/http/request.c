@@ -259,8 +259,7 @@ pawl_status url_decode(struct scope *scope, str text, bool is_query, str *out)
     char *decoded = arena_alloc(&scope->arena, text.size + 1);
     size_t size = 0;
 
-    if (!decoded)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, decoded);
     for (size_t i = 0; i < text.size; i++) {
         char c = text.data[i];
 

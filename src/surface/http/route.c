@@ -85,8 +85,7 @@ static pawl_status strip_store(struct scope *scope, str *path, str *store)
     if (status != PAWL_OK || str_is(*path, "/metrics") || str_is(*path, "/healthz"))
         return status;
     joined = arena_alloc(&scope->arena, path->size + 3);
-    if (!joined)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, joined);
     memcpy(joined, "/v1", 3);
     memcpy(joined + 3, path->data, path->size);
     *path = (str){ joined, path->size + 3 };

@@ -104,8 +104,7 @@ static pawl_status become_stream(struct web_request *request)
     hub = sibling_hub(request->server, request->p);
     if (hub)
         request->stream = stream_begin(hub, request->connection, &request->result.stream);
-    if (!request->stream)
-        return scope_no_memory(&request->scope);
+    TRY_MEMORY(&request->scope, request->stream);
     body_release(request);
     request->store = STR_NONE; /* its name goes with the scope */
     scope_fini(&request->scope);
@@ -132,8 +131,7 @@ static pawl_status find(struct web_request *request)
     if (route.op->flags & OP_STREAM)
         add_last_event(request, &route);
     pairs = ARENA_ARRAY(&scope->arena, struct op_pair, route.count + 1);
-    if (!pairs)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, pairs);
     memcpy(pairs, route.pairs, sizeof *pairs * route.count);
     request->call.pairs = pairs;
     request->call.pair_count = route.count;
