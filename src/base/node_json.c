@@ -208,10 +208,8 @@ static pawl_status unescape(struct json_reader *reader, str text, str *out)
 static pawl_status read_string(struct json_reader *reader, str *out)
 {
     size_t start = reader->at + 1;
-    pawl_status status = skip_string(reader);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(skip_string(reader));
     return unescape(reader, (str){ reader->text.data + start, reader->at - 1 - start }, out);
 }
 
@@ -316,13 +314,9 @@ static pawl_status read_body(struct json_reader *reader, struct node *node)
 /* `"key" :` up to its value. */
 static pawl_status read_key(struct json_reader *reader, str *out)
 {
-    pawl_status status;
-
     if (peek(reader) != '"')
         return fail_expected(reader, "a key in quotes");
-    status = read_string(reader, out);
-    if (status != PAWL_OK)
-        return status;
+    TRY(read_string(reader, out));
     skip_space(reader);
     if (!skip_byte(reader, ":"))
         return fail_expected(reader, "':'");
@@ -346,9 +340,7 @@ static pawl_status read_item(struct json_reader *reader, struct node **out)
         return status;
     if (!kind_from_byte(peek(reader), &kind))
         return fail_expected(reader, "a value");
-    status = tree_add(&reader->tree, kind, here(reader), key, key_place, out);
-    if (status != PAWL_OK)
-        return status;
+    TRY(tree_add(&reader->tree, kind, here(reader), key, key_place, out));
     start = reader->at;
     status = read_body(reader, *out);
     (*out)->raw = (str){ reader->text.data + start, reader->at - start };

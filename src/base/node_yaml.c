@@ -168,15 +168,11 @@ static pawl_status add_scalar(struct yaml_reader *reader, const yaml_event_t *ev
     str text = scalar_text(event);
     enum yaml_kind kind = YAML_STR;
     struct node *node;
-    pawl_status status = scalar_kind(reader, event, place, &kind);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(scalar_kind(reader, event, place, &kind));
     if (kind == YAML_NOT_FINITE)
         return fail_word(reader, place, "a finite number", "", text);
-    status = add_node(reader, kinds[kind], place, &node);
-    if (status != PAWL_OK)
-        return status;
+    TRY(add_node(reader, kinds[kind], place, &node));
     node->is_missing = kind == YAML_NULL && text.size == 0 && !event->data.scalar.tag;
     node->truth = kind == YAML_BOOL && (text.data[0] == 't' || text.data[0] == 'T');
     if (node->kind == NODE_NUMBER)

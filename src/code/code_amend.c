@@ -145,19 +145,15 @@ pawl_status plan_amended(struct scope *scope, const struct code_plan *before,
                          const struct effect *effect, struct arena *arena, struct code_plan **out)
 {
     struct code_plan *plan = ARENA_NEW(arena, struct code_plan);
-    pawl_status status = plan ? PAWL_OK : scope_no_memory(scope);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY_MEMORY(scope, plan);
     plan->name = before->name;
     plan->version = before->version;
     plan->source = effect->state;
-    status = read_amended(scope, before, effect, plan);
-    if (status == PAWL_OK && !keep_plan(arena, plan))
-        status = scope_no_memory(scope);
-    if (status == PAWL_OK)
-        *out = plan;
-    return status;
+    TRY(read_amended(scope, before, effect, plan));
+    TRY_MEMORY(scope, keep_plan(arena, plan));
+    *out = plan;
+    return PAWL_OK;
 }
 
 bool code_has_plan(const struct effect_list *effects)

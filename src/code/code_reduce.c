@@ -441,27 +441,23 @@ static pawl_status decide(const struct definition *definition, const struct stan
                           const struct event *event, struct scope *scope, struct decision *out)
 {
     struct code_work work = { .definition = definition,
-                         .binding = plan_of(definition)->binding,
-                         .standing = standing,
-                         .memory = standing->memory ? standing->memory : &nothing_yet,
-                         .event = event,
-                         .scope = scope };
-    pawl_status status;
+                              .binding = plan_of(definition)->binding,
+                              .standing = standing,
+                              .memory = standing->memory ? standing->memory : &nothing_yet,
+                              .event = event,
+                              .scope = scope };
 
     if (event->kind == EVENT_FIRE)
         return fire_decide(definition, standing, event, scope, out);
     if (event->kind == EVENT_CANCEL)
         return fire_decide_cancel(definition, standing, event, scope, out);
-    status = check_open(&work);
-    if (status == PAWL_OK && may_renew(event) && code_is_renewal_due(&work))
-        status = code_renew(&work);
-    if (status == PAWL_OK)
-        status = decide_open(&work);
-    if (status == PAWL_OK)
-        status = code_take_kept(&work);
-    if (status == PAWL_OK)
-        *out = work.decision;
-    return status;
+    TRY(check_open(&work));
+    if (may_renew(event) && code_is_renewal_due(&work))
+        TRY(code_renew(&work));
+    TRY(decide_open(&work));
+    TRY(code_take_kept(&work));
+    *out = work.decision;
+    return PAWL_OK;
 }
 
 const struct behavior code_behavior = {

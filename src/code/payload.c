@@ -129,10 +129,9 @@ static pawl_status fail_no_object(struct scope *scope, const pawl_code_type *typ
                                   const struct node *found)
 {
     struct payload_names names;
-    pawl_status status = list_names(scope, type->vars, true, &names);
+    pawl_status status;
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(list_names(scope, type->vars, true, &names));
     status = scope_fail(scope, PAWL_INVALID_REQUEST,
                         "input: expected an object with %.200s, found %s", buf_text(&names.text),
                         node_kind_name(found->kind));

@@ -230,8 +230,7 @@ pawl_status code_run(const struct code_binding *binding, const struct turn_reque
     run.turn.phase = str_of(run.event.phase);
     if (run.phase.data && !run.event.phase)
         return scope_no_memory(scope);
-    status = request->kind == PAWL_EVENT_RENEW ? renew(&run) : take_turn(&run);
-    if (status == PAWL_OK)
-        *out = answer;
-    return status;
+    TRY(request->kind == PAWL_EVENT_RENEW ? renew(&run) : take_turn(&run));
+    *out = answer;
+    return PAWL_OK;
 }

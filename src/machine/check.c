@@ -67,12 +67,9 @@ static pawl_status mark(struct compiler *compiler, bool backward, bool **out)
     const struct definition *definition = compiler->definition;
     bool *marks = ARENA_ARRAY(&compiler->scope->arena, bool, definition->state_count);
     struct graph graph = { 0 };
-    pawl_status status;
 
     TRY_MEMORY(compiler->scope, marks);
-    status = make_graph(compiler, backward, &graph);
-    if (status != PAWL_OK)
-        return status;
+    TRY(make_graph(compiler, backward, &graph));
     for (uint32_t s = 0; s < definition->state_count; s++)
         marks[s] =
             backward ? definition->states[s].terminal != TERMINAL_NOT : s == definition->initial;

@@ -46,8 +46,6 @@ static pawl_status decide_event(const struct definition *definition,
                                 const struct standing *standing, const struct event *event,
                                 struct scope *scope, struct decision *out)
 {
-    pawl_status status;
-
     switch (event->kind) {
     case EVENT_FIRE:
         return fire_decide(definition, standing, event, scope, out);
@@ -72,9 +70,7 @@ static pawl_status decide_event(const struct definition *definition,
     case EVENT_WAKE:
         break;
     }
-    status = fire_check_open(definition, standing, scope);
-    if (status != PAWL_OK)
-        return status;
+    TRY(fire_check_open(definition, standing, scope));
     return fire_fail_legal(definition, standing, scope, PAWL_NOT_AWAITING,
                            "a machine waits for actions, never for signals or steps; fire one");
 }
@@ -82,11 +78,9 @@ static pawl_status decide_event(const struct definition *definition,
 static pawl_status decide(const struct definition *definition, const struct standing *standing,
                           const struct event *event, struct scope *scope, struct decision *out)
 {
-    pawl_status status = decide_event(definition, standing, event, scope, out);
-
-    if (status == PAWL_OK && definition->deadline_count > 0)
-        status = add_effects(definition, standing, event, scope, out);
-    return status;
+    TRY(decide_event(definition, standing, event, scope, out));
+    return definition->deadline_count > 0 ? add_effects(definition, standing, event, scope, out)
+                                          : PAWL_OK;
 }
 
 const struct behavior machine_behavior = { .kind = KIND_MACHINE, .decide = decide };

@@ -160,7 +160,6 @@ static void check_unique(struct compiler *compiler)
 static pawl_status read_states(struct compiler *compiler)
 {
     const struct node *states = find_array(compiler, "states", "an array with every state's name");
-    pawl_status status;
 
     if (!states)
         return PAWL_OK;
@@ -169,9 +168,7 @@ static pawl_status read_states(struct compiler *compiler)
                        states->count);
         return PAWL_OK;
     }
-    status = allocate_states(compiler, states->count);
-    if (status != PAWL_OK)
-        return status;
+    TRY(allocate_states(compiler, states->count));
     for (const struct node *node = states->first; node; node = node->next)
         read_state_name(compiler, node);
     sort_indices(compiler->by_name, compiler->definition->state_count, compare_names,
@@ -385,13 +382,11 @@ pawl_status machine_compile(struct scope *scope, const struct node *document, bo
                                  .document = document,
                                  .is_inline = is_inline,
                                  .definition = definition };
-    pawl_status status;
 
     TRY_MEMORY(scope, definition);
     definition->kind = KIND_MACHINE;
     definition->compiler = COMPILER_NUMBER;
-    status = compile(&compiler);
-    if (status == PAWL_OK)
-        *out = definition;
-    return status;
+    TRY(compile(&compiler));
+    *out = definition;
+    return PAWL_OK;
 }

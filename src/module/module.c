@@ -155,10 +155,8 @@ static pawl_status begin_child(const struct module *module, struct child_process
 static pawl_status check_hello(struct scope *scope, str hello, struct node **out)
 {
     struct node *error, *root;
-    pawl_status status = node_read_json(scope, hello, &root);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(node_read_json(scope, hello, &root));
     error = node_find(root, "error");
     *out = node_find(root, "types");
     return *out ? PAWL_OK

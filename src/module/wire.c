@@ -176,16 +176,12 @@ pawl_status wire_read_answer(struct scope *scope, str text, struct turn_answer *
     answer.is_renewed = ok && (number & 1) != 0;
     answer.is_moved = ok && (number & 2) != 0;
     answer.is_bare = ok && (number & 4) != 0;
-    status = read_effects(scope, root, "timers", EFFECT_ARM, &answer.timers);
-    if (status == PAWL_OK)
-        status = read_effects(scope, root, "signals", EFFECT_AWAIT, &answer.signals);
-    if (status == PAWL_OK)
-        status = read_effects(scope, root, "reduces", EFFECT_REDUCE, &answer.reduces);
-    if (status == PAWL_OK)
-        status = read_effects(scope, root, "subscriptions", EFFECT_AWAIT, &answer.subscriptions);
-    if (status == PAWL_OK && !ok)
-        status = fail_garbled(scope);
-    if (status == PAWL_OK)
-        *out = answer;
-    return status;
+    TRY(read_effects(scope, root, "timers", EFFECT_ARM, &answer.timers));
+    TRY(read_effects(scope, root, "signals", EFFECT_AWAIT, &answer.signals));
+    TRY(read_effects(scope, root, "reduces", EFFECT_REDUCE, &answer.reduces));
+    TRY(read_effects(scope, root, "subscriptions", EFFECT_AWAIT, &answer.subscriptions));
+    if (!ok)
+        return fail_garbled(scope);
+    *out = answer;
+    return PAWL_OK;
 }

@@ -283,14 +283,11 @@ static pawl_status rows(struct store *store, struct scope *scope, const struct r
                         void **out, uint32_t *count)
 {
     const char *fault = NULL;
-    pawl_status status;
 
     ASSERT(query->limit > 0);
     *out = NULL;
     *count = 0;
-    status = store->ops->rows(store, scope, query, out, count);
-    if (status != PAWL_OK)
-        return status;
+    TRY(store->ops->rows(store, scope, query, out, count));
     ASSERT(*count <= query->limit && IMPLIES(*count > 0, *out));
     for (uint32_t i = 0; i < *count && !fault; i++)
         fault = row_fault(query, *out, i);

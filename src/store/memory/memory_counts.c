@@ -81,15 +81,13 @@ pawl_status memory_counts(struct store *store, struct scope *scope, str name, ui
     struct disk *disk = disk_lock(store);
     struct counting counting = { .disk = disk };
     uint32_t kept = 0;
-    pawl_status status;
 
     if (counting_begin(&counting, scope)) {
         for (size_t i = 0; i < disk->cells.count; i++)
             count_cell(&counting, disk->cells.slots[i].item);
         kept = keep(&counting, scope, name, version);
     }
-    status = read_end(disk, scope);
-    if (status == PAWL_OK)
-        *out = counting.all, *count = kept;
-    return status;
+    TRY(read_end(disk, scope));
+    *out = counting.all, *count = kept;
+    return PAWL_OK;
 }

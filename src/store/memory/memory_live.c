@@ -92,9 +92,8 @@ pawl_status memory_live(struct store *store, struct scope *scope, uint64_t insta
 {
     struct disk *disk = disk_lock(store);
     struct live live = live_of_instance(disk, instance, &scope->arena);
-    pawl_status status = read_end(disk, scope);
 
-    if (status == PAWL_OK)
-        *out = live;
-    return status;
+    TRY(read_end(disk, scope));
+    *out = live;
+    return PAWL_OK;
 }

@@ -317,11 +317,9 @@ pawl_status memory_rows(struct store *store, struct scope *scope, const struct r
     };
     struct found found = { .arena = &scope->arena, .size = sizes[query->kind] };
     struct disk *disk = disk_lock(store);
-    pawl_status status;
 
     list_any(disk, query, &found);
-    status = read_end(disk, scope);
-    if (status == PAWL_OK)
-        *out = found.rows, *count = found.count;
-    return status;
+    TRY(read_end(disk, scope));
+    *out = found.rows, *count = found.count;
+    return PAWL_OK;
 }

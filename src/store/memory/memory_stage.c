@@ -295,7 +295,6 @@ static pawl_status stage_all(struct staging *staging, struct scope *scope)
     struct disk *disk = staging->disk;
     size_t rows = commit->live_count + commit->snapshot_count + commit->value_count +
                   commit->definition_count + commit->key_count + commit->kept_count;
-    pawl_status status;
 
     staging->rows = ARENA_ARRAY(&scope->arena, struct row *, rows);
     staging->failed = !staging->rows ||
@@ -309,9 +308,7 @@ static pawl_status stage_all(struct staging *staging, struct scope *scope)
     stage_records(staging);
     for (size_t i = 0; i < commit->head_count; i++)
         stage_cell(staging, commit->heads[i].instance);
-    status = stage_definitions(staging, scope);
-    if (status != PAWL_OK)
-        return status;
+    TRY(stage_definitions(staging, scope));
     return staging->failed ? scope_no_memory(scope) : PAWL_OK;
 }
 

@@ -62,16 +62,13 @@ static pawl_status find_folder(struct scope *scope, str url, char out[PATH_MAX])
 pawl_status store_beside(struct scope *scope, str url, str name, const char **out)
 {
     char folder[PATH_MAX], text[URL_MAX];
-    pawl_status status;
 
     ASSERT(store_name_is_valid(name));
     if (!is_file(url)) {
         *out = "memory:";
         return PAWL_OK;
     }
-    status = find_folder(scope, url, folder);
-    if (status != PAWL_OK)
-        return status;
+    TRY(find_folder(scope, url, folder));
     snprintf(text, sizeof text, SCHEME "%s/%.*s" ENDING, folder, STR_ARG(name));
     *out = arena_text(&scope->arena, str_of(text));
     return *out ? PAWL_OK : scope_no_memory(scope);
@@ -106,13 +103,10 @@ static pawl_status sync_above(struct scope *scope, const char *folder)
 pawl_status store_make_room_beside(struct scope *scope, str url)
 {
     char folder[PATH_MAX];
-    pawl_status status;
 
     if (!is_file(url))
         return PAWL_OK;
-    status = find_folder(scope, url, folder);
-    if (status != PAWL_OK)
-        return status;
+    TRY(find_folder(scope, url, folder));
     if (mkdir(folder, 0700) != 0 && errno != EEXIST)
         return fail(scope, "making", folder);
     return sync_above(scope, folder); /* also if it was there: whoever made it may have died */
@@ -170,9 +164,7 @@ pawl_status store_names_beside(struct scope *scope, str url, str **out, uint32_t
     *count = 0;
     if (!is_file(url))
         return PAWL_OK;
-    status = find_folder(scope, url, path);
-    if (status != PAWL_OK)
-        return status;
+    TRY(find_folder(scope, url, path));
     folder = opendir(path);
     if (!folder)
         return errno == ENOENT ? PAWL_OK : fail(scope, "reading", path);

@@ -86,11 +86,9 @@ static pawl_status count_row(struct row_counting *counting, sqlite3_stmt *statem
 {
     uint32_t definition = column_u32(statement, 1), state = 0;
     struct count_cell *cell;
-    pawl_status status = tail_state(&counting->tail, counting->scope, column_u64(statement, 0),
-                                    definition, column_u32(statement, 2), &state);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(tail_state(&counting->tail, counting->scope, column_u64(statement, 0), definition,
+                   column_u32(statement, 2), &state));
     cell = find_cell(counting, definition, state);
     TRY_MEMORY(counting->scope, cell);
     cell->total += counted == COUNT_TOTAL;
@@ -181,10 +179,9 @@ static pawl_status count_all(struct row_counting *counting, str name, uint32_t v
         return status;
     rows = ARENA_ARRAY(&counting->scope->arena, struct state_count, (size_t)counting->count + 1);
     TRY_MEMORY(counting->scope, rows);
-    status = name_cells(counting, rows);
-    if (status == PAWL_OK)
-        *out = rows;
-    return status;
+    TRY(name_cells(counting, rows));
+    *out = rows;
+    return PAWL_OK;
 }
 
 pawl_status sqlite_counts(struct store *base, struct scope *scope, str name, uint32_t version,
@@ -192,10 +189,9 @@ pawl_status sqlite_counts(struct store *base, struct scope *scope, str name, uin
 {
     struct sqlite_store *store = sqlite_store_of(base);
     struct row_counting counting = { .store = store, .scope = scope };
-    pawl_status status = scan_open(store, scope, &counting.connection);
+    pawl_status status;
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(scan_open(store, scope, &counting.connection));
     map_init(&counting.places, store->heap);
     status = count_all(&counting, name, version, out);
     if (status == PAWL_OK)

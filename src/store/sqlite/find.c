@@ -44,10 +44,9 @@ void reader_leave(struct sqlite_store *store)
 pawl_status reader_begin(struct sqlite_store *store, struct scope *scope)
 {
     sqlite3_stmt *commit;
-    pawl_status status = reader_enter(store, scope);
+    pawl_status status;
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(reader_enter(store, scope));
     status = statement_get(&store->reader, scope, STATEMENT_COMMIT, "COMMIT", &commit);
     if (status == PAWL_OK && !store->is_guest)
         status = connection_run(&store->reader, scope, STATEMENT_BEGIN_READ, "BEGIN");
@@ -73,10 +72,8 @@ pawl_status read_row(struct scope *scope, sqlite3_stmt *statement, const char *w
                      row_reader *read, void *out)
 {
     bool row = false;
-    pawl_status status = statement_step(statement, scope, &row);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(statement_step(statement, scope, &row));
     if (!row)
         return scope_fail(scope, PAWL_NOT_KNOWN, "there is no such %s", what);
     read(statement, &scope->arena, out);
@@ -317,19 +314,17 @@ pawl_status sqlite_find_inside(struct store *base, struct scope *scope,
     struct sqlite_store *store = sqlite_store_of(base);
     bool is_value = query->kind == FIND_VALUE || query->kind == FIND_INTERNED;
     struct value_column found;
-    pawl_status status;
 
     if (query->kind == FIND_HEAD)
         return head_find(&store->reader, scope, query->by.head.instance, query->by.head.trust_rows,
                          out);
     if (!is_value && query->kind != FIND_BYTES)
         return find_row(store, scope, query, out);
-    status = find_row(store, scope, query, &found);
-    if (status == PAWL_OK && is_value)
+    TRY(find_row(store, scope, query, &found));
+    if (is_value)
         add_commitment(store, &found);
-    if (status == PAWL_OK)
-        *(struct value *)out = found.value;
-    return status;
+    *(struct value *)out = found.value;
+    return PAWL_OK;
 }
 
 /* A head with the tail of the log takes several statements. */
@@ -338,10 +333,9 @@ pawl_status sqlite_find(struct store *base, struct scope *scope, const struct fi
 {
     struct sqlite_store *store = sqlite_store_of(base);
     bool is_long = query->kind == FIND_HEAD && !query->by.head.trust_rows;
-    pawl_status status = is_long ? reader_begin(store, scope) : reader_enter(store, scope);
+    pawl_status status;
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(is_long ? reader_begin(store, scope) : reader_enter(store, scope));
     status = sqlite_find_inside(base, scope, query, out);
     if (is_long)
         reader_end(store);
@@ -355,10 +349,9 @@ pawl_status sqlite_pasts(struct store *base, struct scope *scope, struct past_qu
                          uint32_t count)
 {
     struct sqlite_store *store = sqlite_store_of(base);
-    pawl_status status = reader_begin(store, scope);
+    pawl_status status;
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(reader_begin(store, scope));
     status = past_gather(sqlite_find_inside, base, scope, queries, count);
     reader_end(store);
     return status;

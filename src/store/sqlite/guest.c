@@ -103,9 +103,7 @@ pawl_status store_attach(sqlite3 *db, const struct store_options *options, struc
 
     ASSERT(db);
     ASSERT(options->env && options->heap && !options->own);
-    status = check_connection(db, scope);
-    if (status != PAWL_OK)
-        return status;
+    TRY(check_connection(db, scope));
     store = sqlite_store_new(options);
     TRY_MEMORY(scope, store);
     store->is_attached = store->witness.is_off = true;
@@ -159,11 +157,9 @@ static pawl_status check_lost(struct sqlite_store *store, struct scope *scope)
 static pawl_status prepare_ends(struct connection *host, struct scope *scope)
 {
     sqlite3_stmt *end;
-    pawl_status status = statement_get(host, scope, STATEMENT_RELEASE, release, &end);
 
-    if (status == PAWL_OK)
-        status = statement_get(host, scope, STATEMENT_ROLLBACK_TO, rollback_to, &end);
-    return status;
+    TRY(statement_get(host, scope, STATEMENT_RELEASE, release, &end));
+    return statement_get(host, scope, STATEMENT_ROLLBACK_TO, rollback_to, &end);
 }
 
 static pawl_status join(struct sqlite_store *store, struct scope *scope)
@@ -185,9 +181,7 @@ pawl_status join_begin(struct sqlite_store *store, struct scope *scope)
 
     store->is_joined = !sqlite3_get_autocommit(store->writer.db);
     store->has_savepoint = false;
-    status = check_lost(store, scope);
-    if (status != PAWL_OK)
-        return status;
+    TRY(check_lost(store, scope));
     status = store->is_joined
                  ? join(store, scope)
                  : connection_run(&store->writer, scope, STATEMENT_BEGIN, "BEGIN IMMEDIATE");

@@ -41,10 +41,8 @@ static pawl_status read_head_row(struct connection *reader, struct scope *scope,
                                  struct head_row *out)
 {
     sqlite3_stmt *statement;
-    pawl_status status = statement_get(reader, scope, STATEMENT_HEAD, select_head, &statement);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(statement_get(reader, scope, STATEMENT_HEAD, select_head, &statement));
     bind_u64(statement, 1, instance);
     return read_row(scope, statement, "instance", read_head, out);
 }

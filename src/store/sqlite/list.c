@@ -331,10 +331,9 @@ static pawl_status list(struct listing *listing)
 static pawl_status list_by_state(struct listing *listing)
 {
     struct connection connection;
-    pawl_status status = scan_open(listing->store, listing->scope, &connection);
+    pawl_status status;
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(scan_open(listing->store, listing->scope, &connection));
     listing->connection = &connection;
     map_init(&listing->fitting, listing->store->heap);
     status = list(listing);
@@ -347,10 +346,9 @@ static pawl_status list_by_state(struct listing *listing)
 
 static pawl_status list_by_rows(struct listing *listing)
 {
-    pawl_status status = reader_begin(listing->store, listing->scope);
+    pawl_status status;
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(reader_begin(listing->store, listing->scope));
     listing->connection = &listing->store->reader;
     status = list(listing);
     reader_end(listing->store);
@@ -377,11 +375,9 @@ pawl_status sqlite_list(struct store *base, struct scope *scope, const struct li
         .by_end = query->has_ended_after || query->has_ended_before,
         .terminals = terminals_wanted(query),
     };
-    pawl_status status = check(scope, query);
 
-    if (status == PAWL_OK)
-        status = listing.by_state ? list_by_state(&listing) : list_by_rows(&listing);
-    if (status == PAWL_OK)
-        *out = listing.numbers, *count = listing.count;
-    return status;
+    TRY(check(scope, query));
+    TRY(listing.by_state ? list_by_state(&listing) : list_by_rows(&listing));
+    *out = listing.numbers, *count = listing.count;
+    return PAWL_OK;
 }

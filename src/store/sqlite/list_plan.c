@@ -193,13 +193,10 @@ static pawl_status choose_ends(struct listing *listing)
 
 pawl_status list_plan(struct listing *listing)
 {
-    pawl_status status = choose_driver(listing);
-
-    if (status == PAWL_OK && listing->by_end)
-        status = choose_ends(listing);
-    if (status == PAWL_OK && listing->driver == BY_LABEL && listing->query->label_count > 1)
-        status = choose_label(listing);
-    if (status == PAWL_OK && listing->query->has_created_after)
-        status = find_first(listing);
-    return status;
+    TRY(choose_driver(listing));
+    if (listing->by_end)
+        TRY(choose_ends(listing));
+    if (listing->driver == BY_LABEL && listing->query->label_count > 1)
+        TRY(choose_label(listing));
+    return listing->query->has_created_after ? find_first(listing) : PAWL_OK;
 }

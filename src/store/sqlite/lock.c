@@ -226,15 +226,12 @@ pawl_status sqlite_owner(str path, char *address, size_t size, int *pid)
 {
     char sidecar[BESIDE_SIZE];
     struct lock_owner owner;
-    pawl_status status;
 
     ASSERT(address);
     ASSERT(pid);
     if (!name_beside(path, "-owner", sidecar))
         return PAWL_INVALID_REQUEST;
-    status = look_for_owner(sidecar, &owner);
-    if (status != PAWL_OK)
-        return status;
+    TRY(look_for_owner(sidecar, &owner));
     if (strlen(owner.address) >= size)
         return PAWL_TOO_LARGE;
     memcpy(address, owner.address, strlen(owner.address) + 1);

@@ -251,13 +251,9 @@ static pawl_status ensure_wal(struct sqlite_store *store, struct scope *scope)
 /* Two connections that cannot write, and nothing that looks after the log. */
 static pawl_status connect_to_read(struct sqlite_store *store, struct scope *scope)
 {
-    pawl_status status = connection_open(&store->writer, scope, store->uri, USE_READER);
-
-    if (status == PAWL_OK)
-        status = refuse_triggers(store, scope, &store->writer);
-    if (status == PAWL_OK)
-        status = connection_open(&store->reader, scope, store->uri, USE_READER);
-    return status;
+    TRY(connection_open(&store->writer, scope, store->uri, USE_READER));
+    TRY(refuse_triggers(store, scope, &store->writer));
+    return connection_open(&store->reader, scope, store->uri, USE_READER);
 }
 
 static pawl_status connect(struct sqlite_store *store, struct scope *scope)

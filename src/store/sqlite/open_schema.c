@@ -282,10 +282,9 @@ pawl_status sqlite_facts(struct store *base, struct scope *scope, struct store_f
 {
     struct sqlite_store *store = sqlite_store_of(base);
     sqlite3_stmt *statement;
-    pawl_status status = reader_enter(store, scope);
+    pawl_status status;
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(reader_enter(store, scope));
     status = statement_get(&store->reader, scope, STATEMENT_FACTS, select_facts, &statement);
     if (status == PAWL_OK)
         status = read_row(scope, statement, "fact", read_facts, out);

@@ -118,10 +118,9 @@ static pawl_status look(struct sqlite_store *store, struct scope *scope, struct 
 pawl_status sqlite_tip(struct store *base, struct scope *scope, struct store_tip *out)
 {
     struct sqlite_store *store = sqlite_store_of(base);
-    pawl_status status = reader_begin(store, scope);
+    pawl_status status;
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(reader_begin(store, scope));
     status = look(store, scope, out);
     reader_end(store);
     return status;

@@ -187,9 +187,7 @@ pawl_status sqlite_records_of(struct store *base, struct scope *scope, struct ch
 
     if (query->pos > INT64_MAX)
         return scope_fail(scope, PAWL_NOT_KNOWN, "there is no such record");
-    status = reader_begin(store, scope);
-    if (status != PAWL_OK)
-        return status;
+    TRY(reader_begin(store, scope));
     status = follow(store, scope, query, out, room, count);
     reader_end(store);
     return status;

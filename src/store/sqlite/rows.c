@@ -215,10 +215,8 @@ static pawl_status read_of(struct sqlite_store *store, struct scope *scope,
                            uint32_t *count)
 {
     sqlite3_stmt *statement;
-    pawl_status status = statement_get(&store->reader, scope, lister->id, lister->text, &statement);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(statement_get(&store->reader, scope, lister->id, lister->text, &statement));
     bind_u64(statement, 1, instance);
     return read_rows(scope, statement, lister->read, lister->size, UINT32_MAX, out, count);
 }
@@ -254,10 +252,9 @@ pawl_status sqlite_live(struct store *base, struct scope *scope, uint64_t instan
                         struct live *out)
 {
     struct sqlite_store *store = sqlite_store_of(base);
-    pawl_status status = reader_begin(store, scope);
+    pawl_status status;
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(reader_begin(store, scope));
     status = read_live(store, scope, instance, out);
     reader_end(store);
     return status;
@@ -373,10 +370,8 @@ static pawl_status list_rows(struct connection *connection, struct scope *scope,
 {
     const struct lister lister = lister_of(query);
     sqlite3_stmt *statement;
-    pawl_status status = statement_get(connection, scope, lister.id, lister.text, &statement);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(statement_get(connection, scope, lister.id, lister.text, &statement));
     bind_rows(statement, query);
     return read_rows(scope, statement, lister.read, lister.size, query->limit, out, count);
 }
@@ -386,10 +381,9 @@ static pawl_status list_steps(struct sqlite_store *store, struct scope *scope,
                               const struct rows_query *query, void **out, uint32_t *count)
 {
     struct connection connection;
-    pawl_status status = scan_open(store, scope, &connection);
+    pawl_status status;
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(scan_open(store, scope, &connection));
     status = list_rows(&connection, scope, query, out, count);
     scan_close(&connection);
     return status;
@@ -399,10 +393,9 @@ static pawl_status list_steps(struct sqlite_store *store, struct scope *scope,
 static pawl_status list_busy(struct sqlite_store *store, struct scope *scope,
                              const struct rows_query *query, void **out, uint32_t *count)
 {
-    pawl_status status = reader_begin(store, scope);
+    pawl_status status;
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(reader_begin(store, scope));
     status = list_rows(&store->reader, scope, query, out, count);
     for (uint32_t i = 0; status == PAWL_OK && i < *count; i++) {
         struct busy_row *rows = *out;
@@ -423,9 +416,7 @@ pawl_status sqlite_rows(struct store *base, struct scope *scope, const struct ro
         return list_steps(store, scope, query, out, count);
     if (query->kind == LIST_BUSY)
         return list_busy(store, scope, query, out, count);
-    status = reader_enter(store, scope);
-    if (status != PAWL_OK)
-        return status;
+    TRY(reader_enter(store, scope));
     status = list_rows(&store->reader, scope, query, out, count);
     reader_leave(store);
     return status;

@@ -267,10 +267,8 @@ pawl_status connection_put(struct connection *connection, struct scope *scope, e
                            const char *text, const struct param *params, size_t count)
 {
     sqlite3_stmt *statement;
-    pawl_status status = statement_get(connection, scope, id, text, &statement);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(statement_get(connection, scope, id, text, &statement));
     for (size_t i = 0; i < count; i++)
         bind_param(statement, (int)i + 1, &params[i]);
     return statement_run(statement, scope);

@@ -182,10 +182,8 @@ static pawl_status judge(struct sqlite_store *store, struct scope *scope, const 
 {
     char id[2 * STORE_ID_SIZE + 1];
     struct store_tip tip;
-    pawl_status status = sqlite_tip(&store->base, scope, &tip);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(sqlite_tip(&store->base, scope, &tip));
     out->log_pos = tip.pos;
     if (out->verdict == WITNESS_UNREADABLE)
         return PAWL_OK;
@@ -222,11 +220,10 @@ static pawl_status look(struct sqlite_store *store, struct scope *scope, struct 
 pawl_status witness_begin(struct sqlite_store *store, struct scope *scope)
 {
     struct head_witness found;
-    pawl_status status = look(store, scope, &found);
 
-    if (status == PAWL_OK)
-        store->witness.is_held = witness_is_against(&found);
-    return status;
+    TRY(look(store, scope, &found));
+    store->witness.is_held = witness_is_against(&found);
+    return PAWL_OK;
 }
 
 /* ---- Setting aside ---- */
@@ -299,20 +296,17 @@ static pawl_status accept(struct sqlite_store *store, struct scope *scope, str w
     struct store_tip tip;
     struct witness_line now;
     uint32_t accepted;
-    pawl_status status = sqlite_tip(&store->base, scope, &tip);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(sqlite_tip(&store->base, scope, &tip));
     path_of(store, path);
     read_line(path, before, &accepted);
     before[strcspn(before, " \n")] = '\0';
     if (!str_is_utf8(str_of(before), false))
         snprintf(before, sizeof before, "(unreadable)");
     line_of(&tip, &now);
-    status = put_accepted(store, scope, &now, before, who);
-    if (status == PAWL_OK)
-        store->witness.is_held = false;
-    return status;
+    TRY(put_accepted(store, scope, &now, before, who));
+    store->witness.is_held = false;
+    return PAWL_OK;
 }
 
 pawl_status sqlite_witness(struct store *base, struct scope *scope, str accepted_by,

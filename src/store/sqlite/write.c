@@ -245,21 +245,14 @@ static pawl_status write_snapshots(struct connection *writer, struct scope *scop
 
 pawl_status write_rows(struct connection *writer, struct scope *scope, const struct commit *commit)
 {
-    pawl_status status = write_values(writer, scope, commit);
-
-    if (status == PAWL_OK)
-        status = write_definitions(writer, scope, commit);
-    if (status == PAWL_OK)
-        status = write_instances(writer, scope, commit);
-    if (status == PAWL_OK)
-        status = write_labels(writer, scope, commit);
-    if (status == PAWL_OK)
-        status = write_records(writer, scope, commit);
-    if (status == PAWL_OK)
-        status = write_heads(writer, scope, commit);
-    if (status == PAWL_OK)
-        status = write_snapshots(writer, scope, commit);
-    if (status == PAWL_OK && commit->flushed > 0)
-        status = RUN(writer, scope, STATEMENT_PUT_FLUSHED, put_flushed, NUMBER(commit->flushed));
-    return status;
+    TRY(write_values(writer, scope, commit));
+    TRY(write_definitions(writer, scope, commit));
+    TRY(write_instances(writer, scope, commit));
+    TRY(write_labels(writer, scope, commit));
+    TRY(write_records(writer, scope, commit));
+    TRY(write_heads(writer, scope, commit));
+    TRY(write_snapshots(writer, scope, commit));
+    return commit->flushed > 0
+               ? RUN(writer, scope, STATEMENT_PUT_FLUSHED, put_flushed, NUMBER(commit->flushed))
+               : PAWL_OK;
 }

@@ -72,10 +72,8 @@ static pawl_status run_row(struct connection *writer, struct scope *scope, enum 
                            const char *text, const struct live_change *change)
 {
     sqlite3_stmt *statement;
-    pawl_status status = statement_get(writer, scope, id, text, &statement);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(statement_get(writer, scope, id, text, &statement));
     bind_u64(statement, 1, change->instance);
     bind_u64(statement, 2, change->ordinal);
     if (change->name.data)
@@ -109,15 +107,12 @@ static pawl_status put_one_child(struct connection *writer, struct scope *scope,
 static pawl_status delete_one_step(struct connection *writer, struct scope *scope,
                                    const struct live_change *change)
 {
-    pawl_status status = run_row(writer, scope, STATEMENT_DELETE_STEP, delete_step, change);
-
-    if (status == PAWL_OK && !change->step.is_bare)
-        status = run_row(writer, scope, STATEMENT_CLEAR_STEP_TIMERS, clear_step_timers, change);
-    if (status == PAWL_OK && !change->step.is_bare)
-        status = run_row(writer, scope, STATEMENT_CLEAR_STEP_WAITS, clear_step_waits, change);
-    if (status == PAWL_OK && !change->step.is_bare)
-        status = run_row(writer, scope, STATEMENT_CLEAR_STEP_CHILD, clear_step_child, change);
-    return status;
+    TRY(run_row(writer, scope, STATEMENT_DELETE_STEP, delete_step, change));
+    if (change->step.is_bare)
+        return PAWL_OK;
+    TRY(run_row(writer, scope, STATEMENT_CLEAR_STEP_TIMERS, clear_step_timers, change));
+    TRY(run_row(writer, scope, STATEMENT_CLEAR_STEP_WAITS, clear_step_waits, change));
+    return run_row(writer, scope, STATEMENT_CLEAR_STEP_CHILD, clear_step_child, change);
 }
 
 static pawl_status clear(struct connection *writer, struct scope *scope, uint64_t instance,
