@@ -6,9 +6,9 @@
  * may not do. */
 #include "api/key.h"
 #include "api/ops_int.h"
+#include "base/grow.h"
 #include "base/limits.h"
 #include "engine/workers.h"
-#include "model/grow.h"
 
 #define GROUP_LINES 1000u             /* fires or creations that share a commit */
 #define GROUP_BYTES ((size_t)1 << 20) /* of lines that are held at once */
@@ -281,15 +281,13 @@ static pawl_status read_line(struct batch_call *batch, str text, struct op_call 
 /* What engine_claim_return() asks for: the line's own texts go with its scope. */
 static bool note_step(struct batch_call *batch, const struct claimed *step)
 {
-    struct claimed *all = grow_array(&batch->call->scope->arena, batch->given, batch->given_count,
-                                     &batch->given_capacity, sizeof *all);
+    struct claimed *one;
 
-    if (!all)
+    if (!GROW(&batch->call->scope->arena, batch->given, batch->given_count, batch->given_capacity))
         return false;
-    batch->given = all;
-    all += batch->given_count++;
-    *all = (struct claimed){ .instance = step->instance, .ordinal = step->ordinal };
-    memcpy(all->lease, step->lease, sizeof all->lease);
+    one = &batch->given[batch->given_count++];
+    *one = (struct claimed){ .instance = step->instance, .ordinal = step->ordinal };
+    memcpy(one->lease, step->lease, sizeof one->lease);
     return true;
 }
 

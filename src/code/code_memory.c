@@ -1,9 +1,9 @@
 /* code_memory.c - what a code instance remembers: its state, what it has armed, what it awaits.
  *
  * Only entries change it. They carry the resulting state, so no handler runs here. */
+#include "base/grow.h"
 #include "base/node.h"
 #include "code/code_int.h"
-#include "model/grow.h"
 #include "model/interest.h"
 
 void *code_memory_new(const struct definition *definition, str input, struct arena *arena)
@@ -122,13 +122,10 @@ static bool arm(struct code_memory *memory, str name, int64_t due_at_ms, struct 
 {
     uint32_t at = find_timer(memory, name);
     str kept = keep_name(memory, name, arena);
-    struct code_timer *timers = grow_array(arena, memory->timers, memory->timer_count,
-                                           &memory->timer_capacity, sizeof *timers);
 
-    if (!timers || !kept.data)
+    if (!kept.data || !GROW(arena, memory->timers, memory->timer_count, memory->timer_capacity))
         return false;
-    memory->timers = timers;
-    timers[at] = (struct code_timer){ kept, due_at_ms };
+    memory->timers[at] = (struct code_timer){ kept, due_at_ms };
     memory->timer_count += at == memory->timer_count;
     return true;
 }
@@ -138,13 +135,11 @@ static bool await(struct code_memory *memory, str name, str value, struct arena 
     uint32_t at = find_signal(memory, name);
     str kept = keep_name(memory, name, arena);
     str kept_value = value.data ? keep_name(memory, value, arena) : STR_NONE;
-    struct code_wait *signals = grow_array(arena, memory->signals, memory->signal_count,
-                                           &memory->signal_capacity, sizeof *signals);
 
-    if (!signals || !kept.data || (value.data && !kept_value.data))
+    if (!kept.data || (value.data && !kept_value.data) ||
+        !GROW(arena, memory->signals, memory->signal_count, memory->signal_capacity))
         return false;
-    memory->signals = signals;
-    signals[at] = (struct code_wait){ kept, kept_value };
+    memory->signals[at] = (struct code_wait){ kept, kept_value };
     memory->signal_count += at == memory->signal_count;
     return true;
 }

@@ -2,8 +2,8 @@
  * each signal that it keeps, and one for each value that it has subscribed to of such a signal.
  * Of a signal that it does not keep, only while it awaits it, and of the second value on: its
  * wait has the first. */
+#include "base/grow.h"
 #include "code/code_int.h"
-#include "model/grow.h"
 #include "model/interest.h"
 
 struct rows {
@@ -30,14 +30,11 @@ static bool awaits(const struct code_work *work, str signal)
 
 static bool add_row(struct rows *rows, str signal, str value)
 {
-    str *names =
-        grow_array(rows->arena, rows->names, rows->count, &rows->capacity, sizeof *names);
     str name = interest_name(rows->arena, signal, value);
 
-    if (!names || !name.data)
+    if (!name.data || !GROW(rows->arena, rows->names, rows->count, rows->capacity))
         return false;
-    rows->names = names;
-    names[rows->count++] = name;
+    rows->names[rows->count++] = name;
     return true;
 }
 

@@ -3,10 +3,10 @@
  *
  * The state has `"subscriptions":{SIGNAL:VALUE}` with the first value of each, as it had when there
  * was only one, and `"more-subscriptions":{SIGNAL:[VALUE,...]}` with the others. */
+#include "base/grow.h"
 #include "base/limits.h"
 #include "code/code_int.h"
 #include "model/canonical.h"
-#include "model/grow.h"
 
 #define MORE "more-subscriptions" /* no variable can have this name */
 
@@ -23,12 +23,9 @@ static uint32_t find_value(const struct code_values *values, str value)
 
 static bool add_value(struct code_values *values, str value, struct arena *arena)
 {
-    str *items = grow_array(arena, values->items, values->count, &values->capacity, sizeof *items);
-
-    if (!items || !value.data)
+    if (!value.data || !GROW(arena, values->items, values->count, values->capacity))
         return false;
-    values->items = items;
-    items[values->count++] = value;
+    values->items[values->count++] = value;
     return true;
 }
 

@@ -1,7 +1,7 @@
 /* build.c - the picture of a definition, piece by piece. */
+#include "base/grow.h"
 #include "base/time.h"
 #include "drawing/drawing_int.h"
-#include "model/grow.h"
 #include <stdio.h>
 
 static str text_or_none(str text)

@@ -1,7 +1,7 @@
 /* build_flow.c - the steps of a flow, and the ways between them: of a graph as they are written,
  * of a tree as its forms imply. */
+#include "base/grow.h"
 #include "drawing/drawing_int.h"
-#include "model/grow.h"
 
 /* ---- Steps ---- */
 

@@ -1,7 +1,7 @@
 /* layout.c - where everything lies: ranks from top to bottom, an edge passing through one box in
  * every rank between its ends, so that lines and labels have room of their own. */
+#include "base/grow.h"
 #include "drawing/drawing_int.h"
-#include "model/grow.h"
 
 #define BOXES_MAX    20000u
 #define LETTER_WIDTH 7.3

@@ -13,6 +13,7 @@
 #define PAWL_ENGINE_PARTS_H
 
 #include "base/assert.h"
+#include "base/grow.h"
 #include "engine/actors.h"
 #include "engine/clock.h"
 #include "engine/health.h"

@@ -93,8 +93,8 @@ static pawl_status compare_rest(struct rebuilding *work)
 
 static pawl_status add_live(struct rebuilding *work, struct live_change change)
 {
-    TRY_MEMORY(&work->v->scope, verify_grow(work->v->heap, &work->live, work->live_count,
-                                            &work->live_capacity, sizeof *work->live));
+    TRY_MEMORY(&work->v->scope,
+               HEAP_GROW(work->v->heap, work->live, work->live_capacity, work->live_count + 1));
     work->live[work->live_count++] = change;
     return PAWL_OK;
 }
@@ -186,8 +186,8 @@ static pawl_status add_head(struct rebuilding *work, const struct chain *chain)
 {
     if (chain->pos == 0)
         return PAWL_OK;
-    TRY_MEMORY(&work->v->scope, verify_grow(work->v->heap, &work->heads, work->head_count,
-                                            &work->head_capacity, sizeof *work->heads));
+    TRY_MEMORY(&work->v->scope,
+               HEAP_GROW(work->v->heap, work->heads, work->head_capacity, work->head_count + 1));
     work->heads[work->head_count++] = (struct head_row){
         .instance = chain->number, .seq = chain->seq, .pos = chain->pos, .state = chain->state
     };
@@ -209,8 +209,8 @@ static pawl_status drop_snapshot(struct rebuilding *work, const struct chain *ch
     sha_once(v->sha, row.text, sha);
     if (row.seq == chain->snapshot_seq && memcmp(sha, chain->snapshot_sha, SHA_SIZE) == 0)
         return PAWL_OK;
-    TRY_MEMORY(&v->scope, verify_grow(v->heap, &work->snapshots, work->snapshot_count,
-                                      &work->snapshot_capacity, sizeof *work->snapshots));
+    TRY_MEMORY(&v->scope, HEAP_GROW(v->heap, work->snapshots, work->snapshot_capacity,
+                                    work->snapshot_count + 1));
     work->snapshots[work->snapshot_count++] = (struct snapshot_row){ .instance = chain->number };
     return PAWL_OK;
 }

@@ -80,26 +80,6 @@ static pawl_status conclude(struct verify *v, pawl_status status, pawl_error *er
 
 /* ---- the log ---- */
 
-bool verify_grow(const struct heap *heap, void *items, uint32_t count, uint32_t *capacity,
-                 size_t item_size)
-{
-    uint32_t wanted = *capacity > 0 ? *capacity * 2 : 8;
-    void *old, *grown;
-
-    ASSERT(count <= *capacity);
-    if (count < *capacity)
-        return true;
-    if (*capacity > UINT32_MAX / 4)
-        return false;
-    memcpy(&old, items, sizeof old);
-    grown = heap_resize(heap, old, *capacity * item_size, wanted * item_size);
-    if (!grown)
-        return false;
-    memcpy(items, &grown, sizeof grown);
-    *capacity = wanted;
-    return true;
-}
-
 static pawl_status keep_record(void *context, const struct record *record)
 {
     struct verify *v = context;
@@ -300,8 +280,7 @@ static pawl_status verify_open(struct verify *v)
     v->values = heap_new(v->heap, VALUE_CACHE_SIZE * sizeof *v->values);
     v->replays = heap_new(v->heap, REPLAYS_KEPT * sizeof *v->replays);
     TRY_MEMORY(&v->scope, v->sha && v->root_sha && v->records && v->values && v->replays);
-    TRY_MEMORY(&v->scope,
-               verify_grow(v->heap, &v->chains, 0, &v->chain_capacity, sizeof *v->chains));
+    TRY_MEMORY(&v->scope, HEAP_GROW(v->heap, v->chains, v->chain_capacity, 1));
     v->chains[0] = (struct chain){ .number = 0 };
     v->chain_count = 1;
     return store_tip(v->store, &v->scope, &v->tip);

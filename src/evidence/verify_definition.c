@@ -73,8 +73,7 @@ static pawl_status keep_rules(struct verify *v, const struct definition_row *row
 {
     struct rules *rules;
 
-    TRY_MEMORY(&v->scope, verify_grow(v->heap, &v->rules, v->rules_count, &v->rules_capacity,
-                                      sizeof *v->rules));
+    TRY_MEMORY(&v->scope, HEAP_GROW(v->heap, v->rules, v->rules_capacity, v->rules_count + 1));
     rules = &v->rules[v->rules_count];
     *rules = (struct rules){
         .id = row->id,

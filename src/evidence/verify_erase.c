@@ -26,9 +26,9 @@ static pawl_status find_or_add(struct verify *v, const uint8_t commitment[SHA_SI
     while (i != MAP_NONE && memcmp(v->erasures[i].commitment, commitment, SHA_SIZE) != 0)
         i = v->erasures[i].before;
     if (i == MAP_NONE) {
-        TRY_MEMORY(&v->scope, verify_grow(v->heap, &v->erasures, v->erasure_count,
-                                          &v->erasure_capacity, sizeof *v->erasures) &&
-                                  map_put(&v->erasure_map, short_of(commitment), v->erasure_count));
+        TRY_MEMORY(&v->scope,
+                   HEAP_GROW(v->heap, v->erasures, v->erasure_capacity, v->erasure_count + 1) &&
+                       map_put(&v->erasure_map, short_of(commitment), v->erasure_count));
         i = v->erasure_count++;
         v->erasures[i] = (struct erasure){ .before = last };
         memcpy(v->erasures[i].commitment, commitment, SHA_SIZE);

@@ -27,8 +27,7 @@ static pawl_status walk_back(struct verify *v, uint64_t number, uint64_t pos, st
             return verify_bad(v, "the chain leads to a record of another instance");
         if (record.prev >= pos)
             return verify_bad(v, "prev does not lead back");
-        TRY_MEMORY(&v->scope, verify_grow(v->heap, &path->positions, path->count, &path->capacity,
-                                          sizeof *path->positions));
+        TRY_MEMORY(&v->scope, HEAP_GROW(v->heap, path->positions, path->capacity, path->count + 1));
         path->positions[path->count++] = pos;
         pos = record.prev;
     }

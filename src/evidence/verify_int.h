@@ -10,6 +10,7 @@
 #define PAWL_EVIDENCE_VERIFY_INT_H
 
 #include "base/buf.h"
+#include "base/grow.h"
 #include "base/map.h"
 #include "base/sha.h"
 #include "evidence/evidence.h"
@@ -160,9 +161,6 @@ pawl_status verify_catch_up(struct verify *v); /* check what was appended meanwh
 /* Tell how far it is, at every so many; VERIFY_STOPPED if that is far enough. */
 pawl_status verify_tell(struct verify *v, enum verify_part part, uint64_t done, uint64_t all);
 void verify_forget_chain(struct verify *v, struct chain *chain); /* what it holds */
-/* Room for one more item; false if there is no memory. Capacities are doubled. */
-bool verify_grow(const struct heap *heap, void *items, uint32_t count, uint32_t *capacity,
-                 size_t item_size);
 
 /* verify_record.c */
 pawl_status verify_record(struct verify *v, const struct record *record);

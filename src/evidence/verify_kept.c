@@ -42,8 +42,8 @@ pawl_status verify_put_kept(struct verify *v, const struct kept_row *row)
 {
     char *copy;
 
-    TRY_MEMORY(&v->scope, verify_grow(v->heap, &v->standing, v->standing_count,
-                                      &v->standing_capacity, sizeof *v->standing));
+    TRY_MEMORY(&v->scope,
+               HEAP_GROW(v->heap, v->standing, v->standing_capacity, v->standing_count + 1));
     copy = heap_new(v->heap, row->id.size);
     TRY_MEMORY(&v->scope, copy);
     memcpy(copy, row->id.data, row->id.size);

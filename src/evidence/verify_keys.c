@@ -16,8 +16,7 @@ pawl_status verify_note_key(struct verify *v, const struct record *record)
         return verify_bad(v, "its key has %zu bytes; it must have %d", record->key.size, KEY_SIZE);
     if (!v->whole || (record->at_ms < v->tip.at_ms - KEY_KEPT_MS && v->firing_count == 0))
         return PAWL_OK;
-    TRY_MEMORY(&v->scope,
-               verify_grow(v->heap, &v->keys, v->key_count, &v->key_capacity, sizeof *v->keys));
+    TRY_MEMORY(&v->scope, HEAP_GROW(v->heap, v->keys, v->key_capacity, v->key_count + 1));
     row = &v->keys[v->key_count++];
     *row = (struct key_row){ .at_ms = record->at_ms, .pos = record->pos };
     memcpy(row->id, record->key.data, KEY_ID_SIZE);

@@ -102,8 +102,7 @@ pawl_status verify_put_row(struct verify *v, struct chain *chain, struct live_ch
     if (!chain->fold)
         chain->fold = heap_new(v->heap, sizeof *chain->fold);
     fold = chain->fold;
-    if (!fold ||
-        !verify_grow(v->heap, &fold->rows, fold->count, &fold->capacity, sizeof *fold->rows)) {
+    if (!fold || !HEAP_GROW(v->heap, fold->rows, fold->capacity, fold->count + 1)) {
         free_texts(v, &row);
         return scope_no_memory(&v->scope);
     }

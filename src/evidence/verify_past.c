@@ -197,8 +197,7 @@ static pawl_status find_past(struct verify *v, struct scope *scope, uint64_t pos
                        : status;
         if (record.what < 0 && record.what != CONTROL_KEEP_SIGNAL)
             continue;
-        TRY_MEMORY(&v->scope, verify_grow(v->heap, &past->positions, past->count, &past->capacity,
-                                          sizeof *past->positions));
+        TRY_MEMORY(&v->scope, HEAP_GROW(v->heap, past->positions, past->capacity, past->count + 1));
         past->positions[past->count++] = pos;
     }
     return status;

@@ -303,7 +303,7 @@ static pawl_status take_chain(struct verify *v, struct place_reader *reader, uin
         reader->failed = true;
     if (reader->failed)
         return PAWL_OK;
-    if (!verify_grow(v->heap, &v->chains, index, &v->chain_capacity, sizeof *v->chains) ||
+    if (!HEAP_GROW(v->heap, v->chains, v->chain_capacity, index + 1) ||
         (index > 0 && !map_put(&v->chain_map, chain.number, index)))
         return scope_no_memory(&v->scope);
     v->chains[index] = chain;
@@ -357,8 +357,7 @@ static pawl_status take_keys(struct verify *v, struct place_reader *reader)
         take(reader, row.id, KEY_ID_SIZE);
         row.at_ms = take_zigzag(reader);
         row.pos = take_number(reader, v->pos);
-        TRY_MEMORY(&v->scope,
-                   verify_grow(v->heap, &v->keys, v->key_count, &v->key_capacity, sizeof *v->keys));
+        TRY_MEMORY(&v->scope, HEAP_GROW(v->heap, v->keys, v->key_capacity, v->key_count + 1));
         v->keys[v->key_count++] = row;
     }
     return PAWL_OK;

@@ -104,8 +104,7 @@ static pawl_status creation_of(struct verify *v, const struct instance_row *row,
 
 static pawl_status add_chain(struct verify *v, const struct instance_row *row, uint32_t rules)
 {
-    TRY_MEMORY(&v->scope, verify_grow(v->heap, &v->chains, v->chain_count, &v->chain_capacity,
-                                      sizeof *v->chains) &&
+    TRY_MEMORY(&v->scope, HEAP_GROW(v->heap, v->chains, v->chain_capacity, v->chain_count + 1) &&
                               map_put(&v->chain_map, row->number, v->chain_count));
     v->chains[v->chain_count] = (struct chain){
         .number = row->number,

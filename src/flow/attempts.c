@@ -2,8 +2,8 @@
  *
  * For reading only: a window of them (instance.steps), or what is asked of a whole history when the
  * flow is amended or run again. */
+#include "base/grow.h"
 #include "flow/flow_int.h"
-#include "model/grow.h"
 
 #define SPARSE_LEAST 1024u           /* attempts, before any are left out */
 #define STEPS_MAX    (1u << 20) /* indexes: plans of several amends together */

@@ -3,7 +3,7 @@
  * Two notations, one plan: a graph (a map of steps, each with its way on; seed 001) and a
  * tree (groups of leaves: do, dopar, try; seed 002). */
 #include "flow/compile.h"
-#include "model/grow.h"
+#include "base/grow.h"
 #include "model/input_schema.h"
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* compile_step.c - one step of a document: its keys, its name, its kind, how long, how often. */
+#include "base/grow.h"
 #include "base/time.h"
 #include "flow/compile.h"
-#include "model/grow.h"
 
 #define GRAPH_ATTEMPTS    3 /* X8 */
 #define TREE_ATTEMPTS     1

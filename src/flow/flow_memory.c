@@ -1,8 +1,8 @@
 /* flow_memory.c - what a flow instance remembers: folded from its entries. */
-#include "flow/memory.h"
 #include "base/assert.h"
+#include "base/grow.h"
 #include "flow/flow_int.h"
-#include "model/grow.h"
+#include "flow/memory.h"
 #include "model/interest.h"
 
 struct flow_memory *memory_of_plan(const struct plan *plan, str input, struct arena *arena)

@@ -1,8 +1,8 @@
 /* plan_tree.c - the nodes of a tree, from its printed form: a step's index, or
  * ["do",...], ["dopar",...], ["try",FORMS,RESCUE,FINALLY], ["select",STEP,ARM,...]. */
+#include "base/grow.h"
 #include "base/node.h"
 #include "flow/plan.h"
-#include "model/grow.h"
 
 struct tree_loader {
     struct scope *scope;

@@ -2,8 +2,8 @@
  *
  * A tool's row is ready and a runner takes it; everything else is pending, and its timers,
  * signals, approvals or children end it. */
+#include "base/grow.h"
 #include "flow/flow_int.h"
-#include "model/grow.h"
 #include "model/words.h"
 
 #define BOUND_COMPILER 3 /* from it on, children and waits that begin together have bounds */

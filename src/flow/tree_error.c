@@ -3,8 +3,8 @@
  * The error of a step that fails moves up with the failure, from group to group, and rests where
  * others still have to end: in a dopar, or in a try whose rescue or finally runs. So an error lies
  * in one row at a time, and two tries side by side never see each other's. */
+#include "base/grow.h"
 #include "flow/memory.h"
-#include "model/grow.h"
 
 #define ERROR_TEXT_MAX 1024 /* there may be one for each group that is open */
 

@@ -1,26 +1,21 @@
 /* findings.c - everything that is wrong or odd with a document, each with its place. */
+#include "base/grow.h"
 #include "machine/machine_int.h"
-#include "model/grow.h"
 #include <stdio.h>
 
 static void add(struct compiler *compiler, const struct node *node, const char *message,
                 bool is_warning)
 {
     struct findings *findings = compiler->findings;
-    struct finding *items;
+    struct finding *one;
 
-    if (!findings)
-        return;
     /* No memory for it shows in the arena, and machine_compile() looks there. */
-    items = grow_array(&compiler->scope->arena, findings->items, findings->count,
-                       &findings->capacity, sizeof *items);
-    if (!items)
+    if (!findings ||
+        !GROW(&compiler->scope->arena, findings->items, findings->count, findings->capacity))
         return;
-    findings->items = items;
-    items += findings->count++;
-    *items = (struct finding){ .line = node->line, .column = node->column };
-    items->is_warning = is_warning;
-    (void)snprintf(items->message, sizeof items->message, "%s", message);
+    one = &findings->items[findings->count++];
+    *one = (struct finding){ .line = node->line, .column = node->column, .is_warning = is_warning };
+    (void)snprintf(one->message, sizeof one->message, "%s", message);
 }
 
 void compiler_error(struct compiler *compiler, const struct node *node, const char *format, ...)

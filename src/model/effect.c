@@ -1,8 +1,8 @@
 /* effect.c - what an entry caused, printed and read back. */
 #include "model/effect.h"
+#include "base/grow.h"
 #include "base/node_own.h"
 #include "base/trace.h"
-#include "model/grow.h"
 
 /* clang-format off */
 static const char *const effect_words[] = {

@@ -1,8 +1,8 @@
 /* node_index.c - members found by key and list items by value in large documents. */
 #include "model/node_index.h"
+#include "base/grow.h"
 #include "base/sort.h"
 #include "model/decimal.h"
-#include "model/grow.h"
 
 #define FEW 16 /* are searched one by one */
 
@@ -47,17 +47,15 @@ static const struct node **sort_children(struct node_index *index, const struct 
 static const struct node **sorted_children(struct node_index *index, const struct node *parent)
 {
     uint32_t number = map_get(&index->numbers, (uint64_t)(uintptr_t)parent);
-    const struct node **children, ***all;
+    const struct node **children;
 
     if (number != MAP_NONE)
         return index->sorted[number];
     children = sort_children(index, parent);
-    all = grow_array(index->arena, index->sorted, index->count, &index->capacity, sizeof *all);
-    if (!children || !all)
+    if (!children || !GROW(index->arena, index->sorted, index->count, index->capacity))
         return NULL;
-    index->sorted = all;
     if (map_put(&index->numbers, (uint64_t)(uintptr_t)parent, index->count))
-        all[index->count++] = children;
+        index->sorted[index->count++] = children;
     return children;
 }
 

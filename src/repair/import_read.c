@@ -1,14 +1,13 @@
 /* import_read.c - lines of an export file into what will be a commit. */
+#include "base/grow.h"
 #include "base/limits.h"
 #include "base/node_own.h"
-#include "model/grow.h"
 #include "model/rights.h"
 #include "repair/import_int.h"
 #include <stdio.h>
 
 #define GROW_IMPORT(import, items, count, capacity)                                                \
-    grow_array(&(import)->scope->arena, (import)->items, (import)->count, &(import)->capacity,     \
-               sizeof *(import)->items)
+    GROW(&(import)->scope->arena, (import)->items, (import)->count, (import)->capacity)
 
 static pawl_status bad(const struct import *import, const char *what)
 {
@@ -102,7 +101,7 @@ static pawl_status read_value(struct import *import, const struct node *object, 
                               uint64_t *id)
 {
     const struct node *node = node_find(object, key);
-    struct carried_value value, *values;
+    struct carried_value value;
     uint32_t known;
 
     *id = 0;
@@ -115,11 +114,10 @@ static pawl_status read_value(struct import *import, const struct node *object, 
         *id = known + 1;
         return PAWL_OK;
     }
-    values = GROW_IMPORT(import, values, value_count, value_capacity);
-    TRY_MEMORY(import->scope, values && map_put(&import->by_commitment, short_of(value.commitment),
-                                                import->value_count));
-    import->values = values;
-    values[import->value_count++] = value;
+    TRY_MEMORY(import->scope, GROW_IMPORT(import, values, value_count, value_capacity) &&
+                                  map_put(&import->by_commitment, short_of(value.commitment),
+                                          import->value_count));
+    import->values[import->value_count++] = value;
     *id = import->value_count;
     return PAWL_OK;
 }
@@ -190,7 +188,7 @@ static bool has_another(const struct import *import, const struct definition_row
 
 static pawl_status read_definition(struct import *import, const struct node *node)
 {
-    struct carried_definition *definitions, one = { 0 };
+    struct carried_definition one = { 0 };
 
     if (!parse_definition(import, node, &one.row))
         return bad(import, "a definition whose texts match their sha256");
@@ -202,10 +200,9 @@ static pawl_status read_definition(struct import *import, const struct node *nod
     if (definition_load(import->scope, one.row.compiled, &one.loaded) != PAWL_OK ||
         (int)one.loaded->kind != one.row.kind)
         return bad(import, "a compiled definition");
-    definitions = GROW_IMPORT(import, definitions, definition_count, definition_capacity);
-    TRY_MEMORY(import->scope, definitions);
-    import->definitions = definitions;
-    definitions[import->definition_count++] = one;
+    TRY_MEMORY(import->scope,
+               GROW_IMPORT(import, definitions, definition_count, definition_capacity));
+    import->definitions[import->definition_count++] = one;
     return PAWL_OK;
 }
 
@@ -246,7 +243,7 @@ static bool parse_instance(struct import *import, const struct node *node,
 
 static pawl_status read_instance(struct import *import, const struct node *node)
 {
-    struct carried_instance one, *instances;
+    struct carried_instance one;
     pawl_status status;
 
     if (!parse_instance(import, node, &one))
@@ -260,11 +257,10 @@ static pawl_status read_instance(struct import *import, const struct node *node)
         status = read_value(import, node, "metadata", &one.row.metadata);
     if (status != PAWL_OK)
         return status;
-    instances = GROW_IMPORT(import, instances, instance_count, instance_capacity);
     TRY_MEMORY(import->scope,
-               instances && map_put(&import->by_number, one.row.number, import->instance_count));
-    import->instances = instances;
-    instances[import->instance_count++] = one;
+               GROW_IMPORT(import, instances, instance_count, instance_capacity) &&
+                   map_put(&import->by_number, one.row.number, import->instance_count));
+    import->instances[import->instance_count++] = one;
     return PAWL_OK;
 }
 
@@ -320,7 +316,7 @@ static uint32_t instance_of(const struct import *import, const struct node *node
 
 static pawl_status read_record(struct import *import, const struct node *node)
 {
-    struct carried_record one = { .instance = instance_of(import, node) }, *records;
+    struct carried_record one = { .instance = instance_of(import, node) };
     struct carried_instance *instance;
     pawl_status status;
 
@@ -335,16 +331,14 @@ static pawl_status read_record(struct import *import, const struct node *node)
         return status;
     if ((one.record.what == CONTROL_CREATE) != (import->instances[one.instance].record_count == 0))
         return bad(import, "the creation of an instance first, and once");
-    records = GROW_IMPORT(import, records, record_count, record_capacity);
-    TRY_MEMORY(import->scope, records);
-    import->records = records;
+    TRY_MEMORY(import->scope, GROW_IMPORT(import, records, record_count, record_capacity));
     instance = &import->instances[one.instance];
     one.record.instance = instance->row.number;
     if (one.record.what == CONTROL_CREATE)
         instance->row.creator = one.record.actor;
     instance->record_count++;
     memcpy(instance->last_hash, one.record.hash, SHA_SIZE);
-    records[import->record_count++] = one;
+    import->records[import->record_count++] = one;
     return PAWL_OK;
 }
 
@@ -384,17 +378,15 @@ static bool parse_moved(const struct node *item, struct carried_moved *out)
 static pawl_status read_moved(struct import *import, const struct node *node)
 {
     const struct node *timers = node_find(node, "timers");
-    struct carried_moved one = { .instance = instance_of(import, node) }, *moved;
+    struct carried_moved one = { .instance = instance_of(import, node) };
 
     if (one.instance == UINT32_MAX || !timers || timers->kind != NODE_ARRAY)
         return bad(import, "the moved timers of an instance that stands before them");
     for (const struct node *item = timers->first; item; item = item->next) {
         if (!parse_moved(item, &one))
             return bad(import, "a timer's name, its row and how far it has moved");
-        moved = GROW_IMPORT(import, moved, moved_count, moved_capacity);
-        TRY_MEMORY(import->scope, moved);
-        import->moved = moved;
-        moved[import->moved_count++] = one;
+        TRY_MEMORY(import->scope, GROW_IMPORT(import, moved, moved_count, moved_capacity));
+        import->moved[import->moved_count++] = one;
     }
     return PAWL_OK;
 }

@@ -6,9 +6,9 @@
 #ifndef PAWL_TESTS_STORE_CONTRACT_H
 #define PAWL_TESTS_STORE_CONTRACT_H
 
+#include "base/grow.h"
 #include "lib/test.h"
 #include "model/definition.h"
-#include "model/grow.h"
 #include "store/store.h"
 #include <ftw.h>
 #include <stdio.h>
@@ -102,9 +102,8 @@ struct change {
 };
 
 #define ADD(change, list, n)                                                                       \
-    ((change)->list =                                                                              \
-         grow_array(&(change)->stand->scope->arena, (change)->list, (change)->count[n],            \
-                    &(change)->capacity[n], sizeof *(change)->list),                               \
+    ((void)GROW(&(change)->stand->scope->arena, (change)->list, (change)->count[n],                \
+                (change)->capacity[n]),                                                            \
      &(change)->list[(change)->count[n]++])
 
 /* Take the turn, through any handle. */

@@ -1,5 +1,5 @@
-/* base_memory.c - what the arena and the map promise. */
-#include "base/arena.h"
+/* base_memory.c - what the arena, growing arrays and the map promise. */
+#include "base/grow.h"
 #include "base/limits.h"
 #include "base/map.h"
 #include "lib/fault.h"
@@ -182,4 +182,35 @@ TEST(map, a_put_without_memory_changes_nothing)
         EXPECT_EQ(map.count, 1000);
         map_fini(&map);
     }
+}
+
+TEST(grow, an_array_on_the_heap_keeps_its_items_and_has_room_for_as_many_as_were_asked_for)
+{
+    uint32_t *items = NULL, capacity = 0;
+
+    for (uint32_t i = 0; i < 1000; i++) {
+        EXPECT(HEAP_GROW(&heap_libc, items, capacity, i + 1));
+        items[i] = i;
+    }
+    EXPECT(HEAP_GROW(&heap_libc, items, capacity, 5000));
+    EXPECT(capacity >= 5000);
+    for (uint32_t i = 0; i < 1000; i++)
+        EXPECT_EQ(items[i], i);
+    heap_free(&heap_libc, items, capacity * sizeof *items);
+}
+
+TEST(grow, without_memory_nothing_changes)
+{
+    struct arena arena;
+    uint64_t *items = NULL, *before;
+    uint32_t count = 0, capacity = 0;
+
+    arena_init(&arena, &heap_libc, 8192);
+    while (GROW(&arena, items, count, capacity))
+        items[count] = count + 1, count++;
+    before = items;
+    EXPECT_EQ(count, capacity);
+    EXPECT(!GROW(&arena, items, count, capacity) && items == before);
+    EXPECT_EQ(items[count - 1], count);
+    arena_fini(&arena);
 }

@@ -65,23 +65,13 @@ static void make_room(struct engine *engine)
 
 pawl_status actor_adopt(struct engine *engine, struct actor *actor)
 {
-    uint32_t capacity = engine->actors.capacity;
-
     ASSERT_LOCKED(engine);
     ASSERT(actor->instance && map_get(&engine->actors.map, actor->instance) == MAP_NONE);
     if (engine->actors.count >= ACTORS_KEPT)
         make_room(engine);
-    if (engine->actors.count == capacity) {
-        uint32_t wanted = capacity ? capacity * 2 : 64;
-        void *grown = heap_resize(engine->heap, engine->actors.items, sizeof(void *) * capacity,
-                                  sizeof(void *) * wanted);
-
-        if (!grown)
-            return PAWL_NO_MEMORY;
-        engine->actors.items = grown;
-        engine->actors.capacity = wanted;
-    }
-    if (!map_put(&engine->actors.map, actor->instance, engine->actors.count))
+    if (!HEAP_GROW(engine->heap, engine->actors.items, engine->actors.capacity,
+                   engine->actors.count + 1) ||
+        !map_put(&engine->actors.map, actor->instance, engine->actors.count))
         return PAWL_NO_MEMORY;
     engine->actors.items[engine->actors.count++] = actor;
     return PAWL_OK;

@@ -176,20 +176,11 @@ pawl_status family_part(struct engine *engine, struct scope *scope, uint64_t par
 
 static void add_ended(struct engine *engine, uint64_t child)
 {
-    if (engine->actors.ended_count == engine->actors.ended_capacity) {
-        uint32_t wanted = engine->actors.ended_capacity ? engine->actors.ended_capacity * 2 : 64;
-        uint64_t *grown =
-            heap_resize(engine->heap, engine->actors.ended, sizeof *grown * engine->actors.ended_capacity,
-                        sizeof *grown * wanted);
-
-        if (!grown) {
-            engine->actors.ended_lost = true;
-            return;
-        }
-        engine->actors.ended = grown;
-        engine->actors.ended_capacity = wanted;
-    }
-    engine->actors.ended[engine->actors.ended_count++] = child;
+    if (HEAP_GROW(engine->heap, engine->actors.ended, engine->actors.ended_capacity,
+                  engine->actors.ended_count + 1))
+        engine->actors.ended[engine->actors.ended_count++] = child;
+    else
+        engine->actors.ended_lost = true;
 }
 
 void family_note(struct engine *engine, const struct batch *batch)

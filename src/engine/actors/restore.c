@@ -54,22 +54,13 @@ static uint64_t before(const struct record *record)
 
 struct trail {
     uint64_t *positions; /* of records, the last first */
-    size_t count, capacity;
+    uint32_t count, capacity;
 };
 
 static bool trail_add(const struct engine *engine, struct trail *trail, uint64_t pos)
 {
-    size_t capacity = trail->capacity > 0 ? trail->capacity * 2 : 64;
-
-    if (trail->count == trail->capacity) {
-        void *grown = heap_resize(engine->heap, trail->positions, sizeof pos * trail->capacity,
-                                  sizeof pos * capacity);
-
-        if (!grown)
-            return false;
-        trail->positions = grown;
-        trail->capacity = capacity;
-    }
+    if (!HEAP_GROW(engine->heap, trail->positions, trail->capacity, trail->count + 1))
+        return false;
     trail->positions[trail->count++] = pos;
     return true;
 }

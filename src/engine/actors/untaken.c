@@ -34,16 +34,8 @@ static struct refusal *add(struct engine *engine, uint64_t instance)
         return &untaken->items[found];
     if (count == UNTAKEN_MAX)
         return NULL;
-    if (count == untaken->capacity) {
-        uint32_t wanted = count ? count * 2 : 16;
-        struct refusal *grown = heap_resize(engine->heap, untaken->items, sizeof *grown * count,
-                                            sizeof *grown * wanted);
-
-        if (!grown)
-            return NULL;
-        untaken->items = grown;
-        untaken->capacity = wanted;
-    }
+    if (!HEAP_GROW(engine->heap, untaken->items, untaken->capacity, count + 1))
+        return NULL;
     return map_put(&untaken->map, instance, count) ? &untaken->items[untaken->count++] : NULL;
 }
 

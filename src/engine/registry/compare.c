@@ -3,9 +3,9 @@
  * A running instance keeps its version, so putting a new one breaks nothing by itself. What may
  * break is what comes after: going on by the new version, and callers that know its actions alone.
  * One state of several versions is one row; what is missing for one of them is missing. */
+#include "base/grow.h"
 #include "engine/parts.h"
 #include "machine/machine.h"
-#include "model/grow.h"
 #include <stdlib.h>
 
 static const char *const verdict_names[] = {
@@ -71,11 +71,9 @@ static pawl_status find_slot(struct comparing *comparing, uint32_t version,
     status = load_slot(comparing, version, out);
     if (status)
         return status;
-    slots = grow_array(&comparing->scope->arena, slots, comparing->slot_count,
-                       &comparing->slot_capacity, sizeof *slots);
-    TRY_MEMORY(comparing->scope, slots);
-    comparing->slots = slots;
-    slots[comparing->slot_count++] = *out;
+    TRY_MEMORY(comparing->scope, GROW(&comparing->scope->arena, comparing->slots,
+                                      comparing->slot_count, comparing->slot_capacity));
+    comparing->slots[comparing->slot_count++] = *out;
     return PAWL_OK;
 }
 

@@ -65,22 +65,13 @@ static pawl_status load_slot(struct engine *engine, struct scope *scope, uint32_
 
 static bool room_for(struct engine *engine, uint32_t id)
 {
-    uint32_t capacity = engine->registry.definition_capacity ? engine->registry.definition_capacity : 16;
-    size_t size = sizeof *engine->registry.definitions;
-    void *grown;
+    struct registry *registry = &engine->registry;
+    uint32_t before = registry->definition_capacity;
 
-    while (capacity <= id)
-        capacity *= 2;
-    if (capacity == engine->registry.definition_capacity)
-        return true;
-    grown = heap_resize(engine->heap, engine->registry.definitions, size * engine->registry.definition_capacity,
-                        size * capacity);
-    if (!grown)
+    if (!HEAP_GROW(engine->heap, registry->definitions, registry->definition_capacity, id + 1))
         return false;
-    engine->registry.definitions = grown;
-    for (uint32_t i = engine->registry.definition_capacity; i < capacity; i++)
-        engine->registry.definitions[i] = NULL;
-    engine->registry.definition_capacity = capacity;
+    for (uint32_t i = before; i < registry->definition_capacity; i++)
+        registry->definitions[i] = NULL;
     return true;
 }
 

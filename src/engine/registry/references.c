@@ -2,8 +2,8 @@
  *
  * One that is not stored is a warning, not an error: two definitions may name each other, and one of
  * them has to be put first. */
+#include "base/grow.h"
 #include "engine/parts.h"
-#include "model/grow.h"
 #include "model/words.h"
 #include <stdio.h>
 
@@ -12,17 +12,15 @@
 static void add_warning(struct scope *scope, struct findings *findings,
                         const struct reference *reference, const char *message)
 {
-    struct finding *items = grow_array(&scope->arena, findings->items, findings->count,
-                                       &findings->capacity, sizeof *items);
+    struct finding *one;
 
-    if (!items)
+    if (!GROW(&scope->arena, findings->items, findings->count, findings->capacity))
         return; /* the arena shows it */
-    findings->items = items;
-    items += findings->count++;
-    *items = (struct finding){ .line = reference->line,
-                               .column = reference->column,
-                               .is_warning = true };
-    (void)snprintf(items->message, sizeof items->message, "%s", message);
+    one = &findings->items[findings->count++];
+    *one = (struct finding){ .line = reference->line,
+                             .column = reference->column,
+                             .is_warning = true };
+    (void)snprintf(one->message, sizeof one->message, "%s", message);
 }
 
 /* The stored name that `name` is a slip of the hand for; NULL: none. */

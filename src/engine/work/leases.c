@@ -13,8 +13,6 @@
 #include "model/words.h"
 #include <stdio.h>
 
-#define LEASES_FIRST 64u
-
 static int64_t lease_clock(struct engine *engine)
 {
     return engine->options.test_clock || PLANTED(LEASE_BY_WALL) ? clock_read(engine).wall_ms
@@ -46,21 +44,8 @@ static struct lease *find(struct engine *engine, uint64_t instance, uint32_t ord
 bool leases_make_room(struct engine *engine, uint32_t more)
 {
     uint32_t wanted = engine->work.lease_count + engine->work.jobs_under_way + more;
-    uint32_t capacity = engine->work.lease_capacity ? engine->work.lease_capacity : LEASES_FIRST;
-    struct lease *leases;
-
     ASSERT_LOCKED(engine);
-    while (capacity < wanted)
-        capacity *= 2;
-    if (capacity == engine->work.lease_capacity)
-        return true;
-    leases = heap_resize(engine->heap, engine->work.leases, engine->work.lease_capacity * sizeof *leases,
-                         capacity * sizeof *leases);
-    if (!leases)
-        return false;
-    engine->work.leases = leases;
-    engine->work.lease_capacity = capacity;
-    return true;
+    return HEAP_GROW(engine->heap, engine->work.leases, engine->work.lease_capacity, wanted);
 }
 
 void lease_add(struct engine *engine, const struct lease *lease)

@@ -4,7 +4,6 @@
  * moment. Not for longer: another process may start steps of the instance, too. */
 #include "engine/parts.h"
 
-#define STARTERS_FIRST 64u
 #define KEPT_FOR_MS    1000
 
 void starters_init(struct engine *engine)
@@ -30,18 +29,8 @@ struct starter_sight {
 static bool make_room(struct engine *engine)
 {
     struct starters *starters = &engine->work.starters;
-    uint32_t capacity = starters->capacity ? 2 * starters->capacity : STARTERS_FIRST;
-    uint64_t *actors;
 
-    if (starters->count < starters->capacity)
-        return true;
-    actors = heap_resize(engine->heap, starters->actors, starters->capacity * sizeof *actors,
-                         capacity * sizeof *actors);
-    if (!actors)
-        return false;
-    starters->actors = actors;
-    starters->capacity = capacity;
-    return true;
+    return HEAP_GROW(engine->heap, starters->actors, starters->capacity, starters->count + 1);
 }
 
 /* The last start of each attempt; true: there is no memory for more. */

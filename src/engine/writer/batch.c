@@ -48,38 +48,12 @@ void batch_clear(struct batch *batch)
         memset(batch->slots, 0, sizeof *batch->slots * batch->slot_count);
 }
 
-static bool room(const struct heap *heap, void **items, uint32_t *capacity, uint32_t need,
-                 size_t item_size)
-{
-    uint32_t wanted = *capacity ? *capacity : 64;
-    void *grown;
-
-    if (need <= *capacity)
-        return true;
-    while (wanted < need)
-        wanted *= 2;
-    grown = heap_resize(heap, *items, item_size * *capacity, item_size * wanted);
-    if (!grown)
-        return false;
-    *items = grown;
-    *capacity = wanted;
-    return true;
-}
-
-/* The void ** of `room` may not alias a typed pointer: copy it in and out. */
 #define ROOM(batch, items, count, capacity, more)                                                  \
-    room_typed = (batch)->items;                                                                   \
-    room_ok = room_ok && room((batch)->heap, &room_typed, &(batch)->capacity,                      \
-                              (batch)->count + (more), sizeof *(batch)->items);                    \
-    (batch)->items = room_typed
+    HEAP_GROW((batch)->heap, (batch)->items, (batch)->capacity, (batch)->count + (more))
 
 bool batch_kept_room(struct batch *batch)
 {
-    void *room_typed;
-    bool room_ok = true;
-
-    ROOM(batch, kept, kept_count, kept_capacity, 1);
-    return room_ok;
+    return ROOM(batch, kept, kept_count, kept_capacity, 1);
 }
 
 static uint32_t slot_of(uint64_t instance, uint32_t slot_count)
@@ -115,20 +89,19 @@ pawl_status batch_reserve(struct engine *engine, struct scope *scope, uint32_t r
                           uint32_t live)
 {
     struct batch *batch = &engine->writer.batch;
-    bool room_ok = grow_slots(batch);
-    void *room_typed;
 
-    ROOM(batch, records, record_count, record_capacity, records);
-    ROOM(batch, values, value_count, value_capacity, records * 3 + 4);
-    ROOM(batch, instances, instance_count, instance_capacity, 1);
-    ROOM(batch, definitions, definition_count, definition_capacity, 1);
-    ROOM(batch, live, live_count, live_capacity, live + 1);
-    ROOM(batch, snapshots, snapshot_count, snapshot_capacity, 1);
-    ROOM(batch, heads, head_count, head_capacity, 2);
-    ROOM(batch, rows, row_count, row_capacity, batch->head_count + 2);
-    ROOM(batch, keys, key_count, key_capacity, 1);
-    room_ok = room_ok && keys_reserve(batch);
-    return room_ok ? PAWL_OK : scope_no_memory(scope);
+    TRY_MEMORY(scope, grow_slots(batch));
+    TRY_MEMORY(scope, ROOM(batch, records, record_count, record_capacity, records));
+    TRY_MEMORY(scope, ROOM(batch, values, value_count, value_capacity, records * 3 + 4));
+    TRY_MEMORY(scope, ROOM(batch, instances, instance_count, instance_capacity, 1));
+    TRY_MEMORY(scope, ROOM(batch, definitions, definition_count, definition_capacity, 1));
+    TRY_MEMORY(scope, ROOM(batch, live, live_count, live_capacity, live + 1));
+    TRY_MEMORY(scope, ROOM(batch, snapshots, snapshot_count, snapshot_capacity, 1));
+    TRY_MEMORY(scope, ROOM(batch, heads, head_count, head_capacity, 2));
+    TRY_MEMORY(scope, ROOM(batch, rows, row_count, row_capacity, batch->head_count + 2));
+    TRY_MEMORY(scope, ROOM(batch, keys, key_count, key_capacity, 1));
+    TRY_MEMORY(scope, keys_reserve(batch));
+    return PAWL_OK;
 }
 
 struct head *batch_find(struct batch *batch, uint64_t instance)

@@ -21,17 +21,8 @@ static void add_row(struct batch *batch, const struct head *head)
 static bool room_for_rows(struct batch *batch, uint32_t more)
 {
     uint32_t need = batch->head_count + more + 2;
-    void *rows;
 
-    if (need <= batch->row_capacity)
-        return true;
-    rows = heap_resize(batch->heap, batch->rows, sizeof *batch->rows * batch->row_capacity,
-                       sizeof *batch->rows * need);
-    if (!rows)
-        return false;
-    batch->rows = rows;
-    batch->row_capacity = need;
-    return true;
+    return HEAP_GROW(batch->heap, batch->rows, batch->row_capacity, need);
 }
 
 static bool may_lag(const struct engine *engine, const struct head *head)

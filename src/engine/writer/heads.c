@@ -196,25 +196,12 @@ bool heads_are_full(const struct heads *heads)
     return heads->free_count == 0 && heads->count >= LIMIT_HEADS;
 }
 
-static bool grow_free(struct heads *heads)
-{
-    uint32_t capacity = heads->free_capacity ? heads->free_capacity * 2 : 1024;
-    uint32_t *grown = heap_resize(heads->heap, heads->free_list,
-                                  sizeof *grown * heads->free_capacity, sizeof *grown * capacity);
-
-    if (!grown)
-        return false;
-    heads->free_list = grown;
-    heads->free_capacity = capacity;
-    return true;
-}
-
 void heads_release(struct heads *heads, uint64_t instance)
 {
     struct head *head = heads_find(heads, instance);
 
     if (!head || (head->flags & HEAD_DIRTY) ||
-        (heads->free_count == heads->free_capacity && !grow_free(heads)))
+        !HEAP_GROW(heads->heap, heads->free_list, heads->free_capacity, heads->free_count + 1))
         return;
     heads->free_list[heads->free_count++] = unlink_head(heads, instance);
     head->instance = 0;

@@ -1,15 +1,12 @@
 /* memory_live.c - the memory store: the live rows of one instance, and how rows are listed. */
-#include "model/grow.h"
+#include "base/grow.h"
 #include "store/memory/memory_int.h"
 
 void *found_add(struct found *found)
 {
-    char *rows = grow_array(found->arena, found->rows, found->count, &found->capacity, found->size);
-
-    if (!rows)
+    if (!arena_grow(found->arena, &found->rows, found->count, &found->capacity, found->size))
         return NULL;
-    found->rows = rows;
-    return rows + found->size * found->count++;
+    return (char *)found->rows + found->size * found->count++;
 }
 
 static bool add_step(struct found *found, const struct row *row)

@@ -5,6 +5,7 @@
  * docs/performance.md for what the scan costs. It runs on a connection of its own, so that it
  * holds up neither other readers nor the drain. */
 #include "base/assert.h"
+#include "base/grow.h"
 #include "tail.h"
 
 #define OF_DEFINITION                                                                              \
@@ -50,21 +51,15 @@ struct row_counting {
 static struct count_cell *add_cell(struct row_counting *counting, uint64_t key, uint32_t definition,
                              uint32_t state)
 {
-    uint32_t capacity = counting->capacity ? 2 * counting->capacity : 64;
-    struct count_cell *cells = counting->cells;
+    struct count_cell *cell;
 
-    if (counting->count == counting->capacity) {
-        cells = heap_resize(counting->store->heap, cells, sizeof *cells * counting->capacity,
-                            sizeof *cells * capacity);
-        if (!cells)
-            return NULL;
-        counting->cells = cells;
-        counting->capacity = capacity;
-    }
-    if (!map_put(&counting->places, key, counting->count))
+    if (!HEAP_GROW(counting->store->heap, counting->cells, counting->capacity,
+                   counting->count + 1) ||
+        !map_put(&counting->places, key, counting->count))
         return NULL;
-    cells[counting->count] = (struct count_cell){ .definition = definition, .state = state };
-    return &cells[counting->count++];
+    cell = &counting->cells[counting->count++];
+    *cell = (struct count_cell){ .definition = definition, .state = state };
+    return cell;
 }
 
 /* Most rows are like the one before. */

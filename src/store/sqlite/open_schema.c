@@ -5,7 +5,7 @@
  * compared. A trigger on one of our tables or views could change what we write: opening rejects it.
  * An index on one of them could make commits fail. So an object is ours if its table is, whatever its own name; an index
  * also by its name. All others belong to the host, and are only listed. */
-#include "model/grow.h"
+#include "base/grow.h"
 #include "read_int.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -36,16 +36,12 @@ static const char select_trigger[] = OBJECTS " AND type = 'trigger' AND " OURS "
 
 static void take(struct scope *scope, sqlite3_stmt *statement, struct object_list *out)
 {
-    struct object *items = grow_array(&scope->arena, out->items, out->count, &out->capacity,
-                                      sizeof *items);
-
-    if (!items)
+    if (!GROW(&scope->arena, out->items, out->count, out->capacity))
         return;
-    items[out->count++] = (struct object){
-        column_str(statement, 0, &scope->arena), column_str(statement, 1, &scope->arena),
-        column_str(statement, 2, &scope->arena), column_str(statement, 3, &scope->arena)
-    };
-    out->items = items;
+    out->items[out->count++] = (struct object){ column_str(statement, 0, &scope->arena),
+                                                column_str(statement, 1, &scope->arena),
+                                                column_str(statement, 2, &scope->arena),
+                                                column_str(statement, 3, &scope->arena) };
 }
 
 static pawl_status list_objects(sqlite3 *db, struct scope *scope, const char *text, bool is_hosted,

@@ -1,6 +1,6 @@
 /* rows.c - many rows at once: the live rows of an instance, and rows of a kind in its order. */
 #include "base/assert.h"
-#include "model/grow.h"
+#include "base/grow.h"
 #include "tail.h"
 
 pawl_status read_rows(struct scope *scope, sqlite3_stmt *statement, row_reader *read, size_t size,
@@ -17,8 +17,7 @@ pawl_status read_rows(struct scope *scope, sqlite3_stmt *statement, row_reader *
             return status;
         if (!row)
             break;
-        rows = grow_array(&scope->arena, rows, found, &capacity, size);
-        if (rows)
+        if (arena_grow(&scope->arena, &rows, found, &capacity, size))
             read(statement, &scope->arena, rows + size * found);
         if (scope->arena.failed)
             break;
