@@ -54,6 +54,7 @@ struct mail {
     bool is_owned;       /* no caller waits: freed when done */
     bool is_poison;      /* it held its instance: tried again when that is resumed */
     bool holds_place;    /* STEP_START: counted in jobs_under_way until a job takes it over */
+    size_t bytes;        /* of a tool's answer: counted in bytes_under_way */
     int64_t retry_at_ms; /* by the monotonic clock: the store failed, try again then */
     bool may_ride;       /* a step begins or ends, or a timer is due: decided with others of its
                             instance */

@@ -7,7 +7,8 @@
  *      of that job is for no one.
  *  (4) A waiting claim is called once, and taken by its owner; never while a step of it is being committed.
  *      Its memory is its owner's.
- *  (5) A lease is watched from the commit that started its step until the step ends. */
+ *  (5) A lease is watched from the commit that started its step until the step ends.
+ *  (6) What runs here is started only while arguments and answers under way leave room. */
 #ifndef PAWL_ENGINE_WORK_H
 #define PAWL_ENGINE_WORK_H
 
@@ -27,6 +28,7 @@ struct mail;
 #define JOBS_QUICK       1024u /* log, set and fail: under way at once */
 #define JOBS_WHEN_BRISK  16u   /* of other tools, for each worker, while each takes next to no time */
 #define PLACES_MAX       256u  /* of them in all, unless there are more workers */
+#define WORK_BYTES       (LIMIT_SCOPE / 2) /* under way at once, and LIMIT_TEXT for each worker */
 #define LATE_MS          5     /* a started step that no worker took by then gets another thread */
 #define RUNNER_IDLE_MS   1000  /* a thread beyond the workers ends after so long without work */
 #define BRISK_STREAK     64u   /* so many tools that took BRISK_MS at most */
@@ -38,6 +40,7 @@ struct job {
     uint64_t instance;
     uint32_t ordinal;
     bool holds_place; /* counted in jobs_under_way */
+    size_t bytes;     /* counted in bytes_under_way */
     bool is_counted;  /* if the process dies of it, that is counted (deaths.c) ... */
     bool is_alone;    /* ... and it has died so often that it is made alone */
     struct claimed *claim; /* it is started for a worker elsewhere; until that is committed */
@@ -106,6 +109,7 @@ struct work {
     struct job_list jobs, quick; /* started, and not yet taken by a thread */
     struct job *running;         /* in threads now */
     uint32_t jobs_under_way;
+    _Atomic size_t bytes_under_way; /* of jobs, and of answers until they are recorded */
     uint32_t brisk_jobs;         /* that took next to no time lately */
     pthread_cond_t tools;        /* jobs queued or steps ready: for the threads that run tools */
     uint32_t idle_runners;       /* of these threads, those that wait */
@@ -175,7 +179,10 @@ pawl_status ages_look(struct engine *engine, struct scope *scope, uint64_t insta
                       const struct live *live, uint64_t **out);
 
 /* runners.c */
-bool runner_reserve(struct engine *engine, str tool); /* takes the lock: a place for one more */
+bool runner_reserve(struct engine *engine, struct job *job); /* takes the lock: a place for it */
+bool runners_have_room(const struct engine *engine);         /* for arguments and answers */
+/* What a job or an answer takes of that room from now on. */
+void runners_count(struct engine *engine, size_t *counted, size_t bytes);
 void runner_add(struct engine *engine, struct job *job); /* it was started: run it */
 bool runner_run_one(struct engine *engine);              /* one unit of work, by the caller */
 void runners_withdraw(struct engine *engine, const struct batch *batch); /* steps that are over */

@@ -187,6 +187,53 @@ TEST(host, a_long_history_is_read_with_no_more_memory_than_a_short_one)
     end_folder();
 }
 
+/* Runs a flow that has `width` steps beside each other, each with its whole input as its arguments
+ * and its result. Returns how much more memory than before it takes. */
+static uint64_t memory_to_run_wide(pawl *p, struct peak_heap *noted, int width, const char *input)
+{
+    uint64_t before = noted->heap.live_size;
+    char text[8192] = "name: wide\ndopar:\n";
+    const char *state = "";
+    size_t size = strlen(text);
+    pawl_error error;
+    pawl_id id;
+
+    for (int i = 0; i < width; i++)
+        size += (size_t)snprintf(text + size, sizeof text - size,
+                                 "  - {action: set, payload: {x: \"{{input.blob}}\"}}\n");
+    EXPECT_OK(pawl_define(p, text, size, NULL, &error));
+    noted->peak = 0;
+    EXPECT_OK(
+        pawl_create(p, &(pawl_create_args){ .definition = "wide", .input = input }, &id, &error));
+    EXPECT_OK(pawl_run_due(p, &error));
+    EXPECT_OK(pawl_current(p, id.text, &state, &error));
+    EXPECT_TEXT(state, "completed");
+    return noted->peak - before;
+}
+
+TEST(host, steps_that_run_here_take_no_more_memory_the_more_of_them_are_ready)
+{
+    static char input[900000];
+    struct peak_heap noted = { 0 };
+    uint64_t few, many;
+    pawl_error error;
+    pawl *p;
+
+    memset(input, 'b', sizeof input - 1);
+    memcpy(input, "{\"blob\":\"", 9);
+    memcpy(input + sizeof input - 3, "\"}", 2);
+    fault_init(&noted.heap, 0, FAULT_ONCE);
+    begin_folder();
+    EXPECT_OK(pawl_open(
+        &p, url_of("wide.db"),
+        &(pawl_options){ .own = true, .resize = resize_noted, .resize_context = &noted }, &error));
+    few = memory_to_run_wide(p, &noted, 40, input);
+    many = memory_to_run_wide(p, &noted, 120, input);
+    EXPECT(many < few + few / 4);
+    pawl_close(p);
+    end_folder();
+}
+
 TEST(host, a_declaration_is_read_back_byte_for_byte)
 {
     static const char text[] = "{ \"states\":[\"a\" ,\"b\"],\"initial_state\":\"a\",\n"

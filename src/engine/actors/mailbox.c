@@ -19,6 +19,7 @@ static bool set_aside(struct engine *engine, struct mail *mail, pawl_status stat
         return false;
     }
     engine->actors.mail_under_way -= mail->is_poison; /* it rests until its instance is resumed */
+    runners_count(engine, &mail->bytes, 0);           /* others need not wait for it */
     mail->retry_at_ms = engine->env->tick_ms(engine->env) + RETRY_STORE_MS;
     mail->next = engine->actors.later;
     engine->actors.later = mail;

@@ -36,6 +36,7 @@ struct mail *mail_new(struct engine *engine)
 
 void mail_free(struct engine *engine, struct mail *mail)
 {
+    runners_count(engine, &mail->bytes, 0);
     if (engine->actors.spare_count < MAILS_SPARED) {
         scope_clear(&mail->own);
         if (mail->own.arena.used <= SPARE_BYTES) {

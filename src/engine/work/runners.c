@@ -40,16 +40,32 @@ static uint32_t places(const struct engine *engine)
     return engine->options.workers ? engine->options.workers : 1;
 }
 
-bool runner_reserve(struct engine *engine, str tool)
+/* Queued arguments, and answers that wait for their commit, may be a megabyte each. What has not
+ * begun waits until there is room again; one always has it. */
+bool runners_have_room(const struct engine *engine)
 {
-    bool has;
+    return engine->work.bytes_under_way < WORK_BYTES + (size_t)LIMIT_TEXT * engine->options.workers;
+}
+
+void runners_count(struct engine *engine, size_t *counted, size_t bytes)
+{
+    engine->work.bytes_under_way += bytes - *counted;
+    *counted = bytes;
+}
+
+bool runner_reserve(struct engine *engine, struct job *job)
+{
+    uint32_t most;
 
     guard_lock(&engine->lock);
-    has = engine->work.jobs_under_way < (is_quick(tool) ? JOBS_QUICK : places(engine)) &&
-          leases_make_room(engine, 1);
-    engine->work.jobs_under_way += has;
+    most = is_quick(job->call.tool) ? JOBS_QUICK : places(engine);
+    job->holds_place = engine->work.jobs_under_way < most && runners_have_room(engine) &&
+                       leases_make_room(engine, 1);
+    engine->work.jobs_under_way += job->holds_place;
+    if (job->holds_place)
+        runners_count(engine, &job->bytes, job->scope.arena.used);
     guard_unlock(&engine->lock);
-    return has;
+    return job->holds_place;
 }
 
 /* ---- Threads beyond the workers ----
@@ -195,6 +211,7 @@ static bool answer(struct engine *engine, const struct job *job, const struct to
         .no_retry = result->is_final || (result->is_late && job->call.is_once),
         .payload = arena_str(&mail->own.arena, result->json),
     };
+    runners_count(engine, &mail->bytes, mail->own.arena.used);
     if (mail->event.payload.data)
         return send(engine, job, mail);
     mail_free(engine, mail);
@@ -394,7 +411,8 @@ bool runner_run_one(struct engine *engine)
         run_job(engine, job);
         return true;
     }
-    if (steps_can_start(engine) && engine->work.jobs_under_way < places(engine)) {
+    if (steps_can_start(engine) && engine->work.jobs_under_way < places(engine) &&
+        runners_have_room(engine)) {
         steps_start_ready(engine);
         return true;
     }

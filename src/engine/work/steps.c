@@ -9,6 +9,7 @@
 void job_free(struct engine *engine, struct job *job)
 {
     deaths_leave(engine, job);
+    runners_count(engine, &job->bytes, 0);
     scope_fini(&job->scope);
     heap_free(engine->heap, job, sizeof *job);
 }
@@ -93,8 +94,7 @@ static bool find_runner(struct engine *engine, const struct actor *actor, struct
     }
     if (deaths_ask(engine, actor, job) != DEATHS_FEW) /* its own event says why */
         return false;
-    job->holds_place = runner_reserve(engine, job->call.tool);
-    return job->holds_place;
+    return runner_reserve(engine, job);
 }
 
 /* Start one ready attempt on top of the decision, if there is a place for it. */
@@ -318,8 +318,11 @@ pawl_status steps_prepare(struct engine *engine, struct actor *actor, const stru
                           struct scope *scope, struct job **jobs, struct job **out)
 {
     struct job *job = NULL;
-    pawl_status status = job_new(engine, actor, mail->event.ordinal, scope, &job);
+    pawl_status status;
 
+    if (!mail->claim && !runners_have_room(engine)) /* it stays ready */
+        return scope_fail(scope, PAWL_NOT_AWAITING, "too much is under way to start another step");
+    status = job_new(engine, actor, mail->event.ordinal, scope, &job);
     if (status == PAWL_NO_MEMORY)
         return status;
     if (status) { /* over, or too large: deciding says so */
@@ -333,6 +336,8 @@ pawl_status steps_prepare(struct engine *engine, struct actor *actor, const stru
         job_free(engine, job);
         return status;
     }
+    if (!mail->claim)
+        runners_count(engine, &job->bytes, job->scope.arena.used);
     job->next = *jobs;
     *jobs = *out = job;
     return PAWL_OK;
