@@ -336,12 +336,14 @@ typedef char pawl_arm_with_a_condition_needs_braces
 /* gcc looks late for uses of what has no value, and before that its conditional constant
  * propagation makes a constant of such a use: a counter that is lost across an await is 0 each time
  * then, without a word. So that pass does not run for code; others do most of the same. Without
- * optimization gcc looks at sure uses alone. */
+ * optimization gcc looks at sure uses alone, so code is optimized for debugging then (-Og). */
 #if defined(__GNUC__) && !defined(__clang__)
-#if __GNUC__ >= 12
+#if __GNUC__ < 12
+#define PAWL_FOLLOWED_
+#elif defined(__OPTIMIZE__)
 #define PAWL_FOLLOWED_ __attribute__((optimize("no-tree-ccp")))
 #else
-#define PAWL_FOLLOWED_
+#define PAWL_FOLLOWED_ __attribute__((optimize("Og", "no-tree-ccp")))
 #endif
 #endif
 
