@@ -121,11 +121,11 @@ struct actor {
 /* Turns and calls that a process did not survive (deaths.c). */
 struct deaths {
     struct guard lock; /* of all that follows; the engine's may be held */
-    bool is_tried;     /* to open FILE-turns */
-    bool is_open;      /* it is kept: this process owns the store, and runs code or its calls */
+    bool is_tried;     /* to open a FILE-turns */
+    bool is_open;      /* it is kept: this process runs code or its calls */
     bool is_alone;     /* a call is under way that has to be the only one of its like ... */
     bool has_waiting;  /* ... and others like it are ready */
-    int turns;         /* is_open: of store/turn_marks.h */
+    struct turn_file file; /* is_open */
     struct turn_mark marks[MARKS];
 };
 

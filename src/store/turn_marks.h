@@ -2,7 +2,8 @@
  * death: turns of code and calls of tools.
  *
  * Written in place and never synced: what a process wrote is there after its own death, and the death
- * of the machine is not the code's fault. Of programs that share a store, one keeps the file. */
+ * of the machine is not the code's fault. Programs that share a store have a file each: FILE-turns,
+ * FILE-turns-1 to FILE-turns-7. */
 #ifndef PAWL_STORE_TURN_MARKS_H
 #define PAWL_STORE_TURN_MARKS_H
 
@@ -22,11 +23,22 @@ struct turn_mark {
     int64_t at_ms; /* of a type: when the last of them was paused, by the wall clock */
 };
 
-/* The marks that the program before left. -1: this store has no such file, or another program keeps
- * it; else what the others take. */
-int turns_open(const struct store *store, const uint8_t store_id[STORE_ID_SIZE],
-               struct turn_mark marks[MARKS]);
-void turns_mark(int turns, uint32_t slot, const struct turn_mark *mark); /* one is overwritten */
-void turns_close(const struct store *store, int turns, bool is_empty); /* deletes one that is empty */
+#define TURN_FILES 8u
+
+struct turn_file {
+    int fd;
+    uint32_t number;
+};
+
+/* The first file that no program keeps, with the marks that the program before left. False: this store
+ * has no such files, or other programs keep all of them. */
+bool turns_open(const struct store *store, const uint8_t store_id[STORE_ID_SIZE],
+                struct turn_file *out, struct turn_mark marks[MARKS]);
+/* The marks in the file `number`, which is deleted. False: it is not there, or a program keeps it. */
+bool turns_inherit(const struct store *store, const uint8_t store_id[STORE_ID_SIZE],
+                   uint32_t number, struct turn_mark marks[MARKS]);
+void turns_mark(const struct turn_file *file, uint32_t slot, const struct turn_mark *mark);
+void turns_close(const struct store *store, const struct turn_file *file,
+                 bool is_empty); /* then deleted */
 
 #endif

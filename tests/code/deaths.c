@@ -186,10 +186,10 @@ static void create_one(pawl_kit *kit)
 
 static bool has_turns(const struct desk *desk)
 {
-    char path[80];
+    char command[96];
 
-    snprintf(path, sizeof path, "%s/desk.db-turns", desk->folder);
-    return access(path, F_OK) == 0;
+    snprintf(command, sizeof command, "ls %s | grep -q turns", desk->folder);
+    return system(command) == 0;
 }
 
 /* Three programs die of the instance; the fourth lives, and has paused it. */
@@ -558,21 +558,38 @@ TEST(deaths, of_calls_that_were_under_way_together_only_the_one_that_killed_is_p
 
 /* ---- Programs that share the store ---- */
 
-/* As run_program(), for one that does not own it. */
-static int run_sharing(struct desk *desk)
+/* Opens the store as one of several programs, or joins it by a connection of its own. */
+static pawl *open_sharing(struct desk *desk, sqlite3 *db)
 {
     pawl_options options = { .test_clock = true };
+    pawl *p = NULL;
+    pawl_error error;
+
+    if ((db ? pawl_attach(&p, db, &options, &error) : pawl_open(&p, desk->url, &options, &error)) ||
+        pawl_code_register(p, deadly(), &error) != PAWL_OK)
+        return NULL;
+    return p;
+}
+
+static sqlite3 *connect_to(struct desk *desk)
+{
+    sqlite3 *db;
+
+    return sqlite3_open(desk->url + strlen("sqlite:"), &db) == SQLITE_OK ? db : NULL;
+}
+
+/* As run_program(), for one that does not own it. */
+static int run_sharing(struct desk *desk, bool attaches)
+{
     int how = 0;
     pid_t pid = fork();
 
     EXPECT(pid >= 0);
     if (pid == 0) {
-        pawl *p = NULL;
+        pawl *p = open_sharing(desk, attaches ? connect_to(desk) : NULL);
         pawl_error error;
 
-        if (pawl_open(&p, desk->url, &options, &error) != PAWL_OK ||
-            pawl_code_register(p, deadly(), &error) != PAWL_OK ||
-            pawl_test_advance(p, 10000, &error) != PAWL_OK)
+        if (!p || pawl_test_advance(p, 10000, &error) != PAWL_OK)
             _exit(1);
         pawl_close(p);
         _exit(0);
@@ -581,20 +598,76 @@ static int run_sharing(struct desk *desk)
     return WIFSIGNALED(how) ? WTERMSIG(how) : WEXITSTATUS(how);
 }
 
+static const char *begin_sharing(struct desk *desk)
+{
+    const char *id;
+
+    begin(desk);
+    id = pawl_kit_start(&desk->kit, "deadly", "{\"by_timer\":true}");
+    pawl_kit_close(&desk->kit);
+    is_deadly = true;
+    return id;
+}
+
+static void end_sharing(struct desk *desk, const char *id)
+{
+    EXPECT_EQ(run_sharing(desk, false), 0);
+    open_desk(desk);
+    expect_paused(desk, id, "3 times");
+    expect_corrected(desk, id);
+    pawl_kit_close(&desk->kit);
+    EXPECT(!has_turns(desk));
+    open_desk(desk);
+    end(desk);
+}
+
 TEST(deaths, a_timer_that_ends_a_program_which_shares_its_store_is_not_tried_for_ever)
 {
     struct desk desk;
-    const char *id;
+    const char *id = begin_sharing(&desk);
 
-    begin(&desk);
-    id = pawl_kit_start(&desk.kit, "deadly", "{\"by_timer\":true}");
-    pawl_kit_close(&desk.kit);
-    is_deadly = true;
     for (int i = 0; i < 3; i++)
-        EXPECT_EQ(run_sharing(&desk), SIGKILL);
-    EXPECT_EQ(run_sharing(&desk), 0);
-    open_desk(&desk);
-    expect_paused(&desk, id, "3 times");
-    is_deadly = false;
-    end(&desk);
+        EXPECT_EQ(run_sharing(&desk, false), SIGKILL);
+    end_sharing(&desk, id);
+}
+
+TEST(deaths, nor_is_one_that_ends_a_program_which_attached_its_own_connection)
+{
+    struct desk desk;
+    const char *id = begin_sharing(&desk);
+
+    for (int i = 0; i < 3; i++)
+        EXPECT_EQ(run_sharing(&desk, true), SIGKILL);
+    EXPECT_EQ(run_sharing(&desk, true), 0);
+    end_sharing(&desk, id);
+}
+
+TEST(deaths, of_several_programs_that_share_a_store_each_counts_its_own)
+{
+    struct desk desk;
+    const char *id = begin_sharing(&desk);
+    pawl *others[2] = { open_sharing(&desk, NULL), open_sharing(&desk, NULL) };
+
+    EXPECT(others[0] && others[1]);
+    for (int i = 0; i < 3; i++)
+        EXPECT_EQ(run_sharing(&desk, false), SIGKILL);
+    EXPECT_EQ(run_sharing(&desk, false), 0);
+    pawl_close(others[1]);
+    pawl_close(others[0]);
+    end_sharing(&desk, id);
+}
+
+/* It finds them where the program before it counted, whichever programs have ended since. */
+TEST(deaths, a_program_that_is_started_again_finds_its_deaths_also_when_the_others_have_gone)
+{
+    struct desk desk;
+    const char *id = begin_sharing(&desk);
+    pawl *other = open_sharing(&desk, NULL);
+
+    EXPECT(other);
+    for (int i = 0; i < 2; i++)
+        EXPECT_EQ(run_sharing(&desk, false), SIGKILL);
+    pawl_close(other);
+    EXPECT_EQ(run_sharing(&desk, false), SIGKILL);
+    end_sharing(&desk, id);
 }

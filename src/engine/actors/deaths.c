@@ -1,8 +1,8 @@
 /* deaths.c - turns of code and calls of tools that run in this very process, and what became of them.
  *
  * A module's process may die in its stead; here the host dies, and is started again, and the event comes
- * again: a timer that crashes would do so for ever, and so would a tool. So the owner notes which turns it
- * is taking and which calls it is making (FILE-turns). What was under way when the process died has one
+ * again: a timer that crashes would do so for ever, and so would a tool. So the program notes which turns
+ * it is taking and which calls it is making (FILE-turns). What was under way when the process died has one
  * death more; at DEATHS_MAX in a row it is not done again, and its instance is paused as for any mistake of
  * its author.
  *
@@ -23,50 +23,7 @@
 
 static void write_mark(struct engine *engine, uint32_t slot)
 {
-    turns_mark(engine->actors.deaths.turns, slot, &engine->actors.deaths.marks[slot]);
-}
-
-static void count_deaths(struct engine *engine)
-{
-    struct turn_mark *marks = engine->actors.deaths.marks;
-
-    for (uint32_t i = 0; i < MARKS; i++) {
-        if (!marks[i].is_running)
-            continue;
-        marks[i].is_running = 0;
-        marks[i].deaths++;
-        write_mark(engine, i);
-    }
-}
-
-bool deaths_open(struct engine *engine)
-{
-    struct deaths *deaths = &engine->actors.deaths;
-    bool is_open;
-
-    guard_lock(&deaths->lock);
-    if (!deaths->is_tried) {
-        deaths->is_tried = true;
-        deaths->turns = turns_open(engine->store, engine->writer.tip.store_id, deaths->marks);
-        deaths->is_open = deaths->turns >= 0;
-        if (deaths->is_open)
-            count_deaths(engine);
-    }
-    is_open = deaths->is_open;
-    guard_unlock(&deaths->lock);
-    return is_open;
-}
-
-void deaths_close(struct engine *engine)
-{
-    bool is_empty = true;
-
-    deaths_forgive(engine);
-    for (uint32_t i = 0; i < MARKS; i++)
-        is_empty = is_empty && !engine->actors.deaths.marks[i].name;
-    if (engine->actors.deaths.is_open)
-        turns_close(engine->store, engine->actors.deaths.turns, is_empty);
-    engine->actors.deaths.is_open = false;
+    turns_mark(&engine->actors.deaths.file, slot, &engine->actors.deaths.marks[slot]);
 }
 
 /* ---- Marks ---- */
@@ -138,6 +95,81 @@ void deaths_end(struct engine *engine, uint32_t *number)
     write_mark(engine, *number - 1);
     guard_unlock(&engine->actors.deaths.lock);
     *number = 0;
+}
+
+/* ---- The file ---- */
+
+static void count_deaths(struct engine *engine)
+{
+    struct turn_mark *marks = engine->actors.deaths.marks;
+
+    for (uint32_t i = 0; i < MARKS; i++) {
+        if (!marks[i].is_running)
+            continue;
+        marks[i].is_running = 0;
+        marks[i].deaths++;
+        write_mark(engine, i);
+    }
+}
+
+static void take_over(struct engine *engine, uint32_t slot, const struct turn_mark *mark)
+{
+    struct range range = slot < turn_range.to   ? turn_range
+                         : slot < call_range.to ? call_range
+                                                : type_range;
+    struct turn_mark *own = get_mark(&engine->actors.deaths, range, mark->name);
+    uint32_t before = own && own->name == mark->name ? own->deaths : 0;
+
+    if (!mark->name || !own)
+        return;
+    *own = *mark;
+    own->deaths += before;
+    write_mark(engine, (uint32_t)(own - engine->actors.deaths.marks));
+}
+
+/* What programs that shared the store left at their deaths: this may be one of them, started again. */
+static void inherit(struct engine *engine, const uint8_t store_id[STORE_ID_SIZE])
+{
+    struct turn_mark marks[MARKS];
+
+    for (uint32_t i = engine->actors.deaths.file.number + 1; i < TURN_FILES; i++) {
+        if (!turns_inherit(engine->store, store_id, i, marks))
+            continue;
+        for (uint32_t slot = 0; slot < MARKS; slot++)
+            take_over(engine, slot, &marks[slot]);
+    }
+}
+
+bool deaths_open(struct engine *engine)
+{
+    struct deaths *deaths = &engine->actors.deaths;
+    const uint8_t *store_id = engine->writer.tip.store_id;
+    bool is_open;
+
+    guard_lock(&deaths->lock);
+    if (!deaths->is_tried) {
+        deaths->is_tried = true;
+        deaths->is_open = turns_open(engine->store, store_id, &deaths->file, deaths->marks);
+        if (deaths->is_open) {
+            inherit(engine, store_id);
+            count_deaths(engine);
+        }
+    }
+    is_open = deaths->is_open;
+    guard_unlock(&deaths->lock);
+    return is_open;
+}
+
+void deaths_close(struct engine *engine)
+{
+    bool is_empty = true;
+
+    deaths_forgive(engine);
+    for (uint32_t i = 0; i < MARKS; i++)
+        is_empty = is_empty && !engine->actors.deaths.marks[i].name;
+    if (engine->actors.deaths.is_open)
+        turns_close(engine->store, &engine->actors.deaths.file, is_empty);
+    engine->actors.deaths.is_open = false;
 }
 
 /* ---- Turns ---- */

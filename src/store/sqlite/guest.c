@@ -117,6 +117,7 @@ pawl_status store_attach(sqlite3 *db, const struct store_options *options, struc
         store_close(&store->base);
         return status;
     }
+    store->base.file = store->path;
     *out = &store->base;
     return PAWL_OK;
 }
