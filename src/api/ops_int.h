@@ -129,10 +129,6 @@ void paging_item(struct paging *page, struct buf *out); /* before each item, */
 void paging_note(struct paging *page, const struct buf *out); /* and behind it */
 void paging_end(const struct paging *page, const char *next, struct buf *out);
 
-/* ops_steps.c: a memory of a flow or code, empty, that knows whose it is. NULL: no memory. */
-void *memory_of(const struct definition *definition, const struct instance_view *view,
-                struct arena *arena);
-
 /* Can its answer be asked for page by page? */
 bool op_has_pages(const struct op *op);
 

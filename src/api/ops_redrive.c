@@ -20,93 +20,6 @@ static pawl_status check_ended(const struct op_call *call, const struct instance
     return PAWL_OK;
 }
 
-static pawl_status apply_entry(struct scope *scope, const struct definition *definition,
-                               void *memory, const struct entry *entry, struct arena *arena)
-{
-    struct effect_list effects = { 0 };
-    struct entry_view view = entry_to_fold(entry, &effects);
-    pawl_status status = PAWL_OK;
-
-    if (entry->record->body.data)
-        status = effects_read(scope, entry->record->body, &effects);
-    return status == PAWL_OK ? flow_behavior.apply(definition, memory, &view, scope, arena)
-                             : status;
-}
-
-/* The old one's memory at its end, and what it was given itself. */
-static pawl_status fold_history(const struct op_call *call, const struct definition *definition,
-                                struct flow_redrive *args, void *memory)
-{
-    struct history_reader *history = NULL;
-    struct scope scratch; /* of one entry */
-    struct entry entry;
-    bool is_found = true;
-    pawl_status status =
-        engine_history_open(op_engine(call), call->scope, args->retry_of, NULL, &history);
-
-    scope_init(&scratch, call->scope->arena.heap, LIMIT_SCOPE);
-    while (status == PAWL_OK && is_found) {
-        scope_clear(&scratch);
-        status = engine_history_next(history, call->scope, &entry, &is_found);
-        if (status != PAWL_OK || !is_found)
-            break;
-        if (entry.record->seq == 1)
-            args->before = arena_str(&call->scope->arena, entry.payload);
-        status = apply_entry(&scratch, definition, memory, &entry, &call->scope->arena);
-        if (status != PAWL_OK)
-            call->scope->error = scratch.error;
-    }
-    scope_fini(&scratch);
-    engine_history_close(history);
-    return status;
-}
-
-/* What the new one is given: from the whole history of the old. */
-static pawl_status read_given(const struct op_call *call, const struct instance_view *view,
-                              const struct definition *next, str *out)
-{
-    const struct definition *definition = NULL, *now = NULL;
-    struct past_payloads payloads;
-    struct flow_attempts attempts;
-    struct flow_redrive args = { .attempts = &attempts,
-                                 .retry_of = str_of(view->id),
-                                 .from = op_text(call, "from"),
-                                 .definition = next,
-                                 .is_other = op_text(call, "definition").data != NULL };
-    struct engine *engine = op_engine(call);
-    void *memory = NULL;
-    pawl_status status =
-        engine_steps(engine, call->scope, args.retry_of, &attempts, &definition, &now);
-
-    if (status == PAWL_OK)
-        status = engine_payloads(engine, call->scope, args.retry_of, &payloads);
-    if (status != PAWL_OK)
-        return status;
-    memory = memory_of(definition, view, &call->scope->arena);
-    TRY_MEMORY(call->scope, memory);
-    flow_behavior.attach(memory, &payloads.source);
-    args.memory = memory;
-    TRY(fold_history(call, definition, &args, memory));
-    return flow_redrive(call->scope, &args, out);
-}
-
-/* Code leaves nothing behind but its input: what it called and did meanwhile is not known by a
- * name, so it begins at its beginning. */
-static pawl_status give_code(const struct op_call *call, const struct instance_view *view, str *out)
-{
-    struct buf buf;
-
-    if (op_text(call, "from").data)
-        return scope_fail(call->scope, PAWL_INVALID_REQUEST,
-                          "from: code is run again from its beginning; leave it out");
-    buf_init(&buf, call->scope->arena.heap, 0);
-    json_open(&buf, '{');
-    json_put_text(&buf, "retry_of", view->id);
-    json_close(&buf, '}');
-    *out = buf_take(&buf, &call->scope->arena);
-    return out->data ? PAWL_OK : scope_no_memory(call->scope);
-}
-
 /* The definition that it runs: the one asked for, else that of the first; of code the newest,
  * since the turns are those of the present build anyway. */
 static pawl_status find_definition(const struct op_call *call, const struct instance_view *view,
@@ -139,85 +52,12 @@ static pawl_status read_rights(const struct op_call *call, str id, str *out)
     return PAWL_OK;
 }
 
-/* ---- Once at a time ---- */
-
-#define CHAIN_MAX 1000 /* redrives of redrives */
-
-struct redrive_chain {
-    struct redrive_seen seen[CHAIN_MAX];
-    uint32_t count;
-};
-
-static pawl_status see(const struct op_call *call, struct redrive_chain *chain, str id,
-                       struct successor *out)
-{
-    pawl_status status = engine_successor(op_engine(call), call->scope, id, out);
-
-    if (status == PAWL_OK && chain->count == CHAIN_MAX)
-        return scope_fail(call->scope, PAWL_CONFLICT,
-                          "%.*s is one of over %u that run each other again; create a new instance",
-                          STR_ARG(id), CHAIN_MAX);
-    if (status == PAWL_OK)
-        chain->seen[chain->count++] =
-            (struct redrive_seen){ arena_str(&call->scope->arena, id), out->pos };
-    return status;
-}
-
-/* Has this one been left behind: was one that it runs again, in turn, run again since? */
-static pawl_status look_before(const struct op_call *call, const struct instance_view *view,
-                               struct redrive_chain *chain)
-{
-    struct instance_view before = *view;
-    struct successor successor;
-    pawl_status status = PAWL_OK;
-
-    while (status == PAWL_OK && before.retry_of.data) {
-        char id[ID_SIZE + 1];
-
-        memcpy(id, before.id, sizeof id);
-        status = see(call, chain, before.retry_of, &successor);
-        if (status == PAWL_OK && successor.pos != 0 && strcmp(successor.id, id) != 0)
-            return scope_fail(call->scope, PAWL_CONFLICT,
-                              "%.*s, which it runs again, was run again since, as %s: redrive that",
-                              STR_ARG(before.retry_of), successor.id);
-        if (status == PAWL_OK)
-            status = engine_get(op_engine(call), call->scope, before.retry_of, &before);
-    }
-    return status == PAWL_NOT_KNOWN ? PAWL_OK : status; /* it did not move along */
-}
-
-/* Does a successor of it still run, or has one done it? */
-static pawl_status look_behind(const struct op_call *call, const struct instance_view *view,
-                               struct redrive_chain *chain)
-{
-    struct instance_view last = *view;
-    struct successor successor;
-    pawl_status status = see(call, chain, str_of(view->id), &successor);
-
-    while (status == PAWL_OK && successor.pos != 0) {
-        status = engine_get(op_engine(call), call->scope, str_of(successor.id), &last);
-        if (status == PAWL_OK)
-            status = see(call, chain, str_of(last.id), &successor);
-    }
-    if (status == PAWL_OK && last.status != STATUS_FAILED && last.status != STATUS_CANCELLED)
-        return scope_fail(call->scope, PAWL_CONFLICT, "it was run again already, as %s, which %s",
-                          last.id, last.status == STATUS_COMPLETED ? "has completed" : "is under way");
-    return status;
-}
-
 /* A conflict is reported after the key was looked for: a repeated call is answered again. */
 static pawl_status check_once(const struct op_call *call, const struct instance_view *view,
                               struct create_args *args)
 {
-    struct redrive_chain *chain = ARENA_NEW(&call->scope->arena, struct redrive_chain);
-    pawl_status status = chain ? look_before(call, view, chain) : scope_no_memory(call->scope);
+    pawl_status status = engine_redrive_once(op_engine(call), call->scope, view, args);
 
-    if (status == PAWL_OK)
-        status = look_behind(call, view, chain);
-    if (chain) {
-        args->seen = chain->seen;
-        args->seen_count = chain->count;
-    }
     if (status != PAWL_CONFLICT)
         return status;
     args->late_status = status;
@@ -228,10 +68,10 @@ static pawl_status check_once(const struct op_call *call, const struct instance_
 /* Refused in the drain: by another call's redrive, which is named then, or by the flow. */
 static pawl_status name_other(const struct op_call *call, const struct instance_view *view)
 {
-    struct redrive_chain *chain = ARENA_NEW(&call->scope->arena, struct redrive_chain);
+    struct create_args unused = { 0 };
     pawl_error error = call->scope->error;
 
-    if (!chain || look_behind(call, view, chain) != PAWL_CONFLICT)
+    if (engine_redrive_once(op_engine(call), call->scope, view, &unused) != PAWL_CONFLICT)
         call->scope->error = error;
     return PAWL_CONFLICT;
 }
@@ -344,9 +184,10 @@ pawl_status read_reused(const struct op_call *call, str id, str *out)
 
 /* ---- The operation ---- */
 
-static pawl_status redrive(const struct op_call *call, struct created *created)
+static pawl_status run_again(const struct op_call *call, struct created *created)
 {
     struct instance_view view;
+    struct redrive redrive;
     const struct definition *next = NULL;
     const char *defect = op_ref_defect(call, "actor_ref");
     struct create_args args = { .key = call->key };
@@ -358,9 +199,12 @@ static pawl_status redrive(const struct op_call *call, struct created *created)
         status = check_ended(call, &view);
     if (status == PAWL_OK)
         status = find_definition(call, &view, &args.definition, &next);
+    redrive = (struct redrive){ .view = &view,
+                                .from = op_text(call, "from"),
+                                .definition = next,
+                                .is_other = op_text(call, "definition").data != NULL };
     if (status == PAWL_OK)
-        status = view.kind == KIND_CODE ? give_code(call, &view, &args.given)
-                                        : read_given(call, &view, next, &args.given);
+        status = engine_redrive_given(op_engine(call), call->scope, &redrive, &args.given);
     if (status == PAWL_OK)
         status = check_once(call, &view, &args);
     if (status == PAWL_OK)
@@ -387,7 +231,7 @@ pawl_status op_instance_redrive(struct op_call *call, struct buf *out)
 {
     struct created created;
 
-    TRY(redrive(call, &created));
+    TRY(run_again(call, &created));
     print_created(&created, out);
     return PAWL_OK;
 }

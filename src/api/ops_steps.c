@@ -6,25 +6,6 @@
 #include "model/words.h"
 #include <stdio.h>
 
-void *memory_of(const struct definition *definition, const struct instance_view *view,
-                struct arena *arena)
-{
-    struct identity identity = { .id = str_of(view->id),
-                                 .definition = view->definition_name,
-                                 .version = view->version,
-                                 .subject = view->subject,
-                                 .correlation = view->correlation,
-                                 .creator = view->created_by,
-                                 .labels = view->labels };
-    const struct behavior *behavior = behavior_of(definition->kind);
-    void *memory =
-        behavior->memory_new(definition, view->input.data ? view->input : STR("{}"), arena);
-
-    if (memory && behavior->introduce && !behavior->introduce(memory, &identity, arena))
-        return NULL;
-    return memory;
-}
-
 static void print_instant(struct buf *out, const char *key, int64_t at_ms)
 {
     json_key(out, key);

@@ -180,6 +180,8 @@ void family_number(struct engine *engine, struct child_plan *child_plans, uint64
 /* What a planned child decided, and the next one. */
 const struct decision *family_decision(const struct child_plan *child_plan,
                                        const struct child_plan **next);
+pawl_status family_check(struct engine *engine, struct scope *scope,
+                         const struct child_plan *child_plans); /* CONFLICT: as redrive_check() */
 pawl_status family_record(struct engine *engine, struct scope *scope,
                           struct child_plan *child_plans, int64_t at_ms);
 pawl_status family_part(struct engine *engine, struct scope *scope, uint64_t parent,
@@ -341,6 +343,15 @@ pawl_status redrive_note(struct engine *engine, struct scope *scope, const struc
                          const struct draft *draft);
 pawl_status redrive_check(struct engine *engine, struct scope *scope,
                           const struct create_args *args);
+/* Before the drain: a step of a flow that is run again had the child `id`, and wants one now. It gets
+ * what `args` learns here, or the result of that child, which has completed; if neither, a new child.
+ * CONFLICT: the child is under way; as engine_redrive_given(). */
+struct child_wanted {
+    const struct definition_row *row;
+    const struct definition *definition;
+};
+pawl_status redrive_child(struct engine *engine, struct scope *scope, str id,
+                          const struct child_wanted *wanted, struct create_args *args, str *result);
 
 /* amend.c: amend_note(): an entry that amends is the head's last one. */
 pawl_status amend_note(struct engine *engine, struct scope *scope, const struct head *head);

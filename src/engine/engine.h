@@ -537,6 +537,21 @@ struct successor {
 pawl_status engine_successor(struct engine *engine, struct scope *scope, str id,
                              struct successor *out);
 
+/* A flow or code that has failed or was cancelled is run again, as a new instance. */
+struct redrive {
+    const struct instance_view *view; /* the one that is run again */
+    str from; /* of a flow: the step to begin at; data NULL: where it ended */
+    const struct definition *definition; /* that the new one runs */
+    bool is_other;                       /* ... which is not the one that the first ran */
+};
+/* What the new one is given; as flow_redrive(). */
+pawl_status engine_redrive_given(struct engine *engine, struct scope *scope,
+                                 const struct redrive *redrive, str *out);
+/* CONFLICT: it is run again already, or that has completed; or one that it runs again was run again
+ * since. What was seen is in `args`, and compared when the new one is recorded. */
+pawl_status engine_redrive_once(struct engine *engine, struct scope *scope,
+                                const struct instance_view *view, struct create_args *args);
+
 struct waiting {
     const char *kind; /* action, timer, signal, step, ... */
     str name;

@@ -201,6 +201,9 @@ static pawl_status apply_effect(struct scope *scope, struct flow_attempts *attem
     } else if (effect->kind == EFFECT_RUN) {
         attempt->status = STEP_RUNNING;
         attempt->started_at_ms = entry->at_ms;
+    } else if (effect->kind == EFFECT_SPAWN && attempt && !attempts->max && effect->name.size > 0) {
+        attempt->child = arena_str(&scope->arena, effect->name);
+        return attempt->child.data ? PAWL_OK : scope_no_memory(scope);
     } else if (effect->kind == EFFECT_END) {
         return end_attempt(scope, attempts, attempt, entry);
     }

@@ -51,6 +51,15 @@ str flow_tool_of(const struct definition *definition, const void *memory, uint32
     return step && step_is_taken(step) ? step->tool : STR_NONE;
 }
 
+/* It was given in place of an idempotency key, which a step without a tool does not need. */
+str flow_child_before(const void *state, uint32_t ordinal)
+{
+    const struct flow_memory *memory = state;
+    const struct attempt *attempt = memory_find(memory, ordinal);
+
+    return attempt && memory->plan->steps[attempt->plan].kind->may_spawn ? attempt->key : STR_NONE;
+}
+
 /* The index may come from the rows of a damaged store: then NULL. */
 static const struct plan_step *step_at(const struct definition *definition, uint32_t plan_index)
 {

@@ -35,6 +35,9 @@ pawl_status flow_call(const struct definition *definition, const void *memory, u
 /* The tool of a live attempt that is taken to one; data NULL: none. */
 str flow_tool_of(const struct definition *definition, const void *memory, uint32_t ordinal);
 
+/* The child that a live attempt had in the instance that this one runs again; data NULL: none. */
+str flow_child_before(const void *memory, uint32_t ordinal);
+
 /* Step names for people: of a plan index. */
 str flow_step_name(const struct definition *definition, uint32_t plan_index);
 str flow_step_tool(const struct definition *definition, uint32_t plan_index); /* NULL: none */
@@ -140,6 +143,7 @@ struct flow_attempt {
     int64_t created_at_ms;
     int64_t ready_at_ms, started_at_ms, completed_at_ms; /* 0: not yet */
     str result, error;                                   /* JSON; data NULL: none */
+    str child; /* not of a window: the id of the last child that it waited for; data NULL: none */
     uint64_t ended_pos; /* of the entry that ended it; 0: none, or an end of the instance */
     uint32_t ended_seq; /* ... and its number */
     bool is_left_out;   /* of attempts.c */

@@ -7,7 +7,8 @@
  * Steps are found by their names, since the new one may run another definition. `begin`, `after` and
  * `joins` are of graphs, `failed` and `arms` of trees. `after`: steps that are done and from which
  * no branch led on; their results choose again. `keys`: the idempotency keys of steps that did not
- * finish, for when they begin. */
+ * finish, for when they begin; of a step that spawns, the id of its last child. */
+#include "base/ids.h"
 #include "base/json_scan.h"
 #include "flow/reads.h"
 #include <stdio.h>
@@ -207,33 +208,38 @@ static str given_key(const struct gathering *gathering, const struct flow_attemp
     return STR_NONE;
 }
 
-static void print_key(struct gathering *gathering, const struct flow_attempt *attempt)
+static void print_key(struct gathering *gathering, uint32_t step, str key)
 {
-    str given = given_key(gathering, attempt);
-
-    if (plan_find(gathering->next, name_of(gathering, attempt->plan)) == STEP_NONE)
+    if (plan_find(gathering->next, name_of(gathering, step)) == STEP_NONE ||
+        gathering->outcomes[step].status == STEP_DONE)
         return;
     json_open(&gathering->out, '[');
-    json_str(&gathering->out, name_of(gathering, attempt->plan));
-    if (given.data)
-        json_str(&gathering->out, given);
-    else
-        buf_fmt(&gathering->out, ",\"%.*s.%u\"", STR_ARG(gathering->args->retry_of),
-                attempt->first);
+    json_str(&gathering->out, name_of(gathering, step));
+    json_str(&gathering->out, key);
     json_close(&gathering->out, ']');
 }
 
-/* Of every attempt that ended without a result and was not followed by another. A step that is done
- * and is run again on purpose gets a new key. */
+static void print_key_of(struct gathering *gathering, const struct flow_attempt *attempt)
+{
+    str given = attempt->child.data ? attempt->child : given_key(gathering, attempt);
+    char own[ID_SIZE + 12];
+
+    (void)snprintf(own, sizeof own, "%.*s.%u", STR_ARG(gathering->args->retry_of), attempt->first);
+    print_key(gathering, attempt->plan, given.data ? given : str_of(own));
+}
+
+/* Of every attempt that ended without a result and was not followed by another, and those that were
+ * given and not used. A step that is done and is run again on purpose gets a new key. */
 static void print_keys(struct gathering *gathering)
 {
     const struct flow_attempts *attempts = gathering->attempts;
 
     json_put_open(&gathering->out, "keys", '[');
     for (uint32_t i = 0; i < attempts->count; i++)
-        if (is_unfinished(attempts->items[i].status) && !attempts->items[i].is_retried &&
-            gathering->outcomes[attempts->items[i].plan].status != STEP_DONE)
-            print_key(gathering, &attempts->items[i]);
+        if (is_unfinished(attempts->items[i].status) && !attempts->items[i].is_retried)
+            print_key_of(gathering, &attempts->items[i]);
+    for (uint32_t i = 0; i < gathering->memory->key_count; i++)
+        print_key(gathering, gathering->memory->keys[i].plan, gathering->memory->keys[i].key);
     json_close(&gathering->out, ']');
 }
 

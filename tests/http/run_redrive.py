@@ -308,27 +308,161 @@ def test_c38_a_tree_does_only_what_is_left(shell):
     verify_twice(shell, web)
 
 
-def test_a_child_that_failed_is_created_again_from_its_beginning_and_can_be_run_again_by_itself(shell):
+ORDER = "do: [{name: charge, action: charge, payload: {}}, {name: ship, action: ship, payload: {x: \"{{input.x}}\"}}]"
+
+
+def spawning(name, after="after"):
+    return "do: [{name: o, spawn: {definition: %s, input: {x: 1}}}, " \
+        "{name: %s, action: %s, payload: {r: \"{{steps.o.result}}\"}}]" % (name, after, after)
+
+
+def until(web, instance, *states):
+    while state(web, instance)[0] not in states:
+        pass
+
+
+def failed_order(web, definition="parent"):
+    """A parent whose child has charged and could not ship: the parent, and both steps."""
+    parent = web.create(definition=definition)
+    [charge] = claim(web, "charge", wait="10s")
+    complete(web, charge, {"paid": 1})
+    [ship] = claim(web, "ship", wait="10s")
+    fail(web, ship)
+    until(web, parent, "failed")
+    return parent, charge, ship
+
+
+def test_a_redriven_parent_runs_its_failed_child_and_grandchild_again_from_where_they_failed(shell):
     _, web = server(shell)
-    yaml(web, "order", "do: [{name: charge, action: charge, payload: {}}, {name: ship, action: ship, payload: {}}]")
-    yaml(web, "parent", "do: [{name: o, spawn: {definition: order, input: {}}}, {name: after, action: after, payload: {}}]")
-    for runs_child in (True, False):
-        parent = web.create(definition="parent")
-        [charge] = claim(web, "charge", wait="10s")
-        complete(web, charge, 1)
-        [ship] = claim(web, "ship", wait="10s")
-        fail(web, ship)
-        while state(web, parent)[0] != "failed":
-            pass
-        redrive(web, *([ship["instance_id"]] if runs_child else [parent]))
-        [step] = claim(web, "ship" if runs_child else "charge", wait="10s")
-        assert (step["idempotency_key"] == ship["idempotency_key"]) == runs_child, step
-        if runs_child:
-            complete(web, step, 2)
-            redrive(web, parent, **{"from": "after"})
-            assert [one["name"] for one in claim(web, "after", wait="10s")] == ["after"]
-            assert claim(web, "charge") == [] and claim(web, "ship") == []
+    yaml(web, "order", ORDER)
+    yaml(web, "parent", spawning("order"))
+    yaml(web, "grand", spawning("parent", "last"))
+    first, charge, ship = failed_order(web, "grand")
+    old, middle = ship["instance_id"], web.get("/v1/instances/" + ship["instance_id"]).json["parent_id"]
+    for number in (1, 2):
+        first = redrive(web, first)
+        [again] = claim(web, "ship", wait="10s")
+        assert again["idempotency_key"] == ship["idempotency_key"], "the key of what did not finish"
+        assert claim(web, "charge") == [], "what succeeded in the child is not run again"
+        child = web.get("/v1/instances/" + again["instance_id"]).json
+        assert child["retry_of"] == old and web.get("/v1/instances/" + old).json["retried_as"] == child["instance_id"]
+        reused = web.get("/v1/instances/%s/steps" % child["instance_id"]).json["reused"]
+        assert reused == [{"name": "charge", "instance_id": charge["instance_id"]}], reused
+        assert web.get("/v1/instances/" + child["parent_id"]).json["retry_of"] == middle
+        old, middle = child["instance_id"], child["parent_id"]
+        if number == 1:
+            fail(web, again)
+            until(web, first, "failed")
+    complete(web, again, 2)
+    [after] = claim(web, "after", wait="10s")
+    complete(web, after, 3)
+    complete(web, claim(web, "last", wait="10s")[0], 4)
+    until(web, first, "completed")
     verify_twice(shell, web)
+
+
+def test_a_redriven_parent_goes_by_what_became_of_its_child_meanwhile(shell):
+    _, web = server(shell)
+    yaml(web, "order", ORDER)
+    yaml(web, "parent", spawning("order"))
+    parent, _, ship = failed_order(web)
+    by_hand = redrive(web, ship["instance_id"])
+    refusal = web.expect(409, "POST", "/v1/instances/%s/redrive" % parent, {}).json
+    assert by_hand in refusal["detail"] and ship["instance_id"] in refusal["detail"], refusal
+    fail(web, claim(web, "ship", wait="10s")[0])
+    second = redrive(web, parent)
+    [again] = claim(web, "ship", wait="10s")
+    assert again["idempotency_key"] == ship["idempotency_key"]
+    assert web.get("/v1/instances/" + again["instance_id"]).json["retry_of"] == by_hand, "the last one is run again"
+    fail(web, again)
+    until(web, second, "failed")
+    third = redrive(web, again["instance_id"])
+    complete(web, claim(web, "ship", wait="10s")[0], {"sent": 1})
+    until(web, third, "completed")
+    result = web.get("/v1/instances/" + third).json["result"]
+    redrive(web, second)
+    [after] = claim(web, "after", wait="10s")
+    assert after["args"] == {"r": result}, "what has completed is not run again: its result is the step's"
+    assert claim(web, "charge") == [] and claim(web, "ship") == []
+    verify_twice(shell, web)
+
+
+def test_of_racing_redrives_of_a_parent_and_its_child_one_is_accepted(shell):
+    _, web = server(shell)
+    yaml(web, "order", ORDER)
+    yaml(web, "parent", spawning("order"))
+    for _ in range(4):
+        parent, _, ship = failed_order(web)
+        paths = ["/v1/instances/%s/redrive" % one for one in (parent, ship["instance_id"])]
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            replies = list(pool.map(web.post, paths * 4))
+        assert sorted(r.status for r in replies) == [201] + [409] * 7, [r.body for r in replies]
+        complete(web, claim(web, "ship", wait="10s")[0], 1)
+        assert claim(web, "ship") == []
+        [complete(web, after, 1) for after in claim(web, "after")]
+    verify_twice(shell, web)
+
+
+def test_a_cancelled_parent_and_its_child_go_on_by_the_newest_version_of_the_child(shell):
+    _, web = server(shell)
+    yaml(web, "order", ORDER)
+    yaml(web, "parent", spawning("order"))
+    parent = web.create(definition="parent")
+    complete(web, claim(web, "charge", wait="10s")[0], 1)
+    [ship] = claim(web, "ship", wait="10s")
+    web.expect(200, "POST", "/v1/instances/%s/cancel" % parent)
+    yaml(web, "order", ORDER.replace("action: ship", "action: ship2"))
+    redrive(web, parent)
+    [again] = claim(web, "ship2", wait="10s")
+    assert again["idempotency_key"] == ship["idempotency_key"] and claim(web, "charge") == []
+    assert web.get("/v1/instances/" + again["instance_id"]).json["version"] == 2
+    yaml(web, "order", "steps: {start: {name: ship, tool: ship, args: {}, done: true}}")
+    web.expect(200, "POST", "/v1/instances/%s/cancel" % web.get("/v1/instances/" + again["instance_id"]).json["parent_id"])
+    refusal = web.expect(400, "POST", "/v1/instances/%s/redrive"
+                         % web.get("/v1/instances/" + again["instance_id"]).json["parent_id"], {}).json
+    assert "expected a tree" in refusal["detail"] and again["instance_id"] in refusal["detail"], refusal
+    verify_twice(shell, web)
+
+
+def test_a_step_that_spawns_another_definition_now_or_a_machine_has_a_new_child(shell):
+    _, web = server(shell)
+    yaml(web, "order", ORDER)
+    yaml(web, "other", ORDER)
+    yaml(web, "parent", spawning("order"))
+    parent, charge, _ = failed_order(web)
+    yaml(web, "parent", spawning("other"))
+    redrive(web, parent, definition="parent")
+    [again] = claim(web, "charge", wait="10s")
+    assert again["idempotency_key"] != charge["idempotency_key"]
+    yaml(web, "lamp", "states: [on, off, broken]\ninitial_state: on\nterminal_states: [off, broken]\n"
+         "terminal_kinds: {off: success, broken: failure}\ntransitions: [{from_state: on, action: press, to_state: off}, "
+         "{from_state: on, action: drop, to_state: broken}]")
+    yaml(web, "lit", spawning("lamp"))
+    for action in ("drop", "press"):
+        lit = web.create(definition="lit") if action == "drop" else redrive(web, lit)
+        [lamp] = [one["instance_id"] for one in web.get("/v1/instances?definition=lamp").json["instances"]
+                  if one["parent_id"] == lit]
+        web.expect(200, "POST", "/v1/instances/%s/fire" % lamp, {"action": action})
+        if action == "drop":
+            until(web, lit, "failed")
+    assert claim(web, "after", wait="10s")
+    verify_twice(shell, web)
+
+
+def test_a_key_that_no_step_has_used_yet_is_passed_on(shell):
+    _, web = server(shell)
+    yaml(web, "two", "do: [{name: a, action: a, payload: {}}, {name: b, action: b, payload: {}}]")
+    first = web.create(definition="two")
+    complete(web, claim(web, "a", wait="10s")[0], 1)
+    [step] = claim(web, "b", wait="10s")
+    fail(web, step)
+    until(web, first, "failed")
+    second = redrive(web, first, **{"from": "a"})
+    fail(web, claim(web, "a", wait="10s")[0])
+    until(web, second, "failed")
+    redrive(web, second)
+    complete(web, claim(web, "a", wait="10s")[0], 1)
+    assert claim(web, "b", wait="10s")[0]["idempotency_key"] == step["idempotency_key"]
 
 
 def test_a_cancelled_flow_and_an_amended_one_are_run_again(shell):

@@ -280,6 +280,43 @@ WORLD_TEST(code, a_type_that_is_put_when_it_is_used_is_put_by_a_spawn_too)
     world_expect_valid(world);
 }
 
+static void fail_the_first_time(void *context, pawl_turn *turn, void *state,
+                                const pawl_event *event)
+{
+    if ((*(int *)context)++ == 0)
+        pawl_turn_fail(turn, "\"no\"");
+    else
+        complete_at_once(context, turn, state, event);
+}
+
+WORLD_TEST(code, a_child_that_is_code_is_run_again_with_its_parent)
+{
+    int runs = 0;
+    const pawl_code_type kid = { .name = "kid", .handle = fail_the_first_time, .context = &runs };
+    char input[80], *out;
+    const char *id;
+
+    EXPECT_OK(pawl_code_register(world->p, &kid, &world->error));
+    world_define(world, "name: parent\ndo: [{spawn: {definition: kid}}]\n");
+    id = world_create(world, "parent", "{}");
+    world_advance(world, 1);
+    world_expect_state(world, id, "failed");
+    snprintf(input, sizeof input, "{\"instance_id\":\"%s\"}", id);
+    EXPECT_OK(pawl_call(world->p, "instance.redrive", input, &out, &world->error));
+    pawl_free(world->p, out);
+    world_advance(world, 1);
+    EXPECT_OK(pawl_call(world->p, "instance.list",
+                        "{\"definition\":\"kid\",\"status\":\"completed\"}", &out, &world->error));
+    EXPECT_HAS(out, "\"result\":7");
+    pawl_free(world->p, out);
+    EXPECT_OK(pawl_call(world->p, "instance.list", "{\"definition\":\"kid\",\"status\":\"failed\"}",
+                        &out, &world->error));
+    EXPECT_HAS(out, "\"retried_as\":\"");
+    pawl_free(world->p, out);
+    EXPECT_EQ(runs, 2);
+    world_expect_valid(world);
+}
+
 static bool count_reduce(void *context, struct sqlite3 *db, const char *args, char *words,
                          size_t size)
 {

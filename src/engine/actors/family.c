@@ -24,6 +24,7 @@ struct child_plan {
     struct actor *actor; /* NULL: a machine */
     struct job *jobs;
     str rights; /* what it may create itself */
+    str result; /* of the child that it would run again, and that has completed; data NULL: none */
 };
 
 /* The effect list may have been copied meanwhile (for a snapshot): found by its place. */
@@ -43,6 +44,8 @@ struct child_planning {
     size_t used; /* of the scope, before the first of them */
     str rights; /* what the deciding instance may create, once it was read */
     bool knows_rights;
+    bool is_creation; /* of the deciding instance: it can be refused ... */
+    bool is_refused;  /* ... because it cannot run a child again */
 };
 
 static pawl_status decide_child_plan(struct child_planning *planning, struct child_plan *child_plan)
@@ -76,6 +79,24 @@ static bool has_outgrown(const struct child_planning *planning)
     return planning->scope->arena.used - planning->used > CHILDREN_BYTES;
 }
 
+/* The child that the step had in the instance that its flow runs again, if it had one. */
+static pawl_status run_again(struct child_planning *planning, const struct actor *parent,
+                             struct child_plan *child_plan)
+{
+    struct child_wanted wanted = { &child_plan->row, child_plan->create.definition };
+    str before = STR_NONE;
+    pawl_status status;
+
+    if (parent->definition->kind == KIND_FLOW)
+        before = flow_child_before(parent->memory, effect_of(child_plan)->ordinal);
+    if (!before.data)
+        return PAWL_OK;
+    status = redrive_child(planning->engine, planning->scope, before, &wanted, &child_plan->args,
+                           &child_plan->result);
+    planning->is_refused = status && planning->is_creation;
+    return status;
+}
+
 /* `rights`: what the parent may create. The child starts with them. */
 static pawl_status plan_one(struct child_planning *planning, const struct actor *parent, str rights,
                             struct child_plan *child_plan)
@@ -101,8 +122,12 @@ static pawl_status plan_one(struct child_planning *planning, const struct actor 
         status = create_resolve(planning->engine, planning->scope, &child_plan->args,
                                 &child_plan->row, &child_plan->create.definition);
     if (!status)
-        status = rights_of_creation(planning->engine, planning->scope, rights, &child_plan->row,
-                                    &child_plan->rights);
+        status = run_again(planning, parent, child_plan);
+    if (child_plan->result.data)
+        return status;
+    if (!status)
+        status = rights_of_creation(planning->engine, planning->scope, child_plan->args.rights,
+                                    &child_plan->row, &child_plan->rights);
     if (!status && child_plan->create.definition->kind != KIND_MACHINE)
         status = decide_child_plan(planning, child_plan);
     if (status) {
@@ -118,22 +143,30 @@ static pawl_status plan_one(struct child_planning *planning, const struct actor 
     return PAWL_OK;
 }
 
-/* It cannot be created: the step that waits for it gets a failed child, in the same decision. */
-static pawl_status fail_child(struct child_planning *planning, struct actor *parent,
-                              struct decision *decision, uint32_t ordinal)
+/* Why it cannot be created, as the error of a child. */
+static str print_failure(struct child_planning *planning)
 {
-    struct event failed = { .kind = EVENT_CHILD,
-                            .at_ms = planning->at_ms,
-                            .ordinal = ordinal,
-                            .outcome = TERMINAL_FAILURE };
     struct buf buf;
 
     buf_init(&buf, planning->engine->heap, LIMIT_TEXT);
     json_text(&buf, planning->scope->error.message);
-    failed.payload = buf_take(&buf, &planning->scope->arena);
-    TRY_MEMORY(planning->scope, failed.payload.data);
     planning->scope->error = (pawl_error){ .status = PAWL_OK };
-    return actor_step(parent, &failed, planning->scope, decision);
+    return buf_take(&buf, &planning->scope->arena);
+}
+
+/* None is created: the step that waits for it gets its end in the same decision. */
+static pawl_status end_child(struct child_planning *planning, struct actor *parent,
+                             struct decision *decision, const struct child_plan *child_plan)
+{
+    bool is_done = child_plan->result.data != NULL;
+    struct event end = { .kind = EVENT_CHILD,
+                         .at_ms = planning->at_ms,
+                         .ordinal = effect_of(child_plan)->ordinal,
+                         .payload = is_done ? child_plan->result : print_failure(planning),
+                         .outcome = is_done ? TERMINAL_SUCCESS : TERMINAL_FAILURE };
+
+    TRY_MEMORY(planning->scope, end.payload.data);
+    return actor_step(parent, &end, planning->scope, decision);
 }
 
 /* The rights of a parent that this decision creates, or of the instance that decides. */
@@ -165,12 +198,12 @@ static pawl_status plan_effect(struct child_planning *planning, struct child_pla
     status = find_rights(planning, parent, actor, &rights);
     if (!status)
         status = plan_one(planning, actor, rights, child_plan);
+    if (planning->is_refused || (!status && !child_plan->result.data))
+        return status;
     if (status && !family_is_ours(status) &&
         actor->definition->states[actor->state].terminal != TERMINAL_NOT)
         return PAWL_OK; /* no step waits for it any more */
-    return status && !family_is_ours(status)
-               ? fail_child(planning, actor, decision, effect_of(child_plan)->ordinal)
-               : status;
+    return family_is_ours(status) ? status : end_child(planning, actor, decision, child_plan);
 }
 
 /* What one decision wants. What fails adds to it, and what that begins may want more. */
@@ -207,7 +240,8 @@ pawl_status family_plan(struct engine *engine, struct scope *scope, struct actor
                                        .first = child_plans,
                                        .used = scope->arena.used,
                                        .rights = rights ? *rights : STR_NONE,
-                                       .knows_rights = rights != NULL };
+                                       .knows_rights = rights != NULL,
+                                       .is_creation = actor->instance == 0 };
     pawl_status status;
 
     *child_plans = NULL;
@@ -257,6 +291,16 @@ void family_number(struct engine *engine, struct child_plan *child_plans, uint64
         else
             name_parent(child_plan, parent, id);
     }
+}
+
+pawl_status family_check(struct engine *engine, struct scope *scope,
+                         const struct child_plan *child_plans)
+{
+    pawl_status status = PAWL_OK;
+
+    for (const struct child_plan *one = child_plans; one && !status; one = one->next)
+        status = redrive_check(engine, scope, &one->args);
+    return status;
 }
 
 pawl_status family_record(struct engine *engine, struct scope *scope,

@@ -597,6 +597,8 @@ void drain_create(struct engine *engine, struct request *request, int64_t at_ms)
         return;
     request->status = redrive_check(engine, request->scope, create->args);
     if (!request->status)
+        request->status = family_check(engine, request->scope, create->child_plans);
+    if (!request->status)
         request->status = create_one(engine, request, at_ms);
     request->accepted = request->status == PAWL_OK;
 }

@@ -114,6 +114,10 @@ static pawl_status decision_one(struct engine *engine, struct request *request, 
         request->is_stale = true;
         return pause_refusal(request->scope);
     }
+    status = family_check(engine, request->scope, decide->child_plans);
+    request->is_stale = status == PAWL_CONFLICT;
+    if (status)
+        return status;
     head->flags |= HEAD_NOW;
     family_number(engine, decide->child_plans, head->instance, head->random);
     status = decision_record(engine, request->scope, head, decide->definition, decide->decision,
