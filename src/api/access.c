@@ -81,46 +81,46 @@ static str member(const struct node *object, const char *name)
 
 #define NO_HASH "0000000000000000000000000000000000000000000000000000000000000000"
 
-/* The kept row of the token with this id. For an unknown id, returns a decoy body that matches no
+/* The token with this id. For an unknown id, returns a decoy body that matches no
  * secret, read and parsed like a real one: the response time must not reveal which ids exist. */
-static pawl_status find_token(pawl *p, struct scope *scope, str id, struct kept *kept,
+static pawl_status find_token(pawl *p, struct scope *scope, str id, struct standing_fact *token,
                               struct node **body)
 {
     const str decoy = STR("{\"id\":\"0123456789abcdef\",\"due\":0,\"more\":{\"hash\":\"" NO_HASH
                           "\",\"scopes\":\"none\"}}");
-    pawl_status status = engine_kept(p->engine, scope, CONTROL_TOKEN, id, kept);
+    pawl_status status = engine_standing(p->engine, scope, CONTROL_TOKEN, id, token);
 
     if (status == PAWL_NOT_KNOWN) {
-        engine_kept_pretend(p->engine, scope);
-        kept->body = decoy;
+        engine_standing_pretend(p->engine, scope);
+        token->body = decoy;
         status = PAWL_OK;
     }
-    return status == PAWL_OK ? node_read_json(scope, kept->body, body) : status;
+    return status == PAWL_OK ? node_read_json(scope, token->body, body) : status;
 }
 
 static pawl_status authenticate_in(pawl *p, struct scope *scope, str bearer,
                                    struct op_principal *out)
 {
     bool has_shape =
-        bearer.size == KEPT_ID_SIZE + 1 + SECRET_SIZE && bearer.data[KEPT_ID_SIZE] == '.';
+        bearer.size == STANDING_ID_SIZE + 1 + SECRET_SIZE && bearer.data[STANDING_ID_SIZE] == '.';
     char hash[2 * SHA_SIZE + 1];
     struct node *body = NULL;
-    struct kept kept = { 0 };
+    struct standing_fact token = { 0 };
     str wanted;
     pawl_status status =
-        hash_secret(scope, has_shape ? str_from(bearer, KEPT_ID_SIZE + 1) : STR("none"), hash);
+        hash_secret(scope, has_shape ? str_from(bearer, STANDING_ID_SIZE + 1) : STR("none"), hash);
 
     if (!status && has_shape)
-        status = find_token(p, scope, (str){ bearer.data, KEPT_ID_SIZE }, &kept, &body);
+        status = find_token(p, scope, (str){ bearer.data, STANDING_ID_SIZE }, &token, &body);
     if (status)
         return status;
     wanted = member(body ? node_find(body, "more") : NULL, "hash");
     if (!same_hash(hash, wanted.size == 2 * SHA_SIZE ? wanted.data : NO_HASH) ||
-        (kept.due_at_ms && kept.due_at_ms <= engine_wall_ms(p->engine)))
+        (token.due_at_ms && token.due_at_ms <= engine_wall_ms(p->engine)))
         return unauthenticated(scope);
     out->scopes = member(node_find(body, "more"), "scopes");
     out->actor = member(node_find(body, "more"), "actor");
-    out->name = arena_str(&scope->arena, (str){ bearer.data, KEPT_ID_SIZE });
+    out->name = arena_str(&scope->arena, (str){ bearer.data, STANDING_ID_SIZE });
     return PAWL_OK;
 }
 
@@ -164,13 +164,13 @@ pawl_status op_authenticate_nowhere(pawl *first, struct scope *scope, str bearer
 bool op_has_tokens(pawl *p)
 {
     struct scope scope;
-    struct kept *tokens = NULL;
+    struct standing_fact *tokens = NULL;
     uint32_t count = 0;
     int64_t now_ms = engine_wall_ms(p->engine);
     bool has = false;
 
     scope_init(&scope, &p->heap, 0);
-    if (engine_kept_list(p->engine, &scope, CONTROL_TOKEN, 1000, &tokens, &count) != PAWL_OK)
+    if (engine_standing_list(p->engine, &scope, CONTROL_TOKEN, 1000, &tokens, &count) != PAWL_OK)
         count = 0;
     for (uint32_t i = 0; i < count && !has; i++)
         has = tokens[i].due_at_ms == 0 || tokens[i].due_at_ms > now_ms;

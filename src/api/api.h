@@ -39,7 +39,7 @@ pawl_status api_modules_print(pawl *p, struct scope *scope, struct buf *out); /*
 
 /* An alarm falls due: ops_alarm.c, called by the engine. */
 pawl_status alarm_fire(void *context, struct engine *engine, struct scope *scope,
-                       struct kept *alarm);
+                       struct standing_fact *alarm);
 
 /* A copy for a caller without a pawl, to pawl_plan_free(); NULL: no memory. */
 char *api_text(str text);

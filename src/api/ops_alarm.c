@@ -90,7 +90,7 @@ static void print_who(const struct op_principal *who, struct buf *out)
 pawl_status op_alarm_set(struct op_call *call, struct buf *out)
 {
     struct keep_args args = { .what = CONTROL_ALARM, .key = call->key };
-    char id[KEPT_ID_SIZE + 1];
+    char id[STANDING_ID_SIZE + 1];
     struct buf payload;
     pawl_status status;
 
@@ -131,7 +131,7 @@ pawl_status op_alarm_cancel(struct op_call *call, struct buf *out)
     return status;
 }
 
-static pawl_status print_alarm(const struct op_call *call, const struct kept *alarm,
+static pawl_status print_alarm(const struct op_call *call, const struct standing_fact *alarm,
                                struct buf *out)
 {
     struct node *payload = NULL, *operation, *input;
@@ -154,10 +154,10 @@ static pawl_status print_alarm(const struct op_call *call, const struct kept *al
 
 pawl_status op_alarm_list(struct op_call *call, struct buf *out)
 {
-    struct kept *alarms = NULL;
+    struct standing_fact *alarms = NULL;
     uint32_t count = 0;
-    pawl_status status =
-        engine_kept_list(op_engine(call), call->scope, CONTROL_ALARM, LIMIT_LIST, &alarms, &count);
+    pawl_status status = engine_standing_list(op_engine(call), call->scope, CONTROL_ALARM,
+                                              LIMIT_LIST, &alarms, &count);
 
     json_open(out, '{');
     json_put_open(out, "alarms", '[');
@@ -172,7 +172,7 @@ pawl_status op_alarm_list(struct op_call *call, struct buf *out)
 
 /* An operation of one decision has its key in the decision's record; any other begins by recording
  * that the alarm is firing. */
-static pawl_status begin(struct engine *engine, struct scope *scope, struct kept *alarm,
+static pawl_status begin(struct engine *engine, struct scope *scope, struct standing_fact *alarm,
                          const struct node *payload, const struct op *op)
 {
     const struct node *machine = node_find(payload, "machine");
@@ -186,7 +186,7 @@ static pawl_status begin(struct engine *engine, struct scope *scope, struct kept
 }
 
 pawl_status alarm_fire(void *context, struct engine *engine, struct scope *scope,
-                       struct kept *alarm)
+                       struct standing_fact *alarm)
 {
     const pawl *opened = context;
     pawl here = { .heap = opened->heap,

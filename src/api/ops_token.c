@@ -46,7 +46,7 @@ static pawl_status read_token(struct op_call *call, int64_t *due_at_ms)
 
 pawl_status op_token_create(struct op_call *call, struct buf *out)
 {
-    char secret[65], hash[2 * SHA_SIZE + 1], id[KEPT_ID_SIZE + 1];
+    char secret[65], hash[2 * SHA_SIZE + 1], id[STANDING_ID_SIZE + 1];
     struct keep_args args = { .what = CONTROL_TOKEN };
     struct buf more;
     pawl_status status;
@@ -86,7 +86,8 @@ pawl_status op_token_revoke(struct op_call *call, struct buf *out)
     return status;
 }
 
-static void print_token(const struct op_call *call, const struct kept *token, struct buf *out)
+static void print_token(const struct op_call *call, const struct standing_fact *token,
+                        struct buf *out)
 {
     struct node *body = NULL, *more;
 
@@ -107,10 +108,10 @@ static void print_token(const struct op_call *call, const struct kept *token, st
 
 pawl_status op_token_list(struct op_call *call, struct buf *out)
 {
-    struct kept *tokens = NULL;
+    struct standing_fact *tokens = NULL;
     uint32_t count = 0;
     pawl_status status =
-        engine_kept_list(op_engine(call), call->scope, CONTROL_TOKEN, 1000, &tokens, &count);
+        engine_standing_list(op_engine(call), call->scope, CONTROL_TOKEN, 1000, &tokens, &count);
 
     if (status != PAWL_OK)
         return status;

@@ -271,7 +271,7 @@ int pawl_fd(pawl *p)
     if (!p)
         return -1;
     outer = panic_set(&p->panic);
-    fd = engine_bell(p->engine);
+    fd = engine_wakeup_fd(p->engine);
     panic_set(outer);
     return fd;
 }

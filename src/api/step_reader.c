@@ -36,7 +36,7 @@ struct step_reader {
     int arena;
     size_t fold_size; /* of the memory when it was last made small */
     void *memory;
-    struct past_payloads payloads; /* what the memory does not keep */
+    struct recorded_payloads payloads; /* what the memory does not keep */
     uint32_t made; /* the last ordinal whose entry was folded */
     /* Steps that have not begun when their instance is amended go by the other plan. */
     struct step_reader *latest; /* whose memory is folded to the end; NULL: not asked yet */

@@ -49,9 +49,9 @@ struct clock {
     int64_t firing_since_ms;       /* since when the first of them has; unset while none fires */
 
     /* For a host with its own loop (due.c). */
-    struct env_bell bell; /* fd -1: the host has not asked for it */
-    int64_t bell_boot_ms, bell_wall_ms; /* what it is set to */
-    bool bell_may_ring; /* it may have rung since: it has to be set again to fall silent */
+    struct env_wakeup wakeup;               /* fd -1: the host has not asked for it */
+    int64_t wakeup_boot_ms, wakeup_wall_ms; /* what it is set to */
+    bool wakeup_is_stale;                   /* the host has acted on it: it has to be set again */
 };
 
 /* alarms.c */
@@ -70,13 +70,15 @@ bool alarm_counts_key(struct engine *engine, const struct scope *scope,
 pawl_status start_prepare(struct engine *engine, struct scope *scope, const struct head *head,
                           const struct definition *definition, const struct transition *transition,
                           const struct event *event, str *out);
-/* kept.c */
-pawl_status kept_room(struct engine *engine, struct scope *scope);
-pawl_status kept_start(struct engine *engine, struct scope *scope, str operation, int64_t at_ms);
-pawl_status kept_fired(struct engine *engine, struct scope *scope, str id, int64_t at_ms);
+/* standing.c */
+pawl_status standing_room(struct engine *engine, struct scope *scope);
+pawl_status alarm_record_start(struct engine *engine, struct scope *scope, str operation,
+                               int64_t at_ms);
+pawl_status alarm_record_end(struct engine *engine, struct scope *scope, str id, int64_t at_ms);
 /* Records that an alarm is firing, unless that is recorded already; *since_ms: from when on. */
-pawl_status kept_firing(struct engine *engine, struct scope *scope, str id, int64_t *since_ms);
-bool kept_changes_here(const struct batch *batch, int32_t what, str id);
+pawl_status alarm_record_firing(struct engine *engine, struct scope *scope, str id,
+                                int64_t *since_ms);
+bool standing_changes_here(const struct batch *batch, int32_t what, str id);
 
 /* deadlines.c */
 void deadlines_arm(struct engine *engine, const struct head *head,
@@ -108,7 +110,7 @@ pawl_status clock_note(struct engine *engine, const struct moment *now); /* drai
 pawl_status clock_keep(struct engine *engine, struct scope *scope);
 pawl_status clock_keep_test(struct engine *engine, struct scope *scope);
 void clock_shifted(struct engine *engine);
-void clock_kept(struct engine *engine);
+void clock_committed(struct engine *engine);
 
 /* timers.c */
 pawl_status timers_fire_due(struct engine *engine, struct scope *scope,
@@ -121,6 +123,6 @@ void timers_note(struct engine *engine, const struct batch *batch);
 void *timers_thread(void *engine);
 
 /* due.c */
-void engine_ring(struct engine *engine); /* something may be due earlier, or no more */
+void engine_set_wakeup(struct engine *engine); /* something may be due earlier, or no more */
 
 #endif

@@ -83,7 +83,7 @@ static bool init_parts(struct engine *engine)
     guard_init(&engine->clock.lock);
     guard_init(&engine->actors.deaths.lock);
     engine->clock.next_due_ms = engine->clock.next_wall_ms = engine->work.next_lease_ms = INT64_MAX;
-    engine->clock.bell = (struct env_bell){ -1, -1, -1 };
+    engine->clock.wakeup = (struct env_wakeup){ -1, -1, -1 };
     engine->health = health_new(engine->heap);
     engine->writer.sha = sha_new(engine->heap);
     engine->work.lease_sha = sha_new(engine->heap);
@@ -129,7 +129,7 @@ static void free_parts(struct engine *engine)
     guard_fini(&engine->clock.lock);
     guard_fini(&engine->actors.deaths.lock);
     guard_fini(&engine->lock);
-    env_bell_free(&engine->clock.bell);
+    env_wakeup_free(&engine->clock.wakeup);
     heap_free(engine->heap, engine, sizeof *engine);
 }
 

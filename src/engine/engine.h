@@ -35,7 +35,7 @@
 #include "store/store.h"
 
 struct engine;
-struct kept;
+struct standing_fact;
 struct toolbox;
 
 /* The state of an engine's clock when it was closed, for an engine of the same process that opens
@@ -66,7 +66,7 @@ struct engine_options {
      * decision runs with the alarm's id in the scope's `alarm`; one over many instances calls
      * engine_alarm_begin() first. */
     pawl_status (*alarm)(void *context, struct engine *engine, struct scope *scope,
-                         struct kept *alarm);
+                         struct standing_fact *alarm);
     void *alarm_context;
     const struct panic_hook *panic; /* for threads of the engine's own; lives as long as it does */
 };
@@ -363,9 +363,9 @@ void engine_key_leave(struct engine *engine, struct key_turn *turn);
 
 /* ---- Tokens and alarms: what stands from one control record to another ---- */
 
-#define KEPT_ID_SIZE 16 /* hexadecimal digits */
+#define STANDING_ID_SIZE 16 /* hexadecimal digits */
 
-struct kept {
+struct standing_fact {
     str id;
     int64_t due_at_ms, at_ms; /* at_ms: when it began */
     bool wall;                /* ALARM: due by the wall clock */
@@ -385,18 +385,19 @@ struct keep_args {
 };
 /* Begin one, whose id is in `id` then, or end one: NOT_KNOWN. */
 pawl_status engine_keep(struct engine *engine, struct scope *scope, const struct keep_args *args,
-                        char id[KEPT_ID_SIZE + 1]);
-pawl_status engine_kept(struct engine *engine, struct scope *scope, int32_t what, str id,
-                        struct kept *out); /* NOT_KNOWN */
+                        char id[STANDING_ID_SIZE + 1]);
+pawl_status engine_standing(struct engine *engine, struct scope *scope, int32_t what, str id,
+                            struct standing_fact *out); /* NOT_KNOWN */
 /* For an unknown id: does the reads that a known id would have cost, so that timing reveals
  * nothing. */
-void engine_kept_pretend(struct engine *engine, struct scope *scope);
+void engine_standing_pretend(struct engine *engine, struct scope *scope);
 /* In order of due time. */
-pawl_status engine_kept_list(struct engine *engine, struct scope *scope, int32_t what,
-                             uint32_t limit, struct kept **out, uint32_t *count);
+pawl_status engine_standing_list(struct engine *engine, struct scope *scope, int32_t what,
+                                 uint32_t limit, struct standing_fact **out, uint32_t *count);
 /* Record that an alarm over many instances is firing, unless that is recorded already. From then on
  * it cannot be cancelled, and the keys it uses count until it ends. NOT_KNOWN: it is over. */
-pawl_status engine_alarm_begin(struct engine *engine, struct scope *scope, struct kept *alarm);
+pawl_status engine_alarm_begin(struct engine *engine, struct scope *scope,
+                               struct standing_fact *alarm);
 void engine_random(struct engine *engine, uint8_t *out, size_t size);
 
 /* ---- Reading ---- */
@@ -575,13 +576,13 @@ pawl_status engine_why(struct engine *engine, struct scope *scope, str id, struc
 /* The tracked variables of a code instance as its last turn left them, or the context of a flow;
  * data NULL: none. */
 /* For a memory that a reader folds: where it reads what it does not keep. `out` is not moved. */
-struct past_payloads {
+struct recorded_payloads {
     struct payload_source source;
     struct engine *engine;
     uint64_t pos; /* of the last record */
 };
 pawl_status engine_payloads(struct engine *engine, struct scope *scope, str id,
-                            struct past_payloads *out);
+                            struct recorded_payloads *out);
 pawl_status engine_variables(struct engine *engine, struct scope *scope, str id, str *out);
 
 struct flow_attempts;
@@ -600,7 +601,7 @@ int64_t engine_next_due_ms(struct engine *engine); /* from now; 0: at once; -1: 
  * never), without a visible difference? */
 bool engine_is_at_rest(struct engine *engine, int64_t *due_in_ms);
 /* A descriptor of the engine's, readable while engine_run_due() has something to do; -1: none. */
-int engine_bell(struct engine *engine);
+int engine_wakeup_fd(struct engine *engine);
 /* Does what is due. `budget`: begins no more when so many events and tool calls were handled; 0: no
  * bound. */
 pawl_status engine_run_due(struct engine *engine, struct scope *scope, uint32_t budget);

@@ -106,8 +106,8 @@ struct batch {
     struct definition_row *definitions;
     struct live_change *live;
     struct snapshot_row *snapshots;
-    struct kept_change *kept;
-    uint32_t kept_count, kept_capacity;
+    struct standing_change *standing;
+    uint32_t standing_count, standing_capacity;
     struct key_row *keys;
     uint32_t *key_slots; /* index + 1, by key id */
     struct head_row *rows;
@@ -191,7 +191,7 @@ pawl_status batch_store_head(struct engine *engine, struct scope *scope, struct 
 /* Append one control record with this body to the store's chain; space is reserved. */
 pawl_status batch_store_record(struct engine *engine, struct scope *scope, int32_t what,
                                int64_t at_ms, str body, str payload, const uint8_t *key);
-bool batch_kept_room(struct batch *batch); /* for one more token or alarm; false: no memory */
+bool batch_standing_room(struct batch *batch); /* for one more token or alarm; false: no memory */
 /* Something was half put in: the whole batch fails with `status`, which is returned. */
 pawl_status batch_spoil(struct engine *engine, const struct scope *scope, pawl_status status);
 /* Append the record of a kept signal; space is reserved. */

@@ -51,19 +51,20 @@ void env_sim_set_wall(struct env *env, int64_t now_ms); /* jumps the wall clock,
 void env_sim_advance(struct env *env, int64_t by_ms);   /* all clocks */
 void env_sim_on_point(struct env *env, void (*hook)(void *context, enum env_point point), void *context);
 
-/* A bell: a descriptor for a host to poll, readable from the earlier of two times on.
- * Setting it again is all that silences it; nobody has to read it. */
-#define BELL_NOW   INT64_MIN
-#define BELL_NEVER INT64_MAX
-struct env_bell {
-    int fd;                /* to be polled; -1: no bell */
+/* A wakeup: a descriptor for a host to poll, readable from the earlier of two times on. The host
+ * does not read it: it stops being readable when it is set again. */
+#define WAKEUP_NOW   INT64_MIN
+#define WAKEUP_NEVER INT64_MAX
+struct env_wakeup {
+    int fd;                /* to be polled; -1: no wakeup */
     int by_boot, by_wall;  /* the two timers behind it */
 };
-bool env_bell_new(struct env_bell *bell); /* false: the system cannot make one */
+bool env_wakeup_new(struct env_wakeup *wakeup); /* false: the system cannot make one */
 /* Readable from `boot_ms` by env's boot clock on, or from `wall_ms` by its wall clock, even if that
  * is set meanwhile. In a simulated world, where nothing happens by itself, at once or never. */
-void env_bell_set(struct env *env, const struct env_bell *bell, int64_t boot_ms, int64_t wall_ms);
-void env_bell_free(struct env_bell *bell); /* one that was never made is allowed */
+void env_wakeup_set(struct env *env, const struct env_wakeup *wakeup, int64_t boot_ms,
+                    int64_t wall_ms);
+void env_wakeup_free(struct env_wakeup *wakeup); /* one that was never made is allowed */
 
 const char *env_point_name(enum env_point point);
 

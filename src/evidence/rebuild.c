@@ -15,7 +15,7 @@ struct rebuilding {
     struct head_row *heads;
     struct live_change *live;
     struct snapshot_row *snapshots;
-    struct kept_change *kept;
+    struct standing_change *standing;
     struct key_row *keys;
     uint32_t head_count, head_capacity, live_count, live_capacity, snapshot_count,
         snapshot_capacity, key_count;
@@ -83,7 +83,7 @@ static pawl_status compare_rest(struct rebuilding *work)
     verify_at(v, 0, 0, 0);
     status = take_finding(work, verify_all_keys(v), "the store");
     if (status == PAWL_OK)
-        status = take_finding(work, verify_all_kept(v), "the store");
+        status = take_finding(work, verify_all_standing(v), "the store");
     if (status == PAWL_OK)
         status = take_finding(work, verify_tables(v), "the store");
     return status;
@@ -244,15 +244,15 @@ static pawl_status collect_chains(struct rebuilding *work)
 }
 
 /* verify_all_keys() has sorted them by id and position: the last of each counts. */
-static pawl_status collect_kept(struct rebuilding *work)
+static pawl_status collect_standing(struct rebuilding *work)
 {
     struct verify *v = work->v;
 
-    work->kept = ARENA_ARRAY(&work->arena, struct kept_change, v->standing_count + 1);
+    work->standing = ARENA_ARRAY(&work->arena, struct standing_change, v->standing_count + 1);
     work->keys = ARENA_ARRAY(&work->arena, struct key_row, v->key_count + 1);
-    TRY_MEMORY(&v->scope, work->kept && work->keys);
+    TRY_MEMORY(&v->scope, work->standing && work->keys);
     for (uint32_t i = 0; i < v->standing_count; i++)
-        work->kept[i] = (struct kept_change){ .row = v->standing[i], .is_put = true };
+        work->standing[i] = (struct standing_change){ .row = v->standing[i], .is_put = true };
     for (uint32_t i = 0; i < v->key_count; i++)
         if (i + 1 == v->key_count || memcmp(v->keys[i].id, v->keys[i + 1].id, KEY_ID_SIZE) != 0)
             work->keys[work->key_count++] = v->keys[i];
@@ -290,8 +290,8 @@ static pawl_status write_rows(struct rebuilding *work)
         .snapshot_count = work->snapshot_count,
         .keys = work->keys,
         .key_count = work->key_count,
-        .kept = work->kept,
-        .kept_count = v->standing_count,
+        .standing = work->standing,
+        .standing_count = v->standing_count,
         .flushed = v->pos,
         .is_rebuild = true,
     };
@@ -316,7 +316,7 @@ pawl_status verify_rebuild(struct verify *v)
     if (status == PAWL_OK)
         status = compare_rest(&work);
     if (status == PAWL_OK)
-        status = collect_kept(&work);
+        status = collect_standing(&work);
     v->report->what[0] = '\0'; /* a difference is no finding */
     if (status == PAWL_OK) {
         count_rows(&work);

@@ -253,10 +253,17 @@ typedef pawl_status (*check_fn)(struct verify *v);
 static pawl_status verify_whole(struct verify *v)
 {
     static const check_fn checks[] = {
-        check_log,       check_tip,         verify_all_definitions,
-        verify_all_rows, verify_all_values, verify_all_erasures,
-        verify_all_keys, verify_all_kept,   verify_schema,
-        verify_tables,   NULL,
+        check_log,
+        check_tip,
+        verify_all_definitions,
+        verify_all_rows,
+        verify_all_values,
+        verify_all_erasures,
+        verify_all_keys,
+        verify_all_standing,
+        verify_schema,
+        verify_tables,
+        NULL,
     };
     static const check_fn rebuild[] = {
         check_log,      verify_all_definitions, verify_all_values, verify_all_erasures,
@@ -303,7 +310,7 @@ static void verify_close(struct verify *v)
     heap_free(v->heap, v->replays, REPLAYS_KEPT * sizeof *v->replays);
     heap_free(v->heap, v->checked, v->checked_count * sizeof *v->checked);
     heap_free(v->heap, v->erasures, v->erasure_capacity * sizeof *v->erasures);
-    verify_drop_kept(v);
+    verify_drop_standing(v);
     heap_free(v->heap, v->keys, v->key_capacity * sizeof *v->keys);
     map_fini(&v->chain_map);
     map_fini(&v->rules_map);

@@ -85,9 +85,9 @@ pawl_status verify_note_clock(struct verify *v, const struct record *record)
         return status;
     if (body.shift_ms)
         shift(v, body.shift_ms);
-    return verify_replace_kept(
-        v, &(struct kept_row){ .what = CONTROL_CLOCK,
-                               .id = str_of(body.is_test ? CLOCK_TEST : CLOCK_WALL),
-                               .due_at_ms = body.is_test ? body.test_ms : body.offset_ms,
-                               .pos = record->pos });
+    return verify_replace_standing(
+        v, &(struct standing_row){ .what = CONTROL_CLOCK,
+                                   .id = str_of(body.is_test ? CLOCK_TEST : CLOCK_WALL),
+                                   .due_at_ms = body.is_test ? body.test_ms : body.offset_ms,
+                                   .pos = record->pos });
 }

@@ -138,7 +138,7 @@ struct verify {
     struct map erasure_map; /* the first bytes of a commitment -> index */
     struct key_row *keys;   /* that were used in the last 7 days */
     uint32_t key_count, key_capacity;
-    struct kept_row *standing; /* tokens and alarms in force; their ids are on the heap */
+    struct standing_row *standing; /* tokens and alarms in force; their ids are on the heap */
     uint32_t firing_count;     /* how many of them are firing alarms */
     uint32_t standing_count, standing_capacity;
 
@@ -201,8 +201,8 @@ pawl_status verify_all_keys(struct verify *v);
 pawl_status verify_clock_time(struct verify *v, const struct record *record);
 pawl_status verify_note_clock(struct verify *v, const struct record *record);
 
-/* verify_kept.c */
-pawl_status verify_note_kept(struct verify *v, const struct record *record);
+/* verify_standing.c */
+pawl_status verify_note_standing(struct verify *v, const struct record *record);
 pawl_status verify_note_redrive(struct verify *v, const struct record *record);
 pawl_status verify_note_rights(struct verify *v, const struct record *record, str name,
                                uint32_t version); /* of the version, from its define record */
@@ -210,12 +210,12 @@ pawl_status verify_note_amend(struct verify *v, const struct chain *chain,
                               const struct record *record);
 /* The position of the last amend with a plan that was noted; 0: none. */
 uint64_t verify_amended_at(const struct verify *v, const struct chain *chain);
-pawl_status verify_all_kept(struct verify *v);
+pawl_status verify_all_standing(struct verify *v);
 /* One more that is in force; its id is copied. */
-pawl_status verify_put_kept(struct verify *v, const struct kept_row *row);
+pawl_status verify_put_standing(struct verify *v, const struct standing_row *row);
 int64_t verify_firing_since(const struct verify *v); /* INT64_MAX: no alarm is firing */
-pawl_status verify_replace_kept(struct verify *v, const struct kept_row *row);
-void verify_drop_kept(struct verify *v);
+pawl_status verify_replace_standing(struct verify *v, const struct standing_row *row);
+void verify_drop_standing(struct verify *v);
 
 /* verify_amend.c: a flow goes on by another definition. */
 pawl_status verify_amend(struct verify *v, const struct chain *chain, const struct record *record);
@@ -257,7 +257,7 @@ pawl_status verify_instances_of(struct verify *v, str definition, uint32_t versi
 /* verify_replay.c: flows decided once more. */
 pawl_status verify_plan(struct verify *v, struct rules *rules, str compiled);
 pawl_status verify_replay(struct verify *v, struct chain *chain, const struct record *record);
-/* verify_past.c: an entry as the behavior sees it (`effects` is filled and pointed to), folded; and
+/* verify_fold.c: an entry as the behavior sees it (`effects` is filled and pointed to), folded; and
  * a memory that was let go, or of a check that goes on. */
 pawl_status verify_view_entry(struct verify *v, struct scope *scope, const struct record *record,
                               struct effect_list *effects, struct entry_view *out, bool *is_erased);
@@ -266,7 +266,8 @@ pawl_status verify_fold_entry(struct verify *v, const struct chain *chain, struc
 pawl_status verify_restore(struct verify *v, struct chain *chain);
 /* Between two decisions: the memory takes no more than it needs. */
 pawl_status verify_make_small(struct verify *v, struct chain *chain);
-pawl_status verify_replay_kept(struct verify *v, struct chain *chain, const struct record *record);
+pawl_status verify_replay_signal(struct verify *v, struct chain *chain,
+                                 const struct record *record);
 pawl_status verify_replay_over(struct verify *v, const struct chain *chain);
 pawl_status verify_all_replays_over(struct verify *v);
 void verify_drop_replay(struct verify *v, struct chain *chain);

@@ -369,7 +369,7 @@ static pawl_status take_standing(struct verify *v, struct place_reader *reader)
     pawl_status status = PAWL_OK;
 
     for (uint32_t i = 0; status == PAWL_OK && !reader->failed && i < count; i++) {
-        struct kept_row row = { .what = (int32_t)take_zigzag(reader) };
+        struct standing_row row = { .what = (int32_t)take_zigzag(reader) };
 
         row.id = take_text(reader);
         row.due_at_ms = take_zigzag(reader);
@@ -379,7 +379,7 @@ static pawl_status take_standing(struct verify *v, struct place_reader *reader)
         if (row.id.size == 0)
             reader->failed = true;
         if (!reader->failed)
-            status = verify_put_kept(v, &row);
+            status = verify_put_standing(v, &row);
     }
     return status;
 }
@@ -480,7 +480,7 @@ static pawl_status begin_again(struct verify *v, const char *why)
     v->checked = NULL;
     v->checked_count = 0;
     v->key_count = 0;
-    verify_drop_kept(v);
+    verify_drop_standing(v);
     verify_forget_erasures(v);
     v->pos = v->report->records = v->report->entries = 0;
     v->at_ms = v->peak_ms = 0;

@@ -252,7 +252,7 @@ static pawl_status check_control(struct verify *v, const struct chain *chain,
     if (record->what == CONTROL_RIGHTS)
         return check_rights(v, record);
     if (record->what == CONTROL_TOKEN || record->what == CONTROL_ALARM)
-        return verify_note_kept(v, record);
+        return verify_note_standing(v, record);
     if (record->what == CONTROL_ERASE)
         return verify_erase(v, record);
     if (record->what == CONTROL_CLOCK)
@@ -360,7 +360,7 @@ pawl_status verify_record(struct verify *v, const struct record *record)
     if (status == PAWL_OK && record->what >= 0)
         status = verify_replay(v, chain, record);
     if (status == PAWL_OK && record->what == CONTROL_KEEP_SIGNAL)
-        status = verify_replay_kept(v, chain, record);
+        status = verify_replay_signal(v, chain, record);
     if (status == PAWL_OK && record->what == LIFE_T_AMEND &&
         v->rules[chain->rules].kind == KIND_FLOW)
         status = verify_amend(v, chain, record);

@@ -96,7 +96,7 @@ struct key_row {
 };
 
 /* A token or an alarm in force, or the state of the clock. Follows from the log. */
-struct kept_row {
+struct standing_row {
     int32_t what; /* of its records: CONTROL_TOKEN, CONTROL_ALARM, CONTROL_CLOCK */
     str id;
     int64_t due_at_ms; /* 0: never; CLOCK_WALL: the offset; CLOCK_TEST: the time */

@@ -280,8 +280,8 @@ static bool make_room(struct building *b)
     b->definitions = ARENA_ARRAY(arena, struct definition_row, import->definition_count + 1);
     b->instances = ARENA_ARRAY(arena, struct instance_row, import->instance_count + 1);
     b->heads = ARENA_ARRAY(arena, struct head_row, import->instance_count + 2);
-    b->kept = ARENA_ARRAY(arena, struct kept_change,
-                          2 * import->instance_count + import->definition_count + 2);
+    b->standing = ARENA_ARRAY(arena, struct standing_change,
+                              2 * import->instance_count + import->definition_count + 2);
     return !arena->failed;
 }
 
@@ -402,7 +402,7 @@ static pawl_status add_redrives(struct building *b)
 
         if (i + 1 < count && str_eq(one->redrives, instances[order[i + 1]].redrives))
             continue;
-        b->kept[b->kept_count++] = (struct kept_change){
+        b->standing[b->standing_count++] = (struct standing_change){
             .row = { .what = LIFE_T_START, .id = one->redrives, .pos = one->started },
             .is_put = true,
         };
@@ -425,7 +425,7 @@ static void add_heads(struct building *b)
             .instance = one->row.number, .seq = one->seq, .pos = one->pos, .state = one->state
         };
         if (one->amended > 0)
-            b->kept[b->kept_count++] = (struct kept_change){
+            b->standing[b->standing_count++] = (struct standing_change){
                 .row = { .what = LIFE_T_AMEND, .id = str_of(one->id), .pos = one->amended },
                 .is_put = true,
             };
@@ -518,8 +518,8 @@ pawl_status import_build(struct import *import, struct store *store, const struc
                             .live_count = b.live_count,
                             .keys = b.keys,
                             .key_count = b.key_count,
-                            .kept = b.kept,
-                            .kept_count = b.kept_count,
+                            .standing = b.standing,
+                            .standing_count = b.standing_count,
                             .keys_before_ms = INT64_MIN,
                             /* Rows of others that lag still do. */
                             .flushed = tip->flushed == tip->pos ? tip->pos + b.record_count : 0 };

@@ -86,9 +86,9 @@ struct building {
     struct head_row *heads;
     struct live_change *live;
     struct key_row *keys;
-    struct kept_change *kept; /* of flows that were amended */
+    struct standing_change *standing; /* of flows that were amended */
     uint32_t record_count, value_count, definition_count, instance_count, head_count, live_count,
-        key_count, kept_count;
+        key_count, standing_count;
     uint32_t live_capacity;
     int64_t now_ms;     /* of this store */
     int64_t offset_ms;  /* how far its clock is ahead of the wall clock */

@@ -44,9 +44,9 @@ static pawl_status keep_rights(struct building *b, const struct definition_row *
     buf_init(&id, b->scope->arena.heap, 0);
     rights_id(&id, row->name, row->version);
     kept = buf_take(&id, &b->scope->arena);
-    b->kept[b->kept_count++] =
-        (struct kept_change){ .row = { .what = CONTROL_DEFINE, .id = kept, .pos = b->store_pos },
-                              .is_put = true };
+    b->standing[b->standing_count++] = (struct standing_change){
+        .row = { .what = CONTROL_DEFINE, .id = kept, .pos = b->store_pos }, .is_put = true
+    };
     return kept.data ? PAWL_OK : scope_no_memory(b->scope);
 }
 
@@ -105,11 +105,12 @@ pawl_status import_add_clock(struct building *b)
     buf_init(&body, b->scope->arena.heap, LIMIT_TEXT);
     buf_fmt(&body, "{\"test_now\":%lld}", (long long)b->tip->test_now_ms);
     status = add_own(b, CONTROL_CLOCK, &body);
-    b->kept[b->kept_count++] = (struct kept_change){ .row = { .what = CONTROL_CLOCK,
-                                                              .id = STR(CLOCK_TEST),
-                                                              .due_at_ms = b->tip->test_now_ms,
-                                                              .pos = b->store_pos },
-                                                     .is_put = true };
+    b->standing[b->standing_count++] =
+        (struct standing_change){ .row = { .what = CONTROL_CLOCK,
+                                           .id = STR(CLOCK_TEST),
+                                           .due_at_ms = b->tip->test_now_ms,
+                                           .pos = b->store_pos },
+                                  .is_put = true };
     return status;
 }
 

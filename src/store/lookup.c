@@ -1,7 +1,7 @@
 /* lookup.c - one row by its name, and rows in order: every answer of a backend is checked here. */
 #include "base/assert.h"
 #include "base/limits.h"
-#include "store/past.h"
+#include "store/instance_log.h"
 
 static bool is_number(uint64_t instance) /* of an instance, not of the store itself */
 {
@@ -65,7 +65,7 @@ static const char *find_fault(const struct find_query *query, const void *out)
     case FIND_SNAPSHOT:
         ASSERT(((const struct snapshot_row *)out)->instance == query->by.number);
         return NULL;
-    case FIND_KEPT:
+    case FIND_STANDING:
         return NULL;
     case FIND_KEY:
         return key->pos > 0 && key->pos < INT64_MAX ? NULL : "a key";
@@ -86,12 +86,18 @@ static const char *find_fault(const struct find_query *query, const void *out)
 const char *find_word(enum find_kind kind)
 {
     static const char *const words[] = {
-        [FIND_HEAD] = "instance",       [FIND_INSTANCE] = "instance",
-        [FIND_RECORD] = "record",       [FIND_VALUE] = "value",
-        [FIND_BYTES] = "value",         [FIND_INTERNED] = "value",
-        [FIND_SNAPSHOT] = "snapshot",   [FIND_KEY] = "key",
-        [FIND_KEPT] = "token or alarm", [FIND_DEFINITION] = "definition",
-        [FIND_NAMED] = "definition",    [FIND_INLINE] = "definition",
+        [FIND_HEAD] = "instance",
+        [FIND_INSTANCE] = "instance",
+        [FIND_RECORD] = "record",
+        [FIND_VALUE] = "value",
+        [FIND_BYTES] = "value",
+        [FIND_INTERNED] = "value",
+        [FIND_SNAPSHOT] = "snapshot",
+        [FIND_KEY] = "key",
+        [FIND_STANDING] = "token or alarm",
+        [FIND_DEFINITION] = "definition",
+        [FIND_NAMED] = "definition",
+        [FIND_INLINE] = "definition",
     };
 
     return words[kind];
@@ -180,12 +186,13 @@ pawl_status store_key(struct store *store, struct scope *scope, const uint8_t id
     return find(store, scope, &(struct find_query){ .kind = FIND_KEY, .by.hash = id }, out);
 }
 
-pawl_status store_kept(struct store *store, struct scope *scope, int32_t what, str id,
-                       struct kept_row *out)
+pawl_status store_standing(struct store *store, struct scope *scope, int32_t what, str id,
+                           struct standing_row *out)
 {
-    return find(store, scope,
-                &(struct find_query){ .kind = FIND_KEPT, .by.kept = { .what = what, .id = id } },
-                out);
+    return find(
+        store, scope,
+        &(struct find_query){ .kind = FIND_STANDING, .by.standing = { .what = what, .id = id } },
+        out);
 }
 
 /* ---- Rows ---- */
@@ -272,7 +279,7 @@ static const char *row_fault(const struct rows_query *query, const void *out, ui
                                                                                    : "an instance";
     case LIST_STEPS:
         return step_is_sound(out, i) ? NULL : "a step";
-    case LIST_KEPT:
+    case LIST_STANDING:
     case LIST_ALARMS:
         break;
     }
@@ -355,19 +362,20 @@ pawl_status store_waiting(struct store *store, struct scope *scope, const struct
     return status;
 }
 
-pawl_status store_kept_list(struct store *store, struct scope *scope, int32_t what, uint32_t limit,
-                            struct kept_row **out, uint32_t *count)
+pawl_status store_standing_list(struct store *store, struct scope *scope, int32_t what,
+                                uint32_t limit, struct standing_row **out, uint32_t *count)
 {
     void *found;
-    pawl_status status = rows(
-        store, scope, &(struct rows_query){ LIST_KEPT, limit, { .what = what } }, &found, count);
+    pawl_status status =
+        rows(store, scope, &(struct rows_query){ LIST_STANDING, limit, { .what = what } }, &found,
+             count);
 
     *out = found;
     return status;
 }
 
 pawl_status store_alarms(struct store *store, struct scope *scope, bool wall, uint32_t limit,
-                         struct kept_row **out, uint32_t *count)
+                         struct standing_row **out, uint32_t *count)
 {
     void *found;
     pawl_status status = rows(

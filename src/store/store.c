@@ -7,7 +7,7 @@
 #include "base/assert.h"
 #include "base/limits.h"
 #include "model/definition.h"
-#include "store/past.h"
+#include "store/instance_log.h"
 
 static const struct store_ops *const backends[] = { &sqlite_store_ops, &memory_store_ops };
 #define BACKEND_COUNT (sizeof backends / sizeof *backends)

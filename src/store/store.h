@@ -83,33 +83,34 @@ struct snapshot_row {
     str text;
 };
 
-/* How an instance came to stand where it stands: all that restoring it takes. */
-struct past_record {
+/* All that restoring an instance takes: its rows, its snapshot and the records after that. */
+struct instance_log_record {
     struct record record;
     str payload;
     bool is_left; /* the payload was not read: there was much already */
 };
-struct past {
+struct instance_log {
     struct head_row head;
     struct instance_row instance;
     str input, creator;
     struct snapshot_row snapshot; /* text.data NULL: none, or too few entries to look for one */
-    struct past_record *records;  /* the last one first, back to the entry of the snapshot or to the
-                                   * first one; at most PAST_RECORDS or PAST_BYTES */
+    struct instance_log_record
+        *records; /* the last one first, back to the snapshot's entry or to the
+                                          * first one; at most INSTANCE_LOG_RECORDS or _BYTES */
     uint32_t record_count;
 };
-struct past_query {
+struct instance_log_query {
     uint64_t instance;
     bool is_known;          /* where it stands: in `head`; else as head() says, with trust_rows */
     bool trust_rows;
     struct head_row head;
-    struct past *out;
+    struct instance_log *out;
     bool is_read; /* out: *out is filled in */
 };
-#define PAST_RECORDS 1024u
-#define PAST_BYTES   ((size_t)4 << 20) /* at one go; what is over it: no more instances, no more records
-                                        * and not the payload of the last one */
-#define PAST_SHORT   8u /* so many entries are read as soon as a snapshot */
+#define INSTANCE_LOG_RECORDS 1024u
+/* In one read. Beyond it: no more instances, no more records, and not the last one's payload. */
+#define INSTANCE_LOG_BYTES ((size_t)4 << 20)
+#define INSTANCE_LOG_SHORT 8u /* so many entries are read as soon as a snapshot */
 
 /* An instance's records, from one of them back. */
 struct chain_query {
@@ -121,8 +122,8 @@ struct chain_query {
 };
 #define RECORDS_BYTES ((size_t)64 << 10)
 
-struct kept_change {
-    struct kept_row row;
+struct standing_change {
+    struct standing_row row;
     bool is_put; /* else it is over */
 };
 
@@ -147,8 +148,8 @@ struct commit {
     const struct key_row *keys; /* of these records */
     size_t key_count;
     int64_t keys_before_ms; /* with keys: older ones may go */
-    const struct kept_change *kept; /* applied in order */
-    size_t kept_count;
+    const struct standing_change *standing; /* applied in order */
+    size_t standing_count;
     struct reduce *reduces; /* in order, after all rows above; CONFLICT: one failed */
     size_t reduce_count;
     uint64_t flushed;     /* head rows are now right up to here; 0: leave it */
@@ -307,7 +308,7 @@ enum find_kind {
     FIND_INTERNED,   /* value: the interned one with these bytes */
     FIND_SNAPSHOT,   /* snapshot_row, by the number of its instance */
     FIND_KEY,        /* key_row, by its KEY_ID_SIZE bytes */
-    FIND_KEPT,       /* kept_row, by `kept` */
+    FIND_STANDING,   /* standing_row, by `standing` */
     FIND_DEFINITION, /* definition_row, by id */
     FIND_NAMED,      /* definition_row, by `named` */
     FIND_INLINE,     /* definition_row: without a name, of this hash of its source, as the present
@@ -327,7 +328,7 @@ struct find_query {
         struct {
             int32_t what;
             str id;
-        } kept;
+        } standing;
         struct {
             str name;
             uint32_t version; /* 0: the newest */
@@ -349,8 +350,8 @@ enum rows_kind {
                        * nothing outlives its process. Not for machines, whose rows may lag */
     LIST_CHILDREN,    /* live_child: those that a step still waits for, in order of number */
     LIST_WAITING,     /* uint64_t: instances, in order, each once */
-    LIST_KEPT,        /* kept_row of one `what`, in order of due time and id */
-    LIST_ALARMS,      /* kept_row by one clock, in the same order */
+    LIST_STANDING,    /* standing_row of one `what`, in order of due time and id */
+    LIST_ALARMS,      /* standing_row by one clock, in the same order */
     LIST_STEPS,       /* step_count of a definition by name: its live steps (pending, ready or
                        * running), in order of version and step. It may take a while, and delays no
                        * other caller */
@@ -422,9 +423,9 @@ struct store_ops {
 
     /* What find() says of instances, of their records and of the values of those, in one read; a
      * snapshot may be newer than the rest. Until one fails, which is returned (NOT_KNOWN), or there
-     * are PAST_BYTES of them. */
-    pawl_status (*pasts)(struct store *store, struct scope *scope, struct past_query *queries,
-                         uint32_t count);
+     * are INSTANCE_LOG_BYTES of them. */
+    pawl_status (*instance_logs)(struct store *store, struct scope *scope,
+                                 struct instance_log_query *queries, uint32_t count);
     pawl_status (*list)(struct store *store, struct scope *scope, const struct list_query *query,
                         uint64_t **out, uint32_t *count);
     /* Where all instances stand, or those of one definition (a name; version 0: all of them).
@@ -500,7 +501,7 @@ pawl_status store_definitions(struct store *store, struct scope *scope, str afte
                               struct definition_row **out, uint32_t *count);
 pawl_status store_live(struct store *store, struct scope *scope, uint64_t instance, struct live *out);
 pawl_status store_alarms(struct store *store, struct scope *scope, bool wall, uint32_t limit,
-                         struct kept_row **out, uint32_t *count);
+                         struct standing_row **out, uint32_t *count);
 pawl_status store_due(struct store *store, struct scope *scope, bool wall, int64_t now_ms, uint32_t limit,
                       struct live_timer **out, uint32_t *count, int64_t *next_ms);
 pawl_status store_busy(struct store *store, struct scope *scope, uint64_t after, bool pending,
@@ -513,14 +514,14 @@ pawl_status store_waiting(struct store *store, struct scope *scope, const struct
                           uint64_t **out, uint32_t *count);
 pawl_status store_snapshot(struct store *store, struct scope *scope, uint64_t instance,
                            struct snapshot_row *out);
-pawl_status store_pasts(struct store *store, struct scope *scope, struct past_query *queries,
-                        uint32_t count);
+pawl_status store_instance_logs(struct store *store, struct scope *scope,
+                                struct instance_log_query *queries, uint32_t count);
 pawl_status store_key(struct store *store, struct scope *scope, const uint8_t id[KEY_ID_SIZE],
                       struct key_row *out);
-pawl_status store_kept(struct store *store, struct scope *scope, int32_t what, str id,
-                       struct kept_row *out);
-pawl_status store_kept_list(struct store *store, struct scope *scope, int32_t what, uint32_t limit,
-                            struct kept_row **out, uint32_t *count);
+pawl_status store_standing(struct store *store, struct scope *scope, int32_t what, str id,
+                           struct standing_row *out);
+pawl_status store_standing_list(struct store *store, struct scope *scope, int32_t what,
+                                uint32_t limit, struct standing_row **out, uint32_t *count);
 pawl_status store_list(struct store *store, struct scope *scope, const struct list_query *query,
                        uint64_t **out, uint32_t *count);
 bool list_query_by_state(const struct list_query *query); /* states have to be looked at */

@@ -2,7 +2,7 @@
  * copy of it. */
 #include "store/store.h"
 
-static void note_kept(struct store_tip *tip, const struct kept_change *change)
+static void note_standing(struct store_tip *tip, const struct standing_change *change)
 {
     if (change->row.what != CONTROL_CLOCK || !change->is_put)
         return;
@@ -34,8 +34,8 @@ void tip_advance(struct store_tip *tip, const struct commit *commit)
         tip->last_instance = commit->instances[commit->instance_count - 1].number;
     if (commit->flushed > 0)
         tip->flushed = commit->flushed;
-    for (size_t i = 0; i < commit->kept_count; i++)
-        note_kept(tip, &commit->kept[i]);
+    for (size_t i = 0; i < commit->standing_count; i++)
+        note_standing(tip, &commit->standing[i]);
 }
 
 uint64_t tip_new_instance(const struct store_tip *tip, uint64_t index)

@@ -7,8 +7,8 @@
  * erased; 'h': all hashes and roots are made anew after the changes. */
 #include "api/api.h"
 #include "evidence/evidence.h"
-#include "store/past.h"
 #include "fuzz.h"
+#include "store/instance_log.h"
 
 #define RECORDS_MAX 64
 #define VALUES_MAX  64

@@ -38,11 +38,10 @@ static void add_everything(struct change *c)
              (struct live_change){
                  .kind = LIVE_STEP_PUT, .instance = number, .ordinal = 1, .step.status = STEP_READY });
     add_snapshot(c, number, 1, STR("{}"));
-    c->kept = (struct kept_change){ .row = { .what = CONTROL_CLOCK,
-                                             .id = STR(CLOCK_TEST),
-                                             .due_at_ms = T0 + 99,
-                                             .pos = 2 },
-                                    .is_put = true };
+    c->standing = (struct standing_change){
+        .row = { .what = CONTROL_CLOCK, .id = STR(CLOCK_TEST), .due_at_ms = T0 + 99, .pos = 2 },
+        .is_put = true
+    };
 }
 
 static void expect_everything(struct stand *s)

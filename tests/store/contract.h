@@ -97,7 +97,7 @@ struct change {
     struct key_row *keys;
     int64_t keys_before_ms;
     uint32_t count[8], capacity[8];
-    struct kept_change kept; /* is_put false: none */
+    struct standing_change standing; /* is_put false: none */
     bool lag; /* write no head rows, and leave flushed */
 };
 
@@ -269,8 +269,8 @@ static inline pawl_status change_commit(struct change *c)
                              .key_count = c->count[7],
                              .keys_before_ms = c->keys_before_ms,
                              .flushed = c->lag ? 0 : c->tip.pos,
-                             .kept = &c->kept,
-                             .kept_count = c->kept.is_put };
+                             .standing = &c->standing,
+                             .standing_count = c->standing.is_put };
 
     if (c->count[0] > 0) {
         struct record *last = &c->records[c->count[0] - 1];

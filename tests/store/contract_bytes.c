@@ -191,10 +191,10 @@ STORE_TEST(definitions_lists_each_name_once_with_its_newest_version)
     EXPECT_STR(rows[0].name, "b");
 }
 
-/* ---- the past of an instance ---- */
+/* ---- the log of an instance ---- */
 
 /* Instance 1 with `count` entries, the n-th of which has the payload "n"; its input is value 1. */
-static void make_past(struct stand *s, uint64_t count, uint64_t snapshot_seq)
+static void make_log(struct stand *s, uint64_t count, uint64_t snapshot_seq)
 {
     struct change c = change_begin(s);
     uint64_t prev;
@@ -221,111 +221,114 @@ static void make_past(struct stand *s, uint64_t count, uint64_t snapshot_seq)
     EXPECT_OK(change_commit(&c));
 }
 
-static void expect_past(uint64_t last, uint64_t first, uint32_t count, bool has_snapshot,
-                        const struct past *past)
+static void expect_log(uint64_t last, uint64_t first, uint32_t count, bool has_snapshot,
+                       const struct instance_log *log)
 {
-    EXPECT(same_bytes(past->input, STR("the input")) && same_bytes(past->creator, STR("ann")));
-    EXPECT_EQ(past->head.seq, last);
-    EXPECT_EQ(past->record_count, count);
-    EXPECT_EQ(past->snapshot.text.data != NULL, has_snapshot);
+    EXPECT(same_bytes(log->input, STR("the input")) && same_bytes(log->creator, STR("ann")));
+    EXPECT_EQ(log->head.seq, last);
+    EXPECT_EQ(log->record_count, count);
+    EXPECT_EQ(log->snapshot.text.data != NULL, has_snapshot);
     for (uint32_t i = 0; i < count; i++) {
         char text[24];
 
-        EXPECT_EQ(past->records[i].record.seq, last - i);
+        EXPECT_EQ(log->records[i].record.seq, last - i);
         snprintf(text, sizeof text, "%llu", (unsigned long long)(last - i));
-        EXPECT(same_bytes(past->records[i].payload, str_of(text)));
+        EXPECT(same_bytes(log->records[i].payload, str_of(text)));
     }
-    EXPECT_EQ(past->records[count - 1].record.seq, first);
+    EXPECT_EQ(log->records[count - 1].record.seq, first);
 }
 
-static pawl_status read_past(struct stand *s, uint64_t instance, bool trust_rows, struct past *out)
+static pawl_status read_log(struct stand *s, uint64_t instance, bool trust_rows,
+                            struct instance_log *out)
 {
-    struct past_query query = { .instance = instance, .trust_rows = trust_rows, .out = out };
+    struct instance_log_query query = { .instance = instance,
+                                        .trust_rows = trust_rows,
+                                        .out = out };
 
-    return store_pasts(s->store, s->scope, &query, 1);
+    return store_instance_logs(s->store, s->scope, &query, 1);
 }
 
-STORE_TEST(the_past_of_an_instance_is_all_of_it_where_there_is_no_snapshot)
+STORE_TEST(the_log_of_an_instance_is_all_of_it_where_there_is_no_snapshot)
 {
-    struct past past;
+    struct instance_log log;
 
-    make_past(s, 20, 0);
-    EXPECT_OK(read_past(s, 1, false, &past));
-    expect_past(20, 1, 20, false, &past);
-    EXPECT_EQ(past.instance.number, 1);
-    EXPECT_EQ(read_past(s, 2, false, &past), PAWL_NOT_KNOWN);
+    make_log(s, 20, 0);
+    EXPECT_OK(read_log(s, 1, false, &log));
+    expect_log(20, 1, 20, false, &log);
+    EXPECT_EQ(log.instance.number, 1);
+    EXPECT_EQ(read_log(s, 2, false, &log), PAWL_NOT_KNOWN);
 }
 
-STORE_TEST(the_past_of_an_instance_goes_back_to_the_entry_of_its_snapshot)
+STORE_TEST(the_log_of_an_instance_goes_back_to_the_entry_of_its_snapshot)
 {
-    struct past past;
+    struct instance_log log;
 
-    make_past(s, 20, 15);
-    EXPECT_OK(read_past(s, 1, true, &past));
-    expect_past(20, 15, 6, true, &past);
-    EXPECT_EQ(past.snapshot.seq, 15);
+    make_log(s, 20, 15);
+    EXPECT_OK(read_log(s, 1, true, &log));
+    expect_log(20, 15, 6, true, &log);
+    EXPECT_EQ(log.snapshot.seq, 15);
 }
 
-STORE_TEST(a_short_past_is_read_without_its_snapshot)
+STORE_TEST(a_short_log_is_read_without_its_snapshot)
 {
-    struct past past;
+    struct instance_log log;
 
-    make_past(s, PAST_SHORT, 3);
-    EXPECT_OK(read_past(s, 1, false, &past));
-    expect_past(PAST_SHORT, 1, PAST_SHORT, false, &past);
+    make_log(s, INSTANCE_LOG_SHORT, 3);
+    EXPECT_OK(read_log(s, 1, false, &log));
+    expect_log(INSTANCE_LOG_SHORT, 1, INSTANCE_LOG_SHORT, false, &log);
 }
 
-STORE_TEST(a_past_begins_where_the_caller_knows_the_instance_to_stand)
+STORE_TEST(a_log_begins_where_the_caller_knows_the_instance_to_stand)
 {
-    struct past past;
-    struct past_query query = { .instance = 1, .is_known = true, .out = &past };
+    struct instance_log log;
+    struct instance_log_query query = { .instance = 1, .is_known = true, .out = &log };
     struct record tenth;
 
-    make_past(s, 20, 15);
-    EXPECT_OK(read_past(s, 1, false, &past));
-    tenth = past.records[0].record;
+    make_log(s, 20, 15);
+    EXPECT_OK(read_log(s, 1, false, &log));
+    tenth = log.records[0].record;
     while (tenth.seq > 10)
         EXPECT_OK(store_record(s->store, s->scope, tenth.prev, &tenth));
     query.head = (struct head_row){ .instance = 1, .seq = 10, .pos = tenth.pos };
-    EXPECT_OK(store_pasts(s->store, s->scope, &query, 1));
-    EXPECT_EQ(past.record_count, 1); /* the snapshot is newer: whoever asks sees that it is */
-    EXPECT(past.records[0].record.seq == 10 && past.snapshot.seq == 15);
+    EXPECT_OK(store_instance_logs(s->store, s->scope, &query, 1));
+    EXPECT_EQ(log.record_count, 1); /* the snapshot is newer: whoever asks sees that it is */
+    EXPECT(log.records[0].record.seq == 10 && log.snapshot.seq == 15);
 }
 
-STORE_TEST(several_pasts_are_read_until_one_is_not_there)
+STORE_TEST(several_logs_are_read_until_one_is_not_there)
 {
-    struct past pasts[4];
-    struct past_query queries[4];
+    struct instance_log logs[4];
+    struct instance_log_query queries[4];
     const uint64_t instances[] = { 1, 1, 2, 1 };
 
-    make_past(s, 3, 0);
+    make_log(s, 3, 0);
     for (int i = 0; i < 4; i++)
-        queries[i] = (struct past_query){ .instance = instances[i], .out = &pasts[i] };
-    EXPECT_EQ(store_pasts(s->store, s->scope, queries, 4), PAWL_NOT_KNOWN);
+        queries[i] = (struct instance_log_query){ .instance = instances[i], .out = &logs[i] };
+    EXPECT_EQ(store_instance_logs(s->store, s->scope, queries, 4), PAWL_NOT_KNOWN);
     EXPECT(queries[0].is_read && queries[1].is_read && !queries[2].is_read && !queries[3].is_read);
-    expect_past(3, 1, 3, false, &pasts[0]);
-    expect_past(3, 1, 3, false, &pasts[1]);
+    expect_log(3, 1, 3, false, &logs[0]);
+    expect_log(3, 1, 3, false, &logs[1]);
 }
 
 /* So that nobody waits for the store for long, and no memory is taken for what may not be used. */
-STORE_TEST(no_more_pasts_are_read_at_one_go_than_a_few_megabytes)
+STORE_TEST(no_more_logs_are_read_at_one_go_than_a_few_megabytes)
 {
-    struct past pasts[8];
-    struct past_query queries[8];
-    char *text = calloc(1, PAST_BYTES / 3);
+    struct instance_log logs[8];
+    struct instance_log_query queries[8];
+    char *text = calloc(1, INSTANCE_LOG_BYTES / 3);
     struct change c;
 
     EXPECT(text);
-    memset(text, 'x', PAST_BYTES / 3 - 1);
-    make_past(s, 3, 0);
+    memset(text, 'x', INSTANCE_LOG_BYTES / 3 - 1);
+    make_log(s, 3, 0);
     c = change_begin(s);
     add_value(&c, str_of(text), false)->id = 6;
     add_entry(&c, 1, 4, 0, PAID)->payload = 6;
     c.records[0].prev = 4;
     EXPECT_OK(change_commit(&c));
     for (int i = 0; i < 8; i++)
-        queries[i] = (struct past_query){ .instance = 1, .out = &pasts[i] };
-    EXPECT_OK(store_pasts(s->store, s->scope, queries, 8));
+        queries[i] = (struct instance_log_query){ .instance = 1, .out = &logs[i] };
+    EXPECT_OK(store_instance_logs(s->store, s->scope, queries, 8));
     EXPECT(queries[0].is_read && queries[1].is_read && !queries[7].is_read);
     free(text);
 }

@@ -369,7 +369,7 @@ STORE_TEST(timers_of_a_paused_instance_are_not_due_until_it_is_resumed_or_cleare
 
 static void keep(struct change *c, str id, int64_t due_at_ms, bool is_put)
 {
-    const struct kept_change change = {
+    const struct standing_change change = {
         .row = { CONTROL_ALARM, id, due_at_ms, add_record(c, 0, 0, CONTROL_ALARM)->pos, 0 },
         .is_put = is_put,
     };
@@ -379,14 +379,14 @@ static void keep(struct change *c, str id, int64_t due_at_ms, bool is_put)
     EXPECT_OK(store_commit(c->store, c->stand->scope,
                            &(struct commit){ .records = c->records,
                                              .record_count = c->count[0],
-                                             .kept = &change,
-                                             .kept_count = 1 }));
+                                             .standing = &change,
+                                             .standing_count = 1 }));
 }
 
 STORE_TEST(what_is_kept_is_found_by_its_id_and_listed_by_its_time_until_it_is_over)
 {
     static const char *const ids[] = { "late", "early", "gone" };
-    struct kept_row row, *rows;
+    struct standing_row row, *rows;
     struct change c;
     uint32_t count;
 
@@ -396,14 +396,14 @@ STORE_TEST(what_is_kept_is_found_by_its_id_and_listed_by_its_time_until_it_is_ov
     }
     c = change_begin(s);
     keep(&c, STR("gone"), 0, false);
-    EXPECT_OK(store_kept(s->store, s->scope, CONTROL_ALARM, STR("late"), &row));
+    EXPECT_OK(store_standing(s->store, s->scope, CONTROL_ALARM, STR("late"), &row));
     EXPECT(row.pos == 1 && row.due_at_ms == T0 + 30 && row.what == CONTROL_ALARM);
-    EXPECT_EQ(store_kept(s->store, s->scope, CONTROL_ALARM, STR("gone"), &row), PAWL_NOT_KNOWN);
-    EXPECT_EQ(store_kept(s->store, s->scope, CONTROL_TOKEN, STR("late"), &row), PAWL_NOT_KNOWN);
-    EXPECT_OK(store_kept_list(s->store, s->scope, CONTROL_ALARM, 10, &rows, &count));
+    EXPECT_EQ(store_standing(s->store, s->scope, CONTROL_ALARM, STR("gone"), &row), PAWL_NOT_KNOWN);
+    EXPECT_EQ(store_standing(s->store, s->scope, CONTROL_TOKEN, STR("late"), &row), PAWL_NOT_KNOWN);
+    EXPECT_OK(store_standing_list(s->store, s->scope, CONTROL_ALARM, 10, &rows, &count));
     EXPECT_EQ(count, 2);
     EXPECT_STR(rows[0].id, "early");
     EXPECT_STR(rows[1].id, "late");
-    EXPECT_OK(store_kept_list(s->store, s->scope, CONTROL_ALARM, 1, &rows, &count));
+    EXPECT_OK(store_standing_list(s->store, s->scope, CONTROL_ALARM, 1, &rows, &count));
     EXPECT_EQ(count, 1);
 }

@@ -376,10 +376,10 @@ static pawl_status instance_fails(struct store *store, struct scope *scope,
                                                       : real_ops->find(store, scope, query, out);
 }
 
-static pawl_status pasts_fail(struct store *store, struct scope *scope, struct past_query *queries,
-                              uint32_t count)
+static pawl_status instance_logs_fail(struct store *store, struct scope *scope,
+                                      struct instance_log_query *queries, uint32_t count)
 {
-    return fails_next ? fail_once(scope) : real_ops->pasts(store, scope, queries, count);
+    return fails_next ? fail_once(scope) : real_ops->instance_logs(store, scope, queries, count);
 }
 
 static void begin_failing(struct world *world)
@@ -432,6 +432,6 @@ WORLD_TEST(code, an_instance_that_could_not_be_restored_is_brought_to_the_new_ve
     world_close(world);
     world_open(world);
     begin_failing(world);
-    failing_ops.pasts = pasts_fail;
+    failing_ops.instance_logs = instance_logs_fail;
     expect_renewed(world, id);
 }

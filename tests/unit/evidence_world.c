@@ -1,7 +1,7 @@
 /* evidence_world.c - a store made by hand, and one that lies: see evidence_world.h. */
 #include "evidence_world.h"
-#include "store/past.h"
 #include "base/limits.h"
+#include "store/instance_log.h"
 
 #define T0 INT64_C(1780000000000)
 

@@ -13,7 +13,7 @@ static const struct store_ops *real_ops;
 static pawl_status count_find(struct store *store, struct scope *scope,
                               const struct find_query *query, void *out)
 {
-    done.kept_reads += query->kind == FIND_KEPT;
+    done.kept_reads += query->kind == FIND_STANDING;
     done.record_reads += query->kind == FIND_RECORD;
     return real_ops->find(store, scope, query, out);
 }
@@ -140,7 +140,7 @@ TEST(access, an_alarm_that_was_recorded_with_a_reserved_actor_is_carried_out)
 {
     static const char payload[] =
         "{\"operation\":\"instance.create\",\"input\":" CREATE_AS("pawl/al") "}";
-    char id[KEPT_ID_SIZE + 1];
+    char id[STANDING_ID_SIZE + 1];
     struct scope scope;
     pawl *p = NULL;
 

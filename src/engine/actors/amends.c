@@ -1,6 +1,6 @@
 /* amends.c - a flow under way goes on by another definition (B42, X2), code by another registration.
  *
- * The entry says all: its payload which definition, its effect which plan. A row in `kept`, under
+ * The entry says all: its payload which definition, its effect which plan. A standing row, under
  * the instance's id, tells readers where the last such entry is. */
 #include "base/node_own.h"
 #include "code/code.h"
@@ -16,13 +16,13 @@ pawl_status amend_note(struct engine *engine, struct scope *scope, const struct 
     char *id = arena_alloc(&engine->writer.scope.arena, ID_SIZE + 1);
 
     ASSERT_DRAINING(engine);
-    if (!id || (batch->kept_count == batch->kept_capacity && !batch_kept_room(batch)))
+    if (!id || (batch->standing_count == batch->standing_capacity && !batch_standing_room(batch)))
         return scope_no_memory(scope);
     engine->actors.has_amends = true;
     id_print(head->instance, head->random, id);
-    batch->kept[batch->kept_count++] =
-        (struct kept_change){ .row = { .what = LIFE_T_AMEND, .id = str_of(id), .pos = head->pos },
-                              .is_put = true };
+    batch->standing[batch->standing_count++] = (struct standing_change){
+        .row = { .what = LIFE_T_AMEND, .id = str_of(id), .pos = head->pos }, .is_put = true
+    };
     return PAWL_OK;
 }
 
@@ -33,11 +33,11 @@ static pawl_status last_amend(struct engine *engine, struct scope *scope, const 
                               uint64_t *pos)
 {
     char id[ID_SIZE + 1];
-    struct kept_row row;
+    struct standing_row row;
     pawl_status status;
 
     id_print(head->instance, head->random, id);
-    status = store_kept(engine->store, scope, LIFE_T_AMEND, str_of(id), &row);
+    status = store_standing(engine->store, scope, LIFE_T_AMEND, str_of(id), &row);
     *pos = status ? 0 : row.pos;
     return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
 }
@@ -133,8 +133,8 @@ pawl_status amended_in_drain(struct engine *engine, struct scope *scope, const s
 
     ASSERT_DRAINING(engine);
     id_print(head->instance, head->random, id);
-    for (uint32_t i = 0; !status && i < engine->writer.batch.kept_count; i++) {
-        const struct kept_row *row = &engine->writer.batch.kept[i].row;
+    for (uint32_t i = 0; !status && i < engine->writer.batch.standing_count; i++) {
+        const struct standing_row *row = &engine->writer.batch.standing[i].row;
 
         if (row->what == LIFE_T_AMEND && str_eq(row->id, str_of(id)))
             status = amend_by_batch(engine, scope, row->pos, definition);

@@ -76,7 +76,7 @@ static pawl_status cancel_child(struct engine *engine, struct scope *scope, uint
     status = decision_record(engine, scope, head, slot->definition, &decision, at_ms, at_ms,
                              fired_at_ms, NULL);
     if (!status && operation.data)
-        status = kept_start(engine, scope, operation, at_ms);
+        status = alarm_record_start(engine, scope, operation, at_ms);
     if (status)
         return batch_spoil(engine, scope, status);
     return status || !family_is_possible(engine, slot->definition)

@@ -113,7 +113,7 @@ bool engine_mail(struct engine *engine, uint64_t instance, struct mail *mail)
     engine->actors.mail_under_way++;
     mail->instance = instance;
     mail_deliver(engine, actor, mail);
-    engine_ring(engine);
+    engine_set_wakeup(engine);
     return true;
 }
 

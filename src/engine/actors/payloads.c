@@ -98,18 +98,18 @@ void payloads_decide(struct actor *actor, const struct decision *all, const stru
 
 static pawl_status read_of_reader(void *context, struct scope *scope, uint32_t seq, str *out)
 {
-    const struct past_payloads *payloads = context;
+    const struct recorded_payloads *payloads = context;
 
     return read_stored(payloads->engine, scope, payloads->pos, seq, out);
 }
 
 pawl_status engine_payloads(struct engine *engine, struct scope *scope, str id,
-                            struct past_payloads *out)
+                            struct recorded_payloads *out)
 {
     struct definition_slot *slot;
     struct head head;
     pawl_status status = engine_locate(engine, scope, id, &head, &slot);
 
-    *out = (struct past_payloads){ { read_of_reader, out }, engine, head.pos };
+    *out = (struct recorded_payloads){ { read_of_reader, out }, engine, head.pos };
     return status;
 }

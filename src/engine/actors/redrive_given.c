@@ -63,7 +63,7 @@ static pawl_status give_flow(struct engine *engine, struct scope *scope,
                              const struct redrive *redrive, str *out)
 {
     const struct definition *definition = NULL, *now = NULL;
-    struct past_payloads payloads;
+    struct recorded_payloads payloads;
     struct flow_attempts attempts;
     struct flow_redrive args = { .attempts = &attempts,
                                  .retry_of = str_of(redrive->view->id),

@@ -1,6 +1,6 @@
 /* redrives.c - which instance runs another one again.
  *
- * The new one's `start` says whom it follows; a row in `kept`, under the id of the first, tells
+ * The new one's `start` says whom it follows; a standing row, under the id of the first, tells
  * readers where the last such start is. So one instance is run again once at a time: a redrive says
  * which rows it saw, and the drain compares. */
 #include "engine/parts.h"
@@ -27,18 +27,19 @@ pawl_status redrive_note(struct engine *engine, struct scope *scope, const struc
     if (!effect)
         return PAWL_OK;
     id = arena_str(&engine->writer.scope.arena, effect->name);
-    if (!id.data || (batch->kept_count == batch->kept_capacity && !batch_kept_room(batch)))
+    if (!id.data ||
+        (batch->standing_count == batch->standing_capacity && !batch_standing_room(batch)))
         return scope_no_memory(scope);
-    batch->kept[batch->kept_count++] = (struct kept_change){
-        .row = { .what = LIFE_T_START, .id = id, .pos = head->pos }, .is_put = true
-    };
+    batch->standing[batch->standing_count++] =
+        (struct standing_change){ .row = { .what = LIFE_T_START, .id = id, .pos = head->pos },
+                                  .is_put = true };
     return PAWL_OK;
 }
 
 static pawl_status last_start(struct engine *engine, struct scope *scope, str id, uint64_t *pos)
 {
-    struct kept_row row;
-    pawl_status status = store_kept(engine->store, scope, LIFE_T_START, id, &row);
+    struct standing_row row;
+    pawl_status status = store_standing(engine->store, scope, LIFE_T_START, id, &row);
 
     *pos = status ? 0 : row.pos;
     return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
@@ -54,8 +55,9 @@ pawl_status redrive_check(struct engine *engine, struct scope *scope,
         uint64_t pos;
 
         status = last_start(engine, scope, args->seen[i].id, &pos);
-        if (!status && (pos != args->seen[i].pos ||
-                        kept_changes_here(&engine->writer.batch, LIFE_T_START, args->seen[i].id)))
+        if (!status &&
+            (pos != args->seen[i].pos ||
+             standing_changes_here(&engine->writer.batch, LIFE_T_START, args->seen[i].id)))
             return scope_fail(scope, PAWL_CONFLICT,
                               "%.*s was run again by another call meanwhile; `pawl show` names its "
                               "successor",

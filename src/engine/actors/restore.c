@@ -4,26 +4,26 @@
 #include "engine/parts.h"
 
 static pawl_status fold_kept(struct scope *scope, struct actor *actor,
-                             const struct past_record *past)
+                             const struct instance_log_record *log)
 {
     const struct behavior *behavior = behavior_of(actor->definition->kind);
     str name;
-    pawl_status status = signal_kept_name(scope, &past->record, &name);
+    pawl_status status = signal_kept_name(scope, &log->record, &name);
 
     return status || !behavior->keep
                ? status
-               : behavior->keep(actor->memory, name, past->payload, scope, &actor->arena);
+               : behavior->keep(actor->memory, name, log->payload, scope, &actor->arena);
 }
 
 static pawl_status fold_entry(struct engine *engine, struct scope *scope, struct actor *actor,
-                              const struct past_record *past)
+                              const struct instance_log_record *log)
 {
-    const struct record *record = &past->record;
+    const struct record *record = &log->record;
     struct effect_list effects = { 0 };
     struct entry_view entry = entry_of_record(record, &effects);
     pawl_status status = value_text(engine, scope, record->reason, &entry.reason);
 
-    entry.payload = past->payload;
+    entry.payload = log->payload;
     if (!status && entry.transition == LIFE_T_GATE_APPROVE) /* who it was counts */
         status = value_text(engine, scope, record->actor, &entry.actor);
     if (!status && record->body.data)
@@ -35,11 +35,11 @@ static pawl_status fold_entry(struct engine *engine, struct scope *scope, struct
 }
 
 static pawl_status fold(struct engine *engine, struct scope *scope, struct actor *actor,
-                        const struct past_record *past)
+                        const struct instance_log_record *log)
 {
-    if (past->record.what >= 0)
-        return fold_entry(engine, scope, actor, past);
-    return past->record.what == CONTROL_KEEP_SIGNAL ? fold_kept(scope, actor, past) : PAWL_OK;
+    if (log->record.what >= 0)
+        return fold_entry(engine, scope, actor, log);
+    return log->record.what == CONTROL_KEEP_SIGNAL ? fold_kept(scope, actor, log) : PAWL_OK;
 }
 
 /* The record before; 0: none that is folded. */
@@ -84,7 +84,7 @@ static bool note_earlier(void *context, const struct record *record)
 /* The records before those that were read at one go, back to entry `seq` (0: to the first). Nothing is
  * added if they reach that far. */
 static pawl_status find_earlier(struct engine *engine, struct scope *scratch,
-                                const struct past *past, uint64_t seq, struct trail *trail)
+                                const struct instance_log *log, uint64_t seq, struct trail *trail)
 {
     struct earlier earlier = { .engine = engine, .trail = trail, .seq = seq };
     struct chain_query query = { .skip_from = UINT64_MAX };
@@ -93,8 +93,8 @@ static pawl_status find_earlier(struct engine *engine, struct scope *scratch,
 
     if (trail->count > 0)
         status = store_record(engine->store, scratch, trail->positions[trail->count - 1], &record);
-    else if (past->record_count > 0)
-        record = past->records[past->record_count - 1].record;
+    else if (log->record_count > 0)
+        record = log->records[log->record_count - 1].record;
     query.pos = record.what >= 0 && record.seq <= seq ? 0 : before(&record);
     if (!status && query.pos)
         status = store_walk(engine->store, scratch, &query, note_earlier, &earlier);
@@ -102,13 +102,13 @@ static pawl_status find_earlier(struct engine *engine, struct scope *scratch,
 }
 
 static pawl_status fold_one(struct engine *engine, struct scope *scratch, struct actor *actor,
-                            struct past_record *past)
+                            struct instance_log_record *log)
 {
     pawl_status status = PAWL_OK;
 
-    if (past->is_left)
-        status = value_text(engine, scratch, past->record.payload, &past->payload);
-    return status ? status : fold(engine, scratch, actor, past);
+    if (log->is_left)
+        status = value_text(engine, scratch, log->record.payload, &log->payload);
+    return status ? status : fold(engine, scratch, actor, log);
 }
 
 /* Does entry `seq`, or the memory after it, know of this record? A kept signal has the number of the
@@ -124,27 +124,27 @@ static pawl_status fold_trail(struct engine *engine, struct scope *scratch, stru
     pawl_status status = PAWL_OK;
 
     for (size_t i = trail->count; i > 0 && !status; i--) {
-        struct past_record past = { .is_left = true };
+        struct instance_log_record log = { .is_left = true };
 
         scope_clear(scratch);
-        status = store_record(engine->store, scratch, trail->positions[i - 1], &past.record);
-        if (!status && !is_known(&past.record, seq))
-            status = fold_one(engine, scratch, actor, &past);
+        status = store_record(engine->store, scratch, trail->positions[i - 1], &log.record);
+        if (!status && !is_known(&log.record, seq))
+            status = fold_one(engine, scratch, actor, &log);
     }
     return status;
 }
 
 /* Those that were read at one go, oldest first. */
 static pawl_status fold_tail(struct engine *engine, struct scope *scratch, struct actor *actor,
-                             const struct past *past, uint64_t seq)
+                             const struct instance_log *log, uint64_t seq)
 {
     pawl_status status = PAWL_OK;
 
-    for (uint32_t i = past->record_count; i > 0 && !status; i--) {
+    for (uint32_t i = log->record_count; i > 0 && !status; i--) {
         if (scratch->arena.used > SCRATCH_MAX)
             scope_clear(scratch);
-        if (!is_known(&past->records[i - 1].record, seq))
-            status = fold_one(engine, scratch, actor, &past->records[i - 1]);
+        if (!is_known(&log->records[i - 1].record, seq))
+            status = fold_one(engine, scratch, actor, &log->records[i - 1]);
     }
     return status;
 }
@@ -205,27 +205,27 @@ pawl_status engine_snapshot(struct engine *engine, struct scope *scope, str id,
 
 /* The entry that may name the snapshot: the oldest record that was found. */
 static pawl_status read_oldest(struct engine *engine, struct scope *scratch,
-                               const struct past *past, const struct trail *trail,
+                               const struct instance_log *log, const struct trail *trail,
                                struct record *out)
 {
     if (trail->count > 0)
         return store_record(engine->store, scratch, trail->positions[trail->count - 1], out);
-    *out = past->record_count > 0 ? past->records[past->record_count - 1].record
-                                  : (struct record){ .what = -1 };
+    *out = log->record_count > 0 ? log->records[log->record_count - 1].record
+                                 : (struct record){ .what = -1 };
     return PAWL_OK;
 }
 
 /* The last snapshot, if it can be trusted: it may be thrown away at any time. Else no memory is
  * there. */
 static pawl_status load_snapshot(struct engine *engine, struct scope *scratch, struct actor *actor,
-                                 const struct past *past, struct trail *trail)
+                                 const struct instance_log *log, struct trail *trail)
 {
-    const struct snapshot_row *snapshot = &past->snapshot;
+    const struct snapshot_row *snapshot = &log->snapshot;
     struct record oldest;
-    pawl_status status = find_earlier(engine, scratch, past, snapshot->seq, trail);
+    pawl_status status = find_earlier(engine, scratch, log, snapshot->seq, trail);
 
     if (!status)
-        status = read_oldest(engine, scratch, past, trail, &oldest);
+        status = read_oldest(engine, scratch, log, trail, &oldest);
     if (status)
         return status;
     if (oldest.what >= 0 && oldest.seq == snapshot->seq &&
@@ -243,41 +243,41 @@ static pawl_status load_snapshot(struct engine *engine, struct scope *scratch, s
 }
 
 static pawl_status begin_memory(struct engine *engine, struct scope *scratch, struct actor *actor,
-                                struct past *past, struct trail *trail)
+                                struct instance_log *log, struct trail *trail)
 {
     pawl_status status = PAWL_OK;
 
     actor->memory = NULL;
-    if (past->snapshot.text.data)
-        status = load_snapshot(engine, scratch, actor, past, trail);
+    if (log->snapshot.text.data)
+        status = load_snapshot(engine, scratch, actor, log, trail);
     if (!status && !actor->memory) {
-        past->snapshot = (struct snapshot_row){ 0 };
+        log->snapshot = (struct snapshot_row){ 0 };
         actor->memory = behavior_of(actor->definition->kind)
                             ->memory_new(actor->definition, actor->input, &actor->arena);
-        status = actor->memory ? find_earlier(engine, scratch, past, 0, trail)
-                               : scope_no_memory(scratch);
+        status =
+            actor->memory ? find_earlier(engine, scratch, log, 0, trail) : scope_no_memory(scratch);
     }
     if (!status)
         payloads_attach(engine, actor);
-    actor->snapshot_seq = (uint32_t)past->snapshot.seq;
-    actor->snapshot_size = past->snapshot.text.size;
+    actor->snapshot_seq = (uint32_t)log->snapshot.seq;
+    actor->snapshot_size = log->snapshot.text.size;
     actor->bytes_since_snapshot = 0;
     return status;
 }
 
 static pawl_status restore_memory(struct engine *engine, struct scope *scope, struct actor *actor,
-                                  struct past *past)
+                                  struct instance_log *log)
 {
     struct trail trail = { 0 };
     struct scope scratch;
     pawl_status status;
 
     scope_init(&scratch, engine->heap, LIMIT_SCOPE);
-    status = begin_memory(engine, &scratch, actor, past, &trail);
+    status = begin_memory(engine, &scratch, actor, log, &trail);
     if (!status)
-        status = fold_trail(engine, &scratch, actor, &trail, past->snapshot.seq);
+        status = fold_trail(engine, &scratch, actor, &trail, log->snapshot.seq);
     if (!status)
-        status = fold_tail(engine, &scratch, actor, past, past->snapshot.seq);
+        status = fold_tail(engine, &scratch, actor, log, log->snapshot.seq);
     if (status)
         scope->error = scratch.error;
     scope->arena.is_full = scope->arena.is_full || scratch.arena.is_full;
@@ -308,14 +308,14 @@ static pawl_status introduce(struct engine *engine, struct scope *scope, struct 
 
 /* The entry `start` stands behind its creation, but perhaps not in a store that it was moved to;
  * then its tools get no trace. */
-static str restore_trace(struct engine *engine, struct scope *scope, const struct past *past)
+static str restore_trace(struct engine *engine, struct scope *scope, const struct instance_log *log)
 {
     struct record record;
 
-    for (uint32_t i = past->record_count; i > 0; i--)
-        if (past->records[i - 1].record.seq == 1 && past->records[i - 1].record.what >= 0)
-            return body_trace(past->records[i - 1].record.body);
-    if (read_first_entry(engine, scope, &past->instance, &record) != PAWL_OK)
+    for (uint32_t i = log->record_count; i > 0; i--)
+        if (log->records[i - 1].record.seq == 1 && log->records[i - 1].record.what >= 0)
+            return body_trace(log->records[i - 1].record.body);
+    if (read_first_entry(engine, scope, &log->instance, &record) != PAWL_OK)
         return STR_NONE;
     return body_trace(record.body);
 }
@@ -347,27 +347,27 @@ pawl_status head_row_now(struct engine *engine, struct scope *scope, uint64_t in
                : store_head(engine->store, scope, instance, trust_rows, out);
 }
 
-static void ask_for(struct engine *engine, uint64_t instance, struct past *out,
-                    struct past_query *query)
+static void ask_for(struct engine *engine, uint64_t instance, struct instance_log *out,
+                    struct instance_log_query *query)
 {
-    *query = (struct past_query){ .instance = instance, .out = out };
+    *query = (struct instance_log_query){ .instance = instance, .out = out };
     query->is_known = head_is_known(engine, instance, &query->head, &query->trust_rows);
 }
 
 /* What the drain would have to read again. As long as the actor is remembered its head does not
  * leave but for want of room; so one that is not there has not changed since it was read. */
-static void learn_head(struct engine *engine, const struct past *past, uint32_t generation)
+static void learn_head(struct engine *engine, const struct instance_log *log, uint32_t generation)
 {
-    const struct instance_row *fixed = &past->instance;
+    const struct instance_row *fixed = &log->instance;
     struct head head = { .instance = fixed->number,
-                         .pos = past->head.pos,
-                         .seq = (uint32_t)past->head.seq,
-                         .state = (uint16_t)past->head.state,
+                         .pos = log->head.pos,
+                         .seq = (uint32_t)log->head.seq,
+                         .state = (uint16_t)log->head.state,
                          .definition = fixed->definition,
                          .skip = SKIP_UNKNOWN,
-                         .flags = head_flags(fixed, past->head.paused) };
+                         .flags = head_flags(fixed, log->head.paused) };
 
-    memcpy(head.hash, past->records[0].record.hash, SHA_SIZE);
+    memcpy(head.hash, log->records[0].record.hash, SHA_SIZE);
     memcpy(head.random, fixed->random, ID_RANDOM_SIZE);
     guard_lock(&engine->lock);
     if (engine->options.own && engine->writer.heads.is_whole && engine->actors.generation == generation &&
@@ -376,58 +376,59 @@ static void learn_head(struct engine *engine, const struct past *past, uint32_t 
     guard_unlock(&engine->lock);
 }
 
-static pawl_status check_past(struct scope *scope, const struct past *past,
-                              const struct definition *definition)
+static pawl_status check_log(struct scope *scope, const struct instance_log *log,
+                             const struct definition *definition)
 {
-    if (past->record_count && past->head.state < definition->state_count &&
+    if (log->record_count && log->head.state < definition->state_count &&
         behavior_of(definition->kind)->memory_new)
         return PAWL_OK;
     return scope_fail(scope, PAWL_STORAGE_FAILURE,
                       "instance number %llu is no flow or code in a state it has: run pawl verify",
-                      (unsigned long long)past->instance.number);
+                      (unsigned long long)log->instance.number);
 }
 
 /* What creation fixed, and where it stands. */
 static pawl_status restore_standing(struct engine *engine, struct scope *scope, struct actor *actor,
-                                    const struct past *past, struct definition *definition)
+                                    const struct instance_log *log, struct definition *definition)
 {
     arena_clear(&actor->arena);
     actor->definition = definition;
-    actor->is_test = past->instance.test;
-    actor->state = past->head.state;
-    actor->seq = (uint32_t)past->head.seq;
-    actor->pos = past->head.pos;
-    actor->input = arena_str(&actor->arena, past->input.data ? past->input : STR("{}"));
-    actor->creator = arena_str(&actor->arena, past->creator);
-    actor->correlation = arena_str(&actor->arena, past->instance.correlation);
-    actor->trace = arena_str(&actor->arena, restore_trace(engine, scope, past));
+    actor->is_test = log->instance.test;
+    actor->state = log->head.state;
+    actor->seq = (uint32_t)log->head.seq;
+    actor->pos = log->head.pos;
+    actor->input = arena_str(&actor->arena, log->input.data ? log->input : STR("{}"));
+    actor->creator = arena_str(&actor->arena, log->creator);
+    actor->correlation = arena_str(&actor->arena, log->instance.correlation);
+    actor->trace = arena_str(&actor->arena, restore_trace(engine, scope, log));
     return actor->arena.failed ? scope_no_memory(scope) : PAWL_OK;
 }
 
 static pawl_status restore(struct engine *engine, struct scope *scope, struct actor *actor,
-                           struct past *past)
+                           struct instance_log *log)
 {
     struct definition_slot *slot;
-    pawl_status status = definitions_get(engine, scope, past->instance.definition, &slot);
+    pawl_status status = definitions_get(engine, scope, log->instance.definition, &slot);
 
     if (!status)
-        status = check_past(scope, past, slot->definition);
+        status = check_log(scope, log, slot->definition);
     if (!status)
-        status = restore_standing(engine, scope, actor, past, slot->definition);
+        status = restore_standing(engine, scope, actor, log, slot->definition);
     if (!status)
-        status = restore_memory(engine, scope, actor, past);
+        status = restore_memory(engine, scope, actor, log);
     if (!status)
-        status = introduce(engine, scope, actor, &past->instance, slot);
+        status = introduce(engine, scope, actor, &log->instance, slot);
     return status;
 }
 
 static pawl_status restore_remembered(struct engine *engine, struct scope *scope,
-                                      struct actor *actor, struct past *past, uint32_t generation)
+                                      struct actor *actor, struct instance_log *log,
+                                      uint32_t generation)
 {
-    pawl_status status = restore(engine, scope, actor, past);
+    pawl_status status = restore(engine, scope, actor, log);
 
     if (!status)
-        learn_head(engine, past, generation);
+        learn_head(engine, log, generation);
     return status;
 }
 
@@ -449,18 +450,18 @@ static void note_load(struct actor *actor, const struct scope *work, uint32_t ge
 pawl_status actor_load(struct engine *engine, struct scope *scope, struct actor *actor)
 {
     uint32_t generation = engine->actors.generation;
-    struct past_query query;
-    struct past past;
+    struct instance_log_query query;
+    struct instance_log log;
     struct scope work;
     pawl_status status;
 
     if (is_remembered(engine, actor))
         return PAWL_OK;
     scope_init(&work, engine->heap, LIMIT_SCOPE);
-    ask_for(engine, actor->instance, &past, &query);
-    status = store_pasts(engine->store, &work, &query, 1);
+    ask_for(engine, actor->instance, &log, &query);
+    status = store_instance_logs(engine->store, &work, &query, 1);
     if (!status)
-        status = restore_remembered(engine, &work, actor, &past, generation);
+        status = restore_remembered(engine, &work, actor, &log, generation);
     note_load(actor, &work, generation, status);
     if (status)
         scope->error = work.error;
@@ -472,16 +473,16 @@ pawl_status actor_load(struct engine *engine, struct scope *scope, struct actor 
  * heads, which only turns keep in step with commits, do not learn of it. */
 static pawl_status actor_read(struct engine *engine, struct scope *scope, struct actor *actor)
 {
-    struct past_query query;
-    struct past past;
+    struct instance_log_query query;
+    struct instance_log log;
     struct scope work;
     pawl_status status;
 
     scope_init(&work, engine->heap, LIMIT_SCOPE);
-    ask_for(engine, actor->instance, &past, &query);
-    status = store_pasts(engine->store, &work, &query, 1);
+    ask_for(engine, actor->instance, &log, &query);
+    status = store_instance_logs(engine->store, &work, &query, 1);
     if (!status)
-        status = restore(engine, &work, actor, &past);
+        status = restore(engine, &work, actor, &log);
     if (status)
         scope->error = work.error;
     scope_fini(&work);
@@ -508,8 +509,8 @@ pawl_status restore_context(struct engine *engine, struct scope *scope, uint64_t
  * again, by itself, when its event is decided, and fails there with its words. */
 void actors_load(struct engine *engine, struct actor *const *actors, uint32_t count)
 {
-    struct past_query queries[ACTORS_AT_ONCE];
-    struct past pasts[ACTORS_AT_ONCE];
+    struct instance_log_query queries[ACTORS_AT_ONCE];
+    struct instance_log logs[ACTORS_AT_ONCE];
     struct actor *asked[ACTORS_AT_ONCE];
     uint32_t generation = engine->actors.generation, wanted = 0;
     struct scope work;
@@ -517,15 +518,15 @@ void actors_load(struct engine *engine, struct actor *const *actors, uint32_t co
     ASSERT(count <= ACTORS_AT_ONCE);
     for (uint32_t i = 0; i < count; i++)
         if (!is_remembered(engine, actors[i])) {
-            ask_for(engine, actors[i]->instance, &pasts[wanted], &queries[wanted]);
+            ask_for(engine, actors[i]->instance, &logs[wanted], &queries[wanted]);
             asked[wanted++] = actors[i];
         }
     if (wanted < 2 || !engine->options.own)
         return;
     scope_init(&work, engine->heap, LIMIT_SCOPE);
-    store_pasts(engine->store, &work, queries, wanted);
+    store_instance_logs(engine->store, &work, queries, wanted);
     for (uint32_t i = 0; i < wanted && queries[i].is_read; i++)
         note_load(asked[i], &work, generation,
-                  restore_remembered(engine, &work, asked[i], &pasts[i], generation));
+                  restore_remembered(engine, &work, asked[i], &logs[i], generation));
     scope_fini(&work);
 }

@@ -176,7 +176,7 @@ static uint32_t send_some(struct engine *engine, const uint64_t *numbers, uint32
     group->left += made;
     engine->actors.mail_under_way += made;
     mail_deliver_all(engine, mails, made);
-    engine_ring(engine);
+    engine_set_wakeup(engine);
     return made;
 }
 

@@ -26,12 +26,12 @@ static bool wait_for_commit(struct request *request)
 bool alarm_permits(struct engine *engine, struct request *request)
 {
     str id = request->scope->alarm;
-    struct kept_row row;
+    struct standing_row row;
 
     ASSERT_DRAINING(engine);
-    if (kept_changes_here(&engine->writer.batch, CONTROL_ALARM, id))
+    if (standing_changes_here(&engine->writer.batch, CONTROL_ALARM, id))
         return wait_for_commit(request);
-    request->status = store_kept(engine->store, request->scope, CONTROL_ALARM, id, &row);
+    request->status = store_standing(engine->store, request->scope, CONTROL_ALARM, id, &row);
     if (request->status == PAWL_NOT_KNOWN)
         scope_fail(request->scope, PAWL_NOT_KNOWN, "the alarm is over");
     return request->status == PAWL_OK;
@@ -41,7 +41,7 @@ bool alarm_permits(struct engine *engine, struct request *request)
  * fails. */
 void alarm_fired(struct engine *engine, struct request *request, int64_t at_ms)
 {
-    pawl_status status = kept_fired(engine, request->scope, request->scope->alarm, at_ms);
+    pawl_status status = alarm_record_end(engine, request->scope, request->scope->alarm, at_ms);
 
     ASSERT_DRAINING(engine);
     if (status)
@@ -50,10 +50,11 @@ void alarm_fired(struct engine *engine, struct request *request, int64_t at_ms)
 
 /* ---- over many ---- */
 
-pawl_status engine_alarm_begin(struct engine *engine, struct scope *scope, struct kept *alarm)
+pawl_status engine_alarm_begin(struct engine *engine, struct scope *scope,
+                               struct standing_fact *alarm)
 {
     int64_t since_ms;
-    pawl_status status = kept_firing(engine, scope, alarm->id, &since_ms);
+    pawl_status status = alarm_record_firing(engine, scope, alarm->id, &since_ms);
 
     if (status)
         return status;
@@ -65,7 +66,7 @@ pawl_status engine_alarm_begin(struct engine *engine, struct scope *scope, struc
     return PAWL_OK;
 }
 
-static void pause_firing(struct engine *engine, const struct kept *alarm)
+static void pause_firing(struct engine *engine, const struct standing_fact *alarm)
 {
     guard_lock(&engine->lock);
     engine->clock.firing_count -= alarm->has_begun;
@@ -113,8 +114,8 @@ static bool is_too_large(const struct scope *work, pawl_status status)
 
 static pawl_status perform(struct engine *engine, struct scope *work, str id, bool *is_gone)
 {
-    struct kept alarm;
-    pawl_status status = engine_kept(engine, work, CONTROL_ALARM, id, &alarm);
+    struct standing_fact alarm;
+    pawl_status status = engine_standing(engine, work, CONTROL_ALARM, id, &alarm);
 
     *is_gone = status == PAWL_NOT_KNOWN;
     if (!status) {
@@ -167,7 +168,7 @@ static pawl_status fire_one(struct engine *engine, struct scope *scope, str id)
 static pawl_status fire_due_by(struct engine *engine, struct scope *scope, bool wall,
                                int64_t now_ms)
 {
-    struct kept_row *rows;
+    struct standing_row *rows;
     uint32_t count = 0, fired;
     pawl_status status = PAWL_OK;
 
@@ -193,7 +194,7 @@ pawl_status alarms_fire_due(struct engine *engine, struct scope *scope, const st
 
 pawl_status alarms_next(struct engine *engine, struct scope *scope, bool wall, int64_t *out)
 {
-    struct kept_row *rows;
+    struct standing_row *rows;
     uint32_t count = 0;
     pawl_status status = PAWL_OK;
 

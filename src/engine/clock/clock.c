@@ -355,7 +355,7 @@ static pawl_status add_record(struct engine *engine, struct scope *scope, int64_
                               const char *id, int64_t value)
 {
     struct batch *batch = &engine->writer.batch;
-    pawl_status status = body.data ? kept_room(engine, scope) : scope_no_memory(scope);
+    pawl_status status = body.data ? standing_room(engine, scope) : scope_no_memory(scope);
 
     ASSERT_DRAINING(engine);
     if (!status)
@@ -363,7 +363,7 @@ static pawl_status add_record(struct engine *engine, struct scope *scope, int64_
             batch_store_record(engine, scope, CONTROL_CLOCK, at_ms, body, STR_NONE, NULL);
     if (status)
         return status;
-    batch->kept[batch->kept_count++] = (struct kept_change){
+    batch->standing[batch->standing_count++] = (struct standing_change){
         .row = { .what = CONTROL_CLOCK,
                  .id = str_of(id),
                  .due_at_ms = value,
@@ -474,7 +474,7 @@ void clock_shifted(struct engine *engine)
 }
 
 /* After a commit: report an offset that it recorded, once. */
-void clock_kept(struct engine *engine)
+void clock_committed(struct engine *engine)
 {
     ASSERT_LOCKED(engine);
     if (engine->options.test_clock || engine->writer.tip.clock_pos == engine->clock.seen_pos)

@@ -1,7 +1,7 @@
 /* due.c - a host with its own loop: when there is something to do, and doing it.
  *
- * The host asks (engine_next_due_ms) or polls (the bell). The bell is set again wherever something
- * may have become due, by any thread: a thread that changes the answer calls engine_ring(). */
+ * The host asks (engine_next_due_ms) or polls a descriptor (the wakeup). It is set again wherever something
+ * may have become due, by any thread: a thread that changes the answer calls engine_set_wakeup(). */
 #include "engine/parts.h"
 
 #define BROKEN_REST_MS 60000 /* a store that failed is tried again so much later */
@@ -35,7 +35,7 @@ static int64_t timers_at(struct engine *engine)
     if (engine->clock.stuck_timers && wait_ms > 0 && timers_next_due(engine) != INT64_MAX)
         return now.at_ms + wait_ms;
     if (left_ms == 0 || engine->clock.next_due_ms <= now.at_ms || engine->clock.next_wall_ms <= now.wall_ms)
-        return BELL_NOW;
+        return WAKEUP_NOW;
     return left_ms != INT64_MAX && now.at_ms + left_ms < engine->clock.next_due_ms ? now.at_ms + left_ms
                                                                             : engine->clock.next_due_ms;
 }
@@ -50,11 +50,11 @@ static int64_t retry_at(struct engine *engine)
     if (engine->work.ready_lost && engine->work.ready_look_ms < at_ms)
         at_ms = engine->work.ready_look_ms;
     if (at_ms == INT64_MAX)
-        return BELL_NEVER;
-    return at_ms > tick_ms ? clock_at(engine) + at_ms - tick_ms : BELL_NOW;
+        return WAKEUP_NEVER;
+    return at_ms > tick_ms ? clock_at(engine) + at_ms - tick_ms : WAKEUP_NOW;
 }
 
-/* When there is something to do: BELL_NOW, BELL_NEVER, or a time by the store's clock. A future due
+/* When there is something to do: WAKEUP_NOW, WAKEUP_NEVER, or a time by the store's clock. A future due
  * time by the wall clock is not included. */
 static int64_t due_at(struct engine *engine)
 {
@@ -62,7 +62,7 @@ static int64_t due_at(struct engine *engine)
 
     ASSERT_LOCKED(engine);
     if (has_work(engine) || flush_ms == 0)
-        return BELL_NOW;
+        return WAKEUP_NOW;
     if (flush_ms > 0 && clock_at(engine) + flush_ms < at_ms)
         at_ms = clock_at(engine) + flush_ms;
     return again_ms < at_ms ? again_ms : at_ms;
@@ -107,7 +107,7 @@ int64_t engine_next_due_ms(struct engine *engine)
     guard_lock(&engine->lock);
     at_ms = due_at(engine);
     now = clock_read(engine);
-    left_ms = at_ms == BELL_NEVER ? INT64_MAX : at_ms == BELL_NOW ? 0 : at_ms - now.at_ms;
+    left_ms = at_ms == WAKEUP_NEVER ? INT64_MAX : at_ms == WAKEUP_NOW ? 0 : at_ms - now.at_ms;
     wall_ms = engine->clock.next_wall_ms;
     guard_unlock(&engine->lock);
     if (wall_ms <= now.wall_ms) /* due, or unknown: INT64_MIN */
@@ -196,57 +196,58 @@ pawl_status engine_run_due(struct engine *engine, struct scope *scope, uint32_t 
         engine_sweep(engine);
     look_after_work(engine);
     guard_lock(&engine->lock);
-    engine->clock.bell_may_ring = true;
-    engine_ring(engine);
+    engine->clock.wakeup_is_stale = true;
+    engine_set_wakeup(engine);
     guard_unlock(&engine->lock);
     return status;
 }
 
-/* ---- the bell ---- */
+/* ---- the descriptor that a host polls ---- */
 
 /* Converts a time by the store's clock to one by the boot clock. */
 static int64_t by_boot(struct engine *engine, int64_t at_ms)
 {
     int64_t left_ms;
 
-    if (at_ms == BELL_NOW || at_ms == BELL_NEVER)
+    if (at_ms == WAKEUP_NOW || at_ms == WAKEUP_NEVER)
         return at_ms;
     left_ms = at_ms - clock_at(engine);
-    return left_ms > DUE_NEVER_MS ? BELL_NEVER : engine->env->boot_ms(engine->env) + left_ms;
+    return left_ms > DUE_NEVER_MS ? WAKEUP_NEVER : engine->env->boot_ms(engine->env) + left_ms;
 }
 
 /* With threads of the engine's own there is nothing for the host to do. A clock that tests move
  * does what is due as it moves: later is never. */
-void engine_ring(struct engine *engine)
+void engine_set_wakeup(struct engine *engine)
 {
     int64_t at_ms, boot_ms, wall_ms = engine->clock.next_wall_ms;
 
     ASSERT_LOCKED(engine);
-    if (engine->clock.bell.fd < 0)
+    if (engine->clock.wakeup.fd < 0)
         return;
-    at_ms = engine->thread_count ? BELL_NEVER : due_at(engine);
-    if (engine->options.test_clock && at_ms != BELL_NOW)
-        at_ms = BELL_NEVER;
+    at_ms = engine->thread_count ? WAKEUP_NEVER : due_at(engine);
+    if (engine->options.test_clock && at_ms != WAKEUP_NOW)
+        at_ms = WAKEUP_NEVER;
     if (engine->options.test_clock || engine->thread_count)
-        wall_ms = BELL_NEVER;
+        wall_ms = WAKEUP_NEVER;
     boot_ms = by_boot(engine, at_ms);
-    if (boot_ms != engine->clock.bell_boot_ms || wall_ms != engine->clock.bell_wall_ms || engine->clock.bell_may_ring)
-        env_bell_set(engine->env, &engine->clock.bell, boot_ms, wall_ms);
-    engine->clock.bell_boot_ms = boot_ms;
-    engine->clock.bell_wall_ms = wall_ms;
-    engine->clock.bell_may_ring = false;
+    if (boot_ms != engine->clock.wakeup_boot_ms || wall_ms != engine->clock.wakeup_wall_ms ||
+        engine->clock.wakeup_is_stale)
+        env_wakeup_set(engine->env, &engine->clock.wakeup, boot_ms, wall_ms);
+    engine->clock.wakeup_boot_ms = boot_ms;
+    engine->clock.wakeup_wall_ms = wall_ms;
+    engine->clock.wakeup_is_stale = false;
 }
 
-int engine_bell(struct engine *engine)
+int engine_wakeup_fd(struct engine *engine)
 {
-    int bell;
+    int fd;
 
     guard_lock(&engine->lock);
-    if (engine->clock.bell.fd < 0 && env_bell_new(&engine->clock.bell)) {
-        engine->clock.bell_boot_ms = engine->clock.bell_wall_ms = BELL_NEVER;
-        engine_ring(engine);
+    if (engine->clock.wakeup.fd < 0 && env_wakeup_new(&engine->clock.wakeup)) {
+        engine->clock.wakeup_boot_ms = engine->clock.wakeup_wall_ms = WAKEUP_NEVER;
+        engine_set_wakeup(engine);
     }
-    bell = engine->clock.bell.fd;
+    fd = engine->clock.wakeup.fd;
     guard_unlock(&engine->lock);
-    return bell;
+    return fd;
 }

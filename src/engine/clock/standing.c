@@ -3,17 +3,17 @@
 #include "base/node.h"
 #include "engine/parts.h"
 
-static pawl_status load(struct engine *engine, struct scope *scope, const struct kept_row *row,
-                        struct kept *out)
+static pawl_status load(struct engine *engine, struct scope *scope, const struct standing_row *row,
+                        struct standing_fact *out)
 {
     struct record record;
     pawl_status status = store_record(engine->store, scope, row->pos, &record);
 
-    *out = (struct kept){ .id = row->id,
-                          .due_at_ms = row->due_at_ms,
-                          .at_ms = record.at_ms,
-                          .is_firing = row->firing_ms != 0,
-                          .wall = row->wall };
+    *out = (struct standing_fact){ .id = row->id,
+                                   .due_at_ms = row->due_at_ms,
+                                   .at_ms = record.at_ms,
+                                   .is_firing = row->firing_ms != 0,
+                                   .wall = row->wall };
     if (!status && record.what != row->what)
         status = PAWL_NOT_KNOWN;
     if (!status) {
@@ -27,31 +27,31 @@ static pawl_status load(struct engine *engine, struct scope *scope, const struct
                : status;
 }
 
-pawl_status engine_kept(struct engine *engine, struct scope *scope, int32_t what, str id,
-                        struct kept *out)
+pawl_status engine_standing(struct engine *engine, struct scope *scope, int32_t what, str id,
+                            struct standing_fact *out)
 {
-    struct kept_row row;
-    pawl_status status = store_kept(engine->store, scope, what, id, &row);
+    struct standing_row row;
+    pawl_status status = store_standing(engine->store, scope, what, id, &row);
 
     return status ? status : load(engine, scope, &row, out);
 }
 
-void engine_kept_pretend(struct engine *engine, struct scope *scope)
+void engine_standing_pretend(struct engine *engine, struct scope *scope)
 {
     struct record record;
 
     (void)store_record(engine->store, scope, 1, &record); /* its result is not used */
 }
 
-pawl_status engine_kept_list(struct engine *engine, struct scope *scope, int32_t what,
-                             uint32_t limit, struct kept **out, uint32_t *count)
+pawl_status engine_standing_list(struct engine *engine, struct scope *scope, int32_t what,
+                                 uint32_t limit, struct standing_fact **out, uint32_t *count)
 {
-    struct kept_row *rows;
-    pawl_status status = store_kept_list(engine->store, scope, what, limit, &rows, count);
+    struct standing_row *rows;
+    pawl_status status = store_standing_list(engine->store, scope, what, limit, &rows, count);
 
     if (status)
         return status;
-    *out = ARENA_ARRAY(&scope->arena, struct kept, *count + 1);
+    *out = ARENA_ARRAY(&scope->arena, struct standing_fact, *count + 1);
     for (uint32_t i = 0; i < *count && !status; i++)
         status = *out ? load(engine, scope, &rows[i], &(*out)[i]) : scope_no_memory(scope);
     return status;
@@ -65,13 +65,13 @@ struct keeping {
 };
 
 /* Room for one more, and for what is recorded beside it. */
-pawl_status kept_room(struct engine *engine, struct scope *scope)
+pawl_status standing_room(struct engine *engine, struct scope *scope)
 {
     struct batch *batch = &engine->writer.batch;
     pawl_status status = batch_reserve(engine, scope, 2, 1);
 
     ASSERT_DRAINING(engine);
-    if (!status && batch->kept_count == batch->kept_capacity && !batch_kept_room(batch))
+    if (!status && batch->standing_count == batch->standing_capacity && !batch_standing_room(batch))
         status = scope_no_memory(scope);
     return status;
 }
@@ -86,7 +86,7 @@ static pawl_status add(struct engine *engine, struct scope *scope, const struct 
     ASSERT_DRAINING(engine);
     if (status)
         return status;
-    batch->kept[batch->kept_count++] = (struct kept_change){
+    batch->standing[batch->standing_count++] = (struct standing_change){
         .row = { .what = args->what,
                  .id = id,
                  .due_at_ms = args->due_at_ms,
@@ -125,35 +125,36 @@ static pawl_status repeat(struct scope *scope, const struct record *record, char
     struct node *body, *id;
 
     if (node_read_json(scope, record->body, &body) == PAWL_OK &&
-        (id = node_find(body, "id")) != NULL && id->text.size == KEPT_ID_SIZE) {
-        memcpy(out, id->text.data, KEPT_ID_SIZE);
+        (id = node_find(body, "id")) != NULL && id->text.size == STANDING_ID_SIZE) {
+        memcpy(out, id->text.data, STANDING_ID_SIZE);
         return PAWL_OK;
     }
     return scope_fail(scope, PAWL_STORAGE_FAILURE, "a record does not say its id: run pawl verify");
 }
 
-bool kept_changes_here(const struct batch *batch, int32_t what, str id)
+bool standing_changes_here(const struct batch *batch, int32_t what, str id)
 {
-    for (uint32_t i = 0; i < batch->kept_count; i++)
-        if (batch->kept[i].row.what == what && str_eq(batch->kept[i].row.id, id))
+    for (uint32_t i = 0; i < batch->standing_count; i++)
+        if (batch->standing[i].row.what == what && str_eq(batch->standing[i].row.id, id))
             return true;
     return false;
 }
 
-static str make_id(struct engine *engine, char id[KEPT_ID_SIZE])
+static str make_id(struct engine *engine, char id[STANDING_ID_SIZE])
 {
-    uint8_t random[KEPT_ID_SIZE / 2];
+    uint8_t random[STANDING_ID_SIZE / 2];
 
     ASSERT_DRAINING(engine);
     engine->env->random(engine->env, random, sizeof random);
     sha_hex(random, sizeof random, id);
-    return (str){ id, KEPT_ID_SIZE };
+    return (str){ id, STANDING_ID_SIZE };
 }
 
-pawl_status kept_start(struct engine *engine, struct scope *scope, str operation, int64_t at_ms)
+pawl_status alarm_record_start(struct engine *engine, struct scope *scope, str operation,
+                               int64_t at_ms)
 {
     struct keep_args args = { .what = CONTROL_ALARM, .payload = operation, .due_at_ms = at_ms };
-    char *room = arena_alloc(&scope->arena, KEPT_ID_SIZE + 1);
+    char *room = arena_alloc(&scope->arena, STANDING_ID_SIZE + 1);
     str id = room ? make_id(engine, room) : STR_NONE;
     str body = room ? print_body(engine, scope, &args, id) : STR_NONE;
 
@@ -162,11 +163,11 @@ pawl_status kept_start(struct engine *engine, struct scope *scope, str operation
 }
 
 /* Records an alarm's end, in the same commit as its operation. */
-pawl_status kept_fired(struct engine *engine, struct scope *scope, str id, int64_t at_ms)
+pawl_status alarm_record_end(struct engine *engine, struct scope *scope, str id, int64_t at_ms)
 {
     struct keep_args args = { .what = CONTROL_ALARM, .id = id, .over = STR("fired") };
     str body = print_body(engine, scope, &args, id);
-    pawl_status status = body.data ? kept_room(engine, scope) : scope_no_memory(scope);
+    pawl_status status = body.data ? standing_room(engine, scope) : scope_no_memory(scope);
 
     ASSERT_DRAINING(engine);
     return status ? status : add(engine, scope, &args, at_ms, id, body);
@@ -176,7 +177,7 @@ static pawl_status drain_keep(struct engine *engine, struct request *request, in
 {
     struct keeping *keeping = request->context;
     const struct keep_args *args = keeping->args;
-    struct kept_row row;
+    struct standing_row row;
     struct record record;
     enum key_use use;
     str id = args->id, body;
@@ -186,13 +187,13 @@ static pawl_status drain_keep(struct engine *engine, struct request *request, in
         return status;
     request->is_again =
         use == KEY_PENDING ||
-        (args->over.data && kept_changes_here(&engine->writer.batch, args->what, args->id));
+        (args->over.data && standing_changes_here(&engine->writer.batch, args->what, args->id));
     if (use == KEY_REPEAT)
         return repeat(request->scope, &record, keeping->id);
     if (request->is_again)
         return PAWL_OK;
     if (args->over.data) {
-        status = store_kept(engine->store, request->scope, args->what, id, &row);
+        status = store_standing(engine->store, request->scope, args->what, id, &row);
         if (!status && args->unless_firing && row.firing_ms)
             status = scope_fail(request->scope, PAWL_CONFLICT,
                                 "the alarm is firing: it has reached some instances already, and "
@@ -203,7 +204,7 @@ static pawl_status drain_keep(struct engine *engine, struct request *request, in
         id = make_id(engine, keeping->id);
     }
     body = print_body(engine, request->scope, args, id);
-    status = body.data ? kept_room(engine, request->scope) : scope_no_memory(request->scope);
+    status = body.data ? standing_room(engine, request->scope) : scope_no_memory(request->scope);
     if (!status)
         status = add(engine, request->scope, args, at_ms, id, body);
     request->accepted = !status;
@@ -211,16 +212,16 @@ static pawl_status drain_keep(struct engine *engine, struct request *request, in
 }
 
 pawl_status engine_keep(struct engine *engine, struct scope *scope, const struct keep_args *args,
-                        char id[KEPT_ID_SIZE + 1])
+                        char id[STANDING_ID_SIZE + 1])
 {
-    char unused[KEPT_ID_SIZE + 1] = "";
+    char unused[STANDING_ID_SIZE + 1] = "";
     struct keeping keeping = { args, id ? id : unused };
     struct request request = {
         .kind = REQUEST_CONTROL, .scope = scope, .control = drain_keep, .context = &keeping
     };
     pawl_status status;
 
-    keeping.id[KEPT_ID_SIZE] = '\0';
+    keeping.id[STANDING_ID_SIZE] = '\0';
     status = engine_submit(engine, &request);
     if (!status && args->what == CONTROL_ALARM)
         timers_look_again(engine);
@@ -245,32 +246,34 @@ static str print_firing(struct engine *engine, struct scope *scope, str id)
 static pawl_status drain_firing(struct engine *engine, struct request *request, int64_t at_ms)
 {
     struct batch *batch = &engine->writer.batch;
-    struct kept_row *row = request->context;
+    struct standing_row *row = request->context;
     pawl_status status;
     str body;
 
-    request->is_again = kept_changes_here(batch, CONTROL_ALARM, row->id);
+    request->is_again = standing_changes_here(batch, CONTROL_ALARM, row->id);
     if (request->is_again)
         return PAWL_OK;
-    status = store_kept(engine->store, request->scope, CONTROL_ALARM, row->id, row);
+    status = store_standing(engine->store, request->scope, CONTROL_ALARM, row->id, row);
     if (status || row->firing_ms)
         return status;
     body = print_firing(engine, request->scope, row->id);
-    status = body.data ? kept_room(engine, request->scope) : scope_no_memory(request->scope);
+    status = body.data ? standing_room(engine, request->scope) : scope_no_memory(request->scope);
     if (!status)
         status = batch_store_record(engine, request->scope, CONTROL_ALARM, at_ms, body, STR_NONE,
                                     NULL);
     if (status)
         return status;
     row->firing_ms = at_ms;
-    batch->kept[batch->kept_count++] = (struct kept_change){ .row = *row, .is_put = true };
+    batch->standing[batch->standing_count++] =
+        (struct standing_change){ .row = *row, .is_put = true };
     request->accepted = true;
     return PAWL_OK;
 }
 
-pawl_status kept_firing(struct engine *engine, struct scope *scope, str id, int64_t *since_ms)
+pawl_status alarm_record_firing(struct engine *engine, struct scope *scope, str id,
+                                int64_t *since_ms)
 {
-    struct kept_row row = { .what = CONTROL_ALARM, .id = id };
+    struct standing_row row = { .what = CONTROL_ALARM, .id = id };
     struct request request = {
         .kind = REQUEST_CONTROL, .scope = scope, .control = drain_firing, .context = &row
     };

@@ -145,7 +145,7 @@ pawl_status start_prepare(struct engine *engine, struct scope *scope, const stru
     status = print_operation(engine, scope, &starting, &text);
     if (!status) {
         *out = buf_keep(&text, &scope->arena);
-        status = out->data ? kept_room(engine, scope) : scope_no_memory(scope);
+        status = out->data ? standing_room(engine, scope) : scope_no_memory(scope);
     }
     buf_fini(&text);
     return status;

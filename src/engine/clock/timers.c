@@ -32,10 +32,10 @@ void timers_note(struct engine *engine, const struct batch *batch)
             note(live->timer.wall ? &engine->clock.next_wall_ms : &engine->clock.next_due_ms,
                  live->timer.due_at_ms);
     }
-    for (uint32_t i = 0; i < batch->kept_count; i++) {
-        const struct kept_row *row = &batch->kept[i].row;
+    for (uint32_t i = 0; i < batch->standing_count; i++) {
+        const struct standing_row *row = &batch->standing[i].row;
 
-        if (row->what == CONTROL_ALARM && batch->kept[i].is_put)
+        if (row->what == CONTROL_ALARM && batch->standing[i].is_put)
             note(row->wall ? &engine->clock.next_wall_ms : &engine->clock.next_due_ms, row->due_at_ms);
     }
     if ((engine->clock.next_due_ms < known_ms && engine->clock.next_due_ms - PAUSE_MAX_MS < now.at_ms) ||
@@ -91,7 +91,7 @@ static void post_some(struct engine *engine, const struct live_timer *due, uint3
     group->left += made;
     engine->actors.mail_under_way += made;
     mail_deliver_all(engine, mails, made);
-    engine_ring(engine);
+    engine_set_wakeup(engine);
 }
 
 static void post_timers(struct engine *engine, const struct live_timer *due, uint32_t count,
@@ -191,7 +191,7 @@ pawl_status timers_look_ahead(struct engine *engine, struct scope *scope)
     guard_lock(&engine->lock);
     note(&engine->clock.next_due_ms, status ? INT64_MIN : next_ms);
     note(&engine->clock.next_wall_ms, status ? INT64_MIN : next_wall_ms);
-    engine_ring(engine);
+    engine_set_wakeup(engine);
     guard_unlock(&engine->lock);
     return status;
 }
@@ -254,7 +254,7 @@ void timers_look_again(struct engine *engine)
     engine->clock.stuck_timers = 0;
     engine->clock.next_due_ms = engine->clock.next_wall_ms = INT64_MIN;
     engine_changed(engine);
-    engine_ring(engine);
+    engine_set_wakeup(engine);
     guard_unlock(&engine->lock);
 }
 
@@ -411,7 +411,7 @@ static void set_clock(struct engine *engine, int64_t now_ms)
     guard_lock(&engine->lock);
     engine->clock.test_now_ms = now_ms;
     engine_changed(engine);
-    engine_ring(engine);
+    engine_set_wakeup(engine);
     guard_unlock(&engine->lock);
 }
 

@@ -369,7 +369,7 @@ static pawl_status define_new(struct engine *engine, struct request *request, in
     define->row.created_at_ms = at_ms;
     body = define_body(engine, request->scope, &define->row);
     TRY_MEMORY(request->scope, body.data);
-    status = kept_room(engine, request->scope);
+    status = standing_room(engine, request->scope);
     if (!status)
         status = batch_store_record(engine, request->scope,
                                     define->is_new ? CONTROL_DEFINE : CONTROL_KEYED, at_ms, body,

@@ -29,7 +29,7 @@ static pawl_status read_rights(struct scope *scope, const struct record *record,
 pawl_status engine_definition_rights(struct engine *engine, struct scope *scope, str name,
                                      uint32_t version, str *out)
 {
-    struct kept_row row;
+    struct standing_row row;
     struct record record;
     struct buf id;
     pawl_status status;
@@ -38,7 +38,7 @@ pawl_status engine_definition_rights(struct engine *engine, struct scope *scope,
     buf_init(&id, engine->heap, 0);
     rights_id(&id, name, version);
     status = id.failed ? scope_no_memory(scope)
-                       : store_kept(engine->store, scope, CONTROL_DEFINE, buf_view(&id), &row);
+                       : store_standing(engine->store, scope, CONTROL_DEFINE, buf_view(&id), &row);
     buf_fini(&id);
     if (status)
         return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
@@ -200,8 +200,8 @@ pawl_status rights_note(struct engine *engine, struct scope *scope,
     rights_id(&id, row->name, row->version);
     kept = buf_take(&id, &engine->writer.scope.arena);
     TRY_MEMORY(scope, kept.data);
-    batch->kept[batch->kept_count++] =
-        (struct kept_change){ .row = { .what = CONTROL_DEFINE,
+    batch->standing[batch->standing_count++] =
+        (struct standing_change){ .row = { .what = CONTROL_DEFINE,
                                        .id = kept,
                                        .pos = batch->records[batch->record_count - 1].pos },
                               .is_put = true };

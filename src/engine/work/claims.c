@@ -257,7 +257,7 @@ void engine_claim_return(struct engine *engine, const struct claimed *claimed, u
     for (uint32_t i = 0; i < count; i++)
         if (lease_is_given(engine, &claimed[i]) && post_return(engine, &claimed[i]))
             lease_drop(engine, claimed[i].instance, claimed[i].ordinal);
-    engine_ring(engine);
+    engine_set_wakeup(engine);
     guard_unlock(&engine->lock);
 }
 

@@ -289,7 +289,7 @@ void steps_act(struct engine *engine, uint64_t instance, struct job *jobs)
         jobs = next;
     }
     engine_changed(engine);
-    engine_ring(engine);
+    engine_set_wakeup(engine);
 }
 
 /* The claim that took it from its queue can still run it: an amend may have given it another tool. */
@@ -369,7 +369,7 @@ void engine_tools_changed(struct engine *engine)
     guard_lock(&engine->lock);
     claims_release(engine);
     engine_changed(engine);
-    engine_ring(engine);
+    engine_set_wakeup(engine);
     guard_unlock(&engine->lock);
 }
 

@@ -25,7 +25,7 @@ void batch_fini(struct batch *batch)
     GIVE_BACK(live, live_capacity);
     GIVE_BACK(snapshots, snapshot_capacity);
     GIVE_BACK(keys, key_capacity);
-    GIVE_BACK(kept, kept_capacity);
+    GIVE_BACK(standing, standing_capacity);
     GIVE_BACK(key_slots, key_slot_count);
     GIVE_BACK(rows, row_capacity);
     GIVE_BACK(heads, head_capacity);
@@ -43,7 +43,7 @@ void batch_clear(struct batch *batch)
     batch->shift_ms = 0;
     if (batch->key_count)
         memset(batch->key_slots, 0, sizeof *batch->key_slots * batch->key_slot_count);
-    batch->key_count = batch->kept_count = 0;
+    batch->key_count = batch->standing_count = 0;
     if (batch->slots)
         memset(batch->slots, 0, sizeof *batch->slots * batch->slot_count);
 }
@@ -51,9 +51,9 @@ void batch_clear(struct batch *batch)
 #define ROOM(batch, items, count, capacity, more)                                                  \
     HEAP_GROW((batch)->heap, (batch)->items, (batch)->capacity, (batch)->count + (more))
 
-bool batch_kept_room(struct batch *batch)
+bool batch_standing_room(struct batch *batch)
 {
-    return ROOM(batch, kept, kept_count, kept_capacity, 1);
+    return ROOM(batch, standing, standing_count, standing_capacity, 1);
 }
 
 static uint32_t slot_of(uint64_t instance, uint32_t slot_count)

@@ -135,8 +135,8 @@ static struct commit commit_of(const struct engine *engine)
         .key_count = batch->key_count,
         .keys_before_ms =
             batch->key_count ? batch->keys[batch->key_count - 1].at_ms - KEY_KEPT_MS : 0,
-        .kept = batch->kept,
-        .kept_count = batch->kept_count,
+        .standing = batch->standing,
+        .standing_count = batch->standing_count,
         .reduces = batch->reduces,
         .reduce_count = batch->reduce_count,
         .flushed = batch->flushed,
@@ -181,7 +181,7 @@ bool commit_accept(struct engine *engine)
     clock_copy_tip(engine);
     if (batch->shift_ms)
         clock_shifted(engine);
-    clock_kept(engine);
+    clock_committed(engine);
     timers_note(engine, batch);
     runners_withdraw(engine, batch);
     family_note(engine, batch);

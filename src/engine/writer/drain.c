@@ -359,7 +359,7 @@ static bool drain_if_free(struct engine *engine, uint32_t sweep)
     guard_lock(&engine->lock);
     thread_note(&engine->writer.drainer, 0);
     finish(engine, list);
-    engine_ring(engine);
+    engine_set_wakeup(engine);
     return true;
 }
 

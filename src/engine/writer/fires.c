@@ -139,7 +139,7 @@ static pawl_status enter_and_start(struct engine *engine, struct scope *scope, s
     status = enter(engine, scope, head, definition, decision, event, args);
     if (status)
         return status;
-    status = kept_start(engine, scope, operation, event->at_ms);
+    status = alarm_record_start(engine, scope, operation, event->at_ms);
     *head = batch_find(&engine->writer.batch, number);
     return status ? batch_spoil(engine, scope, status) : PAWL_OK;
 }

@@ -64,9 +64,9 @@ void engine_set_tip(struct engine *engine, const struct store_tip *tip)
 
 static pawl_status look_for_amends(struct engine *engine, struct scope *scope)
 {
-    struct kept_row *rows;
+    struct standing_row *rows;
     uint32_t count = 0;
-    pawl_status status = store_kept_list(engine->store, scope, LIFE_T_AMEND, 1, &rows, &count);
+    pawl_status status = store_standing_list(engine->store, scope, LIFE_T_AMEND, 1, &rows, &count);
 
     engine->actors.has_amends = engine->actors.has_amends || count > 0 || !engine->options.own;
     return status;

@@ -257,7 +257,7 @@ const struct store_ops memory_store_ops = {
     .records = memory_records,
     .records_of = memory_records_of,
     .scan = memory_scan,
-    .pasts = memory_pasts,
+    .instance_logs = memory_instance_logs,
     .list = memory_list,
     .counts = memory_counts,
 };

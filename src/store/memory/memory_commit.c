@@ -76,10 +76,10 @@ static void rows_clear_step(struct disk *disk, const struct row *step)
 /* The earliest `firing` time of an alarm that has not ended, or `before_ms` if that is earlier. */
 static int64_t firing_since(struct disk *disk, int64_t before_ms)
 {
-    const struct row first = { .kind = ROW_KEPT };
+    const struct row first = { .kind = ROW_STANDING };
     const struct row *row = tree_seek(&disk->rows, &first, false);
 
-    for (; row && row->instance == 0 && row->kind == ROW_KEPT;
+    for (; row && row->instance == 0 && row->kind == ROW_STANDING;
          row = tree_seek(&disk->rows, row, true))
         if (row->firing_ms && row->firing_ms < before_ms)
             before_ms = row->firing_ms;
@@ -112,7 +112,7 @@ static void shift_rows(struct disk *disk, int64_t by_ms)
     struct row *row = tree_seek(&disk->rows, &(struct row){ 0 }, false);
 
     for (; row; row = tree_seek(&disk->rows, row, true)) {
-        bool is_alarm = row->kind == ROW_KEPT && row->ordinal == (uint32_t)-CONTROL_ALARM;
+        bool is_alarm = row->kind == ROW_STANDING && row->ordinal == (uint32_t)-CONTROL_ALARM;
 
         if ((row->kind != ROW_TIMER && !is_alarm) || row->wall || row->due_at_ms >= DUE_NEVER_MS)
             continue;
@@ -144,11 +144,11 @@ static void apply_rows(struct staging *staging)
             rows_clear_step(disk, &key);
     }
     drop_old_keys(disk, commit);
-    for (size_t i = 0; i < commit->kept_count; i++)
-        if (!commit->kept[i].is_put)
-            row_delete(disk, &(struct row){ .kind = ROW_KEPT,
-                                            .ordinal = (uint32_t)-commit->kept[i].row.what,
-                                            .name = commit->kept[i].row.id });
+    for (size_t i = 0; i < commit->standing_count; i++)
+        if (!commit->standing[i].is_put)
+            row_delete(disk, &(struct row){ .kind = ROW_STANDING,
+                                            .ordinal = (uint32_t)-commit->standing[i].row.what,
+                                            .name = commit->standing[i].row.id });
     while (next < staging->row_count)
         row_put(disk, staging->rows[next++]);
 }

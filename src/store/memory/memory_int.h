@@ -95,11 +95,11 @@ enum row_kind {
     ROW_CHILD, /* of which it is the row: number: its parent; plan: that one's step row; test: it
                   outlives it; attempt 1: it has ended */
     ROW_SNAPSHOT,
-    ROW_VALUE,  /* name: the bytes of an interned value; number: its id */
-    ROW_NAMED,  /* name: of a definition; number: its id; tie: newest version first */
-    ROW_INLINE, /* name: source_sha of an inline definition; number: its id */
-    ROW_KEPT,   /* ordinal: its `what`, as a positive number; name: its id; number: the position */
-    ROW_KEY,    /* name: id of an idempotency key; number: the position; due_at_ms: its time */
+    ROW_VALUE,    /* name: the bytes of an interned value; number: its id */
+    ROW_NAMED,    /* name: of a definition; number: its id; tie: newest version first */
+    ROW_INLINE,   /* name: source_sha of an inline definition; number: its id */
+    ROW_STANDING, /* ordinal: its `what`, as a positive number; name: its id; number: the position */
+    ROW_KEY,      /* name: id of an idempotency key; number: the position; due_at_ms: its time */
 };
 
 struct row;
@@ -121,10 +121,10 @@ struct row {
     uint32_t plan, attempt;
     enum step_status status;
     int64_t due_at_ms;
-    int64_t firing_ms; /* of ROW_KEPT */
+    int64_t firing_ms;   /* of ROW_STANDING */
     int64_t ready_at_ms; /* of ROW_STEP */
     bool test;
-    bool wall;        /* ROW_TIMER, ROW_KEPT: due by the wall clock */
+    bool wall;        /* ROW_TIMER, ROW_STANDING: due by the wall clock */
     int64_t shift_ms; /* ROW_TIMER */
     str text; /* a snapshot's; in the row's own memory */
 };
@@ -416,7 +416,7 @@ const struct row *busy_from(const struct disk *disk, uint64_t instance);
 /* The newest version of the first name that is `name` or, with `past`, comes after it. */
 const struct row *newest_named(const struct disk *disk, str name, bool past);
 
-struct kept_row kept_of(const struct row *row, struct arena *arena);
+struct standing_row standing_of(const struct row *row, struct arena *arena);
 
 /* Rows of `size` bytes each, as they are found. */
 struct found {
@@ -445,8 +445,8 @@ pawl_status memory_records(struct store *store, struct scope *scope, const uint6
                            uint32_t count, struct record *out, uint32_t *read);
 pawl_status memory_scan(struct store *store, struct scope *scope, uint64_t from, record_fn fn,
                         void *context);
-pawl_status memory_pasts(struct store *store, struct scope *scope, struct past_query *queries,
-                         uint32_t count);
+pawl_status memory_instance_logs(struct store *store, struct scope *scope,
+                                 struct instance_log_query *queries, uint32_t count);
 pawl_status memory_list(struct store *store, struct scope *scope, const struct list_query *query,
                         uint64_t **out, uint32_t *count);
 pawl_status memory_counts(struct store *store, struct scope *scope, str name, uint32_t version,

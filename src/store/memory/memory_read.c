@@ -2,8 +2,8 @@
  *
  * Every read holds the disk's lock and copies into the scope, except scan(): records never
  * move or change, so its callback gets them as they lie, without the lock, and may read. */
+#include "store/instance_log.h"
 #include "store/memory/memory_int.h"
-#include "store/past.h"
 
 pawl_status read_end(struct disk *disk, struct scope *scope)
 {
@@ -176,15 +176,16 @@ static bool find_key(const struct disk *disk, const uint8_t *id, struct key_row 
     return true;
 }
 
-static bool find_kept(const struct disk *disk, const struct find_query *query, struct arena *arena,
-                      struct kept_row *out)
+static bool find_standing(const struct disk *disk, const struct find_query *query,
+                          struct arena *arena, struct standing_row *out)
 {
-    const struct row *row = row_find(disk, &(struct row){ .kind = ROW_KEPT,
-                                                          .ordinal = (uint32_t)-query->by.kept.what,
-                                                          .name = query->by.kept.id });
+    const struct row *row =
+        row_find(disk, &(struct row){ .kind = ROW_STANDING,
+                                      .ordinal = (uint32_t)-query->by.standing.what,
+                                      .name = query->by.standing.id });
 
     if (row)
-        *out = kept_of(row, arena);
+        *out = standing_of(row, arena);
     return row;
 }
 
@@ -210,8 +211,8 @@ static bool find_any(const struct disk *disk, const struct find_query *query, st
         return find_snapshot(disk, query->by.number, arena, out);
     case FIND_KEY:
         return find_key(disk, query->by.hash, out);
-    case FIND_KEPT:
-        return find_kept(disk, query, arena, out);
+    case FIND_STANDING:
+        return find_standing(disk, query, arena, out);
     case FIND_DEFINITION:
         return find_definition(disk, query->by.number, arena, out);
     case FIND_NAMED:
@@ -272,8 +273,8 @@ pawl_status memory_records_of(struct store *store, struct scope *scope, struct c
     return is_found ? status : scope_fail(scope, PAWL_NOT_KNOWN, "there is no such record");
 }
 
-pawl_status memory_pasts(struct store *store, struct scope *scope, struct past_query *queries,
-                         uint32_t count)
+pawl_status memory_instance_logs(struct store *store, struct scope *scope,
+                                 struct instance_log_query *queries, uint32_t count)
 {
-    return past_gather(memory_find_row, store, scope, queries, count);
+    return instance_log_gather(memory_find_row, store, scope, queries, count);
 }

@@ -177,40 +177,40 @@ static void list_waiting(const struct disk *disk, const struct wait_query *query
 
 /* ---- Tokens and alarms: there are few of them ---- */
 
-struct kept_row kept_of(const struct row *row, struct arena *arena)
+struct standing_row standing_of(const struct row *row, struct arena *arena)
 {
-    return (struct kept_row){ .what = -(int32_t)row->ordinal,
-                              .id = arena_str(arena, row->name),
-                              .due_at_ms = row->due_at_ms,
-                              .pos = row->number,
-                              .firing_ms = row->firing_ms,
-                              .wall = row->wall };
+    return (struct standing_row){ .what = -(int32_t)row->ordinal,
+                                  .id = arena_str(arena, row->name),
+                                  .due_at_ms = row->due_at_ms,
+                                  .pos = row->number,
+                                  .firing_ms = row->firing_ms,
+                                  .wall = row->wall };
 }
 
-static int compare_kept(const void *a, const void *b)
+static int compare_standing(const void *a, const void *b)
 {
-    const struct kept_row *left = a, *right = b;
+    const struct standing_row *left = a, *right = b;
     int order = (left->due_at_ms > right->due_at_ms) - (left->due_at_ms < right->due_at_ms);
 
     return order ? order : str_compare(left->id, right->id);
 }
 
 /* `wall` NULL: by either clock. */
-static void list_kept(const struct disk *disk, int32_t what, const bool *wall, uint32_t limit,
-                      struct found *found)
+static void list_standing(const struct disk *disk, int32_t what, const bool *wall, uint32_t limit,
+                          struct found *found)
 {
-    const struct row first = { .kind = ROW_KEPT, .ordinal = (uint32_t)-what };
+    const struct row first = { .kind = ROW_STANDING, .ordinal = (uint32_t)-what };
     const struct row *row = tree_seek(&disk->rows, &first, false);
 
-    for (; row && row->instance == 0 && row->kind == ROW_KEPT && row->ordinal == first.ordinal;
+    for (; row && row->instance == 0 && row->kind == ROW_STANDING && row->ordinal == first.ordinal;
          row = tree_seek(&disk->rows, row, true)) {
-        struct kept_row *kept = wall && row->wall != *wall ? NULL : found_add(found);
+        struct standing_row *fact = wall && row->wall != *wall ? NULL : found_add(found);
 
-        if (kept)
-            *kept = kept_of(row, found->arena);
+        if (fact)
+            *fact = standing_of(row, found->arena);
     }
     if (found->count > 1)
-        qsort(found->rows, found->count, sizeof(struct kept_row), compare_kept);
+        qsort(found->rows, found->count, sizeof(struct standing_row), compare_standing);
     found->count = found->count < limit ? found->count : limit;
 }
 
@@ -289,11 +289,11 @@ static void list_any(const struct disk *disk, const struct rows_query *query, st
     case LIST_WAITING:
         list_waiting(disk, query->by.waiting, found);
         break;
-    case LIST_KEPT:
-        list_kept(disk, query->by.what, NULL, query->limit, found);
+    case LIST_STANDING:
+        list_standing(disk, query->by.what, NULL, query->limit, found);
         break;
     case LIST_ALARMS:
-        list_kept(disk, CONTROL_ALARM, &query->by.clock.wall, query->limit, found);
+        list_standing(disk, CONTROL_ALARM, &query->by.clock.wall, query->limit, found);
         break;
     case LIST_STEPS:
         list_steps(disk, query->by.name, found);
@@ -311,8 +311,8 @@ pawl_status memory_rows(struct store *store, struct scope *scope, const struct r
         [LIST_AWAITING] = sizeof(struct last_row),
         [LIST_CHILDREN] = sizeof(struct live_child),
         [LIST_WAITING] = sizeof(uint64_t),
-        [LIST_KEPT] = sizeof(struct kept_row),
-        [LIST_ALARMS] = sizeof(struct kept_row),
+        [LIST_STANDING] = sizeof(struct standing_row),
+        [LIST_ALARMS] = sizeof(struct standing_row),
         [LIST_STEPS] = sizeof(struct step_count),
     };
     struct found found = { .arena = &scope->arena, .size = sizes[query->kind] };

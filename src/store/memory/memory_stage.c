@@ -272,15 +272,15 @@ static void stage_keys(struct staging *staging)
 {
     const struct commit *commit = staging->commit;
 
-    for (size_t i = 0; i < commit->kept_count; i++)
-        if (commit->kept[i].is_put)
-            stage_row(staging, (struct row){ .kind = ROW_KEPT,
-                                             .ordinal = (uint32_t)-commit->kept[i].row.what,
-                                             .name = commit->kept[i].row.id,
-                                             .number = commit->kept[i].row.pos,
-                                             .due_at_ms = commit->kept[i].row.due_at_ms,
-                                             .firing_ms = commit->kept[i].row.firing_ms,
-                                             .wall = commit->kept[i].row.wall });
+    for (size_t i = 0; i < commit->standing_count; i++)
+        if (commit->standing[i].is_put)
+            stage_row(staging, (struct row){ .kind = ROW_STANDING,
+                                             .ordinal = (uint32_t)-commit->standing[i].row.what,
+                                             .name = commit->standing[i].row.id,
+                                             .number = commit->standing[i].row.pos,
+                                             .due_at_ms = commit->standing[i].row.due_at_ms,
+                                             .firing_ms = commit->standing[i].row.firing_ms,
+                                             .wall = commit->standing[i].row.wall });
 
     for (size_t i = 0; i < commit->key_count; i++)
         stage_row(staging, (struct row){ .kind = ROW_KEY,
@@ -294,7 +294,7 @@ static pawl_status stage_all(struct staging *staging, struct scope *scope)
     const struct commit *commit = staging->commit;
     struct disk *disk = staging->disk;
     size_t rows = commit->live_count + commit->snapshot_count + commit->value_count +
-                  commit->definition_count + commit->key_count + commit->kept_count;
+                  commit->definition_count + commit->key_count + commit->standing_count;
 
     staging->rows = ARENA_ARRAY(&scope->arena, struct row *, rows);
     staging->failed = !staging->rows ||

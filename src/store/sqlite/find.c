@@ -5,7 +5,7 @@
  * up the WAL. */
 #include "base/assert.h"
 #include "read_int.h"
-#include "store/past.h"
+#include "store/instance_log.h"
 
 pawl_status reader_enter(struct sqlite_store *store, struct scope *scope)
 {
@@ -179,12 +179,12 @@ static void read_key(sqlite3_stmt *statement, struct arena *arena, void *out)
     row->pos = column_u64(statement, 2);
 }
 
-static const char select_kept[] =
+static const char select_standing[] =
     "SELECT what, id, due, pos, firing, wall FROM pawl_kept WHERE what = ?1 AND id = ?2";
 
-void read_kept(sqlite3_stmt *statement, struct arena *arena, void *out)
+void read_standing(sqlite3_stmt *statement, struct arena *arena, void *out)
 {
-    *(struct kept_row *)out = (struct kept_row){
+    *(struct standing_row *)out = (struct standing_row){
         .what = (int32_t)column_i64(statement, 0),
         .id = column_str(statement, 1, arena),
         .due_at_ms = column_i64(statement, 2),
@@ -249,7 +249,7 @@ static const struct finder finders[] = {
     [FIND_INTERNED] = { STATEMENT_FIND_VALUE, select_interned, read_value },
     [FIND_SNAPSHOT] = { STATEMENT_SNAPSHOT, select_snapshot, read_snapshot },
     [FIND_KEY] = { STATEMENT_KEY, select_key, read_key },
-    [FIND_KEPT] = { STATEMENT_KEPT, select_kept, read_kept },
+    [FIND_STANDING] = { STATEMENT_STANDING, select_standing, read_standing },
     [FIND_DEFINITION] = { STATEMENT_DEFINITION, select_definition, read_definition },
     [FIND_NAMED] = { STATEMENT_DEFINITION_VERSION, select_version, read_definition },
     [FIND_INLINE] = { STATEMENT_DEFINITION_INLINE, select_inline, read_definition },
@@ -266,9 +266,9 @@ static bool bind_name(sqlite3_stmt *statement, const struct find_query *query)
     case FIND_KEY:
         bind_bytes(statement, 1, query->by.hash, KEY_ID_SIZE);
         return true;
-    case FIND_KEPT:
-        bind_i64(statement, 1, query->by.kept.what);
-        bind_text(statement, 2, query->by.kept.id);
+    case FIND_STANDING:
+        bind_i64(statement, 1, query->by.standing.what);
+        bind_text(statement, 2, query->by.standing.id);
         return true;
     case FIND_NAMED:
         bind_text(statement, 1, query->by.named.name);
@@ -345,14 +345,14 @@ pawl_status sqlite_find(struct store *base, struct scope *scope, const struct fi
 }
 
 /* All of it in one transaction. */
-pawl_status sqlite_pasts(struct store *base, struct scope *scope, struct past_query *queries,
-                         uint32_t count)
+pawl_status sqlite_instance_logs(struct store *base, struct scope *scope,
+                                 struct instance_log_query *queries, uint32_t count)
 {
     struct sqlite_store *store = sqlite_store_of(base);
     pawl_status status;
 
     TRY(reader_begin(store, scope));
-    status = past_gather(sqlite_find_inside, base, scope, queries, count);
+    status = instance_log_gather(sqlite_find_inside, base, scope, queries, count);
     reader_end(store);
     return status;
 }

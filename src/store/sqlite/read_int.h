@@ -27,7 +27,7 @@ pawl_status head_find(struct connection *reader, struct scope *scope, uint64_t i
 extern const char select_record[];
 void read_record(sqlite3_stmt *statement, struct arena *arena, void *out);
 void read_definition_facts(sqlite3_stmt *statement, struct arena *arena, void *out);
-void read_kept(sqlite3_stmt *statement, struct arena *arena, void *out);
+void read_standing(sqlite3_stmt *statement, struct arena *arena, void *out);
 void read_number(sqlite3_stmt *statement, struct arena *arena, void *out); /* a uint64_t */
 
 #endif

@@ -1,6 +1,6 @@
 /* records.c - records: at positions, along an instance's chain, and all in order. */
 #include "read_int.h"
-#include "store/past.h"
+#include "store/instance_log.h"
 
 #define RECORD_COLUMNS                                                                             \
     "pos, inst, seq, prev, skip, what, flags, at, coalesce(fired, at), step, ord, attempt, actor," \

@@ -156,8 +156,9 @@ static const char select_waiting_value[] = WAITS(" AND value = ?4") INTERESTS("?
 static const char select_waiting_either[] = WAITS(" AND value = ?4")
     INTERESTS("?5") " UNION " WAITS(" AND value = ?6") INTERESTS("?7") IN_ORDER;
 
-static const char select_kept[] = "SELECT what, id, due, pos, firing, wall FROM pawl_kept WHERE "
-                                  "what = ?2 ORDER BY due, id LIMIT ?1";
+static const char select_standing[] =
+    "SELECT what, id, due, pos, firing, wall FROM pawl_kept WHERE "
+    "what = ?2 ORDER BY due, id LIMIT ?1";
 /* Here `what` is a literal: only so their partial indexes are used. */
 static const char select_alarms[] =
     "SELECT what, id, due, pos, firing, wall FROM pawl_kept WHERE what = -5 AND wall IS NULL"
@@ -295,13 +296,13 @@ static struct lister lister_of(const struct rows_query *query)
                                 : !waiting->or_filter.data ? select_waiting_value
                                                            : select_waiting_either,
                                 read_number, sizeof(uint64_t) };
-    case LIST_KEPT:
-        return (struct lister){ STATEMENT_KEPT_LIST, select_kept, read_kept,
-                                sizeof(struct kept_row) };
+    case LIST_STANDING:
+        return (struct lister){ STATEMENT_STANDING_LIST, select_standing, read_standing,
+                                sizeof(struct standing_row) };
     case LIST_ALARMS:
         return (struct lister){ query->by.clock.wall ? STATEMENT_ALARMS_BY_WALL : STATEMENT_ALARMS,
                                 query->by.clock.wall ? select_alarms_by_wall : select_alarms,
-                                read_kept, sizeof(struct kept_row) };
+                                read_standing, sizeof(struct standing_row) };
     case LIST_STEPS:
         break;
     }
@@ -352,7 +353,7 @@ static void bind_rows(sqlite3_stmt *statement, const struct rows_query *query)
     case LIST_WAITING:
         bind_waiting(statement, query->by.waiting);
         break;
-    case LIST_KEPT:
+    case LIST_STANDING:
         bind_i64(statement, 2, query->by.what);
         break;
     case LIST_STEPS:

@@ -50,7 +50,7 @@ enum statement {
     STATEMENT_CHILDREN_OF, STATEMENT_CHILDREN_ENDED, STATEMENT_WAITING, STATEMENT_WAITING_VALUE,
     STATEMENT_WAITING_EITHER,
     STATEMENT_PUT_PAUSE, STATEMENT_CLEAR_PAUSE, STATEMENT_LIVE_PAUSE,
-    STATEMENT_KEPT, STATEMENT_KEPT_LIST, STATEMENT_PUT_KEPT, STATEMENT_DELETE_KEPT,
+    STATEMENT_STANDING, STATEMENT_STANDING_LIST, STATEMENT_PUT_STANDING, STATEMENT_DELETE_STANDING,
     STATEMENT_KEY, STATEMENT_PUT_KEY, STATEMENT_DROP_KEYS, STATEMENT_STEP_COUNTS, STATEMENT_FACTS,
     STATEMENT_COUNT
 };
@@ -327,7 +327,8 @@ pawl_status write_labels(struct connection *writer, struct scope *scope,
                          const struct commit *commit);
 pawl_status write_live(struct connection *writer, struct scope *scope, const struct commit *commit);
 pawl_status write_keys(struct connection *writer, struct scope *scope, const struct commit *commit);
-pawl_status write_kept(struct connection *writer, struct scope *scope, const struct commit *commit);
+pawl_status write_standing(struct connection *writer, struct scope *scope,
+                           const struct commit *commit);
 pawl_status write_reduces(struct sqlite_store *store, struct scope *scope,
                           const struct commit *commit);
 pawl_status write_definition(struct connection *writer, struct scope *scope,
@@ -370,8 +371,8 @@ pawl_status sqlite_records(struct store *store, struct scope *scope, const uint6
                            uint32_t count, struct record *out, uint32_t *read);
 pawl_status sqlite_scan(struct store *store, struct scope *scope, uint64_t from, record_fn fn,
                         void *context);
-pawl_status sqlite_pasts(struct store *store, struct scope *scope, struct past_query *queries,
-                         uint32_t count);
+pawl_status sqlite_instance_logs(struct store *store, struct scope *scope,
+                                 struct instance_log_query *queries, uint32_t count);
 pawl_status sqlite_list(struct store *store, struct scope *scope, const struct list_query *query,
                         uint64_t **out, uint32_t *count);
 pawl_status sqlite_counts(struct store *store, struct scope *scope, str name, uint32_t version,

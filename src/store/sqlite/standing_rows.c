@@ -6,14 +6,14 @@ static const char put_one[] = "INSERT OR REPLACE INTO pawl_kept (what, id, due, 
 static const char delete_one[] = "DELETE FROM pawl_kept WHERE what = ?1 AND id = ?2";
 
 static pawl_status write_one(struct connection *writer, struct scope *scope,
-                             const struct kept_change *change)
+                             const struct standing_change *change)
 {
-    const struct kept_row *row = &change->row;
+    const struct standing_row *row = &change->row;
 
     if (!change->is_put)
-        return RUN(writer, scope, STATEMENT_DELETE_KEPT, delete_one, SIGNED(row->what),
+        return RUN(writer, scope, STATEMENT_DELETE_STANDING, delete_one, SIGNED(row->what),
                    TEXT(row->id));
-    return RUN(writer, scope, STATEMENT_PUT_KEPT, put_one, SIGNED(row->what), TEXT(row->id),
+    return RUN(writer, scope, STATEMENT_PUT_STANDING, put_one, SIGNED(row->what), TEXT(row->id),
                SIGNED(row->due_at_ms), NUMBER(row->pos), SIGNED(row->firing_ms),
                OPTIONAL(row->wall));
 }
@@ -26,14 +26,15 @@ static pawl_status drop_old_clock(struct connection *writer, struct scope *scope
     return PAWL_OK;
 }
 
-pawl_status write_kept(struct connection *writer, struct scope *scope, const struct commit *commit)
+pawl_status write_standing(struct connection *writer, struct scope *scope,
+                           const struct commit *commit)
 {
     pawl_status status = PAWL_OK;
 
-    for (size_t i = 0; i < commit->kept_count && status == PAWL_OK; i++) {
-        status = write_one(writer, scope, &commit->kept[i]);
-        if (status == PAWL_OK && commit->kept[i].row.what == CONTROL_CLOCK &&
-            str_is(commit->kept[i].row.id, CLOCK_TEST))
+    for (size_t i = 0; i < commit->standing_count && status == PAWL_OK; i++) {
+        status = write_one(writer, scope, &commit->standing[i]);
+        if (status == PAWL_OK && commit->standing[i].row.what == CONTROL_CLOCK &&
+            str_is(commit->standing[i].row.id, CLOCK_TEST))
             status = drop_old_clock(writer, scope);
     }
     return status;

@@ -135,7 +135,7 @@ static pawl_status write_all(struct sqlite_store *store, struct scope *scope,
     if (status == PAWL_OK)
         status = write_keys(&store->writer, scope, commit);
     if (status == PAWL_OK)
-        status = write_kept(&store->writer, scope, commit);
+        status = write_standing(&store->writer, scope, commit);
     if (status == PAWL_OK)
         status = write_reduces(store, scope, commit);
     return status;

@@ -1,4 +1,4 @@
-/* bell.c - a descriptor that becomes readable by itself: two kernel timers behind one epoll
+/* wakeup.c - a descriptor that becomes readable by itself: two kernel timers behind one epoll
  * descriptor, because durations follow the boot clock and absolute times the wall clock. To make it
  * readable at once, a timer is set to a time long past, so "now" and "later" are one case. */
 #include "base/assert.h"
@@ -15,21 +15,21 @@ static bool add(int fd, int timer)
     return timer >= 0 && epoll_ctl(fd, EPOLL_CTL_ADD, timer, &event) == 0;
 }
 
-bool env_bell_new(struct env_bell *bell)
+bool env_wakeup_new(struct env_wakeup *wakeup)
 {
-    bell->fd = epoll_create1(EPOLL_CLOEXEC);
-    bell->by_boot = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
-    bell->by_wall = timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC);
-    if (bell->fd >= 0 && add(bell->fd, bell->by_boot) && add(bell->fd, bell->by_wall))
+    wakeup->fd = epoll_create1(EPOLL_CLOEXEC);
+    wakeup->by_boot = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
+    wakeup->by_wall = timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (wakeup->fd >= 0 && add(wakeup->fd, wakeup->by_boot) && add(wakeup->fd, wakeup->by_wall))
         return true;
-    env_bell_free(bell);
+    env_wakeup_free(wakeup);
     return false;
 }
 
 /* Zero would stop it: the earliest time there is comes one nanosecond after it. */
 static struct timespec time_of(int64_t at_ms)
 {
-    if (at_ms == BELL_NEVER)
+    if (at_ms == WAKEUP_NEVER)
         return (struct timespec){ 0 };
     if (at_ms <= 0)
         return (struct timespec){ .tv_nsec = 1 };
@@ -46,22 +46,23 @@ static void set(int timer, int64_t at_ms)
 
 static int64_t now_or_never(int64_t at_ms, int64_t now_ms)
 {
-    return at_ms <= now_ms ? BELL_NOW : BELL_NEVER;
+    return at_ms <= now_ms ? WAKEUP_NOW : WAKEUP_NEVER;
 }
 
-void env_bell_set(struct env *env, const struct env_bell *bell, int64_t boot_ms, int64_t wall_ms)
+void env_wakeup_set(struct env *env, const struct env_wakeup *wakeup, int64_t boot_ms,
+                    int64_t wall_ms)
 {
     if (env->is_simulated) {
         boot_ms = now_or_never(boot_ms, env->boot_ms(env));
         wall_ms = now_or_never(wall_ms, env->now_ms(env));
     }
-    set(bell->by_boot, boot_ms);
-    set(bell->by_wall, wall_ms);
+    set(wakeup->by_boot, boot_ms);
+    set(wakeup->by_wall, wall_ms);
 }
 
-void env_bell_free(struct env_bell *bell)
+void env_wakeup_free(struct env_wakeup *wakeup)
 {
-    int *const all[] = { &bell->fd, &bell->by_boot, &bell->by_wall };
+    int *const all[] = { &wakeup->fd, &wakeup->by_boot, &wakeup->by_wall };
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         if (*all[i] >= 0)

@@ -1,13 +1,13 @@
-/* past.c - the past of an instance, read at one go: restoring one that sleeps is most of what
- * waking it costs, and each read by itself would take the lock and a snapshot of the store anew. */
-#include "store/past.h"
+/* instance_log.c - what restoring an instance takes, in one read. Restoring is most of what waking
+ * an instance costs, and each single read would take the lock and a snapshot of the store again. */
+#include "store/instance_log.h"
 #include "base/assert.h"
 
 struct gather {
     find_fn find;
     struct store *store;
     struct scope *scope;
-    struct past *past;
+    struct instance_log *log;
     uint32_t capacity;
     size_t begun; /* how much of the scope was used before */
 };
@@ -37,90 +37,90 @@ static pawl_status gather_text(const struct gather *gather, uint64_t id, str *ou
 
 static pawl_status gather_instance(const struct gather *gather, uint64_t number)
 {
-    struct past *past = gather->past;
-    pawl_status status = find_number(gather, FIND_INSTANCE, number, &past->instance);
+    struct instance_log *log = gather->log;
+    pawl_status status = find_number(gather, FIND_INSTANCE, number, &log->instance);
 
     if (!status)
-        status = gather_text(gather, past->instance.input, &past->input);
-    return status ? status : gather_text(gather, past->instance.creator, &past->creator);
+        status = gather_text(gather, log->instance.input, &log->input);
+    return status ? status : gather_text(gather, log->instance.creator, &log->creator);
 }
 
 /* None is no failure. */
 static pawl_status gather_snapshot(const struct gather *gather, uint64_t instance)
 {
-    struct past *past = gather->past;
+    struct instance_log *log = gather->log;
     pawl_status status;
 
-    if (past->head.seq <= PAST_SHORT)
+    if (log->head.seq <= INSTANCE_LOG_SHORT)
         return PAWL_OK;
-    status = find_number(gather, FIND_SNAPSHOT, instance, &past->snapshot);
+    status = find_number(gather, FIND_SNAPSHOT, instance, &log->snapshot);
     if (status == PAWL_NOT_KNOWN)
-        past->snapshot = (struct snapshot_row){ 0 };
+        log->snapshot = (struct snapshot_row){ 0 };
     return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
 }
 
-static struct past_record *add_record(struct gather *gather)
+static struct instance_log_record *add_record(struct gather *gather)
 {
-    struct past *past = gather->past;
+    struct instance_log *log = gather->log;
 
-    if (past->record_count == gather->capacity) {
-        uint32_t capacity = gather->capacity ? gather->capacity * 4 : PAST_SHORT + 2;
-        struct past_record *grown =
-            ARENA_ARRAY(&gather->scope->arena, struct past_record, capacity);
+    if (log->record_count == gather->capacity) {
+        uint32_t capacity = gather->capacity ? gather->capacity * 4 : INSTANCE_LOG_SHORT + 2;
+        struct instance_log_record *grown =
+            ARENA_ARRAY(&gather->scope->arena, struct instance_log_record, capacity);
 
         if (!grown)
             return NULL;
-        if (past->record_count)
-            memcpy(grown, past->records, sizeof *grown * past->record_count);
-        past->records = grown;
+        if (log->record_count)
+            memcpy(grown, log->records, sizeof *grown * log->record_count);
+        log->records = grown;
         gather->capacity = capacity;
     }
-    past->records[past->record_count] = (struct past_record){ 0 };
-    return &past->records[past->record_count++];
+    log->records[log->record_count] = (struct instance_log_record){ 0 };
+    return &log->records[log->record_count++];
 }
 
 static bool is_enough(const struct gather *gather)
 {
-    return gather->past->record_count > 0 &&
-           (gather->past->record_count == PAST_RECORDS ||
-            gather->scope->arena.used - gather->begun > PAST_BYTES);
+    return gather->log->record_count > 0 &&
+           (gather->log->record_count == INSTANCE_LOG_RECORDS ||
+            gather->scope->arena.used - gather->begun > INSTANCE_LOG_BYTES);
 }
 
 /* Back to the entry that names the snapshot, or to the first entry, as far as they fit. */
 static pawl_status gather_records(struct gather *gather)
 {
-    struct past *past = gather->past;
-    uint64_t pos = past->head.pos;
+    struct instance_log *log = gather->log;
+    uint64_t pos = log->head.pos;
 
     while (pos && !is_enough(gather)) {
-        struct past_record *next = add_record(gather);
+        struct instance_log_record *next = add_record(gather);
         pawl_status status;
 
         TRY_MEMORY(gather->scope, next);
         status = find_number(gather, FIND_RECORD, pos, &next->record);
-        next->is_left = gather->scope->arena.used - gather->begun > PAST_BYTES;
+        next->is_left = gather->scope->arena.used - gather->begun > INSTANCE_LOG_BYTES;
         if (!status && !next->is_left)
             status = gather_text(gather, next->record.payload, &next->payload);
         if (status)
             return status;
         if (next->record.what >= 0 &&
-            next->record.seq <= (past->snapshot.text.data ? past->snapshot.seq : 1))
+            next->record.seq <= (log->snapshot.text.data ? log->snapshot.seq : 1))
             break;
         pos = next->record.prev;
     }
     return PAWL_OK;
 }
 
-static pawl_status gather_one(struct gather *gather, struct past_query *query)
+static pawl_status gather_one(struct gather *gather, struct instance_log_query *query)
 {
     const struct find_query head = { .kind = FIND_HEAD,
                                      .by.head = { query->instance, query->trust_rows } };
-    struct past past = { .head = query->head };
+    struct instance_log log = { .head = query->head };
     pawl_status status;
 
-    gather->past = &past;
+    gather->log = &log;
     gather->capacity = 0;
-    status = query->is_known ? PAWL_OK : gather_row(gather, &head, &past.head);
+    status = query->is_known ? PAWL_OK : gather_row(gather, &head, &log.head);
     if (!status)
         status = gather_instance(gather, query->instance);
     if (!status)
@@ -129,13 +129,13 @@ static pawl_status gather_one(struct gather *gather, struct past_query *query)
         status = gather_records(gather);
     if (status)
         return status;
-    *query->out = past;
+    *query->out = log;
     query->is_read = true;
     return PAWL_OK;
 }
 
-pawl_status past_gather(find_fn find, struct store *store, struct scope *scope,
-                        struct past_query *queries, uint32_t count)
+pawl_status instance_log_gather(find_fn find, struct store *store, struct scope *scope,
+                                struct instance_log_query *queries, uint32_t count)
 {
     struct gather gather = {
         .find = find, .store = store, .scope = scope, .begun = scope->arena.used
@@ -143,15 +143,15 @@ pawl_status past_gather(find_fn find, struct store *store, struct scope *scope,
     pawl_status status = PAWL_OK;
 
     for (uint32_t i = 0; i < count && !status; i++) {
-        if (i > 0 && scope->arena.used - gather.begun > PAST_BYTES)
+        if (i > 0 && scope->arena.used - gather.begun > INSTANCE_LOG_BYTES)
             break;
         status = gather_one(&gather, &queries[i]);
     }
     return status;
 }
 
-pawl_status store_pasts(struct store *store, struct scope *scope, struct past_query *queries,
-                        uint32_t count)
+pawl_status store_instance_logs(struct store *store, struct scope *scope,
+                                struct instance_log_query *queries, uint32_t count)
 {
     pawl_status status;
 
@@ -160,10 +160,10 @@ pawl_status store_pasts(struct store *store, struct scope *scope, struct past_qu
         ASSERT(queries[i].out && queries[i].instance > 0 && queries[i].instance <= ID_NUMBER_MAX);
         queries[i].is_read = false;
     }
-    status = store->ops->pasts(store, scope, queries, count);
+    status = store->ops->instance_logs(store, scope, queries, count);
     for (uint32_t i = 0; i < count && queries[i].is_read; i++) {
         ASSERT(queries[i].out->instance.number == queries[i].instance);
-        ASSERT(queries[i].out->record_count <= PAST_RECORDS);
+        ASSERT(queries[i].out->record_count <= INSTANCE_LOG_RECORDS);
     }
     ASSERT(IMPLIES(status == PAWL_OK, queries[0].is_read));
     return status;

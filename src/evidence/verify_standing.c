@@ -1,12 +1,12 @@
-/* verify_kept.c - tokens, alarms and amends: what the log's records leave in force, against the
+/* verify_standing.c - tokens, alarms and amends: what the log's records leave in force, against the
  * rows. */
 #include "base/assert.h"
-#include "base/node.h"
 #include "base/limits.h"
+#include "base/node.h"
 #include "evidence/verify_int.h"
 #include "model/rights.h"
 
-#define KEPT_LIST_MAX UINT32_MAX
+#define STANDING_LIST_MAX UINT32_MAX
 
 static void drop(struct verify *v, uint32_t index)
 {
@@ -20,7 +20,7 @@ static void drop(struct verify *v, uint32_t index)
     v->standing[index] = v->standing[--v->standing_count];
 }
 
-void verify_drop_kept(struct verify *v)
+void verify_drop_standing(struct verify *v)
 {
     while (v->standing_count > 0)
         drop(v, v->standing_count - 1);
@@ -38,7 +38,7 @@ static uint32_t find(const struct verify *v, int32_t what, str id)
     return i;
 }
 
-pawl_status verify_put_kept(struct verify *v, const struct kept_row *row)
+pawl_status verify_put_standing(struct verify *v, const struct standing_row *row)
 {
     char *copy;
 
@@ -79,16 +79,16 @@ int64_t verify_firing_since(const struct verify *v)
     return since_ms;
 }
 
-pawl_status verify_replace_kept(struct verify *v, const struct kept_row *row)
+pawl_status verify_replace_standing(struct verify *v, const struct standing_row *row)
 {
     uint32_t index = find(v, row->what, row->id);
 
     if (index < v->standing_count)
         drop(v, index);
-    return verify_put_kept(v, row);
+    return verify_put_standing(v, row);
 }
 
-pawl_status verify_note_kept(struct verify *v, const struct record *record)
+pawl_status verify_note_standing(struct verify *v, const struct record *record)
 {
     struct node *body = NULL, *id, *due, *wall;
     int64_t due_at_ms = 0;
@@ -111,11 +111,12 @@ pawl_status verify_note_kept(struct verify *v, const struct record *record)
     if (!node_find(body, "over")) {
         if (index < v->standing_count || !due || !node_to_i64(due, &due_at_ms))
             return verify_bad(v, "a token or alarm that begins twice, or never falls due");
-        return verify_put_kept(v, &(struct kept_row){ .what = record->what,
-                                                      .id = id->text,
-                                                      .due_at_ms = due_at_ms,
-                                                      .pos = record->pos,
-                                                      .wall = wall && str_is(wall->raw, "true") });
+        return verify_put_standing(
+            v, &(struct standing_row){ .what = record->what,
+                                       .id = id->text,
+                                       .due_at_ms = due_at_ms,
+                                       .pos = record->pos,
+                                       .wall = wall && str_is(wall->raw, "true") });
     }
     if (index == v->standing_count)
         return verify_bad(v, "a token or alarm ends that is not in force");
@@ -129,12 +130,12 @@ pawl_status verify_note_kept(struct verify *v, const struct record *record)
 pawl_status verify_note_amend(struct verify *v, const struct chain *chain,
                               const struct record *record)
 {
-    struct kept_row row = { .what = record->what, .pos = record->pos };
+    struct standing_row row = { .what = record->what, .pos = record->pos };
     char id[ID_SIZE + 1];
 
     id_print(chain->number, chain->random, id);
     row.id = str_of(id);
-    return verify_replace_kept(v, &row);
+    return verify_replace_standing(v, &row);
 }
 
 uint64_t verify_amended_at(const struct verify *v, const struct chain *chain)
@@ -161,9 +162,9 @@ pawl_status verify_note_redrive(struct verify *v, const struct record *record)
         v->scope.error = scope.error;
     for (uint32_t i = 0; i < effects.count && status == PAWL_OK; i++)
         if (effects.items[i].kind == EFFECT_REDRIVE)
-            status = verify_replace_kept(v, &(struct kept_row){ .what = LIFE_T_START,
-                                                                .id = effects.items[i].name,
-                                                                .pos = record->pos });
+            status = verify_replace_standing(v, &(struct standing_row){ .what = LIFE_T_START,
+                                                                        .id = effects.items[i].name,
+                                                                        .pos = record->pos });
     scope_fini(&scope);
     return status;
 }
@@ -179,18 +180,19 @@ pawl_status verify_note_rights(struct verify *v, const struct record *record, st
     buf_init(&id, v->heap, 0);
     rights_id(&id, name, version);
     status = id.failed ? scope_no_memory(&v->scope)
-                       : verify_put_kept(v, &(struct kept_row){ .what = CONTROL_DEFINE,
-                                                                .id = buf_view(&id),
-                                                                .pos = record->pos });
+                       : verify_put_standing(v, &(struct standing_row){ .what = CONTROL_DEFINE,
+                                                                        .id = buf_view(&id),
+                                                                        .pos = record->pos });
     buf_fini(&id);
     return status;
 }
 
 static pawl_status check_kind(struct verify *v, int32_t what)
 {
-    struct kept_row *rows = NULL;
+    struct standing_row *rows = NULL;
     uint32_t count = 0, expected = 0;
-    pawl_status status = store_kept_list(v->store, &v->scope, what, KEPT_LIST_MAX, &rows, &count);
+    pawl_status status =
+        store_standing_list(v->store, &v->scope, what, STANDING_LIST_MAX, &rows, &count);
 
     for (uint32_t i = 0; i < v->standing_count; i++)
         expected += v->standing[i].what == what;
@@ -201,18 +203,20 @@ static pawl_status check_kind(struct verify *v, int32_t what)
             v->standing[index].due_at_ms != rows[i].due_at_ms ||
             v->standing[index].firing_ms != rows[i].firing_ms ||
             v->standing[index].wall != rows[i].wall)
-            return verify_bad(v,
-                              "the row of a token, alarm, amend, redrive, definition or clock is not what the "
-                              "log says: %.*s",
-                              STR_ARG(rows[i].id));
+            return verify_bad(
+                v,
+                "the row of a token, alarm, amend, redrive, definition or clock is not what the "
+                "log says: %.*s",
+                STR_ARG(rows[i].id));
     }
     if (status == PAWL_OK && count != expected)
-        return verify_bad(v, "the row of a token, alarm, amend, redrive, definition or clock is missing");
+        return verify_bad(
+            v, "the row of a token, alarm, amend, redrive, definition or clock is missing");
     return status;
 }
 
 /* Again, if the log went on meanwhile: a row may belong to a later commit. */
-pawl_status verify_all_kept(struct verify *v)
+pawl_status verify_all_standing(struct verify *v)
 {
     static const int32_t kinds[] = { CONTROL_TOKEN,  CONTROL_ALARM, LIFE_T_AMEND,
                                      CONTROL_DEFINE, CONTROL_CLOCK, LIFE_T_START };

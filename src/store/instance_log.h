@@ -1,6 +1,6 @@
-/* past.h - for backends: how the past of an instance is put together from their reads. */
-#ifndef PAWL_STORE_PAST_H
-#define PAWL_STORE_PAST_H
+/* instance_log.h - for backends: how an instance's log is put together from their reads. */
+#ifndef PAWL_STORE_INSTANCE_LOG_H
+#define PAWL_STORE_INSTANCE_LOG_H
 
 #include "store/store.h"
 
@@ -8,8 +8,8 @@
 typedef pawl_status (*find_fn)(struct store *store, struct scope *scope,
                                const struct find_query *query, void *out);
 
-pawl_status past_gather(find_fn find, struct store *store, struct scope *scope,
-                        struct past_query *queries, uint32_t count);
+pawl_status instance_log_gather(find_fn find, struct store *store, struct scope *scope,
+                                struct instance_log_query *queries, uint32_t count);
 
 /* Where a chain goes on behind this record; 0: it ends here. store.c */
 uint64_t chain_next(const struct chain_query *query, const struct record *record);

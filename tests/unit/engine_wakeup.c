@@ -1,11 +1,11 @@
-/* engine_bell.c - a host that polls: pawl_fd() is readable exactly while pawl_run_due() has
+/* engine_wakeup.c - a host that polls: pawl_fd() is readable exactly while pawl_run_due() has
  * something to do. The clock is the world's; what a real clock does is seen by
  * examples/embed/loop.c. */
 #include "engine_fixture.h"
 #include <poll.h>
 #include <pthread.h>
 
-static bool rings(pawl *p)
+static bool is_readable(pawl *p)
 {
     struct pollfd polled = { .fd = pawl_fd(p), .events = POLLIN };
     int count = poll(&polled, 1, 0);
@@ -19,10 +19,10 @@ static void begin(struct world *world)
 {
     world_begin(world, "sqlite");
     EXPECT_OK(pawl_run_due(world->p, &world->error));
-    EXPECT(!rings(world->p));
+    EXPECT(!is_readable(world->p));
 }
 
-TEST(bell, rings_when_a_timer_is_due_and_not_before)
+TEST(wakeup, is_readable_when_a_timer_is_due_and_not_before)
 {
     struct world world;
     const char *id;
@@ -30,31 +30,31 @@ TEST(bell, rings_when_a_timer_is_due_and_not_before)
     begin(&world);
     id = world_create(&world, "ticker", "{}");
     EXPECT_OK(pawl_run_due(world.p, &world.error));
-    EXPECT(!rings(world.p));
+    EXPECT(!is_readable(world.p));
     EXPECT(pawl_next_due(world.p) > 0);
     env_sim_advance(world.env, pawl_next_due(world.p) - 1);
     EXPECT_OK(pawl_run_due(world.p, &world.error));
-    EXPECT(!rings(world.p));
+    EXPECT(!is_readable(world.p));
     env_sim_advance(world.env, 1);
     EXPECT_EQ(pawl_next_due(world.p), 0);
     EXPECT_OK(pawl_run_due(world.p, &world.error));
-    EXPECT(!rings(world.p));
+    EXPECT(!is_readable(world.p));
     EXPECT_HAS(world_actions(&world, id), "timer");
     world_end(&world);
 }
 
-TEST(bell, rings_when_rows_of_an_owner_lag_and_is_silent_when_they_are_written)
+TEST(wakeup, is_readable_when_rows_of_an_owner_lag_and_not_when_they_are_written)
 {
     struct world world;
 
     begin(&world);
     world_define(&world, ORDER);
     EXPECT_OK(pawl_run_due(world.p, &world.error));
-    EXPECT(!rings(world.p));
+    EXPECT(!is_readable(world.p));
     EXPECT_OK(world_fire(&world, world_create(&world, "order", NULL), "pay"));
-    EXPECT(rings(world.p));
+    EXPECT(is_readable(world.p));
     EXPECT_OK(pawl_run_due(world.p, &world.error));
-    EXPECT(!rings(world.p));
+    EXPECT(!is_readable(world.p));
     world_end(&world);
 }
 
@@ -66,7 +66,7 @@ static void *create_flow(void *context)
                                                                                          : NULL;
 }
 
-TEST(bell, rings_when_another_thread_made_work)
+TEST(wakeup, is_readable_when_another_thread_made_work)
 {
     static const char flow[] =
         "name: hello\nsteps:\n  start: {tool: set, args: {a: 1}, done: true}\n";
@@ -77,13 +77,13 @@ TEST(bell, rings_when_another_thread_made_work)
     begin(&world);
     world_define(&world, flow);
     EXPECT_OK(pawl_run_due(world.p, &world.error));
-    EXPECT(!rings(world.p));
+    EXPECT(!is_readable(world.p));
     EXPECT_EQ(pthread_create(&thread, NULL, create_flow, world.p), 0);
     pthread_join(thread, &failed);
     EXPECT(!failed);
-    EXPECT(rings(world.p));
+    EXPECT(is_readable(world.p));
     EXPECT_OK(pawl_run_due(world.p, &world.error));
-    EXPECT(!rings(world.p));
+    EXPECT(!is_readable(world.p));
     EXPECT_EQ(pawl_next_due(world.p), -1);
     world_end(&world);
 }
@@ -95,7 +95,7 @@ static void nothing(void *context, const pawl_tool_call *call, pawl_tool_answer 
     pawl_answer_result(answer, "1");
 }
 
-TEST(bell, rings_when_the_tool_that_a_step_waits_for_is_registered)
+TEST(wakeup, is_readable_when_the_tool_that_a_step_waits_for_is_registered)
 {
     static const char flow[] = "name: late\nsteps:\n  start: {tool: late, args: {}, done: true}\n";
     struct world world;
@@ -105,15 +105,15 @@ TEST(bell, rings_when_the_tool_that_a_step_waits_for_is_registered)
     world_define(&world, flow);
     id = world_create(&world, "late", "{}");
     EXPECT_OK(pawl_run_due(world.p, &world.error));
-    EXPECT(!rings(world.p));
+    EXPECT(!is_readable(world.p));
     EXPECT_OK(pawl_tool_register(world.p, "late", nothing, NULL, &world.error));
-    EXPECT(rings(world.p));
+    EXPECT(is_readable(world.p));
     EXPECT_OK(pawl_run_due(world.p, &world.error));
     world_expect_state(&world, id, "completed");
     world_end(&world);
 }
 
-TEST(bell, is_never_heard_where_workers_do_the_work)
+TEST(wakeup, is_never_readable_where_workers_do_the_work)
 {
     struct pollfd polled = { .events = POLLIN };
     struct world world;
@@ -131,7 +131,7 @@ TEST(bell, is_never_heard_where_workers_do_the_work)
 }
 
 /* A timer that nobody here can handle must not keep a host's loop spinning. */
-TEST(bell, is_silent_for_a_while_when_a_due_timer_has_no_handler_here)
+TEST(wakeup, is_not_readable_for_a_while_when_a_due_timer_has_no_handler_here)
 {
     pawl_code_type here_once = ticker_type;
     struct world world;
@@ -144,7 +144,7 @@ TEST(bell, is_silent_for_a_while_when_a_due_timer_has_no_handler_here)
     world.now_ms += 3600000;
     world_open(&world);
     EXPECT_OK(pawl_run_due(world.p, &world.error));
-    EXPECT(!rings(world.p));
+    EXPECT(!is_readable(world.p));
     EXPECT(pawl_next_due(world.p) > 0);
     world_end(&world);
 }

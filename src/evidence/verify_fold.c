@@ -1,4 +1,4 @@
-/* verify_past.c - the memory of a flow under check: folded from its entries as the engine does,
+/* verify_fold.c - the memory of a flow under check: folded from its entries as the engine does,
  * anew where it was let go. */
 #include "base/limits.h"
 #include "base/node.h"
@@ -128,7 +128,8 @@ static pawl_status begin_memory(struct verify *v, struct chain *chain, struct sc
     replay->pos = chain->pos;
     replay->memory =
         v->request->flows->memory_new(v->rules[chain->rules].flow, replay->input, &replay->arena);
-    return replay->memory ? introduce(v, chain, scope, &row, &replay->arena) : scope_no_memory(&v->scope);
+    return replay->memory ? introduce(v, chain, scope, &row, &replay->arena)
+                          : scope_no_memory(&v->scope);
 }
 
 /* The arena also holds what was folded away: the memory is printed, and loaded into another. */
@@ -178,12 +179,13 @@ pawl_status verify_make_small(struct verify *v, struct chain *chain)
 
 /* ---- a memory that was let go, or of a check that went on ---- */
 
-struct past_trail {
+struct fold_trail {
     uint64_t *positions; /* of entries, the last first */
     uint32_t count, capacity;
 };
 
-static pawl_status find_past(struct verify *v, struct scope *scope, uint64_t pos, struct past_trail *past)
+static pawl_status find_trail(struct verify *v, struct scope *scope, uint64_t pos,
+                              struct fold_trail *trail)
 {
     struct record record;
     pawl_status status = PAWL_OK;
@@ -197,8 +199,8 @@ static pawl_status find_past(struct verify *v, struct scope *scope, uint64_t pos
                        : status;
         if (record.what < 0 && record.what != CONTROL_KEEP_SIGNAL)
             continue;
-        TRY_MEMORY(&v->scope, HEAP_GROW(v->heap, past->positions, past->capacity, past->count + 1));
-        past->positions[past->count++] = pos;
+        TRY_MEMORY(&v->scope, HEAP_GROW(v->heap, trail->positions, trail->capacity, trail->count + 1));
+        trail->positions[trail->count++] = pos;
     }
     return status;
 }
@@ -223,17 +225,17 @@ static pawl_status fold_kept(struct verify *v, struct chain *chain, struct scope
                                    &chain->replay->arena);
 }
 
-static pawl_status fold_past(struct verify *v, struct chain *chain, struct scope *scope,
-                             const struct past_trail *past)
+static pawl_status fold_trail(struct verify *v, struct chain *chain, struct scope *scope,
+                              const struct fold_trail *trail)
 {
     struct effect_list effects;
     struct entry_view entry;
     struct record record;
     pawl_status status = PAWL_OK;
 
-    for (uint32_t i = past->count; status == PAWL_OK && !chain->is_blind && i > 0; i--) {
+    for (uint32_t i = trail->count; status == PAWL_OK && !chain->is_blind && i > 0; i--) {
         scope_clear(scope);
-        status = store_record(v->store, scope, past->positions[i - 1], &record);
+        status = store_record(v->store, scope, trail->positions[i - 1], &record);
         if (status == PAWL_NOT_KNOWN)
             return verify_bad(v, "an earlier record has gone");
         if (status == PAWL_OK)
@@ -254,24 +256,24 @@ static pawl_status fold_past(struct verify *v, struct chain *chain, struct scope
 
 pawl_status verify_restore(struct verify *v, struct chain *chain)
 {
-    struct past_trail past = { 0 };
+    struct fold_trail trail = { 0 };
     struct scope scope;
     pawl_status status;
 
     scope_init(&scope, v->heap, LIMIT_SCOPE);
     status = begin_memory(v, chain, &scope);
     if (status == PAWL_OK && chain->seq > 0)
-        status = find_past(v, &scope, chain->pos, &past);
+        status = find_trail(v, &scope, chain->pos, &trail);
     if (status == PAWL_OK)
-        status = fold_past(v, chain, &scope, &past);
+        status = fold_trail(v, chain, &scope, &trail);
     if (status != PAWL_OK && v->scope.error.status == PAWL_OK)
         v->scope.error = scope.error;
-    heap_free(v->heap, past.positions, past.capacity * sizeof *past.positions);
+    heap_free(v->heap, trail.positions, trail.capacity * sizeof *trail.positions);
     scope_fini(&scope);
     return status;
 }
 
-pawl_status verify_replay_kept(struct verify *v, struct chain *chain, const struct record *record)
+pawl_status verify_replay_signal(struct verify *v, struct chain *chain, const struct record *record)
 {
     pawl_status status;
 
