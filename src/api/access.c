@@ -256,8 +256,7 @@ static pawl_status forbid(struct scope *scope, const struct op *op, const struct
 {
     return scope_fail(
         scope, PAWL_FORBIDDEN, "%s needs the scope %s, which this token does not have%s", op->name,
-        op->scope ? op->scope : "of no token",
-        who->scopes.data && memchr(who->scopes.data, ':', who->scopes.size) ? " for it" : "");
+        op->scope ? op->scope : "of no token", str_has(who->scopes, ':') ? " for it" : "");
 }
 
 pawl_status op_authorize_early(struct scope *scope, const struct op *op,

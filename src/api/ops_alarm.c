@@ -81,7 +81,7 @@ static pawl_status check_operation(const struct op_call *call)
 /* The alarm will run with the present rights, and in the name, of the token that set it. */
 static void print_who(const struct op_principal *who, struct buf *out)
 {
-    if (who->scopes.data && memchr(who->scopes.data, ':', who->scopes.size))
+    if (str_has(who->scopes, ':'))
         json_put_str(out, "scopes", who->scopes);
     if (who->actor.data)
         json_put_str(out, "actor", who->actor);

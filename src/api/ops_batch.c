@@ -413,15 +413,9 @@ static void take_line(struct batch_call *batch, str text)
 /* The next line that is not blank; false: there is none. */
 static bool next_line(str *rest, str *out)
 {
-    while (rest->size > 0) {
-        const char *end = memchr(rest->data, '\n', rest->size);
-        size_t size = end ? (size_t)(end - rest->data) : rest->size;
-
-        *out = (str){ rest->data, size };
-        *rest = str_from(*rest, size + (end ? 1 : 0));
+    while (str_take(rest, '\n', out))
         if (!str_is_blank(*out))
             return true;
-    }
     return false;
 }
 

@@ -155,10 +155,8 @@ pawl_status op_instance_current(struct op_call *call, struct buf *out)
 
 static bool looks_like_json(str text)
 {
-    size_t at = 0;
+    size_t at = str_span(text, " \t\r\n");
 
-    while (at < text.size && memchr(" \t\r\n", text.data[at], 4))
-        at++;
     return at < text.size && (text.data[at] == '{' || text.data[at] == '[');
 }
 

@@ -60,11 +60,7 @@ struct step_cursor {
 /* "7-12" */
 static bool split_cursor(str text, uint64_t *instance, uint64_t *ordinal)
 {
-    const char *dash = memchr(text.data, '-', text.size);
-    size_t size = dash ? (size_t)(dash - text.data) : 0;
-
-    return dash && str_to_u64((str){ text.data, size }, instance) &&
-           str_to_u64(str_from(text, size + 1), ordinal);
+    return str_to_u64(str_before(text, '-'), instance) && str_to_u64(str_after(text, '-'), ordinal);
 }
 
 /* The id of a step names a place as well. */

@@ -4,10 +4,8 @@
 
 pawl_status node_read(struct scope *scope, str text, struct node **out)
 {
-    size_t at = 0;
+    size_t at = str_span(text, " \t\n\r");
 
-    while (at < text.size && memchr(" \t\n\r", text.data[at], 4))
-        at++;
     if (at < text.size && (text.data[at] == '{' || text.data[at] == '['))
         return node_read_json(scope, text, out);
     return node_read_yaml(scope, text, out);

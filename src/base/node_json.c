@@ -192,13 +192,12 @@ static pawl_status unescape(struct json_reader *reader, str text, str *out)
 
     TRY_MEMORY(reader->tree.scope, data);
     while (text.size > 0) {
-        const char *escape = memchr(text.data, '\\', text.size);
-        size_t size = escape ? (size_t)(escape - text.data) : text.size;
+        size_t size = str_before(text, '\\').size;
 
         memcpy(end, text.data, size);
         end += size;
         text = str_from(text, size);
-        if (escape)
+        if (text.size > 0)
             text = str_from(text, unescape_one(text, &end));
     }
     *out = (str){ data, (size_t)(end - data) };

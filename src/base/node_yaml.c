@@ -143,7 +143,7 @@ static pawl_status fill_number(struct yaml_reader *reader, struct node *node, st
 
 static pawl_status copy_text(struct yaml_reader *reader, struct place place, str text, str *out)
 {
-    if (memchr(text.data, '\0', text.size))
+    if (str_has(text, '\0'))
         return tree_fail(&reader->tree, place, "a text without NUL", "one");
     *out = arena_str(&reader->tree.scope->arena, text);
     return out->data ? PAWL_OK : scope_no_memory(reader->tree.scope);

@@ -11,6 +11,52 @@ int str_compare(str a, str b)
     return a.size < b.size ? -1 : 1;
 }
 
+str str_before(str a, char mark)
+{
+    const char *found = a.size > 0 ? memchr(a.data, mark, a.size) : NULL;
+
+    return (str){ a.data, found ? (size_t)(found - a.data) : a.size };
+}
+
+str str_after(str a, char mark)
+{
+    size_t size = str_before(a, mark).size;
+
+    return size < a.size ? str_from(a, size + 1) : STR_NONE;
+}
+
+bool str_take(str *rest, char mark, str *out)
+{
+    if (rest->size == 0)
+        return false;
+    *out = str_before(*rest, mark);
+    *rest = str_from(*rest, out->size + (out->size < rest->size));
+    return true;
+}
+
+static bool is_among(char byte, const char *bytes)
+{
+    return byte != '\0' && strchr(bytes, byte);
+}
+
+size_t str_span(str a, const char *bytes)
+{
+    size_t size = 0;
+
+    while (size < a.size && is_among(a.data[size], bytes))
+        size++;
+    return size;
+}
+
+str str_trim(str a, const char *bytes)
+{
+    if (a.size > 0)
+        a = str_from(a, str_span(a, bytes));
+    while (a.size > 0 && is_among(a.data[a.size - 1], bytes))
+        a.size--;
+    return a;
+}
+
 /* How many of the bytes after the first are 10xxxxxx, up to `want` of them? */
 static size_t count_continuation(str s, size_t want)
 {

@@ -42,6 +42,26 @@ static inline str str_from(str a, size_t start)
     return (str){ a.data + start, a.size - start };
 }
 
+static inline bool str_has(str a, char byte)
+{
+    return a.size > 0 && memchr(a.data, byte, a.size) != NULL;
+}
+
+/* Up to the first `mark`: all of it if there is no mark. */
+str str_before(str a, char mark);
+
+/* Behind the first `mark`: STR_NONE if there is no mark. */
+str str_after(str a, char mark);
+
+/* Take the next piece off `rest`, and the mark behind it. False: `rest` was empty. */
+bool str_take(str *rest, char mark, str *out);
+
+/* How many bytes at the front are among `bytes`? */
+size_t str_span(str a, const char *bytes);
+
+/* Without the bytes at both ends that are among `bytes`. */
+str str_trim(str a, const char *bytes);
+
 /* Byte order, shorter first among equals; as memcmp() answers. */
 int str_compare(str a, str b);
 

@@ -177,11 +177,9 @@ static const struct unit units[] = {
 
 bool duration_parse(str text, int64_t *out_ms)
 {
-    size_t digits = 0;
+    size_t digits = str_span(text, "0123456789");
     uint64_t n;
 
-    while (digits < text.size && text.data[digits] >= '0' && text.data[digits] <= '9')
-        digits++;
     if (!str_to_u64((str){ text.data, digits }, &n))
         return false;
     for (size_t i = 0; i < UNIT_COUNT; i++)

@@ -3,19 +3,12 @@
 
 static bool is_hex(str text)
 {
-    for (size_t i = 0; i < text.size; i++)
-        if (!text.data[i] || !strchr("0123456789abcdef", text.data[i]))
-            return false;
-    return true;
+    return str_span(text, "0123456789abcdef") == text.size;
 }
 
 static bool is_id(str text)
 {
-    bool is_zero = true;
-
-    for (size_t i = 0; i < text.size; i++)
-        is_zero = is_zero && text.data[i] == '0';
-    return !is_zero && is_hex(text);
+    return str_span(text, "0") < text.size && is_hex(text);
 }
 
 bool trace_is_valid(str text)

@@ -109,8 +109,8 @@ static void explain_as_told(const char *problem, str rest, struct yaml_complaint
 bool yaml_explain_template(str text, size_t at, struct yaml_complaint *out)
 {
     str rest = at < text.size ? str_from(text, at) : STR("");
-    const char *line_end = memchr(rest.data, '\n', rest.size), *end;
-    str line = { rest.data, line_end ? (size_t)(line_end - rest.data) : rest.size }, shown;
+    str line = str_before(rest, '\n'), shown;
+    const char *end;
 
     end = str_starts(line, STR("{{")) ? memmem(line.data, line.size, "}}", 2) : NULL;
     if (!end)

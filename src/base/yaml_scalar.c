@@ -9,15 +9,6 @@ static bool is_any(str text, const char *const *words)
     return false;
 }
 
-static size_t count_digits(str text, const char *digits)
-{
-    size_t count = 0;
-
-    while (count < text.size && text.data[count] != '\0' && strchr(digits, text.data[count]))
-        count++;
-    return count;
-}
-
 static str skip_sign(str text)
 {
     return text.size > 0 && (text.data[0] == '-' || text.data[0] == '+') ? str_from(text, 1) : text;
@@ -32,7 +23,7 @@ static uint64_t prefixed_base(str text)
     if (base == 0 || text.size == 2)
         return 0;
     digits = str_from(text, 2);
-    if (count_digits(digits, base == 16 ? "0123456789abcdefABCDEF" : "01234567") < digits.size)
+    if (str_span(digits, base == 16 ? "0123456789abcdefABCDEF" : "01234567") < digits.size)
         return 0;
     return base;
 }
@@ -48,12 +39,12 @@ static bool decimal_parse(str text, struct yaml_decimal *out)
     static const char digits[] = "0123456789";
     str rest = skip_sign(text), exponent;
 
-    *out = (struct yaml_decimal){ .whole = { rest.data, count_digits(rest, digits) } };
+    *out = (struct yaml_decimal){ .whole = { rest.data, str_span(rest, digits) } };
     rest = str_from(rest, out->whole.size);
     if (rest.size > 0 && rest.data[0] == '.') {
         out->has_point = true;
         rest = str_from(rest, 1);
-        out->fraction = (str){ rest.data, count_digits(rest, digits) };
+        out->fraction = (str){ rest.data, str_span(rest, digits) };
         rest = str_from(rest, out->fraction.size);
     }
     if (out->whole.size + out->fraction.size == 0)
@@ -64,7 +55,7 @@ static bool decimal_parse(str text, struct yaml_decimal *out)
         return false;
     out->exponent = rest;
     exponent = skip_sign(str_from(rest, 1));
-    return exponent.size > 0 && count_digits(exponent, digits) == exponent.size;
+    return exponent.size > 0 && str_span(exponent, digits) == exponent.size;
 }
 
 enum yaml_kind yaml_resolve(str text)

@@ -132,12 +132,11 @@ static void os_close(struct env *env)
 /* "POINT:N". Anything else is as good as nothing: the crash tests see that nobody died. */
 static void read_crash_point(struct env_os *os, str text)
 {
-    const char *colon = text.size > 0 ? memchr(text.data, ':', text.size) : NULL;
-    str name = { text.data, colon ? (size_t)(colon - text.data) : 0 };
+    str name = str_before(text, ':');
     uint64_t times;
 
     os->crash_at = POINT_COUNT;
-    if (!colon || !str_to_u64(str_from(text, name.size + 1), &times) || times == 0)
+    if (!str_to_u64(str_after(text, ':'), &times) || times == 0)
         return;
     atomic_init(&os->crash_left, times);
     for (enum env_point point = 0; point < POINT_COUNT; point++)

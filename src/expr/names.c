@@ -9,9 +9,7 @@ static bool is_word_byte(char byte)
 
 static size_t skip_blank(str text, size_t at)
 {
-    while (at < text.size && memchr(" \t\r\n", text.data[at], 4))
-        at++;
-    return at;
+    return at + str_span(str_from(text, at), " \t\r\n");
 }
 
 /* `.NAME` */

@@ -147,11 +147,8 @@ static bool begins_statement(str text)
 {
     static const char *const words[] = { "local", "if",     "for",  "while",   "repeat",
                                          "do",    "return", "goto", "function" };
-    size_t at = 0;
 
-    while (at < text.size && memchr(" \t\r\n", text.data[at], 4))
-        at++;
-    text = str_from(text, at);
+    text = str_from(text, str_span(text, " \t\r\n"));
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         str word = str_of(words[i]);
         char next = text.size > word.size ? text.data[word.size] : ' ';

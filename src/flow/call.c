@@ -105,12 +105,11 @@ static bool is_path(str name)
     uint64_t place;
 
     for (;;) {
-        const char *dot = memchr(name.data, '.', name.size);
-        str word = { name.data, dot ? (size_t)(dot - name.data) : name.size };
+        str word = str_before(name, '.');
 
         if (!is_group_word(word) && (is_first || !str_to_u64(word, &place)))
             return false;
-        if (!dot)
+        if (word.size == name.size)
             return !is_first && str_to_u64(word, &place);
         name = str_from(name, word.size + 1);
         is_first = false;

@@ -45,13 +45,11 @@ static void read_backoff_list(struct compilation *compiler, struct source_step *
 static bool read_permille(const struct node *node, int64_t most, int64_t *out)
 {
     str text = node->kind == NODE_NUMBER ? node->text : STR("");
-    const char *dot = memchr(text.data, '.', text.size);
-    size_t whole_size = dot ? (size_t)(dot - text.data) : text.size;
-    str digits = dot ? str_from(text, whole_size + 1) : STR_NONE;
+    str digits = str_after(text, '.');
     uint64_t whole, part = 0;
 
-    if (digits.size > 3 || !str_to_u64((str){ text.data, whole_size }, &whole) ||
-        whole > (uint64_t)most || (dot && !str_to_u64(digits, &part)))
+    if (digits.size > 3 || !str_to_u64(str_before(text, '.'), &whole) || whole > (uint64_t)most ||
+        (digits.data && !str_to_u64(digits, &part)))
         return false;
     for (size_t i = digits.size; i < 3; i++)
         part *= 10;

@@ -91,11 +91,8 @@ static bool is_of_instance(str path)
 {
     static const char *const words[] = { "id",         "definition",     "version", "subject_ref",
                                          "created_by", "correlation_id", "labels",  NULL };
-    const char *dot = path.data ? memchr(path.data, '.', path.size) : NULL;
 
-    return !path.data ||
-           compile_is_one_of((str){ path.data, dot ? (size_t)(dot - path.data) : path.size },
-                             words);
+    return !path.data || compile_is_one_of(str_before(path, '.'), words);
 }
 
 #define PROPERTIES_MAX 64 /* that a suggestion is looked for among */
@@ -106,17 +103,14 @@ static const char *nearest_property(struct compilation *compiler, str path)
 {
     const struct node *properties =
         node_find(input_schema_reach(compiler->input, &path), "properties");
-    const char *dot = memchr(path.data, '.', path.size), *words[PROPERTIES_MAX + 1];
+    const char *words[PROPERTIES_MAX + 1];
     size_t count = 0;
 
     for (const struct node *node = properties ? properties->first : NULL;
          node && count < PROPERTIES_MAX; node = node->next)
         words[count++] = arena_str(&compiler->scope->arena, node->key).data;
     words[count] = NULL;
-    return compiler->scope->arena.failed
-               ? NULL
-               : words_nearest((str){ path.data, dot ? (size_t)(dot - path.data) : path.size },
-                               words);
+    return compiler->scope->arena.failed ? NULL : words_nearest(str_before(path, '.'), words);
 }
 
 /* Without a schema a path that an input lacks is replaced by "". */
@@ -231,8 +225,7 @@ static void check_template(struct compilation *compiler, const struct plan *plan
     case TEMPLATE_STEP:
         if (template_step(plan, part->path, SIZE_MAX, &rest) == STEP_NONE)
             refuse_step(compiler, step, node, part, hint);
-        else if (rest.data &&
-                 (memchr(rest.data, '[', rest.size) || memchr(rest.data, '|', rest.size)))
+        else if (rest.data && (str_has(rest, '[') || str_has(rest, '|')))
             warn_template(compiler, step, node, part, hint);
         break;
     }

@@ -295,11 +295,8 @@ static str keep(struct flow_context *context, str text)
 /* Dotted paths: a.b.c. data NULL in the rest means that the path ends here. */
 static str head_of(str path, str *rest)
 {
-    const char *dot = memchr(path.data, '.', path.size);
-    size_t size = dot ? (size_t)(dot - path.data) : path.size;
-
-    *rest = dot ? str_from(path, size + 1) : STR_NONE;
-    return (str){ path.data, size };
+    *rest = str_after(path, '.');
+    return str_before(path, '.');
 }
 
 /* A member of its own in place of one that is seen through the object. */

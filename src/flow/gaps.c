@@ -24,8 +24,7 @@ static void search_text(struct search *search, str text, str step)
     struct template_part part;
 
     while (template_next(&text, &part))
-        if (part.kind == TEMPLATE_INPUT && part.path.data &&
-            !memchr(part.path.data, '\\', part.path.size) &&
+        if (part.kind == TEMPLATE_INPUT && part.path.data && !str_has(part.path, '\\') &&
             !template_walk(&search->scope->arena, search->input, part.path).data)
             add_gap(search, part.path, step);
 }

@@ -113,8 +113,7 @@ static struct plan_read *through_item(struct arena *arena, const struct plan_rea
     struct plan_read *below = NULL;
 
     for (*is_more = false; reads; reads = reads->next) {
-        const char *dot = memchr(reads->path.data, '.', reads->path.size);
-        size_t size = dot ? (size_t)(dot - reads->path.data) : reads->path.size;
+        size_t size = str_before(reads->path, '.').size;
         uint64_t place;
 
         if (!str_to_u64((str){ reads->path.data, size }, &place))

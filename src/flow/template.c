@@ -22,15 +22,6 @@ static size_t find_pair(str text, size_t from, char byte)
     return SIZE_MAX;
 }
 
-static str trim(str text)
-{
-    while (text.size > 0 && memchr(" \t", text.data[0], 2))
-        text = str_from(text, 1);
-    while (text.size > 0 && memchr(" \t", text.data[text.size - 1], 2))
-        text.size--;
-    return text;
-}
-
 /* Is `path` the root itself or something below it? */
 static bool is_below(str path, str root, str *rest)
 {
@@ -43,7 +34,7 @@ static bool is_below(str path, str root, str *rest)
 static struct template_part classify(str text)
 {
     struct template_part part = { .kind = TEMPLATE_UNKNOWN, .text = text };
-    str inner = trim((str){ text.data + 2, text.size - 4 });
+    str inner = str_trim((str){ text.data + 2, text.size - 4 }, " \t");
 
     if (inner.size > PATH_SIZE_MAX)
         return part;
@@ -67,7 +58,7 @@ str template_unclosed(str text)
     if (open == SIZE_MAX)
         return STR_NONE;
     text = str_from(text, open);
-    inner = trim(str_from(text, 2));
+    inner = str_trim(str_from(text, 2), " \t");
     if (is_below(inner, STR("input"), &path) || is_below(inner, STR("steps"), &path) ||
         is_below(inner, STR("context"), &path) || is_below(inner, STR("instance"), &path))
         return text;
@@ -149,8 +140,7 @@ static str after(str path, size_t size)
 
 static str walk_array(struct arena *arena, str array, str path)
 {
-    const char *dot = memchr(path.data, '.', path.size);
-    size_t size = dot ? (size_t)(dot - path.data) : path.size;
+    size_t size = str_before(path, '.').size;
     struct json_scan scan;
     uint64_t index;
     str key, item;

@@ -168,9 +168,7 @@ bool definition_name_is_valid(str name)
 
 str reference_name(str reference)
 {
-    const char *mark = reference.data ? memchr(reference.data, '@', reference.size) : NULL;
-
-    return mark ? (str){ reference.data, (size_t)(mark - reference.data) } : reference;
+    return str_before(reference, '@');
 }
 
 bool reference_split(str reference, str *name, uint32_t *version)

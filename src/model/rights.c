@@ -9,29 +9,14 @@ bool actor_is_reserved(str actor)
     return str_starts(actor, STR(ACTOR_RESERVED));
 }
 
-/* Takes the text before the next comma off the list. */
-static bool next_item(str *list, str *out)
-{
-    const char *comma;
-
-    if (list->size == 0)
-        return false;
-    comma = memchr(list->data, ',', list->size);
-    *out = (str){ list->data, comma ? (size_t)(comma - list->data) : list->size };
-    *list = str_from(*list, out->size + (comma ? 1 : 0));
-    return true;
-}
-
 bool scope_next(str *list, str *word, str *definition)
 {
-    const char *colon;
     str one;
 
-    if (!next_item(list, &one))
+    if (!str_take(list, ',', &one))
         return false;
-    colon = memchr(one.data, ':', one.size);
-    *word = (str){ one.data, colon ? (size_t)(colon - one.data) : one.size };
-    *definition = colon ? str_from(one, word->size + 1) : STR_NONE;
+    *word = str_before(one, ':');
+    *definition = str_after(one, ':');
     return true;
 }
 
@@ -91,7 +76,7 @@ bool rights_allow(str rights, str definition)
 
     if (!rights.data)
         return true;
-    while (next_item(&rights, &one))
+    while (str_take(&rights, ',', &one))
         if (str_eq(one, definition))
             return true;
     return false;
@@ -106,7 +91,7 @@ bool rights_meet(struct arena *arena, str a, str b, str *out)
     if (!a.data || !b.data)
         return true;
     names = ARENA_ARRAY(arena, str, size / 2 + 1);
-    while (names && next_item(&a, &one))
+    while (names && str_take(&a, ',', &one))
         if (rights_allow(b, one))
             names[count++] = one;
     return names && join(arena, names, count, size, out);
@@ -117,7 +102,7 @@ bool rights_within(str inner, str outer)
     bool within = !outer.data || inner.data;
     str one;
 
-    while (within && outer.data && next_item(&inner, &one))
+    while (within && outer.data && str_take(&inner, ',', &one))
         within = rights_allow(outer, one);
     return within;
 }
@@ -127,7 +112,7 @@ bool rights_are_valid(str rights)
     str one, before = STR_NONE;
     bool valid = rights.data && (rights.size == 0 || rights.data[rights.size - 1] != ',');
 
-    while (valid && next_item(&rights, &one)) {
+    while (valid && str_take(&rights, ',', &one)) {
         valid = definition_name_is_valid(one) && (!before.data || str_compare(before, one) < 0);
         before = one;
     }
@@ -160,6 +145,6 @@ void rights_scopes(struct buf *out, str rights)
     size_t begin = out->size;
     str one;
 
-    while (next_item(&rights, &one))
+    while (str_take(&rights, ',', &one))
         buf_fmt(out, "%swrite:%.*s", out->size > begin ? "," : "", STR_ARG(one));
 }

@@ -194,17 +194,10 @@ static str behind(str path, size_t size)
     return path.size > size ? str_from(path, size + 1) : STR_NONE;
 }
 
-static size_t first_size(str path)
-{
-    const char *dot = memchr(path.data, '.', path.size);
-
-    return dot ? (size_t)(dot - path.data) : path.size;
-}
-
 static bool has_item(const struct node *schema, str path)
 {
     const struct node *items = node_find(schema, "items");
-    size_t size = first_size(path);
+    size_t size = str_before(path, '.').size;
     uint64_t index;
 
     return may_be(schema, "array") && str_to_u64((str){ path.data, size }, &index) &&
@@ -225,7 +218,7 @@ static bool has_property(const struct node *schema, str path)
             input_schema_has(node, behind(path, node->key.size)))
             return true;
     if (others && others->kind == NODE_OBJECT)
-        return input_schema_has(others, behind(path, first_size(path)));
+        return input_schema_has(others, behind(path, str_before(path, '.').size));
     return others ? others->truth : !properties;
 }
 
@@ -246,7 +239,7 @@ static const struct node *member_schema(const struct node *schema, str path, siz
             *size = node->key.size;
             return node;
         }
-    *size = first_size(path);
+    *size = str_before(path, '.').size;
     return *size < path.size && str_to_u64((str){ path.data, *size }, &index)
                ? node_find(schema, "items")
                : NULL;

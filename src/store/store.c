@@ -40,17 +40,16 @@ static const struct store_ops *find_backend(str scheme)
 pawl_status store_open(str url, const struct store_options *options, struct scope *scope,
                        struct store **out)
 {
-    const char *colon = url.size > 0 ? memchr(url.data, ':', url.size) : NULL;
-    size_t size = colon ? (size_t)(colon - url.data) : 0;
-    const struct store_ops *ops = find_backend((str){ url.data, size });
+    str path = str_after(url, ':');
+    const struct store_ops *ops = path.data ? find_backend(str_before(url, ':')) : NULL;
     pawl_status status;
 
     ASSERT(options && options->env && options->heap);
     ASSERT(out);
-    if (!colon || !ops)
+    if (!ops)
         return scope_fail(scope, PAWL_INVALID_REQUEST,
                           "a store's URL is sqlite:FILE or memory:, found '%.*s'", STR_ARG(url));
-    status = ops->open(str_from(url, size + 1), options, scope, out);
+    status = ops->open(path, options, scope, out);
     ASSERT(IMPLIES(status == PAWL_OK, *out && (*out)->ops == ops));
     return status;
 }

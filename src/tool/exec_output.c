@@ -7,11 +7,9 @@
 /* Take the next line off, without its end: LF or CR LF. */
 static str take_line(str *text)
 {
-    const char *end = memchr(text->data, '\n', text->size);
-    size_t size = end ? (size_t)(end - text->data) : text->size;
-    str line = { text->data, size };
+    str line = { text->data, 0 };
 
-    *text = str_from(*text, end ? size + 1 : size);
+    (void)str_take(text, '\n', &line);
     if (line.size > 0 && line.data[line.size - 1] == '\r')
         line.size--;
     return line;

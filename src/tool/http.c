@@ -149,8 +149,7 @@ static bool read_headers(struct exchange *exchange)
         bool is_text = item->kind == NODE_STRING || item->kind == NODE_NUMBER;
 
         if (headers->kind != NODE_OBJECT || !is_text || !is_token(item->key) ||
-            is_ours(item->key) || memchr(item->text.data, '\n', item->text.size) ||
-            memchr(item->text.data, '\r', item->text.size))
+            is_ours(item->key) || str_has(item->text, '\n') || str_has(item->text, '\r'))
             return call_refuse(exchange->call, "http: the header '%.*s' cannot be sent",
                                STR_ARG(words_shown(item->key)));
         if (!add_header(exchange, item->key, item->text))

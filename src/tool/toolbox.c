@@ -247,15 +247,6 @@ bool call_knows(struct call *call, const char *const *known)
     return true;
 }
 
-static str trim(str text)
-{
-    while (text.size > 0 && memchr(" \t\r\n", text.data[0], 4))
-        text = str_from(text, 1);
-    while (text.size > 0 && memchr(" \t\r\n", text.data[text.size - 1], 4))
-        text.size--;
-    return text;
-}
-
 /* In a scope of its own: a megabyte of small values makes many times that in nodes. */
 void call_outside(struct call *call, const char *who, str text)
 {
@@ -263,7 +254,7 @@ void call_outside(struct call *call, const char *who, str text)
     struct node *node;
     pawl_status status;
 
-    text = trim(text);
+    text = str_trim(text, " \t\r\n");
     if (text.size == 0)
         text = STR("null");
     scope_init(&check, call->scope->arena.heap, 2 * LIMIT_SCOPE);

@@ -216,3 +216,27 @@ TEST(text, an_error_too_long_is_cut_between_characters)
     }
     scope_clear(&t->scope);
 }
+
+TEST(str, a_text_is_cut_at_the_first_mark)
+{
+    str rest = STR("a,,b,"), piece = STR_NONE;
+    const char *pieces[] = { "a", "", "b" };
+
+    EXPECT(str_is(str_before(STR("k=v=w"), '='), "k") &&
+           str_is(str_after(STR("k=v=w"), '='), "v=w"));
+    EXPECT(str_is(str_before(STR("k"), '='), "k") && !str_after(STR("k"), '=').data);
+    EXPECT(str_after(STR("k="), '=').data && str_after(STR("k="), '=').size == 0);
+    EXPECT(!str_before(STR_NONE, '=').data && !str_has(STR_NONE, '='));
+    for (size_t i = 0; i < 3; i++)
+        EXPECT(str_take(&rest, ',', &piece) && str_is(piece, pieces[i]));
+    EXPECT(!str_take(&rest, ',', &piece)); /* what ends in a mark has no empty piece behind it */
+}
+
+TEST(str, trimming_leaves_what_is_inside_and_every_nul)
+{
+    EXPECT(str_is(str_trim(STR(" \t a b\t"), " \t"), "a b"));
+    EXPECT_EQ(str_trim(STR("  "), " ").size, 0);
+    EXPECT_EQ(str_trim((str){ " \0 ", 3 }, " ").size, 1);
+    EXPECT(!str_trim(STR_NONE, " ").data);
+    EXPECT_EQ(str_span(STR("12ab"), "0123456789"), 2);
+}

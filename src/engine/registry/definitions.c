@@ -154,10 +154,8 @@ static bool is_machine(const struct node *document)
 /* Is `text`, which is neither JSON nor YAML, nearer to JSON: does its first key have quotes? */
 static bool is_meant_as_json(str text)
 {
-    size_t at = 0;
+    size_t at = str_span(text, " \t\r\n{[");
 
-    while (at < text.size && memchr(" \t\r\n{[", text.data[at], 6))
-        at++;
     return at == text.size || text.data[at] == '"';
 }
 
@@ -332,9 +330,9 @@ static str define_body(struct engine *engine, struct scope *scope, const struct 
 /* Everything behind the number of {"compiler":N,...}. */
 static str behind_number(str compiled)
 {
-    const char *comma = compiled.data ? memchr(compiled.data, ',', compiled.size) : NULL;
+    str rest = str_after(compiled, ',');
 
-    return comma ? (str){ comma, compiled.size - (size_t)(comma - compiled.data) } : compiled;
+    return rest.data ? rest : compiled;
 }
 
 /* A text that compiles differently now becomes a new version: an existing version never changes its

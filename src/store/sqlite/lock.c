@@ -215,7 +215,7 @@ static bool name_beside(str path, const char *ending, char out[BESIDE_SIZE])
 {
     char given[PATH_MAX], real[PATH_MAX];
 
-    if (path.size == 0 || path.size >= sizeof given || memchr(path.data, '\0', path.size))
+    if (path.size == 0 || path.size >= sizeof given || str_has(path, '\0'))
         return false;
     snprintf(given, sizeof given, "%.*s", STR_ARG(path));
     snprintf(out, BESIDE_SIZE, "%s%s", realpath(given, real) ? real : given, ending);

@@ -45,7 +45,7 @@ pawl_status sqlite_find_path(struct sqlite_store *store, struct scope *scope, st
 {
     char text[PATH_MAX];
 
-    if (name.size == 0 || memchr(name.data, '\0', name.size))
+    if (name.size == 0 || str_has(name, '\0'))
         return scope_fail(scope, PAWL_INVALID_REQUEST,
                           "a store's URL is sqlite:FILE, and FILE is missing");
     if (name.size >= PATH_MAX - PATH_ROOM)

@@ -55,7 +55,7 @@ bool sqlite_is_read_only(str path)
 {
     char given[PATH_MAX], real[PATH_MAX];
 
-    if (path.size == 0 || path.size >= sizeof given || memchr(path.data, '\0', path.size))
+    if (path.size == 0 || path.size >= sizeof given || str_has(path, '\0'))
         return false;
     snprintf(given, sizeof given, "%.*s", STR_ARG(path));
     return realpath(given, real) && is_read_only(real);

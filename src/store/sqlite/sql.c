@@ -245,7 +245,7 @@ pawl_status sqlite_sql(struct store *base, struct scope *scope, str text, int64_
     struct connection connection = { 0 };
     pawl_status status = sqlite_check(store, scope);
 
-    if (status == PAWL_OK && (text.size > LIMIT_TEXT || memchr(text.data, '\0', text.size)))
+    if (status == PAWL_OK && (text.size > LIMIT_TEXT || str_has(text, '\0')))
         status = scope_fail(scope, PAWL_INVALID_REQUEST,
                             "expected SQL without NUL, of at most %u bytes", LIMIT_TEXT);
     if (status == PAWL_OK)

@@ -54,21 +54,16 @@ static pawl_status read_head(struct follow *follow, str bytes, size_t *used)
  * than entries only move the cursor. */
 static bool tell_event(struct follow *follow, str event, follow_fn fn, void *context)
 {
-    str data = STR_NONE;
+    str data = STR_NONE, line;
     bool is_entry = true;
 
-    while (event.size > 0) {
-        const char *end = memchr(event.data, '\n', event.size);
-        size_t size = end ? (size_t)(end - event.data) : event.size;
-        str line = { event.data, size };
-
+    while (str_take(&event, '\n', &line)) {
         if (str_starts(line, STR("id: ")))
-            snprintf(follow->cursor, sizeof follow->cursor, "%.*s", (int)size - 4, line.data + 4);
+            snprintf(follow->cursor, sizeof follow->cursor, "%.*s", STR_ARG(str_from(line, 4)));
         if (str_starts(line, STR("event: ")))
             is_entry = str_is(str_from(line, 7), EVENT_ENTRY);
         if (str_starts(line, STR("data: ")))
             data = str_from(line, 6);
-        event = str_from(event, end ? size + 1 : size);
     }
     if (data.data && is_entry)
         fn(context, data);

@@ -29,14 +29,11 @@ static str example(const char *name)
 /* Its lines, without the comments. */
 static void put_text(struct demo *demo, str text)
 {
-    while (text.size > 0) {
-        const char *end = memchr(text.data, '\n', text.size);
-        str line = { text.data, end ? (size_t)(end - text.data) : text.size };
+    str line;
 
+    while (str_take(&text, '\n', &line))
         if (line.size > 0 && line.data[0] != '#')
             term_put(&demo->cli->term, DIM, "    %.*s\n", STR_ARG(line));
-        text = str_from(text, line.size + (end ? 1 : 0));
-    }
     demo_pause(demo, 1500);
 }
 

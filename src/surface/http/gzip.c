@@ -12,48 +12,32 @@
 
 /* ---- What the client says ---- */
 
-static str trimmed(str text)
-{
-    while (text.size > 0 && (text.data[0] == ' ' || text.data[0] == '\t'))
-        text = str_from(text, 1);
-    while (text.size > 0 && strchr(" \t", text.data[text.size - 1]))
-        text.size--;
-    return text;
-}
-
 /* "gzip;q=0" says that it cannot: q is 0, 0.0, 0.00 or 0.000. */
 static bool is_refused(str parameters)
 {
-    str q = trimmed(parameters);
+    str q = str_trim(parameters, " \t");
 
     if (q.size < 3 || strncasecmp(q.data, "q=", 2) != 0)
         return false;
-    for (size_t i = 2; i < q.size; i++)
-        if (q.data[i] != '0' && q.data[i] != '.')
-            return false;
-    return true;
+    q = str_from(q, 2);
+    return str_span(q, "0.") == q.size;
 }
 
 static bool is_gzip(str coding)
 {
-    const char *semicolon = memchr(coding.data, ';', coding.size);
-    str name = { coding.data, semicolon ? (size_t)(semicolon - coding.data) : coding.size };
-    str rest = semicolon ? str_from(coding, name.size + 1) : STR("");
+    str name = str_trim(str_before(coding, ';'), " \t");
 
-    name = trimmed(name);
-    return name.size == 4 && strncasecmp(name.data, "gzip", 4) == 0 && !is_refused(rest);
+    return name.size == 4 && strncasecmp(name.data, "gzip", 4) == 0 &&
+           !is_refused(str_after(coding, ';'));
 }
 
 bool accepts_gzip(str header)
 {
-    while (header.data && header.size > 0) {
-        const char *comma = memchr(header.data, ',', header.size);
-        str one = { header.data, comma ? (size_t)(comma - header.data) : header.size };
+    str one;
 
+    while (str_take(&header, ',', &one))
         if (is_gzip(one))
             return true;
-        header = str_from(header, one.size + (comma ? 1 : 0));
-    }
     return false;
 }
 

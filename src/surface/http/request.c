@@ -73,15 +73,14 @@ static bool is_port(str text)
 /* Is it in the list "a,b", with any port or none? */
 static bool host_is_among(str list, str host)
 {
-    while (list.size > 0) {
-        const char *comma = memchr(list.data, ',', list.size);
-        size_t size = comma ? (size_t)(comma - list.data) : list.size;
+    str one;
 
-        if (size > 0 && host.size >= size && strncasecmp(host.data, list.data, size) == 0 &&
-            (host.size == size || (host.data[size] == ':' && is_port(str_from(host, size + 1)))))
+    while (str_take(&list, ',', &one))
+        if (one.size > 0 && host.size >= one.size &&
+            strncasecmp(host.data, one.data, one.size) == 0 &&
+            (host.size == one.size ||
+             (host.data[one.size] == ':' && is_port(str_from(host, one.size + 1)))))
             return true;
-        list = str_from(list, size + (comma ? 1 : 0));
-    }
     return false;
 }
 

@@ -6,13 +6,10 @@
 /* Take the next segment off `path`, without its slash; false at the end. */
 static bool next_segment(str *path, str *out)
 {
-    const char *slash;
-
     if (path->size == 0)
         return false;
     *path = str_from(*path, 1);
-    slash = memchr(path->data, '/', path->size);
-    *out = (str){ path->data, slash ? (size_t)(slash - path->data) : path->size };
+    *out = str_before(*path, '/');
     *path = str_from(*path, out->size);
     return true;
 }
@@ -139,9 +136,7 @@ static const struct op *find_in_all(const struct op *const *mounts, str method, 
 
 static str path_of(str target)
 {
-    const char *mark = memchr(target.data, '?', target.size);
-
-    return (str){ target.data, mark ? (size_t)(mark - target.data) : target.size };
+    return str_before(target, '?');
 }
 
 uint32_t route_body_limit(str target)
@@ -154,21 +149,19 @@ uint32_t route_body_limit(str target)
 
 static pawl_status add_query(struct scope *scope, str query, struct route *out)
 {
-    while (query.size > 0) {
-        const char *end = memchr(query.data, '&', query.size);
-        str piece = { query.data, end ? (size_t)(end - query.data) : query.size };
-        const char *equals = memchr(piece.data, '=', piece.size);
-        size_t name_size = equals ? (size_t)(equals - piece.data) : piece.size;
+    str piece;
 
-        query = str_from(query, piece.size + (end ? 1 : 0));
+    while (str_take(&query, '&', &piece)) {
+        str value = str_after(piece, '=');
+
         if (piece.size == 0)
             continue;
         if (out->count == HTTP_PAIRS_MAX)
             return scope_fail(scope, PAWL_INVALID_REQUEST, "more than %d parameters",
                               HTTP_PAIRS_MAX);
         out->pairs[out->count++] = (struct op_pair){
-            { piece.data, name_size },
-            equals ? str_from(piece, name_size + 1) : STR(""),
+            str_before(piece, '='),
+            value.data ? value : STR(""),
             IN_QUERY,
         };
     }
