@@ -11,6 +11,8 @@ static uint64_t count;
 static bool has_failed;
 static uint32_t open_count;
 static uint64_t randomness = 1;
+static void (*sync_hook)(void *context);
+static void *sync_context;
 
 /* ---- Which call fails ---- */
 
@@ -29,6 +31,17 @@ void disk_disarm(void)
 bool disk_has_failed(void)
 {
     return has_failed;
+}
+
+bool disk_is_off(void)
+{
+    return plan.at > 0 && plan.fault == FAULT_POWER && has_failed;
+}
+
+void disk_on_sync(void (*fn)(void *context), void *context)
+{
+    sync_hook = fn;
+    sync_context = context;
 }
 
 uint64_t disk_count(void)
@@ -59,9 +72,7 @@ static enum disk_verdict verdict_of(enum disk_fault fault, enum disk_op op)
 
 enum disk_verdict disk_ask(enum disk_op op)
 {
-    bool is_off = plan.at > 0 && plan.fault == FAULT_POWER && has_failed;
-
-    if (is_off)
+    if (disk_is_off())
         return VERDICT_FAIL;
     if (plan.at == 0 || !(plan.ops & op))
         return VERDICT_GO;
@@ -169,6 +180,8 @@ static int file_sync(sqlite3_file *file, int flags)
     enum disk_verdict verdict = disk_ask(DISK_SYNC);
 
     (void)flags;
+    if (sync_hook)
+        sync_hook(sync_context);
     if (verdict == VERDICT_GO || verdict == VERDICT_DO_AND_FAIL)
         content_sync(content_of(file));
     return verdict == VERDICT_GO ? SQLITE_OK : disk_error(DISK_SYNC);

@@ -48,6 +48,8 @@ void disk_load(const char *path); /* forget everything; the real file, synced, i
 void disk_arm(struct disk_plan plan); /* counting begins anew */
 void disk_disarm(void);               /* nothing fails any more; has_failed and count are kept */
 bool disk_has_failed(void);
+bool disk_is_off(void); /* the power was cut, and nothing works */
+void disk_on_sync(void (*fn)(void *context), void *context); /* before each sync; NULL: none */
 uint64_t disk_count(void);         /* calls that counted since disk_arm() */
 void disk_power_on(uint64_t seed); /* every file must be closed */
 unsigned disk_lost(void);          /* how many unsynced writes the last power cut took or tore */
