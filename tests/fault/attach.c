@@ -169,7 +169,7 @@ static bool run_round(struct host *host, struct disk_plan plan, uint64_t seed, s
     return disk_has_failed();
 }
 
-static void fail_each(struct disk_plan plan, uint64_t stride, uint64_t seeds)
+static void fail_each(struct disk_plan plan, uint64_t daily, uint64_t whole, uint64_t seeds)
 {
     struct tally tally = { 0 };
     struct host host;
@@ -177,10 +177,10 @@ static void fail_each(struct disk_plan plan, uint64_t stride, uint64_t seeds)
 
     stage_begin();
     make_file(&host);
-    for (; failed; plan.at += test_is_long() ? (stride + 1) / 2 : 2 * stride)
+    for (plan.at = test_first(daily, whole); failed; plan.at += test_stride(daily, whole))
         for (uint64_t seed = 0; seed < seeds && failed; seed++)
-            failed = run_round(&host, plan, stage_seed() + plan.at * 8 + seed, &tally);
-    EXPECT(tally.faults > 5);
+            failed = run_round(&host, plan, test_seed() + plan.at * 9 + seed, &tally);
+    EXPECT(tally.faults > 0);
     printf("# %" PRIu64 " rounds, %" PRIu64 " faults, %" PRIu64 " taken back, %" PRIu64
            " unknown\n",
            tally.rounds, tally.faults, tally.taken_back, tally.unknowns);
@@ -190,29 +190,28 @@ static void fail_each(struct disk_plan plan, uint64_t stride, uint64_t seeds)
 
 TEST(attach, a_power_cut_at_each_sync_leaves_row_and_entry_both_or_neither)
 {
-    fail_each((struct disk_plan){ .ops = DISK_SYNC, .fault = FAULT_POWER, .at = 1 }, 1, 4);
+    fail_each((struct disk_plan){ .ops = DISK_SYNC, .fault = FAULT_POWER }, 2, 1, 4);
 }
 
 TEST(attach, a_power_cut_at_each_change_leaves_row_and_entry_both_or_neither)
 {
-    fail_each((struct disk_plan){ .ops = DISK_CHANGES, .fault = FAULT_POWER, .at = 1 }, 4, 1);
+    fail_each((struct disk_plan){ .ops = DISK_CHANGES, .fault = FAULT_POWER }, 8, 2, 1);
 }
 
 TEST(attach, each_call_that_fails_once_leaves_row_and_entry_both_or_neither)
 {
-    fail_each((struct disk_plan){ .ops = DISK_ALL, .fault = FAULT_EIO, .at = 1 }, 7, 1);
+    fail_each((struct disk_plan){ .ops = DISK_ALL, .fault = FAULT_EIO }, 29, 4, 1);
 }
 
 TEST(attach, each_change_that_was_done_but_said_to_have_failed_leaves_both_or_neither)
 {
-    fail_each((struct disk_plan){ .ops = DISK_CHANGES, .fault = FAULT_AFTER, .at = 1 }, 5, 1);
+    fail_each((struct disk_plan){ .ops = DISK_CHANGES, .fault = FAULT_AFTER }, 11, 3, 1);
 }
 
 TEST(attach, a_disk_that_fills_up_leaves_row_and_entry_both_or_neither)
 {
-    fail_each(
-        (struct disk_plan){ .ops = DISK_CHANGES, .fault = FAULT_FULL, .at = 2, .for_ever = true },
-        5, 1);
+    fail_each((struct disk_plan){ .ops = DISK_CHANGES, .fault = FAULT_FULL, .for_ever = true }, 11,
+              3, 1);
 }
 
 /* ---- Memory ---- */
@@ -247,9 +246,9 @@ TEST(attach, each_allocation_of_ours_that_fails_leaves_row_and_entry_both_or_nei
 
     stage_begin();
     make_file(&host);
-    for (uint64_t n = 1; run_short_of_memory(&host, n, 0, &tally); n += test_is_long() ? 1 : 5)
-        continue;
-    EXPECT(tally.rounds > 10);
+    for (uint64_t n = test_first(11, 1); run_short_of_memory(&host, n, 0, &tally);)
+        n += test_stride(11, 1);
+    EXPECT(tally.rounds > 1);
     printf("# %" PRIu64 " rounds\n", tally.rounds);
 }
 
@@ -275,9 +274,9 @@ TEST(attach, each_allocation_of_sqlite_that_fails_leaves_row_and_entry_both_or_n
     stage_begin();
     make_file(&host);
     joining = count_joining(&host);
-    for (n = 1; run_short_of_memory(&host, 0, n, &tally);)
-        n += test_is_long() ? 7 : n < joining ? 2503 : 61;
+    for (n = test_first(5003, 7); run_short_of_memory(&host, 0, n, &tally);)
+        n += test_stride(n < joining ? 5003 : 127, 7);
     EXPECT(n > joining);
-    EXPECT(tally.rounds > 10);
+    EXPECT(tally.rounds > 1);
     printf("# %" PRIu64 " rounds\n", tally.rounds);
 }

@@ -39,12 +39,13 @@ static bool run_ours(const char *name, bool on_disk, uint64_t n, enum fault_mode
     return has_failed;
 }
 
-static void fail_ours_by(const char *name, bool on_disk, enum fault_mode mode, uint64_t stride)
+/* From day to day every `daily`-th of ours, in the long tier each. */
+static void fail_ours_by(const char *name, bool on_disk, enum fault_mode mode, uint64_t daily)
 {
-    uint64_t n = stride;
+    uint64_t n = test_first(daily, 1);
 
     while (run_ours(name, on_disk, n, mode))
-        n += stride;
+        n += test_stride(daily, 1);
     EXPECT(n > 10);
     printf("# %s: %" PRIu64 " allocations\n", name, n - 1);
 }
@@ -52,7 +53,7 @@ static void fail_ours_by(const char *name, bool on_disk, enum fault_mode mode, u
 static void fail_in_memory(const char *name, enum fault_mode mode)
 {
     stage_begin();
-    fail_ours_by(name, false, mode, test_is_long() ? 1 : 3);
+    fail_ours_by(name, false, mode, 7);
 }
 
 /* ---- SQLite's ---- */
@@ -95,29 +96,29 @@ static uint64_t count_opening(const char *name)
     return count;
 }
 
-/* From day to day by the strides given, in the long tier by 5. */
+/* From day to day by the strides given, in the long tier by 5: on another day by others. */
 static void fail_sqlites_by(const char *name, bool for_ever, uint64_t opening, uint64_t acting)
 {
-    uint64_t n = 1, rounds = 0, opened = count_opening(name);
+    uint64_t n = test_first(opening, 5), rounds = 0, opened = count_opening(name);
 
     for (; run_sqlites(name, n, for_ever); rounds++)
-        n += test_is_long() ? 5 : n < opened ? opening : acting;
+        n += test_stride(n < opened ? opening : acting, 5);
     EXPECT(n > opened);
-    EXPECT(rounds > 3);
+    EXPECT(rounds > 0);
     printf("# %s: %" PRIu64 " allocations of SQLite, %" PRIu64 " rounds\n", name, n, rounds);
 }
 
 static void fail_each_of_sqlites(const char *name, bool for_ever)
 {
     stage_begin();
-    fail_sqlites_by(name, for_ever, 2503, 61);
+    fail_sqlites_by(name, for_ever, 5003, 127);
 }
 
-/* From day to day every seventh one on the disk, where it is the store that allocates; the others are met in memory. */
+/* From day to day every 17th one on the disk, where it is the store that allocates. */
 static void fail_on_disk(const char *name, enum fault_mode mode)
 {
     stage_begin();
-    fail_ours_by(name, true, mode, test_is_long() ? 1 : 7);
+    fail_ours_by(name, true, mode, 17);
 }
 
 #define MEMORY_TESTS(scenario)                                                                     \
@@ -155,12 +156,10 @@ MEMORY_TESTS(code)
 static void fail_here_and_there(const char *name, uint64_t stride)
 {
     stage_begin();
-    if (test_is_long())
-        stride = 1;
     for (int mode = FAULT_ONCE; mode <= FAULT_FOR_EVER; mode++) {
         fail_ours_by(name, false, mode, stride);
         fail_ours_by(name, true, mode, 2 * stride - 1);
-        fail_sqlites_by(name, mode == FAULT_FOR_EVER, 6007, 3 * stride);
+        fail_sqlites_by(name, mode == FAULT_FOR_EVER, 9001, 3 * stride);
     }
 }
 
@@ -170,12 +169,12 @@ static void fail_here_and_there(const char *name, uint64_t stride)
         fail_here_and_there(#scenario, stride);                                                    \
     }
 
-MEMORY_SCENARIO(inline, 19)
-MEMORY_SCENARIO(inline_shared, 23)
-MEMORY_SCENARIO(versions, 29)
-MEMORY_SCENARIO(versions_shared, 31)
-MEMORY_SCENARIO(batch, 17)
-MEMORY_SCENARIO(batch_shared, 23)
+MEMORY_SCENARIO(inline, 41)
+MEMORY_SCENARIO(inline_shared, 47)
+MEMORY_SCENARIO(versions, 59)
+MEMORY_SCENARIO(versions_shared, 61)
+MEMORY_SCENARIO(batch, 37)
+MEMORY_SCENARIO(batch_shared, 47)
 MEMORY_SCENARIO(deadline, 71)
 MEMORY_SCENARIO(deadline_shared, 113)
 MEMORY_SCENARIO(held, 127)

@@ -38,10 +38,3 @@ void stage_begin(void)
     EXPECT_EQ(sqlite_heap_live(), 0);
     disk_install();
 }
-
-uint64_t stage_seed(void)
-{
-    const char *text = getenv("PAWL_TEST_SEED");
-
-    return text ? strtoull(text, NULL, 10) : 0;
-}

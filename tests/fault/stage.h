@@ -10,6 +10,4 @@ extern char stage_path[96], stage_url[112]; /* of the store */
 /* Once in a test, before SQLite is used. The folder goes with the process. */
 void stage_begin(void);
 
-uint64_t stage_seed(void); /* $PAWL_TEST_SEED, to draw others; 0 */
-
 #endif

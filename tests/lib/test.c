@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -150,6 +151,36 @@ static bool run_unforked(struct test *test)
     return passed;
 }
 
+bool test_is_long(void)
+{
+    return getenv("PAWL_TEST_LONG") != NULL;
+}
+
+uint64_t test_seed(void)
+{
+    const char *text = getenv("PAWL_TEST_SEED");
+
+    return text ? strtoull(text, NULL, 10) : 0;
+}
+
+static uint64_t sum_of(const char *text)
+{
+    uint64_t sum = 0;
+
+    for (; *text; text++)
+        sum += (uint8_t)*text;
+    return sum;
+}
+
+/* Is it the turn of the other store of this test? */
+static bool is_for_tomorrow(const struct test *test, char **filters)
+{
+    const char *today = (test_seed() + sum_of(test->name)) % 2 ? "memory" : "sqlite";
+
+    return test->store && strcmp(test->store, today) != 0 && !*filters && !test_is_long() &&
+           getenv("PAWL_TEST_SEED");
+}
+
 static bool is_wanted(const struct test *test, char **filters)
 {
     char name[256];
@@ -161,37 +192,64 @@ static bool is_wanted(const struct test *test, char **filters)
     return !*filters;
 }
 
-static void print_result(const struct test *test, int number, bool passed)
+/* The processor time that the children which have ended used. */
+static double used_s(void)
+{
+    struct rusage used;
+
+    getrusage(RUSAGE_CHILDREN, &used);
+    return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+           (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
+}
+
+/* One that took more than half a second says so: who makes the tests faster begins there. */
+static void print_result(const struct test *test, int number, bool passed, double took_s)
 {
     printf("%s %d - %s: ", passed ? "ok" : "not ok", number, test->suite);
     for (const char *at = test->name; *at; at++)
         putchar(*at == '_' ? ' ' : *at);
+    if (took_s > 0.5)
+        printf(" # %.1f s", took_s);
     putchar('\n');
 }
 
 static int run_all(char **filters)
 {
-    int wanted = 0, number = 0, failed = 0;
+    int wanted = 0, number = 0, failed = 0, others = 0;
 
-    for (struct test *test = tests; test; test = test->next)
-        wanted += is_wanted(test, filters);
+    for (struct test *test = tests; test; test = test->next) {
+        others += is_for_tomorrow(test, filters);
+        wanted += is_wanted(test, filters) && !is_for_tomorrow(test, filters);
+    }
     printf("1..%d\n", wanted);
     for (struct test *test = tests; test; test = test->next) {
+        double before_s = used_s();
         bool passed;
 
-        if (!is_wanted(test, filters))
+        if (!is_wanted(test, filters) || is_for_tomorrow(test, filters))
             continue;
         passed = forking ? run_forked(test) : run_unforked(test);
         failed += !passed;
-        print_result(test, ++number, passed);
+        print_result(test, ++number, passed, used_s() - before_s);
     }
+    if (others)
+        printf("SKIPPED: %d tests over their other store, whose turn is tomorrow\n", others);
     printf("# %d passed, %d failed\n", number - failed, failed);
     return failed > 0 || number == 0; /* a filter that finds nothing is a mistake */
 }
 
-bool test_is_long(void)
+uint64_t test_first(uint64_t daily, uint64_t whole)
 {
-    return getenv("PAWL_TEST_LONG") != NULL;
+    return 1 + (test_seed() + sum_of(current->suite) + sum_of(current->name)) %
+                   (test_is_long() ? whole : daily);
+}
+
+uint64_t test_stride(uint64_t daily, uint64_t whole)
+{
+#ifdef __SANITIZE_THREAD__
+    daily *= 8;
+#endif
+    return test_is_long() ? whole : daily;
 }
 
 int main(int argc, char **argv)

@@ -18,18 +18,21 @@ struct test {
     const char *suite, *name;
     void (*run)(struct test *t);
     struct test *next;
+    const char *store;  /* of a test that exists over two stores; else NULL */
     struct scope scope; /* ready to use, on heap_libc; ends with the test */
 };
 
-#define TEST(suite_name, test_name)                                                                \
+#define TEST(suite_name, test_name) TEST_OVER(NULL, suite_name, test_name)
+
+/* One of a pair, over "memory" and over "sqlite". script/test runs one of the two a day. */
+#define TEST_OVER(store_name, suite_name, test_name)                                               \
     static void suite_name##_##test_name(struct test *t);                                          \
     __attribute__((constructor)) static void suite_name##_##test_name##_register(void)             \
     {                                                                                              \
-        static struct test test = { #suite_name,                                                   \
-                                    #test_name,                                                    \
-                                    suite_name##_##test_name,                                      \
-                                    NULL,                                                          \
-                                    { { NULL, NULL, 0, 0, false }, { PAWL_OK, "" } } };            \
+        static struct test test = {                                                                \
+            #suite_name, #test_name, suite_name##_##test_name,                                     \
+            NULL,        store_name, { { NULL, NULL, 0, 0, false }, { PAWL_OK, "" } }              \
+        };                                                                                         \
         test_register(&test);                                                                      \
     }                                                                                              \
     static void suite_name##_##test_name(__attribute__((unused)) struct test *t)
@@ -44,6 +47,16 @@ struct test {
 
 /* script/test --all: every n-th fault, whole small scopes. From day to day a sample of them. */
 bool test_is_long(void);
+
+/* $PAWL_TEST_SEED, which script/run-tests sets to the number of the day; 0 without it. */
+uint64_t test_seed(void);
+
+/* For a loop over every n. It begins at test_first() and goes on by test_stride(): by `whole` in
+ * --all, else by `daily`, and less often under the thread sanitizer, for which one thread that meets
+ * a fault is nothing new. The first n depends on the test and on the seed: in `daily` days the loop
+ * visits every n. */
+uint64_t test_first(uint64_t daily, uint64_t whole);
+uint64_t test_stride(uint64_t daily, uint64_t whole);
 
 /* A new empty folder, in $TMPDIR or /tmp. When the test has ended, however it ended, it is removed
  * with all that is in it. */

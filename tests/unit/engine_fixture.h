@@ -45,14 +45,14 @@ extern const pawl_code_type ticker_type;
 
 #define WORLD_TEST(suite, name)                                                                    \
     static void suite##_##name##_on(struct test *t, struct world *world);                          \
-    TEST(suite##_memory, name)                                                                     \
+    TEST_OVER("memory", suite##_memory, name)                                                      \
     {                                                                                              \
         struct world world;                                                                        \
         world_begin(&world, "memory");                                                             \
         suite##_##name##_on(t, &world);                                                            \
         world_end(&world);                                                                         \
     }                                                                                              \
-    TEST(suite##_sqlite, name)                                                                     \
+    TEST_OVER("sqlite", suite##_sqlite, name)                                                      \
     {                                                                                              \
         struct world world;                                                                        \
         world_begin(&world, "sqlite");                                                             \

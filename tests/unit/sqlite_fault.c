@@ -305,7 +305,7 @@ static void body_warm(struct stand *s)
 
     EXPECT_OK(commit_some(s));
     EXPECT_OK(read_all(s));
-    for (uint64_t n = 1; has_failed; n += test_is_long() ? 1 : 5)
+    for (uint64_t n = test_first(11, 1); has_failed; n += test_stride(11, 1))
         fail_allocation(s, n, &has_failed);
 }
 
@@ -316,13 +316,13 @@ TEST(sqlite_fault, each_allocation_of_sqlite_that_fails_leaves_the_truth)
 }
 
 /* Just opened, so that every statement is yet to be prepared: thousands of allocations, of
- * which every 17th is tried, from day to day every 101st. */
+ * which every 17th is tried, from day to day every 199th. */
 static void body_cold(struct stand *s)
 {
     bool has_failed = true;
 
     EXPECT_OK(commit_some(s));
-    for (uint64_t n = 1; has_failed; n += test_is_long() ? 17 : 101) {
+    for (uint64_t n = test_first(199, 17); has_failed; n += test_stride(199, 17)) {
         stand_reopen(s);
         fail_allocation(s, n, &has_failed);
     }
