@@ -73,7 +73,7 @@ static pawl_status unknown_filter(const struct op_call *call, str key, bool labe
     buf_init(&known, call->scope->arena.heap, 2048);
     for (const struct op_param *param = call->op->params; param->name; param++)
         if (param->place == IN_QUERY)
-            buf_fmt(&known, "%s%s", known.size ? ", " : "", param->name);
+            buf_item(&known, str_of(param->name));
     if (labels)
         buf_fmt(&known, ", label.NAME");
     status = scope_fail(call->scope, PAWL_INVALID_QUERY, "unknown filter '%.*s': %s takes %s",

@@ -61,7 +61,7 @@ static pawl_status unknown_member(struct merge *merge, str name)
     buf_init(&known, merge->scope->arena.heap, 2048);
     for (const struct op_param *param = merge->op->params; param->name; param++)
         if (param->place != IN_PATH)
-            buf_fmt(&known, "%s%s", known.size ? ", " : "", param->name);
+            buf_item(&known, str_of(param->name));
     status = scope_fail(merge->scope, PAWL_INVALID_REQUEST, "unknown field '%.*s': %s takes %s",
                         STR_ARG(name), merge->op->name, known.size ? buf_text(&known) : "none");
     buf_fini(&known);

@@ -10,8 +10,8 @@
 /* Say where, to the host's hook or on stderr, and abort: our own memory can no longer be trusted. */
 _Noreturn void panic_at(const char *file, int line, const char *what);
 
-/* Whom this thread tells. A promise is broken deep inside, where nobody knows for which host: so it
- * is the thread that knows, from a host's call until its return. */
+/* The hook of this thread, from a host's call until its return. The code that breaks a promise does
+ * not know which host it works for: the thread does. */
 struct panic_hook {
     void (*tell)(void *context, const char *text); /* NULL: stderr */
     void *context;

@@ -66,6 +66,13 @@ void buf_str(struct buf *buf, str s)
     buf_add(buf, s.data, s.size);
 }
 
+void buf_item(struct buf *buf, str s)
+{
+    if (buf->size > 0)
+        buf_str(buf, STR(", "));
+    buf_str(buf, s);
+}
+
 void buf_byte(struct buf *buf, unsigned char byte)
 {
     buf_add(buf, &byte, 1);

@@ -22,6 +22,7 @@ void buf_add(struct buf *buf, const void *data, size_t size);
 void buf_str(struct buf *buf, str s);
 void buf_byte(struct buf *buf, unsigned char byte);
 void buf_fmt(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void buf_item(struct buf *buf, str s); /* one more of a list with commas, which is all it has */
 void buf_u64(struct buf *buf, uint64_t n);  /* decimal */
 void buf_i64(struct buf *buf, int64_t n);
 void buf_varint(struct buf *buf, uint64_t n);  /* LEB128 */

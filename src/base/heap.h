@@ -11,7 +11,7 @@ struct heap {
 
 extern const struct heap heap_libc;
 
-void *heap_new(const struct heap *heap, size_t size); /* zeroed; NULL if there is none */
+void *heap_new(const struct heap *heap, size_t size); /* zeroed; NULL: no memory */
 void *heap_resize(const struct heap *heap, void *block, size_t old_size, size_t new_size);
 void heap_free(const struct heap *heap, void *block, size_t size); /* NULL is allowed */
 

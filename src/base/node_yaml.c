@@ -19,7 +19,7 @@ struct yaml_reader {
     bool has_key, has_document, is_done;
 };
 
-/* The size of the line break at `at`, 0 if there is none; the same ones as libyaml's. */
+/* The size of the line break at `at`, 0 if no break is there; the same breaks as libyaml's. */
 static size_t break_size(str text, size_t at)
 {
     str rest = str_from(text, at);
@@ -220,14 +220,13 @@ static pawl_status open_node(struct yaml_reader *reader, enum node_kind kind,
 {
     const char *core = kind == NODE_OBJECT ? YAML_MAP_TAG : YAML_SEQ_TAG;
     struct node *node;
-    pawl_status status;
 
     if (is_key_next(reader))
         return fail_key(reader, kind, place);
     if (tag && strcmp((const char *)tag, core) != 0 && strcmp((const char *)tag, "!") != 0)
         return fail_word(reader, place, "a tag of the core schema", "", str_of((const char *)tag));
-    status = add_node(reader, kind, place, &node);
-    return status == PAWL_OK ? tree_open(&reader->tree, node) : status;
+    TRY(add_node(reader, kind, place, &node));
+    return tree_open(&reader->tree, node);
 }
 
 /* May the line at `at` stand between documents: blank, a comment, a directive, "..."? */

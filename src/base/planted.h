@@ -11,9 +11,9 @@
     X(SEQUENCE_RESET, "an instance read from the store begins again at entry 1")                   \
     X(STALE_DECISION, "a decision is committed though its instance has moved on")                  \
     X(KEY_IGNORED, "an idempotency key is recorded, but not looked for")                           \
-    X(TIMER_TWICE, "a due timer is delivered twice, and nobody looks whether it is due")           \
-    X(TERMINAL_LEFT, "nobody looks whether an instance has ended")                                 \
-    X(GUARD_UNASKED, "a guarded transition is taken though nobody asserted its guard")             \
+    X(TIMER_TWICE, "a due timer is delivered twice, and it is not checked that it is due")         \
+    X(TERMINAL_LEFT, "it is not checked whether an instance has ended")                            \
+    X(GUARD_UNASKED, "a guarded transition is taken though its guard was not asserted")            \
     X(GUARD_NOTED, "an asserted guard is recorded also where none is declared")                    \
     X(REASON_UNASKED, "a transition that wants a reason is taken without one")                     \
     X(CANCEL_ANY_END, "cancel takes a terminal state of another kind")                             \
@@ -25,19 +25,19 @@
     X(CURSOR_SKIPS, "a list's next page leaves out its first row")                                 \
     X(ROOT_LEAVES_OUT, "a root covers all records of its commit but the first")                    \
     X(FLUSHED_TOO_FAR, "`flushed` is moved past rows that lag")                                    \
-    X(TAIL_CUT, "whoever opens does not read the last record of the tail")                         \
-    X(INTERNED_TWICE, "nobody looks whether the store knows an actor already")                     \
+    X(TAIL_CUT, "an open does not read the last record of the tail")                               \
+    X(INTERNED_TWICE, "it is not checked whether the store knows an actor already")                \
     X(OWNER_UNLOCKED, "an owner lets go of its lock")                                              \
     X(DISARM_LOST, "a timer that was disarmed keeps its row")                                      \
     X(SNAPSHOT_LATE, "a snapshot is filed under the entry after its own")                          \
-    X(JOIN_EARLY, "a join begins though somebody can still arrive")                                \
+    X(JOIN_EARLY, "a join begins though a branch can still arrive")                                \
     X(BRANCH_LAST, "of the conditions that hold the last one wins")                                \
     X(RETRY_UNCOUNTED, "a step that may not be tried again is")                                    \
     X(DOPAR_HASTY, "a dopar is settled by the first of its branches")                              \
     X(RESCUE_MISSED, "a try that fails goes past its rescue")                                      \
     X(ERROR_FORGOTTEN, "what went wrong is not put into the context")                              \
     X(RESULTS_WHOLE, "a flow keeps the whole results of its steps in memory")                      \
-    X(LEASE_UNFENCED, "nobody looks whose lease an answer comes with")                             \
+    X(LEASE_UNFENCED, "the lease of an answer is not checked")                                     \
     X(LEASE_BY_WALL, "leases are counted by a clock that may be set")                              \
     X(PLACE_LOST, "the place where code waits is not stored")                                      \
     X(DEFAULTS_ZERO, "a variable that the stored state does not have begins at zero")              \

@@ -13,8 +13,8 @@
 struct scope {
     struct arena arena;
     pawl_error error;
-    const struct panic_hook *outer; /* of a host's call: whom the thread told before it */
-    str trace; /* W3C traceparent of whoever asked for it, borrowed; data NULL: none */
+    const struct panic_hook *outer; /* of a host's call: the hook that the thread had before it */
+    str trace;                      /* W3C traceparent of the caller, borrowed; data NULL: none */
     str alarm; /* its one commit also ends this alarm; data NULL: none */
     bool is_alarms; /* an alarm's operation: not rejected because of the clock, or of an actor that
                        was reserved after the alarm was set */

@@ -88,13 +88,11 @@ static pawl_status check_no_retry(struct scope *scope, const pawl_code_type *typ
 
 pawl_status retries_check(struct scope *scope, const pawl_code_type *type)
 {
-    pawl_status status = PAWL_OK;
-
-    for (const pawl_retry *row = type->retries; row && row->call && status == PAWL_OK; row++)
-        status = check_retry(scope, type, row);
-    for (const pawl_no_retry *row = type->no_retries; row && row->call && status == PAWL_OK; row++)
-        status = check_no_retry(scope, type, row);
-    return status;
+    for (const pawl_retry *row = type->retries; row && row->call; row++)
+        TRY(check_retry(scope, type, row));
+    for (const pawl_no_retry *row = type->no_retries; row && row->call; row++)
+        TRY(check_no_retry(scope, type, row));
+    return PAWL_OK;
 }
 
 /* ---- Of a call that failed ------------------------------------------------------------------- */
@@ -195,22 +193,16 @@ pawl_status code_try_again(struct code_work *work, const struct cause *cause, in
 
     TRY_MEMORY(work->scope, draft);
     draft->payload = cause->recorded;
-    status =
-        code_add(work, &draft->effects,
-                 (struct effect){ .kind = EFFECT_END, .ordinal = call->ordinal, .is_bare = true });
+    status = ADD_EFFECT(work, &draft->effects, .kind = EFFECT_END, .ordinal = call->ordinal,
+                        .is_bare = true);
     if (status == PAWL_OK)
-        status = code_add(work, &draft->effects,
-                          (struct effect){ .kind = EFFECT_STEP,
-                                           .ordinal = ordinal,
-                                           .plan = call->plan,
-                                           .attempt = call->attempt + 1,
-                                           .status = STEP_PENDING });
-    return status == PAWL_OK ? code_add(work, &draft->effects,
-                                        (struct effect){ .kind = EFFECT_ARM,
-                                                         .name = TIMER_AGAIN,
-                                                         .ordinal = ordinal,
-                                                         .due_at_ms = due_at_ms })
-                             : status;
+        status =
+            ADD_EFFECT(work, &draft->effects, .kind = EFFECT_STEP, .ordinal = ordinal,
+                       .plan = call->plan, .attempt = call->attempt + 1, .status = STEP_PENDING);
+    return status == PAWL_OK
+               ? ADD_EFFECT(work, &draft->effects, .kind = EFFECT_ARM, .name = TIMER_AGAIN,
+                            .ordinal = ordinal, .due_at_ms = due_at_ms)
+               : status;
 }
 
 pawl_status code_retry_now(struct code_work *work)
@@ -220,11 +212,9 @@ pawl_status code_retry_now(struct code_work *work)
     pawl_status status;
 
     TRY_MEMORY(work->scope, draft);
-    status = code_add(work, &draft->effects,
-                      (struct effect){
-                          .kind = EFFECT_DISARM, .name = TIMER_AGAIN, .ordinal = call->ordinal });
+    status = ADD_EFFECT(work, &draft->effects, .kind = EFFECT_DISARM, .name = TIMER_AGAIN,
+                        .ordinal = call->ordinal);
     return status == PAWL_OK
-               ? code_add(work, &draft->effects,
-                          (struct effect){ .kind = EFFECT_READY, .ordinal = call->ordinal })
+               ? ADD_EFFECT(work, &draft->effects, .kind = EFFECT_READY, .ordinal = call->ordinal)
                : status;
 }

@@ -240,7 +240,9 @@ struct cause {
     bool is_owed;      /* the event itself is recorded already */
 };
 
-pawl_status code_add(struct code_work *work, struct effect_list *effects, struct effect effect);
+/* ADD_EFFECT(work, effects, .kind = EFFECT_LEAVE, .name = name) */
+#define ADD_EFFECT(work, effects, ...)                                                             \
+    effect_add((work)->scope, (effects), (struct effect){ __VA_ARGS__ })
 
 /* renew.c: the build that takes the turn, and the registration that the instance went by. */
 
@@ -276,7 +278,8 @@ pawl_status code_take_turn(struct code_work *work, const struct cause *cause);
 
 /* ---- call_retry.c: a call that failed is tried again ---- */
 
-void retries_print(const pawl_code_type *type, struct buf *out); /* nothing where there are none */
+/* A type without retries prints nothing. */
+void retries_print(const pawl_code_type *type, struct buf *out);
 pawl_status retries_check(struct scope *scope, const pawl_code_type *type);
 
 /* Is the call that failed tried again by its type's policy, and when? */
@@ -374,7 +377,7 @@ bool declared_is_alike(const struct node *before, const pawl_var *var);
 void state_print(struct pawl_turn *turn, const void *state, str phase, str *out);
 void result_print(struct pawl_turn *turn, const void *result, str *out);
 
-const char *var_type_name(pawl_var_type type); /* "int64", ...; NULL if it is none */
+const char *var_type_name(pawl_var_type type); /* "int64", ...; NULL: no such type */
 size_t var_type_size(pawl_var_type type);      /* 0: it has no size of its own */
 bool vars_is_end(const pawl_var *var);
 

@@ -217,12 +217,10 @@ static pawl_status amend(const struct definition *definition, struct code_memory
                          const struct effect *effect, struct scope *scope, struct arena *arena)
 {
     struct code_plan *plan = NULL;
-    pawl_status status =
-        plan_amended(scope, plan_in_force(definition, memory), effect, arena, &plan);
 
-    if (status == PAWL_OK)
-        memory->plan = plan;
-    return status;
+    TRY(plan_amended(scope, plan_in_force(definition, memory), effect, arena, &plan));
+    memory->plan = plan;
+    return PAWL_OK;
 }
 
 /* A draft does not know the id yet: code_memory_restamp() brings it. */
@@ -349,17 +347,15 @@ static pawl_status keep_owed(const struct definition *definition, struct code_me
 {
     pawl_event_kind kind = owed_kind(definition, memory, entry);
     str name = STR(""), payload = entry->payload;
-    pawl_status status = PAWL_OK;
 
     if (kind == PAWL_EVENT_START)
         payload = memory->input;
     else if (kind == PAWL_EVENT_TIMER || kind == PAWL_EVENT_SIGNAL)
-        status = read_wakeup(scope, entry, &name, &payload);
+        TRY(read_wakeup(scope, entry, &name, &payload));
     else
         name = code_step_name_now(definition, memory, entry->step > 0 ? entry->step - 1 : 0);
-    if (status == PAWL_OK && !code_memory_owe(memory, kind, name, payload, arena))
-        status = scope_no_memory(scope);
-    return status;
+    TRY_MEMORY(scope, code_memory_owe(memory, kind, name, payload, arena));
+    return PAWL_OK;
 }
 
 static bool is_last(const struct definition *definition, const struct entry_view *entry)
@@ -382,14 +378,11 @@ pawl_status code_memory_apply(const struct definition *definition, void *memory,
                           "with 'pawl verify'",
                           entry->transition, definition->transition_count);
     for (uint32_t i = 0; i < count; i++) {
-        pawl_status status =
-            apply_effect(definition, mine, &entry->effects->items[i], scope, arena);
+        const struct effect *effect = &entry->effects->items[i];
 
-        if (status == PAWL_OK && entry->effects->items[i].kind == EFFECT_ARM &&
-            str_eq(entry->effects->items[i].name, TIMER_TURN))
-            status = keep_owed(definition, mine, entry, scope, arena);
-        if (status != PAWL_OK)
-            return status;
+        TRY(apply_effect(definition, mine, effect, scope, arena));
+        if (effect->kind == EFFECT_ARM && str_eq(effect->name, TIMER_TURN))
+            TRY(keep_owed(definition, mine, entry, scope, arena));
     }
     if (is_last(definition, entry))
         mine->timer_count = mine->signal_count = mine->call.ordinal = 0;
@@ -401,12 +394,13 @@ void code_memory_restamp(void *memory, const struct effect_list *effects)
     struct code_memory *mine = memory;
 
     for (uint32_t i = 0; i < effects->count; i++) {
-        if (effects->items[i].kind == EFFECT_SPAWN)
-            note_child(mine, &effects->items[i]);
-        for (uint32_t at = 0; at < mine->timer_count; at++)
-            if (effects->items[i].kind == EFFECT_ARM &&
-                str_eq(effects->items[i].name, mine->timers[at].name))
-                mine->timers[at].due_at_ms = effects->items[i].due_at_ms;
+        const struct effect *effect = &effects->items[i];
+        uint32_t at = find_timer(mine, effect->name);
+
+        if (effect->kind == EFFECT_SPAWN)
+            note_child(mine, effect);
+        if (effect->kind == EFFECT_ARM && at < mine->timer_count)
+            mine->timers[at].due_at_ms = effect->due_at_ms;
     }
 }
 

@@ -21,19 +21,13 @@ static pawl_status decide_start(struct code_work *work)
 static void list_names(const struct code_work *work, struct buf *out)
 {
     const struct code_memory *memory = work->memory;
-    const char *comma = "";
 
-    for (uint32_t i = 0; work->event->kind == EVENT_TIMER && i < memory->timer_count; i++) {
-        buf_fmt(out, "%s%.*s", comma, STR_ARG(memory->timers[i].name));
-        comma = ", ";
-    }
-    for (uint32_t i = 0; work->event->kind == EVENT_SIGNAL && i < memory->signal_count; i++) {
-        if (interest_is(memory->signals[i].name))
-            continue;
-        buf_fmt(out, "%s%.*s", comma, STR_ARG(memory->signals[i].name));
-        comma = ", ";
-    }
-    if (comma[0] == '\0')
+    for (uint32_t i = 0; work->event->kind == EVENT_TIMER && i < memory->timer_count; i++)
+        buf_item(out, memory->timers[i].name);
+    for (uint32_t i = 0; work->event->kind == EVENT_SIGNAL && i < memory->signal_count; i++)
+        if (!interest_is(memory->signals[i].name))
+            buf_item(out, memory->signals[i].name);
+    if (out->size == 0)
         buf_str(out, STR("none"));
 }
 
@@ -99,11 +93,9 @@ static size_t kept_size(const struct code_memory *memory)
 static pawl_status keep_signal(struct code_work *work)
 {
     str payload = work->event->payload.data ? work->event->payload : STR("null");
-    pawl_status status = check_kept(work, payload);
     struct draft *draft;
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(check_kept(work, payload));
     if (work->memory->kept_count == LIMIT_KEPT_SIGNALS)
         return scope_fail(work->scope, PAWL_OVERLOADED,
                           "%u signals are kept already and nothing takes them",
@@ -181,7 +173,6 @@ static pawl_status decide_wakeup(struct code_work *work)
     const struct code_plan *plan = plan_in_force(work->definition, work->memory);
     bool may_keep = !is_timer && plan_keeps_signal(plan, work->event->name) &&
                     code_memory_subscribes(work->memory, work->event);
-    pawl_status status;
 
     if (!is_timer && work->event->is_held && !may_keep)
         return scope_fail(work->scope, PAWL_PAUSED, PAUSED_WORDS);
@@ -193,8 +184,8 @@ static pawl_status decide_wakeup(struct code_work *work)
         return decide_owed(work);
     if (is_timer && str_eq(work->event->name, TIMER_AGAIN))
         return code_retry_now(work);
-    status = code_print_payload(work, &cause.recorded);
-    return status == PAWL_OK ? code_take_turn(work, &cause) : status;
+    TRY(code_print_payload(work, &cause.recorded));
+    return code_take_turn(work, &cause);
 }
 
 /* ---- Calls ------------------------------------------------------------------------------ */
@@ -224,8 +215,7 @@ static pawl_status decide_call_start(struct code_work *work)
                           work->event->ordinal);
     draft = code_draft_attempt(work, LIFE_T_STEP_START);
     TRY_MEMORY(work->scope, draft);
-    return code_add(work, &draft->effects,
-                    (struct effect){ .kind = EFFECT_RUN, .ordinal = call->ordinal });
+    return ADD_EFFECT(work, &draft->effects, .kind = EFFECT_RUN, .ordinal = call->ordinal);
 }
 
 /* It ran in a process that died. Nothing was wrong with it: another attempt, with the same key. */
@@ -233,20 +223,14 @@ static pawl_status decide_call_lost(struct code_work *work)
 {
     const struct code_attempt *call = &work->memory->call;
     struct draft *draft = code_draft_attempt(work, LIFE_T_STEP_FAIL);
-    pawl_status status;
 
     TRY_MEMORY(work->scope, draft);
     draft->payload = STR("\"lost\"");
-    status =
-        code_add(work, &draft->effects,
-                 (struct effect){ .kind = EFFECT_END, .ordinal = call->ordinal, .is_bare = true });
-    return status == PAWL_OK ? code_add(work, &draft->effects,
-                                        (struct effect){ .kind = EFFECT_STEP,
-                                                         .ordinal = work->memory->ordinals + 1,
-                                                         .plan = call->plan,
-                                                         .attempt = call->attempt + 1,
-                                                         .status = STEP_READY })
-                             : status;
+    TRY(ADD_EFFECT(work, &draft->effects, .kind = EFFECT_END, .ordinal = call->ordinal,
+                   .is_bare = true));
+    return ADD_EFFECT(work, &draft->effects, .kind = EFFECT_STEP,
+                      .ordinal = work->memory->ordinals + 1, .plan = call->plan,
+                      .attempt = call->attempt + 1, .status = STEP_READY);
 }
 
 /* Nothing of it is under way: the same attempt is ready again, with its key. */
@@ -256,8 +240,8 @@ static pawl_status decide_call_returned(struct code_work *work)
 
     TRY_MEMORY(work->scope, draft);
     draft->reason = work->event->reason;
-    return code_add(work, &draft->effects,
-                    (struct effect){ .kind = EFFECT_READY, .ordinal = work->memory->call.ordinal });
+    return ADD_EFFECT(work, &draft->effects, .kind = EFFECT_READY,
+                      .ordinal = work->memory->call.ordinal);
 }
 
 static pawl_status check_call(struct code_work *work)
@@ -282,15 +266,14 @@ static pawl_status decide_call_end(struct code_work *work)
 {
     struct cause cause = { .transition = LIFE_T_STEP_COMPLETE,
                            .kind = PAWL_EVENT_CALL,
-                           .name = code_step_name_now(work->definition, work->memory, work->memory->call.plan),
+                           .name = code_step_name_now(work->definition, work->memory,
+                                                      work->memory->call.plan),
                            .payload = work->event->payload,
                            .attempt = &work->memory->call };
-    pawl_status status = check_call(work);
     int64_t due_at_ms;
     bool is_again;
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(check_call(work));
     if (work->event->kind == EVENT_STEP_LOST)
         return decide_call_lost(work);
     if (work->event->kind == EVENT_STEP_RETURNED)
@@ -306,13 +289,12 @@ static pawl_status decide_call_end(struct code_work *work)
     if (!cause.payload.data)
         cause.payload = STR("null");
     cause.recorded = cause.payload;
-    status = code_retry_due(work, &cause, &is_again, &due_at_ms);
-    if (status != PAWL_OK || is_again)
-        return status == PAWL_OK ? code_try_again(work, &cause, due_at_ms) : status;
-    if (work->event->is_deferred)
-        return code_owe_turn(work, &cause, STR_NONE);
-    return work->event->is_held && !PLANTED(TURN_WHILE_HELD) ? code_owe_turn(work, &cause, STR_NONE)
-                                                             : code_take_turn(work, &cause);
+    TRY(code_retry_due(work, &cause, &is_again, &due_at_ms));
+    if (is_again)
+        return code_try_again(work, &cause, due_at_ms);
+    return work->event->is_deferred || (work->event->is_held && !PLANTED(TURN_WHILE_HELD))
+               ? code_owe_turn(work, &cause, STR_NONE)
+               : code_take_turn(work, &cause);
 }
 
 /* ---- Children --------------------------------------------------------------------------- */
@@ -345,7 +327,6 @@ static pawl_status decide_child(struct code_work *work)
                            .payload = work->event->payload,
                            .child_id = work->event->name,
                            .attempt = call };
-    pawl_status status = PAWL_OK;
 
     if (call->ordinal == 0 || call->ordinal != work->event->ordinal ||
         !code_memory_spawns(work->definition, work->memory, call->plan))
@@ -353,14 +334,14 @@ static pawl_status decide_child(struct code_work *work)
     if (!cause.payload.data)
         cause.payload = STR("null");
     if (outcome == TERMINAL_FAILURE || outcome == TERMINAL_CANCEL) {
-        status = note_child(work, cause.payload);
+        TRY(note_child(work, cause.payload));
         cause.transition = LIFE_T_STEP_FAIL;
         cause.kind = PAWL_EVENT_CHILD_FAILED;
         if (outcome == TERMINAL_CANCEL)
             cause.payload = STR("\"child-cancelled\"");
     }
     cause.recorded = cause.payload;
-    return status == PAWL_OK ? code_take_turn(work, &cause) : status;
+    return code_take_turn(work, &cause);
 }
 
 /* ---- The port --------------------------------------------------------------------------- */
@@ -414,7 +395,7 @@ static bool is_answer(enum event_kind kind)
            kind == EVENT_STEP_LOST || kind == EVENT_STEP_RETURNED || kind == EVENT_STEP_TIMEOUT;
 }
 
-/* What it had called is over with it: whoever worked on that hears so, as of any lease. */
+/* A worker that answers a call of an ended instance has lost its lease. */
 static pawl_status check_open(const struct code_work *work)
 {
     pawl_status status = fire_check_open(work->definition, work->standing, work->scope);
@@ -425,7 +406,7 @@ static pawl_status check_open(const struct code_work *work)
                       work->event->ordinal);
 }
 
-/* Is it an event for the code? Taking a call to its tool is none. */
+/* Does the event run the code? The start of a call does not. */
 static bool may_renew(const struct event *event)
 {
     enum event_kind kind = event->kind;

@@ -3,13 +3,19 @@
 #include "base/limits.h"
 #include "code/code_int.h"
 
+/* NULL stays NULL. */
+static const char *copy_text(struct arena *arena, const char *text)
+{
+    return arena_text(arena, str_of(text));
+}
+
 static const char *copy_name(struct arena *arena, const char *name)
 {
     char wire[LIMIT_NAME + 1];
 
     if (pawl_wire_name(name, wire, sizeof wire) >= sizeof wire)
-        return arena_text(arena, str_of(name)); /* too long: told when it is checked */
-    return arena_text(arena, str_of(wire));
+        return copy_text(arena, name); /* too long: told when it is checked */
+    return copy_text(arena, wire);
 }
 
 static const char *const *copy_names(struct arena *arena, const char *const *names, bool as_wire)
@@ -18,7 +24,7 @@ static const char *const *copy_names(struct arena *arena, const char *const *nam
     const char **copy = ARENA_ARRAY(arena, const char *, count + 1);
 
     for (unsigned i = 0; copy && i < count; i++)
-        copy[i] = as_wire ? copy_name(arena, names[i]) : arena_text(arena, str_of(names[i]));
+        copy[i] = as_wire ? copy_name(arena, names[i]) : copy_text(arena, names[i]);
     return names ? (const char *const *)copy : NULL;
 }
 
@@ -33,8 +39,7 @@ static const pawl_var *copy_vars(struct arena *arena, const pawl_var *vars)
     copy = ARENA_ARRAY(arena, pawl_var, count + 1);
     for (size_t i = 0; copy && i < count; i++) {
         copy[i] = vars[i];
-        if (vars[i].name)
-            copy[i].name = arena_text(arena, str_of(vars[i].name));
+        copy[i].name = copy_text(arena, vars[i].name);
     }
     return vars ? copy : NULL;
 }
@@ -48,8 +53,8 @@ static const pawl_rename *copy_renamed(struct arena *arena, const pawl_rename *r
         count++;
     copy = ARENA_ARRAY(arena, pawl_rename, count + 1);
     for (size_t i = 0; copy && i < count; i++) {
-        copy[i].from = arena_text(arena, str_of(rows[i].from));
-        copy[i].to = rows[i].to ? arena_text(arena, str_of(rows[i].to)) : NULL;
+        copy[i].from = copy_text(arena, rows[i].from);
+        copy[i].to = copy_text(arena, rows[i].to);
     }
     return rows ? copy : NULL;
 }
@@ -64,7 +69,7 @@ static const pawl_retry *copy_retries(struct arena *arena, const pawl_retry *row
     copy = ARENA_ARRAY(arena, pawl_retry, count + 1);
     for (size_t i = 0; copy && i < count; i++) {
         copy[i] = rows[i];
-        copy[i].call = arena_text(arena, str_of(rows[i].call));
+        copy[i].call = copy_text(arena, rows[i].call);
     }
     return rows ? copy : NULL;
 }
@@ -78,8 +83,8 @@ static const pawl_no_retry *copy_no_retries(struct arena *arena, const pawl_no_r
         count++;
     copy = ARENA_ARRAY(arena, pawl_no_retry, count + 1);
     for (size_t i = 0; copy && i < count; i++) {
-        copy[i].call = arena_text(arena, str_of(rows[i].call));
-        copy[i].error = rows[i].error ? arena_text(arena, str_of(rows[i].error)) : NULL;
+        copy[i].call = copy_text(arena, rows[i].call);
+        copy[i].error = copy_text(arena, rows[i].error);
     }
     return rows ? copy : NULL;
 }
@@ -90,7 +95,7 @@ const pawl_code_type *code_copy(struct arena *arena, const pawl_code_type *type)
 
     if (!copy)
         return NULL;
-    copy->name = type->name ? arena_text(arena, str_of(type->name)) : NULL;
+    copy->name = copy_text(arena, type->name);
     copy->timers = copy_names(arena, type->timers, true);
     copy->signals = copy_names(arena, type->signals, true);
     copy->calls = copy_names(arena, type->calls, false);

@@ -16,11 +16,6 @@ static pawl_status fail_no_handler(const struct code_work *work)
                       STR_ARG(words_shown(plan_of(work->definition)->name)));
 }
 
-pawl_status code_add(struct code_work *work, struct effect_list *effects, struct effect effect)
-{
-    return effect_add(work->scope, effects, effect);
-}
-
 static uint32_t timer_ordinal(const struct code_memory *memory, uint32_t index)
 {
     return str_eq(memory->timers[index].name, TIMER_AGAIN) ? memory->call.ordinal : 0;
@@ -30,43 +25,33 @@ static uint32_t timer_ordinal(const struct code_memory *memory, uint32_t index)
 static pawl_status add_spent(struct code_work *work, struct effect_list *effects)
 {
     const struct code_memory *memory = work->memory;
-    pawl_status status = PAWL_OK;
 
     if (memory->call.ordinal > 0)
-        status =
-            code_add(work, effects,
-                     (struct effect){
-                         .kind = EFFECT_END, .ordinal = memory->call.ordinal, .is_bare = true });
-    for (uint32_t i = 0; i < memory->timer_count && status == PAWL_OK && !PLANTED(LOSERS_STAY); i++)
-        status = code_add(work, effects,
-                          (struct effect){ .kind = EFFECT_DISARM,
-                                           .name = memory->timers[i].name,
-                                           .ordinal = timer_ordinal(memory, i) });
-    for (uint32_t i = 0; i < memory->signal_count && status == PAWL_OK; i++)
+        TRY(ADD_EFFECT(work, effects, .kind = EFFECT_END, .ordinal = memory->call.ordinal,
+                       .is_bare = true));
+    for (uint32_t i = 0; i < memory->timer_count && !PLANTED(LOSERS_STAY); i++)
+        TRY(ADD_EFFECT(work, effects, .kind = EFFECT_DISARM, .name = memory->timers[i].name,
+                       .ordinal = timer_ordinal(memory, i)));
+    for (uint32_t i = 0; i < memory->signal_count; i++)
         if (!interest_is(memory->signals[i].name))
-            status = code_add(work, effects,
-                              (struct effect){ .kind = EFFECT_LEAVE,
-                                               .name = memory->signals[i].name,
-                                               .state = memory->signals[i].value });
-    return status;
+            TRY(ADD_EFFECT(work, effects, .kind = EFFECT_LEAVE, .name = memory->signals[i].name,
+                           .state = memory->signals[i].value));
+    return PAWL_OK;
 }
 
 static pawl_status add_state(struct code_work *work, struct effect_list *effects)
 {
     if (!work->answer.state.data || (work->before.data && str_eq(work->before, work->answer.state)))
         return PAWL_OK;
-    return code_add(work, effects,
-                    (struct effect){ .kind = EFFECT_STATE, .state = work->answer.state });
+    return ADD_EFFECT(work, effects, .kind = EFFECT_STATE, .state = work->answer.state);
 }
 
 static pawl_status add_waits(struct code_work *work, struct effect_list *effects,
                              const struct effect_list *waits)
 {
-    pawl_status status = PAWL_OK;
-
-    for (uint32_t i = 0; i < waits->count && status == PAWL_OK; i++)
-        status = code_add(work, effects, waits->items[i]);
-    return status;
+    for (uint32_t i = 0; i < waits->count; i++)
+        TRY(effect_add(work->scope, effects, waits->items[i]));
+    return PAWL_OK;
 }
 
 pawl_status code_add_call(struct code_work *work, struct effect_list *effects)
@@ -75,7 +60,6 @@ pawl_status code_add_call(struct code_work *work, struct effect_list *effects)
     struct effect step = { .kind = EFFECT_STEP,
                            .ordinal = work->memory->ordinals + 1,
                            .attempt = 1 };
-    pawl_status status;
 
     if (!work->answer.call.data)
         return PAWL_OK;
@@ -85,40 +69,27 @@ pawl_status code_add_call(struct code_work *work, struct effect_list *effects)
                           "declare '%.*s'; its events wait for a build that does without",
                           STR_ARG(plan->name), STR_ARG(work->answer.call));
     step.status = plan->steps[step.plan].kind == CODE_CALL ? STEP_READY : STEP_PENDING;
-    status = code_add(work, effects, step);
-    if (status == PAWL_OK && work->answer.is_spawn)
-        return code_add(work, effects,
-                        (struct effect){ .kind = EFFECT_SPAWN,
-                                         .ordinal = step.ordinal,
-                                         .name = STR(""),
-                                         .definition = work->answer.call,
-                                         .input = work->answer.args,
-                                         .is_abandoned = work->answer.is_abandoned });
-    if (status == PAWL_OK)
-        status = code_add(work, effects,
-                          (struct effect){ .kind = EFFECT_CALL,
-                                           .ordinal = step.ordinal,
-                                           .name = work->answer.key,
-                                           .state = work->answer.args });
-    return status;
+    TRY(effect_add(work->scope, effects, step));
+    if (work->answer.is_spawn)
+        return ADD_EFFECT(work, effects, .kind = EFFECT_SPAWN, .ordinal = step.ordinal,
+                          .name = STR(""), .definition = work->answer.call,
+                          .input = work->answer.args, .is_abandoned = work->answer.is_abandoned);
+    return ADD_EFFECT(work, effects, .kind = EFFECT_CALL, .ordinal = step.ordinal,
+                      .name = work->answer.key, .state = work->answer.args);
 }
 
 static pawl_status add_effects(struct code_work *work, struct effect_list *effects)
 {
-    pawl_status status = add_spent(work, effects);
-
-    if (status == PAWL_OK)
-        status = add_state(work, effects);
-    if (status == PAWL_OK && work->answer.end != TURN_FAILS)
-        status = add_waits(work, effects, &work->answer.reduces);
-    if (status != PAWL_OK || work->answer.end != TURN_WAITS)
-        return status;
-    status = add_waits(work, effects, &work->answer.timers);
-    if (status == PAWL_OK)
-        status = add_waits(work, effects, &work->answer.signals);
-    if (status == PAWL_OK)
-        status = code_add_interests(work, effects);
-    return status == PAWL_OK ? code_add_call(work, effects) : status;
+    TRY(add_spent(work, effects));
+    TRY(add_state(work, effects));
+    if (work->answer.end != TURN_FAILS)
+        TRY(add_waits(work, effects, &work->answer.reduces));
+    if (work->answer.end != TURN_WAITS)
+        return PAWL_OK;
+    TRY(add_waits(work, effects, &work->answer.timers));
+    TRY(add_waits(work, effects, &work->answer.signals));
+    TRY(code_add_interests(work, effects));
+    return code_add_call(work, effects);
 }
 
 static pawl_status add_end(struct code_work *work)
@@ -170,8 +141,7 @@ static bool add_redrive(struct code_work *work, struct draft *draft)
     if (node_read_json(work->scope, work->event->given, &root) == PAWL_OK)
         id = node_find(root, "retry_of");
     return id && id->kind == NODE_STRING &&
-           code_add(work, &draft->effects,
-                    (struct effect){ .kind = EFFECT_REDRIVE, .name = id->text }) == PAWL_OK;
+           ADD_EFFECT(work, &draft->effects, .kind = EFFECT_REDRIVE, .name = id->text) == PAWL_OK;
 }
 
 static struct draft *draft_of(struct code_work *work, const struct cause *cause)
@@ -194,13 +164,11 @@ static struct draft *draft_of(struct code_work *work, const struct cause *cause)
 static str hold_words(struct code_work *work)
 {
     struct buf buf;
-    str words;
 
     buf_init(&buf, work->scope->arena.heap, LIMIT_TEXT);
     buf_fmt(&buf, "the code of '%.*s' cannot go on: %.*s; correct it, then resume",
             STR_ARG(words_shown(plan_of(work->definition)->name)), STR_ARG(work->answer.problem));
-    words = buf_take(&buf, &work->scope->arena);
-    return words;
+    return buf_take(&buf, &work->scope->arena);
 }
 
 /* The turn is invalid, by a mistake of its author. The event is recorded with the reason, its turn is
@@ -248,22 +216,19 @@ pawl_status code_take_turn(struct code_work *work, const struct cause *cause)
     draft = draft_of(work, cause);
     TRY_MEMORY(work->scope, draft);
     draft->reason = work->answer.misfit;
-    status = add_effects(work, &draft->effects);
-    return status == PAWL_OK ? add_end(work) : status;
+    TRY(add_effects(work, &draft->effects));
+    return add_end(work);
 }
 
 pawl_status code_owe_turn(struct code_work *work, const struct cause *cause, str reason)
 {
     struct draft *draft = draft_of(work, cause);
-    pawl_status status = draft ? add_spent(work, &draft->effects) : scope_no_memory(work->scope);
 
-    if (status == PAWL_OK)
-        draft->reason = reason;
-    return status == PAWL_OK ? code_add(work, &draft->effects,
-                                        (struct effect){ .kind = EFFECT_ARM,
-                                                         .name = TIMER_TURN,
-                                                         .due_at_ms = work->event->at_ms })
-                             : status;
+    TRY_MEMORY(work->scope, draft);
+    TRY(add_spent(work, &draft->effects));
+    draft->reason = reason;
+    return ADD_EFFECT(work, &draft->effects, .kind = EFFECT_ARM, .name = TIMER_TURN,
+                      .due_at_ms = work->event->at_ms);
 }
 
 /* {"timer":NAME}, or {"signal":NAME,"payload":VALUE} with the value byte for byte. */

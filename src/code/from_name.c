@@ -33,7 +33,7 @@ static pawl_status fail_unknown(struct scope *scope, const pawl_code_type *type,
     buf_init(&names, scope->arena.heap, LIMIT_TEXT);
     for (const char *const *name = type->signals; name && *name; name++) {
         (void)pawl_wire_name(*name, wire, sizeof wire);
-        buf_fmt(&names, "%s%s", name == type->signals ? "" : ", ", wire);
+        buf_item(&names, str_of(wire));
     }
     status = scope_fail(scope, PAWL_NOT_KNOWN,
                         "code type '%s' has no signal '%.80s'; its signals: %.*s",

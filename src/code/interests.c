@@ -77,16 +77,13 @@ pawl_status code_add_interests(struct code_work *work, struct effect_list *effec
 {
     const struct code_memory *memory = work->memory;
     struct rows rows = { .arena = &work->scope->arena };
-    pawl_status status = list_rows(work, &rows) ? PAWL_OK : scope_no_memory(work->scope);
 
-    for (uint32_t i = 0; i < memory->signal_count && status == PAWL_OK; i++)
+    TRY_MEMORY(work->scope, list_rows(work, &rows));
+    for (uint32_t i = 0; i < memory->signal_count; i++)
         if (interest_is(memory->signals[i].name) && !has_row(&rows, memory->signals[i].name))
-            status = code_add(
-                work, effects,
-                (struct effect){ .kind = EFFECT_LEAVE, .name = memory->signals[i].name });
-    for (uint32_t i = 0; i < rows.count && status == PAWL_OK; i++)
+            TRY(ADD_EFFECT(work, effects, .kind = EFFECT_LEAVE, .name = memory->signals[i].name));
+    for (uint32_t i = 0; i < rows.count; i++)
         if (!has_now(memory, rows.names[i]))
-            status = code_add(work, effects,
-                              (struct effect){ .kind = EFFECT_AWAIT, .name = rows.names[i] });
-    return status;
+            TRY(ADD_EFFECT(work, effects, .kind = EFFECT_AWAIT, .name = rows.names[i]));
+    return PAWL_OK;
 }

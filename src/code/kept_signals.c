@@ -103,8 +103,8 @@ pawl_status code_take_kept(struct code_work *work)
             status = pass_over(work, &cause, &waits);
         }
         if (status == PAWL_OK)
-            status = code_add(work, &work->decision.drafts[first].effects,
-                              (struct effect){ .kind = EFFECT_TAKE, .name = kept->name });
+            status = ADD_EFFECT(work, &work->decision.drafts[first].effects, .kind = EFFECT_TAKE,
+                                .name = kept->name);
     }
     return status;
 }

@@ -56,7 +56,7 @@ static pawl_status list_names(struct scope *scope, const pawl_var *vars, bool in
     count = 0;
     for (const pawl_var *var = vars; !vars_is_end(var); var++)
         if (var->is_input || !inputs_only) {
-            buf_fmt(&out->text, "%s%s", count > 0 ? ", " : "", var->name);
+            buf_item(&out->text, str_of(var->name));
             out->known[count++] = var->name;
         }
     return PAWL_OK;

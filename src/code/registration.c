@@ -17,7 +17,7 @@ static void print_names(const char *key, const char *const *names, struct buf *o
     json_close(out, ']');
 }
 
-/* What came later is left out where there is none: older registrations print as they did. */
+/* Empty members of later releases are left out: older registrations print as before. */
 static void print_more_names(const char *key, const char *const *names, struct buf *out)
 {
     if (names && *names)
@@ -162,7 +162,6 @@ static pawl_status check_fields(const struct code_layout *layout, const pawl_var
 static pawl_status check_var_type(const struct code_layout *layout, const pawl_var *var)
 {
     size_t size = var_type_size(var->type), least = var->type == PAWL_VAR_STRUCT ? 1 : 2;
-    pawl_status status;
 
     if (!var_type_name(var->type))
         return scope_fail(layout->scope, PAWL_INVALID_REQUEST,
@@ -173,8 +172,8 @@ static pawl_status check_var_type(const struct code_layout *layout, const pawl_v
                           "variable '%s': expected %s%zu bytes for its type %s, found %zu",
                           var->name, size > 0 ? "" : "at least ", size > 0 ? size : least,
                           var_type_name(var->type), var->size);
-    status = check_place(layout, var);
-    return status == PAWL_OK ? check_fields(layout, var) : status;
+    TRY(check_place(layout, var));
+    return check_fields(layout, var);
 }
 
 static pawl_status check_var(const struct code_layout *layout, uint32_t index)
@@ -261,7 +260,7 @@ static pawl_status check_phase_name(struct scope *scope, const pawl_code_type *t
     return PAWL_OK;
 }
 
-/* A tool and a question to somebody may not have one name: an answer names only that. */
+/* A tool and an external call may not share a name: an answer has only the name. */
 static pawl_status check_calls(struct scope *scope, const pawl_code_type *type)
 {
     for (const char *const *name = type->calls; name && *name; name++)
@@ -316,13 +315,11 @@ static pawl_status check_lists(struct scope *scope, const pawl_code_type *type)
                   { "call", type->calls },     { "external", type->externals },
                   { "child", type->children }, { "buffered signal", type->buffered },
                   { "phase", type->phases } };
-    pawl_status status = PAWL_OK;
 
-    for (size_t i = 0; i < sizeof lists / sizeof lists[0] && status == PAWL_OK; i++)
-        status = check_names(scope, lists[i].what, lists[i].names);
-    if (status == PAWL_OK)
-        status = check_signals(scope, type);
-    return status == PAWL_OK ? check_calls(scope, type) : status;
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        TRY(check_names(scope, lists[i].what, lists[i].names));
+    TRY(check_signals(scope, type));
+    return check_calls(scope, type);
 }
 
 static pawl_status check_type(struct scope *scope, const pawl_code_type *type)

@@ -74,7 +74,7 @@ static pawl_status add_plan(struct code_work *work, const struct code_binding *b
     effect.input = buf_take(&buf, &work->scope->arena);
     TRY_MEMORY(work->scope, effect.input.data);
     work->plan = plan;
-    return code_add(work, effects, effect);
+    return effect_add(work->scope, effects, effect);
 }
 
 pawl_status code_add_amend(struct code_work *work, const struct code_binding *binding, uint32_t version)
@@ -92,11 +92,10 @@ pawl_status code_add_amend(struct code_work *work, const struct code_binding *bi
     TRY_MEMORY(work->scope, draft);
     if (is_migrated) {
         work->before = work->answer.migrated;
-        status = code_add(work, &draft->effects, state);
+        status = effect_add(work->scope, &draft->effects, state);
     }
     if (status == PAWL_OK && has_version)
-        status = code_add(work, &draft->effects,
-                          (struct effect){ .kind = EFFECT_VERSION, .attempt = version });
+        status = ADD_EFFECT(work, &draft->effects, .kind = EFFECT_VERSION, .attempt = version);
     return status == PAWL_OK && has_plan ? add_plan(work, binding, &draft->effects) : status;
 }
 
@@ -124,22 +123,17 @@ static bool has_name(const struct effect_list *waits, str name)
 static pawl_status add_left(struct code_work *work, struct effect_list *effects)
 {
     const struct code_memory *memory = work->memory;
-    pawl_status status = PAWL_OK;
 
-    for (uint32_t i = 0; i < memory->timer_count && status == PAWL_OK; i++)
+    for (uint32_t i = 0; i < memory->timer_count; i++)
         if (!has_name(&work->answer.timers, memory->timers[i].name) &&
             !str_eq(memory->timers[i].name, TIMER_AGAIN)) /* of a call that it still waits for */
-            status = code_add(
-                work, effects,
-                (struct effect){ .kind = EFFECT_DISARM, .name = memory->timers[i].name });
-    for (uint32_t i = 0; i < memory->signal_count && status == PAWL_OK; i++)
+            TRY(ADD_EFFECT(work, effects, .kind = EFFECT_DISARM, .name = memory->timers[i].name));
+    for (uint32_t i = 0; i < memory->signal_count; i++)
         if (!has_name(&work->answer.signals, memory->signals[i].name) &&
             !interest_is(memory->signals[i].name))
-            status = code_add(work, effects,
-                              (struct effect){ .kind = EFFECT_LEAVE,
-                                               .name = memory->signals[i].name,
-                                               .state = memory->signals[i].value });
-    return status;
+            TRY(ADD_EFFECT(work, effects, .kind = EFFECT_LEAVE, .name = memory->signals[i].name,
+                           .state = memory->signals[i].value));
+    return PAWL_OK;
 }
 
 static pawl_status fail_bare(const struct code_work *work, str name)
@@ -157,21 +151,20 @@ static pawl_status add_timer(struct code_work *work, struct effect_list *effects
     if (code_memory_has_timer(work->memory, timer->name))
         return PAWL_OK;
     return timer->due_at_ms == TIMER_BARE ? fail_bare(work, timer->name)
-                                          : code_add(work, effects, *timer);
+                                          : effect_add(work->scope, effects, *timer);
 }
 
 /* What is armed and awaited already stays as it is: a timer has its due time. */
 static pawl_status add_arms(struct code_work *work, struct effect_list *effects)
 {
     const struct turn_answer *answer = &work->answer;
-    pawl_status status = PAWL_OK;
 
-    for (uint32_t i = 0; i < answer->timers.count && status == PAWL_OK; i++)
-        status = add_timer(work, effects, &answer->timers.items[i]);
-    for (uint32_t i = 0; i < answer->signals.count && status == PAWL_OK; i++)
+    for (uint32_t i = 0; i < answer->timers.count; i++)
+        TRY(add_timer(work, effects, &answer->timers.items[i]));
+    for (uint32_t i = 0; i < answer->signals.count; i++)
         if (!code_memory_has_signal(work->memory, answer->signals.items[i].name))
-            status = code_add(work, effects, answer->signals.items[i]);
-    return status;
+            TRY(effect_add(work->scope, effects, answer->signals.items[i]));
+    return PAWL_OK;
 }
 
 static bool is_called(const struct code_work *work)

@@ -147,7 +147,7 @@ static const char *renewal_problem(const struct pawl_turn *turn)
 /* A local that code has lost across an await is what was left on the stack, often its own old value:
  * the mistake would show in production first. So the handler's part of the stack is filled before it
  * runs, and the mistake shows in the first test. As a number the pattern is large, so that a loop ends;
- * as a pointer it is none. */
+ * as a pointer it is invalid. */
 #define STACK_FILL 2048
 #define STACK_BYTE 0x5a
 #define STACK_HEAD 64 /* more than what a function has there besides its variables */

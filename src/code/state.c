@@ -53,31 +53,8 @@ bool vars_is_end(const pawl_var *var)
 }
 
 /* Little and big endian alike: the value is copied as what it is. */
-static bool load_signed(const struct node *node, size_t size, void *place)
+static bool store_integer(uint64_t n, size_t size, void *place)
 {
-    int64_t n;
-
-    if (!node_to_i64(node, &n) ||
-        (size < 8 && (n < -(INT64_C(1) << (size * 8 - 1)) || n >= INT64_C(1) << (size * 8 - 1))))
-        return false;
-    if (size == 1)
-        *(int8_t *)place = (int8_t)n;
-    else if (size == 2)
-        *(int16_t *)place = (int16_t)n;
-    else if (size == 4)
-        *(int32_t *)place = (int32_t)n;
-    else
-        *(int64_t *)place = n;
-    return true;
-}
-
-static bool load_unsigned(const struct node *node, size_t size, void *place)
-{
-    uint64_t n;
-
-    if (node->kind != NODE_NUMBER || !str_to_u64(node->text, &n) ||
-        (size < 8 && n >> (size * 8) != 0))
-        return false;
     if (size == 1)
         *(uint8_t *)place = (uint8_t)n;
     else if (size == 2)
@@ -87,6 +64,22 @@ static bool load_unsigned(const struct node *node, size_t size, void *place)
     else
         *(uint64_t *)place = n;
     return true;
+}
+
+static bool load_signed(const struct node *node, size_t size, void *place)
+{
+    int64_t n, most = size < 8 ? (INT64_C(1) << (size * 8 - 1)) - 1 : INT64_MAX;
+
+    return node_to_i64(node, &n) && n >= -most - 1 && n <= most &&
+           store_integer((uint64_t)n, size, place);
+}
+
+static bool load_unsigned(const struct node *node, size_t size, void *place)
+{
+    uint64_t n;
+
+    return node->kind == NODE_NUMBER && str_to_u64(node->text, &n) &&
+           (size == 8 || n >> (size * 8) == 0) && store_integer(n, size, place);
 }
 
 static bool load_float(const struct node *node, size_t size, void *place)

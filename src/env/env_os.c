@@ -129,7 +129,7 @@ static void os_close(struct env *env)
     heap_free(&heap, os, sizeof *os);
 }
 
-/* "POINT:N". Anything else is as good as nothing: the crash tests see that nobody died. */
+/* "POINT:N". Anything else is ignored: the crash tests notice that no process died. */
 static void read_crash_point(struct env_os *os, str text)
 {
     str name = str_before(text, ':');

@@ -23,7 +23,7 @@ struct expr_world {
     /* The result of a step; false: there is no such step, or its result is not kept. */
     bool (*step)(void *context, str name, const struct node **out, pawl_status *status);
     void *context;
-    /* An object that `global` answers without its members; NULL: there is none. */
+    /* An object that `global` returns without its members; NULL: no such object. */
     const struct node *open;
     /* They are asked for one by one; `before` counts those that are before it. NULL: none. */
     const struct node *(*member)(void *context, str key, uint32_t *before, pawl_status *status);

@@ -178,7 +178,7 @@ static bool is_told_or_used(const struct compiler *compiler, const struct machin
     return false;
 }
 
-/* A guard that nobody will ever be asked for. */
+/* Warn of a guard whose transition can never be taken. */
 static void check_guards(struct compiler *compiler, const struct machine_ways *ways)
 {
     for (uint32_t i = 0; i < compiler->declared_count; i++) {

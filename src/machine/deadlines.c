@@ -48,7 +48,7 @@ static bool read_after(struct compiler *compiler, const struct node *deadline, i
     return false;
 }
 
-/* Nobody is there to assert a guard or to give a reason when time has passed. */
+/* A deadline has no caller that could assert a guard or give a reason. */
 static bool check_transition(struct compiler *compiler, const struct node *node,
                              const struct transition *transition)
 {

@@ -7,7 +7,7 @@
 #include "model/fire.h"
 #include "model/words.h"
 
-/* A deadline that is over fires its action as anybody would; the state it counts for is the one
+/* A deadline that has passed fires its action as a caller would; the state it counts for is the one
  * the instance is in now, since the entry that brought it there. */
 static pawl_status decide_timer(const struct definition *definition,
                                 const struct standing *standing, const struct event *event,

@@ -13,7 +13,7 @@
 #define STATE_NONE UINT32_MAX
 #define STATE_ANY  (UINT32_MAX - 1) /* `from_state: "*"` */
 
-#define FINDINGS_MAX 100u /* of errors, and of warnings: nobody reads more */
+#define FINDINGS_MAX 100u /* of errors, and of warnings */
 
 /* A transition as it was written. */
 struct declared {

@@ -1,5 +1,5 @@
-/* child.c - the process in which a module's code runs: load it, say what it has, take turns until
- * nobody asks any more. */
+/* child.c - the process in which a module's code runs: load it, list what it has, take turns until
+ * the parent closes the pipe. */
 #include "module/module_int.h"
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -68,7 +68,7 @@ static pawl_status load(struct scope *scope, const char *path, struct child *chi
 
     if (!symbol)
         return scope_fail(scope, PAWL_NOT_KNOWN, "module '%s' %s: %s", path,
-                          library ? "is none: it has no PAWL_MODULE()" : "cannot be loaded",
+                          library ? "is not a module: it has no PAWL_MODULE()" : "cannot be loaded",
                           loader_words());
     (void)close(IMAGE_FD); /* it is mapped */
     memcpy(&open_module, &symbol, sizeof symbol); /* C has no cast for it */

@@ -82,7 +82,7 @@ static bool is_same(const struct stat *one, const struct stat *other)
            one->st_mtim.tv_nsec == other->st_mtim.tv_nsec;
 }
 
-/* A compiler may be at work: half a file is none. */
+/* A compiler may still be writing: half a file is no module. */
 static pawl_status copy_whole(struct scope *scope, const char *path, int from, struct sha *sha,
                               struct image *out)
 {

@@ -25,7 +25,7 @@ struct child_process {
     pid_t pid; /* 0: none */
     int in, out;
     int cpu; /* where it has to run; -1: anywhere */
-    bool is_busy; /* whoever set it has it */
+    bool is_busy; /* the thread that set it uses the child */
 };
 
 struct module {
@@ -65,8 +65,8 @@ static void end_child(struct child_process *child, char words[64])
     close_fd(&child->out);
     if (child->pid == 0)
         return;
-    /* One that ended by itself is told from one that we end: a moment is enough, its pipe is shut.
-     */
+    /* A child that ended by itself is distinguished from one that we end. A moment is enough: its
+     * pipe is closed. */
     (void)kill(-child->pid, SIGKILL);
     while (waitpid(child->pid, &how, 0) < 0 && errno == EINTR) {
     }
@@ -170,12 +170,11 @@ static pawl_status need_child(const struct module *module, struct child_process 
 {
     struct node *types;
     str hello;
-    pawl_status status;
 
     if (child->pid)
         return PAWL_OK;
-    status = begin_child(module, child, scope, &hello);
-    return status == PAWL_OK ? check_hello(scope, hello, &types) : status;
+    TRY(begin_child(module, child, scope, &hello));
+    return check_hello(scope, hello, &types);
 }
 
 /* On the processor of the thread that asks, which does nothing while it waits: to wake a process on
@@ -357,17 +356,14 @@ static pawl_status read_types(struct module *module)
 {
     struct node *types = NULL;
     str hello;
-    pawl_status status = begin_child(module, &module->children[0], &module->kept, &hello);
 
-    if (status == PAWL_OK)
-        status = check_hello(&module->kept, hello, &types);
-    if (status != PAWL_OK)
-        return status;
+    TRY(begin_child(module, &module->children[0], &module->kept, &hello));
+    TRY(check_hello(&module->kept, hello, &types));
     module->types = ARENA_ARRAY(&module->kept.arena, struct module_type, types->count + 1u);
     TRY_MEMORY(&module->kept, module->types);
-    for (const struct node *type = types->first; type && status == PAWL_OK; type = type->next)
-        status = read_type(module, type, &module->types[module->type_count++]);
-    return status;
+    for (const struct node *type = types->first; type; type = type->next)
+        TRY(read_type(module, type, &module->types[module->type_count++]));
+    return PAWL_OK;
 }
 
 static struct module *make_module(const struct heap *heap, const struct module_options *options)

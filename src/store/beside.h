@@ -1,8 +1,8 @@
 /* beside.h - the other stores of a store, asked without opening any of them.
  *
  * Beside sqlite:FILE the store NAME is FILE-stores/NAME.db: the folder is the list, so there is
- * nothing that could differ from it. Stores in memory have no place of their own: whoever opened
- * the first has to remember the others. */
+ * nothing that could differ from it. Stores in memory have no place of their own: the
+ * program that opened the first has to remember the others. */
 #ifndef PAWL_STORE_BESIDE_H
 #define PAWL_STORE_BESIDE_H
 

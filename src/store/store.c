@@ -71,9 +71,8 @@ static pawl_status check_taken(const struct store *store, struct scope *scope)
 
 pawl_status store_reopen(struct store *store, struct scope *scope)
 {
-    pawl_status status = check_taken(store, scope);
-
-    return status == PAWL_OK ? store->ops->reopen(store, scope) : status;
+    TRY(check_taken(store, scope));
+    return store->ops->reopen(store, scope);
 }
 
 /* Numbers from which a commit can go on. */

@@ -7,8 +7,8 @@
  *  (2) After a commit() that failed with STORAGE_FAILURE nothing of it is there, also after
  *      reopening. After OUTCOME_UNKNOWN all of it is there or nothing, and the store answers
  *      STORAGE_FAILURE until reopen() has succeeded.
- *  (3) Between begin() and commit() or rollback() nobody else writes; begin() tells the tip
- *      as it is now, whoever wrote last.
+ *  (3) Between begin() and commit() or rollback() no other process or thread writes;
+ *      begin() returns the present tip, also after another process wrote.
  *  (4) What a read returns was committed, and is no older than the last commit made through
  *      this store or, without an owner's lag, by anyone.
  *  (5) Positions, values, definitions and instances get the numbers the commit says; a commit
@@ -56,14 +56,14 @@ struct store_tip {
     uint64_t clock_pos;       /* of that record; 0: none */
     uint8_t store_id[STORE_ID_SIZE];
     uint8_t root[SHA_SIZE];   /* after the last commit */
-    uint64_t changes;         /* grows with every commit by anybody: tells whether caches hold */
+    uint64_t changes;         /* grows with every commit of any process: caches are checked by it */
 };
 
 /* Which children are asked for: all that is not 0 must match. */
 struct child_query {
     uint64_t parent, child;
     uint32_t ordinal;
-    bool ended;           /* those that have ended, and whose parent has not heard of it */
+    bool ended;           /* those that have ended, and whose parent has not recorded it */
     uint64_t after;       /* numbers above this one */
     uint32_t limit;
 };
@@ -429,8 +429,8 @@ struct store_ops {
     pawl_status (*list)(struct store *store, struct scope *scope, const struct list_query *query,
                         uint64_t **out, uint32_t *count);
     /* Where all instances stand, or those of one definition (a name; version 0: all of them).
-     * States that nobody is in are left out; one moment for all. It may take a while, and holds
-     * up nobody meanwhile. */
+     * States without instances are left out; one moment for all. It may take a while, and blocks
+     * no other call meanwhile. */
     pawl_status (*counts)(struct store *store, struct scope *scope, str name, uint32_t version,
                           struct state_count **out, uint32_t *count);
 

@@ -1,5 +1,5 @@
-/* curl.h - private to tool: libcurl, loaded when the http tool is first used. Nobody who never
- * calls a server pays for it, and libpawl does not link it. */
+/* curl.h - private to tool: libcurl, loaded when the http tool is first used. A program that
+ * never calls a server does not load it, and libpawl does not link it. */
 #ifndef PAWL_TOOL_CURL_H
 #define PAWL_TOOL_CURL_H
 

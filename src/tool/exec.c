@@ -231,7 +231,7 @@ static void add_tail(struct program *program, const char *data, size_t size)
     program->tail_size += size;
 }
 
-/* Read what is there, at most `size_max`: somebody may write faster than we read. */
+/* Read what is there, at most `size_max`: a program may write faster than we read. */
 static void listen_to(struct program *program, int *fd, size_t size_max)
 {
     char data[16384];

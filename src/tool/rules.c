@@ -75,19 +75,17 @@ static pawl_status read_reply(struct scope *scope, const struct node *node, stru
 static pawl_status read_replies(struct scope *scope, const struct node *list,
                                 struct tool_rule *rule)
 {
-    pawl_status status = PAWL_OK;
-
     if (list->kind != NODE_ARRAY || list->count == 0)
         return fail_at(scope, list, "answers", "a list of {result: ...} and {error: ...}");
     if (str_is(rule->tool, "sleep"))
         return scope_fail(scope, PAWL_INVALID_REQUEST,
-                          "line %u, column %u: 'sleep' is a timer; nobody answers in its place",
+                          "line %u, column %u: 'sleep' is a timer, which has no answer to replace",
                           list->line, list->column);
     rule->replies = ARENA_ARRAY(&scope->arena, struct tool_reply, list->count);
     TRY_MEMORY(scope, rule->replies);
-    for (const struct node *item = list->first; item && status == PAWL_OK; item = item->next)
-        status = read_reply(scope, item, &rule->replies[rule->reply_count++]);
-    return status;
+    for (const struct node *item = list->first; item; item = item->next)
+        TRY(read_reply(scope, item, &rule->replies[rule->reply_count++]));
+    return PAWL_OK;
 }
 
 static pawl_status read_exec(struct scope *scope, const struct node *node, struct tool_rules *out)
@@ -133,7 +131,6 @@ static pawl_status read_tool(struct scope *scope, const struct node *node, struc
 {
     struct tool_rule *rule = &out->rules[out->rule_count++];
     bool is_exec = str_is(node->key, "exec");
-    pawl_status status = PAWL_OK;
 
     rule->tool = node->key;
     if (is_exec && node->kind == NODE_BOOL) {
@@ -147,23 +144,21 @@ static pawl_status read_tool(struct scope *scope, const struct node *node, struc
     out->has_exec = out->has_exec || is_exec;
     out->exec = out->exec || is_exec;
     out->http = out->http || str_is(node->key, "http");
-    for (const struct node *child = node->first; child && status == PAWL_OK; child = child->next)
-        status = read_member(scope, child, rule, out);
-    return status;
+    for (const struct node *child = node->first; child; child = child->next)
+        TRY(read_member(scope, child, rule, out));
+    return PAWL_OK;
 }
 
 pawl_status tool_rules_read(struct scope *scope, const struct node *tools, struct tool_rules *out)
 {
-    pawl_status status = PAWL_OK;
-
     *out = (struct tool_rules){ .timeout_ms = HTTP_TIMEOUT_MS, .size_max = LIMIT_TEXT };
     if (tools->kind != NODE_OBJECT)
         return fail_at(scope, tools, "tools", "an object");
     out->rules = ARENA_ARRAY(&scope->arena, struct tool_rule, tools->count + 1);
     TRY_MEMORY(scope, out->rules);
-    for (const struct node *tool = tools->first; tool && status == PAWL_OK; tool = tool->next)
-        status = read_tool(scope, tool, out);
-    return status;
+    for (const struct node *tool = tools->first; tool; tool = tool->next)
+        TRY(read_tool(scope, tool, out));
+    return PAWL_OK;
 }
 
 bool rule_names_have(const struct rule_names *names, str name)

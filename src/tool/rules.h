@@ -48,7 +48,7 @@ struct tool_rules {
 /* Read them; all lives in the scope. INVALID_REQUEST with line and column, NO_MEMORY. */
 pawl_status tool_rules_read(struct scope *scope, const struct node *tools, struct tool_rules *out);
 
-/* May this tool be called for whoever is called so? data NULL: nobody said who. */
+/* May this tool be called for instances of `creator`? data NULL: the creator is unknown. */
 bool tool_rules_allow(const struct tool_rules *rules, str tool, str creator);
 /* What is answered in its place; NULL: nothing, it is called. Attempts count from 1. */
 const struct tool_reply *tool_rules_reply(const struct tool_rules *rules, str tool,

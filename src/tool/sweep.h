@@ -15,9 +15,9 @@ struct sweep {
 
 #define SWEEP_START_SIZE 24
 
-/* When this process started, as text; "" if there is none. */
+/* When this process started, as text; "" if it is unknown. */
 void sweep_start_of(pid_t pid, char started[SWEEP_START_SIZE]);
-/* Kills what it finds, and counts it. Call it again until there is none. */
+/* Kills what it finds, and counts it. Call it again until it returns 0. */
 int sweep_once(const struct sweep *sweep);
 
 #endif

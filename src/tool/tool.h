@@ -24,7 +24,7 @@ pawl_status toolbox_register(struct toolbox *toolbox, const char *name, pawl_too
 /* What flows may call, JSON or YAML as rules.h says. Before anything runs. INVALID_REQUEST. */
 pawl_status toolbox_set_rules(struct toolbox *toolbox, str text, struct scope *scope);
 bool toolbox_has(const struct toolbox *toolbox, str name); /* thread-safe */
-/* ... or has to be run here because it is forbidden to whoever created the instance: it fails. */
+/* ... or has to be run here because it is forbidden to the creator of the instance: it fails. */
 bool toolbox_serves(const struct toolbox *toolbox, str name, str creator);
 
 /* Is it a function that the host registered, which runs in this process? */

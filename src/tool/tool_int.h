@@ -70,7 +70,7 @@ struct builtin {
     bool takes_any; /* JSON, not only an object */
 };
 
-/* NULL if there is none. */
+/* NULL: no builtin has the name. */
 const struct builtin *builtin_find(str name);
 const struct builtin *builtin_at(size_t index); /* in order of name; NULL after the last */
 

@@ -221,7 +221,7 @@ static bool refuse_unknown(struct call *call, str name, const char *const *known
 
     buf_init(&list, call->scope->arena.heap, KNOWN_SIZE_MAX);
     for (size_t i = 0; known[i]; i++)
-        buf_fmt(&list, "%s%s", i > 0 ? ", " : "", known[i]);
+        buf_item(&list, str_of(known[i]));
     text = buf_text(&list);
     name = words_shown(name);
     if (nearest)
@@ -338,10 +338,10 @@ static void fail_unknown(struct call *call)
 
     buf_init(&known, call->scope->arena.heap, KNOWN_SIZE_MAX);
     for (size_t i = 0; (builtin = builtin_at(i)); i++)
-        buf_fmt(&known, "%s%s", i > 0 ? ", " : "", builtin->name);
+        buf_item(&known, str_of(builtin->name));
     pthread_mutex_lock(&call->toolbox->lock);
     for (const struct host_tool *tool = call->toolbox->tools; tool; tool = tool->next)
-        buf_fmt(&known, ", %s", tool->name);
+        buf_item(&known, str_of(tool->name));
     pthread_mutex_unlock(&call->toolbox->lock);
     call_fail(call, "unknown tool '%.*s'; known: %.*s%s", STR_ARG(name), STR_ARG(buf_view(&known)),
               known.failed ? ", ..." : "");

@@ -80,7 +80,7 @@ static struct {
     struct disk *first;
 } registry = { PTHREAD_MUTEX_INITIALIZER, NULL }; /* of the named ones alone */
 
-/* Every row, without keeping the tree in order: turn left branches over until there is none,
+/* Every row, without keeping the tree in order: turn left branches over until none is left,
  * free, go right. */
 static void free_rows(struct disk *disk)
 {

@@ -287,7 +287,7 @@ pawl_status disk_commit(struct disk *disk, const struct commit *commit, struct s
         status = commit_stage(&staging, scope);
     if (status != PAWL_OK)
         return status;
-    apply_tables(&staging); /* first: a text that is erased may be interned anew */
+    apply_tables(&staging); /* first: a text that is erased may be interned again */
     apply_rows(&staging);
     apply_heads(disk, commit);
     tip_advance(&disk->tip, commit);

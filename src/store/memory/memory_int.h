@@ -26,7 +26,7 @@ struct table { /* ordered by id */
     size_t count, capacity;
 };
 
-/* The place of the first that is not below `id`; count if there is none. */
+/* The place of the first that is not below `id`; count if all are below. */
 static inline size_t table_seek(const struct table *table, uint64_t id)
 {
     size_t low = 0, high = table->count;
@@ -282,9 +282,9 @@ struct disk {
 
     pthread_mutex_t lock; /* over all that follows */
     pthread_cond_t turn_over;
-    const struct memory *writer; /* has the turn; NULL: nobody */
+    const struct memory *writer; /* has the turn; NULL: no writer */
     pthread_t writer_thread;
-    const struct memory *owner; /* NULL: nobody */
+    const struct memory *owner; /* NULL: no owner */
     char owner_address[128];
 
     struct block *blocks; /* bytes that stay for ever */

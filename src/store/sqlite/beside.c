@@ -109,7 +109,7 @@ pawl_status store_make_room_beside(struct scope *scope, str url)
     TRY(find_folder(scope, url, folder));
     if (mkdir(folder, 0700) != 0 && errno != EEXIST)
         return fail(scope, "making", folder);
-    return sync_above(scope, folder); /* also if it was there: whoever made it may have died */
+    return sync_above(scope, folder); /* also if it was there: its maker may have died */
 }
 
 /* ---- The list ---- */

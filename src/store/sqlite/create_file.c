@@ -1,8 +1,8 @@
 /* create_file.c - a new store's file.
  *
  * It is made under another name and takes its own only when it is whole and on disk, so that
- * whoever finds FILE finds a store. What a crash leaves behind is called FILE-new-PID; the
- * next one who makes FILE clears it away. */
+ * a process that finds FILE finds a store. What a crash leaves behind is called FILE-new-PID; the
+ * next process that makes FILE removes it. */
 #include "base/assert.h"
 #include "sqlite_int.h"
 #include <dirent.h>
@@ -34,7 +34,7 @@ static bool is_leftover(const char *rest)
     return false;
 }
 
-/* Remove what makers that died left behind. Nobody makes one now: we hold the lock. */
+/* Remove what makers that died left behind. No other process makes one now: we hold the lock. */
 static void remove_leftovers(const char *directory, const char *base)
 {
     size_t size = strlen(base);
@@ -72,8 +72,8 @@ int sqlite_put_facts(struct sqlite_store *store, sqlite3 *db)
     return put_fact(db, "store_id", id, sizeof id);
 }
 
-/* Nothing is synced on the way: the file has no name yet that anybody trusts, and is synced
- * whole before it gets one. */
+/* Nothing is synced on the way: the file has no name yet that a reader trusts, and is synced
+ * whole before it gets its name. */
 static const char while_making[] = "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY";
 
 static pawl_status fill(struct sqlite_store *store, struct scope *scope, const char *path)
@@ -123,7 +123,7 @@ static pawl_status publish(struct scope *scope, const char *from, const char *to
 {
     if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
         return PAWL_OK;
-    /* A file system without that: we hold the lock, so nobody of ours can be in between. */
+    /* A file system without that: we hold the lock, so no other pawl makes one meanwhile. */
     if ((errno == EINVAL || errno == ENOSYS) && access(to, F_OK) != 0 && rename(from, to) == 0)
         return PAWL_OK;
     return fail(scope, "making", to);

@@ -105,12 +105,11 @@ static pawl_status write_transitions(struct connection *writer, struct scope *sc
                                      uint32_t definition, const struct node *transitions)
 {
     uint32_t index = 0;
-    pawl_status status = PAWL_OK;
 
-    for (const struct node *transition = transitions ? transitions->first : NULL;
-         transition && status == PAWL_OK; transition = transition->next)
-        status = write_transition(writer, scope, definition, index++, transition);
-    return status;
+    for (const struct node *transition = transitions ? transitions->first : NULL; transition;
+         transition = transition->next)
+        TRY(write_transition(writer, scope, definition, index++, transition));
+    return PAWL_OK;
 }
 
 pawl_status write_definition(struct connection *writer, struct scope *scope,

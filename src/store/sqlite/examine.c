@@ -106,7 +106,7 @@ static const char *const stray_queries[] = {
     "SELECT id, 'no record names this value' FROM pawl_value WHERE id NOT IN " IS_NAMED " LIMIT 1",
     "SELECT id, 'half of a value is erased' FROM pawl_value"
     " WHERE (salt IS NULL) <> (bytes IS NULL) OR (bytes IS NULL AND commitment IS NULL) LIMIT 1",
-    "SELECT id, 'a value is none' FROM pawl_value WHERE bytes IS NOT NULL"
+    "SELECT id, 'a value has the wrong type' FROM pawl_value WHERE bytes IS NOT NULL"
     " AND (typeof(bytes) NOT IN ('blob', 'text') OR typeof(salt) NOT IN ('blob', 'text')"
     " OR length(CAST(salt AS BLOB)) <> 16) LIMIT 1",
     "SELECT id, 'a value is found by its bytes (interned) that is no actor and no subject'"
@@ -277,15 +277,11 @@ static pawl_status examine_types(struct examining *examining)
 
 static pawl_status examine_all(struct examining *examining)
 {
-    pawl_status status = examine_run(examining, "PRAGMA integrity_check", name_damage, examining);
-
-    if (status == PAWL_OK)
-        status = examine_definitions(examining);
-    if (status == PAWL_OK)
-        status = examine_strays(examining);
-    if (status == PAWL_OK)
-        status = examine_types(examining);
-    return status == PAWL_OK ? examine_labels(examining) : status;
+    TRY(examine_run(examining, "PRAGMA integrity_check", name_damage, examining));
+    TRY(examine_definitions(examining));
+    TRY(examine_strays(examining));
+    TRY(examine_types(examining));
+    return examine_labels(examining);
 }
 
 pawl_status sqlite_examine(struct store *base, struct scope *scope, bad_row_fn fn, void *context)

@@ -300,12 +300,11 @@ static pawl_status find_row(struct sqlite_store *store, struct scope *scope,
     bool is_newest = query->kind == FIND_NAMED && query->by.named.version == 0;
     const struct finder *finder = is_newest ? &newest : &finders[query->kind];
     sqlite3_stmt *statement;
-    pawl_status status = statement_get(&store->reader, scope, finder->id, finder->text, &statement);
 
-    if (status == PAWL_OK && !bind_name(statement, query))
-        status = scope_fail(scope, PAWL_NOT_KNOWN, "there is no such %s", find_word(query->kind));
-    return status == PAWL_OK ? read_row(scope, statement, find_word(query->kind), finder->read, out)
-                             : status;
+    TRY(statement_get(&store->reader, scope, finder->id, finder->text, &statement));
+    if (!bind_name(statement, query))
+        return scope_fail(scope, PAWL_NOT_KNOWN, "there is no such %s", find_word(query->kind));
+    return read_row(scope, statement, find_word(query->kind), finder->read, out);
 }
 
 pawl_status sqlite_find_inside(struct store *base, struct scope *scope,

@@ -6,7 +6,7 @@
  *   in a transaction of the host's   each turn is a SAVEPOINT of ours: a turn that is refused or
  *                                    fails undoes itself and nothing else; COMMIT and ROLLBACK
  *                                    are never ours;
- *   in none                          a turn begins and commits a transaction like anybody's.
+ *   in none                          a turn begins and commits its own transaction.
  *
  * Whatever we would remember may be rolled back unseen (the hooks that would tell belong to the
  * host, and ROLLBACK TO has none), so nothing is: the tip is read again with every turn.
@@ -42,7 +42,7 @@ static pawl_status check_wal(sqlite3 *db, struct scope *scope)
     return status;
 }
 
-/* Where SQLite was told to take less than we may bind, binding would fail. */
+/* A host may have set SQLite's limit below what we bind: binding would fail. */
 static bool has_room(sqlite3 *db)
 {
     return sqlite3_limit(db, SQLITE_LIMIT_LENGTH, -1) >= (int)LIMIT_SCOPE &&
@@ -135,12 +135,13 @@ static pawl_status fail_busy(struct sqlite_store *store, struct scope *scope)
 
     if ((code & 0xff) != SQLITE_BUSY && (code & 0xff) != SQLITE_LOCKED)
         return sqlite_fail(scope, store->writer.db, "joining the transaction");
-    return scope_fail(scope, PAWL_OVERLOADED,
-                      code == SQLITE_BUSY_SNAPSHOT
-                          ? "the transaction has read what somebody has changed since: roll back, "
-                            "and begin with BEGIN IMMEDIATE"
-                          : "another connection is writing, or a statement of this one: try again "
-                            "(sqlite3_busy_timeout() says how long SQLite waits)");
+    return scope_fail(
+        scope, PAWL_OVERLOADED,
+        code == SQLITE_BUSY_SNAPSHOT
+            ? "the transaction has read what another connection has changed since: roll "
+              "back, and begin with BEGIN IMMEDIATE"
+            : "another connection is writing, or a statement of this one: try again "
+              "(sqlite3_busy_timeout() says how long SQLite waits)");
 }
 
 /* Once SQLite has rolled the host's transaction back by itself, a host that has not noticed would

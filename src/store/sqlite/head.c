@@ -22,7 +22,7 @@ static const char select_initial[] =
 struct head_tail {
     bool found;
     uint64_t seq, pos;  /* of the last record */
-    int64_t transition; /* of the last entry; -1: there is none */
+    int64_t transition; /* of the last entry; -1: no entry */
 };
 
 static void read_head(sqlite3_stmt *statement, struct arena *arena, void *out)

@@ -234,7 +234,6 @@ static pawl_status row_fits(struct listing *listing, sqlite3_stmt *statement, bo
 {
     uint32_t definition, state = 0;
     uint64_t pos;
-    pawl_status status;
 
     *out = true;
     if (!listing->by_state)
@@ -244,9 +243,9 @@ static pawl_status row_fits(struct listing *listing, sqlite3_stmt *statement, bo
     if (!*out)
         return PAWL_OK;
     definition = column_u32(statement, 1);
-    status = tail_state(&listing->tail, listing->scope, column_u64(statement, 0), definition,
-                        column_u32(statement, 2), &state);
-    return status == PAWL_OK ? state_fits(listing, definition, state, out) : status;
+    TRY(tail_state(&listing->tail, listing->scope, column_u64(statement, 0), definition,
+                   column_u32(statement, 2), &state));
+    return state_fits(listing, definition, state, out);
 }
 
 /* ---- rows ---- */
@@ -327,7 +326,7 @@ static pawl_status list(struct listing *listing)
     return status;
 }
 
-/* A list by state may look at many rows: on a connection of its own it holds up nobody. */
+/* A list by state may look at many rows: on a connection of its own it delays no other reader. */
 static pawl_status list_by_state(struct listing *listing)
 {
     struct connection connection;

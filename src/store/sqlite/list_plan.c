@@ -148,10 +148,9 @@ static pawl_status find_first(struct listing *listing)
 
     if (status != PAWL_OK || has_jumped)
         return status;
-    status = read_one(listing, select_last, &last);
-    return status == PAWL_OK ? find_at(listing, select_created, last,
-                                       listing->query->created_after_ms, &listing->first)
-                             : status;
+    TRY(read_one(listing, select_last, &last));
+    return find_at(listing, select_created, last, listing->query->created_after_ms,
+                   &listing->first);
 }
 
 /* ---- ends ---- */

@@ -55,7 +55,7 @@ static pawl_status open_file(struct sidecar *sidecar, struct scope *scope)
     return sidecar->fd >= 0 ? PAWL_OK : fail_open(sidecar, scope, database);
 }
 
-/* Is what we have open still what lies there? A sidecar that was deleted keeps nobody out. */
+/* Is the open file still the one at the path? The lock of a deleted sidecar protects nothing. */
 static bool is_current(const struct sidecar *sidecar)
 {
     struct stat ours, theirs;
@@ -78,8 +78,8 @@ static void read_owner(int fd, struct lock_owner *out)
         snprintf(out->address, sizeof out->address, "%s", rest + 1);
 }
 
-/* Somebody holds a lock that keeps us out: is it an owner? Shared holders are none, whatever
- * a dead owner left written. */
+/* Another process holds a lock that conflicts with ours: is it an owner? Holders of a shared lock
+ * are not owners, whatever a dead owner left written. */
 static bool find_owner(int fd, struct lock_owner *out)
 {
     if (flock(fd, LOCK_SH | LOCK_NB) == 0) {

@@ -71,13 +71,11 @@ static bool exists(const struct sqlite_store *store)
 /* Do what needs the file to oneself. An owner has it anyway. */
 static pawl_status enter_alone(struct sqlite_store *store, struct scope *scope)
 {
-    pawl_status status;
-
     if (store->own)
         return PAWL_OK;
-    status = sidecar_lock(&store->sidecar, scope, LOCK_EXCLUSIVE);
+    TRY(sidecar_lock(&store->sidecar, scope, LOCK_EXCLUSIVE));
     /* What a dead owner left there would be taken for ours. */
-    return status == PAWL_OK ? sidecar_announce(&store->sidecar, scope, NULL, false) : status;
+    return sidecar_announce(&store->sidecar, scope, NULL, false);
 }
 
 static void leave_alone(struct sqlite_store *store)
@@ -95,7 +93,7 @@ static pawl_status make_if_missing(struct sqlite_store *store, struct scope *sco
     if (!create)
         return scope_fail(scope, PAWL_NOT_KNOWN, "there is no store at %s", store->path);
     status = enter_alone(store, scope);
-    if (status == PAWL_OK && !exists(store)) /* nobody was first */
+    if (status == PAWL_OK && !exists(store)) /* no other process made it */
         status = sqlite_create(store, scope);
     leave_alone(store);
     return status;
@@ -175,7 +173,7 @@ static pawl_status refuse_triggers(struct sqlite_store *store, struct scope *sco
     return schema_refuse_triggers(connection->db, scope, store->path, store->witness.is_off);
 }
 
-/* Read the version again under the lock: somebody may have been first. */
+/* Read the version again with the lock held: another process may have migrated it. */
 static pawl_status migrate_alone(struct sqlite_store *store, struct scope *scope)
 {
     struct connection connection = { 0 };
@@ -222,7 +220,7 @@ static pawl_status check_schema(struct sqlite_store *store, struct scope *scope)
     return status;
 }
 
-/* Whoever turned WAL off is overruled; a file system that can't is refused. */
+/* WAL that was turned off is turned on again; a file system without it is rejected. */
 static pawl_status ensure_wal(struct sqlite_store *store, struct scope *scope)
 {
     sqlite3 *db = store->writer.db;

@@ -1,7 +1,7 @@
 /* read_tip.c - where the store stands.
  *
- * `changes` has to grow with every commit by anybody. SQLite tells a connection only whether
- * somebody *else* has committed since it looked last (PRAGMA data_version), so we count: one
+ * `changes` has to grow with every commit. SQLite reports to a connection only whether
+ * *another* connection has committed since it looked last (PRAGMA data_version), so we count: one
  * for each commit of ours, one for each time a connection of ours finds the file changed. A
  * change may be counted twice, by writer and reader; it is never missed. */
 #include "read_int.h"
@@ -61,9 +61,9 @@ pawl_status sqlite_read_tip(struct connection *connection, struct scope *scope,
                             struct store_tip *out)
 {
     sqlite3_stmt *statement;
-    pawl_status status = statement_get(connection, scope, STATEMENT_TIP, select_tip, &statement);
 
-    return status == PAWL_OK ? read_row(scope, statement, "tip", load_tip, out) : status;
+    TRY(statement_get(connection, scope, STATEMENT_TIP, select_tip, &statement));
+    return read_row(scope, statement, "tip", load_tip, out);
 }
 
 /* The log of an owner ends where it left it. */

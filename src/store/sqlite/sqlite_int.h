@@ -78,7 +78,7 @@ pawl_status sqlite_fail(struct scope *scope, sqlite3 *db, const char *doing);
 /* A prepared statement, ready to be bound; kept with the connection under `id`. */
 pawl_status statement_get(struct connection *connection, struct scope *scope, enum statement id,
                           const char *text, sqlite3_stmt **out);
-/* Step once. *row is whether there is a row; the statement is reset when there is none, and
+/* Step once. *row is whether there is a row; the statement is reset after the last row, and
  * when it fails. */
 pawl_status statement_step(sqlite3_stmt *statement, struct scope *scope, bool *row);
 /* Step a statement that gives no rows, and reset it. */
@@ -128,9 +128,9 @@ void column_bytes(sqlite3_stmt *statement, int index, uint8_t *out, size_t size)
 
 /* ---- The sidecar: lock.c ---- */
 
-/* FILE-owner is only ever locked: exclusively by an owner for life and by whoever makes or
- * migrates the file, shared by each write of anybody else. An owner writes "PID ADDRESS" into
- * it. Text that nobody locks is of an owner that died. */
+/* FILE-owner is only a lock. An owner holds it exclusively for life, a process that makes or
+ * migrates the file while it does so; each write of any other process holds it shared. An owner
+ * writes "PID ADDRESS" into it. Text in a file without a lock is of an owner that died. */
 struct sidecar {
     char path[PATH_MAX];
     int fd; /* -1: not open */
@@ -141,8 +141,8 @@ enum sidecar_lock { LOCK_SHARED, LOCK_EXCLUSIVE };
 /* Lock, waiting a short while for writers and makers, but not for an owner: IN_USE, naming it. */
 pawl_status sidecar_lock(struct sidecar *sidecar, struct scope *scope, enum sidecar_lock how);
 void sidecar_unlock(struct sidecar *sidecar);
-/* Write that this process owns the store, or, if not `owned`, that nobody does. `address` may
- * be NULL. Only under the exclusive lock. */
+/* Write that this process owns the store, or, if not `owned`, that it has no owner. `address`
+ * may be NULL. The caller holds the exclusive lock. */
 pawl_status sidecar_announce(struct sidecar *sidecar, struct scope *scope, const char *address,
                              bool owned);
 /* Write FILE-secret, or, if `secret` is NULL, remove the one that an owner has left. Only under the
@@ -162,7 +162,7 @@ struct watched {
 };
 
 struct wal_index { /* what the store's -shm says: changed.c */
-    uint32_t page_size; /* 0: there is none to read */
+    uint32_t page_size;     /* 0: the -shm cannot be read */
     uint32_t pages, frames; /* of the database; committed in the -wal */
     uint32_t salt, moved, moving; /* which -wal it is; frames that checkpoints moved, or began to */
 };
@@ -216,7 +216,7 @@ struct sqlite_store {
     struct store_tip tip;
     uint64_t writer_version;  /* PRAGMA data_version when `tip` was right */
     _Atomic uint64_t changes; /* see tip.c */
-    atomic_bool broken;       /* a COMMIT failed: nobody knows what the file holds */
+    atomic_bool broken;       /* a COMMIT failed: what the file holds is unknown */
     atomic_bool is_rescued; /* and the contents of a deleted WAL were moved into the database */
     char gone_words[256]; /* written once, before is_gone is set: any thread reads it after that */
     struct watched watched[WATCHED_COUNT];
@@ -296,7 +296,7 @@ pawl_status sqlite_reopen(struct store *store, struct scope *scope);
 pawl_status sqlite_find_path(struct sqlite_store *store, struct scope *scope, str name);
 
 /* An attached store's begin: its own transaction, or, joined, a part of the host's. OVERLOADED if
- * somebody else is writing. */
+ * another connection is writing. */
 pawl_status join_begin(struct sqlite_store *store, struct scope *scope);
 pawl_status join_release(struct sqlite_store *store, struct scope *scope);
 void join_abandon(struct sqlite_store *store);

@@ -155,9 +155,9 @@ pawl_status connection_run(struct connection *connection, struct scope *scope, e
                            const char *text)
 {
     sqlite3_stmt *statement = NULL;
-    pawl_status status = statement_get(connection, scope, id, text, &statement);
 
-    return status == PAWL_OK ? statement_run(statement, scope) : status;
+    TRY(statement_get(connection, scope, id, text, &statement));
+    return statement_run(statement, scope);
 }
 
 /* Binding borrowed bytes and numbers allocates nothing: it fails only if we are wrong. */

@@ -1,7 +1,7 @@
 /* wal.c - keeping the WAL small.
  *
- * A passive checkpoint moves what it can into the file and waits for nobody. Once everything
- * has been moved and no reader stands in the way, the next write begins the WAL anew. Readers
+ * A passive checkpoint moves what it can into the file and never waits. Once everything
+ * has been moved and no reader needs the WAL, the next write begins it again. Readers
  * that always overlap would keep that from ever happening, so a WAL that has grown large all
  * the same is cut by the writer, at a moment when that needs no waiting.
  *

@@ -59,21 +59,17 @@ static pawl_status write_value(struct connection *writer, struct scope *scope,
 static pawl_status write_values(struct connection *writer, struct scope *scope,
                                 const struct commit *commit)
 {
-    pawl_status status = PAWL_OK;
-
-    for (size_t i = 0; i < commit->value_count && status == PAWL_OK; i++)
-        status = write_value(writer, scope, &commit->values[i]);
-    return status;
+    for (size_t i = 0; i < commit->value_count; i++)
+        TRY(write_value(writer, scope, &commit->values[i]));
+    return PAWL_OK;
 }
 
 static pawl_status write_definitions(struct connection *writer, struct scope *scope,
                                      const struct commit *commit)
 {
-    pawl_status status = PAWL_OK;
-
-    for (size_t i = 0; i < commit->definition_count && status == PAWL_OK; i++)
-        status = write_definition(writer, scope, &commit->definitions[i]);
-    return status;
+    for (size_t i = 0; i < commit->definition_count; i++)
+        TRY(write_definition(writer, scope, &commit->definitions[i]));
+    return PAWL_OK;
 }
 
 static pawl_status write_instance(struct connection *writer, struct scope *scope,
@@ -90,11 +86,9 @@ static pawl_status write_instance(struct connection *writer, struct scope *scope
 static pawl_status write_instances(struct connection *writer, struct scope *scope,
                                    const struct commit *commit)
 {
-    pawl_status status = PAWL_OK;
-
-    for (size_t i = 0; i < commit->instance_count && status == PAWL_OK; i++)
-        status = write_instance(writer, scope, &commit->instances[i]);
-    return status;
+    for (size_t i = 0; i < commit->instance_count; i++)
+        TRY(write_instance(writer, scope, &commit->instances[i]));
+    return PAWL_OK;
 }
 
 /* A statement for one row, and one for ROWS_AT_ONCE of them. */
@@ -236,11 +230,9 @@ static pawl_status write_snapshot(struct connection *writer, struct scope *scope
 static pawl_status write_snapshots(struct connection *writer, struct scope *scope,
                                    const struct commit *commit)
 {
-    pawl_status status = PAWL_OK;
-
-    for (size_t i = 0; i < commit->snapshot_count && status == PAWL_OK; i++)
-        status = write_snapshot(writer, scope, &commit->snapshots[i]);
-    return status;
+    for (size_t i = 0; i < commit->snapshot_count; i++)
+        TRY(write_snapshot(writer, scope, &commit->snapshots[i]));
+    return PAWL_OK;
 }
 
 pawl_status write_rows(struct connection *writer, struct scope *scope, const struct commit *commit)

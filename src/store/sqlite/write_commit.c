@@ -1,7 +1,7 @@
 /* write_commit.c - a turn to write: begin, then commit or rollback.
  *
  * The line that matters is the one that asks for COMMIT. Before it, a failure has changed
- * nothing. After it, a failure leaves nobody knowing: a failed sync, and a failed write of the
+ * nothing. After it, the outcome of a failure is unknown: a failed sync, and a failed write of the
  * commit frame, have each been seen to leave rows that were there after reopening. So the
  * store is then broken until it is opened again, through SQLite's recovery. A full disk is the
  * exception: the store is reopened at once, and if the commit is not there, nothing happened.

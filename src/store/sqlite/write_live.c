@@ -130,12 +130,11 @@ static pawl_status clear(struct connection *writer, struct scope *scope, uint64_
         { ROWS_CHILDREN, STATEMENT_CLEAR_CHILDREN, "DELETE FROM pawl_child WHERE inst = ?1" },
         { ROWS_PAUSE, STATEMENT_CLEAR_PAUSE, delete_pause },
     };
-    pawl_status status = PAWL_OK;
 
-    for (size_t i = 0; i < sizeof tables / sizeof *tables && status == PAWL_OK; i++)
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         if (rows & tables[i].rows)
-            status = RUN(writer, scope, tables[i].id, tables[i].text, NUMBER(instance));
-    return status;
+            TRY(RUN(writer, scope, tables[i].id, tables[i].text, NUMBER(instance)));
+    return PAWL_OK;
 }
 
 static pawl_status write_change(struct connection *writer, struct scope *scope,
@@ -175,12 +174,10 @@ static const char shift_alarms[] =
 
 static pawl_status shift(struct connection *writer, struct scope *scope, int64_t by_ms)
 {
-    pawl_status status = RUN(writer, scope, STATEMENT_SHIFT_TIMERS, shift_timers, SIGNED(by_ms),
-                             SIGNED(DUE_NEVER_MS));
-
-    return status == PAWL_OK ? RUN(writer, scope, STATEMENT_SHIFT_ALARMS, shift_alarms,
-                                   SIGNED(by_ms), SIGNED(DUE_NEVER_MS))
-                             : status;
+    TRY(RUN(writer, scope, STATEMENT_SHIFT_TIMERS, shift_timers, SIGNED(by_ms),
+            SIGNED(DUE_NEVER_MS)));
+    return RUN(writer, scope, STATEMENT_SHIFT_ALARMS, shift_alarms, SIGNED(by_ms),
+               SIGNED(DUE_NEVER_MS));
 }
 
 pawl_status write_live(struct connection *writer, struct scope *scope, const struct commit *commit)
