@@ -170,6 +170,21 @@ str compile_print(struct compilation *compiler, const struct node *node)
     return compile_take(compiler, &buf);
 }
 
+str compile_print_known(struct compilation *compiler, const struct node *object)
+{
+    struct buf buf;
+
+    buf_init(&buf, compiler->scope->arena.heap, 0);
+    json_open(&buf, '{');
+    for (const struct node *node = object->first; node; node = node->next)
+        if (!key_is_free(node->key)) {
+            json_key_str(&buf, node->key);
+            node_print(node, &buf);
+        }
+    json_close(&buf, '}');
+    return compile_take(compiler, &buf);
+}
+
 /* The top level has the keys of a flow, and those of its graph or group. */
 static void check_top_keys(struct compilation *compiler, const struct node *document,
                            const struct known_key *root)

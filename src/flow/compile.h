@@ -75,6 +75,8 @@ extern const struct known_key *const group_keys[]; /* each begins with the word 
 void compile_no_memory(struct compilation *compiler);
 bool compile_is_one_of(str key, const char *const *words);                /* NULL-terminated */
 str compile_print(struct compilation *compiler, const struct node *node); /* compact JSON */
+/* The same of an object without its free keys ("x-..."), which mean nothing to the engine. */
+str compile_print_known(struct compilation *compiler, const struct node *object);
 str compile_take(struct compilation *compiler, struct buf *buf); /* its text; frees it */
 
 /* compile_step.c: add the step at `node`; `name` is what it is called if it has no `name`. Its

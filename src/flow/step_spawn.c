@@ -27,22 +27,6 @@ static const struct known_key spawn_keys[] = {
 
 /* ---- Compiling ------------------------------------------------------------------------------ */
 
-/* `object` without its free keys, which mean nothing to the engine. */
-static str print_known(struct compilation *compiler, const struct node *object)
-{
-    struct buf buf;
-
-    buf_init(&buf, compiler->scope->arena.heap, 0);
-    json_open(&buf, '{');
-    for (const struct node *node = object->first; node; node = node->next)
-        if (!key_is_free(node->key)) {
-            json_key_str(&buf, node->key);
-            node_print(node, &buf);
-        }
-    json_close(&buf, '}');
-    return compile_take(compiler, &buf);
-}
-
 static void refer(struct compilation *compiler, const struct source_step *step,
                   const struct node *definition)
 {
@@ -77,7 +61,7 @@ static void spawn_compile(struct compilation *compiler, struct source_step *step
         step_error(compiler, step, end, "'on_parent_end' is cancel or abandon");
     compile_step_keys(compiler, step, spawn, spawn_keys, "spawn.");
     step->plan.args_node = spawn;
-    step->plan.args = print_known(compiler, spawn);
+    step->plan.args = compile_print_known(compiler, spawn);
     refer(compiler, step, definition);
 }
 
