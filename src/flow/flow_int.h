@@ -226,6 +226,9 @@ void step_succeed(struct turn *turn, enum lifecycle_transition transition,
                   const struct attempt *attempt, str result, uint32_t arm);
 void step_fail(struct turn *turn, enum lifecycle_transition transition,
                const struct attempt *attempt, enum retry_cause cause, str error);
+/* What came cannot be used (a context past all bounds, a condition that cannot be told): the step
+ * fails with the scope's error, without another attempt. Trouble fails the turn. */
+void step_spoil(struct turn *turn, const struct attempt *attempt, pawl_status status);
 void step_time_out(struct turn *turn, const struct attempt *attempt);
 
 #endif

@@ -60,9 +60,11 @@ struct step_kind {
     void (*begun)(struct turn *turn, const struct attempt *attempt);
     /* Events that are sent to one step, by enum event_kind. NULL: it does not await this event. */
     void (*on[EVENT_KIND_COUNT])(struct turn *turn, const struct attempt *attempt);
-    /* The result of a step whose timer or signal, arm number `arm`, came with `payload`; data NULL:
-     * the step or the turn has failed. NULL: the payload. */
-    str (*arm_result)(struct turn *turn, const struct attempt *attempt, uint32_t arm, str payload);
+    /* The result of a step whose timer or signal, arm number `arm`, came with `payload`. A status
+     * that is not trouble fails the step with the scope's error, without another attempt. NULL: the
+     * payload. */
+    pawl_status (*arm_result)(struct turn *turn, const struct attempt *attempt, uint32_t arm,
+                              str payload, str *out);
 
     /* ---- Reading an entry back: pawl verify decides each event again ---- */
     /* Event number `n` that can have made an entry of the kind's own transitions; false: no more.

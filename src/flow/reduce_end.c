@@ -230,8 +230,7 @@ void flow_go_on(struct turn *turn, uint32_t index, str result)
         take_way(turn, step, result, turn->branch);
 }
 
-/* A context past all bounds, or a condition that cannot be told. */
-static void fail_result(struct turn *turn, const struct attempt *attempt, pawl_status status)
+void step_spoil(struct turn *turn, const struct attempt *attempt, pawl_status status)
 {
     if (status_is_trouble(status)) {
         turn->status = status;
@@ -251,7 +250,7 @@ void step_succeed(struct turn *turn, enum lifecycle_transition transition,
     pawl_status status = take_result(turn, step, result);
 
     if (status != PAWL_OK) {
-        fail_result(turn, attempt, status);
+        step_spoil(turn, attempt, status);
         return;
     }
     turn_draft(turn, transition, attempt, result);

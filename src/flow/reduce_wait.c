@@ -18,14 +18,20 @@ void take_arm(struct turn *turn, enum lifecycle_transition transition,
 {
     const struct plan_step *step = &turn->plan->steps[attempt->plan];
     const struct step_kind *kind = step->kind;
-    str result = kind->arm_result ? kind->arm_result(turn, attempt, arm, payload) : payload;
+    str result = payload;
+    pawl_status status =
+        kind->arm_result ? kind->arm_result(turn, attempt, arm, payload, &result) : PAWL_OK;
 
+    if (status != PAWL_OK) {
+        step_spoil(turn, attempt, status);
+        return;
+    }
     if (turn->status == PAWL_OK && !has_way(turn, step, arm))
         turn->status = scope_fail(turn->scope, PAWL_CONFLICT,
                                   "the select '%.*s' has no arm %u any more; amend the instance "
                                   "to a definition with an arm that waits for this",
                                   STR_ARG(words_shown(step->name)), arm);
-    if (turn->status == PAWL_OK && result.data)
+    if (turn->status == PAWL_OK)
         step_succeed(turn, transition, attempt, result, arm);
 }
 

@@ -31,8 +31,8 @@ static void select_compile(struct compilation *compiler, struct source_step *ste
     step->plan.args_node = select;
 }
 
-static str select_result(struct turn *turn, const struct attempt *attempt, uint32_t arm,
-                         str payload)
+static pawl_status select_result(struct turn *turn, const struct attempt *attempt, uint32_t arm,
+                                 str payload, str *out)
 {
     struct buf buf;
 
@@ -42,7 +42,8 @@ static str select_result(struct turn *turn, const struct attempt *attempt, uint3
     json_put_u64(&buf, "arm", arm);
     json_put_raw(&buf, "payload", payload);
     json_close(&buf, '}');
-    return turn_take(turn, &buf);
+    *out = turn_take(turn, &buf);
+    return turn->status;
 }
 
 /* Exactly as select_result() prints it. */

@@ -4,8 +4,8 @@
 #include "engine/parts.h"
 
 /* A memory of a flow, empty, that knows whose it is. NULL: no memory. */
-static void *memory_of(const struct definition *definition,
-                       const struct instance_view *view, struct arena *arena)
+static void *memory_of(const struct definition *definition, const struct instance_view *view,
+                       struct arena *arena)
 {
     struct identity identity = { .id = str_of(view->id),
                                  .definition = view->definition_name,
