@@ -16,8 +16,14 @@ tidy = importlib.util.module_from_spec(importlib.util.spec_from_loader("tidy", l
 loader.exec_module(tidy)
 
 OWN = re.compile(r"src/flow/(kinds\.[ch]|step_\w+\.c)$")
-LISTED = re.search(r"#define STEP_KINDS\(X\)(.*)", (ROOT / "src/flow/kinds.h").read_text()).group(1)
-KINDS = re.findall(r"X\((\w+)\)", LISTED)
+
+
+def listed(text):
+    """The kinds that the list has, however many lines it takes."""
+    return re.findall(r"X\((\w+)\)", re.search(r"#define STEP_KINDS\(X\)((?:.*\\\n)*.*)", text).group(1))
+
+
+KINDS = listed((ROOT / "src/flow/kinds.h").read_text())
 # A lookup by a word that is written in the code: the default of a document and of a plan, and what
 # an amend removes.
 LOOKUPS_MAX = 3
@@ -32,6 +38,14 @@ def elsewhere(pattern):
         for number, line in enumerate(tidy.without_comments(text).split("\n"), 1):
             found += ["%s:%d" % (name, number)] * len(re.findall(pattern, line))
     return found
+
+
+def test_the_list_is_read_whole_on_one_line_and_on_several():
+    assert listed("#define STEP_KINDS(X) X(a) X(b)\n\nX(c)\n") == ["a", "b"]
+    assert listed("#define STEP_KINDS(X)   \\\n    X(a) X(b) \\\n    X(c)\n#define X(d)\n") == ["a", "b", "c"]
+    rows = [row for path in sorted((ROOT / "src/flow").glob("*.c"))
+            for row in re.findall(r"^const struct step_kind step_kind_(\w+) = \{", path.read_text(), re.M)]
+    assert sorted(rows) == sorted(KINDS), (rows, KINDS)
 
 
 def test_no_file_but_its_own_names_the_row_of_a_kind():
