@@ -24,13 +24,18 @@ struct slot {
 struct table { /* ordered by id */
     struct slot *slots;
     size_t count, capacity;
+    bool is_mapped; /* the slots are in the file `fd` (memory_blocks.c) */
+    int fd;
 };
 
 /* The place of the first that is not below `id`; count if all are below. */
 static inline size_t table_seek(const struct table *table, uint64_t id)
 {
     size_t low = 0, high = table->count;
+    uint64_t guess = high > 0 ? id - table->slots[0].id : 0; /* positions have no gaps */
 
+    if (guess < high && table->slots[guess].id == id)
+        return (size_t)guess;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
@@ -49,24 +54,6 @@ static inline void *table_find(const struct table *table, uint64_t id) /* NULL i
     return at < table->count && table->slots[at].id == id ? table->slots[at].item : NULL;
 }
 
-static inline bool table_reserve(const struct heap *heap, struct table *table, size_t extra)
-{
-    size_t wanted = table->count + extra, capacity = table->capacity > 0 ? table->capacity : 16;
-    struct slot *slots;
-
-    if (wanted <= table->capacity)
-        return true;
-    while (capacity < wanted)
-        capacity *= 2;
-    slots =
-        heap_resize(heap, table->slots, table->capacity * sizeof *slots, capacity * sizeof *slots);
-    if (!slots)
-        return false;
-    table->slots = slots;
-    table->capacity = capacity;
-    return true;
-}
-
 /* Numbers nearly always come in order: then this only appends. */
 static inline void table_put(struct table *table, uint64_t id, void *item)
 {
@@ -77,11 +64,6 @@ static inline void table_put(struct table *table, uint64_t id, void *item)
         table->slots[at] = table->slots[at - 1];
     ASSERT(at == 0 || table->slots[at - 1].id != id);
     table->slots[at] = (struct slot){ id, item };
-}
-
-static inline void table_free(const struct heap *heap, struct table *table)
-{
-    heap_free(heap, table->slots, table->capacity * sizeof *table->slots);
 }
 
 /* ---- Rows, in trees ---- */
@@ -392,6 +374,10 @@ bool live_is_put(const struct live_change *change);
 pawl_status disk_commit(struct disk *disk, const struct commit *commit, struct scope *scope);
 
 /* ---- Bytes that stay for ever: memory_blocks.c ---- */
+
+/* Room for so many slots more; false: there is no memory. */
+bool table_reserve(const struct heap *heap, struct table *table, size_t extra);
+void table_free(const struct heap *heap, struct table *table);
 
 /* A block with room for so many bytes, in front of the others; NULL: there is no memory. */
 struct block *disk_add_block(struct disk *disk, size_t room);
