@@ -26,6 +26,13 @@ struct node *node_find(const struct node *object, const char *key)
     return node_find_str(object, str_of(key));
 }
 
+struct node *node_first(const struct node *object, const char *key)
+{
+    const struct node *member = node_find(object, key);
+
+    return member ? member->first : NULL;
+}
+
 struct node *node_at(const struct node *array, uint32_t index)
 {
     struct node *child;

@@ -39,6 +39,8 @@ pawl_status node_read(struct scope *scope, str text, struct node **out);
 struct node *node_find(const struct node *object, const char *key); /* NULL if absent or no object */
 struct node *node_find_str(const struct node *object, str key);
 struct node *node_at(const struct node *array, uint32_t index);
+struct node *node_first(const struct node *object,
+                        const char *key); /* child of a member, or NULL */
 
 /* Compact JSON of a tree. Nodes with raw bytes are copied from them when they have no
  * white space to lose at this level; YAML nodes are printed. Numbers keep their text. */

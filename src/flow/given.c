@@ -84,11 +84,10 @@ static str read_result(struct gathering *gathering, const struct flow_attempt *a
 /* In the instances before this one. */
 static void take_before(struct gathering *gathering, const char *key, enum step_status status)
 {
-    const struct node *names = node_find(gathering->before, key);
     const struct node *arms = node_find(gathering->before, "arms");
     int64_t arm = 0;
 
-    for (const struct node *item = names ? names->first : NULL; item; item = item->next) {
+    for (const struct node *item = node_first(gathering->before, key); item; item = item->next) {
         uint32_t step = plan_find(gathering->plan, item->text);
 
         if (step == STEP_NONE)
@@ -199,10 +198,9 @@ static bool is_dead_end(const struct gathering *gathering, uint32_t step)
 /* The key that this instance was given for the beginning of a step, if it was given one. */
 static str given_key(const struct gathering *gathering, const struct flow_attempt *attempt)
 {
-    const struct node *keys = node_find(gathering->before, "keys");
     uint32_t skip = attempt->round;
 
-    for (const struct node *key = keys ? keys->first : NULL; key; key = key->next)
+    for (const struct node *key = node_first(gathering->before, "keys"); key; key = key->next)
         if (str_eq(key->first->text, name_of(gathering, attempt->plan)) && skip-- == 0)
             return key->first->next->text;
     return STR_NONE;

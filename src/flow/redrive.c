@@ -204,9 +204,7 @@ pawl_status memory_begin(struct flow_memory *memory, const struct node *given, s
 
 static void begin_graph(struct turn *turn, const struct node *given)
 {
-    const struct node *begin = node_find(given, "begin");
-
-    for (const struct node *item = begin ? begin->first : NULL; item; item = item->next) {
+    for (const struct node *item = node_first(given, "begin"); item; item = item->next) {
         uint32_t step = plan_find(turn->plan, item->text);
 
         if (step != STEP_NONE)

@@ -159,12 +159,11 @@ pawl_status arms_begin(struct turn *turn, const struct plan_step *step, uint32_t
 {
     struct node *args = NULL;
     pawl_status status = begin_args_node(turn, step, &args);
-    const struct node *arms = node_find(args, "arms");
     uint32_t index = 0, timer_count = 0;
     int64_t due_at_ms = 0;
     bool wall = false;
 
-    for (const struct node *arm = arms ? arms->first : NULL; arm && status == PAWL_OK;
+    for (const struct node *arm = node_first(args, "arms"); arm && status == PAWL_OK;
          arm = arm->next, index++) {
         const struct node *signal = node_find(arm, "signal");
 

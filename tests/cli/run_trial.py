@@ -200,7 +200,7 @@ def test_a_machine_is_fired_through_with_its_guards_and_reasons(shell):
     shell.write("m.yaml", "name: m\nstates: [a, b]\ninitial_state: a\nterminal_states: [b]\nterminal_kinds: {b: success}\n"
                 "transitions:\n  - {from_state: a, action: go, to_state: b, requires_reason: true}\n")
     _, history = run(shell, "m.yaml", "--fire", "go")
-    assert history[0]["reason"] == "told by --fire", history
+    assert history[0]["reason"] == "given by --fire", history
     found = shell.pawl("run", "m.yaml", "--test", expect=1)
     assert "waits for action go; say: --fire go" in found.err, found
 

@@ -17,12 +17,11 @@ const struct verb *verb_find(const char *name)
     return NULL;
 }
 
-static const struct cli_option *find_option(const struct verb *verb, str name)
+const struct cli_option *option_find(const struct cli_option *options, str name)
 {
-    for (const struct cli_option *option = verb ? verb->options : NULL; option && option->name;
-         option++)
-        if (str_is(name, option->name))
-            return option;
+    for (; options && options->name; options++)
+        if (str_is(name, options->name))
+            return options;
     return NULL;
 }
 
@@ -122,7 +121,7 @@ static int take_option(struct args_reader *reader, const char *word)
 
     if (taken)
         return code;
-    option = find_option(cli->verb, name);
+    option = option_find(cli->verb ? cli->verb->options : NULL, name);
     if (!option)
         return unknown_option(cli, name);
     if (cli->given_count == CLI_OPTIONS_MAX)
@@ -330,8 +329,8 @@ pawl_status args_json(struct cli *cli, const struct cli_option *option, const ch
     str text = str_of(value);
     struct node *node;
 
-    if (value[0] == '@' && file_read(&cli->scope, value + 1, &text) != PAWL_OK)
-        return cli->scope.error.status;
+    if (value[0] == '@')
+        TRY(file_read(&cli->scope, value + 1, &text));
     if (node_read_json(&cli->scope, text, &node) != PAWL_OK)
         return scope_fail(&cli->scope, PAWL_INVALID_REQUEST,
                           "--%s is not JSON: %.300s (a text needs its quotes: '\"text\"')",
@@ -344,8 +343,7 @@ static pawl_status put_json(struct cli *cli, const struct given *given, struct b
 {
     str json;
 
-    if (args_json(cli, given->option, given->value, &json) != PAWL_OK)
-        return cli->scope.error.status;
+    TRY(args_json(cli, given->option, given->value, &json));
     json_put_raw(input, given->option->member, json);
     return PAWL_OK;
 }
@@ -357,8 +355,7 @@ static pawl_status put_file(struct cli *cli, const struct given *given, struct b
     struct node *node = NULL;
     str text;
 
-    if (file_read(&cli->scope, given->value, &text) != PAWL_OK)
-        return cli->scope.error.status;
+    TRY(file_read(&cli->scope, given->value, &text));
     cli->declaration = text;
     json_key(input, given->option->member);
     if (node_read_json(&cli->scope, text, &node) == PAWL_OK)
@@ -465,8 +462,7 @@ static pawl_status put_labels(struct cli *cli, uint32_t first, struct buf *input
     for (uint32_t i = first; i < cli->given_count; i++) {
         if (cli->given[i].option != option)
             continue;
-        if (read_pair(cli, i, &key, &value) != PAWL_OK)
-            return cli->scope.error.status;
+        TRY(read_pair(cli, i, &key, &value));
         json_key_str(input, key);
         json_str(input, value);
     }
@@ -496,8 +492,7 @@ static pawl_status put_option(struct cli *cli, uint32_t index, struct buf *input
 {
     const struct given *given = &cli->given[index];
 
-    if (check_utf8(cli, given->option->name, given->value) != PAWL_OK)
-        return cli->scope.error.status;
+    TRY(check_utf8(cli, given->option->name, given->value));
     switch (given->option->kind) {
     case OPTION_JSON:
         return put_json(cli, given, input);
@@ -529,12 +524,11 @@ static pawl_status put_operand(struct cli *cli, uint32_t index, struct buf *inpu
     const char *member = cli->verb->members[index];
     const char *value = cli->operands[index];
 
-    if (check_utf8(cli, member, value) != PAWL_OK)
-        return cli->scope.error.status;
-    if (strcmp(member, "instance_id") == 0 && id_resolve(cli, value, &value) != PAWL_OK)
-        return cli->scope.error.status;
-    if (strcmp(member, "step_id") == 0 && step_resolve(cli, value, &value) != PAWL_OK)
-        return cli->scope.error.status;
+    TRY(check_utf8(cli, member, value));
+    if (strcmp(member, "instance_id") == 0)
+        TRY(id_resolve(cli, value, &value));
+    if (strcmp(member, "step_id") == 0)
+        TRY(step_resolve(cli, value, &value));
     json_put_text(input, member, value);
     return PAWL_OK;
 }

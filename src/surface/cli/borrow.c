@@ -13,14 +13,8 @@ struct borrowed {
 
 static pawl_status ask_page(struct cli *cli, str after, struct node **out)
 {
-    struct buf input;
-
-    input_init(&input);
-    json_put_u64(&input, "limit", PAGE);
-    if (after.size > 0)
-        json_put_str(&input, "after", after);
-    json_close(&input, '}');
-    return target_ask(cli, &cli->scope, "definition.list", &input, out, NULL);
+    return target_ask_with(cli, &cli->scope, "definition.list",
+                           WITH({ "limit", .number = PAGE }, { "after", after }), out, NULL);
 }
 
 static pawl_status keep_one(struct cli *cli, const char *name, struct borrowed **list)
@@ -28,8 +22,7 @@ static pawl_status keep_one(struct cli *cli, const char *name, struct borrowed *
     struct borrowed *one;
     struct node *answer;
 
-    if (definition_ask(cli, name, &answer) != PAWL_OK)
-        return cli->scope.error.status;
+    TRY(definition_ask(cli, name, &answer));
     if (str_is(member_str(answer, "kind"), "code"))
         return PAWL_OK;
     one = ARENA_NEW(&cli->scope.arena, struct borrowed);
@@ -46,8 +39,7 @@ static pawl_status keep_all(struct cli *cli, const char *meant, bool *has_meant,
                             struct borrowed **list)
 {
     struct node *page;
-    const struct node *rows;
-    str after = STR("");
+    str after = STR_NONE;
     pawl_status status = keep_one(cli, meant, list);
 
     if (status == PAWL_NOT_KNOWN || status == PAWL_INVALID_REQUEST) /* told when it is created */
@@ -57,8 +49,7 @@ static pawl_status keep_all(struct cli *cli, const char *meant, bool *has_meant,
         status = ask_page(cli, after, &page);
         if (status != PAWL_OK)
             break;
-        rows = node_find(page, "definitions");
-        for (const struct node *row = rows ? rows->first : NULL; row && status == PAWL_OK;
+        for (const struct node *row = node_first(page, "definitions"); row && status == PAWL_OK;
              row = row->next)
             status = keep_one(cli, member_str(row, "name").data, list);
         after = member_str(page, "next");

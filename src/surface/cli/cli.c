@@ -11,6 +11,27 @@ void print_json(struct cli *cli, str answer)
     fputc('\n', cli->term.out);
 }
 
+bool rows_print(struct cli *cli, const struct node *rows, struct text_table *table, fill_fn fill,
+                struct table_pages *pages)
+{
+    size_t size = rows ? (size_t)rows->count * table->column_count : 0;
+    str *cells = ARENA_ARRAY(&cli->scope.arena, str, size + 1);
+    enum style *styles = ARENA_ARRAY(&cli->scope.arena, enum style, size + 1);
+
+    if (size == 0 || !cells || !styles)
+        return false;
+    table->row_count = rows->count;
+    table->cells = cells;
+    table->styles = styles;
+    for (const struct node *row = rows->first; row; row = row->next) {
+        fill(cli, table, row, cells, styles);
+        cells += table->column_count;
+        styles += table->column_count;
+    }
+    table_print_page(&cli->term, table, pages);
+    return true;
+}
+
 pawl_status verb_call(struct cli *cli, struct node **answer, str *text)
 {
     return verb_call_as(cli, cli->verb->operation, answer, text);
@@ -43,15 +64,68 @@ int verb_conclude(struct cli *cli, pawl_status status, const struct node *answer
     return EXIT_DONE;
 }
 
-int verb_ask(struct cli *cli, const char *operation, struct buf *input, render_fn render)
+int verb_conclude_buf(struct cli *cli, pawl_status status, struct buf *out, render_fn render)
+{
+    struct node *answer = NULL;
+    str text = buf_take(out, &cli->scope.arena);
+
+    if (status == PAWL_OK)
+        status = node_read_json(&cli->scope, text, &answer);
+    return verb_conclude(cli, status, answer, text, render);
+}
+
+/* False: its second operand is missing, or there is one too many. */
+static bool fits(const struct cli *cli, const struct verb_part *part)
+{
+    return part->word && cli->operand_count == (part->member ? 2 : 1);
+}
+
+static pawl_status ask_part(struct cli *cli, const struct verb_part *part, struct node **answer,
+                            str *text)
+{
+    struct buf input;
+    pawl_status status = target_open(cli, part->use, NULL);
+
+    input_init(&input);
+    if (status == PAWL_OK && part->has_options)
+        status = args_members(cli, &input);
+    if (part->member)
+        json_put_text(&input, part->member, cli->operands[1]);
+    json_close(&input, '}');
+    if (status == PAWL_OK)
+        return target_ask(cli, &cli->scope, part->operation, &input, answer, text);
+    buf_fini(&input);
+    return status;
+}
+
+int verb_do_part(struct cli *cli, const struct verb_part *parts, const char *usage,
+                 render_fn render)
 {
     struct node *answer = NULL;
     str text = STR_NONE;
     pawl_status status;
 
-    json_close(input, '}');
-    status = target_ask(cli, &cli->scope, operation, input, &answer, &text);
+    while (parts->word && strcmp(cli->operands[0], parts->word) != 0)
+        parts++;
+    if (!fits(cli, parts))
+        return usage_fail(cli, "expected %s", usage);
+    status = ask_part(cli, parts, &answer, &text);
     return verb_conclude(cli, status, answer, text, render);
+}
+
+struct scope scope_take(struct cli *cli)
+{
+    struct scope kept = cli->scope;
+
+    scope_init(&cli->scope, &heap_libc, CLI_MEMORY_MAX);
+    return kept;
+}
+
+void scope_give(struct cli *cli, struct scope kept)
+{
+    kept.error = cli->scope.error;
+    scope_fini(&cli->scope);
+    cli->scope = kept;
 }
 
 int verb_do(struct cli *cli, enum target_use use, const char *operation, render_fn render)

@@ -77,6 +77,8 @@ struct verb {
 
 extern const struct verb verbs[]; /* ending in a zero row */
 const struct verb *verb_find(const char *name); /* NULL: not found */
+const struct cli_option *option_find(const struct cli_option *options,
+                                     str name); /* NULL: likewise */
 
 struct given {
     const struct cli_option *option;
@@ -201,6 +203,18 @@ pawl_status target_call_pieces(struct cli *cli, struct scope *scope, const char 
 /* The same, with its answer parsed. `text` may be NULL. */
 pawl_status target_ask(struct cli *cli, struct scope *scope, const char *operation,
                        struct buf *input, struct node **out, str *text);
+
+/* A member of an input: a text, JSON or a number. One without a value is left out. */
+struct ask_member {
+    const char *name;
+    str text, json;
+    int64_t number;
+};
+#define WITH(...) ((const struct ask_member[]){ __VA_ARGS__, { 0 } })
+
+/* Ask with these members: target_ask_with(cli, scope, "instance.find", WITH({ "prefix", text }), ...). */
+pawl_status target_ask_with(struct cli *cli, struct scope *scope, const char *operation,
+                            const struct ask_member *members, struct node **out, str *text);
 /* The same with one member, instance_id (NULL: none). */
 pawl_status target_ask_id(struct cli *cli, struct scope *scope, const char *operation,
                           const char *id, struct node **out, str *text);
@@ -238,10 +252,30 @@ pawl_status verb_call_as(struct cli *cli, const char *operation, struct node **a
  * status. */
 int verb_conclude(struct cli *cli, pawl_status status, const struct node *answer, str text,
                   render_fn render);
-/* Ask with this input, whose brace is still open, and conclude. */
-int verb_ask(struct cli *cli, const char *operation, struct buf *input, render_fn render);
+/* The same for an answer in `out`, which is freed. */
+int verb_conclude_buf(struct cli *cli, pawl_status status, struct buf *out, render_fn render);
+
+/* A verb whose first operand says what it does: pawl token revoke ID. */
+struct verb_part {
+    const char *word, *operation; /* word NULL: the end of the list */
+    const char *member;           /* that the second operand is; NULL: it has none */
+    enum target_use use;
+    bool has_options; /* of the operation */
+};
+int verb_do_part(struct cli *cli, const struct verb_part *parts, const char *usage,
+                 render_fn render);
+
+/* The memory of one frame or page: use another scope until it is given back. The error stays. */
+struct scope scope_take(struct cli *cli);
+void scope_give(struct cli *cli, struct scope kept);
 /* Open, ask with what the command line says, and conclude. */
 int verb_do(struct cli *cli, enum target_use use, const char *operation, render_fn render);
+
+/* Rows of an answer as a table; `fill` writes the cells and styles of one. False: no rows. */
+typedef void (*fill_fn)(struct cli *cli, const struct text_table *table, const struct node *row,
+                        str *cells, enum style *styles);
+bool rows_print(struct cli *cli, const struct node *rows, struct text_table *table, fill_fn fill,
+                struct table_pages *pages);
 
 void print_json(struct cli *cli, str answer);
 void input_init(struct buf *input); /* an empty input */

@@ -73,22 +73,22 @@ static bool show_progress(void *context, const char *what, uint64_t done, uint64
 
 static void put_rebuilt(struct cli *cli, const struct node *answer)
 {
-    const struct node *what = node_find(answer, "what");
+    static const char *const counts[][2] = {
+        { "heads", "heads" }, { "steps", "steps" },   { "timers", "timers" },
+        { "waits", "waits" }, { "pauses", "pauses" }, { "kept", "tokens and alarms" },
+        { "keys", "keys" },
+    };
     long long differences = (long long)member_int(answer, "differences");
     struct term *term = &cli->term;
 
     term_put(term, GOOD, "✔ rebuilt");
-    fprintf(
-        term->out,
-        "  %lld heads, %lld steps, %lld timers, %lld waits, %lld pauses, %lld tokens and alarms, "
-        "%lld keys\n",
-        (long long)member_int(answer, "heads"), (long long)member_int(answer, "steps"),
-        (long long)member_int(answer, "timers"), (long long)member_int(answer, "waits"),
-        (long long)member_int(answer, "pauses"), (long long)member_int(answer, "kept"),
-        (long long)member_int(answer, "keys"));
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        fprintf(term->out, "%s %lld %s", i ? "," : " ", (long long)member_int(answer, counts[i][0]),
+                counts[i][1]);
+    fputc('\n', term->out);
     fprintf(term->out, differences ? "  what differed: %lld\n" : "  nothing differed\n",
             differences);
-    for (const struct node *one = what ? what->first : NULL; one; one = one->next) {
+    for (const struct node *one = node_first(answer, "what"); one; one = one->next) {
         fputs("    ", term->out);
         term_cell(term, WARN, one->text, TABLE_CELL_MAX, 0);
         fputc('\n', term->out);
@@ -108,12 +108,8 @@ static pawl_status rebuild(struct cli *cli, str *text, struct node **answer)
     status = rebuild_store(cli->store, &options, &out, &cli->scope.error);
     if (errors.tty)
         fputs("\r\033[K", stderr);
-    if (status == PAWL_OK) {
-        *text = buf_keep(&out, &cli->scope.arena);
-        status = node_read_json(&cli->scope, *text, answer);
-    }
-    buf_fini(&out);
-    return status;
+    *text = buf_take(&out, &cli->scope.arena);
+    return status == PAWL_OK ? node_read_json(&cli->scope, *text, answer) : status;
 }
 
 /* Is there a file to work on? If not, *code is the exit status. */
@@ -189,10 +185,7 @@ static void put_accepted(struct cli *cli, const struct node *answer)
 {
     struct term *term = &cli->term;
 
-    if (member_true(answer, "accepted"))
-        term_put(term, GOOD, "✔ accepted");
-    else
-        term_put(term, GOOD, "✔ nothing to accept");
+    term_put(term, GOOD, member_true(answer, "accepted") ? "✔ accepted" : "✔ nothing to accept");
     fprintf(term->out, "  %.*s\n", STR_ARG(member_str(answer, "what")));
     if (member_true(answer, "accepted"))
         term_put(term, DIM, "  %s-head says who accepted what, and when\n",
@@ -201,25 +194,13 @@ static void put_accepted(struct cli *cli, const struct node *answer)
 
 int doctor_accept_head(struct cli *cli)
 {
-    struct node *answer = NULL;
     struct buf out;
     pawl_status status;
-    str text;
     int code;
 
     if (!has_file(cli, "--accept-head", &code))
         return code;
     buf_init(&out, &heap_libc, CLI_ANSWER_MAX);
     status = accept_head(cli->store, who_types(), &out, &cli->scope.error);
-    text = status == PAWL_OK ? buf_keep(&out, &cli->scope.arena) : STR_NONE;
-    buf_fini(&out);
-    if (status == PAWL_OK)
-        status = node_read_json(&cli->scope, text, &answer);
-    if (status != PAWL_OK)
-        return report(cli, &cli->scope.error);
-    if (cli->json)
-        print_json(cli, text);
-    else
-        put_accepted(cli, answer);
-    return EXIT_DONE;
+    return verb_conclude_buf(cli, status, &out, put_accepted);
 }

@@ -28,15 +28,12 @@ static pawl_status tell(struct cli *cli)
         struct buf input;
         struct node *answer;
         bool creates = strcmp(story[i].operation, "instance.create") == 0;
-        pawl_status status;
 
         buf_init(&input, &heap_libc, CLI_ANSWER_MAX);
         if (!creates)
             buf_fmt(&input, "{\"instance_id\":\"%s\",", id);
         buf_fmt(&input, "%s}", story[i].input);
-        status = target_ask(cli, &cli->scope, story[i].operation, &input, &answer, NULL);
-        if (status != PAWL_OK)
-            return status;
+        TRY(target_ask(cli, &cli->scope, story[i].operation, &input, &answer, NULL));
         if (creates)
             snprintf(id, sizeof id, "%.*s", STR_ARG(member_str(answer, "instance_id")));
     }
@@ -45,16 +42,11 @@ static pawl_status tell(struct cli *cli)
 
 static pawl_status is_empty(struct cli *cli, bool *out)
 {
-    struct buf input;
     struct node *page;
-    const struct node *rows;
 
-    input_init(&input);
-    json_put_u64(&input, "limit", 1);
-    json_close(&input, '}');
-    TRY(target_ask(cli, &cli->scope, "instance.list", &input, &page, NULL));
-    rows = node_find(page, "instances");
-    *out = !rows || rows->count == 0;
+    TRY(target_ask_with(cli, &cli->scope, "instance.list", WITH({ "limit", .number = 1 }), &page,
+                        NULL));
+    *out = !node_first(page, "instances");
     return PAWL_OK;
 }
 

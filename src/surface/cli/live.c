@@ -34,13 +34,10 @@ static void clear_line(const struct live_screen *live)
 
 static pawl_status read_news(struct live_screen *live, struct node **out)
 {
-    struct buf input;
-
-    input_init(&input);
-    json_put_text(&input, "instance_id", live->id);
-    json_put_i64(&input, "sequence_from", live->seq + 1);
-    json_close(&input, '}');
-    return target_ask(live->cli, &live->scope, "instance.history", &input, out, NULL);
+    return target_ask_with(
+        live->cli, &live->scope, "instance.history",
+        WITH({ "instance_id", str_of(live->id) }, { "sequence_from", .number = live->seq + 1 }),
+        out, NULL);
 }
 
 /* Where it stood before the first thing that is drawn. */
@@ -93,14 +90,14 @@ static void draw_entries(struct live_screen *live, const struct node *entry)
 static pawl_status draw_news(struct live_screen *live)
 {
     struct node *history;
-    const struct node *entries;
+    const struct node *first;
 
     TRY(read_news(live, &history));
-    entries = node_find(history, "entries");
-    if (!entries || !entries->first)
-        return PAWL_OK;
-    clear_line(live);
-    draw_entries(live, entries->first);
+    first = node_first(history, "entries");
+    if (first) {
+        clear_line(live);
+        draw_entries(live, first);
+    }
     return PAWL_OK;
 }
 
@@ -151,11 +148,9 @@ static void draw_line(struct live_screen *live, const struct node *instance, con
 
 static bool waits_for_people(const struct node *instance, const struct node *why)
 {
-    const struct node *list = node_find(why, "waiting_for");
-
     if (!str_is(member_str(instance, "kind"), "machine") || has_ended(instance))
         return false;
-    for (const struct node *item = list ? list->first : NULL; item; item = item->next)
+    for (const struct node *item = node_first(why, "waiting_for"); item; item = item->next)
         if (str_is(member_str(item, "kind"), "timer"))
             return false;
     return true;
@@ -194,11 +189,10 @@ static int finish(struct live_screen *live, const struct node *instance, str tex
 {
     struct cli *cli = live->cli;
     str status = status_shown(instance), state = member_str(instance, "current_state");
-    bool good = str_is(member_str(instance, "terminal_kind"), "success");
 
     if (cli->json) {
         print_json(cli, text);
-        return good ? EXIT_DONE : EXIT_REJECTED;
+        return exit_of_end(instance);
     }
     clear_line(live);
     fputs("  ", cli->term.out);
@@ -208,7 +202,7 @@ static int finish(struct live_screen *live, const struct node *instance, str tex
         term_put(&cli->term, DIM, "  %.*s", STR_ARG(status));
     fputc('\n', cli->term.out);
     put_outcome(cli, instance);
-    return good ? EXIT_DONE : EXIT_REJECTED;
+    return exit_of_end(instance);
 }
 
 /* Where its code and its tools come from must be said again. */
@@ -267,13 +261,11 @@ static void say_lack(struct live_screen *live, struct lacking *lacking, const st
 static pawl_status find_lacking(struct live_screen *live, const char *id, int depth,
                                 struct lacking *lacking)
 {
-    struct node *why = NULL;
-    const struct node *list;
-    pawl_status status =
-        target_ask_id(live->cli, &live->scope, "instance.why", id, &why, NULL);
+    struct node *why;
+    pawl_status status = PAWL_OK;
 
-    list = status == PAWL_OK ? node_find(why, "waiting_for") : NULL;
-    for (const struct node *item = list ? list->first : NULL; item && status == PAWL_OK;
+    TRY(target_ask_id(live->cli, &live->scope, "instance.why", id, &why, NULL));
+    for (const struct node *item = node_first(why, "waiting_for"); item && status == PAWL_OK;
          item = item->next) {
         str child = member_str(item, "instance_id");
 
@@ -368,13 +360,12 @@ static int look_at_tree(struct live_screen *live, bool *over)
 {
     struct cli *cli = live->cli;
     struct watching *watching = &live->watching;
-    struct scope kept = cli->scope;
+    struct scope kept = scope_take(cli);
     struct node *instance = NULL;
     char span[MOMENT_SIZE];
     pawl_status status;
     int code = EXIT_DONE;
 
-    scope_init(&cli->scope, &heap_libc, CLI_MEMORY_MAX);
     term_measure(&cli->term);
     frame_begin(watching);
     status = view_draw(cli, live->id, frame_rows(watching), live->frame, &instance);
@@ -387,10 +378,8 @@ static int look_at_tree(struct live_screen *live, bool *over)
     frame_end(watching);
     *over = status != PAWL_OK || has_ended(instance);
     if (status == PAWL_OK && *over)
-        code = str_is(member_str(instance, "terminal_kind"), "success") ? EXIT_DONE : EXIT_REJECTED;
-    kept.error = cli->scope.error;
-    scope_fini(&cli->scope);
-    cli->scope = kept;
+        code = exit_of_end(instance);
+    scope_give(cli, kept);
     return status == PAWL_OK ? code : report(cli, &cli->scope.error);
 }
 

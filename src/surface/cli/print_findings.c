@@ -4,22 +4,17 @@
 
 #define GUTTER 9 /* "12345 | " and the blank before it */
 
-/* The text's line with this number (from 1), without its end; data NULL: it has none. */
+/* The line with this number (from 1), without its end; data NULL: the text has fewer lines. */
 static str line_of(str text, int64_t number)
 {
-    const char *end;
+    str line = STR("");
 
-    for (; number > 1; number--) {
-        end = text.size > 0 ? memchr(text.data, '\n', text.size) : NULL;
-        if (!end)
-            return STR_NONE;
-        text = str_from(text, (size_t)(end - text.data) + 1);
-    }
-    end = text.size > 0 ? memchr(text.data, '\n', text.size) : NULL;
-    text.size = end ? (size_t)(end - text.data) : text.size;
-    if (text.size > 0 && text.data[text.size - 1] == '\r')
-        text.size--;
-    return text;
+    for (; number > 0; number--)
+        if (!str_take(&text, '\n', &line))
+            return number == 1 && text.data ? STR("") : STR_NONE;
+    if (line.size > 0 && line.data[line.size - 1] == '\r')
+        line.size--;
+    return line;
 }
 
 static str skip_columns(str text, int columns)
@@ -67,24 +62,17 @@ static void put_finding(const struct term *term, const struct node *finding,
 
 void findings_put(const struct term *term, const struct checked *checked, const char *member)
 {
-    const struct node *list = node_find(checked->answer, member);
-
-    for (const struct node *item = list ? list->first : NULL; item; item = item->next)
+    for (const struct node *item = node_first(checked->answer, member); item; item = item->next)
         put_finding(term, item, checked, strcmp(member, "errors") == 0);
 }
 
 pawl_status findings_ask(struct cli *cli, const char *path, str text, const char *against,
                          struct checked *out)
 {
-    struct buf input;
-
     *out = (struct checked){ .path = path, .text = text };
-    input_init(&input);
-    json_put_str(&input, "text", text);
-    if (against)
-        json_put_text(&input, "against", against);
-    json_close(&input, '}');
-    return target_ask(cli, &cli->scope, "definition.check", &input, &out->answer, &out->raw);
+    return target_ask_with(cli, &cli->scope, "definition.check",
+                           WITH({ "text", text }, { "against", str_of(against) }), &out->answer,
+                           &out->raw);
 }
 
 /* The first error's words are in the report; all other errors are told as a check would. */
@@ -92,13 +80,12 @@ void findings_explain(struct cli *cli, const char *path, str text)
 {
     struct term term;
     struct checked checked;
-    const struct node *errors, *first;
+    const struct node *first;
 
     if (cli->json || findings_ask(cli, path, text, NULL, &checked) != PAWL_OK)
         return;
     term_init(&term, stderr);
-    errors = node_find(checked.answer, "errors");
-    first = errors ? errors->first : NULL;
+    first = node_first(checked.answer, "errors");
     if (first)
         put_excerpt(&term, text, member_int(first, "line"), member_int(first, "column"), BAD);
     for (const struct node *item = first ? first->next : NULL; item; item = item->next)

@@ -77,11 +77,13 @@ void print_times(const struct node *entry, char fired[MOMENT_SIZE], char recorde
     moment_print_beside(fired_at, member_str(entry, "recorded_at"), recorded);
 }
 
-static void fill_entry(struct cli *cli, const struct node *entry, str *cells, enum style *styles)
+static void fill_entry(struct cli *cli, const struct text_table *table, const struct node *entry,
+                       str *cells, enum style *styles)
 {
     char *fired = arena_alloc(&cli->scope.arena, MOMENT_SIZE);
     char *recorded = arena_alloc(&cli->scope.arena, MOMENT_SIZE);
 
+    (void)table;
     if (fired && recorded)
         print_times(entry, fired, recorded);
     cells[ENTRY_SEQ] = member_str(entry, "sequence_number");
@@ -114,26 +116,14 @@ static void put_slim(struct cli *cli, const struct node *entries, bool has_heads
 static void put_table(struct cli *cli, const struct node *entries, bool has_heads,
                       struct table_pages *pages)
 {
-    uint32_t count = entries ? entries->count : 0, at = 0;
-    str *cells = ARENA_ARRAY(&cli->scope.arena, str, (size_t)count * ENTRY_COLUMNS + 1);
-    enum style *styles =
-        ARENA_ARRAY(&cli->scope.arena, enum style, (size_t)count * ENTRY_COLUMNS + 1);
+    struct text_table table = {
+        .column_count = ENTRY_COLUMNS,
+        .heads = has_heads ? entry_heads : NULL,
+        .whole = 1u << ENTRY_SEQ | 1u << ENTRY_FIRED | 1u << ENTRY_RECORDED | 1u << ENTRY_ACTION,
+        .below = 1u << ENTRY_STATES | 1u << ENTRY_ACTOR | 1u << ENTRY_NOTE,
+    };
 
-    if (count == 0 || !cells || !styles)
-        return;
-    for (const struct node *entry = entries->first; entry; entry = entry->next, at += ENTRY_COLUMNS)
-        fill_entry(cli, entry, cells + at, styles + at);
-    table_print_page(&cli->term,
-                     &(struct text_table){ .column_count = ENTRY_COLUMNS,
-                                      .row_count = count,
-                                      .heads = has_heads ? entry_heads : NULL,
-                                      .cells = cells,
-                                      .styles = styles,
-                                      .whole = 1u << ENTRY_SEQ | 1u << ENTRY_FIRED |
-                                               1u << ENTRY_RECORDED | 1u << ENTRY_ACTION,
-                                      .below = 1u << ENTRY_STATES | 1u << ENTRY_ACTOR |
-                                               1u << ENTRY_NOTE },
-                     pages);
+    rows_print(cli, entries, &table, fill_entry, pages);
 }
 
 void render_entries(struct cli *cli, const struct node *entries, struct entry_pages *pages)

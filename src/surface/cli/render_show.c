@@ -17,6 +17,11 @@ bool has_ended(const struct node *instance)
     return str_is(status, "completed") || str_is(status, "failed") || str_is(status, "cancelled");
 }
 
+int exit_of_end(const struct node *instance)
+{
+    return str_is(member_str(instance, "terminal_kind"), "success") ? EXIT_DONE : EXIT_REJECTED;
+}
+
 void put_title(struct cli *cli, const struct node *instance)
 {
     str name = member_str(instance, "definition"), status = status_shown(instance);
@@ -34,13 +39,18 @@ static int room_of(const struct term *term)
     return term->tty ? term->width - 15 : TABLE_CELL_MAX;
 }
 
-static void put_fact(struct cli *cli, const char *name, str value)
+static void put_fact_in(struct cli *cli, enum style style, const char *name, str value)
 {
     if (value.size == 0)
         return;
-    term_put(&cli->term, DIM, "  %-12s", name);
+    term_put(&cli->term, style, "  %-12s", name);
     term_cell(&cli->term, PLAIN, value, room_of(&cli->term), 0);
     fputc('\n', cli->term.out);
+}
+
+static void put_fact(struct cli *cli, const char *name, str value)
+{
+    put_fact_in(cli, DIM, name, value);
 }
 
 static void put_moment(struct cli *cli, const char *name, str at, str who)
@@ -99,18 +109,8 @@ static void put_header(struct cli *cli, const struct node *instance)
 
 void put_outcome(struct cli *cli, const struct node *instance)
 {
-    str result = member_json(instance, "result"), error = member_json(instance, "error");
-
-    if (result.size > 0) {
-        term_put(&cli->term, GOOD, "  %-12s", "result");
-        term_cell(&cli->term, PLAIN, result, room_of(&cli->term), 0);
-        fputc('\n', cli->term.out);
-    }
-    if (error.size > 0) {
-        term_put(&cli->term, BAD, "  %-12s", "error");
-        term_cell(&cli->term, PLAIN, error, room_of(&cli->term), 0);
-        fputc('\n', cli->term.out);
-    }
+    put_fact_in(cli, GOOD, "result", member_json(instance, "result"));
+    put_fact_in(cli, BAD, "error", member_json(instance, "error"));
 }
 
 /* ---- The path ---- */
@@ -215,13 +215,13 @@ void put_gate(struct cli *cli, const struct node *waiting)
 
 /* How somebody says yes to a gate, or ends an external step: by the id of the attempt that waits
  * under this name. */
-static void put_answer(struct cli *cli, const struct node *steps, const struct node *item)
+static void put_answer(struct cli *cli, const struct node *step, const struct node *item)
 {
     bool is_gate = str_is(member_str(item, "kind"), "approval");
 
     if (!is_gate && !str_is(member_str(item, "kind"), "step"))
         return;
-    for (const struct node *step = steps ? steps->first : NULL; step; step = step->next)
+    for (; step; step = step->next)
         if (str_eq(member_str(step, "name"), member_str(item, "name")) &&
             str_is(member_str(step, "status"), "pending"))
             term_put(&cli->term, DIM, "      %s %s %.*s %s\n", cli->command,
@@ -231,11 +231,10 @@ static void put_answer(struct cli *cli, const struct node *steps, const struct n
 
 static void put_waits(struct cli *cli, const struct showing *showing)
 {
-    const struct node *list = node_find(showing->why, "waiting_for");
-    const struct node *steps = showing->steps ? node_find(showing->steps, "steps") : NULL;
     bool titled = false;
 
-    for (const struct node *item = list ? list->first : NULL; item; item = item->next) {
+    for (const struct node *item = node_first(showing->why, "waiting_for"); item;
+         item = item->next) {
         char until[MOMENT_SIZE];
         str kind = member_str(item, "kind");
 
@@ -251,50 +250,48 @@ static void put_waits(struct cli *cli, const struct showing *showing)
         put_tool(cli, item);
         term_put(&cli->term, DIM, until[0] ? "  %s\n" : "%s\n", until);
         put_refusal(cli, item);
-        put_answer(cli, steps, item);
+        put_answer(cli, node_first(showing->steps, "steps"), item);
     }
 }
 
 /* ---- All of it ---- */
 
+/* The number of the first of the newest entries; 0: there are no more. */
+static int64_t newest(const struct node *instance, int64_t entries_max)
+{
+    int64_t next = member_int(instance, "next_sequence_number");
+
+    return entries_max > 0 && next > entries_max + 1 ? next - entries_max : 0;
+}
+
 static pawl_status read_path(struct cli *cli, struct scope *scope, const char *id,
                              const struct node *instance, int64_t entries_max, struct node **out)
 {
-    int64_t next = member_int(instance, "next_sequence_number");
-    struct buf input;
-
-    input_init(&input);
-    json_put_text(&input, "instance_id", id);
-    if (entries_max > 0 && next > entries_max + 1)
-        json_put_i64(&input, "sequence_from", next - entries_max);
-    json_close(&input, '}');
-    return target_ask(cli, scope, "instance.history", &input, out, NULL);
+    return target_ask_with(cli, scope, "instance.history",
+                           WITH({ "instance_id", str_of(id) },
+                                { "sequence_from", .number = newest(instance, entries_max) }),
+                           out, NULL);
 }
 
 static pawl_status ask_steps(struct cli *cli, struct scope *scope, const char *id,
                              const char *after, struct node **out)
 {
-    struct buf input;
-
-    input_init(&input);
-    json_put_text(&input, "instance_id", id);
-    json_put_u64(&input, "limit", STEPS_PAGE);
-    json_put_text(&input, "without_args", "true");
-    if (after[0])
-        json_put_text(&input, "after", after);
-    json_close(&input, '}');
-    return target_ask(cli, scope, "instance.steps", &input, out, NULL);
+    return target_ask_with(cli, scope, "instance.steps",
+                           WITH({ "instance_id", str_of(id) }, { "limit", .number = STEPS_PAGE },
+                                { "without_args", STR("true") },
+                                { "after", str_of(after[0] ? after : NULL) }),
+                           out, NULL);
 }
 
-static uint64_t newest_step(const struct node *entries)
+static uint64_t newest_step(const struct node *entry)
 {
-    uint64_t newest = 0, ordinal;
+    uint64_t last = 0, ordinal;
     str id;
 
-    for (const struct node *entry = entries ? entries->first : NULL; entry; entry = entry->next)
-        if (id_split(member_str(entry, "step_id"), '.', &id, &ordinal) && ordinal > newest)
-            newest = ordinal;
-    return newest;
+    for (; entry; entry = entry->next)
+        if (id_split(member_str(entry, "step_id"), '.', &id, &ordinal) && ordinal > last)
+            last = ordinal;
+    return last;
 }
 
 /* Where the newest page begins, by the steps that the last entries name; "": at the first step. Steps
@@ -303,17 +300,16 @@ static pawl_status find_page(struct cli *cli, struct showing *showing, const cha
                              char after[64])
 {
     struct node *history;
-    uint64_t newest;
-    pawl_status status;
+    uint64_t last;
 
     after[0] = '\0';
     if (member_int(showing->instance, "next_sequence_number") <= STEPS_PAGE)
         return PAWL_OK;
-    status = read_path(cli, &showing->pages, id, showing->instance, LAST_ENTRIES, &history);
-    newest = status == PAWL_OK ? newest_step(node_find(history, "entries")) : 0;
-    if (newest > STEPS_SHOWN)
-        snprintf(after, 64, "%s.%llu", id, (unsigned long long)newest - STEPS_SHOWN);
-    return status;
+    TRY(read_path(cli, &showing->pages, id, showing->instance, LAST_ENTRIES, &history));
+    last = newest_step(node_first(history, "entries"));
+    if (last > STEPS_SHOWN)
+        snprintf(after, 64, "%s.%llu", id, (unsigned long long)last - STEPS_SHOWN);
+    return PAWL_OK;
 }
 
 /* The attempts of an instance; of one with very many, the newest page: a thousand, or 8 MiB. */
@@ -337,16 +333,10 @@ static pawl_status read_steps(struct cli *cli, const char *id, struct showing *s
 static pawl_status read_graph(struct cli *cli, const char *id, const struct node *instance,
                               struct node **out)
 {
-    int64_t next = member_int(instance, "next_sequence_number");
-    struct buf input;
-
-    input_init(&input);
-    json_put_text(&input, "instance_id", id);
-    json_put_text(&input, "format", "json");
-    if (next > GRAPH_ENTRIES + 1)
-        json_put_i64(&input, "sequence_from", next - GRAPH_ENTRIES);
-    json_close(&input, '}');
-    return target_ask(cli, &cli->scope, "instance.graph", &input, out, NULL);
+    return target_ask_with(cli, &cli->scope, "instance.graph",
+                           WITH({ "instance_id", str_of(id) }, { "format", STR("json") },
+                                { "sequence_from", .number = newest(instance, GRAPH_ENTRIES) }),
+                           out, NULL);
 }
 
 static pawl_status read_rest(struct cli *cli, struct showing *showing)
@@ -354,21 +344,18 @@ static pawl_status read_rest(struct cli *cli, struct showing *showing)
     const char *id = member_str(showing->instance, "instance_id").data;
     bool is_flow = str_is(member_str(showing->instance, "kind"), "flow");
     bool is_code = str_is(member_str(showing->instance, "kind"), "code");
-    pawl_status status = PAWL_OK;
 
     if (!is_flow)
-        status = read_path(cli, &cli->scope, id, showing->instance, showing->entries_max,
-                           &showing->history);
-    if (status == PAWL_OK)
-        status = target_ask_id(cli, &cli->scope, "instance.why", id, &showing->why, NULL);
-    if (status == PAWL_OK && (is_flow || is_code))
-        status = read_steps(cli, id, showing);
-    if (status == PAWL_OK && is_flow)
-        status = read_graph(cli, id, showing->instance, &showing->graph);
-    if (status == PAWL_OK && (is_flow || is_code))
-        status =
-            target_ask_id(cli, &cli->scope, "instance.variables", id, &showing->variables, NULL);
-    return status;
+        TRY(read_path(cli, &cli->scope, id, showing->instance, showing->entries_max,
+                      &showing->history));
+    TRY(target_ask_id(cli, &cli->scope, "instance.why", id, &showing->why, NULL));
+    if (is_flow || is_code)
+        TRY(read_steps(cli, id, showing));
+    if (is_flow)
+        TRY(read_graph(cli, id, showing->instance, &showing->graph));
+    if (is_flow || is_code)
+        TRY(target_ask_id(cli, &cli->scope, "instance.variables", id, &showing->variables, NULL));
+    return PAWL_OK;
 }
 
 /* Variables of code, or a flow's context; that of a tree that completed is its result. */

@@ -14,11 +14,11 @@ struct step_sum { /* all attempts of one step; in a loop, those of its last roun
     str started, ended;
 };
 
-static struct step_sum sum_step(const struct node *steps, str name)
+static struct step_sum sum_step(const struct node *step, str name)
 {
     struct step_sum sum = { .started = STR(""), .ended = STR("") };
 
-    for (const struct node *step = steps ? steps->first : NULL; step; step = step->next) {
+    for (; step; step = step->next) {
         if (!str_eq(member_str(step, "name"), name))
             continue;
         sum.last = step;
@@ -35,14 +35,10 @@ static struct step_sum sum_step(const struct node *steps, str name)
 
 uint64_t earlier_attempts(const struct showing *showing)
 {
-    const struct node *steps = node_find(showing->steps, "steps");
+    str step = member_str(node_first(showing->steps, "steps"), "step_id"), id;
     uint64_t ordinal;
-    str id;
 
-    return steps && steps->first &&
-                   id_split(member_str(steps->first, "step_id"), '.', &id, &ordinal) && ordinal > 0
-               ? ordinal - 1
-               : 0;
+    return id_split(step, '.', &id, &ordinal) && ordinal > 0 ? ordinal - 1 : 0;
 }
 
 /* "1.2 s" for what has ended, "1.2 s so far" for what has not. */
@@ -112,9 +108,7 @@ static int put_facts(struct cli *cli, const struct showing *showing, const struc
 /* Of a redriven instance: the one before it that has the step's result; empty: none. */
 static str reused_from(const struct showing *showing, str name)
 {
-    const struct node *list = node_find(showing->steps, "reused");
-
-    for (const struct node *item = list ? list->first : NULL; item; item = item->next)
+    for (const struct node *item = node_first(showing->steps, "reused"); item; item = item->next)
         if (str_eq(member_str(item, "name"), name))
             return member_str(item, "instance_id");
     return STR("");
@@ -132,7 +126,7 @@ static void put_step(struct cli *cli, const struct showing *showing, const struc
                      int columns)
 {
     str name = member_str(node, "name");
-    struct step_sum sum = sum_step(node_find(showing->steps, "steps"), name);
+    struct step_sum sum = sum_step(node_first(showing->steps, "steps"), name);
     str from = sum.last ? STR("") : reused_from(showing, name);
     str status = sum.last        ? member_str(sum.last, "status")
                  : from.size > 0 ? STR("done")

@@ -11,36 +11,11 @@
 
 int exit_of(pawl_status status)
 {
-    switch (status) {
-    case PAWL_OK:
+    if (status == PAWL_OK)
         return EXIT_DONE;
-    case PAWL_STORAGE_FAILURE:
-    case PAWL_OUTCOME_UNKNOWN:
-    case PAWL_IN_USE:
-        return EXIT_STORE;
-    case PAWL_INVALID_REQUEST:
-    case PAWL_INVALID_QUERY:
-    case PAWL_UNAUTHENTICATED:
-    case PAWL_FORBIDDEN:
-    case PAWL_NOT_KNOWN:
-    case PAWL_NOT_ALLOWED:
-    case PAWL_TERMINAL:
-    case PAWL_INVALID_TRANSITION:
-    case PAWL_REASON_REQUIRED:
-    case PAWL_GUARD_NOT_SATISFIED:
-    case PAWL_NO_CANCEL_TRANSITION:
-    case PAWL_NOT_AWAITING:
-    case PAWL_LEASE_LOST:
-    case PAWL_CONFLICT:
-    case PAWL_PAUSED:
-    case PAWL_TOO_LARGE:
-    case PAWL_INVALID_DECLARATION:
-    case PAWL_INVALID_DEFINITION:
-    case PAWL_OVERLOADED:
-    case PAWL_NO_MEMORY:
-        return EXIT_REJECTED;
-    }
-    return EXIT_REJECTED;
+    return status == PAWL_STORAGE_FAILURE || status == PAWL_OUTCOME_UNKNOWN || status == PAWL_IN_USE
+               ? EXIT_STORE
+               : EXIT_REJECTED;
 }
 
 static bool names_an_instance(const struct cli *cli)
@@ -100,15 +75,12 @@ void hint_definitions(struct cli *cli)
 {
     struct scope scope;
     struct node *answer = NULL;
-    const struct node *list;
     bool is_run = strcmp(cli->verb->name, "run") == 0;
 
     scope_init(&scope, &heap_libc, CLI_MEMORY_MAX);
     if ((cli->target.local || cli->target.remote) &&
-        target_ask_id(cli, &scope, "definition.list", NULL, &answer, NULL) == PAWL_OK) {
-        list = node_find(answer, "definitions");
-        put_names(list ? list->first : NULL, is_run);
-    }
+        target_ask_id(cli, &scope, "definition.list", NULL, &answer, NULL) == PAWL_OK)
+        put_names(node_first(answer, "definitions"), is_run);
     fprintf(stderr, "  try: %s define FILE%s\n", cli->command,
             is_run ? "; code types come with --module FILE" : "");
     scope_fini(&scope);
@@ -189,21 +161,17 @@ static bool hint_views(struct cli *cli, const pawl_error *error)
     static const char query[] =
         "select group_concat(name, ', ') from (select name from sqlite_schema where type = 'view' "
         "order by name)";
+    const struct node *first;
     struct node *answer;
-    const struct node *rows;
-    struct buf input;
 
     if (!cli->verb || strcmp(cli->verb->name, "sql") != 0 ||
-        !strstr(error->message, "no such table"))
+        !strstr(error->message, "no such table") ||
+        target_ask_with(cli, &cli->scope, "store.sql", WITH({ "text", str_of(query) }), &answer,
+                        NULL) != PAWL_OK)
         return false;
-    input_init(&input);
-    json_put_text(&input, "text", query);
-    json_close(&input, '}');
-    if (target_ask(cli, &cli->scope, "store.sql", &input, &answer, NULL) != PAWL_OK)
-        return false;
-    rows = node_find(answer, "rows");
-    if (rows && rows->first && rows->first->first)
-        fprintf(stderr, "  there are: %.*s\n", STR_ARG(rows->first->first->text));
+    first = node_at(node_first(answer, "rows"), 0);
+    if (first)
+        fprintf(stderr, "  there are: %.*s\n", STR_ARG(first->text));
     return true;
 }
 

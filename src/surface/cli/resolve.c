@@ -11,13 +11,8 @@
 
 static pawl_status find_answer(struct cli *cli, const char *prefix, struct node **out)
 {
-    struct buf input;
-
-    input_init(&input);
-    if (prefix)
-        json_put_text(&input, "prefix", prefix);
-    json_close(&input, '}');
-    return target_ask(cli, &cli->scope, "instance.find", &input, out, NULL);
+    return target_ask_with(cli, &cli->scope, "instance.find", WITH({ "prefix", str_of(prefix) }),
+                           out, NULL);
 }
 
 static pawl_status find(struct cli *cli, const char *prefix, const char **out)
@@ -129,9 +124,7 @@ pawl_status id_resolve(struct cli *cli, const char *text, const char **out)
 /* Does a step of this name wait for what the verb does? */
 static bool is_awaited(const struct node *why, const char *kind, str name)
 {
-    const struct node *list = node_find(why, "waiting_for");
-
-    for (const struct node *item = list ? list->first : NULL; item; item = item->next)
+    for (const struct node *item = node_first(why, "waiting_for"); item; item = item->next)
         if (str_is(member_str(item, "kind"), kind) && str_eq(member_str(item, "name"), name))
             return true;
     return false;
@@ -139,14 +132,10 @@ static bool is_awaited(const struct node *why, const char *kind, str name)
 
 static pawl_status ask_pending(struct cli *cli, const char *id, struct node **out)
 {
-    struct buf input;
-
-    input_init(&input);
-    json_put_text(&input, "instance_id", id);
-    json_put_text(&input, "status", "pending");
-    json_put_u64(&input, "limit", 1000);
-    json_close(&input, '}');
-    return target_ask(cli, &cli->scope, "step.list", &input, out, NULL);
+    return target_ask_with(cli, &cli->scope, "step.list",
+                           WITH({ "instance_id", str_of(id) }, { "status", STR("pending") },
+                                { "limit", .number = 1000 }),
+                           out, NULL);
 }
 
 static pawl_status fail_many(struct cli *cli, const struct buf *found, uint32_t count,
@@ -163,16 +152,14 @@ static pawl_status find_step(struct cli *cli, const char *id, const char **out)
     const char *kind = is_gate ? "approval" : "step";
     const char *what = is_gate ? "gates" : "external steps";
     struct node *why, *steps;
-    const struct node *list;
     struct buf found;
     uint32_t count = 0;
     pawl_status status = PAWL_OK;
 
     TRY(target_ask_id(cli, &cli->scope, "instance.why", id, &why, NULL));
     TRY(ask_pending(cli, id, &steps));
-    list = node_find(steps, "steps");
     buf_init(&found, &heap_libc, CLI_ANSWER_MAX);
-    for (const struct node *step = list ? list->first : NULL; step; step = step->next) {
+    for (const struct node *step = node_first(steps, "steps"); step; step = step->next) {
         str step_id = member_str(step, "step_id"), name = member_str(step, "name");
 
         if (!is_awaited(why, kind, name))

@@ -52,8 +52,7 @@ static pawl_status read_stub(struct cli *cli, const struct given *given, struct 
 {
     str value;
 
-    if (args_pair(cli, given, &out->tool, &value) != PAWL_OK)
-        return cli->scope.error.status;
+    TRY(args_pair(cli, given, &out->tool, &value));
     if (has_time(out->tool))
         return scope_fail(&cli->scope, PAWL_INVALID_REQUEST,
                           "--stub: expected %s, found '%s': a tool answers when it is called, not "
@@ -106,8 +105,8 @@ static pawl_status merge(struct cli *cli, const char *configured, const struct s
     struct buf text;
     str kept;
 
-    if (configured && node_read_json(&cli->scope, str_of(configured), &rules) != PAWL_OK)
-        return cli->scope.error.status;
+    if (configured)
+        TRY(node_read_json(&cli->scope, str_of(configured), &rules));
     input_init(&text);
     for (const struct node *rule = rules ? rules->first : NULL; rule; rule = rule->next)
         if (!is_among(stubs, count, rule->key)) {

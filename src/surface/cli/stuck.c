@@ -16,16 +16,13 @@ struct stuck {
 static pawl_status find_step(struct stuck *stuck, str id, str name, const struct node **out)
 {
     struct node *answer;
-    const struct node *steps;
-    pawl_status status =
-        target_ask_id(stuck->cli, stuck->scope, "instance.steps", id.data, &answer, NULL);
 
     *out = NULL;
-    steps = status == PAWL_OK ? node_find(answer, "steps") : NULL;
-    for (const struct node *step = steps ? steps->first : NULL; step; step = step->next)
+    TRY(target_ask_id(stuck->cli, stuck->scope, "instance.steps", id.data, &answer, NULL));
+    for (const struct node *step = node_first(answer, "steps"); step; step = step->next)
         if (str_eq(member_str(step, "name"), name))
             *out = step;
-    return status;
+    return PAWL_OK;
 }
 
 static void put_words(struct stuck *stuck, const char *before, str name, const char *behind)
@@ -73,12 +70,10 @@ static pawl_status advise(struct stuck *stuck, str id, const struct node *item)
 static pawl_status report_waits(struct stuck *stuck, str id)
 {
     struct node *why;
-    const struct node *list;
-    pawl_status status =
-        target_ask_id(stuck->cli, stuck->scope, "instance.why", id.data, &why, NULL);
+    pawl_status status = PAWL_OK;
 
-    list = status == PAWL_OK ? node_find(why, "waiting_for") : NULL;
-    for (const struct node *item = list ? list->first : NULL; item && status == PAWL_OK;
+    TRY(target_ask_id(stuck->cli, stuck->scope, "instance.why", id.data, &why, NULL));
+    for (const struct node *item = node_first(why, "waiting_for"); item && status == PAWL_OK;
          item = item->next) {
         str child = member_str(item, "instance_id");
 

@@ -108,8 +108,7 @@ static pawl_status connect_owner(struct cli *cli, const char *file, const struct
                           "%s is owned by process %d, which takes commands only from its own user: "
                           "%s-secret: %s",
                           cli->store, owner->pid, file, strerror(owner->secret_failure));
-    if (connect_to(cli, owner->address) != PAWL_OK)
-        return cli->scope.error.status;
+    TRY(connect_to(cli, owner->address));
     if (client_is_tls(cli->target.remote) && !client_is_loopback(cli->target.remote)) {
         cli->target = (struct target){ 0 };
         return scope_fail(&cli->scope, PAWL_IN_USE,
@@ -133,8 +132,7 @@ static pawl_status try_owner(struct cli *cli, const char *file, bool *found)
         *found = owner.pid > 0;
         if (!*found)
             return PAWL_OK;
-        if (connect_owner(cli, file, &owner) != PAWL_OK)
-            return cli->scope.error.status;
+        TRY(connect_owner(cli, file, &owner));
         if (client_reaches(cli->target.remote))
             return PAWL_OK;
         if (waited_ms >= OWNER_WAIT_MS)
@@ -304,8 +302,7 @@ pawl_status target_open(struct cli *cli, enum target_use use, const pawl_options
 {
     const char *file = store_file(cli->store);
 
-    if (check_url(cli) != PAWL_OK)
-        return cli->scope.error.status;
+    TRY(check_url(cli));
     if (str_starts(str_of(cli->store), STR("http:")))
         return connect_to(cli, cli->store);
     if (file && *file)
@@ -323,11 +320,8 @@ static pawl_status call_local(struct cli *cli, struct scope *scope, const char *
                               struct buf *input, str *out)
 {
     char *answer = NULL;
-    pawl_status status =
-        pawl_call(cli->target.local, operation, buf_text(input), &answer, &scope->error);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(pawl_call(cli->target.local, operation, buf_text(input), &answer, &scope->error));
     *out = arena_str(&scope->arena, str_of(answer));
     pawl_free(cli->target.local, answer);
     return out->data ? PAWL_OK : scope_no_memory(scope);
@@ -386,16 +380,28 @@ pawl_status target_ask(struct cli *cli, struct scope *scope, const char *operati
     return node_read_own(scope, answer, out);
 }
 
-pawl_status target_ask_id(struct cli *cli, struct scope *scope, const char *operation,
-                          const char *id, struct node **out, str *text)
+pawl_status target_ask_with(struct cli *cli, struct scope *scope, const char *operation,
+                            const struct ask_member *members, struct node **out, str *text)
 {
     struct buf input;
 
     input_init(&input);
-    if (id)
-        json_put_text(&input, "instance_id", id);
+    for (; members->name; members++) {
+        if (members->text.data)
+            json_put_str(&input, members->name, members->text);
+        else if (members->json.data)
+            json_put_raw(&input, members->name, members->json);
+        else if (members->number)
+            json_put_i64(&input, members->name, members->number);
+    }
     json_close(&input, '}');
     return target_ask(cli, scope, operation, &input, out, text);
+}
+
+pawl_status target_ask_id(struct cli *cli, struct scope *scope, const char *operation,
+                          const char *id, struct node **out, str *text)
+{
+    return target_ask_with(cli, scope, operation, WITH({ "instance_id", str_of(id) }), out, text);
 }
 
 void input_init(struct buf *input)

@@ -17,11 +17,10 @@ struct decided { /* a gate to which everybody has said what they were named for 
     str step;
 };
 
-static pawl_status ask(struct trial *trial, const char *operation, struct buf *input,
+static pawl_status ask(struct trial *trial, const char *operation, const struct ask_member *members,
                        struct node **out)
 {
-    json_close(input, '}');
-    return target_ask(trial->cli, &trial->scope, operation, input, out, NULL);
+    return target_ask_with(trial->cli, &trial->scope, operation, members, out, NULL);
 }
 
 /* ---- What it waits for, said by us ---- */
@@ -30,101 +29,62 @@ static pawl_status ask(struct trial *trial, const char *operation, struct buf *i
 static pawl_status find_pending(struct trial *trial, str id, str name, str *out)
 {
     struct node *answer;
-    const struct node *steps;
-    struct buf input;
-    pawl_status status;
 
     *out = STR_NONE;
-    input_init(&input);
-    json_put_str(&input, "instance_id", id);
-    status = ask(trial, "instance.steps", &input, &answer);
-    steps = status == PAWL_OK ? node_find(answer, "steps") : NULL;
-    for (const struct node *step = steps ? steps->first : NULL; step; step = step->next)
+    TRY(ask(trial, "instance.steps", WITH({ "instance_id", id }), &answer));
+    for (const struct node *step = node_first(answer, "steps"); step; step = step->next)
         if (str_eq(member_str(step, "name"), name) && str_is(member_str(step, "status"), "pending"))
             *out = member_str(step, "step_id");
-    return status;
-}
-
-static void put_json(struct buf *input, const char *member, str json)
-{
-    if (!json.data)
-        return;
-    json_put_raw(input, member, json);
+    return PAWL_OK;
 }
 
 static pawl_status send_signal(struct trial *trial, str id, struct told *told)
 {
     struct node *answer;
-    struct buf input;
 
-    input_init(&input);
-    json_put_str(&input, "instance_id", id);
-    json_put_str(&input, "name", told->name);
-    put_json(&input, "payload", told->json);
     told->is_said = true;
-    return ask(trial, "signal.send", &input, &answer);
+    return ask(
+        trial, "signal.send",
+        WITH({ "instance_id", id }, { "name", told->name }, { "payload", .json = told->json }),
+        &answer);
 }
 
-/* What the action asks of whoever fires it. */
-static pawl_status put_demands(struct trial *trial, str id, str action, struct buf *input)
-{
-    struct node *instance;
-    const struct node *list;
-    pawl_status status =
-        target_ask_id(trial->cli, &trial->scope, "instance.get", id.data, &instance, NULL);
-
-    list = status == PAWL_OK ? node_find(instance, "actions") : NULL;
-    for (const struct node *item = list ? list->first : NULL; item; item = item->next) {
-        const struct node *guard = node_find(item, "guard");
-        const struct node *reason = node_find(item, "requires_reason");
-
-        if (!str_eq(member_str(item, "action"), action))
-            continue;
-        if (guard && !str_is(guard->raw, "null"))
-            put_json(input, "guard_satisfied", STR("true"));
-        if (reason && str_is(reason->raw, "true"))
-            json_put_str(input, "reason", STR("told by --fire"));
-    }
-    return status;
-}
-
+/* With the guard and the reason that the action requires. */
 static pawl_status fire(struct trial *trial, str id, struct told *told)
 {
-    const char *actor = args_option(trial->cli, "actor");
-    struct node *answer;
-    struct buf input;
-    pawl_status status;
+    struct node *instance, *answer;
+    const struct node *action;
 
-    input_init(&input);
-    status = put_demands(trial, id, told->name, &input);
-    if (status != PAWL_OK) {
-        buf_fini(&input);
-        return status;
-    }
-    json_put_str(&input, "instance_id", id);
-    json_put_str(&input, "action", told->name);
-    if (actor)
-        json_put_str(&input, "actor_ref", str_of(actor));
-    put_json(&input, "payload", told->json);
+    TRY(ask(trial, "instance.get", WITH({ "instance_id", id }), &instance));
+    action = node_first(instance, "actions");
+    while (action && !str_eq(member_str(action, "action"), told->name))
+        action = action->next;
     told->is_said = true;
-    return ask(trial, "instance.fire", &input, &answer);
+    return ask(trial, "instance.fire",
+               WITH({ "instance_id", id }, { "action", told->name },
+                    { "actor_ref", str_of(args_option(trial->cli, "actor")) },
+                    { "payload", .json = told->json },
+                    { "guard_satisfied",
+                      .json = member_json(action, "guard").data ? STR("true") : STR_NONE },
+                    { "reason",
+                      member_true(action, "requires_reason") ? STR("given by --fire") : STR_NONE }),
+               &answer);
 }
 
-/* Somebody outside ends an external step. One that a tool works on is left to it, and one that
- * waits for its next attempt (lease-lost) is told when that has begun. */
+/* Complete an external step. A step that its tool works on is left to the tool. A step that waits
+ * for its next attempt (lease-lost) is completed when that has begun. */
 static pawl_status complete(struct trial *trial, str id, struct told *told)
 {
     struct node *answer;
-    struct buf input;
     str step;
     pawl_status status = find_pending(trial, id, told->name, &step);
 
     if (status != PAWL_OK || !step.data)
         return status;
-    input_init(&input);
-    json_put_str(&input, "step_id", step);
-    put_json(&input, told->is_failure ? "error" : "result", told->json);
-    status = ask(trial, told->is_failure ? "step.fail" : "step.complete", &input, &answer);
+    status = ask(
+        trial, told->is_failure ? "step.fail" : "step.complete",
+        WITH({ "step_id", step }, { told->is_failure ? "error" : "result", .json = told->json }),
+        &answer);
     told->is_said = status != PAWL_LEASE_LOST;
     if (status != PAWL_LEASE_LOST)
         return status;
@@ -132,9 +92,9 @@ static pawl_status complete(struct trial *trial, str id, struct told *told)
     return PAWL_OK;
 }
 
-static bool is_awaited(const struct told *told, const struct node *list)
+static bool is_awaited(const struct told *told, const struct node *item)
 {
-    for (const struct node *item = list ? list->first : NULL; item; item = item->next)
+    for (; item; item = item->next)
         if (str_is(member_str(item, "kind"), told_awaited(told)) &&
             str_eq(member_str(item, "name"), told->name))
             return true;
@@ -142,7 +102,7 @@ static bool is_awaited(const struct told *told, const struct node *list)
 }
 
 /* The first that this instance waits for, in the order given. */
-static pawl_status say_told(struct trial *trial, str id, const struct node *list, bool *said)
+static pawl_status say_told(struct trial *trial, str id, const struct node *first, bool *said)
 {
     pawl_status (*const say[])(struct trial *, str, struct told *) = {
         [TOLD_SIGNAL] = send_signal, [TOLD_FIRE] = fire, [TOLD_COMPLETE] = complete
@@ -152,7 +112,7 @@ static pawl_status say_told(struct trial *trial, str id, const struct node *list
     for (uint32_t i = 0; i < trial->told_count && status == PAWL_OK && !*said; i++) {
         struct told *told = &trial->told[i];
 
-        if (told->is_said || told->at_ms > trial->span_ms || !is_awaited(told, list))
+        if (told->is_said || told->at_ms > trial->span_ms || !is_awaited(told, first))
             continue;
         status = say[told->kind](trial, id, told);
         *said = told->is_said;
@@ -165,13 +125,10 @@ static pawl_status decide_as(struct trial *trial, const struct given *given, str
 {
     bool approves = strcmp(given->option->name, "approve") == 0;
     struct node *answer;
-    struct buf input;
-    pawl_status status;
+    pawl_status status =
+        ask(trial, approves ? "step.approve" : "step.reject",
+            WITH({ "step_id", step }, { "actor_ref", str_of(given->value) }), &answer);
 
-    input_init(&input);
-    json_put_str(&input, "step_id", step);
-    json_put_str(&input, "actor_ref", str_of(given->value));
-    status = ask(trial, approves ? "step.approve" : "step.reject", &input, &answer);
     if (status == PAWL_FORBIDDEN || status == PAWL_NOT_AWAITING) {
         trial->scope.error = (pawl_error){ .status = PAWL_OK };
         return PAWL_OK;
@@ -219,16 +176,14 @@ static pawl_status decide_gate(struct trial *trial, str id, str name, bool *said
 /* To the instance and to whom it waits for. */
 static pawl_status say_to(struct trial *trial, str id, uint32_t depth, bool *said)
 {
+    const struct node *first;
     struct node *why;
-    const struct node *list;
-    pawl_status status =
-        target_ask_id(trial->cli, &trial->scope, "instance.why", id.data, &why, NULL);
+    pawl_status status;
 
-    list = status == PAWL_OK ? node_find(why, "waiting_for") : NULL;
-    if (status == PAWL_OK)
-        status = say_told(trial, id, list, said);
-    for (const struct node *item = list ? list->first : NULL; item && status == PAWL_OK && !*said;
-         item = item->next) {
+    TRY(ask(trial, "instance.why", WITH({ "instance_id", id }), &why));
+    first = node_first(why, "waiting_for");
+    status = say_told(trial, id, first, said);
+    for (const struct node *item = first; item && status == PAWL_OK && !*said; item = item->next) {
         str kind = member_str(item, "kind");
 
         if (str_is(kind, "approval"))
@@ -241,8 +196,16 @@ static pawl_status say_to(struct trial *trial, str id, uint32_t depth, bool *sai
 
 /* ---- Time ---- */
 
-/* To what falls due next. Due at once are only rows that lag: they are written when nobody moves.
- */
+/* How long to wait before the clock moves by next_ms. Only rows that lag are due at once: they are
+ * written while the clock rests. */
+static int64_t wait_before(const struct trial *trial, int64_t next_ms)
+{
+    if (next_ms < 0 || trial->span_ms + next_ms > SPAN_MAX_MS)
+        return TRIAL_STUCK;
+    return next_ms > 0 ? 0 : ROWS_WAIT_MS;
+}
+
+/* To what falls due next. */
 static pawl_status move_clock(struct trial *trial, int64_t *wait_ms)
 {
     pawl *p = trial->cli->target.local;
@@ -250,11 +213,8 @@ static pawl_status move_clock(struct trial *trial, int64_t *wait_ms)
 
     if (told_ms > 0 && (next_ms < 0 || told_ms < next_ms))
         next_ms = told_ms;
+    *wait_ms = wait_before(trial, next_ms);
     trial->span_ms += next_ms > 0 ? next_ms : 0;
-    if (next_ms < 0 || trial->span_ms > SPAN_MAX_MS)
-        *wait_ms = TRIAL_STUCK;
-    else
-        *wait_ms = next_ms > 0 ? 0 : ROWS_WAIT_MS;
     return *wait_ms == 0 ? pawl_test_advance(p, next_ms, &trial->scope.error) : PAWL_OK;
 }
 
@@ -272,10 +232,7 @@ static pawl_status move_far(struct trial *trial, const char *id, int64_t *wait_m
     int64_t next_ms = pawl_next_due(trial->cli->target.local), moved_ms = 0;
     pawl_status status;
 
-    if (next_ms < 0 || trial->span_ms + next_ms > SPAN_MAX_MS)
-        *wait_ms = TRIAL_STUCK;
-    else
-        *wait_ms = next_ms > 0 ? 0 : ROWS_WAIT_MS;
+    *wait_ms = wait_before(trial, next_ms);
     if (*wait_ms != 0)
         return PAWL_OK;
     status = world_take_turns(trial->cli->target.local, id, TURNS_AT_ONCE,
@@ -288,19 +245,14 @@ static pawl_status move_far(struct trial *trial, const char *id, int64_t *wait_m
 static pawl_status settle(struct trial *trial, const char *id)
 {
     struct node *answer, *instance;
-    struct buf input;
     int64_t now_ms, begun_ms;
-    pawl_status status;
 
-    input_init(&input);
-    json_put_str(&input, "by", STR("0ms"));
-    status = ask(trial, "test.advance", &input, &answer);
-    if (status == PAWL_OK)
-        status = target_ask_id(trial->cli, &trial->scope, "instance.get", id, &instance, NULL);
-    if (status == PAWL_OK && time_parse(member_str(answer, "now"), &now_ms) &&
+    TRY(ask(trial, "test.advance", WITH({ "by", STR("0ms") }), &answer));
+    TRY(ask(trial, "instance.get", WITH({ "instance_id", str_of(id) }), &instance));
+    if (time_parse(member_str(answer, "now"), &now_ms) &&
         time_parse(member_str(instance, "instantiated_at"), &begun_ms))
         trial->span_ms = now_ms - begun_ms;
-    return status;
+    return PAWL_OK;
 }
 
 pawl_status trial_go_on(struct trial *trial, const char *id, int64_t *wait_ms)
@@ -330,23 +282,18 @@ static pawl_status check_past(struct cli *cli)
     static const char query[] = "select exists (select 1 from pawl_instance) and not exists "
                                 "(select 1 from pawl_meta where key = 'test_now'"
                                 " union all select 1 from pawl_kept where what = -11 and id = 'test')";
-    struct node *answer;
-    const struct node *row;
-    struct buf input;
+    struct node *answer = NULL;
+    const struct node *first;
     pawl_status status = target_open(cli, USE_READ, NULL);
 
-    input_init(&input);
-    json_put_str(&input, "text", str_of(query));
-    json_close(&input, '}');
     if (status == PAWL_OK)
-        status = target_ask(cli, &cli->scope, "store.sql", &input, &answer, NULL);
-    else
-        buf_fini(&input);
+        status = target_ask_with(cli, &cli->scope, "store.sql", WITH({ "text", str_of(query) }),
+                                 &answer, NULL);
     target_close(cli);
     if (status != PAWL_OK)
         return status;
-    row = node_find(answer, "rows") ? node_find(answer, "rows")->first : NULL;
-    if (row && row->first && str_is(row->first->raw, "1"))
+    first = node_at(node_first(answer, "rows"), 0);
+    if (first && str_is(first->raw, "1"))
         return scope_fail(&cli->scope, PAWL_CONFLICT,
                           "%s has run by the real clock, which --test would move for good; name "
                           "another store, or none",

@@ -3,10 +3,9 @@
 
 static void render(struct cli *cli, const struct node *answer)
 {
-    const struct node *alarms = node_find(answer, "alarms");
     str id = member_str(answer, "alarm_id");
 
-    for (const struct node *row = alarms ? alarms->first : NULL; row; row = row->next) {
+    for (const struct node *row = node_first(answer, "alarms"); row; row = row->next) {
         str one = member_str(row, "alarm_id"), at = member_str(row, "at"),
             operation = member_str(row, "operation"), input = member_json(row, "input");
 
@@ -22,24 +21,12 @@ static void render(struct cli *cli, const struct node *answer)
 
 int verb_alarm(struct cli *cli)
 {
-    static const char *const words[] = { "set", "list", "cancel" };
-    static const char *const operations[] = { "alarm.set", "alarm.list", "alarm.cancel" };
-    static const char *const members[] = { "operation", NULL, "alarm_id" };
-    struct buf input;
-    size_t which = 0;
+    static const struct verb_part parts[] = {
+        { "set", "alarm.set", "operation", USE_EXISTING, true },
+        { "list", "alarm.list", NULL, USE_EXISTING, false },
+        { "cancel", "alarm.cancel", "alarm_id", USE_EXISTING, true },
+        { 0 },
+    };
 
-    while (which < 3 && strcmp(cli->operands[0], words[which]) != 0)
-        which++;
-    if (which == 3 || (which != 1) != (cli->operand_count == 2))
-        return usage_fail(cli, "expected alarm set OPERATION, alarm list or alarm cancel ID");
-    if (target_open(cli, USE_EXISTING, NULL) != PAWL_OK)
-        return report(cli, &cli->scope.error);
-    input_init(&input);
-    if (which != 1 && args_members(cli, &input) != PAWL_OK) {
-        buf_fini(&input);
-        return report(cli, &cli->scope.error);
-    }
-    if (members[which])
-        json_put_text(&input, members[which], cli->operands[1]);
-    return verb_ask(cli, operations[which], &input, render);
+    return verb_do_part(cli, parts, "alarm set OPERATION, alarm list or alarm cancel ID", render);
 }

@@ -3,13 +3,10 @@
 #include "surface/cli/cli.h"
 #include <unistd.h>
 
-enum { COLUMN_NAME, COLUMN_INSTANCES, COLUMN_VERDICT, COLUMN_COUNT };
-
 /* "exits missing: pay, ship" */
 static str verdict_of(struct cli *cli, const struct node *row)
 {
-    const struct node *missing = node_find(row, "missing");
-    const struct node *action = missing ? missing->first : NULL;
+    const struct node *action = node_first(row, "missing");
     struct buf words;
     str kept;
 
@@ -25,48 +22,32 @@ static str verdict_of(struct cli *cli, const struct node *row)
     return kept.data ? kept : member_str(row, "verdict");
 }
 
-static void put_rows(struct cli *cli, const struct node *rows, const char *what)
+static void fill_row(struct cli *cli, const struct text_table *table, const struct node *row,
+                     str *cells, enum style *styles)
 {
-    const char *heads[COLUMN_COUNT] = { what, "instances", "verdict" };
-    uint32_t count = rows ? rows->count : 0, at = 0;
-    str *cells = ARENA_ARRAY(&cli->scope.arena, str, (size_t)count * COLUMN_COUNT + 1);
-    enum style *styles =
-        ARENA_ARRAY(&cli->scope.arena, enum style, (size_t)count * COLUMN_COUNT + 1);
-
-    if (count == 0 || !cells || !styles)
-        return;
-    for (const struct node *row = rows->first; row; row = row->next, at += COLUMN_COUNT) {
-        bool is_safe = str_is(member_str(row, "verdict"), "safe");
-
-        cells[at + COLUMN_NAME] = member_str(row, what);
-        cells[at + COLUMN_INSTANCES] = member_json(row, "instances");
-        cells[at + COLUMN_VERDICT] = verdict_of(cli, row);
-        styles[at + COLUMN_VERDICT] = is_safe ? GOOD : BAD;
-    }
-    table_print(&cli->term, &(struct text_table){ .column_count = COLUMN_COUNT,
-                                             .row_count = count,
-                                             .heads = heads,
-                                             .cells = cells,
-                                             .styles = styles });
+    cells[0] = member_str(row, table->heads[0]);
+    cells[1] = member_json(row, "instances");
+    cells[2] = verdict_of(cli, row);
+    styles[2] = str_is(member_str(row, "verdict"), "safe") ? GOOD : BAD;
 }
 
-static int64_t count_instances(const struct node *states)
+static void put_rows(struct cli *cli, const struct node *rows, const char *what)
 {
-    int64_t sum = 0;
+    const char *heads[] = { what, "instances", "verdict" };
+    struct text_table table = { .column_count = 3, .heads = heads };
 
-    for (const struct node *row = states ? states->first : NULL; row; row = row->next)
-        sum += member_int(row, "instances");
-    return sum;
+    rows_print(cli, rows, &table, fill_row, &(struct table_pages){ 0 });
 }
 
 static void put_against(struct cli *cli, const char *path, const struct node *against)
 {
-    const struct node *states = node_find(against, "states");
     str name = member_str(against, "name");
     bool is_safe = member_true(against, "safe");
-    long long instances = count_instances(states);
+    long long instances = 0;
 
-    put_rows(cli, states, "state");
+    for (const struct node *row = node_first(against, "states"); row; row = row->next)
+        instances += member_int(row, "instances");
+    put_rows(cli, node_find(against, "states"), "state");
     put_rows(cli, node_find(against, "steps"), "step");
     fprintf(cli->term.out, "%s: ", path);
     term_put(&cli->term, is_safe ? GOOD : BAD, "%s", is_safe ? "safe" : "not safe");
@@ -82,16 +63,14 @@ static void put_against(struct cli *cli, const char *path, const struct node *ag
 static pawl_status check_file(struct cli *cli, const char *path, bool *good)
 {
     struct checked checked;
-    const struct node *errors, *against;
+    const struct node *against;
     bool valid;
     str text;
 
-    if (file_read(&cli->scope, path, &text) != PAWL_OK ||
-        findings_ask(cli, path, text, args_option(cli, "against"), &checked) != PAWL_OK)
-        return cli->scope.error.status;
-    errors = node_find(checked.answer, "errors");
+    TRY(file_read(&cli->scope, path, &text));
+    TRY(findings_ask(cli, path, text, args_option(cli, "against"), &checked));
     against = node_find(checked.answer, "against");
-    valid = !errors || errors->count == 0;
+    valid = !node_first(checked.answer, "errors");
     *good = valid && (!against || member_true(against, "safe"));
     if (cli->json) {
         print_json(cli, checked.raw);

@@ -52,27 +52,29 @@ static const struct node *ask_list(const struct typed *typed, const char *operat
 {
     struct cli *cli = typed->cli;
     struct node *answer = NULL;
-    struct buf input;
+    int64_t limit = strcmp(operation, "instance.list") == 0 ? IDS_MAX : 0;
 
     if (!cli->target.local && !cli->target.remote &&
         target_open(cli, USE_EXISTING, NULL) != PAWL_OK)
         return NULL;
-    input_init(&input);
-    if (strcmp(operation, "instance.list") == 0)
-        json_put_u64(&input, "limit", IDS_MAX);
-    json_close(&input, '}');
-    if (target_ask(cli, &cli->scope, operation, &input, &answer, NULL) != PAWL_OK)
+    if (target_ask_with(cli, &cli->scope, operation, WITH({ "limit", .number = limit }), &answer,
+                        NULL) != PAWL_OK)
         return NULL;
-    answer = node_find(answer, member);
-    return answer ? answer->first : NULL;
+    return node_first(answer, member);
+}
+
+static void offer_list(const struct typed *typed, const char *operation, const char *list,
+                       const char *word, const char *about)
+{
+    const struct node *one = ask_list(typed, operation, list);
+
+    for (; one; one = one->next)
+        offer(typed, member_str(one, word).data, member_str(one, about).data);
 }
 
 static void offer_definitions(const struct typed *typed)
 {
-    const struct node *one = ask_list(typed, "definition.list", "definitions");
-
-    for (; one; one = one->next)
-        offer(typed, member_str(one, "name").data, member_str(one, "kind").data);
+    offer_list(typed, "definition.list", "definitions", "name", "kind");
 }
 
 static void offer_ids(const struct typed *typed)
@@ -101,19 +103,9 @@ static void offer_of_instance(const struct typed *typed, const char *operation, 
         id_resolve(cli, typed->operands[0], &id) != PAWL_OK ||
         target_ask_id(cli, &cli->scope, operation, id, &answer, NULL) != PAWL_OK)
         return;
-    answer = node_find(answer, list);
-    for (const struct node *one = answer ? answer->first : NULL; one; one = one->next)
+    for (const struct node *one = node_first(answer, list); one; one = one->next)
         if (!kind || str_is(member_str(one, "kind"), kind))
-            offer(typed, member_str(one, name).data,
-                  member_str(one, "to_state").size ? member_str(one, "to_state").data : "");
-}
-
-static void offer_steps(const struct typed *typed)
-{
-    const struct node *one = ask_list(typed, "step.list", "steps");
-
-    for (; one; one = one->next)
-        offer(typed, member_str(one, "step_id").data, member_str(one, "name").data);
+            offer(typed, member_str(one, name).data, member_str(one, "to_state").data);
 }
 
 /* By what help calls it. */
@@ -122,7 +114,7 @@ static void offer_value(const struct typed *typed, const char *what)
     if (strstr(what, "FILE"))
         fputs(":files\n", typed->cli->term.out);
     if (strcmp(what, "STEP_ID") == 0)
-        offer_steps(typed);
+        offer_list(typed, "step.list", "steps", "step_id", "name");
     else if (strcmp(what, "ID") == 0 || strcmp(what, "[ID]") == 0)
         offer_ids(typed);
     else if (strcmp(what, "ACTION") == 0)
@@ -138,8 +130,11 @@ static void offer_value(const struct typed *typed, const char *what)
 static void offer_option_value(const struct typed *typed)
 {
     static const struct {
-        const char *value, *choices;
+        const char *word, *choices; /* the option's name, or what help calls its value */
     } known[] = {
+        { "format", "text|mermaid|dot|svg|json" },
+        { "log-format", "logfmt|json" },
+        { "TIME", "now|today|yesterday|tomorrow" },
         { "STATUS", "running|waiting|paused|completed|failed|cancelled" },
         { "KIND", "machine|flow|code" },
         { "ORDER", "newest|oldest" },
@@ -147,20 +142,14 @@ static void offer_option_value(const struct typed *typed)
     };
     const struct cli_option *option = typed->option;
 
-    if (strcmp(option->name, "format") == 0)
-        offer_choices(typed, "text|mermaid|dot|svg|json");
-    else if (strcmp(option->name, "log-format") == 0)
-        offer_choices(typed, "logfmt|json");
-    else if (strcmp(option->name, "instance") == 0)
+    if (strcmp(option->name, "instance") == 0)
         offer_ids(typed);
     else if (strcmp(option->name, "definition") == 0 || strcmp(option->name, "against") == 0)
         offer_definitions(typed);
-    else if (strcmp(option->value, "TIME") == 0)
-        offer_choices(typed, "now|today|yesterday|tomorrow");
     else if (strstr(option->value, "FILE"))
         fputs(":files\n", typed->cli->term.out);
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (strcmp(option->value, known[i].value) == 0)
+        if (strcmp(option->name, known[i].word) == 0 || strcmp(option->value, known[i].word) == 0)
             offer_choices(typed, known[i].choices);
 }
 
@@ -209,14 +198,6 @@ static void offer_operand(const struct typed *typed)
 
 /* ---- What was typed ---- */
 
-static const struct cli_option *find_in(const struct cli_option *options, const char *word)
-{
-    for (; options && options->name; options++)
-        if (strcmp(options->name, word) == 0)
-            return options;
-    return NULL;
-}
-
 static void read_word(struct typed *typed, const char *word)
 {
     const char *before = typed->option ? typed->option->name : NULL;
@@ -226,10 +207,10 @@ static void read_word(struct typed *typed, const char *word)
             typed->cli->store = word;
         typed->option = NULL;
     } else if (strncmp(word, "--", 2) == 0) {
-        const struct cli_option *option = find_in(global_options, word + 2);
+        const struct cli_option *option = option_find(global_options, str_of(word + 2));
 
         if (!option && typed->verb)
-            option = find_in(typed->verb->options, word + 2);
+            option = option_find(typed->verb->options, str_of(word + 2));
         typed->option = option && option->value ? option : NULL;
     } else if (!typed->verb) {
         typed->verb = verb_find(word);

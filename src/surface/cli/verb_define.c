@@ -77,21 +77,17 @@ pawl_status definition_ask(struct cli *cli, const char *word, struct node **out)
 pawl_status define_text(struct cli *cli, str text, const char *path, const char *name,
                         struct put *out)
 {
-    struct buf input;
     pawl_status status;
 
     *out = (struct put){ 0 };
-    if (!name && find_name(cli, text, path, &name) != PAWL_OK)
-        return cli->scope.error.status;
+    if (!name)
+        TRY(find_name(cli, text, path, &name));
     out->source = text;
-    input_init(&input);
-    json_put_text(&input, "name", name);
-    json_put_str(&input, "text", text);
-    if (args_option(cli, "key"))
-        json_put_text(&input, "idempotency_key", args_option(cli, "key"));
-    json_close(&input, '}');
     out->name = name;
-    status = target_ask(cli, &cli->scope, "definition.put", &input, &out->answer, &out->text);
+    status = target_ask_with(cli, &cli->scope, "definition.put",
+                             WITH({ "name", str_of(name) }, { "text", text },
+                                  { "idempotency_key", str_of(args_option(cli, "key")) }),
+                             &out->answer, &out->text);
     if (status == PAWL_INVALID_DEFINITION)
         return scope_fail(&cli->scope, status, "%s: %s", path, cli->scope.error.message);
     return status;

@@ -110,14 +110,13 @@ static void resume(struct demo *demo)
 static void verify(struct demo *demo)
 {
     struct node *history;
-    const struct node *entries, *last = NULL;
+    const struct node *last = NULL;
 
     demo_title(demo, "Every entry is chained by its hash to the one before.");
     demo_run(demo, EXIT_DONE, "verify");
     demo_title(demo, "Now a lie: one byte of a copy of the store is changed.");
     history = demo_ask(demo, "history @last --json");
-    entries = node_find(history, "entries");
-    for (const struct node *entry = entries ? entries->first : NULL; entry; entry = entry->next)
+    for (const struct node *entry = node_first(history, "entries"); entry; entry = entry->next)
         last = entry;
     demo_expect(demo, demo_tamper(demo, "pawl.db", "copy.db", member_str(last, "hash")),
                 "finding a hash in the file");

@@ -125,7 +125,7 @@ static void check_owner(struct doctor *doctor, const char *file)
         doctor_say(doctor, DOCTOR_WARN, "owner", NULL, "%s-owner cannot be read", file);
     } else if (pid <= 0) {
         doctor_say(doctor, DOCTOR_GOOD, "owner", NULL,
-                   "nobody; steps and timers wait until somebody serves, runs or resumes");
+                   "none; steps and timers wait for: pawl serve, run or resume");
     } else if (!address[0]) {
         doctor_say(doctor, DOCTOR_WARN, "owner", "end it, or go through it",
                    "process %d, which has no address: commands cannot go through it", pid);
@@ -245,17 +245,17 @@ static void check_timers(struct doctor *doctor, const struct node *info)
 static void check_health(struct doctor *doctor)
 {
     struct cli *cli = doctor->cli;
-    const struct node *conditions;
+    const struct node *first;
     struct node *answer;
 
     if (target_ask_id(cli, &cli->scope, "health.get", NULL, &answer, NULL) != PAWL_OK) {
         doctor_say(doctor, DOCTOR_BAD, "health", NULL, "%.390s", cli->scope.error.message);
         return;
     }
-    conditions = node_find(answer, "conditions");
-    if (!conditions)
+    first = node_first(answer, "conditions");
+    if (!first)
         doctor_say(doctor, DOCTOR_GOOD, "health", NULL, "no condition is reported");
-    for (const struct node *one = conditions ? conditions->first : NULL; one; one = one->next) {
+    for (const struct node *one = first; one; one = one->next) {
         bool went_back = str_is(member_str(one, "condition"), "went-back");
 
         doctor_say(doctor, went_back ? DOCTOR_BAD : DOCTOR_WARN, "health",
@@ -271,7 +271,6 @@ static void check_integrity(struct doctor *doctor, const char *file)
 {
     struct cli *cli = doctor->cli;
     struct node *answer;
-    struct buf input;
     str first;
 
     if (file_bytes(file, "") > QUICK_MAX && !args_flag(cli, "full")) {
@@ -279,15 +278,13 @@ static void check_integrity(struct doctor *doctor, const char *file)
                    "not looked at: the file is large");
         return;
     }
-    input_init(&input);
-    json_put_text(&input, "text", "PRAGMA quick_check");
-    json_close(&input, '}');
-    if (target_ask(cli, &cli->scope, "store.sql", &input, &answer, NULL) != PAWL_OK) {
+    if (target_ask_with(cli, &cli->scope, "store.sql", WITH({ "text", STR("PRAGMA quick_check") }),
+                        &answer, NULL) != PAWL_OK) {
         doctor_say(doctor, DOCTOR_BAD, "integrity", command(doctor, "verify"), "%.200s",
                    cli->scope.error.message);
         return;
     }
-    answer = node_at(node_at(node_find(answer, "rows"), 0), 0);
+    answer = node_at(node_first(answer, "rows"), 0);
     first = answer ? answer->text : STR("nothing");
     if (str_is(first, "ok"))
         doctor_say(doctor, DOCTOR_GOOD, "integrity", command(doctor, "verify"),

@@ -114,9 +114,9 @@ static pawl_status export_instance(struct export_output *work, str id)
 
 typedef pawl_status (*each_fn)(struct export_output *work, const struct node *row);
 
-/* Every row of a list, page by page. */
+/* Every row of a list, page by page; `order` may be NULL. */
 static pawl_status for_each(struct export_output *work, const char *operation, const char *member,
-                            each_fn each)
+                            const char *order, each_fn each)
 {
     char after[512] = "";
     struct scope scope;
@@ -125,24 +125,18 @@ static pawl_status for_each(struct export_output *work, const char *operation, c
     scope_init(&scope, &heap_libc, CLI_MEMORY_MAX);
     do {
         struct node *answer;
-        struct buf input;
 
         scope_clear(&scope);
-        input_init(&input);
-        json_put_u64(&input, "limit", PAGE);
-        if (strcmp(operation, "instance.list") == 0)
-            json_put_text(&input, "order", "oldest");
-        if (after[0])
-            json_put_text(&input, "after", after);
-        json_close(&input, '}');
-        status = target_ask(work->cli, &scope, operation, &input, &answer, NULL);
+        status = target_ask_with(work->cli, &scope, operation,
+                                 WITH({ "limit", .number = PAGE }, { "order", str_of(order) },
+                                      { "after", str_of(after[0] ? after : NULL) }),
+                                 &answer, NULL);
         if (status != PAWL_OK) {
             work->cli->scope.error = scope.error;
             break;
         }
         snprintf(after, sizeof after, "%.*s", STR_ARG(member_str(answer, "next")));
-        answer = node_find(answer, member);
-        for (const struct node *row = answer ? answer->first : NULL; row && status == PAWL_OK;
+        for (const struct node *row = node_first(answer, member); row && status == PAWL_OK;
              row = row->next)
             status = each(work, row);
     } while (status == PAWL_OK && after[0]);
@@ -174,9 +168,9 @@ static pawl_status export_asked(struct export_output *work)
 
     fputs(EXPORT_HEADER "\n", work->out);
     if (args_flag(cli, "definitions") || cli->operand_count == 0)
-        status = for_each(work, "definition.list", "definitions", export_versions);
+        status = for_each(work, "definition.list", "definitions", NULL, export_versions);
     if (status == PAWL_OK && cli->operand_count == 0 && !args_flag(cli, "definitions"))
-        status = for_each(work, "instance.list", "instances", export_row);
+        status = for_each(work, "instance.list", "instances", "oldest", export_row);
     for (uint32_t i = 0; status == PAWL_OK && i < cli->operand_count; i++) {
         const char *id;
 
@@ -341,13 +335,11 @@ int verb_import(struct cli *cli)
     const char *path = cli->operands[0], *file_of_store = store_file(cli->store);
     FILE *file;
     struct buf out;
-    struct node *answer = NULL;
-    str text = STR_NONE;
     pawl_status status;
 
     if (!file_of_store || !*file_of_store)
-        return usage_fail(cli,
-                          "import works on a store's file that nobody owns: --store sqlite:FILE");
+        return usage_fail(
+            cli, "import needs a local store file that no process owns: --store sqlite:FILE");
     if (!file_is_readable(path))
         return EXIT_USAGE;
     file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
@@ -359,10 +351,5 @@ int verb_import(struct cli *cli)
     status = import_all(cli, file, &out);
     if (file != stdin)
         fclose(file);
-    if (status == PAWL_OK) {
-        text = buf_keep(&out, &cli->scope.arena);
-        status = node_read_json(&cli->scope, text, &answer);
-    }
-    buf_fini(&out);
-    return verb_conclude(cli, status, answer, text, put_imported);
+    return verb_conclude_buf(cli, status, &out, put_imported);
 }

@@ -2,28 +2,19 @@
 #include "surface/cli/cli.h"
 #include <unistd.h>
 
-static void put_format(struct cli *cli, struct buf *input)
-{
-    const char *format = args_option(cli, "format");
-
-    if (cli->json)
-        format = "json";
-    if (!format)
-        return;
-    json_put_text(input, "format", format);
-}
-
 static int ask(struct cli *cli, const char *operation, struct buf *input)
 {
-    str text;
+    const char *format = cli->json ? "json" : args_option(cli, "format");
+    str text = STR_NONE;
+    pawl_status status;
 
-    put_format(cli, input);
+    if (format)
+        json_put_text(input, "format", format);
     json_close(input, '}');
-    if (target_call(cli, &cli->scope, operation, input, &text) != PAWL_OK) {
-        buf_fini(input);
-        return report(cli, &cli->scope.error);
-    }
+    status = target_call(cli, &cli->scope, operation, input, &text);
     buf_fini(input);
+    if (status != PAWL_OK)
+        return report(cli, &cli->scope.error);
     fwrite(text.data, 1, text.size, cli->term.out);
     if (text.size > 0 && text.data[text.size - 1] != '\n')
         fputc('\n', cli->term.out);
@@ -70,11 +61,9 @@ static pawl_status name_of_file(struct cli *cli, const char *path, const char **
 {
     struct node *document;
     str text;
-    pawl_status status = file_read(&cli->scope, path, &text);
 
     *out = NULL;
-    if (status != PAWL_OK)
-        return status;
+    TRY(file_read(&cli->scope, path, &text));
     if (node_read(&cli->scope, text, &document) != PAWL_OK || node_find(document, "name"))
         return PAWL_OK;
     *out = name_from(cli, file_stem(cli, path));
@@ -90,9 +79,7 @@ static int graph_file(struct cli *cli, const char *path)
     if (!file_is_readable(path))
         return EXIT_USAGE;
     cli->store = "memory:";
-    if (target_open(cli, USE_CREATE, NULL) != PAWL_OK)
-        return report(cli, &cli->scope.error);
-    if (name_of_file(cli, path, &name) != PAWL_OK)
+    if (target_open(cli, USE_CREATE, NULL) != PAWL_OK || name_of_file(cli, path, &name) != PAWL_OK)
         return report(cli, &cli->scope.error);
     if (define_file(cli, path, name, &put) != PAWL_OK)
         return report_definition(cli, path, &put);

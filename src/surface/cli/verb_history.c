@@ -32,22 +32,17 @@ static pawl_status each_page(struct cli *cli, char after[64], page_fn fn, void *
 
     do {
         struct node *answer;
-        struct scope scope;
+        struct scope kept;
         struct buf input;
 
-        status = make_input(cli, PAGE, after, &input);
-        if (status != PAWL_OK)
-            return status;
-        scope = cli->scope;
-        scope_init(&cli->scope, &heap_libc, CLI_MEMORY_MAX);
+        TRY(make_input(cli, PAGE, after, &input));
+        kept = scope_take(cli);
         status = target_ask(cli, &cli->scope, "instance.history", &input, &answer, NULL);
         if (status == PAWL_OK) {
             snprintf(after, 64, "%.*s", STR_ARG(member_str(answer, "next")));
             fn(cli, context, node_find(answer, "entries"), after[0] != '\0');
         }
-        scope.error = cli->scope.error;
-        scope_fini(&cli->scope);
-        cli->scope = scope;
+        scope_give(cli, kept);
     } while (status == PAWL_OK && after[0]);
     return status;
 }
@@ -100,11 +95,8 @@ static pawl_status find_end(struct cli *cli, uint64_t size, char after[64])
 {
     struct node *instance;
     int64_t next;
-    pawl_status status =
-        target_ask_id(cli, &cli->scope, "instance.get", cli->operands[0], &instance, NULL);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(target_ask_id(cli, &cli->scope, "instance.get", cli->operands[0], &instance, NULL));
     next = member_int(instance, "next_sequence_number");
     if ((uint64_t)next > size + 1)
         snprintf(after, 64, "%llu", (unsigned long long)next - 1 - size);

@@ -21,12 +21,11 @@ static void hint_started(struct cli *cli, str id)
 
 void put_start_warnings(const struct node *answer)
 {
-    const struct node *warnings = node_find(answer, "warnings");
     struct term errors;
 
     fflush(stdout);
     term_init(&errors, stderr);
-    for (const struct node *item = warnings ? warnings->first : NULL; item; item = item->next) {
+    for (const struct node *item = node_first(answer, "warnings"); item; item = item->next) {
         term_put(&errors, PLAIN, "pawl: ");
         term_put(&errors, WARN, "warning");
         term_put(&errors, PLAIN, ": ");
@@ -215,13 +214,13 @@ void put_refusal(struct cli *cli, const struct node *item)
 
 void render_why(struct cli *cli, const struct node *answer)
 {
-    const struct node *list = node_find(answer, "waiting_for");
+    const struct node *first = node_first(answer, "waiting_for");
 
-    if (!list || list->count == 0)
+    if (!first)
         fputs("waits for nothing\n", cli->term.out);
     if (member_str(answer, "retried_as").size > 0)
         fprintf(cli->term.out, "run again as %.*s\n", STR_ARG(member_str(answer, "retried_as")));
-    for (const struct node *item = list ? list->first : NULL; item; item = item->next) {
+    for (const struct node *item = first; item; item = item->next) {
         char moment[MOMENT_SIZE], distance[MOMENT_SIZE];
         str kind = member_str(item, "kind");
 
@@ -256,16 +255,10 @@ static int64_t count_of(const struct node *item)
     return count;
 }
 
-static void put_counts(struct cli *cli, const struct node *counts)
-{
-    for (const struct node *item = counts ? counts->first : NULL; item; item = item->next)
-        put_count(cli, count_of(item), item->key);
-}
-
 /* Ends that declare no kind are not shown as a success, though the wire counts them as completed. */
-static void put_statuses(struct cli *cli, const struct node *counts, int64_t without_kind)
+static void put_statuses(struct cli *cli, const struct node *item, int64_t without_kind)
 {
-    for (const struct node *item = counts ? counts->first : NULL; item; item = item->next) {
+    for (; item; item = item->next) {
         int64_t count = count_of(item);
         bool is_split = without_kind > 0 && str_is(item->key, "completed");
 
@@ -278,9 +271,10 @@ static void put_statuses(struct cli *cli, const struct node *counts, int64_t wit
 
 void render_counts(struct cli *cli, const struct node *answer)
 {
-    put_statuses(cli, node_find(answer, "by_status"), member_int(answer, "without_kind"));
+    put_statuses(cli, node_first(answer, "by_status"), member_int(answer, "without_kind"));
     term_put(&cli->term, DIM, "by state:\n");
-    put_counts(cli, node_find(answer, "by_state"));
+    for (const struct node *item = node_first(answer, "by_state"); item; item = item->next)
+        put_count(cli, count_of(item), item->key);
     fprintf(cli->term.out, "%9lld  in all\n", (long long)member_int(answer, "total"));
 }
 
@@ -310,12 +304,14 @@ static str definition_of(struct cli *cli, const struct node *row)
     return str_of(text);
 }
 
-static void fill_row(struct cli *cli, const struct node *row, str *cells, enum style *styles)
+static void fill_row(struct cli *cli, const struct text_table *table, const struct node *row,
+                     str *cells, enum style *styles)
 {
     char *moment = arena_alloc(&cli->scope.arena, MOMENT_SIZE);
     char *number = arena_alloc(&cli->scope.arena, SHORT_ID_SIZE);
     str id = member_str(row, "instance_id"), status = status_shown(row);
 
+    (void)table;
     if (moment)
         moment_print(member_str(row, "updated_at"), moment);
     if (moment && term_is_slim(&cli->term))
@@ -332,26 +328,14 @@ static void fill_row(struct cli *cli, const struct node *row, str *cells, enum s
 
 void put_list(struct cli *cli, const struct node *answer)
 {
-    const struct node *rows = node_find(answer, "instances");
-    uint32_t count = rows ? rows->count : 0, at = 0;
-    str *cells = ARENA_ARRAY(&cli->scope.arena, str, (size_t)count * LIST_COLUMNS + 1);
-    enum style *styles =
-        ARENA_ARRAY(&cli->scope.arena, enum style, (size_t)count * LIST_COLUMNS + 1);
+    struct text_table table = { .column_count = LIST_COLUMNS,
+                                .heads = list_heads,
+                                .whole = 1u << LIST_ID | 1u << LIST_STATUS | 1u << LIST_UPDATED,
+                                .below = 1u << LIST_STATE | 1u << LIST_SUBJECT };
 
-    if (count == 0 || !cells || !styles) {
+    if (!rows_print(cli, node_find(answer, "instances"), &table, fill_row,
+                    &(struct table_pages){ 0 }))
         fputs("no instances\n", cli->term.out);
-        return;
-    }
-    for (const struct node *row = rows->first; row; row = row->next, at += LIST_COLUMNS)
-        fill_row(cli, row, cells + at, styles + at);
-    table_print(&cli->term, &(struct text_table){ .column_count = LIST_COLUMNS,
-                                             .row_count = count,
-                                             .heads = list_heads,
-                                             .cells = cells,
-                                             .styles = styles,
-                                             .whole = 1u << LIST_ID | 1u << LIST_STATUS |
-                                                      1u << LIST_UPDATED,
-                                             .below = 1u << LIST_STATE | 1u << LIST_SUBJECT });
 }
 
 /* A word as a shell takes it. */
@@ -392,9 +376,9 @@ void put_next_page(struct cli *cli, str after)
 }
 
 /* Why the paused ones among them are. */
-static void put_reasons(struct cli *cli, const struct node *rows)
+static void put_reasons(struct cli *cli, const struct node *row)
 {
-    for (const struct node *row = rows ? rows->first : NULL; row; row = row->next) {
+    for (; row; row = row->next) {
         str reason = member_str(node_find(row, "pause"), "reason");
         char number[SHORT_ID_SIZE];
         str id = short_id(&cli->term, member_str(row, "instance_id"), number);
@@ -409,7 +393,7 @@ void render_list(struct cli *cli, const struct node *answer)
     str next = member_str(answer, "next");
 
     put_list(cli, answer);
-    put_reasons(cli, node_find(answer, "instances"));
+    put_reasons(cli, node_first(answer, "instances"));
     if (next.size > 0)
         put_next_page(cli, next);
 }

@@ -12,10 +12,9 @@ static void render_token(struct cli *cli, const struct node *token)
 
 static void render(struct cli *cli, const struct node *answer)
 {
-    const struct node *tokens = node_find(answer, "tokens");
     str token = member_str(answer, "token");
 
-    for (const struct node *row = tokens ? tokens->first : NULL; row; row = row->next)
+    for (const struct node *row = node_first(answer, "tokens"); row; row = row->next)
         render_token(cli, row);
     if (token.size > 0)
         fprintf(cli->term.out, "%.*s\n", STR_ARG(token));
@@ -27,23 +26,13 @@ static void render(struct cli *cli, const struct node *answer)
 
 int verb_token(struct cli *cli)
 {
-    static const char *const words[] = { "create", "list", "revoke" };
-    static const char *const operations[] = { "token.create", "token.list", "token.revoke" };
-    struct buf input;
-    size_t which = 0;
+    static const struct verb_part parts[] = {
+        { "create", "token.create", NULL, USE_CREATE, true },
+        { "list", "token.list", NULL, USE_CREATE, false },
+        { "revoke", "token.revoke", "token_id", USE_CREATE, false },
+        { 0 },
+    };
 
-    while (which < 3 && strcmp(cli->operands[0], words[which]) != 0)
-        which++;
-    if (which == 3 || (which == 2) != (cli->operand_count == 2))
-        return usage_fail(cli, "expected token create --scope LIST, token list or token revoke ID");
-    if (target_open(cli, USE_CREATE, NULL) != PAWL_OK)
-        return report(cli, &cli->scope.error);
-    input_init(&input);
-    if (which == 0 && args_members(cli, &input) != PAWL_OK) {
-        buf_fini(&input);
-        return report(cli, &cli->scope.error);
-    }
-    if (which == 2)
-        json_put_text(&input, "token_id", cli->operands[1]);
-    return verb_ask(cli, operations[which], &input, render);
+    return verb_do_part(cli, parts, "token create --scope LIST, token list or token revoke ID",
+                        render);
 }

@@ -193,9 +193,7 @@ static pawl_status run_check(struct check *check, const struct verify_options *o
     buf_init(&answer, &heap_libc, CLI_ANSWER_MAX);
     status = verify_all(cli->target.local, options, &answer, &cli->scope.error);
     clear_bar(check);
-    if (status == PAWL_OK)
-        *out = buf_keep(&answer, &cli->scope.arena);
-    buf_fini(&answer);
+    *out = buf_take(&answer, &cli->scope.arena);
     return status;
 }
 
@@ -207,39 +205,23 @@ static pawl_status verify_whole(struct check *check, str *out)
                                       .limit = check->limit,
                                       .keep_every = check->keep_every,
                                       .context = check };
-    pawl_status status = PAWL_OK;
 
     listen_for_stop();
     check->path = place_path(cli);
     if (check->path && args_flag(cli, "resume"))
-        status = place_read(cli, check->path, &options.place);
-    if (status != PAWL_OK)
-        return status;
+        TRY(place_read(cli, check->path, &options.place));
     if (args_flag(cli, "resume") && !options.place.data)
         fputs("pawl: from the beginning: no place was kept\n", stderr);
     options.keep = check->path ? keep_place : NULL;
     return run_check(check, &options, out);
 }
 
-static pawl_status verify_definition(struct check *check, const char *definition, str *out)
-{
-    struct verify_options options = { .definition = str_of(definition),
-                                      .progress = show_progress,
-                                      .context = check };
-
-    return run_check(check, &options, out);
-}
-
-static pawl_status verify_remote(struct cli *cli, const char *definition, str *out)
+static pawl_status verify_remote(struct cli *cli, str definition, str *out)
 {
     struct node *answer;
-    struct buf input;
 
-    input_init(&input);
-    if (definition)
-        json_put_text(&input, "definition", definition);
-    json_close(&input, '}');
-    return target_ask(cli, &cli->scope, "store.verify", &input, &answer, out);
+    return target_ask_with(cli, &cli->scope, "store.verify", WITH({ "definition", definition }),
+                           &answer, out);
 }
 
 static pawl_status verify_one(struct cli *cli, str *out)
@@ -254,13 +236,15 @@ static pawl_status verify_one(struct cli *cli, str *out)
 static pawl_status verify_asked(struct check *check, str *out)
 {
     struct cli *cli = check->cli;
-    const char *definition = args_option(cli, "definition");
+    struct verify_options some = { .definition = str_of(args_option(cli, "definition")),
+                                   .progress = show_progress,
+                                   .context = check };
 
     if (cli->operand_count > 0)
         return verify_one(cli, out);
     if (!cli->target.local)
-        return verify_remote(cli, definition, out);
-    return definition ? verify_definition(check, definition, out) : verify_whole(check, out);
+        return verify_remote(cli, some.definition, out);
+    return some.definition.data ? run_check(check, &some, out) : verify_whole(check, out);
 }
 
 /* What does not go together; NULL: all does. */
@@ -279,11 +263,13 @@ static const char *find_clash(const struct cli *cli)
     return NULL;
 }
 
-static bool read_number(const struct cli *cli, const char *name, uint64_t *out)
+/* A number that was checked with the other words; 0: not given. */
+static uint64_t number_of(const struct cli *cli, const char *name)
 {
-    const char *text = args_option(cli, name);
+    uint64_t number = 0;
 
-    return !text || (str_to_u64(str_of(text), out) && *out > 0);
+    (void)str_to_u64(str_of(args_option(cli, name)), &number);
+    return number;
 }
 
 static int conclude_unopened(struct cli *cli)
@@ -309,7 +295,9 @@ static int conclude_unopened(struct cli *cli)
 
 int verb_verify(struct cli *cli)
 {
-    struct check check = { .cli = cli };
+    struct check check = { .cli = cli,
+                           .limit = number_of(cli, "limit"),
+                           .keep_every = number_of(cli, "keep-every") };
     const char *clash = find_clash(cli);
     struct node *answer;
     str text = STR_NONE;
@@ -318,9 +306,6 @@ int verb_verify(struct cli *cli)
 
     if (clash)
         return usage_fail(cli, "%s", clash);
-    if (!read_number(cli, "limit", &check.limit) ||
-        !read_number(cli, "keep-every", &check.keep_every))
-        return usage_fail(cli, "--limit and --keep-every want a number of records, 1 or more");
     term_init(&check.bar, stderr);
     status = target_open(cli, USE_READ, NULL);
     if (status != PAWL_OK && verify_is_finding(&cli->scope.error))

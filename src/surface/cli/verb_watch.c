@@ -88,26 +88,10 @@ static void await_openly(struct watch *watch)
     }
 }
 
-/* What a frame needs goes with it. */
-static struct scope take_scope(struct cli *cli)
-{
-    struct scope kept = cli->scope;
-
-    scope_init(&cli->scope, &heap_libc, CLI_MEMORY_MAX);
-    return kept;
-}
-
-static void give_scope(struct cli *cli, struct scope kept)
-{
-    kept.error = cli->scope.error;
-    scope_fini(&cli->scope);
-    cli->scope = kept;
-}
-
 static void print_line(struct watch *watch, str entry)
 {
     struct cli *cli = watch->cli;
-    struct scope kept = take_scope(cli);
+    struct scope kept = scope_take(cli);
     struct node *node;
 
     if (node_read_json(&cli->scope, entry, &node) == PAWL_OK) {
@@ -117,7 +101,7 @@ static void print_line(struct watch *watch, str entry)
             put_line(cli, node, !watch->id);
         watch->told_seq = member_int(node, "sequence_number");
     }
-    give_scope(cli, kept);
+    scope_give(cli, kept);
 }
 
 /* The newest last; drawn below the list. */
@@ -158,12 +142,9 @@ static pawl_status draw_list(struct watch *watch)
     struct cli *cli = watch->cli;
     int rows = frame_rows(&watch->watching) - RECENT - 4;
     struct node *answer;
-    struct buf input;
 
-    input_init(&input);
-    json_put_u64(&input, "limit", rows > 1 ? (uint64_t)rows : 1);
-    json_close(&input, '}');
-    TRY(target_ask(cli, &cli->scope, "instance.list", &input, &answer, NULL));
+    TRY(target_ask_with(cli, &cli->scope, "instance.list",
+                        WITH({ "limit", .number = rows > 1 ? rows : 1 }), &answer, NULL));
     term_put(&cli->term, BOLD, "%s", cli->store);
     term_put(&cli->term, DIM, "  newest first; q ends\n");
     put_list(cli, answer);
@@ -176,11 +157,9 @@ static pawl_status draw_list(struct watch *watch)
 
 static void note_end(struct watch *watch, const struct node *instance)
 {
-    bool is_success = str_is(member_str(instance, "terminal_kind"), "success");
-
     watch->has_ended = has_ended(instance);
     watch->end_seq = member_int(instance, "next_sequence_number") - 1;
-    watch->code = is_success ? EXIT_DONE : EXIT_REJECTED;
+    watch->code = exit_of_end(instance);
 }
 
 static pawl_status draw_one(struct watch *watch)
@@ -196,21 +175,21 @@ static pawl_status draw_one(struct watch *watch)
 
 static pawl_status draw(struct watch *watch)
 {
-    struct scope kept = take_scope(watch->cli);
+    struct scope kept = scope_take(watch->cli);
     pawl_status status;
 
     await_openly(watch);
     frame_begin(&watch->watching);
     status = watch->id ? draw_one(watch) : draw_list(watch);
     frame_end(&watch->watching);
-    give_scope(watch->cli, kept);
+    scope_give(watch->cli, kept);
     return status;
 }
 
 /* Off a terminal nothing is drawn; but whether it has ended must be known. */
 static pawl_status look_for_end(struct watch *watch)
 {
-    struct scope kept = take_scope(watch->cli);
+    struct scope kept = scope_take(watch->cli);
     struct node *instance;
     pawl_status status;
 
@@ -220,7 +199,7 @@ static pawl_status look_for_end(struct watch *watch)
 
     if (status == PAWL_OK)
         note_end(watch, instance);
-    give_scope(watch->cli, kept);
+    scope_give(watch->cli, kept);
     return status;
 }
 
@@ -273,10 +252,10 @@ static pawl_status watch_begin(struct watch *watch)
     struct cli *cli = watch->cli;
     bool is_view = cli->term.tty && !cli->json;
 
-    if (cli->operand_count == 1 && id_resolve(cli, cli->operands[0], &watch->id) != PAWL_OK)
-        return cli->scope.error.status;
-    if (watch->id && look_for_end(watch) != PAWL_OK)
-        return cli->scope.error.status;
+    if (cli->operand_count == 1)
+        TRY(id_resolve(cli, cli->operands[0], &watch->id));
+    if (watch->id)
+        TRY(look_for_end(watch));
     TRY(follow_begin(&watch->follow, cli, watch->id, watch->id && !is_view));
     if (is_view)
         TRY(draw(watch));

@@ -56,6 +56,7 @@ void put_gate(struct cli *cli, const struct node *waiting);
 void put_outcome(struct cli *cli, const struct node *instance);
 
 bool has_ended(const struct node *instance);
+int exit_of_end(const struct node *instance); /* DONE if it succeeded, else REJECTED */
 
 /* Of instance.why's items: does a step wait for a worker that has its tool? And: say which tool. */
 bool lacks_worker(const struct node *item);
