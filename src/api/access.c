@@ -71,14 +71,6 @@ static pawl_status unauthenticated(struct scope *scope)
                       "expected a token in force: Authorization: Bearer ID.SECRET");
 }
 
-static str member(const struct node *object, const char *name)
-{
-    bool is_object = object && object->kind == NODE_OBJECT;
-    const struct node *found = is_object ? node_find(object, name) : NULL;
-
-    return found && found->kind == NODE_STRING ? found->text : STR_NONE;
-}
-
 #define NO_HASH "0000000000000000000000000000000000000000000000000000000000000000"
 
 /* The token with this id. For an unknown id, returns a decoy body that matches no
@@ -107,19 +99,16 @@ static pawl_status authenticate_in(pawl *p, struct scope *scope, str bearer,
     struct node *body = NULL;
     struct standing_fact token = { 0 };
     str wanted;
-    pawl_status status =
-        hash_secret(scope, has_shape ? str_from(bearer, STANDING_ID_SIZE + 1) : STR("none"), hash);
 
-    if (!status && has_shape)
-        status = find_token(p, scope, (str){ bearer.data, STANDING_ID_SIZE }, &token, &body);
-    if (status)
-        return status;
-    wanted = member(body ? node_find(body, "more") : NULL, "hash");
+    TRY(hash_secret(scope, has_shape ? str_from(bearer, STANDING_ID_SIZE + 1) : STR("none"), hash));
+    if (has_shape)
+        TRY(find_token(p, scope, (str){ bearer.data, STANDING_ID_SIZE }, &token, &body));
+    wanted = node_text(node_find(body, "more"), "hash");
     if (!same_hash(hash, wanted.size == 2 * SHA_SIZE ? wanted.data : NO_HASH) ||
         (token.due_at_ms && token.due_at_ms <= engine_wall_ms(p->engine)))
         return unauthenticated(scope);
-    out->scopes = member(node_find(body, "more"), "scopes");
-    out->actor = member(node_find(body, "more"), "actor");
+    out->scopes = node_text(node_find(body, "more"), "scopes");
+    out->actor = node_text(node_find(body, "more"), "actor");
     out->name = arena_str(&scope->arena, (str){ bearer.data, STANDING_ID_SIZE });
     return PAWL_OK;
 }
@@ -229,7 +218,7 @@ static void find_named(pawl *p, struct scope *scope, const struct op *op,
         str value = pair_value(request, param->name);
 
         if (!value.data)
-            value = member(request->body, param->name);
+            value = node_text(request->body, param->name);
         if (value.data)
             read_named(p, scope, op, param->name, value, out);
     }
@@ -312,7 +301,7 @@ static pawl_status check_actor(struct scope *scope, const struct op *op,
 
     for (const struct op_param *param = op->params; param && param->name; param++)
         if (param->place == IN_BODY && strcmp(param->name, "actor_ref") == 0)
-            given = member(request->body, "actor_ref");
+            given = node_text(request->body, "actor_ref");
     if (!actor.data || given.size == 0 || str_eq(given, actor))
         return PAWL_OK;
     return scope_fail(scope, PAWL_FORBIDDEN, "this token acts as '%.*s', not as '%.*s'",
@@ -328,7 +317,7 @@ static str worker_of(const struct op *op, const struct op_request *request)
         body = node_find(body, "claim");
     else if (op->handle != op_step_claim)
         return STR_NONE;
-    return body && body->kind == NODE_OBJECT ? member(body, "worker") : STR_NONE;
+    return node_text(body, "worker");
 }
 
 /* A worker's acts are recorded under its name, which must be the token's actor or
@@ -364,7 +353,7 @@ pawl_status op_authorize(pawl *p, struct scope *scope, const struct op *op,
     if (!request->who.name.data)
         return PAWL_OK;
     while (op->handle == op_alarm_set && call.body && call.body->kind == NODE_OBJECT) {
-        const struct op *inner = op_find(member(call.body, "operation"));
+        const struct op *inner = op_find(node_text(call.body, "operation"));
 
         if (!inner)
             break;

@@ -19,12 +19,6 @@ bool event_cursor_parse(str text, uint64_t *position)
 
 /* ---- Where it begins ---- */
 
-static pawl_status bad_value(const struct op_call *call, const char *name, const char *expected)
-{
-    return scope_fail(call->scope, PAWL_INVALID_QUERY, "'%s': expected %s, found '%.*s'", name,
-                      expected, STR_ARG(op_text(call, name)));
-}
-
 /* A cursor from beyond the end was given by another store, or by this one before it was put
  * back from a copy: to wait for its position would leave out what comes before. */
 static pawl_status read_start(const struct op_call *call, uint64_t *out)
@@ -34,13 +28,13 @@ static pawl_status read_start(const struct op_call *call, uint64_t *out)
 
     *out = end;
     if (from.data && !str_is(from, "start"))
-        return bad_value(call, "from", "start");
+        return query_refuse(call, "from", "start");
     if (from.data)
         *out = 0;
     if (!after.data)
         return PAWL_OK;
     if (!event_cursor_parse(after, out) || *out > end)
-        return bad_value(call, "after", "the id of an event of this store");
+        return query_refuse(call, "after", "the id of an event of this store");
     return PAWL_OK;
 }
 
@@ -91,11 +85,7 @@ static void print_creation(str id, const struct entry *entry, struct buf *out)
     json_open(out, '{');
     json_put_str(out, "instance_id", id);
     json_put_str(out, "definition", creation->definition);
-    json_key(out, "version");
-    if (creation->version > 0)
-        json_u64(out, creation->version);
-    else
-        json_null(out);
+    json_put_u64_or_null(out, "version", creation->version);
     json_put_str(out, "kind", str_of(definition_kind_name(creation->kind)));
     json_put_str(out, "initial_state", creation->state);
     json_put_str(out, "subject_ref", creation->subject);

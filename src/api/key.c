@@ -106,8 +106,7 @@ static pawl_status answer_again(struct op_call *call, str kept, str payload, str
     struct node *body, *status, *answer;
     int64_t http_status;
 
-    if (node_read_json(call->scope, kept, &body) != PAWL_OK)
-        return call->scope->error.status;
+    TRY(node_read_json(call->scope, kept, &body));
     status = node_find(body, "status");
     answer = node_find(body, "answer");
     if (!status || (!answer && !payload.data && !is_batch) || !node_to_i64(status, &http_status))

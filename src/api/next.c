@@ -52,23 +52,18 @@ static pawl_status read_arguments(struct next *next)
     const pawl_next_args *args = next->args;
     const struct node *input = NULL;
     struct node *result = NULL;
-    pawl_status status = read_argument(next, "live", args->live, NODE_ARRAY, &next->live);
 
-    if (status == PAWL_OK)
-        status = read_argument(next, "joined", args->joined, NODE_ARRAY, &next->joined);
-    if (status == PAWL_OK)
-        status = read_argument(next, "context", args->context, NODE_OBJECT, &next->context);
-    if (status == PAWL_OK)
-        status = read_argument(next, "results", args->results, NODE_OBJECT, &next->results);
-    if (status == PAWL_OK)
-        status = read_argument(next, "input", args->input, NODE_OBJECT, &input);
-    if (status == PAWL_OK && args->result &&
-        node_read_json(next->scope, str_of(args->result), &result) != PAWL_OK)
-        status = scope_fail(next->scope, PAWL_INVALID_REQUEST,
-                            "result: expected JSON, found '%.40s'", args->result);
+    TRY(read_argument(next, "live", args->live, NODE_ARRAY, &next->live));
+    TRY(read_argument(next, "joined", args->joined, NODE_ARRAY, &next->joined));
+    TRY(read_argument(next, "context", args->context, NODE_OBJECT, &next->context));
+    TRY(read_argument(next, "results", args->results, NODE_OBJECT, &next->results));
+    TRY(read_argument(next, "input", args->input, NODE_OBJECT, &input));
+    if (args->result && node_read_json(next->scope, str_of(args->result), &result) != PAWL_OK)
+        return scope_fail(next->scope, PAWL_INVALID_REQUEST, "result: expected JSON, found '%.40s'",
+                          args->result);
     next->input = input ? input->raw : STR("{}");
     next->result = result ? result->raw : STR("null");
-    return status;
+    return PAWL_OK;
 }
 
 /* A step by its key in the document, or else by its name. */
@@ -169,37 +164,30 @@ static pawl_status print_results(const struct next *next, struct buf *out)
 
 static pawl_status print_memory(const struct next *next, struct buf *out)
 {
-    pawl_status status;
-
     json_open(out, '{');
-    status = print_all_live(next, out);
-    if (status == PAWL_OK)
-        status = print_joined(next, out);
-    if (status == PAWL_OK)
-        status = print_results(next, out);
+    TRY(print_all_live(next, out));
+    TRY(print_joined(next, out));
+    TRY(print_results(next, out));
     if (next->context)
         json_put_raw(out, "context", next->context->raw);
     json_close(out, '}');
-    return status;
+    return PAWL_OK;
 }
 
 static pawl_status load_memory(struct next *next)
 {
     struct buf buf;
-    str text = STR_NONE;
+    str text;
     pawl_status status;
 
     buf_init(&buf, &heap_libc, LIMIT_SCOPE);
     status = print_memory(next, &buf);
-    if (status == PAWL_OK)
-        text = buf_keep(&buf, &next->scope->arena);
-    buf_fini(&buf);
-    if (status != PAWL_OK || !text.data)
-        return status != PAWL_OK ? status : scope_no_memory(next->scope);
-    status = flow_behavior.memory_load(next->definition, text, next->input, next->scope,
-                                       &next->scope->arena, &next->memory);
+    text = buf_take(&buf, &next->scope->arena);
+    TRY(status);
+    TRY_MEMORY(next->scope, text.data);
     next->state = next->args->step ? LIFE_RUNNING : LIFE_CREATED;
-    return status;
+    return flow_behavior.memory_load(next->definition, text, next->input, next->scope,
+                                     &next->scope->arena, &next->memory);
 }
 
 /* ---- Deciding ---------------------------------------------------------------------------------- */
@@ -208,19 +196,12 @@ static pawl_status load_memory(struct next *next)
 static pawl_status put_begun(struct next *next, const struct effect *effect)
 {
     struct flow_call call;
-    pawl_status status =
-        flow_call(next->definition, next->memory, effect->ordinal, next->scope, &call);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(flow_call(next->definition, next->memory, effect->ordinal, next->scope, &call));
     json_open(&next->begun, '{');
     json_put_str(&next->begun, "name", call.step);
     json_put_text(&next->begun, "kind", flow_step_kind(next->definition, effect->plan));
-    json_key(&next->begun, "tool");
-    if (call.tool.data)
-        json_str(&next->begun, call.tool);
-    else
-        json_raw(&next->begun, STR("null"));
+    json_put_str(&next->begun, "tool", call.tool);
     json_put_raw(&next->begun, "args", call.args);
     json_close(&next->begun, '}');
     return PAWL_OK;
@@ -265,20 +246,17 @@ static pawl_status decide(struct next *next)
 static pawl_status put_joined(const struct next *next, struct buf *out)
 {
     struct node *memory = NULL;
-    struct buf text;
-    pawl_status status;
+    struct buf buf;
+    str text;
     int64_t step = 0;
 
-    buf_init(&text, &heap_libc, LIMIT_SCOPE);
-    flow_behavior.memory_print(next->definition, next->memory, &text);
-    status = text.failed ? scope_no_memory(next->scope)
-                         : node_read_own(next->scope, buf_keep(&text, &next->scope->arena), &memory);
-    buf_fini(&text);
-    if (status != PAWL_OK)
-        return status;
-    memory = node_find(memory, "joins");
+    buf_init(&buf, &heap_libc, LIMIT_SCOPE);
+    flow_behavior.memory_print(next->definition, next->memory, &buf);
+    text = buf_take(&buf, &next->scope->arena);
+    TRY_MEMORY(next->scope, text.data);
+    TRY(node_read_own(next->scope, text, &memory));
     json_put_open(out, "joined", '[');
-    for (const struct node *item = memory ? memory->first : NULL; item; item = item->next)
+    for (const struct node *item = node_first(memory, "joins"); item; item = item->next)
         if (node_to_i64(item, &step))
             json_str(out, flow_step_name(next->definition, (uint32_t)step));
     json_close(out, ']');
@@ -314,10 +292,10 @@ static pawl_status print_answer(const struct next *next, str *out)
     flow_print_context(next->memory, &buf);
     put_end(next, &buf);
     json_close(&buf, '}');
-    if (status == PAWL_OK)
-        *out = buf.failed || next->begun.failed ? STR_NONE : buf_keep(&buf, &next->scope->arena);
-    buf_fini(&buf);
-    return status != PAWL_OK || out->data ? status : scope_no_memory(next->scope);
+    *out = buf_take(&buf, &next->scope->arena);
+    TRY(status);
+    TRY_MEMORY(next->scope, out->data && !next->begun.failed);
+    return PAWL_OK;
 }
 
 /* ---- The call ---------------------------------------------------------------------------------- */

@@ -39,13 +39,6 @@ static bool can_wait(const struct op *op)
            !str_starts(str_of(op->name), STR("test."));
 }
 
-static str member_text(const struct node *object, const char *name)
-{
-    const struct node *found = node_find(object, name);
-
-    return found && found->kind == NODE_STRING ? found->text : STR_NONE;
-}
-
 /* At any depth: an alarm may set another. Only alarms of before those names were reserved have
  * them, and are carried out as they were set. */
 static pawl_status check_actors(const struct op_call *call)
@@ -53,10 +46,10 @@ static pawl_status check_actors(const struct op_call *call)
     const struct node *set = call->input, *input = node_find(set, "input");
 
     while (input && input->kind == NODE_OBJECT) {
-        if (actor_is_reserved(member_text(input, "actor_ref")))
+        if (actor_is_reserved(node_text(input, "actor_ref")))
             return scope_fail(call->scope, PAWL_INVALID_REQUEST, "'input': its actor %s",
                               ACTOR_RESERVED_WORDS);
-        if (!str_is(member_text(set, "operation"), "alarm.set"))
+        if (!str_is(node_text(set, "operation"), "alarm.set"))
             break;
         set = input;
         input = node_find(set, "input");
@@ -134,18 +127,16 @@ pawl_status op_alarm_cancel(struct op_call *call, struct buf *out)
 static pawl_status print_alarm(const struct op_call *call, const struct standing_fact *alarm,
                                struct buf *out)
 {
-    struct node *payload = NULL, *operation, *input;
+    struct node *payload = NULL;
 
-    if (alarm->payload.data && node_read_json(call->scope, alarm->payload, &payload) != PAWL_OK)
-        return call->scope->error.status;
-    operation = payload ? node_find(payload, "operation") : NULL;
-    input = payload ? node_find(payload, "input") : NULL;
+    if (alarm->payload.data)
+        TRY(node_read_json(call->scope, alarm->payload, &payload));
     json_open(out, '{');
     json_put_str(out, "alarm_id", alarm->id);
     json_put_time(out, "at", alarm->wall ? alarm->due_at_ms
                                : alarm->due_at_ms - engine_clock_offset_ms(op_engine(call)));
-    json_put_str(out, "operation", operation ? operation->text : STR_NONE);
-    json_put_raw(out, "input", input ? input->raw : STR_NONE);
+    json_put_str(out, "operation", node_text(payload, "operation"));
+    json_put_raw(out, "input", node_raw(payload, "input"));
     if (alarm->is_firing)
         json_put_bool(out, "firing", true);
     json_close(out, '}');
@@ -211,8 +202,8 @@ pawl_status alarm_fire(void *context, struct engine *engine, struct scope *scope
         return scope_fail(scope, PAWL_INVALID_REQUEST, "this alarm names no operation");
     TRY(begin(engine, scope, alarm, payload, op));
     buf_init(&answer, &here.heap, LIMIT_SCOPE);
-    who.scopes = member_text(payload, "scopes");
-    who.actor = member_text(payload, "actor");
+    who.scopes = node_text(payload, "scopes");
+    who.actor = node_text(payload, "actor");
     status = op_call_keyed(&here, op, input->raw, &who, alarm->id, scope, &answer);
     buf_fini(&answer);
     return status;

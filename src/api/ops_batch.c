@@ -410,7 +410,7 @@ static void take_line(struct batch_call *batch, str text)
 
 /* ---- The whole ---- */
 
-/* The next line that is not blank; false: there is none. */
+/* The next line that is not blank. False: no line is left. */
 static bool next_line(str *rest, str *out)
 {
     while (str_take(rest, '\n', out))

@@ -10,9 +10,7 @@ static pawl_status read_definition(const struct op_call *call, str *name, uint32
     str reference = op_text(call, "definition");
 
     if (reference.data && !definition_reference(reference, name, version))
-        return scope_fail(call->scope, PAWL_INVALID_QUERY,
-                          "the filter 'definition': expected a name or name@version, found '%.*s'",
-                          STR_ARG(reference));
+        return query_refuse(call, "definition", "a name or name@version");
     return PAWL_OK;
 }
 

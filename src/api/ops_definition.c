@@ -197,16 +197,6 @@ pawl_status op_definition_get(struct op_call *call, struct buf *out)
 
 /* ---- list ---- */
 
-/* A cursor is the last name in hexadecimal: opaque, and safe in a URL. */
-static void print_cursor(str name, struct buf *out)
-{
-    char hex[2 * LIMIT_NAME + 1];
-
-    ASSERT(name.size <= LIMIT_NAME);
-    sha_hex((const uint8_t *)name.data, name.size, hex);
-    json_text(out, hex);
-}
-
 static pawl_status read_cursor(const struct op_call *call, str *out)
 {
     str cursor = op_text(call, "after");
@@ -223,21 +213,19 @@ static pawl_status read_cursor(const struct op_call *call, str *out)
     return PAWL_OK;
 }
 
+/* A cursor is the last name in hexadecimal: opaque, and safe in a URL. */
 static pawl_status print_next(const struct op_call *call, str last, bool is_full, struct buf *out)
 {
+    char hex[2 * LIMIT_NAME + 1];
     struct definition_row *rows;
     uint32_t count = 0;
-    pawl_status status = PAWL_OK;
 
+    ASSERT(last.size <= LIMIT_NAME);
     if (is_full)
-        status =
-            store_definitions(engine_store(op_engine(call)), call->scope, last, 1, &rows, &count);
-    json_key(out, "next");
-    if (count > 0)
-        print_cursor(last, out);
-    else
-        json_null(out);
-    return status;
+        TRY(store_definitions(engine_store(op_engine(call)), call->scope, last, 1, &rows, &count));
+    sha_hex((const uint8_t *)last.data, last.size, hex);
+    json_put_text(out, "next", count > 0 ? hex : NULL);
+    return PAWL_OK;
 }
 
 pawl_status op_definition_list(struct op_call *call, struct buf *out)

@@ -38,9 +38,8 @@ static void put_bytes(struct buf *out, const char *key, const char *hex_key, str
 
 static void put_u64_unless_0(struct buf *out, const char *key, uint64_t number)
 {
-    if (number == 0)
-        return;
-    json_put_u64(out, key, number);
+    if (number > 0)
+        json_put_u64(out, key, number);
 }
 
 /* A line is no part of what stands before it: no comma. */
@@ -151,20 +150,18 @@ static pawl_status put_value(struct exporting *work, const char *key, uint64_t i
 static pawl_status print_parent(struct exporting *work, uint64_t parent)
 {
     char id[ID_SIZE + 1];
-    pawl_status status;
 
     if (parent == 0)
         return PAWL_OK;
-    status = engine_id_of(work->engine, &work->record_scope, parent, id);
+    TRY(engine_id_of(work->engine, &work->record_scope, parent, id));
     json_put_text(work->out, "parent", id);
-    return status;
+    return PAWL_OK;
 }
 
 static pawl_status print_row(struct exporting *work, const struct instance_row *row,
                              const struct definition_row *definition)
 {
     struct buf *out = work->out;
-    pawl_status status;
 
     begin_line(out, "instance");
     json_put_text(out, "id", work->id);
@@ -177,15 +174,12 @@ static pawl_status print_row(struct exporting *work, const struct instance_row *
     put_bytes(out, "labels", "labels_hex", row->labels);
     json_put_bool(out, "test", row->test);
     json_put_u64(out, "records", work->count);
-    status = print_parent(work, row->parent);
-    if (status == PAWL_OK)
-        status = put_value(work, "subject", row->subject);
-    if (status == PAWL_OK)
-        status = put_value(work, "input", row->input);
-    if (status == PAWL_OK)
-        status = put_value(work, "metadata", row->metadata);
+    TRY(print_parent(work, row->parent));
+    TRY(put_value(work, "subject", row->subject));
+    TRY(put_value(work, "input", row->input));
+    TRY(put_value(work, "metadata", row->metadata));
     buf_str(out, STR("}}\n"));
-    return status;
+    return PAWL_OK;
 }
 
 /* The name and version that an amend's payload says; false: it was erased, or says none. */
@@ -225,19 +219,11 @@ static pawl_status print_amended(struct exporting *work, const struct record *re
     return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
 }
 
-static pawl_status print_values(struct exporting *work, const struct record *record)
-{
-    TRY(put_value(work, "actor", record->actor));
-    TRY(put_value(work, "payload", record->payload));
-    return put_value(work, "reason", record->reason);
-}
-
 static pawl_status print_record(struct exporting *work, const struct record *record)
 {
     bool is_amend = record->what == LIFE_T_AMEND && record->payload != 0 &&
                     work->definition.kind == KIND_FLOW;
     struct buf *out = work->out;
-    pawl_status status;
 
     TRY(is_amend ? print_amended(work, record) : PAWL_OK);
     begin_line(out, "record");
@@ -255,10 +241,12 @@ static pawl_status print_record(struct exporting *work, const struct record *rec
         put_bytes(out, "body", "body_hex", record->body);
     if (record->key.data && record->key.size == KEY_SIZE)
         put_hex(out, "key", (const uint8_t *)record->key.data, KEY_SIZE);
-    status = print_values(work, record);
+    TRY(put_value(work, "actor", record->actor));
+    TRY(put_value(work, "payload", record->payload));
+    TRY(put_value(work, "reason", record->reason));
     put_hex(out, "hash", record->hash, SHA_SIZE);
     buf_str(out, STR("}}\n"));
-    return status;
+    return PAWL_OK;
 }
 
 static pawl_status read_back(struct exporting *work, uint64_t pos, struct record *record)
@@ -291,13 +279,11 @@ static bool mark_record(void *context, const struct record *record)
 static pawl_status find_records(struct exporting *work)
 {
     struct head_row head = { 0 };
-    pawl_status status = store_head(work->store, &work->record_scope, work->number, false, &head);
 
+    TRY(store_head(work->store, &work->record_scope, work->number, false, &head));
     work->count = work->mark_count = 0;
     work->stride = MARK_STRIDE;
     work->last_pos = head.pos;
-    if (status != PAWL_OK)
-        return status;
     return store_walk(work->store, &work->record_scope,
                       &(struct chain_query){ .pos = head.pos, .skip_from = UINT64_MAX },
                       mark_record, work);
@@ -412,19 +398,14 @@ static pawl_status print_erased(struct exporting *work)
 
 /* ---- In pieces ---- */
 
-static pawl_status print_head(struct exporting *work)
-{
-    print_definition(&work->definition, work->out);
-    return print_row(work, &work->row, &work->definition);
-}
-
 static pawl_status print_stage(struct exporting *work, bool *is_last)
 {
     pawl_status status = PAWL_OK;
 
     switch (work->stage) {
     case EXPORT_HEAD:
-        status = print_head(work);
+        print_definition(&work->definition, work->out);
+        status = print_row(work, &work->row, &work->definition);
         work->stage = EXPORT_RECORDS;
         break;
     case EXPORT_RECORDS:
@@ -487,25 +468,16 @@ static struct exporting *export_new(struct op_call *call)
     return work;
 }
 
-static pawl_status export_begin(struct op_call *call, struct exporting *work)
+static pawl_status export_begin(struct exporting *work)
 {
-    pawl_status status = store_instance(work->store, &work->kept, work->number, &work->row);
+    struct scope *scope = &work->kept;
 
-    if (status == PAWL_OK)
-        status =
-            store_definition(work->store, &work->kept, work->row.definition, &work->definition);
-    if (status == PAWL_OK && work->definition.name.data)
-        status = engine_definition_rights(work->engine, &work->kept, work->definition.name,
-                                          work->definition.version, &work->definition.rights);
-    if (status != PAWL_OK) {
-        call->scope->error = work->kept.error;
-        return status;
-    }
-    status = find_all(work);
-    if (status != PAWL_OK)
-        call->scope->error =
-            work->record_scope.error.status ? work->record_scope.error : work->kept.error;
-    return status;
+    TRY(store_instance(work->store, scope, work->number, &work->row));
+    TRY(store_definition(work->store, scope, work->row.definition, &work->definition));
+    if (work->definition.name.data)
+        TRY(engine_definition_rights(work->engine, scope, work->definition.name,
+                                     work->definition.version, &work->definition.rights));
+    return find_all(work);
 }
 
 pawl_status op_instance_export(struct op_call *call, struct buf *out)
@@ -521,11 +493,14 @@ pawl_status op_instance_export(struct op_call *call, struct buf *out)
     work = export_new(call);
     TRY_MEMORY(call->scope, work);
     work->number = number;
-    status = export_begin(call, work);
+    status = export_begin(work);
     call->content_type = "application/x-ndjson";
+    call->pieces = &work->base;
     if (status == PAWL_OK)
-        call->pieces = &work->base;
-    else
-        close_export(&work->base);
+        return PAWL_OK;
+    call->scope->error =
+        work->record_scope.error.status ? work->record_scope.error : work->kept.error;
+    call->pieces = NULL;
+    close_export(&work->base);
     return status;
 }

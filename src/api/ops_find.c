@@ -77,25 +77,21 @@ pawl_status op_instance_find(struct op_call *call, struct buf *out)
     char id[ID_SIZE + 1] = "";
     uint64_t *numbers;
     uint32_t count = 0;
-    pawl_status status = PAWL_OK;
 
     if (prefix.data && (prefix.size > ID_SIZE || !read_range(prefix, &low, &high)))
         return unknown(call, prefix);
     if (prefix.data) {
-        status = find(call, prefix, low, high, id);
+        TRY(find(call, prefix, low, high, id));
     } else {
-        status = engine_list(op_engine(call), call->scope, &(struct list_query){ .limit = 1 },
-                             &numbers, &count);
-        if (status == PAWL_OK && count == 0)
-            status = scope_fail(call->scope, PAWL_NOT_KNOWN, "there is no instance yet");
-        if (status == PAWL_OK)
-            status = engine_id_of(op_engine(call), call->scope, numbers[0], id);
+        TRY(engine_list(op_engine(call), call->scope, &(struct list_query){ .limit = 1 }, &numbers,
+                        &count));
+        if (count == 0)
+            return scope_fail(call->scope, PAWL_NOT_KNOWN, "there is no instance yet");
+        TRY(engine_id_of(op_engine(call), call->scope, numbers[0], id));
     }
-    if (status != PAWL_OK)
-        return status;
     json_open(out, '{');
     json_put_text(out, "instance_id", id);
-    status = print_store_id(call, out);
+    TRY(print_store_id(call, out));
     json_close(out, '}');
-    return status;
+    return PAWL_OK;
 }

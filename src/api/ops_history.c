@@ -22,12 +22,6 @@ static bool split_range(str text, str *from, str *to)
     return from->data || to->data;
 }
 
-static pawl_status bad_range(const struct op_call *call, const char *name, const char *expected)
-{
-    return scope_fail(call->scope, PAWL_INVALID_QUERY, "the filter '%s': expected %s, found '%.*s'",
-                      name, expected, STR_ARG(op_text(call, name)));
-}
-
 /* Entries `from` to `to`; UINT64_MAX is an open end. Nothing is numbered 0. */
 static void meet_numbers(struct history_query *query, uint64_t from, uint64_t to)
 {
@@ -64,9 +58,9 @@ static pawl_status read_number_range(const struct op_call *call, struct history_
         return PAWL_OK;
     if (!split_range(text, &first, &last) || (first.data && !str_to_u64(first, &from)) ||
         (last.data && !str_to_u64(last, &to)))
-        return bad_range(call, name, expected);
+        return query_refuse(call, name, expected);
     if (to < from)
-        return bad_range(call, name, "a range whose second number is not the smaller one");
+        return query_refuse(call, name, "a range whose second number is not the smaller one");
     meet_numbers(query, from, to);
     return PAWL_OK;
 }
@@ -78,9 +72,7 @@ static pawl_status read_after(const struct op_call *call, struct history_query *
     str text = op_text(call, "after");
 
     if (text.data && (!str_to_u64(text, &after) || after == UINT64_MAX))
-        return scope_fail(call->scope, PAWL_INVALID_QUERY,
-                          "the filter 'after': expected `next` of a page, found '%.*s'",
-                          STR_ARG(words_shown(text)));
+        return query_refuse(call, "after", "`next` of a page");
     if (text.data)
         meet_numbers(query, after + 1, UINT64_MAX);
     return PAWL_OK;
@@ -99,15 +91,11 @@ static void meet_times(struct history_query *query, bool has_from, int64_t from_
 
 static pawl_status read_times(const struct op_call *call, struct history_query *query)
 {
-    pawl_status status = query_time(call, "fired_after", &query->has_after, &query->after_ms);
+    struct query_span span = { 0 };
 
-    if (status == PAWL_OK)
-        status = query_time(call, "fired_before", &query->has_before, &query->before_ms);
-    if (status == PAWL_OK && query->has_after && query->has_before &&
-        query->before_ms < query->after_ms)
-        return scope_fail(call->scope, PAWL_INVALID_QUERY,
-                          "'fired_before' is earlier than 'fired_after'");
-    return status;
+    TRY(query_span(call, "fired_after", "fired_before", &span));
+    meet_times(query, span.has_after, span.after_ms, span.has_before, span.before_ms);
+    return PAWL_OK;
 }
 
 /* A time, or a date for the whole of that day (UTC): its beginning, or its last moment. */
@@ -133,19 +121,19 @@ static pawl_status read_time_range(const struct op_call *call, struct history_qu
         return PAWL_OK;
     if (!split_range(text, &first, &last) || (first.data && !time_or_day(first, false, &from_ms)) ||
         (last.data && !time_or_day(last, true, &to_ms)))
-        return bad_range(call, name,
-                         "a time like 2026-05-01T00:00:00Z, a date like 2026-05-01, or two of them "
-                         "with .. between them");
+        return query_refuse(
+            call, name,
+            "a time like 2026-05-01T00:00:00Z, a date like 2026-05-01, or two of them "
+            "with .. between them");
     if (first.data && last.data && to_ms < from_ms)
-        return bad_range(call, name, "a range whose second time is not the earlier one");
+        return query_refuse(call, name, "a range whose second time is not the earlier one");
     meet_times(query, first.data != NULL, from_ms, last.data != NULL, to_ms);
     return PAWL_OK;
 }
 
 static pawl_status read_query(const struct op_call *call, struct history_query *query)
 {
-    pawl_status status = query_check(call, false);
-
+    TRY(query_check(call, false));
     *query = (struct history_query){
         .transition_id = op_text(call, "transition_id"),
         .from_state = op_text(call, "from_state"),
@@ -153,15 +141,11 @@ static pawl_status read_query(const struct op_call *call, struct history_query *
         .action = op_text(call, "action"),
         .actor = op_text(call, "actor_ref"),
     };
-    if (status == PAWL_OK)
-        status = history_bounds(call, query);
-    if (status == PAWL_OK)
-        status = read_number_range(call, query);
-    if (status == PAWL_OK)
-        status = read_after(call, query);
-    if (status == PAWL_OK)
-        status = read_times(call, query);
-    return status == PAWL_OK ? read_time_range(call, query) : status;
+    TRY(history_bounds(call, query));
+    TRY(read_number_range(call, query));
+    TRY(read_after(call, query));
+    TRY(read_times(call, query));
+    return read_time_range(call, query);
 }
 
 /* ---- An entry ---- */
@@ -275,15 +259,12 @@ pawl_status op_instance_history(struct op_call *call, struct buf *out)
     struct history_pieces *pieces;
     struct paging page = { 0 };
     str id = op_text(call, "instance_id");
-    pawl_status status = require_known(call);
+    pawl_status status;
 
     (void)out;
-    if (status == PAWL_OK)
-        status = read_query(call, &query);
-    if (status == PAWL_OK)
-        status = paging_read(call, &page);
-    if (status != PAWL_OK)
-        return status;
+    TRY(require_known(call));
+    TRY(read_query(call, &query));
+    TRY(paging_read(call, &page));
     pieces = heap_new(engine_heap(engine), sizeof *pieces);
     TRY_MEMORY(call->scope, pieces);
     *pieces = (struct history_pieces){ .base = { read_history, close_history },

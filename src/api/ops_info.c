@@ -5,7 +5,7 @@
 /* Timers that are overdue by one of the two clocks. */
 struct overdue {
     uint32_t count;
-    int64_t oldest_ms; /* when the first was due, by the wall clock */
+    int64_t oldest_ms; /* when the first was due, by the wall clock; 0: none is */
 };
 
 static pawl_status find_overdue(const struct op_call *call, bool wall, int64_t now_ms,
@@ -29,18 +29,12 @@ static pawl_status print_overdue(const struct op_call *call, int64_t wall_ms, in
                                  struct buf *out)
 {
     struct overdue overdue = { 0 };
-    pawl_status status = find_overdue(call, false, engine_now_ms(op_engine(call)), offset_ms,
-                                      &overdue);
 
-    if (status == PAWL_OK)
-        status = find_overdue(call, true, wall_ms, 0, &overdue);
+    TRY(find_overdue(call, false, engine_now_ms(op_engine(call)), offset_ms, &overdue));
+    TRY(find_overdue(call, true, wall_ms, 0, &overdue));
     json_put_u64(out, "timers_overdue", overdue.count);
-    json_key(out, "oldest_overdue");
-    if (overdue.count > 0)
-        json_time(out, overdue.oldest_ms);
-    else
-        json_null(out);
-    return status;
+    json_put_time_or_null(out, "oldest_overdue", overdue.oldest_ms);
+    return PAWL_OK;
 }
 
 struct objects_seen {
@@ -98,11 +92,7 @@ pawl_status op_store_info(struct op_call *call, struct buf *out)
     json_put_u64(out, "definitions", tip.last_definition);
     json_put_u64(out, "wal_bytes", engine_store(engine)->wal_bytes);
     json_put_time(out, "now", wall_ms);
-    json_key(out, "last_record_at");
-    if (tip.pos > 0)
-        json_time(out, tip.at_ms);
-    else
-        json_null(out);
+    json_put_time_or_null(out, "last_record_at", tip.pos > 0 ? tip.at_ms : 0);
     json_put_i64(out, "clock_ahead_ms", offset_ms);
     json_put_bool(out, "test_clock", engine_has_test_clock(engine));
     status = print_overdue(call, wall_ms, offset_ms, out);

@@ -2,6 +2,7 @@
 #include "api/ops_int.h"
 #include "base/limits.h"
 #include "base/time.h"
+#include "model/words.h"
 
 struct engine *op_engine(const struct op_call *call)
 {
@@ -26,9 +27,7 @@ str op_ref(const struct op_call *call, const char *name)
 
 str op_json(const struct op_call *call, const char *name)
 {
-    const struct node *node = node_find(call->input, name);
-
-    return node ? node->raw : STR_NONE;
+    return node_raw(call->input, name);
 }
 
 bool op_is_true(const struct op_call *call, const char *name)
@@ -116,6 +115,12 @@ static pawl_status bad_value(const struct op_call *call)
     return call->op->flags & OP_ANY_QUERY ? PAWL_INVALID_QUERY : PAWL_INVALID_REQUEST;
 }
 
+pawl_status query_refuse(const struct op_call *call, const char *name, const char *expected)
+{
+    return scope_fail(call->scope, PAWL_INVALID_QUERY, "the filter '%s': expected %s, found '%.*s'",
+                      name, expected, STR_ARG(words_shown(op_text(call, name))));
+}
+
 pawl_status query_count(const struct op_call *call, const char *name, bool *has, uint64_t *out)
 {
     str text = op_text(call, name);
@@ -153,10 +158,18 @@ pawl_status query_time(const struct op_call *call, const char *name, bool *has, 
 
     *has = text.size > 0 ? !str_is_blank(text) : text.data != NULL;
     if (*has && !query_time_of(text, out))
-        return scope_fail(call->scope, PAWL_INVALID_QUERY,
-                          "the filter '%s': expected a time like 2026-05-01T00:00:00Z, found "
-                          "'%.*s'",
-                          name, STR_ARG(text));
+        return query_refuse(call, name, "a time like 2026-05-01T00:00:00Z");
+    return PAWL_OK;
+}
+
+pawl_status query_span(const struct op_call *call, const char *after, const char *before,
+                       struct query_span *out)
+{
+    TRY(query_time(call, after, &out->has_after, &out->after_ms));
+    TRY(query_time(call, before, &out->has_before, &out->before_ms));
+    if (out->has_after && out->has_before && out->before_ms < out->after_ms)
+        return scope_fail(call->scope, PAWL_INVALID_QUERY, "'%s' is earlier than '%s'", before,
+                          after);
     return PAWL_OK;
 }
 

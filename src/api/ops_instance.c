@@ -24,8 +24,7 @@ static pawl_status check_create(const struct op_call *call)
                           declaration ? "both" : "neither");
     if (definition.data && str_is_blank(definition))
         return scope_fail(call->scope, PAWL_INVALID_REQUEST, "'definition' is blank");
-    if (check_labels(call->scope, node_find(call->input, "labels")) != PAWL_OK)
-        return call->scope->error.status;
+    TRY(check_labels(call->scope, node_find(call->input, "labels")));
     if (declaration && declaration->kind != NODE_OBJECT)
         return scope_fail(call->scope, PAWL_INVALID_DECLARATION,
                           "'declaration': expected an object, found %s",
@@ -106,8 +105,7 @@ static void put_gaps(const struct input_gap *gaps, uint32_t count, struct buf *o
                        STR_ARG(words_shown(gaps[i].step)));
         json_open(out, '{');
         json_put_text(out, "message", message);
-        json_key(out, "line"); /* a path has no place of its own */
-        json_u64(out, 0);
+        json_put_u64(out, "line", 0); /* a path has no place of its own */
         json_put_u64(out, "column", 0);
         json_close(out, '}');
     }
@@ -127,8 +125,8 @@ void print_created_warned(struct scope *scope, const struct created *created, st
 pawl_status create_read(const struct op_call *call, struct create_args *out)
 {
     const char *defect;
-    pawl_status status = check_create(call);
 
+    TRY(check_create(call));
     *out = (struct create_args){
         .definition = op_text(call, "definition"),
         .declaration = op_json(call, "declaration"),
@@ -142,8 +140,6 @@ pawl_status create_read(const struct op_call *call, struct create_args *out)
         .may_have_event = call->scope->is_machines,
         .key = call->key,
     };
-    if (status != PAWL_OK)
-        return status;
     defect = create_defect(call, out);
     if (defect)
         return refuse_create(call, out, defect);

@@ -1,26 +1,15 @@
 /* ops_list.c - instance.list: many instances, filtered, a page at a time. */
+#include "api/events.h"
 #include "api/ops_int.h"
 #include "base/limits.h"
-
-/* A cursor is the last row's number in the shape of an id: opaque, and safe in a URL. */
-static const uint8_t no_random[ID_RANDOM_SIZE];
-
-static pawl_status bad_value(const struct op_call *call, const char *name, const char *expected)
-{
-    return scope_fail(call->scope, PAWL_INVALID_QUERY, "the filter '%s': expected %s, found '%.*s'",
-                      name, expected, STR_ARG(op_text(call, name)));
-}
 
 static pawl_status read_cursor(const struct op_call *call, uint64_t *out)
 {
     str cursor = op_text(call, "after");
-    uint8_t random[ID_RANDOM_SIZE];
 
-    if (!cursor.data)
-        return PAWL_OK;
-    if (!id_parse(cursor, out, random) || memcmp(random, no_random, sizeof random) != 0)
-        return bad_value(call, "after", "a cursor that `next` gave");
-    return PAWL_OK;
+    return cursor.data && !event_cursor_parse(cursor, out)
+               ? query_refuse(call, "after", "a cursor that `next` gave")
+               : PAWL_OK;
 }
 
 static pawl_status read_definition(const struct op_call *call, struct list_query *query)
@@ -28,7 +17,7 @@ static pawl_status read_definition(const struct op_call *call, struct list_query
     str reference = op_text(call, "definition");
 
     if (reference.data && !definition_reference(reference, &query->definition, &query->version))
-        return bad_value(call, "definition", "a name or name@version");
+        return query_refuse(call, "definition", "a name or name@version");
     return PAWL_OK;
 }
 
@@ -43,7 +32,7 @@ static pawl_status read_kind(const struct op_call *call, struct list_query *quer
             query->kind = i;
             return PAWL_OK;
         }
-    return bad_value(call, "kind", "machine, flow or code");
+    return query_refuse(call, "kind", "machine, flow or code");
 }
 
 static pawl_status read_status(const struct op_call *call, struct list_query *query)
@@ -52,7 +41,8 @@ static pawl_status read_status(const struct op_call *call, struct list_query *qu
 
     if (!status.data || instance_status_read(status, &query->status))
         return PAWL_OK;
-    return bad_value(call, "status", "running, suspended, paused, completed, failed or cancelled");
+    return query_refuse(call, "status",
+                        "running, suspended, paused, completed, failed or cancelled");
 }
 
 static pawl_status read_order(const struct op_call *call, struct list_query *query)
@@ -61,23 +51,20 @@ static pawl_status read_order(const struct op_call *call, struct list_query *que
 
     query->oldest_first = str_is(order, "oldest");
     if (order.data && !query->oldest_first && !str_is(order, "newest"))
-        return bad_value(call, "order", "newest or oldest");
+        return query_refuse(call, "order", "newest or oldest");
     return PAWL_OK;
 }
 
 static pawl_status read_created(const struct op_call *call, struct list_query *query)
 {
-    pawl_status status =
-        query_time(call, "created_after", &query->has_created_after, &query->created_after_ms);
+    struct query_span span;
 
-    if (status == PAWL_OK)
-        status = query_time(call, "created_before", &query->has_created_before,
-                            &query->created_before_ms);
-    if (status == PAWL_OK && query->has_created_after && query->has_created_before &&
-        query->created_before_ms < query->created_after_ms)
-        return scope_fail(call->scope, PAWL_INVALID_QUERY,
-                          "'created_before' is earlier than 'created_after'");
-    return status;
+    TRY(query_span(call, "created_after", "created_before", &span));
+    query->has_created_after = span.has_after;
+    query->created_after_ms = span.after_ms;
+    query->has_created_before = span.has_before;
+    query->created_before_ms = span.before_ms;
+    return PAWL_OK;
 }
 
 static pawl_status read_active(const struct op_call *call, struct list_query *query)
@@ -87,23 +74,20 @@ static pawl_status read_active(const struct op_call *call, struct list_query *qu
     query->is_active = str_is(active, "true");
     query->has_ended = str_is(active, "false");
     if (active.data && !query->is_active && !query->has_ended)
-        return bad_value(call, "active", "true or false");
+        return query_refuse(call, "active", "true or false");
     return PAWL_OK;
 }
 
 static pawl_status read_ended(const struct op_call *call, struct list_query *query)
 {
-    pawl_status status =
-        query_time(call, "ended_after", &query->has_ended_after, &query->ended_after_ms);
+    struct query_span span;
 
-    if (status == PAWL_OK)
-        status =
-            query_time(call, "ended_before", &query->has_ended_before, &query->ended_before_ms);
-    if (status == PAWL_OK && query->has_ended_after && query->has_ended_before &&
-        query->ended_before_ms < query->ended_after_ms)
-        return scope_fail(call->scope, PAWL_INVALID_QUERY,
-                          "'ended_before' is earlier than 'ended_after'");
-    return status;
+    TRY(query_span(call, "ended_after", "ended_before", &span));
+    query->has_ended_after = span.has_after;
+    query->ended_after_ms = span.after_ms;
+    query->has_ended_before = span.has_before;
+    query->ended_before_ms = span.before_ms;
+    return PAWL_OK;
 }
 
 static pawl_status read_labels(const struct op_call *call, struct list_query *query)
@@ -159,11 +143,10 @@ static pawl_status print_row(const struct op_call *call, uint64_t number, struct
 /* One row more than the page was asked for: only if it is there is there a next one. */
 static void print_next(uint64_t last, bool has_more, struct buf *out)
 {
-    char cursor[ID_SIZE + 1] = "";
+    char cursor[ID_SIZE + 1];
 
-    if (has_more)
-        id_print(last, no_random, cursor);
-    json_put_str(out, "next", has_more ? str_of(cursor) : STR_NONE);
+    event_cursor_print(last, cursor);
+    json_put_text(out, "next", has_more ? cursor : NULL);
 }
 
 pawl_status op_instance_list(struct op_call *call, struct buf *out)

@@ -1,17 +1,15 @@
 /* ops_read.c - reading one instance: where it stands, what it can do, what it waits for. */
 #include "api/ops_int.h"
 
-static void print_action(const struct definition *definition, const struct transition *transition,
-                         struct buf *out)
+static void put_action(const struct definition *definition, const struct transition *transition,
+                       struct buf *out)
 {
-    json_open(out, '{');
     json_put_str(out, "action", transition->action);
     json_put_str(out, "to_state", definition->states[transition->to].name);
     if (transition->guard.data)
         json_put_str(out, "guard", transition->guard);
     if (transition->requires_reason)
         json_put_bool(out, "requires_reason", true);
-    json_close(out, '}');
 }
 
 /* What a caller may fire now, in the order of declaration. For a flow that is only `cancel`. */
@@ -24,8 +22,11 @@ static void print_actions(const struct instance_view *view, struct buf *out)
     for (uint32_t i = definition->exit_start[state]; i < definition->exit_start[state + 1]; i++) {
         const struct transition *transition = &definition->transitions[definition->exits[i]];
 
-        if (!transition->by_engine && (view->kind != KIND_FLOW || view->can_cancel))
-            print_action(definition, transition, out);
+        if (transition->by_engine || (view->kind == KIND_FLOW && !view->can_cancel))
+            continue;
+        json_open(out, '{');
+        put_action(definition, transition, out);
+        json_close(out, '}');
     }
     json_close(out, ']');
 }
@@ -33,11 +34,7 @@ static void print_actions(const struct instance_view *view, struct buf *out)
 static void print_definition(const struct instance_view *view, struct buf *out)
 {
     json_put_str(out, "definition", view->definition_name);
-    json_key(out, "version");
-    if (view->version > 0)
-        json_u64(out, view->version);
-    else
-        json_null(out);
+    json_put_u64_or_null(out, "version", view->version);
     json_put_text(out, "kind", definition_kind_name(view->kind));
 }
 
@@ -67,12 +64,7 @@ static void print_transition(const struct definition *definition,
 {
     json_open(out, '{');
     json_put_str(out, "from_state", definition->states[transition->from].name);
-    json_put_str(out, "action", transition->action);
-    json_put_str(out, "to_state", definition->states[transition->to].name);
-    if (transition->guard.data)
-        json_put_str(out, "guard", transition->guard);
-    if (transition->requires_reason)
-        json_put_bool(out, "requires_reason", true);
+    put_action(definition, transition, out);
     json_put_str(out, "by", transition->by_engine ? STR("engine") : STR("caller"));
     json_close(out, '}');
 }
@@ -101,8 +93,7 @@ static void print_members(const struct instance_view *view, struct buf *out)
     json_put_raw(out, "instance_metadata", view->metadata);
     json_put_raw(out, "result", view->result);
     json_put_raw(out, "error", view->error);
-    if (view->retry_of
-            .data) /* the contract lists the others; this one only where it says something */
+    if (view->retry_of.data) /* the contract has the members above always, these only if set */
         json_put_str(out, "retry_of", view->retry_of);
     if (view->retried_as[0])
         json_put_str(out, "retried_as", str_of(view->retried_as));
@@ -124,13 +115,9 @@ pawl_status op_instance_get(struct op_call *call, struct buf *out)
 {
     struct instance_view view;
     bool is_expanded;
-    pawl_status status =
-        engine_get(op_engine(call), call->scope, op_text(call, "instance_id"), &view);
 
-    if (status == PAWL_OK)
-        status = query_flag(call, "expanded", &is_expanded);
-    if (status != PAWL_OK)
-        return status;
+    TRY(engine_get(op_engine(call), call->scope, op_text(call, "instance_id"), &view));
+    TRY(query_flag(call, "expanded", &is_expanded));
     json_open(out, '{');
     print_members(&view, out);
     if (is_expanded)
@@ -142,33 +129,20 @@ pawl_status op_instance_get(struct op_call *call, struct buf *out)
 pawl_status op_instance_current(struct op_call *call, struct buf *out)
 {
     str state;
-    pawl_status status =
-        engine_current(op_engine(call), call->scope, op_text(call, "instance_id"), &state);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(engine_current(op_engine(call), call->scope, op_text(call, "instance_id"), &state));
     json_open(out, '{');
     json_put_str(out, "current_state", state);
     json_close(out, '}');
     return PAWL_OK;
 }
 
-static bool looks_like_json(str text)
-{
-    size_t at = str_span(text, " \t\r\n");
-
-    return at < text.size && (text.data[at] == '{' || text.data[at] == '[');
-}
-
 pawl_status op_instance_declaration(struct op_call *call, struct buf *out)
 {
     str text;
-    pawl_status status =
-        engine_declaration(op_engine(call), call->scope, op_text(call, "instance_id"), &text);
 
-    if (status != PAWL_OK)
-        return status;
-    if (!looks_like_json(text))
+    TRY(engine_declaration(op_engine(call), call->scope, op_text(call, "instance_id"), &text));
+    if (!text_looks_like_json(text))
         call->content_type = "application/yaml";
     buf_str(out, text);
     return PAWL_OK;
@@ -207,11 +181,9 @@ pawl_status op_instance_why(struct op_call *call, struct buf *out)
 {
     struct waiting *waiting = NULL;
     uint32_t count = 0;
-    pawl_status status =
-        engine_why(op_engine(call), call->scope, op_text(call, "instance_id"), &waiting, &count);
+    pawl_status status;
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(engine_why(op_engine(call), call->scope, op_text(call, "instance_id"), &waiting, &count));
     json_open(out, '{');
     json_put_open(out, "waiting_for", '[');
     for (uint32_t i = 0; i < count; i++) {
@@ -241,11 +213,8 @@ pawl_status op_instance_why(struct op_call *call, struct buf *out)
 pawl_status op_instance_variables(struct op_call *call, struct buf *out)
 {
     str variables;
-    pawl_status status =
-        engine_variables(op_engine(call), call->scope, op_text(call, "instance_id"), &variables);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(engine_variables(op_engine(call), call->scope, op_text(call, "instance_id"), &variables));
     json_open(out, '{');
     json_put_raw(out, "variables", variables);
     json_close(out, '}');

@@ -350,15 +350,13 @@ pawl_status op_prepare_whole(pawl *p, const struct op *op, struct node *input,
                              struct op_call *out)
 {
     struct merge merge;
-    pawl_status status = merge_begin(&merge, scope, op);
 
+    TRY(merge_begin(&merge, scope, op));
     if (who)
         merge.who = *who;
-    if (status == PAWL_OK)
-        status = take_key(&merge, input);
-    if (status == PAWL_OK)
-        status = merge_members(&merge, input, true);
-    return status == PAWL_OK ? check(p, &merge, out) : status;
+    TRY(take_key(&merge, input));
+    TRY(merge_members(&merge, input, true));
+    return check(p, &merge, out);
 }
 
 static pawl_status merge_text(struct merge *merge, struct scope *scope, const struct op *op,

@@ -4,18 +4,10 @@
 #include "base/node.h"
 #include "base/time.h"
 
-static void print_count(struct buf *out, const char *key, uint64_t count)
-{
-    json_open(out, '{');
-    json_put_u64(out, key, count);
-    json_close(out, '}');
-}
-
 static void print_if_any(struct buf *out, const char *key, uint64_t count)
 {
-    if (count == 0)
-        return;
-    json_put_u64(out, key, count);
+    if (count > 0)
+        json_put_u64(out, key, count);
 }
 
 /* Those that took it; and those that keep it, have no room to, or that it does not fit, if there are
@@ -95,13 +87,10 @@ pawl_status op_test_signal(struct op_call *call, struct buf *out)
 
 pawl_status op_test_fire_timer(struct op_call *call, struct buf *out)
 {
-    pawl_status status =
-        engine_fire_timer(op_engine(call), call->scope, op_text(call, "instance_id"),
-                          op_text(call, "name"), call->key);
-
-    if (status == PAWL_OK)
-        print_count(out, "fired", 1);
-    return status;
+    TRY(engine_fire_timer(op_engine(call), call->scope, op_text(call, "instance_id"),
+                          op_text(call, "name"), call->key));
+    buf_str(out, STR("{\"fired\":1}"));
+    return PAWL_OK;
 }
 
 pawl_status op_test_advance(struct op_call *call, struct buf *out)

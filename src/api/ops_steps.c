@@ -6,15 +6,6 @@
 #include "model/words.h"
 #include <stdio.h>
 
-static void print_instant(struct buf *out, const char *key, int64_t at_ms)
-{
-    json_key(out, key);
-    if (at_ms != 0)
-        json_time(out, at_ms);
-    else
-        json_null(out);
-}
-
 /* Of a gate that waits: since when, until when, and for whom. */
 static void print_gate(const struct step_view *step, struct buf *out)
 {
@@ -22,8 +13,8 @@ static void print_gate(const struct step_view *step, struct buf *out)
 
     if (!gate)
         return;
-    print_instant(out, "waiting_since", step->attempt->created_at_ms);
-    print_instant(out, "waiting_until", gate->has_until ? gate->until_ms : 0);
+    json_put_time_or_null(out, "waiting_since", step->attempt->created_at_ms);
+    json_put_time_or_null(out, "waiting_until", gate->has_until ? gate->until_ms : 0);
     json_put_raw(out, "approval", gate->approval);
     json_put_raw(out, "approved_by", step->approved_by);
 }
@@ -43,9 +34,9 @@ static void print_step(str id, const struct step_view *step, struct buf *out)
     json_put_raw(out, "args", step->args);
     json_put_raw(out, "result", step->result);
     json_put_raw(out, "error", step->error);
-    print_instant(out, "ready_at", attempt->ready_at_ms);
-    print_instant(out, "started_at", attempt->started_at_ms);
-    print_instant(out, "completed_at", attempt->completed_at_ms);
+    json_put_time_or_null(out, "ready_at", attempt->ready_at_ms);
+    json_put_time_or_null(out, "started_at", attempt->started_at_ms);
+    json_put_time_or_null(out, "completed_at", attempt->completed_at_ms);
     print_gate(step, out);
     json_close(out, '}');
 }
@@ -82,10 +73,7 @@ static pawl_status read_cursor(const struct op_call *call, struct step_cursor *o
     if ((!split_cursor(text, &out->instance, &ordinal) &&
          !split_step(text, &out->instance, &ordinal)) ||
         ordinal > UINT32_MAX)
-        return scope_fail(call->scope, PAWL_INVALID_QUERY,
-                          "the filter 'after': expected `next` of a page or the id of a step, found "
-                          "'%.*s'",
-                          STR_ARG(words_shown(text)));
+        return query_refuse(call, "after", "`next` of a page or the id of a step");
     out->ordinal = (uint32_t)ordinal;
     return PAWL_OK;
 }
@@ -125,10 +113,7 @@ static pawl_status read_wanted(const struct op_call *call, struct wanted *out)
     *out = (struct wanted){ .tool = op_text(call, "tool") };
     out->filter.statuses = status.data ? status_bit(status) : 0;
     if (status.data && !out->filter.statuses)
-        return scope_fail(call->scope, PAWL_INVALID_QUERY,
-                          "the filter 'status': expected pending, ready, running, done, failed or "
-                          "cancelled, found '%.*s'",
-                          STR_ARG(status));
+        return query_refuse(call, "status", "pending, ready, running, done, failed or cancelled");
     return PAWL_OK;
 }
 
@@ -298,20 +283,15 @@ pawl_status op_instance_steps(struct op_call *call, struct buf *out)
     struct wanted all = { 0 };
     struct step_cursor after = { 0 };
     struct paging paging = { 0 };
-    pawl_status status = require_known(call);
 
+    TRY(require_known(call));
     (void)out;
-    if (status == PAWL_OK)
-        status = query_check(call, false);
-    if (status == PAWL_OK)
-        status = paging_read(call, &paging);
-    if (status == PAWL_OK)
-        status = read_cursor(call, &after);
-    if (status == PAWL_OK)
-        status = query_flag(call, "without_args", &all.filter.without_args);
-    if (status == PAWL_OK)
-        status = read_reused(call, op_text(call, "instance_id"), &paging.reused);
-    return status == PAWL_OK ? open_steps(call, &all, &paging, &after) : status;
+    TRY(query_check(call, false));
+    TRY(paging_read(call, &paging));
+    TRY(read_cursor(call, &after));
+    TRY(query_flag(call, "without_args", &all.filter.without_args));
+    TRY(read_reused(call, op_text(call, "instance_id"), &paging.reused));
+    return open_steps(call, &all, &paging, &after);
 }
 
 /* ---- Live ones of all instances ---- */

@@ -89,18 +89,18 @@ pawl_status op_token_revoke(struct op_call *call, struct buf *out)
 static void print_token(const struct op_call *call, const struct standing_fact *token,
                         struct buf *out)
 {
-    struct node *body = NULL, *more;
+    struct node *body = NULL;
+    const struct node *more;
 
     if (node_read_json(call->scope, token->body, &body) != PAWL_OK)
         return;
     more = node_find(body, "more");
     json_open(out, '{');
     json_put_str(out, "token_id", token->id);
-    json_put_str(out, "scopes",
-                 more && node_find(more, "scopes") ? node_find(more, "scopes")->text : STR_NONE);
-    json_put_str(out, "name", more && node_find(more, "name") ? node_find(more, "name")->text : STR_NONE);
-    if (more && node_find(more, "actor"))
-        json_put_str(out, "actor", node_find(more, "actor")->text);
+    json_put_str(out, "scopes", node_text(more, "scopes"));
+    json_put_str(out, "name", node_text(more, "name"));
+    if (node_find(more, "actor"))
+        json_put_str(out, "actor", node_text(more, "actor"));
     json_put_time(out, "created_at", token->at_ms);
     json_put_time(out, "expires_at", token->due_at_ms);
     json_close(out, '}');

@@ -53,27 +53,23 @@ static pawl_status read_claim(const struct op_call *call, const struct node *obj
 {
     const struct node *max = node_find(object, "max"), *worker = node_find(object, "worker");
     int64_t n = 1;
-    pawl_status status = read_tools(call, node_find(object, "tools"), out);
 
-    if (status == PAWL_OK && (!worker || worker->kind != NODE_STRING || str_is_blank(worker->text)))
-        status = scope_fail(call->scope, PAWL_INVALID_REQUEST,
-                            "worker: expected the name of who works, found none");
-    if (status == PAWL_OK && worker->text.size > LIMIT_ACTION) /* entries name it as their actor */
-        status = scope_fail(call->scope, PAWL_INVALID_REQUEST,
-                            "worker: expected at most %d bytes, found %zu", LIMIT_ACTION,
-                            worker->text.size);
-    if (status == PAWL_OK && actor_is_reserved(worker->text))
-        status =
-            scope_fail(call->scope, PAWL_INVALID_REQUEST, "'worker' %s", ACTOR_RESERVED_WORDS);
-    if (status == PAWL_OK && max && (!node_to_i64(max, &n) || n < 1 || n > CLAIM_MAX))
-        status = scope_fail(call->scope, PAWL_INVALID_REQUEST, "max: expected 1..%d", CLAIM_MAX);
+    TRY(read_tools(call, node_find(object, "tools"), out));
+    if (!worker || worker->kind != NODE_STRING || str_is_blank(worker->text))
+        return scope_fail(call->scope, PAWL_INVALID_REQUEST,
+                          "worker: expected the worker's name, found none");
+    if (worker->text.size > LIMIT_ACTION) /* entries name it as their actor */
+        return scope_fail(call->scope, PAWL_INVALID_REQUEST,
+                          "worker: expected at most %d bytes, found %zu", LIMIT_ACTION,
+                          worker->text.size);
+    if (actor_is_reserved(worker->text))
+        return scope_fail(call->scope, PAWL_INVALID_REQUEST, "'worker' %s", ACTOR_RESERVED_WORDS);
+    if (max && (!node_to_i64(max, &n) || n < 1 || n > CLAIM_MAX))
+        return scope_fail(call->scope, PAWL_INVALID_REQUEST, "max: expected 1..%d", CLAIM_MAX);
     out->max = (uint32_t)n;
-    out->worker = worker ? worker->text : STR_NONE;
-    if (status == PAWL_OK)
-        status = read_duration(call, object, "wait", &out->wait_ms);
-    if (status == PAWL_OK)
-        status = read_duration(call, object, "lease", &out->lease_ms);
-    return status;
+    out->worker = worker->text;
+    TRY(read_duration(call, object, "wait", &out->wait_ms));
+    return read_duration(call, object, "lease", &out->lease_ms);
 }
 
 /* ---- Claims ---- */
@@ -209,12 +205,11 @@ pawl_status op_step_claim(struct op_call *call, struct buf *out)
 {
     struct claim_args args = { 0 };
     struct waiting_claim *waiting;
-    pawl_status status = read_claim(call, call->input, &args);
 
+    TRY(read_claim(call, call->input, &args));
     json_open(out, '{');
-    if (status == PAWL_OK)
-        status = open_claim(call, &args, &waiting);
-    return status == PAWL_OK ? claim(call, waiting, out) : status;
+    TRY(open_claim(call, &args, &waiting));
+    return claim(call, waiting, out);
 }
 
 /* ---- Answers ---- */
@@ -222,16 +217,9 @@ pawl_status op_step_claim(struct op_call *call, struct buf *out)
 /* A lease, where it is given; null counts as missing, and so does "". */
 static str lease_of(const struct node *object)
 {
-    const struct node *lease = node_find(object, "lease");
+    str lease = node_text(object, "lease");
 
-    return lease && lease->kind == NODE_STRING && lease->text.size > 0 ? lease->text : STR_NONE;
-}
-
-static str json_of(const struct node *object, const char *name)
-{
-    const struct node *node = node_find(object, name);
-
-    return node ? node->raw : STR_NONE;
+    return lease.size > 0 ? lease : STR_NONE;
 }
 
 static struct event event_of(const struct node *object, bool is_failure)
@@ -239,7 +227,7 @@ static struct event event_of(const struct node *object, bool is_failure)
     const struct node *retry = node_find(object, "retry");
 
     return (struct event){ .kind = is_failure ? EVENT_STEP_FAILED : EVENT_STEP_DONE,
-                           .payload = json_of(object, is_failure ? "error" : "result"),
+                           .payload = node_raw(object, is_failure ? "error" : "result"),
                            .no_retry = retry && retry->kind == NODE_BOOL && !retry->truth };
 }
 
@@ -336,28 +324,24 @@ static pawl_status send_answers(const struct op_call *call, const struct node *s
 {
     struct step_answer *answers =
         ARENA_ARRAY(&call->scope->arena, struct step_answer, steps->count + 1);
-    pawl_status status = answers ? PAWL_OK : scope_no_memory(call->scope);
     uint32_t count = 0;
 
-    for (const struct node *item = steps->first; item && status == PAWL_OK; item = item->next) {
+    TRY_MEMORY(call->scope, answers);
+    for (const struct node *item = steps->first; item; item = item->next) {
         struct step_answer *next = &answers[count];
 
         *next = (struct step_answer){ .step_id = node_find(item, "step_id")->text,
                                       .lease = lease_of(item),
                                       .event = event_of(item, node_find(item, "error") != NULL) };
-        status = key_nth(call->scope, call->key, count++, &next->key);
+        TRY(key_nth(call->scope, call->key, count++, &next->key));
     }
     *out = answers;
-    return status == PAWL_OK
-               ? engine_step_answer_all(op_engine(call), call->scope, answers, count, waiting)
-               : status;
+    return engine_step_answer_all(op_engine(call), call->scope, answers, count, waiting);
 }
 
 static pawl_status read_turn(const struct op_call *call, const struct node **steps,
                              const struct node **claimed, struct claim_args *args)
 {
-    pawl_status status = PAWL_OK;
-
     *steps = node_find(call->input, "steps");
     *claimed = node_find(call->input, "claim");
     if (*claimed && (*claimed)->kind == NODE_NULL)
@@ -365,11 +349,12 @@ static pawl_status read_turn(const struct op_call *call, const struct node **ste
     if (!*steps || (*steps)->kind != NODE_ARRAY || (*steps)->count > CLAIM_MAX)
         return scope_fail(call->scope, PAWL_INVALID_REQUEST,
                           "steps: expected a list of at most %d answers", CLAIM_MAX);
-    for (const struct node *item = (*steps)->first; item && status == PAWL_OK; item = item->next)
-        status = check_item(call, item);
-    if (status == PAWL_OK && *claimed)
-        status = op_check_part(call->scope, op_find(STR("step.claim")), *claimed, "claim.");
-    return status == PAWL_OK && *claimed ? read_claim(call, *claimed, args) : status;
+    for (const struct node *item = (*steps)->first; item; item = item->next)
+        TRY(check_item(call, item));
+    if (!*claimed)
+        return PAWL_OK;
+    TRY(op_check_part(call->scope, op_find(STR("step.claim")), *claimed, "claim."));
+    return read_claim(call, *claimed, args);
 }
 
 pawl_status op_step_complete_many(struct op_call *call, struct buf *out)

@@ -40,13 +40,8 @@ void paging_note(struct paging *page, const struct buf *out)
 void paging_end(const struct paging *page, const char *next, struct buf *out)
 {
     json_close(out, ']');
-    if (page->has_limit) {
-        json_key(out, "next");
-        if (next)
-            json_text(out, next);
-        else
-            json_null(out);
-    }
+    if (page->has_limit)
+        json_put_text(out, "next", next);
     if (page->reused.data)
         json_put_raw(out, "reused", page->reused);
     json_close(out, '}');

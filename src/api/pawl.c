@@ -55,34 +55,34 @@ static pawl_status fire_key(struct scope *scope, const char *id, const pawl_fire
                           MEMBER_COUNT(members), &out->key);
 }
 
+static pawl_status check_fire(struct scope *scope, const pawl_fire_args *from,
+                              struct fire_args *out)
+{
+    struct node *payload;
+
+    TRY(check_ref(scope, "actor_ref", out->actor));
+    TRY(check_utf8(scope, "reason", supplied(from->reason)));
+    TRY(defect_status(scope, time_defect(scope, "fired_at", str_of(from->fired_at),
+                                         &out->has_fired_at, &out->fired_at_ms)));
+    return check_json(scope, "payload", out->payload, &payload);
+}
+
 /* What is wrong with attribution and time is reported in its place, after the others. */
 static void fire_args_of(struct scope *scope, const char *id, const pawl_fire_args *from,
                          struct fire_args *out)
 {
-    str reason = supplied(from->reason);
-    struct node *payload;
-    pawl_status status;
-
     *out = (struct fire_args){ .id = str_of(id),
                                .action = str_of(from->action),
                                .actor = supplied(from->actor_ref),
-                               .reason = told(reason),
+                               .reason = told(supplied(from->reason)),
                                .payload = supplied(from->payload),
                                .guard_satisfied = from->guard_satisfied,
                                .has_expected = from->expected_sequence != 0,
                                .expected_sequence = from->expected_sequence > INT64_MAX
                                                         ? INT64_MAX
                                                         : (int64_t)from->expected_sequence };
-    status = check_ref(scope, "actor_ref", out->actor);
-    if (!status)
-        status = check_utf8(scope, "reason", reason);
-    if (!status)
-        status = defect_status(scope, time_defect(scope, "fired_at", str_of(from->fired_at),
-                                                  &out->has_fired_at, &out->fired_at_ms));
-    if (!status)
-        status = check_json(scope, "payload", out->payload, &payload);
-    out->late_status = status;
-    out->late_words = late_words(scope, status);
+    out->late_status = check_fire(scope, from, out);
+    out->late_words = late_words(scope, out->late_status);
 }
 
 static void fired_of(const struct fired *from, pawl_fired *out)
@@ -276,10 +276,11 @@ int pawl_fd(pawl *p)
     return fd;
 }
 
-static pawl_status run_due(pawl *p, uint32_t budget, pawl_error *error)
+pawl_status pawl_run_due_within(pawl *p, uint32_t budget, pawl_error *error)
 {
     struct scope scope;
 
+    TRY(API_NEED(error, GIVEN(p)));
     api_enter(p, &scope);
     return api_leave(&scope, engine_run_due(p->engine, &scope, budget), error);
 }
@@ -287,13 +288,7 @@ static pawl_status run_due(pawl *p, uint32_t budget, pawl_error *error)
 pawl_status pawl_run_due(pawl *p, pawl_error *error)
 {
     TRY(API_NEED(error, GIVEN(p)));
-    return run_due(p, 0, error);
-}
-
-pawl_status pawl_run_due_within(pawl *p, uint32_t budget, pawl_error *error)
-{
-    TRY(API_NEED(error, GIVEN(p)));
-    return run_due(p, budget, error);
+    return pawl_run_due_within(p, 0, error);
 }
 
 pawl_status pawl_test_advance(pawl *p, int64_t by_ms, pawl_error *error)

@@ -5,26 +5,32 @@
 static pawl_status check_texts(struct scope *scope, const struct create_args *args)
 {
     struct node *node;
-    pawl_status status = check_json(scope, "input", args->input, &node);
 
-    if (!status)
-        status = check_json(scope, "instance_metadata", args->metadata, &node);
-    if (!status)
-        status = defect_status(scope, metadata_defect(node)); /* saying nothing is a mistake (D5) */
-    if (!status)
-        status = check_json(scope, "labels", args->labels, &node);
-    if (!status && node && node->kind != NODE_OBJECT)
-        status = scope_fail(scope, PAWL_INVALID_REQUEST, "labels: expected an object, found %s",
-                            node_kind_name(node->kind));
-    return status ? status : check_labels(scope, node);
+    TRY(check_json(scope, "input", args->input, &node));
+    TRY(check_json(scope, "instance_metadata", args->metadata, &node));
+    TRY(defect_status(scope, metadata_defect(node))); /* saying nothing is a mistake (D5) */
+    TRY(check_json(scope, "labels", args->labels, &node));
+    if (node && node->kind != NODE_OBJECT)
+        return scope_fail(scope, PAWL_INVALID_REQUEST, "labels: expected an object, found %s",
+                          node_kind_name(node->kind));
+    return check_labels(scope, node);
+}
+
+static pawl_status check_values(struct scope *scope, const pawl_create_args *from,
+                                struct create_args *out)
+{
+    TRY(check_texts(scope, out));
+    TRY(check_ref(scope, "actor_ref", out->actor));
+    TRY(check_ref(scope, "subject_ref", out->subject));
+    TRY(check_ref(scope, "correlation_id", out->correlation));
+    return defect_status(scope, time_defect(scope, "instantiated_at", str_of(from->instantiated_at),
+                                            &out->has_instantiated_at, &out->instantiated_at_ms));
 }
 
 /* A bad value is reported in its place: after a bad declaration (D14). */
 static void create_args_of(struct scope *scope, const pawl_create_args *from,
                            struct create_args *out)
 {
-    pawl_status status;
-
     *out = (struct create_args){ .definition = str_of(from->definition),
                                  .declaration = str_of(from->declaration),
                                  .input = supplied(from->input),
@@ -34,19 +40,8 @@ static void create_args_of(struct scope *scope, const pawl_create_args *from,
                                  .subject = supplied(from->subject_ref),
                                  .correlation = supplied(from->correlation_id),
                                  .test = from->test };
-    status = check_texts(scope, out);
-    if (!status)
-        status = check_ref(scope, "actor_ref", out->actor);
-    if (!status)
-        status = check_ref(scope, "subject_ref", out->subject);
-    if (!status)
-        status = check_ref(scope, "correlation_id", out->correlation);
-    if (!status)
-        status = defect_status(scope,
-                               time_defect(scope, "instantiated_at", str_of(from->instantiated_at),
-                                           &out->has_instantiated_at, &out->instantiated_at_ms));
-    out->late_status = status;
-    out->late_words = late_words(scope, status);
+    out->late_status = check_values(scope, from, out);
+    out->late_words = late_words(scope, out->late_status);
 }
 
 static pawl_status create_key(struct scope *scope, const pawl_create_args *args,

@@ -56,7 +56,8 @@ void json_time(struct buf *buf, int64_t at_ms); /* "2026-05-01T00:00:00.000Z" */
 #define X(name, type) void json_put_##name(struct buf *buf, const char *key, type value);
 JSON_PUT_MAP(X)
 #undef X
-void json_put_null(struct buf *buf, const char *key);
+void json_put_u64_or_null(struct buf *buf, const char *key, uint64_t n);     /* 0: null */
+void json_put_time_or_null(struct buf *buf, const char *key, int64_t at_ms); /* 0: null */
 void json_put_open(struct buf *buf, const char *key, char bracket);
 
 #endif

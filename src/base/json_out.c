@@ -146,10 +146,22 @@ void json_time(struct buf *buf, int64_t at_ms)
 JSON_PUT_MAP(X)
 #undef X
 
-void json_put_null(struct buf *buf, const char *key)
+void json_put_u64_or_null(struct buf *buf, const char *key, uint64_t n)
 {
     json_key(buf, key);
-    json_null(buf);
+    if (n > 0)
+        json_u64(buf, n);
+    else
+        json_null(buf);
+}
+
+void json_put_time_or_null(struct buf *buf, const char *key, int64_t at_ms)
+{
+    json_key(buf, key);
+    if (at_ms != 0)
+        json_time(buf, at_ms);
+    else
+        json_null(buf);
 }
 
 void json_put_open(struct buf *buf, const char *key, char bracket)

@@ -2,13 +2,17 @@
 #include "base/node.h"
 #include "base/text_int.h"
 
-pawl_status node_read(struct scope *scope, str text, struct node **out)
+bool text_looks_like_json(str text)
 {
     size_t at = str_span(text, " \t\n\r");
 
-    if (at < text.size && (text.data[at] == '{' || text.data[at] == '['))
-        return node_read_json(scope, text, out);
-    return node_read_yaml(scope, text, out);
+    return at < text.size && (text.data[at] == '{' || text.data[at] == '[');
+}
+
+pawl_status node_read(struct scope *scope, str text, struct node **out)
+{
+    return text_looks_like_json(text) ? node_read_json(scope, text, out)
+                                      : node_read_yaml(scope, text, out);
 }
 
 struct node *node_find_str(const struct node *object, str key)
@@ -24,6 +28,20 @@ struct node *node_find_str(const struct node *object, str key)
 struct node *node_find(const struct node *object, const char *key)
 {
     return node_find_str(object, str_of(key));
+}
+
+str node_text(const struct node *object, const char *key)
+{
+    const struct node *member = node_find(object, key);
+
+    return member && member->kind == NODE_STRING ? member->text : STR_NONE;
+}
+
+str node_raw(const struct node *object, const char *key)
+{
+    const struct node *member = node_find(object, key);
+
+    return member ? member->raw : STR_NONE;
 }
 
 struct node *node_first(const struct node *object, const char *key)

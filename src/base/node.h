@@ -35,10 +35,14 @@ pawl_status node_read_yaml(struct scope *scope, str text, struct node **out);
 
 /* YAML or JSON by looking: JSON if the first byte that is not white space is '{' or '['. */
 pawl_status node_read(struct scope *scope, str text, struct node **out);
+bool text_looks_like_json(str text);
 
 struct node *node_find(const struct node *object, const char *key); /* NULL if absent or no object */
 struct node *node_find_str(const struct node *object, str key);
 struct node *node_at(const struct node *array, uint32_t index);
+str node_text(const struct node *object,
+              const char *key);                           /* a string's; data NULL: it is not one */
+str node_raw(const struct node *object, const char *key); /* the bytes; data NULL: absent */
 struct node *node_first(const struct node *object,
                         const char *key); /* child of a member, or NULL */
 

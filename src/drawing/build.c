@@ -119,10 +119,8 @@ static pawl_status build_flow(struct builder *builder, const struct definition *
 {
     struct drawing *drawing = builder->drawing;
     struct plan *plan = NULL;
-    pawl_status status = plan_load(builder->scope, definition->plan_text, &plan);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(plan_load(builder->scope, definition->plan_text, &plan));
     drawing->of_step = ARENA_ARRAY(&builder->scope->arena, uint32_t, plan->count + 1);
     TRY_MEMORY(builder->scope, drawing->of_step);
     drawing->step_count = plan->count;

@@ -196,10 +196,8 @@ static void json_line(uint32_t depth, uint32_t node, str word, struct buf *out)
 static pawl_status json_lines(struct scope *scope, const struct drawing *drawing, struct buf *out)
 {
     uint32_t *order;
-    pawl_status status = drawing_order(scope, drawing, &order);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(drawing_order(scope, drawing, &order));
     for (uint32_t i = 0; i < drawing->line_count; i++)
         json_line(drawing->lines[i].depth, drawing->lines[i].node, drawing->lines[i].word, out);
     for (uint32_t i = 0; i < drawing->node_count && drawing->line_count == 0; i++)

@@ -187,13 +187,10 @@ static pawl_status make_boxes(struct scope *scope, const struct drawing *drawing
                               struct layout *layout)
 {
     uint32_t *ranks = ARENA_ARRAY(&scope->arena, uint32_t, drawing->node_count + 1);
-    pawl_status status;
 
     layout->edges = ARENA_ARRAY(&scope->arena, struct layout_edge, drawing->edge_count + 1);
     TRY_MEMORY(scope, ranks && layout->edges);
-    status = layout_rank(scope, drawing, ranks, layout->edges);
-    if (status != PAWL_OK)
-        return status;
+    TRY(layout_rank(scope, drawing, ranks, layout->edges));
     for (uint32_t i = 0; i < drawing->node_count; i++) {
         struct layout_box box = box_of(scope, drawing, i);
 

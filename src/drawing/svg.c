@@ -225,10 +225,8 @@ static void put_labels(struct scope *scope, const struct drawing *drawing,
 pawl_status drawing_svg(struct scope *scope, const struct drawing *drawing, struct buf *out)
 {
     struct layout layout;
-    pawl_status status = layout_make(scope, drawing, &layout);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(layout_make(scope, drawing, &layout));
     buf_fmt(out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
             "viewBox=\"0 0 %.0f %.0f\" role=\"img\">\n<title>",

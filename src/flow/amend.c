@@ -135,15 +135,11 @@ struct amended_step {
 static pawl_status amend_load(struct scope *scope, const struct plan *old, str text,
                               struct arena *lasting, struct amended_step *out)
 {
-    pawl_status status = plan_load(scope, text, &out->new);
-
-    if (status == PAWL_OK && out->new->is_tree != old->is_tree)
-        status = scope_fail(scope, PAWL_CONFLICT, "a %s cannot go on as a %s",
-                            old->is_tree ? "tree" : "graph", out->new->is_tree ? "tree" : "graph");
-    if (status == PAWL_OK)
-        status = merge_plans(scope, old, out->new, &out->text);
-    if (status != PAWL_OK)
-        return status;
+    TRY(plan_load(scope, text, &out->new));
+    if (out->new->is_tree != old->is_tree)
+        TRY(scope_fail(scope, PAWL_CONFLICT, "a %s cannot go on as a %s",
+                       old->is_tree ? "tree" : "graph", out->new->is_tree ? "tree" : "graph"));
+    TRY(merge_plans(scope, old, out->new, &out->text));
     return lasting ? plan_load_into(lasting, out->text, scope, &out->merged)
                    : plan_load(scope, out->text, &out->merged);
 }
@@ -454,12 +450,10 @@ pawl_status flow_amended(struct scope *scope, const struct definition *definitio
 {
     struct definition *definition_now = ARENA_NEW(&scope->arena, struct definition);
     struct amended_step amended = { 0 };
-    pawl_status status = definition_now ? amend_load(scope, plan_of(definition),
-                                                     amend_plan_text(effects), NULL, &amended)
-                                        : scope_no_memory(scope);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(definition_now
+            ? amend_load(scope, plan_of(definition), amend_plan_text(effects), NULL, &amended)
+            : scope_no_memory(scope));
     *definition_now = *definition;
     definition_now->plan_text = amended.text;
     definition_now->plan = amended.merged;

@@ -121,11 +121,8 @@ static pawl_status add_attempt(struct scope *scope, struct flow_attempts *attemp
                                   .made_seq = entry->seq,
                                   .created_at_ms = entry->at_ms,
                                   .ready_at_ms = effect->status == STEP_READY ? entry->at_ms : 0 };
-    pawl_status status =
-        attempts->max ? PAWL_OK : place_attempt(scope, attempts, effect, entry, &added);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(attempts->max ? PAWL_OK : place_attempt(scope, attempts, effect, entry, &added));
     if (attempts->is_sparse && attempts->count >= SPARSE_LEAST &&
         attempts->count >= attempts->sparse_next)
         leave_out(attempts);

@@ -76,10 +76,7 @@ static pawl_status index_names(struct scope *scope, struct plan *plan)
 
 static pawl_status make_ready(struct scope *scope, struct plan *plan)
 {
-    pawl_status status = index_names(scope, plan);
-
-    if (status != PAWL_OK)
-        return status;
+    TRY(index_names(scope, plan));
     for (uint32_t i = 0; i < plan->count; i++)
         plan->steps[i].has_template = scan_templates(plan, plan->steps[i].args_node);
     if (plan->output_node)

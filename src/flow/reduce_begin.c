@@ -46,11 +46,10 @@ static pawl_status check_size(struct turn *turn, enum args_sum sum, size_t size)
 pawl_status begin_args(struct turn *turn, const struct plan_step *step, enum args_sum sum, str *out)
 {
     struct template_source source = turn_step_source(turn, step);
-    pawl_status status = check_size(turn, sum, 0);
 
-    if (status == PAWL_OK)
-        status = template_expand(&source, step, turn->scope, out);
-    return status == PAWL_OK ? check_size(turn, sum, out->size) : status;
+    TRY(check_size(turn, sum, 0));
+    TRY(template_expand(&source, step, turn->scope, out));
+    return check_size(turn, sum, out->size);
 }
 
 pawl_status begin_args_node(struct turn *turn, const struct plan_step *step, struct node **out)

@@ -22,11 +22,9 @@ static pawl_status sleep_begin(struct turn *turn, const struct plan_step *step, 
 {
     struct node *args = NULL;
     const struct node *duration;
-    pawl_status status = begin_args_node(turn, step, &args);
     int64_t ms;
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(begin_args_node(turn, step, &args));
     duration = node_find(args, "for");
     if (!duration || duration->kind != NODE_STRING || !duration_parse(duration->text, &ms))
         return begin_refuse(turn, "for", "a duration like \"30s\"", duration);

@@ -93,10 +93,8 @@ static pawl_status spawn_begin(struct turn *turn, const struct plan_step *step, 
     struct arena *arena = &turn->scope->arena;
     struct node definition = { 0 };
     str args, found, input, end;
-    pawl_status status = begin_args(turn, step, ARGS_OF_CHILDREN, &args);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(begin_args(turn, step, ARGS_OF_CHILDREN, &args));
     if (json_member(arena, args, STR("definition"), &found))
         json_peek(arena, found, &definition);
     if (definition.kind != NODE_STRING || str_is_blank(definition.text))

@@ -63,7 +63,7 @@ def test_a_healthy_store_is_healthy_here_and_over_http(shell):
     names = [check["name"] for check in found["checks"]]
     assert names == ["file", "wal", "disk", "owner", "limits", "version", "format", "content", "schema", "clock", "timers", "health",
                      "integrity"], names
-    assert "✔ owner      nobody" in shell.pawl("doctor").out
+    assert "✔ owner      none" in shell.pawl("doctor").out
     child, address = shell.serve()
     assert "at " + address in shell.pawl("doctor").out
     found = shell.json("--store", address, "doctor")

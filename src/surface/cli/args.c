@@ -2,7 +2,6 @@
  * into the input of an operation. */
 #include "base/limits.h"
 #include "surface/cli/cli.h"
-#include "surface/cli/remote.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

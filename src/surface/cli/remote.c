@@ -85,14 +85,6 @@ static void put_query(const struct op *op, const struct node *input, struct buf 
     }
 }
 
-bool text_looks_like_json(str text)
-{
-    for (size_t i = 0; i < text.size; i++)
-        if (!strchr(" \t\r\n", text.data[i]))
-            return text.data[i] == '{' || text.data[i] == '[';
-    return false;
-}
-
 static void put_body(const struct op *op, const struct node *input, struct buf *body,
                      struct http_request *request)
 {

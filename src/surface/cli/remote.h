@@ -14,7 +14,4 @@ pawl_status remote_call(struct client *client, const char *operation, str input,
 pawl_status remote_call_pieces(struct client *client, const char *operation, str input,
                                struct scope *scope, put_piece_fn put, void *context);
 
-/* Does it begin with a brace or a bracket? */
-bool text_looks_like_json(str text);
-
 #endif

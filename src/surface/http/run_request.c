@@ -118,11 +118,9 @@ static pawl_status find(struct web_request *request)
     struct scope *scope = &request->scope;
     struct op_pair *pairs;
     struct route route;
-    pawl_status status = route_find(scope, request->server->options.mounts, request->method,
-                                    str_of(request->target), &route, request->allow);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(route_find(scope, request->server->options.mounts, request->method, str_of(request->target),
+                   &route, request->allow));
     request->op = route.op;
     request->is_mounted = route.is_mounted;
     request->store = route.op->flags & OP_FIRST_STORE ? STR("default") : route.store;
@@ -200,20 +198,15 @@ static void on_wake(void *context)
 /* The rest of the call, and whether its caller may: that may depend on the body. */
 static pawl_status prepare(struct web_request *request)
 {
-    pawl_status status = has_json_body(request->op) ? read_body(request) : PAWL_OK;
-
+    TRY(has_json_body(request->op) ? read_body(request) : PAWL_OK);
     if (request->op->flags & OP_TEXT_BODY)
         request->call.text = buf_view(&request->body);
     request->call.key = request_header(request, "Idempotency-Key");
     request->waiter = (struct waiter){ on_wake, client_is_there, request };
     request->call.waiter = &request->waiter;
     request->call.takes_pieces = true;
-    if (status == PAWL_OK)
-        status = op_authorize(request->p, &request->scope, request->op, &request->call);
-    if (status == PAWL_OK)
-        status =
-            op_prepare(request->p, request->op, &request->call, &request->scope, &request->running);
-    return status;
+    TRY(op_authorize(request->p, &request->scope, request->op, &request->call));
+    return op_prepare(request->p, request->op, &request->call, &request->scope, &request->running);
 }
 
 static pawl_status run(struct web_request *request, bool *waits)
@@ -381,10 +374,7 @@ static pawl_status open_later(struct web_request *request, bool *is_away)
 
 static pawl_status enter(struct web_request *request, bool *is_away)
 {
-    pawl_status status = find(request);
-
-    if (status != PAWL_OK)
-        return status;
+    TRY(find(request));
     request->p = store_enter_open(request->server->p, request->store);
     return request->p ? PAWL_OK : open_later(request, is_away);
 }
@@ -411,13 +401,10 @@ bool request_enter(struct web_request *request)
 static pawl_status start(struct web_request *request, bool *is_away)
 {
     bool waits = false; /* what is quick does not */
-    pawl_status status;
 
     if (!request->p)
         return hand_over(request, is_away);
-    status = request->is_admitted ? PAWL_OK : admit(request);
-    if (status != PAWL_OK)
-        return status;
+    TRY(request->is_admitted ? PAWL_OK : admit(request));
     if (request->op->flags & OP_ASYNC)
         return start_async(request, is_away);
     return request->op->flags & OP_QUICK ? run(request, &waits) : hand_over(request, is_away);
