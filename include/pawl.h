@@ -359,6 +359,10 @@ PAWL_API pawl_status pawl_plan_make(const char *ast, char **job, pawl_error *err
  * NULL for none (the first time). *next is the job from then on, *actions what is to be done now:
  * [{"node","action","payload"}], each handed out once. Nodes are numbered depth first from 0, a try
  * having three (forms, rescue, finally). A failed action is not tried again: that is the runner's.
+ * Each call reads and writes the whole job, so it takes as long as the job is. Of a wide job pass the
+ * results that have come meanwhile in one call: a tenth of them at a time costs ten calls, and one
+ * at a time as many calls as there are actions. A job of up to 16 MiB is never NO_MEMORY, unless the
+ * machine has none: reading takes up to 64 bytes for each byte of a job of many small values.
  * Fails with INVALID_REQUEST (an unknown node, one that is not pending, no job), NO_MEMORY. */
 PAWL_API pawl_status pawl_plan_restart(const char *job, const char *results, char **next,
                                        char **actions, pawl_error *error);

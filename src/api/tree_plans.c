@@ -329,6 +329,13 @@ pawl_status pawl_plan_make(const char *ast, char **job, pawl_error *error)
     return api_leave(&scope, status, error);
 }
 
+/* A value of two bytes, such as `1,`, takes a node. So much memory, and what one unit of work has
+ * besides, reads any text. */
+static size_t memory_to_read(const char *job, const char *results)
+{
+    return LIMIT_SCOPE + sizeof(struct node) * (strlen(job) + (results ? strlen(results) : 0)) / 2;
+}
+
 static pawl_status restart(struct plan_job *job, const char *text, const char *results, str *next,
                            str *actions)
 {
@@ -357,7 +364,7 @@ pawl_status pawl_plan_restart(const char *job, const char *results, char **next,
 
     TRY(API_NEED_TEXTS(error, GIVEN(job), GIVEN(next), GIVEN(actions)));
     *next = *actions = NULL;
-    scope_init(&scope, &heap_libc, LIMIT_SCOPE);
+    scope_init(&scope, &heap_libc, memory_to_read(job, results));
     scope.outer = panic_set(NULL);
     buf_init(&loaded.begun, &heap_libc, LIMIT_SCOPE);
     status = restart(&loaded, job, results, &next_text, &actions_text);

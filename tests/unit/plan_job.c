@@ -238,6 +238,29 @@ TEST(plan_job, a_job_of_10000_actions_that_augment_costs_no_more_than_three_time
     EXPECT(one < 3 * ten + 0.2);
 }
 
+/* Each is nearly as large as one value may be. */
+TEST(plan_job, results_of_many_small_values_are_taken_until_the_job_has_16_mib)
+{
+    static char result[1000000], head[64];
+    struct play play;
+    size_t size;
+
+    make(&play, "{\"dopar\":[" L("a") "," L("a") "," L("a") "]}");
+    restart(&play, NULL);
+    for (int node = 1; node <= 3; node++) {
+        memset(result, '1', sizeof result);
+        size = (size_t)snprintf(head, sizeof head,
+                                "[{\"node\":%d,\"status\":\"success\",\"output\":[", node);
+        memcpy(result, head, size);
+        for (size_t i = size + 1; i < sizeof result - 5; i += 2)
+            result[i] = ',';
+        snprintf(result + sizeof result - 5 - size % 2, 6, "1]}]");
+        restart(&play, result);
+    }
+    EXPECT_HAS(play.job, "{\"status\":\"success\"");
+    end(&play);
+}
+
 TEST(plan_job, c2_a_leaf_alone_is_a_program)
 {
     struct play play;
