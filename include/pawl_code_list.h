@@ -26,6 +26,16 @@
 #define PAWL_REFUSE_UNLESS_(is_right, words)
 #endif
 
+/* A name is one word: gcc says so before it says what follows from it. Neither the preprocessor nor clang
+ * can look into a text. */
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__cplusplus)
+#define PAWL_ONE_WORD_(name)                                                                       \
+    PAWL_REFUSE_UNLESS_(!__builtin_strpbrk(#name, " =[]*;.-+&"),                                   \
+                        #name ": expected the name alone; a first value follows behind a comma")
+#else
+#define PAWL_ONE_WORD_(...)
+#endif
+
 /* What the preprocessor refuses: compilation stops here, so that what follows from the mistake is
  * not said. gcc has one pragma that stops it, and that one names a file. */
 #define PAWL_PRAGMA_(...) _Pragma(#__VA_ARGS__)
@@ -264,6 +274,7 @@
 
 /* A member of a struct. */
 #define PAWL_DECL_(kind, name, ...)                                                                \
+    PAWL_ONE_WORD_(name)                                                                           \
     PAWL_BY_KIND_(PAWL_DECL_, PAWL_KIND_##kind)(kind, name, __VA_ARGS__)
 #define PAWL_DECL_none_(...)
 #define PAWL_DECL_wrong_(kind, name, ...)                                                          \

@@ -295,6 +295,37 @@ def test_a_list_that_is_none_is_one_sentence_and_nothing_that_follows_from_it():
         assert lines_of_100(said) <= SCREEN or name == "a list that is given nothing", (compiler, name, said)
 
 
+# Mistakes after which no compiler can be stopped: the program, what gcc says first, what clang says first.
+NAMED_FIRST = {
+    "a first value behind an equals sign":
+        (listed("has(var, uint32_t, n)", "has(var, uint32_t, n = 3)"), "n = 3: expected the name alone", "expected ';'"),
+    "a result with a value":
+        (listed("has(result, uint32_t, total)", "has(result, uint32_t, total = 3)"), "total = 3: expected the name alone",
+         "expected ';'"),
+    "a name of two words":
+        (listed("has(var, uint32_t, n)", "has(var, uint32_t, n m)"), "n m: expected the name alone", "expected ';'"),
+    "an array": (listed("has(var, uint32_t, n)", "has(var, uint32_t, n[3])"), "n[3]: expected the name alone", "array"),
+    "a comment of two slashes":
+        (listed("has(timer, Tick)                     \\", "has(timer, Tick) // each second \\"), "multi-line comment",
+         "multi-line // comment"),
+}
+
+
+def test_what_cannot_be_stopped_is_named_first():
+    """Not on a screen, because what follows from it is in the author's own code, once for each use.
+
+    A paste joins the first or the last word of an argument alone, so no macro can tell `n = 3` from `n`, and only a
+    macro can stop gcc: it has no pragma that makes an error fatal. A comment is gone before macros are read: what is left
+    is a right list without the lines below it. Awaits without PAWL_BEGIN lack names that only it can declare, since they
+    do not know their type."""
+    flags = ["-Wall", "-fsyntax-only", "-isystem", str(ROOT / "include")]
+    answers = all_of({(compiler, name): (compile_text, compiler, row[0], *flags)
+                      for compiler in COMPILERS for name, row in NAMED_FIRST.items()})
+    for (compiler, name), (status, said) in answers.items():
+        words = NAMED_FIRST[name][1 if compiler == "gcc" else 2]
+        assert status != 0 and words in first_message(said), (compiler, name, said)
+
+
 def lost_backslashes(text):
     """The program with each line of its list without its backslash: {number of the line below it: program}."""
     lines = text.splitlines()
