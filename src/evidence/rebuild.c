@@ -65,28 +65,23 @@ static pawl_status compare_chain(struct rebuilding *work, uint32_t index)
     const struct chain *chain = &work->v->chains[index];
     uint64_t before = work->report->differences;
     char id[ID_SIZE + 1] = "the store";
-    pawl_status status;
 
     if (chain->number != 0)
         id_print(chain->number, chain->random, id);
-    status = take_finding(work, verify_rows_of(work->v, index), id);
-    if (status == PAWL_OK && chain->number != 0 && work->report->differences > before)
-        status = compare_live(work, chain, id);
-    return status;
+    TRY(take_finding(work, verify_rows_of(work->v, index), id));
+    if (chain->number != 0 && work->report->differences > before)
+        TRY(compare_live(work, chain, id));
+    return PAWL_OK;
 }
 
 static pawl_status compare_rest(struct rebuilding *work)
 {
     struct verify *v = work->v;
-    pawl_status status;
 
     verify_at(v, 0, 0, 0);
-    status = take_finding(work, verify_all_keys(v), "the store");
-    if (status == PAWL_OK)
-        status = take_finding(work, verify_all_standing(v), "the store");
-    if (status == PAWL_OK)
-        status = take_finding(work, verify_tables(v), "the store");
-    return status;
+    TRY(take_finding(work, verify_all_keys(v), "the store"));
+    TRY(take_finding(work, verify_all_standing(v), "the store"));
+    return take_finding(work, verify_tables(v), "the store");
 }
 
 /* ---- The rows ---- */
@@ -153,11 +148,10 @@ static pawl_status add_rows(struct rebuilding *work, const struct chain *chain,
                             const struct live *there, bool is_test)
 {
     const struct fold *fold = chain->fold;
-    pawl_status status = PAWL_OK;
 
-    for (uint32_t i = 0; status == PAWL_OK && i < fold->count; i++)
-        status = add_row(work, chain, fold->rows[i], there, is_test);
-    return status;
+    for (uint32_t i = 0; i < fold->count; i++)
+        TRY(add_row(work, chain, fold->rows[i], there, is_test));
+    return PAWL_OK;
 }
 
 static pawl_status add_live_rows(struct rebuilding *work, const struct chain *chain)
@@ -165,21 +159,19 @@ static pawl_status add_live_rows(struct rebuilding *work, const struct chain *ch
     struct verify *v = work->v;
     struct instance_row row = { 0 };
     struct live there = { 0 };
-    pawl_status status = PAWL_OK;
 
     if (chain->fold) {
         scope_clear(&v->scope);
-        status = store_instance(v->store, &v->scope, chain->number, &row);
-        if (status == PAWL_OK)
-            status = store_live(v->store, &v->scope, chain->number, &there);
+        TRY(store_instance(v->store, &v->scope, chain->number, &row));
+        TRY(store_live(v->store, &v->scope, chain->number, &there));
     }
-    if (status == PAWL_OK && chain->fold)
-        status = add_rows(work, chain, &there, row.test);
-    if (status == PAWL_OK && chain->paused_pos > 0)
-        status = add_live(work, (struct live_change){ .kind = LIVE_PAUSE_PUT,
-                                                      .instance = chain->number,
-                                                      .pause.pos = chain->paused_pos });
-    return status;
+    if (chain->fold)
+        TRY(add_rows(work, chain, &there, row.test));
+    if (chain->paused_pos > 0)
+        TRY(add_live(work, (struct live_change){ .kind = LIVE_PAUSE_PUT,
+                                                 .instance = chain->number,
+                                                 .pause.pos = chain->paused_pos }));
+    return PAWL_OK;
 }
 
 static pawl_status add_head(struct rebuilding *work, const struct chain *chain)
@@ -295,10 +287,8 @@ static pawl_status write_rows(struct rebuilding *work)
         .flushed = v->pos,
         .is_rebuild = true,
     };
-    pawl_status status = store_begin(v->store, &v->scope, &tip);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(store_begin(v->store, &v->scope, &tip));
     if (tip.pos != v->pos) {
         store_rollback(v->store);
         return scope_fail(&v->scope, PAWL_CONFLICT, "somebody wrote meanwhile: try again");

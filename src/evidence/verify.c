@@ -128,22 +128,16 @@ static pawl_status check_root(struct verify *v, const struct record *record)
 
 static pawl_status check_next(struct verify *v, const struct record *record)
 {
-    pawl_status status;
-
     scope_clear(&v->scope);
     verify_at(v, v->pos + 1, 0, 0);
     if (record->pos != v->pos + 1)
         return verify_bad(v, "the record at this position is missing");
     verify_at(v, record->pos, record->instance, record->seq);
-    status = verify_time(v, record);
-    if (status == PAWL_OK)
-        status = verify_record(v, record);
-    if (status != PAWL_OK)
-        return status;
-    status = check_root(v, record);
-    if (status == PAWL_OK)
-        v->pos = record->pos;
-    return status;
+    TRY(verify_time(v, record));
+    TRY(verify_record(v, record));
+    TRY(check_root(v, record));
+    v->pos = record->pos;
+    return PAWL_OK;
 }
 
 /* ---- stopping, and keeping the place ---- */
@@ -181,32 +175,26 @@ static pawl_status rest(struct verify *v)
 
 static pawl_status check_batch(struct verify *v)
 {
-    pawl_status status = PAWL_OK;
-
-    for (uint32_t i = 0; status == PAWL_OK && i < v->record_count; i++) {
-        status = check_next(v, &v->records[i]);
-        if (status == PAWL_OK)
-            status = rest(v);
+    for (uint32_t i = 0; i < v->record_count; i++) {
+        TRY(check_next(v, &v->records[i]));
+        TRY(rest(v));
     }
-    return status;
+    return PAWL_OK;
 }
 
 pawl_status verify_catch_up(struct verify *v)
 {
-    pawl_status status = read_batch(v);
-
-    while (status == PAWL_OK && v->record_count > 0) {
-        status = check_batch(v);
-        if (status != PAWL_OK)
-            return status;
+    TRY(read_batch(v));
+    while (v->record_count > 0) {
+        TRY(check_batch(v));
         (void)verify_tell(v, VERIFY_RECORDS, v->pos, v->tip.pos > v->pos ? v->tip.pos : v->pos);
-        status = read_batch(v);
+        TRY(read_batch(v));
     }
-    if (status == PAWL_OK && v->in_commit) {
+    if (v->in_commit) {
         verify_at(v, v->pos, 0, 0);
         return verify_bad(v, "the last record has no root: the end of a commit is missing");
     }
-    return status;
+    return PAWL_OK;
 }
 
 static pawl_status check_log(struct verify *v)

@@ -92,9 +92,7 @@ static pawl_status find_named(struct verify *v, const struct chain *chain,
     rights = node_find(document, "rights");
     if (rights && (rights->kind != NODE_STRING || !rights_are_valid(rights->text)))
         return verify_bad(v, "an amend's rights do not name definitions in order");
-    status = check_results(v, chain, record, node_find(document, "entries"));
-    if (status != PAWL_OK)
-        return status;
+    TRY(check_results(v, chain, record, node_find(document, "entries")));
     status = store_find_definition(v->store, &v->scope, name->text, (uint32_t)version, NULL, &row);
     if (status == PAWL_NOT_KNOWN)
         return verify_bad(v, "an amend names a definition that is not there");

@@ -45,10 +45,8 @@ static pawl_status read_body(struct verify *v, const struct record *record, stru
 pawl_status verify_clock_time(struct verify *v, const struct record *record)
 {
     struct clock_body body;
-    pawl_status status = read_body(v, record, &body);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(read_body(v, record, &body));
     if (record->instance != 0)
         return verify_bad(v, "a clock record in an instance's chain");
     if (body.shift_ms && (body.offset_ms || body.wall_ms != record->at_ms))

@@ -52,14 +52,10 @@ static pawl_status declared_steps(struct verify *v, uint32_t id, struct steps *o
     struct definition_row row;
     struct definition *definition = NULL;
     struct node *plan = NULL;
-    pawl_status status = store_definition(v->store, &v->scope, id, &row);
 
-    if (status == PAWL_OK)
-        status = definition_load(&v->scope, row.compiled, &definition);
-    if (status == PAWL_OK)
-        status = node_read_own(&v->scope, definition->plan_text, &plan);
-    if (status != PAWL_OK)
-        return status;
+    TRY(store_definition(v->store, &v->scope, id, &row));
+    TRY(definition_load(&v->scope, row.compiled, &definition));
+    TRY(node_read_own(&v->scope, definition->plan_text, &plan));
     *out = (struct steps){ 0 };
     return add_names(v, node_find(plan, "calls"), PLAN_CALL, out) &&
                    add_names(v, node_find(plan, "externals"), PLAN_EXTERNAL, out) &&
@@ -74,16 +70,13 @@ static pawl_status steps_before(struct verify *v, const struct chain *chain, str
     uint64_t pos = verify_amended_at(v, chain);
     struct effect_list effects = { 0 };
     struct record earlier;
-    pawl_status status;
 
     if (!pos)
         return declared_steps(v, v->rules[chain->rules].id, out);
-    status = store_record(v->store, &v->scope, pos, &earlier);
-    if (status == PAWL_OK)
-        status = effects_read(&v->scope, earlier.body, &effects);
-    if (status != PAWL_OK)
-        return status;
-    return effects_plan(&effects) ? read_list(v, effects_plan(&effects)->input, out) : PAWL_STORAGE_FAILURE;
+    TRY(store_record(v->store, &v->scope, pos, &earlier));
+    TRY(effects_read(&v->scope, earlier.body, &effects));
+    return effects_plan(&effects) ? read_list(v, effects_plan(&effects)->input, out)
+                                  : PAWL_STORAGE_FAILURE;
 }
 
 static bool begins_with(const struct steps *steps, const struct steps *before)

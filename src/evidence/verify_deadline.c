@@ -27,14 +27,11 @@ pawl_status verify_machine_body(struct verify *v, const struct chain *chain,
                                 const struct record *record)
 {
     struct effect_list effects = { 0 };
-    pawl_status status;
     str trace;
 
     if (v->rules[chain->rules].kind != KIND_MACHINE)
         return PAWL_OK;
-    status = expected_effects(v, chain, record, &effects);
-    if (status != PAWL_OK)
-        return status;
+    TRY(expected_effects(v, chain, record, &effects));
     trace = body_trace(record->body);
     buf_clear(&v->body);
     if (effects.count > 0 || trace.data)

@@ -111,9 +111,7 @@ pawl_status verify_definition(struct verify *v, uint32_t id, uint32_t *out_index
     if (status != PAWL_OK)
         return status;
     row.id = id;
-    status = check_hashes(v, &row);
-    if (status != PAWL_OK)
-        return status;
+    TRY(check_hashes(v, &row));
     status = definition_load(&v->scope, row.compiled, &definition);
     if (status == PAWL_STORAGE_FAILURE)
         return verify_bad(v, "definition %u: %.160s", id, v->scope.error.message);
@@ -184,24 +182,20 @@ pawl_status verify_define(struct verify *v, const struct record *record)
 {
     uint32_t id, index;
     str rights;
-    pawl_status status = find_defined(v, record->body, &id, &rights);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(find_defined(v, record->body, &id, &rights));
     if (id == 0)
         return verify_bad(v, "the definition that this record puts is missing");
-    status = verify_definition(v, id, &index);
-    if (status != PAWL_OK)
-        return status;
+    TRY(verify_definition(v, id, &index));
     print_define(&v->rules[index], rights, &v->body);
     TRY_MEMORY(&v->scope, !v->body.failed);
     if (!str_eq(buf_view(&v->body), record->body))
         return verify_bad(v, "definition %u is not the one that was put here", id);
     if (v->rules[index].is_defined)
         return verify_bad(v, "definition %u was put before", id);
-    status = begin_rules(v, &v->rules[index], record);
-    if (status != PAWL_OK || !rights.data)
-        return status;
+    TRY(begin_rules(v, &v->rules[index], record));
+    if (!rights.data)
+        return PAWL_OK;
     return verify_note_rights(v, record, v->rules[index].name, v->rules[index].version);
 }
 
@@ -234,13 +228,11 @@ static pawl_status check_known(struct verify *v, uint32_t id)
 
 pawl_status verify_all_definitions(struct verify *v)
 {
-    pawl_status status = PAWL_OK;
-
     verify_at(v, 0, 0, 0);
     if (v->tip.last_definition > v->tip.pos)
         return verify_bad(v, "there is a definition %u, but the log can't name so many",
                           v->tip.last_definition);
-    for (uint32_t id = 1; status == PAWL_OK && id <= v->tip.last_definition; id++)
-        status = check_known(v, id);
-    return status;
+    for (uint32_t id = 1; id <= v->tip.last_definition; id++)
+        TRY(check_known(v, id));
+    return PAWL_OK;
 }

@@ -40,10 +40,8 @@ static pawl_status find_or_add(struct verify *v, const uint8_t commitment[SHA_SI
 pawl_status verify_put_erasure(struct verify *v, const struct erasure *erasure)
 {
     struct erasure *added;
-    pawl_status status = find_or_add(v, erasure->commitment, &added);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(find_or_add(v, erasure->commitment, &added));
     added->is_gone = erasure->is_gone;
     added->used_pos = erasure->used_pos;
     added->erased_pos = erasure->erased_pos;
@@ -53,10 +51,8 @@ pawl_status verify_put_erasure(struct verify *v, const struct erasure *erasure)
 pawl_status verify_use_erased(struct verify *v, const uint8_t commitment[SHA_SIZE])
 {
     struct erasure *erasure;
-    pawl_status status = find_or_add(v, commitment, &erasure);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(find_or_add(v, commitment, &erasure));
     erasure->is_gone = true;
     if (v->where_pos > erasure->used_pos)
         erasure->used_pos = v->where_pos;
@@ -68,21 +64,19 @@ pawl_status verify_erase(struct verify *v, const struct record *record)
     struct node *body = NULL, *list, *item;
     uint8_t commitment[SHA_SIZE];
     struct erasure *erasure;
-    pawl_status status = PAWL_OK;
 
     if (node_read_json(&v->scope, record->body, &body) == PAWL_NO_MEMORY)
         return PAWL_NO_MEMORY;
     list = body ? node_find(body, "values") : NULL;
     if (!list || list->kind != NODE_ARRAY || !list->first)
         return verify_bad(v, "an erase record that names no values");
-    for (item = list->first; status == PAWL_OK && item; item = item->next) {
+    for (item = list->first; item; item = item->next) {
         if (item->kind != NODE_STRING || !sha_unhex(item->text, commitment, SHA_SIZE))
             return verify_bad(v, "an erase record names something that is not a commitment");
-        status = find_or_add(v, commitment, &erasure);
-        if (status == PAWL_OK)
-            erasure->erased_pos = record->pos;
+        TRY(find_or_add(v, commitment, &erasure));
+        erasure->erased_pos = record->pos;
     }
-    return status;
+    return PAWL_OK;
 }
 
 static bool is_open(const struct erasure *erasure)

@@ -199,7 +199,8 @@ static pawl_status find_trail(struct verify *v, struct scope *scope, uint64_t po
                        : status;
         if (record.what < 0 && record.what != CONTROL_KEEP_SIGNAL)
             continue;
-        TRY_MEMORY(&v->scope, HEAP_GROW(v->heap, trail->positions, trail->capacity, trail->count + 1));
+        TRY_MEMORY(&v->scope,
+                   HEAP_GROW(v->heap, trail->positions, trail->capacity, trail->count + 1));
         trail->positions[trail->count++] = pos;
     }
     return status;

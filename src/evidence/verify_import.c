@@ -36,9 +36,7 @@ static pawl_status begin_import(struct verify *v, const struct record *record)
 
     if (record->instance != 0)
         return verify_bad(v, "an import in an instance's chain");
-    status = read_body(v, record, &body, &v->imported);
-    if (status != PAWL_OK)
-        return status;
+    TRY(read_body(v, record, &body, &v->imported));
     if (v->imported > 0)
         v->import_pos = 0; /* nothing has come yet that could be moved */
     status = verify_moved(v, body);
@@ -63,10 +61,8 @@ pawl_status verify_time(struct verify *v, const struct record *record)
     if (v->imported > 0)
         return check_imported(v, record);
     if (record->what == CONTROL_CLOCK) {
-        pawl_status status = verify_clock_time(v, record);
 
-        if (status != PAWL_OK)
-            return status;
+        TRY(verify_clock_time(v, record));
     } else if (v->pos > 0 && record->at_ms < v->at_ms)
         return verify_bad(v, "the time of this record is before that of the one before it");
     v->at_ms = record->at_ms;

@@ -84,14 +84,12 @@ static pawl_status check_at(struct verify *v, uint64_t pos)
 
 static pawl_status walk_forward(struct verify *v, const struct path *path)
 {
-    pawl_status status = PAWL_OK;
-
-    for (uint32_t i = path->count; status == PAWL_OK && i > 0; i--) {
-        status = check_at(v, path->positions[i - 1]);
-        if (status == PAWL_OK && i % BATCH_SIZE == 0 && !v->request->definition.data)
-            status = verify_tell(v, VERIFY_RECORDS, path->count - i, path->count);
+    for (uint32_t i = path->count; i > 0; i--) {
+        TRY(check_at(v, path->positions[i - 1]));
+        if (i % BATCH_SIZE == 0 && !v->request->definition.data)
+            TRY(verify_tell(v, VERIFY_RECORDS, path->count - i, path->count));
     }
-    return status == PAWL_OK ? verify_replay_over(v, &v->chains[v->chain_count - 1]) : status;
+    return verify_replay_over(v, &v->chains[v->chain_count - 1]);
 }
 
 /* Its rows too, unless it was moved on meanwhile: then they belong to a later record. */

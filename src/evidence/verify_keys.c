@@ -70,12 +70,11 @@ static pawl_status check_key(struct verify *v, const struct key_row *row)
 pawl_status verify_all_keys(struct verify *v)
 {
     uint32_t count = v->key_count;
-    pawl_status status = PAWL_OK;
 
     if (count > 1)
         qsort(v->keys, count, sizeof *v->keys, compare_rows);
-    for (uint32_t i = 0; status == PAWL_OK && i < count; i++)
+    for (uint32_t i = 0; i < count; i++)
         if (i + 1 == count || memcmp(v->keys[i].id, v->keys[i + 1].id, KEY_ID_SIZE) != 0)
-            status = check_key(v, &v->keys[i]);
-    return status;
+            TRY(check_key(v, &v->keys[i]));
+    return PAWL_OK;
 }

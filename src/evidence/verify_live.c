@@ -157,10 +157,8 @@ static pawl_status fold_step(struct verify *v, struct chain *chain, const struct
 {
     struct live_change *found;
     str lease = moved->step.lease;
-    pawl_status status = find_step(v, chain, moved->ordinal, &found);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(find_step(v, chain, moved->ordinal, &found));
     TRY_MEMORY(&v->scope, copy_text(v, &lease));
     free_text(v, &found->step.lease);
     found->step.status = moved->step.status;
@@ -211,11 +209,9 @@ static pawl_status fold_effect(struct verify *v, struct chain *chain, const stru
 pawl_status verify_fold_effects(struct verify *v, struct chain *chain,
                                 const struct effect_list *effects, int64_t at_ms)
 {
-    pawl_status status = PAWL_OK;
-
-    for (uint32_t i = 0; status == PAWL_OK && i < effects->count; i++)
-        status = fold_effect(v, chain, &effects->items[i], at_ms);
-    return status;
+    for (uint32_t i = 0; i < effects->count; i++)
+        TRY(fold_effect(v, chain, &effects->items[i], at_ms));
+    return PAWL_OK;
 }
 
 pawl_status verify_fold(struct verify *v, struct chain *chain, const struct record *record)
@@ -360,17 +356,13 @@ pawl_status verify_live(struct verify *v, const struct chain *chain)
     struct live live = { 0 };
     struct live_change *found;
     size_t found_count, expected_count = chain->fold ? chain->fold->count : 0;
-    pawl_status status = store_live(v->store, &v->scope, chain->number, &live);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(store_live(v->store, &v->scope, chain->number, &live));
     if (live.paused_pos != chain->paused_pos)
         return verify_bad(v, "its pause row names position %llu; the log says %llu",
                           (unsigned long long)live.paused_pos,
                           (unsigned long long)chain->paused_pos);
-    status = check_ended(v, &live);
-    if (status != PAWL_OK)
-        return status;
+    TRY(check_ended(v, &live));
     found_count = count_rows(&live);
     if (found_count == 0 && expected_count == 0)
         return PAWL_OK;
@@ -379,6 +371,6 @@ pawl_status verify_live(struct verify *v, const struct chain *chain)
     qsort(found, found_count, sizeof *found, compare_keys);
     if (chain->fold)
         qsort(chain->fold->rows, expected_count, sizeof *found, compare_keys);
-    return compare_rows(v, v->rules[chain->rules].compiler, chain->fold ? chain->fold->rows : NULL, expected_count, found,
-                         found_count);
+    return compare_rows(v, v->rules[chain->rules].compiler, chain->fold ? chain->fold->rows : NULL,
+                        expected_count, found, found_count);
 }

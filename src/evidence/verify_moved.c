@@ -55,7 +55,6 @@ static void move_all(struct verify *v, int64_t by_ms)
 pawl_status verify_moved(struct verify *v, const struct node *body)
 {
     const struct node *offset = node_find(body, "offset"), *moved = node_find(body, "moved");
-    pawl_status status = PAWL_OK;
     int64_t by_ms;
 
     if (!offset && !moved)
@@ -63,10 +62,9 @@ pawl_status verify_moved(struct verify *v, const struct node *body)
     if (v->import_pos == 0 || (moved && moved->kind != NODE_ARRAY) ||
         (offset && !read_by(offset, &by_ms)))
         return verify_bad(v, "an import that moves timers, and brings none or does not say how far");
-    for (const struct node *item = moved ? moved->first : NULL; status == PAWL_OK && item;
-         item = item->next)
-        status = move_one(v, item);
-    if (status == PAWL_OK && offset)
+    for (const struct node *item = moved ? moved->first : NULL; item; item = item->next)
+        TRY(move_one(v, item));
+    if (offset)
         move_all(v, by_ms);
-    return status;
+    return PAWL_OK;
 }

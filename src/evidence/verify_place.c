@@ -283,7 +283,6 @@ static pawl_status take_chain(struct verify *v, struct place_reader *reader, uin
 {
     struct chain chain = { .number = take_number(reader, ID_NUMBER_MAX) };
     uint32_t fact_count;
-    pawl_status status = PAWL_OK;
 
     chain.seq = take_number(reader, UINT64_MAX);
     chain.pos = take_number(reader, v->pos);
@@ -308,9 +307,9 @@ static pawl_status take_chain(struct verify *v, struct place_reader *reader, uin
         return scope_no_memory(&v->scope);
     v->chains[index] = chain;
     v->chain_count = index + 1;
-    for (uint32_t i = 0; status == PAWL_OK && !reader->failed && i < fact_count; i++)
-        status = take_row(v, reader, &v->chains[index]);
-    return status == PAWL_OK ? find_flushed(v, &v->chains[index]) : status;
+    for (uint32_t i = 0; !reader->failed && i < fact_count; i++)
+        TRY(take_row(v, reader, &v->chains[index]));
+    return find_flushed(v, &v->chains[index]);
 }
 
 /* Definitions are not remembered but read again: *same if each is the one it was. */
@@ -319,16 +318,13 @@ static pawl_status take_rules(struct verify *v, struct place_reader *reader, boo
     uint32_t id = take_u32(reader), index;
     bool is_defined = take_number(reader, 1) == 1;
     uint8_t sha[SHA_SIZE];
-    pawl_status status;
 
     take(reader, sha, SHA_SIZE);
     if (reader->failed)
         return PAWL_OK;
     scope_clear(&v->scope);
     verify_at(v, 0, 0, 0);
-    status = verify_definition(v, id, &index);
-    if (status != PAWL_OK)
-        return status;
+    TRY(verify_definition(v, id, &index));
     v->rules[index].is_defined = is_defined;
     *same = *same && memcmp(sha, v->rules[index].compiled_sha, SHA_SIZE) == 0;
     return PAWL_OK;
@@ -366,9 +362,8 @@ static pawl_status take_keys(struct verify *v, struct place_reader *reader)
 static pawl_status take_standing(struct verify *v, struct place_reader *reader)
 {
     uint32_t count = take_u32(reader);
-    pawl_status status = PAWL_OK;
 
-    for (uint32_t i = 0; status == PAWL_OK && !reader->failed && i < count; i++) {
+    for (uint32_t i = 0; !reader->failed && i < count; i++) {
         struct standing_row row = { .what = (int32_t)take_zigzag(reader) };
 
         row.id = take_text(reader);
@@ -379,17 +374,16 @@ static pawl_status take_standing(struct verify *v, struct place_reader *reader)
         if (row.id.size == 0)
             reader->failed = true;
         if (!reader->failed)
-            status = verify_put_standing(v, &row);
+            TRY(verify_put_standing(v, &row));
     }
-    return status;
+    return PAWL_OK;
 }
 
 static pawl_status take_erasures(struct verify *v, struct place_reader *reader)
 {
     uint32_t count = take_u32(reader);
-    pawl_status status = PAWL_OK;
 
-    for (uint32_t i = 0; status == PAWL_OK && !reader->failed && i < count; i++) {
+    for (uint32_t i = 0; !reader->failed && i < count; i++) {
         struct erasure erasure = { .is_gone = false };
 
         take(reader, erasure.commitment, SHA_SIZE);
@@ -397,9 +391,9 @@ static pawl_status take_erasures(struct verify *v, struct place_reader *reader)
         erasure.used_pos = take_number(reader, v->pos);
         erasure.erased_pos = take_number(reader, v->pos);
         if (!reader->failed)
-            status = verify_put_erasure(v, &erasure);
+            TRY(verify_put_erasure(v, &erasure));
     }
-    return status;
+    return PAWL_OK;
 }
 
 static pawl_status take_all(struct verify *v, struct place_reader *reader, const char **why)

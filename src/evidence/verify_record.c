@@ -62,10 +62,8 @@ static pawl_status commitments_of(struct verify *v, uint64_t first, uint64_t sec
 
     *out = (struct three){ .of = { NULL, NULL, NULL } };
     for (size_t i = 0; i < 3; i++) {
-        pawl_status status = ids[i] ? verify_value(v, ids[i], out->bytes[i]) : PAWL_OK;
 
-        if (status != PAWL_OK)
-            return status;
+        TRY(ids[i] ? verify_value(v, ids[i], out->bytes[i]) : PAWL_OK);
         if (ids[i])
             out->of[i] = out->bytes[i];
     }
@@ -221,13 +219,10 @@ static pawl_status check_rights(struct verify *v, const struct record *record)
 {
     struct node *body = NULL, *rights;
     struct instance_row row;
-    pawl_status status;
 
     if (record->instance == 0)
         return verify_bad(v, "rights in the store's own chain");
-    status = store_instance(v->store, &v->scope, record->instance, &row);
-    if (status != PAWL_OK)
-        return status;
+    TRY(store_instance(v->store, &v->scope, record->instance, &row));
     if (record->prev != row.created_pos || record->pos != row.created_pos + 1)
         return verify_bad(v, "rights that do not stand right behind the creation");
     if (node_read_json(&v->scope, record->body, &body) == PAWL_NO_MEMORY)
@@ -270,14 +265,12 @@ static pawl_status check_control(struct verify *v, const struct chain *chain,
 static pawl_status check_meaning(struct verify *v, const struct chain *chain,
                                  const struct record *record)
 {
-    pawl_status status;
-
     if (record->what < 0)
         return check_control(v, chain, record);
     if (record->instance == 0)
         return verify_bad(v, "the store itself has no transitions");
-    status = check_transition(v, chain, record);
-    return status == PAWL_OK ? verify_machine_body(v, chain, record) : status;
+    TRY(check_transition(v, chain, record));
+    return verify_machine_body(v, chain, record);
 }
 
 /* ---- its hash ---- */
@@ -289,10 +282,8 @@ static pawl_status check_hash(struct verify *v, const struct chain *chain,
     char id[ID_SIZE + 1];
     uint8_t hash[SHA_SIZE];
     struct three values;
-    pawl_status status = commitments_of(v, record->actor, record->payload, record->reason, &values);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(commitments_of(v, record->actor, record->payload, record->reason, &values));
     if (record->instance == 0)
         memcpy(id, store_name, sizeof id);
     else
@@ -340,39 +331,29 @@ static pawl_status apply(struct verify *v, struct chain *chain, const struct rec
 pawl_status verify_record(struct verify *v, const struct record *record)
 {
     struct chain *chain;
-    pawl_status status = record->what == CONTROL_CREATE ? begin_chain(v, record) : PAWL_OK;
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(record->what == CONTROL_CREATE ? begin_chain(v, record) : PAWL_OK);
     if (record->what == CONTROL_CREATE && record->body.size > 0)
         return verify_bad(v, "a creation has no body of its own");
     chain = verify_find_chain(v, record->instance);
     if (!chain)
         return verify_bad(v, "instance %llu has a record before it is created",
                           (unsigned long long)record->instance);
-    status = check_place(v, chain, record);
-    if (status == PAWL_OK)
-        status = check_hash(v, chain, record);
-    if (status == PAWL_OK)
-        status = verify_note_key(v, record);
-    if (status == PAWL_OK)
-        status = check_meaning(v, chain, record);
-    if (status == PAWL_OK && record->what >= 0)
-        status = verify_replay(v, chain, record);
-    if (status == PAWL_OK && record->what == CONTROL_KEEP_SIGNAL)
-        status = verify_replay_signal(v, chain, record);
-    if (status == PAWL_OK && record->what == LIFE_T_AMEND &&
-        v->rules[chain->rules].kind == KIND_FLOW)
-        status = verify_amend(v, chain, record);
-    if (status == PAWL_OK && record->what == LIFE_T_AMEND &&
-        v->rules[chain->rules].kind == KIND_CODE)
-        status = verify_amend_code(v, chain, record);
-    if (status == PAWL_OK && record->what == LIFE_T_START &&
-        v->rules[chain->rules].kind != KIND_MACHINE)
-        status = verify_note_redrive(v, record);
-    if (status == PAWL_OK)
-        status = apply(v, chain, record);
-    if (status == PAWL_OK)
-        v->report->records++;
-    return status;
+    TRY(check_place(v, chain, record));
+    TRY(check_hash(v, chain, record));
+    TRY(verify_note_key(v, record));
+    TRY(check_meaning(v, chain, record));
+    if (record->what >= 0)
+        TRY(verify_replay(v, chain, record));
+    if (record->what == CONTROL_KEEP_SIGNAL)
+        TRY(verify_replay_signal(v, chain, record));
+    if (record->what == LIFE_T_AMEND && v->rules[chain->rules].kind == KIND_FLOW)
+        TRY(verify_amend(v, chain, record));
+    if (record->what == LIFE_T_AMEND && v->rules[chain->rules].kind == KIND_CODE)
+        TRY(verify_amend_code(v, chain, record));
+    if (record->what == LIFE_T_START && v->rules[chain->rules].kind != KIND_MACHINE)
+        TRY(verify_note_redrive(v, record));
+    TRY(apply(v, chain, record));
+    v->report->records++;
+    return PAWL_OK;
 }

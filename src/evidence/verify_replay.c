@@ -43,10 +43,8 @@ static pawl_status check_lifecycle(struct verify *v, const struct rules *rules,
                                    const struct definition *definition)
 {
     struct definition lifecycle = { .kind = definition->kind };
-    pawl_status status = definition_set_lifecycle(&lifecycle, &v->scope);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(definition_set_lifecycle(&lifecycle, &v->scope));
     if (!is_alike(definition, &lifecycle))
         return verify_bad(v, "definition %u: its transitions are not those of a flow", rules->id);
     return PAWL_OK;
@@ -308,11 +306,8 @@ static pawl_status decide_again(struct verify *v, struct chain *chain, const str
     for (uint32_t n = 0;
          !is_it && v->request->flows->event_of(definition, chain->replay->memory, entry, n, &event);
          n++) {
-        pawl_status status =
-            try_event(v, chain, &event, record, entry, &is_it, n == 0 ? words : other);
 
-        if (status != PAWL_OK)
-            return status;
+        TRY(try_event(v, chain, &event, record, entry, &is_it, n == 0 ? words : other));
     }
     if (!is_it)
         return bad_decision(v, words);
@@ -392,10 +387,8 @@ pawl_status verify_replay_over(struct verify *v, const struct chain *chain)
 
 pawl_status verify_all_replays_over(struct verify *v)
 {
-    pawl_status status = PAWL_OK;
-
-    for (uint32_t i = 0; v->undecided > 0 && status == PAWL_OK && i < REPLAYS_KEPT; i++)
+    for (uint32_t i = 0; v->undecided > 0 && i < REPLAYS_KEPT; i++)
         if (v->replays[i] != 0)
-            status = verify_replay_over(v, &v->chains[v->replays[i]]);
-    return status;
+            TRY(verify_replay_over(v, &v->chains[v->replays[i]]));
+    return PAWL_OK;
 }

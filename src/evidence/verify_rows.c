@@ -45,15 +45,12 @@ static pawl_status check_head_row(struct verify *v, const struct chain *chain,
 {
     uint64_t seq = chain->seq;
     uint32_t state = chain->state;
-    pawl_status status = PAWL_OK;
 
     if (row->pos < chain->flushed_pos || row->pos > chain->pos)
         return verify_bad(v, "its head row stands at %llu; its last record is at %llu",
                           (unsigned long long)row->pos, (unsigned long long)chain->pos);
     if (row->pos != chain->pos)
-        status = state_at(v, chain, row->pos, &state, &seq);
-    if (status != PAWL_OK)
-        return status;
+        TRY(state_at(v, chain, row->pos, &state, &seq));
     if (row->seq != seq)
         return verify_bad(v, "its head row says seq %llu; the log says %llu",
                           (unsigned long long)row->seq, (unsigned long long)seq);
@@ -181,14 +178,12 @@ static pawl_status check_strays(struct verify *v)
 
 pawl_status verify_all_rows(struct verify *v)
 {
-    pawl_status status;
-
     verify_at(v, 0, 0, 0);
-    status = check_strays(v);
-    for (uint32_t i = 0; status == PAWL_OK && i < v->chain_count; i++) {
-        status = verify_rows_of(v, i);
-        if (status == PAWL_OK && i % BATCH_SIZE == 0)
-            status = verify_tell(v, VERIFY_INSTANCES, i, v->chain_count - 1);
+    TRY(check_strays(v));
+    for (uint32_t i = 0; i < v->chain_count; i++) {
+        TRY(verify_rows_of(v, i));
+        if (i % BATCH_SIZE == 0)
+            TRY(verify_tell(v, VERIFY_INSTANCES, i, v->chain_count - 1));
     }
-    return status;
+    return PAWL_OK;
 }

@@ -61,9 +61,7 @@ pawl_status verify_value(struct verify *v, uint64_t id, uint8_t out[SHA_SIZE])
         if (status != PAWL_OK)
             return status;
         value.id = id;
-        status = check_value(v, &value);
-        if (status != PAWL_OK)
-            return status;
+        TRY(check_value(v, &value));
         known->id = id;
         known->is_gone = !value.bytes.data;
         memcpy(known->commitment, value.commitment, SHA_SIZE);

@@ -195,7 +195,6 @@ static pawl_status load_input(struct loading *loading)
     const struct node *input = node_find(loading->document, "input");
     struct node *schema;
     bool is_bad = false;
-    pawl_status status;
 
     if (!input)
         return PAWL_OK;
@@ -203,9 +202,7 @@ static pawl_status load_input(struct loading *loading)
         return fail_damaged(loading->scope, "the schema of its input is none");
     definition->input_text = arena_str(&loading->scope->arena, input->raw);
     TRY_MEMORY(loading->scope, definition->input_text.data);
-    status = node_read_json(loading->scope, definition->input_text, &schema);
-    if (status != PAWL_OK)
-        return status;
+    TRY(node_read_json(loading->scope, definition->input_text, &schema));
     input_schema_check(schema, note_defect, &is_bad);
     if (is_bad)
         return fail_damaged(loading->scope, "the schema of its input says what no schema may");
@@ -234,19 +231,14 @@ static pawl_status load_head(struct loading *loading)
 
 static pawl_status load_all(struct loading *loading)
 {
-    pawl_status status = load_head(loading);
-
-    if (status == PAWL_OK)
-        status = load_states(loading);
-    if (status == PAWL_OK)
-        status = load_transitions(loading);
-    if (status == PAWL_OK)
-        status = load_deadlines(loading);
-    if (status == PAWL_OK)
-        status = load_input(loading);
-    if (status == PAWL_OK && loading->scope->arena.failed)
-        status = scope_no_memory(loading->scope);
-    return status == PAWL_OK ? definition_index(loading->definition, loading->scope) : status;
+    TRY(load_head(loading));
+    TRY(load_states(loading));
+    TRY(load_transitions(loading));
+    TRY(load_deadlines(loading));
+    TRY(load_input(loading));
+    if (loading->scope->arena.failed)
+        return scope_no_memory(loading->scope);
+    return definition_index(loading->definition, loading->scope);
 }
 
 pawl_status definition_load(struct scope *scope, str compiled, struct definition **out)

@@ -84,10 +84,8 @@ static pawl_status check_conditions(const struct transition *transition, const s
                                     str state, struct scope *scope)
 {
     str action = words_shown(transition->action), guard = words_shown(transition->guard);
-    pawl_status status = check_reason(transition, event, state, scope);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(check_reason(transition, event, state, scope));
     if (transition->guard.data && !event->guard_satisfied && !PLANTED(GUARD_UNASKED))
         return scope_fail(scope, PAWL_GUARD_NOT_SATISFIED,
                           "'%.*s' from '%.*s' is guarded by '%.*s'; once that holds, assert it "

@@ -265,16 +265,15 @@ static pawl_status check_children(struct acceptance *acceptance, const struct no
                                   const struct node *value)
 {
     const struct node *items = node_find(schema, "items");
-    pawl_status status = PAWL_OK;
 
     if (value->kind == NODE_OBJECT)
-        status = check_required(acceptance, schema, value);
-    for (const struct node *child = value->first; child && !status; child = child->next)
+        TRY(check_required(acceptance, schema, value));
+    for (const struct node *child = value->first; child; child = child->next)
         if (value->kind == NODE_OBJECT)
-            status = check_member(acceptance, schema, child);
+            TRY(check_member(acceptance, schema, child));
         else if (items)
-            status = check_value(acceptance, items, child);
-    return status;
+            TRY(check_value(acceptance, items, child));
+    return PAWL_OK;
 }
 
 /* Depth is bounded by the input's. */
@@ -303,9 +302,7 @@ pawl_status input_schema_accept(struct scope *scope, const struct node *schema, 
 
     if (!schema)
         return PAWL_OK;
-    status = node_read_json(scope, input.data ? input : STR("{}"), &value);
-    if (status)
-        return status;
+    TRY(node_read_json(scope, input.data ? input : STR("{}"), &value));
     node_index_init(&acceptance.index, &scope->arena);
     status = check_value(&acceptance, schema, value);
     node_index_fini(&acceptance.index);

@@ -17,11 +17,10 @@ static void print_found(const struct head_witness *witness, struct buf *out)
 static pawl_status accept_found(struct store *store, struct scope *scope, str who, struct buf *out)
 {
     struct head_witness witness;
-    pawl_status status = store_witness(store, scope, who, &witness);
 
-    if (status == PAWL_OK)
-        print_found(&witness, out);
-    return status;
+    TRY(store_witness(store, scope, who, &witness));
+    print_found(&witness, out);
+    return PAWL_OK;
 }
 
 pawl_status accept_head(const char *url, str who, struct buf *out, pawl_error *error)

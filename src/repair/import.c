@@ -146,10 +146,9 @@ static pawl_status put(struct import *import, struct store *store, struct scope 
                        struct commit *commit)
 {
     struct store_tip tip;
-    pawl_status status = store_begin(store, scope, &tip);
+    pawl_status status;
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(store_begin(store, scope, &tip));
     status = import_build(import, store, &tip, scope, commit);
     if (status != PAWL_OK || commit->record_count + commit->definition_count == 0) {
         store_rollback(store);
@@ -208,21 +207,15 @@ pawl_status import_finish(struct import *import, struct buf *out)
 {
     struct commit commit = { 0 };
     uint32_t there = 0;
-    pawl_status status;
 
     if (import->line == 0)
         return scope_fail(import->scope, PAWL_INVALID_REQUEST,
                           "expected " EXPORT_HEADER ", found an empty file");
-    status = check_counts(import);
-    if (status == PAWL_OK)
-        status = check_erased(import);
-    if (status == PAWL_OK)
-        status = try_in_memory(import);
-    if (status == PAWL_OK)
-        status = find_all_there(import, &there);
-    if (status == PAWL_OK)
-        status = put(import, import->store, import->scope, &commit);
-    if (status == PAWL_OK)
-        print_done(&commit, there, out);
-    return status;
+    TRY(check_counts(import));
+    TRY(check_erased(import));
+    TRY(try_in_memory(import));
+    TRY(find_all_there(import, &there));
+    TRY(put(import, import->store, import->scope, &commit));
+    print_done(&commit, there, out);
+    return PAWL_OK;
 }

@@ -145,16 +145,15 @@ static pawl_status note_redrive(struct building *b, struct carried_instance *ins
                                 const struct record *record)
 {
     struct effect_list effects = { 0 };
-    pawl_status status = PAWL_OK;
 
     if (record->body.data)
-        status = effects_read(b->scope, record->body, &effects);
-    for (uint32_t i = 0; i < effects.count && status == PAWL_OK; i++)
+        TRY(effects_read(b->scope, record->body, &effects));
+    for (uint32_t i = 0; i < effects.count; i++)
         if (effects.items[i].kind == EFFECT_REDRIVE) {
             instance->redrives = effects.items[i].name;
             instance->started = record->pos;
         }
-    return status;
+    return PAWL_OK;
 }
 
 /* Code is also amended without a plan. */
@@ -198,7 +197,6 @@ static pawl_status add_record(struct building *b, const struct carried_record *c
     const struct record *given = &carried->record;
     struct record *record = import_next_record(b);
     uint64_t pos = record->pos;
-    pawl_status status;
 
     *record = *given;
     record->pos = pos;
@@ -219,16 +217,15 @@ static pawl_status add_record(struct building *b, const struct carried_record *c
         row->input = value_id(b, row->input);
         row->metadata = value_id(b, row->metadata);
     }
-    status = check_hash(b, instance, given, record);
-    if (status == PAWL_OK)
-        status = step_on(b, instance, record);
-    if (status == PAWL_OK && record->key.data) {
+    TRY(check_hash(b, instance, given, record));
+    TRY(step_on(b, instance, record));
+    if (record->key.data) {
         struct key_row *key = &b->keys[b->key_count++];
 
         *key = (struct key_row){ .at_ms = record->at_ms, .pos = pos };
         memcpy(key->id, record->key.data, KEY_ID_SIZE);
     }
-    return status == PAWL_OK ? import_live(b, instance, record) : status;
+    return import_live(b, instance, record);
 }
 
 /* ---- All of it ---- */
@@ -305,15 +302,14 @@ static pawl_status read_store_chain(struct building *b)
 static pawl_status add_definitions(struct building *b)
 {
     struct import *import = b->import;
-    pawl_status status = read_store_chain(b);
 
-    for (uint32_t i = 0; status == PAWL_OK && i < import->definition_count; i++) {
-        status = find_known(b, &import->definitions[i]);
-        if (status == PAWL_OK && !import->definitions[i].is_there &&
-            import->definitions[i].row.name.data)
-            status = import_add_define(b, &import->definitions[i].row);
+    TRY(read_store_chain(b));
+    for (uint32_t i = 0; i < import->definition_count; i++) {
+        TRY(find_known(b, &import->definitions[i]));
+        if (!import->definitions[i].is_there && import->definitions[i].row.name.data)
+            TRY(import_add_define(b, &import->definitions[i].row));
     }
-    return status;
+    return PAWL_OK;
 }
 
 static bool is_wanted(const struct import *import, const struct carried_record *record)
@@ -335,7 +331,6 @@ static pawl_status add_records(struct building *b)
 {
     struct import *import = b->import;
     uint32_t count = 0;
-    pawl_status status;
 
     for (uint32_t i = 0; i < import->record_count; i++) {
         count += is_wanted(import, &import->records[i]);
@@ -344,13 +339,12 @@ static pawl_status add_records(struct building *b)
     }
     if (count == 0)
         return PAWL_OK;
-    status = import_add_begin(b, count);
-    for (uint32_t i = 0; status == PAWL_OK && i < import->record_count; i++)
+    TRY(import_add_begin(b, count));
+    for (uint32_t i = 0; i < import->record_count; i++)
         if (is_wanted(import, &import->records[i]))
-            status = add_record(b, &import->records[i]);
-    if (status == PAWL_OK)
-        status = import_add_end(b);
-    return status == PAWL_OK ? import_add_erase(b) : status;
+            TRY(add_record(b, &import->records[i]));
+    TRY(import_add_end(b));
+    return import_add_erase(b);
 }
 
 static void forget_chains(struct import *import)

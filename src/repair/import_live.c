@@ -65,14 +65,10 @@ pawl_status import_live(struct building *b, struct carried_instance *instance,
 {
     const struct definition *definition = b->import->definitions[instance->definition].loaded;
     struct effect_list effects = { 0 };
-    pawl_status status = PAWL_OK;
 
     if (record->what >= 0 && record->body.size > 0)
-        status = effects_read(b->scope, record->body, &effects);
-    if (status == PAWL_OK)
-        status = reserve_live(b, effects.count + definition->deadline_count + 2);
-    if (status != PAWL_OK)
-        return status;
+        TRY(effects_read(b->scope, record->body, &effects));
+    TRY(reserve_live(b, effects.count + definition->deadline_count + 2));
     for (uint32_t i = 0; i < effects.count; i++)
         add_effect(b, instance, record, &effects.items[i]);
     if (record->what == CONTROL_CREATE)

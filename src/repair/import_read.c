@@ -244,19 +244,14 @@ static bool parse_instance(struct import *import, const struct node *node,
 static pawl_status read_instance(struct import *import, const struct node *node)
 {
     struct carried_instance one;
-    pawl_status status;
 
     if (!parse_instance(import, node, &one))
         return bad(import, "an instance whose definition stands before it");
     if (map_get(&import->by_number, one.row.number) != MAP_NONE)
         return bad(import, "an instance that was not in the file before");
-    status = read_value(import, node, "subject", &one.row.subject);
-    if (status == PAWL_OK)
-        status = read_value(import, node, "input", &one.row.input);
-    if (status == PAWL_OK)
-        status = read_value(import, node, "metadata", &one.row.metadata);
-    if (status != PAWL_OK)
-        return status;
+    TRY(read_value(import, node, "subject", &one.row.subject));
+    TRY(read_value(import, node, "input", &one.row.input));
+    TRY(read_value(import, node, "metadata", &one.row.metadata));
     TRY_MEMORY(import->scope,
                GROW_IMPORT(import, instances, instance_count, instance_capacity) &&
                    map_put(&import->by_number, one.row.number, import->instance_count));
@@ -318,17 +313,12 @@ static pawl_status read_record(struct import *import, const struct node *node)
 {
     struct carried_record one = { .instance = instance_of(import, node) };
     struct carried_instance *instance;
-    pawl_status status;
 
     if (one.instance == UINT32_MAX || !parse_record(import, node, &one.record, &one.position))
         return bad(import, "a record of an instance that stands before it");
-    status = read_value(import, node, "actor", &one.record.actor);
-    if (status == PAWL_OK)
-        status = read_value(import, node, "payload", &one.record.payload);
-    if (status == PAWL_OK)
-        status = read_value(import, node, "reason", &one.record.reason);
-    if (status != PAWL_OK)
-        return status;
+    TRY(read_value(import, node, "actor", &one.record.actor));
+    TRY(read_value(import, node, "payload", &one.record.payload));
+    TRY(read_value(import, node, "reason", &one.record.reason));
     if ((one.record.what == CONTROL_CREATE) != (import->instances[one.instance].record_count == 0))
         return bad(import, "the creation of an instance first, and once");
     TRY_MEMORY(import->scope, GROW_IMPORT(import, records, record_count, record_capacity));

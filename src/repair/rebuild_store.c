@@ -42,10 +42,8 @@ static pawl_status rebuild(struct store *store, const struct rebuild_options *op
         .flows = &flow_behavior, .progress = tell, .context = &asked, .rebuild = rebuilt
     };
     struct verify_report report;
-    pawl_status status = verify_run(store, &heap_libc, &request, &report, error);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(verify_run(store, &heap_libc, &request, &report, error));
     json_open(out, '{');
     if (report.valid) {
         put_rebuilt(rebuilt, out);

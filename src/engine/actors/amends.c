@@ -47,15 +47,12 @@ static pawl_status apply_amend(struct scope *scope, str body, const struct defin
 {
     struct effect_list effects = { 0 };
     struct definition *amended = NULL;
-    pawl_status status = effects_read(scope, body, &effects);
 
-    if (!status)
-        status = (*definition)->kind == KIND_CODE
-                     ? code_amended(scope, *definition, &effects, &amended)
-                     : flow_amended(scope, *definition, &effects, &amended);
-    if (!status)
-        *definition = amended;
-    return status;
+    TRY(effects_read(scope, body, &effects));
+    TRY((*definition)->kind == KIND_CODE ? code_amended(scope, *definition, &effects, &amended)
+                                         : flow_amended(scope, *definition, &effects, &amended));
+    *definition = amended;
+    return PAWL_OK;
 }
 
 static bool is_amend(void *context, const struct record *record)
@@ -105,12 +102,11 @@ pawl_status amended_definition(struct engine *engine, struct scope *scope, const
                                const struct definition **definition)
 {
     uint64_t pos = 0;
-    pawl_status status = PAWL_OK;
 
     if ((*definition)->kind != KIND_MACHINE)
-        status = last_amend(engine, scope, head, &pos);
-    if (status || !pos)
-        return status;
+        TRY(last_amend(engine, scope, head, &pos));
+    if (!pos)
+        return PAWL_OK;
     return (*definition)->kind == KIND_CODE ? read_code(engine, scope, pos, definition)
                                             : fold_amends(engine, scope, pos, definition);
 }
@@ -264,18 +260,16 @@ pawl_status engine_find_kind(struct engine *engine, struct scope *scope, str tex
                              const struct definition **out)
 {
     struct definition_slot *slot;
-    pawl_status status = definition_find_registered(engine, scope, text, row);
 
-    if (!status)
-        status = definitions_get(engine, scope, row->id, &slot);
-    if (!status && slot->definition->kind != kind)
+    TRY(definition_find_registered(engine, scope, text, row));
+    TRY(definitions_get(engine, scope, row->id, &slot));
+    if (slot->definition->kind != kind)
         return scope_fail(scope, PAWL_INVALID_REQUEST,
                           "definition: expected %s%s, found the %s '%.*s'",
                           kind == KIND_CODE ? "" : "a ", definition_kind_name(kind),
                           definition_kind_name(slot->definition->kind), STR_ARG(text));
-    if (!status)
-        *out = slot->definition;
-    return status;
+    *out = slot->definition;
+    return PAWL_OK;
 }
 
 /* Amends add up: a later one lifts no limit of an earlier one. */
@@ -283,11 +277,10 @@ static pawl_status meet_earlier(struct engine *engine, struct scope *scope, cons
                                 str rights, str *out)
 {
     str earlier = STR_NONE;
-    pawl_status status = amended_rights(engine, scope, head, &earlier);
 
-    if (!status && !rights_meet(&scope->arena, rights, earlier, out))
-        status = scope_no_memory(scope);
-    return status;
+    TRY(amended_rights(engine, scope, head, &earlier));
+    TRY_MEMORY(scope, rights_meet(&scope->arena, rights, earlier, out));
+    return PAWL_OK;
 }
 
 /* An instance keeps its input, so a version whose schema does not allow it is refused. */

@@ -52,16 +52,12 @@ static pawl_status check_steps(struct engine *engine, struct scope *scope, uint6
 pawl_status bars_look(struct engine *engine, struct scope *scope, const struct head *head,
                       const struct definition *definition, bool *out)
 {
-    pawl_status status = PAWL_OK;
-
     ASSERT_DRAINING(engine);
     *out = false;
     if (definition->kind != KIND_FLOW)
         return PAWL_OK;
     if (engine->actors.has_amends)
-        status = amended_in_drain(engine, scope, head, &definition);
-    if (status)
-        return status;
+        TRY(amended_in_drain(engine, scope, head, &definition));
     *out = flow_cancel_rule(definition) == CANCEL_NEVER;
     return flow_cancel_rule(definition) == CANCEL_NOT_FROM
                ? check_steps(engine, scope, head->instance, definition, out)

@@ -99,11 +99,10 @@ static pawl_status find_last(struct engine *engine, struct scope *scope, str cor
     struct list_query query = { .correlation = correlation, .limit = 1 };
     uint64_t *numbers;
     uint32_t count;
-    pawl_status status = store_list(engine->store, scope, &query, &numbers, &count);
 
-    if (!status)
-        *out = count > 0 ? numbers[0] : 0;
-    return status;
+    TRY(store_list(engine->store, scope, &query, &numbers, &count));
+    *out = count > 0 ? numbers[0] : 0;
+    return PAWL_OK;
 }
 
 pawl_status engine_cancel_many(struct engine *engine, struct scope *scope,

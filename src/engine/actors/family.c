@@ -210,15 +210,13 @@ static pawl_status plan_effect(struct child_planning *planning, struct child_pla
 static pawl_status plan_of(struct child_planning *planning, struct child_plan *parent,
                            struct actor *actor, struct decision *decision)
 {
-    pawl_status status = PAWL_OK;
-
-    for (uint32_t d = 0; d < decision->count && !status; d++)
-        for (uint32_t e = 0; e < decision->drafts[d].effects.count && !status; e++)
+    for (uint32_t d = 0; d < decision->count; d++)
+        for (uint32_t e = 0; e < decision->drafts[d].effects.count; e++)
             if (decision->drafts[d].effects.items[e].kind == EFFECT_SPAWN &&
                 (actor->definition->states[actor->state].terminal == TERMINAL_NOT ||
                  decision->drafts[d].effects.items[e].is_abandoned))
-                status = plan_effect(planning, parent, actor, decision, d, e);
-    return status;
+                TRY(plan_effect(planning, parent, actor, decision, d, e));
+    return PAWL_OK;
 }
 
 /* The engine learns of an amend when it is recorded. */
@@ -242,17 +240,15 @@ pawl_status family_plan(struct engine *engine, struct scope *scope, struct actor
                                        .rights = rights ? *rights : STR_NONE,
                                        .knows_rights = rights != NULL,
                                        .is_creation = actor->instance == 0 };
-    pawl_status status;
 
     *child_plans = NULL;
     if (!family_is_possible(engine, actor->definition) && !amends(decision))
         return PAWL_OK;
-    status = plan_of(&planning, NULL, actor, decision);
-    for (struct child_plan *child_plan = *child_plans; child_plan && !status;
-         child_plan = child_plan->next)
+    TRY(plan_of(&planning, NULL, actor, decision));
+    for (struct child_plan *child_plan = *child_plans; child_plan; child_plan = child_plan->next)
         if (child_plan->actor)
-            status = plan_of(&planning, child_plan, child_plan->actor, &child_plan->decision);
-    return status;
+            TRY(plan_of(&planning, child_plan, child_plan->actor, &child_plan->decision));
+    return PAWL_OK;
 }
 
 const struct decision *family_decision(const struct child_plan *child_plan,
@@ -296,11 +292,9 @@ void family_number(struct engine *engine, struct child_plan *child_plans, uint64
 pawl_status family_check(struct engine *engine, struct scope *scope,
                          const struct child_plan *child_plans)
 {
-    pawl_status status = PAWL_OK;
-
-    for (const struct child_plan *one = child_plans; one && !status; one = one->next)
-        status = redrive_check(engine, scope, &one->args);
-    return status;
+    for (const struct child_plan *one = child_plans; one; one = one->next)
+        TRY(redrive_check(engine, scope, &one->args));
+    return PAWL_OK;
 }
 
 pawl_status family_record(struct engine *engine, struct scope *scope,

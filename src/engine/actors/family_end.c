@@ -94,17 +94,15 @@ static bool is_left(const struct parting *parting, uint64_t parent, uint32_t ord
 static pawl_status part_new(struct engine *engine, struct scope *scope,
                             const struct parting *parting, int64_t at_ms, struct parting **more)
 {
-    pawl_status status = PAWL_OK;
-
     ASSERT_DRAINING(engine);
-    for (uint32_t i = 0; i < engine->writer.batch.live_count && !status; i++) {
+    for (uint32_t i = 0; i < engine->writer.batch.live_count; i++) {
         const struct live_change *change = &engine->writer.batch.live[i];
 
         if (change->kind == LIVE_CHILD_PUT &&
             is_left(parting, change->instance, change->ordinal, change->child.is_abandoned))
-            status = cancel_child(engine, scope, change->child.number, at_ms, more);
+            TRY(cancel_child(engine, scope, change->child.number, at_ms, more));
     }
-    return status;
+    return PAWL_OK;
 }
 
 static pawl_status part_old(struct engine *engine, struct scope *scope,
@@ -134,20 +132,18 @@ static pawl_status find_partings(struct scope *scope, uint64_t parent,
                                  const struct definition *definition,
                                  const struct decision *decision, struct parting **out)
 {
-    pawl_status status = PAWL_OK;
-
-    for (uint32_t d = 0; d < decision->count && !status; d++) {
+    for (uint32_t d = 0; d < decision->count; d++) {
         const struct draft *draft = &decision->drafts[d];
 
         if (!draft->keep.data &&
             definition->states[definition->transitions[draft->transition].to].terminal !=
                 TERMINAL_NOT)
             return add_parting(scope, out, parent, 0);
-        for (uint32_t e = 0; e < draft->effects.count && !status; e++)
+        for (uint32_t e = 0; e < draft->effects.count; e++)
             if (draft->effects.items[e].kind == EFFECT_END && !draft->effects.items[e].is_bare)
-                status = add_parting(scope, out, parent, draft->effects.items[e].ordinal);
+                TRY(add_parting(scope, out, parent, draft->effects.items[e].ordinal));
     }
-    return status;
+    return PAWL_OK;
 }
 
 pawl_status family_part(struct engine *engine, struct scope *scope, uint64_t parent,
@@ -245,14 +241,12 @@ static pawl_status explain_end(struct engine *engine, struct scope *scope, uint6
     struct record last = { .what = -1 };
     struct head_row head;
     str reason = STR_NONE;
-    pawl_status status = head_row_now(engine, scope, child, &head);
 
-    if (!status)
-        status = records_look_back(engine, scope, head.pos, is_entry, &last);
-    if (!status)
-        status = value_text(engine, scope, last.reason, &reason);
-    if (status || last.what < 0 || (uint32_t)last.what >= definition->transition_count)
-        return status;
+    TRY(head_row_now(engine, scope, child, &head));
+    TRY(records_look_back(engine, scope, head.pos, is_entry, &last));
+    TRY(value_text(engine, scope, last.reason, &reason));
+    if (last.what < 0 || (uint32_t)last.what >= definition->transition_count)
+        return PAWL_OK;
     *out = print_end(scope, definition, (uint32_t)last.what, reason);
     return out->data ? PAWL_OK : scope_no_memory(scope);
 }
@@ -263,12 +257,9 @@ static pawl_status read_outcome(struct engine *engine, struct scope *scope, uint
 {
     struct instance_view view;
     char id[ID_SIZE + 1];
-    pawl_status status = engine_id_of(engine, scope, child, id);
 
-    if (!status)
-        status = engine_get(engine, scope, str_of(id), &view);
-    if (status)
-        return status;
+    TRY(engine_id_of(engine, scope, child, id));
+    TRY(engine_get(engine, scope, str_of(id), &view));
     event->name = arena_str(&scope->arena, str_of(id));
     TRY_MEMORY(scope, event->name.data);
     event->outcome = view.status == STATUS_FAILED      ? TERMINAL_FAILURE

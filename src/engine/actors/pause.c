@@ -105,12 +105,9 @@ static pawl_status add_record(struct engine *engine, struct scope *scope, struct
     struct commitments commitments = { 0 };
     struct record *record, ids = { 0 };
     char id[ID_SIZE + 1];
-    pawl_status status = PAWL_OK;
 
     if (args->actor.data)
-        status = intern(engine, scope, args->actor, &ids.actor, &commitments.actor);
-    if (status)
-        return status;
+        TRY(intern(engine, scope, args->actor, &ids.actor, &commitments.actor));
     if (args->reason.data)
         ids.reason = batch_new_value(engine, args->reason, false, &commitments.reason);
     record = batch_record(engine, args->resume ? CONTROL_RESUME : CONTROL_PAUSE, head, at_ms);
@@ -255,11 +252,9 @@ static pawl_status drain_pause(struct engine *engine, struct request *request, i
     struct pause_request *pause = request->context;
     struct record record;
     enum key_use use;
-    pawl_status status = keys_look(engine, request->scope, pause->args->key, at_ms, &use, &record);
 
     ASSERT_DRAINING(engine);
-    if (status)
-        return status;
+    TRY(keys_look(engine, request->scope, pause->args->key, at_ms, &use, &record));
     request->is_again = use == KEY_PENDING;
     if (use == KEY_REPEAT)
         return read_status(request->scope, &record, &pause->status);
@@ -300,12 +295,9 @@ pawl_status engine_pause(struct engine *engine, struct scope *scope, const struc
     struct request request = {
         .kind = REQUEST_CONTROL, .scope = scope, .control = drain_pause, .context = &pause
     };
-    pawl_status status = ref_check(scope, "actor_ref", args->actor);
 
-    if (!status)
-        status = engine_submit(engine, &request);
-    if (status)
-        return status;
+    TRY(ref_check(scope, "actor_ref", args->actor));
+    TRY(engine_submit(engine, &request));
     *out = pause.status;
     if (args->resume && pause.instance && pause.status != STATUS_PAUSED) {
         deaths_forgive(engine);

@@ -78,18 +78,15 @@ static pawl_status check_rule(struct engine *engine, struct scope *scope, const 
     struct head head = { .instance = actor->instance };
     struct instance_row row;
     struct live live = { 0 };
-    pawl_status status = store_instance(engine->store, scope, actor->instance, &row);
 
-    if (!status)
-        status = store_live(engine->store, scope, actor->instance, &live);
-    if (status)
-        return status;
+    TRY(store_instance(engine->store, scope, actor->instance, &row));
+    TRY(store_live(engine->store, scope, actor->instance, &live));
     memcpy(head.random, row.random, ID_RANDOM_SIZE);
-    status = amended_definition(engine, scope, &head, &definition);
-    if (!status && bars_cancel(definition, &live))
+    TRY(amended_definition(engine, scope, &head, &definition));
+    if (bars_cancel(definition, &live))
         return scope_fail(scope, PAWL_NO_CANCEL_TRANSITION,
                           "no way to cancel: the definition's 'cancel' does not allow it here");
-    return status;
+    return PAWL_OK;
 }
 
 /* To be cancelled it need not be remembered: its rows go, and its children are found in the store.

@@ -48,22 +48,19 @@ static pawl_status last_start(struct engine *engine, struct scope *scope, str id
 pawl_status redrive_check(struct engine *engine, struct scope *scope,
                           const struct create_args *args)
 {
-    pawl_status status = PAWL_OK;
-
     ASSERT_DRAINING(engine);
-    for (uint32_t i = 0; i < args->seen_count && !status; i++) {
+    for (uint32_t i = 0; i < args->seen_count; i++) {
         uint64_t pos;
 
-        status = last_start(engine, scope, args->seen[i].id, &pos);
-        if (!status &&
-            (pos != args->seen[i].pos ||
-             standing_changes_here(&engine->writer.batch, LIFE_T_START, args->seen[i].id)))
+        TRY(last_start(engine, scope, args->seen[i].id, &pos));
+        if (pos != args->seen[i].pos ||
+            standing_changes_here(&engine->writer.batch, LIFE_T_START, args->seen[i].id))
             return scope_fail(scope, PAWL_CONFLICT,
                               "%.*s was run again by another call meanwhile; `pawl show` names its "
                               "successor",
                               STR_ARG(args->seen[i].id));
     }
-    return status;
+    return PAWL_OK;
 }
 
 /* ---- reading ---- */

@@ -104,11 +104,9 @@ static pawl_status find_earlier(struct engine *engine, struct scope *scratch,
 static pawl_status fold_one(struct engine *engine, struct scope *scratch, struct actor *actor,
                             struct instance_log_record *log)
 {
-    pawl_status status = PAWL_OK;
-
     if (log->is_left)
-        status = value_text(engine, scratch, log->record.payload, &log->payload);
-    return status ? status : fold(engine, scratch, actor, log);
+        TRY(value_text(engine, scratch, log->record.payload, &log->payload));
+    return fold(engine, scratch, actor, log);
 }
 
 /* Does entry `seq`, or the memory after it, know of this record? A kept signal has the number of the
@@ -121,32 +119,28 @@ static bool is_known(const struct record *record, uint64_t seq)
 static pawl_status fold_trail(struct engine *engine, struct scope *scratch, struct actor *actor,
                               const struct trail *trail, uint64_t seq)
 {
-    pawl_status status = PAWL_OK;
-
-    for (size_t i = trail->count; i > 0 && !status; i--) {
+    for (size_t i = trail->count; i > 0; i--) {
         struct instance_log_record log = { .is_left = true };
 
         scope_clear(scratch);
-        status = store_record(engine->store, scratch, trail->positions[i - 1], &log.record);
-        if (!status && !is_known(&log.record, seq))
-            status = fold_one(engine, scratch, actor, &log);
+        TRY(store_record(engine->store, scratch, trail->positions[i - 1], &log.record));
+        if (!is_known(&log.record, seq))
+            TRY(fold_one(engine, scratch, actor, &log));
     }
-    return status;
+    return PAWL_OK;
 }
 
 /* Those that were read at one go, oldest first. */
 static pawl_status fold_tail(struct engine *engine, struct scope *scratch, struct actor *actor,
                              const struct instance_log *log, uint64_t seq)
 {
-    pawl_status status = PAWL_OK;
-
-    for (uint32_t i = log->record_count; i > 0 && !status; i--) {
+    for (uint32_t i = log->record_count; i > 0; i--) {
         if (scratch->arena.used > SCRATCH_MAX)
             scope_clear(scratch);
         if (!is_known(&log->records[i - 1].record, seq))
-            status = fold_one(engine, scratch, actor, &log->records[i - 1]);
+            TRY(fold_one(engine, scratch, actor, &log->records[i - 1]));
     }
-    return status;
+    return PAWL_OK;
 }
 
 /* Is this the snapshot that entry `snapshot->seq` tells of? */
@@ -408,28 +402,21 @@ static pawl_status restore(struct engine *engine, struct scope *scope, struct ac
                            struct instance_log *log)
 {
     struct definition_slot *slot;
-    pawl_status status = definitions_get(engine, scope, log->instance.definition, &slot);
 
-    if (!status)
-        status = check_log(scope, log, slot->definition);
-    if (!status)
-        status = restore_standing(engine, scope, actor, log, slot->definition);
-    if (!status)
-        status = restore_memory(engine, scope, actor, log);
-    if (!status)
-        status = introduce(engine, scope, actor, &log->instance, slot);
-    return status;
+    TRY(definitions_get(engine, scope, log->instance.definition, &slot));
+    TRY(check_log(scope, log, slot->definition));
+    TRY(restore_standing(engine, scope, actor, log, slot->definition));
+    TRY(restore_memory(engine, scope, actor, log));
+    return introduce(engine, scope, actor, &log->instance, slot);
 }
 
 static pawl_status restore_remembered(struct engine *engine, struct scope *scope,
                                       struct actor *actor, struct instance_log *log,
                                       uint32_t generation)
 {
-    pawl_status status = restore(engine, scope, actor, log);
-
-    if (!status)
-        learn_head(engine, log, generation);
-    return status;
+    TRY(restore(engine, scope, actor, log));
+    learn_head(engine, log, generation);
+    return PAWL_OK;
 }
 
 static bool is_remembered(const struct engine *engine, const struct actor *actor)

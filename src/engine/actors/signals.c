@@ -33,13 +33,11 @@ pawl_status batch_keep_signal(struct engine *engine, struct scope *scope, struct
     struct record *record, ids = { 0 };
     char id[ID_SIZE + 1];
     str body = keep_body(engine, scope, draft->keep);
-    pawl_status status = body.data ? PAWL_OK : scope_no_memory(scope);
 
     ASSERT_DRAINING(engine);
-    if (!status && draft->actor.data)
-        status = intern(engine, scope, draft->actor, &ids.actor, &commitments.actor);
-    if (status)
-        return status;
+    TRY(body.data ? PAWL_OK : scope_no_memory(scope));
+    if (draft->actor.data)
+        TRY(intern(engine, scope, draft->actor, &ids.actor, &commitments.actor));
     ids.payload = batch_new_value(engine, draft->payload, false, &commitments.payload);
     record = batch_record(engine, CONTROL_KEEP_SIGNAL, head, at_ms);
     record->actor = ids.actor;
@@ -83,11 +81,8 @@ static pawl_status signal_new(struct engine *engine, struct scope *scope, str id
 {
     struct definition_slot *slot;
     struct head head;
-    pawl_status status;
 
-    status = engine_locate(engine, scope, id, &head, &slot);
-    if (status)
-        return status;
+    TRY(engine_locate(engine, scope, id, &head, &slot));
     if (slot->definition->states[head.state].terminal != TERMINAL_NOT)
         return scope_fail(scope, PAWL_TERMINAL, "the instance has ended in '%.*s'",
                           STR_ARG(slot->definition->states[head.state].name));
@@ -210,10 +205,8 @@ static pawl_status broadcast_page(struct engine *engine, const uint64_t *numbers
     struct mail_group group = { .refusals = refusals };
     uint32_t sent;
     const uint8_t *keys = NULL;
-    pawl_status status = share_key(scope, key, numbers, count, &keys);
 
-    if (status)
-        return status;
+    TRY(share_key(scope, key, numbers, count, &keys));
     sent = send_page(engine, numbers, count, event, keys, scope, &group);
     out->delivered += sent - group.refused - group.kept;
     out->kept += group.kept;
@@ -281,16 +274,14 @@ static pawl_status read_filter(struct scope *scope, str filter, struct event *ev
                                struct wait_query *query)
 {
     struct node *node = NULL;
-    pawl_status status = filter.data ? node_read_json(scope, filter, &node) : PAWL_OK;
 
-    if (!status && node)
-        status = canonical_print(scope, node, &event->filter);
-    if (!status && node && !str_eq(event->filter, filter)) {
+    TRY(filter.data ? node_read_json(scope, filter, &node) : PAWL_OK);
+    if (node)
+        TRY(canonical_print(scope, node, &event->filter));
+    if (node && !str_eq(event->filter, filter)) {
         event->filter_written = query->or_filter = filter;
         query->or_also = interest_name(&scope->arena, event->name, filter);
     }
-    if (status)
-        return status;
     query->filter = event->filter;
     query->also = interest_name(&scope->arena, event->name, event->filter);
     return query->also.data && !query->or_filter.data == !query->or_also.data
@@ -313,9 +304,7 @@ pawl_status engine_broadcast(struct engine *engine, struct scope *scope, str nam
     if (!name.data || str_is_blank(name))
         return scope_fail(scope, PAWL_INVALID_REQUEST,
                           "name: expected the name of a signal, found nothing");
-    status = read_filter(scope, filter, &event, &query);
-    if (status)
-        return status;
+    TRY(read_filter(scope, filter, &event, &query));
     scope_init(&page, engine->heap, LIMIT_SCOPE);
     page.trace = scope->trace;
     status = broadcast_all(engine, &page, &query, &event, key, &refusals, out);

@@ -54,10 +54,8 @@ pawl_status engine_alarm_begin(struct engine *engine, struct scope *scope,
                                struct standing_fact *alarm)
 {
     int64_t since_ms;
-    pawl_status status = alarm_record_firing(engine, scope, alarm->id, &since_ms);
 
-    if (status)
-        return status;
+    TRY(alarm_record_firing(engine, scope, alarm->id, &since_ms));
     alarm->has_begun = true;
     guard_lock(&engine->lock);
     if (engine->clock.firing_count++ == 0 || since_ms < engine->clock.firing_since_ms)
@@ -183,25 +181,22 @@ static pawl_status fire_due_by(struct engine *engine, struct scope *scope, bool 
 
 pawl_status alarms_fire_due(struct engine *engine, struct scope *scope, const struct moment *now)
 {
-    pawl_status status = PAWL_OK;
-
     if (engine->options.alarm)
-        status = fire_due_by(engine, scope, false, now->at_ms);
-    if (engine->options.alarm && !status)
-        status = fire_due_by(engine, scope, true, now->wall_ms);
-    return status;
+        TRY(fire_due_by(engine, scope, false, now->at_ms));
+    if (engine->options.alarm)
+        TRY(fire_due_by(engine, scope, true, now->wall_ms));
+    return PAWL_OK;
 }
 
 pawl_status alarms_next(struct engine *engine, struct scope *scope, bool wall, int64_t *out)
 {
     struct standing_row *rows;
     uint32_t count = 0;
-    pawl_status status = PAWL_OK;
 
     *out = INT64_MAX;
     if (engine->options.alarm)
-        status = store_alarms(engine->store, scope, wall, 1, &rows, &count);
-    if (!status && count)
+        TRY(store_alarms(engine->store, scope, wall, 1, &rows, &count));
+    if (count)
         *out = rows[0].due_at_ms;
-    return status;
+    return PAWL_OK;
 }

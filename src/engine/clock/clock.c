@@ -448,12 +448,9 @@ pawl_status clock_keep_test(struct engine *engine, struct scope *scope)
 static pawl_status drain_shift(struct engine *engine, struct request *request, int64_t at_ms)
 {
     int64_t wall_ms = engine->writer.now.wall_ms, shift_ms = wall_ms - at_ms;
-    pawl_status status =
-        add_record(engine, request->scope, wall_ms,
-                   print_clock(engine, request->scope, wall_ms, 0, shift_ms), CLOCK_WALL, 0);
 
-    if (status)
-        return status;
+    TRY(add_record(engine, request->scope, wall_ms,
+                   print_clock(engine, request->scope, wall_ms, 0, shift_ms), CLOCK_WALL, 0));
     engine->writer.batch.shift_ms = shift_ms;
     request->accepted = true;
     return PAWL_OK;

@@ -31,7 +31,6 @@ static pawl_status find_instance(struct engine *engine, struct scope *scope, uin
     struct instance_row row;
     const struct head *head;
     bool known = false;
-    pawl_status status;
 
     guard_lock(&engine->lock);
     head = engine->options.own ? heads_find(&engine->writer.heads, number) : NULL;
@@ -41,9 +40,7 @@ static pawl_status find_instance(struct engine *engine, struct scope *scope, uin
         known = true;
     }
     guard_unlock(&engine->lock);
-    status = known ? PAWL_OK : store_instance(engine->store, scope, number, &row);
-    if (status)
-        return status;
+    TRY(known ? PAWL_OK : store_instance(engine->store, scope, number, &row));
     id_print(number, row.random, id);
     return definitions_get(engine, scope, row.definition, slot);
 }

@@ -47,14 +47,12 @@ pawl_status engine_standing_list(struct engine *engine, struct scope *scope, int
                                  uint32_t limit, struct standing_fact **out, uint32_t *count)
 {
     struct standing_row *rows;
-    pawl_status status = store_standing_list(engine->store, scope, what, limit, &rows, count);
 
-    if (status)
-        return status;
+    TRY(store_standing_list(engine->store, scope, what, limit, &rows, count));
     *out = ARENA_ARRAY(&scope->arena, struct standing_fact, *count + 1);
-    for (uint32_t i = 0; i < *count && !status; i++)
-        status = *out ? load(engine, scope, &rows[i], &(*out)[i]) : scope_no_memory(scope);
-    return status;
+    for (uint32_t i = 0; i < *count; i++)
+        TRY(*out ? load(engine, scope, &rows[i], &(*out)[i]) : scope_no_memory(scope));
+    return PAWL_OK;
 }
 
 /* ---- in the drain ---- */
@@ -80,12 +78,9 @@ static pawl_status add(struct engine *engine, struct scope *scope, const struct 
                        int64_t at_ms, str id, str body)
 {
     struct batch *batch = &engine->writer.batch;
-    pawl_status status =
-        batch_store_record(engine, scope, args->what, at_ms, body, args->payload, args->key);
 
     ASSERT_DRAINING(engine);
-    if (status)
-        return status;
+    TRY(batch_store_record(engine, scope, args->what, at_ms, body, args->payload, args->key));
     batch->standing[batch->standing_count++] = (struct standing_change){
         .row = { .what = args->what,
                  .id = id,
@@ -219,13 +214,12 @@ pawl_status engine_keep(struct engine *engine, struct scope *scope, const struct
     struct request request = {
         .kind = REQUEST_CONTROL, .scope = scope, .control = drain_keep, .context = &keeping
     };
-    pawl_status status;
 
     keeping.id[STANDING_ID_SIZE] = '\0';
-    status = engine_submit(engine, &request);
-    if (!status && args->what == CONTROL_ALARM)
+    TRY(engine_submit(engine, &request));
+    if (args->what == CONTROL_ALARM)
         timers_look_again(engine);
-    return status;
+    return PAWL_OK;
 }
 
 /* ---- an alarm over many ---- */
@@ -247,22 +241,17 @@ static pawl_status drain_firing(struct engine *engine, struct request *request, 
 {
     struct batch *batch = &engine->writer.batch;
     struct standing_row *row = request->context;
-    pawl_status status;
     str body;
 
     request->is_again = standing_changes_here(batch, CONTROL_ALARM, row->id);
     if (request->is_again)
         return PAWL_OK;
-    status = store_standing(engine->store, request->scope, CONTROL_ALARM, row->id, row);
-    if (status || row->firing_ms)
-        return status;
+    TRY(store_standing(engine->store, request->scope, CONTROL_ALARM, row->id, row));
+    if (row->firing_ms)
+        return PAWL_OK;
     body = print_firing(engine, request->scope, row->id);
-    status = body.data ? standing_room(engine, request->scope) : scope_no_memory(request->scope);
-    if (!status)
-        status = batch_store_record(engine, request->scope, CONTROL_ALARM, at_ms, body, STR_NONE,
-                                    NULL);
-    if (status)
-        return status;
+    TRY(body.data ? standing_room(engine, request->scope) : scope_no_memory(request->scope));
+    TRY(batch_store_record(engine, request->scope, CONTROL_ALARM, at_ms, body, STR_NONE, NULL));
     row->firing_ms = at_ms;
     batch->standing[batch->standing_count++] =
         (struct standing_change){ .row = *row, .is_put = true };

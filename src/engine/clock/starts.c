@@ -18,11 +18,9 @@ struct starting {
 static pawl_status read_kin(struct engine *engine, struct scope *scope, uint64_t instance,
                             struct instance_row *row, str *creator, str *subject)
 {
-    pawl_status status = store_instance(engine->store, scope, instance, row);
-
-    if (!status)
-        status = value_text(engine, scope, row->creator, creator);
-    return status ? status : value_text(engine, scope, row->subject, subject);
+    TRY(store_instance(engine->store, scope, instance, row));
+    TRY(value_text(engine, scope, row->creator, creator));
+    return value_text(engine, scope, row->subject, subject);
 }
 
 static void put(struct buf *out, const char *name, str text)

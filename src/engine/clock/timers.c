@@ -484,15 +484,13 @@ static void end_advance(struct engine *engine)
 /* Each turn in a scope that is cleared: there may be millions of them. */
 static pawl_status take_turns(struct engine *engine, struct scope *turn, struct advance *advance)
 {
-    pawl_status status = PAWL_OK;
-
-    for (; advance->turns > 0 && !status && !advance->is_over; advance->turns--) {
+    for (; advance->turns > 0 && !advance->is_over; advance->turns--) {
         scope_clear(turn);
-        status = advance_once(engine, turn, advance);
+        TRY(advance_once(engine, turn, advance));
     }
-    if (!status && !advance->is_over) /* the clock was moved to what is due: a caller finds it done */
-        status = settle(engine, turn);
-    return status;
+    if (!advance->is_over) /* the clock was moved to what is due: a caller finds it done */
+        TRY(settle(engine, turn));
+    return PAWL_OK;
 }
 
 /* The clock is set by one advance at a time. */
@@ -543,14 +541,13 @@ pawl_status engine_advance(struct engine *engine, struct scope *scope, int64_t b
 {
     struct advance advance = { .by_ms = by_ms, .turns = UINT64_MAX, .is_all = true };
     int64_t moved_ms;
-    pawl_status status;
 
     if (!engine->options.test_clock)
         return scope_fail(scope, PAWL_NOT_KNOWN,
                           "the clock of this store is real; open it with the test clock");
     engine_mend(engine);
-    status = advance_by(engine, scope, &advance, &moved_ms);
-    return status ? status : clock_keep_test(engine, scope);
+    TRY(advance_by(engine, scope, &advance, &moved_ms));
+    return clock_keep_test(engine, scope);
 }
 
 static pawl_status fire_timer_new(struct engine *engine, struct scope *scope, str id, str name,
@@ -566,17 +563,14 @@ static pawl_status fire_timer_new(struct engine *engine, struct scope *scope, st
     struct head head;
     struct fired fired;
     struct definition_slot *slot;
-    pawl_status status = engine_locate(engine, scope, id, &head, &slot);
 
-    if (!status && !(head.flags & HEAD_TEST))
+    TRY(engine_locate(engine, scope, id, &head, &slot));
+    if (!(head.flags & HEAD_TEST))
         return scope_fail(scope, PAWL_NOT_AWAITING,
                           "only timers of test instances are fired by hand");
-    if (!status && slot->definition->kind == KIND_MACHINE)
+    if (slot->definition->kind == KIND_MACHINE)
         return engine_fire(engine, scope, &fire, &fired);
-    if (!status)
-        status = store_live(engine->store, scope, head.instance, &live);
-    if (status)
-        return status;
+    TRY(store_live(engine->store, scope, head.instance, &live));
     for (uint32_t i = 0; i < live.timer_count; i++) {
         struct event event = { .kind = EVENT_TIMER,
                                .ordinal = live.timers[i].ordinal,

@@ -18,11 +18,9 @@ pawl_status engine_counts(struct engine *engine, struct scope *scope, str defini
                           uint32_t version, struct counts *out)
 {
     struct counts counts = { 0 };
-    pawl_status status = store_counts(engine->store, scope, definition, version, &counts.states,
-                                      &counts.state_count);
 
-    if (status)
-        return status;
+    TRY(store_counts(engine->store, scope, definition, version, &counts.states,
+                     &counts.state_count));
     for (uint32_t i = 0; i < counts.state_count; i++) {
         add_status(&counts.states[i], counts.by_status);
         if (counts.states[i].terminal == TERMINAL_PLAIN)

@@ -51,10 +51,8 @@ pawl_status entry_open(struct engine *engine, struct scope *scope,
 pawl_status entry_fill(struct engine *engine, struct scope *scope, struct value_texts *texts,
                        struct entry *entry)
 {
-    pawl_status status = text_of(engine, scope, texts, 1, entry->record->payload, &entry->payload);
-
-    return status ? status
-                  : text_of(engine, scope, texts, 1, entry->record->reason, &entry->reason);
+    TRY(text_of(engine, scope, texts, 1, entry->record->payload, &entry->payload));
+    return text_of(engine, scope, texts, 1, entry->record->reason, &entry->reason);
 }
 
 /* ---- Following ---- */
@@ -132,9 +130,7 @@ static pawl_status meet(struct following *following, uint64_t instance)
         head.definition = row.definition;
         memcpy(head.random, row.random, ID_RANDOM_SIZE);
     }
-    status = definitions_get(engine, following->scope, head.definition, &slot);
-    if (status)
-        return status;
+    TRY(definitions_get(engine, following->scope, head.definition, &slot));
     id_print(instance, head.random, following->id);
     following->definition = slot->definition;
     following->instance = instance;
@@ -146,17 +142,15 @@ static pawl_status meet(struct following *following, uint64_t instance)
 static pawl_status tell_entry(struct following *following, const struct record *record)
 {
     struct entry entry;
-    pawl_status status = meet(following, record->instance);
 
-    if (!status && record->step && record->step > work_step_count(following->definition))
-        status = amended_definition(following->engine, following->scope, &following->head,
-                                    &following->definition);
-    if (!status)
-        status = entry_open(following->engine, following->scope, following->definition, record,
-                            &following->texts, &entry);
-    if (!status)
-        status = entry_fill(following->engine, following->scope, &following->texts, &entry);
-    return status ? status : following->fn(following->context, str_of(following->id), &entry);
+    TRY(meet(following, record->instance));
+    if (record->step && record->step > work_step_count(following->definition))
+        TRY(amended_definition(following->engine, following->scope, &following->head,
+                               &following->definition));
+    TRY(entry_open(following->engine, following->scope, following->definition, record,
+                   &following->texts, &entry));
+    TRY(entry_fill(following->engine, following->scope, &following->texts, &entry));
+    return following->fn(following->context, str_of(following->id), &entry);
 }
 
 /* ---- Creations ---- */
@@ -194,15 +188,10 @@ static pawl_status tell_creation(struct following *following, const struct recor
     struct entry entry = { .record = record, .creation = &creation };
     struct instance_row row;
     char id[ID_SIZE + 1];
-    pawl_status status = store_instance(engine->store, following->scope, record->instance, &row);
 
-    if (!status)
-        status = read_creation(following, &row, &creation);
-    if (!status)
-        status = text_of(engine, following->scope, &following->texts, 0, record->actor,
-                         &entry.actor);
-    if (status)
-        return status;
+    TRY(store_instance(engine->store, following->scope, record->instance, &row));
+    TRY(read_creation(following, &row, &creation));
+    TRY(text_of(engine, following->scope, &following->texts, 0, record->actor, &entry.actor));
     id_print(row.number, row.random, id);
     return following->fn(following->context, str_of(id), &entry);
 }
@@ -210,7 +199,6 @@ static pawl_status tell_creation(struct following *following, const struct recor
 static pawl_status follow_record(void *context, const struct record *record)
 {
     struct following *following = context;
-    pawl_status status = PAWL_OK;
 
     if (record->pos > following->end || following->left == 0) {
         following->is_full = true;
@@ -218,12 +206,11 @@ static pawl_status follow_record(void *context, const struct record *record)
     }
     following->left--;
     if (record->what >= 0)
-        status = tell_entry(following, record);
+        TRY(tell_entry(following, record));
     else if (record->what == CONTROL_CREATE)
-        status = tell_creation(following, record);
-    if (!status)
-        following->reached = record->pos;
-    return status;
+        TRY(tell_creation(following, record));
+    following->reached = record->pos;
+    return PAWL_OK;
 }
 
 pawl_status engine_entries(struct engine *engine, struct scope *scope, uint64_t after,

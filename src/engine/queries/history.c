@@ -55,12 +55,10 @@ static void spare_scratch(struct history_reader *reader)
 static pawl_status walk(struct history_reader *reader, const struct chain_query *query,
                         record_sight see)
 {
-    pawl_status status;
-
     spare_scratch(reader);
     reader->walked = PAWL_OK;
-    status = store_walk(reader->engine->store, &reader->scratch, query, see, reader);
-    return status ? status : reader->walked;
+    TRY(store_walk(reader->engine->store, &reader->scratch, query, see, reader));
+    return reader->walked;
 }
 
 static bool note_mark(void *context, const struct record *row)
@@ -173,12 +171,8 @@ static pawl_status fill_window(struct history_reader *reader)
 /* *pos is UNWANTED for an entry that does not match. */
 static pawl_status find_next(struct history_reader *reader, uint64_t *pos)
 {
-    pawl_status status = PAWL_OK;
-
     if (reader->next >= reader->window_end)
-        status = fill_window(reader);
-    if (status)
-        return status;
+        TRY(fill_window(reader));
     *pos = reader->window[reader->next - reader->window_first];
     return *pos ? PAWL_OK
                 : scope_fail(&reader->scratch, PAWL_STORAGE_FAILURE,
@@ -252,24 +246,18 @@ static pawl_status read_ahead(struct history_reader *reader, uint64_t pos)
 
 static pawl_status read_record(struct history_reader *reader, uint64_t pos)
 {
-    pawl_status status = PAWL_OK;
-
     spare_scratch(reader);
     if (reader->ahead_next == reader->ahead_count || reader->ahead[reader->ahead_next].pos != pos)
-        status = read_ahead(reader, pos);
-    if (!status)
-        reader->record = reader->ahead[reader->ahead_next++];
-    return status;
+        TRY(read_ahead(reader, pos));
+    reader->record = reader->ahead[reader->ahead_next++];
+    return PAWL_OK;
 }
 
 static pawl_status begin(struct history_reader *reader, str id, const struct history_query *query)
 {
     struct definition_slot *slot;
-    pawl_status status =
-        engine_locate(reader->engine, &reader->scratch, id, &reader->head, &slot);
 
-    if (status)
-        return status;
+    TRY(engine_locate(reader->engine, &reader->scratch, id, &reader->head, &slot));
     reader->definition = slot->definition;
     if (query && !copy_query(reader, query))
         return scope_no_memory(&reader->scratch);
@@ -373,10 +361,9 @@ pawl_status engine_taken(struct engine *engine, struct scope *scope, str id, uin
     struct taken taken = { .counts = counts };
     struct definition_slot *slot;
     struct head head;
-    pawl_status status = engine_locate(engine, scope, id, &head, &slot);
+    pawl_status status;
 
-    if (status)
-        return status;
+    TRY(engine_locate(engine, scope, id, &head, &slot));
     taken.definition = slot->definition;
     status = store_walk(engine->store, scope,
                         &(struct chain_query){ head.pos, .first = 1, .skip_from = UINT64_MAX },

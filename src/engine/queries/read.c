@@ -30,12 +30,9 @@ static pawl_status load(struct engine *engine, struct scope *scope, uint64_t num
 {
     struct instance_row row;
     struct head_row head;
-    pawl_status status = store_instance(engine->store, scope, number, &row);
 
-    if (!status)
-        status = store_head(engine->store, scope, number, trust_rows, &head);
-    if (status)
-        return status;
+    TRY(store_instance(engine->store, scope, number, &row));
+    TRY(store_head(engine->store, scope, number, trust_rows, &head));
     *out = (struct head){ .instance = number,
                           .pos = head.pos,
                           .seq = (uint32_t)head.seq,
@@ -69,11 +66,10 @@ pawl_status engine_current(struct engine *engine, struct scope *scope, str id, s
 {
     struct head head;
     struct definition_slot *slot;
-    pawl_status status = engine_locate(engine, scope, id, &head, &slot);
 
-    if (!status)
-        *out = slot->definition->states[head.state].name;
-    return status;
+    TRY(engine_locate(engine, scope, id, &head, &slot));
+    *out = slot->definition->states[head.state].name;
+    return PAWL_OK;
 }
 
 pawl_status engine_declaration(struct engine *engine, struct scope *scope, str id, str *out)
@@ -81,13 +77,11 @@ pawl_status engine_declaration(struct engine *engine, struct scope *scope, str i
     struct head head;
     struct definition_slot *slot;
     struct definition_row row;
-    pawl_status status = engine_locate(engine, scope, id, &head, &slot);
 
-    if (!status)
-        status = store_definition(engine->store, scope, head.definition, &row);
-    if (!status)
-        *out = row.source;
-    return status;
+    TRY(engine_locate(engine, scope, id, &head, &slot));
+    TRY(store_definition(engine->store, scope, head.definition, &row));
+    *out = row.source;
+    return PAWL_OK;
 }
 
 #define LOOK_BACK_MAX 4096 /* records: other branches may have gone on for long */
@@ -118,15 +112,13 @@ pawl_status records_look_back(struct engine *engine, struct scope *scope, uint64
 pawl_status value_text(struct engine *engine, struct scope *scope, uint64_t id, str *out)
 {
     struct value value;
-    pawl_status status;
 
     *out = STR_NONE;
     if (!id)
         return PAWL_OK;
-    status = store_value(engine->store, scope, id, &value);
-    if (!status)
-        *out = value.bytes;
-    return status;
+    TRY(store_value(engine->store, scope, id, &value));
+    *out = value.bytes;
+    return PAWL_OK;
 }
 
 static enum instance_status status_of(const struct definition *definition, uint32_t state,
@@ -171,12 +163,10 @@ static pawl_status read_end(struct engine *engine, struct scope *scope, const st
     const struct state *state = &out->definition->states[head->state];
     struct record record;
     str payload = STR_NONE;
-    pawl_status status = store_record(engine->store, scope, head->pos, &record);
 
-    if (!status && out->kind != KIND_MACHINE)
-        status = value_text(engine, scope, record.payload, &payload);
-    if (status)
-        return status;
+    TRY(store_record(engine->store, scope, head->pos, &record));
+    if (out->kind != KIND_MACHINE)
+        TRY(value_text(engine, scope, record.payload, &payload));
     out->updated_at_ms = record.at_ms;
     if (state->terminal == TERMINAL_SUCCESS)
         out->result = payload;
@@ -222,20 +212,14 @@ static pawl_status read_fixed(struct engine *engine, struct scope *scope, uint64
                               struct instance_view *out)
 {
     struct instance_row row;
-    pawl_status status = store_instance(engine->store, scope, number, &row);
 
-    if (!status)
-        status = value_text(engine, scope, row.subject, &out->subject);
-    if (!status)
-        status = value_text(engine, scope, row.creator, &out->created_by);
-    if (!status)
-        status = value_text(engine, scope, row.input, &out->input);
-    if (!status)
-        status = value_text(engine, scope, row.metadata, &out->metadata);
-    if (!status && row.parent)
-        status = engine_id_of(engine, scope, row.parent, out->parent_id);
-    if (status)
-        return status;
+    TRY(store_instance(engine->store, scope, number, &row));
+    TRY(value_text(engine, scope, row.subject, &out->subject));
+    TRY(value_text(engine, scope, row.creator, &out->created_by));
+    TRY(value_text(engine, scope, row.input, &out->input));
+    TRY(value_text(engine, scope, row.metadata, &out->metadata));
+    if (row.parent)
+        TRY(engine_id_of(engine, scope, row.parent, out->parent_id));
     out->correlation = row.correlation;
     out->labels = row.labels;
     out->instantiated_at_ms = row.instantiated_at_ms;
@@ -297,10 +281,9 @@ pawl_status engine_get(struct engine *engine, struct scope *scope, str id,
     struct definition_slot *slot;
     struct live live;
     struct head head;
-    pawl_status status = read_moment(engine, scope, id, &head, &slot, &live);
+    pawl_status status;
 
-    if (status)
-        return status;
+    TRY(read_moment(engine, scope, id, &head, &slot, &live));
     *out = (struct instance_view){ .definition_name = slot->name,
                                    .version = slot->version,
                                    .kind = slot->definition->kind,
@@ -336,11 +319,10 @@ pawl_status engine_id_of(struct engine *engine, struct scope *scope, uint64_t nu
                          char out[ID_SIZE + 1])
 {
     struct instance_row row;
-    pawl_status status = store_instance(engine->store, scope, number, &row);
 
-    if (!status)
-        id_print(number, row.random, out);
-    return status;
+    TRY(store_instance(engine->store, scope, number, &row));
+    id_print(number, row.random, out);
+    return PAWL_OK;
 }
 
 /* ---- why ---- */

@@ -49,32 +49,28 @@ static pawl_status check_slot(struct engine *engine, struct scope *scope, uint32
 pawl_status attached_check(struct engine *engine, struct scope *scope, uint32_t id)
 {
     bool holds = true;
-    pawl_status status = PAWL_OK;
 
     ASSERT_HOLDS(&engine->registry.lock);
     if (!engine->options.connection)
         return PAWL_OK;
     if (engine->registry.seen_pos)
-        status = still_there(engine, scope, &holds);
-    if (!status && !holds)
+        TRY(still_there(engine, scope, &holds));
+    if (!holds)
         doubt_all(engine);
-    if (!status && id < engine->registry.definition_capacity && engine->registry.definitions[id] &&
+    if (id < engine->registry.definition_capacity && engine->registry.definitions[id] &&
         engine->registry.definitions[id]->is_doubtful)
-        status = check_slot(engine, scope, id);
-    return status;
+        TRY(check_slot(engine, scope, id));
+    return PAWL_OK;
 }
 
 /* A definition was read: all that is known holds at the end of the log as it is now. */
 pawl_status attached_note(struct engine *engine, struct scope *scope)
 {
     struct store_tip tip;
-    pawl_status status;
 
     if (!engine->options.connection)
         return PAWL_OK;
-    status = store_tip(engine->store, scope, &tip);
-    if (status)
-        return status;
+    TRY(store_tip(engine->store, scope, &tip));
     engine->registry.seen_pos = tip.pos;
     memcpy(engine->registry.seen_root, tip.root, SHA_SIZE);
     return PAWL_OK;

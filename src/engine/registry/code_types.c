@@ -65,15 +65,13 @@ static pawl_status make_row(struct engine *engine, struct scope *scope,
                             const struct code_binding *binding, struct definition_row *out)
 {
     struct definition *definition;
-    pawl_status status = code_compile(scope, binding, &definition);
 
-    if (!status && binding->source.data) /* it knows more about itself than its names */
+    TRY(code_compile(scope, binding, &definition));
+    if (binding->source.data) /* it knows more about itself than its names */
         definition->plan_text = binding->source;
-    if (!status)
-        status = definition_row_make(engine, scope, definition->plan_text, definition, out);
-    if (!status)
-        out->name = str_of(binding->type->name);
-    return status;
+    TRY(definition_row_make(engine, scope, definition->plan_text, definition, out));
+    out->name = str_of(binding->type->name);
+    return PAWL_OK;
 }
 
 static const struct code_binding *find_unused(struct engine *engine, str name)
@@ -98,12 +96,11 @@ pawl_status code_put_when_used(struct engine *engine, struct scope *scope, str r
 {
     const struct code_binding *binding = find_unused(engine, reference_name(reference));
     struct define_request define = { 0 };
-    pawl_status status;
 
     if (!binding)
         return PAWL_OK;
-    status = make_row(engine, scope, binding, &define.row);
-    return status ? status : put_definition(engine, scope, &define);
+    TRY(make_row(engine, scope, binding, &define.row));
+    return put_definition(engine, scope, &define);
 }
 
 pawl_status engine_code_bind(struct engine *engine, const struct code_binding *binding,

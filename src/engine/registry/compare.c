@@ -47,30 +47,25 @@ static pawl_status load_slot(struct comparing *comparing, uint32_t version,
     struct engine *engine = comparing->engine;
     struct definition_slot *slot;
     struct definition_row row;
-    pawl_status status = store_find_definition(engine->store, comparing->scope, comparing->name,
-                                               version, NULL, &row);
 
-    if (!status)
-        status = definitions_get(engine, comparing->scope, row.id, &slot);
-    if (!status)
-        *out = slot;
-    return status;
+    TRY(store_find_definition(engine->store, comparing->scope, comparing->name, version, NULL,
+                              &row));
+    TRY(definitions_get(engine, comparing->scope, row.id, &slot));
+    *out = slot;
+    return PAWL_OK;
 }
 
 static pawl_status find_slot(struct comparing *comparing, uint32_t version,
                              const struct definition_slot **out)
 {
     const struct definition_slot **slots = comparing->slots;
-    pawl_status status;
 
     for (uint32_t i = 0; i < comparing->slot_count; i++)
         if (slots[i]->version == version) {
             *out = slots[i];
             return PAWL_OK;
         }
-    status = load_slot(comparing, version, out);
-    if (status)
-        return status;
+    TRY(load_slot(comparing, version, out));
     TRY_MEMORY(comparing->scope, GROW(&comparing->scope->arena, comparing->slots,
                                       comparing->slot_count, comparing->slot_capacity));
     comparing->slots[comparing->slot_count++] = *out;
@@ -97,10 +92,8 @@ static pawl_status fail_damaged(const struct comparing *comparing, uint32_t vers
 static pawl_status collect_state(struct comparing *comparing, const struct state_count *count)
 {
     struct state_place place = { .name = count->state, .instances = count->total };
-    pawl_status status = find_slot(comparing, count->version, &place.slot);
 
-    if (status)
-        return status;
+    TRY(find_slot(comparing, count->version, &place.slot));
     if (definition_find_state(place.slot->definition, place.name) == UINT32_MAX)
         return fail_damaged(comparing, count->version, "state");
     return add_place(comparing, &place);
@@ -163,16 +156,15 @@ static pawl_status compare_exits(struct comparing *comparing, const struct state
 {
     const struct definition *old = place->slot->definition;
     uint32_t state = definition_find_state(old, place->name);
-    pawl_status status = PAWL_OK;
 
-    for (uint32_t i = old->exit_start[state]; !status && i < old->exit_start[state + 1]; i++) {
+    for (uint32_t i = old->exit_start[state]; i < old->exit_start[state + 1]; i++) {
         const struct transition *exit = &old->transitions[old->exits[i]];
         const struct transition *same = definition_find(comparing->new, new_state, exit->action);
 
         if (!exit->by_engine && (!same || same->by_engine))
-            status = add_missing(comparing, exit->action, row);
+            TRY(add_missing(comparing, exit->action, row));
     }
-    return status;
+    return PAWL_OK;
 }
 
 static enum compare_verdict judge(const struct comparing *comparing, const struct state_place *place,
@@ -287,11 +279,8 @@ static pawl_status compile(struct comparing *comparing, str text)
     struct findings findings = { 0 };
     const struct behavior *behavior;
     str own_name;
-    pawl_status status =
-        definition_compile(comparing->scope, text, false, &findings, &comparing->new, &own_name);
 
-    if (status)
-        return status;
+    TRY(definition_compile(comparing->scope, text, false, &findings, &comparing->new, &own_name));
     behavior = behavior_of(comparing->new->kind);
     return behavior->prepare ? behavior->prepare(comparing->new, comparing->scope) : PAWL_OK;
 }
@@ -304,19 +293,13 @@ pawl_status engine_compare(struct engine *engine, struct scope *scope, str name,
     };
     struct comparison comparison = { .name = name };
     struct definition_row known;
-    pawl_status status = store_find_definition(engine->store, scope, name, version, NULL, &known);
 
-    if (!status)
-        status = compile(&comparing, text);
-    if (!status)
-        status = collect_states(&comparing);
-    if (!status)
-        status = collect_steps(&comparing);
-    if (!status)
-        status = make_rows(&comparing, &comparison);
-    if (!status)
-        status = list_versions(&comparing, &comparison);
-    if (!status)
-        *out = comparison;
-    return status;
+    TRY(store_find_definition(engine->store, scope, name, version, NULL, &known));
+    TRY(compile(&comparing, text));
+    TRY(collect_states(&comparing));
+    TRY(collect_steps(&comparing));
+    TRY(make_rows(&comparing, &comparison));
+    TRY(list_versions(&comparing, &comparison));
+    *out = comparison;
+    return PAWL_OK;
 }

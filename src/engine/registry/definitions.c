@@ -190,10 +190,8 @@ pawl_status definition_compile(struct scope *scope, str text, bool is_inline,
 {
     pawl_status bad = is_inline ? PAWL_INVALID_DECLARATION : PAWL_INVALID_DEFINITION;
     struct node *document, *own_name;
-    pawl_status status = read_document(scope, text, bad, &document);
 
-    if (status)
-        return status;
+    TRY(read_document(scope, text, bad, &document));
     own_name = node_find(document, "name");
     *name = own_name && own_name->kind == NODE_STRING ? own_name->text : STR_NONE;
     if (is_inline || (is_machine(document) && !flow_is_flow(document)))
@@ -262,23 +260,15 @@ pawl_status engine_define(struct engine *engine, struct scope *scope, str name, 
     struct define_request define = { .key = key };
     struct definition *definition;
     str own_name, resolved;
-    pawl_status status;
 
     TRY_MEMORY(scope, findings);
-    status = definition_compile(scope, text, false, findings, &definition, &own_name);
-    if (!status)
-        status = resolve_name(scope, name, own_name, &resolved);
-    if (!status)
-        status = references_check(engine, scope, resolved, findings);
-    if (!status)
-        status = definition_row_make(engine, scope, text, definition, &define.row);
-    if (status)
-        return status;
+    TRY(definition_compile(scope, text, false, findings, &definition, &own_name));
+    TRY(resolve_name(scope, name, own_name, &resolved));
+    TRY(references_check(engine, scope, resolved, findings));
+    TRY(definition_row_make(engine, scope, text, definition, &define.row));
     define.row.name = resolved;
     define.row.rights = rights;
-    status = definition_put(engine, scope, &define);
-    if (status)
-        return status;
+    TRY(definition_put(engine, scope, &define));
     *out = (struct defined){ .name = resolved,
                              .version = define.row.version,
                              .kind = definition->kind,
@@ -292,16 +282,13 @@ pawl_status engine_define(struct engine *engine, struct scope *scope, str name, 
 static pawl_status find_newest(struct engine *engine, struct scope *scope, str name,
                                struct definition_row *out)
 {
-    pawl_status status;
-
     for (uint32_t i = engine->writer.batch.definition_count; i > 0; i--)
         if (str_eq(engine->writer.batch.definitions[i - 1].name, name)) {
             *out = engine->writer.batch.definitions[i - 1];
             return PAWL_OK;
         }
-    status = store_find_definition(engine->store, scope, name, 0, NULL, out);
-    return status ? status
-                  : engine_definition_rights(engine, scope, name, out->version, &out->rights);
+    TRY(store_find_definition(engine->store, scope, name, 0, NULL, out));
+    return engine_definition_rights(engine, scope, name, out->version, &out->rights);
 }
 
 static str define_body(struct engine *engine, struct scope *scope, const struct definition_row *row)
@@ -388,12 +375,9 @@ pawl_status drain_define(struct engine *engine, struct request *request, int64_t
 {
     struct record record;
     enum key_use use;
-    pawl_status status =
-        keys_look(engine, request->scope, request->define->key, at_ms, &use, &record);
 
     ASSERT_DRAINING(engine);
-    if (status)
-        return status;
+    TRY(keys_look(engine, request->scope, request->define->key, at_ms, &use, &record));
     request->is_again = use == KEY_PENDING;
     if (use == KEY_REPEAT)
         return keys_defined(engine, request->scope, &record, request->define);

@@ -81,11 +81,10 @@ pawl_status engine_starter_rights(struct engine *engine, struct scope *scope, st
     struct definition_slot *slot;
     struct instance_row row;
     struct head head;
-    pawl_status status = engine_locate(engine, scope, id, &head, &slot);
 
-    if (!status)
-        status = store_instance(engine->store, scope, head.instance, &row);
-    return status ? status : read_callers(engine, scope, &row, out);
+    TRY(engine_locate(engine, scope, id, &head, &slot));
+    TRY(store_instance(engine->store, scope, head.instance, &row));
+    return read_callers(engine, scope, &row, out);
 }
 
 /* The rights of the version in force: an amended flow runs by another version than it began
@@ -114,15 +113,12 @@ pawl_status rights_of_instance(struct engine *engine, struct scope *scope, uint6
 {
     struct instance_row row;
     str callers = STR_NONE, definition = STR_NONE;
-    pawl_status status = store_instance(engine->store, scope, instance, &row);
 
-    if (!status)
-        status = read_callers(engine, scope, &row, &callers);
-    if (!status)
-        status = read_definition(engine, scope, &row, &definition);
-    if (!status && !rights_meet(&scope->arena, callers, definition, out))
-        status = scope_no_memory(scope);
-    return status;
+    TRY(store_instance(engine->store, scope, instance, &row));
+    TRY(read_callers(engine, scope, &row, &callers));
+    TRY(read_definition(engine, scope, &row, &definition));
+    TRY_MEMORY(scope, rights_meet(&scope->arena, callers, definition, out));
+    return PAWL_OK;
 }
 
 pawl_status rights_of_creation(struct engine *engine, struct scope *scope, str starter,
@@ -130,15 +126,13 @@ pawl_status rights_of_creation(struct engine *engine, struct scope *scope, str s
 {
     struct definition_slot *slot;
     str definition = STR_NONE;
-    pawl_status status = PAWL_OK;
 
     if (row->name.data)
-        status = definitions_get(engine, scope, row->id, &slot);
-    if (!status && row->name.data)
+        TRY(definitions_get(engine, scope, row->id, &slot));
+    if (row->name.data)
         definition = slot->rights;
-    if (!status && !rights_meet(&scope->arena, starter, definition, out))
-        status = scope_no_memory(scope);
-    return status;
+    TRY_MEMORY(scope, rights_meet(&scope->arena, starter, definition, out));
+    return PAWL_OK;
 }
 
 /* Called before the definition is looked up: a caller that may not create it must not learn whether
@@ -202,8 +196,8 @@ pawl_status rights_note(struct engine *engine, struct scope *scope,
     TRY_MEMORY(scope, kept.data);
     batch->standing[batch->standing_count++] =
         (struct standing_change){ .row = { .what = CONTROL_DEFINE,
-                                       .id = kept,
-                                       .pos = batch->records[batch->record_count - 1].pos },
-                              .is_put = true };
+                                           .id = kept,
+                                           .pos = batch->records[batch->record_count - 1].pos },
+                                  .is_put = true };
     return PAWL_OK;
 }

@@ -76,13 +76,10 @@ static pawl_status add_one(struct engine *engine, struct scope *scope, const str
                            struct request *request)
 {
     struct reduce *reduce = &request->reduces[request->reduce_count];
-    pawl_status status;
 
     if (effect->kind != EFFECT_REDUCE)
         return PAWL_OK;
-    status = find(engine, scope, effect->name, reduce);
-    if (status)
-        return status;
+    TRY(find(engine, scope, effect->name, reduce));
     reduce->args = arena_text(&scope->arena, effect->state);
     TRY_MEMORY(scope, reduce->args);
     request->reduce_count++;
@@ -106,7 +103,6 @@ pawl_status reduces_of(struct engine *engine, struct scope *scope, const struct 
                        const struct child_plan *child_plans, struct request *request)
 {
     uint32_t count = count_of(decision);
-    pawl_status status;
 
     for (const struct child_plan *child_plan = child_plans; child_plan;)
         count += count_of(family_decision(child_plan, &child_plan));
@@ -114,10 +110,10 @@ pawl_status reduces_of(struct engine *engine, struct scope *scope, const struct 
         return PAWL_OK;
     request->reduces = ARENA_ARRAY(&scope->arena, struct reduce, count);
     TRY_MEMORY(scope, request->reduces);
-    status = add_all(engine, scope, decision, request);
-    for (const struct child_plan *child_plan = child_plans; child_plan && !status;)
-        status = add_all(engine, scope, family_decision(child_plan, &child_plan), request);
-    return status;
+    TRY(add_all(engine, scope, decision, request));
+    for (const struct child_plan *child_plan = child_plans; child_plan;)
+        TRY(add_all(engine, scope, family_decision(child_plan, &child_plan), request));
+    return PAWL_OK;
 }
 
 bool reduces_failed(const struct request *request)

@@ -98,10 +98,9 @@ static pawl_status renew_page(struct engine *engine, struct scope *scope,
     uint64_t *numbers, last;
     uint32_t count;
     bool is_last;
-    pawl_status status = store_list(engine->store, scope, &query, &numbers, &count);
+    pawl_status status;
 
-    if (status)
-        return status;
+    TRY(store_list(engine->store, scope, &query, &numbers, &count));
     is_last = count < WAKES_AT_ONCE;
     last = count > 0 ? numbers[count - 1] : 0;
     count = keep_behind(engine, scope, binding->type->version, numbers, count);

@@ -17,7 +17,6 @@ static pawl_status find_step(struct engine *engine, struct scope *scope, str ste
 {
     struct definition_slot *slot;
     uint64_t number = 0;
-    pawl_status status;
 
     if (str_is_blank(step_id))
         return scope_fail(scope, PAWL_INVALID_REQUEST, "step_id: expected a step's id, found none");
@@ -25,9 +24,7 @@ static pawl_status find_step(struct engine *engine, struct scope *scope, str ste
         !str_to_u64(str_from(step_id, ID_SIZE + 1), &number) || number == 0 || number > UINT32_MAX)
         return scope_fail(scope, PAWL_NOT_KNOWN, "there is no step '%.*s'",
                           STR_ARG(words_shown(step_id)));
-    status = engine_locate(engine, scope, (str){ step_id.data, ID_SIZE }, head, &slot);
-    if (status)
-        return status;
+    TRY(engine_locate(engine, scope, (str){ step_id.data, ID_SIZE }, head, &slot));
     if (slot->definition->kind == KIND_MACHINE)
         return scope_fail(scope, PAWL_NOT_KNOWN, "there is no step '%.*s': a machine has none",
                           STR_ARG(words_shown(step_id)));
@@ -88,17 +85,15 @@ static pawl_status first_outcome(struct engine *engine, struct scope *scope, con
 {
     struct effect_list effects = { 0 };
     struct record record = { 0 };
-    pawl_status status = keys_find(engine, scope, key, &record);
 
-    while (!status && (record.what < 0 || record.ordinal != ordinal) && record.prev)
-        status = store_record(engine->store, scope, record.prev, &record);
-    if (!status && (record.what < 0 || record.ordinal != ordinal))
-        status = scope_fail(scope, PAWL_NOT_KNOWN, "no entry speaks of this step");
-    if (!status)
-        status = effects_read(scope, record.body, &effects);
-    if (!status)
-        *out = step_outcome(record.what, &effects, ordinal);
-    return status;
+    TRY(keys_find(engine, scope, key, &record));
+    while ((record.what < 0 || record.ordinal != ordinal) && record.prev)
+        TRY(store_record(engine->store, scope, record.prev, &record));
+    if (record.what < 0 || record.ordinal != ordinal)
+        return scope_fail(scope, PAWL_NOT_KNOWN, "no entry speaks of this step");
+    TRY(effects_read(scope, record.body, &effects));
+    *out = step_outcome(record.what, &effects, ordinal);
+    return PAWL_OK;
 }
 
 /* ---- Sending ---- */
@@ -172,10 +167,7 @@ pawl_status engine_step_answer_all(struct engine *engine, struct scope *scope,
 pawl_status engine_step_answer(struct engine *engine, struct scope *scope,
                                struct step_answer *answer)
 {
-    pawl_status status = engine_step_answer_all(engine, scope, answer, 1, NULL);
-
-    if (status)
-        return status;
+    TRY(engine_step_answer_all(engine, scope, answer, 1, NULL));
     if (answer->status)
         scope->error = answer->error;
     return answer->status;
@@ -199,14 +191,12 @@ pawl_status engine_step_heartbeat(struct engine *engine, struct scope *scope, st
     struct head head;
     uint32_t ordinal;
     bool is_live = false;
-    pawl_status status = find_step(engine, scope, step_id, &head, &ordinal);
 
-    if (!status)
-        status = find_live(engine, scope, head.instance, ordinal, &is_live);
-    if (!status && !is_live)
+    TRY(find_step(engine, scope, step_id, &head, &ordinal));
+    TRY(find_live(engine, scope, head.instance, ordinal, &is_live));
+    if (!is_live)
         return fail_lease(scope, ordinal);
-    if (!status &&
-        !lease_extend(engine, head.instance, ordinal, lease, extend_ms, out_expires_at_ms))
-        status = fail_lease(scope, ordinal);
-    return status;
+    if (!lease_extend(engine, head.instance, ordinal, lease, extend_ms, out_expires_at_ms))
+        TRY(fail_lease(scope, ordinal));
+    return PAWL_OK;
 }

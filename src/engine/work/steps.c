@@ -70,14 +70,11 @@ static pawl_status end_at_once(struct engine *engine, struct actor *actor, struc
                             .created_by = job->creator,
                             .attempt = job->call.attempt };
     struct event end = { .at_ms = start->at_ms, .ordinal = start->ordinal, .is_leased = true };
-    pawl_status status = actor_step(actor, start, scope, decision);
 
-    if (!status && job->scope.arena.failed)
-        status = scope_no_memory(scope);
-    if (!status)
-        status = toolbox_run(engine->toolbox, &call, 0, &job->scope, &result);
-    if (status)
-        return status;
+    TRY(actor_step(actor, start, scope, decision));
+    if (job->scope.arena.failed)
+        return scope_no_memory(scope);
+    TRY(toolbox_run(engine->toolbox, &call, 0, &job->scope, &result));
     end.kind = result.failed ? EVENT_STEP_FAILED : EVENT_STEP_DONE;
     end.no_retry = result.is_final;
     end.payload = arena_str(&scope->arena, result.json);
@@ -137,18 +134,16 @@ pawl_status steps_chain(struct engine *engine, struct actor *actor, struct scope
                         const struct event *event, struct decision *decision, uint32_t *seen,
                         struct job **jobs)
 {
-    pawl_status status = PAWL_OK;
-
     if (!engine->options.own || actor->is_paused)
         return PAWL_OK;
-    for (uint32_t d; (d = *seen) < decision->count && !status; ++*seen)
-        for (uint32_t e = 0; e < decision->drafts[d].effects.count && !status; e++)
+    for (uint32_t d; (d = *seen) < decision->count; ++*seen)
+        for (uint32_t e = 0; e < decision->drafts[d].effects.count; e++)
             if (effect_makes_ready(&decision->drafts[d].effects.items[e]) &&
                 actor->seq < engine->options.max_entries &&
                 actor->definition->states[actor->state].terminal == TERMINAL_NOT)
-                status = start_one(engine, actor, scope, event,
-                                   decision->drafts[d].effects.items[e].ordinal, decision, jobs);
-    return status;
+                TRY(start_one(engine, actor, scope, event,
+                              decision->drafts[d].effects.items[e].ordinal, decision, jobs));
+    return PAWL_OK;
 }
 
 /* Jobs whose commit did not happen, or that were only vehicles. */

@@ -10,10 +10,8 @@ static pawl_status call_of_code(const struct definition *definition, const void 
                                 uint32_t ordinal, struct scope *scope, struct flow_call *out)
 {
     struct code_call call;
-    pawl_status status = code_call(definition, memory, ordinal, scope, &call);
 
-    if (status)
-        return status;
+    TRY(code_call(definition, memory, ordinal, scope, &call));
     *out = (struct flow_call){ .step = call.name,
                                .tool = call.tool,
                                .args = call.args,

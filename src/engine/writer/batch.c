@@ -146,10 +146,9 @@ static pawl_status load_head(struct engine *engine, struct scope *scope, uint64_
     struct head_row row;
     struct record record;
     struct instance_row fixed = { 0 };
-    pawl_status status = store_head(engine->store, scope, instance, engine->options.own, &row);
+    pawl_status status;
 
-    if (status)
-        return status;
+    TRY(store_head(engine->store, scope, instance, engine->options.own, &row));
     status = store_record(engine->store, scope, row.pos, &record);
     if (!status && instance)
         status = store_instance(engine->store, scope, instance, &fixed);
@@ -189,14 +188,10 @@ static pawl_status make_whole(struct engine *engine, struct scope *scope, struct
     struct instance_row fixed;
     struct definition_slot *slot;
     bool paused = false;
-    pawl_status status = store_instance(engine->store, scope, head->instance, &fixed);
 
-    if (!status)
-        status = read_pause(engine, scope, head->instance, &paused);
-    if (!status)
-        status = definitions_get(engine, scope, fixed.definition, &slot);
-    if (status)
-        return status;
+    TRY(store_instance(engine->store, scope, head->instance, &fixed));
+    TRY(read_pause(engine, scope, head->instance, &paused));
+    TRY(definitions_get(engine, scope, fixed.definition, &slot));
     if (!(head->flags & HEAD_FRESH) && head->state >= slot->definition->transition_count)
         return scope_fail(scope, PAWL_STORAGE_FAILURE, "position %llu names no transition",
                           (unsigned long long)head->pos);
@@ -363,10 +358,8 @@ pawl_status batch_store_record(struct engine *engine, struct scope *scope, int32
     struct commitments commitments = { 0 };
     struct record *record;
     struct head *head;
-    pawl_status status = batch_store_head(engine, scope, &head);
 
-    if (status)
-        return status;
+    TRY(batch_store_head(engine, scope, &head));
     head->flags |= HEAD_NOW;
     record = batch_record(engine, what, head, at_ms);
     record->body = body;
@@ -383,10 +376,8 @@ static pawl_status draft_values(struct engine *engine, struct scope *scope, uint
                                 struct commitments *commitments)
 {
     if (draft->actor.data) {
-        pawl_status status = intern(engine, scope, draft->actor, &ids->actor, &commitments->actor);
 
-        if (status)
-            return status;
+        TRY(intern(engine, scope, draft->actor, &ids->actor, &commitments->actor));
     }
     if (draft->payload.data)
         ids->payload = batch_payload(engine, instance, draft->payload, &commitments->payload);
@@ -418,7 +409,6 @@ pawl_status batch_entry(struct engine *engine, struct scope *scope, struct head 
     struct commitments commitments = { 0 };
     struct record ids = { 0 }, *record;
     str body;
-    pawl_status status = PAWL_OK;
 
     ASSERT_DRAINING(engine);
     ASSERT(draft->transition < definition->transition_count);
@@ -427,13 +417,9 @@ pawl_status batch_entry(struct engine *engine, struct scope *scope, struct head 
                           "instance number %llu: its row and its history differ; run pawl verify",
                           (unsigned long long)head->instance);
     if ((head->seq + 1) % SKIP_EVERY == 0)
-        status = batch_know_skip(engine, scope, head);
-    if (!status)
-        status = draft_body(engine, scope, draft, &body);
-    if (!status)
-        status = draft_values(engine, scope, head->instance, draft, &ids, &commitments);
-    if (status)
-        return status;
+        TRY(batch_know_skip(engine, scope, head));
+    TRY(draft_body(engine, scope, draft, &body));
+    TRY(draft_values(engine, scope, head->instance, draft, &ids, &commitments));
     record = batch_record(engine, (int32_t)draft->transition, head, at_ms);
     record->fired_at_ms = fired_at_ms;
     record->flags = draft->guard ? RECORD_GUARD : 0;

@@ -86,10 +86,8 @@ static pawl_status add_rows(struct engine *engine, uint32_t slice)
             add_row(batch, &batch->heads[i]);
     }
     if (slice) {
-        pawl_status status = add_slice(engine, slice);
 
-        if (status)
-            return status;
+        TRY(add_slice(engine, slice));
     }
     if ((all_right && heads_lag(&engine->writer.heads) == 0 &&
          (slice || !engine->options.own || engine->writer.tip.pos - engine->writer.tip.flushed > LIMIT_SLICE)) ||
@@ -192,13 +190,10 @@ static pawl_status write_batch(struct engine *engine)
 {
     struct commit commit;
     struct store_tip tip;
-    pawl_status status = PAWL_OK;
 
     if (engine->options.own) {
         engine->env->reached(engine->env, POINT_BEFORE_BEGIN);
-        status = store_begin(engine->store, &engine->writer.scope, &tip);
-        if (status)
-            return status;
+        TRY(store_begin(engine->store, &engine->writer.scope, &tip));
         if (tip.pos != engine->writer.tip.pos) {
             store_rollback(engine->store);
             return scope_fail(&engine->writer.scope, PAWL_STORAGE_FAILURE,

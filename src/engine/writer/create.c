@@ -32,28 +32,21 @@ static pawl_status find_inline(struct engine *engine, struct scope *scope, str t
                                struct definition_row *row, struct definition **definition)
 {
     str name;
-    pawl_status status = definition_compile(scope, text, true, NULL, definition, &name);
 
-    if (!status)
-        status = definition_row_make(engine, scope, text, *definition, row);
-    return status;
+    TRY(definition_compile(scope, text, true, NULL, definition, &name));
+    return definition_row_make(engine, scope, text, *definition, row);
 }
 
 static pawl_status check_values(struct engine *engine, struct scope *scope,
                                 const struct create_args *args)
 {
     char text[TIME_TEXT_SIZE];
-    pawl_status status;
 
     if (args->late_status)
         return scope_fail(scope, args->late_status, "%s", args->late_words);
-    status = ref_check(scope, "actor_ref", args->actor);
-    if (!status)
-        status = ref_check(scope, "subject_ref", args->subject);
-    if (!status)
-        status = ref_check(scope, "correlation_id", args->correlation);
-    if (status)
-        return status;
+    TRY(ref_check(scope, "actor_ref", args->actor));
+    TRY(ref_check(scope, "subject_ref", args->subject));
+    TRY(ref_check(scope, "correlation_id", args->correlation));
     if (!args->has_instantiated_at || args->instantiated_at_ms <= engine_wall_ms(engine))
         return PAWL_OK;
     time_print(args->instantiated_at_ms, text);
@@ -206,17 +199,12 @@ pawl_status create_resolve(struct engine *engine, struct scope *scope,
                            struct definition **definition)
 {
     struct definition_slot *slot;
-    pawl_status status;
 
     if (args->declaration.data)
         return find_inline(engine, scope, args->declaration, row, definition);
-    status = code_put_when_used(engine, scope, args->definition);
-    if (!status)
-        status = definition_find_registered(engine, scope, args->definition, row);
-    if (!status)
-        status = definitions_get(engine, scope, row->id, &slot);
-    if (status)
-        return status;
+    TRY(code_put_when_used(engine, scope, args->definition));
+    TRY(definition_find_registered(engine, scope, args->definition, row));
+    TRY(definitions_get(engine, scope, row->id, &slot));
     *definition = slot->definition;
     return input_schema_accept(scope, slot->definition->input_schema, args->input);
 }
@@ -226,14 +214,12 @@ static pawl_status create_check(struct engine *engine, struct scope *scope,
                                 const struct create_args *args, struct definition_row *row,
                                 struct definition **definition)
 {
-    pawl_status status;
-
     if (!args->definition.data == !args->declaration.data)
         return scope_fail(scope, PAWL_INVALID_REQUEST,
                           "expected exactly one of definition and declaration, found %s",
                           args->definition.data ? "both" : "neither");
-    status = create_resolve(engine, scope, args, row, definition);
-    return status ? status : check_values(engine, scope, args);
+    TRY(create_resolve(engine, scope, args, row, definition));
+    return check_values(engine, scope, args);
 }
 
 static pawl_status create_new(struct engine *engine, struct scope *scope,
@@ -243,10 +229,8 @@ static pawl_status create_new(struct engine *engine, struct scope *scope,
     struct create_request create = { .args = args, .row = &row, .out = out };
     struct request request = { .kind = REQUEST_CREATE, .scope = scope, .create = &create };
     struct actor *actor;
-    pawl_status status = create_check(engine, scope, args, &row, &create.definition);
 
-    if (status)
-        return status;
+    TRY(create_check(engine, scope, args, &row, &create.definition));
     out->definition = args->declaration.data ? NULL : create.definition;
     if (create.definition->kind == KIND_MACHINE)
         return engine_submit(engine, &request);
@@ -322,18 +306,14 @@ static pawl_status keep_answer(struct scope *scope, struct creating *one, struct
 static pawl_status creating_begin(struct engine *engine, struct scope *scope, struct creating *one,
                                   struct batch_create *of)
 {
-    pawl_status status;
-
     one->create =
         (struct create_request){ .args = &of->args, .row = &one->row, .out = &of->created };
-    one->request = (struct request){ .kind = REQUEST_CREATE,
-                                     .scope = &one->scope,
-                                     .create = &one->create };
-    status = create_check(engine, &one->scope, &of->args, &one->row, &one->create.definition);
-    if (!status)
-        status = keep_answer(scope, one, of);
-    if (status || one->create.definition->kind == KIND_MACHINE)
-        return status;
+    one->request =
+        (struct request){ .kind = REQUEST_CREATE, .scope = &one->scope, .create = &one->create };
+    TRY(create_check(engine, &one->scope, &of->args, &one->row, &one->create.definition));
+    TRY(keep_answer(scope, one, of));
+    if (one->create.definition->kind == KIND_MACHINE)
+        return PAWL_OK;
     one->is_alone = one->create.definition->kind == KIND_CODE;
     if (one->is_alone)
         return PAWL_OK;
@@ -424,15 +404,13 @@ static pawl_status add_ref(struct engine *engine, struct scope *scope, str text,
                            uint8_t commitment[SHA_SIZE])
 {
     const uint8_t *found;
-    pawl_status status;
 
     ASSERT_DRAINING(engine);
     if (!text.data)
         return PAWL_OK;
-    status = intern(engine, scope, text, id, &found);
-    if (!status)
-        memcpy(commitment, found, SHA_SIZE);
-    return status;
+    TRY(intern(engine, scope, text, id, &found));
+    memcpy(commitment, found, SHA_SIZE);
+    return PAWL_OK;
 }
 
 static void add_value(struct engine *engine, str text, uint64_t *id, uint8_t commitment[SHA_SIZE])
@@ -450,13 +428,9 @@ static pawl_status creation_values(struct engine *engine, struct scope *scope,
                                    const struct create_args *args, struct instance_row *row,
                                    struct creation_values *out)
 {
-    pawl_status status = add_ref(engine, scope, args->actor, &row->creator, out->creator);
-
     ASSERT_DRAINING(engine);
-    if (!status)
-        status = add_ref(engine, scope, args->subject, &row->subject, out->subject);
-    if (status)
-        return status;
+    TRY(add_ref(engine, scope, args->actor, &row->creator, out->creator));
+    TRY(add_ref(engine, scope, args->subject, &row->subject, out->subject));
     add_value(engine, args->input, &row->input, out->input);
     add_value(engine, args->metadata, &row->metadata, out->metadata);
     return PAWL_OK;
@@ -568,15 +542,14 @@ pawl_status create_record(struct engine *engine, struct scope *scope, struct cre
 static pawl_status create_one(struct engine *engine, struct request *request, int64_t at_ms)
 {
     struct create_request *create = request->create;
-    pawl_status status = create_record(engine, request->scope, create, at_ms);
 
     ASSERT_DRAINING(engine);
-    if (!status)
-        status = family_record(engine, request->scope, create->child_plans, at_ms);
-    if (!status && create->decision)
-        status = family_part(engine, request->scope, create->number, create->definition,
-                             create->decision, at_ms);
-    return status;
+    TRY(create_record(engine, request->scope, create, at_ms));
+    TRY(family_record(engine, request->scope, create->child_plans, at_ms));
+    if (create->decision)
+        TRY(family_part(engine, request->scope, create->number, create->definition,
+                        create->decision, at_ms));
+    return PAWL_OK;
 }
 
 void drain_create(struct engine *engine, struct request *request, int64_t at_ms)

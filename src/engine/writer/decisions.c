@@ -73,10 +73,8 @@ static pawl_status decision_key(struct engine *engine, struct request *request, 
     struct fired unused;
     struct record record;
     enum key_use use;
-    pawl_status status = keys_look(engine, request->scope, decide->key, at_ms, &use, &record);
 
-    if (status)
-        return status;
+    TRY(keys_look(engine, request->scope, decide->key, at_ms, &use, &record));
     decide->is_repeat = use == KEY_REPEAT;
     decide->was_kept = decide->is_repeat && record.what == CONTROL_KEEP_SIGNAL;
     request->is_stale = use == KEY_PENDING;
@@ -120,10 +118,8 @@ static pawl_status decision_one(struct engine *engine, struct request *request, 
         return status;
     head->flags |= HEAD_NOW;
     family_number(engine, decide->child_plans, head->instance, head->random);
-    status = decision_record(engine, request->scope, head, decide->definition, decide->decision,
-                             decide->decided_at_ms, at_ms, fired_at_ms, decide->key);
-    if (status)
-        return status;
+    TRY(decision_record(engine, request->scope, head, decide->definition, decide->decision,
+                        decide->decided_at_ms, at_ms, fired_at_ms, decide->key));
     if (decide->snapshot.data)
         engine->writer.batch.snapshots[engine->writer.batch.snapshot_count++] =
             (struct snapshot_row){ .instance = head->instance,

@@ -76,9 +76,7 @@ static pawl_status take_turn(struct engine *engine)
     if (engine->options.own)
         return PAWL_OK;
     engine->env->reached(engine->env, POINT_BEFORE_BEGIN);
-    status = store_begin(engine->store, &engine->writer.scope, &tip);
-    if (status)
-        return status;
+    TRY(store_begin(engine->store, &engine->writer.scope, &tip));
     engine_set_tip(engine, &tip);
     clock_follow_tip(engine);
     guard_lock(&engine->lock);

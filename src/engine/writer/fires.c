@@ -40,8 +40,6 @@ pawl_status fire_check_late(struct engine *engine, struct scope *scope,
                             const struct fire_args *args, uint64_t instance, uint32_t seq,
                             struct moment now)
 {
-    pawl_status status;
-
     if (args->has_expected && args->expected_sequence != (int64_t)seq + 1 &&
         !PLANTED(EXPECTED_IGNORED))
         return scope_fail(scope, PAWL_CONFLICT,
@@ -49,8 +47,8 @@ pawl_status fire_check_late(struct engine *engine, struct scope *scope,
                           (long long)args->expected_sequence, seq + 1);
     if (args->late_status)
         return scope_fail(scope, args->late_status, "%s", args->late_words);
-    status = ref_check(scope, "actor_ref", args->actor);
-    return status ? status : clock_check_fired(engine, scope, args, instance, now);
+    TRY(ref_check(scope, "actor_ref", args->actor));
+    return clock_check_fired(engine, scope, args, instance, now);
 }
 
 /* "ID-SEQ", without the cost of snprintf(): every fire tells it. */
@@ -132,13 +130,9 @@ static pawl_status enter_and_start(struct engine *engine, struct scope *scope, s
 
     if (!transition->starts.data)
         return enter(engine, scope, head, definition, decision, event, args);
-    status = start_prepare(engine, scope, *head, definition, transition, event, &operation);
-    if (status)
-        return status;
+    TRY(start_prepare(engine, scope, *head, definition, transition, event, &operation));
     *head = batch_find(&engine->writer.batch, number);
-    status = enter(engine, scope, head, definition, decision, event, args);
-    if (status)
-        return status;
+    TRY(enter(engine, scope, head, definition, decision, event, args));
     status = alarm_record_start(engine, scope, operation, event->at_ms);
     *head = batch_find(&engine->writer.batch, number);
     return status ? batch_spoil(engine, scope, status) : PAWL_OK;
@@ -210,10 +204,8 @@ static pawl_status fire_one(struct engine *engine, struct request *request, stru
 {
     struct record record;
     enum key_use use;
-    pawl_status status = keys_look(engine, request->scope, fire->args.key, at_ms, &use, &record);
 
-    if (status)
-        return status;
+    TRY(keys_look(engine, request->scope, fire->args.key, at_ms, &use, &record));
     if (use == KEY_REPEAT)
         return keys_fired(engine, request->scope, &record, &fire->fired);
     fire->is_again = use == KEY_PENDING;
@@ -306,19 +298,18 @@ pawl_status engine_fire_batch(struct engine *engine, struct scope *scope, struct
     struct request request = {
         .kind = REQUEST_FIRE, .scope = scope, .fires = fires, .fire_count = count
     };
-    pawl_status status;
 
     if (count > LIMIT_BATCH)
         return scope_fail(scope, PAWL_TOO_LARGE, "expected at most %u fires in a batch, found %zu",
                           (unsigned)LIMIT_BATCH, count);
-    status = engine_submit(engine, &request);
-    for (size_t i = 0; i < count && !status; i++) {
-        while (fires[i].is_again && !status)
-            status = fire_again(engine, scope, &fires[i]);
-        if (!status && fires[i].is_elsewhere)
+    TRY(engine_submit(engine, &request));
+    for (size_t i = 0; i < count; i++) {
+        while (fires[i].is_again)
+            TRY(fire_again(engine, scope, &fires[i]));
+        if (fires[i].is_elsewhere)
             fire_elsewhere(engine, scope, &fires[i]);
     }
-    return status;
+    return PAWL_OK;
 }
 
 /* The store failed before the request was looked at; but a malformed request is reported first. */

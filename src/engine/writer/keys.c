@@ -75,10 +75,9 @@ static pawl_status find(struct engine *engine, struct scope *scope, const uint8_
                         int64_t now_ms, struct record *out)
 {
     struct key_row row;
-    pawl_status status = store_key(engine->store, scope, key, &row);
+    pawl_status status;
 
-    if (status)
-        return status;
+    TRY(store_key(engine->store, scope, key, &row));
     if (row.at_ms < now_ms - KEY_KEPT_MS && !alarm_counts_key(engine, scope, row.at_ms))
         return scope_fail(scope, PAWL_NOT_KNOWN, "the key was used more than 7 days ago");
     status = store_record(engine->store, scope, row.pos, out);
@@ -205,14 +204,10 @@ pawl_status keys_created(struct engine *engine, struct scope *scope, const struc
     struct definition_slot *slot;
     struct record last = { 0 };
     struct head head;
-    pawl_status status = record->what == CONTROL_CREATE
-                             ? last_of_creation(engine, scope, record, &last)
-                             : damaged(scope, record);
 
-    if (!status)
-        status = stand_after(engine, scope, &last, &head, &slot);
-    if (status)
-        return status;
+    TRY(record->what == CONTROL_CREATE ? last_of_creation(engine, scope, record, &last)
+                                       : damaged(scope, record));
+    TRY(stand_after(engine, scope, &last, &head, &slot));
     id_print(head.instance, head.random, out->id);
     out->state = slot->definition->states[head.state].name;
     out->definition = slot->definition;
@@ -313,13 +308,11 @@ pawl_status engine_key_find(struct engine *engine, struct scope *scope, const ui
                             str *body, str *payload)
 {
     struct record record;
-    pawl_status status = find(engine, scope, key, engine_now_ms(engine), &record);
 
-    if (!status && record.what != CONTROL_KEYED)
+    TRY(find(engine, scope, key, engine_now_ms(engine), &record));
+    if (record.what != CONTROL_KEYED)
         return damaged(scope, &record);
-    if (!status)
-        status = value_text(engine, scope, record.payload, payload);
-    if (!status)
-        *body = record.body;
-    return status;
+    TRY(value_text(engine, scope, record.payload, payload));
+    *body = record.body;
+    return PAWL_OK;
 }

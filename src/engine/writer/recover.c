@@ -75,10 +75,9 @@ static pawl_status look_for_amends(struct engine *engine, struct scope *scope)
 pawl_status recover(struct engine *engine, struct scope *scope)
 {
     struct store_tip tip;
-    pawl_status status = store_tip(engine->store, scope, &tip);
+    pawl_status status;
 
-    if (status)
-        return status;
+    TRY(store_tip(engine->store, scope, &tip));
     engine_set_tip(engine, &tip);
     guard_lock(&engine->lock);
     if (engine->options.test_clock && engine->clock.test_now_ms < tip.test_now_ms)
@@ -155,19 +154,17 @@ static pawl_status find_room(struct engine *engine, struct scope *scope, uint64_
     struct definition_slot *slot;
     struct instance_row row;
     struct head head = { .instance = number };
-    pawl_status status = ages_look(engine, scope, number, live, &out->since);
 
-    if (!status)
-        status = store_instance(engine->store, scope, number, &row);
-    if (!status)
-        status = definitions_get(engine, scope, row.definition, &slot);
-    if (status || slot->definition->kind != KIND_FLOW)
-        return status;
+    TRY(ages_look(engine, scope, number, live, &out->since));
+    TRY(store_instance(engine->store, scope, number, &row));
+    TRY(definitions_get(engine, scope, row.definition, &slot));
+    if (slot->definition->kind != KIND_FLOW)
+        return PAWL_OK;
     out->definition = slot->definition;
     memcpy(head.random, row.random, sizeof head.random);
     if (engine->actors.has_amends)
-        status = amended_definition(engine, scope, &head, &out->definition);
-    return status ? status : value_text(engine, scope, row.creator, &out->creator);
+        TRY(amended_definition(engine, scope, &head, &out->definition));
+    return value_text(engine, scope, row.creator, &out->creator);
 }
 
 /* To the queue of its tool at once, where a claim finds it; else its start says where it belongs. */
