@@ -173,7 +173,7 @@ pawl_status signal_kept_name(struct scope *scope, const struct record *record, s
 pawl_status family_plan(struct engine *engine, struct scope *scope, struct actor *actor,
                         const str *rights, int64_t at_ms, struct decision *decision,
                         struct child_plan **child_plans);
-/* In the drain: give them numbers, so that the decision's entries can tell their ids; record them;
+/* Give them numbers, so that the decision's entries can tell their ids; record them;
  * and cancel those whom the decision has left behind. */
 void family_number(struct engine *engine, struct child_plan *child_plans, uint64_t parent,
                    const uint8_t random[ID_RANDOM_SIZE]);
@@ -298,11 +298,11 @@ bool pause_bars(enum event_kind kind);
 /* Pauses an instance whose code ends its process, or that is at a bound. The scope's error becomes
  * the reason; if the pause fails, the scope holds that error instead. */
 pawl_status pause_poisoned(struct engine *engine, struct scope *scope, const struct actor *actor);
-/* In the drain, with room reserved for one record: pauses the instance at its bound, with the
+/* With room reserved for one record: pauses the instance at its bound, with the
  * scope's error as the reason. Returns PAUSED with the same message. */
 pawl_status pause_at_bound(struct engine *engine, struct scope *scope, struct head *head,
                            int64_t at_ms);
-/* In the drain, likewise: pauses it behind the entry of an event whose turn is owed. */
+/* Likewise: pauses it behind the entry of an event whose turn is owed. */
 pawl_status pause_with_entry(struct engine *engine, struct scope *scope, struct head *head,
                              str reason, int64_t at_ms);
 /* After the commit: it is logged, if the decision paused its instance. */
@@ -359,7 +359,7 @@ pawl_status amend_note(struct engine *engine, struct scope *scope, const struct 
  * they are where nothing was amended. */
 pawl_status amended_definition(struct engine *engine, struct scope *scope, const struct head *head,
                                const struct definition **definition);
-/* The same in the drain, with the amends of its batch applied. */
+/* The same, with the amends of the batch applied. */
 pawl_status amended_in_drain(struct engine *engine, struct scope *scope, const struct head *head,
                              const struct definition **definition);
 /* The version of the registration that a code instance goes by since its last amend; 0: since its

@@ -58,7 +58,7 @@ struct clock {
 pawl_status alarms_fire_due(struct engine *engine, struct scope *scope, const struct moment *now);
 pawl_status alarms_next(struct engine *engine, struct scope *scope, bool wall,
                         int64_t *out); /* by one of the clocks */
-/* In the drain. alarm_permits(), before an alarm's request: is the alarm in force? alarm_fired(),
+/* alarm_permits(), before an alarm's request: is the alarm in force? alarm_fired(),
  * after it was accepted: ends the alarm. */
 bool alarm_permits(struct engine *engine, struct request *request);
 void alarm_fired(struct engine *engine, struct request *request, int64_t at_ms);
@@ -71,14 +71,12 @@ pawl_status start_prepare(struct engine *engine, struct scope *scope, const stru
                           const struct definition *definition, const struct transition *transition,
                           const struct event *event, str *out);
 /* standing.c */
-pawl_status standing_room(struct engine *engine, struct scope *scope);
 pawl_status alarm_record_start(struct engine *engine, struct scope *scope, str operation,
                                int64_t at_ms);
 pawl_status alarm_record_end(struct engine *engine, struct scope *scope, str id, int64_t at_ms);
 /* Records that an alarm is firing, unless that is recorded already; *since_ms: from when on. */
 pawl_status alarm_record_firing(struct engine *engine, struct scope *scope, str id,
                                 int64_t *since_ms);
-bool standing_changes_here(const struct batch *batch, int32_t what, str id);
 
 /* deadlines.c */
 void deadlines_arm(struct engine *engine, const struct head *head,

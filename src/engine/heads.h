@@ -43,6 +43,11 @@ struct heads {
     uint64_t *scratch;  /* for sorting */
 };
 
+uint8_t head_flags(const struct instance_row *fixed, bool is_paused);
+/* A head from its row and what creation fixed. Its last record has the hash. */
+struct head head_of_rows(const struct head_row *row, const struct instance_row *fixed);
+struct head_row row_of_head(const struct head *head);
+
 bool heads_init(struct heads *heads, const struct heap *heap);
 void heads_fini(struct heads *heads);
 void heads_clear(struct heads *heads);
@@ -52,6 +57,8 @@ struct head *heads_find(struct heads *heads, uint64_t instance);
 void heads_expect(const struct heads *heads, const uint64_t *instances, uint32_t count);
 struct head *heads_add(struct heads *heads,
                        const struct head *head);               /* or replaces; NULL: no memory */
+/* Adds a head that was read, if rows may be trusted, it is unknown and there is room for it. */
+void heads_learn(struct heads *heads, const struct head *head);
 /* It need not be remembered; one whose row lags stays nevertheless. */
 void heads_release(struct heads *heads, uint64_t instance);
 bool heads_are_full(const struct heads *heads); /* one more would push another out */

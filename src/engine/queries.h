@@ -37,7 +37,6 @@ pawl_status entry_fill(struct engine *engine, struct scope *scope, struct value_
 void engine_tell_watcher(struct engine *engine);
 
 /* read.c */
-bool head_is_cached(struct engine *engine, uint64_t number, struct head *out, bool *trust_rows);
 /* From the record at `pos` back through an instance's records, some thousands at most, until `see`
  * returns true. It keeps no text of a record. */
 pawl_status records_look_back(struct engine *engine, struct scope *scope, uint64_t pos,

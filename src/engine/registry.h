@@ -112,7 +112,7 @@ pawl_status rights_of_creation(struct engine *engine, struct scope *scope, str s
                                const struct definition_row *row, str *out);
 pawl_status rights_check(struct scope *scope, str rights, str reference); /* name or name@version;
                                                                               FORBIDDEN */
-/* In the drain, after a create record and after a define record, with space reserved. They write
+/* After a create record and after a define record, with space reserved. They write
  * nothing where there is no limit. */
 pawl_status rights_record(struct engine *engine, struct scope *scope, struct head *head,
                           const char *id, str rights, int64_t at_ms);

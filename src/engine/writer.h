@@ -186,12 +186,18 @@ pawl_status batch_entry(struct engine *engine, struct scope *scope, struct head 
                         const struct definition *definition, const struct draft *draft,
                         int64_t at_ms, int64_t fired_at_ms, const uint8_t *key);
 /* The store's own chain, instance 0. */
-uint8_t head_flags(const struct instance_row *fixed, bool is_paused); /* of a head that was read */
 pawl_status batch_store_head(struct engine *engine, struct scope *scope, struct head **out);
 /* Append one control record with this body to the store's chain; space is reserved. */
 pawl_status batch_store_record(struct engine *engine, struct scope *scope, int32_t what,
                                int64_t at_ms, str body, str payload, const uint8_t *key);
-bool batch_standing_room(struct batch *batch); /* for one more token or alarm; false: no memory */
+bool head_is_cached(struct engine *engine, uint64_t number, struct head *out, bool *trust_rows);
+/* Reserves space for a standing row, its record and one more, so that adding them cannot fail. */
+pawl_status standing_room(struct engine *engine, struct scope *scope);
+/* Does this batch put or end that row? */
+bool batch_changes_standing(const struct engine *engine, int32_t what, str id);
+/* Puts or ends a standing row, named by the last record unless `row` names another. */
+pawl_status batch_add_standing(struct engine *engine, struct scope *scope, struct standing_row row,
+                               bool is_put);
 /* Something was half put in: the whole batch fails with `status`, which is returned. */
 pawl_status batch_spoil(struct engine *engine, const struct scope *scope, pawl_status status);
 /* Append the record of a kept signal; space is reserved. */
@@ -215,7 +221,7 @@ struct record *batch_record(struct engine *engine, int32_t what, struct head *he
 enum key_use { KEY_NEW, KEY_REPEAT, KEY_PENDING };
 bool keys_reserve(struct batch *batch);                           /* room for one more */
 void keys_note(struct batch *batch, const struct record *record); /* it has a key */
-/* In the drain: what is this key? NULL is new. REPEAT: *record is what it was used for; PENDING:
+/* What is this key? NULL is new. REPEAT: *record is what it was used for; PENDING:
  * it is being used in this batch. CONFLICT: it was used for another call. */
 pawl_status keys_look(struct engine *engine, struct scope *scope, const uint8_t *key, int64_t at_ms,
                       enum key_use *use, struct record *record);

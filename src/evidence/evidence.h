@@ -58,7 +58,7 @@ struct behavior;
 
 enum verify_part { VERIFY_RECORDS, VERIFY_INSTANCES, VERIFY_VALUES }; /* what is being counted */
 
-/* Rows that follow from the log, written anew; what differed is counted and the first told. */
+/* Rows that follow from the log, rebuilt. Differences are counted; `what` has the first of them. */
 #define REBUILD_TOLD_MAX   20
 #define REBUILD_WORDS_SIZE 320
 struct rebuild_report {
@@ -68,7 +68,7 @@ struct rebuild_report {
     char what[REBUILD_TOLD_MAX][REBUILD_WORDS_SIZE];
 };
 
-/* What to check, and who is to be told on the way. All zero: the whole store, quietly. */
+/* What to check, and which callbacks report progress. All zero: the whole store, without reports. */
 struct verify_request {
     uint64_t instance;            /* this one alone; 0: not by number */
     str definition;               /* every instance of it; data NULL: not by definition */
@@ -81,7 +81,7 @@ struct verify_request {
     /* The rest is for a whole store. */
     /* Reports objects of the host in the store's database; they are listed, not checked. */
     void (*foreign)(void *context, str type, str name, str table);
-    struct rebuild_report *rebuild; /* if the log is valid: write its rows anew. For an owner. */
+    struct rebuild_report *rebuild; /* if the log is valid: rewrite its rows. For an owner. */
     uint64_t limit;      /* stop at the first end of a commit after so many records; 0: none */
     str place;           /* go on from here: what `keep` was given once; data NULL: begin */
     uint64_t keep_every; /* records; 0: as often as costs little */

@@ -268,7 +268,7 @@ static void count_rows(struct rebuilding *work)
     }
 }
 
-/* Nobody has written since: the store is ours alone, and its turn says so. */
+/* An owner's store has no other writer; its write turn shows whether that is true. */
 static pawl_status write_rows(struct rebuilding *work)
 {
     struct verify *v = work->v;
@@ -291,7 +291,8 @@ static pawl_status write_rows(struct rebuilding *work)
     TRY(store_begin(v->store, &v->scope, &tip));
     if (tip.pos != v->pos) {
         store_rollback(v->store);
-        return scope_fail(&v->scope, PAWL_CONFLICT, "somebody wrote meanwhile: try again");
+        return scope_fail(&v->scope, PAWL_CONFLICT,
+                          "another process wrote to the store meanwhile: try again");
     }
     return store_commit(v->store, &v->scope, &commit);
 }

@@ -1,8 +1,8 @@
 /* verify.c - the check of a whole store: the log once from front to back, then the rows.
  *
  * Records are taken in batches, so that nothing is read while a scan is open: a backend
- * need not allow that. Somebody may append meanwhile; what the rows say is compared again
- * after catching up before it is called wrong. */
+ * need not allow that. A writer may append meanwhile: a row that differs is compared
+ * again after catching up, before it is reported. */
 #include "base/assert.h"
 #include "base/limits.h"
 #include "evidence/verify_int.h"

@@ -93,14 +93,12 @@ static pawl_status find_named(struct verify *v, const struct chain *chain,
     if (rights && (rights->kind != NODE_STRING || !rights_are_valid(rights->text)))
         return verify_bad(v, "an amend's rights do not name definitions in order");
     TRY(check_results(v, chain, record, node_find(document, "entries")));
-    status = store_find_definition(v->store, &v->scope, name->text, (uint32_t)version, NULL, &row);
-    if (status == PAWL_NOT_KNOWN)
-        return verify_bad(v, "an amend names a definition that is not there");
-    if (status == PAWL_OK)
-        status = verify_definition(v, row.id, &index);
-    if (status == PAWL_OK)
-        *rules = &v->rules[index];
-    return status;
+    TRY_FOUND(v,
+              store_find_definition(v->store, &v->scope, name->text, (uint32_t)version, NULL, &row),
+              "an amend names a definition that is not there");
+    TRY(verify_definition(v, row.id, &index));
+    *rules = &v->rules[index];
+    return PAWL_OK;
 }
 
 pawl_status verify_amend(struct verify *v, const struct chain *chain, const struct record *record)

@@ -11,7 +11,7 @@ struct steps {
     uint32_t count;
 };
 
-/* [[WORD,NAME],...]; NO_MEMORY, or STORAGE_FAILURE: it is none. */
+/* [[WORD,NAME],...]. STORAGE_FAILURE: the text is not such a list. */
 static pawl_status read_list(struct verify *v, str text, struct steps *out)
 {
     struct node *list = NULL;

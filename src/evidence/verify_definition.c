@@ -105,19 +105,16 @@ pawl_status verify_definition(struct verify *v, uint32_t id, uint32_t *out_index
         *out_index = index;
         return PAWL_OK;
     }
-    status = id != 0 ? store_definition(v->store, &v->scope, id, &row) : PAWL_NOT_KNOWN;
-    if (status == PAWL_NOT_KNOWN)
-        return verify_bad(v, "definition %u is missing", id);
-    if (status != PAWL_OK)
-        return status;
+    TRY_FOUND(v, id != 0 ? store_definition(v->store, &v->scope, id, &row) : PAWL_NOT_KNOWN,
+              "definition %u is missing", id);
     row.id = id;
     TRY(check_hashes(v, &row));
     status = definition_load(&v->scope, row.compiled, &definition);
     if (status == PAWL_STORAGE_FAILURE)
         return verify_bad(v, "definition %u: %.160s", id, v->scope.error.message);
-    if (status == PAWL_OK)
-        status = check_definition(v, &row, definition);
-    return status == PAWL_OK ? keep_rules(v, &row, definition, out_index) : status;
+    TRY(status);
+    TRY(check_definition(v, &row, definition));
+    return keep_rules(v, &row, definition, out_index);
 }
 
 /* ---- define records ---- */

@@ -1,5 +1,5 @@
-/* verify_fold.c - the memory of a flow under check: folded from its entries as the engine does,
- * anew where it was let go. */
+/* verify_fold.c - the memory of a flow under check. It is folded from the flow's entries as the
+ * engine does it, and folded again if it was evicted. */
 #include "base/limits.h"
 #include "base/node.h"
 #include "evidence/verify_int.h"
@@ -11,14 +11,11 @@ static pawl_status read_text(struct verify *v, struct scope *scope, uint64_t id,
                              bool *is_erased)
 {
     struct value value;
-    pawl_status status;
 
     *out = STR_NONE;
     if (id == 0)
         return PAWL_OK;
-    status = store_value(v->store, scope, id, &value);
-    if (status != PAWL_OK)
-        return status == PAWL_NOT_KNOWN ? verify_bad(v, "a value has gone") : status;
+    TRY_FOUND(v, store_value(v->store, scope, id, &value), "a value has gone");
     *out = value.bytes;
     *is_erased = *is_erased || !value.bytes.data;
     return PAWL_OK;
@@ -114,14 +111,12 @@ static pawl_status begin_memory(struct verify *v, struct chain *chain, struct sc
     struct replay *replay = chain->replay;
     struct instance_row row;
     str input;
-    pawl_status status = store_instance(v->store, scope, chain->number, &row);
 
-    if (status == PAWL_NOT_KNOWN)
-        return verify_bad(v, "the row of the instance has gone");
-    if (status == PAWL_OK)
-        status = read_text(v, scope, row.input, &input, &chain->is_blind);
-    if (status != PAWL_OK || chain->is_blind)
-        return status;
+    TRY_FOUND(v, store_instance(v->store, scope, chain->number, &row),
+              "the row of the instance has gone");
+    TRY(read_text(v, scope, row.input, &input, &chain->is_blind));
+    if (chain->is_blind)
+        return PAWL_OK;
     replay->input = arena_str(&replay->arena, input.data ? input : STR("{}"));
     replay->payloads = (struct payload_source){ read_payload, replay };
     replay->v = v;
@@ -179,33 +174,6 @@ pawl_status verify_make_small(struct verify *v, struct chain *chain)
 
 /* ---- a memory that was let go, or of a check that went on ---- */
 
-struct fold_trail {
-    uint64_t *positions; /* of entries, the last first */
-    uint32_t count, capacity;
-};
-
-static pawl_status find_trail(struct verify *v, struct scope *scope, uint64_t pos,
-                              struct fold_trail *trail)
-{
-    struct record record;
-    pawl_status status = PAWL_OK;
-
-    for (; pos != 0 && status == PAWL_OK; pos = record.prev) {
-        scope_clear(scope);
-        status = store_record(v->store, scope, pos, &record);
-        if (status != PAWL_OK || record.prev >= pos)
-            return status == PAWL_OK || status == PAWL_NOT_KNOWN
-                       ? verify_bad(v, "an earlier record has changed")
-                       : status;
-        if (record.what < 0 && record.what != CONTROL_KEEP_SIGNAL)
-            continue;
-        TRY_MEMORY(&v->scope,
-                   HEAP_GROW(v->heap, trail->positions, trail->capacity, trail->count + 1));
-        trail->positions[trail->count++] = pos;
-    }
-    return status;
-}
-
 /* A kept signal, folded as the engine folds it. */
 static pawl_status fold_kept(struct verify *v, struct chain *chain, struct scope *scope,
                              const struct record *record)
@@ -226,50 +194,49 @@ static pawl_status fold_kept(struct verify *v, struct chain *chain, struct scope
                                    &chain->replay->arena);
 }
 
-static pawl_status fold_trail(struct verify *v, struct chain *chain, struct scope *scope,
-                              const struct fold_trail *trail)
+static pawl_status fold_path(struct verify *v, struct chain *chain, struct scope *scope,
+                             const struct path *path)
 {
     struct effect_list effects;
     struct entry_view entry;
     struct record record;
-    pawl_status status = PAWL_OK;
 
-    for (uint32_t i = trail->count; status == PAWL_OK && !chain->is_blind && i > 0; i--) {
+    for (uint32_t i = path->count; !chain->is_blind && i > 0; i--) {
         scope_clear(scope);
-        status = store_record(v->store, scope, trail->positions[i - 1], &record);
-        if (status == PAWL_NOT_KNOWN)
-            return verify_bad(v, "an earlier record has gone");
-        if (status == PAWL_OK)
-            status = verify_make_small(v, chain);
-        if (status == PAWL_OK && record.what == CONTROL_KEEP_SIGNAL) {
-            status = fold_kept(v, chain, scope, &record);
+        TRY_FOUND(v, store_record(v->store, scope, path->positions[i - 1], &record),
+                  "an earlier record has gone");
+        TRY(verify_make_small(v, chain));
+        if (record.what == CONTROL_KEEP_SIGNAL)
+            TRY(fold_kept(v, chain, scope, &record));
+        if (record.what < 0)
             continue;
-        }
-        if (status == PAWL_OK)
-            status = verify_view_entry(v, scope, &record, &effects, &entry, &chain->is_blind);
-        if (status == PAWL_OK && entry.transition >= v->rules[chain->rules].transition_count)
+        TRY(verify_view_entry(v, scope, &record, &effects, &entry, &chain->is_blind));
+        if (entry.transition >= v->rules[chain->rules].transition_count)
             return verify_bad(v, "an earlier record has changed");
-        if (status == PAWL_OK && !chain->is_blind)
-            status = verify_fold_entry(v, chain, scope, &entry);
+        if (!chain->is_blind)
+            TRY(verify_fold_entry(v, chain, scope, &entry));
     }
-    return status;
+    return PAWL_OK;
 }
 
 pawl_status verify_restore(struct verify *v, struct chain *chain)
 {
-    struct fold_trail trail = { 0 };
+    uint64_t pos = v->where_pos, instance = v->where_instance, seq = v->where_seq;
+    struct path path = { 0 };
     struct scope scope;
     pawl_status status;
 
     scope_init(&scope, v->heap, LIMIT_SCOPE);
     status = begin_memory(v, chain, &scope);
     if (status == PAWL_OK && chain->seq > 0)
-        status = find_trail(v, &scope, chain->pos, &trail);
-    if (status == PAWL_OK)
-        status = fold_trail(v, chain, &scope, &trail);
+        status = verify_walk_back(v, &scope, chain->number, chain->pos, &path);
+    if (status == PAWL_OK) {
+        verify_at(v, pos, instance, seq);
+        status = fold_path(v, chain, &scope, &path);
+    }
     if (status != PAWL_OK && v->scope.error.status == PAWL_OK)
         v->scope.error = scope.error;
-    heap_free(v->heap, trail.positions, trail.capacity * sizeof *trail.positions);
+    heap_free(v->heap, path.positions, path.capacity * sizeof *path.positions);
     scope_fini(&scope);
     return status;
 }

@@ -1,8 +1,8 @@
 /* verify_import.c - times along the log. They never fall, with two exceptions: at a clock record
  * with a shift (verify_clock.c), and for the records of another store, which an import record
  * announces and which keep their times: these fall where the other store's clock was shifted, and
- * the record of that shift is not here. The last record of a commit is none of those: the time of
- * the log's end is the latest there is. */
+ * the record of that shift is not here. The last record of a commit is not one of those: the
+ * time of the log's end is the latest. */
 #include "base/node.h"
 #include "evidence/verify_int.h"
 

@@ -4,32 +4,38 @@
 #include "evidence/verify_int.h"
 
 #define PAGE_SIZE 512 /* instances of a definition that are asked for at once */
+#define WALK_SIZE 256 /* records of an instance, likewise */
 
-struct path {
-    uint64_t *positions; /* of its records, the last first */
-    uint32_t count, capacity;
-};
-
-static pawl_status walk_back(struct verify *v, uint64_t number, uint64_t pos, struct path *path)
+static pawl_status note_position(struct verify *v, uint64_t number, const struct record *record,
+                                 struct path *path)
 {
-    struct record record;
+    verify_at(v, record->pos, number, 0);
+    if (record->instance != number)
+        return verify_bad(v, "the chain leads to a record of another instance");
+    if (record->prev >= record->pos)
+        return verify_bad(v, "prev does not lead back");
+    TRY_MEMORY(&v->scope, HEAP_GROW(v->heap, path->positions, path->capacity, path->count + 1));
+    path->positions[path->count++] = record->pos;
+    return PAWL_OK;
+}
+
+/* Records before a gap are noted, so that the finding names the gap. */
+pawl_status verify_walk_back(struct verify *v, struct scope *scope, uint64_t number, uint64_t pos,
+                             struct path *path)
+{
+    struct chain_query query = { .pos = pos, .skip_from = UINT64_MAX, .with_texts = true };
+    struct record *records;
     pawl_status status;
 
-    while (pos != 0) {
-        scope_clear(&v->scope);
-        verify_at(v, pos, number, 0);
-        status = store_record(v->store, &v->scope, pos, &record);
-        if (status == PAWL_NOT_KNOWN)
-            return verify_bad(v, "the record at this position is missing");
-        if (status != PAWL_OK)
-            return status;
-        if (record.instance != number)
-            return verify_bad(v, "the chain leads to a record of another instance");
-        if (record.prev >= pos)
-            return verify_bad(v, "prev does not lead back");
-        TRY_MEMORY(&v->scope, HEAP_GROW(v->heap, path->positions, path->capacity, path->count + 1));
-        path->positions[path->count++] = pos;
-        pos = record.prev;
+    for (uint32_t count; query.pos != 0;) {
+        scope_clear(scope);
+        records = ARENA_ARRAY(&scope->arena, struct record, WALK_SIZE);
+        TRY_MEMORY(&v->scope, records);
+        status = store_records_of(v->store, scope, &query, records, WALK_SIZE, &count);
+        for (uint32_t i = 0; i < count; i++)
+            TRY(note_position(v, number, &records[i], path));
+        verify_at(v, query.pos, number, 0);
+        TRY_FOUND(v, status, "the record at this position is missing");
     }
     return PAWL_OK;
 }
@@ -67,19 +73,16 @@ static pawl_status check_fall(struct verify *v, uint64_t pos)
 static pawl_status check_at(struct verify *v, uint64_t pos)
 {
     struct record record;
-    pawl_status status;
     bool falls;
 
     scope_clear(&v->scope);
-    status = store_record(v->store, &v->scope, pos, &record);
-    if (status != PAWL_OK)
-        return status == PAWL_NOT_KNOWN ? verify_bad(v, "a record has gone") : status;
+    TRY_FOUND(v, store_record(v->store, &v->scope, pos, &record), "a record has gone");
     verify_at(v, pos, record.instance, record.seq);
     falls = v->pos > 0 && record.at_ms < v->at_ms;
     v->pos = pos;
     v->at_ms = record.at_ms;
-    status = verify_record(v, &record);
-    return status == PAWL_OK && falls ? check_fall(v, pos) : status;
+    TRY(verify_record(v, &record));
+    return falls ? check_fall(v, pos) : PAWL_OK;
 }
 
 static pawl_status walk_forward(struct verify *v, const struct path *path)
@@ -126,7 +129,7 @@ pawl_status verify_one_instance(struct verify *v, uint64_t number)
                           (unsigned long long)number);
     if (status != PAWL_OK)
         return status;
-    status = walk_back(v, number, head.pos, &path);
+    status = verify_walk_back(v, &v->scope, number, head.pos, &path);
     if (status == PAWL_OK && path.count == 0)
         status = verify_bad(v, "the instance has no record");
     if (status == PAWL_OK)

@@ -156,6 +156,13 @@ struct verify {
 /* verify.c */
 pawl_status verify_bad(struct verify *v, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* TRY() for what must be there: it is a finding, with these words, that the store does not know it. */
+#define TRY_FOUND(v, call, ...)                                                                    \
+    do {                                                                                           \
+        pawl_status tried = (call);                                                                \
+        if (tried != PAWL_OK)                                                                      \
+            return tried == PAWL_NOT_KNOWN ? verify_bad(v, __VA_ARGS__) : tried;                   \
+    } while (0)
 void verify_at(struct verify *v, uint64_t pos, uint64_t instance, uint64_t seq);
 pawl_status verify_catch_up(struct verify *v); /* check what was appended meanwhile */
 /* Tell how far it is, at every so many; VERIFY_STOPPED if that is far enough. */
@@ -251,6 +258,13 @@ pawl_status verify_tables(struct verify *v);
 pawl_status verify_rebuild(struct verify *v);
 
 /* verify_instance.c */
+struct path {
+    uint64_t *positions; /* of an instance's records, the last first; on the heap */
+    uint32_t count, capacity;
+};
+/* From the record at `pos` back along `prev`; `scope` is cleared. */
+pawl_status verify_walk_back(struct verify *v, struct scope *scope, uint64_t number, uint64_t pos,
+                             struct path *path);
 pawl_status verify_one_instance(struct verify *v, uint64_t number);
 pawl_status verify_instances_of(struct verify *v, str definition, uint32_t version);
 

@@ -34,19 +34,17 @@ static pawl_status parent_id(struct verify *v, uint64_t parent, char out[ID_SIZE
 {
     const struct chain *chain = verify_find_chain(v, parent);
     struct instance_row row;
-    pawl_status status;
 
     if (chain) {
         id_print(parent, chain->random, out);
         return PAWL_OK;
     }
-    status = parent <= ID_NUMBER_MAX ? store_instance(v->store, &v->scope, parent, &row)
-                                     : PAWL_NOT_KNOWN;
-    if (status == PAWL_NOT_KNOWN)
-        return verify_bad(v, "its parent, instance %llu, is missing", (unsigned long long)parent);
-    if (status == PAWL_OK)
-        id_print(parent, row.random, out);
-    return status;
+    TRY_FOUND(v,
+              parent <= ID_NUMBER_MAX ? store_instance(v->store, &v->scope, parent, &row)
+                                      : PAWL_NOT_KNOWN,
+              "its parent, instance %llu, is missing", (unsigned long long)parent);
+    id_print(parent, row.random, out);
+    return PAWL_OK;
 }
 
 /* Three commitments of values that may be absent. */
@@ -119,27 +117,19 @@ static pawl_status begin_chain(struct verify *v, const struct record *record)
 {
     struct instance_row row;
     uint32_t rules;
-    pawl_status status;
 
     if (record->instance == 0 || record->instance > ID_NUMBER_MAX)
         return verify_bad(v, "there can be no instance %llu", (unsigned long long)record->instance);
     if (verify_find_chain(v, record->instance))
         return verify_bad(v, "the instance is created a second time");
-    status = store_instance(v->store, &v->scope, record->instance, &row);
-    if (status == PAWL_NOT_KNOWN)
-        return verify_bad(v, "the row of instance %llu is missing",
-                          (unsigned long long)record->instance);
-    if (status != PAWL_OK)
-        return status;
+    TRY_FOUND(v, store_instance(v->store, &v->scope, record->instance, &row),
+              "the row of instance %llu is missing", (unsigned long long)record->instance);
     row.number = record->instance;
-    status = check_instance_row(v, record, &row);
-    if (status == PAWL_OK)
-        status = verify_definition(v, row.definition, &rules);
-    if (status == PAWL_OK)
-        status = verify_inline(v, rules, record);
-    if (status == PAWL_OK)
-        status = creation_of(v, &row, &v->rules[rules]);
-    return status == PAWL_OK ? add_chain(v, &row, rules) : status;
+    TRY(check_instance_row(v, record, &row));
+    TRY(verify_definition(v, row.definition, &rules));
+    TRY(verify_inline(v, rules, record));
+    TRY(creation_of(v, &row, &v->rules[rules]));
+    return add_chain(v, &row, rules);
 }
 
 /* ---- its place ---- */

@@ -27,9 +27,7 @@ static pawl_status state_at(struct verify *v, const struct chain *chain, uint64_
     while (record.what < 0 && record.prev != 0) {
         if (record.prev >= record.pos) /* damaged since we read it */
             return verify_bad(v, "the record at %llu has changed", (unsigned long long)record.pos);
-        status = store_record(v->store, &v->scope, record.prev, &record);
-        if (status != PAWL_OK)
-            return status == PAWL_NOT_KNOWN ? verify_bad(v, "a record has gone") : status;
+        TRY_FOUND(v, store_record(v->store, &v->scope, record.prev, &record), "a record has gone");
     }
     if (chain->number == 0)
         *out_state = 0;

@@ -51,15 +51,11 @@ pawl_status verify_value(struct verify *v, uint64_t id, uint8_t out[SHA_SIZE])
 {
     struct known_value *known = &v->values[id % VALUE_CACHE_SIZE];
     struct value value;
-    pawl_status status;
 
     ASSERT(id != 0);
     if (known->id != id) {
-        status = store_value(v->store, &v->scope, id, &value);
-        if (status == PAWL_NOT_KNOWN)
-            return verify_bad(v, "value %llu is missing", (unsigned long long)id);
-        if (status != PAWL_OK)
-            return status;
+        TRY_FOUND(v, store_value(v->store, &v->scope, id, &value), "value %llu is missing",
+                  (unsigned long long)id);
         value.id = id;
         TRY(check_value(v, &value));
         known->id = id;

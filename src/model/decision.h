@@ -16,24 +16,24 @@
 
 enum event_kind {
     EVENT_UNKNOWN,
-    EVENT_START,       /* payload: the input */
-    EVENT_FIRE,        /* name: the action */
+    EVENT_START, /* payload: the input */
+    EVENT_FIRE,  /* name: the action */
     EVENT_CANCEL,
-    EVENT_TIMER,       /* name, ordinal: the timer that is due */
-    EVENT_SIGNAL,      /* name, payload */
-    EVENT_STEP_START,  /* ordinal: a ready attempt is being taken to its tool */
-    EVENT_STEP_DONE,   /* ordinal, payload: the result */
-    EVENT_STEP_FAILED, /* ordinal, payload: the error; no_retry: its attempts end */
-    EVENT_STEP_LOST,   /* ordinal: it ran in a process that died */
+    EVENT_TIMER,         /* name, ordinal: the timer that is due */
+    EVENT_SIGNAL,        /* name, payload */
+    EVENT_STEP_START,    /* ordinal: a ready attempt is being taken to its tool */
+    EVENT_STEP_DONE,     /* ordinal, payload: the result */
+    EVENT_STEP_FAILED,   /* ordinal, payload: the error; no_retry: its attempts end */
+    EVENT_STEP_LOST,     /* ordinal: it ran in a process that died */
     EVENT_STEP_RETURNED, /* ordinal: its worker could not be sent it, or a pause ended it */
-    EVENT_STEP_SPOILED, /* ordinal, payload: what it waited for came and cannot be used */
-    EVENT_STEP_TIMEOUT, /* ordinal: whoever works on it was not heard of in time */
-    EVENT_APPROVE,     /* ordinal, actor, payload: a gate opens */
-    EVENT_REJECT,      /* ordinal, actor, reason: it stays shut for good */
-    EVENT_WAKE,        /* a signal that was kept is there for what has begun to wait */
-    EVENT_CHILD,       /* ordinal: of whoever waits; outcome, payload: its result or its error;
+    EVENT_STEP_SPOILED,  /* ordinal, payload: what it waited for came and cannot be used */
+    EVENT_STEP_TIMEOUT,  /* ordinal: its worker did not answer in time */
+    EVENT_APPROVE,       /* ordinal, actor, payload: a gate opens */
+    EVENT_REJECT,        /* ordinal, actor, reason: it stays shut for good */
+    EVENT_WAKE,          /* a signal that was kept is there for what has begun to wait */
+    EVENT_CHILD,         /* ordinal: of the step that waits; outcome, payload: its result or error;
                           name: its id, if it was created */
-    EVENT_AMEND,       /* payload: which definition; given: its plan */
+    EVENT_AMEND,         /* payload: which definition; given: its plan */
 };
 #define EVENT_KIND_COUNT (EVENT_AMEND + 1)
 
@@ -52,7 +52,7 @@ struct event {
     bool is_deferred;   /* an answer whose turn cannot be taken here: it is recorded, the turn is owed */
     str poison;         /* why its turn is not to be taken; data NULL: it may be */
     bool guard_satisfied, no_retry;
-    bool is_leased;     /* STEP_*: by whoever holds the lease, or the engine itself */
+    bool is_leased;      /* STEP_*: by the lease's holder, or the engine itself */
     bool is_worker_gone; /* STEP_TIMEOUT: the lease of a worker elsewhere ran out */
     bool is_recorded;   /* found again from its entry (event_of), which may be of an older program */
     bool is_forced;     /* TIMER: by hand, though it may not be due yet */
@@ -135,8 +135,8 @@ struct behavior {
 
     /* The rest is NULL for machines. Memory lives in the arena it was made in. */
     void *(*memory_new)(const struct definition *definition, str input, struct arena *arena);
-    /* Tell a memory whose it is; what it was told goes with it, and is no part of a snapshot. False:
-     * no memory. NULL where nobody asks. */
+    /* Tells a memory its instance's identity, which is not part of a snapshot. False: no memory left.
+     * NULL where the memory does not use it. */
     bool (*introduce)(void *memory, const struct identity *identity, struct arena *arena);
     /* From now on the memory may leave payloads of entries in the history. NULL where it never does. */
     void (*attach)(void *memory, const struct payload_source *payloads);
@@ -145,7 +145,7 @@ struct behavior {
     /* The entry was recorded later than it was decided, and its timers count from then: their due
      * times as they stand in the log. NULL where memory holds none. */
     void (*restamp)(void *memory, const struct effect_list *effects);
-    /* A signal that nobody awaits yet is kept; an entry with EFFECT_TAKE spends the oldest of its name.
+    /* A signal that no step awaits yet is kept; an entry with EFFECT_TAKE spends the oldest of its name.
      * NULL where none are kept. NO_MEMORY. */
     pawl_status (*keep)(void *memory, str name, str payload, struct scope *scope,
                         struct arena *arena);

@@ -170,7 +170,7 @@ static pawl_status load_deadlines(struct loading *loading)
         return PAWL_OK;
     if (deadlines->kind != NODE_ARRAY || deadlines->count == 0 ||
         deadlines->count > LIMIT_DEADLINES || definition->kind != KIND_MACHINE)
-        return fail_damaged(loading->scope, "its deadlines are none");
+        return fail_damaged(loading->scope, "its deadlines are not a list of deadlines");
     deadline = ARENA_ARRAY(&loading->scope->arena, struct deadline, deadlines->count);
     TRY_MEMORY(loading->scope, deadline);
     definition->deadlines = deadline;
@@ -199,7 +199,7 @@ static pawl_status load_input(struct loading *loading)
     if (!input)
         return PAWL_OK;
     if (input->kind != NODE_OBJECT || definition->kind == KIND_CODE)
-        return fail_damaged(loading->scope, "the schema of its input is none");
+        return fail_damaged(loading->scope, "the schema of its input is not an object");
     definition->input_text = arena_str(&loading->scope->arena, input->raw);
     TRY_MEMORY(loading->scope, definition->input_text.data);
     TRY(node_read_json(loading->scope, definition->input_text, &schema));

@@ -28,7 +28,7 @@
  *                            and its steps by index: "call", "external" or "child", and the name
  *   ["redrive","ID"]         the instance runs another one again, which has this id
  * Before them may stand ["trace","00-..."], the W3C traceparent of the request that caused the
- * entry. It is told and never looked at: no effect, and in no list of them.
+ * entry. It is not an effect, and not in the list of effects.
  * Bodies are written in short, since these are most of what a flow records: ["step",...] without
  * its word, ["run",ORD] as -ORD, ["end",ORD] as ORD. Both forms are read.
  * An entry into a terminal state ends every row, timer and wait of its instance, and cancels the
@@ -97,7 +97,7 @@ struct effect {
     bool is_abandoned;     /* SPAWN: it outlives its parent */
     str lease;             /* RUN: the hash of the token of a worker elsewhere; data NULL: none */
     int64_t lease_ms;      /* RUN: how long its lease lasts */
-    bool is_bare;          /* END: it has neither timers nor waits, so that nobody need look */
+    bool is_bare;          /* END: it has neither timers nor waits, so no reader looks for them */
 };
 
 struct effect_list {
@@ -112,7 +112,7 @@ void body_print(str trace, const struct effect_list *list, struct buf *out);
 str body_trace(str body); /* data NULL: none */
 /* The plan that an amend brings; NULL: none. */
 const struct effect *effects_plan(const struct effect_list *list);
-/* That of code lists its steps by index: [[WORD,NAME],...]. One of them; false: it is none. */
+/* That of code lists its steps by index: [[WORD,NAME],...]. One of them; false: not a step. */
 enum { PLAN_CALL, PLAN_EXTERNAL, PLAN_CHILD, PLAN_STEP_WORDS };
 extern const char *const plan_step_words[PLAN_STEP_WORDS];
 struct node;

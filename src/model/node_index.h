@@ -18,7 +18,7 @@ struct node_index {
 void node_index_init(struct node_index *index, struct arena *arena);
 void node_index_fini(struct node_index *index);
 
-/* NULL: `object` is none, or has no such member. */
+/* NULL: `object` is not an object, or has no such member. */
 const struct node *node_index_member(struct node_index *index, const struct node *object, str key);
 bool node_index_has(struct node_index *index, const struct node *array, const struct node *value);
 

@@ -12,7 +12,7 @@ struct rebuild_options {
 };
 
 /* Open the store at `url` as its owner, without an engine (which would act on what its rows say),
- * check the log, and write the rows anew. IN_USE while somebody owns it; if the log itself is not
+ * check the log, and rewrite the rows. IN_USE while another process owns it; if the log itself is not
  * valid nothing is written. Into `out`: {rebuilt, heads, steps, timers, waits, pauses, kept, keys,
  * differences, what: [...]}, or {rebuilt: false, what} . */
 pawl_status rebuild_store(const char *url, const struct rebuild_options *options, struct buf *out,

@@ -8,22 +8,19 @@
 #include "model/input_schema.h"
 #include "model/rights.h"
 
-/* ---- in the drain ---- */
+/* ---- recording ---- */
 
 pawl_status amend_note(struct engine *engine, struct scope *scope, const struct head *head)
 {
-    struct batch *batch = &engine->writer.batch;
     char *id = arena_alloc(&engine->writer.scope.arena, ID_SIZE + 1);
 
     ASSERT_DRAINING(engine);
-    if (!id || (batch->standing_count == batch->standing_capacity && !batch_standing_room(batch)))
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, id);
     engine->actors.has_amends = true;
     id_print(head->instance, head->random, id);
-    batch->standing[batch->standing_count++] = (struct standing_change){
-        .row = { .what = LIFE_T_AMEND, .id = str_of(id), .pos = head->pos }, .is_put = true
-    };
-    return PAWL_OK;
+    return batch_add_standing(
+        engine, scope,
+        (struct standing_row){ .what = LIFE_T_AMEND, .id = str_of(id), .pos = head->pos }, true);
 }
 
 /* ---- reading ---- */

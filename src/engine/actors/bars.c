@@ -13,7 +13,7 @@ bool bars_cancel(const struct definition *definition, const struct live *live)
     return rule == CANCEL_NEVER;
 }
 
-/* ---- in the drain ---- */
+/* ---- recording ---- */
 
 /* Does this batch delete the row, in change number `from` or later? */
 static bool is_taken_away(const struct batch *batch, uint32_t from, uint64_t instance,

@@ -258,7 +258,7 @@ const struct decision *family_decision(const struct child_plan *child_plan,
     return &child_plan->decision;
 }
 
-/* ---- in the drain ---- */
+/* ---- recording ---- */
 
 static void name_parent(struct child_plan *child_plan, uint64_t number, const char *id)
 {

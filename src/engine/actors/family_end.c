@@ -10,7 +10,7 @@
 
 #define LOOK_AT_ONCE 1000u
 
-/* ---- in the drain: who is left behind ---- */
+/* ---- recording: children that are left behind ---- */
 
 /* Whose children are to be cancelled: of one step, or of an instance that has ended (0). */
 struct parting {

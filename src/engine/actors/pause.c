@@ -44,7 +44,7 @@ pawl_status pause_look(struct engine *engine, struct scope *scope, uint64_t inst
     return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
 }
 
-/* ---- in the drain ---- */
+/* ---- recording ---- */
 
 struct pause_request {
     const struct pause_args *args;

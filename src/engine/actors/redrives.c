@@ -6,7 +6,7 @@
 #include "engine/parts.h"
 #include "model/rights.h"
 
-/* ---- in the drain ---- */
+/* ---- recording ---- */
 
 static const struct effect *redrive_in(const struct draft *draft)
 {
@@ -19,7 +19,6 @@ static const struct effect *redrive_in(const struct draft *draft)
 pawl_status redrive_note(struct engine *engine, struct scope *scope, const struct head *head,
                          const struct draft *draft)
 {
-    struct batch *batch = &engine->writer.batch;
     const struct effect *effect = redrive_in(draft);
     str id;
 
@@ -27,13 +26,10 @@ pawl_status redrive_note(struct engine *engine, struct scope *scope, const struc
     if (!effect)
         return PAWL_OK;
     id = arena_str(&engine->writer.scope.arena, effect->name);
-    if (!id.data ||
-        (batch->standing_count == batch->standing_capacity && !batch_standing_room(batch)))
-        return scope_no_memory(scope);
-    batch->standing[batch->standing_count++] =
-        (struct standing_change){ .row = { .what = LIFE_T_START, .id = id, .pos = head->pos },
-                                  .is_put = true };
-    return PAWL_OK;
+    TRY_MEMORY(scope, id.data);
+    return batch_add_standing(
+        engine, scope, (struct standing_row){ .what = LIFE_T_START, .id = id, .pos = head->pos },
+        true);
 }
 
 static pawl_status last_start(struct engine *engine, struct scope *scope, str id, uint64_t *pos)
@@ -54,7 +50,7 @@ pawl_status redrive_check(struct engine *engine, struct scope *scope,
 
         TRY(last_start(engine, scope, args->seen[i].id, &pos));
         if (pos != args->seen[i].pos ||
-            standing_changes_here(&engine->writer.batch, LIFE_T_START, args->seen[i].id))
+            batch_changes_standing(engine, LIFE_T_START, args->seen[i].id))
             return scope_fail(scope, PAWL_CONFLICT,
                               "%.*s was run again by another call meanwhile; `pawl show` names its "
                               "successor",

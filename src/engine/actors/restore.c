@@ -319,15 +319,11 @@ static str restore_trace(struct engine *engine, struct scope *scope, const struc
 static bool head_is_known(struct engine *engine, uint64_t instance, struct head_row *out,
                           bool *trust_rows)
 {
-    struct head head = { 0 };
+    struct head head = { .instance = instance };
     bool is_known = head_is_cached(engine, instance, &head, trust_rows) && !(head.flags & HEAD_RAW);
 
     *trust_rows = *trust_rows && !(head.flags & HEAD_RAW);
-    *out = (struct head_row){ .instance = instance,
-                              .seq = head.seq,
-                              .pos = head.pos,
-                              .state = head.state,
-                              .paused = (head.flags & HEAD_PAUSED) != 0 };
+    *out = row_of_head(&head);
     return is_known;
 }
 
@@ -352,21 +348,12 @@ static void ask_for(struct engine *engine, uint64_t instance, struct instance_lo
  * leave but for want of room; so one that is not there has not changed since it was read. */
 static void learn_head(struct engine *engine, const struct instance_log *log, uint32_t generation)
 {
-    const struct instance_row *fixed = &log->instance;
-    struct head head = { .instance = fixed->number,
-                         .pos = log->head.pos,
-                         .seq = (uint32_t)log->head.seq,
-                         .state = (uint16_t)log->head.state,
-                         .definition = fixed->definition,
-                         .skip = SKIP_UNKNOWN,
-                         .flags = head_flags(fixed, log->head.paused) };
+    struct head head = head_of_rows(&log->head, &log->instance);
 
     memcpy(head.hash, log->records[0].record.hash, SHA_SIZE);
-    memcpy(head.random, fixed->random, ID_RANDOM_SIZE);
     guard_lock(&engine->lock);
-    if (engine->options.own && engine->writer.heads.is_whole && engine->actors.generation == generation &&
-        !heads_are_full(&engine->writer.heads) && !heads_find(&engine->writer.heads, fixed->number))
-        heads_add(&engine->writer.heads, &head);
+    if (engine->options.own && engine->actors.generation == generation)
+        heads_learn(&engine->writer.heads, &head);
     guard_unlock(&engine->lock);
 }
 

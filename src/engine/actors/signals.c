@@ -12,7 +12,7 @@
 #define BROADCAST_AT_ONCE 256u
 #define SENT_TOGETHER     ACTORS_AT_ONCE
 
-/* ---- kept, in the drain ---- */
+/* ---- recording a kept signal ---- */
 
 static str keep_body(struct engine *engine, struct scope *scope, str name)
 {

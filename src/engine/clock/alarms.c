@@ -10,7 +10,7 @@
 
 #define ALARMS_AT_ONCE 64u
 
-/* ---- in the drain ---- */
+/* ---- recording ---- */
 
 /* This batch already changes the alarm: decide again when the outcome of its commit is known. */
 static bool wait_for_commit(struct request *request)
@@ -29,7 +29,7 @@ bool alarm_permits(struct engine *engine, struct request *request)
     struct standing_row row;
 
     ASSERT_DRAINING(engine);
-    if (standing_changes_here(&engine->writer.batch, CONTROL_ALARM, id))
+    if (batch_changes_standing(engine, CONTROL_ALARM, id))
         return wait_for_commit(request);
     request->status = store_standing(engine->store, request->scope, CONTROL_ALARM, id, &row);
     if (request->status == PAWL_NOT_KNOWN)

@@ -354,23 +354,12 @@ static str print_test(struct engine *engine, struct scope *scope, int64_t now_ms
 static pawl_status add_record(struct engine *engine, struct scope *scope, int64_t at_ms, str body,
                               const char *id, int64_t value)
 {
-    struct batch *batch = &engine->writer.batch;
-    pawl_status status = body.data ? standing_room(engine, scope) : scope_no_memory(scope);
+    struct standing_row row = { .what = CONTROL_CLOCK, .id = str_of(id), .due_at_ms = value };
 
-    ASSERT_DRAINING(engine);
-    if (!status)
-        status =
-            batch_store_record(engine, scope, CONTROL_CLOCK, at_ms, body, STR_NONE, NULL);
-    if (status)
-        return status;
-    batch->standing[batch->standing_count++] = (struct standing_change){
-        .row = { .what = CONTROL_CLOCK,
-                 .id = str_of(id),
-                 .due_at_ms = value,
-                 .pos = batch->records[batch->record_count - 1].pos },
-        .is_put = true,
-    };
-    return PAWL_OK;
+    TRY_MEMORY(scope, body.data);
+    TRY(standing_room(engine, scope));
+    TRY(batch_store_record(engine, scope, CONTROL_CLOCK, at_ms, body, STR_NONE, NULL));
+    return batch_add_standing(engine, scope, row, true);
 }
 
 static bool test_is_news(const struct engine *engine)
@@ -385,7 +374,7 @@ bool clock_has_news(struct engine *engine)
     return test_is_news(engine) || offset_is_news(engine);
 }
 
-/* In the drain, after the records of a commit: adds clock records for what the store does not know
+/* After the records of a commit: adds clock records for what the store does not know
  * yet. */
 pawl_status clock_note(struct engine *engine, const struct moment *now)
 {

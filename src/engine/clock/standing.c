@@ -55,41 +55,22 @@ pawl_status engine_standing_list(struct engine *engine, struct scope *scope, int
     return PAWL_OK;
 }
 
-/* ---- in the drain ---- */
+/* ---- recording ---- */
 
 struct keeping {
     const struct keep_args *args;
     char *id; /* out */
 };
 
-/* Room for one more, and for what is recorded beside it. */
-pawl_status standing_room(struct engine *engine, struct scope *scope)
-{
-    struct batch *batch = &engine->writer.batch;
-    pawl_status status = batch_reserve(engine, scope, 2, 1);
-
-    ASSERT_DRAINING(engine);
-    if (!status && batch->standing_count == batch->standing_capacity && !batch_standing_room(batch))
-        status = scope_no_memory(scope);
-    return status;
-}
-
 static pawl_status add(struct engine *engine, struct scope *scope, const struct keep_args *args,
                        int64_t at_ms, str id, str body)
 {
-    struct batch *batch = &engine->writer.batch;
-
-    ASSERT_DRAINING(engine);
-    TRY(batch_store_record(engine, scope, args->what, at_ms, body, args->payload, args->key));
-    batch->standing[batch->standing_count++] = (struct standing_change){
-        .row = { .what = args->what,
-                 .id = id,
-                 .due_at_ms = args->due_at_ms,
-                 .wall = args->wall,
-                 .pos = batch->records[batch->record_count - 1].pos },
-        .is_put = !args->over.data,
+    struct standing_row row = {
+        .what = args->what, .id = id, .due_at_ms = args->due_at_ms, .wall = args->wall
     };
-    return PAWL_OK;
+
+    TRY(batch_store_record(engine, scope, args->what, at_ms, body, args->payload, args->key));
+    return batch_add_standing(engine, scope, row, !args->over.data);
 }
 
 static str print_body(struct engine *engine, struct scope *scope, const struct keep_args *args,
@@ -125,14 +106,6 @@ static pawl_status repeat(struct scope *scope, const struct record *record, char
         return PAWL_OK;
     }
     return scope_fail(scope, PAWL_STORAGE_FAILURE, "a record does not say its id: run pawl verify");
-}
-
-bool standing_changes_here(const struct batch *batch, int32_t what, str id)
-{
-    for (uint32_t i = 0; i < batch->standing_count; i++)
-        if (batch->standing[i].row.what == what && str_eq(batch->standing[i].row.id, id))
-            return true;
-    return false;
 }
 
 static str make_id(struct engine *engine, char id[STANDING_ID_SIZE])
@@ -180,9 +153,8 @@ static pawl_status drain_keep(struct engine *engine, struct request *request, in
 
     if (status)
         return status;
-    request->is_again =
-        use == KEY_PENDING ||
-        (args->over.data && standing_changes_here(&engine->writer.batch, args->what, args->id));
+    request->is_again = use == KEY_PENDING ||
+                        (args->over.data && batch_changes_standing(engine, args->what, args->id));
     if (use == KEY_REPEAT)
         return repeat(request->scope, &record, keeping->id);
     if (request->is_again)
@@ -239,11 +211,10 @@ static str print_firing(struct engine *engine, struct scope *scope, str id)
 /* The alarm's row stays and says since when it is firing. */
 static pawl_status drain_firing(struct engine *engine, struct request *request, int64_t at_ms)
 {
-    struct batch *batch = &engine->writer.batch;
     struct standing_row *row = request->context;
     str body;
 
-    request->is_again = standing_changes_here(batch, CONTROL_ALARM, row->id);
+    request->is_again = batch_changes_standing(engine, CONTROL_ALARM, row->id);
     if (request->is_again)
         return PAWL_OK;
     TRY(store_standing(engine->store, request->scope, CONTROL_ALARM, row->id, row));
@@ -253,10 +224,8 @@ static pawl_status drain_firing(struct engine *engine, struct request *request, 
     TRY(body.data ? standing_room(engine, request->scope) : scope_no_memory(request->scope));
     TRY(batch_store_record(engine, request->scope, CONTROL_ALARM, at_ms, body, STR_NONE, NULL));
     row->firing_ms = at_ms;
-    batch->standing[batch->standing_count++] =
-        (struct standing_change){ .row = *row, .is_put = true };
     request->accepted = true;
-    return PAWL_OK;
+    return batch_add_standing(engine, request->scope, *row, true);
 }
 
 pawl_status alarm_record_firing(struct engine *engine, struct scope *scope, str id,

@@ -7,24 +7,6 @@
 #include "engine/parts.h"
 #include "model/interest.h"
 
-/* *trust_rows: it is not here, and so its row is right. While a store that failed is read again, what
- * is here is not all, and may be half read: then the log has to be asked. */
-bool head_is_cached(struct engine *engine, uint64_t number, struct head *out, bool *trust_rows)
-{
-    const struct head *cached = NULL;
-
-    *trust_rows = false;
-    if (!engine->options.own)
-        return false;
-    guard_lock(&engine->lock);
-    *trust_rows = engine->writer.heads.is_whole;
-    cached = *trust_rows ? heads_find(&engine->writer.heads, number) : NULL;
-    if (cached)
-        *out = *cached;
-    guard_unlock(&engine->lock);
-    return cached != NULL;
-}
-
 static pawl_status load(struct engine *engine, struct scope *scope, uint64_t number,
                         bool trust_rows, struct head *out)
 {
@@ -33,13 +15,7 @@ static pawl_status load(struct engine *engine, struct scope *scope, uint64_t num
 
     TRY(store_instance(engine->store, scope, number, &row));
     TRY(store_head(engine->store, scope, number, trust_rows, &head));
-    *out = (struct head){ .instance = number,
-                          .pos = head.pos,
-                          .seq = (uint32_t)head.seq,
-                          .state = (uint16_t)head.state,
-                          .definition = row.definition,
-                          .flags = (row.test ? HEAD_TEST : 0u) | (head.paused ? HEAD_PAUSED : 0u) };
-    memcpy(out->random, row.random, ID_RANDOM_SIZE);
+    *out = head_of_rows(&head, &row);
     return PAWL_OK;
 }
 

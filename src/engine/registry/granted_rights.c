@@ -150,7 +150,7 @@ pawl_status rights_check(struct scope *scope, str rights, str reference)
                       STR_ARG(rights.size ? words_shown(rights) : STR("nothing")));
 }
 
-/* ---- in the drain ---- */
+/* ---- recording ---- */
 
 static str print_body(struct engine *engine, struct scope *scope, str rights)
 {
@@ -183,21 +183,16 @@ pawl_status rights_record(struct engine *engine, struct scope *scope, struct hea
 pawl_status rights_note(struct engine *engine, struct scope *scope,
                         const struct definition_row *row)
 {
-    struct batch *batch = &engine->writer.batch;
     struct buf id;
-    str kept;
+    str text;
 
     ASSERT_DRAINING(engine);
     if (!row->rights.data)
         return PAWL_OK;
     buf_init(&id, engine->heap, 0);
     rights_id(&id, row->name, row->version);
-    kept = buf_take(&id, &engine->writer.scope.arena);
-    TRY_MEMORY(scope, kept.data);
-    batch->standing[batch->standing_count++] =
-        (struct standing_change){ .row = { .what = CONTROL_DEFINE,
-                                           .id = kept,
-                                           .pos = batch->records[batch->record_count - 1].pos },
-                                  .is_put = true };
-    return PAWL_OK;
+    text = buf_take(&id, &engine->writer.scope.arena);
+    TRY_MEMORY(scope, text.data);
+    return batch_add_standing(engine, scope,
+                              (struct standing_row){ .what = CONTROL_DEFINE, .id = text }, true);
 }

@@ -51,9 +51,36 @@ void batch_clear(struct batch *batch)
 #define ROOM(batch, items, count, capacity, more)                                                  \
     HEAP_GROW((batch)->heap, (batch)->items, (batch)->capacity, (batch)->count + (more))
 
-bool batch_standing_room(struct batch *batch)
+pawl_status standing_room(struct engine *engine, struct scope *scope)
 {
-    return ROOM(batch, standing, standing_count, standing_capacity, 1);
+    struct batch *batch = &engine->writer.batch;
+
+    ASSERT_DRAINING(engine);
+    TRY_MEMORY(scope, ROOM(batch, standing, standing_count, standing_capacity, 1));
+    return batch_reserve(engine, scope, 2, 1);
+}
+
+bool batch_changes_standing(const struct engine *engine, int32_t what, str id)
+{
+    const struct batch *batch = &engine->writer.batch;
+
+    for (uint32_t i = 0; i < batch->standing_count; i++)
+        if (batch->standing[i].row.what == what && str_eq(batch->standing[i].row.id, id))
+            return true;
+    return false;
+}
+
+pawl_status batch_add_standing(struct engine *engine, struct scope *scope, struct standing_row row,
+                               bool is_put)
+{
+    struct batch *batch = &engine->writer.batch;
+
+    ASSERT_DRAINING(engine);
+    TRY_MEMORY(scope, ROOM(batch, standing, standing_count, standing_capacity, 1));
+    if (!row.pos)
+        row.pos = batch->records[batch->record_count - 1].pos;
+    batch->standing[batch->standing_count++] = (struct standing_change){ row, is_put };
+    return PAWL_OK;
 }
 
 static uint32_t slot_of(uint64_t instance, uint32_t slot_count)
@@ -133,12 +160,6 @@ struct head *batch_put(struct batch *batch, const struct head *head)
     return &batch->heads[batch->head_count - 1];
 }
 
-uint8_t head_flags(const struct instance_row *fixed, bool is_paused)
-{
-    return (uint8_t)((fixed->test ? HEAD_TEST : 0u) | (is_paused ? HEAD_PAUSED : 0u) |
-                     (fixed->parent ? HEAD_CHILD : 0u));
-}
-
 /* Read a head from the store: row, last record, and what creation fixed. */
 static pawl_status load_head(struct engine *engine, struct scope *scope, uint64_t instance,
                              struct head *out)
@@ -159,15 +180,10 @@ static pawl_status load_head(struct engine *engine, struct scope *scope, uint64_
                                 "pawl verify",
                                 (unsigned long long)instance)
                    : status;
-    *out = (struct head){ .instance = instance,
-                          .pos = row.pos,
-                          .seq = PLANTED(SEQUENCE_RESET) ? 0 : (uint32_t)row.seq,
-                          .state = (uint16_t)row.state,
-                          .definition = fixed.definition,
-                          .skip = SKIP_UNKNOWN,
-                          .flags = head_flags(&fixed, row.paused) };
+    *out = head_of_rows(&row, &fixed);
+    if (PLANTED(SEQUENCE_RESET))
+        out->seq = 0;
     memcpy(out->hash, record.hash, SHA_SIZE);
-    memcpy(out->random, fixed.random, ID_RANDOM_SIZE);
     return PAWL_OK;
 }
 

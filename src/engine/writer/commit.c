@@ -13,9 +13,7 @@ static int compare_rows(const void *a, const void *b)
 static void add_row(struct batch *batch, const struct head *head)
 {
     ASSERT(batch->row_count < batch->row_capacity);
-    batch->rows[batch->row_count++] = (struct head_row){
-        .instance = head->instance, .seq = head->seq, .pos = head->pos, .state = head->state
-    };
+    batch->rows[batch->row_count++] = row_of_head(head);
 }
 
 static bool room_for_rows(struct batch *batch, uint32_t more)

@@ -365,7 +365,7 @@ pawl_status engine_create_batch(struct engine *engine, struct scope *scope,
     return PAWL_OK;
 }
 
-/* ---- in the drain ---- */
+/* ---- recording ---- */
 
 /* The id of an inline declaration's row: known, new in this batch, or put into it now. */
 static pawl_status inline_id(struct engine *engine, struct scope *scope,

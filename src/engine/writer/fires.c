@@ -157,7 +157,7 @@ static pawl_status decide_fire(struct engine *engine, struct scope *scope, struc
     return status ? pause_at_bound(engine, scope, head, event->at_ms) : PAWL_OK;
 }
 
-/* One fire, in the drain, whose key is new. */
+/* One fire whose key is new. */
 static pawl_status fire_new(struct engine *engine, struct request *request, struct batch_fire *fire,
                             int64_t at_ms)
 {

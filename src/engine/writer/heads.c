@@ -45,6 +45,35 @@ static bool grow_dirty(struct heads *heads)
     return true;
 }
 
+uint8_t head_flags(const struct instance_row *fixed, bool is_paused)
+{
+    return (uint8_t)((fixed->test ? HEAD_TEST : 0u) | (is_paused ? HEAD_PAUSED : 0u) |
+                     (fixed->parent ? HEAD_CHILD : 0u));
+}
+
+struct head head_of_rows(const struct head_row *row, const struct instance_row *fixed)
+{
+    struct head head = { .instance = fixed->number,
+                         .pos = row->pos,
+                         .seq = (uint32_t)row->seq,
+                         .state = (uint16_t)row->state,
+                         .definition = fixed->definition,
+                         .skip = SKIP_UNKNOWN,
+                         .flags = head_flags(fixed, row->paused) };
+
+    memcpy(head.random, fixed->random, ID_RANDOM_SIZE);
+    return head;
+}
+
+struct head_row row_of_head(const struct head *head)
+{
+    return (struct head_row){ .instance = head->instance,
+                              .seq = head->seq,
+                              .pos = head->pos,
+                              .state = head->state,
+                              .paused = (head->flags & HEAD_PAUSED) != 0 };
+}
+
 bool heads_init(struct heads *heads, const struct heap *heap)
 {
     *heads = (struct heads){ .heap = heap, .slot_count = 1024 };
@@ -319,4 +348,28 @@ uint32_t heads_slice(struct heads *heads, uint32_t limit, uint64_t end_pos, stru
     if (heads->cycle_next == heads->cycle_count)
         *flushed = heads->cycle_pos;
     return count;
+}
+
+void heads_learn(struct heads *heads, const struct head *head)
+{
+    if (heads->is_whole && !heads_are_full(heads) && !heads_find(heads, head->instance))
+        heads_add(heads, head);
+}
+
+/* *trust_rows: it is not here, and so its row is right. While a store that failed is read again, what
+ * is here is not all, and may be half read: then the log has to be asked. */
+bool head_is_cached(struct engine *engine, uint64_t number, struct head *out, bool *trust_rows)
+{
+    const struct head *cached = NULL;
+
+    *trust_rows = false;
+    if (!engine->options.own)
+        return false;
+    guard_lock(&engine->lock);
+    *trust_rows = engine->writer.heads.is_whole;
+    cached = *trust_rows ? heads_find(&engine->writer.heads, number) : NULL;
+    if (cached)
+        *out = *cached;
+    guard_unlock(&engine->lock);
+    return cached != NULL;
 }
