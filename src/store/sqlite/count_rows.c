@@ -161,17 +161,11 @@ static pawl_status count_all(struct row_counting *counting, str name, uint32_t v
                              struct state_count **out)
 {
     struct state_count *rows;
-    pawl_status status =
-        tail_begin(&counting->tail, &counting->connection, counting->store->heap, counting->scope);
 
-    if (status == PAWL_OK)
-        status = count_rows(counting, select_all, name, version, COUNT_TOTAL);
-    if (status == PAWL_OK)
-        status = count_rows(counting, select_running, name, version, COUNT_RUNNING);
-    if (status == PAWL_OK)
-        status = count_rows(counting, select_paused, name, version, COUNT_PAUSED);
-    if (status != PAWL_OK)
-        return status;
+    TRY(tail_begin(&counting->tail, &counting->connection, counting->store->heap, counting->scope));
+    TRY(count_rows(counting, select_all, name, version, COUNT_TOTAL));
+    TRY(count_rows(counting, select_running, name, version, COUNT_RUNNING));
+    TRY(count_rows(counting, select_paused, name, version, COUNT_PAUSED));
     rows = ARENA_ARRAY(&counting->scope->arena, struct state_count, (size_t)counting->count + 1);
     TRY_MEMORY(counting->scope, rows);
     TRY(name_cells(counting, rows));

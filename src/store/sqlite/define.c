@@ -20,13 +20,9 @@ static pawl_status write_source(struct connection *writer, struct scope *scope,
                                 const struct definition_row *row, uint64_t *id)
 {
     sqlite3_stmt *statement;
-    pawl_status status = RUN(writer, scope, STATEMENT_PUT_SOURCE, put_source,
-                             BYTES(row->source_sha, SHA_SIZE), BLOB(row->source));
 
-    if (status == PAWL_OK)
-        status = statement_get(writer, scope, STATEMENT_FIND_SOURCE, find_source, &statement);
-    if (status != PAWL_OK)
-        return status;
+    TRY(RUN(writer, scope, put_source, BYTES(row->source_sha, SHA_SIZE), BLOB(row->source)));
+    TRY(statement_get(writer, scope, find_source, &statement));
     bind_bytes(statement, 1, row->source_sha, SHA_SIZE);
     return read_row(scope, statement, "source", read_number, id);
 }
@@ -68,23 +64,20 @@ static enum terminal_kind terminal_of(const struct node *state)
 static pawl_status write_row(struct connection *writer, struct scope *scope,
                              const struct definition_row *row, uint64_t source, uint64_t compiler)
 {
-    return RUN(writer, scope, STATEMENT_PUT_DEFINITION, put_definition, NUMBER(row->id),
-               TEXT(row->name), NUMBER(row->version), SIGNED(row->kind), NUMBER(source),
-               TEXT(row->compiled), BYTES(row->compiled_sha, SHA_SIZE), NUMBER(compiler),
-               SIGNED(row->created_at_ms));
+    return RUN(writer, scope, put_definition, NUMBER(row->id), TEXT(row->name),
+               NUMBER(row->version), SIGNED(row->kind), NUMBER(source), TEXT(row->compiled),
+               BYTES(row->compiled_sha, SHA_SIZE), NUMBER(compiler), SIGNED(row->created_at_ms));
 }
 
 static pawl_status write_states(struct connection *writer, struct scope *scope, uint32_t definition,
                                 const struct node *states)
 {
     uint32_t index = 0;
-    pawl_status status = PAWL_OK;
 
-    for (const struct node *state = states ? states->first : NULL; state && status == PAWL_OK;
-         state = state->next)
-        status = RUN(writer, scope, STATEMENT_PUT_STATE, put_state, NUMBER(definition),
-                     NUMBER(index++), TEXT(text_of(state, "name")), NUMBER(terminal_of(state)));
-    return status;
+    for (const struct node *state = states ? states->first : NULL; state; state = state->next)
+        TRY(RUN(writer, scope, put_state, NUMBER(definition), NUMBER(index++),
+                TEXT(text_of(state, "name")), NUMBER(terminal_of(state))));
+    return PAWL_OK;
 }
 
 static pawl_status write_transition(struct connection *writer, struct scope *scope,
@@ -93,10 +86,9 @@ static pawl_status write_transition(struct connection *writer, struct scope *sco
 {
     const struct node *requires_reason = node_find(transition, "requires_reason");
 
-    return RUN(writer, scope, STATEMENT_PUT_TRANSITION, put_transition, NUMBER(definition),
-               NUMBER(index), NUMBER(number_of(transition, "from")),
-               TEXT(text_of(transition, "action")), NUMBER(number_of(transition, "to")),
-               TEXT(text_of(transition, "guard")),
+    return RUN(writer, scope, put_transition, NUMBER(definition), NUMBER(index),
+               NUMBER(number_of(transition, "from")), TEXT(text_of(transition, "action")),
+               NUMBER(number_of(transition, "to")), TEXT(text_of(transition, "guard")),
                NUMBER(requires_reason && requires_reason->truth),
                NUMBER(str_eq(text_of(transition, "by"), STR("engine"))));
 }
@@ -122,13 +114,9 @@ pawl_status write_definition(struct connection *writer, struct scope *scope,
     if (status == PAWL_INVALID_REQUEST)
         return scope_fail(scope, PAWL_STORAGE_FAILURE,
                           "definition %u has no compiled text that can be read", row->id);
-    if (status == PAWL_OK)
-        status = write_source(writer, scope, row, &source);
-    if (status == PAWL_OK)
-        status = write_row(writer, scope, row, source, number_of(compiled, "compiler"));
-    if (status == PAWL_OK)
-        status = write_states(writer, scope, row->id, node_find(compiled, "states"));
-    if (status == PAWL_OK)
-        status = write_transitions(writer, scope, row->id, node_find(compiled, "transitions"));
-    return status;
+    TRY(status);
+    TRY(write_source(writer, scope, row, &source));
+    TRY(write_row(writer, scope, row, source, number_of(compiled, "compiler")));
+    TRY(write_states(writer, scope, row->id, node_find(compiled, "states")));
+    return write_transitions(writer, scope, row->id, node_find(compiled, "transitions"));
 }

@@ -180,11 +180,9 @@ static pawl_status name_stray(void *context, sqlite3_stmt *statement)
 
 static pawl_status examine_strays(struct examining *examining)
 {
-    pawl_status status = PAWL_OK;
-
-    for (size_t i = 0; status == PAWL_OK && i < sizeof stray_queries / sizeof *stray_queries; i++)
-        status = examine_run(examining, stray_queries[i], name_stray, examining);
-    return status;
+    for (size_t i = 0; i < sizeof stray_queries / sizeof *stray_queries; i++)
+        TRY(examine_run(examining, stray_queries[i], name_stray, examining));
+    return PAWL_OK;
 }
 
 /* ---- Indexes repeat columns: what is found by one must be what is there ---- */

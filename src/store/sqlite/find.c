@@ -39,6 +39,8 @@ void reader_leave(struct sqlite_store *store)
     pthread_mutex_unlock(&store->read_lock);
 }
 
+static const char end_read[] = "COMMIT";
+
 /* COMMIT is prepared first: ending the snapshot must not lack memory. In the host's transaction
  * there is a snapshot already, and its end is the host's. */
 pawl_status reader_begin(struct sqlite_store *store, struct scope *scope)
@@ -47,9 +49,9 @@ pawl_status reader_begin(struct sqlite_store *store, struct scope *scope)
     pawl_status status;
 
     TRY(reader_enter(store, scope));
-    status = statement_get(&store->reader, scope, STATEMENT_COMMIT, "COMMIT", &commit);
+    status = statement_get(&store->reader, scope, end_read, &commit);
     if (status == PAWL_OK && !store->is_guest)
-        status = connection_run(&store->reader, scope, STATEMENT_BEGIN_READ, "BEGIN");
+        status = connection_run(&store->reader, scope, "BEGIN");
     if (status != PAWL_OK)
         reader_leave(store);
     return status;
@@ -61,7 +63,7 @@ void reader_end(struct sqlite_store *store)
 
     scope_init(&scope, store->heap, 0);
     if (!store->is_guest && !sqlite3_get_autocommit(store->reader.db) &&
-        connection_run(&store->reader, &scope, STATEMENT_COMMIT, "COMMIT") != PAWL_OK)
+        connection_run(&store->reader, &scope, end_read) != PAWL_OK)
         atomic_store(&store->broken, true); /* a read that cannot even end */
     note_lost(store);
     scope_fini(&scope);
@@ -236,25 +238,24 @@ static void read_definition(sqlite3_stmt *statement, struct arena *arena, void *
 /* ---- Any of them ---- */
 
 struct finder {
-    enum statement id;
     const char *text;
     row_reader *read;
 };
 
 static const struct finder finders[] = {
-    [FIND_INSTANCE] = { STATEMENT_INSTANCE, select_instance, read_instance },
-    [FIND_RECORD] = { STATEMENT_RECORD, select_record, read_record },
-    [FIND_VALUE] = { STATEMENT_VALUE, select_value, read_value },
-    [FIND_BYTES] = { STATEMENT_VALUE, select_value, read_value },
-    [FIND_INTERNED] = { STATEMENT_FIND_VALUE, select_interned, read_value },
-    [FIND_SNAPSHOT] = { STATEMENT_SNAPSHOT, select_snapshot, read_snapshot },
-    [FIND_KEY] = { STATEMENT_KEY, select_key, read_key },
-    [FIND_STANDING] = { STATEMENT_STANDING, select_standing, read_standing },
-    [FIND_DEFINITION] = { STATEMENT_DEFINITION, select_definition, read_definition },
-    [FIND_NAMED] = { STATEMENT_DEFINITION_VERSION, select_version, read_definition },
-    [FIND_INLINE] = { STATEMENT_DEFINITION_INLINE, select_inline, read_definition },
+    [FIND_INSTANCE] = { select_instance, read_instance },
+    [FIND_RECORD] = { select_record, read_record },
+    [FIND_VALUE] = { select_value, read_value },
+    [FIND_BYTES] = { select_value, read_value },
+    [FIND_INTERNED] = { select_interned, read_value },
+    [FIND_SNAPSHOT] = { select_snapshot, read_snapshot },
+    [FIND_KEY] = { select_key, read_key },
+    [FIND_STANDING] = { select_standing, read_standing },
+    [FIND_DEFINITION] = { select_definition, read_definition },
+    [FIND_NAMED] = { select_version, read_definition },
+    [FIND_INLINE] = { select_inline, read_definition },
 };
-static const struct finder newest = { STATEMENT_DEFINITION_NEWEST, select_newest, read_definition };
+static const struct finder newest = { select_newest, read_definition };
 
 /* False: there can be no such row. */
 static bool bind_name(sqlite3_stmt *statement, const struct find_query *query)
@@ -301,7 +302,7 @@ static pawl_status find_row(struct sqlite_store *store, struct scope *scope,
     const struct finder *finder = is_newest ? &newest : &finders[query->kind];
     sqlite3_stmt *statement;
 
-    TRY(statement_get(&store->reader, scope, finder->id, finder->text, &statement));
+    TRY(statement_get(&store->reader, scope, finder->text, &statement));
     if (!bind_name(statement, query))
         return scope_fail(scope, PAWL_NOT_KNOWN, "there is no such %s", find_word(query->kind));
     return read_row(scope, statement, find_word(query->kind), finder->read, out);

@@ -66,14 +66,9 @@ static pawl_status check_connection(sqlite3 *db, struct scope *scope)
 
 static pawl_status look(struct sqlite_store *store, struct scope *scope, struct schema *schema)
 {
-    pawl_status status = schema_read(store->writer.db, scope, schema);
-
-    if (status == PAWL_OK)
-        status = schema_check(store, scope, schema);
-    if (status == PAWL_OK)
-        status =
-            schema_refuse_triggers(store->writer.db, scope, store->path, schema->is_hosted);
-    return status;
+    TRY(schema_read(store->writer.db, scope, schema));
+    TRY(schema_check(store, scope, schema));
+    return schema_refuse_triggers(store->writer.db, scope, store->path, schema->is_hosted);
 }
 
 /* Our tables, where they are missing or old; alone, and looked at again once alone. */
@@ -160,21 +155,18 @@ static pawl_status prepare_ends(struct connection *host, struct scope *scope)
 {
     sqlite3_stmt *end;
 
-    TRY(statement_get(host, scope, STATEMENT_RELEASE, release, &end));
-    return statement_get(host, scope, STATEMENT_ROLLBACK_TO, rollback_to, &end);
+    TRY(statement_get(host, scope, release, &end));
+    return statement_get(host, scope, rollback_to, &end);
 }
 
 static pawl_status join(struct sqlite_store *store, struct scope *scope)
 {
     struct connection *host = &store->writer;
-    pawl_status status = prepare_ends(host, scope);
 
-    if (status == PAWL_OK)
-        status = connection_run(host, scope, STATEMENT_SAVEPOINT, "SAVEPOINT pawl_turn");
-    if (status != PAWL_OK)
-        return status;
+    TRY(prepare_ends(host, scope));
+    TRY(connection_run(host, scope, "SAVEPOINT pawl_turn"));
     store->has_savepoint = true;
-    return connection_run(host, scope, STATEMENT_TAKE_TURN, take_turn);
+    return connection_run(host, scope, take_turn);
 }
 
 pawl_status join_begin(struct sqlite_store *store, struct scope *scope)
@@ -184,16 +176,15 @@ pawl_status join_begin(struct sqlite_store *store, struct scope *scope)
     store->is_joined = !sqlite3_get_autocommit(store->writer.db);
     store->has_savepoint = false;
     TRY(check_lost(store, scope));
-    status = store->is_joined
-                 ? join(store, scope)
-                 : connection_run(&store->writer, scope, STATEMENT_BEGIN, "BEGIN IMMEDIATE");
+    status = store->is_joined ? join(store, scope)
+                              : connection_run(&store->writer, scope, "BEGIN IMMEDIATE");
     return status == PAWL_STORAGE_FAILURE ? fail_busy(store, scope) : status;
 }
 
 pawl_status join_release(struct sqlite_store *store, struct scope *scope)
 {
     ASSERT(store->has_savepoint);
-    return connection_run(&store->writer, scope, STATEMENT_RELEASE, release);
+    return connection_run(&store->writer, scope, release);
 }
 
 /* Some errors (a full disk, a failed read) make SQLite roll back everything, the host's rows
@@ -205,7 +196,7 @@ void join_abandon(struct sqlite_store *store)
 
     scope_init(&scope, store->heap, 0);
     if (store->has_savepoint && !sqlite3_get_autocommit(store->writer.db) &&
-        (connection_run(&store->writer, &scope, STATEMENT_ROLLBACK_TO, rollback_to) != PAWL_OK ||
+        (connection_run(&store->writer, &scope, rollback_to) != PAWL_OK ||
          join_release(store, &scope) != PAWL_OK))
         sqlite3_exec(store->writer.db, "ROLLBACK", NULL, NULL, NULL);
     store->has_lost = sqlite3_get_autocommit(store->writer.db) != 0;

@@ -42,7 +42,7 @@ static pawl_status read_head_row(struct connection *reader, struct scope *scope,
 {
     sqlite3_stmt *statement;
 
-    TRY(statement_get(reader, scope, STATEMENT_HEAD, select_head, &statement));
+    TRY(statement_get(reader, scope, select_head, &statement));
     bind_u64(statement, 1, instance);
     return read_row(scope, statement, "instance", read_head, out);
 }
@@ -52,7 +52,7 @@ static pawl_status read_tail(struct connection *reader, struct scope *scope, uin
 {
     bool row = true;
     sqlite3_stmt *statement;
-    pawl_status status = statement_get(reader, scope, STATEMENT_HEAD_TAIL, select_tail, &statement);
+    pawl_status status = statement_get(reader, scope, select_tail, &statement);
 
     *out = (struct head_tail){ .transition = -1 };
     if (status != PAWL_OK)
@@ -79,12 +79,8 @@ static pawl_status read_state(struct connection *reader, struct scope *scope, ui
 {
     bool initial = transition < 0;
     sqlite3_stmt *statement;
-    pawl_status status =
-        statement_get(reader, scope, initial ? STATEMENT_HEAD_INITIAL : STATEMENT_HEAD_STATE,
-                      initial ? select_initial : select_state, &statement);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(statement_get(reader, scope, initial ? select_initial : select_state, &statement));
     bind_u64(statement, 1, instance);
     if (!initial)
         bind_i64(statement, 2, transition);

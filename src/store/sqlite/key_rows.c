@@ -13,14 +13,11 @@ static const char drop_keys[] = "DELETE FROM pawl_key WHERE id IN"
 
 pawl_status write_keys(struct connection *writer, struct scope *scope, const struct commit *commit)
 {
-    pawl_status status = PAWL_OK;
-
     if (commit->key_count > 0)
-        status = RUN(writer, scope, STATEMENT_DROP_KEYS, drop_keys, SIGNED(commit->keys_before_ms),
-                     NUMBER(2 * commit->key_count));
-    for (size_t i = 0; i < commit->key_count && status == PAWL_OK; i++)
-        status =
-            RUN(writer, scope, STATEMENT_PUT_KEY, put_key, BYTES(commit->keys[i].id, KEY_ID_SIZE),
-                SIGNED(commit->keys[i].at_ms), NUMBER(commit->keys[i].pos));
-    return status;
+        TRY(RUN(writer, scope, drop_keys, SIGNED(commit->keys_before_ms),
+                NUMBER(2 * commit->key_count)));
+    for (size_t i = 0; i < commit->key_count; i++)
+        TRY(RUN(writer, scope, put_key, BYTES(commit->keys[i].id, KEY_ID_SIZE),
+                SIGNED(commit->keys[i].at_ms), NUMBER(commit->keys[i].pos)));
+    return PAWL_OK;
 }

@@ -281,7 +281,7 @@ pawl_status sqlite_facts(struct store *base, struct scope *scope, struct store_f
     pawl_status status;
 
     TRY(reader_enter(store, scope));
-    status = statement_get(&store->reader, scope, STATEMENT_FACTS, select_facts, &statement);
+    status = statement_get(&store->reader, scope, select_facts, &statement);
     if (status == PAWL_OK)
         status = read_row(scope, statement, "fact", read_facts, out);
     reader_leave(store);

@@ -25,10 +25,9 @@ static const char select_tip[] =
 static pawl_status read_version(struct connection *connection, struct scope *scope, uint64_t *out)
 {
     sqlite3_stmt *statement;
-    pawl_status status =
-        statement_get(connection, scope, STATEMENT_DATA_VERSION, data_version, &statement);
 
-    return status == PAWL_OK ? read_row(scope, statement, "version", read_number, out) : status;
+    TRY(statement_get(connection, scope, data_version, &statement));
+    return read_row(scope, statement, "version", read_number, out);
 }
 
 static void load_tip(sqlite3_stmt *statement, struct arena *arena, void *found)
@@ -62,7 +61,7 @@ pawl_status sqlite_read_tip(struct connection *connection, struct scope *scope,
 {
     sqlite3_stmt *statement;
 
-    TRY(statement_get(connection, scope, STATEMENT_TIP, select_tip, &statement));
+    TRY(statement_get(connection, scope, select_tip, &statement));
     return read_row(scope, statement, "tip", load_tip, out);
 }
 

@@ -97,11 +97,8 @@ static pawl_status read_page(struct sqlite_store *store, uint64_t from, struct r
     page->count = 0;
     page->records = ARENA_ARRAY(&page->scope.arena, struct record, PAGE_RECORDS);
     TRY_MEMORY(&page->scope, page->records);
-    status = reader_enter(store, &page->scope);
-    if (status != PAWL_OK)
-        return status;
-    status =
-        statement_get(&store->reader, &page->scope, STATEMENT_SCAN, select_records, &statement);
+    TRY(reader_enter(store, &page->scope));
+    status = statement_get(&store->reader, &page->scope, select_records, &statement);
     if (status == PAWL_OK) {
         bind_u64(statement, 1, from);
         bind_u64(statement, 2, PAGE_RECORDS);
@@ -160,9 +157,8 @@ static pawl_status follow(struct sqlite_store *store, struct scope *scope,
 {
     size_t begun = scope->arena.used;
     sqlite3_stmt *statement;
-    pawl_status status =
-        statement_get(&store->reader, scope, query->with_texts ? STATEMENT_RECORD : STATEMENT_CHAIN,
-                      query->with_texts ? select_record : select_chain, &statement);
+    pawl_status status = statement_get(
+        &store->reader, scope, query->with_texts ? select_record : select_chain, &statement);
 
     while (status == PAWL_OK && query->pos && *count < room &&
            scope->arena.used - begun < RECORDS_BYTES) {

@@ -193,22 +193,17 @@ static void read_step_count(sqlite3_stmt *statement, struct arena *arena, void *
 /* ---- Any of them ---- */
 
 struct lister {
-    enum statement id;
     const char *text;
     row_reader *read;
     size_t size;
 };
 
-static const struct lister live_steps = { STATEMENT_LIVE_STEPS, select_steps, read_step,
-                                          sizeof(struct live_step) };
-static const struct lister live_timers = { STATEMENT_LIVE_TIMERS, select_timers, read_timer,
-                                           sizeof(struct live_timer) };
-static const struct lister live_waits = { STATEMENT_LIVE_WAITS, select_waits, read_wait,
-                                          sizeof(struct live_wait) };
-static const struct lister live_children = { STATEMENT_CHILDREN_OF, select_children_of, read_child,
+static const struct lister live_steps = { select_steps, read_step, sizeof(struct live_step) };
+static const struct lister live_timers = { select_timers, read_timer, sizeof(struct live_timer) };
+static const struct lister live_waits = { select_waits, read_wait, sizeof(struct live_wait) };
+static const struct lister live_children = { select_children_of, read_child,
                                              sizeof(struct live_child) };
-static const struct lister live_pause = { STATEMENT_LIVE_PAUSE, select_pause, read_number,
-                                          sizeof(uint64_t) };
+static const struct lister live_pause = { select_pause, read_number, sizeof(uint64_t) };
 
 static pawl_status read_of(struct sqlite_store *store, struct scope *scope,
                            const struct lister *lister, uint64_t instance, void **out,
@@ -216,7 +211,7 @@ static pawl_status read_of(struct sqlite_store *store, struct scope *scope,
 {
     sqlite3_stmt *statement;
 
-    TRY(statement_get(&store->reader, scope, lister->id, lister->text, &statement));
+    TRY(statement_get(&store->reader, scope, lister->text, &statement));
     bind_u64(statement, 1, instance);
     return read_rows(scope, statement, lister->read, lister->size, UINT32_MAX, out, count);
 }
@@ -227,18 +222,12 @@ static pawl_status read_live(struct sqlite_store *store, struct scope *scope, ui
     void *steps = NULL, *timers = NULL, *waits = NULL, *children = NULL, *pauses = NULL;
     struct live live = { 0 };
     uint32_t pause_count = 0;
-    pawl_status status = read_of(store, scope, &live_steps, instance, &steps, &live.step_count);
 
-    if (status == PAWL_OK)
-        status = read_of(store, scope, &live_timers, instance, &timers, &live.timer_count);
-    if (status == PAWL_OK)
-        status = read_of(store, scope, &live_waits, instance, &waits, &live.wait_count);
-    if (status == PAWL_OK)
-        status = read_of(store, scope, &live_children, instance, &children, &live.child_count);
-    if (status == PAWL_OK)
-        status = read_of(store, scope, &live_pause, instance, &pauses, &pause_count);
-    if (status != PAWL_OK)
-        return status;
+    TRY(read_of(store, scope, &live_steps, instance, &steps, &live.step_count));
+    TRY(read_of(store, scope, &live_timers, instance, &timers, &live.timer_count));
+    TRY(read_of(store, scope, &live_waits, instance, &waits, &live.wait_count));
+    TRY(read_of(store, scope, &live_children, instance, &children, &live.child_count));
+    TRY(read_of(store, scope, &live_pause, instance, &pauses, &pause_count));
     live.paused_pos = pause_count ? *(uint64_t *)pauses : 0;
     live.steps = steps;
     live.timers = timers;
@@ -267,47 +256,35 @@ static struct lister lister_of(const struct rows_query *query)
 
     switch (query->kind) {
     case LIST_DEFINITIONS:
-        return (struct lister){ STATEMENT_DEFINITIONS, select_names, read_definition_facts,
+        return (struct lister){ select_names, read_definition_facts,
                                 sizeof(struct definition_row) };
     case LIST_DUE:
-        return (struct lister){ query->by.clock.wall ? STATEMENT_DUE_BY_WALL : STATEMENT_DUE,
-                                query->by.clock.wall ? select_due_by_wall : select_due,
+        return (struct lister){ query->by.clock.wall ? select_due_by_wall : select_due,
                                 read_due_timer, sizeof(struct live_timer) };
     case LIST_BUSY:
-        return (struct lister){ query->by.numbers.pending ? STATEMENT_STEPPING : STATEMENT_BUSY,
-                                query->by.numbers.pending ? select_stepping : select_busy,
+        return (struct lister){ query->by.numbers.pending ? select_stepping : select_busy,
                                 read_busy, sizeof(struct busy_row) };
     case LIST_AWAITING:
-        return (struct lister){ STATEMENT_AWAITING, select_awaiting, read_last,
-                                sizeof(struct last_row) };
+        return (struct lister){ select_awaiting, read_last, sizeof(struct last_row) };
     case LIST_CHILDREN:
-        return (struct lister){ children->child   ? STATEMENT_CHILD
-                                : children->ended ? STATEMENT_CHILDREN_ENDED
-                                                  : STATEMENT_CHILDREN,
-                                children->child   ? select_child
+        return (struct lister){ children->child   ? select_child
                                 : children->ended ? select_ended
                                                   : select_children,
                                 read_child, sizeof(struct live_child) };
     case LIST_WAITING:
-        return (struct lister){ !waiting->filter.data      ? STATEMENT_WAITING
-                                : !waiting->or_filter.data ? STATEMENT_WAITING_VALUE
-                                                           : STATEMENT_WAITING_EITHER,
-                                !waiting->filter.data      ? select_waiting
+        return (struct lister){ !waiting->filter.data      ? select_waiting
                                 : !waiting->or_filter.data ? select_waiting_value
                                                            : select_waiting_either,
                                 read_number, sizeof(uint64_t) };
     case LIST_STANDING:
-        return (struct lister){ STATEMENT_STANDING_LIST, select_standing, read_standing,
-                                sizeof(struct standing_row) };
+        return (struct lister){ select_standing, read_standing, sizeof(struct standing_row) };
     case LIST_ALARMS:
-        return (struct lister){ query->by.clock.wall ? STATEMENT_ALARMS_BY_WALL : STATEMENT_ALARMS,
-                                query->by.clock.wall ? select_alarms_by_wall : select_alarms,
+        return (struct lister){ query->by.clock.wall ? select_alarms_by_wall : select_alarms,
                                 read_standing, sizeof(struct standing_row) };
     case LIST_STEPS:
         break;
     }
-    return (struct lister){ STATEMENT_STEP_COUNTS, select_step_counts, read_step_count,
-                            sizeof(struct step_count) };
+    return (struct lister){ select_step_counts, read_step_count, sizeof(struct step_count) };
 }
 
 static void bind_if_any(sqlite3_stmt *statement, int at, str text)
@@ -371,7 +348,7 @@ static pawl_status list_rows(struct connection *connection, struct scope *scope,
     const struct lister lister = lister_of(query);
     sqlite3_stmt *statement;
 
-    TRY(statement_get(connection, scope, lister.id, lister.text, &statement));
+    TRY(statement_get(connection, scope, lister.text, &statement));
     bind_rows(statement, query);
     return read_rows(scope, statement, lister.read, lister.size, query->limit, out, count);
 }

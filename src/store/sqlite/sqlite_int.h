@@ -21,47 +21,16 @@
 
 /* ---- Statements: statement.c ---- */
 
-/* Every statement that is kept prepared; its text stands where it is used. */
-/* clang-format off */
-enum statement {
-    STATEMENT_BEGIN, STATEMENT_BEGIN_READ, STATEMENT_COMMIT, STATEMENT_ROLLBACK,
-    STATEMENT_SAVEPOINT, STATEMENT_TAKE_TURN, STATEMENT_ROLLBACK_TO, STATEMENT_RELEASE,
-    STATEMENT_DATA_VERSION, STATEMENT_TIP,
-    STATEMENT_PUT_VALUE, STATEMENT_ERASE_VALUE, STATEMENT_PUT_SOURCE, STATEMENT_FIND_SOURCE,
-    STATEMENT_PUT_DEFINITION, STATEMENT_PUT_STATE, STATEMENT_PUT_TRANSITION,
-    STATEMENT_PUT_INSTANCE, STATEMENT_PUT_LABEL, STATEMENT_PUT_RECORD,
-    STATEMENT_PUT_RECORDS, STATEMENT_PUT_HEAD,
-    STATEMENT_PUT_HEADS, STATEMENT_PUT_SNAPSHOT, STATEMENT_DELETE_SNAPSHOT,
-    STATEMENT_PUT_FLUSHED,
-    STATEMENT_PUT_STEP, STATEMENT_DELETE_STEP, STATEMENT_CLEAR_STEPS, STATEMENT_PUT_TIMER,
-    STATEMENT_DELETE_TIMER, STATEMENT_CLEAR_TIMERS, STATEMENT_PUT_WAIT, STATEMENT_DELETE_WAIT,
-    STATEMENT_CLEAR_WAITS, STATEMENT_CLEAR_STEP_TIMERS, STATEMENT_CLEAR_STEP_WAITS,
-    STATEMENT_PUT_INTEREST, STATEMENT_DELETE_INTEREST, STATEMENT_CLEAR_INTERESTS,
-    STATEMENT_HEAD, STATEMENT_HEAD_TAIL, STATEMENT_HEAD_STATE, STATEMENT_HEAD_INITIAL,
-    STATEMENT_INSTANCE, STATEMENT_RECORD, STATEMENT_SCAN, STATEMENT_VALUE, STATEMENT_FIND_VALUE,
-    STATEMENT_SNAPSHOT, STATEMENT_CHAIN,
-    STATEMENT_DEFINITION, STATEMENT_DEFINITION_NEWEST, STATEMENT_DEFINITION_VERSION,
-    STATEMENT_DEFINITION_INLINE, STATEMENT_DEFINITIONS,
-    STATEMENT_LIVE_STEPS, STATEMENT_LIVE_TIMERS, STATEMENT_LIVE_WAITS, STATEMENT_DUE,
-    STATEMENT_DUE_BY_WALL, STATEMENT_ALARMS, STATEMENT_ALARMS_BY_WALL, STATEMENT_SHIFT_TIMERS,
-    STATEMENT_SHIFT_ALARMS,
-    STATEMENT_BUSY, STATEMENT_STEPPING, STATEMENT_AWAITING, STATEMENT_PUT_CHILD, STATEMENT_END_CHILD,
-    STATEMENT_CLEAR_CHILDREN, STATEMENT_CLEAR_STEP_CHILD, STATEMENT_CHILD, STATEMENT_CHILDREN,
-    STATEMENT_CHILDREN_OF, STATEMENT_CHILDREN_ENDED, STATEMENT_WAITING, STATEMENT_WAITING_VALUE,
-    STATEMENT_WAITING_EITHER,
-    STATEMENT_PUT_PAUSE, STATEMENT_CLEAR_PAUSE, STATEMENT_LIVE_PAUSE,
-    STATEMENT_STANDING, STATEMENT_STANDING_LIST, STATEMENT_PUT_STANDING, STATEMENT_DELETE_STANDING,
-    STATEMENT_KEY, STATEMENT_PUT_KEY, STATEMENT_DROP_KEYS, STATEMENT_STEP_COUNTS, STATEMENT_FACTS,
-    STATEMENT_COUNT
-};
-/* clang-format on */
-
+#define STATEMENT_SLOTS     256 /* for about a hundred statements on one connection */
 #define STATEMENT_VARIABLES 304 /* of the largest of them */
 
 struct connection {
     sqlite3 *db;      /* NULL: not open */
     bool is_borrowed; /* it is the host's: never closed, its settings never changed */
-    sqlite3_stmt *cache[STATEMENT_COUNT];
+    struct {
+        const char *text; /* NULL: the slot is free */
+        sqlite3_stmt *statement;
+    } cache[STATEMENT_SLOTS]; /* by the address of the text */
 };
 
 enum connection_use { USE_WRITER, USE_READER, USE_KEEPER, USE_SQL };
@@ -75,17 +44,17 @@ void connection_close(struct connection *connection); /* one that is not open is
  */
 pawl_status sqlite_fail(struct scope *scope, sqlite3 *db, const char *doing);
 
-/* A prepared statement, ready to be bound; kept with the connection under `id`. */
-pawl_status statement_get(struct connection *connection, struct scope *scope, enum statement id,
-                          const char *text, sqlite3_stmt **out);
+/* A prepared statement, ready to be bound. The connection keeps it under the address of `text`,
+ * which is a constant: what must be prepared in advance is asked for with the same constant. */
+pawl_status statement_get(struct connection *connection, struct scope *scope, const char *text,
+                          sqlite3_stmt **out);
 /* Step once. *row is whether there is a row; the statement is reset after the last row, and
  * when it fails. */
 pawl_status statement_step(sqlite3_stmt *statement, struct scope *scope, bool *row);
 /* Step a statement that gives no rows, and reset it. */
 pawl_status statement_run(sqlite3_stmt *statement, struct scope *scope);
 /* statement_get() and statement_run() of one without parameters. */
-pawl_status connection_run(struct connection *connection, struct scope *scope, enum statement id,
-                           const char *text);
+pawl_status connection_run(struct connection *connection, struct scope *scope, const char *text);
 
 /* What is bound is borrowed until the statement is reset or bound again. */
 void bind_u64(sqlite3_stmt *statement, int index, uint64_t n);
@@ -112,11 +81,11 @@ struct param {
 #define BYTES(data, size) { PARAM_BLOB, { .s = { (const char *)(data), size } } }
 
 /* Run a statement that gives no rows, with these parameters from ?1 on. */
-#define RUN(connection, scope, id, text, ...)                                                      \
-    connection_put(connection, scope, id, text, (const struct param[]){ __VA_ARGS__ },             \
+#define RUN(connection, scope, text, ...)                                                          \
+    connection_put(connection, scope, text, (const struct param[]){ __VA_ARGS__ },                 \
                    sizeof((const struct param[]){ __VA_ARGS__ }) / sizeof(struct param))
-pawl_status connection_put(struct connection *connection, struct scope *scope, enum statement id,
-                           const char *text, const struct param *params, size_t count);
+pawl_status connection_put(struct connection *connection, struct scope *scope, const char *text,
+                           const struct param *params, size_t count);
 
 uint64_t column_u64(sqlite3_stmt *statement, int index); /* NULL is 0 */
 uint32_t column_u32(sqlite3_stmt *statement, int index);

@@ -11,11 +11,9 @@ static pawl_status write_one(struct connection *writer, struct scope *scope,
     const struct standing_row *row = &change->row;
 
     if (!change->is_put)
-        return RUN(writer, scope, STATEMENT_DELETE_STANDING, delete_one, SIGNED(row->what),
-                   TEXT(row->id));
-    return RUN(writer, scope, STATEMENT_PUT_STANDING, put_one, SIGNED(row->what), TEXT(row->id),
-               SIGNED(row->due_at_ms), NUMBER(row->pos), SIGNED(row->firing_ms),
-               OPTIONAL(row->wall));
+        return RUN(writer, scope, delete_one, SIGNED(row->what), TEXT(row->id));
+    return RUN(writer, scope, put_one, SIGNED(row->what), TEXT(row->id), SIGNED(row->due_at_ms),
+               NUMBER(row->pos), SIGNED(row->firing_ms), OPTIONAL(row->wall));
 }
 
 /* Deletes the row that held the test clock before there were clock records. */

@@ -105,24 +105,35 @@ void connection_close(struct connection *connection)
 {
     int code;
 
-    for (int i = 0; i < STATEMENT_COUNT; i++) {
-        sqlite3_finalize(connection->cache[i]);
-        connection->cache[i] = NULL;
-    }
+    for (int i = 0; i < STATEMENT_SLOTS; i++)
+        sqlite3_finalize(connection->cache[i].statement);
     code = connection->is_borrowed ? SQLITE_OK : sqlite3_close(connection->db);
     ASSERT(code == SQLITE_OK); /* no statement was forgotten */
     *connection = (struct connection){ 0 };
 }
 
-pawl_status statement_get(struct connection *connection, struct scope *scope, enum statement id,
-                          const char *text, sqlite3_stmt **out)
+/* The slot of a text, or the free one where it belongs. */
+static size_t slot_of(const struct connection *connection, const char *text)
 {
-    sqlite3_stmt **kept = &connection->cache[id];
+    size_t at = (size_t)(((uint64_t)(uintptr_t)text * UINT64_C(0x9E3779B97F4A7C15)) >> 32);
+    size_t tried = 0;
 
-    ASSERT(id < STATEMENT_COUNT);
+    for (at %= STATEMENT_SLOTS; connection->cache[at].text && connection->cache[at].text != text;
+         at = (at + 1) % STATEMENT_SLOTS)
+        ASSERT(tried++ < STATEMENT_SLOTS);
+    return at;
+}
+
+pawl_status statement_get(struct connection *connection, struct scope *scope, const char *text,
+                          sqlite3_stmt **out)
+{
+    size_t at = slot_of(connection, text);
+    sqlite3_stmt **kept = &connection->cache[at].statement;
+
     if (!*kept && sqlite3_prepare_v3(connection->db, text, -1, SQLITE_PREPARE_PERSISTENT, kept,
                                      NULL) != SQLITE_OK)
         return sqlite_fail(scope, connection->db, "preparing a statement");
+    connection->cache[at].text = text;
     ASSERT(!sqlite3_stmt_busy(*kept));
     *out = *kept;
     return PAWL_OK;
@@ -151,12 +162,11 @@ pawl_status statement_run(sqlite3_stmt *statement, struct scope *scope)
     return status;
 }
 
-pawl_status connection_run(struct connection *connection, struct scope *scope, enum statement id,
-                           const char *text)
+pawl_status connection_run(struct connection *connection, struct scope *scope, const char *text)
 {
     sqlite3_stmt *statement = NULL;
 
-    TRY(statement_get(connection, scope, id, text, &statement));
+    TRY(statement_get(connection, scope, text, &statement));
     return statement_run(statement, scope);
 }
 
@@ -263,12 +273,12 @@ static void bind_param(sqlite3_stmt *statement, int index, const struct param *p
     }
 }
 
-pawl_status connection_put(struct connection *connection, struct scope *scope, enum statement id,
-                           const char *text, const struct param *params, size_t count)
+pawl_status connection_put(struct connection *connection, struct scope *scope, const char *text,
+                           const struct param *params, size_t count)
 {
     sqlite3_stmt *statement;
 
-    TRY(statement_get(connection, scope, id, text, &statement));
+    TRY(statement_get(connection, scope, text, &statement));
     for (size_t i = 0; i < count; i++)
         bind_param(statement, (int)i + 1, &params[i]);
     return statement_run(statement, scope);

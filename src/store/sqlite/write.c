@@ -50,10 +50,10 @@ static pawl_status write_value(struct connection *writer, struct scope *scope,
                                const struct value *value)
 {
     if (!value->bytes.data)
-        return RUN(writer, scope, STATEMENT_ERASE_VALUE, erase_value, NUMBER(value->id),
+        return RUN(writer, scope, erase_value, NUMBER(value->id),
                    BYTES(value->commitment, SHA_SIZE));
-    return RUN(writer, scope, STATEMENT_PUT_VALUE, put_value, NUMBER(value->id),
-               BYTES(value->salt, SALT_SIZE), BLOB(value->bytes), OPTIONAL(value->interned));
+    return RUN(writer, scope, put_value, NUMBER(value->id), BYTES(value->salt, SALT_SIZE),
+               BLOB(value->bytes), OPTIONAL(value->interned));
 }
 
 static pawl_status write_values(struct connection *writer, struct scope *scope,
@@ -75,12 +75,11 @@ static pawl_status write_definitions(struct connection *writer, struct scope *sc
 static pawl_status write_instance(struct connection *writer, struct scope *scope,
                                   const struct instance_row *row)
 {
-    return RUN(writer, scope, STATEMENT_PUT_INSTANCE, put_instance, NUMBER(row->number),
-               BYTES(row->random, ID_RANDOM_SIZE), NUMBER(row->definition),
-               SIGNED(row->instantiated_at_ms), NUMBER(row->created_pos), OPTIONAL(row->creator),
-               OPTIONAL(row->subject), OPTIONAL(row->input), OPTIONAL(row->metadata),
-               OPTIONAL(row->parent), TEXT(row->correlation), TEXT(row->labels),
-               OPTIONAL(row->test));
+    return RUN(writer, scope, put_instance, NUMBER(row->number), BYTES(row->random, ID_RANDOM_SIZE),
+               NUMBER(row->definition), SIGNED(row->instantiated_at_ms), NUMBER(row->created_pos),
+               OPTIONAL(row->creator), OPTIONAL(row->subject), OPTIONAL(row->input),
+               OPTIONAL(row->metadata), OPTIONAL(row->parent), TEXT(row->correlation),
+               TEXT(row->labels), OPTIONAL(row->test));
 }
 
 static pawl_status write_instances(struct connection *writer, struct scope *scope,
@@ -93,14 +92,11 @@ static pawl_status write_instances(struct connection *writer, struct scope *scop
 
 /* A statement for one row, and one for ROWS_AT_ONCE of them. */
 struct pair_texts {
-    enum statement one, many;
-    const char *one_text, *many_text;
+    const char *one, *many;
 };
 
-static const struct pair_texts record_texts = { STATEMENT_PUT_RECORD, STATEMENT_PUT_RECORDS,
-                                                put_record, put_records };
-static const struct pair_texts head_texts = { STATEMENT_PUT_HEAD, STATEMENT_PUT_HEADS, put_head,
-                                              put_heads };
+static const struct pair_texts record_texts = { put_record, put_records };
+static const struct pair_texts head_texts = { put_head, put_heads };
 
 struct pair {
     sqlite3_stmt *one, *many; /* many NULL: there are too few rows for it */
@@ -113,9 +109,9 @@ static pawl_status pair_get(struct connection *writer, struct scope *scope, size
 
     *out = (struct pair){ 0 };
     if (count > 0)
-        status = statement_get(writer, scope, texts->one, texts->one_text, &out->one);
+        status = statement_get(writer, scope, texts->one, &out->one);
     if (count >= ROWS_AT_ONCE && status == PAWL_OK)
-        status = statement_get(writer, scope, texts->many, texts->many_text, &out->many);
+        status = statement_get(writer, scope, texts->many, &out->many);
     return status;
 }
 
@@ -221,10 +217,9 @@ static pawl_status write_snapshot(struct connection *writer, struct scope *scope
                                   const struct snapshot_row *snapshot)
 {
     if (!snapshot->text.data)
-        return RUN(writer, scope, STATEMENT_DELETE_SNAPSHOT, delete_snapshot,
-                   NUMBER(snapshot->instance));
-    return RUN(writer, scope, STATEMENT_PUT_SNAPSHOT, put_snapshot, NUMBER(snapshot->instance),
-               NUMBER(snapshot->seq), TEXT(snapshot->text));
+        return RUN(writer, scope, delete_snapshot, NUMBER(snapshot->instance));
+    return RUN(writer, scope, put_snapshot, NUMBER(snapshot->instance), NUMBER(snapshot->seq),
+               TEXT(snapshot->text));
 }
 
 static pawl_status write_snapshots(struct connection *writer, struct scope *scope,
@@ -244,7 +239,5 @@ pawl_status write_rows(struct connection *writer, struct scope *scope, const str
     TRY(write_records(writer, scope, commit));
     TRY(write_heads(writer, scope, commit));
     TRY(write_snapshots(writer, scope, commit));
-    return commit->flushed > 0
-               ? RUN(writer, scope, STATEMENT_PUT_FLUSHED, put_flushed, NUMBER(commit->flushed))
-               : PAWL_OK;
+    return commit->flushed > 0 ? RUN(writer, scope, put_flushed, NUMBER(commit->flushed)) : PAWL_OK;
 }

@@ -10,6 +10,8 @@
 #include "base/planted.h"
 #include "sqlite_int.h"
 
+static const char end_commit[] = "COMMIT", end_rollback[] = "ROLLBACK";
+
 /* End the transaction, if SQLite has not done so itself. */
 static void abandon(struct sqlite_store *store)
 {
@@ -20,7 +22,7 @@ static void abandon(struct sqlite_store *store)
     if (store->is_joined || sqlite3_get_autocommit(store->writer.db))
         return;
     scope_init(&scope, store->heap, 0);
-    connection_run(&store->writer, &scope, STATEMENT_ROLLBACK, "ROLLBACK");
+    connection_run(&store->writer, &scope, end_rollback);
     scope_fini(&scope);
     if (!sqlite3_get_autocommit(store->writer.db))
         atomic_store(&store->broken, true);
@@ -38,12 +40,9 @@ static void end_turn(struct sqlite_store *store)
 static pawl_status prepare_ends(struct sqlite_store *store, struct scope *scope)
 {
     sqlite3_stmt *statement;
-    pawl_status status =
-        statement_get(&store->writer, scope, STATEMENT_COMMIT, "COMMIT", &statement);
 
-    if (status == PAWL_OK)
-        status = statement_get(&store->writer, scope, STATEMENT_ROLLBACK, "ROLLBACK", &statement);
-    return status;
+    TRY(statement_get(&store->writer, scope, end_commit, &statement));
+    return statement_get(&store->writer, scope, end_rollback, &statement);
 }
 
 static bool is_full(const struct sqlite_store *store)
@@ -80,10 +79,9 @@ pawl_status sqlite_begin(struct store *base, struct scope *scope, struct store_t
         return status;
     store->in_turn = true;
     if (PLANTED(ACK_BEFORE_COMMIT) && !sqlite3_get_autocommit(store->writer.db))
-        connection_run(&store->writer, scope, STATEMENT_COMMIT, "COMMIT");
-    status = store->is_attached
-                 ? join_begin(store, scope)
-                 : connection_run(&store->writer, scope, STATEMENT_BEGIN, "BEGIN IMMEDIATE");
+        connection_run(&store->writer, scope, end_commit);
+    status = store->is_attached ? join_begin(store, scope)
+                                : connection_run(&store->writer, scope, "BEGIN IMMEDIATE");
     if (status == PAWL_OK)
         status = tip_refresh(store, scope);
     if (status != PAWL_OK)
@@ -148,7 +146,7 @@ static pawl_status ask_for_commit(struct sqlite_store *store, struct scope *scop
 
     if (PLANTED(ACK_BEFORE_COMMIT)) /* the next turn will ask for it */
         return PAWL_OK;
-    if (connection_run(&store->writer, scope, STATEMENT_COMMIT, "COMMIT") == PAWL_OK)
+    if (connection_run(&store->writer, scope, end_commit) == PAWL_OK)
         return PAWL_OK;
     if (is_full(store))
         store->base.trouble = TROUBLE_FULL;

@@ -21,8 +21,8 @@ static pawl_status write_one(struct connection *writer, struct scope *scope, str
         return PAWL_OK;
     for (const struct node *label = object->first; label && status == PAWL_OK; label = label->next)
         if (label->kind == NODE_STRING)
-            status = RUN(writer, scope, STATEMENT_PUT_LABEL, put_label, TEXT(label->key),
-                         TEXT(label->text), NUMBER(row->number));
+            status = RUN(writer, scope, put_label, TEXT(label->key), TEXT(label->text),
+                         NUMBER(row->number));
     return status;
 }
 

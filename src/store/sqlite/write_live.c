@@ -43,42 +43,40 @@ static pawl_status run_pause(struct connection *writer, struct scope *scope,
                              const struct live_change *change)
 {
     if (change->kind == LIVE_PAUSE_PUT)
-        return RUN(writer, scope, STATEMENT_PUT_PAUSE, put_pause, NUMBER(change->instance),
-                   NUMBER(change->pause.pos));
-    return RUN(writer, scope, STATEMENT_CLEAR_PAUSE, delete_pause, NUMBER(change->instance));
+        return RUN(writer, scope, put_pause, NUMBER(change->instance), NUMBER(change->pause.pos));
+    return RUN(writer, scope, delete_pause, NUMBER(change->instance));
 }
 
 static pawl_status put_one_step(struct connection *writer, struct scope *scope,
                                 const struct live_change *change)
 {
     ASSERT(change->step.status <= STEP_RUNNING); /* what is over is no longer live */
-    return RUN(writer, scope, STATEMENT_PUT_STEP, put_step, NUMBER(change->instance),
-               NUMBER(change->ordinal), NUMBER(change->step.plan), NUMBER(change->step.attempt),
-               NUMBER(change->step.status), TEXT(change->step.lease),
-               OPTIONAL(change->step.lease_ms), OPTIONAL(change->step.ready_at_ms));
+    return RUN(writer, scope, put_step, NUMBER(change->instance), NUMBER(change->ordinal),
+               NUMBER(change->step.plan), NUMBER(change->step.attempt), NUMBER(change->step.status),
+               TEXT(change->step.lease), OPTIONAL(change->step.lease_ms),
+               OPTIONAL(change->step.ready_at_ms));
 }
 
 static pawl_status put_one_timer(struct connection *writer, struct scope *scope,
                                  const struct live_change *change)
 {
-    return RUN(writer, scope, STATEMENT_PUT_TIMER, put_timer, NUMBER(change->instance),
-               NUMBER(change->ordinal), TEXT(change->name), SIGNED(change->timer.due_at_ms),
-               NUMBER(change->timer.test), OPTIONAL(change->timer.wall),
-               SIGNED(change->timer.shift_ms));
+    return RUN(writer, scope, put_timer, NUMBER(change->instance), NUMBER(change->ordinal),
+               TEXT(change->name), SIGNED(change->timer.due_at_ms), NUMBER(change->timer.test),
+               OPTIONAL(change->timer.wall), SIGNED(change->timer.shift_ms));
 }
 
 /* A row that is named by instance and ordinal, and where there is one by a name. */
-static pawl_status run_row(struct connection *writer, struct scope *scope, enum statement id,
-                           const char *text, const struct live_change *change)
+static pawl_status run_row(struct connection *writer, struct scope *scope, const char *text,
+                           const struct live_change *change)
 {
     sqlite3_stmt *statement;
 
-    TRY(statement_get(writer, scope, id, text, &statement));
+    TRY(statement_get(writer, scope, text, &statement));
     bind_u64(statement, 1, change->instance);
     bind_u64(statement, 2, change->ordinal);
     if (change->name.data)
         bind_text(statement, 3, change->name);
-    if (id == STATEMENT_PUT_WAIT)
+    if (text == put_wait)
         bind_text(statement, 4, change->wait.value);
     return statement_run(statement, scope);
 }
@@ -89,30 +87,27 @@ static pawl_status run_wait(struct connection *writer, struct scope *scope,
     bool put = change->kind == LIVE_WAIT_PUT;
 
     if (change->ordinal == 0 && interest_is(change->name))
-        return run_row(writer, scope, put ? STATEMENT_PUT_INTEREST : STATEMENT_DELETE_INTEREST,
-                       put ? put_interest : delete_interest, change);
-    return run_row(writer, scope, put ? STATEMENT_PUT_WAIT : STATEMENT_DELETE_WAIT,
-                   put ? put_wait : delete_wait, change);
+        return run_row(writer, scope, put ? put_interest : delete_interest, change);
+    return run_row(writer, scope, put ? put_wait : delete_wait, change);
 }
 
 static pawl_status put_one_child(struct connection *writer, struct scope *scope,
                                  const struct live_change *change)
 {
-    return RUN(writer, scope, STATEMENT_PUT_CHILD, put_child, NUMBER(change->child.number),
-               NUMBER(change->instance), NUMBER(change->ordinal),
-               NUMBER(change->child.is_abandoned));
+    return RUN(writer, scope, put_child, NUMBER(change->child.number), NUMBER(change->instance),
+               NUMBER(change->ordinal), NUMBER(change->child.is_abandoned));
 }
 
 /* A step row goes with its timers, waits and child, where it may have any. */
 static pawl_status delete_one_step(struct connection *writer, struct scope *scope,
                                    const struct live_change *change)
 {
-    TRY(run_row(writer, scope, STATEMENT_DELETE_STEP, delete_step, change));
+    TRY(run_row(writer, scope, delete_step, change));
     if (change->step.is_bare)
         return PAWL_OK;
-    TRY(run_row(writer, scope, STATEMENT_CLEAR_STEP_TIMERS, clear_step_timers, change));
-    TRY(run_row(writer, scope, STATEMENT_CLEAR_STEP_WAITS, clear_step_waits, change));
-    return run_row(writer, scope, STATEMENT_CLEAR_STEP_CHILD, clear_step_child, change);
+    TRY(run_row(writer, scope, clear_step_timers, change));
+    TRY(run_row(writer, scope, clear_step_waits, change));
+    return run_row(writer, scope, clear_step_child, change);
 }
 
 static pawl_status clear(struct connection *writer, struct scope *scope, uint64_t instance,
@@ -120,20 +115,19 @@ static pawl_status clear(struct connection *writer, struct scope *scope, uint64_
 {
     static const struct {
         enum live_rows rows;
-        enum statement id;
         const char *text;
     } tables[] = {
-        { ROWS_STEPS, STATEMENT_CLEAR_STEPS, "DELETE FROM pawl_step WHERE inst = ?1" },
-        { ROWS_TIMERS, STATEMENT_CLEAR_TIMERS, "DELETE FROM pawl_timer WHERE inst = ?1" },
-        { ROWS_WAITS, STATEMENT_CLEAR_WAITS, "DELETE FROM pawl_wait WHERE inst = ?1" },
-        { ROWS_WAITS, STATEMENT_CLEAR_INTERESTS, "DELETE FROM pawl_interest WHERE inst = ?1" },
-        { ROWS_CHILDREN, STATEMENT_CLEAR_CHILDREN, "DELETE FROM pawl_child WHERE inst = ?1" },
-        { ROWS_PAUSE, STATEMENT_CLEAR_PAUSE, delete_pause },
+        { ROWS_STEPS, "DELETE FROM pawl_step WHERE inst = ?1" },
+        { ROWS_TIMERS, "DELETE FROM pawl_timer WHERE inst = ?1" },
+        { ROWS_WAITS, "DELETE FROM pawl_wait WHERE inst = ?1" },
+        { ROWS_WAITS, "DELETE FROM pawl_interest WHERE inst = ?1" },
+        { ROWS_CHILDREN, "DELETE FROM pawl_child WHERE inst = ?1" },
+        { ROWS_PAUSE, delete_pause },
     };
 
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         if (rows & tables[i].rows)
-            TRY(RUN(writer, scope, tables[i].id, tables[i].text, NUMBER(instance)));
+            TRY(RUN(writer, scope, tables[i].text, NUMBER(instance)));
     return PAWL_OK;
 }
 
@@ -148,7 +142,7 @@ static pawl_status write_change(struct connection *writer, struct scope *scope,
     case LIVE_TIMER_PUT:
         return put_one_timer(writer, scope, change);
     case LIVE_TIMER_DELETE:
-        return run_row(writer, scope, STATEMENT_DELETE_TIMER, delete_timer, change);
+        return run_row(writer, scope, delete_timer, change);
     case LIVE_WAIT_PUT:
     case LIVE_WAIT_DELETE:
         return run_wait(writer, scope, change);
@@ -158,7 +152,7 @@ static pawl_status write_change(struct connection *writer, struct scope *scope,
     case LIVE_CHILD_PUT:
         return put_one_child(writer, scope, change);
     case LIVE_CHILD_ENDED:
-        return RUN(writer, scope, STATEMENT_END_CHILD, end_child, NUMBER(change->instance));
+        return RUN(writer, scope, end_child, NUMBER(change->instance));
     case LIVE_CLEAR:
         return clear(writer, scope, change->instance, change->rows ? change->rows : ROWS_ALL);
     }
@@ -174,10 +168,8 @@ static const char shift_alarms[] =
 
 static pawl_status shift(struct connection *writer, struct scope *scope, int64_t by_ms)
 {
-    TRY(RUN(writer, scope, STATEMENT_SHIFT_TIMERS, shift_timers, SIGNED(by_ms),
-            SIGNED(DUE_NEVER_MS)));
-    return RUN(writer, scope, STATEMENT_SHIFT_ALARMS, shift_alarms, SIGNED(by_ms),
-               SIGNED(DUE_NEVER_MS));
+    TRY(RUN(writer, scope, shift_timers, SIGNED(by_ms), SIGNED(DUE_NEVER_MS)));
+    return RUN(writer, scope, shift_alarms, SIGNED(by_ms), SIGNED(DUE_NEVER_MS));
 }
 
 pawl_status write_live(struct connection *writer, struct scope *scope, const struct commit *commit)
