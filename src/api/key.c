@@ -143,7 +143,7 @@ pawl_status key_run(struct op_call *call, struct buf *out)
 {
     struct engine *engine = op_engine(call);
     struct key_turn turn;
-    str kept, payload;
+    str kept = STR_NONE, payload = STR_NONE;
     pawl_status status;
 
     engine_key_enter(engine, &turn, call->key);

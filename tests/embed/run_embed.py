@@ -57,13 +57,13 @@ def test_the_program_of_the_design_runs_twice_with_the_shared_library():
     run_twice("shared")
 
 
-def compile_one_file(*options):
+def compile_one_file(compiler, *options):
     sh(need("ninja"), "-C", BUILD, "amalgamation/pawl.c")
-    sh("cc", *options, "-Werror", "-c", BUILD / "amalgamation/pawl.c", "-o", ONE_FILE.name + "/pawl.o", timeout=1200)
+    sh(compiler, *options, "-Wall", "-Werror", "-c", BUILD / "amalgamation/pawl.c", "-o", ONE_FILE.name + "/pawl.o", timeout=1200)
 
 
 def test_the_library_in_one_file_is_compiled_by_one_command_and_has_no_other_names():
-    compile_one_file("-O0")
+    compile_one_file("cc", "-O0")
     names = [line.split()[-1] for line in sh("nm", "-g", "--defined-only", ONE_FILE.name + "/pawl.o").splitlines()]
     assert "pawl_open" in names and all(name.startswith("pawl_") for name in names), names
     run_twice("one file")
@@ -229,9 +229,8 @@ def test_a_graph_is_run_by_another_program():  # B18
     expect_next("shared")
 
 
-def test_every_program_runs_with_the_library_in_one_file():
-    need_long("compiling it with -O2")
-    compile_one_file("-O2")
+def expect_every_program(compiler):
+    compile_one_file(compiler, "-O2")
     run_twice("one file")
     expect_loop("one file")
     expect_threads("memory:", "shared", library="one file")
@@ -239,6 +238,16 @@ def test_every_program_runs_with_the_library_in_one_file():
     expect_join("one file")
     expect_plan("one file")
     expect_next("one file")
+
+
+def test_every_program_runs_with_the_library_in_one_file_that_gcc_compiles_without_a_warning():
+    need_long("compiling it with -O2")
+    expect_every_program(need("gcc"))
+
+
+def test_every_program_runs_with_the_library_in_one_file_that_clang_compiles_without_a_warning():
+    need_long("compiling it with -O2")
+    expect_every_program(need("clang"))
 
 
 def test_the_page_about_embedding_names_every_program_and_shows_what_it_quotes():

@@ -64,7 +64,7 @@ static pawl_status put_definition(struct engine *engine, struct scope *scope,
 static pawl_status make_row(struct engine *engine, struct scope *scope,
                             const struct code_binding *binding, struct definition_row *out)
 {
-    struct definition *definition;
+    struct definition *definition = NULL;
 
     TRY(code_compile(scope, binding, &definition));
     if (binding->source.data) /* it knows more about itself than its names */
