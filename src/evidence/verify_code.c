@@ -1,5 +1,6 @@
-/* verify_code.c - an amend of a code instance may bring another registration: it must be of the same
- * name, and every step that the instance had keeps its index, because entries name steps by index. */
+/* verify_code.c - an amend of a code instance may bring another registration: it must be of the
+ * same name, and every step that the instance had keeps its index, because entries name steps by
+ * index. */
 #include "base/node_own.h"
 #include "evidence/verify_int.h"
 

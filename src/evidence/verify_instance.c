@@ -58,8 +58,8 @@ static pawl_status find_import(struct verify *v, uint64_t pos, bool *is_imported
     return status == PAWL_NOT_KNOWN ? verify_bad(v, "a record has gone") : status;
 }
 
-/* Only the check of the whole store can tell whether the clock was shifted in between: this store's,
- * or that of the store which the record comes from. */
+/* Only the check of the whole store can tell whether the clock was shifted in between: this
+ * store's, or that of the store which the record comes from. */
 static pawl_status check_fall(struct verify *v, uint64_t pos)
 {
     bool is_excused = v->tip.clock_pos != 0;

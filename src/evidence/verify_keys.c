@@ -1,8 +1,8 @@
 /* verify_keys.c - which record each idempotency key was used for, against the log.
  *
  * A key that was used in the last 7 days, or since a firing alarm began to fire, must have a row
- * that names its last record. Older rows may be gone.
- * That a row names a record which has no such key is found with the tables (store/sqlite/examine.c). */
+ * that names its last record. Older rows may be gone. That a row names a record which has no such
+ * key is found with the tables (store/sqlite/examine.c). */
 #include "evidence/verify_int.h"
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* verify_schema.c - what only a store in a database has: tables, indexes and views, which must be
- * those that its migrations make (a view that shows something else misleads as much as a wrong row),
- * and rows that repeat what is said elsewhere, for people and their SQL. */
+ * those that its migrations make (a view that shows something else misleads as much as a wrong
+ * row), and rows that repeat what is said elsewhere, for people and their SQL. */
 #include "evidence/verify_int.h"
 
 static pawl_status judge(void *context, enum object_verdict verdict, str type, str name, str table)

@@ -174,7 +174,8 @@ void input_schema_check(const struct node *schema, schema_report *report, void *
     check_schema(&(struct ruling){ report, context }, schema, "input");
 }
 
-/* ---- Paths ---------------------------------------------------------------------------------------- */
+/* ---- Paths
+ * ---------------------------------------------------------------------------------------- */
 
 static bool may_be(const struct node *schema, const char *word)
 {

@@ -367,8 +367,8 @@ static bool is_redrive(const struct carried_instance *one)
     return !one->is_there && one->redrives.data && id_parse(one->redrives, &number, random);
 }
 
-/* By the instance that is run again, then by age. Its whole id: instances of several stores may have
- * the same number. */
+/* By the instance that is run again, then by age. Its whole id: instances of several stores may
+ * have the same number. */
 static int by_redriven(const void *context, uint32_t a, uint32_t b)
 {
     const struct carried_instance *instances = context, *one = &instances[a],
@@ -459,8 +459,8 @@ static void keep_keys(struct building *b)
     b->key_count = kept;
 }
 
-/* The time by this store's clock. The clock never goes back, so that it is ahead of a wall clock that
- * did. */
+/* The time by this store's clock. The clock never goes back, so that it is ahead of a wall clock
+ * that did. */
 static void read_clock(struct building *b)
 {
     int64_t wall_ms = b->import->env->now_ms(b->import->env);

@@ -94,9 +94,9 @@ struct instance_log {
     struct instance_row instance;
     str input, creator;
     struct snapshot_row snapshot; /* text.data NULL: none, or too few entries to look for one */
-    struct instance_log_record
-        *records; /* the last one first, back to the snapshot's entry or to the
-                                          * first one; at most INSTANCE_LOG_RECORDS or _BYTES */
+    /* The last one first, back to the snapshot's entry or to the first one; at most
+     * INSTANCE_LOG_RECORDS or _BYTES. */
+    struct instance_log_record *records;
     uint32_t record_count;
 };
 struct instance_log_query {

@@ -1,4 +1,5 @@
-/* amends.c - a flow under way goes on by another definition (B42, X2), code by another registration.
+/* amends.c - a flow under way goes on by another definition (B42, X2), code by another
+ * registration.
  *
  * The entry says all: its payload which definition, its effect which plan. A standing row, under
  * the instance's id, tells readers where the last such entry is. */

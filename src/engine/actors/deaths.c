@@ -1,17 +1,19 @@
-/* deaths.c - turns of code and calls of tools that run in this very process, and what became of them.
+/* deaths.c - turns of code and calls of tools that run in this very process, and what became of
+ * them.
  *
- * A module's process may die in its stead; here the host dies, and is started again, and the event comes
- * again: a timer that crashes would do so for ever, and so would a tool. So the program notes which turns
- * it is taking and which calls it is making (FILE-turns). What was under way when the process died has one
- * death more; at DEATHS_MAX in a row it is not done again, and its instance is paused as for any mistake of
- * its author.
+ * A module's process may die in its stead; here the host dies, and is started again, and the event
+ * comes again: a timer that crashes would do so for ever, and so would a tool. So the program notes
+ * which turns it is taking and which calls it is making (FILE-turns). What was under way when the
+ * process died has one death more; at DEATHS_MAX in a row it is not done again, and its instance is
+ * paused as for any mistake of its author.
  *
- * A mistake in the code is in all instances of its type. Once one of them was paused, the next one is paused
- * at its first death; and after TYPE_MAX of them within an hour the type is held in this program: no turn of
- * it is taken until the program was stopped in order, one of the instances is resumed, or the hour is over.
+ * A mistake in the code is in all instances of its type. Once one of them was paused, the next one
+ * is paused at its first death; and after TYPE_MAX of them within an hour the type is held in this
+ * program: no turn of it is taken until the program was stopped in order, one of the instances is
+ * resumed, or the hour is over.
  *
- * Calls take their time, so that many of them are under way at a death. Those that were at all deaths but
- * the last are made one at a time: the next death tells which of them it was. */
+ * Calls take their time, so that many of them are under way at a death. Those that were at all
+ * deaths but the last are made one at a time: the next death tells which of them it was. */
 #include "code/code.h"
 #include "engine/parts.h"
 #include "model/words.h"
@@ -57,7 +59,8 @@ static struct turn_mark *get_mark(struct deaths *deaths, struct range range, uin
     return found;
 }
 
-/* *number: of the mark, for deaths_end(). Where all are in use it is not noted, nor is a start just like another one. */
+/* *number: of the mark, for deaths_end(). Where all are in use it is not noted, nor is a start just
+ * like another one. */
 static void begin(struct engine *engine, struct range range, uint64_t name, uint32_t *number)
 {
     struct deaths *deaths = &engine->actors.deaths;
@@ -307,8 +310,8 @@ static uint64_t name_of_call(uint64_t instance, const struct flow_call *call)
     return ((hash ^ call->first_ordinal) * UINT64_C(0x100000001b3)) | HASHES;
 }
 
-/* Programs and requests do not end the process, and a flow's steps have a bound for their attempts. A
- * call of code has none of its own: it is counted whatever its tool. */
+/* Programs and requests do not end the process, and a flow's steps have a bound for their attempts.
+ * A call of code has none of its own: it is counted whatever its tool. */
 static bool call_is_counted(struct engine *engine, const struct actor *actor,
                             const struct flow_call *call)
 {

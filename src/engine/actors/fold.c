@@ -107,9 +107,9 @@ void actor_restamp(struct actor *actor, const struct decision *decision)
         behavior->restamp(actor->memory, &decision->drafts[i].effects);
 }
 
-/* The arena of a long-lived actor holds what was folded away: it is loaded again when it has doubled
- * since the last time, or grown by an eighth of what it may have. Loading costs as much as the actor
- * is large, so what it costs for each event does not depend on that. */
+/* The arena of a long-lived actor holds what was folded away: it is loaded again when it has
+ * doubled since the last time, or grown by an eighth of what it may have. Loading costs as much as
+ * the actor is large, so what it costs for each event does not depend on that. */
 void actor_compact(struct actor *actor)
 {
     size_t grown = actor->arena.used - actor->loaded_size;

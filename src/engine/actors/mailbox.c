@@ -1,8 +1,8 @@
 /* mailbox.c - events of one instance are decided in order, one decision in flight.
  *
- * A thread that sends takes the turn if it is free. Otherwise the mail waits, and the thread that ends
- * the turn passes it on. The drain never runs a reducer or a handler: it only compares the seq a
- * decision was made against. */
+ * A thread that sends takes the turn if it is free. Otherwise the mail waits, and the thread that
+ * ends the turn passes it on. The drain never runs a reducer or a handler: it only compares the seq
+ * a decision was made against. */
 #include "engine/parts.h"
 
 /* The store failed, not the event: nothing is lost if it is tried again. What was committed
@@ -123,8 +123,10 @@ void mail_deliver(struct engine *engine, struct actor *actor, struct mail *mail)
     actor_take_turn(engine, actor, NULL);
 }
 
-/* Those whose turn is ours, restored together as far as they have to be. The lock is released meanwhile.
- */
+/* Those whose turn is ours, restored together as far as they have to be. The lock is released
+ * meanwhile.
+ *
+ *  */
 static void load_all(struct engine *engine, struct actor *mine)
 {
     ASSERT_LOCKED(engine);

@@ -1,5 +1,5 @@
-/* mails.c - events without a waiting caller: tools that answer, timers, children. They own themselves.
- * Made, sent, and used again. */
+/* mails.c - events without a waiting caller: tools that answer, timers, children. They own
+ * themselves. Made, sent, and used again. */
 #include "engine/parts.h"
 
 /* Waking thousands takes as many mails, one after the other: what they hold is used again. */
@@ -61,8 +61,8 @@ void mail_fini(struct engine *engine)
     }
 }
 
-/* Any of them may be in the scope of the mail: a payload, why it failed or is poison, which worker is
- * gone. */
+/* Any of them may be in the scope of the mail: a payload, why it failed or is poison, which worker
+ * is gone. */
 static void move_texts(struct event *event, struct arena *arena)
 {
     str *const texts[] = { &event->name,    &event->payload, &event->actor,
@@ -131,8 +131,8 @@ static bool make_wake(struct engine *engine, uint64_t instance, struct mail_grou
     return true;
 }
 
-/* Together, so that they are restored with one look at the store and share commits. An instance that
- * refuses has not failed. */
+/* Together, so that they are restored with one look at the store and share commits. An instance
+ * that refuses has not failed. */
 pawl_status mail_wake_all(struct engine *engine, struct scope *scope, const uint64_t *numbers,
                           uint32_t count)
 {

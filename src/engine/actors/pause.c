@@ -2,8 +2,9 @@
  * held it, when and why, and a row that follows from it.
  *
  * While it is held it takes no fire and no timer, no signal but one that its definition keeps, and
- * none of its steps is started; what runs may end, and cancel works. Deciding looks first (mailbox.c), and the drain looks again:
- * a decision that was made before the pause is made once more. */
+ * none of its steps is started; what runs may end, and cancel works. Deciding looks first
+ * (mailbox.c), and the drain looks again: a decision that was made before the pause is made once
+ * more. */
 #include "base/node.h"
 #include "engine/parts.h"
 #include "model/fire.h"

@@ -1,8 +1,8 @@
-/* payloads.c - the payloads of an instance's own entries, read again: a memory does not keep what is
- * large (flow/kept_text.c).
+/* payloads.c - the payloads of an instance's own entries, read again: a memory does not keep what
+ * is large (flow/kept_text.c).
  *
- * An actor finds those of the decision that it makes just now among the drafts, and the others in the
- * store, where its entries up to that decision are. */
+ * An actor finds those of the decision that it makes just now among the drafts, and the others in
+ * the store, where its entries up to that decision are. */
 #include "engine/parts.h"
 
 static pawl_status find_payload(struct engine *engine, struct scope *scope, uint64_t pos,

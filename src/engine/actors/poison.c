@@ -6,8 +6,9 @@
 #include "model/fire.h"
 #include "model/rights.h"
 
-/* An event without a waiting caller is tried again. One that can never be decided would be tried for
- * ever: at the second time its instance is paused with the message, and resume tries it once more. */
+/* An event without a waiting caller is tried again. One that can never be decided would be tried
+ * for ever: at the second time its instance is paused with the message, and resume tries it once
+ * more. */
 bool poison_noted(struct actor *actor, const struct mail *mail, struct scope *scope,
                   pawl_status status)
 {

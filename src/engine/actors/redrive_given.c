@@ -1,5 +1,5 @@
-/* redrive_given.c - what an instance is given that runs another one again: made from the whole history
- * of the first. */
+/* redrive_given.c - what an instance is given that runs another one again: made from the whole
+ * history of the first. */
 #include "base/limits.h"
 #include "engine/parts.h"
 

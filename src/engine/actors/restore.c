@@ -81,8 +81,8 @@ static bool note_earlier(void *context, const struct record *record)
            (record->what >= 0 && record->seq <= earlier->seq);
 }
 
-/* The records before those that were read at one go, back to entry `seq` (0: to the first). Nothing is
- * added if they reach that far. */
+/* The records before those that were read at one go, back to entry `seq` (0: to the first). Nothing
+ * is added if they reach that far. */
 static pawl_status find_earlier(struct engine *engine, struct scope *scratch,
                                 const struct instance_log *log, uint64_t seq, struct trail *trail)
 {
@@ -109,8 +109,8 @@ static pawl_status fold_one(struct engine *engine, struct scope *scratch, struct
     return fold(engine, scratch, actor, log);
 }
 
-/* Does entry `seq`, or the memory after it, know of this record? A kept signal has the number of the
- * entry before it. */
+/* Does entry `seq`, or the memory after it, know of this record? A kept signal has the number of
+ * the entry before it. */
 static bool is_known(const struct record *record, uint64_t seq)
 {
     return record->seq < seq || (record->seq == seq && record->what >= 0);
@@ -443,8 +443,8 @@ pawl_status actor_load(struct engine *engine, struct scope *scope, struct actor 
     return status;
 }
 
-/* An actor of a reader's own, which no event reaches: what it says is as old as its entries, and the
- * heads, which only turns keep in step with commits, do not learn of it. */
+/* An actor of a reader's own, which no event reaches: what it says is as old as its entries, and
+ * the heads, which only turns keep in step with commits, do not learn of it. */
 static pawl_status actor_read(struct engine *engine, struct scope *scope, struct actor *actor)
 {
     struct instance_log_query query;

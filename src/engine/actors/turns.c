@@ -441,8 +441,8 @@ static bool is_answer(const struct actor_turn *turn)
            kind == EVENT_STEP_LOST || kind == EVENT_STEP_RETURNED;
 }
 
-/* This program has not got what its turn needs: the code, a reduce, a variable of the build. The answer
- * comes once, so it is recorded; its turn is owed, and is tried as any timer that is due. */
+/* This program has not got what its turn needs: the code, a reduce, a variable of the build. The
+ * answer comes once, so it is recorded; its turn is owed, and is tried as any timer that is due. */
 static bool defer(struct actor_turn *turn, pawl_status status)
 {
     struct event *event = &turn->mail->event;

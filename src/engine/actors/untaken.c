@@ -1,5 +1,5 @@
-/* untaken.c - why an event that comes by itself was refused: a timer that is due and stays armed, the end
- * of a child. It has no sender that could be answered, so `why` says it.
+/* untaken.c - why an event that comes by itself was refused: a timer that is due and stays armed,
+ * the end of a child. It has no sender that could be answered, so `why` says it.
  *
  * Kept in memory, of each instance the last one: the event comes again, and so does its refusal. */
 #include "engine/parts.h"
@@ -15,8 +15,8 @@ void untaken_fini(struct engine *engine)
     map_fini(&untaken->map);
 }
 
-/* Not what passes (a failing store), is expected (a timer that was disarmed) or is said elsewhere (a
- * pause). */
+/* Not what passes (a failing store), is expected (a timer that was disarmed) or is said elsewhere
+ * (a pause). */
 static bool is_worth_saying(const struct mail *mail, pawl_status status)
 {
     if (mail->event.kind != EVENT_TIMER && mail->event.kind != EVENT_CHILD)

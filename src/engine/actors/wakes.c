@@ -1,10 +1,10 @@
 /* wakes.c - kept signals that are awaited, and that their instance was not given.
  *
- * A resume is a commit, and giving the instance what was kept meanwhile is another one. So is the next part
- * of signals that are too many for one decision. A death in between leaves them kept, and so does a resume
- * by a program that has not got the code. The program that opens the store next looks once for instances
- * that await a signal and whose last record says that there may be such a thing, a page at a time, between
- * timers. */
+ * A resume is a commit, and giving the instance what was kept meanwhile is another one. So is the
+ * next part of signals that are too many for one decision. A death in between leaves them kept, and
+ * so does a resume by a program that has not got the code. The program that opens the store next
+ * looks once for instances that await a signal and whose last record says that there may be such a
+ * thing, a page at a time, between timers. */
 #include "engine/parts.h"
 #include <stdatomic.h>
 

@@ -1,7 +1,8 @@
 /* due.c - a host with its own loop: when there is something to do, and doing it.
  *
- * The host asks (engine_next_due_ms) or polls a descriptor (the wakeup). It is set again wherever something
- * may have become due, by any thread: a thread that changes the answer calls engine_set_wakeup(). */
+ * The host asks (engine_next_due_ms) or polls a descriptor (the wakeup). It is set again wherever
+ * something may have become due, by any thread: a thread that changes the answer calls
+ * engine_set_wakeup(). */
 #include "engine/parts.h"
 
 #define BROKEN_REST_MS 60000 /* a store that failed is tried again so much later */
@@ -54,8 +55,8 @@ static int64_t retry_at(struct engine *engine)
     return at_ms > tick_ms ? clock_at(engine) + at_ms - tick_ms : WAKEUP_NOW;
 }
 
-/* When there is something to do: WAKEUP_NOW, WAKEUP_NEVER, or a time by the store's clock. A future due
- * time by the wall clock is not included. */
+/* When there is something to do: WAKEUP_NOW, WAKEUP_NEVER, or a time by the store's clock. A future
+ * due time by the wall clock is not included. */
 static int64_t due_at(struct engine *engine)
 {
     int64_t at_ms = timers_at(engine), flush_ms = flush_in_ms(engine), again_ms = retry_at(engine);

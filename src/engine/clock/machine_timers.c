@@ -1,8 +1,8 @@
 /* machine_timers.c - timers of machines: a state that has been held long enough fires an action.
  *
  * Their rows are like those of flows and code, but a machine has no actor: what is due becomes a
- * fire like a caller's, decided in the drain against the instance's state at that time. So the first
- * of them wins, and what has been left or entered again meanwhile is not fired. */
+ * fire like a caller's, decided in the drain against the instance's state at that time. So the
+ * first of them wins, and what has been left or entered again meanwhile is not fired. */
 #include "engine/parts.h"
 #include "model/deadline.h"
 

@@ -1,8 +1,8 @@
 /* starts.c - what a transition of a machine starts when it is fired (A9).
  *
  * The creation is kept as an alarm that is due at once, in the very commit of the entry: it is made
- * once, also after a death, by the thread that fires alarms, not by the drain; an alarm that is refused
- * says so in its own record (A41), and the machine stays in the state it was fired to. */
+ * once, also after a death, by the thread that fires alarms, not by the drain; an alarm that is
+ * refused says so in its own record (A41), and the machine stays in the state it was fired to. */
 #include "base/node.h"
 #include "engine/parts.h"
 #include "model/rights.h"

@@ -238,8 +238,10 @@ pawl_status engine_entries(struct engine *engine, struct scope *scope, uint64_t 
 /* ---- One instance ---- */
 
 /* The number of the first entry that may lie behind `after`: the next one if the record there is
- * this instance's own, as it is for a reader that continues; else it has to be looked for from the first.
- */
+ * this instance's own, as it is for a reader that continues; else it has to be looked for from the
+ * first.
+ *
+ *  */
 static pawl_status first_behind(struct engine *engine, struct scope *scope, uint64_t instance,
                                 uint64_t after, uint64_t *out)
 {

@@ -344,7 +344,8 @@ static void why_tool(struct engine *engine, const struct definition *definition,
 }
 
 /* Times are shown by the wall clock. */
-/* A step's own timeout; and the turn that a paused instance owes, for which nothing but resume counts. */
+/* A step's own timeout; and the turn that a paused instance owes, for which nothing but resume
+ * counts. */
 static bool is_internal(const struct live *live, const struct live_timer *timer)
 {
     return str_is(timer->name, "~timeout") || (live->paused_pos && str_is(timer->name, "~turn"));

@@ -1,7 +1,7 @@
 /* references.c - the definitions that a text names: `spawn` of flows, `starts` of machines.
  *
- * One that is not stored is a warning, not an error: two definitions may name each other, and one of
- * them has to be put first. */
+ * One that is not stored is a warning, not an error: two definitions may name each other, and one
+ * of them has to be put first. */
 #include "base/grow.h"
 #include "engine/parts.h"
 #include "model/words.h"

@@ -1,5 +1,6 @@
-/* renewals.c - a code type is registered with a higher version: instances under way are brought to it
- * (src/code/renew.c), so that those that wait long wait for what the new build has at their place.
+/* renewals.c - a code type is registered with a higher version: instances under way are brought to
+ * it (src/code/renew.c), so that those that wait long wait for what the new build has at their
+ * place.
  *
  * A page at a time, between timers. An event that comes first brings its instance over itself. */
 #include "base/node_own.h"
@@ -68,8 +69,8 @@ static uint32_t keep_behind(struct engine *engine, struct scope *scope, uint32_t
     return kept;
 }
 
-/* The next page. A page that failed is tried again, a few times: one that is damaged must not stop the
- * others, and those that were brought over are passed over. */
+/* The next page. A page that failed is tried again, a few times: one that is damaged must not stop
+ * the others, and those that were brought over are passed over. */
 static void turn_page(struct engine *engine, pawl_status status, uint64_t last, bool is_last)
 {
     struct renewal *renewal = &engine->registry.renewal;

@@ -1,9 +1,9 @@
 /* ages.c - steps that are ready and wait, the oldest first.
  *
- * A step's age is the position of the entry that made it ready. What becomes ready while this process
- * runs comes in that order. What comes back (after a restart, a resume, a failing store) comes in any:
- * its entry is looked for in the history, and so the steps wait in a heap. It is a pairing heap: to put
- * one in costs nothing, to take the oldest log n. */
+ * A step's age is the position of the entry that made it ready. What becomes ready while this
+ * process runs comes in that order. What comes back (after a restart, a resume, a failing store)
+ * comes in any: its entry is looked for in the history, and so the steps wait in a heap. It is a
+ * pairing heap: to put one in costs nothing, to take the oldest log n. */
 #include "engine/parts.h"
 
 /* ---- The heap ---- */

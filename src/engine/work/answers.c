@@ -78,8 +78,8 @@ enum step_status step_outcome(int32_t transition, const struct effect_list *effe
     }
 }
 
-/* What the answer with this key came to the first time: the last entry about its step, up to the one
- * with the key. */
+/* What the answer with this key came to the first time: the last entry about its step, up to the
+ * one with the key. */
 static pawl_status first_outcome(struct engine *engine, struct scope *scope, const uint8_t *key,
                                  uint32_t ordinal, enum step_status *out)
 {

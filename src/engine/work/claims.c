@@ -1,8 +1,8 @@
 /* claims.c - ready steps for workers elsewhere: the oldest first.
  *
- * A step whose tool is not in this process, and that no claim was waiting for (waiting_claims.c), waits in
- * its tool's queue. A claim takes the oldest steps of its tools and starts them as any other start:
- * an event, an entry, a commit. The entry and the step's row hold the token's hash.
+ * A step whose tool is not in this process, and that no claim was waiting for (waiting_claims.c),
+ * waits in its tool's queue. A claim takes the oldest steps of its tools and starts them as any
+ * other start: an event, an entry, a commit. The entry and the step's row hold the token's hash.
  *
  * A lease that is not delivered would cost an attempt. So a step is started only if the answer has
  * room for its arguments and the client is still there; else it returns to its place in the queue.

@@ -1,17 +1,18 @@
 /* runners.c - threads that run tools, and the end of what is over.
  *
- * A step's timeout runs from its start, and a cancel must reach what has begun. So a step is started
- * only if a thread takes it: there are as many places as workers, and each worker is a thread. While
- * tools take next to no time the commits between them do: then more steps are started, so that they
- * share commits. One of them may turn out to be slow. The next in the queue does not wait behind it:
- * a watcher, a thread beyond the workers, takes what no worker has taken within LATE_MS, and leaves
- * its post to another thread. Tools that take no time at all (log, set, fail) have one more thread,
- * which runs nothing else.
+ * A step's timeout runs from its start, and a cancel must reach what has begun. So a step is
+ * started only if a thread takes it: there are as many places as workers, and each worker is a
+ * thread. While tools take next to no time the commits between them do: then more steps are
+ * started, so that they share commits. One of them may turn out to be slow. The next in the queue
+ * does not wait behind it: a watcher, a thread beyond the workers, takes what no worker has taken
+ * within LATE_MS, and leaves its post to another thread. Tools that take no time at all (log, set,
+ * fail) have one more thread, which runs nothing else.
  *
  * When a commit ends a step (a cancel, a timeout, the end of its instance), its run is withdrawn:
- * what has not begun is dropped, a program is killed with all that it began. When a caller pauses an
- * instance, what has not begun is not begun, and a program is killed if its step may be repeated. Its
- * attempt is given back when all of it is gone, so that no resume can start it beside itself. */
+ * what has not begun is dropped, a program is killed with all that it began. When a caller pauses
+ * an instance, what has not begun is not begun, and a program is killed if its step may be
+ * repeated. Its attempt is given back when all of it is gone, so that no resume can start it beside
+ * itself. */
 #include "engine/parts.h"
 #include <stdio.h>
 
@@ -70,9 +71,9 @@ bool runner_reserve(struct engine *engine, struct job *job)
 
 /* ---- Threads beyond the workers ----
  *
- * The first is for quick tools. The others begin as the watcher and become workers. Each ends when it
- * has had nothing to do for a while; its place in the list is joined when it is used again, or at the
- * end. */
+ * The first is for quick tools. The others begin as the watcher and become workers. Each ends when
+ * it has had nothing to do for a while; its place in the list is joined when it is used again, or
+ * at the end. */
 
 static uint32_t runners_max(const struct engine *engine)
 {
@@ -99,7 +100,8 @@ static void begin_runner(struct engine *engine, struct runner *runner)
         runner->state = RUNNER_NONE; /* the job waits for a thread that is free */
 }
 
-/* There is one watcher at a time. Simulated time does not pass by waiting: then there is no watcher. */
+/* There is one watcher at a time. Simulated time does not pass by waiting: then there is no
+ * watcher. */
 static void begin_watcher(struct engine *engine)
 {
     if (engine->work.watcher || engine->stopping || engine->env->is_simulated)

@@ -1,13 +1,14 @@
 /* waiting_claims.c - claims that wait for steps: by tool, the longest first, without a thread.
  *
- * A decision that makes a step ready looks for a waiting claim of its tool and starts the step for it in
- * the very same commit (steps.c): the worker gets it when that is durable, and no second commit is
- * made. A step that found none goes to its tool's queue, and the claim that waits for that tool by then is
- * called.
+ * A decision that makes a step ready looks for a waiting claim of its tool and starts the step for
+ * it in the very same commit (steps.c): the worker gets it when that is durable, and no second
+ * commit is made. A step that found none goes to its tool's queue, and the claim that waits for
+ * that tool by then is called.
  *
- * A waiting claim is listed while it may be given steps. It is called once, and then its owner comes and
- * takes what there is (engine_claim_take); never while a step of it is still being committed. What
- * it was called for and leaves, because it is full or its owner has gone, calls another one. */
+ * A waiting claim is listed while it may be given steps. It is called once, and then its owner
+ * comes and takes what there is (engine_claim_take); never while a step of it is still being
+ * committed. What it was called for and leaves, because it is full or its owner has gone, calls
+ * another one. */
 #include "engine/parts.h"
 
 #define LEASE_MAX_MS (INT64_C(7) * 86400 * 1000)

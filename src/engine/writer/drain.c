@@ -289,8 +289,8 @@ void engine_changed(struct engine *engine)
         wake(engine);
 }
 
-/* A commit may end the turns of a thousand instances: waiting threads are woken for some of them at a
- * time, not for each. The lock is released meanwhile. */
+/* A commit may end the turns of a thousand instances: waiting threads are woken for some of them at
+ * a time, not for each. The lock is released meanwhile. */
 static void make_calls(struct engine *engine, struct request *calls)
 {
     uint32_t count = 0;

@@ -356,8 +356,8 @@ void heads_learn(struct heads *heads, const struct head *head)
         heads_add(heads, head);
 }
 
-/* *trust_rows: it is not here, and so its row is right. While a store that failed is read again, what
- * is here is not all, and may be half read: then the log has to be asked. */
+/* *trust_rows: it is not here, and so its row is right. While a store that failed is read again,
+ * what is here is not all, and may be half read: then the log has to be asked. */
 bool head_is_cached(struct engine *engine, uint64_t number, struct head *out, bool *trust_rows)
 {
     const struct head *cached = NULL;
