@@ -90,7 +90,7 @@ typedef enum pawl_log_level { PAWL_LOG_DEBUG, PAWL_LOG_INFO, PAWL_LOG_WARN, PAWL
 /* Zero is the default of every member, and options of NULL are all zero: a shared store, no threads,
  * the real clock, no exec, no log, libc's memory, and a line on stderr before abort(). */
 typedef struct pawl_options {
-    bool own;              /* own the store: rows may lag behind the log, nobody else writes */
+    bool own;              /* own the store: rows may lag behind the log, no other process writes */
     const char *address;   /* with own: where the owner can be reached, e.g. "http://127.0.0.1:7295" */
     uint32_t workers;      /* with own: threads that drain, fire timers and run tools; 0: the host
                               calls pawl_run_due() */
@@ -130,7 +130,7 @@ PAWL_API pawl_status pawl_open(pawl **out, const char *url, const pawl_options *
  * Inside a transaction PAWL_OK means "part of your transaction", not "durable". A call that is refused
  * or fails undoes itself alone; if SQLite had to roll back everything, the message says so and every
  * call is refused until you begin again. Begin with BEGIN IMMEDIATE: a transaction that has read
- * before somebody else wrote gets OVERLOADED, as does one that meets another writer for longer than
+ * before another one wrote gets OVERLOADED, as does one that meets another writer for longer than
  * your sqlite3_busy_timeout(). Outside of a transaction each call commits its own.
  *
  * The file must be in WAL mode; application_id and user_version stay yours, other settings are never
@@ -347,7 +347,7 @@ PAWL_API pawl_status pawl_test_advance(pawl *p, int64_t by_ms, pawl_error *error
 PAWL_API pawl_status pawl_test_fire_timer(pawl *p, const char *id, const char *name,
                                           pawl_error *error);
 
-/* ---- Trees that somebody else runs -------------------------------------- */
+/* ---- Trees that another program runs -------------------------------------- */
 
 /* Pure functions over JSON, without a store. A tree of actions under do, dopar and try (JSON or YAML) becomes a job: a text that may be kept anywhere and gone on
  * with later, here or elsewhere. Its first members are {"status": pending, success or failure, "settled",

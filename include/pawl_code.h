@@ -36,7 +36,7 @@
  *   has(retry, CALL, MAX[, FIRST_MS[, LONGEST_MS]])  a call that fails is tried again, MAX times in all;
  *                                         the delay doubles from the first to the longest
  *   has(no_retry, CALL, ERROR)            but not after this error
- *   has(external, NAME[, KIND])           what somebody answers with step.complete: got->NAME
+ *   has(external, NAME[, KIND])           what a person answers with step.complete: got->NAME
  *   has(child, NAME[, KIND])              a definition it spawns; the child's result: got->NAME
  *   has(buffered, NAME)                   a signal that is kept while nothing awaits it
  *   has(await, NAME)                      a place where it waits. The name is what is stored, so that

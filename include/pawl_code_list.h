@@ -269,7 +269,7 @@
 
 #define PAWL_BY_KIND_(use, ...) PAWL_BY_FORM_(use, __VA_ARGS__, wrong_, 0)
 #define PAWL_BY_FORM_(use, first, form, ...) use##form
-#define PAWL_NUMBER_(...) PAWL_THIRD_(__VA_ARGS__, 0, 0, 0) /* 0: it is none */
+#define PAWL_NUMBER_(...)                      PAWL_THIRD_(__VA_ARGS__, 0, 0, 0) /* 0: no number */
 #define PAWL_THIRD_(first, second, third, ...) third
 
 /* A member of a struct. */

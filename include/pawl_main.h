@@ -49,9 +49,9 @@ PAWL_API const pawl_module *pawl_module_open(void); /* yours, by PAWL_MODULE() *
  * status. `module` may be NULL. In libpawl-main.a. */
 PAWL_API int pawl_main(int argc, char **argv, const pawl_module *module);
 
-/* The same, with tools and reduces of your own: `opened` is given every store that is opened to be worked with, before
- * anything happens in it, to register them (pawl_tool_register(), pawl_reduce_register()). What it fails with is told
- * and ends the command. */
+/* The same, with tools and reduces of your own. `opened` is called with every store that is opened
+ * to be worked with, before anything happens in it, to register them (pawl_tool_register(),
+ * pawl_reduce_register()). If it fails, the command prints its error and ends. */
 typedef pawl_status (*pawl_opened_fn)(void *context, pawl *p, pawl_error *error);
 PAWL_API int pawl_main_with(int argc, char **argv, const pawl_module *module, pawl_opened_fn opened,
                             void *context);

@@ -13,7 +13,8 @@
  *     PAWL_EXPECT_RESULT(&kit, id, "{\"final_stacks\":5}");
  *     pawl_kit_close(&kit);
  *
- * What is not as expected is told on stderr, with file and line, and ends the program with status 1. */
+ * What is not as expected is printed on stderr, with file and line. It ends the
+ * program with status 1. */
 #ifndef PAWL_TEST_H
 #define PAWL_TEST_H
 
@@ -215,7 +216,7 @@ static inline size_t pawl_kit_value_size(const char *json)
     return at;
 }
 
-/* The next item of an array or object, behind `at`; NULL: there is none. Begin with the text itself. */
+/* The next item of an array or object, behind `at`; NULL: no more. Begin with the text itself. */
 static inline const char *pawl_kit_next(const char *at)
 {
     if (*at != '{' && *at != '[' && *at != ',')
@@ -296,8 +297,8 @@ static inline const char *pawl_kit_ask(pawl_kit *kit, const char *operation, con
     return kit->text;
 }
 
-/* One member of such an answer, as it is printed; of instance.variables, one variable. "" if there
- * is none. */
+/* One member of such an answer, as it is printed; of instance.variables, one variable. "" if it
+ * has no such member. */
 static inline const char *pawl_kit_member(pawl_kit *kit, const char *operation, const char *id,
                                           const char *name)
 {
@@ -316,7 +317,7 @@ static inline const char *pawl_kit_member(pawl_kit *kit, const char *operation, 
     return kit->text;
 }
 
-/* The id of the last step that waits for an answer, or else of the last; "" if there is none. */
+/* The id of the last step that waits for an answer, or else of the last; "" without steps. */
 static inline const char *pawl_kit_last_step(const char *steps, size_t *size)
 {
     const char *found = "";
