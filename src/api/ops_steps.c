@@ -238,9 +238,13 @@ static pawl_status begin_steps(struct op_call *call, struct step_pieces *pieces,
 {
     uint8_t random[ID_RANDOM_SIZE];
     str id = op_text(call, "instance_id"), state;
+    struct step_filter filter = wanted->filter;
     uint32_t from;
     pawl_status status;
 
+    if (pieces->paging.has_limit && !filter.statuses && !wanted->tool.data)
+        /* one more says whether there is a next page */
+        filter.count = pieces->paging.limit + 1;
     (void)id_parse(id, &pieces->last.instance, random); /* what is no id is not known either */
     from = after->instance == pieces->last.instance ? after->ordinal : 0;
     pieces->wanted.tool = arena_str(&pieces->kept.arena, wanted->tool);
@@ -248,8 +252,8 @@ static pawl_status begin_steps(struct op_call *call, struct step_pieces *pieces,
     TRY_MEMORY(call->scope, !pieces->kept.arena.failed);
     status = engine_current(op_engine(call), &pieces->kept, id, &state);
     if (status == PAWL_OK)
-        status = attempts_open(op_engine(call), &pieces->kept, id, pieces->last.instance, NULL, from,
-                               &wanted->filter, &pieces->attempts);
+        status = attempts_open(op_engine(call), &pieces->kept, id, pieces->last.instance, NULL,
+                               from, &filter, &pieces->attempts);
     if (status != PAWL_OK)
         call->scope->error = pieces->kept.error;
     if (status == PAWL_OK)

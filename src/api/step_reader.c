@@ -1,12 +1,14 @@
 /* step_reader.c - the attempts of one instance, one at a time.
  *
  * What an attempt was given is not stored: templates are replaced again, with the memory as it was
- * right after the entry that made the attempt. That memory is folded from the last snapshot before that
- * entry; there is one snapshot, so that a long history is folded from its beginning for early ones. */
+ * right after the entry that made the attempt. That memory is folded from the beginning, or from the
+ * snapshot, of which there is one. Where both are far, step_given.c reads what the attempt needs. */
 #include "api/step_reader.h"
+#include "api/step_given.h"
 #include "base/limits.h"
 
-#define WINDOW_ATTEMPTS 1024u
+#define WINDOW_ATTEMPTS 1024u /* at most */
+#define FAR             512u  /* entries that are folded rather than looked for */
 #define PROBE           64u   /* entries that are read to learn which attempts are made there */
 #define FOLD_BYTES      ((size_t)4 << 20) /* below that the folded memory is not made smaller */
 
@@ -24,11 +26,14 @@ struct step_reader {
     /* The window: what became of some attempts. */
     struct scope window_scope;
     struct flow_attempts window;
+    struct history_reader *entries; /* without values, of the whole history */
+    uint32_t window_max;            /* attempts of the next one */
     uint32_t next;       /* in the window */
     uint64_t begins_at;  /* the number of an entry before which no attempt behind the window is made */
     bool is_last_window;
     /* The fold. */
     struct history_reader *history;
+    struct step_given given;
     struct snapshot_row snapshot; /* text.data NULL: none */
     bool has_looked;              /* ... for it */
     uint64_t folded;              /* the number of the last entry that was folded */
@@ -63,7 +68,7 @@ static pawl_status feed(struct step_reader *reader, const struct entry *entry)
     const struct record *record = entry->record;
     struct effect_list effects = { 0 };
     struct entry_view view = entry_of_record(record, &effects);
-    uint32_t end = reader->window.after + WINDOW_ATTEMPTS;
+    uint32_t end = reader->window.after + reader->window.max;
     pawl_status status = PAWL_OK;
 
     if (record->body.data)
@@ -79,34 +84,44 @@ static pawl_status feed(struct step_reader *reader, const struct entry *entry)
     return status;
 }
 
+static pawl_status seek_entries(struct step_reader *reader, struct scope *scope, uint64_t from,
+                                uint64_t to)
+{
+    const struct history_query query = { .without_values = true };
+
+    if (!reader->entries)
+        TRY(engine_history_open(reader->engine, scope, str_of(reader->id), &query,
+                                &reader->entries));
+    engine_history_seek(reader->entries, from, to);
+    return PAWL_OK;
+}
+
 /* Reads on until all of the window have ended and the next one has begun, or to the end. */
 static pawl_status read_window(struct step_reader *reader, struct scope *scope)
 {
-    struct history_query query = { .sequence_from = reader->begins_at, .without_values = true };
-    struct history_reader *history = NULL;
     struct entry entry;
     bool is_found = true;
-    pawl_status status =
-        engine_history_open(reader->engine, scope, str_of(reader->id), &query, &history);
+    pawl_status status = seek_entries(reader, scope, reader->begins_at, UINT64_MAX);
 
     reader->is_last_window = true;
     while (status == PAWL_OK && is_found && (reader->is_last_window || reader->window.live > 0)) {
         scope_clear(&reader->scratch);
-        status = engine_history_next(history, scope, &entry, &is_found);
+        status = engine_history_next(reader->entries, scope, &entry, &is_found);
         if (status == PAWL_OK && is_found)
             status = feed(reader, &entry);
     }
     if (status != PAWL_OK && scope->error.status == PAWL_OK)
         scope->error =
             reader->scratch.error.status ? reader->scratch.error : reader->window_scope.error;
-    engine_history_close(history);
     return status;
 }
 
 static pawl_status next_window(struct step_reader *reader, struct scope *scope, uint32_t after)
 {
     scope_clear(&reader->window_scope);
-    reader->window = (struct flow_attempts){ .after = after, .max = WINDOW_ATTEMPTS };
+    reader->window = (struct flow_attempts){ .after = after, .max = reader->window_max };
+    reader->window_max =
+        reader->window_max < WINDOW_ATTEMPTS / 2 ? 2 * reader->window_max : WINDOW_ATTEMPTS;
     reader->next = 0;
     return read_window(reader, scope);
 }
@@ -117,20 +132,15 @@ static pawl_status next_window(struct step_reader *reader, struct scope *scope, 
 static pawl_status probe(struct step_reader *reader, struct scope *scope, uint64_t seq,
                          uint32_t *made)
 {
-    struct history_query query = { .sequence_from = seq,
-                                   .sequence_to = seq + PROBE - 1,
-                                   .without_values = true };
-    struct history_reader *history = NULL;
     struct entry entry;
     bool is_found = true;
-    pawl_status status =
-        engine_history_open(reader->engine, scope, str_of(reader->id), &query, &history);
+    pawl_status status = seek_entries(reader, scope, seq, seq + PROBE - 1);
 
     for (*made = 0; status == PAWL_OK && is_found && *made == 0;) {
         struct effect_list effects = { 0 };
 
         scope_clear(&reader->scratch);
-        status = engine_history_next(history, scope, &entry, &is_found);
+        status = engine_history_next(reader->entries, scope, &entry, &is_found);
         if (status == PAWL_OK && is_found && entry.record->body.data)
             status = effects_read(&reader->scratch, entry.record->body, &effects);
         for (uint32_t i = effects.count; i > 0; i--)
@@ -139,7 +149,6 @@ static pawl_status probe(struct step_reader *reader, struct scope *scope, uint64
     }
     if (status != PAWL_OK && scope->error.status == PAWL_OK)
         scope->error = reader->scratch.error;
-    engine_history_close(history);
     return status;
 }
 
@@ -465,9 +474,39 @@ static pawl_status read_amended(struct step_reader *reader, const struct flow_at
                  : work_call(definition_of(reader), memory, attempt->ordinal, &reader->scratch, out);
 }
 
+/* From where on entry `seq` would be folded: is that far? A snapshot that is behind it then tells
+ * where results are. */
+static pawl_status look_how_far(struct step_reader *reader, uint64_t seq, bool *is_far)
+{
+    const struct definition *definition = definition_of(reader);
+    bool is_nearer;
+    void *later = NULL;
+
+    TRY(look_for_snapshot(reader, seq, &is_nearer));
+    *is_far = seq - (is_nearer ? reader->snapshot.seq : reader->folded) > FAR;
+    if (!*is_far || reader->given.engine)
+        return PAWL_OK;
+    if (reader->snapshot.text.data)
+        TRY(behavior_of(definition->kind)
+                ->memory_load(definition, reader->snapshot.text, input_of(reader), &reader->scratch,
+                              &reader->kept.arena, &later));
+    reader->given = (struct step_given){ .engine = reader->engine,
+                                         .view = &reader->view,
+                                         .later = definition->kind == KIND_FLOW ? later : NULL,
+                                         .kept = &reader->kept };
+    return PAWL_OK;
+}
+
 static pawl_status read_given(struct step_reader *reader, const struct flow_attempt *attempt,
                               struct flow_call *out)
 {
+    bool is_far, is_known = false;
+
+    TRY(look_how_far(reader, attempt->made_seq, &is_far));
+    if (is_far)
+        TRY(step_given_read(&reader->given, attempt, &reader->scratch, out, &is_known));
+    if (is_known)
+        return PAWL_OK;
     TRY(fold_until(reader, attempt->made_seq));
     if (reader->view.is_amended && definition_of(reader)->kind == KIND_FLOW)
         return read_amended(reader, attempt, out);
@@ -491,7 +530,8 @@ static pawl_status read_call(struct step_reader *reader, struct step_view *out)
         return status;
     out->tool = given.tool;
     out->args = given.args;
-    out->name = work_step_name_now(definition, reader->memory, out->attempt->plan);
+    out->name = reader->memory ? work_step_name_now(definition, reader->memory, out->attempt->plan)
+                               : work_step_name(definition, out->attempt->plan);
     return PAWL_OK;
 }
 
@@ -581,6 +621,8 @@ pawl_status step_reader_open(struct engine *engine, struct scope *scope, str id,
     reader->heap = *engine_heap(engine);
     reader->engine = engine;
     reader->filter = *filter;
+    reader->window_max =
+        filter->count > 0 && filter->count < WINDOW_ATTEMPTS ? filter->count : WINDOW_ATTEMPTS;
     scope_init(&reader->kept, &reader->heap, LIMIT_SCOPE);
     scope_init(&reader->scratch, &reader->heap, LIMIT_SCOPE);
     scope_init(&reader->window_scope, &reader->heap, LIMIT_SCOPE);
@@ -601,6 +643,7 @@ void step_reader_close(struct step_reader *reader)
     if (!reader)
         return;
     heap = reader->heap;
+    engine_history_close(reader->entries);
     engine_history_close(reader->history);
     step_reader_close(reader->latest);
     arena_fini(&reader->arenas[0]);

@@ -1,8 +1,9 @@
 /* step_reader.h - the attempts of one instance, in creation order, one at a time.
  *
  * What became of an attempt is read ahead, for a window of them, without values; what it was given
- * is worked out from a memory that is folded along. So a reader holds that memory and one attempt,
- * however long the history is. */
+ * is worked out from a memory that is folded along, or far from its beginning from the entries that
+ * it takes. So a reader holds a memory and one attempt, however long the history is, and what is
+ * before the first attempt that it reads costs next to nothing. */
 #ifndef PAWL_API_STEP_READER_H
 #define PAWL_API_STEP_READER_H
 
@@ -20,6 +21,7 @@ struct step_view { /* lives until the next call */
 
 struct step_filter {
     unsigned statuses; /* one bit for each, 1u << STEP_READY; 0: any. Others are not read further */
+    uint32_t count;    /* so many are wanted at first, and no more are read ahead; 0: not known */
     bool without_args; /* of a flow, which need not be folded for the rest; one that was amended is */
 };
 

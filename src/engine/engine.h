@@ -441,6 +441,9 @@ struct instance_view {
 };
 pawl_status engine_get(struct engine *engine, struct scope *scope, str id,
                        struct instance_view *out);
+/* A memory of a flow or code instance as it is before its first entry. NULL: no memory. */
+void *engine_memory_of(const struct definition *definition, const struct instance_view *view,
+                       struct arena *arena);
 pawl_status engine_current(struct engine *engine, struct scope *scope, str id, str *out);
 pawl_status engine_declaration(struct engine *engine, struct scope *scope, str id, str *out);
 
@@ -497,6 +500,9 @@ pawl_status engine_history_open(struct engine *engine, struct scope *scope, str 
                                 const struct history_query *query, struct history_reader **out);
 pawl_status engine_history_next(struct history_reader *reader, struct scope *scope,
                                 struct entry *out, bool *is_found);
+/* Goes on at entry `from`, which is not before the first that the query asks for, and ends with
+ * entry `to`. The other conditions of the query stay. */
+void engine_history_seek(struct history_reader *reader, uint64_t from, uint64_t to);
 void engine_history_close(struct history_reader *reader); /* NULL is allowed */
 
 /* How often an instance took each transition of its definition; `counts` has room for all of them. */

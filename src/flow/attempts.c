@@ -119,6 +119,7 @@ static pawl_status add_attempt(struct scope *scope, struct flow_attempts *attemp
                                   .status = effect->status,
                                   .begun_by = entry->ordinal,
                                   .made_seq = entry->seq,
+                                  .made_pos = attempts->pos,
                                   .created_at_ms = entry->at_ms,
                                   .ready_at_ms = effect->status == STEP_READY ? entry->at_ms : 0 };
 

@@ -75,6 +75,28 @@ pawl_status flow_lost_arms(struct scope *scope, const struct definition *from,
 str flow_step_name_now(const void *memory, uint32_t plan_index);
 /* Does anything in it ask for the result of this step? */
 bool flow_wants_result(const struct definition *definition, str name);
+struct flow_attempt;
+/* What the arguments of a step are made from, beside the input and what the instance is: the last
+ * results of some steps, or, where that is not enough, the whole memory. */
+struct flow_sources {
+    bool is_whole;
+    uint32_t *steps; /* plan indices, ascending */
+    uint32_t count;
+};
+pawl_status flow_sources(const struct definition *definition, uint32_t plan_index,
+                         struct scope *scope, struct flow_sources *out);
+/* Does the entry have the result of the step that it names? Of a flow. */
+bool flow_has_result(const struct entry_view *entry);
+/* The number of the entry with the last result of a step; 0: it has none. FLOW_DONE_UNKNOWN: the
+ * memory does not know. */
+#define FLOW_DONE_UNKNOWN UINT32_MAX
+uint32_t flow_done(const void *memory, uint32_t plan_index);
+/* Puts the result of a step into a memory, as folding entry `seq` does, and an attempt that is live.
+ * With these alone a memory answers flow_call(). */
+pawl_status flow_recall(void *memory, uint32_t plan_index, str result, uint32_t seq,
+                        struct scope *scope, struct arena *arena);
+pawl_status flow_recall_live(void *memory, const struct flow_attempt *attempt, struct scope *scope,
+                             struct arena *arena);
 /* The last result of the step of this index in `attempts`; NULL: it has none. */
 struct flow_attempts;
 const struct flow_attempt *flow_last_result(const struct flow_attempts *attempts, uint32_t plan_index);
@@ -139,7 +161,8 @@ struct flow_attempt {
     uint32_t round;    /* ... and how many rounds of its step were before this one */
     bool is_retried;   /* not of a window: another attempt of its round came after it */
     enum step_status status;
-    uint32_t made_seq; /* the number of the entry that created it */
+    uint32_t made_seq; /* the number of the entry that created it ... */
+    uint64_t made_pos; /* ... and where that is, if `pos` of the attempts says so */
     int64_t created_at_ms;
     int64_t ready_at_ms, started_at_ms, completed_at_ms; /* 0: not yet */
     str result, error;                                   /* JSON; data NULL: none */

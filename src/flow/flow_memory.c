@@ -13,6 +13,7 @@ struct flow_memory *memory_of_plan(const struct plan *plan, str input, struct ar
         return NULL;
     memory->plan = plan;
     memory->results = ARENA_ARRAY(arena, struct kept_text, plan->slot_count + 1);
+    memory->done = ARENA_ARRAY(arena, uint32_t, plan->count + 1);
     memory->nodes = ARENA_ARRAY(arena, struct node_state, plan->node_count + 1);
     memory->joins = ARENA_ARRAY(arena, bool, plan->is_tree ? 1 : plan->count);
     memory->context = context_new(arena);
@@ -342,20 +343,31 @@ static str payload_of(const struct folding *fold)
     return fold->entry->payload.data ? fold->entry->payload : STR("null");
 }
 
+pawl_status flow_recall(void *state, uint32_t plan_index, str result, uint32_t seq,
+                        struct scope *scope, struct arena *arena)
+{
+    struct flow_memory *memory = state;
+    const struct plan_step *step = &memory->plan->steps[plan_index];
+
+    if (step->result_slot != STEP_NONE &&
+        !memory_keep_payload(memory, &memory->results[step->result_slot], result, seq, arena))
+        return scope_no_memory(scope);
+    if (memory->done)
+        memory->done[plan_index] = seq;
+    return context_augment(scope, step, memory->context, result, arena);
+}
+
 static pawl_status fold_success(struct folding *fold)
 {
     const struct plan_step *step = &fold->plan->steps[fold->subject.plan];
     struct flow_memory *memory = fold->memory;
 
-    if (step->result_slot != STEP_NONE &&
-        !memory_keep_payload(memory, &memory->results[step->result_slot], payload_of(fold),
-                             fold->entry->seq, fold->arena))
-        return scope_no_memory(fold->scope);
     if (step->way == WAY_JOIN && !memory->joins[step->targets[0].step]) {
         memory->joins[step->targets[0].step] = true;
         memory->join_count++;
     }
-    return context_augment(fold->scope, step, memory->context, payload_of(fold), fold->arena);
+    return flow_recall(memory, fold->subject.plan, payload_of(fold), fold->entry->seq, fold->scope,
+                       fold->arena);
 }
 
 /* A tree remembers what went wrong last; a graph ends with it. */
@@ -398,25 +410,30 @@ static pawl_status fold_outcome(struct folding *fold)
     return status == PAWL_OK ? kept_or_not(fold, !fold->arena->failed) : status;
 }
 
-static bool ends_subject(const struct folding *fold, bool *is_retried)
+/* Does the entry end the attempt that it speaks of, of this step, and for good? */
+static bool ends_subject(const struct entry_view *entry, uint32_t plan_index)
 {
-    bool ends = false;
+    bool ends = false, is_retried = false;
 
-    *is_retried = false;
-    for (uint32_t i = 0; fold->entry->effects && i < fold->entry->effects->count; i++) {
-        const struct effect *effect = &fold->entry->effects->items[i];
+    for (uint32_t i = 0; entry->effects && i < entry->effects->count; i++) {
+        const struct effect *effect = &entry->effects->items[i];
 
-        ends = ends || (effect->kind == EFFECT_END && effect->ordinal == fold->subject.ordinal);
-        *is_retried = *is_retried || (effect->kind == EFFECT_STEP && effect->attempt > 1 &&
-                                      effect->plan == fold->subject.plan);
+        ends = ends || (effect->kind == EFFECT_END && effect->ordinal == entry->ordinal);
+        is_retried = is_retried || (effect->kind == EFFECT_STEP && effect->attempt > 1 &&
+                                    effect->plan == plan_index);
     }
-    return ends;
+    return ends && !is_retried;
+}
+
+bool flow_has_result(const struct entry_view *entry)
+{
+    return entry->step > 0 && !is_failure(entry->transition) &&
+           ends_subject(entry, entry->step - 1);
 }
 
 static pawl_status fold_subject(struct folding *fold)
 {
     const struct attempt *subject = memory_find(fold->memory, fold->entry->ordinal);
-    bool is_retried;
 
     if (fold->entry->ordinal == 0)
         return PAWL_OK;
@@ -427,7 +444,7 @@ static pawl_status fold_subject(struct folding *fold)
         !memory_add_approval(
             fold->memory, &(struct approval){ subject->ordinal, fold->entry->actor }, fold->arena))
         return scope_no_memory(fold->scope);
-    return ends_subject(fold, &is_retried) && !is_retried ? fold_outcome(fold) : PAWL_OK;
+    return ends_subject(fold->entry, subject->plan) ? fold_outcome(fold) : PAWL_OK;
 }
 
 /* What it was given if it runs another one again, and where that begins. */

@@ -87,6 +87,8 @@ struct flow_memory {
     struct given_key *keys; /* of steps that have not begun yet, in order */
     uint32_t key_count, key_capacity;
     struct kept_text *results;   /* by result_slot */
+    uint32_t *done; /* by step: the entry that has its last result; 0: it has none. NULL: not known,
+                     * because the memory was loaded from a snapshot that does not say */
     struct flow_context *context;
     struct kept_text last_error; /* trees: of the last step that failed for good */
     struct node_state *nodes;    /* trees, by node */

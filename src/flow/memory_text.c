@@ -4,7 +4,7 @@
  *    "arms":[[ORDINAL,IS_TIMER,"NAME",VALUE]],"moved":[[PLACE,INDEX]],"approvals":[[ORDINAL,"ann"]],
  *    "signals":[["NAME",PAYLOAD]],"results":[[STEP,JSON]],
  *    "context":{...},"error":JSON,"nodes":[[NODE,AT,HAS_FAILED,ERROR]],"joins":[STEP],
- *    "keys":[[STEP,"KEY"]]}
+ *    "keys":[[STEP,"KEY"]],"done":[[STEP,SEQ]]}
  *
  * Members without anything in them are left out; the plan is there after an amend. JSON and ERROR are
  * `null,SEQ` where the text is the payload of entry SEQ. It is read row by row: all of it as nodes
@@ -125,6 +125,23 @@ static void print_results(const struct plan *plan, const struct flow_memory *mem
     json_close(out, ']');
 }
 
+/* Of steps that something asks for. */
+static void print_done(const struct plan *plan, const struct flow_memory *memory, struct buf *out)
+{
+    json_put_open(out, "done", '[');
+    for (uint32_t i = 0; i < plan->count; i++) {
+        const struct plan_step *step = &plan->steps[i];
+
+        if (memory->done[i] == 0 || (step->result_slot == STEP_NONE && step->augment_count == 0))
+            continue;
+        json_open(out, '[');
+        json_u64(out, i);
+        json_u64(out, memory->done[i]);
+        json_close(out, ']');
+    }
+    json_close(out, ']');
+}
+
 static void print_nodes(const struct plan *plan, const struct flow_memory *memory, struct buf *out)
 {
     json_put_open(out, "nodes", '[');
@@ -196,6 +213,8 @@ void flow_memory_print(const struct definition *definition, const void *state, s
         print_joins(plan, memory, out);
     if (memory->key_count > 0)
         print_keys(memory, out);
+    if (memory->done)
+        print_done(plan, memory, out);
     json_close(out, '}');
 }
 
@@ -312,6 +331,15 @@ static bool load_result(struct flow_loading *loading, const struct node *row)
                                loading->arena);
 }
 
+static bool load_done(struct flow_loading *loading, const struct node *row)
+{
+    uint32_t index;
+
+    return row->count == 2 && loading->plan->count > 0 &&
+           load_u32(row->first, loading->plan->count - 1, &index) &&
+           load_seq(row->first->next, &loading->memory->done[index]);
+}
+
 static bool load_node(struct flow_loading *loading, const struct node *row)
 {
     struct node_state state = { .is_open = true };
@@ -377,13 +405,13 @@ static const struct member {
     load_fn load;
     bool is_list; /* of values that are loaded one by one */
 } members[] = {
-    { "ordinal", load_ordinal, false }, { "live", load_live, true },
-    { "arms", load_arm, true },         { "moved", load_moved, true },
-    { "approvals", load_approval, true },
-    { "signals", load_signal, true },   { "results", load_result, true },
-    { "nodes", load_node, true },       { "joins", load_join, true },
-    { "keys", load_key, true },         { "context", load_context, false },
-    { "error", load_error, false },
+    { "ordinal", load_ordinal, false },   { "live", load_live, true },
+    { "arms", load_arm, true },           { "moved", load_moved, true },
+    { "approvals", load_approval, true }, { "signals", load_signal, true },
+    { "results", load_result, true },     { "nodes", load_node, true },
+    { "joins", load_join, true },         { "keys", load_key, true },
+    { "context", load_context, false },   { "error", load_error, false },
+    { "done", load_done, true },
 };
 
 static bool load_value(struct flow_loading *loading, str value, load_fn load)
@@ -418,15 +446,18 @@ static bool load_member(struct flow_loading *loading, str key, str value)
 static bool load_all(struct flow_loading *loading, str text)
 {
     struct json_scan scan;
-    bool has_ordinal = false;
+    bool has_ordinal = false, has_done = false;
     str key, value;
 
     json_scan_begin(&scan, text);
     while (scan.is_object && json_scan_next(&scan, &key, &value)) {
         has_ordinal = has_ordinal || str_is(key, "ordinal");
+        has_done = has_done || str_is(key, "done");
         if (!load_member(loading, key, value))
             return false;
     }
+    if (!has_done)
+        loading->memory->done = NULL;
     return has_ordinal && json_scan_is_whole(&scan);
 }
 

@@ -118,7 +118,8 @@ struct chain_query {
     uint64_t first;     /* the number of the entry where it ends; 0: at the first record */
     uint64_t skip_from; /* a record of this number or a higher one leads to its `skip`, not to `prev`;
                          * 0: always */
-    bool with_texts;    /* else only pos, seq, prev, skip, what, actor and fired_at_ms are filled in */
+    bool
+        with_texts; /* else only pos, seq, prev, skip, what, step, actor and fired_at_ms are filled in */
 };
 #define RECORDS_BYTES ((size_t)64 << 10)
 

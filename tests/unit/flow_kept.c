@@ -52,7 +52,7 @@ TEST(kept, a_large_result_stays_in_its_entry_and_templates_read_it_there)
     rig_begin(&rig);
     rig_run(&rig, 1, large(t, "first"));
     EXPECT_STR(rig_print(&rig), "{\"ordinal\":2,\"live\":[[1,2,1,2,\"ready\",false]],"
-                                "\"results\":[[0,null,3]]}");
+                                "\"results\":[[0,null,3]],\"done\":[[0,3]]}");
     EXPECT_TEXT(args_of(&rig, 2), "{\"id\":\"first\",\"none\":\"\"}");
     EXPECT_EQ(rig.read_count, 1);
     rig_run(&rig, 2, "7");

@@ -537,7 +537,8 @@ TEST(flow, only_results_that_a_template_asks_for_are_remembered)
     rig_begin(&rig);
     rig_run(&rig, 1, "{\"y\":\"seen\"}");
     rig_run(&rig, 2, "\"unseen\"");
-    EXPECT_STR(rig_print(&rig), "{\"ordinal\":2,\"live\":[],\"results\":[[0,{\"y\":\"seen\"}]]}");
+    EXPECT_STR(rig_print(&rig),
+               "{\"ordinal\":2,\"live\":[],\"results\":[[0,{\"y\":\"seen\"}]],\"done\":[[0,3]]}");
     rig_fini(&rig);
 }
 

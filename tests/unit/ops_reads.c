@@ -3,9 +3,11 @@
 #include "api/ops_int.h"
 #include "lib/test.h"
 #include <stdio.h>
+#include <stdlib.h>
 
 struct work {
     uint64_t records, values, calls;
+    uint64_t passed; /* records of which no texts were read */
 };
 
 static struct work done;
@@ -31,6 +33,17 @@ static pawl_status count_records(struct store *store, struct scope *scope,
     return status;
 }
 
+static pawl_status count_records_of(struct store *store, struct scope *scope,
+                                    struct chain_query *query, struct record *out, uint32_t room,
+                                    uint32_t *count)
+{
+    uint32_t before = *count;
+    pawl_status status = real_ops->records_of(store, scope, query, out, room, count);
+
+    *(query->with_texts ? &done.records : &done.passed) += *count - before;
+    return status;
+}
+
 /* What one call costs; *answer is the caller's. */
 static struct work work_of(pawl *p, const char *operation, const char *input, char **answer)
 {
@@ -41,6 +54,7 @@ static struct work work_of(pawl *p, const char *operation, const char *input, ch
     real_ops = store->ops;
     counted.find = count_find;
     counted.records = count_records;
+    counted.records_of = count_records_of;
     store->ops = &counted;
     done = (struct work){ 0 };
     if (pawl_call(p, operation, input, answer, &error))
@@ -284,6 +298,148 @@ TEST(reads, a_page_of_steps_is_a_part_of_the_whole_and_reads_no_history_before_i
     EXPECT(work_of(p, "instance.steps", input, &answer).records < STEPS);
     EXPECT_HAS(answer, "\"name\":\"s300\",\"tool\":\"far\",\"status\":\"ready\",\"attempt\":1,\"args\":null");
     pawl_free(p, answer);
+    pawl_free(p, all);
+    pawl_close(p);
+}
+
+/* ---- A flow that goes round ---- */
+
+#define ROUNDS 2000 /* of three steps, after one that runs once */
+
+/* Each round turns what the context has; %s are more arguments of its last step. */
+static const char loop[] =
+    "name: loop\nsteps:\n"
+    "  start: {name: once, tool: set, args: {n: \"{{input.n}}\", a: 1, b: 2, c: 3},"
+    " augment: {seen.a: a, seen.b: b, seen.c: c}, next: turn}\n"
+    "  turn: {tool: set, args: {n: \"{{steps.once.result.n}}\", before: "
+    "\"{{steps.tell.result.a}}\","
+    " a: \"{{context.seen.b}}\", b: \"{{context.seen.c}}\", c: \"{{context.seen.a}}\"},"
+    " augment: {seen.a: a, seen.b: b, seen.c: c}, next: look}\n"
+    "  look: {tool: set, args: {a: \"{{steps.turn.result.a}}\", never: \"{{steps.end.result}}\"},"
+    " next: tell}\n"
+    "  tell: {tool: set, args: {a: \"{{context.seen.a}} {{steps.look.result.a}}\"%s}, next: turn}\n"
+    "  end: {tool: set, done: true}\n";
+
+static void make_loop(pawl **p, pawl_id *id, const char *more, uint32_t rounds)
+{
+    pawl_error error;
+    char text[sizeof loop + 64], input[96], *answer = NULL;
+    uint64_t seq = 0;
+
+    EXPECT_OK(pawl_open(p, "memory:", &(pawl_options){ .own = true }, &error));
+    snprintf(text, sizeof text, loop, more);
+    EXPECT_OK(pawl_define(*p, text, strlen(text), NULL, &error));
+    EXPECT_OK(pawl_create(*p, &(pawl_create_args){ .definition = "loop", .input = "{\"n\":7}" }, id,
+                          &error));
+    snprintf(input, sizeof input, "{\"instance_id\":\"%s\"}", id->text);
+    while (seq < 6 * rounds) {
+        EXPECT_OK(pawl_run_due_within(*p, 1000, &error));
+        EXPECT_OK(pawl_call(*p, "instance.get", input, &answer, &error));
+        seq = strtoull(strstr(answer, "next_sequence_number\":") + 22, NULL, 10);
+        pawl_free(*p, answer);
+    }
+}
+
+/* The five steps behind `after`, which are as the list of all steps has them. */
+static struct work read_page(pawl *p, const pawl_id *id, uint32_t after, const char *all)
+{
+    char input[160], *answer = NULL;
+    struct work work;
+
+    snprintf(input, sizeof input, "{\"instance_id\":\"%s\",\"limit\":5,\"after\":\"%s.%u\"}",
+             id->text, id->text, after);
+    work = work_of(p, "instance.steps", input, &answer);
+    for (uint32_t n = after + 1; n <= after + 5; n++) {
+        str found = step_in(answer, id->text, n), wanted = step_in(all, id->text, n);
+
+        if (!str_eq(found, wanted))
+            test_fail(__FILE__, __LINE__, "found %.*s, wanted %.*s", STR_ARG(found),
+                      STR_ARG(wanted));
+    }
+    pawl_free(p, answer);
+    return work;
+}
+
+static const uint32_t places[] = { 3, 500, 2000, 2001, 3002, 3003, 4000, 5990 };
+#define PLACES (sizeof places / sizeof *places)
+
+TEST(reads, a_page_of_steps_costs_the_same_wherever_it_is_in_a_long_flow)
+{
+    pawl *p;
+    pawl_id id;
+    char input[96], *all = NULL;
+
+    make_loop(&p, &id, "", ROUNDS);
+    snprintf(input, sizeof input, "{\"instance_id\":\"%s\"}", id.text);
+    work_of(p, "instance.steps", input, &all);
+    for (size_t i = 0; i < PLACES; i++) {
+        struct work work = read_page(p, &id, places[i], all);
+
+        if (work.records >= 400 || work.values >= 100 || work.passed >= 5000)
+            test_fail(__FILE__, __LINE__, "after %u: %llu records, %llu values, %llu passed",
+                      places[i], (unsigned long long)work.records, (unsigned long long)work.values,
+                      (unsigned long long)work.passed);
+    }
+    pawl_free(p, all);
+    pawl_close(p);
+}
+
+TEST(reads, arguments_that_show_the_order_of_the_context_are_the_same_on_every_page)
+{
+    pawl *p;
+    pawl_id id;
+    char input[96], *all = NULL;
+
+    make_loop(&p, &id, ", all: \"{{context.seen}}\"", ROUNDS);
+    snprintf(input, sizeof input, "{\"instance_id\":\"%s\"}", id.text);
+    work_of(p, "instance.steps", input, &all);
+    for (size_t i = 0; i < PLACES; i++)
+        (void)read_page(p, &id, places[i], all);
+    pawl_free(p, all);
+    pawl_close(p);
+}
+
+/* ---- Code that calls without end ---- */
+
+struct caller {
+    int64_t calls;
+};
+
+static const pawl_var caller_vars[] = { PAWL_VAR(struct caller, calls, PAWL_VAR_INT64), { 0 } };
+static const char *const caller_calls[] = { "set", NULL };
+
+static void caller_handle(void *context, pawl_turn *turn, void *state, const pawl_event *event)
+{
+    struct caller *caller = state;
+    char args[48];
+
+    (void)context, (void)event;
+    snprintf(args, sizeof args, "{\"n\":%lld}", (long long)++caller->calls);
+    pawl_turn_call(turn, "set", args);
+}
+
+static const pawl_code_type caller_type = { .name = "caller",
+                                            .calls = caller_calls,
+                                            .vars = caller_vars,
+                                            .state_size = sizeof(struct caller),
+                                            .handle = caller_handle };
+
+TEST(reads, a_page_of_calls_reads_none_of_the_history_before_it)
+{
+    pawl *p;
+    pawl_id id;
+    pawl_error error;
+    char input[96], *all = NULL;
+
+    EXPECT_OK(pawl_open(&p, "memory:", &(pawl_options){ .own = true }, &error));
+    EXPECT_OK(pawl_code_register(p, &caller_type, &error));
+    EXPECT_OK(pawl_create(p, &(pawl_create_args){ .definition = "caller" }, &id, &error));
+    for (int i = 0; i < 3; i++)
+        EXPECT_OK(pawl_run_due_within(p, 1000, &error));
+    snprintf(input, sizeof input, "{\"instance_id\":\"%s\"}", id.text);
+    work_of(p, "instance.steps", input, &all);
+    EXPECT_HAS(all, "\"args\":{\"n\":900}");
+    EXPECT(read_page(p, &id, 700, all).records < 200);
     pawl_free(p, all);
     pawl_close(p);
 }

@@ -3,8 +3,7 @@
 #include "base/limits.h"
 #include "engine/parts.h"
 
-/* A memory of a flow, empty, that knows whose it is. NULL: no memory. */
-static void *memory_of(const struct definition *definition, const struct instance_view *view,
+void *engine_memory_of(const struct definition *definition, const struct instance_view *view,
                        struct arena *arena)
 {
     struct identity identity = { .id = str_of(view->id),
@@ -14,10 +13,13 @@ static void *memory_of(const struct definition *definition, const struct instanc
                                  .correlation = view->correlation,
                                  .creator = view->created_by,
                                  .labels = view->labels };
+    const struct behavior *behavior = behavior_of(definition->kind);
     str input = view->input.data ? view->input : STR("{}");
-    void *memory = flow_behavior.memory_new(definition, input, arena);
+    void *memory = behavior->memory_new(definition, input, arena);
 
-    return memory && flow_behavior.introduce(memory, &identity, arena) ? memory : NULL;
+    if (memory && behavior->introduce && !behavior->introduce(memory, &identity, arena))
+        return NULL;
+    return memory;
 }
 
 static pawl_status apply_entry(struct scope *scope, const struct definition *definition,
@@ -74,7 +76,7 @@ static pawl_status give_flow(struct engine *engine, struct scope *scope,
 
     TRY(engine_steps(engine, scope, args.retry_of, &attempts, &definition, &now));
     TRY(engine_payloads(engine, scope, args.retry_of, &payloads));
-    memory = memory_of(definition, redrive->view, &scope->arena);
+    memory = engine_memory_of(definition, redrive->view, &scope->arena);
     TRY_MEMORY(scope, memory);
     flow_behavior.attach(memory, &payloads.source);
     args.memory = memory;

@@ -337,6 +337,14 @@ pawl_status engine_history_next(struct history_reader *reader, struct scope *sco
     return status;
 }
 
+void engine_history_seek(struct history_reader *reader, uint64_t from, uint64_t to)
+{
+    reader->next = from;
+    reader->last = to < reader->head.seq ? to : reader->head.seq;
+    reader->window_first = reader->window_end = 0;
+    reader->ahead_next = reader->ahead_count = reader->ahead_room = 0;
+}
+
 /* ---- Counted ---- */
 
 struct taken {

@@ -244,6 +244,7 @@ static struct record without_texts(const struct record *record)
                             .prev = record->prev,
                             .skip = record->skip,
                             .what = record->what,
+                            .step = record->step,
                             .actor = record->actor,
                             .fired_at_ms = record->fired_at_ms };
 }

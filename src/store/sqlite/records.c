@@ -133,8 +133,8 @@ pawl_status sqlite_scan(struct store *base, struct scope *scope, uint64_t from, 
 
 /* ---- Along a chain: the columns that lie before the texts in a row ---- */
 
-static const char select_chain[] =
-    "SELECT pos, seq, prev, skip, what, actor, coalesce(fired, at) FROM pawl_log WHERE pos = ?1";
+static const char select_chain[] = "SELECT pos, seq, prev, skip, what, step, actor, "
+                                   "coalesce(fired, at) FROM pawl_log WHERE pos = ?1";
 
 static void read_bare_record(sqlite3_stmt *statement, struct arena *arena, void *out)
 {
@@ -146,8 +146,9 @@ static void read_bare_record(sqlite3_stmt *statement, struct arena *arena, void 
     record->prev = column_u64(statement, 2);
     record->skip = column_u64(statement, 3);
     record->what = (int32_t)column_i64(statement, 4);
-    record->actor = column_u64(statement, 5);
-    record->fired_at_ms = column_i64(statement, 6);
+    record->step = column_u32(statement, 5);
+    record->actor = column_u64(statement, 6);
+    record->fired_at_ms = column_i64(statement, 7);
 }
 
 /* In one transaction: most of the cost of a row would be the one around it. */
