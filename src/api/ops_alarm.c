@@ -57,6 +57,18 @@ static pawl_status check_actors(const struct op_call *call)
     return PAWL_OK;
 }
 
+/* An instance that is not known now is not known later either: ids are given out, never chosen. */
+static pawl_status check_instance(const struct op_call *call)
+{
+    const struct node *input = node_find(call->input, "input");
+    str id = node_text(input, "instance_id"), step = node_text(input, "step_id"), state;
+    uint64_t ordinal;
+
+    if (step.data && !id_split(step, '.', &id, &ordinal))
+        id = step;
+    return id.data ? engine_current(op_engine(call), call->scope, id, &state) : PAWL_OK;
+}
+
 static pawl_status check_operation(const struct op_call *call)
 {
     str name = op_text(call, "operation");
@@ -68,6 +80,8 @@ static pawl_status check_operation(const struct op_call *call)
                           "'operation': expected one that changes something, found '%.*s'",
                           STR_ARG(name));
     status = op_check(call->scope, op, op_json(call, "input"));
+    if (status == PAWL_OK)
+        status = check_instance(call);
     return status || call->scope->is_alarms ? status : check_actors(call);
 }
 

@@ -46,6 +46,29 @@ def test_an_alarm_is_set_listed_cancelled_and_fires(shell):
     assert web.expect(200, "POST", "/v1/verify").json["valid"]
 
 
+def test_an_alarm_that_can_never_succeed_is_refused_when_it_is_set(shell):
+    _, address = shell.serve()
+    web = Web(address)
+    shell.pawl("define", ORDER)
+    order = web.create(definition="order")
+
+    def refused(reason, operation, **given):
+        answer = web.refused(reason, "POST", "/v1/alarms", {"after": "1h", "operation": operation, "input": given})
+        return answer.json["detail"]
+
+    for given in ("@last", order[:8], "0" * 26, " "):
+        refused("invalid-request" if given == " " else "not-known", "instance.cancel", instance_id=given)
+    assert "@last" in refused("not-known", "instance.cancel", instance_id="@last")
+    refused("not-known", "step.approve", step_id="0" * 26 + ".1")
+    refused("not-known", "step.approve", step_id="nonsense")
+    refused("invalid-request", "instance.cancel")
+    refused("invalid-request", "instance.cancel", instance_id=order, why="x")
+    refused("invalid-request", "instance.cancel", instance_id=7)
+    assert web.get("/v1/alarms").json["alarms"] == []
+    assert "not-known" in shell.pawl("alarm", "set", "instance.cancel", "--after", "1h", "--input",
+                                     '{"instance_id":"@last"}', expect=1).err
+
+
 def test_an_alarm_happens_once_whichever_commit_its_server_dies_at(shell):
     shell.pawl("define", shell.write("bell.yaml", BELL))
     for point in ("before-commit", "after-commit"):
