@@ -602,7 +602,7 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.expor
 /** @typedef {string} Cursor */
 /** @typedef {{name: Name, version: number, kind: Kind, sha256: Hash}} Definition */
 /** @typedef {string} Duration */
-/** @typedef {{transition_id: TransitionId, sequence_number: number, from_state: string, to_state: string, action: string, actor_ref?: string, fired_at: Time, recorded_at: Time, guard_satisfied?: boolean, reason?: string, payload?: any, step?: string, tool?: string, attempt?: number, step_id?: StepId, traceparent?: string, hash: Hash}} Entry */
+/** @typedef {{transition_id: TransitionId, sequence_number: number, from_state: string, to_state: string, action: string, actor_ref?: string, fired_at: Time, recorded_at: Time, guard_satisfied?: boolean, reason?: string, payload?: any, step?: string, tool?: string, kind?: string, attempt?: number, step_id?: StepId, traceparent?: string, hash: Hash}} Entry */
 /** @typedef {{instance_id: Id, transition_id: TransitionId, sequence_number: number, from_state: string, to_state: string, action: string, actor_ref?: string, fired_at: Time, recorded_at: Time, guard_satisfied?: boolean, reason?: string, payload?: any, step?: string, tool?: string, attempt?: number, step_id?: StepId, traceparent?: string, hash: Hash}} Event */
 /** @typedef {{message: string, line: number, column: number}} Finding */
 /** @typedef {string} Hash */

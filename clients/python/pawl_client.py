@@ -773,6 +773,7 @@ class Entry(TypedDict):
     payload: NotRequired[Any]
     step: NotRequired[str]
     tool: NotRequired[str]
+    kind: NotRequired[str]
     attempt: NotRequired[int]
     step_id: NotRequired[StepId]
     traceparent: NotRequired[str]

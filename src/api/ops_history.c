@@ -162,6 +162,8 @@ static void print_optional(str id, const struct entry *entry, struct buf *out)
         json_put_str(out, "step", entry->step);
         if (entry->tool.data)
             json_put_str(out, "tool", entry->tool);
+        if (entry->kind)
+            json_put_text(out, "kind", entry->kind);
         json_put_u64(out, "attempt", entry->record->attempt);
         json_key(out, "step_id");
         buf_fmt(out, "\"%.*s.%u\"", STR_ARG(id), entry->record->ordinal);

@@ -204,14 +204,16 @@ static bool is_key_next(const struct yaml_reader *reader)
 }
 
 /* A map as the key of a map is nearly always a template without quotes. place_of() has left `at`
- * at the inner brace. */
+ * at its inner brace if it is a value, and at the outer one if it is a key. */
 static pawl_status fail_key(struct yaml_reader *reader, enum node_kind kind, struct place place)
 {
     struct yaml_complaint complaint;
+    bool is_value =
+        reader->at > 0 && yaml_explain_template(reader->text, reader->at - 1, &complaint);
 
-    if (reader->at == 0 || !yaml_explain_template(reader->text, reader->at - 1, &complaint))
+    if (!is_value && !yaml_explain_template(reader->text, reader->at, &complaint))
         return tree_fail(&reader->tree, place, "a scalar as a key", node_kind_name(kind));
-    place.column--;
+    place.column -= is_value;
     return tree_fail(&reader->tree, place, complaint.expected, complaint.found);
 }
 

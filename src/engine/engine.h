@@ -482,6 +482,7 @@ struct entry {
     str actor, reason, payload; /* data NULL: absent or erased */
     str step;                   /* data NULL: none */
     str tool;                   /* of a leaf that has no name; data NULL: none */
+    const char *kind;           /* ... and no tool: gate, wait, ...; NULL: it has */
 };
 /* The same for a behavior, with effects that the caller reads. */
 struct entry_view entry_to_fold(const struct entry *entry, const struct effect_list *effects);

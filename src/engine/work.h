@@ -202,7 +202,8 @@ void lease_drop(struct engine *engine, uint64_t instance, uint32_t ordinal);
 bool lease_is_held(struct engine *engine, uint64_t instance, uint32_t ordinal, str token);
 bool lease_extend(struct engine *engine, uint64_t instance, uint32_t ordinal, str token,
                   int64_t by_ms, int64_t *out_expires_at_ms);
-/* Give a timeout its reason: whose lease ran out. Other events are left alone. Lock not held. */
+/* Give a timeout its reason: whose lease ran out, or at which worker the step's own. Other events
+ * are left alone. Lock not held. */
 void lease_explain(struct engine *engine, struct scope *scope, const struct actor *actor,
                    struct event *event);
 int64_t leases_left_ms(struct engine *engine);

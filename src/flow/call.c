@@ -116,11 +116,23 @@ static bool is_path(str name)
     }
 }
 
+static bool is_unnamed(const struct definition *definition, const struct plan_step *step)
+{
+    return step && plan_of(definition)->is_tree && is_path(step->name);
+}
+
 str flow_unnamed_tool(const struct definition *definition, uint32_t plan_index)
 {
     const struct plan_step *step = step_at(definition, plan_index);
 
-    return step && plan_of(definition)->is_tree && is_path(step->name) ? step->tool : STR_NONE;
+    return is_unnamed(definition, step) ? step->tool : STR_NONE;
+}
+
+const char *flow_unnamed_kind(const struct definition *definition, uint32_t plan_index)
+{
+    const struct plan_step *step = step_at(definition, plan_index);
+
+    return is_unnamed(definition, step) && !step->tool.data ? step->kind->word : NULL;
 }
 
 str flow_step_name_now(const void *memory, uint32_t plan_index)

@@ -231,14 +231,29 @@ static void check_template(struct compilation *compiler, const struct plan *plan
     }
 }
 
+/* {{{{input.x}}}}: the inner braces are the template's, and the others stay. */
+static void check_braces(struct compilation *compiler, const struct source_step *step,
+                         const struct node *node, const struct template_part *part, str rest)
+{
+    size_t before = (size_t)(part->text.data - node->text.data);
+    bool is_twice = template_is_replaced(part) && before >= 2 &&
+                    memcmp(part->text.data - 2, "{{", 2) == 0 && str_starts(rest, STR("}}"));
+
+    if (is_twice)
+        step_warning(compiler, step, node,
+                     "{{%.*s}} keeps its outer braces: they stay around the value; write %.*s",
+                     STR_ARG(words_shown(part->text)), STR_ARG(words_shown(part->text)));
+}
+
 void compile_check_templates(struct compilation *compiler, const struct plan *plan,
                              const struct source_step *step, const struct node *node)
 {
     struct template_part part;
 
-    if (node->kind == NODE_STRING)
-        for (str rest = node->text; template_next(&rest, &part);)
-            check_template(compiler, plan, step, node, &part);
+    for (str rest = node->text; node->kind == NODE_STRING && template_next(&rest, &part);) {
+        check_template(compiler, plan, step, node, &part);
+        check_braces(compiler, step, node, &part, rest);
+    }
     for (const struct node *child = node->first; child; child = child->next)
         compile_check_templates(compiler, plan, step, child);
 }

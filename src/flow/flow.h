@@ -45,6 +45,8 @@ str flow_step_tool(const struct definition *definition, uint32_t plan_index); /*
 str flow_plan_tool(const struct definition *definition, uint32_t plan_index);
 /* The tool of a leaf that is called by its path; data NULL: it has a name, or calls none. */
 str flow_unnamed_tool(const struct definition *definition, uint32_t plan_index);
+/* What a leaf is that is called by its path and calls no tool: gate, wait, ...; NULL: another one. */
+const char *flow_unnamed_kind(const struct definition *definition, uint32_t plan_index);
 uint32_t flow_step_count(const struct definition *definition);
 bool flow_has_step(const struct definition *definition, str name);
 /* What a pending step waits for, as `why` says it: "approval", "step" (another program), "child".

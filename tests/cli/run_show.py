@@ -33,6 +33,21 @@ def test_a_flow_is_drawn_as_its_steps_with_marks_attempts_and_results(shell):
     assert re.search(r'│  └─ ✘ smoke-test  fail  \d+ ms  "the smoke test', shell.pawl("show", "@last").out)
 
 
+def test_a_gate_a_wait_and_a_spawn_without_a_name_are_shown_with_their_kind_beside_their_path(shell):
+    shell.write("leaf.yaml", "name: leaf\ndo: [{action: set, payload: {}}]\n")
+    shell.pawl("define", "leaf.yaml")
+    shell.write("waits.yaml", """name: waits
+do: [{tool: null}, {wait: {timer: 1ms}}, {spawn: {definition: leaf}}, {name: last, wait: {timer: 1ms}}]
+""")
+    shell.pawl("define", "waits.yaml")
+    shell.pawl("start", "waits")
+    shell.pawl("approve", "@last")
+    shell.pawl("resume", "@last")
+    found = shell.pawl("history", "@last").out
+    for line in (r"gate.approve .*do.0 gate", r"timer .*do.1 wait", r"child .*do.2 spawn", r"timer .*last *\n"):
+        assert re.search(line, found), (line, found)
+
+
 def test_a_leaf_without_a_name_is_shown_with_its_action_beside_its_path(shell):
     shell.write("tree.yaml", """name: tree
 do:

@@ -324,7 +324,7 @@ steps:
     (step,) = claim(web, "far", wait="10s", lease="1h")
     web.expect(200, "POST", "/v1/test/advance", {"by": "11m"})
     shell.wait_for(lambda: len(reasons()) == 2)
-    assert reasons() == ["the lease of the worker w1 ran out", "the step's own timeout ran out"], reasons()
+    assert reasons() == ["the lease of the worker w1 ran out", "the step's own timeout ran out at the worker w1"], reasons()
 
 
 def test_a_thousand_branches_join_once(shell):  # B14, B15

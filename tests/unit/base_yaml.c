@@ -270,9 +270,14 @@ TEST(yaml, a_template_without_quotes_is_told_to_be_quoted)
         const char *text;
         uint32_t line, column;
     } bad[] = {
-        { "args:\n  message: {{input.x}}\n", 2, 12 }, { "args: {m: {{input.x}}}", 1, 11 },
-        { "args: {m: hi {{input.x}}}", 1, 14 },       { "l: [{{input.x}}]", 1, 5 },
-        { "- {{input.x}}", 1, 3 },                    { "{do: [{m: {{input.x}} and more}]}", 1, 11 },
+        { "args:\n  message: {{input.x}}\n", 2, 12 },
+        { "args: {m: {{input.x}}}", 1, 11 },
+        { "args: {m: hi {{input.x}}}", 1, 14 },
+        { "l: [{{input.x}}]", 1, 5 },
+        { "args:\n  {{input.x}}: 1\n", 2, 3 },
+        { "{a: 1, {{input.x}}: 2}", 1, 8 },
+        { "- {{input.x}}", 1, 3 },
+        { "{do: [{m: {{input.x}} and more}]}", 1, 11 },
     };
     char message[200];
 

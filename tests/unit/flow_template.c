@@ -238,6 +238,7 @@ static void expect_hint(struct scope *scope, const char *template, const char *w
 
 TEST(flow_template, a_path_that_hardly_any_value_has_is_warned_of_with_a_hint)
 {
+    expect_hint(&t->scope, "{{{{input.x}}}}", "stay around the value; write {{input.x}}");
     expect_hint(&t->scope, "{{input.l[1]}}", "write {{input.l.1}}: a path has dots");
     expect_hint(&t->scope, "{{input.l['k'][0].x}}", "write {{input.l.k.0.x}}");
     expect_hint(&t->scope, "{{steps.a.result.l[1]}}", "write {{steps.a.result.l.1}}");

@@ -44,6 +44,8 @@ pawl_status entry_open(struct engine *engine, struct scope *scope,
     if (record->step) {
         out->step = work_step_name(definition, record->step - 1);
         out->tool = work_unnamed_tool(definition, record->step - 1);
+        if (definition->kind == KIND_FLOW)
+            out->kind = flow_unnamed_kind(definition, record->step - 1);
     }
     return text_of(engine, scope, texts, 0, record->actor, &out->actor);
 }

@@ -158,26 +158,30 @@ static str find_worker(struct engine *engine, struct scope *scope, uint64_t inst
 }
 
 /* STR_NONE: no memory. */
-static str name_worker(struct arena *arena, str worker)
+static str name_worker(struct arena *arena, bool is_own, str worker)
 {
     char words[WORDS_SIZE_MAX + 64];
+    str name = words_shown(worker);
 
-    (void)snprintf(words, sizeof words, "the lease of the worker %.*s ran out",
-                   STR_ARG(words_shown(worker)));
+    if (is_own)
+        (void)snprintf(words, sizeof words, "the step's own timeout ran out at the worker %.*s",
+                       STR_ARG(name));
+    else
+        (void)snprintf(words, sizeof words, "the lease of the worker %.*s ran out", STR_ARG(name));
     return arena_str(arena, str_of(words));
 }
 
 /* The worker is not known after a restart: history is asked, in a scope of its own, because a name
  * that cannot be found must not hold up the timeout. */
 static str reason_from_history(struct engine *engine, struct scope *scope, uint64_t instance,
-                               uint32_t ordinal)
+                               uint32_t ordinal, bool is_own)
 {
     struct scope look;
     str worker, reason;
 
     scope_init(&look, engine->heap, LIMIT_SCOPE);
     worker = find_worker(engine, &look, instance, ordinal);
-    reason = worker.data ? name_worker(&scope->arena, worker) : STR_NONE;
+    reason = worker.data ? name_worker(&scope->arena, is_own, worker) : STR_NONE;
     scope_fini(&look);
     return reason;
 }
@@ -186,11 +190,16 @@ static str reason_from_history(struct engine *engine, struct scope *scope, uint6
 void lease_explain(struct engine *engine, struct scope *scope, const struct actor *actor,
                    struct event *event)
 {
-    if (event->kind != EVENT_STEP_TIMEOUT || !event->is_leased || event->reason.data)
+    bool is_own = event->kind == EVENT_TIMER && str_is(event->name, "~timeout");
+    str reason = STR_NONE;
+
+    if (!is_own && (event->kind != EVENT_STEP_TIMEOUT || !event->is_leased || event->reason.data))
         return;
-    if (event->is_worker_gone && actor->memory &&
+    if ((is_own || event->is_worker_gone) && actor->memory &&
         work_tool_of(actor->definition, actor->memory, event->ordinal).data)
-        event->reason = reason_from_history(engine, scope, actor->instance, event->ordinal);
+        reason = reason_from_history(engine, scope, actor->instance, event->ordinal, is_own);
+    if (reason.data)
+        event->reason = reason;
     if (!event->reason.data)
         event->reason = event->is_worker_gone ? STR("the lease of the worker ran out")
                                               : STR("the step's time in this process ran out");
@@ -208,7 +217,7 @@ static bool post_timeout(struct engine *engine, const struct lease *lease)
                                   .is_worker_gone = lease->hash[0] != 0,
                                   .actor = STR("pawl/timer") };
     if (lease->worker[0])
-        mail->event.reason = name_worker(&mail->own.arena, str_of(lease->worker));
+        mail->event.reason = name_worker(&mail->own.arena, false, str_of(lease->worker));
     if (engine_mail(engine, lease->instance, mail))
         return true;
     mail_free(engine, mail);

@@ -41,10 +41,10 @@ str entry_note(struct cli *cli, const struct node *entry)
     str note = member_str(entry, "step"), reason = member_str(entry, "reason");
     str payload = member_json(entry, "payload");
     str attempt = member_str(entry, "attempt"), trace = member_str(entry, "traceparent");
-    str tool = member_str(entry, "tool");
+    str tool = member_str(entry, "tool"), kind = member_str(entry, "kind");
 
-    if (tool.size > 0)
-        note = join(cli, note, " ", tool);
+    if (tool.size > 0 || kind.size > 0)
+        note = join(cli, note, " ", tool.size > 0 ? tool : kind);
     if (note.size > 0 && member_int(entry, "attempt") > 1)
         note = join(cli, note, " attempt ", attempt);
     if (member_true(entry, "guard_satisfied"))
