@@ -33,13 +33,14 @@ static bool may_lag(const struct engine *engine, const struct head *head)
 static pawl_status add_slice(struct engine *engine, uint32_t limit)
 {
     struct batch *batch = &engine->writer.batch;
-    struct head *slice = ARENA_ARRAY(&engine->writer.scope.arena, struct head, limit + 1);
+    uint32_t lag = heads_lag(&engine->writer.heads), most = limit < lag ? limit : lag, count;
+    struct head *slice = ARENA_ARRAY(&engine->writer.scope.arena, struct head, most + 1);
     pawl_status status = PAWL_OK;
-    uint32_t count;
 
-    TRY_MEMORY(&engine->writer.scope, slice && room_for_rows(batch, limit));
+    TRY_MEMORY(&engine->writer.scope, slice && room_for_rows(batch, most));
     guard_lock(&engine->lock);
-    count = heads_slice(&engine->writer.heads, limit, engine->writer.tip.pos, slice, &batch->flushed);
+    count =
+        heads_slice(&engine->writer.heads, most, engine->writer.tip.pos, slice, &batch->flushed);
     guard_unlock(&engine->lock);
     for (uint32_t i = 0; i < count && !status; i++) {
         const struct head *pending = batch_find(batch, slice[i].instance);
