@@ -41,26 +41,26 @@ extern "C" {
  * docs/reference/status.md are made from this list. Numbers are never reused. */
 #define PAWL_STATUS_MAP(X)                                                                         \
     X(OK, 0, "ok", 200, "done, and durable")                                                       \
-    X(INVALID_REQUEST, 1, "invalid-request", 400, "the request cannot be right, whatever the state") \
-    X(INVALID_QUERY, 2, "invalid-query", 400, "a filter is unknown or has no sense")               \
+    X(INVALID_REQUEST, 1, "invalid-request", 400, "the request is invalid in any state")           \
+    X(INVALID_QUERY, 2, "invalid-query", 400, "unknown filter, or invalid filter value")           \
     X(UNAUTHENTICATED, 3, "unauthenticated", 401, "a token is needed")                             \
     X(FORBIDDEN, 4, "forbidden", 403, "the caller may not do this")                                \
     X(NOT_KNOWN, 5, "not-known", 404, "no such definition, instance, step or store")               \
     X(NOT_ALLOWED, 6, "not-allowed", 405, "the address does not take this method")                 \
     X(TERMINAL, 7, "terminal", 409, "the instance has ended")                                      \
-    X(INVALID_TRANSITION, 8, "invalid-transition", 409, "the action is not declared for this state") \
+    X(INVALID_TRANSITION, 8, "invalid-transition", 409, "the state does not declare the action")   \
     X(REASON_REQUIRED, 9, "reason-required", 409, "the transition wants a reason")                 \
     X(GUARD_NOT_SATISFIED, 10, "guard-not-satisfied", 409, "the guard was not asserted")           \
     X(NO_CANCEL_TRANSITION, 11, "no-cancel-transition", 409, "no way to cancel from this state")   \
     X(NOT_AWAITING, 12, "not-awaiting", 409, "nothing waits for this")                             \
-    X(LEASE_LOST, 13, "lease-lost", 409, "the answer came too late or from a stranger")            \
-    X(CONFLICT, 14, "conflict", 409, "somebody was first; read again")                             \
+    X(LEASE_LOST, 13, "lease-lost", 409, "the lease has expired or is another worker's")           \
+    X(CONFLICT, 14, "conflict", 409, "another change came first; read again")                      \
     X(PAUSED, 15, "paused", 409, "the instance is paused")                                         \
     X(TOO_LARGE, 16, "too-large", 413, "over a limit of size")                                     \
     X(INVALID_DECLARATION, 17, "invalid-declaration", 422, "the inline declaration is not valid")  \
     X(INVALID_DEFINITION, 18, "invalid-definition", 422, "the definition is not valid")            \
     X(STORAGE_FAILURE, 19, "storage-failure", 503, "the store failed; nothing has changed")        \
-    X(OUTCOME_UNKNOWN, 20, "outcome-unknown", 503, "the store failed while committing; look again") \
+    X(OUTCOME_UNKNOWN, 20, "outcome-unknown", 503, "the store failed in a commit; read again")     \
     X(OVERLOADED, 21, "overloaded", 503, "too much at once; try later")                            \
     X(IN_USE, 22, "in-use", 503, "another process owns the store")                                 \
     X(NO_MEMORY, 23, "no-memory", 503, "out of memory, or over the limit of one request")

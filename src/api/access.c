@@ -124,7 +124,7 @@ static bool reaches_others(str scopes)
     return reaches;
 }
 
-/* A token belongs to its store; whoever administers the first one reaches the others. */
+/* A token belongs to its store; an administrator of the first store reaches the others. */
 pawl_status op_authenticate(pawl *p, struct scope *scope, str bearer, struct op_principal *out)
 {
     pawl_status status = authenticate_in(p, scope, bearer, out);
@@ -292,8 +292,8 @@ pawl_status op_rights(const struct op_call *call, bool defines, str *out)
     return scope_no_memory(call->scope);
 }
 
-/* B27: what runs with somebody's rights, or counts as their approval, was begun by them and nobody
- * else. A call that names nobody is taken for the token's own (op_ref()). */
+/* B27: what runs with a user's rights, or counts as a user's approval, was begun by that user. A call
+ * without an actor is the token's own (op_ref()). */
 static pawl_status check_actor(struct scope *scope, const struct op *op,
                                const struct op_request *request, str actor)
 {
@@ -344,7 +344,7 @@ static pawl_status check_names(struct scope *scope, const struct op *op,
     return check_worker(scope, op, request, actor);
 }
 
-/* Whoever sets an alarm must be allowed to do what it will do, be it to set another. */
+/* The caller that sets an alarm must be allowed to do what the alarm will do, also to set another. */
 pawl_status op_authorize(pawl *p, struct scope *scope, const struct op *op,
                          const struct op_request *request)
 {

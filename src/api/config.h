@@ -1,10 +1,10 @@
-/* config.h - pawl.yaml: what a server is told by a file. docs/config.md lists the keys. */
+/* config.h - pawl.yaml: the settings of a server. docs/config.md lists the keys. */
 #ifndef PAWL_API_CONFIG_H
 #define PAWL_API_CONFIG_H
 
 #include "base/scope.h"
 
-struct config { /* NULL and 0: it does not say */
+struct config { /* NULL and 0: not set */
     const char *listen, *store, *hosts, *log;
     const char *tls_cert, *tls_key; /* files */
     const char *tools;              /* JSON, for pawl_options */

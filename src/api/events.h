@@ -1,8 +1,8 @@
 /* events.h - following a store: its entries in commit order, for surfaces that stream them.
  *
- * The operations `events` and `instance.events` say where a stream begins; whoever can go on
- * reads from there, and is woken after each commit. An entry is never told before it is durable;
- * reading on from the position that was reached neither leaves out nor repeats one. */
+ * The operations `events` and `instance.events` say where a stream begins. A surface
+ * reads on from there, and is woken after each commit. An entry is never reported before it is
+ * durable. Reading on from the position that was reached neither skips nor repeats an entry. */
 #ifndef PAWL_API_EVENTS_H
 #define PAWL_API_EVENTS_H
 
@@ -11,8 +11,8 @@
 #include "base/scope.h"
 #include <pawl.h>
 
-/* `committed` is called after each commit, on a thread that must not be held up: wake somebody,
- * no more. NULL ends it; when that has returned it is not called any more. */
+/* `committed` is called after each commit, on a thread that must not be held up: it may wake a
+ * thread, no more. NULL ends it; after that call has returned it is not called any more. */
 void events_watch(pawl *p, void (*committed)(void *context, uint64_t position), void *context);
 uint64_t events_position(pawl *p); /* of the last record that is durable */
 

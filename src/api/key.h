@@ -22,7 +22,7 @@ pawl_status key_of_members(struct scope *scope, str principal, str key, const ch
 pawl_status key_of_input(struct scope *scope, str principal, str key, const struct op *op,
                          const struct node *input, const uint8_t **out);
 
-/* The n-th of several calls that one key stands for; of none there are none. */
+/* The key of the n-th of several calls that share one key; NULL if `key` is. */
 pawl_status key_nth(struct scope *scope, const uint8_t *key, uint64_t n, const uint8_t **out);
 
 /* Run an operation that keeps no key in a record of its own: once done, its answer is kept. */

@@ -42,9 +42,9 @@ struct op_param {
 
 /* Who calls. */
 struct op_principal {
-    str name;   /* data NULL: somebody local, who may do everything */
+    str name;   /* data NULL: a local caller, who may do everything */
     str scopes; /* "read,write:order" */
-    str actor;  /* in whose name everything is done with it; data NULL: whoever a call names */
+    str actor;  /* who acts with it; data NULL: the actor that a call names */
 };
 
 /* Where a stream of entries begins (events.h reads on from there). */
@@ -95,10 +95,10 @@ struct op {
     const char *summary;
     const struct op_param *params; /* ending in a zero row */
     pawl_status (*handle)(struct op_call *call, struct buf *out);
-    const char *scope; /* what a token must have: one of OP_SCOPES; NULL: nobody may */
+    const char *scope; /* what a token must have: one of OP_SCOPES; NULL: no token is enough */
 };
 
-/* "none" is for everybody, also without a token; "any" for everybody who has one. */
+/* "none": needs no token; "any": needs a token of any scope. */
 #define OP_SCOPES "none", "any", "read", "write", "work", "define", "test", "admin"
 
 extern const struct op ops[];      /* ending in a zero row */

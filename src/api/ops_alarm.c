@@ -30,8 +30,8 @@ static pawl_status read_due(const struct op_call *call, struct keep_args *out)
     return PAWL_OK;
 }
 
-/* What a key makes happen once, and what is done to many at once; not what is for whoever asks (a
- * claim), and what plays with time would wait for itself. */
+/* Operations with a key in their record, and those that act on many instances. Not a claim, whose
+ * answer is for its caller, and not test.*, which would wait for itself. */
 static bool can_wait(const struct op *op)
 {
     return (op->flags & OP_WRITES) &&

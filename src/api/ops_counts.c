@@ -1,7 +1,7 @@
 /* ops_counts.c - instance.counts: how many instances stand where.
  *
- * `definition` is a filter, as it is for instance.list: one that nobody has put matches nothing,
- * which is no error. States and statuses that nobody is in are left out. */
+ * `definition` is a filter, as it is for instance.list: an unknown one matches nothing,
+ * which is no error. States and statuses without an instance are left out. */
 #include "api/ops_int.h"
 #include <stdlib.h>
 

@@ -47,7 +47,7 @@ static const char *create_defect(const struct op_call *call, struct create_args 
     return defect;
 }
 
-/* A value is bad; but an invalid declaration or an unknown definition is told first. */
+/* A value is bad; but an invalid declaration or an unknown definition is reported first. */
 static pawl_status refuse_create(const struct op_call *call, const struct create_args *args,
                                  const char *defect)
 {

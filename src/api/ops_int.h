@@ -50,7 +50,7 @@ str op_told(const struct op_call *call, const char *name); /* data NULL: nothing
 /* ---- Shared ---- */
 
 /* An input that came whole (path, query and body in one object, and perhaps an idempotency_key),
- * checked against the table. who NULL: somebody local. */
+ * checked against the table. who NULL: a local caller. */
 pawl_status op_prepare_whole(pawl *p, const struct op *op, struct node *input,
                              const struct op_principal *who, struct scope *scope,
                              struct op_call *out);

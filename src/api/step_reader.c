@@ -542,7 +542,7 @@ static pawl_status read_attempt(struct step_reader *reader, struct step_view *ou
     return read_gate(reader, out);
 }
 
-/* NULL: there is none. */
+/* *out NULL: no attempt is left. */
 static pawl_status next_wanted(struct step_reader *reader, struct scope *scope,
                                const struct flow_attempt **out)
 {

@@ -15,7 +15,7 @@ struct step_reader;
 struct step_view { /* lives until the next call */
     const struct flow_attempt *attempt;
     str name, tool, args, result, error; /* data NULL: none */
-    const struct waiting *gate;          /* of a gate that waits; NULL: it is none */
+    const struct waiting *gate;          /* of a gate that waits; else NULL */
     str approved_by;                     /* of a gate: a JSON array of names */
 };
 

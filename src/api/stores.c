@@ -1,4 +1,4 @@
-/* stores.c - the stores beside the first: found, opened once, and given to whoever uses them. */
+/* stores.c - the stores beside the first: found, opened once, and shared by their users. */
 #include "api/stores_int.h"
 #include "base/assert.h"
 #include "env/env.h"
@@ -44,7 +44,7 @@ struct member *member_add(pawl *p, str name)
     return member;
 }
 
-/* Wait for whoever opens or closes it. */
+/* Wait while another thread opens or closes it. */
 void member_wait(struct stores *stores, const struct member *member)
 {
     while (member->is_busy)
@@ -58,10 +58,10 @@ void member_set_free(struct stores *stores, struct member *member)
     pthread_cond_broadcast(&stores->changed);
 }
 
-/* ---- Opening and closing; the member is busy, the lock free ---- */
+/* ---- Opening and closing: the member is busy, without the lock ---- */
 
-/* A store that is lost takes no others with it: its users hear storage-failure, and it is opened
- * anew when they have left. */
+/* A lost store does not affect the others: its users get storage-failure, and it is opened again
+ * when they have left. */
 void member_log(void *context, pawl_log_level level, const char *event, const char *text)
 {
     const struct member *member = context;

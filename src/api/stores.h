@@ -13,10 +13,10 @@
 #include "store/beside.h"
 #include <pawl.h>
 
-/* Told on the thread that opens or closes, which nobody waits for but users of that store. */
+/* Called on the thread that opens or closes; only users of that store wait for it. */
 struct store_hooks {
-    pawl_status (*opened)(void *context, pawl *p, pawl_error *error); /* before anybody uses it */
-    void (*closing)(void *context, pawl *p);                          /* nobody uses it any more */
+    pawl_status (*opened)(void *context, pawl *p, pawl_error *error); /* before it is used */
+    void (*closing)(void *context, pawl *p);                          /* it has no users any more */
     void *context;
 };
 void stores_set_hooks(pawl *p, const struct store_hooks *hooks); /* NULL: none */
@@ -34,7 +34,7 @@ pawl_status store_enter(pawl *p, struct scope *scope, str name, pawl **out);
 pawl *store_enter_open(pawl *p, str name);
 void store_leave(pawl *p); /* of store_enter(); any other is let be */
 
-/* Look at every store that is there: what fell due while nobody had it open, or was under way at a
+/* Look at every store that is there: what fell due while it was closed, or was under way at a
  * death, waits for that. It is done by stores_tend(). */
 pawl_status stores_wake(pawl *p, struct scope *scope);
 

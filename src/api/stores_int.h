@@ -12,14 +12,14 @@
 #define STORE_SECRET_SIZE  128
 #define STORE_NEVER        INT64_MAX
 
-/* `p` changes only under the lock while is_busy is set, by whoever set it. */
+/* `p` is changed by the thread that set is_busy, with the lock held. */
 struct member {
     struct member *next;
     pawl *p;        /* NULL: closed */
-    bool is_busy;   /* somebody opens or closes it: wait for `changed` */
+    bool is_busy;   /* a thread opens or closes it: wait for `changed` */
     bool is_pinned; /* handed out for good, or nowhere but in memory */
     uint32_t users;
-    int64_t left_at_ms; /* by whoever used it last; monotonic, as the next */
+    int64_t left_at_ms; /* when the last user left; monotonic, as the next */
     int64_t due_at_ms;  /* closed: when it has to be opened */
     struct clock_mark clock; /* of the engine that was closed last */
     const pawl_options *options;
@@ -56,7 +56,7 @@ void member_wait(struct stores *stores, const struct member *member); /* while i
 void member_set_free(struct stores *stores, struct member *member);
 /* Open it if it is not; it is ours to use when this is OK. The lock is given up meanwhile. */
 pawl_status member_use(pawl *p, struct scope *scope, struct member *member, bool must_exist);
-/* Every store beside `p` that is open; none is closed meanwhile. Lock free. */
+/* Every store beside `p` that is open; none is closed meanwhile. Takes the lock. */
 void stores_each_open(pawl *p, void (*visit)(void *context, pawl *p), void *context);
 void member_log(void *context, pawl_log_level level, const char *event, const char *text);
 

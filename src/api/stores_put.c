@@ -99,7 +99,7 @@ pawl_status pawl_store(pawl *p, const char *name, pawl **out, pawl_error *error)
     if (p->first)
         p = p->first;
     api_enter(p, &scope);
-    status = store_enter(p, &scope, str_of(name), out); /* for good: nobody leaves */
+    status = store_enter(p, &scope, str_of(name), out); /* for good: store_leave() is not called */
     if (status != PAWL_OK)
         *out = NULL;
     return api_leave(&scope, status, error);

@@ -40,7 +40,7 @@ static bool may_rest(const struct member *member, int64_t now_ms, int64_t rest_m
            (*due_in_ms < 0 || *due_in_ms >= NEAR_MS);
 }
 
-/* Nobody uses it, and nobody can while it is busy. */
+/* It has no users, and gets none while it is busy. */
 static void close_member(pawl *p, struct member *member, int64_t now_ms, int64_t due_in_ms)
 {
     struct stores *stores = p->stores;
@@ -90,7 +90,7 @@ static void open_due(pawl *p, struct scope *scope, struct member *member, int64_
         member->left_at_ms = now_ms - STORE_REST_MS; /* it may go as soon as nothing is due */
         return;
     }
-    if (status != PAWL_NOT_KNOWN) /* else somebody has taken its file away */
+    if (status != PAWL_NOT_KNOWN) /* else its file was removed */
         member->due_at_ms = now_ms + RETRY_MS;
     if (options->log && status != PAWL_STORAGE_FAILURE) /* member_use() has logged that */
         member_log(member, PAWL_LOG_WARN, "store.closed", scope->error.message);

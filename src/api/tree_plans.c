@@ -4,9 +4,9 @@
  * Pure: JSON in, JSON out, no store and no clock. A job is
  *   {"status":"pending","settled":false,"context":{...},"leaves":[{"node":N,"status":S,"output":JSON}],
  *    "compiled":{...},"state":N,"memory":{...}}
- * The first four are for whoever looks: the status is failure as soon as that is certain, settled
- * is it when nothing is pending any more (X17); the rest is the reducer's, the same that runs a
- * flow. */
+ * The first four are for the caller: the status is failure as soon as that is certain, and
+ * `settled` is true when nothing is pending any more (X17). The rest is the reducer's, the same that
+ * runs a flow. */
 #include "api/api.h"
 #include "base/limits.h"
 #include "base/node_own.h"
@@ -147,11 +147,12 @@ static pawl_status load_job(struct plan_job *job, str text)
     if (status == PAWL_OK && (!compiled || !memory || !node_to_i64(state, &number) || number < 0 ||
                               number >= LIFE_STATE_COUNT))
         return scope_fail(scope, PAWL_INVALID_REQUEST,
-                          "job: it is none that pawl_plan_make() made");
+                          "job: expected a job of pawl_plan_make(), found another text");
     if (status == PAWL_OK)
         status = definition_load(scope, compiled->raw, &job->definition);
     if (status == PAWL_OK && job->definition->kind != KIND_FLOW)
-        status = scope_fail(scope, PAWL_INVALID_REQUEST, "job: it is no tree");
+        status = scope_fail(scope, PAWL_INVALID_REQUEST,
+                            "job: expected a tree, found another definition");
     if (status == PAWL_OK)
         status = flow_behavior.prepare(job->definition, scope);
     if (status == PAWL_OK)
@@ -159,9 +160,10 @@ static pawl_status load_job(struct plan_job *job, str text)
                                            &scope->arena, &job->memory);
     job->state = (uint32_t)number;
     job->leaves = node_find(document, "leaves");
-    return status == PAWL_STORAGE_FAILURE ? scope_fail(scope, PAWL_INVALID_REQUEST,
-                                                       "job: it is none that pawl_plan_make() made")
-                                          : status;
+    return status == PAWL_STORAGE_FAILURE
+               ? scope_fail(scope, PAWL_INVALID_REQUEST,
+                            "job: expected a job of pawl_plan_make(), found another text")
+               : status;
 }
 
 /* ---- Deciding
@@ -236,7 +238,7 @@ static pawl_status fail_node(const struct plan_job *job, const struct node *row,
                       node ? (int)node->raw.size : 1, node ? node->raw.data : "?", what);
 }
 
-/* C21: in any order, each by itself; what nobody knows is named. */
+/* C21: in any order, each by itself; an unknown node is named. */
 static pawl_status take_result(struct plan_job *job, const struct node *row)
 {
     const struct node *status = node_find(row, "status"), *output = node_find(row, "output");

@@ -137,7 +137,7 @@ static pawl_status amend_load(struct scope *scope, const struct plan *old, str t
 {
     TRY(plan_load(scope, text, &out->new));
     if (out->new->is_tree != old->is_tree)
-        TRY(scope_fail(scope, PAWL_CONFLICT, "a %s cannot go on as a %s",
+        TRY(scope_fail(scope, PAWL_CONFLICT, "a %s cannot be moved to a %s",
                        old->is_tree ? "tree" : "graph", out->new->is_tree ? "tree" : "graph"));
     TRY(merge_plans(scope, old, out->new, &out->text));
     return lasting ? plan_load_into(lasting, out->text, scope, &out->merged)
@@ -274,7 +274,7 @@ static void check_groups(struct turn *turn, const struct plan *merged)
     if (!states)
         turn->status = scope_no_memory(turn->scope);
     else if (step != STEP_NONE)
-        refuse(turn, step, "stands under other groups in the other definition");
+        refuse(turn, step, "is in other groups in the other definition");
 }
 
 /* The payload, and in it where the arms are that have moved. That of a recorded event has them
@@ -290,7 +290,7 @@ static str payload_with_arms(struct turn *turn, const struct plan *merged)
     moved = arms_move(turn, merged);
     if (turn->status == PAWL_OK && turn->event->is_recorded && !str_eq(moved, told))
         turn->status = scope_fail(turn->scope, PAWL_CONFLICT,
-                                  "the arms of a live step are elsewhere in this definition");
+                                  "the arms of a live step have moved in this definition");
     if (turn->status != PAWL_OK || turn->event->is_recorded || str_eq(moved, STR("[]")))
         return payload;
     buf_init(&buf, turn->scope->arena.heap, 2 * (size_t)LIMIT_TEXT);

@@ -352,7 +352,8 @@ static const struct node *find_notation(struct compilation *compiler, const stru
         if (!is_notation(node))
             continue;
         if (found) {
-            compile_error(compiler, node, "'%.*s' beside '%.*s': a definition is one thing",
+            compile_error(compiler, node,
+                          "'%.*s' and '%.*s' do not go together: a definition is of one kind",
                           STR_ARG(node->key), STR_ARG(found->key));
             return NULL;
         }

@@ -185,7 +185,7 @@ static const struct step_kind *choose_kind(struct compilation *compiler,
     for (const char *const *other = others; found && !second && *other; other++)
         second = node_find(step->node, *other);
     if (second)
-        step_error(compiler, step, NULL, "'%.*s' beside '%.*s': it can be only one",
+        step_error(compiler, step, NULL, "'%.*s' and '%.*s' do not go together; keep one",
                    STR_ARG(first->key), STR_ARG(second->key));
     return second ? NULL : found ? found : step->plan.kind;
 }

@@ -84,8 +84,9 @@ static const struct known_key *find_group(struct compilation *compiler, const st
         const struct node *list = node_find(node, (*group)->word);
 
         if (list && found)
-            compile_error(compiler, list, "'%s' beside '%s': a group is one", (*group)->word,
-                          found->word);
+            compile_error(compiler, list,
+                          "'%s' and '%s' do not go together: a group is of one kind",
+                          (*group)->word, found->word);
         found = list ? *group : found;
     }
     return found;

@@ -155,7 +155,7 @@ static void check_condition(struct compilation *compiler, const struct source_st
     if (status == PAWL_NO_MEMORY)
         compile_no_memory(compiler);
     else if (status != PAWL_OK)
-        step_error(compiler, step, condition, "'%.*s' is no expression: %s%s",
+        step_error(compiler, step, condition, "'%.*s' is not an expression: %s%s",
                    STR_ARG(words_shown(text)), compiler->scope->error.message, lua_hint(text));
     else
         check_globals(compiler, step, condition);
@@ -222,7 +222,8 @@ static enum way_kind find_way(struct compilation *compiler, struct source_step *
         if (!node)
             continue;
         if ((*count)++ > 0) {
-            step_error(compiler, step, node, "'%s' is a second way on; it needs one",
+            step_error(compiler, step, node,
+                       "'%s': another key already says what follows; keep one",
                        way_kind_name(kind));
             continue;
         }
@@ -239,14 +240,14 @@ void compile_way(struct compilation *compiler, struct source_step *step)
     step->plan.way = find_way(compiler, step, &count);
     if (step->plan.kind->leads_by_arm) {
         if (count > 0)
-            step_error(compiler, step, NULL, "a %s's arms are its way on; it needs no other",
+            step_error(compiler, step, NULL, "a %s's arms are its way on; the step needs no other",
                        step->plan.kind->word);
         step->plan.way = WAY_ARMS;
         step->way = node_find(step->node, step->plan.kind->key);
         check_arms(compiler, step);
     } else if (count == 0 && !step->is_refused) {
         step_error(compiler, step, NULL,
-                   "no way on; say 'next', 'branch', 'parallel', 'join' or 'done: "
+                   "no way on; write 'next', 'branch', 'parallel', 'join' or 'done: "
                    "true'");
     } else if (step->way) {
         check_way(compiler, step);

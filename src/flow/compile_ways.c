@@ -95,7 +95,7 @@ static void check_join(struct ways *ways, uint32_t index)
         count += ways->is_reached[i] && compiler->steps[i].plan.way == WAY_JOIN &&
                  compiler->steps[i].plan.targets[0].step == step->plan.targets[0].step;
     if (count == 1)
-        step_warning(compiler, step, step->way, "nobody else joins at '%.*s'; 'next' would do",
+        step_warning(compiler, step, step->way, "no other step joins at '%.*s'; use 'next' instead",
                      STR_ARG(words_shown(step->way->text)));
 }
 
@@ -115,7 +115,7 @@ void compile_check_ways(struct compilation *compiler)
     for (uint32_t i = 0; i < compiler->count; i++)
         if (!ways.is_reached[i])
             step_warning(compiler, &compiler->steps[i], NULL,
-                         "no way leads here; name it in a way on, or remove it");
+                         "no way leads here; name it in another step, or remove it");
         else if (compiler->steps[i].plan.way == WAY_JOIN && compiler->warning_count < 100)
             check_join(&ways, i);
     find_cycle(&ways);

@@ -140,7 +140,7 @@ pawl_status plan_find_reach(struct scope *scope, struct plan *plan);
 bool plan_can_reach(const struct plan *plan, uint32_t join, uint32_t step);
 bool plan_is_joined(const struct plan *plan, uint32_t step); /* does some step join at this one? */
 
-/* plan_name.c: sort `names` and find in them; plan_find() answers STEP_NONE if there is none. */
+/* plan_name.c: sort `names` and find in them; plan_find() returns STEP_NONE if no step has the name. */
 void plan_sort_names(struct plan_name *names, uint32_t count);
 const struct plan_name *plan_find_name(const struct plan_name *names, uint32_t count, str text);
 uint32_t plan_find(const struct plan *plan, str name);

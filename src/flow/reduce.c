@@ -135,8 +135,9 @@ str turn_take_error(struct turn *turn)
 
 static pawl_status fail_lost(const struct turn *turn, const char *is, const char *expected)
 {
-    return scope_fail(turn->scope, PAWL_LEASE_LOST, "attempt %u is %s, not %s; it is not yours",
-                      turn->event->ordinal, is, expected);
+    return scope_fail(turn->scope, PAWL_LEASE_LOST,
+                      "attempt %u is %s, not %s; another worker may have it", turn->event->ordinal,
+                      is, expected);
 }
 
 /* The attempt an event speaks of, if it stands as it must; a late answer changes nothing (B34). */
@@ -411,7 +412,7 @@ static pawl_status decide(const struct definition *definition, const struct stan
     if (!handlers[event->kind])
         return scope_fail(scope, PAWL_INVALID_REQUEST, "a flow does not know this event");
     if (event->expected_seq && event->expected_seq != standing->seq)
-        return scope_fail(scope, PAWL_CONFLICT, "the instance has gone on meanwhile");
+        return scope_fail(scope, PAWL_CONFLICT, "the instance has changed meanwhile");
     if (is_about_all(event->kind))
         status = fire_check_open(definition, standing, scope);
     return status == PAWL_OK

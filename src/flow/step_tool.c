@@ -68,7 +68,7 @@ static void refuse_nothing(struct compilation *compiler, const struct source_ste
         else
             (void)snprintf(last, sizeof last, "'%s' (a %s)", kind->key, kind->word);
     }
-    step_error(compiler, step, NULL, "nothing to do; say %s or %s", keys, last);
+    step_error(compiler, step, NULL, "the step does nothing; write %s or %s", keys, last);
 }
 
 static bool is_true(struct compilation *compiler, const struct source_step *step,

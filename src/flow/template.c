@@ -110,7 +110,7 @@ uint32_t template_step(const struct plan *plan, str path, size_t below, str *res
 /* ---- Looking up ------------------------------------------------------------------ */
 
 /* The member with the longest key that `path` can begin with and that is shorter than `below`;
- * false: there is none. */
+ * False: it has none. */
 static bool longest_key(struct arena *arena, str object, str path, size_t *below, str *out)
 {
     struct json_scan scan;

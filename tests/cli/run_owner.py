@@ -275,7 +275,7 @@ def test_resume_of_what_has_ended_says_so(shell):
 
 def test_the_demo_goes_as_told(shell):
     found = shell.pawl("demo", "--fast", env={"TMPDIR": str(shell.folder)})
-    assert "All of it went as told." in found.out, found
+    assert "All of it went as announced." in found.out, found
     assert "not valid" in found.out and "invalid-transition" in found.err, found
     assert os.listdir(shell.folder) == [], "it cleans up behind itself"
 

@@ -247,7 +247,7 @@ def test_words_of_a_trial_that_say_nothing_are_refused_before_anything_happens(s
         found = shell.pawl("--store", "sqlite:none.db", "run", "month.yaml", "--test", *words, expect=1)
         assert "invalid-request" in found.err and told in found.err, (words, found)
         assert not (shell.folder / "none.db").exists(), words
-    assert "--approve: expected the name of somebody, found ' '" in shell.pawl("run", "month.yaml", "--test", "--approve", " ", expect=1).err
+    assert "--approve: expected the name of an actor, found ' '" in shell.pawl("run", "month.yaml", "--test", "--approve", " ", expect=1).err
     for option in ("fire", "complete"):
         assert "--%s goes with --test" % option in shell.pawl("run", "month.yaml", "--" + option, "x=1", expect=2).err
 

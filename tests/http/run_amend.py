@@ -122,7 +122,7 @@ def test_what_cannot_be_amended_is_refused_and_named(shell):
     web.expect(201, "PUT", "/v1/definitions/machine", {"states": ["a", "b"], "initial_state": "a", "terminal_states": ["b"],
                "terminal_kinds": {"b": "success"}, "transitions": [{"from_state": "a", "action": "go", "to_state": "b"}]})
     assert "'ask' does not exist" in web.refused("conflict", "POST", path, {"definition": "other"}).json["detail"]
-    assert "a graph cannot go on as a tree" in web.refused("conflict", "POST", path, {"definition": "tree"}).json["detail"]
+    assert "a graph cannot be moved to a tree" in web.refused("conflict", "POST", path, {"definition": "tree"}).json["detail"]
     assert "'ask' is of another kind" in web.refused("conflict", "POST", path, {"definition": "gate"}).json["detail"]
     web.refused("invalid-request", "POST", path, {"definition": "machine"})
     web.refused("not-known", "POST", path, {"definition": "nosuch"})
@@ -213,7 +213,7 @@ def test_a_tree_goes_on_under_the_same_groups(shell):
     yaml(web, "tree", TREE % "- {name: d, action: d, payload: {}}")
     yaml(web, "moved", "do: [{name: b, action: b, payload: {}}, {name: c, action: c, payload: {}}]")
     path = "/v1/instances/%s/amend" % instance
-    assert "under other groups" in web.refused("conflict", "POST", path, {"definition": "moved"}).json["detail"]
+    assert "in other groups" in web.refused("conflict", "POST", path, {"definition": "moved"}).json["detail"]
     complete(web, b, 1)
     amend(web, instance, "tree")
     complete(web, c, 1)

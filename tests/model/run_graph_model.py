@@ -253,7 +253,7 @@ def check(graph):
             "round": {number for number in reached if any(leads_to(hasty, target, number) for target in hasty[number][1])}}
 
 
-SAYS = {"no way leads here": "unreached", "nobody else joins at": "alone", "a cycle without a wait leads through it": "round"}
+SAYS = {"no way leads here": "unreached", "no other step joins at": "alone", "a cycle without a wait leads through it": "round"}
 
 
 def told(line):

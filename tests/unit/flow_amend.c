@@ -65,7 +65,7 @@ TEST(flow_amend, live_steps_that_have_no_place_are_named)
     EXPECT_HAS(rig.scope->error.message, "'a' is of another kind");
     EXPECT_EQ(amend(&rig, "steps: {a: {tool: sleep, args: {for: 1s}, done: true}}"), PAWL_CONFLICT);
     EXPECT_EQ(amend(&rig, "do: [{name: a, action: x, payload: {}}]"), PAWL_CONFLICT);
-    EXPECT_HAS(rig.scope->error.message, "a graph cannot go on as a tree");
+    EXPECT_HAS(rig.scope->error.message, "a graph cannot be moved to a tree");
     EXPECT_EQ(rig.seq, 1);
     rig_fini(&rig);
 }
@@ -134,7 +134,7 @@ TEST(flow_amend, a_tree_under_other_groups_is_refused)
     rig_begin(&rig);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         EXPECT_EQ(amend(&rig, texts[i]), PAWL_CONFLICT);
-        EXPECT_HAS(rig.scope->error.message, "stands under other groups");
+        EXPECT_HAS(rig.scope->error.message, "is in other groups");
     }
     rig_fini(&rig);
 }

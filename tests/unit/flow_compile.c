@@ -222,10 +222,10 @@ TEST(flow_compile, a_step_of_a_bare_map_may_be_called_cancel)
 
 TEST(flow_compile, more_than_one_notation_is_refused)
 {
-    expect_refused(&t->scope, "steps: {a: {tool: log, done: true}}\ndo: []", "one thing");
-    expect_refused(&t->scope, "states: [a]\ndo: []", "one thing");
+    expect_refused(&t->scope, "steps: {a: {tool: log, done: true}}\ndo: []", "of one kind");
+    expect_refused(&t->scope, "states: [a]\ndo: []", "of one kind");
     expect_refused(&t->scope, "steps: {a: {tool: x, done: true}}\nstart: {tool: x, done: true}",
-                   "one thing");
+                   "of one kind");
     expect_refused(&t->scope, "states: [a]", "makes a machine");
     expect_refused(&t->scope, "name: x", "not a flow");
     expect_refused(&t->scope, "[1]", "must be an object");
@@ -435,7 +435,8 @@ TEST(flow_compile, b11_a_step_has_exactly_one_way_on_and_it_leads_somewhere)
 {
     expect_refused(&t->scope, "steps: {x: {tool: log}}", "step 'x': no way on");
     expect_refused(&t->scope, "steps: {x: {tool: log, done: false}}", "no way on");
-    expect_refused(&t->scope, "steps: {x: {tool: log, done: true, next: x}}", "a second way on");
+    expect_refused(&t->scope, "steps: {x: {tool: log, done: true, next: x}}",
+                   "already says what follows");
     expect_refused(&t->scope, "steps: {x: {tool: log, done: 1}}", "must be true or false");
     expect_refused(&t->scope, "steps: {x: {tool: log, next: 1}}", "'next' must name a step");
     expect_refused(&t->scope, "steps: {x: {tool: log, next: nowhere}}", "'nowhere'");
@@ -540,7 +541,7 @@ TEST(flow_compile, tool_and_action_are_the_same_thing_and_only_one_may_be_given)
     expect_refused(&t->scope, "steps: {a: {tool: x, action: x, done: true}}", "keep one");
     expect_refused(&t->scope, "steps: {a: {tool: x, args: {}, payload: {}, done: true}}",
                    "keep one");
-    expect_refused(&t->scope, "steps: {a: {done: true}}", "step 'a': nothing to do");
+    expect_refused(&t->scope, "steps: {a: {done: true}}", "step 'a': the step does nothing");
     expect_refused(&t->scope, "steps: {a: {tool: 'a b', done: true}}", "must name a tool");
     expect_refused(&t->scope, "steps: {a: {tool: x, args: [1], done: true}}", "must be an object");
     rig_compile(&t->scope, "steps: {a: {action: x, payload: {}, done: true}}", NULL);
@@ -558,7 +559,7 @@ TEST(flow_compile, c2_a_payload_is_any_json)
 TEST(flow_compile, c2_an_action_of_a_tree_needs_its_payload)
 {
     expect_refused(&t->scope, "do: [{action: x}]", "needs its 'payload'");
-    expect_refused(&t->scope, "do: [{payload: {}}]", "nothing to do");
+    expect_refused(&t->scope, "do: [{payload: {}}]", "the step does nothing");
     expect_refused(&t->scope, "do: [1]", "must be an object");
     expect_refused(&t->scope, "do: {a: 1}", "must be an array");
     expect_refused(&t->scope, "steps: {}", "at least one step");

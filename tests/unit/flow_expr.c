@@ -148,10 +148,10 @@ static void expect_refused(struct test *t, const char *condition, const char *wo
 
 TEST(flow_expr, what_does_not_compile_is_refused_with_line_and_column)
 {
-    expect_refused(t, "result >", "is no expression: condition:1:");
-    expect_refused(t, "result ==", "is no expression");
+    expect_refused(t, "result >", "is not an expression: condition:1:");
+    expect_refused(t, "result ==", "is not an expression");
     expect_refused(t, "", "'if' is empty");
-    expect_refused(t, "(result", "is no expression");
+    expect_refused(t, "(result", "is not an expression");
     expect_refused(t, "steps.nosuch.result > 1", "names steps.nosuch");
     expect_refused(t, "steps['b-d'].result > 1", "names steps.b-d");
 }

@@ -417,7 +417,7 @@ TEST(flow_graph, ways_that_make_no_sense_are_refused_or_warned_of_with_words)
         { "steps: {a: {tool: x, branch: [{then: a}]}}", "a branch is" },
         { "steps: {a: {select: [{timer: 1s}]}}", "needs 'then: STEP'" },
         { "steps: {a: {select: [{timer: 1s, then: a}], next: a}}", "arms are its way on" },
-        { "steps: {a: {tool: x, next: a, join: a}}", "a second way on" },
+        { "steps: {a: {tool: x, next: a, join: a}}", "already says what follows" },
     };
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {

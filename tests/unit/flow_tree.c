@@ -363,7 +363,7 @@ TEST(flow_tree, groups_that_make_no_sense_are_refused_with_words)
 {
     static const char *const texts[][2] = {
         { "do: {a: 1}", "'do' must be an array" },
-        { "do: [{do: [], dopar: []}]", "a group is one" },
+        { "do: [{do: [], dopar: []}]", "a group is of one kind" },
         { "dopar: [{select: []}]", "must be a list of arms" },
         { "do: [{select: [{timer: 1s, signal: x}]}]", "found several" },
         { "do: [{select: [{timer: 1s, then: x}]}]", "did you mean 'do'?" },
@@ -371,8 +371,8 @@ TEST(flow_tree, groups_that_make_no_sense_are_refused_with_words)
         { "do: [{wait: {until: tomorrow}}]", "RFC 3339" },
         { "do: [{tool: a, args: {}, augment: {a..b: c}}]", "dotted paths" },
         { "do: [{tool: a, args: {}, augment: {a: 1}}]", "dotted paths" },
-        { "do: [{tool: a, wait: {timer: 1s}}]", "only one" },
-        { "do: [{external: true, wait: {timer: 1s}}]", "only one" },
+        { "do: [{tool: a, wait: {timer: 1s}}]", "keep one" },
+        { "do: [{external: true, wait: {timer: 1s}}]", "keep one" },
         { "do: [{tool: a, approval: {count: 2}}]", "only a gate" },
         { "do: [{tool: null, approval: {by: [ann], count: 2}}]", "only 1 may approve" },
         { "do: [{tool: null, retry: {max: 2}}]", "not tried again" },

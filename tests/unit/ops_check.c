@@ -126,7 +126,7 @@ TEST(ops_check, a_rejection_is_a_problem_with_its_token) /* X11 */
     buf_init(&out, &heap_libc, 1024);
     op_problem(PAWL_INVALID_TRANSITION, "no 'ship' from 'new'", &out);
     EXPECT_STR(buf_view(&out),
-               "{\"type\":\"about:blank\",\"title\":\"the action is not declared for this state\","
+               "{\"type\":\"about:blank\",\"title\":\"the state does not declare the action\","
                "\"status\":409,\"detail\":\"no 'ship' from 'new'\","
                "\"reason\":\"invalid-transition\"}");
     buf_fini(&out);

@@ -263,7 +263,7 @@ bool args_flag(const struct cli *cli, const char *name)
     return false;
 }
 
-/* Bytes of the character that `text` begins with; 0: it is none. */
+/* Bytes of the character that `text` begins with; 0: it does not begin with one. */
 static size_t character_size(str text)
 {
     for (size_t size = 1; size <= 4 && size <= text.size; size++)

@@ -92,7 +92,7 @@ struct client;
 enum target_use {
     USE_EXISTING, /* the store must be there */
     USE_CREATE,   /* made if it is missing */
-    USE_READ,     /* only looked at: here, though somebody may own it, and nothing is registered */
+    USE_READ,     /* read here, also if a process owns it; nothing is registered */
     USE_OWN,      /* ours alone, with workers; through its owner if it has one */
 };
 
@@ -154,7 +154,7 @@ bool word_is_file(const char *word);
 pawl_status file_read(struct scope *scope, const char *path, str *out);
 
 /* when.c: a time as people type it (RFC 3339, a date, 7d, yesterday, ...), as RFC 3339. `kind` is one
- * of the three kinds of times. False: it is none. */
+ * of the three kinds of times. False: it is not a time. */
 #define WHEN_SIZE     32
 #define WHEN_EXPECTED "a time (RFC 3339), a date, a duration like 7d, or now, today, yesterday, tomorrow"
 bool when_read(enum option_kind kind, const char *value, char out[WHEN_SIZE]);

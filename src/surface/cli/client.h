@@ -62,7 +62,7 @@ bool client_is_loopback(const struct client *client);
 /* `answer` is all that came, and is no HTTP: STORAGE_FAILURE if the server speaks TLS. */
 pawl_status client_check_tls(const struct client *client, struct scope *scope, str answer);
 
-/* Does anybody listen there? */
+/* Does a process listen there? */
 bool client_reaches(struct client *client);
 
 /* What came back, taken apart; also for tests. False if it is no whole HTTP answer. */

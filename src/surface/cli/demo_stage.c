@@ -64,7 +64,7 @@ void demo_expect(struct demo *demo, bool as_told, const char *what)
     if (as_told)
         return;
     demo->failed = true;
-    term_put(&demo->cli->term, BAD, "✘ this did not go as told: %s\n", what);
+    term_put(&demo->cli->term, BAD, "✘ this did not go as announced: %s\n", what);
 }
 
 void demo_write(struct demo *demo, const char *name, str text)

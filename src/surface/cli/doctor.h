@@ -1,4 +1,4 @@
-/* doctor.h - private to the command line: what doctor has found, and how it is told. */
+/* doctor.h - private to the command line: what doctor has found, and how it is printed. */
 #ifndef PAWL_SURFACE_CLI_DOCTOR_H
 #define PAWL_SURFACE_CLI_DOCTOR_H
 

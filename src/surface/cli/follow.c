@@ -1,5 +1,5 @@
-/* follow.c - the entries of a store as they are recorded: a server's stream of events, or, where
- * nobody owns the file, the file itself, looked at from time to time. */
+/* follow.c - the entries of a store as they are recorded: a server's stream of events, or, if no
+ * process owns the file, the file itself, read from time to time. */
 #include "surface/cli/follow.h"
 #include "api/events.h"
 #include "surface/cli/client.h"
@@ -90,7 +90,7 @@ static pawl_status tell_events(struct follow *follow, follow_fn fn, void *contex
     return PAWL_OK;
 }
 
-/* The server ended, or the connection did: whoever serves the store next is asked to go on. */
+/* The server or the connection ended: the store's next server is asked to go on. */
 static pawl_status find_again(struct follow *follow, struct watching *watching)
 {
     struct cli *cli = follow->cli;
@@ -151,7 +151,7 @@ static pawl_status read_stream(struct follow *follow, struct watching *watching,
     return tell_events(follow, fn, context, count);
 }
 
-/* ---- A file that nobody owns ---- */
+/* ---- A file without an owner ---- */
 
 struct telling {
     follow_fn fn;

@@ -1,5 +1,5 @@
 /* follow.h - private to the command line: the entries of a store as they are recorded, whether by
- * a server's stream or by looking into the file; and a terminal that is drawn anew with them. */
+ * a server's stream or by reading the file; and a terminal that is drawn again with them. */
 #ifndef PAWL_SURFACE_CLI_FOLLOW_H
 #define PAWL_SURFACE_CLI_FOLLOW_H
 
@@ -30,7 +30,7 @@ void watching_begin(struct watching *watching, struct term *term);
 void watching_end(struct watching *watching);
 bool watching_is_over(void);
 
-/* Wait until fd (-1: none) can be read, somebody wants to stop or the terminal has another size,
+/* Wait until fd (-1: none) can be read, the user wants to stop or the terminal has another size,
  * at most wait_ms. True: fd can be read. */
 bool watching_wait(struct watching *watching, int fd, int64_t wait_ms);
 
@@ -59,7 +59,7 @@ struct follow {
     struct cli *cli;
     const char *id;    /* of one instance; NULL: all */
     int fd;            /* a server's stream; -1: the file is looked at */
-    uint64_t position; /* the last that was told, of a file */
+    uint64_t position; /* of the last entry that was reported, of a file */
     char cursor[64];   /* the same, of a stream */
     struct buf bytes;  /* of a stream, not yet understood */
     bool has_head;
@@ -72,7 +72,7 @@ typedef void (*follow_fn)(void *context, str entry); /* JSON */
 pawl_status follow_begin(struct follow *follow, struct cli *cli, const char *id, bool from_start);
 void follow_end(struct follow *follow);
 
-/* What was recorded since, at most wait_ms later. *count: how many were told. A server that went
+/* What was recorded since, at most wait_ms later. *count: how many entries were reported. A server that went
  * away is looked for again, which is said, as is that it is back; STORAGE_FAILURE if it stays away. */
 pawl_status follow_read(struct follow *follow, struct watching *watching, int64_t wait_ms,
                         follow_fn fn, void *context, uint32_t *count);

@@ -26,7 +26,7 @@ struct host_options {
 };
 
 struct host {
-    struct http_server *server; /* NULL: somebody else owns the store; we go through them */
+    struct http_server *server; /* NULL: another process owns the store, and we go through it */
     char address[128];          /* "http://HOST:PORT" */
     char secret[WORLD_SECRET_SIZE]; /* with needs_token */
     sigset_t stop_signals;      /* held back, for host_wait() */
@@ -34,7 +34,7 @@ struct host {
     bool has_terminal;          /* whose end is a SIGHUP too, and ends the process */
 };
 
-/* Own cli->store, or connect to whoever does. INVALID_REQUEST (listen), IN_USE (the port, or
+/* Own cli->store, or connect to its owner. INVALID_REQUEST (listen), IN_USE (the port, or
  * an owner that cannot be reached), and what opening a store fails with. */
 pawl_status host_open(struct cli *cli, const struct host_options *options, struct host *out);
 void host_close(struct cli *cli, struct host *host);
@@ -43,7 +43,7 @@ void host_close(struct cli *cli, struct host *host);
  * a second one ends the process at once. Modules are loaded again meanwhile, at SIGHUP. */
 bool host_wait(struct host *host, int64_t wait_ms);
 
-/* Did the store fail for good? Then the process has been told to stop. */
+/* Did the store fail for good? Then the process stops. */
 bool host_lost_store(void);
 
 /* stubs.c: the tools of `run` and `resume`: what pawl.yaml says, and --stub. INVALID_REQUEST. */
@@ -51,7 +51,7 @@ pawl_status run_tools(struct cli *cli, struct host_options *options);
 
 struct trial;
 
-/* Follow an instance until it ends or we are told to stop, entry by entry; with a trial, as fast
+/* Follow an instance until it ends or a signal stops us, entry by entry; with a trial, as fast
  * as it goes. The exit status. */
 int live_follow(struct cli *cli, struct host *host, const char *id, int64_t after_seq,
                 struct trial *trial);

@@ -53,7 +53,7 @@ static void make_folders(const char *path)
     }
 }
 
-/* The file's text, locked; -1: there is none. */
+/* The file's text, locked; -1: it cannot be opened. */
 static int open_last(bool is_written, struct buf *text)
 {
     char path[PATH_MAX], block[8192];

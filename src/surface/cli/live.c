@@ -1,6 +1,6 @@
 /* live.c - an instance as it goes on: each entry as it is recorded, and below them, on a
- * terminal, one line that says what it is doing now; a flow on a terminal as its steps, drawn anew
- * in place. */
+ * terminal, one line that says what it is doing now; a flow on a terminal as its steps, drawn
+ * again in place. */
 #include "base/limits.h"
 #include "surface/cli/follow.h"
 #include "surface/cli/host.h"

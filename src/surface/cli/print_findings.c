@@ -75,7 +75,7 @@ pawl_status findings_ask(struct cli *cli, const char *path, str text, const char
                            &out->raw);
 }
 
-/* The first error's words are in the report; all other errors are told as a check would. */
+/* The first error's words are in the report; all other errors are printed as `check` prints them. */
 void findings_explain(struct cli *cli, const char *path, str text)
 {
     struct term term;

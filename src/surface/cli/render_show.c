@@ -213,8 +213,8 @@ void put_gate(struct cli *cli, const struct node *waiting)
         fprintf(cli->term.out, "%s  since %s", term_is_slim(&cli->term) ? "\n      " : "", since);
 }
 
-/* How somebody says yes to a gate, or ends an external step: by the id of the attempt that waits
- * under this name. */
+/* The command that approves a gate, or completes an external step, by the id of the waiting
+ * attempt. */
 static void put_answer(struct cli *cli, const struct node *step, const struct node *item)
 {
     bool is_gate = str_is(member_str(item, "kind"), "approval");

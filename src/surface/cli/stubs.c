@@ -1,5 +1,5 @@
 /* stubs.c - which tools a run may call: what pawl.yaml says, and answers in the place of tools
- * (--stub TOOL=JSON, --stub TOOL=fail:REASON), told as the rules of tool/rules.h. */
+ * (--stub TOOL=JSON, --stub TOOL=fail:REASON), written as rules of tool/rules.h. */
 #include "api/config.h"
 #include "base/time.h"
 #include "surface/cli/host.h"
@@ -37,7 +37,7 @@ pawl_status answer_read(struct cli *cli, const struct cli_option *option, str va
                        : args_json(cli, option, value.data, json);
 }
 
-/* TOOL@2d would be a tool of that name, which nobody means. */
+/* TOOL@2d would be a tool of that name, which is never meant. */
 static bool has_time(str tool)
 {
     size_t at = tool.size;

@@ -1,4 +1,4 @@
-/* stuck.c - a trial that cannot go on: what is waited for, and what to say to get it over this. */
+/* stuck.c - a trial that cannot go on: what it waits for, and the option that would help. */
 #include "base/limits.h"
 #include "surface/cli/trial.h"
 #include "surface/cli/view.h"
@@ -12,7 +12,7 @@ struct stuck {
     int depth;        /* of children */
 };
 
-/* The last attempt of a step; NULL: there is none. */
+/* The last attempt of a step; *out NULL: it has none. */
 static pawl_status find_step(struct stuck *stuck, str id, str name, const struct node **out)
 {
     struct node *answer;
@@ -32,7 +32,7 @@ static void put_words(struct stuck *stuck, const char *before, str name, const c
     fputs(behind, stderr);
 }
 
-/* One that waits for its tool, or one that somebody outside ends. */
+/* A step that waits for its tool, or an external step. */
 static pawl_status advise_step(struct stuck *stuck, str id, str name)
 {
     const struct node *step;

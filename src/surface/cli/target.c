@@ -69,8 +69,8 @@ static void look_for_owner(str file, struct owner *out)
         out->secret_failure = sqlite_owner_secret(file, out->secret);
 }
 
-/* FILE-stores/NAME.db is served by whoever owns FILE, also while nobody has it open: "ADDRESS" of
- * that owner becomes "ADDRESS/v1/stores/NAME". */
+/* FILE-stores/NAME.db is served by the owner of FILE, also while it is closed: "ADDRESS" of that
+ * owner becomes "ADDRESS/v1/stores/NAME". */
 static void find_first_owner(const char *file, struct owner *out)
 {
     const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : "";
@@ -249,7 +249,7 @@ static pawl_status open_file(struct cli *cli, const char *file, enum target_use 
     status = open_local(cli, use, options);
     if (status != PAWL_IN_USE)
         return status;
-    /* Somebody took it since we looked. */
+    /* Another process took it since we looked. */
     return try_owner(cli, file, &owned) == PAWL_OK && owned ? PAWL_OK : cli->scope.error.status;
 }
 
@@ -327,7 +327,7 @@ static pawl_status call_local(struct cli *cli, struct scope *scope, const char *
     return out->data ? PAWL_OK : scope_no_memory(scope);
 }
 
-/* Somebody took the store after we had opened it: from now on through them. */
+/* Another process took the store after we had opened it: from now on we go through that. */
 static bool follow_owner(struct cli *cli)
 {
     const char *file = store_file(cli->store);

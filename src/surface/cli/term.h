@@ -16,7 +16,7 @@ struct term {
 /* Colours only on a terminal and without NO_COLOR. */
 void term_init(struct term *term, FILE *out);
 
-void term_measure(struct term *term); /* its width, anew */
+void term_measure(struct term *term); /* its width, read again */
 
 /* "always", "never" or "auto" (as term_init() has it); false: none of them. */
 bool term_set_colour(struct term *term, const char *when);

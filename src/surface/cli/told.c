@@ -1,5 +1,5 @@
-/* told.c - what the words of a trial (--signal, --fire, --complete) say, read before anything
- * happens; and which of them nobody waited for. */
+/* told.c - the script of a trial: its options --signal, --fire and --complete, read before anything
+ * happens; and those that nothing waited for. */
 #include "base/time.h"
 #include "surface/cli/trial.h"
 
@@ -82,7 +82,7 @@ static pawl_status check_name(struct cli *cli, const struct given *given)
     if (str_is_utf8(str_of(given->value), false) && !str_is_blank(str_of(given->value)))
         return PAWL_OK;
     return scope_fail(&cli->scope, PAWL_INVALID_REQUEST,
-                      "--%s: expected the name of somebody, found '%s'", given->option->name,
+                      "--%s: expected the name of an actor, found '%s'", given->option->name,
                       given->value);
 }
 

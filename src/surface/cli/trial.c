@@ -1,6 +1,6 @@
-/* trial.c - `run --test`: time that does not have to be waited for. The clock is moved to whatever
- * falls due next, but not before everything that was told on the command line (--signal, --fire,
- * --complete, --approve, --reject) has been said to whoever waits for it. */
+/* trial.c - `run --test`: a virtual clock. It is moved to what falls due next, after all that
+ * the command line says (--signal, --fire, --complete, --approve, --reject) was sent to the instances
+ * that wait for it. */
 #include "surface/cli/trial.h"
 #include "api/world.h"
 #include "base/time.h"
@@ -12,7 +12,7 @@
 #define ROWS_WAIT_MS     5
 #define TURNS_AT_ONCE    1000
 
-struct decided { /* a gate to which everybody has said what they were named for */
+struct decided { /* a gate that all actors of the command line have decided */
     struct decided *next;
     str step;
 };
@@ -120,7 +120,7 @@ static pawl_status say_told(struct trial *trial, str id, const struct node *firs
     return status;
 }
 
-/* A stranger to this gate is not counted; another may be meant. */
+/* An actor who may not decide this gate is skipped: another gate may be meant. */
 static pawl_status decide_as(struct trial *trial, const struct given *given, str step, bool *said)
 {
     bool approves = strcmp(given->option->name, "approve") == 0;
@@ -156,7 +156,7 @@ static pawl_status note_decided(struct trial *trial, str step)
     return gate->step.data ? PAWL_OK : scope_no_memory(&trial->scope);
 }
 
-/* Everybody who was named says so, in the order given, to every gate once. */
+/* All actors of the command line decide every gate once, in the given order. */
 static pawl_status decide_gate(struct trial *trial, str id, str name, bool *said)
 {
     struct cli *cli = trial->cli;
@@ -173,7 +173,7 @@ static pawl_status decide_gate(struct trial *trial, str id, str name, bool *said
     return status;
 }
 
-/* To the instance and to whom it waits for. */
+/* To the instance and to the children that it waits for. */
 static pawl_status say_to(struct trial *trial, str id, uint32_t depth, bool *said)
 {
     const struct node *first;
@@ -241,7 +241,7 @@ static pawl_status move_far(struct trial *trial, const char *id, int64_t *wait_m
     return status;
 }
 
-/* Let everything that is under way come to rest; tells how much of its time has passed. */
+/* Let everything that is under way come to rest, and set how much of its time has passed. */
 static pawl_status settle(struct trial *trial, const char *id)
 {
     struct node *answer, *instance;

@@ -1,5 +1,5 @@
-/* trial.h - private to the command line: `run --test`. Time need not be waited for, and what would
- * come from outside is told beforehand. */
+/* trial.h - private to the command line: `run --test`. The clock is virtual, and what would come
+ * from outside is given in advance. */
 #ifndef PAWL_SURFACE_CLI_TRIAL_H
 #define PAWL_SURFACE_CLI_TRIAL_H
 
@@ -33,13 +33,13 @@ struct trial {
 /* May its clock be moved? CONFLICT: it has a past by the real one. */
 pawl_status trial_store(struct cli *cli);
 
-/* Reads what is told; INVALID_REQUEST, with the error in cli->scope. To be ended in any case. */
+/* Reads the options; INVALID_REQUEST, with the error in cli->scope. trial_fini() in any case. */
 pawl_status trial_init(struct trial *trial, struct cli *cli);
 void trial_fini(struct trial *trial);
 
 #define TRIAL_STUCK (-1)
 
-/* Say what somebody waits for and we were told, or else move the clock to what falls due next.
+/* Send what an instance waits for and the options say, or else move the clock to what falls due next.
  * *wait_ms: how long until the next call makes sense, or TRIAL_STUCK: there is nothing to say, and
  * nothing falls due. The error is in trial->scope. */
 pawl_status trial_go_on(struct trial *trial, const char *id, int64_t *wait_ms);
@@ -52,10 +52,10 @@ pawl_status told_read(struct trial *trial); /* INVALID_REQUEST in cli->scope */
 /* The kind of wait (instance.why) that takes it. */
 const char *told_awaited(const struct told *told);
 
-/* Until the first that has its time; -1: there is none. */
+/* Until the time of the first that has one; -1: none has. */
 int64_t told_next(const struct trial *trial);
 
-/* What nothing waited for, on stderr: a slip of the pen would else go unseen. */
+/* Print on stderr what nothing waited for: else a typing error would go unseen. */
 void told_report(const struct trial *trial);
 
 /* ---- borrow.c ---- */

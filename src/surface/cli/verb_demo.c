@@ -71,7 +71,7 @@ static void kill_in_the_middle(struct demo *demo)
     pid_t child;
     int status = 0;
 
-    demo_title(demo, "A countdown (a process written in C) is armed. Nobody runs it yet.");
+    demo_title(demo, "A countdown (a process written in C) is armed. It does not run yet.");
     demo_run(demo, EXIT_DONE, "start countdown --input '{\"from\":3,\"every\":\"2s\"}'");
     demo_title(
         demo,
@@ -129,9 +129,9 @@ static int finish(struct demo *demo)
 
     fputc('\n', term->out);
     if (demo->failed)
-        term_put(term, BAD, "Not all of it went as told.\n");
+        term_put(term, BAD, "Not all of it went as announced.\n");
     else
-        term_put(term, GOOD, "All of it went as told.\n");
+        term_put(term, GOOD, "All of it went as announced.\n");
     if (args_flag(demo->cli, "keep"))
         fprintf(term->out, "The folder is %s\n", demo->folder);
     else

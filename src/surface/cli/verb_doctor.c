@@ -75,15 +75,15 @@ static void check_file(struct doctor *doctor, const char *file)
     bool can_write = access(file, W_OK) == 0;
 
     if (access(file, R_OK) != 0) {
-        doctor_say(doctor, DOCTOR_BAD, "file", "do this as the user who owns it",
-                   "%s, %s; it may not be read by you", file,
+        doctor_say(doctor, DOCTOR_BAD, "file", "run doctor as the user who owns it",
+                   "%s, %s; this user may not read it", file,
                    size_words(file_bytes(file, ""), size));
         return;
     }
     doctor_say(doctor, can_write ? DOCTOR_GOOD : DOCTOR_WARN, "file",
-               can_write ? NULL : "chmod u+w, or be who owns it", "%s, %s%s", file,
+               can_write ? NULL : "chmod u+w, or run as the user who owns it", "%s, %s%s", file,
                size_words(file_bytes(file, ""), size),
-               can_write ? "" : "; it may be read, but not written, by you");
+               can_write ? "" : "; this user may read it, but not write it");
 }
 
 static void check_wal(struct doctor *doctor, const char *file)
@@ -92,7 +92,7 @@ static void check_wal(struct doctor *doctor, const char *file)
     char size[MOMENT_SIZE];
 
     doctor_say(doctor, bytes > WAL_WARN ? DOCTOR_WARN : DOCTOR_GOOD, "wal",
-               bytes > WAL_WARN ? "end readers that stay open for long; it shrinks by itself then"
+               bytes > WAL_WARN ? "close readers that stay open for long; then it shrinks by itself"
                                 : NULL,
                "%s write-ahead log", size_words(bytes, size));
 }
@@ -110,7 +110,8 @@ static void check_disk(struct doctor *doctor, const char *file)
     if (bytes < DISK_WARN)
         verdict = bytes < DISK_BAD ? DOCTOR_BAD : DOCTOR_WARN;
     doctor_say(doctor, verdict, "disk",
-               verdict == DOCTOR_GOOD ? NULL : "make room: nothing can be recorded on a full disk",
+               verdict == DOCTOR_GOOD ? NULL
+                                      : "free some space: nothing can be recorded on a full disk",
                "%s free", size_words(bytes, size));
 }
 
@@ -275,7 +276,7 @@ static void check_integrity(struct doctor *doctor, const char *file)
 
     if (file_bytes(file, "") > QUICK_MAX && !args_flag(cli, "full")) {
         doctor_say(doctor, DOCTOR_GOOD, "integrity", command(doctor, "doctor --full"),
-                   "not looked at: the file is large");
+                   "not checked: the file is large");
         return;
     }
     if (target_ask_with(cli, &cli->scope, "store.sql", WITH({ "text", STR("PRAGMA quick_check") }),
@@ -288,10 +289,10 @@ static void check_integrity(struct doctor *doctor, const char *file)
     first = answer ? answer->text : STR("nothing");
     if (str_is(first, "ok"))
         doctor_say(doctor, DOCTOR_GOOD, "integrity", command(doctor, "verify"),
-                   "SQLite finds no fault; whether the history is what it was, verify tells");
+                   "SQLite finds no fault; verify checks the history");
     else
-        doctor_say(doctor, DOCTOR_BAD, "integrity", "keep a copy of the file before all else",
-                   "SQLite: %.*s", STR_ARG(first));
+        doctor_say(doctor, DOCTOR_BAD, "integrity", "first copy the file", "SQLite: %.*s",
+                   STR_ARG(first));
 }
 
 /* ---- All of it ---- */

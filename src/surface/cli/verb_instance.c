@@ -2,7 +2,7 @@
 #include "base/limits.h"
 #include "surface/cli/view.h"
 
-/* Steps and timers move only while somebody owns the store: say how, if nobody does. */
+/* Steps and timers run only while a process owns the store: if none does, print how to run them. */
 static void hint_started(struct cli *cli, str id)
 {
     struct node *instance;
@@ -142,7 +142,7 @@ void render_amended(struct cli *cli, const struct node *answer)
 {
     str name = member_str(answer, "definition");
 
-    fprintf(cli->term.out, "goes on by %.*s@%lld\n", STR_ARG(name),
+    fprintf(cli->term.out, "moved to %.*s@%lld\n", STR_ARG(name),
             (long long)member_int(answer, "version"));
 }
 
@@ -162,7 +162,8 @@ void render_signalled(struct cli *cli, const struct node *answer)
                 "not kept by %lld: each keeps %u signals already that nothing takes\n", full,
                 LIMIT_KEPT_SIGNALS);
     if (refused > 0)
-        fprintf(cli->term.out, "refused by %lld, which it does not fit: the log names them\n", refused);
+        fprintf(cli->term.out, "rejected by %lld: the payload does not fit; the log names them\n",
+                refused);
 }
 
 /* Who paused it, and since when. */

@@ -8,7 +8,7 @@ static void render(struct cli *cli, const struct node *answer)
     for (const struct node *row = node_first(answer, "stores"); row; row = row->next)
         fprintf(cli->term.out, "%.*s\n", STR_ARG(row->text));
     if (made.size > 0)
-        fprintf(cli->term.out, "store %.*s is there\n", STR_ARG(made));
+        fprintf(cli->term.out, "store %.*s exists\n", STR_ARG(made));
 }
 
 int verb_stores(struct cli *cli)

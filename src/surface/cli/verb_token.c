@@ -19,7 +19,7 @@ static void render(struct cli *cli, const struct node *answer)
     if (token.size > 0)
         fprintf(cli->term.out, "%.*s\n", STR_ARG(token));
     if (token.size > 0 && cli->term.tty)
-        term_put(&cli->term, DIM, "it is shown this once; use it as PAWL_TOKEN or Bearer\n");
+        term_put(&cli->term, DIM, "it is shown only once; use it as PAWL_TOKEN or Bearer token\n");
     if (member_true(answer, "revoked"))
         fputs("revoked\n", cli->term.out);
 }

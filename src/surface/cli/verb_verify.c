@@ -81,7 +81,8 @@ static void keep_place(void *context, str place)
         return;
     }
     if (!check->has_failed)
-        fprintf(stderr, "pawl: cannot keep the place in '%s': %s\n", check->path, strerror(errno));
+        fprintf(stderr, "pawl: cannot write the checkpoint '%s': %s\n", check->path,
+                strerror(errno));
     check->has_failed = true;
 }
 
@@ -95,7 +96,7 @@ static void render_stopped(struct cli *cli, const struct node *answer)
     fprintf(term->out, "  at record %lld of %lld; nothing wrong so far\n",
             (long long)member_int(answer, "stopped_at"), (long long)member_int(answer, "last"));
     if (store_file(cli->store))
-        fprintf(term->out, "  go on: %s verify --resume\n", cli->command);
+        fprintf(term->out, "  resume: %s verify --resume\n", cli->command);
 }
 
 static void render_wrong(struct cli *cli, const struct node *answer)
@@ -157,10 +158,10 @@ static void say_resumed(const struct node *answer)
     str why = member_str(answer, "not_resumed");
 
     if (why.size > 0)
-        fprintf(stderr, "pawl: from the beginning: the place that was kept can't be used, %.*s\n",
+        fprintf(stderr, "pawl: checking from the beginning: the checkpoint cannot be used, %.*s\n",
                 STR_ARG(why));
     else if (member_int(answer, "resumed_at") > 0)
-        fprintf(stderr, "pawl: went on behind record %lld\n",
+        fprintf(stderr, "pawl: resumed after record %lld\n",
                 (long long)member_int(answer, "resumed_at"));
 }
 
@@ -211,7 +212,7 @@ static pawl_status verify_whole(struct check *check, str *out)
     if (check->path && args_flag(cli, "resume"))
         TRY(place_read(cli, check->path, &options.place));
     if (args_flag(cli, "resume") && !options.place.data)
-        fputs("pawl: from the beginning: no place was kept\n", stderr);
+        fputs("pawl: checking from the beginning: there is no checkpoint\n", stderr);
     options.keep = check->path ? keep_place : NULL;
     return run_check(check, &options, out);
 }

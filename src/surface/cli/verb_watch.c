@@ -1,12 +1,12 @@
 /* verb_watch.c - watch: all instances, or one, as it happens. On a terminal a view that is drawn
- * anew, else a line for each entry. */
+ * in place, else a line for each entry. */
 #include "base/limits.h"
 #include "surface/cli/client.h"
 #include "surface/cli/follow.h"
 #include "surface/cli/view.h"
 #include <stdlib.h>
 
-#define TICK_MS     1000 /* times that pass are drawn anew at least this often */
+#define TICK_MS     1000 /* times that pass are drawn again at least this often */
 #define RECENT      6    /* entries below the list */
 #define RECENT_SIZE 2048
 #define NARROW      100 /* columns: when an entry was recorded is left out */
@@ -246,7 +246,7 @@ static pawl_status watch_on(struct watch *watch)
     return status;
 }
 
-/* One instance is told from its beginning, so that off a terminal its whole story is there. */
+/* One instance is printed from its beginning, so that off a terminal its whole history is there. */
 static pawl_status watch_begin(struct watch *watch)
 {
     struct cli *cli = watch->cli;

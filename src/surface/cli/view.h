@@ -12,8 +12,8 @@ struct showing { /* answers; those that do not concern its kind are NULL */
     const char *spinner; /* what stands before a running step; NULL: its mark */
 };
 
-/* One instance in about so many rows; *instance as it was read. For views that are drawn anew, the
- * frame-th time: what runs is seen to turn. */
+/* One instance in about so many rows; *instance as it was read. For views that are drawn again
+ * and again; this is frame number `frame`, which turns the spinner. */
 pawl_status view_draw(struct cli *cli, const char *id, int rows, uint32_t frame,
                       struct node **instance);
 const char *spinner_at(uint32_t frame);
@@ -49,7 +49,7 @@ void put_actions(struct cli *cli, const struct node *instance);
 /* One line: name, id and status of an instance. */
 void put_title(struct cli *cli, const struct node *instance);
 
-/* Of a gate that waits: for whom, and since when. Nothing for what is none. */
+/* Of a gate that waits: for whom, and since when. Nothing for other waits. */
 void put_gate(struct cli *cli, const struct node *waiting);
 
 /* What it ended with, if it has ended. */

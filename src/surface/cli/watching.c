@@ -131,7 +131,7 @@ int frame_rows(const struct watching *watching)
     return rows_of(&term) - 1; /* the cursor stands below */
 }
 
-/* After a change of size lines may have been broken anew: what was there cannot be found. */
+/* After a change of size the terminal may have wrapped lines again: what was there cannot be found. */
 void frame_begin(struct watching *watching)
 {
     struct term *term = watching->term;

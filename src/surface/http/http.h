@@ -33,7 +33,7 @@ struct http_options {
     const char *secret; /* who sends this as a token may do everything; NULL: none. It outlives the
                            server */
     pawl_status (*opened)(void *context, pawl *p, pawl_error *error); /* a store beside the first is
-                           open: register tools and code; NULL: there are none */
+                           open: register tools and code; NULL: none */
     void *opened_context;
     const struct op *const *mounts; /* of other surfaces: tables of rows as in api/ops.h, ending in
                            NULL; NULL: none. A row's path may end in {name}, which takes the rest.

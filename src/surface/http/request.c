@@ -104,7 +104,7 @@ static str after_colon(str host)
 }
 
 /* A page may call us if it came from us: a local name without a port, or with ours, be it
- * the one we listen on or the one the browser was told (a forwarded port). */
+ * the one we listen on or the one that the browser uses (a forwarded port). */
 static bool origin_is_ours(const struct web_request *request, str origin, str host)
 {
     const str scheme = str_starts(origin, STR("https://")) ? STR("https://") : STR("http://");

@@ -423,7 +423,7 @@ bool request_run(struct web_request *request)
     if (request->status != PAWL_OK)
         return false;
     status = start(request, &is_away);
-    if (!is_away) /* else it is somebody else's, and perhaps back already */
+    if (!is_away) /* else another thread has it, and may have finished it already */
         request->status = status;
     return is_away;
 }
