@@ -1,8 +1,8 @@
 /* check.c - the ledger against the store. Each rule has its name from docs/internals/simulation.md. */
 #include "sim/sim.h"
 #include "store/store.h"
-#include <stdio.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define STEPS_MAX 16
@@ -12,7 +12,7 @@
 struct reading {
     struct sim *sim;
     struct subject *subject;
-    uint32_t index, count;        /* of the subject; of entries so far */
+    uint32_t index, count; /* of the subject; of entries so far */
     char state[24];
     int64_t recorded_ms, ticked_ms, rested_ms; /* of the entry before; when a timer was armed */
     bool has_ended;
@@ -25,13 +25,13 @@ struct reading {
     char lines[LINES_MAX][160]; /* the last entries, in words */
 };
 
-#define FAIL(r, rule, ...) \
-    check_failed((r), (rule), __VA_ARGS__)
+#define FAIL(r, rule, ...) check_failed((r), (rule), __VA_ARGS__)
 
-static _Noreturn void check_failed(const struct reading *r, const char *rule, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+static _Noreturn void check_failed(const struct reading *r, const char *rule, const char *format,
+                                   ...) __attribute__((format(printf, 3, 4)));
 
-static _Noreturn void check_failed(const struct reading *r, const char *rule, const char *format, ...)
+static _Noreturn void check_failed(const struct reading *r, const char *rule, const char *format,
+                                   ...)
 {
     char words[400];
     va_list args;
@@ -203,6 +203,15 @@ static bool is(const pawl_entry *entry, const char *action)
     return strcmp(entry->action, action) == 0;
 }
 
+/* A tree that ends well has rescued what failed, and has always tidied up. */
+static void check_finished(struct reading *r)
+{
+    if (r->subject->process == PROCESS_TREE && !is_completed(r, "risky") && !is_completed(r, "mop"))
+        FAIL(r, "C11 joins", "risky failed, and was not rescued");
+    if (r->subject->process == PROCESS_TREE && !is_completed(r, "last"))
+        FAIL(r, "C11 joins", "it ends before its last step");
+}
+
 static void check_flow(struct reading *r, const pawl_entry *entry)
 {
     if (is(entry, "step.start"))
@@ -212,10 +221,13 @@ static void check_flow(struct reading *r, const pawl_entry *entry)
     else if (is(entry, "step.fail") && entry->step)
         r->steps[step_index(r, entry->step)].failed++;
     else if ((is(entry, "timer") || is(entry, "signal") || is(entry, "child") ||
-              is(entry, "gate.approve")) && entry->step) {
+              is(entry, "gate.approve")) &&
+             entry->step) {
         check_timer(r, entry);
         r->steps[step_index(r, entry->step)].completed++;
     }
+    if (is(entry, "finish"))
+        check_finished(r);
     if (is(entry, "step.complete") && entry->step && strcmp(entry->step, "ship") == 0)
         r->rested_ms = entry->recorded_at_ms;
 }
@@ -242,9 +254,9 @@ static void check_kept(struct reading *r, const struct node *instance)
     if (!str_is(sim_text(instance, "current_state"), "completed"))
         return;
     if (sim_number(result, "ticks") != r->ticks || sim_number(result, "heard") != r->signals)
-        FAIL(r, "C7 replay", "it counted %" PRId64 " ticks and %" PRId64
-             " signals; its history has %u and %u", sim_number(result, "ticks"),
-             sim_number(result, "heard"), r->ticks, r->signals);
+        FAIL(r, "C7 replay",
+             "it counted %" PRId64 " ticks and %" PRId64 " signals; its history has %u and %u",
+             sim_number(result, "ticks"), sim_number(result, "heard"), r->ticks, r->signals);
     if (r->ticks != r->signals + 1 + r->index % 3)
         FAIL(r, "C7 replay", "%u ticks and %u signals", r->ticks, r->signals);
 }
@@ -275,7 +287,8 @@ static void check_entry(struct reading *r, const pawl_entry *entry)
         break;
     }
     if (r->subject->process != PROCESS_DOOR)
-        r->has_ended = strcmp(entry->to_state, "running") != 0 && strcmp(entry->to_state, "created") != 0;
+        r->has_ended =
+            strcmp(entry->to_state, "running") != 0 && strcmp(entry->to_state, "created") != 0;
     r->recorded_ms = entry->recorded_at_ms;
 }
 
@@ -320,7 +333,8 @@ static void check_held(struct reading *r)
     struct subject *subject = r->subject;
     bool is_strict = subject->process == PROCESS_DOOR || subject->process == PROCESS_KEEPER;
 
-    if (subject->held == HELD_YES && is_strict && !subject->may_move && subject->held_count != r->count)
+    if (subject->held == HELD_YES && is_strict && !subject->may_move &&
+        subject->held_count != r->count)
         FAIL(r, "paused", "it had %u entries when it was paused", subject->held_count);
     subject->held_count = r->count;
     subject->may_move = false;
@@ -331,7 +345,8 @@ static void check_instance(struct reading *r)
     struct sim *sim = r->sim;
     struct node *instance;
 
-    if (sim_look(sim, &instance, "instance.get", "{\"instance_id\":\"%s\"}", r->subject->id) != PAWL_OK)
+    if (sim_look(sim, &instance, "instance.get", "{\"instance_id\":\"%s\"}", r->subject->id) !=
+        PAWL_OK)
         FAIL(r, "C1 durable", "it cannot be read: %s", sim->error.message);
     if (r->count && !str_is(sim_text(instance, "current_state"), r->state))
         FAIL(r, "I7 replay", "its history ends in %s, and it is in %.*s", r->state,
@@ -391,7 +406,8 @@ void check_store(struct sim *sim)
     struct verify_report report;
 
     EXPECT_OK(verify_run(engine_store(sim->nodes[0]->engine), &heap_libc,
-                         &(struct verify_request){ .flows = &flow_behavior }, &report, &sim->error));
+                         &(struct verify_request){ .flows = &flow_behavior }, &report,
+                         &sim->error));
     if (!report.valid)
         sim_fail(sim, "C13 evidence", "verify found, at record %" PRIu64 ": %s", report.bad_pos,
                  report.what);

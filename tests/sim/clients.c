@@ -72,9 +72,10 @@ void client_create(struct sim *sim)
         return;
     subject = &sim->subjects[sim->subject_count];
     /* Only an owner runs steps. */
-    *subject = (struct subject){ .process = sim->swarm.is_shared
-                                                ? PROCESS_DOOR
-                                                : (enum process)dice_below(&sim->dice, PROCESS_COUNT) };
+    *subject =
+        (struct subject){ .process = sim->swarm.is_shared
+                                         ? PROCESS_DOOR
+                                         : (enum process)dice_below(&sim->dice, PROCESS_COUNT) };
     if (subject->process == PROCESS_DOOR)
         snprintf(subject->state, sizeof subject->state, "shut");
     act = new_act(sim, ACT_CREATE, sim->subject_count++);
@@ -159,11 +160,12 @@ static void send_fire(struct sim *sim, struct act *act, bool is_first)
 
     if (act->expected)
         snprintf(expected, sizeof expected, ",\"expected_sequence\":%" PRIu64, act->expected);
-    status = sim_ask(sim, &answer, "instance.fire",
-                     "{\"instance_id\":\"%s\",\"action\":\"%s\",\"actor_ref\":\"c%u\"%s%s%s,"
-                     "\"payload\":{\"n\":%u},\"idempotency_key\":\"k%u\"}",
-                     subject->id, act->action, number, act->guard ? ",\"guard_satisfied\":true" : "",
-                     act->has_reason ? ",\"reason\":\"why not\"" : "", expected, number, number);
+    status =
+        sim_ask(sim, &answer, "instance.fire",
+                "{\"instance_id\":\"%s\",\"action\":\"%s\",\"actor_ref\":\"c%u\"%s%s%s,"
+                "\"payload\":{\"n\":%u},\"idempotency_key\":\"k%u\"}",
+                subject->id, act->action, number, act->guard ? ",\"guard_satisfied\":true" : "",
+                act->has_reason ? ",\"reason\":\"why not\"" : "", expected, number, number);
     if (was_certain && status != PAWL_STORAGE_FAILURE && status != PAWL_NO_MEMORY &&
         !is_unknown(status))
         check_prediction(sim, subject, act, status);
@@ -197,7 +199,8 @@ static void fire(struct sim *sim, struct subject *subject)
 static void doubt_leases(struct sim *sim, const struct subject *subject)
 {
     for (uint32_t i = 0; i < sim->claim_count; i++)
-        if (sim->claims[i].subject == index_of(sim, subject) || sim->claims[i].subject == SUBJECTS_MAX)
+        if (sim->claims[i].subject == index_of(sim, subject) ||
+            sim->claims[i].subject == SUBJECTS_MAX)
             sim->claims[i].may_be_lost = true;
 }
 
@@ -262,7 +265,8 @@ static bool find_gate(struct sim *sim, const struct subject *subject, char out[6
     struct node *answer;
     const struct node *steps;
 
-    if (sim_look(sim, &answer, "instance.steps", "{\"instance_id\":\"%s\"}", subject->id) != PAWL_OK)
+    if (sim_look(sim, &answer, "instance.steps", "{\"instance_id\":\"%s\"}", subject->id) !=
+        PAWL_OK)
         return false;
     steps = node_find(answer, "steps");
     for (const struct node *step = steps ? steps->first : NULL; step; step = step->next)
@@ -285,10 +289,10 @@ static void approve(struct sim *sim, struct subject *subject)
     act = new_act(sim, ACT_APPROVE, index_of(sim, subject));
     act->action = "gate.approve";
     number = (uint32_t)(act - sim->acts);
-    act->outcome = outcome_of(
-        sim_ask(sim, &answer, "step.approve",
-                "{\"step_id\":\"%s\",\"actor_ref\":\"%s\",\"idempotency_key\":\"k%u\"}", step,
-                dice_chance(&sim->dice, 500) ? "ann" : "bob", number));
+    act->outcome =
+        outcome_of(sim_ask(sim, &answer, "step.approve",
+                           "{\"step_id\":\"%s\",\"actor_ref\":\"%s\",\"idempotency_key\":\"k%u\"}",
+                           step, dice_chance(&sim->dice, 500) ? "ann" : "bob", number));
     subject->may_move = true;
 }
 
@@ -314,7 +318,8 @@ void client_retry(struct sim *sim, uint32_t index)
 
     if (sim->swarm.jumps_years) /* a key holds for seven days */
         return;
-    if (act->outcome == OUTCOME_REFUSED || (act->kind != ACT_CREATE && !sim->subjects[act->subject].id[0]))
+    if (act->outcome == OUTCOME_REFUSED ||
+        (act->kind != ACT_CREATE && !sim->subjects[act->subject].id[0]))
         return;
     sim_note(sim, "again, c%u:", index);
     switch (act->kind) {
@@ -342,12 +347,13 @@ void client_read(struct sim *sim)
     struct subject *subject = draw_subject(sim);
     struct node *answer;
 
-    if (!subject || sim_look(sim, &answer, "instance.get", "{\"instance_id\":\"%s\"}", subject->id) != PAWL_OK)
+    if (!subject ||
+        sim_look(sim, &answer, "instance.get", "{\"instance_id\":\"%s\"}", subject->id) != PAWL_OK)
         return;
     if (sim_number(answer, "next_sequence_number") <= (int64_t)subject->last_seq)
-        sim_fail(sim, "C6 reads", "s%u: entry %" PRIu64 " was acknowledged, and the next is %" PRId64,
-                 index_of(sim, subject), subject->last_seq,
-                 sim_number(answer, "next_sequence_number"));
+        sim_fail(
+            sim, "C6 reads", "s%u: entry %" PRIu64 " was acknowledged, and the next is %" PRId64,
+            index_of(sim, subject), subject->last_seq, sim_number(answer, "next_sequence_number"));
     if (subject->process == PROCESS_DOOR && is_certain(subject) &&
         !str_is(sim_text(answer, "current_state"), subject->state))
         sim_fail(sim, "C6 reads", "s%u is in %.*s, and not in %s", index_of(sim, subject),

@@ -62,7 +62,8 @@ bool door_is_end(const char *state)
 static const char order_source[] =
     "name: order\n"
     "steps:\n"
-    "  start: {name: pick, tool: pick, " TRIED ", args: {n: \"{{input.n}}\"}, parallel: [pack, label]}\n"
+    "  start: {name: pick, tool: pick, " TRIED
+    ", args: {n: \"{{input.n}}\"}, parallel: [pack, label]}\n"
     "  pack: {tool: pack, " TRIED ", args: {of: \"{{steps.pick.result.nonce}}\"}, join: ship}\n"
     "  label: {tool: label, " TRIED ", join: ship}\n"
     "  ship: {tool: press, " TRIED ", next: rest}\n"
@@ -152,8 +153,9 @@ static void keeper_handle(void *context, pawl_turn *turn, void *memory, const pa
         keeper->heard++;
         keeper->left++;
     } else {
-        pawl_turn_complete(turn, pawl_turn_text(turn, "{\"ticks\":%lld,\"heard\":%lld}",
-                                                (long long)keeper->ticks, (long long)keeper->heard));
+        pawl_turn_complete(turn,
+                           pawl_turn_text(turn, "{\"ticks\":%lld,\"heard\":%lld}",
+                                          (long long)keeper->ticks, (long long)keeper->heard));
         return;
     }
     if (keeper->left == 0) {

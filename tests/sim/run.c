@@ -26,7 +26,8 @@ static void name_idle(struct sim *sim)
         if (sim->subjects[i].id[0] && !sim->subjects[i].has_ended) {
             sim_look(sim, &answer, "instance.get", "{\"instance_id\":\"%s\"}", sim->subjects[i].id);
             sim_look(sim, &answer, "instance.why", "{\"instance_id\":\"%s\"}", sim->subjects[i].id);
-            sim_look(sim, &answer, "instance.steps", "{\"instance_id\":\"%s\"}", sim->subjects[i].id);
+            sim_look(sim, &answer, "instance.steps", "{\"instance_id\":\"%s\"}",
+                     sim->subjects[i].id);
         }
 }
 

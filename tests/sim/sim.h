@@ -30,7 +30,7 @@ struct dice {
     uint64_t state;
 };
 uint64_t dice_draw(struct dice *dice);
-uint32_t dice_below(struct dice *dice, uint32_t bound);    /* 0..bound-1 */
+uint32_t dice_below(struct dice *dice, uint32_t bound); /* 0..bound-1 */
 bool dice_chance(struct dice *dice, uint32_t per_thousand);
 
 /* ---- What takes place ---- */
@@ -52,9 +52,9 @@ struct act {
     enum outcome outcome;
     const char *action;
     bool guard, has_reason;
-    uint64_t expected;  /* FIRE: expected_sequence; 0: not given */
-    uint64_t seq;       /* FIRE, CANCEL: DONE with this entry; 0: not known */
-    uint32_t seen;      /* entries with its actor in the last check */
+    uint64_t expected; /* FIRE: expected_sequence; 0: not given */
+    uint64_t seq;      /* FIRE, CANCEL: DONE with this entry; 0: not known */
+    uint32_t seen;     /* entries with its actor in the last check */
 };
 
 enum held { HELD_NO, HELD_YES, HELD_MAYBE };
@@ -62,27 +62,27 @@ enum held { HELD_NO, HELD_YES, HELD_MAYBE };
 /* An instance, as its callers know it. */
 struct subject {
     enum process process;
-    char id[27];           /* "": not known */
+    char id[27]; /* "": not known */
     enum outcome created;
-    uint32_t count;        /* entries seen */
+    uint32_t count; /* entries seen */
     char hashes[ENTRIES_MAX][65];
-    uint64_t last_seq;     /* of the last entry that a caller knows of */
-    char state[24];        /* DOOR: "": not certain */
-    bool has_ended;        /* a terminal state was seen */
+    uint64_t last_seq; /* of the last entry that a caller knows of */
+    char state[24];    /* DOOR: "": not certain */
+    bool has_ended;    /* a terminal state was seen */
     enum held held;
-    uint32_t held_count;   /* entries when it was paused */
-    bool may_move;         /* calls that a paused instance takes were made since */
+    uint32_t held_count; /* entries when it was paused */
+    bool may_move;       /* calls that a paused instance takes were made since */
 };
 
 /* A step in the hands of a worker. Its nonce, the result of the step, is its index. */
 struct claim {
     uint32_t subject, attempt;
     char step_id[64], lease[40], name[32];
-    int64_t until_ms;   /* by `elapsed_ms`: the lease holds until then */
-    uint32_t life;      /* of the process that leased it */
-    bool is_sent;       /* a result was sent; it may have been taken */
-    bool is_over;       /* an answer was taken, or refused */
-    bool may_be_lost;   /* something happened that may have taken the lease */
+    int64_t until_ms; /* by `elapsed_ms`: the lease holds until then */
+    uint32_t life;    /* of the process that leased it */
+    bool is_sent;     /* a result was sent; it may have been taken */
+    bool is_over;     /* an answer was taken, or refused */
+    bool may_be_lost; /* something happened that may have taken the lease */
 };
 
 /* Which faults the seed has, and how often: chances of a thousand for each act. */
@@ -110,9 +110,9 @@ struct sim {
     int64_t latest_ms;           /* the wall clock, when it was farthest ahead */
     uint32_t life;               /* how often the store was opened */
     uint32_t crashes, jumps, step;
-    uint32_t unknown_count;      /* calls whose outcome their callers do not know */
-    bool is_healing;             /* faults are over */
-    bool is_faulty;              /* a fault has hit since the last opening */
+    uint32_t unknown_count; /* calls whose outcome their callers do not know */
+    bool is_healing;        /* faults are over */
+    bool is_faulty;         /* a fault has hit since the last opening */
 
     struct act acts[ACTS_MAX];
     struct subject subjects[SUBJECTS_MAX];
@@ -131,15 +131,15 @@ struct sim {
 /* world.c: the store, its faults and its time. */
 void world_begin(struct sim *sim, uint64_t seed);
 void world_end(struct sim *sim);
-void world_arm(struct sim *sim);       /* perhaps: the next act meets a fault */
-void world_calm(struct sim *sim);      /* before a check */
-void world_settle(struct sim *sim);    /* after an act: did the power go? */
+void world_arm(struct sim *sim);    /* perhaps: the next act meets a fault */
+void world_calm(struct sim *sim);   /* before a check */
+void world_settle(struct sim *sim); /* after an act: did the power go? */
 void world_crash(struct sim *sim, bool is_power_cut);
 void world_pass(struct sim *sim, int64_t by_ms);
 void world_jump(struct sim *sim);
-void world_heal(struct sim *sim);      /* no more faults */
+void world_heal(struct sim *sim);            /* no more faults */
 bool world_is_faulty(const struct sim *sim); /* a fault has hit: calls may fail */
-bool world_is_off(void);               /* the power has gone, and nobody has noticed yet */
+bool world_is_off(void);                     /* the power has gone, and nobody has noticed yet */
 pawl_status sim_run_due(struct sim *sim);
 
 /* An operation by one of the nodes; *out in the step's scope. OUTCOME_UNKNOWN also if the answer was
@@ -169,11 +169,11 @@ struct door_way {
 const struct door_way *door_way(const char *from, const char *action);
 const struct door_way *door_way_at(uint32_t index); /* NULL: no more */
 bool door_is_end(const char *state);
-#define DOOR_DEADLINE_MS 30000
+#define DOOR_DEADLINE_MS    30000
 #define DOOR_DEADLINE_STATE "open"
-#define ATTEMPTS_MAX 5u
-#define REST_MS 20000
-#define TICK_MS 10000
+#define ATTEMPTS_MAX        5u
+#define REST_MS             20000
+#define TICK_MS             10000
 /* Does `step` have to wait for the end of `before`? */
 struct order_rule {
     enum process process;

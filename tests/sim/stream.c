@@ -24,12 +24,14 @@ static void compare(struct following *following, const struct streamed *event)
     const struct streamed *then = &following->sim->stream[following->checked];
 
     if (following->checked >= following->sim->stream_count)
-        sim_fail(following->sim, "C12 streams", "an entry at %" PRIu64 " was not streamed", event->pos);
+        sim_fail(following->sim, "C12 streams", "an entry at %" PRIu64 " was not streamed",
+                 event->pos);
     if (then->pos != event->pos || strcmp(then->id, event->id) != 0 || then->seq != event->seq ||
         strcmp(then->hash, event->hash) != 0)
-        sim_fail(following->sim, "C12 streams", "streamed entry %" PRIu64 " of %s at %" PRIu64
-                 ", and %" PRIu64 " of %s at %" PRIu64 " is there", then->seq, then->id, then->pos,
-                 event->seq, event->id, event->pos);
+        sim_fail(following->sim, "C12 streams",
+                 "streamed entry %" PRIu64 " of %s at %" PRIu64 ", and %" PRIu64
+                 " of %s at %" PRIu64 " is there",
+                 then->seq, then->id, then->pos, event->seq, event->id, event->pos);
     following->checked++;
 }
 

@@ -90,8 +90,7 @@ static bool must_hold(const struct sim *sim, const struct claim *claim)
 
     return claim->subject != SUBJECTS_MAX && !claim->may_be_lost && claim->life == sim->life &&
            !sim->is_faulty && sim->elapsed_ms + 1000 < claim->until_ms && !claim->is_over &&
-           !claim->is_sent && subject->held == HELD_NO &&
-           !may_have_failed(sim, claim->subject);
+           !claim->is_sent && subject->held == HELD_NO && !may_have_failed(sim, claim->subject);
 }
 
 static void check_answer(struct sim *sim, struct claim *claim, pawl_status status, bool was_due)
@@ -136,6 +135,20 @@ static void fail(struct sim *sim, struct claim *claim)
     claim->may_be_lost = true;
 }
 
+/* An answer with a lease that was never given. */
+static void forge(struct sim *sim, const struct claim *claim)
+{
+    struct node *answer;
+    char lease[40];
+
+    snprintf(lease, sizeof lease, "%s", claim->lease);
+    lease[0] = lease[0] == '0' ? '1' : '0';
+    if (sim_ask(sim, &answer, "step.complete",
+                "{\"step_id\":\"%s\",\"lease\":\"%s\",\"result\":\"forged\"}", claim->step_id,
+                lease) == PAWL_OK)
+        sim_fail(sim, "C9 fenced", "an answer to %s with a wrong lease was taken", claim->step_id);
+}
+
 static void extend(struct sim *sim, struct claim *claim)
 {
     struct node *answer;
@@ -160,10 +173,11 @@ static void take_turn(struct sim *sim, struct claim *claim)
 
     if (claim->is_over)
         return;
-    status = sim_ask(sim, &answer, "step.complete_many",
-                     "{\"steps\":[{\"step_id\":\"%s\",\"lease\":\"%s\",\"result\":{\"nonce\":%u}}],"
-                     "\"claim\":{\"tools\":" TOOLS ",\"worker\":\"w\",\"max\":2,\"lease\":\"30s\"}}",
-                     claim->step_id, claim->lease, nonce);
+    status =
+        sim_ask(sim, &answer, "step.complete_many",
+                "{\"steps\":[{\"step_id\":\"%s\",\"lease\":\"%s\",\"result\":{\"nonce\":%u}}],"
+                "\"claim\":{\"tools\":" TOOLS ",\"worker\":\"w\",\"max\":2,\"lease\":\"30s\"}}",
+                claim->step_id, claim->lease, nonce);
     claim->is_sent = true; /* each answer has its own outcome */
     claim->may_be_lost = true;
     if (status == PAWL_OK) {
@@ -194,8 +208,10 @@ void worker_act(struct sim *sim)
             claim(sim, 1 + dice_below(&sim->dice, 3));
     } else if (drawn < 70)
         complete(sim, claimed);
-    else if (drawn < 80)
+    else if (drawn < 78)
         fail(sim, claimed);
+    else if (drawn < 81)
+        forge(sim, claimed);
     else if (drawn < 90)
         extend(sim, claimed);
     else

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define BEGUN_AT    INT64_C(1777593600000) /* 2026-05-01T00:00:00Z */
-#define DEPTH_MAX   3 /* crashes while a store recovers */
+#define BEGUN_AT  INT64_C(1777593600000) /* 2026-05-01T00:00:00Z */
+#define DEPTH_MAX 3                      /* crashes while a store recovers */
 
 /* ---- Dice ---- */
 
@@ -63,7 +63,8 @@ _Noreturn void sim_fail(struct sim *sim, const char *rule, const char *format, .
     va_end(args);
     for (uint32_t i = first; i < sim->trace_count; i++)
         printf("# %s\n", sim->trace[i % TRACE_LINES]);
-    printf("# seed %" PRIu64 ", step %u: %s: %s\n# to repeat it: script/simulate --seed %" PRIu64 "\n",
+    printf("# seed %" PRIu64 ", step %u: %s: %s\n# to repeat it: script/simulate --seed %" PRIu64
+           "\n",
            sim->seed, sim->step, rule, words, sim->seed);
     test_fail(__FILE__, __LINE__, "seed %" PRIu64 " breaks %s", sim->seed, rule);
 }
@@ -127,9 +128,8 @@ static void open_again(struct sim *sim)
     for (uint32_t depth = 0; depth < DEPTH_MAX && !sim->is_healing; depth++) {
         if (!dice_chance(&sim->dice, 250))
             break;
-        disk_arm((struct disk_plan){ .ops = DISK_CHANGES,
-                                     .fault = FAULT_POWER,
-                                     .at = 1 + dice_below(&sim->dice, 12) });
+        disk_arm((struct disk_plan){
+            .ops = DISK_CHANGES, .fault = FAULT_POWER, .at = 1 + dice_below(&sim->dice, 12) });
         status = open_nodes(sim);
         if (!disk_has_failed())
             break;
@@ -148,7 +148,8 @@ static void open_again(struct sim *sim)
 
 void world_crash(struct sim *sim, bool is_power_cut)
 {
-    sim_note(sim, "%s, clock %" PRId64 ", wall %" PRId64, is_power_cut ? "POWER CUT" : "KILLED", engine_now_ms(sim->nodes[0]->engine), sim->wall_ms);
+    sim_note(sim, "%s, clock %" PRId64 ", wall %" PRId64, is_power_cut ? "POWER CUT" : "KILLED",
+             engine_now_ms(sim->nodes[0]->engine), sim->wall_ms);
     end_process(sim, is_power_cut);
     for (uint32_t i = 0; i < sim->claim_count; i++)
         sim->claims[i].may_be_lost = true;
@@ -222,10 +223,8 @@ static void on_sync(void *context)
 
 static void arm_disk(struct sim *sim, enum disk_fault fault, unsigned ops, bool for_ever)
 {
-    disk_arm((struct disk_plan){ .ops = ops,
-                                 .fault = fault,
-                                 .at = 1 + dice_below(&sim->dice, 16),
-                                 .for_ever = for_ever });
+    disk_arm((struct disk_plan){
+        .ops = ops, .fault = fault, .at = 1 + dice_below(&sim->dice, 16), .for_ever = for_ever });
 }
 
 void world_arm(struct sim *sim)
@@ -291,7 +290,8 @@ static bool is_failure(pawl_status status)
            status == PAWL_OUTCOME_UNKNOWN;
 }
 
-static pawl_status call(struct sim *sim, struct node **out, const char *operation, const char *input)
+static pawl_status call(struct sim *sim, struct node **out, const char *operation,
+                        const char *input)
 {
     pawl *p = sim->nodes[dice_below(&sim->dice, sim->node_count)];
     char *text = NULL;
@@ -349,7 +349,8 @@ pawl_status sim_run_due(struct sim *sim)
     pawl *p = sim->nodes[dice_below(&sim->dice, sim->node_count)];
     pawl_status status = pawl_run_due(p, &sim->error);
 
-    sim_note(sim, "run_due: %s, clock %" PRId64 ", wall %" PRId64, pawl_status_name(status), engine_now_ms(p->engine), sim->wall_ms);
+    sim_note(sim, "run_due: %s, clock %" PRId64 ", wall %" PRId64, pawl_status_name(status),
+             engine_now_ms(p->engine), sim->wall_ms);
     if (status != PAWL_OK && !world_is_faulty(sim))
         sim_fail(sim, "honest failures", "run_due failed without a fault: %s", sim->error.message);
     return status;
@@ -415,7 +416,8 @@ static void forget_files(void) /* beside the store, on the real disk */
 
 void world_begin(struct sim *sim, uint64_t seed)
 {
-    *sim = (struct sim){ .seed = seed, .dice = { seed }, .wall_ms = BEGUN_AT, .latest_ms = BEGUN_AT };
+    *sim =
+        (struct sim){ .seed = seed, .dice = { seed }, .wall_ms = BEGUN_AT, .latest_ms = BEGUN_AT };
     fault_init(&sim->heap, 0, FAULT_ONCE);
     scope_init(&sim->scope, &heap_libc, LIMIT_SCOPE);
     draw_swarm(sim);
@@ -438,6 +440,7 @@ void world_end(struct sim *sim)
     scope_fini(&sim->scope);
     free(sim->stream);
     if (sim->heap.live || sqlite_heap_live() || !disk_is_closed())
-        sim_fail(sim, "C15 bounded", "%" PRIu64 " blocks of pawl's, %" PRIu64 " of SQLite's, files %s",
-                 sim->heap.live, sqlite_heap_live(), disk_is_closed() ? "closed" : "open");
+        sim_fail(sim, "C15 bounded",
+                 "%" PRIu64 " blocks of pawl's, %" PRIu64 " of SQLite's, files %s", sim->heap.live,
+                 sqlite_heap_live(), disk_is_closed() ? "closed" : "open");
 }
