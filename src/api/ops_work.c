@@ -107,23 +107,42 @@ static void print_all_claimed(struct engine *engine, struct claimed *claimed, ui
     engine_claim_told(engine, claimed, count);
 }
 
+/* A claim, and what waits for it without a thread. */
 struct claim_wait {
     struct op_wait wait;
-    struct waiting_claim *waiting;
+    struct op_call *call;
+    struct waiting_claim *waiting; /* NULL: a turn that claims nothing */
 };
 
-static void wake_none(void *context)
+static void wake_claim(void *context)
 {
-    (void)context;
+    struct claim_wait *claim = context;
+
+    if (!claim->call->waiter)
+        return;
+    claim->wait.is_slow = claim->waiting && engine_claim_is_slow(claim->waiting);
+    claim->call->waiter->wake(claim->call->waiter->context);
+}
+
+static bool claimer_is_there(void *context)
+{
+    const struct waiter *waiter = ((struct claim_wait *)context)->call->waiter;
+
+    return !waiter || !waiter->is_there || waiter->is_there(waiter->context);
+}
+
+static struct waiter waiter_of(struct claim_wait *claim)
+{
+    return (struct waiter){ wake_claim, claimer_is_there, claim };
 }
 
 static pawl_status open_claim(struct op_call *call, const struct claim_args *args,
-                              struct waiting_claim **out)
+                              struct claim_wait *out)
 {
-    const struct waiter none = { .wake = wake_none };
+    struct waiter waiter = waiter_of(out);
 
-    return engine_claim_open(op_engine(call), call->scope, args,
-                             call->waiter ? call->waiter : &none, out);
+    out->call = call;
+    return engine_claim_open(op_engine(call), call->scope, args, &waiter, &out->waiting);
 }
 
 /* What there is, or nothing yet: then it waits. */
@@ -164,15 +183,14 @@ static pawl_status wait_for_claim(struct op_call *call, struct waiting_claim *wa
     return PAWL_OK;
 }
 
-static pawl_status claim(struct op_call *call, struct waiting_claim *waiting, struct buf *out)
+static pawl_status claim(struct op_call *call, struct claim_wait *waiting, bool is_stopping,
+                         struct buf *out)
 {
-    struct claim_wait *kept = ARENA_NEW(&call->scope->arena, struct claim_wait);
-
-    if (!call->waiter || !kept)
-        return wait_for_claim(call, waiting, out);
-    *kept = (struct claim_wait){ .wait = { .go_on = claim_go_on }, .waiting = waiting };
-    call->wait = &kept->wait;
-    return claim_go_on(call, false, out);
+    if (!call->waiter)
+        return wait_for_claim(call, waiting->waiting, out);
+    waiting->wait.go_on = claim_go_on;
+    call->wait = &waiting->wait;
+    return claim_go_on(call, is_stopping, out);
 }
 
 void op_not_sent(pawl *p, const struct op_given *given)
@@ -203,13 +221,15 @@ void op_given_free(struct op_given *given)
 
 pawl_status op_step_claim(struct op_call *call, struct buf *out)
 {
+    struct claim_wait *waiting = ARENA_NEW(&call->scope->arena, struct claim_wait);
     struct claim_args args = { 0 };
-    struct waiting_claim *waiting;
 
+    TRY_MEMORY(call->scope, waiting);
+    *waiting = (struct claim_wait){ 0 };
     TRY(read_claim(call, call->input, &args));
     json_open(out, '{');
-    TRY(open_claim(call, &args, &waiting));
-    return claim(call, waiting, out);
+    TRY(open_claim(call, &args, waiting));
+    return claim(call, waiting, false, out);
 }
 
 /* ---- Answers ---- */
@@ -319,8 +339,8 @@ static void print_answered(const struct step_answer *answered, struct buf *out)
 }
 
 /* Each has a part of the turn's key, so that a turn that was cut short can be repeated. */
-static pawl_status send_answers(const struct op_call *call, const struct node *steps,
-                                struct waiting_claim *waiting, struct step_answer **out)
+static pawl_status read_answers(const struct op_call *call, const struct node *steps,
+                                struct step_answer **out)
 {
     struct step_answer *answers =
         ARENA_ARRAY(&call->scope->arena, struct step_answer, steps->count + 1);
@@ -336,7 +356,7 @@ static pawl_status send_answers(const struct op_call *call, const struct node *s
         TRY(key_nth(call->scope, call->key, count++, &next->key));
     }
     *out = answers;
-    return engine_step_answer_all(op_engine(call), call->scope, answers, count, waiting);
+    return PAWL_OK;
 }
 
 static pawl_status read_turn(const struct op_call *call, const struct node **steps,
@@ -357,29 +377,87 @@ static pawl_status read_turn(const struct op_call *call, const struct node **ste
     return read_claim(call, *claimed, args);
 }
 
-pawl_status op_step_complete_many(struct op_call *call, struct buf *out)
-{
-    const struct node *steps, *claimed;
-    struct claim_args args = { 0 };
+/* A worker's turn: its answers, then its claim. */
+struct turn_wait {
+    struct claim_wait claim; /* first: the call waits for it */
+    const struct node *steps;
     struct step_answer *answers;
-    struct waiting_claim *waiting = NULL;
-    pawl_status status = read_turn(call, &steps, &claimed, &args);
+    struct answering *answering; /* NULL: not sent yet */
+};
 
-    if (status == PAWL_OK && claimed)
-        status = open_claim(call, &args, &waiting);
-    if (status == PAWL_OK) /* what they make ready may be started for it in their own commit */
-        status = send_answers(call, steps, waiting, &answers);
-    if (status != PAWL_OK)
-        return status;
+/* The answers are known: what is printed of them, and the claim. */
+static pawl_status end_turn(struct op_call *call, struct turn_wait *turn, bool is_stopping,
+                            struct buf *out)
+{
     json_open(out, '{');
     json_put_open(out, "results", '[');
-    for (uint32_t i = 0; i < steps->count; i++)
-        print_answered(&answers[i], out);
+    for (uint32_t i = 0; i < turn->steps->count; i++)
+        print_answered(&turn->answers[i], out);
     json_close(out, ']');
-    if (waiting)
-        return claim(call, waiting, out);
+    if (turn->claim.waiting)
+        return claim(call, &turn->claim, is_stopping, out);
     print_all_claimed(op_engine(call), NULL, 0, out);
     return PAWL_OK;
+}
+
+/* By a thread that may wait. */
+static pawl_status send_turn(struct op_call *call, struct turn_wait *turn)
+{
+    return engine_step_answer_all(op_engine(call), call->scope, turn->answers,
+                                  (uint32_t)turn->steps->count, turn->claim.waiting);
+}
+
+static pawl_status turn_go_on(struct op_call *call, bool is_stopping, struct buf *out)
+{
+    struct turn_wait *turn = (struct turn_wait *)call->wait;
+
+    if (turn->answering)
+        engine_step_answers_end(op_engine(call), turn->answering);
+    else
+        TRY(send_turn(call, turn));
+    return end_turn(call, turn, is_stopping, out);
+}
+
+/* Without a thread. What may take long goes on at once, by a thread that may wait. */
+static pawl_status start_turn(struct op_call *call, struct turn_wait *turn)
+{
+    struct waiter waiter = waiter_of(&turn->claim);
+    bool *waits = call->waits; /* once it is started, the call is another thread's */
+    bool needs_thread;
+    pawl_status status;
+
+    turn->claim.wait.go_on = turn_go_on;
+    op_waits(call, &turn->claim.wait);
+    status = engine_step_answers_start(op_engine(call), call->scope, turn->answers,
+                                       (uint32_t)turn->steps->count, turn->claim.waiting, &waiter,
+                                       &turn->answering, &needs_thread);
+    if (status != PAWL_OK) {
+        *waits = false;
+        return status;
+    }
+    if (needs_thread) {
+        turn->claim.wait.is_slow = true;
+        call->waiter->wake(call->waiter->context);
+    }
+    return PAWL_OK;
+}
+
+pawl_status op_step_complete_many(struct op_call *call, struct buf *out)
+{
+    struct turn_wait *turn = ARENA_NEW(&call->scope->arena, struct turn_wait);
+    const struct node *claimed;
+    struct claim_args args = { 0 };
+
+    TRY_MEMORY(call->scope, turn);
+    *turn = (struct turn_wait){ .claim.call = call };
+    TRY(read_turn(call, &turn->steps, &claimed, &args));
+    if (claimed)
+        TRY(open_claim(call, &args, &turn->claim));
+    TRY(read_answers(call, turn->steps, &turn->answers));
+    if (call->waiter)
+        return start_turn(call, turn);
+    TRY(send_turn(call, turn)); /* what they make ready may be started for it in their own commit */
+    return end_turn(call, turn, false, out);
 }
 
 /* ---- Gates ---- */

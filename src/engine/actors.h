@@ -81,6 +81,8 @@ struct mail_group {
     pawl_error error; /* the store's first failure, if there was one */
     pawl_error refusal; /* the first of them; status OK: none */
     struct refusals *refusals; /* signals: those that it does not fit; NULL: they are not noted */
+    /* The last of them is done; NULL: a caller looks at `left`. */
+    void (*done)(struct engine *engine, struct mail_group *group);
 };
 
 /* Why an event that the engine itself sent was refused (untaken.c). */
@@ -257,6 +259,7 @@ void actor_take_turn(struct engine *engine, struct actor *actor, struct request 
 
 /* mailbox.c; mail_finish(): it was decided, or refused. */
 void mail_finish(struct engine *engine, struct mail *mail, pawl_status status);
+void mail_group_leave(struct engine *engine, struct mail_group *group); /* one less is left */
 pawl_status actor_step(struct actor *actor, const struct event *event, struct scope *scope,
                        struct decision *out);
 void actor_restamp(struct actor *actor, const struct decision *decision); /* after its commit */

@@ -257,6 +257,8 @@ void waiting_give_back(struct claimed *claimed); /* it was not started */
 bool waiting_serves(const struct claimed *claimed, str tool);
 void waiting_call(struct engine *engine, str tool); /* one of them: a step waits */
 void waiting_call_all(struct engine *engine);
+void waiting_answering(struct waiting_claim *waiting); /* before it is offered: call it later ... */
+void waiting_answered(struct engine *engine, struct waiting_claim *waiting); /* ... and now */
 uint32_t waiting_count(const struct engine *engine); /* that wait */
 void steps_fini(struct engine *engine);
 

@@ -40,6 +40,8 @@ pawl_status engine_claim_open(struct engine *engine, struct scope *scope,
 /* From now on steps that become ready may be started for it, in the commit that makes them so. Not
  * every time while others wait: each comes to its turn. */
 void engine_claim_offer(struct engine *engine, struct waiting_claim *waiting);
+/* In `wake`: does it take a commit to go on, which would hold up the thread? */
+bool engine_claim_is_slow(const struct waiting_claim *waiting);
 /* What there is for it; none is no failure. *is_parked: not yet. Then `wake` is called once, and it
  * has to be taken again; also, with may_wait false, when its time is over (it may still be parked
  * then, for the moment that a commit takes). Not parked: it is over. */
@@ -71,6 +73,16 @@ struct step_answer {
 pawl_status engine_step_answer_all(struct engine *engine, struct scope *scope,
                                    struct step_answer *answers, uint32_t count,
                                    struct waiting_claim *waiting);
+/* The same without a waiting caller. `wake` is called once: without a claim when all of them are
+ * answered, with a claim when it can be taken as well. Then engine_step_answers_end() says how they
+ * ended. Where *needs_thread is set, nothing was sent, because it may take long to decide:
+ * engine_step_answer_all() does it. NO_MEMORY: nothing was sent. */
+struct answering;
+pawl_status engine_step_answers_start(struct engine *engine, struct scope *scope,
+                                      struct step_answer *answers, uint32_t count,
+                                      struct waiting_claim *waiting, const struct waiter *waiter,
+                                      struct answering **out, bool *needs_thread);
+void engine_step_answers_end(struct engine *engine, struct answering *answering);
 /* One of them; its status is returned as well. LEASE_LOST, NOT_AWAITING. */
 pawl_status engine_step_answer(struct engine *engine, struct scope *scope,
                                struct step_answer *answer);

@@ -45,7 +45,6 @@ static void tell_group(struct mail_group *group, const struct mail *mail, pawl_s
 
     if (group->refusals)
         note_refusal(group->refusals, mail, status);
-    group->left--;
     group->refused += status != PAWL_OK;
     group->kept += !status && mail->is_kept;
     group->full += status == PAWL_OVERLOADED;
@@ -57,6 +56,13 @@ static void tell_group(struct mail_group *group, const struct mail *mail, pawl_s
         return;
     group->error = mail->own.error;
     group->error.status = status;
+}
+
+void mail_group_leave(struct engine *engine, struct mail_group *group)
+{
+    ASSERT_LOCKED(engine);
+    if (--group->left == 0 && group->done)
+        group->done(engine, group);
 }
 
 /* Of what the engine sent itself. not-known: its handler is not registered yet, or not in this
@@ -81,6 +87,8 @@ void mail_finish(struct engine *engine, struct mail *mail, pawl_status status)
         tell_group(mail->group, mail, status);
     if (mail->holds_place)
         engine->work.jobs_under_way--;
+    if (mail->group)
+        mail_group_leave(engine, mail->group);
     if (!mail->is_owned)
         return;
     engine->actors.mail_under_way--;

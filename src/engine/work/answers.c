@@ -13,7 +13,7 @@ static pawl_status fail_lease(struct scope *scope, uint32_t ordinal)
 }
 
 static pawl_status find_step(struct engine *engine, struct scope *scope, str step_id,
-                             struct head *head, uint32_t *ordinal)
+                             struct head *head, uint32_t *ordinal, bool *is_code)
 {
     struct definition_slot *slot;
     uint64_t number = 0;
@@ -29,15 +29,17 @@ static pawl_status find_step(struct engine *engine, struct scope *scope, str ste
         return scope_fail(scope, PAWL_NOT_KNOWN, "there is no step '%.*s': a machine has none",
                           STR_ARG(words_shown(step_id)));
     *ordinal = (uint32_t)number;
+    *is_code = slot->definition->kind == KIND_CODE;
     return PAWL_OK;
 }
 
 /* Which instance it is for, and whether its lease is held; refused at once if not. */
 static pawl_status address(struct engine *engine, struct scope *scope, struct step_answer *answer,
-                           struct mail *mail)
+                           struct mail *mail, bool *is_code)
 {
     struct head head;
-    pawl_status status = find_step(engine, scope, answer->step_id, &head, &answer->event.ordinal);
+    pawl_status status =
+        find_step(engine, scope, answer->step_id, &head, &answer->event.ordinal, is_code);
 
     if (!status && answer->lease.data &&
         !lease_is_held(engine, head.instance, answer->event.ordinal, answer->lease))
@@ -128,40 +130,142 @@ static bool can_ride(const struct step_answer *answer)
            (answer->event.kind == EVENT_STEP_DONE || answer->event.kind == EVENT_STEP_FAILED);
 }
 
+/* What was sent and is not over: the caller's answers, and a mail for each. */
+struct answering {
+    struct mail_group group; /* first: it is found by it */
+    struct step_answer *answers;
+    struct mail *mails;
+    struct mail **sent; /* those that were not refused at once */
+    uint32_t count, sent_count;
+    bool has_code; /* one of them is an answer to code */
+    struct waiting_claim *waiting;
+    struct waiter waiter;
+};
+
+static void prepare_mail(struct engine *engine, const struct scope *scope,
+                         struct answering *answering, uint32_t index)
+{
+    struct step_answer *answer = &answering->answers[index];
+    struct mail *mail = &answering->mails[index];
+    bool is_code = false;
+
+    *mail = (struct mail){ .key = answer->key, .may_ride = can_ride(answer) };
+    scope_init(&mail->own, engine->heap, LIMIT_SCOPE);
+    mail->own.trace = scope->trace;
+    mail->own.alarm = scope->alarm;
+    mail->own.is_alarms = scope->is_alarms;
+    mail->scope = &mail->own;
+    mail->status = address(engine, &mail->own, answer, mail, &is_code);
+    mail->is_done = mail->status != PAWL_OK;
+    answering->has_code = answering->has_code || is_code;
+    if (!mail->status)
+        answering->sent[answering->sent_count++] = mail;
+}
+
+static pawl_status prepare(struct engine *engine, struct scope *scope, struct step_answer *answers,
+                           uint32_t count, struct answering **out)
+{
+    struct answering *answering = ARENA_NEW(&scope->arena, struct answering);
+
+    TRY_MEMORY(scope, answering);
+    *answering = (struct answering){ .answers = answers, .count = count };
+    answering->mails = ARENA_ARRAY(&scope->arena, struct mail, count + 1);
+    answering->sent = ARENA_ARRAY(&scope->arena, struct mail *, count + 1);
+    TRY_MEMORY(scope, answering->mails && answering->sent);
+    for (uint32_t i = 0; i < count; i++)
+        prepare_mail(engine, scope, answering, i);
+    *out = answering;
+    return PAWL_OK;
+}
+
+static void conclude_all(struct engine *engine, struct answering *answering)
+{
+    for (uint32_t i = 0; i < answering->count; i++)
+        conclude(engine, &answering->mails[i], &answering->answers[i]);
+}
+
 pawl_status engine_step_answer_all(struct engine *engine, struct scope *scope,
                                    struct step_answer *answers, uint32_t count,
                                    struct waiting_claim *waiting)
 {
-    struct mail *mails = ARENA_ARRAY(&scope->arena, struct mail, count + 1);
-    struct mail **sent = ARENA_ARRAY(&scope->arena, struct mail *, count + 1);
-    uint32_t sent_count = 0;
+    struct answering *answering;
 
-    TRY_MEMORY(scope, mails && sent);
+    TRY(prepare(engine, scope, answers, count, &answering));
     if (waiting)
         engine_claim_offer(engine, waiting);
-    for (uint32_t i = 0; i < count; i++) {
-        mails[i] = (struct mail){ .key = answers[i].key, .may_ride = can_ride(&answers[i]) };
-        scope_init(&mails[i].own, engine->heap, LIMIT_SCOPE);
-        mails[i].own.trace = scope->trace;
-        mails[i].own.alarm = scope->alarm;
-        mails[i].own.is_alarms = scope->is_alarms;
-        mails[i].scope = &mails[i].own;
-        mails[i].status = address(engine, &mails[i].own, &answers[i], &mails[i]);
-        mails[i].is_done = mails[i].status != PAWL_OK;
-        if (!mails[i].status)
-            sent[sent_count++] = &mails[i];
-    }
     guard_lock(&engine->lock);
-    mail_deliver_all(engine, sent, sent_count);
+    mail_deliver_all(engine, answering->sent, answering->sent_count);
     for (uint32_t i = 0; i < count; i++)
-        while (!mails[i].is_done)
+        while (!answering->mails[i].is_done)
             if (!engine_pump(engine))
                 guard_wait(&engine->lock, &engine->changed);
     engine_pass_news(engine);
     guard_unlock(&engine->lock);
-    for (uint32_t i = 0; i < count; i++)
-        conclude(engine, &mails[i], &answers[i]);
+    conclude_all(engine, answering);
     return PAWL_OK;
+}
+
+/* ---- Without a waiting caller ---- */
+
+#define ANSWERS_AT_ONCE 64u /* more are worth a thread of their own */
+
+static void all_answered(struct engine *engine, struct mail_group *group)
+{
+    struct answering *answering = (struct answering *)group;
+
+    ASSERT_LOCKED(engine);
+    if (answering->waiting)
+        waiting_answered(engine, answering->waiting);
+    else
+        answering->waiter.wake(answering->waiter.context);
+}
+
+static void drop_all(struct answering *answering)
+{
+    for (uint32_t i = 0; i < answering->count; i++)
+        scope_fini(&answering->mails[i].own);
+}
+
+/* The sender is one of the group until it has sent them all: `wake` may free what they are. */
+pawl_status engine_step_answers_start(struct engine *engine, struct scope *scope,
+                                      struct step_answer *answers, uint32_t count,
+                                      struct waiting_claim *waiting, const struct waiter *waiter,
+                                      struct answering **out, bool *needs_thread)
+{
+    struct answering *answering;
+
+    *needs_thread = count > ANSWERS_AT_ONCE || !engine->thread_count;
+    if (*needs_thread)
+        return PAWL_OK;
+    TRY(prepare(engine, scope, answers, count, &answering));
+    *needs_thread = answering->has_code;
+    if (*needs_thread) {
+        drop_all(answering);
+        return PAWL_OK;
+    }
+    answering->group =
+        (struct mail_group){ .left = answering->sent_count + 1, .done = all_answered };
+    answering->waiting = waiting;
+    answering->waiter = *waiter;
+    for (uint32_t i = 0; i < answering->sent_count; i++)
+        answering->sent[i]->group = &answering->group;
+    *out = answering;
+    if (waiting) {
+        waiting_answering(waiting);
+        engine_claim_offer(engine, waiting);
+    }
+    guard_lock(&engine->lock);
+    mail_deliver_all(engine, answering->sent, answering->sent_count);
+    mail_group_leave(engine, &answering->group);
+    guard_unlock(&engine->lock);
+    return PAWL_OK;
+}
+
+void engine_step_answers_end(struct engine *engine, struct answering *answering)
+{
+    guard_lock(&engine->lock); /* the thread that woke us may still hold it */
+    guard_unlock(&engine->lock);
+    conclude_all(engine, answering);
 }
 
 pawl_status engine_step_answer(struct engine *engine, struct scope *scope,
@@ -190,9 +294,9 @@ pawl_status engine_step_heartbeat(struct engine *engine, struct scope *scope, st
 {
     struct head head;
     uint32_t ordinal;
-    bool is_live = false;
+    bool is_live = false, is_code;
 
-    TRY(find_step(engine, scope, step_id, &head, &ordinal));
+    TRY(find_step(engine, scope, step_id, &head, &ordinal, &is_code));
     TRY(find_live(engine, scope, head.instance, ordinal, &is_live));
     if (!is_live)
         return fail_lease(scope, ordinal);

@@ -27,6 +27,8 @@ struct waiting_claim {
     size_t size;  /* of the arguments of what it has, or will have if it is committed */
     bool is_full; /* a step did not fit: those behind it stay ready */
     bool is_called;
+    bool is_answering; /* its owner's answers are under way: it is called when they are done */
+    bool is_slow;      /* when it was called, other steps were ready: to take them needs a commit */
 };
 
 _Static_assert(LIMIT_CLAIM_TEXT >= LIMIT_TEXT, "an answer has room for any one step");
@@ -56,9 +58,10 @@ static void call(struct engine *engine, struct waiting_claim *waiting)
 {
     ASSERT_LOCKED(engine);
     unlist(engine, waiting);
-    if (waiting->is_called)
+    if (waiting->is_called || waiting->is_answering)
         return;
     waiting->is_called = true;
+    waiting->is_slow = waiting->granted < waiting->args.max && claims_wait(engine, &waiting->args);
     waiting->waiter.wake(waiting->waiter.context);
 }
 
@@ -276,6 +279,28 @@ void engine_claim_offer(struct engine *engine, struct waiting_claim *waiting)
     if (!claims_insist(engine, &waiting->args))
         list(engine, waiting);
     guard_unlock(&engine->lock);
+}
+
+void waiting_answering(struct waiting_claim *waiting)
+{
+    ASSERT(!waiting->link);
+    waiting->is_answering = true;
+}
+
+/* If a step of it is still being committed, it is called when that is over. */
+void waiting_answered(struct engine *engine, struct waiting_claim *waiting)
+{
+    ASSERT_LOCKED(engine);
+    waiting->is_answering = false;
+    if (waiting->under_way == 0)
+        call(engine, waiting);
+    else
+        unlist(engine, waiting);
+}
+
+bool engine_claim_is_slow(const struct waiting_claim *waiting)
+{
+    return waiting->is_slow;
 }
 
 int64_t engine_claim_left_ms(struct engine *engine, const struct waiting_claim *waiting)

@@ -225,6 +225,7 @@ struct web_request {
     struct op_request call;
     struct op_call running;
     bool is_waiting; /* it goes on when it is woken */
+    bool goes_on;    /* it was woken before: from then on it is parked while it waits */
     struct waiter waiter;
     int64_t parked_until_ms; /* under the lock of work, as the next two */
     bool is_parked, is_woken;
@@ -335,6 +336,7 @@ bool request_enter(struct web_request *request);
 /* Run it, or take what came out. True: it is away, and its connection is suspended. */
 bool request_run(struct web_request *request);
 void request_work(struct web_request *request); /* by a worker */
+void request_come_back(struct web_request *request); /* its connection goes on with it */
 /* The next piece of its answer shall be read: the connection is suspended meanwhile. False: the
  * server is stopping. */
 bool request_read_on(struct web_request *request);

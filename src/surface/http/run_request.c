@@ -179,15 +179,21 @@ static void come_back(struct web_request *request, enum request_stage stage)
     atomic_fetch_sub(&server->away, 1);
 }
 
+void request_come_back(struct web_request *request)
+{
+    come_back(request, STAGE_BACK);
+}
+
 /* ---- Running ---- */
 
 /* By the engine, which must not be held up. What was started by its connection's thread goes back
- * to it, unless that may take a while; what a worker started is in the queue, or will be. */
+ * to it, unless that may take a while. What has gone on since, or was started by a worker, is parked
+ * or will be. */
 static void on_wake(void *context)
 {
     struct web_request *request = context;
 
-    if (!(request->op->flags & OP_ASYNC))
+    if (!(request->op->flags & OP_ASYNC) || request->goes_on)
         work_wake(&request->server->work, request);
     else if (request->running.wait->is_slow)
         work_add(&request->server->work, request);
@@ -251,6 +257,7 @@ static void open_store(struct web_request *request)
 
 static pawl_status go_on(struct web_request *request, bool *waits)
 {
+    request->goes_on = true;
     return op_go_on(&request->running, atomic_load(&request->server->is_stopping), &request->answer,
                     &request->result, waits);
 }
@@ -311,6 +318,30 @@ void request_work(struct web_request *request)
     if (request->status == PAWL_OK)
         answer_prepare(request, true);
     come_back(request, STAGE_BACK);
+}
+
+/* By the connection's thread. False: it waits again, for what may take long. */
+static bool go_on_here(struct web_request *request)
+{
+    bool waits, is_away = false;
+
+    request->status = go_on(request, &waits);
+    while (waits &&
+           go_away(request, &is_away) != PAWL_OK) { /* the server stops: soon it will not */
+        (void)poll(NULL, 0, 1);
+        request->status = go_on(request, &waits);
+    }
+    request->is_waiting = waits;
+    if (waits)
+        work_park(&request->server->work, request, request->running.wait->left_ms);
+    return !waits;
+}
+
+/* An operation that keeps its answer for a key may have to wait for another call with that key. */
+static bool is_async(const struct web_request *request)
+{
+    return (request->op->flags & OP_ASYNC) && ((request->op->flags & OP_KEY_IN_RECORD) ||
+                                               !request_header(request, "Idempotency-Key").data);
 }
 
 /* Without a worker. The connection is suspended first: it may be woken at once. */
@@ -405,7 +436,7 @@ static pawl_status start(struct web_request *request, bool *is_away)
     if (!request->p)
         return hand_over(request, is_away);
     TRY(request->is_admitted ? PAWL_OK : admit(request));
-    if (request->op->flags & OP_ASYNC)
+    if (is_async(request))
         return start_async(request, is_away);
     return request->op->flags & OP_QUICK ? run(request, &waits) : hand_over(request, is_away);
 }
@@ -415,11 +446,8 @@ bool request_run(struct web_request *request)
     bool is_away = false;
     pawl_status status;
 
-    if (request->stage == STAGE_BACK) {
-        if (request->is_waiting)
-            request->status = go_on(request, &request->is_waiting);
-        return false;
-    }
+    if (request->stage == STAGE_BACK)
+        return request->is_waiting && !go_on_here(request);
     if (request->status != PAWL_OK)
         return false;
     status = start(request, &is_away);

@@ -33,7 +33,6 @@ static void unpark(struct work_queue *work, struct web_request *request)
         link = &(*link)->next;
     *link = request->next;
     request->is_parked = false;
-    put_last(work, request);
 }
 
 static bool waits_for_time(const struct work_queue *work)
@@ -45,8 +44,12 @@ static void unpark_late(struct work_queue *work)
 {
     ASSERT_HOLDS(&work->lock);
     while (waits_for_time(work) &&
-           (work->is_closing || work->parked->parked_until_ms <= tick_ms(work)))
-        unpark(work, work->parked);
+           (work->is_closing || work->parked->parked_until_ms <= tick_ms(work))) {
+        struct web_request *request = work->parked;
+
+        unpark(work, request);
+        put_last(work, request);
+    }
 }
 
 /* Until something is queued, or a parked one has waited long enough. */
@@ -154,27 +157,48 @@ static void park(struct work_queue *work, struct web_request *request)
     pthread_cond_signal(&work->more);
 }
 
+/* It was woken, and is in no list: a worker goes on with what may take long; anything else goes on
+ * where its connection is read. True: that is to be told, without the lock. */
+static bool goes_back(struct work_queue *work, struct web_request *request)
+{
+    bool is_slow = request->running.wait->is_slow;
+
+    ASSERT_HOLDS(&work->lock);
+    if (is_slow)
+        put_last(work, request);
+    return !is_slow;
+}
+
 void work_park(struct work_queue *work, struct web_request *request, int64_t for_ms)
 {
+    bool is_back = false;
+
     guard_lock(&work->lock);
     request->parked_until_ms = for_ms > 0 ? tick_ms(work) + for_ms : UNTIL_WOKEN;
-    if (request->is_woken)
-        put_last(work, request);
-    else
+    if (request->is_woken) {
+        request->is_woken = false;
+        is_back = goes_back(work, request);
+    } else
         park(work, request);
-    request->is_woken = false;
     unpark_late(work); /* the server may be about to stop */
     guard_unlock(&work->lock);
+    if (is_back)
+        request_come_back(request);
 }
 
 void work_wake(struct work_queue *work, struct web_request *request)
 {
+    bool is_back = false;
+
     guard_lock(&work->lock);
-    if (request->is_parked)
+    if (request->is_parked) {
         unpark(work, request);
-    else
+        is_back = goes_back(work, request);
+    } else
         request->is_woken = true; /* it is being worked on, or about to be parked */
     guard_unlock(&work->lock);
+    if (is_back)
+        request_come_back(request);
 }
 
 void work_close(struct work_queue *work)
