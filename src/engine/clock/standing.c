@@ -108,7 +108,7 @@ static pawl_status repeat(struct scope *scope, const struct record *record, char
     return scope_fail(scope, PAWL_STORAGE_FAILURE, "a record does not say its id: run pawl verify");
 }
 
-static str make_id(struct engine *engine, char id[STANDING_ID_SIZE])
+static str make_id(struct engine *engine, char id[STANDING_ID_SIZE + 1])
 {
     uint8_t random[STANDING_ID_SIZE / 2];
 
