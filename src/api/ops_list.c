@@ -172,6 +172,7 @@ pawl_status op_instance_list(struct op_call *call, struct buf *out)
     json_put_open(out, "instances", '[');
     for (uint32_t i = 0; i < count && status == PAWL_OK; i++)
         status = print_row(call, numbers[i], out);
+    TRY(status); /* a number of a damaged row may be too large for a cursor */
     json_close(out, ']');
     print_next(count > 0 ? numbers[count - 1] : 0, has_more, out);
     json_close(out, '}');
