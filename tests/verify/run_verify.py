@@ -528,7 +528,7 @@ def test_a_place_that_cannot_be_used_is_said_and_all_is_checked(shell):
     flows(shell)
     place = shell.folder / "pawl.db-verify"
     found = shell.pawl("verify", "--resume")
-    assert "no place was kept" in found.err and "valid" in found.out
+    assert "there is no checkpoint" in found.err and "valid" in found.out
     shell.pawl("verify", "--limit", "5", expect=4)
     data = bytearray(place.read_bytes())
     data[40] ^= 1
