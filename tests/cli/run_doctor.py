@@ -43,6 +43,7 @@ def fill(shell):
     for _ in range(3):
         shell.pawl("start", "order", "--key", "k%d" % _)
     shell.pawl("fire", "@last", "pay", "--key", "fire")
+    paid = shell.json("show", "@last")["instance_id"]
     shell.pawl("pause", "@last")
     shell.pawl("start", "approval", "--input", '{"what": "x"}')
     shell.pawl("start", "payment", "--input", '{"order": "A"}')
@@ -53,7 +54,7 @@ def fill(shell):
     shell.pawl("define", "keeper.yaml")
     shell.pawl("start", "keeper")
     shell.pawl("token", "create", "--scope", "read")
-    shell.pawl("alarm", "set", "instance.fire", "--after", "5d", "--input", '{"instance_id": "x", "action": "pay"}')
+    shell.pawl("alarm", "set", "instance.fire", "--after", "5d", "--input", '{"instance_id": "%s", "action": "pay"}' % paid)
 
 
 def test_a_healthy_store_is_healthy_here_and_over_http(shell):
