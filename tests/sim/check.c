@@ -218,6 +218,9 @@ static void check_flow(struct reading *r, const pawl_entry *entry)
         check_started(r, entry);
     else if (is(entry, "step.complete") && entry->step)
         check_completed(r, entry);
+    else if (is(entry, "step.retry") &&
+             entry->step) /* an attempt that was given back keeps its number */
+        r->steps[step_index(r, entry->step)].started = entry->attempt - 1;
     else if (is(entry, "step.fail") && entry->step)
         r->steps[step_index(r, entry->step)].failed++;
     else if ((is(entry, "timer") || is(entry, "signal") || is(entry, "child") ||
