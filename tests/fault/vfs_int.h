@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #define DISK_NAMES   16
-#define DISK_TARGETS 16 /* changes of one name since it was last synced */
+#define DISK_TARGETS 512 /* changes of one name since it was last synced */
 #define SHARE_PIECES 16
 
 struct bytes {

@@ -23,6 +23,14 @@ static enum outcome outcome_of(pawl_status status)
     return status == PAWL_OK ? OUTCOME_DONE : is_unknown(status) ? OUTCOME_OPEN : OUTCOME_REFUSED;
 }
 
+/* That a repeated call is refused says nothing about the first one. */
+static void note_outcome(struct act *act, pawl_status status)
+{
+    if (!act->was_sent || status == PAWL_OK)
+        act->outcome = outcome_of(status);
+    act->was_sent = true;
+}
+
 static struct subject *draw_subject(struct sim *sim)
 {
     struct subject *subject =
@@ -53,8 +61,7 @@ static void send_create(struct sim *sim, struct act *act)
     if (act->outcome == OUTCOME_DONE && outcome_of(status) == OUTCOME_REFUSED &&
         !world_is_faulty(sim))
         sim_fail(sim, "C4 once", "a repeated create is refused: %s", sim->error.message);
-    if (act->outcome != OUTCOME_DONE)
-        act->outcome = outcome_of(status);
+    note_outcome(act, status);
     subject->created = act->outcome;
     if (status != PAWL_OK)
         return;
@@ -173,8 +180,7 @@ static void send_fire(struct sim *sim, struct act *act, bool is_first)
         note_fired(sim, act, answer, is_first);
     else if (is_unknown(status))
         subject->state[0] = '\0';
-    if (is_first || status == PAWL_OK)
-        act->outcome = outcome_of(status);
+    note_outcome(act, status);
     subject->may_move = true;
 }
 
@@ -214,8 +220,7 @@ static void send_cancel(struct sim *sim, struct act *act)
                 "{\"instance_id\":\"%s\",\"actor_ref\":\"c%u\",\"idempotency_key\":\"k%u\"}",
                 subject->id, number, number);
 
-    if (act->outcome != OUTCOME_DONE)
-        act->outcome = outcome_of(status);
+    note_outcome(act, status);
     if (status == PAWL_OK && subject->process == PROCESS_DOOR && subject->state[0] &&
         strcmp(subject->state, "shut") != 0 && strcmp(subject->state, "gone") != 0 &&
         strcmp(subject->state, DOOR_DEADLINE_STATE) != 0)
@@ -243,8 +248,7 @@ static void send_signal(struct sim *sim, struct act *act)
                                  "\"actor_ref\":\"c%u\",\"idempotency_key\":\"k%u\"}",
                                  subject->id, act->action, number, number, number);
 
-    if (act->outcome != OUTCOME_DONE)
-        act->outcome = outcome_of(status);
+    note_outcome(act, status);
     subject->may_move = true;
 }
 

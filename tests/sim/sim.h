@@ -50,6 +50,7 @@ struct act {
     enum act_kind kind;
     uint32_t subject;
     enum outcome outcome;
+    bool was_sent; /* before: this would be a repeat */
     const char *action;
     bool guard, has_reason;
     uint64_t expected; /* FIRE: expected_sequence; 0: not given */
