@@ -91,7 +91,7 @@ static void meet_times(struct history_query *query, bool has_from, int64_t from_
 
 static pawl_status read_times(const struct op_call *call, struct history_query *query)
 {
-    struct query_span span = { 0 };
+    struct time_span span = { 0 };
 
     TRY(query_span(call, "fired_after", "fired_before", &span));
     meet_times(query, span.has_after, span.after_ms, span.has_before, span.before_ms);

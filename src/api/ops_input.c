@@ -163,7 +163,7 @@ pawl_status query_time(const struct op_call *call, const char *name, bool *has, 
 }
 
 pawl_status query_span(const struct op_call *call, const char *after, const char *before,
-                       struct query_span *out)
+                       struct time_span *out)
 {
     TRY(query_time(call, after, &out->has_after, &out->after_ms));
     TRY(query_time(call, before, &out->has_before, &out->before_ms));

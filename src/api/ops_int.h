@@ -29,12 +29,8 @@ pawl_status query_count(const struct op_call *call, const char *name, bool *has,
 pawl_status query_time(const struct op_call *call, const char *name, bool *has, int64_t *out);
 pawl_status query_limit(const struct op_call *call, uint32_t *out);
 /* Two ends of a span, NAME_after and NAME_before. */
-struct query_span {
-    bool has_after, has_before;
-    int64_t after_ms, before_ms;
-};
 pawl_status query_span(const struct op_call *call, const char *after, const char *before,
-                       struct query_span *out);
+                       struct time_span *out);
 /* INVALID_QUERY: "the filter NAME: expected ..., found ...". */
 pawl_status query_refuse(const struct op_call *call, const char *name, const char *expected);
 bool query_time_of(str text, int64_t *out);

@@ -57,14 +57,12 @@ static pawl_status read_order(const struct op_call *call, struct list_query *que
 
 static pawl_status read_created(const struct op_call *call, struct list_query *query)
 {
-    struct query_span span;
+    return query_span(call, "created_after", "created_before", &query->created);
+}
 
-    TRY(query_span(call, "created_after", "created_before", &span));
-    query->has_created_after = span.has_after;
-    query->created_after_ms = span.after_ms;
-    query->has_created_before = span.has_before;
-    query->created_before_ms = span.before_ms;
-    return PAWL_OK;
+static pawl_status read_ended(const struct op_call *call, struct list_query *query)
+{
+    return query_span(call, "ended_after", "ended_before", &query->ended);
 }
 
 static pawl_status read_active(const struct op_call *call, struct list_query *query)
@@ -75,18 +73,6 @@ static pawl_status read_active(const struct op_call *call, struct list_query *qu
     query->has_ended = str_is(active, "false");
     if (active.data && !query->is_active && !query->has_ended)
         return query_refuse(call, "active", "true or false");
-    return PAWL_OK;
-}
-
-static pawl_status read_ended(const struct op_call *call, struct list_query *query)
-{
-    struct query_span span;
-
-    TRY(query_span(call, "ended_after", "ended_before", &span));
-    query->has_ended_after = span.has_after;
-    query->ended_after_ms = span.after_ms;
-    query->has_ended_before = span.has_before;
-    query->ended_before_ms = span.before_ms;
     return PAWL_OK;
 }
 

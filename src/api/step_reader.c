@@ -174,19 +174,6 @@ static pawl_status find_begin(struct step_reader *reader, struct scope *scope, u
 
 /* ---- What they were given ---- */
 
-static void print_identity(const struct step_reader *reader, struct identity *out)
-{
-    const struct instance_view *view = &reader->view;
-
-    *out = (struct identity){ .id = str_of(reader->id),
-                              .definition = view->definition_name,
-                              .version = view->version,
-                              .subject = view->subject,
-                              .correlation = view->correlation,
-                              .creator = view->created_by,
-                              .labels = view->labels };
-}
-
 static str input_of(const struct step_reader *reader)
 {
     return reader->view.input.data ? reader->view.input : STR("{}");
@@ -195,9 +182,8 @@ static str input_of(const struct step_reader *reader)
 static pawl_status introduce(struct step_reader *reader)
 {
     const struct behavior *behavior = behavior_of(definition_of(reader)->kind);
-    struct identity identity;
+    struct identity identity = engine_identity(&reader->view);
 
-    print_identity(reader, &identity);
     if (reader->memory && behavior->attach)
         behavior->attach(reader->memory, &reader->payloads.source);
     if (reader->memory && behavior->introduce &&

@@ -18,6 +18,17 @@ void time_print(int64_t at_ms, char out[TIME_TEXT_SIZE]);
 /* "500ms", "30s", "5m", "72h", "7d": a whole number and one unit, at most 100 years. */
 bool duration_parse(str text, int64_t *out_ms);
 
+/* From one moment to another, both inclusive; each end may be open. */
+struct time_span {
+    bool has_after, has_before;
+    int64_t after_ms, before_ms;
+};
+static inline bool time_is_within(const struct time_span *span, int64_t at_ms)
+{
+    return (!span->has_after || at_ms >= span->after_ms) &&
+           (!span->has_before || at_ms <= span->before_ms);
+}
+
 /* The shortest exact form of the above: 90000 is "90s", 60000 is "1m". */
 void duration_print(int64_t ms, char out[TIME_TEXT_SIZE]);
 

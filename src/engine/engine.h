@@ -441,6 +441,7 @@ struct instance_view {
 };
 pawl_status engine_get(struct engine *engine, struct scope *scope, str id,
                        struct instance_view *out);
+struct identity engine_identity(const struct instance_view *view);
 /* A memory of a flow or code instance as it is before its first entry. NULL: no memory. */
 void *engine_memory_of(const struct definition *definition, const struct instance_view *view,
                        struct arena *arena);

@@ -24,7 +24,6 @@ struct definition_slot {
     struct scope scope; /* holds it */
     str name;
     uint32_t version;
-    bool is_bound;    /* code: its handler is here */
     bool is_doubtful; /* attached: a rollback may have put another one in its place */
     uint8_t compiled_sha[SHA_SIZE];
     str rights; /* what its instances may create; data NULL: anything */

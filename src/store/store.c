@@ -298,7 +298,7 @@ static bool page_is_sound(const struct list_query *query, const uint64_t *number
 bool list_query_by_state(const struct list_query *query)
 {
     return query->state.data || query->status || query->is_active || query->has_ended ||
-           query->has_ended_after || query->has_ended_before;
+           query->ended.has_after || query->ended.has_before;
 }
 
 pawl_status store_list(struct store *store, struct scope *scope, const struct list_query *query,

@@ -36,6 +36,7 @@
 #define PAWL_STORE_STORE_H
 
 #include "base/scope.h"
+#include "base/time.h"
 #include "env/env.h"
 #include "model/definition.h"
 #include "model/live_rows.h"
@@ -169,11 +170,10 @@ struct list_query { /* data NULL and 0: any */
     str subject, correlation;
     str label_key[8], label_value[8];
     uint32_t label_count;
-    int64_t created_after_ms, created_before_ms;
-    bool has_created_after, has_created_before;
+    struct time_span created;
     bool is_active, has_ended; /* it has not ended; it has */
-    int64_t ended_after_ms, ended_before_ms; /* by the time of the record that ended it, inclusive */
-    bool has_ended_after, has_ended_before;  /* either: only what has ended */
+    struct time_span
+        ended; /* by the time of the record that ended it; either: only what has ended */
     bool oldest_first;
     uint64_t after;       /* number of the last row seen; 0: from the beginning */
     uint32_t limit;

@@ -119,8 +119,8 @@ STORE_TEST(filters_together_give_what_each_of_them_gives)
                 "2 4");
     expect_list(s,
                 (struct list_query){ .definition = STR("order"),
-                                     .has_created_after = true,
-                                     .created_after_ms = T0,
+                                     .created.has_after = true,
+                                     .created.after_ms = T0,
                                      .state = STR("shipped") },
                 "6");
     expect_list(s, (struct list_query){ .status = STATUS_RUNNING, .state = STR("paid") }, "");
@@ -139,15 +139,15 @@ STORE_TEST(a_list_matches_labels_and_times_inclusively)
     expect_list(s, query, "1");
     query.label_value[1] = STR("3");
     expect_list(s, query, "");
-    query = (struct list_query){ .has_created_after = true, .created_after_ms = T0 - 1000 };
+    query = (struct list_query){ .created.has_after = true, .created.after_ms = T0 - 1000 };
     expect_list(s, query, "6 5 4 2 1");
-    query.has_created_before = true;
-    query.created_before_ms = T0 - 1;
+    query.created.has_before = true;
+    query.created.before_ms = T0 - 1;
     expect_list(s, query, "2");
-    query.has_created_after = false;
-    query.created_before_ms = T0 - 1000;
+    query.created.has_after = false;
+    query.created.before_ms = T0 - 1000;
     expect_list(s, query, "3 2");
-    query = (struct list_query){ .has_created_after = true, .created_after_ms = T0 + 100000 };
+    query = (struct list_query){ .created.has_after = true, .created.after_ms = T0 + 100000 };
     expect_list(s, query, "");
 }
 

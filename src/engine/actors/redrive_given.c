@@ -3,16 +3,21 @@
 #include "base/limits.h"
 #include "engine/parts.h"
 
+struct identity engine_identity(const struct instance_view *view)
+{
+    return (struct identity){ .id = str_of(view->id),
+                              .definition = view->definition_name,
+                              .version = view->version,
+                              .subject = view->subject,
+                              .correlation = view->correlation,
+                              .creator = view->created_by,
+                              .labels = view->labels };
+}
+
 void *engine_memory_of(const struct definition *definition, const struct instance_view *view,
                        struct arena *arena)
 {
-    struct identity identity = { .id = str_of(view->id),
-                                 .definition = view->definition_name,
-                                 .version = view->version,
-                                 .subject = view->subject,
-                                 .correlation = view->correlation,
-                                 .creator = view->created_by,
-                                 .labels = view->labels };
+    struct identity identity = engine_identity(view);
     const struct behavior *behavior = behavior_of(definition->kind);
     str input = view->input.data ? view->input : STR("{}");
     void *memory = behavior->memory_new(definition, input, arena);

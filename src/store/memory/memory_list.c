@@ -28,9 +28,8 @@ static bool fits_end(const struct disk *disk, const struct list_query *query,
     int64_t at_ms = last ? last->at_ms : 0;
 
     if (terminal == TERMINAL_NOT)
-        return !query->has_ended && !query->has_ended_after && !query->has_ended_before;
-    return !query->is_active && (!query->has_ended_after || at_ms >= query->ended_after_ms) &&
-           (!query->has_ended_before || at_ms <= query->ended_before_ms);
+        return !query->has_ended && !query->ended.has_after && !query->ended.has_before;
+    return !query->is_active && time_is_within(&query->ended, at_ms);
 }
 
 static bool fits_state(const struct disk *disk, const struct list_query *query,
@@ -62,8 +61,7 @@ static bool fits_row(const struct disk *disk, const struct list_query *query,
 
     return fits_text(query->subject, subject ? subject->bytes : STR_NONE) &&
            fits_text(query->correlation, row->correlation) &&
-           (!query->has_created_after || row->instantiated_at_ms >= query->created_after_ms) &&
-           (!query->has_created_before || row->instantiated_at_ms <= query->created_before_ms);
+           time_is_within(&query->created, row->instantiated_at_ms);
 }
 
 /* Labels are parsed in a scratch scope: a sparse filter looks at a million of them. */

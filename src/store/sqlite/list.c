@@ -104,7 +104,7 @@ static unsigned terminals_wanted(const struct list_query *query)
             wanted |= 1u << i;
     if (query->is_active)
         wanted &= 1u << TERMINAL_NOT;
-    if (query->has_ended || query->has_ended_after || query->has_ended_before)
+    if (query->has_ended || query->ended.has_after || query->ended.has_before)
         wanted &= ~(1u << TERMINAL_NOT);
     return wanted;
 }
@@ -141,8 +141,8 @@ static void add_filters(const struct listing *listing, struct buf *text)
     for (uint32_t i = driver == BY_LABEL ? 1 : 0; i < query->label_count; i++)
         add(text, true, by_label[i]);
     add_status(query, driver, text);
-    add(text, query->has_created_after, created_after);
-    add(text, query->has_created_before, created_before);
+    add(text, query->created.has_after, created_after);
+    add(text, query->created.has_before, created_before);
 }
 
 static void compose(const struct listing *listing, struct buf *text)
@@ -178,8 +178,8 @@ static void bind_query(sqlite3_stmt *statement, const struct listing *listing, u
     bind_u64(statement, P_DRIVING, definition);
     bind_blob(statement, P_SUBJECT, query->subject);
     bind_text(statement, P_CORRELATION, query->correlation);
-    bind_i64(statement, P_CREATED_AFTER, query->created_after_ms);
-    bind_i64(statement, P_CREATED_BEFORE, query->created_before_ms);
+    bind_i64(statement, P_CREATED_AFTER, query->created.after_ms);
+    bind_i64(statement, P_CREATED_BEFORE, query->created.before_ms);
     bind_u64(statement, P_AFTER,
              query->after + (PLANTED(CURSOR_SKIPS) ? query->oldest_first ? 1 : -1 : 0));
     if (listing->by_state) /* how many to look at is not known */
@@ -371,7 +371,7 @@ pawl_status sqlite_list(struct store *base, struct scope *scope, const struct li
         .scope = scope,
         .query = query,
         .by_state = list_query_by_state(query),
-        .by_end = query->has_ended_after || query->has_ended_before,
+        .by_end = query->ended.has_after || query->ended.has_before,
         .terminals = terminals_wanted(query),
     };
 

@@ -149,7 +149,7 @@ static pawl_status find_first(struct listing *listing)
     if (status != PAWL_OK || has_jumped)
         return status;
     TRY(read_one(listing, select_last, &last));
-    return find_at(listing, select_created, last, listing->query->created_after_ms,
+    return find_at(listing, select_created, last, listing->query->created.after_ms,
                    &listing->first);
 }
 
@@ -167,10 +167,10 @@ static pawl_status find_ends(struct listing *listing)
 
     listing->end_first = 1;
     behind = end + 1;
-    if (status == PAWL_OK && query->has_ended_after)
-        status = find_at(listing, select_at, end, query->ended_after_ms, &listing->end_first);
-    if (status == PAWL_OK && query->has_ended_before && query->ended_before_ms < INT64_MAX)
-        status = find_at(listing, select_at, end, query->ended_before_ms + 1, &behind);
+    if (status == PAWL_OK && query->ended.has_after)
+        status = find_at(listing, select_at, end, query->ended.after_ms, &listing->end_first);
+    if (status == PAWL_OK && query->ended.has_before && query->ended.before_ms < INT64_MAX)
+        status = find_at(listing, select_at, end, query->ended.before_ms + 1, &behind);
     listing->end_last = behind - 1;
     return status;
 }
@@ -197,5 +197,5 @@ pawl_status list_plan(struct listing *listing)
         TRY(choose_ends(listing));
     if (listing->driver == BY_LABEL && listing->query->label_count > 1)
         TRY(choose_label(listing));
-    return listing->query->has_created_after ? find_first(listing) : PAWL_OK;
+    return listing->query->created.has_after ? find_first(listing) : PAWL_OK;
 }
