@@ -152,6 +152,16 @@ bool node_to_i64(const struct node *node, int64_t *out)
     return true;
 }
 
+bool node_to_u32(const struct node *node, uint32_t max, uint32_t *out)
+{
+    int64_t n;
+
+    if (!node_to_i64(node, &n) || n < 0 || n > max)
+        return false;
+    *out = (uint32_t)n;
+    return true;
+}
+
 const char *node_kind_name(enum node_kind kind)
 {
     switch (kind) {

@@ -52,6 +52,7 @@ struct buf;
 void node_print(const struct node *node, struct buf *out);
 
 bool node_to_i64(const struct node *node, int64_t *out); /* an integer literal in range */
+bool node_to_u32(const struct node *node, uint32_t max, uint32_t *out); /* ... of 0 to `max` */
 const char *node_kind_name(enum node_kind kind);         /* "an object", "a string", ... */
 
 #define NODE_DEPTH_MAX 64

@@ -50,16 +50,6 @@ static pawl_status add_signal(struct scope *scope, const struct node *signal,
                                        .state = value ? value->raw : STR_NONE });
 }
 
-static bool read_u32(const struct node *node, uint32_t *out)
-{
-    int64_t n;
-
-    if (!node || !node_to_i64(node, &n) || n < 0 || n > UINT32_MAX)
-        return false;
-    *out = (uint32_t)n;
-    return true;
-}
-
 /* As print_call() wrote it; what the effects could not tell is set when they are folded. */
 static pawl_status add_call(struct scope *scope, const struct node *root, struct code_loading *loading,
                             bool *ok)
@@ -72,7 +62,7 @@ static pawl_status add_call(struct scope *scope, const struct node *root, struct
         return PAWL_OK;
     *ok = *ok && list->kind == NODE_ARRAY && (list->count == 7 || list->count == 8);
     for (uint32_t i = 0; i < 6 && *ok; i++, node = node->next)
-        *ok = read_u32(node, &numbers[i]);
+        *ok = node_to_u32(node, UINT32_MAX, &numbers[i]);
     if (!*ok || numbers[5] > STEP_RUNNING) {
         *ok = false;
         return PAWL_OK;
@@ -94,7 +84,7 @@ static pawl_status add_version(struct scope *scope, const struct node *node,
 
     if (!node)
         return PAWL_OK;
-    *ok = *ok && read_u32(node, &effect.attempt);
+    *ok = *ok && node_to_u32(node, UINT32_MAX, &effect.attempt);
     return effect_add(scope, effects, effect);
 }
 
@@ -162,8 +152,8 @@ static bool read_old_owed(const struct code_plan *steps, const struct node *list
 {
     uint32_t plan = 0, has_failed = 0;
 
-    if (!read_u32(list->first, &plan) || !read_u32(list->first->next, &has_failed) ||
-        plan >= steps->step_count)
+    if (!node_to_u32(list->first, UINT32_MAX, &plan) ||
+        !node_to_u32(list->first->next, UINT32_MAX, &has_failed) || plan >= steps->step_count)
         return false;
     *kind = has_failed ? PAWL_EVENT_CALL_FAILED : PAWL_EVENT_CALL;
     *name = steps->steps[plan].name;
@@ -181,7 +171,7 @@ static bool read_owed(const struct code_plan *steps, const struct node *list,
     if (list->first->next->kind != NODE_STRING)
         return read_old_owed(steps, list, kind, name);
     *name = list->first->next->text;
-    if (!read_u32(list->first, &number) || number < PAWL_EVENT_START ||
+    if (!node_to_u32(list->first, UINT32_MAX, &number) || number < PAWL_EVENT_START ||
         number > PAWL_EVENT_CHILD_FAILED)
         return false;
     *kind = (pawl_event_kind)number;

@@ -11,9 +11,10 @@
 
 /* ---- Findings -------------------------------------------------------------------- */
 
+/* What cannot be allocated marks the arena, and flow_compile() asks that at its end. */
 void compile_no_memory(struct compilation *compiler)
 {
-    compiler->status = scope_no_memory(compiler->scope);
+    compiler->scope->arena.failed = true;
 }
 
 static void add_finding(struct compilation *compiler, const struct finding *finding)
@@ -21,13 +22,9 @@ static void add_finding(struct compilation *compiler, const struct finding *find
     struct findings *findings = compiler->findings;
     uint32_t *count = finding->is_warning ? &compiler->warning_count : &compiler->error_count;
 
-    if ((*count)++ >= FINDING_COUNT_MAX)
-        return;
-    if (!GROW(&compiler->scope->arena, findings->items, findings->count, findings->capacity)) {
-        compile_no_memory(compiler);
-        return;
-    }
-    findings->items[findings->count++] = *finding;
+    if ((*count)++ < FINDING_COUNT_MAX &&
+        GROW(&compiler->scope->arena, findings->items, findings->count, findings->capacity))
+        findings->items[findings->count++] = *finding;
 }
 
 static void report(struct compilation *compiler, const struct source_step *step,
@@ -93,6 +90,13 @@ bool step_expect(struct compilation *compiler, const struct source_step *step,
     return node->kind == kind;
 }
 
+bool step_is_true(struct compilation *compiler, const struct source_step *step, const char *key)
+{
+    const struct node *node = node_find(step->node, key);
+
+    return node && step_expect(compiler, step, node, NODE_BOOL, "true or false") && node->truth;
+}
+
 void compile_refuse_key(struct compilation *compiler, const struct source_step *step,
                         const struct node *node, const struct known_key *const *tables,
                         const char *path, const char *after)
@@ -128,18 +132,12 @@ void compile_tables(struct compilation *compiler, const struct source_step *step
             compile_refuse_key(compiler, step, node, tables, path, after);
 }
 
-void compile_step_keys(struct compilation *compiler, const struct source_step *step,
-                       const struct node *object, const struct known_key *keys, const char *path)
+void compile_keys(struct compilation *compiler, const struct source_step *step,
+                  const struct node *object, const struct known_key *keys, const char *path)
 {
     const struct known_key *const tables[] = { keys, NULL };
 
     compile_tables(compiler, step, object, tables, path, "");
-}
-
-void compile_keys(struct compilation *compiler, const struct node *object,
-                  const struct known_key *keys, const char *path)
-{
-    compile_step_keys(compiler, NULL, object, keys, path);
 }
 
 /* ---- The top level ----------------------------------------------------------------- */
@@ -215,7 +213,7 @@ static void read_signal(struct compilation *compiler, const struct node *signal)
         compile_error(compiler, signal, "signal '%.*s': expected NAME: {buffer: true}",
                       STR_ARG(words_shown(signal->key)));
     (void)snprintf(path, sizeof path, "signals.%.*s.", STR_ARG(words_shown(signal->key)));
-    compile_keys(compiler, signal, signal_keys, path);
+    compile_keys(compiler, NULL, signal, signal_keys, path);
     if (buffer && buffer->truth)
         compiler->buffered[compiler->buffered_count++] = signal->key;
 }
@@ -228,11 +226,8 @@ static void read_signals(struct compilation *compiler, const struct node *signal
         return;
     }
     compiler->buffered = ARENA_ARRAY(&compiler->scope->arena, str, signals->count + 1);
-    if (!compiler->buffered) {
-        compile_no_memory(compiler);
-        return;
-    }
-    for (const struct node *signal = signals->first; signal; signal = signal->next)
+    for (const struct node *signal = signals->first; signal && compiler->buffered;
+         signal = signal->next)
         read_signal(compiler, signal);
 }
 
@@ -241,23 +236,18 @@ static void report_schema(void *context, const struct node *at, const char *mess
     compile_error(context, at, "%s", message);
 }
 
-/* What an instance may be started with. */
-static void read_input(struct compilation *compiler, const struct node *input)
-{
-    uint32_t error_count = compiler->error_count;
-
-    input_schema_check(input, report_schema, compiler);
-    compiler->input = compiler->error_count == error_count ? input : NULL;
-}
-
 static void read_about(struct compilation *compiler, const struct node *document)
 {
-    const struct node *signals = node_find(document, "signals");
+    const struct node *signals = node_find(document, "signals"), *input;
+    uint32_t error_count;
 
     if (signals)
         read_signals(compiler, signals);
-    if (node_find(document, "input"))
-        read_input(compiler, node_find(document, "input"));
+    input = node_find(document, "input");
+    error_count = compiler->error_count;
+    if (input)
+        input_schema_check(input, report_schema, compiler);
+    compiler->input = compiler->error_count == error_count ? input : NULL;
     compiler->cancel_node = node_find(document, "cancel");
     compiler->output = node_find(document, "output");
     if (compiler->output)
@@ -407,7 +397,6 @@ static str print_plan(struct compilation *compiler)
                          .buffered = compiler->buffered,
                          .buffered_count = compiler->buffered_count };
     struct buf buf;
-    str text = STR_NONE;
 
     if (compiler->is_tree)
         plan.tree = buf_keep(&compiler->tree, &compiler->scope->arena);
@@ -415,21 +404,15 @@ static str print_plan(struct compilation *compiler)
     for (uint32_t i = 0; i < plan.count && plan.steps; i++)
         plan.steps[i] = compiler->steps[i].plan;
     buf_init(&buf, compiler->scope->arena.heap, PLAN_TEXT_SIZE_MAX);
-    if (plan.steps && (plan.tree.data || !compiler->is_tree)) {
+    if (!compiler->scope->arena.failed)
         plan_print(&plan, &buf);
-        text = buf_keep(&buf, &compiler->scope->arena);
-    }
-    if (!text.data)
-        compile_no_memory(compiler);
-    buf_fini(&buf);
-    return text;
+    return compile_take(compiler, &buf);
 }
 
 static pawl_status make_definition(struct compilation *compiler, struct definition **out)
 {
     struct scope *scope = compiler->scope;
     struct definition *definition = ARENA_NEW(&scope->arena, struct definition);
-    pawl_status status;
 
     TRY_MEMORY(scope, definition);
     definition->kind = KIND_FLOW;
@@ -438,14 +421,11 @@ static pawl_status make_definition(struct compilation *compiler, struct definiti
     definition->input_schema = compiler->input;
     if (compiler->input)
         definition->input_text = compile_print(compiler, compiler->input);
-    status = compiler->status;
-    if (status == PAWL_OK)
-        status = definition_set_lifecycle(definition, scope);
-    if (status == PAWL_OK)
-        status = flow_behavior.prepare(definition, scope);
-    if (status == PAWL_OK)
-        *out = definition;
-    return status;
+    TRY_MEMORY(scope, !scope->arena.failed);
+    TRY(definition_set_lifecycle(definition, scope));
+    TRY(flow_behavior.prepare(definition, scope));
+    *out = definition;
+    return PAWL_OK;
 }
 
 pawl_status flow_compile(struct scope *scope, const struct node *document,
@@ -461,9 +441,12 @@ pawl_status flow_compile(struct scope *scope, const struct node *document,
                       node_kind_name(document->kind));
     else
         compile_document(&compiler, document);
-    if (compiler.status != PAWL_NO_MEMORY)
+    if (!scope->arena.failed)
         compile_check(&compiler);
-    status = compiler.status == PAWL_OK ? make_definition(&compiler, out) : compiler.status;
+    if (scope->arena.failed || compiler.tree.failed)
+        status = scope_no_memory(scope);
+    else
+        status = compiler.status == PAWL_OK ? make_definition(&compiler, out) : compiler.status;
     buf_fini(&compiler.tree);
     return status;
 }

@@ -53,12 +53,12 @@ void step_warning(struct compilation *compiler, const struct source_step *step,
 /* Is the value of a step's key of this kind? Else: "'KEY' must be EXPECTED, found ...". */
 bool step_expect(struct compilation *compiler, const struct source_step *step,
                  const struct node *node, enum node_kind kind, const char *expected);
-/* Refuse the keys of `object` that are not in `keys`; `path` goes before their names: "cancel.". */
-void compile_keys(struct compilation *compiler, const struct node *object,
-                  const struct known_key *keys, const char *path);
-/* The same for what belongs to a step. */
-void compile_step_keys(struct compilation *compiler, const struct source_step *step,
-                       const struct node *object, const struct known_key *keys, const char *path);
+/* Is this key of a step true? What is not a boolean is reported. */
+bool step_is_true(struct compilation *compiler, const struct source_step *step, const char *key);
+/* Refuse the keys of `object`, of a step (NULL: of none), that are not in `keys`; `path` goes before
+ * their names: "cancel.". */
+void compile_keys(struct compilation *compiler, const struct source_step *step,
+                  const struct node *object, const struct known_key *keys, const char *path);
 /* The same with several tables, which NULL ends; `after` goes behind the names. */
 void compile_tables(struct compilation *compiler, const struct source_step *step,
                     const struct node *object, const struct known_key *const *tables,

@@ -16,10 +16,8 @@ static void collect_words(struct compilation *compiler)
             words[next++] = arena_str(arena, step->key).data;
         words[next++] = arena_str(arena, step->plan.name).data;
     }
-    if (words && !arena->failed)
+    if (!arena->failed)
         compiler->step_words = words;
-    else
-        compile_no_memory(compiler);
 }
 
 /* No suggestion beyond the errors that are shown: each costs a comparison with every step. */
@@ -74,7 +72,7 @@ static void read_rule(struct compilation *compiler, const struct plan_name *keys
 {
     const struct node *list = node_find(compiler->cancel_node, "not_from");
 
-    compile_keys(compiler, compiler->cancel_node, cancel_keys, "cancel.");
+    compile_keys(compiler, NULL, compiler->cancel_node, cancel_keys, "cancel.");
     if (!list) {
         compile_error(compiler, compiler->cancel_node,
                       "'cancel' needs 'not_from', a list of one or more steps");

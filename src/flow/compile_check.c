@@ -15,10 +15,8 @@ static bool collect_names(struct name_check *check)
 
     check->keys = ARENA_ARRAY(arena, struct plan_name, compiler->count + 1);
     check->names = ARENA_ARRAY(arena, struct plan_name, compiler->count + 1);
-    if (!check->keys || !check->names) {
-        compile_no_memory(compiler);
+    if (!check->keys || !check->names)
         return false;
-    }
     for (uint32_t i = 0; i < compiler->count; i++) {
         check->keys[i] = (struct plan_name){ compiler->steps[i].key, i };
         check->names[i] = (struct plan_name){ compiler->steps[i].plan.name, i };
@@ -26,17 +24,11 @@ static bool collect_names(struct name_check *check)
     plan_sort_names(check->keys, compiler->count);
     plan_sort_names(check->names, compiler->count);
     check->plan = (struct plan){ .count = compiler->count, .names = check->names };
-    return true;
-}
-
-static void check_unique(const struct name_check *check)
-{
-    struct compilation *compiler = check->compiler;
-
     for (uint32_t i = 1; i < compiler->count; i++)
         if (str_eq(check->names[i - 1].text, check->names[i].text))
             step_error(compiler, &compiler->steps[check->names[i].step], NULL,
                        "another step has this name");
+    return true;
 }
 
 void compile_check(struct compilation *compiler)
@@ -46,7 +38,6 @@ void compile_check(struct compilation *compiler)
 
     if (!collect_names(&check))
         return;
-    check_unique(&check);
     compile_link(compiler, check.keys, check.names);
     compile_cancel(compiler, check.keys, check.names);
     for (uint32_t i = 0; i < compiler->count; i++) {
@@ -59,6 +50,6 @@ void compile_check(struct compilation *compiler)
     }
     if (compiler->output)
         compile_check_templates(compiler, &check.plan, &output, compiler->output);
-    if (compiler->status == PAWL_OK && !compiler->is_tree)
+    if (compiler->status == PAWL_OK && !compiler->is_tree && !compiler->scope->arena.failed)
         compile_check_ways(compiler);
 }

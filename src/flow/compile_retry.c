@@ -31,11 +31,7 @@ static void read_backoff_list(struct compilation *compiler, struct source_step *
     }
     plan->backoff_count = 0;
     plan->backoff_ms = ARENA_ARRAY(&compiler->scope->arena, int64_t, list->count);
-    if (!plan->backoff_ms) {
-        compile_no_memory(compiler);
-        return;
-    }
-    for (const struct node *item = list->first; item; item = item->next)
+    for (const struct node *item = list->first; item && plan->backoff_ms; item = item->next)
         if (compile_duration(compiler, step, item, "each of retry.backoff",
                              &plan->backoff_ms[plan->backoff_count]))
             plan->backoff_count++;
@@ -57,54 +53,28 @@ static bool read_permille(const struct node *node, int64_t most, int64_t *out)
     return *out <= most * 1000;
 }
 
-static bool read_factor(const struct node *node, int64_t *out_permille)
-{
-    return read_permille(node, FACTOR_MAX, out_permille) && *out_permille >= 1000;
-}
-
-static bool read_jitter(const struct node *node, uint32_t *out_permille)
-{
-    int64_t permille;
-
-    if (!read_permille(node, 1, &permille))
-        return false;
-    *out_permille = (uint32_t)permille;
-    return true;
-}
-
 static void read_backoff_growth(struct compilation *compiler, struct source_step *step,
                                 const struct node *growth)
 {
     const struct node *factor = node_find(growth, "factor"), *max = node_find(growth, "max");
     const struct node *jitter = node_find(growth, "jitter");
-    int64_t initial_ms, max_ms = DURATION_MAX_MS, factor_permille = 2000;
+    int64_t initial_ms, max_ms = DURATION_MAX_MS, factor_permille = 2000, jitter_permille = 0;
 
-    compile_step_keys(compiler, step, growth, backoff_keys, "retry.backoff.");
-    if (factor && !read_factor(factor, &factor_permille))
+    compile_keys(compiler, step, growth, backoff_keys, "retry.backoff.");
+    if (factor && (!read_permille(factor, FACTOR_MAX, &factor_permille) || factor_permille < 1000))
         step_error(compiler, step, factor,
                    "retry.backoff.factor must be 1..%d with at most three decimals", FACTOR_MAX);
-    if (jitter && !read_jitter(jitter, &step->plan.jitter_permille))
+    if (jitter && !read_permille(jitter, 1, &jitter_permille))
         step_error(compiler, step, jitter,
                    "retry.backoff.jitter must be 0..1 with at most three decimals");
     if (!compile_duration(compiler, step, node_find(growth, "initial"), "retry.backoff.initial",
                           &initial_ms) ||
         (max && !compile_duration(compiler, step, max, "retry.backoff.max", &max_ms)))
         return;
+    step->plan.jitter_permille = (uint32_t)jitter_permille;
     step->plan.backoff_ms =
         retry_expand(&compiler->scope->arena, initial_ms, factor_permille, max_ms,
                      step->plan.attempt_count_max, &step->plan.backoff_count);
-    if (!step->plan.backoff_ms)
-        compile_no_memory(compiler);
-}
-
-static bool set_default_backoff(struct compilation *compiler, struct plan_step *plan)
-{
-    plan->backoff_count = BACKOFF_DEFAULT_COUNT;
-    plan->backoff_ms =
-        arena_copy(&compiler->scope->arena, backoff_default_ms, sizeof backoff_default_ms);
-    if (!plan->backoff_ms)
-        compile_no_memory(compiler);
-    return plan->backoff_ms != NULL;
 }
 
 void compile_retry(struct compilation *compiler, struct source_step *step)
@@ -112,11 +82,13 @@ void compile_retry(struct compilation *compiler, struct source_step *step)
     const struct node *retry = node_find(step->node, "retry");
     const struct node *max = node_find(retry, "max"), *backoff = node_find(retry, "backoff");
 
-    if (!set_default_backoff(compiler, &step->plan) || !retry)
+    step->plan.backoff_count = BACKOFF_DEFAULT_COUNT;
+    step->plan.backoff_ms =
+        arena_copy(&compiler->scope->arena, backoff_default_ms, sizeof backoff_default_ms);
+    if (!step->plan.backoff_ms || !retry ||
+        !step_expect(compiler, step, retry, NODE_OBJECT, "{max, backoff}"))
         return;
-    if (!step_expect(compiler, step, retry, NODE_OBJECT, "{max, backoff}"))
-        return;
-    compile_step_keys(compiler, step, retry, retry_keys, "retry.");
+    compile_keys(compiler, step, retry, retry_keys, "retry.");
     read_attempts(compiler, step, max);
     if (backoff && backoff->kind == NODE_ARRAY)
         read_backoff_list(compiler, step, backoff);

@@ -17,22 +17,6 @@ bool compile_is_reserved(str key)
 
 /* ---- Keys and name -------------------------------------------------------------------- */
 
-/* The tables of the keys that a step may have: of every step, of each kind, of its way on in a
- * graph, and of the flow if the document is this one step. */
-static void list_tables(const struct compilation *compiler, const struct source_step *step,
-                        const struct known_key *out[STEP_KIND_COUNT + 4])
-{
-    *out++ = step_keys;
-    for (uint32_t i = 0; i < STEP_KIND_COUNT; i++)
-        if (step_kinds[i]->keys)
-            *out++ = step_kinds[i]->keys;
-    if (!compiler->is_tree)
-        *out++ = way_keys;
-    if (step->node == compiler->leaf)
-        *out++ = flow_keys;
-    *out = NULL;
-}
-
 static void refuse_key(struct compilation *compiler, struct source_step *step,
                        const struct node *node, const struct known_key *const *tables)
 {
@@ -49,11 +33,20 @@ static void refuse_key(struct compilation *compiler, struct source_step *step,
         compile_refuse_key(compiler, step, node, tables, "", "");
 }
 
+/* The tables of the keys that a step may have: of every step, of each kind, of its way on in a
+ * graph, and of the flow if the document is this one step. */
 static void check_keys(struct compilation *compiler, struct source_step *step)
 {
-    const struct known_key *tables[STEP_KIND_COUNT + 4];
+    const struct known_key *tables[STEP_KIND_COUNT + 4] = { step_keys };
+    uint32_t count = 1;
 
-    list_tables(compiler, step, tables);
+    for (uint32_t i = 0; i < STEP_KIND_COUNT; i++)
+        if (step_kinds[i]->keys)
+            tables[count++] = step_kinds[i]->keys;
+    if (!compiler->is_tree)
+        tables[count++] = way_keys;
+    if (step->node == compiler->leaf)
+        tables[count] = flow_keys;
     for (const struct node *node = step->node->first; node; node = node->next)
         if (!compile_has_key(tables, node->key))
             refuse_key(compiler, step, node, tables);
@@ -132,10 +125,8 @@ static void read_augment(struct compilation *compiler, struct source_step *step)
     if (!augment)
         return;
     plan->augments = ARENA_ARRAY(&compiler->scope->arena, struct plan_augment, augment->count + 1);
-    if (!plan->augments) {
-        compile_no_memory(compiler);
+    if (!plan->augments)
         return;
-    }
     (void)step_expect(compiler, step, augment, NODE_OBJECT, "{DEST: SOURCE}");
     for (const struct node *node = augment->first; node; node = node->next) {
         if (!is_path(node->key) || node->kind != NODE_STRING || !is_path(node->text))
@@ -151,15 +142,14 @@ static void read_augment(struct compilation *compiler, struct source_step *step)
 
 static struct source_step *add_step(struct compilation *compiler, const struct node *node)
 {
-    if (compiler->count == LIMIT_STEPS) {
+    bool has_room = compiler->count < LIMIT_STEPS;
+
+    if (!has_room)
         compile_error(compiler, node, "more than %d steps", LIMIT_STEPS);
-        return NULL;
-    }
-    if (!GROW(&compiler->scope->arena, compiler->steps, compiler->count, compiler->capacity)) {
-        compile_no_memory(compiler);
-        return NULL;
-    }
-    return &compiler->steps[compiler->count++];
+    return has_room && GROW(&compiler->scope->arena, compiler->steps, compiler->count,
+                            compiler->capacity)
+               ? &compiler->steps[compiler->count++]
+               : NULL;
 }
 
 /* The kind whose key stands alone, or else what step_tool.c makes of it. NULL, and reported:
@@ -190,27 +180,20 @@ static const struct step_kind *choose_kind(struct compilation *compiler,
     return second ? NULL : found ? found : step->plan.kind;
 }
 
-/* Only what is taken to a tool is tried again unasked; some kinds never are. */
-static void limit_attempts(struct compilation *compiler, struct source_step *step)
-{
-    const struct node *retry = node_find(step->node, "retry");
-    const struct step_kind *kind = step->plan.kind;
-
-    if (!kind->is_tool)
-        step->plan.attempt_count_max = 1;
-    if (retry && kind->is_tried_once)
-        step_error(compiler, step, retry, "a %s is not tried again", kind->word);
-}
-
 static void read_kind(struct compilation *compiler, struct source_step *step)
 {
     const struct step_kind *kind = choose_kind(compiler, step);
+    const struct node *retry = node_find(step->node, "retry");
 
     if (kind) {
         step->plan.kind = kind;
         kind->compile(compiler, step, node_find(step->node, kind->key));
     }
-    limit_attempts(compiler, step);
+    kind = step->plan.kind;
+    if (!kind->is_tool) /* only what is taken to a tool is tried again unasked */
+        step->plan.attempt_count_max = 1;
+    if (retry && kind->is_tried_once)
+        step_error(compiler, step, retry, "a %s is not tried again", kind->word);
     gate_compile(compiler, step);
 }
 

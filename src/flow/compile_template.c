@@ -62,25 +62,23 @@ static void print_root(str text, char out[TEMPLATE_HINT_SIZE])
 static void print_hint(str template, char out[TEMPLATE_HINT_SIZE])
 {
     str text = { template.data + 2, template.size - 4 };
+    const char *words = "";
     char path[WORDS_SIZE_MAX];
 
-    out[0] = '\0';
     if (has_text(text, "|"))
-        (void)snprintf(out, TEMPLATE_HINT_SIZE,
-                       "; a template has no filters: let a step before it make the value");
+        words = "; a template has no filters: let a step before it make the value";
     else if (calculates(text))
-        (void)snprintf(out, TEMPLATE_HINT_SIZE,
-                       "; a template does not calculate: let a step before it make the value");
+        words = "; a template does not calculate: let a step before it make the value";
     else if (text.size > 0 && (has_text(text, "..") || text.data[text.size - 1] == '.'))
-        (void)snprintf(out, TEMPLATE_HINT_SIZE, "; a path has a name before and after each dot");
+        words = "; a path has a name before and after each dot";
     else if (has_text(text, ":"))
-        (void)snprintf(out, TEMPLATE_HINT_SIZE,
-                       "; a template has no default: let a step before it make the value");
-    else if (has_text(text, "[")) {
+        words = "; a template has no default: let a step before it make the value";
+    (void)snprintf(out, TEMPLATE_HINT_SIZE, "%s", words);
+    if (words[0] == '\0' && has_text(text, "[")) {
         print_path(text, path, sizeof path);
         (void)snprintf(out, TEMPLATE_HINT_SIZE,
                        "; write {{%s}}: a path has dots, and the first element is 0", path);
-    } else {
+    } else if (words[0] == '\0') {
         print_root(text, out);
     }
 }

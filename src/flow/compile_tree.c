@@ -5,8 +5,6 @@
 #include "flow/compile.h"
 #include <stdio.h>
 
-static const char *const try_parts[] = { "try", "rescue", "finally" };
-
 /* `parent` with one more word, in the arena; data NULL: no memory. At most 64 words, because the
  * document is no deeper. */
 static str path_with(struct compilation *compiler, str parent, const char *word, uint32_t index)
@@ -37,26 +35,12 @@ static void compile_list(struct compilation *compiler, const struct node *list, 
     if (list && list->kind != NODE_ARRAY)
         compile_error(compiler, list, "'%s' must be an array of steps, found %s", key,
                       node_kind_name(list->kind));
-    for (const struct node *node = list ? list->first : NULL; node && list->kind == NODE_ARRAY;
+    for (const struct node *node = list && list->kind == NODE_ARRAY ? list->first : NULL; node;
          node = node->next) {
         str name = path_with(compiler, path, NULL, index++);
 
-        if (!name.data)
-            break;
-        compile_node(compiler, node, name);
-    }
-    json_close(&compiler->tree, ']');
-}
-
-static void compile_try(struct compilation *compiler, const struct node *group, str parent)
-{
-    json_open(&compiler->tree, '[');
-    json_text(&compiler->tree, "try");
-    for (size_t part = 0; part < sizeof try_parts / sizeof try_parts[0]; part++) {
-        str path = path_with(compiler, parent, try_parts[part], 0);
-
-        if (path.data)
-            compile_list(compiler, node_find(group, try_parts[part]), "do", try_parts[part], path);
+        if (name.data)
+            compile_node(compiler, node, name);
     }
     json_close(&compiler->tree, ']');
 }
@@ -64,15 +48,19 @@ static void compile_try(struct compilation *compiler, const struct node *group, 
 static void compile_group(struct compilation *compiler, const struct node *group, const char *kind,
                           str parent)
 {
-    str path;
+    static const char *const parts[] = { "try", "rescue", "finally" };
 
-    if (strcmp(kind, "try") == 0) {
-        compile_try(compiler, group, parent);
+    if (strcmp(kind, "try") != 0) {
+        compile_list(compiler, node_find(group, kind), kind, kind,
+                     path_with(compiler, parent, kind, 0));
         return;
     }
-    path = path_with(compiler, parent, kind, 0);
-    if (path.data)
-        compile_list(compiler, node_find(group, kind), kind, kind, path);
+    json_open(&compiler->tree, '[');
+    json_text(&compiler->tree, kind);
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        compile_list(compiler, node_find(group, parts[i]), "do", parts[i],
+                     path_with(compiler, parent, parts[i], 0));
+    json_close(&compiler->tree, ']');
 }
 
 /* The keys of the group that an element is; NULL: a leaf. Two at once are an error. */
@@ -92,45 +80,34 @@ static const struct known_key *find_group(struct compilation *compiler, const st
     return found;
 }
 
-static void check_group_keys(struct compilation *compiler, const struct node *node,
-                             const struct known_key *group)
-{
-    const struct known_key *const tables[] = { group, NULL };
-    char after[32];
-
-    (void)snprintf(after, sizeof after, " beside '%s'", group->word);
-    compile_tables(compiler, NULL, node, tables, "", after);
-}
-
 /* ["select",STEP,["do",...],...]: what follows each arm. */
 static void compile_arms(struct compilation *compiler, const struct node *node, uint32_t step,
                          str path)
 {
+    str group = path_with(compiler, path, "select", 0);
     uint32_t index = 0;
 
     json_open(&compiler->tree, '[');
     json_text(&compiler->tree, "select");
     json_u64(&compiler->tree, step);
-    for (const struct node *arm = node_find(node, "select")->first; arm; arm = arm->next) {
-        str group = path_with(compiler, path, "select", 0);
-        str name = group.data ? path_with(compiler, group, NULL, index++) : STR_NONE;
-
-        if (name.data)
-            compile_list(compiler, node_find(arm, "do"), "do", "do", name);
-    }
+    for (const struct node *arm = node_find(node, "select")->first; arm; arm = arm->next)
+        compile_list(compiler, node_find(arm, "do"), "do", "do",
+                     path_with(compiler, group, NULL, index++));
     json_close(&compiler->tree, ']');
 }
 
 /* Depth is bounded by the document's. */
 static void compile_node(struct compilation *compiler, const struct node *node, str path)
 {
-    const struct known_key *group = find_group(compiler, node);
+    const struct known_key *const tables[] = { find_group(compiler, node), NULL };
     const struct step_kind *kind;
     uint32_t step;
+    char after[32];
 
-    if (group) {
-        check_group_keys(compiler, node, group);
-        compile_group(compiler, node, group->word, path);
+    if (tables[0]) {
+        (void)snprintf(after, sizeof after, " beside '%s'", tables[0]->word);
+        compile_tables(compiler, NULL, node, tables, "", after);
+        compile_group(compiler, node, tables[0]->word, path);
         return;
     }
     step = compile_step(compiler, node, STR_NONE, path);
@@ -163,14 +140,10 @@ void compile_leaf(struct compilation *compiler, const struct node *document)
     compiler->is_tree = true;
     compiler->leaf = document;
     compile_node(compiler, document, leaf_name(document));
-    if (compiler->tree.failed && compiler->status == PAWL_OK)
-        compile_no_memory(compiler);
 }
 
 void compile_tree(struct compilation *compiler, const struct node *document, const char *root)
 {
     compiler->is_tree = true;
     compile_group(compiler, document, root, STR(""));
-    if (compiler->tree.failed && compiler->status == PAWL_OK)
-        compile_no_memory(compiler);
 }

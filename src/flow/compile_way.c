@@ -96,24 +96,18 @@ static void check_pattern(struct compilation *compiler, const struct source_step
                      STR_ARG(value), hint);
 }
 
-/* "result, input, context": what an expression may name. */
-static void print_known(char *out, size_t size)
-{
-    size_t used = 0;
-
-    for (const char *const *name = expr_names(); *name && used < size; name++)
-        used += (size_t)snprintf(out + used, size - used, "%s%s", used > 0 ? ", " : "", *name);
-}
-
 /* A global that nothing gives the expression is nil: a slip of the pen would be false in silence.
  */
 static void warn_unknown(struct compilation *compiler, const struct source_step *step,
                          const struct node *condition, str name)
 {
     const char *nearest = words_nearest(name, expr_names()), *other = hint_for(foreign_values, name);
-    char hint[80] = "", known[120];
+    char hint[80] = "", known[120]; /* "result, input, context" */
+    size_t used = 0;
 
-    print_known(known, sizeof known);
+    for (const char *const *word = expr_names(); *word && used < sizeof known; word++)
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", used > 0 ? ", " : "",
+                                 *word);
     if (!other)
         other = hint_for(foreign_names, name);
     if (other)
@@ -121,8 +115,7 @@ static void warn_unknown(struct compilation *compiler, const struct source_step 
     else if (nearest)
         (void)snprintf(hint, sizeof hint, "did you mean '%s'? ", nearest);
     step_warning(compiler, step, condition,
-                 "the condition names '%.*s', which is always nil; %sknown "
-                 "are %s",
+                 "the condition names '%.*s', which is always nil; %sknown are %s",
                  STR_ARG(words_shown(name)), hint, known);
 }
 
@@ -166,7 +159,7 @@ static void check_branch(struct compilation *compiler, const struct source_step 
 {
     const struct node *condition = node_find(item, "if"), *then = node_find(item, "then");
 
-    compile_step_keys(compiler, step, item, branch_keys, "branch.");
+    compile_keys(compiler, step, item, branch_keys, "branch.");
     if (!condition || condition->kind != NODE_STRING || !then || then->kind != NODE_STRING)
         step_error(compiler, step, item, "a branch is {if: CONDITION, then: STEP}");
     else
@@ -202,20 +195,13 @@ static void check_arms(struct compilation *compiler, const struct source_step *s
     }
 }
 
-static bool is_done(struct compilation *compiler, const struct source_step *step)
-{
-    const struct node *done = node_find(step->node, "done");
-
-    return done && step_expect(compiler, step, done, NODE_BOOL, "true or false") && done->truth;
-}
-
 /* The first way found; *count of all. */
 static enum way_kind find_way(struct compilation *compiler, struct source_step *step,
                               uint32_t *count)
 {
     enum way_kind found = WAY_DONE;
 
-    *count = is_done(compiler, step);
+    *count = step_is_true(compiler, step, "done");
     for (enum way_kind kind = WAY_NEXT; kind <= WAY_JOIN; kind++) {
         const struct node *node = node_find(step->node, way_kind_name(kind));
 
@@ -267,12 +253,6 @@ uint32_t compile_find_step(const struct compilation *compiler, const struct plan
     return found ? found->step : STEP_NONE;
 }
 
-static const struct node *target_name(const struct source_step *step, const struct node *item)
-{
-    return step->plan.way == WAY_BRANCH || step->plan.way == WAY_ARMS ? node_find(item, "then")
-                                                                      : item;
-}
-
 /* An expression names steps that are there: a slip of the pen is not left for the run. */
 static void check_named(struct compilation *compiler, const struct source_step *step,
                         const struct plan_name *names, const struct node *condition)
@@ -293,7 +273,8 @@ static void link_one(struct compilation *compiler, struct source_step *step,
                      const struct plan_name *keys, const struct plan_name *names,
                      const struct node *item)
 {
-    const struct node *name = target_name(step, item);
+    bool is_listed = step->plan.way == WAY_BRANCH || step->plan.way == WAY_ARMS;
+    const struct node *name = is_listed ? node_find(item, "then") : item;
     struct plan_target *target = &step->plan.targets[step->plan.target_count];
 
     if (!name || name->kind != NODE_STRING)
@@ -322,10 +303,8 @@ void compile_link(struct compilation *compiler, const struct plan_name *keys,
             continue;
         step->plan.targets = ARENA_ARRAY(&compiler->scope->arena, struct plan_target,
                                          (is_list ? step->way->count : 1) + 1);
-        if (!step->plan.targets) {
-            compile_no_memory(compiler);
+        if (!step->plan.targets)
             return;
-        }
         for (const struct node *item = is_list ? step->way->first : step->way; item;
              item = is_list ? item->next : NULL)
             link_one(compiler, step, keys, names, item);

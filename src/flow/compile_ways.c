@@ -107,10 +107,8 @@ void compile_check_ways(struct compilation *compiler)
                          .degree = ARENA_ARRAY(arena, uint32_t, compiler->count),
                          .stack = ARENA_ARRAY(arena, uint32_t, compiler->count) };
 
-    if (!ways.is_reached || !ways.degree || !ways.stack) {
-        compile_no_memory(compiler);
+    if (!ways.is_reached || !ways.degree || !ways.stack)
         return;
-    }
     find_reached(&ways);
     for (uint32_t i = 0; i < compiler->count; i++)
         if (!ways.is_reached[i])

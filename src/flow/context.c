@@ -161,14 +161,9 @@ static size_t printed_size(str key, struct arena *arena)
     return size;
 }
 
-static size_t value_size(const struct context_node *node)
-{
-    return node->value.data ? node->value.size : node->size;
-}
-
 static size_t member_size(const struct context_node *node)
 {
-    return node->key_size + value_size(node);
+    return node->key_size + (node->value.data ? node->value.size : node->size);
 }
 
 /* A new member, the last one; its object does not count it yet. NULL: no memory. */
@@ -292,13 +287,6 @@ static str keep(struct flow_context *context, str text)
 
 /* ---- Putting --------------------------------------------------------------------------------- */
 
-/* Dotted paths: a.b.c. data NULL in the rest means that the path ends here. */
-static str head_of(str path, str *rest)
-{
-    *rest = str_after(path, '.');
-    return str_before(path, '.');
-}
-
 /* A member of its own in place of one that is seen through the object. */
 static struct context_node *cover(struct context_node *object, str key,
                                   const struct context_node *below, struct arena *arena)
@@ -321,7 +309,7 @@ static struct context_node *cover(struct context_node *object, str key,
 static bool put(struct context_node *object, str path, str value, struct arena *arena)
 {
     struct flow_context *context = object->in;
-    str rest, key = head_of(path, &rest);
+    str rest = str_after(path, '.'), key = str_before(path, '.'); /* data NULL: it ends here */
     struct context_node *seen = find(object, key), *own = seen;
     size_t before = seen ? member_size(seen) : 0;
 
@@ -478,7 +466,7 @@ static str walk(const struct context_node *node, struct arena *arena, str path)
             continue;
         member = find(node, (str){ path.data, size });
         if (member)
-            found = walk(member, arena, size < path.size ? str_from(path, size + 1) : STR_NONE);
+            found = walk(member, arena, path_after(path, size));
     }
     return found;
 }

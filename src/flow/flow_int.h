@@ -23,6 +23,12 @@ struct template_part {
     str path;
 };
 
+/* What follows the first `size` bytes of a dotted path, and their dot; data NULL: nothing. */
+static inline str path_after(str path, size_t size)
+{
+    return path.size > size ? str_from(path, size + 1) : STR_NONE;
+}
+
 /* Take the next part off the front of `rest`; false at its end. */
 bool template_next(str *rest, struct template_part *out);
 /* The rest of a text part from "{{input..." on, which has no end; data NULL: all have. */

@@ -84,41 +84,31 @@ bool memory_add_key(struct flow_memory *memory, const struct given_key *key, str
 /* A step begins: the first key that was given for it is taken. */
 static str take_key(struct flow_memory *memory, uint32_t plan)
 {
-    uint32_t place = 0;
-    str key;
+    for (uint32_t i = 0; i < memory->key_count; i++)
+        if (memory->keys[i].plan == plan) {
+            str key = memory->keys[i].key;
 
-    while (place < memory->key_count && memory->keys[place].plan != plan)
-        place++;
-    if (place == memory->key_count)
-        return STR_NONE;
-    key = memory->keys[place].key;
-    memmove(&memory->keys[place], &memory->keys[place + 1],
-            (memory->key_count - place - 1) * sizeof *memory->keys);
-    memory->key_count--;
-    return key;
+            ARRAY_DROP(memory->keys, memory->key_count, i);
+            return key;
+        }
+    return STR_NONE;
 }
 
 /* Arms of one attempt are added together, in the order of its plan. */
-static uint32_t next_index(const struct flow_memory *memory, uint32_t ordinal)
-{
-    const struct live_arm *last =
-        memory->arm_count > 0 ? &memory->arms[memory->arm_count - 1] : NULL;
-
-    return last && last->ordinal == ordinal ? last->index + 1 : 0;
-}
-
 bool memory_add_arm(struct flow_memory *memory, const struct live_arm *arm, struct arena *arena)
 {
     struct live_arm *added;
+    bool is_next;
 
     if (!GROW(arena, memory->arms, memory->arm_count, memory->arm_capacity))
         return false;
     added = &memory->arms[memory->arm_count];
-    *added = *arm;
-    added->index = next_index(memory, arm->ordinal);
-    added->name = arena_str(arena, arm->name);
-    added->value = arena_str(arena, arm->value);
-    memory->arm_count++;
+    is_next = memory->arm_count++ > 0 && added[-1].ordinal == arm->ordinal;
+    *added = (struct live_arm){ .ordinal = arm->ordinal,
+                                .index = is_next ? added[-1].index + 1 : 0,
+                                .is_timer = arm->is_timer,
+                                .name = arena_str(arena, arm->name),
+                                .value = arena_str(arena, arm->value) };
     return !arena->failed;
 }
 
@@ -142,15 +132,11 @@ pawl_status flow_keep(void *memory, str name, str payload, struct scope *scope, 
 /* The oldest of this name is spent. */
 static void drop_signal(struct flow_memory *memory, str name)
 {
-    uint32_t place = 0;
-
-    while (place < memory->signal_count && !str_eq(memory->signals[place].name, name))
-        place++;
-    if (place == memory->signal_count)
-        return;
-    memmove(&memory->signals[place], &memory->signals[place + 1],
-            (memory->signal_count - place - 1) * sizeof *memory->signals);
-    memory->signal_count--;
+    for (uint32_t i = 0; i < memory->signal_count; i++)
+        if (str_eq(memory->signals[i].name, name)) {
+            ARRAY_DROP(memory->signals, memory->signal_count, i);
+            return;
+        }
 }
 
 bool memory_add_approval(struct flow_memory *memory, const struct approval *approval,
@@ -163,35 +149,19 @@ bool memory_add_approval(struct flow_memory *memory, const struct approval *appr
     return !arena->failed;
 }
 
-static void drop_arms(struct flow_memory *memory, uint32_t ordinal)
-{
-    uint32_t kept = 0;
-
-    for (uint32_t i = 0; i < memory->arm_count; i++)
-        if (memory->arms[i].ordinal != ordinal)
-            memory->arms[kept++] = memory->arms[i];
-    memory->arm_count = kept;
-}
-
-static void drop_approvals(struct flow_memory *memory, uint32_t ordinal)
-{
-    uint32_t kept = 0;
-
-    for (uint32_t i = 0; i < memory->approval_count; i++)
-        if (memory->approvals[i].ordinal != ordinal)
-            memory->approvals[kept++] = memory->approvals[i];
-    memory->approval_count = kept;
-}
-
 static void drop_live(struct flow_memory *memory, uint32_t ordinal)
 {
-    uint32_t place = live_place(memory, ordinal);
+    uint32_t place = live_place(memory, ordinal), arms = 0, approvals = 0;
 
-    memmove(&memory->live[place], &memory->live[place + 1],
-            (memory->live_count - place - 1) * sizeof *memory->live);
-    memory->live_count--;
-    drop_arms(memory, ordinal);
-    drop_approvals(memory, ordinal);
+    ARRAY_DROP(memory->live, memory->live_count, place);
+    for (uint32_t i = 0; i < memory->arm_count; i++)
+        if (memory->arms[i].ordinal != ordinal)
+            memory->arms[arms++] = memory->arms[i];
+    memory->arm_count = arms;
+    for (uint32_t i = 0; i < memory->approval_count; i++)
+        if (memory->approvals[i].ordinal != ordinal)
+            memory->approvals[approvals++] = memory->approvals[i];
+    memory->approval_count = approvals;
 }
 
 /* ---- Folding effects ----------------------------------------------------------------- */
@@ -214,11 +184,6 @@ static pawl_status fail_damaged(const struct folding *fold, const char *what)
                       what);
 }
 
-static pawl_status kept_or_not(const struct folding *fold, bool is_kept)
-{
-    return is_kept ? PAWL_OK : scope_no_memory(fold->scope);
-}
-
 static pawl_status fold_step(struct folding *fold, const struct effect *effect)
 {
     struct flow_memory *memory = fold->memory;
@@ -227,7 +192,6 @@ static pawl_status fold_step(struct folding *fold, const struct effect *effect)
                                .attempt = effect->attempt,
                                .first_ordinal = effect->ordinal,
                                .status = effect->status };
-    pawl_status status = PAWL_OK;
 
     if (effect->plan >= fold->plan->count || effect->ordinal != memory->ordinal_last + 1)
         return fail_damaged(fold, "an attempt that cannot be");
@@ -240,10 +204,9 @@ static pawl_status fold_step(struct folding *fold, const struct effect *effect)
     }
     memory->ordinal_last = effect->ordinal;
     if (!fold->plan->is_tree && memory->joins[effect->plan])
-        status = memory_end_join(memory, &fold->subject, fold->entry, effect, fold->scope);
-    if (status != PAWL_OK)
-        return status;
-    return kept_or_not(fold, memory_add_live(memory, &attempt, fold->arena));
+        TRY(memory_end_join(memory, &fold->subject, fold->entry, effect, fold->scope));
+    TRY_MEMORY(fold->scope, memory_add_live(memory, &attempt, fold->arena));
+    return PAWL_OK;
 }
 
 static pawl_status fold_arm(struct folding *fold, struct attempt *live, const struct effect *effect)
@@ -259,7 +222,8 @@ static pawl_status fold_arm(struct folding *fold, struct attempt *live, const st
         live->is_backing_off = true;
         return PAWL_OK;
     }
-    return kept_or_not(fold, memory_add_arm(fold->memory, &arm, fold->arena));
+    TRY_MEMORY(fold->scope, memory_add_arm(fold->memory, &arm, fold->arena));
+    return PAWL_OK;
 }
 
 static pawl_status fold_live(struct folding *fold, const struct effect *effect)
@@ -269,74 +233,46 @@ static pawl_status fold_live(struct folding *fold, const struct effect *effect)
     if (!memory_find(fold->memory, effect->ordinal))
         return fail_damaged(fold, "an attempt that is not live");
     live = &fold->memory->live[live_place(fold->memory, effect->ordinal)];
-    switch (effect->kind) {
-    case EFFECT_READY:
-        live->status = STEP_READY;
-        live->is_backing_off = false;
-        return PAWL_OK;
-    case EFFECT_RUN:
-        live->status = STEP_RUNNING;
-        return PAWL_OK;
-    case EFFECT_END:
+    if (effect->kind == EFFECT_END) {
         fold->is_over = fold->is_over || effect->ordinal == fold->subject.ordinal;
         drop_live(fold->memory, effect->ordinal);
-        return PAWL_OK;
-    case EFFECT_ARM:
-    case EFFECT_AWAIT:
+    } else if (effect->kind == EFFECT_ARM || effect->kind == EFFECT_AWAIT) {
         return fold_arm(fold, live, effect);
-    case EFFECT_DISARM: /* a backoff that is over */
+    } else if (effect->kind == EFFECT_RUN) {
+        live->status = STEP_RUNNING;
+    } else if (effect->kind == EFFECT_READY) {
+        live->status = STEP_READY;
         live->is_backing_off = false;
-        return PAWL_OK;
-    case EFFECT_SPAWN: /* the row waits; who it is for is in the store */
-        return PAWL_OK;
-    case EFFECT_STEP:
-    case EFFECT_TAKE:
-    case EFFECT_LEAVE:
-    case EFFECT_STATE:
-    case EFFECT_CALL:
-    case EFFECT_VERSION:
-    case EFFECT_REDUCE:
-    case EFFECT_SNAPSHOT:
-    case EFFECT_PLAN:
-    case EFFECT_REDRIVE:
-        break;
+    } else if (effect->kind == EFFECT_DISARM) { /* a backoff that is over */
+        live->is_backing_off = false;
+    } else if (effect->kind != EFFECT_SPAWN) { /* the row waits; who it is for is in the store */
+        return fail_damaged(fold, "an effect that flows do not have");
     }
-    return fail_damaged(fold, "an effect that flows do not have");
-}
-
-/* A row by which broadcasts find the flow: the store's alone. */
-static bool is_interest(const struct effect *effect)
-{
-    return effect->kind == EFFECT_AWAIT && effect->ordinal == 0 && interest_is(effect->name);
+    return PAWL_OK;
 }
 
 static pawl_status fold_effects(struct folding *fold)
 {
     uint32_t count = fold->entry->effects ? fold->entry->effects->count : 0;
-    pawl_status status = PAWL_OK;
 
-    for (uint32_t i = 0; i < count && status == PAWL_OK; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         const struct effect *effect = &fold->entry->effects->items[i];
+        /* A row by which broadcasts find the flow: the store's alone. */
+        bool is_interest =
+            effect->kind == EFFECT_AWAIT && effect->ordinal == 0 && interest_is(effect->name);
 
         if (effect->kind == EFFECT_STEP)
-            status = fold_step(fold, effect);
+            TRY(fold_step(fold, effect));
         else if (effect->kind == EFFECT_TAKE)
             /* A reader of entries alone has not seen it: then nothing is dropped. */
             drop_signal(fold->memory, effect->name);
-        else if (effect->kind != EFFECT_SNAPSHOT && effect->kind != EFFECT_REDRIVE &&
-                 !is_interest(effect))
-            status = fold_live(fold, effect);
+        else if (effect->kind != EFFECT_SNAPSHOT && effect->kind != EFFECT_REDRIVE && !is_interest)
+            TRY(fold_live(fold, effect));
     }
-    return status;
+    return PAWL_OK;
 }
 
 /* ---- Folding what it means ------------------------------------------------------------ */
-
-static bool is_failure(uint32_t transition)
-{
-    return transition == LIFE_T_STEP_FAIL || transition == LIFE_T_STEP_TIMEOUT ||
-           transition == LIFE_T_GATE_REJECT;
-}
 
 static str payload_of(const struct folding *fold)
 {
@@ -370,17 +306,6 @@ static pawl_status fold_success(struct folding *fold)
                        fold->arena);
 }
 
-/* A tree remembers what went wrong last; a graph ends with it. */
-static pawl_status fold_failure(struct folding *fold)
-{
-    struct flow_memory *memory = fold->memory;
-
-    if (!fold->plan->is_tree)
-        return PAWL_OK;
-    TRY_MEMORY(fold->scope, memory_keep(&memory->last_error, payload_of(fold), fold->arena));
-    return context_note_error(fold->scope, memory->context, payload_of(fold), fold->arena);
-}
-
 static void fold_tree(const struct folding *fold, bool is_success)
 {
     const struct plan_step *step = &fold->plan->steps[fold->subject.plan];
@@ -399,15 +324,24 @@ static void fold_tree(const struct folding *fold, bool is_success)
 }
 
 /* The subject is settled: its result, or its failure, is what the rest builds on. It comes
- * before the effects, because a join that completes is known by the step that it begins. */
+ * before the effects, because a join that completes is known by the step that it begins. A tree
+ * remembers what went wrong last; a graph ends with it. */
 static pawl_status fold_outcome(struct folding *fold)
 {
-    bool is_success = !is_failure(fold->entry->transition);
-    pawl_status status = is_success ? fold_success(fold) : fold_failure(fold);
+    struct flow_memory *memory = fold->memory;
+    bool is_success = !lifecycle_is_failure(fold->entry->transition);
 
-    if (status == PAWL_OK && fold->plan->is_tree)
-        fold_tree(fold, is_success);
-    return status == PAWL_OK ? kept_or_not(fold, !fold->arena->failed) : status;
+    if (is_success)
+        TRY(fold_success(fold));
+    if (!fold->plan->is_tree)
+        return PAWL_OK;
+    if (!is_success) {
+        TRY_MEMORY(fold->scope, memory_keep(&memory->last_error, payload_of(fold), fold->arena));
+        TRY(context_note_error(fold->scope, memory->context, payload_of(fold), fold->arena));
+    }
+    fold_tree(fold, is_success);
+    TRY_MEMORY(fold->scope, !fold->arena->failed);
+    return PAWL_OK;
 }
 
 /* Does the entry end the attempt that it speaks of, of this step, and for good? */
@@ -427,7 +361,7 @@ static bool ends_subject(const struct entry_view *entry, uint32_t plan_index)
 
 bool flow_has_result(const struct entry_view *entry)
 {
-    return entry->step > 0 && !is_failure(entry->transition) &&
+    return entry->step > 0 && !lifecycle_is_failure(entry->transition) &&
            ends_subject(entry, entry->step - 1);
 }
 
@@ -466,41 +400,34 @@ static pawl_status fold_given(const struct folding *fold, struct tree_walk *walk
 static pawl_status fold_begin(const struct folding *fold)
 {
     struct tree_walk walk = { .plan = fold->plan, .states = fold->memory->nodes };
-    pawl_status status = PAWL_OK;
 
     if (fold->entry->transition != LIFE_T_START)
         return PAWL_OK;
     if (fold->entry->payload.data)
-        status = fold_given(fold, &walk);
-    if (status == PAWL_OK && fold->plan->is_tree)
+        TRY(fold_given(fold, &walk));
+    if (fold->plan->is_tree)
         (void)tree_begin(&walk, 0);
-    return status;
+    return PAWL_OK;
 }
 
 pawl_status flow_apply(const struct definition *definition, void *state,
                        const struct entry_view *entry, struct scope *scope, struct arena *arena)
 {
     struct folding fold = { .definition = definition,
-                         .plan = ((struct flow_memory *)state)->plan,
-                         .memory = state,
-                         .entry = entry,
-                         .scope = scope,
-                         .arena = arena };
-    pawl_status status;
+                            .plan = ((struct flow_memory *)state)->plan,
+                            .memory = state,
+                            .entry = entry,
+                            .scope = scope,
+                            .arena = arena };
 
     ASSERT(entry->transition < definition->transition_count);
     if (entry->transition == LIFE_T_AMEND)
         return memory_amend(state, entry, scope, arena);
-    status = fold_begin(&fold);
-    if (status == PAWL_OK)
-        status = fold_subject(&fold);
-    if (status == PAWL_OK)
-        status = fold_effects(&fold);
+    TRY(fold_begin(&fold));
+    TRY(fold_subject(&fold));
+    TRY(fold_effects(&fold));
     /* An entry into a terminal state ends every row, timer and wait (model/effect.h). */
-    if (definition->states[definition->transitions[entry->transition].to].terminal !=
-        TERMINAL_NOT) {
-        fold.memory->live_count = fold.memory->arm_count = 0;
-        fold.memory->approval_count = 0;
-    }
-    return status;
+    if (definition->states[definition->transitions[entry->transition].to].terminal != TERMINAL_NOT)
+        fold.memory->live_count = fold.memory->arm_count = fold.memory->approval_count = 0;
+    return PAWL_OK;
 }

@@ -15,89 +15,81 @@
 
 /* ---- Printing -------------------------------------------------------------------- */
 
-static void print_live(const struct flow_memory *memory, struct buf *out)
-{
-    json_put_open(out, "live", '[');
-    for (uint32_t i = 0; i < memory->live_count; i++) {
-        const struct attempt *live = &memory->live[i];
-
-        json_open(out, '[');
-        json_u64(out, live->plan);
-        json_u64(out, live->ordinal);
-        json_u64(out, live->attempt);
-        json_u64(out, live->first_ordinal);
-        json_text(out, step_status_name(live->status));
-        json_bool(out, live->is_backing_off);
-        if (live->key.data)
-            json_str(out, live->key);
-        json_close(out, ']');
-    }
-    json_close(out, ']');
-}
-
-static void print_arms(const struct flow_memory *memory, struct buf *out)
-{
-    json_put_open(out, "arms", '[');
-    for (uint32_t i = 0; i < memory->arm_count; i++) {
-        json_open(out, '[');
-        json_u64(out, memory->arms[i].ordinal);
-        json_bool(out, memory->arms[i].is_timer);
-        json_str(out, memory->arms[i].name);
-        if (memory->arms[i].value.data)
-            json_raw(out, memory->arms[i].value);
-        json_close(out, ']');
-    }
-    json_close(out, ']');
-}
-
 /* Arms whose index is not their place among those of their attempt: an amend has moved them. */
 static void print_moved(const struct flow_memory *memory, struct buf *out)
 {
+    size_t before = out->size, opened;
     uint32_t index = 0;
-    bool has_any = false;
 
+    json_put_open(out, "moved", '[');
+    opened = out->size;
     for (uint32_t i = 0; i < memory->arm_count; i++) {
         const struct live_arm *arm = &memory->arms[i];
 
         index = i > 0 && arm[-1].ordinal == arm->ordinal ? index + 1 : 0;
         if (arm->index == index)
             continue;
-        if (!has_any) {
-            json_key(out, "moved");
-            json_open(out, '[');
-        }
-        has_any = true;
         json_open(out, '[');
         json_u64(out, i);
         json_u64(out, arm->index);
         json_close(out, ']');
     }
-    if (has_any)
+    if (out->size == opened)
+        out->size = before; /* none */
+    else
         json_close(out, ']');
 }
 
-static void print_signals(const struct flow_memory *memory, struct buf *out)
+static void print_joins(const struct flow_memory *memory, struct buf *out)
 {
-    json_put_open(out, "signals", '[');
-    for (uint32_t i = 0; i < memory->signal_count; i++) {
-        json_open(out, '[');
-        json_str(out, memory->signals[i].name);
-        json_raw(out, memory->signals[i].payload);
-        json_close(out, ']');
-    }
+    json_put_open(out, "joins", '[');
+    for (uint32_t i = 0; i < memory->plan->count; i++)
+        if (memory->joins[i])
+            json_u64(out, i);
     json_close(out, ']');
 }
 
-static void print_approvals(const struct flow_memory *memory, struct buf *out)
+/* ---- Rows of lists: one that is not in the snapshot prints nothing ---- */
+
+static void print_live(const struct flow_memory *memory, uint32_t i, struct buf *out)
 {
-    json_put_open(out, "approvals", '[');
-    for (uint32_t i = 0; i < memory->approval_count; i++) {
-        json_open(out, '[');
-        json_u64(out, memory->approvals[i].ordinal);
-        json_str(out, memory->approvals[i].approver);
-        json_close(out, ']');
-    }
-    json_close(out, ']');
+    const struct attempt *live = &memory->live[i];
+
+    json_u64(out, live->plan);
+    json_u64(out, live->ordinal);
+    json_u64(out, live->attempt);
+    json_u64(out, live->first_ordinal);
+    json_text(out, step_status_name(live->status));
+    json_bool(out, live->is_backing_off);
+    if (live->key.data)
+        json_str(out, live->key);
+}
+
+static void print_arm(const struct flow_memory *memory, uint32_t i, struct buf *out)
+{
+    json_u64(out, memory->arms[i].ordinal);
+    json_bool(out, memory->arms[i].is_timer);
+    json_str(out, memory->arms[i].name);
+    if (memory->arms[i].value.data)
+        json_raw(out, memory->arms[i].value);
+}
+
+static void print_signal(const struct flow_memory *memory, uint32_t i, struct buf *out)
+{
+    json_str(out, memory->signals[i].name);
+    json_raw(out, memory->signals[i].payload);
+}
+
+static void print_approval(const struct flow_memory *memory, uint32_t i, struct buf *out)
+{
+    json_u64(out, memory->approvals[i].ordinal);
+    json_str(out, memory->approvals[i].approver);
+}
+
+static void print_key(const struct flow_memory *memory, uint32_t i, struct buf *out)
+{
+    json_u64(out, memory->keys[i].plan);
+    json_str(out, memory->keys[i].key);
 }
 
 /* A text, or the entry that has it. */
@@ -108,74 +100,55 @@ static void print_kept(const struct kept_text *kept, struct buf *out)
         json_u64(out, kept->seq);
 }
 
-static void print_results(const struct plan *plan, const struct flow_memory *memory,
-                          struct buf *out)
+static void print_result(const struct flow_memory *memory, uint32_t i, struct buf *out)
 {
-    json_put_open(out, "results", '[');
-    for (uint32_t i = 0; i < plan->count && plan->slot_count > 0; i++) {
-        uint32_t slot = plan->steps[i].result_slot;
+    uint32_t slot = memory->plan->steps[i].result_slot;
 
-        if (slot == STEP_NONE || !kept_is_there(&memory->results[slot]))
-            continue;
-        json_open(out, '[');
-        json_u64(out, i);
-        print_kept(&memory->results[slot], out);
-        json_close(out, ']');
-    }
-    json_close(out, ']');
+    if (slot == STEP_NONE || !kept_is_there(&memory->results[slot]))
+        return;
+    json_u64(out, i);
+    print_kept(&memory->results[slot], out);
 }
 
 /* Of steps that something asks for. */
-static void print_done(const struct plan *plan, const struct flow_memory *memory, struct buf *out)
+static void print_done(const struct flow_memory *memory, uint32_t i, struct buf *out)
 {
-    json_put_open(out, "done", '[');
-    for (uint32_t i = 0; i < plan->count; i++) {
-        const struct plan_step *step = &plan->steps[i];
+    const struct plan_step *step = &memory->plan->steps[i];
 
-        if (memory->done[i] == 0 || (step->result_slot == STEP_NONE && step->augment_count == 0))
-            continue;
-        json_open(out, '[');
-        json_u64(out, i);
-        json_u64(out, memory->done[i]);
-        json_close(out, ']');
-    }
-    json_close(out, ']');
+    if (memory->done[i] == 0 || (step->result_slot == STEP_NONE && step->augment_count == 0))
+        return;
+    json_u64(out, i);
+    json_u64(out, memory->done[i]);
 }
 
-static void print_nodes(const struct plan *plan, const struct flow_memory *memory, struct buf *out)
+static void print_node(const struct flow_memory *memory, uint32_t i, struct buf *out)
 {
-    json_put_open(out, "nodes", '[');
-    for (uint32_t i = 0; i < plan->node_count; i++) {
-        if (!memory->nodes[i].is_open)
-            continue;
-        json_open(out, '[');
-        json_u64(out, i);
-        json_u64(out, memory->nodes[i].at);
-        json_bool(out, memory->nodes[i].has_failed);
-        if (memory->nodes[i].error != 0)
-            print_kept(&memory->errors.rows[memory->nodes[i].error - 1].text, out);
-        json_close(out, ']');
-    }
-    json_close(out, ']');
+    const struct node_state *state = &memory->nodes[i];
+
+    if (!state->is_open)
+        return;
+    json_u64(out, i);
+    json_u64(out, state->at);
+    json_bool(out, state->has_failed);
+    if (state->error != 0)
+        print_kept(&memory->errors.rows[state->error - 1].text, out);
 }
 
-static void print_joins(const struct plan *plan, const struct flow_memory *memory, struct buf *out)
+static void print_rows(const struct flow_memory *memory, const char *key, uint32_t count,
+                       void (*print)(const struct flow_memory *memory, uint32_t i, struct buf *out),
+                       struct buf *out)
 {
-    json_put_open(out, "joins", '[');
-    for (uint32_t i = 0; i < plan->count; i++)
-        if (memory->joins[i])
-            json_u64(out, i);
-    json_close(out, ']');
-}
+    json_put_open(out, key, '[');
+    for (uint32_t i = 0; i < count; i++) {
+        size_t before = out->size, opened;
 
-static void print_keys(const struct flow_memory *memory, struct buf *out)
-{
-    json_put_open(out, "keys", '[');
-    for (uint32_t i = 0; i < memory->key_count; i++) {
         json_open(out, '[');
-        json_u64(out, memory->keys[i].plan);
-        json_str(out, memory->keys[i].key);
-        json_close(out, ']');
+        opened = out->size;
+        print(memory, i, out);
+        if (out->size == opened)
+            out->size = before; /* no row */
+        else
+            json_close(out, ']');
     }
     json_close(out, ']');
 }
@@ -192,15 +165,15 @@ void flow_memory_print(const struct definition *definition, const void *state, s
         plan_print(plan, out);
     }
     json_put_u64(out, "ordinal", memory->ordinal_last);
-    print_live(memory, out);
+    print_rows(memory, "live", memory->live_count, print_live, out);
     if (memory->arm_count > 0)
-        print_arms(memory, out);
+        print_rows(memory, "arms", memory->arm_count, print_arm, out);
     print_moved(memory, out);
     if (memory->approval_count > 0)
-        print_approvals(memory, out);
+        print_rows(memory, "approvals", memory->approval_count, print_approval, out);
     if (memory->signal_count > 0)
-        print_signals(memory, out);
-    print_results(plan, memory, out);
+        print_rows(memory, "signals", memory->signal_count, print_signal, out);
+    print_rows(memory, "results", plan->slot_count > 0 ? plan->count : 0, print_result, out);
     if (memory->context->is_there) {
         json_key(out, "context");
         context_print(memory->context, out);
@@ -208,13 +181,13 @@ void flow_memory_print(const struct definition *definition, const void *state, s
     if (memory->last_error.data)
         json_put_raw(out, "error", kept_view(&memory->last_error));
     if (plan->is_tree)
-        print_nodes(plan, memory, out);
+        print_rows(memory, "nodes", plan->node_count, print_node, out);
     else if (memory->join_count > 0)
-        print_joins(plan, memory, out);
+        print_joins(memory, out);
     if (memory->key_count > 0)
-        print_keys(memory, out);
+        print_rows(memory, "keys", memory->key_count, print_key, out);
     if (memory->done)
-        print_done(plan, memory, out);
+        print_rows(memory, "done", plan->count, print_done, out);
     json_close(out, '}');
 }
 
@@ -227,51 +200,33 @@ struct flow_loading {
     struct scope row; /* the row that is read */
 };
 
-static bool load_u32(const struct node *node, uint32_t max, uint32_t *out)
-{
-    int64_t n;
-
-    if (!node_to_i64(node, &n) || n < 0 || n > max)
-        return false;
-    *out = (uint32_t)n;
-    return true;
-}
-
-static bool load_status(const struct node *node, enum step_status *out)
-{
-    for (enum step_status status = STEP_PENDING; status <= STEP_RUNNING; status++)
-        if (str_is(node->text, step_status_name(status))) {
-            *out = status;
-            return true;
-        }
-    return false;
-}
-
 static bool load_live(struct flow_loading *loading, const struct node *row)
 {
+    struct flow_memory *memory = loading->memory;
+    uint32_t before = memory->live_count > 0 ? memory->live[memory->live_count - 1].ordinal : 0;
     struct attempt live = { 0 };
-    uint32_t before = loading->memory->live_count > 0
-                          ? loading->memory->live[loading->memory->live_count - 1].ordinal
-                          : 0;
 
     if (row->count < 6 || row->count > 7 || loading->plan->count == 0)
         return false;
     live.is_backing_off = node_at(row, 5)->truth;
     if (row->count == 7)
         live.key = arena_str(loading->arena, node_at(row, 6)->text);
-    return load_u32(node_at(row, 0), loading->plan->count - 1, &live.plan) &&
-           load_u32(node_at(row, 1), UINT32_MAX, &live.ordinal) && live.ordinal > before &&
-           load_u32(node_at(row, 2), UINT32_MAX, &live.attempt) &&
-           load_u32(node_at(row, 3), UINT32_MAX, &live.first_ordinal) &&
-           load_status(node_at(row, 4), &live.status) &&
-           memory_add_live(loading->memory, &live, loading->arena);
+    while (live.status <= STEP_RUNNING &&
+           !str_is(node_at(row, 4)->text, step_status_name(live.status)))
+        live.status++;
+    return live.status <= STEP_RUNNING &&
+           node_to_u32(node_at(row, 0), loading->plan->count - 1, &live.plan) &&
+           node_to_u32(node_at(row, 1), UINT32_MAX, &live.ordinal) && live.ordinal > before &&
+           node_to_u32(node_at(row, 2), UINT32_MAX, &live.attempt) &&
+           node_to_u32(node_at(row, 3), UINT32_MAX, &live.first_ordinal) &&
+           memory_add_live(memory, &live, loading->arena);
 }
 
 static bool load_arm(struct flow_loading *loading, const struct node *row)
 {
     struct live_arm arm = { 0 };
 
-    if (row->count < 3 || row->count > 4 || !load_u32(node_at(row, 0), UINT32_MAX, &arm.ordinal))
+    if (row->count < 3 || row->count > 4 || !node_to_u32(node_at(row, 0), UINT32_MAX, &arm.ordinal))
         return false;
     arm.value = row->count == 4 ? node_at(row, 3)->raw : STR_NONE;
     arm.is_timer = node_at(row, 1)->truth;
@@ -284,15 +239,15 @@ static bool load_moved(struct flow_loading *loading, const struct node *row)
     uint32_t place;
 
     return row->count == 2 && loading->memory->arm_count > 0 &&
-           load_u32(row->first, loading->memory->arm_count - 1, &place) &&
-           load_u32(row->first->next, ARM_NONE - 1, &loading->memory->arms[place].index);
+           node_to_u32(row->first, loading->memory->arm_count - 1, &place) &&
+           node_to_u32(row->first->next, ARM_NONE - 1, &loading->memory->arms[place].index);
 }
 
 static bool load_approval(struct flow_loading *loading, const struct node *row)
 {
     struct approval approval = { 0 };
 
-    if (row->count != 2 || !load_u32(node_at(row, 0), UINT32_MAX, &approval.ordinal))
+    if (row->count != 2 || !node_to_u32(node_at(row, 0), UINT32_MAX, &approval.ordinal))
         return false;
     approval.approver = node_at(row, 1)->text;
     return memory_add_approval(loading->memory, &approval, loading->arena);
@@ -310,7 +265,7 @@ static bool load_signal(struct flow_loading *loading, const struct node *row)
 
 static bool load_seq(const struct node *node, uint32_t *out)
 {
-    return load_u32(node, UINT32_MAX, out) && *out > 0;
+    return node_to_u32(node, UINT32_MAX, out) && *out > 0;
 }
 
 static bool load_result(struct flow_loading *loading, const struct node *row)
@@ -319,7 +274,7 @@ static bool load_result(struct flow_loading *loading, const struct node *row)
     uint32_t index, slot, seq = 0;
 
     if (row->count < 2 || row->count > 3 || loading->plan->count == 0 ||
-        !load_u32(row->first, loading->plan->count - 1, &index) ||
+        !node_to_u32(row->first, loading->plan->count - 1, &index) ||
         (row->count == 3 && !load_seq(node_at(row, 2), &seq)))
         return false;
     slot = loading->plan->steps[index].result_slot;
@@ -336,7 +291,7 @@ static bool load_done(struct flow_loading *loading, const struct node *row)
     uint32_t index;
 
     return row->count == 2 && loading->plan->count > 0 &&
-           load_u32(row->first, loading->plan->count - 1, &index) &&
+           node_to_u32(row->first, loading->plan->count - 1, &index) &&
            load_seq(row->first->next, &loading->memory->done[index]);
 }
 
@@ -346,8 +301,8 @@ static bool load_node(struct flow_loading *loading, const struct node *row)
     uint32_t index, seq = 0;
 
     if (row->count < 3 || row->count > 5 || loading->plan->node_count == 0 ||
-        !load_u32(node_at(row, 0), loading->plan->node_count - 1, &index) ||
-        !load_u32(node_at(row, 1), UINT32_MAX, &state.at) ||
+        !node_to_u32(node_at(row, 0), loading->plan->node_count - 1, &index) ||
+        !node_to_u32(node_at(row, 1), UINT32_MAX, &state.at) ||
         (row->count == 5 && !load_seq(node_at(row, 4), &seq)))
         return false;
     state.has_failed = node_at(row, 2)->truth;
@@ -363,7 +318,7 @@ static bool load_join(struct flow_loading *loading, const struct node *row)
 {
     uint32_t index;
 
-    if (loading->plan->is_tree || !load_u32(row, loading->plan->count - 1, &index))
+    if (loading->plan->is_tree || !node_to_u32(row, loading->plan->count - 1, &index))
         return false;
     if (!plan_is_joined(loading->plan, index) || loading->memory->joins[index])
         return true;
@@ -377,7 +332,7 @@ static bool load_key(struct flow_loading *loading, const struct node *row)
     struct given_key key;
 
     if (row->count != 2 || loading->plan->count == 0 ||
-        !load_u32(row->first, loading->plan->count - 1, &key.plan))
+        !node_to_u32(row->first, loading->plan->count - 1, &key.plan))
         return false;
     key.key = row->first->next->text;
     return memory_add_key(loading->memory, &key, loading->arena);
@@ -385,7 +340,7 @@ static bool load_key(struct flow_loading *loading, const struct node *row)
 
 static bool load_ordinal(struct flow_loading *loading, const struct node *ordinal)
 {
-    return load_u32(ordinal, UINT32_MAX, &loading->memory->ordinal_last);
+    return node_to_u32(ordinal, UINT32_MAX, &loading->memory->ordinal_last);
 }
 
 static bool load_context(struct flow_loading *loading, const struct node *context)
@@ -465,22 +420,15 @@ static bool load_all(struct flow_loading *loading, str text)
 static pawl_status begin_loading(const struct definition *definition, str text, str input,
                                  struct scope *scope, struct flow_loading *loading)
 {
-    struct definition amended = *definition;
-    struct plan *plan = NULL;
-    pawl_status status = PAWL_OK;
+    struct plan *amended = NULL;
     str plan_text;
-    bool is_amended = json_member(&scope->arena, text, STR("plan"), &plan_text);
 
-    if (is_amended) {
-        status = plan_load_into(loading->arena, plan_text, scope, &plan);
-        amended.plan = plan;
-    }
-    if (status != PAWL_OK)
-        return status;
-    loading->memory = flow_memory_new(is_amended ? &amended : definition, input, loading->arena);
+    if (json_member(&scope->arena, text, STR("plan"), &plan_text))
+        TRY(plan_load_into(loading->arena, plan_text, scope, &amended));
+    loading->plan = amended ? amended : plan_of(definition);
+    loading->memory = memory_of_plan(loading->plan, input, loading->arena);
     TRY_MEMORY(scope, loading->memory);
-    loading->memory->is_amended = is_amended;
-    loading->plan = loading->memory->plan;
+    loading->memory->is_amended = amended;
     return PAWL_OK;
 }
 

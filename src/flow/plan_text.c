@@ -23,16 +23,6 @@
 
 /* ---- Values -------------------------------------------------------------------------- */
 
-static bool read_u32(const struct node *node, uint32_t max, uint32_t *out)
-{
-    int64_t n;
-
-    if (!node_to_i64(node, &n) || n < 0 || n > max)
-        return false;
-    *out = (uint32_t)n;
-    return true;
-}
-
 static bool read_text(const struct node *node, str *out)
 {
     if (!node || node->kind != NODE_STRING)
@@ -163,7 +153,7 @@ static bool read_target(const struct plan *plan, enum way_kind way, const struct
             return false;
         node = node->first->next;
     }
-    return read_u32(node, plan->count - 1, &out->step);
+    return node_to_u32(node, plan->count - 1, &out->step);
 }
 
 static bool read_way(struct scope *scope, const struct plan *plan, const struct node *node,
@@ -225,9 +215,9 @@ static bool read_optional(const struct node *node, struct plan_step *step)
     const struct node *tool = node_find(node, "tool"), *count = node_find(node, "count");
 
     return (!timeout || node_to_i64(timeout, &step->timeout_ms)) &&
-           (!jitter || read_u32(jitter, 1000, &step->jitter_permille)) &&
+           (!jitter || node_to_u32(jitter, 1000, &step->jitter_permille)) &&
            (!tool || read_text(tool, &step->tool)) &&
-           (!count || read_u32(count, LIMIT_STEPS, &step->approval_count));
+           (!count || node_to_u32(count, LIMIT_STEPS, &step->approval_count));
 }
 
 static bool read_step(struct scope *scope, const struct plan *plan, const struct node *node,
@@ -247,7 +237,7 @@ static bool read_step(struct scope *scope, const struct plan *plan, const struct
     step->is_idempotent = idempotent && idempotent->truth;
     step->is_once = once && once->truth;
     return read_text(node_find(node, "name"), &step->name) && read_way(scope, plan, node, step) &&
-           read_u32(node_find(node, "max"), LIMIT_ATTEMPTS, &step->attempt_count_max) &&
+           node_to_u32(node_find(node, "max"), LIMIT_ATTEMPTS, &step->attempt_count_max) &&
            read_backoff(scope, node_find(node, "backoff"), step) &&
            read_augments(scope, node_find(node, "augment"), step) &&
            read_texts(scope, node_find(node, "by"), &step->approvers, &step->approver_count);
@@ -299,7 +289,7 @@ static bool read_cancel(const struct node *rule, struct plan *plan)
     }
     plan->cancel = CANCEL_NOT_FROM;
     for (const struct node *item = rule->first; item; item = item->next) {
-        if (plan->count == 0 || !read_u32(item, plan->count - 1, &step))
+        if (plan->count == 0 || !node_to_u32(item, plan->count - 1, &step))
             return false;
         plan->steps[step].bars_cancel = true;
     }
@@ -340,6 +330,7 @@ bool plan_read(struct scope *scope, const struct node *document, struct plan *pl
                       &plan->buffered_count) &&
            read_steps(scope, node_find(document, "steps"), plan) &&
            read_cancel(node_find(document, "cancel"), plan) &&
-           (plan->is_tree ? plan_load_tree(scope, tree, plan)
-                          : read_u32(node_find(document, "first"), plan->count - 1, &plan->first));
+           (plan->is_tree
+                ? plan_load_tree(scope, tree, plan)
+                : node_to_u32(node_find(document, "first"), plan->count - 1, &plan->first));
 }

@@ -8,25 +8,25 @@
 
 /* ---- What is read ---------------------------------------------------------------------------- */
 
-static void add_read(struct plan_reads *reads, uint32_t step, str path)
+static void add_read(struct arena *arena, str path, struct plan_read **reads)
 {
-    struct plan_read *read = ARENA_NEW(&reads->scope->arena, struct plan_read);
+    struct plan_read *read = ARENA_NEW(arena, struct plan_read);
 
     if (!read)
         return;
-    *read = (struct plan_read){ .next = reads->of[step], .path = path };
-    reads->of[step] = read;
+    *read = (struct plan_read){ .next = *reads, .path = path };
+    *reads = read;
 }
 
 /* As template.c finds it: each step that the path may mean. */
-static void read_path(struct plan_reads *reads, str path)
+static void read_path(const struct plan_reads *reads, str path)
 {
     uint32_t index;
     str rest;
 
     for (size_t below = SIZE_MAX;
          path.data && (index = template_step(reads->plan, path, below, &rest)) != STEP_NONE;) {
-        add_read(reads, index, rest);
+        add_read(&reads->scope->arena, rest, &reads->of[index]);
         below = reads->plan->steps[index].name.size;
     }
 }
@@ -53,7 +53,7 @@ static void read_condition(struct plan_reads *reads, str condition)
         uint32_t index = plan_find(reads->plan, name);
 
         if (index != STEP_NONE)
-            add_read(reads, index, STR_NONE);
+            add_read(&reads->scope->arena, STR_NONE, &reads->of[index]);
     }
 }
 
@@ -79,21 +79,6 @@ pawl_status reads_find(struct scope *scope, const struct plan *plan, struct plan
 static void print_value(struct arena *arena, str value, const struct plan_read *reads,
                         struct buf *out);
 
-static str after(str path, size_t size)
-{
-    return path.size > size ? str_from(path, size + 1) : STR_NONE;
-}
-
-static void add_below(struct arena *arena, str path, struct plan_read **below)
-{
-    struct plan_read *read = ARENA_NEW(arena, struct plan_read);
-
-    if (!read)
-        return;
-    *read = (struct plan_read){ .next = *below, .path = path };
-    *below = read;
-}
-
 /* The reads that can go through a member with this key, from there on. */
 static struct plan_read *through_key(struct arena *arena, const struct plan_read *reads, str key)
 {
@@ -102,7 +87,7 @@ static struct plan_read *through_key(struct arena *arena, const struct plan_read
     for (; reads; reads = reads->next)
         if (str_starts(reads->path, key) &&
             (reads->path.size == key.size || reads->path.data[key.size] == '.'))
-            add_below(arena, after(reads->path, key.size), &below);
+            add_read(arena, path_after(reads->path, key.size), &below);
     return below;
 }
 
@@ -120,7 +105,7 @@ static struct plan_read *through_item(struct arena *arena, const struct plan_rea
             continue;
         *is_more = *is_more || place > index;
         if (place == index)
-            add_below(arena, after(reads->path, size), &below);
+            add_read(arena, path_after(reads->path, size), &below);
     }
     return below;
 }

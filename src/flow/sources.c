@@ -21,37 +21,22 @@ static void ask_result(struct asking *asking, str path)
         asking->is_asked[index] = true;
 }
 
-static str first_key(str path)
-{
-    const char *dot = memchr(path.data, '.', path.size);
-
-    return (str){ path.data, dot ? (size_t)(dot - path.data) : path.size };
-}
-
-static bool is_below(str path, str above)
-{
-    return path.size > above.size && str_starts(path, above) && path.data[above.size] == '.';
-}
-
 /* The last result of each step that puts something there, in their order, gives the value; but the
- * order of the members of an object is that in which they were put first. */
-static void ask_member(struct asking *asking, const struct plan_step *step, str path,
-                       bool *is_asked)
-{
-    for (uint32_t i = 0; i < step->augment_count; i++) {
-        str dest = step->augments[i].dest;
-
-        asking->is_whole = asking->is_whole || is_below(dest, path);
-        *is_asked = *is_asked || str_eq(first_key(dest), first_key(path));
-    }
-}
-
-/* That of a tree has errors as well. */
+ * order of the members of an object is that in which they were put first. The context of a tree has
+ * errors as well. */
 static void ask_context(struct asking *asking, str path)
 {
     asking->is_whole = asking->is_whole || asking->plan->is_tree || !path.data;
     for (uint32_t i = 0; !asking->is_whole && i < asking->plan->count; i++)
-        ask_member(asking, &asking->plan->steps[i], path, &asking->is_asked[i]);
+        for (uint32_t j = 0; j < asking->plan->steps[i].augment_count; j++) {
+            str dest = asking->plan->steps[i].augments[j].dest;
+
+            asking->is_whole =
+                asking->is_whole ||
+                (dest.size > path.size && str_starts(dest, path) && dest.data[path.size] == '.');
+            asking->is_asked[i] =
+                asking->is_asked[i] || str_eq(str_before(dest, '.'), str_before(path, '.'));
+        }
 }
 
 static void ask(struct asking *asking, const struct node *node)
@@ -80,8 +65,7 @@ pawl_status flow_sources(const struct definition *definition, uint32_t plan_inde
         return PAWL_OK;
     asking.is_asked = ARENA_ARRAY(&scope->arena, bool, plan->count);
     out->steps = ARENA_ARRAY(&scope->arena, uint32_t, plan->count);
-    if (!asking.is_asked || !out->steps)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, asking.is_asked && out->steps);
     ask(&asking, plan->steps[plan_index].args_node);
     out->is_whole = asking.is_whole;
     for (uint32_t i = 0; i < plan->count; i++)

@@ -41,10 +41,8 @@ static void read_approvers(struct compilation *compiler, struct source_step *ste
     const struct node *first = by->kind == NODE_ARRAY ? by->first : by;
 
     step->plan.approvers = ARENA_ARRAY(&compiler->scope->arena, str, by->count + 1);
-    if (!step->plan.approvers) {
-        compile_no_memory(compiler);
+    if (!step->plan.approvers)
         return;
-    }
     for (const struct node *item = first; item; item = item == by ? NULL : item->next)
         read_approver(compiler, step, item);
     if (step->plan.approver_count == 0)
@@ -61,7 +59,7 @@ static void read_approval(struct compilation *compiler, struct source_step *step
         step_error(compiler, step, approval,
                    "'approval' must be {by, count}, found %s; write {} if anyone may approve",
                    approval->is_missing ? "no value" : node_kind_name(approval->kind));
-    compile_step_keys(compiler, step, approval, approval_keys, "approval.");
+    compile_keys(compiler, step, approval, approval_keys, "approval.");
     if (by)
         read_approvers(compiler, step, by);
     if (count && (!node_to_i64(count, &n) || n < 1 || n > LIMIT_STEPS))

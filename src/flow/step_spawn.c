@@ -59,7 +59,7 @@ static void spawn_compile(struct compilation *compiler, struct source_step *step
     if (end && (end->kind != NODE_STRING ||
                 (!str_is(end->text, "abandon") && !str_is(end->text, "cancel"))))
         step_error(compiler, step, end, "'on_parent_end' is cancel or abandon");
-    compile_step_keys(compiler, step, spawn, spawn_keys, "spawn.");
+    compile_keys(compiler, step, spawn, spawn_keys, "spawn.");
     step->plan.args_node = spawn;
     step->plan.args = compile_print_known(compiler, spawn);
     refer(compiler, step, definition);

@@ -71,12 +71,6 @@ static void refuse_nothing(struct compilation *compiler, const struct source_ste
     step_error(compiler, step, NULL, "the step does nothing; write %s or %s", keys, last);
 }
 
-static bool is_true(struct compilation *compiler, const struct source_step *step,
-                    const struct node *node)
-{
-    return node && step_expect(compiler, step, node, NODE_BOOL, "true or false") && node->truth;
-}
-
 static void read_tool(struct compilation *compiler, struct source_step *step,
                       const struct node *tool)
 {
@@ -91,7 +85,7 @@ static void tool_compile(struct compilation *compiler, struct source_step *step,
                          const struct node *node)
 {
     const struct node *tool = find_either(compiler, step, "tool", "action");
-    bool is_external = is_true(compiler, step, node_find(step->node, "external"));
+    bool is_external = step_is_true(compiler, step, "external");
     bool is_gate = tool ? tool->kind == NODE_NULL : node_find(step->node, "approval") != NULL;
 
     (void)node;

@@ -27,7 +27,7 @@ static bool is_below(str path, str root, str *rest)
 {
     if (!str_starts(path, root))
         return false;
-    *rest = path.size > root.size ? str_from(path, root.size + 1) : STR_NONE;
+    *rest = path_after(path, root.size);
     return path.size == root.size || path.data[root.size] == '.';
 }
 
@@ -101,7 +101,7 @@ uint32_t template_step(const struct plan *plan, str path, size_t below, str *res
         step = plan_find(plan, (str){ path.data, at });
         if (step == STEP_NONE)
             continue;
-        *rest = tail.size > word_size ? str_from(tail, word_size + 1) : STR_NONE;
+        *rest = path_after(tail, word_size);
         return step;
     }
     return STEP_NONE;
@@ -133,11 +133,6 @@ static bool longest_key(struct arena *arena, str object, str path, size_t *below
     return best != SIZE_MAX;
 }
 
-static str after(str path, size_t size)
-{
-    return path.size > size ? str_from(path, size + 1) : STR_NONE;
-}
-
 static str walk_array(struct arena *arena, str array, str path)
 {
     size_t size = str_before(path, '.').size;
@@ -150,7 +145,7 @@ static str walk_array(struct arena *arena, str array, str path)
     json_scan_begin(&scan, array);
     while (json_scan_next(&scan, &key, &item))
         if (index-- == 0)
-            return template_walk(arena, item, after(path, size));
+            return template_walk(arena, item, path_after(path, size));
     return STR_NONE;
 }
 
@@ -167,7 +162,7 @@ str template_walk(struct arena *arena, str value, str path)
     if (!kind.is_object)
         return walk_array(arena, value, path);
     for (size_t below = SIZE_MAX; !found.data && longest_key(arena, value, path, &below, &child);)
-        found = template_walk(arena, child, after(path, below));
+        found = template_walk(arena, child, path_after(path, below));
     return found;
 }
 

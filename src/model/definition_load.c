@@ -24,16 +24,6 @@ static pawl_status fail_damaged(struct scope *scope, const char *what)
                       what);
 }
 
-static bool read_u32(const struct node *node, uint32_t *out)
-{
-    int64_t n;
-
-    if (!node_to_i64(node, &n) || n < 0 || n > UINT32_MAX)
-        return false;
-    *out = (uint32_t)n;
-    return true;
-}
-
 /* A copy in the definition's arena; false if it is no string. No memory shows in the arena. */
 static bool read_text(const struct loading *loading, const struct node *node, str *out)
 {
@@ -89,7 +79,7 @@ static pawl_status load_states(struct loading *loading)
             !read_terminal(node_find(node, "terminal"), &state->terminal))
             return fail_damaged(loading->scope, "a state is not one");
     definition->state_count = states->count;
-    if (!read_u32(node_find(loading->document, "initial"), &definition->initial) ||
+    if (!node_to_u32(node_find(loading->document, "initial"), UINT32_MAX, &definition->initial) ||
         definition->initial >= definition->state_count)
         return fail_damaged(loading->scope, "the initial state is not one of its states");
     return PAWL_OK;
@@ -106,9 +96,11 @@ static bool load_transition(const struct loading *loading, const struct node *no
 
     if (starts && (!started || started->kind != NODE_STRING))
         return false;
-    if (!read_u32(node_find(node, "from"), &out->from) || out->from >= definition->state_count)
+    if (!node_to_u32(node_find(node, "from"), UINT32_MAX, &out->from) ||
+        out->from >= definition->state_count)
         return false;
-    if (!read_u32(node_find(node, "to"), &out->to) || out->to >= definition->state_count)
+    if (!node_to_u32(node_find(node, "to"), UINT32_MAX, &out->to) ||
+        out->to >= definition->state_count)
         return false;
     if (definition->states[out->from].terminal != TERMINAL_NOT)
         return false;
@@ -148,8 +140,8 @@ static bool load_deadline(const struct definition *definition, const struct node
     const struct node *after = node_find(node, "after");
     const struct transition *transition;
 
-    if (!read_u32(node_find(node, "state"), &out->state) ||
-        !read_u32(node_find(node, "transition"), &out->transition) ||
+    if (!node_to_u32(node_find(node, "state"), UINT32_MAX, &out->state) ||
+        !node_to_u32(node_find(node, "transition"), UINT32_MAX, &out->transition) ||
         out->transition >= definition->transition_count)
         return false;
     transition = &definition->transitions[out->transition];
@@ -215,7 +207,7 @@ static pawl_status load_head(struct loading *loading)
     struct definition *definition = loading->definition;
     const struct node *plan = node_find(loading->document, "plan");
 
-    if (!read_u32(node_find(loading->document, "compiler"), &definition->compiler))
+    if (!node_to_u32(node_find(loading->document, "compiler"), UINT32_MAX, &definition->compiler))
         return fail_damaged(loading->scope, "it has no compiler's number");
     if (definition->compiler == 0 || definition->compiler > COMPILER_NUMBER)
         return scope_fail(loading->scope, PAWL_STORAGE_FAILURE,
