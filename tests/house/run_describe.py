@@ -8,7 +8,7 @@ from sentences import ROOT, main
 
 sys.path.append(str(ROOT / "tools"))
 sys.dont_write_bytecode = True
-from ops import c_table, openapi, operations, plain_yaml, verbs  # noqa: E402
+from ops import c_table, openapi, operations, plain_yaml, statuses, verbs  # noqa: E402
 
 GOOD = """operations:
   thing.get:
@@ -48,6 +48,20 @@ def test_a_description_becomes_a_row_of_c_and_a_prototype():
             '    { "limit", IN_QUERY, OP_INTEGER, false, "how many" },\n    { 0 },\n};') in c_table.table(made)
     assert '{ "thing.get", "GET", "/v1/things/{name}", OP_QUICK, 200, "A thing", thing_get_params, op_thing_get, "read" }' in c_table.table(made)
     assert "pawl_status op_thing_get(struct op_call *call, struct buf *out);" in c_table.handlers(made)
+
+
+def status_map(*rows):
+    return "#define PAWL_STATUS_MAP(X) \\\n%s\ntypedef enum pawl_status {" % " \\\n".join(rows)
+
+
+def test_a_status_may_go_on_in_the_next_line():
+    wrapped = 'X(TERMINAL, 7,   \\\n      "terminal", 409, \\\n "the instance has ended")'
+    assert statuses.read(status_map('X(OK, 0, "ok", 200, "done")', wrapped)) == [
+        ("OK", "0", "ok", "200", "done"), ("TERMINAL", "7", "terminal", "409", "the instance has ended")]
+
+
+def test_a_status_that_cannot_be_read_is_not_left_out():
+    refused("has 2 rows, but 1 of them read", statuses.read, status_map('X(OK, 0, "ok", 200, "done")', 'X(LOST, 1, "lost" "er", 2, "")'))
 
 
 def test_a_parameter_is_where_the_route_says():

@@ -374,8 +374,8 @@ WORLD_TEST(alarm, what_cannot_be_done_later_is_refused_now)
 {
     static const char *const inputs[] = {
         "{\"operation\":\"instance.fire\",\"input\":{}}",
-        "{\"after\":\"1h\",\"at\":\"2026-05-01T00:00:00Z\",\"operation\":\"instance.create\","
-        "\"input\":{}}",
+        ("{\"after\":\"1h\",\"at\":\"2026-05-01T00:00:00Z\",\"operation\":\"instance.create\","
+         "\"input\":{}}"),
         "{\"after\":\"soon\",\"operation\":\"instance.create\",\"input\":{}}",
         "{\"after\":\"1h\",\"operation\":\"instance.get\",\"input\":{}}",
         "{\"after\":\"1h\",\"operation\":\"test.advance\",\"input\":{}}",

@@ -350,7 +350,7 @@ static void break_promise(void *context, const pawl_tool_call *call, pawl_tool_a
     (void)answer;
     if (context)
         drive(context, 1);
-    ASSERT(!"a promise of ours");
+    ASSERT(false && "a promise of ours");
 }
 
 static void run_broken(int pipe_end, uint32_t workers)

@@ -5,7 +5,8 @@ rest it lists.
 """
 import re
 
-STATUS = re.compile(r'X\((\w+),\s*(\d+),\s*"([^"]+)",\s*(\d+),\s*"([^"]+)"\)')
+from .statuses import read as read_statuses
+
 PLAIN = {"text": {"type": "string"}, "int": {"type": "integer"}, "count": {"type": "integer", "minimum": 0},
          "bool": {"type": "boolean"}, "object": {"type": "object"}, "null": {"type": "null"}, "json": {}}
 ALWAYS = {"invalid-request", "forbidden", "too-large", "overloaded", "no-memory"}
@@ -203,7 +204,7 @@ def components(described, statuses):
 
 def document(described, header):
     """`header` is the text of include/pawl.h: the version, and PAWL_STATUS_MAP."""
-    statuses = STATUS.findall(header[header.index("#define PAWL_STATUS_MAP"):header.index("typedef enum pawl_status")])
+    statuses = read_statuses(header)
     paths, local = {}, {}
     for op in described.operations:  # one without a route is for the library and the command line
         place = paths.setdefault(op.path, {}) if op.path else local

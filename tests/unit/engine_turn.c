@@ -1,0 +1,236 @@
+/* engine_turn.c - a worker's turn (step.complete_many) that holds no thread: it is started, its
+ * answers are committed and its claim waits while the calling thread does other things. */
+#include "api/ops.h"
+#include "engine/parts.h"
+#include "engine_fixture.h"
+#include <pthread.h>
+#include <stdio.h>
+
+#define TWICE                                                                                      \
+    "name: twice\nsteps:\n  start: {tool: saw, args: {}, next: again}\n"                           \
+    "  again: {tool: saw, args: {}, done: true}\n"
+#define ONCE "name: once\nsteps:\n  start: {tool: saw, args: {}, done: true}\n"
+
+/* ---- A store whose commits wait ---- */
+
+/* One engine at a time: the operations of a store have no context of their own. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    const struct store_ops *real;
+    struct store_ops held;
+    bool is_closed;
+    uint32_t waiting, commits;
+} gate = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+
+static pawl_status commit_at_gate(struct store *store, struct scope *scope,
+                                  const struct commit *commit)
+{
+    pthread_mutex_lock(&gate.lock);
+    gate.commits += commit->record_count > 0; /* others write rows that follow */
+    gate.waiting++;
+    pthread_cond_broadcast(&gate.changed);
+    while (gate.is_closed)
+        pthread_cond_wait(&gate.changed, &gate.lock);
+    gate.waiting--;
+    pthread_mutex_unlock(&gate.lock);
+    return gate.real->commit(store, scope, commit);
+}
+
+static void gate_set(bool is_closed)
+{
+    pthread_mutex_lock(&gate.lock);
+    gate.is_closed = is_closed;
+    pthread_cond_broadcast(&gate.changed);
+    pthread_mutex_unlock(&gate.lock);
+}
+
+/* Closed: until gate_set(false) no commit ends. */
+static void gate_close(struct world *world)
+{
+    struct store *store = engine_store(world->p->engine);
+
+    guard_lock(&world->p->engine->lock);
+    gate.real = store->ops;
+    gate.held = *store->ops;
+    gate.held.commit = commit_at_gate;
+    gate.commits = 0;
+    store->ops = &gate.held;
+    guard_unlock(&world->p->engine->lock);
+    gate_set(true);
+}
+
+static void gate_remove(struct world *world)
+{
+    guard_lock(&world->p->engine->lock);
+    engine_store(world->p->engine)->ops = gate.real;
+    guard_unlock(&world->p->engine->lock);
+}
+
+static void gate_wait_for_commit(void)
+{
+    pthread_mutex_lock(&gate.lock);
+    while (!gate.waiting)
+        pthread_cond_wait(&gate.changed, &gate.lock);
+    pthread_mutex_unlock(&gate.lock);
+}
+
+/* ---- A turn ---- */
+
+struct turn {
+    struct scope scope;
+    struct waiter waiter;
+    struct op_call call;
+    struct op_answer answer;
+    struct buf out;
+    bool waits;
+    pthread_mutex_t lock;
+    pthread_cond_t woken;
+    uint32_t called;
+};
+
+static void wake(void *context)
+{
+    struct turn *turn = context;
+
+    pthread_mutex_lock(&turn->lock);
+    turn->called++;
+    pthread_cond_signal(&turn->woken);
+    pthread_mutex_unlock(&turn->lock);
+}
+
+static uint32_t called(struct turn *turn)
+{
+    uint32_t count;
+
+    pthread_mutex_lock(&turn->lock);
+    count = turn->called;
+    pthread_mutex_unlock(&turn->lock);
+    return count;
+}
+
+static void start(struct world *world, struct turn *turn, const char *operation, const char *body,
+                  bool has_thread)
+{
+    struct op_request request = { .waiter = has_thread ? NULL : &turn->waiter };
+
+    *turn = (struct turn){ .waiter = { .wake = wake, .context = turn } };
+    pthread_mutex_init(&turn->lock, NULL);
+    pthread_cond_init(&turn->woken, NULL);
+    scope_init(&turn->scope, &heap_libc, LIMIT_SCOPE);
+    buf_init(&turn->out, &heap_libc, 1 << 20);
+    EXPECT_OK(node_read_json(&turn->scope, str_of(body), &request.body));
+    EXPECT_OK(op_prepare(world->p, op_find(str_of(operation)), &request, &turn->scope,
+                         &turn->call));
+    EXPECT_OK(op_start(&turn->call, &turn->out, &turn->answer, &turn->waits));
+}
+
+/* When it is woken. */
+static void go_on(struct turn *turn)
+{
+    pthread_mutex_lock(&turn->lock);
+    while (!turn->called)
+        pthread_cond_wait(&turn->woken, &turn->lock);
+    turn->called = 0;
+    pthread_mutex_unlock(&turn->lock);
+    EXPECT_OK(op_go_on(&turn->call, false, &turn->out, &turn->answer, &turn->waits));
+}
+
+static void end(struct turn *turn)
+{
+    buf_fini(&turn->out);
+    scope_fini(&turn->scope);
+}
+
+/* Claim a step of the tool "saw": the body that answers it and, if that is asked for, claims the next. */
+static void claim_one(struct world *world, bool claims_next, char *body, size_t size)
+{
+    struct turn turn;
+    const struct claimed *given;
+
+    start(world, &turn, "step.claim", "{\"tools\":[\"saw\"],\"worker\":\"w/1\"}", true);
+    EXPECT(!turn.waits);
+    EXPECT_EQ(turn.answer.given.count, 1);
+    given = turn.answer.given.steps;
+    snprintf(body, size,
+             "{\"steps\":[{\"step_id\":\"%s.%u\",\"lease\":\"%s\",\"result\":1}]%s}", given->id,
+             given->ordinal, given->token,
+             claims_next
+                 ? ",\"claim\":{\"tools\":[\"saw\"],\"worker\":\"w/1\",\"wait\":\"60s\"}"
+                 : "");
+    end(&turn);
+}
+
+/* An engine with a thread of its own: without one, a turn has to be run by its caller. */
+static void begin(struct world *world)
+{
+    world_close(world);
+    world->options.workers = 1;
+    world_open(world);
+    world_define(world, TWICE);
+}
+
+WORLD_TEST(turn, returns_to_its_caller_before_its_answers_are_committed)
+{
+    struct turn turn;
+    char body[256];
+
+    begin(world);
+    world_create(world, "twice", "{}");
+    claim_one(world, true, body, sizeof body);
+    gate_close(world);
+    start(world, &turn, "step.complete_many", body, false); /* would never return if it waited */
+    EXPECT(turn.waits);
+    EXPECT(!turn.call.wait->is_slow);
+    gate_wait_for_commit();
+    EXPECT_EQ(called(&turn), 0);
+    gate_set(false);
+    go_on(&turn);
+    EXPECT(!turn.waits);
+    EXPECT_HAS(buf_text(&turn.out), "\"status\":\"done\"");
+    EXPECT_EQ(turn.answer.given.count, 1); /* the next step, started in the same commit */
+    EXPECT_EQ(gate.commits, 1);
+    end(&turn);
+    gate_remove(world);
+}
+
+WORLD_TEST(turn, whose_claim_finds_nothing_goes_on_waiting_until_a_step_is_ready)
+{
+    struct turn turn;
+    char body[256];
+
+    begin(world);
+    world_define(world, ONCE);
+    world_create(world, "once", "{}");
+    claim_one(world, true, body, sizeof body);
+    start(world, &turn, "step.complete_many", body, false);
+    EXPECT(turn.waits);
+    go_on(&turn); /* its answer is durable, and nothing is ready */
+    EXPECT(turn.waits);
+    EXPECT_EQ(called(&turn), 0);
+    world_create(world, "once", "{}");
+    go_on(&turn);
+    EXPECT(!turn.waits);
+    EXPECT_HAS(buf_text(&turn.out), "\"status\":\"done\"");
+    EXPECT_EQ(turn.answer.given.count, 1);
+    end(&turn);
+}
+
+WORLD_TEST(turn, that_may_take_long_to_decide_is_woken_at_once_and_asks_for_a_thread)
+{
+    struct turn turn;
+    char body[256];
+
+    world_define(world, ONCE); /* no worker: its own thread decides */
+    world_create(world, "once", "{}");
+    claim_one(world, false, body, sizeof body);
+    start(world, &turn, "step.complete_many", body, false);
+    EXPECT(turn.waits);
+    EXPECT(turn.call.wait->is_slow);
+    EXPECT_EQ(called(&turn), 1);
+    EXPECT_EQ(turn.out.size, 0);
+    go_on(&turn);
+    EXPECT(!turn.waits);
+    EXPECT_HAS(buf_text(&turn.out), "\"status\":\"done\"");
+    end(&turn);
+}
