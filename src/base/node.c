@@ -136,6 +136,15 @@ void node_print(const struct node *node, struct buf *out)
     }
 }
 
+str node_keep(const struct node *node, struct arena *arena)
+{
+    struct buf buf;
+
+    buf_init(&buf, arena->heap, 0);
+    node_print(node, &buf);
+    return buf_take(&buf, arena);
+}
+
 bool node_to_i64(const struct node *node, int64_t *out)
 {
     bool negative;

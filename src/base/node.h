@@ -50,6 +50,8 @@ struct node *node_first(const struct node *object,
  * white space to lose at this level; YAML nodes are printed. Numbers keep their text. */
 struct buf;
 void node_print(const struct node *node, struct buf *out);
+str node_keep(const struct node *node,
+              struct arena *arena); /* the same, there; data NULL: no memory */
 
 bool node_to_i64(const struct node *node, int64_t *out); /* an integer literal in range */
 bool node_to_u32(const struct node *node, uint32_t max, uint32_t *out); /* ... of 0 to `max` */

@@ -39,6 +39,13 @@ static bool is_among(char byte, const char *bytes)
     return byte != '\0' && strchr(bytes, byte);
 }
 
+bool str_is_one_of(str a, const char *const *words)
+{
+    while (*words && !str_is(a, *words))
+        words++;
+    return *words != NULL;
+}
+
 size_t str_span(str a, const char *bytes)
 {
     size_t size = 0;

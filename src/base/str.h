@@ -62,6 +62,9 @@ size_t str_span(str a, const char *bytes);
 /* Without the bytes at both ends that are among `bytes`. */
 str str_trim(str a, const char *bytes);
 
+/* Is it one of these? NULL ends them. */
+bool str_is_one_of(str a, const char *const *words);
+
 /* Byte order, shorter first among equals; as memcmp() answers. */
 int str_compare(str a, str b);
 

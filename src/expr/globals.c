@@ -24,14 +24,6 @@ const char *const *expr_names(void)
     return known_names;
 }
 
-static bool is_one_of(str word, const char *const *words)
-{
-    for (; *words; words++)
-        if (str_is(word, *words))
-            return true;
-    return false;
-}
-
 /* ---- Tokens ---------------------------------------------------------------------------------- */
 
 enum token_kind { TOKEN_END, TOKEN_NAME, TOKEN_KEYWORD, TOKEN_OTHER };
@@ -141,7 +133,7 @@ static struct token next_token(str text, size_t *place)
     }
     while (is_letter(at(text, *place)) || is_digit(at(text, *place)))
         ++*place;
-    return (struct token){ is_one_of((str){ text.data + from, *place - from }, keywords)
+    return (struct token){ str_is_one_of((str){ text.data + from, *place - from }, keywords)
                                ? TOKEN_KEYWORD
                                : TOKEN_NAME,
                            { text.data + from, *place - from } };
@@ -211,7 +203,7 @@ bool expr_unknown_next(struct expr_unknown *unknown, str *out)
         bool is_global = token.kind == TOKEN_NAME && !is_member(before);
 
         before = unknown->before = token.text;
-        if (!is_global || is_one_of(token.text, known_names) || is_made(unknown, token.text) ||
+        if (!is_global || str_is_one_of(token.text, known_names) || is_made(unknown, token.text) ||
             str_is(token.text, "_ENV"))
             continue;
         make(unknown, token.text); /* said once */

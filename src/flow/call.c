@@ -95,7 +95,7 @@ static bool is_group_word(str word)
         "do", "dopar", "try", "rescue", "finally", "select", NULL
     };
 
-    return compile_is_one_of(word, words);
+    return str_is_one_of(word, words);
 }
 
 /* A path of a tree, like do.1.dopar.0: groups and places, a group first and a place last. */

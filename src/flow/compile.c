@@ -17,68 +17,34 @@ void compile_no_memory(struct compilation *compiler)
     compiler->scope->arena.failed = true;
 }
 
-static void add_finding(struct compilation *compiler, const struct finding *finding)
-{
-    struct findings *findings = compiler->findings;
-    uint32_t *count = finding->is_warning ? &compiler->warning_count : &compiler->error_count;
-
-    if ((*count)++ < FINDING_COUNT_MAX &&
-        GROW(&compiler->scope->arena, findings->items, findings->count, findings->capacity))
-        findings->items[findings->count++] = *finding;
-}
-
-static void report(struct compilation *compiler, const struct source_step *step,
-                   const struct node *node, bool is_warning, const char *format, va_list args)
-    __attribute__((format(printf, 5, 0)));
-
-static void report(struct compilation *compiler, const struct source_step *step,
-                   const struct node *node, bool is_warning, const char *format, va_list args)
-{
-    const struct node *at = node ? node : step->node;
-    struct finding finding = { .line = at->line, .column = at->column, .is_warning = is_warning };
-    int used = 0;
-
-    if (step)
-        used = snprintf(finding.message, sizeof finding.message,
-                        "step '%.*s': ", STR_ARG(words_shown(step->plan.name)));
-    if (used < 0 ||
-        vsnprintf(finding.message + used, sizeof finding.message - (size_t)used, format, args) < 0)
-        finding.message[0] = '\0';
-    add_finding(compiler, &finding);
-    if (!is_warning && compiler->status == PAWL_OK)
-        compiler->status =
-            scope_fail(compiler->scope, PAWL_INVALID_DEFINITION, "line %u, column %u: %s",
-                       finding.line, finding.column, finding.message);
-}
-
-#define REPORT(step, is_warning)                                                                   \
+#define REPORT(node, step, is_warning)                                                             \
     do {                                                                                           \
         va_list args;                                                                              \
         va_start(args, format);                                                                    \
-        report(compiler, step, node, is_warning, format, args);                                    \
+        findings_report(&compiler->report, node, step, is_warning, format, args);                  \
         va_end(args);                                                                              \
     } while (0)
 
 void compile_error(struct compilation *compiler, const struct node *node, const char *format, ...)
 {
-    REPORT(NULL, false);
+    REPORT(node, STR_NONE, false);
 }
 
 void compile_warning(struct compilation *compiler, const struct node *node, const char *format, ...)
 {
-    REPORT(NULL, true);
+    REPORT(node, STR_NONE, true);
 }
 
 void step_error(struct compilation *compiler, const struct source_step *step,
                 const struct node *node, const char *format, ...)
 {
-    REPORT(step, false);
+    REPORT(node ? node : step->node, step->plan.name, false);
 }
 
 void step_warning(struct compilation *compiler, const struct source_step *step,
                   const struct node *node, const char *format, ...)
 {
-    REPORT(step, true);
+    REPORT(node ? node : step->node, step->plan.name, true);
 }
 
 bool step_expect(struct compilation *compiler, const struct source_step *step,
@@ -105,7 +71,7 @@ void compile_refuse_key(struct compilation *compiler, const struct source_step *
     char hint[KEY_HINT_SIZE] = "";
     str key = words_shown(node->key);
 
-    if (compiler->error_count < FINDING_COUNT_MAX) /* a hint that is not shown costs time */
+    if (compiler->report.error_count < FINDINGS_MAX) /* a hint that is not shown costs time */
         keys_hint(tables, node->key, hint);
     if (step)
         step_error(compiler, step, &at_key, "unknown key '%s%.*s'%s; %s", path, STR_ARG(key), after,
@@ -142,14 +108,6 @@ void compile_keys(struct compilation *compiler, const struct source_step *step,
 
 /* ---- The top level ----------------------------------------------------------------- */
 
-bool compile_is_one_of(str key, const char *const *words)
-{
-    for (; *words; words++)
-        if (str_is(key, *words))
-            return true;
-    return false;
-}
-
 str compile_take(struct compilation *compiler, struct buf *buf)
 {
     str text = buf_take(buf, &compiler->scope->arena);
@@ -161,11 +119,11 @@ str compile_take(struct compilation *compiler, struct buf *buf)
 
 str compile_print(struct compilation *compiler, const struct node *node)
 {
-    struct buf buf;
+    str text = node_keep(node, &compiler->scope->arena);
 
-    buf_init(&buf, compiler->scope->arena.heap, 0);
-    node_print(node, &buf);
-    return compile_take(compiler, &buf);
+    if (!text.data)
+        compile_no_memory(compiler);
+    return text;
 }
 
 str compile_print_known(struct compilation *compiler, const struct node *object)
@@ -244,10 +202,10 @@ static void read_about(struct compilation *compiler, const struct node *document
     if (signals)
         read_signals(compiler, signals);
     input = node_find(document, "input");
-    error_count = compiler->error_count;
+    error_count = compiler->report.error_count;
     if (input)
         input_schema_check(input, report_schema, compiler);
-    compiler->input = compiler->error_count == error_count ? input : NULL;
+    compiler->input = compiler->report.error_count == error_count ? input : NULL;
     compiler->cancel_node = node_find(document, "cancel");
     compiler->output = node_find(document, "output");
     if (compiler->output)
@@ -289,7 +247,7 @@ static void compile_bare_graph(struct compilation *compiler, const struct node *
 
     for (const struct node *node = document->first; node; node = node->next)
         if (node->kind == NODE_OBJECT ||
-            (!compile_is_one_of(node->key, words) && !key_is_free(node->key)))
+            (!str_is_one_of(node->key, words) && !key_is_free(node->key)))
             compile_step(compiler, node, node->key, node->key);
     set_first(compiler);
 }
@@ -302,7 +260,7 @@ static const char *const notation_words[] = {
 
 static bool is_notation(const struct node *node)
 {
-    return compile_is_one_of(node->key, notation_words) &&
+    return str_is_one_of(node->key, notation_words) &&
            (!str_is(node->key, "start") || node->kind == NODE_OBJECT);
 }
 
@@ -381,7 +339,7 @@ static void compile_document(struct compilation *compiler, const struct node *do
     } else {
         compile_error(compiler, notation, "'states' makes a machine, not a flow");
     }
-    if (compiler->status == PAWL_OK && compiler->count == 0)
+    if (compiler->report.error_count == 0 && compiler->count == 0)
         compile_error(compiler, notation, "a flow needs at least one step");
 }
 
@@ -432,7 +390,8 @@ pawl_status flow_compile(struct scope *scope, const struct node *document,
                          struct findings *findings, struct definition **out)
 {
     struct findings unread = { 0 };
-    struct compilation compiler = { .scope = scope, .findings = findings ? findings : &unread };
+    struct compilation compiler = { .scope = scope,
+                                    .report = { scope, findings ? findings : &unread } };
     pawl_status status;
 
     buf_init(&compiler.tree, scope->arena.heap, PLAN_TEXT_SIZE_MAX);
@@ -446,7 +405,8 @@ pawl_status flow_compile(struct scope *scope, const struct node *document,
     if (scope->arena.failed || compiler.tree.failed)
         status = scope_no_memory(scope);
     else
-        status = compiler.status == PAWL_OK ? make_definition(&compiler, out) : compiler.status;
+        status = compiler.report.error_count == 0 ? make_definition(&compiler, out)
+                                                  : PAWL_INVALID_DEFINITION;
     buf_fini(&compiler.tree);
     return status;
 }

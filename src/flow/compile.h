@@ -6,8 +6,6 @@
 #include "model/vocabulary.h"
 #include "model/words.h"
 
-#define FINDING_COUNT_MAX 100u /* of errors, and of warnings */
-
 struct source_step {
     struct plan_step plan;
     const struct node *node;
@@ -18,9 +16,7 @@ struct source_step {
 
 struct compilation {
     struct scope *scope;
-    struct findings *findings;
-    pawl_status status; /* of the first error */
-    uint32_t error_count, warning_count;
+    struct reporter report;
     bool is_tree;
     const struct node *leaf; /* the document, if it is one leaf and nothing more; else NULL */
     struct source_step *steps;
@@ -73,7 +69,6 @@ extern const struct known_key flow_keys[], graph_keys[], signal_keys[], cancel_k
 extern const struct known_key step_keys[], way_keys[], branch_keys[], retry_keys[], backoff_keys[];
 extern const struct known_key *const group_keys[]; /* each begins with the word of its group */
 void compile_no_memory(struct compilation *compiler);
-bool compile_is_one_of(str key, const char *const *words);                /* NULL-terminated */
 str compile_print(struct compilation *compiler, const struct node *node); /* compact JSON */
 /* The same of an object without its free keys ("x-..."), which mean nothing to the engine. */
 str compile_print_known(struct compilation *compiler, const struct node *object);

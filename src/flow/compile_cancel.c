@@ -25,7 +25,7 @@ const char *compile_nearest_step(struct compilation *compiler, str text)
 {
     if (!compiler->step_words)
         collect_words(compiler);
-    return compiler->step_words && compiler->error_count < FINDING_COUNT_MAX
+    return compiler->step_words && compiler->report.error_count < FINDINGS_MAX
                ? words_nearest(text, compiler->step_words)
                : NULL;
 }

@@ -50,6 +50,6 @@ void compile_check(struct compilation *compiler)
     }
     if (compiler->output)
         compile_check_templates(compiler, &check.plan, &output, compiler->output);
-    if (compiler->status == PAWL_OK && !compiler->is_tree && !compiler->scope->arena.failed)
+    if (compiler->report.error_count == 0 && !compiler->is_tree && !compiler->scope->arena.failed)
         compile_check_ways(compiler);
 }

@@ -12,7 +12,7 @@ bool compile_is_reserved(str key)
 {
     static const char *const words[] = { "compensate", "saga", "map", "schedule", NULL };
 
-    return compile_is_one_of(key, words);
+    return str_is_one_of(key, words);
 }
 
 /* ---- Keys and name -------------------------------------------------------------------- */

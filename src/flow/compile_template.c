@@ -90,7 +90,7 @@ static bool is_of_instance(str path)
     static const char *const words[] = { "id",         "definition",     "version", "subject_ref",
                                          "created_by", "correlation_id", "labels",  NULL };
 
-    return !path.data || compile_is_one_of(str_before(path, '.'), words);
+    return !path.data || str_is_one_of(str_before(path, '.'), words);
 }
 
 #define PROPERTIES_MAX 64 /* that a suggestion is looked for among */

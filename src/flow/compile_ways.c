@@ -114,7 +114,7 @@ void compile_check_ways(struct compilation *compiler)
         if (!ways.is_reached[i])
             step_warning(compiler, &compiler->steps[i], NULL,
                          "no way leads here; name it in another step, or remove it");
-        else if (compiler->steps[i].plan.way == WAY_JOIN && compiler->warning_count < 100)
+        else if (compiler->steps[i].plan.way == WAY_JOIN && compiler->report.warning_count < 100)
             check_join(&ways, i);
     find_cycle(&ways);
 }

@@ -31,7 +31,7 @@ static void refer(struct compilation *compiler, const struct source_step *step,
                   const struct node *definition)
 {
     if (!template_has(definition->text))
-        findings_refer(compiler->findings, compiler->scope,
+        findings_refer(compiler->report.findings, compiler->scope,
                        &(struct reference){ .owner = "step",
                                             .key = "spawn",
                                             .of = step->plan.name,

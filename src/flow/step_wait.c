@@ -48,7 +48,7 @@ static const struct node *read_arm(struct compilation *compiler, const struct so
     uint32_t count = 0;
 
     for (const struct node *node = arm->first; node && arm->kind == NODE_OBJECT; node = node->next)
-        if (compile_is_one_of(node->key, words)) {
+        if (str_is_one_of(node->key, words)) {
             found = node;
             count++;
         }

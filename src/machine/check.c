@@ -77,49 +77,37 @@ static pawl_status mark(struct compiler *compiler, bool backward, bool **out)
     return spread(compiler, &graph, marks);
 }
 
-static bool has_terminal(const struct definition *definition)
-{
-    for (uint32_t s = 0; s < definition->state_count; s++)
-        if (definition->states[s].terminal != TERMINAL_NOT)
-            return true;
-    return false;
-}
-
 /* What the walks found, by index of the state. */
 struct machine_ways {
     bool *reached; /* from the initial state */
     bool *ends;    /* a terminal state can be reached from it */
 };
 
-static void warn_about(struct compiler *compiler, uint32_t state, const struct machine_ways *ways)
-{
-    const struct node *node = compiler->state_nodes[state];
-    str name = words_shown(compiler->definition->states[state].name);
-
-    if (!ways->reached[state])
-        compiler_warn(compiler, node,
-                      "no way leads from the initial state to '%.*s'; add a transition to it, or "
-                      "remove it",
-                      STR_ARG(name));
-    else if (!ways->ends[state])
-        compiler_warn(compiler, node,
-                      "no way leads from '%.*s' to a terminal state: an instance in it never "
-                      "ends; add a transition that leads on, or make it terminal",
-                      STR_ARG(name));
-}
-
 static void check_ways(struct compiler *compiler, const struct machine_ways *ways)
 {
     const struct definition *definition = compiler->definition;
+    bool has_terminal = false;
 
-    if (!has_terminal(definition)) {
+    for (uint32_t s = 0; s < definition->state_count; s++)
+        has_terminal = has_terminal || definition->states[s].terminal != TERMINAL_NOT;
+    if (!has_terminal)
         compiler_warn(compiler, compiler->document,
                       "there is no terminal state: instances never end; list the last states "
                       "under 'terminal_states'");
-        memset(ways->ends, true, definition->state_count); /* it is said */
+    for (uint32_t s = 0; s < definition->state_count; s++) {
+        str name = words_shown(definition->states[s].name);
+
+        if (!ways->reached[s])
+            compiler_warn(compiler, compiler->state_nodes[s],
+                          "no way leads from the initial state to '%.*s'; add a transition to it, "
+                          "or remove it",
+                          STR_ARG(name));
+        else if (has_terminal && !ways->ends[s])
+            compiler_warn(compiler, compiler->state_nodes[s],
+                          "no way leads from '%.*s' to a terminal state: an instance in it never "
+                          "ends; add a transition that leads on, or make it terminal",
+                          STR_ARG(name));
     }
-    for (uint32_t s = 0; s < definition->state_count; s++)
-        warn_about(compiler, s, ways);
 }
 
 /* ---- Kinds ---- */
@@ -161,20 +149,19 @@ static void check_kinds(struct compiler *compiler, const struct machine_ways *wa
 
 /* ---- Guards ---- */
 
-static bool is_reached(const struct declared *declared, const struct machine_ways *ways)
-{
-    return declared->from == STATE_ANY ||
-           (declared->from != STATE_NONE && ways->reached[declared->from]);
-}
-
 /* Does an earlier transition name this guard, or one that can be fired? */
-static bool is_told_or_used(const struct compiler *compiler, const struct machine_ways *ways, uint32_t at)
+static bool is_told_or_used(const struct compiler *compiler, const struct machine_ways *ways,
+                            uint32_t at)
 {
-    for (uint32_t i = 0; i < compiler->declared_count; i++)
-        if (compiler->declared[i].guard.data &&
-            str_eq(compiler->declared[i].guard, compiler->declared[at].guard) &&
-            (i < at || is_reached(&compiler->declared[i], ways)))
+    for (uint32_t i = 0; i < compiler->declared_count; i++) {
+        const struct declared *other = &compiler->declared[i];
+        bool is_reached =
+            other->from == STATE_ANY || (other->from != STATE_NONE && ways->reached[other->from]);
+
+        if (other->guard.data && str_eq(other->guard, compiler->declared[at].guard) &&
+            (i < at || is_reached))
             return true;
+    }
     return false;
 }
 
@@ -215,14 +202,6 @@ static void list_add(struct name_list *list, str name)
                                        "%s'%.*s'", comma, STR_ARG(name));
 }
 
-/* Can an instance come here, but not be cancelled? */
-static bool is_stubborn(const struct definition *definition, const struct machine_ways *ways,
-                        uint32_t state)
-{
-    return definition->states[state].terminal == TERMINAL_NOT && ways->reached[state] &&
-           !definition_find_cancel(definition, state);
-}
-
 /* Only a machine that knows cancelling is asked where it does not; and in one warning. */
 static void check_cancel(struct compiler *compiler, const struct machine_ways *ways)
 {
@@ -233,7 +212,8 @@ static void check_cancel(struct compiler *compiler, const struct machine_ways *w
     if (!can_end_as(definition, ways, TERMINAL_CANCEL))
         return;
     for (uint32_t s = 0; s < definition->state_count; s++) {
-        if (!is_stubborn(definition, ways, s))
+        if (definition->states[s].terminal != TERMINAL_NOT || !ways->reached[s] ||
+            definition_find_cancel(definition, s))
             continue;
         first = list.count > 0 ? first : s;
         list_add(&list, words_shown(definition->states[s].name));
@@ -251,15 +231,11 @@ static void check_cancel(struct compiler *compiler, const struct machine_ways *w
 pawl_status compiler_check(struct compiler *compiler)
 {
     struct machine_ways ways = { 0 };
-    pawl_status status;
 
     if (compiler->is_inline)
         return PAWL_OK;
-    status = mark(compiler, false, &ways.reached);
-    if (status == PAWL_OK)
-        status = mark(compiler, true, &ways.ends);
-    if (status != PAWL_OK)
-        return status;
+    TRY(mark(compiler, false, &ways.reached));
+    TRY(mark(compiler, true, &ways.ends));
     check_ways(compiler, &ways);
     check_kinds(compiler, &ways);
     check_guards(compiler, &ways);

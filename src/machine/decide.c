@@ -13,11 +13,9 @@ static pawl_status decide_timer(const struct definition *definition,
                                 const struct standing *standing, const struct event *event,
                                 struct scope *scope, struct decision *out)
 {
-    pawl_status status = fire_check_open(definition, standing, scope);
     const struct deadline *deadline;
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(fire_check_open(definition, standing, scope));
     deadline = deadline_find(definition, standing->state, event->name);
     if (!deadline)
         return fire_fail_legal(definition, standing, scope, PAWL_NOT_AWAITING,
@@ -29,58 +27,30 @@ static pawl_status decide_timer(const struct definition *definition,
     return fire_decide(definition, standing, event, scope, out);
 }
 
-/* What the one entry does to the timers of a machine that has any. */
-static pawl_status add_effects(const struct definition *definition, const struct standing *standing,
-                               const struct event *event, struct scope *scope,
-                               struct decision *decision)
-{
-    struct draft *draft = &decision->drafts[0];
-    uint32_t to = definition->transitions[draft->transition].to;
-
-    return deadline_effects(scope, definition->deadlines, definition->deadline_count,
-                            standing->state, to, definition->states[to].terminal != TERMINAL_NOT,
-                            event->at_ms, &draft->effects);
-}
-
-static pawl_status decide_event(const struct definition *definition,
-                                const struct standing *standing, const struct event *event,
-                                struct scope *scope, struct decision *out)
-{
-    switch (event->kind) {
-    case EVENT_FIRE:
-        return fire_decide(definition, standing, event, scope, out);
-    case EVENT_CANCEL:
-        return fire_decide_cancel(definition, standing, event, scope, out);
-    case EVENT_TIMER:
-        return decide_timer(definition, standing, event, scope, out);
-    case EVENT_UNKNOWN:
-    case EVENT_START:
-    case EVENT_SIGNAL:
-    case EVENT_STEP_START:
-    case EVENT_STEP_DONE:
-    case EVENT_STEP_FAILED:
-    case EVENT_STEP_LOST:
-    case EVENT_STEP_RETURNED:
-    case EVENT_STEP_SPOILED:
-    case EVENT_STEP_TIMEOUT:
-    case EVENT_APPROVE:
-    case EVENT_REJECT:
-    case EVENT_CHILD:
-    case EVENT_AMEND:
-    case EVENT_WAKE:
-        break;
-    }
-    TRY(fire_check_open(definition, standing, scope));
-    return fire_fail_legal(definition, standing, scope, PAWL_NOT_AWAITING,
-                           "a machine waits for actions, never for signals or steps; fire one");
-}
-
 static pawl_status decide(const struct definition *definition, const struct standing *standing,
                           const struct event *event, struct scope *scope, struct decision *out)
 {
-    TRY(decide_event(definition, standing, event, scope, out));
-    return definition->deadline_count > 0 ? add_effects(definition, standing, event, scope, out)
-                                          : PAWL_OK;
+    struct draft *draft;
+    uint32_t to;
+
+    if (event->kind == EVENT_FIRE) {
+        TRY(fire_decide(definition, standing, event, scope, out));
+    } else if (event->kind == EVENT_CANCEL) {
+        TRY(fire_decide_cancel(definition, standing, event, scope, out));
+    } else if (event->kind == EVENT_TIMER) {
+        TRY(decide_timer(definition, standing, event, scope, out));
+    } else {
+        TRY(fire_check_open(definition, standing, scope));
+        return fire_fail_legal(definition, standing, scope, PAWL_NOT_AWAITING,
+                               "a machine waits for actions, never for signals or steps; fire one");
+    }
+    if (definition->deadline_count == 0)
+        return PAWL_OK;
+    draft = &out->drafts[0];
+    to = definition->transitions[draft->transition].to;
+    return deadline_effects(scope, definition->deadlines, definition->deadline_count,
+                            standing->state, to, definition->states[to].terminal != TERMINAL_NOT,
+                            event->at_ms, &draft->effects);
 }
 
 const struct behavior machine_behavior = { .kind = KIND_MACHINE, .decide = decide };

@@ -1,62 +1,59 @@
 /* findings.c - everything that is wrong or odd with a document, each with its place. */
 #include "base/grow.h"
 #include "machine/machine_int.h"
+#include "model/words.h"
 #include <stdio.h>
 
-static void add(struct compiler *compiler, const struct node *node, const char *message,
-                bool is_warning)
+void findings_report(struct reporter *reporter, const struct node *node, str step, bool is_warning,
+                     const char *format, va_list args)
 {
-    struct findings *findings = compiler->findings;
-    struct finding *one;
+    struct finding finding = { .line = node->line,
+                               .column = node->column,
+                               .is_warning = is_warning };
+    uint32_t *count = is_warning ? &reporter->warning_count : &reporter->error_count;
+    struct findings *findings = reporter->findings;
+    int used = 0;
 
-    /* No memory for it shows in the arena, and machine_compile() looks there. */
-    if (!findings ||
-        !GROW(&compiler->scope->arena, findings->items, findings->count, findings->capacity))
+    if (is_warning && reporter->is_inline)
         return;
-    one = &findings->items[findings->count++];
-    *one = (struct finding){ .line = node->line, .column = node->column, .is_warning = is_warning };
-    (void)snprintf(one->message, sizeof one->message, "%s", message);
+    if (step.data)
+        used = snprintf(finding.message, sizeof finding.message,
+                        "step '%.*s': ", STR_ARG(words_shown(step)));
+    if (used < 0 ||
+        vsnprintf(finding.message + used, sizeof finding.message - (size_t)used, format, args) < 0)
+        finding.message[0] = '\0';
+    if (!is_warning && *count == 0)
+        (void)scope_fail(reporter->scope,
+                         reporter->is_inline ? PAWL_INVALID_DECLARATION : PAWL_INVALID_DEFINITION,
+                         "line %u, column %u: %s", finding.line, finding.column, finding.message);
+    if ((*count)++ < FINDINGS_MAX && findings &&
+        GROW(&reporter->scope->arena, findings->items, findings->count, findings->capacity))
+        findings->items[findings->count++] = finding;
 }
 
 void compiler_error(struct compiler *compiler, const struct node *node, const char *format, ...)
 {
-    pawl_status failure = compiler->is_inline ? PAWL_INVALID_DECLARATION : PAWL_INVALID_DEFINITION;
-    char message[sizeof((struct finding *)0)->message];
     va_list args;
 
     va_start(args, format);
-    if (vsnprintf(message, sizeof message, format, args) < 0)
-        message[0] = '\0';
+    findings_report(&compiler->report, node, STR_NONE, false, format, args);
     va_end(args);
-    if (compiler->error_count == 0)
-        (void)scope_fail(compiler->scope, failure, "line %u, column %u: %s", node->line,
-                         node->column, message);
-    if (compiler->error_count < FINDINGS_MAX)
-        add(compiler, node, message, false);
-    compiler->error_count++;
 }
 
 void compiler_warn(struct compiler *compiler, const struct node *node, const char *format, ...)
 {
-    char message[sizeof((struct finding *)0)->message];
     va_list args;
 
-    if (compiler->is_inline || compiler->warning_count++ >= FINDINGS_MAX)
-        return;
     va_start(args, format);
-    if (vsnprintf(message, sizeof message, format, args) < 0)
-        message[0] = '\0';
+    findings_report(&compiler->report, node, STR_NONE, true, format, args);
     va_end(args);
-    add(compiler, node, message, true);
 }
 
 void findings_refer(struct findings *findings, struct scope *scope,
                     const struct reference *reference)
 {
-    if (findings->reference_count == REFERENCE_COUNT_MAX)
-        return;
-    if (!GROW(&scope->arena, findings->references, findings->reference_count,
-              findings->reference_capacity))
-        return;
-    findings->references[findings->reference_count++] = *reference;
+    if (findings->reference_count < REFERENCE_COUNT_MAX &&
+        GROW(&scope->arena, findings->references, findings->reference_count,
+             findings->reference_capacity))
+        findings->references[findings->reference_count++] = *reference;
 }

@@ -28,6 +28,19 @@ struct findings {
     uint32_t reference_count, reference_capacity;
 };
 
+/* What is reported about one document. The first error is the scope's, too. No memory for a finding
+ * shows in the arena. */
+#define FINDINGS_MAX 100u /* of errors, and of warnings */
+struct reporter {
+    struct scope *scope;
+    struct findings *findings; /* may be NULL */
+    uint32_t error_count, warning_count;
+    bool is_inline; /* INVALID_DECLARATION, and no warnings */
+};
+/* About the text at `node`, or about a step, which the message names first (data NULL: none). */
+void findings_report(struct reporter *reporter, const struct node *node, str step, bool is_warning,
+                     const char *format, va_list args) __attribute__((format(printf, 5, 0)));
+
 /* Notes a reference, if it is not one too many. No memory shows in the arena. */
 void findings_refer(struct findings *findings, struct scope *scope,
                     const struct reference *reference);

@@ -13,8 +13,6 @@
 #define STATE_NONE UINT32_MAX
 #define STATE_ANY  (UINT32_MAX - 1) /* `from_state: "*"` */
 
-#define FINDINGS_MAX 100u /* of errors, and of warnings */
-
 /* A transition as it was written. */
 struct declared {
     const struct node *node;
@@ -26,10 +24,9 @@ struct declared {
 
 struct compiler {
     struct scope *scope;
-    struct findings *findings; /* may be NULL */
+    struct reporter report;
     const struct node *document;
     bool is_inline;
-    uint32_t error_count, warning_count;
     struct definition *definition;
     const struct node **state_nodes; /* by index of the state */
     uint32_t *by_name;               /* indices of states, ordered by name */

@@ -14,7 +14,7 @@ static void refuse_key(struct compiler *compiler, const struct node *node,
     const struct node at_key = compiler_at_key(node);
     char hint[KEY_HINT_SIZE] = "";
 
-    if (compiler->error_count < FINDINGS_MAX) /* a hint that is not shown costs time */
+    if (compiler->report.error_count < FINDINGS_MAX) /* a hint that is not shown costs time */
         keys_hint(tables, node->key, hint);
     compiler_error(compiler, &at_key, "unknown key '%s%.*s'; %s", path,
                    STR_ARG(words_shown(node->key)), hint);
@@ -34,22 +34,18 @@ bool compiler_read_name(struct compiler *compiler, const struct node *node, cons
     if (node->kind != NODE_STRING) {
         compiler_error(compiler, node, "%s: expected a string, found %s", what,
                        node_kind_name(node->kind));
-        return false;
-    }
-    if (str_is_blank(node->text)) {
+    } else if (str_is_blank(node->text)) {
         compiler_error(compiler, node,
-                       "%s: expected at least one character that is not white "
-                       "space, found none",
+                       "%s: expected at least one character that is not white space, found none",
                        what);
-        return false;
-    }
-    if (node->text.size > LIMIT_ACTION) {
+    } else if (node->text.size > LIMIT_ACTION) {
         compiler_error(compiler, node, "%s: expected at most %d bytes, found %zu", what,
                        LIMIT_ACTION, node->text.size);
-        return false;
+    } else {
+        *out = node->text;
+        return true;
     }
-    *out = node->text;
-    return true;
+    return false;
 }
 
 static int compare_names(const void *context, uint32_t a, uint32_t b)
@@ -101,26 +97,12 @@ static const struct node *find_array(struct compiler *compiler, const char *key,
 {
     const struct node *node = node_find(compiler->document, key);
 
-    if (!node) {
+    if (!node)
         compiler_error(compiler, compiler->document, "'%s' is missing: expected %s", key, purpose);
-        return NULL;
-    }
-    if (node->kind != NODE_ARRAY) {
+    else if (node->kind != NODE_ARRAY)
         compiler_error(compiler, node, "'%s': expected %s, found %s", key, purpose,
                        node_kind_name(node->kind));
-        return NULL;
-    }
-    return node;
-}
-
-static pawl_status allocate_states(struct compiler *compiler, uint32_t count)
-{
-    struct arena *arena = &compiler->scope->arena;
-
-    compiler->definition->states = ARENA_ARRAY(arena, struct state, count);
-    compiler->state_nodes = ARENA_ARRAY(arena, const struct node *, count);
-    compiler->by_name = ARENA_ARRAY(arena, uint32_t, count);
-    return arena->failed ? scope_no_memory(compiler->scope) : PAWL_OK;
+    return node && node->kind == NODE_ARRAY ? node : NULL;
 }
 
 static void read_state_name(struct compiler *compiler, const struct node *node)
@@ -141,7 +123,30 @@ static void read_state_name(struct compiler *compiler, const struct node *node)
     definition->state_count++;
 }
 
-static void check_unique(struct compiler *compiler)
+static pawl_status read_states(struct compiler *compiler)
+{
+    const struct node *states = find_array(compiler, "states", "an array with every state's name");
+    struct definition *definition = compiler->definition;
+    struct arena *arena = &compiler->scope->arena;
+
+    if (states && (states->count == 0 || states->count > LIMIT_STATES)) {
+        compiler_error(compiler, states, "'states': expected 1 to %d names, found %u", LIMIT_STATES,
+                       states->count);
+        states = NULL;
+    }
+    if (!states)
+        return PAWL_OK;
+    definition->states = ARENA_ARRAY(arena, struct state, states->count);
+    compiler->state_nodes = ARENA_ARRAY(arena, const struct node *, states->count);
+    compiler->by_name = ARENA_ARRAY(arena, uint32_t, states->count);
+    TRY_MEMORY(compiler->scope, !arena->failed);
+    for (const struct node *node = states->first; node; node = node->next)
+        read_state_name(compiler, node);
+    sort_indices(compiler->by_name, definition->state_count, compare_names, definition->states);
+    return PAWL_OK;
+}
+
+static void check_names(struct compiler *compiler)
 {
     const struct definition *definition = compiler->definition;
     const uint32_t *by_name = compiler->by_name;
@@ -155,26 +160,6 @@ static void check_unique(struct compiler *compiler)
                            "state '%.*s' is declared twice, first at line %u, column %u; keep one",
                            STR_ARG(words_shown(state->name)), first->line, first->column);
     }
-}
-
-static pawl_status read_states(struct compiler *compiler)
-{
-    const struct node *states = find_array(compiler, "states", "an array with every state's name");
-
-    if (!states)
-        return PAWL_OK;
-    if (states->count == 0 || states->count > LIMIT_STATES) {
-        compiler_error(compiler, states, "'states': expected 1 to %d names, found %u", LIMIT_STATES,
-                       states->count);
-        return PAWL_OK;
-    }
-    TRY(allocate_states(compiler, states->count));
-    for (const struct node *node = states->first; node; node = node->next)
-        read_state_name(compiler, node);
-    sort_indices(compiler->by_name, compiler->definition->state_count, compare_names,
-                 compiler->definition->states);
-    check_unique(compiler);
-    return PAWL_OK;
 }
 
 static void read_terminals(struct compiler *compiler)
@@ -306,22 +291,19 @@ static void report_schema(void *context, const struct node *at, const char *mess
 static void read_input(struct compiler *compiler)
 {
     const struct node *input = node_find(compiler->document, "input");
-    struct definition *definition = compiler->definition;
-    struct buf text;
 
     if (!input || compiler->is_inline)
         return;
     input_schema_check(input, report_schema, compiler);
-    buf_init(&text, compiler->scope->arena.heap, 0);
-    node_print(input, &text);
-    definition->input_schema = input;
-    definition->input_text = buf_keep(&text, &compiler->scope->arena);
-    if (!definition->input_text.data)
+    compiler->definition->input_schema = input;
+    compiler->definition->input_text = node_keep(input, &compiler->scope->arena);
+    if (!compiler->definition->input_text.data)
         compiler->scope->arena.failed = true;
-    buf_fini(&text);
 }
 
-static bool check_document(struct compiler *compiler)
+/* Everything as it was written. Where the states themselves are missing, what refers to them
+ * is not even looked at: its errors would only hide the one that matters. */
+static pawl_status read_document(struct compiler *compiler)
 {
     const struct node *document = compiler->document;
 
@@ -329,26 +311,16 @@ static bool check_document(struct compiler *compiler)
         compiler_error(compiler, document,
                        "expected an object with states, initial_state and transitions, found %s",
                        node_kind_name(document->kind));
-        return false;
+        return PAWL_OK;
     }
     if (!compiler->is_inline)
         check_registered(compiler);
     compiler_check_keys(compiler, document, machine_keys, "");
     read_input(compiler);
-    return true;
-}
-
-/* Everything as it was written. Where the states themselves are missing, what refers to them
- * is not even looked at: its errors would only hide the one that matters. */
-static pawl_status read_document(struct compiler *compiler)
-{
-    pawl_status status;
-
-    if (!check_document(compiler))
+    TRY(read_states(compiler));
+    if (compiler->definition->state_count == 0)
         return PAWL_OK;
-    status = read_states(compiler);
-    if (status != PAWL_OK || compiler->definition->state_count == 0)
-        return status;
+    check_names(compiler);
     read_terminals(compiler);
     read_kinds(compiler);
     check_every_kind(compiler);
@@ -358,30 +330,28 @@ static pawl_status read_document(struct compiler *compiler)
 
 static pawl_status compile(struct compiler *compiler)
 {
-    pawl_status status = read_document(compiler);
-
-    if (status == PAWL_OK && compiler->error_count == 0)
-        status = compiler_expand(compiler);
-    if (status == PAWL_OK && compiler->error_count == 0)
-        status = compiler_read_deadlines(compiler);
-    if (status == PAWL_OK && compiler->error_count == 0)
-        status = compiler_check(compiler);
-    if (status == PAWL_OK && compiler->scope->arena.failed)
-        status = scope_no_memory(compiler->scope);
-    if (status == PAWL_OK && compiler->error_count > 0)
-        status = compiler->scope->error.status;
-    return status;
+    TRY(read_document(compiler));
+    if (compiler->report.error_count == 0)
+        TRY(compiler_expand(compiler));
+    if (compiler->report.error_count == 0)
+        TRY(compiler_read_deadlines(compiler));
+    if (compiler->report.error_count == 0)
+        TRY(compiler_check(compiler));
+    TRY_MEMORY(compiler->scope, !compiler->scope->arena.failed);
+    return compiler->report.error_count > 0 ? compiler->scope->error.status : PAWL_OK;
 }
 
 pawl_status machine_compile(struct scope *scope, const struct node *document, bool is_inline,
                             struct findings *findings, struct definition **out)
 {
     struct definition *definition = ARENA_NEW(&scope->arena, struct definition);
-    struct compiler compiler = { .scope = scope,
-                                 .findings = findings,
-                                 .document = document,
-                                 .is_inline = is_inline,
-                                 .definition = definition };
+    struct compiler compiler = {
+        .scope = scope,
+        .report = { scope, findings, .is_inline = is_inline },
+        .document = document,
+        .is_inline = is_inline,
+        .definition = definition,
+    };
 
     TRY_MEMORY(scope, definition);
     definition->kind = KIND_MACHINE;

@@ -52,29 +52,6 @@ static uint32_t read_from(struct compiler *compiler, const struct node *transiti
     return state;
 }
 
-static uint32_t read_to(struct compiler *compiler, const struct node *transition)
-{
-    const struct node *node = find_member(compiler, transition, "to_state");
-
-    return node ? compiler_read_state(compiler, node, "'to_state'") : STATE_NONE;
-}
-
-static void read_action(struct compiler *compiler, const struct node *transition, str *out)
-{
-    const struct node *node = find_member(compiler, transition, "action");
-
-    if (node)
-        (void)compiler_read_name(compiler, node, "'action'", out);
-}
-
-static void read_guard(struct compiler *compiler, const struct node *transition, str *out)
-{
-    const struct node *node = node_find(transition, "guard");
-
-    if (node && node->kind != NODE_NULL)
-        (void)compiler_read_name(compiler, node, "'guard'", out);
-}
-
 static bool read_requires_reason(struct compiler *compiler, const struct node *transition)
 {
     const struct node *node = node_find(transition, "requires_reason");
@@ -94,17 +71,16 @@ static bool read_started(struct compiler *compiler, const struct node *starts)
     str name, started;
     uint32_t version;
 
-    if (!node) {
+    if (!node)
         compiler_error(compiler, starts,
                        "'starts': expected {definition, input}, found no 'definition'");
+    else if (!compiler_read_name(compiler, node, "'definition'", &name))
         return false;
-    }
-    if (!compiler_read_name(compiler, node, "'definition'", &name))
-        return false;
-    if (reference_split(name, &started, &version) && definition_name_is_valid(started))
+    else if (reference_split(name, &started, &version) && definition_name_is_valid(started))
         return true;
-    compiler_error(compiler, node, "'definition': expected name or name@version, found '%.*s'",
-                   STR_ARG(words_shown(name)));
+    else
+        compiler_error(compiler, node, "'definition': expected name or name@version, found '%.*s'",
+                       STR_ARG(words_shown(name)));
     return false;
 }
 
@@ -129,8 +105,8 @@ static void note_reference(struct compiler *compiler, const struct node *transit
 {
     const struct node *action = node_find(transition, "action");
 
-    if (compiler->findings && !compiler->is_inline)
-        findings_refer(compiler->findings, compiler->scope,
+    if (compiler->report.findings && !compiler->is_inline)
+        findings_refer(compiler->report.findings, compiler->scope,
                        &(struct reference){ .owner = "action",
                                             .key = "starts",
                                             .of = action ? action->text : STR(""),
@@ -169,6 +145,8 @@ static void read_starts(struct compiler *compiler, const struct node *transition
 static void read_transition(struct compiler *compiler, const struct node *node,
                             struct declared *out)
 {
+    const struct node *member;
+
     *out = (struct declared){ .node = node, .from = STATE_NONE, .to = STATE_NONE };
     if (node->kind != NODE_OBJECT) {
         compiler_error(compiler, node,
@@ -178,9 +156,15 @@ static void read_transition(struct compiler *compiler, const struct node *node,
         return;
     }
     out->from = read_from(compiler, node);
-    read_action(compiler, node, &out->action);
-    out->to = read_to(compiler, node);
-    read_guard(compiler, node, &out->guard);
+    member = find_member(compiler, node, "action");
+    if (member)
+        (void)compiler_read_name(compiler, member, "'action'", &out->action);
+    member = find_member(compiler, node, "to_state");
+    if (member)
+        out->to = compiler_read_state(compiler, member, "'to_state'");
+    member = node_find(node, "guard");
+    if (member && member->kind != NODE_NULL)
+        (void)compiler_read_name(compiler, member, "'guard'", &out->guard);
     out->requires_reason = read_requires_reason(compiler, node);
     read_starts(compiler, node, &out->starts);
     compiler_check_keys(compiler, node, transition_keys, "");
@@ -237,20 +221,16 @@ pawl_status compiler_read_transitions(struct compiler *compiler)
 {
     const struct node *transitions = node_find(compiler->document, "transitions");
 
-    if (!transitions) {
+    if (!transitions)
         compiler_error(compiler, compiler->document,
                        "'transitions' is missing: expected an array, which may be empty");
-        return PAWL_OK;
-    }
-    if (transitions->kind != NODE_ARRAY) {
+    else if (transitions->kind != NODE_ARRAY)
         compiler_error(compiler, transitions, "'transitions': expected an array, found %s",
                        node_kind_name(transitions->kind));
-        return PAWL_OK;
-    }
-    if (transitions->count > LIMIT_TRANSITIONS) {
+    else if (transitions->count > LIMIT_TRANSITIONS)
         compiler_error(compiler, transitions, "'transitions': expected at most %d, found %u",
                        LIMIT_TRANSITIONS, transitions->count);
-        return PAWL_OK;
-    }
-    return read_all(compiler, transitions);
+    else
+        return read_all(compiler, transitions);
+    return PAWL_OK;
 }
