@@ -115,6 +115,7 @@ void definition_legal_actions(const struct definition *definition, uint32_t stat
 const char *definition_kind_name(enum definition_kind kind); /* "machine", "flow", "code" */
 const char *
 terminal_kind_name(enum terminal_kind terminal); /* "success", ...; NULL for NOT and PLAIN */
+bool terminal_kind_read(str name, enum terminal_kind *out); /* as the compiled text has it */
 bool definition_name_is_valid(str name);         /* 1..128 of A-Za-z0-9._/- */
 
 /* NAME or NAME@VERSION: the name, whatever is behind the mark; and both. Version 0: none is given.

@@ -45,17 +45,12 @@ static bool read_kind(const struct node *node, enum definition_kind *out)
     return false;
 }
 
-static bool read_terminal(const struct node *node, enum terminal_kind *out)
+bool terminal_kind_read(str name, enum terminal_kind *out)
 {
-    *out = TERMINAL_NOT;
-    if (!node)
-        return true;
-    if (node->kind != NODE_STRING)
-        return false;
     for (enum terminal_kind kind = TERMINAL_PLAIN; kind <= TERMINAL_CANCEL; kind++) {
-        const char *name = terminal_kind_name(kind);
+        const char *known = terminal_kind_name(kind);
 
-        if (str_is(node->text, name ? name : "plain")) {
+        if (name.data && str_is(name, known ? known : "plain")) {
             *out = kind;
             return true;
         }
@@ -76,7 +71,8 @@ static pawl_status load_states(struct loading *loading)
     state = definition->states;
     for (const struct node *node = states->first; node; node = node->next, state++)
         if (!read_text(loading, node_find(node, "name"), &state->name) ||
-            !read_terminal(node_find(node, "terminal"), &state->terminal))
+            (node_find(node, "terminal") &&
+             !terminal_kind_read(node_text(node, "terminal"), &state->terminal)))
             return fail_damaged(loading->scope, "a state is not one");
     definition->state_count = states->count;
     if (!node_to_u32(node_find(loading->document, "initial"), UINT32_MAX, &definition->initial) ||

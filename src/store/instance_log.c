@@ -28,21 +28,20 @@ static pawl_status find_number(const struct gather *gather, enum find_kind kind,
 static pawl_status gather_text(const struct gather *gather, uint64_t id, str *out)
 {
     struct value value = { 0 };
-    pawl_status status = id ? find_number(gather, FIND_BYTES, id, &value) : PAWL_OK;
 
-    if (!status)
-        *out = value.bytes;
-    return status;
+    if (id)
+        TRY(find_number(gather, FIND_BYTES, id, &value));
+    *out = value.bytes;
+    return PAWL_OK;
 }
 
 static pawl_status gather_instance(const struct gather *gather, uint64_t number)
 {
     struct instance_log *log = gather->log;
-    pawl_status status = find_number(gather, FIND_INSTANCE, number, &log->instance);
 
-    if (!status)
-        status = gather_text(gather, log->instance.input, &log->input);
-    return status ? status : gather_text(gather, log->instance.creator, &log->creator);
+    TRY(find_number(gather, FIND_INSTANCE, number, &log->instance));
+    TRY(gather_text(gather, log->instance.input, &log->input));
+    return gather_text(gather, log->instance.creator, &log->creator);
 }
 
 /* None is no failure. */
@@ -94,15 +93,12 @@ static pawl_status gather_records(struct gather *gather)
 
     while (pos && !is_enough(gather)) {
         struct instance_log_record *next = add_record(gather);
-        pawl_status status;
 
         TRY_MEMORY(gather->scope, next);
-        status = find_number(gather, FIND_RECORD, pos, &next->record);
+        TRY(find_number(gather, FIND_RECORD, pos, &next->record));
         next->is_left = gather->scope->arena.used - gather->begun > INSTANCE_LOG_BYTES;
-        if (!status && !next->is_left)
-            status = gather_text(gather, next->record.payload, &next->payload);
-        if (status)
-            return status;
+        if (!next->is_left)
+            TRY(gather_text(gather, next->record.payload, &next->payload));
         if (next->record.what >= 0 &&
             next->record.seq <= (log->snapshot.text.data ? log->snapshot.seq : 1))
             break;
@@ -116,19 +112,14 @@ static pawl_status gather_one(struct gather *gather, struct instance_log_query *
     const struct find_query head = { .kind = FIND_HEAD,
                                      .by.head = { query->instance, query->trust_rows } };
     struct instance_log log = { .head = query->head };
-    pawl_status status;
 
     gather->log = &log;
     gather->capacity = 0;
-    status = query->is_known ? PAWL_OK : gather_row(gather, &head, &log.head);
-    if (!status)
-        status = gather_instance(gather, query->instance);
-    if (!status)
-        status = gather_snapshot(gather, query->instance);
-    if (!status)
-        status = gather_records(gather);
-    if (status)
-        return status;
+    if (!query->is_known)
+        TRY(gather_row(gather, &head, &log.head));
+    TRY(gather_instance(gather, query->instance));
+    TRY(gather_snapshot(gather, query->instance));
+    TRY(gather_records(gather));
     *query->out = log;
     query->is_read = true;
     return PAWL_OK;
@@ -140,14 +131,12 @@ pawl_status instance_log_gather(find_fn find, struct store *store, struct scope 
     struct gather gather = {
         .find = find, .store = store, .scope = scope, .begun = scope->arena.used
     };
-    pawl_status status = PAWL_OK;
-
-    for (uint32_t i = 0; i < count && !status; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         if (i > 0 && scope->arena.used - gather.begun > INSTANCE_LOG_BYTES)
             break;
-        status = gather_one(&gather, &queries[i]);
+        TRY(gather_one(&gather, &queries[i]));
     }
-    return status;
+    return PAWL_OK;
 }
 
 pawl_status store_instance_logs(struct store *store, struct scope *scope,

@@ -14,7 +14,10 @@ pawl_status instance_log_gather(find_fn find, struct store *store, struct scope 
 /* Where a chain goes on behind this record; 0: it ends here. store.c */
 uint64_t chain_next(const struct chain_query *query, const struct record *record);
 
-bool record_is_sound(const struct record *record, uint64_t pos); /* lookup.c */
+/* lookup.c */
+bool is_instance_number(uint64_t number); /* not 0, which is the store itself */
+bool record_is_sound(const struct record *record, uint64_t pos);
+pawl_status store_fail_damaged(struct scope *scope, const char *what); /* "a record" */
 const char *find_word(enum find_kind kind); /* "instance": for what is not there */
 /* STORAGE_FAILURE if what was found cannot be; else `status`. */
 pawl_status find_check(struct scope *scope, const struct find_query *query, const void *out,

@@ -3,12 +3,12 @@
 #include "base/limits.h"
 #include "store/instance_log.h"
 
-static bool is_number(uint64_t instance) /* of an instance, not of the store itself */
+bool is_instance_number(uint64_t number)
 {
-    return instance > 0 && instance <= ID_NUMBER_MAX;
+    return number > 0 && number <= ID_NUMBER_MAX;
 }
 
-static pawl_status damaged(struct scope *scope, const char *what)
+pawl_status store_fail_damaged(struct scope *scope, const char *what)
 {
     return scope_fail(scope, PAWL_STORAGE_FAILURE,
                       "the store is damaged: it has %s that cannot be; run pawl verify", what);
@@ -50,8 +50,9 @@ static const char *find_fault(const struct find_query *query, const void *out)
         return head->seq <= UINT32_MAX && head->state < LIMIT_STATES ? NULL : "a head";
     case FIND_INSTANCE:
         ASSERT(instance->number == query->by.number);
-        return is_number(instance->number) && instance->parent <= ID_NUMBER_MAX ? NULL
-                                                                                : "an instance";
+        return is_instance_number(instance->number) && instance->parent <= ID_NUMBER_MAX
+                   ? NULL
+                   : "an instance";
     case FIND_RECORD:
         ASSERT(record->pos == query->by.number);
         return record_is_sound(record, record->pos) ? NULL : "a record";
@@ -108,7 +109,7 @@ pawl_status find_check(struct scope *scope, const struct find_query *query, cons
 {
     const char *fault = status == PAWL_OK ? find_fault(query, out) : NULL;
 
-    return fault ? damaged(scope, fault) : status;
+    return fault ? store_fail_damaged(scope, fault) : status;
 }
 
 static pawl_status find(struct store *store, struct scope *scope, const struct find_query *query,
@@ -200,13 +201,13 @@ pawl_status store_standing(struct store *store, struct scope *scope, int32_t wha
 /* Is row `i` in order behind the one before, or behind the number that was asked for? */
 static bool is_behind(uint64_t after, uint64_t before, uint64_t number, uint32_t i)
 {
-    return is_number(number) && number > (i == 0 ? after : before);
+    return is_instance_number(number) && number > (i == 0 ? after : before);
 }
 
 static bool timer_is_sound(const struct rows_query *query, const struct live_timer *timers,
                            uint32_t i)
 {
-    return timers[i].name.data && is_number(timers[i].instance) &&
+    return timers[i].name.data && is_instance_number(timers[i].instance) &&
            timers[i].wall == query->by.clock.wall &&
            (i == 0 || timers[i - 1].due_at_ms <= timers[i].due_at_ms);
 }
@@ -245,7 +246,7 @@ pawl_status store_live(struct store *store, struct scope *scope, uint64_t instan
     status = store->ops->live(store, scope, instance, out);
     if (status == PAWL_OK)
         fault = live_fault(out);
-    return fault ? damaged(scope, fault) : status;
+    return fault ? store_fail_damaged(scope, fault) : status;
 }
 
 /* The same for row `i` of those that were listed. */
@@ -273,7 +274,9 @@ static const char *row_fault(const struct rows_query *query, const void *out, ui
                    ? NULL
                    : "a wait";
     case LIST_CHILDREN:
-        return is_number(children[i].child) && is_number(children[i].parent) ? NULL : "a child";
+        return is_instance_number(children[i].child) && is_instance_number(children[i].parent)
+                   ? NULL
+                   : "a child";
     case LIST_WAITING:
         return is_behind(query->by.waiting->after, numbers[before], numbers[i], i) ? NULL
                                                                                    : "an instance";
@@ -286,116 +289,85 @@ static const char *row_fault(const struct rows_query *query, const void *out, ui
     return NULL;
 }
 
+/* `out` is where the pointer to the array goes; its type is that of the query's kind. */
 static pawl_status rows(struct store *store, struct scope *scope, const struct rows_query *query,
-                        void **out, uint32_t *count)
+                        void *out, uint32_t *count)
 {
     const char *fault = NULL;
+    void *found = NULL;
+    pawl_status status;
 
     ASSERT(query->limit > 0);
-    *out = NULL;
     *count = 0;
-    TRY(store->ops->rows(store, scope, query, out, count));
-    ASSERT(*count <= query->limit && IMPLIES(*count > 0, *out));
+    status = store->ops->rows(store, scope, query, &found, count);
+    memcpy(out, &found, sizeof found);
+    if (status != PAWL_OK)
+        return status;
+    ASSERT(*count <= query->limit && IMPLIES(*count > 0, found));
     for (uint32_t i = 0; i < *count && !fault; i++)
-        fault = row_fault(query, *out, i);
-    return fault ? damaged(scope, fault) : PAWL_OK;
+        fault = row_fault(query, found, i);
+    return fault ? store_fail_damaged(scope, fault) : PAWL_OK;
 }
 
 pawl_status store_definitions(struct store *store, struct scope *scope, str after, uint32_t limit,
                               struct definition_row **out, uint32_t *count)
 {
-    void *found;
-    pawl_status status =
-        rows(store, scope, &(struct rows_query){ LIST_DEFINITIONS, limit, { .name = after } },
-             &found, count);
-
-    *out = found;
-    return status;
+    return rows(store, scope, &(struct rows_query){ LIST_DEFINITIONS, limit, { .name = after } },
+                out, count);
 }
 
 pawl_status store_busy(struct store *store, struct scope *scope, uint64_t after, bool pending,
                        uint32_t limit, struct busy_row **out, uint32_t *count)
 {
-    void *found;
-    pawl_status status = rows(
-        store, scope, &(struct rows_query){ LIST_BUSY, limit, { .numbers = { after, pending } } },
-        &found, count);
-
-    *out = found;
-    return status;
+    return rows(store, scope,
+                &(struct rows_query){ LIST_BUSY, limit, { .numbers = { after, pending } } }, out,
+                count);
 }
 
 pawl_status store_awaiting(struct store *store, struct scope *scope, uint64_t after, uint32_t limit,
                            struct last_row **out, uint32_t *count)
 {
-    void *found;
-    pawl_status status = rows(
-        store, scope, &(struct rows_query){ LIST_AWAITING, limit, { .numbers = { after, false } } },
-        &found, count);
-
-    *out = found;
-    return status;
+    return rows(store, scope,
+                &(struct rows_query){ LIST_AWAITING, limit, { .numbers = { after, false } } }, out,
+                count);
 }
 
 pawl_status store_children(struct store *store, struct scope *scope,
                            const struct child_query *query, struct live_child **out,
                            uint32_t *count)
 {
-    void *found;
-    pawl_status status = rows(
-        store, scope, &(struct rows_query){ LIST_CHILDREN, query->limit, { .children = query } },
-        &found, count);
-
-    *out = found;
-    return status;
+    return rows(store, scope,
+                &(struct rows_query){ LIST_CHILDREN, query->limit, { .children = query } }, out,
+                count);
 }
 
 pawl_status store_waiting(struct store *store, struct scope *scope, const struct wait_query *query,
                           uint64_t **out, uint32_t *count)
 {
-    void *found;
-    pawl_status status =
-        rows(store, scope, &(struct rows_query){ LIST_WAITING, query->limit, { .waiting = query } },
-             &found, count);
-
-    *out = found;
-    return status;
+    return rows(store, scope,
+                &(struct rows_query){ LIST_WAITING, query->limit, { .waiting = query } }, out,
+                count);
 }
 
 pawl_status store_standing_list(struct store *store, struct scope *scope, int32_t what,
                                 uint32_t limit, struct standing_row **out, uint32_t *count)
 {
-    void *found;
-    pawl_status status =
-        rows(store, scope, &(struct rows_query){ LIST_STANDING, limit, { .what = what } }, &found,
-             count);
-
-    *out = found;
-    return status;
+    return rows(store, scope, &(struct rows_query){ LIST_STANDING, limit, { .what = what } }, out,
+                count);
 }
 
 pawl_status store_alarms(struct store *store, struct scope *scope, bool wall, uint32_t limit,
                          struct standing_row **out, uint32_t *count)
 {
-    void *found;
-    pawl_status status = rows(
-        store, scope, &(struct rows_query){ LIST_ALARMS, limit, { .clock = { .wall = wall } } },
-        &found, count);
-
-    *out = found;
-    return status;
+    return rows(store, scope, &(struct rows_query){ LIST_ALARMS, limit, { .clock = { wall, 0 } } },
+                out, count);
 }
 
 pawl_status store_step_counts(struct store *store, struct scope *scope, str name,
                               struct step_count **out, uint32_t *count)
 {
-    void *found;
-    pawl_status status =
-        rows(store, scope, &(struct rows_query){ LIST_STEPS, UINT32_MAX, { .name = name } }, &found,
-             count);
-
-    *out = found;
-    return status;
+    return rows(store, scope, &(struct rows_query){ LIST_STEPS, UINT32_MAX, { .name = name } }, out,
+                count);
 }
 
 /* One row more than asked for tells when the next is due. */
@@ -403,15 +375,12 @@ pawl_status store_due(struct store *store, struct scope *scope, bool wall, int64
                       uint32_t limit, struct live_timer **out, uint32_t *count, int64_t *next_ms)
 {
     const struct rows_query query = { LIST_DUE, limit + 1, { .clock = { wall, now_ms } } };
-    void *found;
-    uint32_t found_count, due = 0;
-    pawl_status status = rows(store, scope, &query, &found, &found_count);
-    struct live_timer *timers = found;
+    uint32_t found, due = 0;
+    pawl_status status = rows(store, scope, &query, out, &found);
 
-    while (due < found_count && due < limit && timers[due].due_at_ms <= now_ms)
+    while (due < found && due < limit && (*out)[due].due_at_ms <= now_ms)
         due++;
-    *out = timers;
     *count = due;
-    *next_ms = due < found_count ? timers[due].due_at_ms : INT64_MAX;
+    *next_ms = due < found ? (*out)[due].due_at_ms : INT64_MAX;
     return status;
 }

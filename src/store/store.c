@@ -15,37 +15,23 @@ static const struct store_ops *const backends[] = { &sqlite_store_ops, &memory_s
 /* Rows that are claimed are there. */
 #define ASSERT_ROWS(rows, count) ASSERT(IMPLIES((count) > 0, (rows) != NULL))
 
-/* A read that went well, unless what it brought cannot be. */
-static pawl_status expect(struct scope *scope, pawl_status status, bool sound, const char *what)
+static pawl_status expect(struct scope *scope, bool is_sound, const char *what)
 {
-    if (status != PAWL_OK || sound)
-        return status;
-    return scope_fail(scope, PAWL_STORAGE_FAILURE,
-                      "the store is damaged: it has %s that cannot be; run pawl verify", what);
-}
-
-static bool is_number(uint64_t instance) /* of an instance, not of the store itself */
-{
-    return instance > 0 && instance <= ID_NUMBER_MAX;
-}
-
-static const struct store_ops *find_backend(str scheme)
-{
-    for (size_t i = 0; i < BACKEND_COUNT; i++)
-        if (str_is(scheme, backends[i]->scheme))
-            return backends[i];
-    return NULL;
+    return is_sound ? PAWL_OK : store_fail_damaged(scope, what);
 }
 
 pawl_status store_open(str url, const struct store_options *options, struct scope *scope,
                        struct store **out)
 {
     str path = str_after(url, ':');
-    const struct store_ops *ops = path.data ? find_backend(str_before(url, ':')) : NULL;
+    const struct store_ops *ops = NULL;
     pawl_status status;
 
     ASSERT(options && options->env && options->heap);
     ASSERT(out);
+    for (size_t i = 0; path.data && i < BACKEND_COUNT; i++)
+        if (str_is(str_before(url, ':'), backends[i]->scheme))
+            ops = backends[i];
     if (!ops)
         return scope_fail(scope, PAWL_INVALID_REQUEST,
                           "a store's URL is sqlite:FILE or memory:, found '%.*s'", STR_ARG(url));
@@ -85,16 +71,13 @@ static bool tip_is_sound(const struct store_tip *tip)
 
 pawl_status store_begin(struct store *store, struct scope *scope, struct store_tip *out)
 {
-    pawl_status status;
-
     ASSERT(out);
-    status = check_taken(store, scope);
-    if (status == PAWL_OK)
-        status = store->ops->begin(store, scope, out);
-    if (status != PAWL_OK || tip_is_sound(out))
-        return status;
+    TRY(check_taken(store, scope));
+    TRY(store->ops->begin(store, scope, out));
+    if (tip_is_sound(out))
+        return PAWL_OK;
     store_rollback(store);
-    return expect(scope, status, false, "an end of the log");
+    return store_fail_damaged(scope, "an end of the log");
 }
 
 static void check_records(const struct commit *commit)
@@ -163,11 +146,9 @@ void store_rollback(struct store *store)
 
 pawl_status store_tip(struct store *store, struct scope *scope, struct store_tip *out)
 {
-    pawl_status status;
-
     ASSERT(out);
-    status = store->ops->tip(store, scope, out);
-    return expect(scope, status, status == PAWL_OK && tip_is_sound(out), "an end of the log");
+    TRY(store->ops->tip(store, scope, out));
+    return expect(scope, tip_is_sound(out), "an end of the log");
 }
 
 uint64_t chain_next(const struct chain_query *query, const struct record *record)
@@ -192,7 +173,7 @@ pawl_status store_records_of(struct store *store, struct scope *scope, struct ch
     ASSERT(*count <= room && IMPLIES(status == PAWL_OK, *count > 0));
     for (uint32_t i = 0; i < *count; i++)
         is_sound = is_sound && record_is_sound(&out[i], out[i].pos);
-    return expect(scope, status, is_sound, "a record");
+    return status ? status : expect(scope, is_sound, "a record");
 }
 
 /* Most walks end soon: pages grow. */
@@ -243,36 +224,26 @@ pawl_status store_entry(struct store *store, struct scope *scope, uint64_t pos, 
 {
     const struct chain_query query = { .pos = pos, .first = seq, .skip_from = seq + SKIP_EVERY };
     struct entry_sight sight = { .seq = seq };
-    pawl_status status = pos ? store_walk(store, scope, &query, is_entry, &sight) : PAWL_OK;
-
-    if (status)
-        return status;
+    if (pos)
+        TRY(store_walk(store, scope, &query, is_entry, &sight));
     if (sight.pos)
         return store_record(store, scope, sight.pos, out);
     return scope_fail(scope, PAWL_NOT_KNOWN, "entry %llu is not in its instance's chain",
                       (unsigned long long)seq);
 }
 
-static bool records_are_sound(const struct record *records, const uint64_t *positions,
-                              uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++)
-        if (records[i].pos != positions[i] || !record_is_sound(&records[i], positions[i]))
-            return false;
-    return true;
-}
-
 pawl_status store_records(struct store *store, struct scope *scope, const uint64_t *positions,
                           uint32_t count, struct record *out, uint32_t *read)
 {
-    pawl_status status;
+    bool is_sound = true;
 
     ASSERT(count > 0);
     *read = 0;
-    status = store->ops->records(store, scope, positions, count, out, read);
-    ASSERT(IMPLIES(status == PAWL_OK, *read > 0 && *read <= count));
-    return expect(scope, status, status == PAWL_OK && records_are_sound(out, positions, *read),
-                  "a record");
+    TRY(store->ops->records(store, scope, positions, count, out, read));
+    ASSERT(*read > 0 && *read <= count);
+    for (uint32_t i = 0; i < *read; i++)
+        is_sound = is_sound && out[i].pos == positions[i] && record_is_sound(&out[i], positions[i]);
+    return expect(scope, is_sound, "a record");
 }
 
 pawl_status store_scan(struct store *store, struct scope *scope, uint64_t from, record_fn fn,
@@ -289,7 +260,7 @@ static bool page_is_sound(const struct list_query *query, const uint64_t *number
     uint64_t last = query->after;
 
     for (uint32_t i = 0; i < count; last = numbers[i++])
-        if (!is_number(numbers[i]) ||
+        if (!is_instance_number(numbers[i]) ||
             (query->oldest_first ? numbers[i] <= last : last > 0 && numbers[i] >= last))
             return false;
     return true;
@@ -304,26 +275,20 @@ bool list_query_by_state(const struct list_query *query)
 pawl_status store_list(struct store *store, struct scope *scope, const struct list_query *query,
                        uint64_t **out, uint32_t *count)
 {
-    pawl_status status;
-
     ASSERT(query && out && count);
-    status = store->ops->list(store, scope, query, out, count);
-    if (status != PAWL_OK)
-        return status;
+    TRY(store->ops->list(store, scope, query, out, count));
     ASSERT(*count <= query->limit);
-    return expect(scope, status, page_is_sound(query, *out, *count), "an instance");
+    return expect(scope, page_is_sound(query, *out, *count), "an instance");
 }
 
 pawl_status store_counts(struct store *store, struct scope *scope, str name, uint32_t version,
                          struct state_count **out, uint32_t *count)
 {
-    pawl_status status;
-
     ASSERT(out && count);
-    status = store->ops->counts(store, scope, name, version, out, count);
-    for (uint32_t i = 0; status == PAWL_OK && i < *count; i++)
+    TRY(store->ops->counts(store, scope, name, version, out, count));
+    for (uint32_t i = 0; i < *count; i++)
         ASSERT((*out)[i].state.data);
-    return status;
+    return PAWL_OK;
 }
 
 pawl_status store_sql(struct store *store, struct scope *scope, str text, int64_t limit_ms,

@@ -2,6 +2,8 @@
  * folder itself. */
 #include "store/beside.h"
 #include "base/assert.h"
+#include "base/grow.h"
+#include "sqlite_int.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -37,11 +39,6 @@ static bool is_file(str url)
     return str_starts(url, STR(SCHEME));
 }
 
-static pawl_status fail(struct scope *scope, const char *doing, const char *path)
-{
-    return scope_fail(scope, PAWL_STORAGE_FAILURE, "%s %s: %s", doing, path, strerror(errno));
-}
-
 /* Beside the file itself, whatever links led to it, as FILE-owner is. */
 static pawl_status find_folder(struct scope *scope, str url, char out[PATH_MAX])
 {
@@ -53,7 +50,7 @@ static pawl_status find_folder(struct scope *scope, str url, char out[PATH_MAX])
         return scope_fail(scope, PAWL_INVALID_REQUEST, "the path of the store is too long");
     snprintf(given, sizeof given, "%.*s", STR_ARG(path));
     if (!realpath(given, real))
-        return fail(scope, "finding", given);
+        return sqlite_fail_file(scope, "finding", given);
     if (snprintf(out, PATH_MAX, "%.*s" FOLDER, PATH_MAX - 512, real) >= PATH_MAX - 256)
         return scope_fail(scope, PAWL_INVALID_REQUEST, "the path of the store is too long");
     return PAWL_OK;
@@ -83,33 +80,19 @@ bool store_is_beside(struct scope *scope, str url, str name)
            stat(found + strlen(SCHEME), &info) == 0 && S_ISREG(info.st_mode);
 }
 
-/* A folder is there for good when the one above it has been synced. */
-static pawl_status sync_above(struct scope *scope, const char *folder)
-{
-    char above[PATH_MAX];
-    const char *slash = strrchr(folder, '/');
-    int fd, failed;
-
-    ASSERT(slash); /* the path is absolute */
-    snprintf(above, sizeof above, "%.*s", slash == folder ? 1 : (int)(slash - folder), folder);
-    fd = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return fail(scope, "opening", above);
-    failed = fsync(fd);
-    close(fd);
-    return failed ? fail(scope, "syncing", above) : PAWL_OK;
-}
-
 pawl_status store_make_room_beside(struct scope *scope, str url)
 {
-    char folder[PATH_MAX];
+    char folder[PATH_MAX], above[PATH_MAX];
 
     if (!is_file(url))
         return PAWL_OK;
     TRY(find_folder(scope, url, folder));
     if (mkdir(folder, 0700) != 0 && errno != EEXIST)
-        return fail(scope, "making", folder);
-    return sync_above(scope, folder); /* also if it was there: its maker may have died */
+        return sqlite_fail_file(scope, "making", folder);
+    /* A folder is there for good when the one above it has been synced; also if it was there: its
+     * maker may have died. */
+    sqlite_folder_of(folder, above);
+    return sqlite_sync(scope, above, O_DIRECTORY);
 }
 
 /* ---- The list ---- */
@@ -132,24 +115,17 @@ static int compare_names(const void *a, const void *b)
 
 static pawl_status read_names(struct scope *scope, DIR *folder, str **out, uint32_t *count)
 {
-    uint32_t room = 0;
+    uint32_t capacity = 0;
     struct dirent *file;
 
     while ((file = readdir(folder)) != NULL) {
-        str name = name_of(file->d_name), *more = *out;
+        str name = name_of(file->d_name);
 
         if (!name.data)
             continue;
-        if (*count == room) {
-            room = room ? room * 2 : 16;
-            more = ARENA_ARRAY(&scope->arena, str, room);
-            if (more && *count)
-                memcpy(more, *out, sizeof *more * *count);
-        }
         name = arena_str(&scope->arena, name);
-        TRY_MEMORY(scope, more && name.data);
-        *out = more;
-        more[(*count)++] = name;
+        TRY_MEMORY(scope, name.data && GROW(&scope->arena, *out, *count, capacity));
+        (*out)[(*count)++] = name;
     }
     return PAWL_OK;
 }
@@ -167,7 +143,7 @@ pawl_status store_names_beside(struct scope *scope, str url, str **out, uint32_t
     TRY(find_folder(scope, url, path));
     folder = opendir(path);
     if (!folder)
-        return errno == ENOENT ? PAWL_OK : fail(scope, "reading", path);
+        return errno == ENOENT ? PAWL_OK : sqlite_fail_file(scope, "reading", path);
     status = read_names(scope, folder, out, count);
     closedir(folder);
     if (status == PAWL_OK && *count > 1)

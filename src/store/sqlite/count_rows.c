@@ -8,23 +8,6 @@
 #include "base/grow.h"
 #include "tail.h"
 
-#define OF_DEFINITION                                                                              \
-    " AND i.definition IN (SELECT id FROM pawl_definition"                                         \
-    " WHERE name = ?1 AND (?2 = 0 OR version = ?2))"
-
-static const char select_all[] =
-    "SELECT i.number, i.definition, " HEAD_STATE " FROM pawl_instance i"
-    " LEFT JOIN pawl_head h ON h.inst = i.number WHERE 1";
-static const char select_running[] =
-    "SELECT DISTINCT i.number, i.definition, " HEAD_STATE " FROM pawl_step p"
-    " JOIN pawl_instance i ON i.number = p.inst"
-    " LEFT JOIN pawl_head h ON h.inst = i.number WHERE p.status IN (1, 2)"
-    " AND p.inst NOT IN (SELECT inst FROM pawl_pause)";
-static const char select_paused[] =
-    "SELECT i.number, i.definition, " HEAD_STATE " FROM pawl_pause p"
-    " JOIN pawl_instance i ON i.number = p.inst"
-    " LEFT JOIN pawl_head h ON h.inst = i.number WHERE 1";
-static const char of_definition[] = OF_DEFINITION;
 static const char select_names[] =
     "SELECT d.name, d.version, s.name, s.terminal FROM pawl_state s"
     " JOIN pawl_definition d ON d.id = s.definition WHERE s.definition = ?1 AND s.idx = ?2";
@@ -36,6 +19,25 @@ struct count_cell {
 
 /* Which of its numbers a row is counted in. */
 enum counted { COUNT_TOTAL, COUNT_RUNNING, COUNT_PAUSED };
+
+/* Of all instances, and of those of one definition. */
+#define COUNTED(select)                                                                            \
+    {                                                                                              \
+        select, select " AND i.definition IN (SELECT id FROM pawl_definition"                      \
+                       " WHERE name = ?1 AND (?2 = 0 OR version = ?2))"                            \
+    }
+static const char *const select_counted[][2] = {
+    [COUNT_TOTAL] = COUNTED("SELECT i.number, i.definition, " HEAD_STATE " FROM pawl_instance i"
+                            " LEFT JOIN pawl_head h ON h.inst = i.number WHERE 1"),
+    [COUNT_RUNNING] =
+        COUNTED("SELECT DISTINCT i.number, i.definition, " HEAD_STATE " FROM pawl_step p"
+                " JOIN pawl_instance i ON i.number = p.inst"
+                " LEFT JOIN pawl_head h ON h.inst = i.number WHERE p.status IN (1, 2)"
+                " AND p.inst NOT IN (SELECT inst FROM pawl_pause)"),
+    [COUNT_PAUSED] = COUNTED("SELECT i.number, i.definition, " HEAD_STATE " FROM pawl_pause p"
+                             " JOIN pawl_instance i ON i.number = p.inst"
+                             " LEFT JOIN pawl_head h ON h.inst = i.number WHERE 1"),
+};
 
 struct row_counting {
     struct sqlite_store *store;
@@ -92,32 +94,23 @@ static pawl_status count_row(struct row_counting *counting, sqlite3_stmt *statem
     return PAWL_OK;
 }
 
-static pawl_status count_rows(struct row_counting *counting, const char *select, str name,
-                              uint32_t version, enum counted counted)
+static pawl_status count_rows(struct row_counting *counting, str name, uint32_t version,
+                              enum counted counted)
 {
-    sqlite3 *db = counting->connection.db;
-    sqlite3_stmt *statement = NULL;
-    char text[1024];
-    bool row = true;
-    pawl_status status = PAWL_OK;
+    sqlite3_stmt *statement;
 
-    ASSERT(strlen(select) + sizeof of_definition <= sizeof text);
-    memcpy(text, select, strlen(select) + 1);
-    if (name.data)
-        memcpy(text + strlen(select), of_definition, sizeof of_definition);
-    if (sqlite3_prepare_v2(db, text, -1, &statement, NULL) != SQLITE_OK)
-        return sqlite_fail(counting->scope, db, "preparing to count");
+    TRY(statement_get(&counting->connection, counting->scope,
+                      select_counted[counted][name.data != NULL], &statement));
     if (name.data) {
         bind_text(statement, 1, name);
         bind_u64(statement, 2, version);
     }
-    while (status == PAWL_OK && row) {
-        status = statement_step(statement, counting->scope, &row);
-        if (status == PAWL_OK && row)
-            status = count_row(counting, statement, counted);
+    for (bool row = true;;) {
+        TRY(statement_step(statement, counting->scope, &row));
+        if (!row)
+            return PAWL_OK;
+        TRY(count_row(counting, statement, counted));
     }
-    sqlite3_finalize(statement);
-    return status;
 }
 
 static void read_names(sqlite3_stmt *statement, struct arena *arena, void *out)
@@ -132,13 +125,11 @@ static void read_names(sqlite3_stmt *statement, struct arena *arena, void *out)
 
 static pawl_status name_cells(struct row_counting *counting, struct state_count *out)
 {
-    sqlite3 *db = counting->connection.db;
-    sqlite3_stmt *statement = NULL;
-    pawl_status status = PAWL_OK;
+    sqlite3_stmt *statement;
+    pawl_status status;
 
-    if (sqlite3_prepare_v2(db, select_names, -1, &statement, NULL) != SQLITE_OK)
-        return sqlite_fail(counting->scope, db, "preparing to name states");
-    for (uint32_t i = 0; i < counting->count && status == PAWL_OK; i++) {
+    TRY(statement_get(&counting->connection, counting->scope, select_names, &statement));
+    for (uint32_t i = 0; i < counting->count; i++) {
         const struct count_cell *cell = &counting->cells[i];
 
         out[i] = (struct state_count){ .total = cell->total,
@@ -148,13 +139,13 @@ static pawl_status name_cells(struct row_counting *counting, struct state_count 
         bind_u64(statement, 2, cell->state);
         status = read_row(counting->scope, statement, "state", read_names, &out[i]);
         if (status == PAWL_NOT_KNOWN)
-            status = scope_fail(counting->scope, PAWL_STORAGE_FAILURE,
-                                "definition %u has no state %u that an instance is in; run pawl "
-                                "verify",
-                                cell->definition, cell->state);
+            return scope_fail(counting->scope, PAWL_STORAGE_FAILURE,
+                              "definition %u has no state %u that an instance is in; run pawl "
+                              "verify",
+                              cell->definition, cell->state);
+        TRY(status);
     }
-    sqlite3_finalize(statement);
-    return status;
+    return PAWL_OK;
 }
 
 static pawl_status count_all(struct row_counting *counting, str name, uint32_t version,
@@ -163,9 +154,8 @@ static pawl_status count_all(struct row_counting *counting, str name, uint32_t v
     struct state_count *rows;
 
     TRY(tail_begin(&counting->tail, &counting->connection, counting->store->heap, counting->scope));
-    TRY(count_rows(counting, select_all, name, version, COUNT_TOTAL));
-    TRY(count_rows(counting, select_running, name, version, COUNT_RUNNING));
-    TRY(count_rows(counting, select_paused, name, version, COUNT_PAUSED));
+    for (enum counted i = COUNT_TOTAL; i <= COUNT_PAUSED; i++)
+        TRY(count_rows(counting, name, version, i));
     rows = ARENA_ARRAY(&counting->scope->arena, struct state_count, (size_t)counting->count + 1);
     TRY_MEMORY(counting->scope, rows);
     TRY(name_cells(counting, rows));
@@ -188,6 +178,6 @@ pawl_status sqlite_counts(struct store *base, struct scope *scope, str name, uin
     tail_end(&counting.tail);
     map_fini(&counting.places);
     heap_free(store->heap, counting.cells, sizeof *counting.cells * counting.capacity);
-    scan_close(&counting.connection);
+    connection_close(&counting.connection);
     return status;
 }

@@ -14,9 +14,17 @@
 static const char *const companions[] = { "", "-wal", "-shm", "-journal" };
 #define COMPANION_COUNT (sizeof companions / sizeof *companions)
 
-static pawl_status fail(struct scope *scope, const char *doing, const char *path)
+pawl_status sqlite_fail_file(struct scope *scope, const char *doing, const char *path)
 {
     return scope_fail(scope, PAWL_STORAGE_FAILURE, "%s %s: %s", doing, path, strerror(errno));
+}
+
+void sqlite_folder_of(const char *path, char out[PATH_MAX])
+{
+    const char *slash = strrchr(path, '/');
+
+    ASSERT(slash);
+    snprintf(out, PATH_MAX, "%.*s", slash == path ? 1 : (int)(slash - path), path);
 }
 
 /* "new-", digits, and perhaps "-wal" or its like. */
@@ -49,27 +57,20 @@ static void remove_leftovers(const char *directory, const char *base)
     closedir(dir);
 }
 
-static int put_fact(sqlite3 *db, const char *key, const void *blob, int size)
-{
-    sqlite3_stmt *statement = NULL;
-    int code =
-        sqlite3_prepare_v2(db, "INSERT INTO pawl_meta VALUES (?1, ?2)", -1, &statement, NULL);
-
-    if (code != SQLITE_OK)
-        return code;
-    sqlite3_bind_text(statement, 1, key, -1, SQLITE_STATIC);
-    sqlite3_bind_blob(statement, 2, blob, size, SQLITE_STATIC);
-    sqlite3_step(statement);
-    return sqlite3_finalize(statement);
-}
-
 /* Writes the facts that identify this store. */
 int sqlite_put_facts(struct sqlite_store *store, sqlite3 *db)
 {
     uint8_t id[STORE_ID_SIZE];
+    sqlite3_stmt *statement = NULL;
+    int code = sqlite3_prepare_v2(db, "INSERT INTO pawl_meta VALUES ('store_id', ?1)", -1,
+                                  &statement, NULL);
 
+    if (code != SQLITE_OK)
+        return code;
     store->env->random(store->env, id, sizeof id);
-    return put_fact(db, "store_id", id, sizeof id);
+    bind_bytes(statement, 1, id, sizeof id);
+    sqlite3_step(statement);
+    return sqlite3_finalize(statement);
 }
 
 /* Nothing is synced on the way: the file has no name yet that a reader trusts, and is synced
@@ -94,26 +95,15 @@ static pawl_status fill(struct sqlite_store *store, struct scope *scope, const c
     return status;
 }
 
-/* Readable by its owner only, from the first byte on. SQLite gives -wal and -shm the same mode. */
-static pawl_status make_empty(struct scope *scope, const char *path)
-{
-    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-
-    if (fd < 0)
-        return fail(scope, "making", path);
-    close(fd);
-    return PAWL_OK;
-}
-
-static pawl_status sync_path(struct scope *scope, const char *path, int flags)
+pawl_status sqlite_sync(struct scope *scope, const char *path, int flags)
 {
     int fd = open(path, flags | O_RDONLY | O_CLOEXEC);
     pawl_status status = PAWL_OK;
 
     if (fd < 0)
-        return fail(scope, "opening", path);
+        return sqlite_fail_file(scope, "opening", path);
     if (fsync(fd) != 0)
-        status = fail(scope, "syncing", path);
+        status = sqlite_fail_file(scope, "syncing", path);
     close(fd);
     return status;
 }
@@ -126,48 +116,46 @@ static pawl_status publish(struct scope *scope, const char *from, const char *to
     /* A file system without that: we hold the lock, so no other pawl makes one meanwhile. */
     if ((errno == EINVAL || errno == ENOSYS) && access(to, F_OK) != 0 && rename(from, to) == 0)
         return PAWL_OK;
-    return fail(scope, "making", to);
+    return sqlite_fail_file(scope, "making", to);
 }
 
-/* A WAL without its file belongs to a store that was moved or deleted: SQLite would play it
- * into the new one. */
-static pawl_status check_no_wal(struct scope *scope, const char *path)
+/* Whole, on disk and with its name. */
+static pawl_status make(struct sqlite_store *store, struct scope *scope)
 {
-    char wal[PATH_MAX];
+    char temporary[PATH_MAX];
+    int fd;
 
-    snprintf(wal, sizeof wal, "%.*s-wal", PATH_MAX - 8, path);
-    if (access(wal, F_OK) != 0)
-        return PAWL_OK;
-    return scope_fail(scope, PAWL_STORAGE_FAILURE,
-                      "%s lies there without its store %s: put the store back, or delete it", wal,
-                      path);
+    snprintf(temporary, sizeof temporary, "%.*s-new-%ld", PATH_MAX - 32, store->path,
+             (long)getpid());
+    /* Readable by its owner only, from the first byte on. SQLite gives -wal and -shm that mode. */
+    fd = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return sqlite_fail_file(scope, "making", temporary);
+    close(fd);
+    TRY(fill(store, scope, temporary));
+    TRY(sqlite_sync(scope, temporary, 0));
+    witness_set_aside(store);
+    return publish(scope, temporary, store->path);
 }
 
 pawl_status sqlite_create(struct sqlite_store *store, struct scope *scope)
 {
-    char temporary[PATH_MAX], directory[PATH_MAX];
-    const char *slash = strrchr(store->path, '/');
-    pawl_status status = check_no_wal(scope, store->path);
+    char wal[PATH_MAX], directory[PATH_MAX];
+    const char *name = strrchr(store->path, '/') + 1;
+    pawl_status status;
 
-    ASSERT(slash); /* the path is absolute */
-    if (status != PAWL_OK)
-        return status;
-    snprintf(directory, sizeof directory, "%.*s",
-             slash == store->path ? 1 : (int)(slash - store->path), store->path);
-    remove_leftovers(directory, slash + 1);
-    snprintf(temporary, sizeof temporary, "%.*s-new-%ld", PATH_MAX - 32, store->path,
-             (long)getpid());
-    status = make_empty(scope, temporary);
+    /* A WAL without its file belongs to a store that was moved or deleted: SQLite would play it
+     * into the new one. */
+    snprintf(wal, sizeof wal, "%.*s-wal", PATH_MAX - 8, store->path);
+    if (access(wal, F_OK) == 0)
+        return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                          "%s lies there without its store %s: put the store back, or delete it",
+                          wal, store->path);
+    sqlite_folder_of(store->path, directory);
+    remove_leftovers(directory, name);
+    status = make(store, scope);
     if (status == PAWL_OK)
-        status = fill(store, scope, temporary);
-    if (status == PAWL_OK)
-        status = sync_path(scope, temporary, 0);
-    if (status == PAWL_OK)
-        witness_set_aside(store);
-    if (status == PAWL_OK)
-        status = publish(scope, temporary, store->path);
-    if (status == PAWL_OK)
-        return sync_path(scope, directory, O_DIRECTORY);
-    remove_leftovers(directory, slash + 1);
+        return sqlite_sync(scope, directory, O_DIRECTORY);
+    remove_leftovers(directory, name);
     return status;
 }

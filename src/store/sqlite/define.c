@@ -35,72 +35,35 @@ static uint64_t number_of(const struct node *object, const char *key)
     return node && node_to_i64(node, &number) && number > 0 ? (uint64_t)number : 0;
 }
 
-static str text_of(const struct node *object, const char *key)
-{
-    const struct node *node = node_find(object, key);
-
-    return node && node->kind == NODE_STRING ? node->text : STR_NONE;
-}
-
-static enum terminal_kind terminal_of(const struct node *state)
-{
-    static const struct {
-        const char *word;
-        enum terminal_kind kind;
-    } words[] = {
-        { "plain", TERMINAL_PLAIN },
-        { "success", TERMINAL_SUCCESS },
-        { "failure", TERMINAL_FAILURE },
-        { "cancel", TERMINAL_CANCEL },
-    };
-    str found = text_of(state, "terminal");
-
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (found.data && str_is(found, words[i].word))
-            return words[i].kind;
-    return TERMINAL_NOT;
-}
-
-static pawl_status write_row(struct connection *writer, struct scope *scope,
-                             const struct definition_row *row, uint64_t source, uint64_t compiler)
-{
-    return RUN(writer, scope, put_definition, NUMBER(row->id), TEXT(row->name),
-               NUMBER(row->version), SIGNED(row->kind), NUMBER(source), TEXT(row->compiled),
-               BYTES(row->compiled_sha, SHA_SIZE), NUMBER(compiler), SIGNED(row->created_at_ms));
-}
-
 static pawl_status write_states(struct connection *writer, struct scope *scope, uint32_t definition,
-                                const struct node *states)
+                                const struct node *compiled)
 {
     uint32_t index = 0;
 
-    for (const struct node *state = states ? states->first : NULL; state; state = state->next)
+    for (const struct node *state = node_first(compiled, "states"); state; state = state->next) {
+        enum terminal_kind terminal = TERMINAL_NOT;
+
+        terminal_kind_read(node_text(state, "terminal"), &terminal);
         TRY(RUN(writer, scope, put_state, NUMBER(definition), NUMBER(index++),
-                TEXT(text_of(state, "name")), NUMBER(terminal_of(state))));
+                TEXT(node_text(state, "name")), NUMBER(terminal)));
+    }
     return PAWL_OK;
 }
 
-static pawl_status write_transition(struct connection *writer, struct scope *scope,
-                                    uint32_t definition, uint32_t index,
-                                    const struct node *transition)
-{
-    const struct node *requires_reason = node_find(transition, "requires_reason");
-
-    return RUN(writer, scope, put_transition, NUMBER(definition), NUMBER(index),
-               NUMBER(number_of(transition, "from")), TEXT(text_of(transition, "action")),
-               NUMBER(number_of(transition, "to")), TEXT(text_of(transition, "guard")),
-               NUMBER(requires_reason && requires_reason->truth),
-               NUMBER(str_eq(text_of(transition, "by"), STR("engine"))));
-}
-
 static pawl_status write_transitions(struct connection *writer, struct scope *scope,
-                                     uint32_t definition, const struct node *transitions)
+                                     uint32_t definition, const struct node *compiled)
 {
     uint32_t index = 0;
 
-    for (const struct node *transition = transitions ? transitions->first : NULL; transition;
-         transition = transition->next)
-        TRY(write_transition(writer, scope, definition, index++, transition));
+    for (const struct node *at = node_first(compiled, "transitions"); at; at = at->next) {
+        const struct node *requires_reason = node_find(at, "requires_reason");
+
+        TRY(RUN(writer, scope, put_transition, NUMBER(definition), NUMBER(index++),
+                NUMBER(number_of(at, "from")), TEXT(node_text(at, "action")),
+                NUMBER(number_of(at, "to")), TEXT(node_text(at, "guard")),
+                NUMBER(requires_reason && requires_reason->truth),
+                NUMBER(str_is(node_text(at, "by"), "engine"))));
+    }
     return PAWL_OK;
 }
 
@@ -116,7 +79,10 @@ pawl_status write_definition(struct connection *writer, struct scope *scope,
                           "definition %u has no compiled text that can be read", row->id);
     TRY(status);
     TRY(write_source(writer, scope, row, &source));
-    TRY(write_row(writer, scope, row, source, number_of(compiled, "compiler")));
-    TRY(write_states(writer, scope, row->id, node_find(compiled, "states")));
-    return write_transitions(writer, scope, row->id, node_find(compiled, "transitions"));
+    TRY(RUN(writer, scope, put_definition, NUMBER(row->id), TEXT(row->name), NUMBER(row->version),
+            SIGNED(row->kind), NUMBER(source), TEXT(row->compiled),
+            BYTES(row->compiled_sha, SHA_SIZE), NUMBER(number_of(compiled, "compiler")),
+            SIGNED(row->created_at_ms)));
+    TRY(write_states(writer, scope, row->id, compiled));
+    return write_transitions(writer, scope, row->id, compiled);
 }

@@ -178,13 +178,6 @@ static pawl_status name_stray(void *context, sqlite3_stmt *statement)
     return examine_bad(context, pos, instance, "%.*s: %.*s", STR_ARG(what), STR_ARG(where));
 }
 
-static pawl_status examine_strays(struct examining *examining)
-{
-    for (size_t i = 0; i < sizeof stray_queries / sizeof *stray_queries; i++)
-        TRY(examine_run(examining, stray_queries[i], name_stray, examining));
-    return PAWL_OK;
-}
-
 /* ---- Indexes repeat columns: what is found by one must be what is there ---- */
 
 static pawl_status name_damage(void *context, sqlite3_stmt *statement)
@@ -277,7 +270,8 @@ static pawl_status examine_all(struct examining *examining)
 {
     TRY(examine_run(examining, "PRAGMA integrity_check", name_damage, examining));
     TRY(examine_definitions(examining));
-    TRY(examine_strays(examining));
+    for (size_t i = 0; i < sizeof stray_queries / sizeof *stray_queries; i++)
+        TRY(examine_run(examining, stray_queries[i], name_stray, examining));
     TRY(examine_types(examining));
     return examine_labels(examining);
 }
@@ -285,14 +279,11 @@ static pawl_status examine_all(struct examining *examining)
 pawl_status sqlite_examine(struct store *base, struct scope *scope, bad_row_fn fn, void *context)
 {
     struct sqlite_store *store = sqlite_store_of(base);
-    struct connection connection = { 0 };
+    struct connection connection;
     struct examining examining = { .store = store, .scope = scope, .fn = fn, .context = context };
-    pawl_status status = sqlite_check(store, scope);
+    pawl_status status;
 
-    if (status == PAWL_OK)
-        status = connection_open(&connection, scope, sqlite_name(store), USE_SQL);
-    if (status != PAWL_OK)
-        return status;
+    TRY(connection_open_sql(store, scope, &connection));
     examining.db = connection.db;
     status = examine_all(&examining);
     if (status == PAWL_INVALID_REQUEST) /* these statements are right: a table is not there */

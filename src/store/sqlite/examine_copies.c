@@ -67,15 +67,11 @@ static pawl_status compare_rows(const struct definition_check *check, sqlite3_st
 static pawl_status compare_definition(const struct definition_check *check, uint32_t id,
                                       const struct definition *definition)
 {
-    bool states_same, transitions_same = true;
-    uint32_t states, transitions = 0;
-    pawl_status status = compare_rows(check, check->states, id, definition, &states_same, &states);
+    bool states_same, transitions_same;
+    uint32_t states, transitions;
 
-    if (status == PAWL_OK)
-        status = compare_rows(check, check->transitions, id, definition, &transitions_same,
-                              &transitions);
-    if (status != PAWL_OK)
-        return status;
+    TRY(compare_rows(check, check->states, id, definition, &states_same, &states));
+    TRY(compare_rows(check, check->transitions, id, definition, &transitions_same, &transitions));
     if (states + transitions == 0 && states_same && transitions_same)
         return examine_bad(check->examining, 0, 0, "definition %u has no state and transition rows",
                            id);

@@ -151,19 +151,13 @@ static pawl_status check_lost(struct sqlite_store *store, struct scope *scope)
         "SQLite has rolled back the host's transaction after an error: begin it again");
 }
 
-static pawl_status prepare_ends(struct connection *host, struct scope *scope)
-{
-    sqlite3_stmt *end;
-
-    TRY(statement_get(host, scope, release, &end));
-    return statement_get(host, scope, rollback_to, &end);
-}
-
 static pawl_status join(struct sqlite_store *store, struct scope *scope)
 {
     struct connection *host = &store->writer;
+    sqlite3_stmt *end;
 
-    TRY(prepare_ends(host, scope));
+    TRY(statement_get(host, scope, release, &end));
+    TRY(statement_get(host, scope, rollback_to, &end));
     TRY(connection_run(host, scope, "SAVEPOINT pawl_turn"));
     store->has_savepoint = true;
     return connection_run(host, scope, take_turn);

@@ -52,16 +52,14 @@ static pawl_status read_tail(struct connection *reader, struct scope *scope, uin
 {
     bool row = true;
     sqlite3_stmt *statement;
-    pawl_status status = statement_get(reader, scope, select_tail, &statement);
 
     *out = (struct head_tail){ .transition = -1 };
-    if (status != PAWL_OK)
-        return status;
+    TRY(statement_get(reader, scope, select_tail, &statement));
     bind_u64(statement, 1, instance);
     while (out->transition < 0) {
-        status = statement_step(statement, scope, &row);
-        if (status != PAWL_OK || !row)
-            return status;
+        TRY(statement_step(statement, scope, &row));
+        if (!row)
+            return PAWL_OK;
         if (!out->found) {
             out->seq = column_u64(statement, 0);
             out->pos = column_u64(statement, 1);
@@ -97,18 +95,13 @@ static pawl_status read_with_tail(struct connection *reader, struct scope *scope
     pawl_status status = read_head_row(reader, scope, instance, &head);
     bool has_row = status == PAWL_OK;
 
-    if (status == PAWL_OK || status == PAWL_NOT_KNOWN) {
-        pawl_status tail_status = read_tail(reader, scope, instance, &tail);
-
-        if (tail_status != PAWL_OK)
-            return tail_status;
-    }
-    if (status != PAWL_OK && (status != PAWL_NOT_KNOWN || !tail.found))
+    if (!has_row && status != PAWL_NOT_KNOWN)
+        return status;
+    TRY(read_tail(reader, scope, instance, &tail));
+    if (!has_row && !tail.found)
         return status;
     if (tail.found && instance != 0 && (tail.transition >= 0 || !has_row)) {
-        status = read_state(reader, scope, instance, tail.transition, &state);
-        if (status != PAWL_OK)
-            return status;
+        TRY(read_state(reader, scope, instance, tail.transition, &state));
         head.state = (uint32_t)state;
     }
     if (tail.found) {

@@ -82,10 +82,12 @@ static const char created_before[] = " AND +i.instantiated_at <= ?8";
 /* The cursor, on the column that the driving index is ordered by. */
 static const struct {
     const char *first, *older, *newer, *newest_first, *oldest_first;
-} by_label_order = { " AND l.inst >= ?10", " AND l.inst < ?9", " AND l.inst > ?9",
-                     " ORDER BY l.inst DESC LIMIT ?11", " ORDER BY l.inst LIMIT ?11" },
-  by_number_order = { " AND i.number >= ?10", " AND i.number < ?9", " AND i.number > ?9",
-                      " ORDER BY i.number DESC LIMIT ?11", " ORDER BY i.number LIMIT ?11" };
+} orders[] = { /* by number, by label */
+               { " AND i.number >= ?10", " AND i.number < ?9", " AND i.number > ?9",
+                 " ORDER BY i.number DESC LIMIT ?11", " ORDER BY i.number LIMIT ?11" },
+               { " AND l.inst >= ?10", " AND l.inst < ?9", " AND l.inst > ?9",
+                 " ORDER BY l.inst DESC LIMIT ?11", " ORDER BY l.inst LIMIT ?11" }
+};
 
 static const char *const by_label[] = {
     LABEL_IS(12, 13), LABEL_IS(14, 15), LABEL_IS(16, 17), LABEL_IS(18, 19),
@@ -148,22 +150,16 @@ static void add_filters(const struct listing *listing, struct buf *text)
 static void compose(const struct listing *listing, struct buf *text)
 {
     const struct list_query *query = listing->query;
-    bool by_label_rows = listing->driver == BY_LABEL;
+    int order = listing->driver == BY_LABEL;
 
     add(text, true, listing->by_state ? select_states : select_numbers);
     add(text, true, from[listing->driver]);
     add(text, listing->by_state, join_head);
     add(text, true, driving[listing->driver]);
     add_filters(listing, text);
-    add(text, listing->first > 0, by_label_rows ? by_label_order.first : by_number_order.first);
-    if (query->after != 0 && query->oldest_first)
-        add(text, true, by_label_rows ? by_label_order.newer : by_number_order.newer);
-    else
-        add(text, query->after != 0, by_label_rows ? by_label_order.older : by_number_order.older);
-    if (query->oldest_first)
-        add(text, true, by_label_rows ? by_label_order.oldest_first : by_number_order.oldest_first);
-    else
-        add(text, true, by_label_rows ? by_label_order.newest_first : by_number_order.newest_first);
+    add(text, listing->first > 0, orders[order].first);
+    add(text, query->after != 0, query->oldest_first ? orders[order].newer : orders[order].older);
+    add(text, true, query->oldest_first ? orders[order].oldest_first : orders[order].newest_first);
     buf_byte(text, '\0');
 }
 
@@ -255,19 +251,16 @@ static pawl_status take_rows(struct listing *listing, sqlite3_stmt *statement)
 {
     uint32_t end = listing->count + listing->query->limit;
     bool row = true, fits;
-    pawl_status status = PAWL_OK;
 
     while (listing->count < end) {
-        status = statement_step(statement, listing->scope, &row);
-        if (status != PAWL_OK || !row)
+        TRY(statement_step(statement, listing->scope, &row));
+        if (!row)
             break;
-        status = row_fits(listing, statement, &fits);
-        if (status != PAWL_OK)
-            break;
+        TRY(row_fits(listing, statement, &fits));
         if (fits)
             listing->numbers[listing->count++] = column_u64(statement, 0);
     }
-    return status;
+    return PAWL_OK;
 }
 
 static int compare_up(const void *a, const void *b)
@@ -287,7 +280,11 @@ static pawl_status run(struct listing *listing, const char *text)
     bool many = listing->driver == BY_DEFINITION;
     uint32_t runs = many ? listing->definition_count : 1, limit = listing->query->limit;
     sqlite3_stmt *statement = NULL;
-    pawl_status status = list_prepare(listing, text, &statement);
+    sqlite3 *db = listing->connection->db;
+    pawl_status status = PAWL_OK;
+
+    if (sqlite3_prepare_v2(db, text, -1, &statement, NULL) != SQLITE_OK)
+        return sqlite_fail(listing->scope, db, "preparing a list");
 
     listing->numbers =
         ARENA_ARRAY(&listing->scope->arena, uint64_t, (size_t)limit * (runs ? runs : 1) + 1);
@@ -309,16 +306,15 @@ static pawl_status run(struct listing *listing, const char *text)
 
 static pawl_status list(struct listing *listing)
 {
+    struct connection *connection = listing->connection;
     struct buf text;
-    pawl_status status = list_plan(listing);
+    pawl_status status;
 
-    if (status == PAWL_OK && listing->by_state)
-        status =
-            tail_begin(&listing->tail, listing->connection, listing->store->heap, listing->scope);
-    if (status == PAWL_OK && listing->by_state)
-        status = list_prepare(listing, select_state, &listing->state);
-    if (status != PAWL_OK)
-        return status;
+    TRY(list_plan(listing));
+    if (listing->by_state) {
+        TRY(tail_begin(&listing->tail, connection, listing->store->heap, listing->scope));
+        TRY(statement_get(connection, listing->scope, select_state, &listing->state));
+    }
     buf_init(&text, listing->store->heap, LIMIT_TEXT);
     compose(listing, &text);
     status = text.failed ? scope_no_memory(listing->scope) : run(listing, text.data);
@@ -336,10 +332,9 @@ static pawl_status list_by_state(struct listing *listing)
     listing->connection = &connection;
     map_init(&listing->fitting, listing->store->heap);
     status = list(listing);
-    sqlite3_finalize(listing->state);
     tail_end(&listing->tail);
     map_fini(&listing->fitting);
-    scan_close(&connection);
+    connection_close(&connection);
     return status;
 }
 
@@ -354,15 +349,6 @@ static pawl_status list_by_rows(struct listing *listing)
     return status;
 }
 
-static pawl_status check(struct scope *scope, const struct list_query *query)
-{
-    if (query->label_count > LABEL_COUNT_MAX)
-        return scope_fail(scope, PAWL_INVALID_QUERY,
-                          "at most %zu labels can be asked for, found %u", LABEL_COUNT_MAX,
-                          query->label_count);
-    return PAWL_OK;
-}
-
 pawl_status sqlite_list(struct store *base, struct scope *scope, const struct list_query *query,
                         uint64_t **out, uint32_t *count)
 {
@@ -375,7 +361,10 @@ pawl_status sqlite_list(struct store *base, struct scope *scope, const struct li
         .terminals = terminals_wanted(query),
     };
 
-    TRY(check(scope, query));
+    if (query->label_count > LABEL_COUNT_MAX)
+        return scope_fail(scope, PAWL_INVALID_QUERY,
+                          "at most %zu labels can be asked for, found %u", LABEL_COUNT_MAX,
+                          query->label_count);
     TRY(listing.by_state ? list_by_state(&listing) : list_by_rows(&listing));
     *out = listing.numbers, *count = listing.count;
     return PAWL_OK;

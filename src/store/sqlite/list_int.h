@@ -25,12 +25,10 @@ struct listing {
     uint64_t end_first, end_last;
     struct tail tail;
     struct map fitting;  /* definition and state -> is it one that is asked for? */
-    sqlite3_stmt *state; /* its name and kind */
+    sqlite3_stmt *state; /* its name and kind; the connection's */
     uint64_t *numbers;
     uint32_t count;
 };
-
-pawl_status list_prepare(const struct listing *listing, const char *text, sqlite3_stmt **out);
 
 /* Choose what drives, and where the numbers that can match begin. */
 pawl_status list_plan(struct listing *listing);

@@ -1,23 +1,13 @@
 /* list_plan.c - before the rows of a list: which index drives it. */
 #include "list_int.h"
 
-pawl_status list_prepare(const struct listing *listing, const char *text, sqlite3_stmt **out)
-{
-    if (sqlite3_prepare_v2(listing->connection->db, text, -1, out, NULL) != SQLITE_OK)
-        return sqlite_fail(listing->scope, listing->connection->db, "preparing a list");
-    return PAWL_OK;
-}
-
 /* The only number of a statement without parameters. */
 static pawl_status read_one(const struct listing *listing, const char *text, uint64_t *out)
 {
-    sqlite3_stmt *statement = NULL;
-    pawl_status status = list_prepare(listing, text, &statement);
+    sqlite3_stmt *statement;
 
-    if (status == PAWL_OK)
-        status = read_row(listing->scope, statement, "number", read_number, out);
-    sqlite3_finalize(statement);
-    return status;
+    TRY(statement_get(listing->connection, listing->scope, text, &statement));
+    return read_row(listing->scope, statement, "number", read_number, out);
 }
 
 /* `text` gives the first row from number ?1 on, and its time, which never falls. *out: the first
@@ -25,25 +15,24 @@ static pawl_status read_one(const struct listing *listing, const char *text, uin
 static pawl_status find_at(const struct listing *listing, const char *text, uint64_t high,
                            int64_t at_ms, uint64_t *out)
 {
-    sqlite3_stmt *statement = NULL;
+    sqlite3_stmt *statement;
     uint64_t low = 1;
     bool row = false;
-    pawl_status status = list_prepare(listing, text, &statement);
 
-    while (status == PAWL_OK && low <= high) {
+    TRY(statement_get(listing->connection, listing->scope, text, &statement));
+    while (low <= high) {
         uint64_t middle = low + (high - low) / 2;
 
         bind_u64(statement, 1, middle);
-        status = statement_step(statement, listing->scope, &row);
+        TRY(statement_step(statement, listing->scope, &row));
         if (row && column_i64(statement, 1) < at_ms)
             low = column_u64(statement, 0) + 1;
         else
             high = middle - 1;
         sqlite3_reset(statement);
     }
-    sqlite3_finalize(statement);
     *out = low;
-    return status;
+    return PAWL_OK;
 }
 
 static const char select_definitions[] =
@@ -54,23 +43,19 @@ static const char select_definitions[] =
 static pawl_status find_definitions(struct listing *listing)
 {
     const struct list_query *query = listing->query;
-    sqlite3_stmt *statement = NULL;
-    bool row = true;
-    pawl_status status = list_prepare(listing, select_definitions, &statement);
+    sqlite3_stmt *statement;
 
-    if (status == PAWL_OK) {
-        bind_text(statement, 1, query->definition);
-        bind_u64(statement, 2, query->version);
-        bind_i64(statement, 3, query->kind);
-        bind_u64(statement, 4, DEFINITIONS_MERGED + 1);
+    TRY(statement_get(listing->connection, listing->scope, select_definitions, &statement));
+    bind_text(statement, 1, query->definition);
+    bind_u64(statement, 2, query->version);
+    bind_i64(statement, 3, query->kind);
+    bind_u64(statement, 4, DEFINITIONS_MERGED + 1);
+    for (bool row = true;;) {
+        TRY(statement_step(statement, listing->scope, &row));
+        if (!row)
+            return PAWL_OK;
+        listing->definitions[listing->definition_count++] = column_u32(statement, 0);
     }
-    while (status == PAWL_OK && row) {
-        status = statement_step(statement, listing->scope, &row);
-        if (status == PAWL_OK && row && listing->definition_count <= DEFINITIONS_MERGED)
-            listing->definitions[listing->definition_count++] = column_u32(statement, 0);
-    }
-    sqlite3_finalize(statement);
-    return status;
 }
 
 /* Subjects and correlations are of few instances each, a label may be of all of them. */
@@ -110,21 +95,20 @@ static pawl_status choose_label(struct listing *listing)
 {
     const struct list_query *query = listing->query;
     uint64_t fewest = UINT64_MAX, found = 0;
-    sqlite3_stmt *statement = NULL;
-    pawl_status status = list_prepare(listing, count_label, &statement);
+    sqlite3_stmt *statement;
 
-    for (uint32_t i = 0; i < query->label_count && status == PAWL_OK; i++) {
+    TRY(statement_get(listing->connection, listing->scope, count_label, &statement));
+    for (uint32_t i = 0; i < query->label_count; i++) {
         bind_text(statement, 1, query->label_key[i]);
         bind_text(statement, 2, query->label_value[i]);
         bind_u64(statement, 3, LABEL_LOOK);
-        status = read_row(listing->scope, statement, "label", read_number, &found);
-        if (found < fewest)
-            listing->label = i;
-        if (found < fewest)
-            fewest = found;
+        TRY(read_row(listing->scope, statement, "label", read_number, &found));
+        if (found >= fewest)
+            continue;
+        listing->label = i;
+        fewest = found;
     }
-    sqlite3_finalize(statement);
-    return status;
+    return PAWL_OK;
 }
 
 #define RECORDS_PER_ROW 4 /* a record is wider than a row */
@@ -144,10 +128,10 @@ static const char select_clock[] =
 static pawl_status find_first(struct listing *listing)
 {
     uint64_t has_jumped = 0, last = 0;
-    pawl_status status = read_one(listing, select_clock, &has_jumped);
 
-    if (status != PAWL_OK || has_jumped)
-        return status;
+    TRY(read_one(listing, select_clock, &has_jumped));
+    if (has_jumped)
+        return PAWL_OK;
     TRY(read_one(listing, select_last, &last));
     return find_at(listing, select_created, last, listing->query->created.after_ms,
                    &listing->first);
@@ -158,36 +142,27 @@ static pawl_status find_first(struct listing *listing)
 static const char select_log_end[] = "SELECT coalesce(max(pos), 0) FROM pawl_log";
 static const char select_at[] = "SELECT pos, at FROM pawl_log WHERE pos >= ?1 ORDER BY pos LIMIT 1";
 
-/* Between which positions what is asked for has ended. */
-static pawl_status find_ends(struct listing *listing)
-{
-    const struct list_query *query = listing->query;
-    uint64_t end = 0, behind;
-    pawl_status status = read_one(listing, select_log_end, &end);
-
-    listing->end_first = 1;
-    behind = end + 1;
-    if (status == PAWL_OK && query->ended.has_after)
-        status = find_at(listing, select_at, end, query->ended.after_ms, &listing->end_first);
-    if (status == PAWL_OK && query->ended.has_before && query->ended.before_ms < INT64_MAX)
-        status = find_at(listing, select_at, end, query->ended.before_ms + 1, &behind);
-    listing->end_last = behind - 1;
-    return status;
-}
-
-/* Fewer records than there are instances that would be looked at else: they drive. */
+/* Between which positions what is asked for has ended. Fewer records than there are instances that
+ * would be looked at else: they drive. */
 static pawl_status choose_ends(struct listing *listing)
 {
-    uint64_t numbers = 0;
-    pawl_status status = find_ends(listing);
+    const struct time_span *ended = &listing->query->ended;
+    uint64_t end = 0, behind, numbers = 0;
 
-    if (status == PAWL_OK && listing->driver < BY_DEFINITION)
+    TRY(read_one(listing, select_log_end, &end));
+    listing->end_first = 1;
+    behind = end + 1;
+    if (ended->has_after)
+        TRY(find_at(listing, select_at, end, ended->after_ms, &listing->end_first));
+    if (ended->has_before && ended->before_ms < INT64_MAX)
+        TRY(find_at(listing, select_at, end, ended->before_ms + 1, &behind));
+    listing->end_last = behind - 1;
+    if (listing->driver < BY_DEFINITION)
         return PAWL_OK;
-    if (status == PAWL_OK)
-        status = read_one(listing, select_last, &numbers);
+    TRY(read_one(listing, select_last, &numbers));
     if (listing->end_last + 1 - listing->end_first < numbers / RECORDS_PER_ROW)
         listing->driver = BY_ENDED;
-    return status;
+    return PAWL_OK;
 }
 
 pawl_status list_plan(struct listing *listing)

@@ -23,36 +23,23 @@ struct lock_owner {
     char address[OWNER_SIZE]; /* "": it did not say */
 };
 
-static pawl_status fail(struct sidecar *sidecar, struct scope *scope, const char *doing)
-{
-    return scope_fail(scope, PAWL_STORAGE_FAILURE, "%s %s: %s", doing, sidecar->path,
-                      strerror(errno));
-}
-
-/* The sidecar of a new store is the first file to be made. */
-static pawl_status fail_open(struct sidecar *sidecar, struct scope *scope, const char *database)
-{
-    int failure = errno;
-    struct stat info;
-
-    if ((failure == EACCES || failure == EROFS) && stat(database, &info) != 0)
-        return scope_fail(scope, PAWL_STORAGE_FAILURE,
-                          "cannot make a store at %s: this user may not write in its folder (%s)",
-                          database, strerror(failure));
-    errno = failure;
-    return fail(sidecar, scope, "opening");
-}
-
 static pawl_status open_file(struct sidecar *sidecar, struct scope *scope)
 {
-    char database[PATH_MAX];
+    struct stat info;
+    int failure;
 
+    if (sidecar->fd < 0)
+        sidecar->fd = sqlite_open_beside(sidecar->database, sidecar->path);
     if (sidecar->fd >= 0)
         return PAWL_OK;
-    snprintf(database, sizeof database, "%.*s", (int)(strlen(sidecar->path) - strlen("-owner")),
-             sidecar->path);
-    sidecar->fd = sqlite_open_beside(database, sidecar->path);
-    return sidecar->fd >= 0 ? PAWL_OK : fail_open(sidecar, scope, database);
+    failure = errno;
+    /* The sidecar of a new store is the first file to be made. */
+    if ((failure == EACCES || failure == EROFS) && stat(sidecar->database, &info) != 0)
+        return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                          "cannot make a store at %s: this user may not write in its folder (%s)",
+                          sidecar->database, strerror(failure));
+    errno = failure;
+    return sqlite_fail_file(scope, "opening", sidecar->path);
 }
 
 /* Is the open file still the one at the path? The lock of a deleted sidecar protects nothing. */
@@ -90,28 +77,14 @@ static bool find_owner(int fd, struct lock_owner *out)
     return out->pid > 0;
 }
 
-static pawl_status fail_owned(struct sidecar *sidecar, struct scope *scope,
-                              const struct lock_owner *owner)
-{
-    int size = (int)(strlen(sidecar->path) - strlen("-owner"));
-
-    if (owner->address[0])
-        return scope_fail(scope, PAWL_IN_USE, "%.*s is owned by process %ld at %s", size,
-                          sidecar->path, owner->pid, owner->address);
-    return scope_fail(scope, PAWL_IN_USE, "%.*s is owned by process %ld", size, sidecar->path,
-                      owner->pid);
-}
-
 /* One attempt. *locked is whether it succeeded. */
 static pawl_status try_lock(struct sidecar *sidecar, struct scope *scope, enum sidecar_lock how,
                             bool *locked)
 {
     struct lock_owner owner;
-    pawl_status status = open_file(sidecar, scope);
 
     *locked = false;
-    if (status != PAWL_OK)
-        return status;
+    TRY(open_file(sidecar, scope));
     if (flock(sidecar->fd, (how == LOCK_SHARED ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0) {
         *locked = is_current(sidecar);
         if (!*locked)
@@ -119,21 +92,22 @@ static pawl_status try_lock(struct sidecar *sidecar, struct scope *scope, enum s
         return PAWL_OK;
     }
     if (errno != EWOULDBLOCK && errno != EINTR)
-        return fail(sidecar, scope, "locking");
+        return sqlite_fail_file(scope, "locking", sidecar->path);
     if (find_owner(sidecar->fd, &owner))
-        return fail_owned(sidecar, scope, &owner);
+        return scope_fail(scope, PAWL_IN_USE, "%s is owned by process %ld%s%s", sidecar->database,
+                          owner.pid, owner.address[0] ? " at " : "", owner.address);
     poll(NULL, 0, LOCK_RETRY_MS); /* a writer's turn, or the file is being made: soon over */
     return PAWL_OK;
 }
 
 pawl_status sidecar_lock(struct sidecar *sidecar, struct scope *scope, enum sidecar_lock how)
 {
-    for (int i = 0; i < LOCK_TRIES; i++) {
-        bool locked;
-        pawl_status status = try_lock(sidecar, scope, how, &locked);
+    bool locked;
 
-        if (status != PAWL_OK || locked)
-            return status;
+    for (int i = 0; i < LOCK_TRIES; i++) {
+        TRY(try_lock(sidecar, scope, how, &locked));
+        if (locked)
+            return PAWL_OK;
     }
     return scope_fail(scope, PAWL_IN_USE, "%s is locked by other processes for more than %d ms",
                       sidecar->path, LOCK_TRIES * LOCK_RETRY_MS);
@@ -159,7 +133,7 @@ pawl_status sidecar_announce(struct sidecar *sidecar, struct scope *scope, const
         return scope_fail(scope, PAWL_INVALID_REQUEST,
                           "an owner's address has at most %d characters", OWNER_SIZE - 32);
     if (ftruncate(sidecar->fd, 0) != 0 || pwrite(sidecar->fd, text, (size_t)size, 0) != size)
-        return fail(sidecar, scope, "writing");
+        return sqlite_fail_file(scope, "writing", sidecar->path);
     return PAWL_OK;
 }
 
@@ -179,14 +153,13 @@ static bool write_secret(const char *path, const char *secret)
 
 pawl_status sidecar_keep_secret(struct sidecar *sidecar, struct scope *scope, const char *secret)
 {
-    char path[PATH_MAX + 16];
-    int size = (int)(strlen(sidecar->path) - strlen("-owner"));
+    char path[BESIDE_SIZE];
 
     ASSERT(sidecar->fd >= 0);
-    snprintf(path, sizeof path, "%.*s-secret", size, sidecar->path);
+    snprintf(path, sizeof path, "%s-secret", sidecar->database);
     if ((unlink(path) == 0 || errno == ENOENT) && (!secret || write_secret(path, secret)))
         return PAWL_OK;
-    return scope_fail(scope, PAWL_STORAGE_FAILURE, "writing %s: %s", path, strerror(errno));
+    return sqlite_fail_file(scope, "writing", path);
 }
 
 void sidecar_close(struct sidecar *sidecar)
@@ -196,22 +169,7 @@ void sidecar_close(struct sidecar *sidecar)
     sidecar->fd = -1;
 }
 
-static pawl_status look_for_owner(const char *sidecar_path, struct lock_owner *out)
-{
-    int fd = open(sidecar_path, O_RDONLY | O_CLOEXEC);
-
-    *out = (struct lock_owner){ 0 };
-    if (fd < 0)
-        return errno == ENOENT || errno == ENOTDIR ? PAWL_OK : PAWL_STORAGE_FAILURE;
-    find_owner(fd, out);
-    close(fd);
-    return PAWL_OK;
-}
-
-#define BESIDE_SIZE (PATH_MAX + 16)
-
-/* Of the file itself, whatever links led to it. No file, no owner: it would have made it. */
-static bool name_beside(str path, const char *ending, char out[BESIDE_SIZE])
+bool sqlite_name_beside(str path, const char *ending, char out[BESIDE_SIZE])
 {
     char given[PATH_MAX], real[PATH_MAX];
 
@@ -224,14 +182,21 @@ static bool name_beside(str path, const char *ending, char out[BESIDE_SIZE])
 
 pawl_status sqlite_owner(str path, char *address, size_t size, int *pid)
 {
+    struct lock_owner owner = { 0 };
     char sidecar[BESIDE_SIZE];
-    struct lock_owner owner;
+    int fd;
 
     ASSERT(address);
     ASSERT(pid);
-    if (!name_beside(path, "-owner", sidecar))
+    if (!sqlite_name_beside(path, "-owner", sidecar))
         return PAWL_INVALID_REQUEST;
-    TRY(look_for_owner(sidecar, &owner));
+    fd = open(sidecar, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && errno != ENOENT && errno != ENOTDIR)
+        return PAWL_STORAGE_FAILURE;
+    if (fd >= 0) { /* else: no file, no owner, which would have made it */
+        find_owner(fd, &owner);
+        close(fd);
+    }
     if (strlen(owner.address) >= size)
         return PAWL_TOO_LARGE;
     memcpy(address, owner.address, strlen(owner.address) + 1);
@@ -243,7 +208,7 @@ int sqlite_owner_secret(str path, char out[OWNER_SECRET_SIZE])
 {
     char secret[BESIDE_SIZE];
     ssize_t size;
-    int fd = name_beside(path, "-secret", secret) ? open(secret, O_RDONLY | O_CLOEXEC) : -1;
+    int fd = sqlite_name_beside(path, "-secret", secret) ? open(secret, O_RDONLY | O_CLOEXEC) : -1;
     int failure = errno;
 
     out[0] = '\0';

@@ -57,6 +57,7 @@ pawl_status sqlite_find_path(struct sqlite_store *store, struct scope *scope, st
                           strerror(errno ? errno : ENAMETOOLONG));
     if (strlen(store->path) >= PATH_MAX - PATH_ROOM)
         return scope_fail(scope, PAWL_INVALID_REQUEST, "the path of the store is too long");
+    store->sidecar.database = store->path;
     snprintf(store->sidecar.path, PATH_MAX, "%.*s-owner", PATH_MAX - PATH_ROOM, store->path);
     return PAWL_OK;
 }
@@ -99,37 +100,30 @@ static pawl_status make_if_missing(struct sqlite_store *store, struct scope *sco
     return status;
 }
 
-/* A plain file with something in it; SQLite would take an empty one for a new database. */
-static pawl_status check_file(struct sqlite_store *store, struct scope *scope)
+static pawl_status not_ours(struct sqlite_store *store, struct scope *scope, const char *found)
 {
-    const char *found = NULL;
-    struct stat info;
-
-    if (stat(store->path, &info) != 0)
-        return scope_fail(scope, PAWL_STORAGE_FAILURE, "%s: %s", store->path, strerror(errno));
-    if (!S_ISREG(info.st_mode))
-        found = "no file";
-    else if (info.st_size == 0)
-        found = "an empty file";
-    if (!found && info.st_nlink > 1)
-        return scope_fail(scope, PAWL_STORAGE_FAILURE,
-                          "%s has %lu names (hard links), and each would get a write-ahead log of "
-                          "its own: expected one; copy the file instead, and delete the others",
-                          store->path, (unsigned long)info.st_nlink);
-    if (!found)
-        return PAWL_OK;
     return scope_fail(scope, PAWL_STORAGE_FAILURE,
                       "%s is not a pawl store: expected a file that pawl made, found %s",
                       store->path, found);
 }
 
-static pawl_status not_ours(struct sqlite_store *store, struct scope *scope,
-                            const struct schema *schema)
+/* A plain file with something in it; SQLite would take an empty one for a new database. */
+static pawl_status check_file(struct sqlite_store *store, struct scope *scope)
 {
-    return scope_fail(scope, PAWL_STORAGE_FAILURE,
-                      "%s is not a pawl store: expected a file that pawl made, found a SQLite "
-                      "database of another program (application_id 0x%08X)",
-                      store->path, (unsigned)schema->application_id);
+    struct stat info;
+
+    if (stat(store->path, &info) != 0)
+        return scope_fail(scope, PAWL_STORAGE_FAILURE, "%s: %s", store->path, strerror(errno));
+    if (!S_ISREG(info.st_mode))
+        return not_ours(store, scope, "no file");
+    if (info.st_size == 0)
+        return not_ours(store, scope, "an empty file");
+    if (info.st_nlink > 1)
+        return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                          "%s has %lu names (hard links), and each would get a write-ahead log of "
+                          "its own: expected one; copy the file instead, and delete the others",
+                          store->path, (unsigned long)info.st_nlink);
+    return PAWL_OK;
 }
 
 /* Is it ours, and of which schema? Looks without changing anything. In a file of our own, the header
@@ -137,22 +131,23 @@ static pawl_status not_ours(struct sqlite_store *store, struct scope *scope,
 static pawl_status read_header(struct sqlite_store *store, struct scope *scope, struct schema *out)
 {
     int flags = store->is_read_only ? SQLITE_OPEN_READONLY | SQLITE_OPEN_URI : SQLITE_OPEN_READWRITE;
+    char foreign[96];
     sqlite3 *db = NULL;
-    pawl_status status = PAWL_OK;
+    pawl_status status;
 
-    if (sqlite3_open_v2(sqlite_name(store), &db, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
+    if (sqlite3_open_v2(sqlite_name(store), &db, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
         status = db ? sqlite_fail(scope, db, store->path) : scope_no_memory(scope);
-    else
+    } else {
         sqlite3_busy_timeout(db, BUSY_TIMEOUT_MS); /* the last to close holds the file shortly */
-    if (status == PAWL_OK)
         status = schema_read(db, scope, out);
+    }
+    snprintf(foreign, sizeof foreign,
+             "a SQLite database of another program (application_id 0x%08X)",
+             (unsigned)out->application_id);
     if (db && sqlite3_errcode(db) == SQLITE_NOTADB)
-        status = scope_fail(scope, PAWL_STORAGE_FAILURE,
-                            "%s is not a pawl store: expected a file that pawl made, found no "
-                            "SQLite database",
-                            store->path);
+        status = not_ours(store, scope, "no SQLite database");
     else if (status == PAWL_OK && out->is_hosted && out->version == 0)
-        status = not_ours(store, scope, out);
+        status = not_ours(store, scope, foreign);
     sqlite3_close(db);
     return status;
 }
@@ -195,29 +190,23 @@ static pawl_status migrate_alone(struct sqlite_store *store, struct scope *scope
     return status;
 }
 
-static pawl_status refuse_old(struct sqlite_store *store, struct scope *scope,
-                              const struct schema *schema)
-{
-    return scope_fail(scope, PAWL_STORAGE_FAILURE,
-                      "%s has schema %u and is read-only for this user: expected schema %u; copy it "
-                      "into a folder that you may write, where it is migrated",
-                      store->path, schema->version, sqlite_schema_version());
-}
-
 static pawl_status check_schema(struct sqlite_store *store, struct scope *scope)
 {
     struct schema schema = { 0 };
-    pawl_status status = check_file(store, scope);
 
-    if (status == PAWL_OK)
-        status = read_header(store, scope, &schema);
+    TRY(check_file(store, scope));
+    TRY(read_header(store, scope, &schema));
     store->witness.is_off = schema.is_hosted;
-    if (status == PAWL_OK)
-        status = schema_check(store, scope, &schema);
-    if (status == PAWL_OK && schema.version < sqlite_schema_version())
-        status = store->is_read_only ? refuse_old(store, scope, &schema)
-                                     : migrate_alone(store, scope);
-    return status;
+    TRY(schema_check(store, scope, &schema));
+    if (schema.version == sqlite_schema_version())
+        return PAWL_OK;
+    if (!store->is_read_only)
+        return migrate_alone(store, scope);
+    return scope_fail(
+        scope, PAWL_STORAGE_FAILURE,
+        "%s has schema %u and is read-only for this user: expected schema %u; copy it "
+        "into a folder that you may write, where it is migrated",
+        store->path, schema.version, sqlite_schema_version());
 }
 
 /* WAL that was turned off is turned on again; a file system without it is rejected. */
@@ -246,20 +235,15 @@ static pawl_status ensure_wal(struct sqlite_store *store, struct scope *scope)
     return status;
 }
 
-/* Two connections that cannot write, and nothing that looks after the log. */
-static pawl_status connect_to_read(struct sqlite_store *store, struct scope *scope)
-{
-    TRY(connection_open(&store->writer, scope, store->uri, USE_READER));
-    TRY(refuse_triggers(store, scope, &store->writer));
-    return connection_open(&store->reader, scope, store->uri, USE_READER);
-}
-
 static pawl_status connect(struct sqlite_store *store, struct scope *scope)
 {
     pawl_status status;
 
-    if (store->is_read_only)
-        return connect_to_read(store, scope);
+    if (store->is_read_only) { /* they cannot write, and nothing looks after the log */
+        TRY(connection_open(&store->writer, scope, store->uri, USE_READER));
+        TRY(refuse_triggers(store, scope, &store->writer));
+        return connection_open(&store->reader, scope, store->uri, USE_READER);
+    }
     status = connection_open(&store->writer, scope, store->path, USE_WRITER);
     if (status == PAWL_OK)
         status = refuse_triggers(store, scope, &store->writer);

@@ -81,14 +81,10 @@ static pawl_status read_tip_again(struct sqlite_store *store, struct scope *scop
 pawl_status tip_refresh(struct sqlite_store *store, struct scope *scope)
 {
     uint64_t version;
-    pawl_status status = read_version(&store->writer, scope, &version);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(read_version(&store->writer, scope, &version));
     if (!store->tip_known || store->is_attached || version != store->writer_version) {
-        status = read_tip_again(store, scope);
-        if (status != PAWL_OK)
-            return status;
+        TRY(read_tip_again(store, scope));
         store->tip_known = true;
         store->writer_version = version;
         atomic_fetch_add(&store->changes, 1);
@@ -101,12 +97,9 @@ pawl_status tip_refresh(struct sqlite_store *store, struct scope *scope)
 static pawl_status look(struct sqlite_store *store, struct scope *scope, struct store_tip *out)
 {
     uint64_t version;
-    pawl_status status = read_version(&store->reader, scope, &version);
 
-    if (status == PAWL_OK)
-        status = sqlite_read_tip(&store->reader, scope, out);
-    if (status != PAWL_OK)
-        return status;
+    TRY(read_version(&store->reader, scope, &version));
+    TRY(sqlite_read_tip(&store->reader, scope, out));
     if (version != store->reader_version || store->is_attached)
         atomic_fetch_add(&store->changes, 1);
     store->reader_version = version;

@@ -32,10 +32,8 @@ static off_t size_beside(const char *path, const char *ending) /* -1: it is not 
 static bool may_make_beside(const char *path)
 {
     char folder[PATH_MAX];
-    const char *slash = strrchr(path, '/');
 
-    snprintf(folder, sizeof folder, "%.*s", slash && slash > path ? (int)(slash - path) : 1,
-             slash ? path : ".");
+    sqlite_folder_of(path, folder);
     return may_write(folder);
 }
 
@@ -53,12 +51,9 @@ static bool is_read_only(const char *path)
 
 bool sqlite_is_read_only(str path)
 {
-    char given[PATH_MAX], real[PATH_MAX];
+    char file[BESIDE_SIZE];
 
-    if (path.size == 0 || path.size >= sizeof given || str_has(path, '\0'))
-        return false;
-    snprintf(given, sizeof given, "%.*s", STR_ARG(path));
-    return realpath(given, real) && is_read_only(real);
+    return sqlite_name_beside(path, "", file) && is_read_only(file);
 }
 
 /* "file:/a%3fb?immutable=1" */
@@ -84,14 +79,6 @@ static bool print_uri(struct sqlite_store *store, const char *query)
     return true;
 }
 
-static pawl_status fail_wal(struct sqlite_store *store, struct scope *scope)
-{
-    return scope_fail(scope, PAWL_STORAGE_FAILURE,
-                      "%s is read-only for this user, and %s-wal has entries that are not in it "
-                      "yet: copy both files into a folder that you may write, and read them there",
-                      store->path, store->path);
-}
-
 pawl_status readonly_begin(struct sqlite_store *store, struct scope *scope, bool own)
 {
     struct stat info;
@@ -113,7 +100,11 @@ pawl_status readonly_begin(struct sqlite_store *store, struct scope *scope, bool
     wal_size = size_beside(store->path, "-wal");
     is_shared = wal_size >= 0 && size_beside(store->path, "-shm") >= 0;
     if (wal_size > 0 && !is_shared && !may_make_beside(store->path))
-        return fail_wal(store, scope);
+        return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                          "%s is read-only for this user, and %s-wal has entries that are not in "
+                          "it yet: copy both files into a folder that you may write, and read them "
+                          "there",
+                          store->path, store->path);
     store->is_read_only = true;
     store->is_immutable = wal_size <= 0 && !is_shared;
     store->read_size = info.st_size;

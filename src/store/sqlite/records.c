@@ -45,11 +45,10 @@ pawl_status sqlite_records(struct store *base, struct scope *scope, const uint64
 {
     struct sqlite_store *store = sqlite_store_of(base);
     size_t begun = scope->arena.used;
-    pawl_status status = reader_begin(store, scope);
+    pawl_status status = PAWL_OK;
 
     *read = 0;
-    if (status != PAWL_OK)
-        return status;
+    TRY(reader_begin(store, scope));
     for (; status == PAWL_OK && *read < count; (*read)++) {
         if (*read > 0 && scope->arena.used - begun >= RECORDS_BYTES)
             break;

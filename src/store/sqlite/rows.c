@@ -4,17 +4,14 @@
 #include "tail.h"
 
 pawl_status read_rows(struct scope *scope, sqlite3_stmt *statement, row_reader *read, size_t size,
-                      uint32_t limit, void **out, uint32_t *count)
+                      uint32_t limit, void *out, uint32_t *count)
 {
     char *rows = NULL;
     uint32_t found = 0, capacity = 0;
     bool row = true;
 
     while (found < limit) {
-        pawl_status status = statement_step(statement, scope, &row);
-
-        if (status != PAWL_OK)
-            return status;
+        TRY(statement_step(statement, scope, &row));
         if (!row)
             break;
         if (arena_grow(&scope->arena, &rows, found, &capacity, size))
@@ -25,7 +22,7 @@ pawl_status read_rows(struct scope *scope, sqlite3_stmt *statement, row_reader *
     }
     sqlite3_reset(statement);
     TRY_MEMORY(scope, !scope->arena.failed);
-    *out = rows;
+    memcpy(out, &rows, sizeof rows);
     *count = found;
     return PAWL_OK;
 }
@@ -206,7 +203,7 @@ static const struct lister live_children = { select_children_of, read_child,
 static const struct lister live_pause = { select_pause, read_number, sizeof(uint64_t) };
 
 static pawl_status read_of(struct sqlite_store *store, struct scope *scope,
-                           const struct lister *lister, uint64_t instance, void **out,
+                           const struct lister *lister, uint64_t instance, void *out,
                            uint32_t *count)
 {
     sqlite3_stmt *statement;
@@ -219,20 +216,16 @@ static pawl_status read_of(struct sqlite_store *store, struct scope *scope,
 static pawl_status read_live(struct sqlite_store *store, struct scope *scope, uint64_t instance,
                              struct live *out)
 {
-    void *steps = NULL, *timers = NULL, *waits = NULL, *children = NULL, *pauses = NULL;
     struct live live = { 0 };
-    uint32_t pause_count = 0;
+    uint64_t *pauses;
+    uint32_t pause_count;
 
-    TRY(read_of(store, scope, &live_steps, instance, &steps, &live.step_count));
-    TRY(read_of(store, scope, &live_timers, instance, &timers, &live.timer_count));
-    TRY(read_of(store, scope, &live_waits, instance, &waits, &live.wait_count));
-    TRY(read_of(store, scope, &live_children, instance, &children, &live.child_count));
+    TRY(read_of(store, scope, &live_steps, instance, &live.steps, &live.step_count));
+    TRY(read_of(store, scope, &live_timers, instance, &live.timers, &live.timer_count));
+    TRY(read_of(store, scope, &live_waits, instance, &live.waits, &live.wait_count));
+    TRY(read_of(store, scope, &live_children, instance, &live.children, &live.child_count));
     TRY(read_of(store, scope, &live_pause, instance, &pauses, &pause_count));
-    live.paused_pos = pause_count ? *(uint64_t *)pauses : 0;
-    live.steps = steps;
-    live.timers = timers;
-    live.waits = waits;
-    live.children = children;
+    live.paused_pos = pause_count ? *pauses : 0;
     *out = live;
     return PAWL_OK;
 }
@@ -362,7 +355,7 @@ static pawl_status list_steps(struct sqlite_store *store, struct scope *scope,
 
     TRY(scan_open(store, scope, &connection));
     status = list_rows(&connection, scope, query, out, count);
-    scan_close(&connection);
+    connection_close(&connection);
     return status;
 }
 

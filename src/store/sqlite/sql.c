@@ -67,15 +67,6 @@ static int look_at_clock(void *context)
     return patience->is_over;
 }
 
-static void limit_time(sqlite3 *db, struct sql_patience *patience, int64_t limit_ms)
-{
-    patience->limit_ms = limit_ms;
-    if (limit_ms == 0)
-        return;
-    patience->until_ms = patience->env->tick_ms(patience->env) + limit_ms;
-    sqlite3_progress_handler(db, LOOK_STEPS, look_at_clock, patience);
-}
-
 static pawl_status fail_late(struct scope *scope, const struct sql_patience *patience)
 {
     char limit[TIME_TEXT_SIZE];
@@ -167,18 +158,6 @@ struct sql_row {
     bool *are_numbers;
 };
 
-static pawl_status take_names(struct sql_row *row, struct scope *scope, sqlite3_stmt *statement)
-{
-    row->count = (uint32_t)sqlite3_column_count(statement);
-    row->names = ARENA_ARRAY(&scope->arena, str, row->count);
-    for (uint32_t i = 0; i < row->count && row->names; i++) {
-        const char *name = sqlite3_column_name(statement, (int)i);
-
-        row->names[i] = arena_str(&scope->arena, str_of(name ? name : ""));
-    }
-    return scope->arena.failed ? scope_no_memory(scope) : PAWL_OK;
-}
-
 static pawl_status give_row(struct sql_row *row, struct scope *scope, sqlite3_stmt *statement,
                             row_fn fn, void *context)
 {
@@ -200,34 +179,34 @@ static pawl_status give_row(struct sql_row *row, struct scope *scope, sqlite3_st
 static pawl_status run(struct sql_row *row, struct scope *scope, sqlite3_stmt *statement, row_fn fn,
                        void *context)
 {
-    pawl_status status = take_names(row, scope, statement);
-    int code = SQLITE_ROW;
+    int code;
 
-    while (status == PAWL_OK && (code = sqlite3_step(statement)) == SQLITE_ROW)
-        status = give_row(row, scope, statement, fn, context);
-    if (status == PAWL_OK && code != SQLITE_DONE)
-        status = sql_fail(scope, sqlite3_db_handle(statement));
-    return status;
-}
+    row->count = (uint32_t)sqlite3_column_count(statement);
+    row->names = ARENA_ARRAY(&scope->arena, str, row->count);
+    for (uint32_t i = 0; i < row->count && row->names; i++) {
+        const char *name = sqlite3_column_name(statement, (int)i);
 
-/* Labels, payloads and compiled texts are JSON. Its table functions declare themselves when they
- * are first named, which the authorizer would refuse; if there is no memory for that it does. */
-static void make_json_known(sqlite3 *db)
-{
-    (void)sqlite3_exec(db, "SELECT 1 FROM json_each('0'), json_tree('0') LIMIT 0", NULL, NULL,
-                       NULL);
+        row->names[i] = arena_str(&scope->arena, str_of(name ? name : ""));
+    }
+    TRY_MEMORY(scope, !scope->arena.failed);
+    while ((code = sqlite3_step(statement)) == SQLITE_ROW)
+        TRY(give_row(row, scope, statement, fn, context));
+    return code == SQLITE_DONE ? PAWL_OK : sql_fail(scope, sqlite3_db_handle(statement));
 }
 
 static pawl_status give_rows(struct sqlite_store *store, sqlite3 *db, struct scope *scope, str text,
                              int64_t limit_ms, row_fn fn, void *context)
 {
-    struct sql_patience patience = { .env = store->env };
+    struct sql_patience patience = { .env = store->env, .limit_ms = limit_ms };
     struct sql_row row = { 0 };
     sqlite3_stmt *statement = NULL;
     pawl_status status;
 
     scope_init(&row.scope, store->heap, LIMIT_SCOPE);
-    limit_time(db, &patience, limit_ms);
+    if (limit_ms > 0) {
+        patience.until_ms = store->env->tick_ms(store->env) + limit_ms;
+        sqlite3_progress_handler(db, LOOK_STEPS, look_at_clock, &patience);
+    }
     status = prepare(db, scope, text, &statement);
     if (status == PAWL_OK)
         status = run(&row, scope, statement, fn, context);
@@ -242,17 +221,17 @@ pawl_status sqlite_sql(struct store *base, struct scope *scope, str text, int64_
                        row_fn fn, void *context)
 {
     struct sqlite_store *store = sqlite_store_of(base);
-    struct connection connection = { 0 };
-    pawl_status status = sqlite_check(store, scope);
+    struct connection connection;
+    pawl_status status;
 
-    if (status == PAWL_OK && (text.size > LIMIT_TEXT || str_has(text, '\0')))
-        status = scope_fail(scope, PAWL_INVALID_REQUEST,
-                            "expected SQL without NUL, of at most %u bytes", LIMIT_TEXT);
-    if (status == PAWL_OK)
-        status = connection_open(&connection, scope, sqlite_name(store), USE_SQL);
-    if (status != PAWL_OK)
-        return status;
-    make_json_known(connection.db);
+    if (text.size > LIMIT_TEXT || str_has(text, '\0'))
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "expected SQL without NUL, of at most %u bytes", LIMIT_TEXT);
+    TRY(connection_open_sql(store, scope, &connection));
+    /* Labels, payloads and compiled texts are JSON. Its table functions declare themselves when
+     * they are first named, which the authorizer would refuse; without memory for that, it does. */
+    (void)sqlite3_exec(connection.db, "SELECT 1 FROM json_each('0'), json_tree('0') LIMIT 0", NULL,
+                       NULL, NULL);
     sqlite3_set_authorizer(connection.db, authorize, NULL);
     status = give_rows(store, connection.db, scope, text, limit_ms, fn, context);
     connection_close(&connection);

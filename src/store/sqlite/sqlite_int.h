@@ -101,6 +101,7 @@ void column_bytes(sqlite3_stmt *statement, int index, uint8_t *out, size_t size)
  * migrates the file while it does so; each write of any other process holds it shared. An owner
  * writes "PID ADDRESS" into it. Text in a file without a lock is of an owner that died. */
 struct sidecar {
+    const char *database;
     char path[PATH_MAX];
     int fd; /* -1: not open */
 };
@@ -121,6 +122,15 @@ void sidecar_close(struct sidecar *sidecar); /* unlocks */
 
 /* Opens one of our files beside the database, made if missing; -1 and errno. watch.c */
 int sqlite_open_beside(const char *database, const char *path);
+/* "FILE" and an ending, of the file itself, whatever links lead to it. False: that is no path. */
+#define BESIDE_SIZE (PATH_MAX + 16)
+bool sqlite_name_beside(str path, const char *ending, char out[BESIDE_SIZE]);
+
+/* STORAGE_FAILURE that says what errno says. `doing`: "opening". create_file.c */
+pawl_status sqlite_fail_file(struct scope *scope, const char *doing, const char *path);
+/* `flags`: O_DIRECTORY or 0. */
+pawl_status sqlite_sync(struct scope *scope, const char *path, int flags);
+void sqlite_folder_of(const char *path, char out[PATH_MAX]); /* of an absolute path */
 
 /* ---- The store ---- */
 
@@ -224,6 +234,9 @@ void readonly_end(struct sqlite_store *store);
 
 /* STORAGE_FAILURE once the store is broken. */
 pawl_status sqlite_check(struct sqlite_store *store, struct scope *scope);
+/* Opens one more connection to the store's file, for reading. */
+pawl_status connection_open_sql(struct sqlite_store *store, struct scope *scope,
+                                struct connection *out);
 
 /* ---- Making and migrating: create.c, migrate.c ---- */
 

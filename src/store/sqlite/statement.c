@@ -101,6 +101,14 @@ pawl_status connection_open(struct connection *connection, struct scope *scope, 
     return PAWL_OK;
 }
 
+pawl_status connection_open_sql(struct sqlite_store *store, struct scope *scope,
+                                struct connection *out)
+{
+    *out = (struct connection){ 0 };
+    TRY(sqlite_check(store, scope));
+    return connection_open(out, scope, sqlite_name(store), USE_SQL);
+}
+
 void connection_close(struct connection *connection)
 {
     int code;

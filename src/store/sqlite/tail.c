@@ -10,89 +10,53 @@ static const char select_target[] =
 
 pawl_status scan_open(struct sqlite_store *store, struct scope *scope, struct connection *out)
 {
-    struct connection connection = { 0 };
-    pawl_status status = sqlite_check(store, scope);
+    pawl_status status;
 
-    if (status == PAWL_OK)
-        status = connection_open(&connection, scope, sqlite_name(store), USE_SQL);
-    if (status != PAWL_OK)
-        return status;
-    if (sqlite3_exec(connection.db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK) {
-        status = sqlite_fail(scope, connection.db, "beginning to read");
-        connection_close(&connection);
-        return status;
-    }
-    *out = connection;
-    return PAWL_OK;
-}
-
-/* Closing ends the snapshot. */
-void scan_close(struct connection *connection)
-{
-    connection_close(connection);
-}
-
-static pawl_status prepare(sqlite3 *db, struct scope *scope, const char *text, sqlite3_stmt **out)
-{
-    if (sqlite3_prepare_v2(db, text, -1, out, NULL) != SQLITE_OK)
-        return sqlite_fail(scope, db, "preparing to read the tail");
-    return PAWL_OK;
+    TRY(connection_open_sql(store, scope, out));
+    if (sqlite3_exec(out->db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK)
+        return PAWL_OK;
+    status = sqlite_fail(scope, out->db, "beginning to read");
+    connection_close(out);
+    return status;
 }
 
 static pawl_status read_entries(struct tail *tail, struct scope *scope, sqlite3_stmt *statement)
 {
     for (;;) {
         bool row = false;
-        pawl_status status = statement_step(statement, scope, &row);
+        uint64_t instance;
 
-        if (status != PAWL_OK || !row)
-            return status;
-        if (column_u64(statement, 0) != 0 &&
-            (!map_put(&tail->entries, column_u64(statement, 0), column_u32(statement, 1)) ||
-             !map_put(&tail->places, column_u64(statement, 0),
-                      (uint32_t)(column_u64(statement, 2) - tail->flushed))))
+        TRY(statement_step(statement, scope, &row));
+        if (!row)
+            return PAWL_OK;
+        instance = column_u64(statement, 0);
+        if (instance != 0 && (!map_put(&tail->entries, instance, column_u32(statement, 1)) ||
+                              !map_put(&tail->places, instance,
+                                       (uint32_t)(column_u64(statement, 2) - tail->flushed))))
             return scope_no_memory(scope);
     }
-}
-
-static pawl_status read_flushed(struct tail *tail, struct scope *scope, sqlite3 *db)
-{
-    sqlite3_stmt *statement = NULL;
-    pawl_status status = prepare(db, scope, select_flushed, &statement);
-
-    if (status == PAWL_OK)
-        status = read_row(scope, statement, "position", read_number, &tail->flushed);
-    sqlite3_finalize(statement);
-    return status;
 }
 
 pawl_status tail_begin(struct tail *tail, struct connection *connection, const struct heap *heap,
                        struct scope *scope)
 {
-    sqlite3_stmt *statement = NULL;
-    pawl_status status;
+    sqlite3_stmt *statement;
 
     ASSERT(!sqlite3_get_autocommit(connection->db));
     *tail = (struct tail){ 0 };
     map_init(&tail->entries, heap);
     map_init(&tail->places, heap);
     map_init(&tail->targets, heap);
-    status = read_flushed(tail, scope, connection->db);
-    if (status == PAWL_OK)
-        status = prepare(connection->db, scope, select_entries, &statement);
-    if (status == PAWL_OK)
-        status = prepare(connection->db, scope, select_target, &tail->target);
-    if (status == PAWL_OK) {
-        bind_u64(statement, 1, tail->flushed);
-        status = read_entries(tail, scope, statement);
-    }
-    sqlite3_finalize(statement);
-    return status;
+    TRY(statement_get(connection, scope, select_flushed, &statement));
+    TRY(read_row(scope, statement, "position", read_number, &tail->flushed));
+    TRY(statement_get(connection, scope, select_target, &tail->target));
+    TRY(statement_get(connection, scope, select_entries, &statement));
+    bind_u64(statement, 1, tail->flushed);
+    return read_entries(tail, scope, statement);
 }
 
 void tail_end(struct tail *tail)
 {
-    sqlite3_finalize(tail->target);
     map_fini(&tail->entries);
     map_fini(&tail->places);
     map_fini(&tail->targets);
@@ -115,8 +79,7 @@ static pawl_status find_target(struct tail *tail, struct scope *scope, uint32_t 
         return scope_fail(scope, PAWL_STORAGE_FAILURE,
                           "definition %u has no transition %u that an entry names; run pawl verify",
                           definition, transition);
-    if (status != PAWL_OK)
-        return status;
+    TRY(status);
     *out = (uint32_t)state;
     return map_put(&tail->targets, key, *out) ? PAWL_OK : scope_no_memory(scope);
 }

@@ -15,20 +15,19 @@
     "10)"                                                                                          \
     " AS INTEGER) FROM pawl_definition d WHERE d.id = i.definition), 0)"
 
-/* A connection of its own for a read that may take long, with one snapshot for all of it. On
- * OK, give it back with scan_close(). */
+/* Opens a connection for a read that may take long, with one snapshot for all of it. Closing the
+ * connection ends the snapshot. */
 pawl_status scan_open(struct sqlite_store *store, struct scope *scope, struct connection *out);
-void scan_close(struct connection *connection);
 
 struct tail {
     struct map entries; /* instance -> the transition of its last entry */
     struct map places;  /* and how far behind the flushed position that entry is */
     uint64_t flushed;
     struct map targets; /* definition and transition -> the state it leads to */
-    sqlite3_stmt *target;
+    sqlite3_stmt *target; /* the connection's */
 };
 
-/* Read the tail on a connection that is in a transaction. It must be ended, whatever comes out. */
+/* Reads the tail on a connection that is in a transaction. tail_end() must follow also if it fails. */
 pawl_status tail_begin(struct tail *tail, struct connection *connection, const struct heap *heap,
                        struct scope *scope);
 void tail_end(struct tail *tail);

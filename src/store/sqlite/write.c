@@ -56,22 +56,6 @@ static pawl_status write_value(struct connection *writer, struct scope *scope,
                BLOB(value->bytes), OPTIONAL(value->interned));
 }
 
-static pawl_status write_values(struct connection *writer, struct scope *scope,
-                                const struct commit *commit)
-{
-    for (size_t i = 0; i < commit->value_count; i++)
-        TRY(write_value(writer, scope, &commit->values[i]));
-    return PAWL_OK;
-}
-
-static pawl_status write_definitions(struct connection *writer, struct scope *scope,
-                                     const struct commit *commit)
-{
-    for (size_t i = 0; i < commit->definition_count; i++)
-        TRY(write_definition(writer, scope, &commit->definitions[i]));
-    return PAWL_OK;
-}
-
 static pawl_status write_instance(struct connection *writer, struct scope *scope,
                                   const struct instance_row *row)
 {
@@ -80,49 +64,6 @@ static pawl_status write_instance(struct connection *writer, struct scope *scope
                OPTIONAL(row->creator), OPTIONAL(row->subject), OPTIONAL(row->input),
                OPTIONAL(row->metadata), OPTIONAL(row->parent), TEXT(row->correlation),
                TEXT(row->labels), OPTIONAL(row->test));
-}
-
-static pawl_status write_instances(struct connection *writer, struct scope *scope,
-                                   const struct commit *commit)
-{
-    for (size_t i = 0; i < commit->instance_count; i++)
-        TRY(write_instance(writer, scope, &commit->instances[i]));
-    return PAWL_OK;
-}
-
-/* A statement for one row, and one for ROWS_AT_ONCE of them. */
-struct pair_texts {
-    const char *one, *many;
-};
-
-static const struct pair_texts record_texts = { put_record, put_records };
-static const struct pair_texts head_texts = { put_head, put_heads };
-
-struct pair {
-    sqlite3_stmt *one, *many; /* many NULL: there are too few rows for it */
-};
-
-static pawl_status pair_get(struct connection *writer, struct scope *scope, size_t count,
-                            const struct pair_texts *texts, struct pair *out)
-{
-    pawl_status status = PAWL_OK;
-
-    *out = (struct pair){ 0 };
-    if (count > 0)
-        status = statement_get(writer, scope, texts->one, &out->one);
-    if (count >= ROWS_AT_ONCE && status == PAWL_OK)
-        status = statement_get(writer, scope, texts->many, &out->many);
-    return status;
-}
-
-/* The statement for the next of `left` rows, all its parameters NULL; it takes *taken rows. */
-static sqlite3_stmt *pair_next(const struct pair *pair, size_t left, size_t *taken)
-{
-    sqlite3_stmt *statement = left >= ROWS_AT_ONCE ? pair->many : pair->one;
-
-    *taken = left >= ROWS_AT_ONCE ? ROWS_AT_ONCE : 1;
-    sqlite3_clear_bindings(statement);
-    return statement;
 }
 
 /* What is not bound is NULL, which counts as 0. */
@@ -140,8 +81,10 @@ static bool has_skip(const struct record *record)
 }
 
 /* Into the parameters after `before`, which are NULL so far. */
-static void bind_record(sqlite3_stmt *statement, int before, const struct record *record)
+static void bind_record(sqlite3_stmt *statement, int before, const void *row)
 {
+    const struct record *record = row;
+
     bind_u64(statement, before + 1, record->pos);
     bind_u64(statement, before + 2, record->instance);
     bind_u64(statement, before + 3, record->seq);
@@ -168,48 +111,44 @@ static void bind_record(sqlite3_stmt *statement, int before, const struct record
         bind_bytes(statement, before + 19, record->root, SHA_SIZE);
 }
 
-static pawl_status write_records(struct connection *writer, struct scope *scope,
-                                 const struct commit *commit)
+static void bind_head(sqlite3_stmt *statement, int before, const void *of)
 {
-    struct pair pair;
-    sqlite3_stmt *statement;
-    size_t done = 0, taken;
-    pawl_status status = pair_get(writer, scope, commit->record_count, &record_texts, &pair);
+    const struct head_row *row = of;
 
-    while (done < commit->record_count && status == PAWL_OK) {
-        statement = pair_next(&pair, commit->record_count - done, &taken);
-        for (size_t i = 0; i < taken; i++)
-            bind_record(statement, (int)i * RECORD_COLUMNS, &commit->records[done + i]);
-        status = statement_run(statement, scope);
-        done += taken;
-    }
-    return status;
-}
-
-static void bind_head(sqlite3_stmt *statement, int before, const struct head_row *row)
-{
     bind_u64(statement, before + 1, row->instance);
     bind_u64(statement, before + 2, row->seq);
     bind_u64(statement, before + 3, row->state);
     bind_u64(statement, before + 4, row->pos);
 }
 
-static pawl_status write_heads(struct connection *writer, struct scope *scope,
-                               const struct commit *commit)
-{
-    struct pair pair;
-    sqlite3_stmt *statement;
-    size_t done = 0, taken;
-    pawl_status status = pair_get(writer, scope, commit->head_count, &head_texts, &pair);
+/* Rows of a kind: a statement for one of them, and one for ROWS_AT_ONCE. */
+struct row_writer {
+    const char *one, *many;
+    void (*bind)(sqlite3_stmt *statement, int before, const void *row);
+    int columns;
+    size_t size; /* of a row in memory */
+};
 
-    while (done < commit->head_count && status == PAWL_OK) {
-        statement = pair_next(&pair, commit->head_count - done, &taken);
-        for (size_t i = 0; i < taken; i++)
-            bind_head(statement, (int)i * HEAD_COLUMNS, &commit->heads[done + i]);
-        status = statement_run(statement, scope);
-        done += taken;
+static const struct row_writer record_writer = { put_record, put_records, bind_record,
+                                                 RECORD_COLUMNS, sizeof(struct record) };
+static const struct row_writer head_writer = { put_head, put_heads, bind_head, HEAD_COLUMNS,
+                                               sizeof(struct head_row) };
+
+static pawl_status write_many(struct connection *writer, struct scope *scope,
+                              const struct row_writer *how, const void *rows, size_t count)
+{
+    const char *row = rows;
+    sqlite3_stmt *statement;
+
+    for (size_t left = count, taken; left > 0; left -= taken) {
+        taken = left >= ROWS_AT_ONCE ? ROWS_AT_ONCE : 1;
+        TRY(statement_get(writer, scope, taken > 1 ? how->many : how->one, &statement));
+        sqlite3_clear_bindings(statement);
+        for (size_t i = 0; i < taken; i++, row += how->size)
+            how->bind(statement, (int)i * how->columns, row);
+        TRY(statement_run(statement, scope));
     }
-    return status;
+    return PAWL_OK;
 }
 
 /* One without a text is deleted. */
@@ -222,22 +161,18 @@ static pawl_status write_snapshot(struct connection *writer, struct scope *scope
                TEXT(snapshot->text));
 }
 
-static pawl_status write_snapshots(struct connection *writer, struct scope *scope,
-                                   const struct commit *commit)
-{
-    for (size_t i = 0; i < commit->snapshot_count; i++)
-        TRY(write_snapshot(writer, scope, &commit->snapshots[i]));
-    return PAWL_OK;
-}
-
 pawl_status write_rows(struct connection *writer, struct scope *scope, const struct commit *commit)
 {
-    TRY(write_values(writer, scope, commit));
-    TRY(write_definitions(writer, scope, commit));
-    TRY(write_instances(writer, scope, commit));
+    for (size_t i = 0; i < commit->value_count; i++)
+        TRY(write_value(writer, scope, &commit->values[i]));
+    for (size_t i = 0; i < commit->definition_count; i++)
+        TRY(write_definition(writer, scope, &commit->definitions[i]));
+    for (size_t i = 0; i < commit->instance_count; i++)
+        TRY(write_instance(writer, scope, &commit->instances[i]));
     TRY(write_labels(writer, scope, commit));
-    TRY(write_records(writer, scope, commit));
-    TRY(write_heads(writer, scope, commit));
-    TRY(write_snapshots(writer, scope, commit));
+    TRY(write_many(writer, scope, &record_writer, commit->records, commit->record_count));
+    TRY(write_many(writer, scope, &head_writer, commit->heads, commit->head_count));
+    for (size_t i = 0; i < commit->snapshot_count; i++)
+        TRY(write_snapshot(writer, scope, &commit->snapshots[i]));
     return commit->flushed > 0 ? RUN(writer, scope, put_flushed, NUMBER(commit->flushed)) : PAWL_OK;
 }

@@ -122,21 +122,15 @@ static pawl_status write_all(struct sqlite_store *store, struct scope *scope,
                              const struct commit *commit)
 {
     sqlite3 *db = store->writer.db;
-    pawl_status status = check_position(store, scope, commit);
 
+    TRY(check_position(store, scope, commit));
     if (commit->is_rebuild && sqlite3_exec(db, delete_derived, NULL, NULL, NULL) != SQLITE_OK)
-        status = sqlite_fail(scope, db, "deleting rows");
-    if (status == PAWL_OK)
-        status = write_rows(&store->writer, scope, commit);
-    if (status == PAWL_OK)
-        status = write_live(&store->writer, scope, commit);
-    if (status == PAWL_OK)
-        status = write_keys(&store->writer, scope, commit);
-    if (status == PAWL_OK)
-        status = write_standing(&store->writer, scope, commit);
-    if (status == PAWL_OK)
-        status = write_reduces(store, scope, commit);
-    return status;
+        return sqlite_fail(scope, db, "deleting rows");
+    TRY(write_rows(&store->writer, scope, commit));
+    TRY(write_live(&store->writer, scope, commit));
+    TRY(write_keys(&store->writer, scope, commit));
+    TRY(write_standing(&store->writer, scope, commit));
+    return write_reduces(store, scope, commit);
 }
 
 /* What comes out is OK or OUTCOME_UNKNOWN, never anything else. */

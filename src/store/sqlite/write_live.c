@@ -39,32 +39,6 @@ static const char delete_interest[] = "DELETE FROM pawl_interest WHERE inst = ?1
 static const char put_pause[] = "INSERT OR REPLACE INTO pawl_pause (inst, pos) VALUES (?1, ?2)";
 static const char delete_pause[] = "DELETE FROM pawl_pause WHERE inst = ?1";
 
-static pawl_status run_pause(struct connection *writer, struct scope *scope,
-                             const struct live_change *change)
-{
-    if (change->kind == LIVE_PAUSE_PUT)
-        return RUN(writer, scope, put_pause, NUMBER(change->instance), NUMBER(change->pause.pos));
-    return RUN(writer, scope, delete_pause, NUMBER(change->instance));
-}
-
-static pawl_status put_one_step(struct connection *writer, struct scope *scope,
-                                const struct live_change *change)
-{
-    ASSERT(change->step.status <= STEP_RUNNING); /* what is over is no longer live */
-    return RUN(writer, scope, put_step, NUMBER(change->instance), NUMBER(change->ordinal),
-               NUMBER(change->step.plan), NUMBER(change->step.attempt), NUMBER(change->step.status),
-               TEXT(change->step.lease), OPTIONAL(change->step.lease_ms),
-               OPTIONAL(change->step.ready_at_ms));
-}
-
-static pawl_status put_one_timer(struct connection *writer, struct scope *scope,
-                                 const struct live_change *change)
-{
-    return RUN(writer, scope, put_timer, NUMBER(change->instance), NUMBER(change->ordinal),
-               TEXT(change->name), SIGNED(change->timer.due_at_ms), NUMBER(change->timer.test),
-               OPTIONAL(change->timer.wall), SIGNED(change->timer.shift_ms));
-}
-
 /* A row that is named by instance and ordinal, and where there is one by a name. */
 static pawl_status run_row(struct connection *writer, struct scope *scope, const char *text,
                            const struct live_change *change)
@@ -89,13 +63,6 @@ static pawl_status run_wait(struct connection *writer, struct scope *scope,
     if (change->ordinal == 0 && interest_is(change->name))
         return run_row(writer, scope, put ? put_interest : delete_interest, change);
     return run_row(writer, scope, put ? put_wait : delete_wait, change);
-}
-
-static pawl_status put_one_child(struct connection *writer, struct scope *scope,
-                                 const struct live_change *change)
-{
-    return RUN(writer, scope, put_child, NUMBER(change->child.number), NUMBER(change->instance),
-               NUMBER(change->ordinal), NUMBER(change->child.is_abandoned));
 }
 
 /* A step row goes with its timers, waits and child, where it may have any. */
@@ -134,27 +101,37 @@ static pawl_status clear(struct connection *writer, struct scope *scope, uint64_
 static pawl_status write_change(struct connection *writer, struct scope *scope,
                                 const struct live_change *change)
 {
+    uint64_t instance = change->instance;
+
     switch (change->kind) {
     case LIVE_STEP_PUT:
-        return put_one_step(writer, scope, change);
+        ASSERT(change->step.status <= STEP_RUNNING); /* what is over is no longer live */
+        return RUN(writer, scope, put_step, NUMBER(instance), NUMBER(change->ordinal),
+                   NUMBER(change->step.plan), NUMBER(change->step.attempt),
+                   NUMBER(change->step.status), TEXT(change->step.lease),
+                   OPTIONAL(change->step.lease_ms), OPTIONAL(change->step.ready_at_ms));
     case LIVE_STEP_DELETE:
         return delete_one_step(writer, scope, change);
     case LIVE_TIMER_PUT:
-        return put_one_timer(writer, scope, change);
+        return RUN(writer, scope, put_timer, NUMBER(instance), NUMBER(change->ordinal),
+                   TEXT(change->name), SIGNED(change->timer.due_at_ms), NUMBER(change->timer.test),
+                   OPTIONAL(change->timer.wall), SIGNED(change->timer.shift_ms));
     case LIVE_TIMER_DELETE:
         return run_row(writer, scope, delete_timer, change);
     case LIVE_WAIT_PUT:
     case LIVE_WAIT_DELETE:
         return run_wait(writer, scope, change);
     case LIVE_PAUSE_PUT:
+        return RUN(writer, scope, put_pause, NUMBER(instance), NUMBER(change->pause.pos));
     case LIVE_PAUSE_DELETE:
-        return run_pause(writer, scope, change);
+        return RUN(writer, scope, delete_pause, NUMBER(instance));
     case LIVE_CHILD_PUT:
-        return put_one_child(writer, scope, change);
+        return RUN(writer, scope, put_child, NUMBER(change->child.number), NUMBER(instance),
+                   NUMBER(change->ordinal), NUMBER(change->child.is_abandoned));
     case LIVE_CHILD_ENDED:
-        return RUN(writer, scope, end_child, NUMBER(change->instance));
+        return RUN(writer, scope, end_child, NUMBER(instance));
     case LIVE_CLEAR:
-        return clear(writer, scope, change->instance, change->rows ? change->rows : ROWS_ALL);
+        return clear(writer, scope, instance, change->rows ? change->rows : ROWS_ALL);
     }
     panic_at(__FILE__, __LINE__, "a live change of no kind");
 }
@@ -166,19 +143,13 @@ static const char shift_timers[] =
 static const char shift_alarms[] =
     "UPDATE pawl_kept SET due = due + ?1 WHERE what = -5 AND wall IS NULL AND due < ?2";
 
-static pawl_status shift(struct connection *writer, struct scope *scope, int64_t by_ms)
-{
-    TRY(RUN(writer, scope, shift_timers, SIGNED(by_ms), SIGNED(DUE_NEVER_MS)));
-    return RUN(writer, scope, shift_alarms, SIGNED(by_ms), SIGNED(DUE_NEVER_MS));
-}
-
 pawl_status write_live(struct connection *writer, struct scope *scope, const struct commit *commit)
 {
-    pawl_status status = PAWL_OK;
-
-    if (commit->shift_ms)
-        status = shift(writer, scope, commit->shift_ms);
-    for (size_t i = 0; i < commit->live_count && status == PAWL_OK; i++)
-        status = write_change(writer, scope, &commit->live[i]);
-    return status;
+    if (commit->shift_ms) {
+        TRY(RUN(writer, scope, shift_timers, SIGNED(commit->shift_ms), SIGNED(DUE_NEVER_MS)));
+        TRY(RUN(writer, scope, shift_alarms, SIGNED(commit->shift_ms), SIGNED(DUE_NEVER_MS)));
+    }
+    for (size_t i = 0; i < commit->live_count; i++)
+        TRY(write_change(writer, scope, &commit->live[i]));
+    return PAWL_OK;
 }
