@@ -87,11 +87,11 @@ static bool tell(void *context, enum verify_part part, uint64_t done, uint64_t a
     return !options->progress || options->progress(options->context, words[part], done, all);
 }
 
-static void keep(void *context, str place)
+static void keep(void *context, str checkpoint)
 {
     const struct verify_options *options = &((const struct verify_telling *)context)->options;
 
-    options->keep(options->context, place);
+    options->keep(options->context, checkpoint);
 }
 
 static pawl_status ask_definition(str reference, struct verify_request *request, pawl_error *error)
@@ -140,7 +140,7 @@ pawl_status verify_all(pawl *p, const struct verify_options *options, struct buf
         .progress = tell,
         .foreign = list_foreign,
         .limit = options->limit,
-        .place = options->place,
+        .checkpoint = options->checkpoint,
         .keep_every = options->keep_every,
         .keep = options->keep ? keep : NULL,
         .context = &telling,

@@ -13,14 +13,14 @@ struct verify_options {
 
     /* For the whole store: see evidence/evidence.h. */
     uint64_t limit, keep_every;
-    str place; /* that `keep` was given once: go on from there; data NULL: begin */
-    void (*keep)(void *context, str place);
+    str checkpoint; /* that `keep` was given once: go on from there; data NULL: begin */
+    void (*keep)(void *context, str checkpoint);
     void *context;
 };
 
 /* The answer of the operation store.verify into `out`: {valid, records, entries, instances, root?,
  * first_bad?, what?, instance_id?, position?}; where a check went on, `resumed_at` or, if the
- * place could not be used, `not_resumed`. One that was stopped has no `valid`, but `stopped_at`
+ * checkpoint could not be used, `not_resumed`. One that was stopped has no `valid`, but `stopped_at`
  * and `last`. Fails only where the store cannot be read; NOT_KNOWN for a definition. */
 pawl_status verify_all(pawl *p, const struct verify_options *options, struct buf *out,
                        pawl_error *error);

@@ -83,10 +83,10 @@ struct verify_request {
     void (*foreign)(void *context, str type, str name, str table);
     struct rebuild_report *rebuild; /* if the log is valid: rewrite its rows. For an owner. */
     uint64_t limit;      /* stop at the first end of a commit after so many records; 0: none */
-    str place;           /* go on from here: what `keep` was given once; data NULL: begin */
+    str checkpoint;      /* go on from here: what `keep` was given once; data NULL: begin */
     uint64_t keep_every; /* records; 0: as often as costs little */
-    /* Keep the place, for a check to come; called every now and then, and when it stops. */
-    void (*keep)(void *context, str place);
+    /* Keep the checkpoint, for a check to come; called every now and then, and when it stops. */
+    void (*keep)(void *context, str checkpoint);
     void *context;
 };
 
@@ -96,7 +96,7 @@ struct verify_report {
     uint64_t records, entries, instances;
     uint64_t pos, last;             /* the last record that was looked at; the last there was */
     uint64_t resumed;               /* the position it went on from; 0: from the beginning */
-    char not_resumed[160];          /* why a place could not be used; "" */
+    char not_resumed[160];          /* why a checkpoint could not be used; "" */
     uint64_t bad_pos;               /* first bad record, 0: none or not a record */
     char bad_instance[ID_SIZE + 1]; /* "" if it concerns the store */
     uint64_t bad_seq;

@@ -10,7 +10,7 @@
 
 #define BATCH_FULL PAWL_OVERLOADED /* ends a scan; never leaves this file */
 
-/* Keeping the place costs as much as some records for every instance. */
+/* A checkpoint costs as much as some records for every instance. */
 #define KEEP_EVERY_MIN    (UINT64_C(1) << 20)
 #define KEEP_EVERY_CHAINS 4
 
@@ -140,7 +140,7 @@ static pawl_status check_next(struct verify *v, const struct record *record)
     return PAWL_OK;
 }
 
-/* ---- stopping, and keeping the place ---- */
+/* ---- stopping, and keeping checkpoints ---- */
 
 pawl_status verify_tell(struct verify *v, enum verify_part part, uint64_t done, uint64_t all)
 {
@@ -158,8 +158,8 @@ static uint64_t keep_every(const struct verify *v)
     return chains > KEEP_EVERY_MIN ? chains : KEEP_EVERY_MIN;
 }
 
-/* After a record of the log, while the log alone is looked at. A place is kept, and a check
- * stops, between commits only. */
+/* After a record of the log, while the log alone is looked at. A checkpoint is kept, and a
+ * check stops, between commits only. */
 static pawl_status rest(struct verify *v)
 {
     uint64_t limit = v->request->limit;
@@ -169,7 +169,7 @@ static pawl_status rest(struct verify *v)
     if (v->stop_asked || (limit > 0 && v->pos - v->begun_pos >= limit && v->pos < v->tip.pos))
         return VERIFY_STOPPED;
     if (v->request->keep && v->pos - v->kept_pos >= keep_every(v))
-        verify_keep_place(v);
+        verify_keep_checkpoint(v);
     return PAWL_OK;
 }
 
@@ -223,10 +223,10 @@ static pawl_status check_tip(struct verify *v)
     return PAWL_OK;
 }
 
-/* From the beginning, or from the place that an earlier check has kept. */
+/* From the beginning, or from the checkpoint of an earlier check. */
 static pawl_status begin(struct verify *v)
 {
-    pawl_status status = v->request->place.data ? verify_resume(v) : VERIFY_STOPPED;
+    pawl_status status = v->request->checkpoint.data ? verify_resume(v) : VERIFY_STOPPED;
 
     if (status == VERIFY_STOPPED) {
         root_first(v->root_sha, v->tip.store_id, v->root);
@@ -263,7 +263,7 @@ static pawl_status verify_whole(struct verify *v)
          status == PAWL_OK && *check; check++)
         status = (*check)(v);
     if (status == VERIFY_STOPPED && v->request->keep)
-        verify_keep_place(v);
+        verify_keep_checkpoint(v);
     return status;
 }
 

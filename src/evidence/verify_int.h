@@ -146,7 +146,7 @@ struct verify {
     uint32_t replay_next; /* the slot to be taken next */
     uint32_t undecided;   /* replays whose decision is not complete */
 
-    uint64_t begun_pos, kept_pos; /* where this check began; where the place was kept last */
+    uint64_t begun_pos, kept_pos; /* where this check began; the last checkpoint */
     bool in_log;                  /* nothing but the log is looked at: it may stop here */
     bool stop_asked;
     struct verify_report *report;
@@ -286,8 +286,8 @@ pawl_status verify_replay_over(struct verify *v, const struct chain *chain);
 pawl_status verify_all_replays_over(struct verify *v);
 void verify_drop_replay(struct verify *v, struct chain *chain);
 
-/* verify_place.c: what a check remembers, written down and read again. */
-void verify_keep_place(struct verify *v);
-pawl_status verify_resume(struct verify *v); /* VERIFY_STOPPED: the place can't be used */
+/* verify_checkpoint.c: what a check remembers, written down and read again. */
+void verify_keep_checkpoint(struct verify *v);
+pawl_status verify_resume(struct verify *v); /* VERIFY_STOPPED: it can't be used */
 
 #endif

@@ -1,9 +1,9 @@
-/* evidence_place.c - a check that is stopped and goes on: it finds what one in one go finds, and
+/* evidence_checkpoint.c - a check that is stopped and goes on: it finds what one in one go finds, and
  * goes on only where the store still is the one it knew. */
 #include "evidence_world.h"
 #include "lib/fault.h"
 
-/* The place that was kept last, and how many were. */
+/* The checkpoint that was kept last, and how many were. */
 struct kept {
     char bytes[16384];
     size_t size;
@@ -12,13 +12,13 @@ struct kept {
     uint32_t told;
 };
 
-static void keep(void *context, str place)
+static void keep(void *context, str checkpoint)
 {
     struct kept *kept = context;
 
-    EXPECT(place.size <= sizeof kept->bytes);
-    memcpy(kept->bytes, place.data, place.size);
-    kept->size = place.size;
+    EXPECT(checkpoint.size <= sizeof kept->bytes);
+    memcpy(kept->bytes, checkpoint.data, checkpoint.size);
+    kept->size = checkpoint.size;
     kept->count++;
 }
 
@@ -30,7 +30,7 @@ static bool progress(void *context, enum verify_part part, uint64_t done, uint64
     return ++kept->told != kept->stop_after;
 }
 
-static str place_of(const struct kept *kept)
+static str checkpoint_of(const struct kept *kept)
 {
     return kept->size > 0 ? (str){ kept->bytes, kept->size } : STR_NONE;
 }
@@ -38,16 +38,18 @@ static str place_of(const struct kept *kept)
 static void check(struct world *w, struct kept *kept, uint64_t limit, struct verify_report *report)
 {
     char copy[sizeof kept->bytes];
-    str place = place_of(kept);
+    str checkpoint = checkpoint_of(kept);
     pawl_error error;
 
-    if (place.data)
-        place.data = memcpy(copy, place.data, place.size);
-    EXPECT_OK(verify_run(
-        w->store, &heap_libc,
-        &(struct verify_request){
-            .limit = limit, .place = place, .keep = keep, .progress = progress, .context = kept },
-        report, &error));
+    if (checkpoint.data)
+        checkpoint.data = memcpy(copy, checkpoint.data, checkpoint.size);
+    EXPECT_OK(verify_run(w->store, &heap_libc,
+                         &(struct verify_request){ .limit = limit,
+                                                   .checkpoint = checkpoint,
+                                                   .keep = keep,
+                                                   .progress = progress,
+                                                   .context = kept },
+                         report, &error));
 }
 
 /* Positions 1 to 10: as world_two_orders, then 8 create (a flow), 9 start, 10 step.start. */
@@ -63,9 +65,9 @@ static void some_of_all(struct world *w, struct test *t)
                                         .ordinal = 1,
                                         .step.attempt = 1,
                                         .step.status = STEP_RUNNING });
-    world_live(w,
-               (struct live_change){
-                   .kind = LIVE_TIMER_PUT, .instance = 3, .name = STR("late"), .timer.due_at_ms = 77 });
+    world_live(
+        w, (struct live_change){
+               .kind = LIVE_TIMER_PUT, .instance = 3, .name = STR("late"), .timer.due_at_ms = 77 });
     world_live(w, (struct live_change){
                       .kind = LIVE_WAIT_PUT, .instance = 3, .ordinal = 1, .name = STR("go") });
     world_commit(w);
@@ -114,7 +116,7 @@ TEST(verify, a_check_stops_at_the_end_of_a_commit)
     world_close(&w);
 }
 
-TEST(verify, who_asks_to_stop_is_heard_and_the_place_kept)
+TEST(verify, who_asks_to_stop_is_heard_and_the_checkpoint_kept)
 {
     struct world w;
     struct verify_report report;
@@ -134,7 +136,7 @@ TEST(verify, who_asks_to_stop_is_heard_and_the_place_kept)
 }
 
 /* A process that is killed keeps nothing any more: what it kept on its way must do. */
-TEST(verify, the_place_is_kept_on_the_way)
+TEST(verify, the_checkpoint_is_kept_on_the_way)
 {
     struct world w;
     struct verify_report report;
@@ -214,11 +216,11 @@ static void lie_lag(struct head_row *row)
 
 static void lie_value(struct value *value)
 {
-    if (value->id == 12) /* the payload of entry 2 of the flow, after the place */
+    if (value->id == 12) /* the payload of entry 2 of the flow, after the checkpoint */
         value->bytes = STR("x");
 }
 
-TEST(verify, damage_behind_the_place_and_in_any_row_is_found)
+TEST(verify, damage_behind_the_checkpoint_and_in_any_row_is_found)
 {
     struct world w;
     struct liar liar;
@@ -245,7 +247,7 @@ TEST(verify, damage_behind_the_place_and_in_any_row_is_found)
     world_close(&w);
 }
 
-TEST(verify, a_place_is_used_only_where_the_log_has_its_root)
+TEST(verify, a_checkpoint_is_used_only_where_the_log_has_its_root)
 {
     struct world w, other;
     struct liar liar;
@@ -265,7 +267,7 @@ TEST(verify, a_place_is_used_only_where_the_log_has_its_root)
     world_close(&w);
 }
 
-TEST(verify, a_place_that_is_changed_in_any_byte_or_cut_is_not_used)
+TEST(verify, a_checkpoint_that_is_changed_in_any_byte_or_cut_is_not_used)
 {
     struct world w;
     struct kept kept = { 0 };
@@ -290,7 +292,7 @@ TEST(verify, a_place_that_is_changed_in_any_byte_or_cut_is_not_used)
 }
 
 /* One that was written by hand, hash and all, may be nonsense; it may not do harm. */
-TEST(verify, a_forged_place_never_crashes)
+TEST(verify, a_forged_checkpoint_never_crashes)
 {
     struct world w;
     struct kept kept = { 0 }, forged;
@@ -309,7 +311,7 @@ TEST(verify, a_forged_place_never_crashes)
     world_close(&w);
 }
 
-TEST(verify, a_place_in_another_store_is_not_used)
+TEST(verify, a_checkpoint_in_another_store_is_not_used)
 {
     struct world w;
     struct kept kept = { 0 };
@@ -338,9 +340,9 @@ TEST(verify, lack_of_memory_while_going_on_is_told_and_leaves_nothing_behind)
     check(&w, &kept, 9, &report);
     FAULT_EACH(fault, FAULT_ONCE)
     {
-        pawl_status status =
-            verify_run(w.store, &fault.heap, &(struct verify_request){ .place = place_of(&kept) },
-                       &report, &error);
+        pawl_status status = verify_run(
+            w.store, &fault.heap, &(struct verify_request){ .checkpoint = checkpoint_of(&kept) },
+            &report, &error);
 
         EXPECT(status == (fault.has_failed ? PAWL_NO_MEMORY : PAWL_OK));
     }

@@ -162,24 +162,24 @@ TEST(verify, a_forged_erase_record_is_refused)
 
 /* ---- interrupted and resumed ---- */
 
-struct kept_place {
+struct kept_checkpoint {
     char bytes[8192];
     size_t size;
 };
 
-static void keep(void *context, str place)
+static void keep(void *context, str checkpoint)
 {
-    struct kept_place *kept = context;
+    struct kept_checkpoint *kept = context;
 
-    if (place.size <= sizeof kept->bytes) {
-        memcpy(kept->bytes, place.data, place.size);
-        kept->size = place.size;
+    if (checkpoint.size <= sizeof kept->bytes) {
+        memcpy(kept->bytes, checkpoint.data, checkpoint.size);
+        kept->size = checkpoint.size;
     }
 }
 
 TEST(verify, a_check_that_is_stopped_remembers_what_was_erased)
 {
-    struct kept_place kept = { .size = 0 };
+    struct kept_checkpoint kept = { .size = 0 };
     struct verify_request first = { .limit = 1, .keep = keep, .context = &kept };
     struct verify_report report;
     char body[BODY_SIZE];
@@ -193,7 +193,7 @@ TEST(verify, a_check_that_is_stopped_remembers_what_was_erased)
             EXPECT(!report.stopped || kept.size > 0);
             check_erased(&w,
                          &(struct verify_request){
-                             .place = kept.size ? (str){ kept.bytes, kept.size } : STR_NONE },
+                             .checkpoint = kept.size ? (str){ kept.bytes, kept.size } : STR_NONE },
                          &report);
             EXPECT_EQ(report.valid, is_named);
             EXPECT(report.resumed > 0 || kept.size == 0);

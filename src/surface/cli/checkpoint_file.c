@@ -1,5 +1,5 @@
-/* place.c - the place of a check in a file of its own, beside the store. */
-#include "surface/cli/place.h"
+/* checkpoint_file.c - the checkpoint of a check in a file of its own, beside the store. */
+#include "surface/cli/checkpoint_file.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -8,7 +8,7 @@
 #define SUFFIX     "-verify"
 #define SUFFIX_NEW "-new"
 
-const char *place_path(struct cli *cli)
+const char *checkpoint_path(struct cli *cli)
 {
     const char *file = store_file(cli->store);
     size_t size = file ? strlen(file) + sizeof SUFFIX : 0;
@@ -34,7 +34,7 @@ static bool read_all(int file, char *data, size_t size)
     return true;
 }
 
-pawl_status place_read(struct cli *cli, const char *path, str *out)
+pawl_status checkpoint_read(struct cli *cli, const char *path, str *out)
 {
     int file = open(path, O_RDONLY | O_CLOEXEC);
     struct stat info;
@@ -70,7 +70,7 @@ static bool write_all(int file, str text)
     return fsync(file) == 0;
 }
 
-bool place_write(const char *path, str place)
+bool checkpoint_write(const char *path, str checkpoint)
 {
     char name[4096];
     int file;
@@ -83,7 +83,7 @@ bool place_write(const char *path, str place)
     file = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (file < 0)
         return false;
-    ok = write_all(file, place);
+    ok = write_all(file, checkpoint);
     ok = close(file) == 0 && ok && rename(name, path) == 0;
     if (!ok)
         unlink(name);

@@ -1,7 +1,7 @@
 /* verb_verify.c - verify, sql: the store itself. */
 #include "api/verify_all.h"
+#include "surface/cli/checkpoint_file.h"
 #include "surface/cli/pager.h"
-#include "surface/cli/place.h"
 #include <errno.h>
 #include <signal.h>
 #include <unistd.h>
@@ -15,11 +15,11 @@ struct check {
     struct cli *cli;
     struct term bar;            /* standard error */
     uint64_t limit, keep_every; /* 0: not given */
-    const char *path;           /* of the place; NULL: none is kept */
+    const char *path;           /* of the checkpoint; NULL: none is kept */
     const char *what;           /* is shown now */
     uint64_t shown;             /* in thousandths */
     uint64_t kept;              /* how often */
-    bool has_failed;            /* to keep the place: it was said */
+    bool has_failed;            /* to keep the checkpoint: it was said */
 };
 
 static volatile sig_atomic_t stop_asked;
@@ -30,7 +30,7 @@ static void ask_to_stop(int number)
     stop_asked = 1;
 }
 
-/* The first asks to stop where the place can be kept; the second does not ask. */
+/* The first asks to stop where a checkpoint can be kept; the second does not ask. */
 static void listen_for_stop(void)
 {
     struct sigaction action = { .sa_handler = ask_to_stop,
@@ -72,11 +72,11 @@ static void clear_bar(const struct check *check)
     fflush(check->bar.out);
 }
 
-static void keep_place(void *context, str place)
+static void keep_checkpoint(void *context, str checkpoint)
 {
     struct check *check = context;
 
-    if (place_write(check->path, place)) {
+    if (checkpoint_write(check->path, checkpoint)) {
         check->kept++;
         return;
     }
@@ -208,12 +208,12 @@ static pawl_status verify_whole(struct check *check, str *out)
                                       .context = check };
 
     listen_for_stop();
-    check->path = place_path(cli);
+    check->path = checkpoint_path(cli);
     if (check->path && args_flag(cli, "resume"))
-        TRY(place_read(cli, check->path, &options.place));
-    if (args_flag(cli, "resume") && !options.place.data)
+        TRY(checkpoint_read(cli, check->path, &options.checkpoint));
+    if (args_flag(cli, "resume") && !options.checkpoint.data)
         fputs("pawl: checking from the beginning: there is no checkpoint\n", stderr);
-    options.keep = check->path ? keep_place : NULL;
+    options.keep = check->path ? keep_checkpoint : NULL;
     return run_check(check, &options, out);
 }
 
@@ -252,14 +252,14 @@ static pawl_status verify_asked(struct check *check, str *out)
 static const char *find_clash(const struct cli *cli)
 {
     bool has_definition = args_option(cli, "definition") != NULL;
-    bool has_place =
+    bool has_checkpoint =
         args_flag(cli, "resume") || args_option(cli, "limit") || args_option(cli, "keep-every");
 
     if (cli->operand_count > 0 && has_definition)
         return "an ID or --definition, not both";
-    if (has_place && (cli->operand_count > 0 || has_definition))
+    if (has_checkpoint && (cli->operand_count > 0 || has_definition))
         return "--resume, --limit and --keep-every are for the whole store";
-    if (has_place && !store_file(cli->store))
+    if (has_checkpoint && !store_file(cli->store))
         return "--resume, --limit and --keep-every are for a store in a file here: sqlite:FILE";
     return NULL;
 }
