@@ -2,41 +2,24 @@
 #include "base/limits.h"
 #include "tool/tool_int.h"
 
-static str print_node(struct call *call, const struct node *node)
-{
-    struct buf buf;
-    str text;
-
-    buf_init(&buf, call->scope->arena.heap, 0);
-    node_print(node, &buf);
-    text = buf_take(&buf, &call->scope->arena);
-    if (!text.data)
-        call->status = scope_no_memory(call->scope);
-    return text;
-}
-
 /* log {message}: tells the host, and returns the message. */
 static void run_log(struct call *call)
 {
     const struct toolbox_options *options = &call->toolbox->options;
     const struct node *message = node_find(call->args, "message");
-    str json = message ? print_node(call, message) : STR_NONE;
-    const char *text;
+    struct arena *arena = &call->scope->arena;
+    str json = message ? node_keep(message, arena) : STR_NONE;
+    const char *text =
+        json.data ? arena_text(arena, message->kind == NODE_STRING ? message->text : json) : NULL;
 
-    if (!message) {
+    if (!message)
         call_fail(call, "log: no 'message' in its args");
-        return;
-    }
-    if (!json.data)
-        return;
-    text = arena_text(&call->scope->arena, message->kind == NODE_STRING ? message->text : json);
-    if (!text) {
-        call->status = scope_no_memory(call->scope);
-        return;
-    }
-    if (options->log)
+    else if (!text)
+        call_no_memory(call);
+    else
+        call_result(call, json);
+    if (text && options->log)
         options->log(options->log_context, PAWL_LOG_INFO, "tool.log", text);
-    call_result(call, json);
 }
 
 /* set {...}: returns its args. */
@@ -54,8 +37,10 @@ static void run_fail(struct call *call)
         call_fail(call, "failed");
         return;
     }
-    call->result.json = print_node(call, error);
+    call->result.json = node_keep(error, &call->scope->arena);
     call->result.failed = true;
+    if (!call->result.json.data)
+        call_no_memory(call);
 }
 
 static const struct builtin builtins[] = {

@@ -43,13 +43,11 @@ static bool has_variable(char *const *variables, str name)
  * secret of the host. */
 static bool is_passed_on(const struct tool_rules *rules, str name)
 {
-    static const char *const usual[] = { "PATH", "HOME", "LANG", "TZ", "TMPDIR", "USER", "LOGNAME" };
+    static const char *const usual[] = { "PATH",   "HOME", "LANG",    "TZ",
+                                         "TMPDIR", "USER", "LOGNAME", NULL };
 
-    for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++)
-        if (str_is(name, usual[i]))
-            return true;
-    return name.size > 0 &&
-           (str_starts(name, STR("LC_")) || rule_names_have(&rules->variables, name));
+    return name.size > 0 && (str_is_one_of(name, usual) || str_starts(name, STR("LC_")) ||
+                             rule_names_have(&rules->variables, name));
 }
 
 static size_t count_of(char *const *variables)

@@ -38,20 +38,7 @@ struct program {
     enum ending ending;
 };
 
-static bool fail_memory(struct call *call)
-{
-    call->status = scope_no_memory(call->scope);
-    return false;
-}
-
 /* ---- Descriptors ---------------------------------------------------------------------- */
-
-static void close_fd(int *fd)
-{
-    if (*fd >= 0)
-        (void)close(*fd);
-    *fd = -1;
-}
 
 static bool fail_errno(struct program *program, const char *what, int number)
 {
@@ -113,12 +100,12 @@ static bool open_pipe(struct program *program, int *ours, int *theirs)
 
 static void close_all(struct program *program)
 {
-    close_fd(&program->input);
-    close_fd(&program->output);
-    close_fd(&program->errors);
-    close_fd(&program->theirs[0]);
-    close_fd(&program->theirs[1]);
-    close_fd(&program->exit_fd);
+    fd_close(&program->input);
+    fd_close(&program->output);
+    fd_close(&program->errors);
+    fd_close(&program->theirs[0]);
+    fd_close(&program->theirs[1]);
+    fd_close(&program->exit_fd);
 }
 
 /* ---- Starting --------------------------------------------------------------------------- */
@@ -198,9 +185,9 @@ static bool start(struct program *program)
         (void)posix_spawnattr_destroy(&attributes);
     }
     (void)posix_spawn_file_actions_destroy(&actions);
-    close_fd(&program->input);
-    close_fd(&program->theirs[0]);
-    close_fd(&program->theirs[1]);
+    fd_close(&program->input);
+    fd_close(&program->theirs[0]);
+    fd_close(&program->theirs[1]);
     if (number != 0)
         return fail_errno(program, "could not be started", number);
     program->exit_fd = (int)syscall(SYS_pidfd_open, program->running.keeper.pid, 0);
@@ -242,7 +229,7 @@ static void listen_to(struct program *program, int *fd, size_t size_max)
         if (size < 0 && (errno == EAGAIN || errno == EINTR))
             return;
         if (size <= 0)
-            close_fd(fd);
+            fd_close(fd);
         else if (fd == &program->output)
             add_said(program, data, (size_t)size);
         else
@@ -295,14 +282,10 @@ static void look(struct program *program, int left_ms)
 
 /* A box or a call that is asked to stop does not rely on the keeper's end: the program may keep it
  * from ending. */
-static bool is_stopping(const struct call *call)
-{
-    return call->toolbox->is_stopping || (call->stop && call->stop->is_asked);
-}
-
 static void watch(struct program *program)
 {
-    while (program->ending == ENDED_ITSELF && !has_ended(program) && !is_stopping(program->call)) {
+    while (program->ending == ENDED_ITSELF && !has_ended(program) &&
+           !call_is_stopping(program->call)) {
         int left_ms = time_left(program);
 
         if (left_ms == 0)
@@ -313,19 +296,6 @@ static void watch(struct program *program)
 }
 
 /* ---- Ending -------------------------------------------------------------------------------- */
-
-static void leave(struct program *program)
-{
-    struct toolbox *toolbox = program->call->toolbox;
-    struct running **link = &toolbox->running;
-
-    pthread_mutex_lock(&toolbox->lock);
-    while (*link && *link != &program->running)
-        link = &(*link)->next;
-    if (*link)
-        *link = program->running.next;
-    pthread_mutex_unlock(&toolbox->lock);
-}
 
 /* A program that ended by itself as it was to be ended has answered. */
 static bool is_cut(const struct program *program, bool is_known, int status)
@@ -339,9 +309,16 @@ static bool is_cut(const struct program *program, bool is_known, int status)
 /* Its exit status; false: unknown. After this nothing that it started is left. */
 static bool reap(struct program *program, int *status)
 {
+    struct toolbox *toolbox = program->call->toolbox;
+    struct running **link = &toolbox->running;
     bool is_known;
 
-    leave(program);
+    pthread_mutex_lock(&toolbox->lock);
+    while (*link && *link != &program->running)
+        link = &(*link)->next;
+    if (*link)
+        *link = program->running.next;
+    pthread_mutex_unlock(&toolbox->lock);
     is_known = keeper_end(&program->running.keeper, status);
     listen_to(program, &program->output, LIMIT_EXEC_OUTPUT);
     listen_to(program, &program->errors, LIMIT_EXEC_OUTPUT);
@@ -383,7 +360,7 @@ static void answer(struct program *program, bool is_known, int status)
         call_fail(program->call, "exec '%.*s' printed more than %u bytes and was killed",
                   STR_ARG(name), LIMIT_EXEC_OUTPUT);
     } else if (program->said.failed) {
-        fail_memory(program->call);
+        call_no_memory(program->call);
     } else if (!is_known) {
         call_fail(program->call, "exec '%.*s': its exit status is unknown; its keeper was killed, or it runs as another "
                   "user and could not be",
@@ -418,7 +395,7 @@ void exec_run(struct call *call)
         return;
     program.environment = environment_make(call, program.order.variables, &program.marker);
     if (!program.environment) {
-        fail_memory(call);
+        call_no_memory(call);
         return;
     }
     buf_init(&program.said, call->scope->arena.heap, LIMIT_EXEC_OUTPUT);

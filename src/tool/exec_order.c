@@ -8,12 +8,6 @@
 
 static const char *const known_arguments[] = { "argv", "input", "stdin", "env", "cwd", "as", NULL };
 
-static bool fail_memory(struct call *call)
-{
-    call->status = scope_no_memory(call->scope);
-    return false;
-}
-
 static bool is_scalar(const struct node *node)
 {
     return node->kind == NODE_STRING || node->kind == NODE_NUMBER;
@@ -34,9 +28,9 @@ static bool read_argv(struct call *call, struct exec_order *order)
                                node_kind_name(item->kind));
         order->argv[count] = arena_text(&call->scope->arena, item->text);
         if (!order->argv[count++])
-            return fail_memory(call);
+            return call_no_memory(call);
     }
-    return order->argv ? true : fail_memory(call);
+    return order->argv ? true : call_no_memory(call);
 }
 
 /* Where programs are listed, by the very text that argv names. */
@@ -55,7 +49,6 @@ static bool read_input(struct call *call, struct exec_order *order)
 {
     const struct node *json = node_find(call->args, "input");
     const struct node *text = node_find(call->args, "stdin");
-    struct buf printed;
 
     if (json && text)
         return call_refuse(call, "exec: 'input' and 'stdin' are two inputs; it takes one");
@@ -63,12 +56,9 @@ static bool read_input(struct call *call, struct exec_order *order)
         return call_refuse(call, "exec: 'stdin' must be a text, found %s; 'input' takes any value",
                            node_kind_name(text->kind));
     order->input = text ? text->text : STR("null");
-    if (!json)
-        return true;
-    buf_init(&printed, call->scope->arena.heap, 0);
-    node_print(json, &printed);
-    order->input = buf_take(&printed, &call->scope->arena);
-    return order->input.data ? true : fail_memory(call);
+    if (json)
+        order->input = node_keep(json, &call->scope->arena);
+    return order->input.data ? true : call_no_memory(call);
 }
 
 /* ---- Variables ---- */
@@ -123,7 +113,7 @@ static bool read_variables(struct call *call, struct exec_order *order)
             order->variables[count++] =
                 environment_variable(&call->scope->arena, item->key, value);
     }
-    return call->scope->arena.failed ? fail_memory(call) : true;
+    return call->scope->arena.failed ? call_no_memory(call) : true;
 }
 
 /* ---- Where, and how ---- */
@@ -153,7 +143,7 @@ static bool read_cwd(struct call *call, struct exec_order *order)
     if (cwd->kind != NODE_STRING || cwd->text.size == 0)
         return call_refuse(call, "exec: 'cwd' must be the path of a folder");
     order->cwd = arena_text(&call->scope->arena, cwd->text);
-    return order->cwd ? check_cwd(call, order) : fail_memory(call);
+    return order->cwd ? check_cwd(call, order) : call_no_memory(call);
 }
 
 static bool read_as(struct call *call, struct exec_order *order)

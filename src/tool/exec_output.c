@@ -37,13 +37,18 @@ static void answer_text(struct call *call, enum exec_as as, str printed)
 {
     struct buf json;
 
+    call->result = (struct tool_result){ .failed = false };
+    if (!str_is_utf8(printed, false)) {
+        call_fail(call, "what the program printed is not UTF-8 text");
+        return;
+    }
     buf_init(&json, call->scope->arena.heap, 0);
     if (as == AS_LINES)
         print_lines(&json, printed);
     else
         json_str(&json, without_end(printed));
     if (json.failed)
-        call->status = scope_no_memory(call->scope);
+        call_no_memory(call);
     else if (json.size > LIMIT_TEXT)
         call_fail(call, "what the program printed is over %u bytes as JSON", LIMIT_TEXT);
     else
@@ -51,19 +56,10 @@ static void answer_text(struct call *call, enum exec_as as, str printed)
     buf_fini(&json);
 }
 
-static void answer_words(struct call *call, enum exec_as as, str printed)
-{
-    call->result = (struct tool_result){ .failed = false };
-    if (str_is_utf8(printed, false))
-        answer_text(call, as, printed);
-    else
-        call_fail(call, "what the program printed is not UTF-8 text");
-}
-
 void exec_output_read(struct call *call, enum exec_as as, str printed)
 {
     if (as == AS_JSON || as == AS_IT_IS)
         call_outside(call, "what the program printed", printed);
     if (as == AS_TEXT || as == AS_LINES || (as == AS_IT_IS && call->result.failed))
-        answer_words(call, as, printed);
+        answer_text(call, as, printed);
 }

@@ -24,12 +24,6 @@ struct exchange {
     long status;
 };
 
-static bool fail_memory(struct call *call)
-{
-    call->status = scope_no_memory(call->scope);
-    return false;
-}
-
 /* ---- The request
  * --------------------------------------------------------------------------------- */
 
@@ -65,7 +59,7 @@ static bool check_host(struct exchange *exchange, CURLU *url)
         return call_refuse(exchange->call, "http: the url may not name a user; use a header");
     }
     if (exchange->curl->url_get(url, CURLUPART_HOST, &host, 0) != CURLUE_OK)
-        return fail_memory(exchange->call);
+        return call_no_memory(exchange->call);
     is_listed = host_is_listed(exchange, str_of(host));
     if (!is_listed)
         call_refuse(exchange->call, "http: the host '%.*s' is not listed in tools.http.hosts",
@@ -80,7 +74,7 @@ static bool check_url(struct exchange *exchange)
     bool is_fine = false;
 
     if (!url)
-        return fail_memory(exchange->call);
+        return call_no_memory(exchange->call);
     if (exchange->curl->url_set(url, CURLUPART_URL, exchange->url, 0) != CURLUE_OK ||
         (strncmp(exchange->url, "http://", 7) != 0 && strncmp(exchange->url, "https://", 8) != 0))
         call_refuse(exchange->call, "http: 'url' must be one of http:// or https://, found '%.*s'",
@@ -103,7 +97,7 @@ static bool add_header(struct exchange *exchange, str name, str value)
     buf_fini(&line);
     longer = text ? exchange->curl->slist_append(exchange->headers, text) : NULL;
     if (!longer)
-        return fail_memory(exchange->call);
+        return call_no_memory(exchange->call);
     exchange->headers = longer;
     return true;
 }
@@ -164,7 +158,6 @@ static bool read_body(struct exchange *exchange)
 {
     const struct node *json = node_find(exchange->call->args, "json");
     const struct node *body = node_find(exchange->call->args, "body");
-    struct buf text;
 
     if (json && body)
         return call_refuse(exchange->call, "http: 'json' and 'body' are two bodies; it takes one");
@@ -174,29 +167,21 @@ static bool read_body(struct exchange *exchange)
         exchange->sent = body->text;
     if (!json)
         return true;
-    buf_init(&text, exchange->call->scope->arena.heap, LIMIT_TEXT);
-    node_print(json, &text);
-    exchange->sent = buf_take(&text, &exchange->call->scope->arena);
+    exchange->sent = node_keep(json, &exchange->call->scope->arena);
     return exchange->sent.data ? add_header(exchange, STR("Content-Type"), STR("application/json"))
-                               : fail_memory(exchange->call);
+                               : call_no_memory(exchange->call);
 }
 
 static bool read_method(struct exchange *exchange)
 {
-    static const char *const known[] = { "GET", "POST", "PUT", "PATCH", "DELETE", "HEAD" };
+    static const char *const known[] = { "GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", NULL };
     const struct node *method = node_find(exchange->call->args, "method");
-    bool has_body = exchange->sent.data != NULL;
 
-    exchange->method = has_body ? "POST" : "GET";
-    if (!method)
-        return true;
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (method->kind == NODE_STRING && str_is(method->text, known[i])) {
-            exchange->method = known[i];
-            return true;
-        }
-    return call_refuse(exchange->call,
-                       "http: 'method' must be GET, POST, PUT, PATCH, DELETE or HEAD");
+    if (method && (method->kind != NODE_STRING || !str_is_one_of(method->text, known)))
+        return call_refuse(exchange->call,
+                           "http: 'method' must be GET, POST, PUT, PATCH, DELETE or HEAD");
+    exchange->method = method ? method->text.data : exchange->sent.data ? "POST" : "GET";
+    return true;
 }
 
 static bool check_args(struct exchange *exchange)
@@ -211,7 +196,7 @@ static bool check_args(struct exchange *exchange)
         return call_refuse(exchange->call, "http: 'url' must be a text");
     exchange->url = arena_text(&exchange->call->scope->arena, url->text);
     exchange->expect = node_find(exchange->call->args, "expect");
-    return exchange->url ? true : fail_memory(exchange->call);
+    return exchange->url ? true : call_no_memory(exchange->call);
 }
 
 /* ---- The exchange
@@ -251,8 +236,7 @@ static int is_stopping(void *context, curl_off_t a, curl_off_t b, curl_off_t c, 
     const struct exchange *exchange = context;
 
     (void)a, (void)b, (void)c, (void)d;
-    return exchange->call->toolbox->is_stopping ||
-           (exchange->call->stop && exchange->call->stop->is_asked);
+    return call_is_stopping(exchange->call);
 }
 
 static long timeout_of(const struct exchange *exchange)
@@ -366,7 +350,7 @@ static void answer(struct exchange *exchange)
     print_body(exchange, &out);
     json_close(&out, '}');
     if (out.failed)
-        fail_memory(call);
+        call_no_memory(call);
     else if (is_expected(exchange) && !body_is_text(exchange))
         call_fail(call,
                   "http: the body is not text: expected UTF-8 without NUL, found %zu other bytes; "
@@ -384,7 +368,7 @@ static void answer(struct exchange *exchange)
 static void fail_exchange(struct exchange *exchange, CURLcode code)
 {
     if (exchange->body.failed)
-        fail_memory(exchange->call);
+        call_no_memory(exchange->call);
     else if (exchange->is_too_large || code == CURLE_FILESIZE_EXCEEDED)
         call_fail(exchange->call, "http: the answer is over %zu bytes", exchange->rules->size_max);
     else if (exchange->refused[0])
@@ -413,13 +397,11 @@ static void run(struct exchange *exchange)
         !read_method(exchange) || !read_headers(exchange))
         return;
     easy = exchange->curl->init();
-    if (!easy) {
-        fail_memory(exchange->call);
-        return;
-    }
-    code = perform(exchange, easy);
+    code = easy ? perform(exchange, easy) : CURLE_OUT_OF_MEMORY;
     exchange->curl->cleanup(easy);
-    if (code == CURLE_OK && !exchange->body.failed)
+    if (!easy)
+        call_no_memory(exchange->call);
+    else if (code == CURLE_OK && !exchange->body.failed)
         answer(exchange);
     else
         fail_exchange(exchange, code);

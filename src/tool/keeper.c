@@ -195,7 +195,7 @@ static _Noreturn void keep(const struct launch *launch, int control, int report)
 
 /* ---- In the host ---- */
 
-static void close_fd(int *fd)
+void fd_close(int *fd)
 {
     if (*fd >= 0)
         (void)close(*fd);
@@ -215,8 +215,8 @@ int keeper_begin(struct keeper *keeper, const struct launch *launch)
         keep(launch, control[0], report[1]);
     else if (keeper->pid < 0)
         number = errno;
-    close_fd(&control[0]);
-    close_fd(&report[1]);
+    fd_close(&control[0]);
+    fd_close(&report[1]);
     keeper->control = control[1];
     keeper->report = report[0];
     return number;
@@ -313,8 +313,8 @@ bool keeper_end(struct keeper *keeper, int *status)
         end_keeper(keeper, !is_known && !keeper->has_failed);
     }
     *status = report.number;
-    close_fd(&keeper->control);
-    close_fd(&keeper->report);
+    fd_close(&keeper->control);
+    fd_close(&keeper->report);
     keeper->pid = 0;
     return is_known;
 }

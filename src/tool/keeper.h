@@ -25,6 +25,8 @@ struct keeper {
     const char *marker;
 };
 
+void fd_close(int *fd); /* and -1 from then on; may be that already */
+
 #define KEEPER_NONE ((struct keeper){ .control = -1, .report = -1 })
 
 /* 0, or errno; call keeper_end() in either case. */

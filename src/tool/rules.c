@@ -27,9 +27,7 @@ static pawl_status fail_unknown(struct scope *scope, const struct node *node, st
 static pawl_status read_names(struct scope *scope, const struct node *list, const char *what,
                               struct rule_names *out)
 {
-    bool is_list = list->kind == NODE_ARRAY;
-
-    if (!is_list)
+    if (list->kind != NODE_ARRAY)
         return fail_at(scope, list, what, "a list of texts");
     out->items = ARENA_ARRAY(&scope->arena, str, list->count + 1);
     TRY_MEMORY(scope, out->items);

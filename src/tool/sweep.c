@@ -115,11 +115,6 @@ static bool has_marker(pid_t pid, const char *marker)
     return is_found;
 }
 
-static bool is_program(const struct sweep *sweep, const struct process *process)
-{
-    return process->pid == sweep->program && strcmp(process->started, sweep->started) == 0;
-}
-
 /* The group keeps the program's pid as its number until its last process has ended. */
 static bool is_in_group(const struct sweep *sweep, const struct process *process)
 {
@@ -134,14 +129,15 @@ static bool is_in_group(const struct sweep *sweep, const struct process *process
 /* Looks at the process and at those above it. */
 static bool belongs(const struct sweep *sweep, struct process process)
 {
-    bool is_part = false;
+    bool is_part = false, is_program;
 
     for (int depth = 0; depth < DEPTH_MAX && process.pid > 1 && process.pid != getpid(); depth++) {
+        is_program = process.pid == sweep->program && strcmp(process.started, sweep->started) == 0;
         if (process.pid == sweep->keeper)
             return depth > 0;
         if (strcmp(process.name, KEEPER_NAME) == 0)
             return false;
-        is_part = is_part || is_program(sweep, &process) || is_in_group(sweep, &process) ||
+        is_part = is_part || is_program || is_in_group(sweep, &process) ||
                   has_marker(process.pid, sweep->marker);
         if (!read_process(process.parent, &process))
             break;

@@ -42,21 +42,18 @@ struct tool_result {
     str json;      /* the result, or the error; in the scope's arena */
 };
 
-/* Run a tool to its end, in this thread. An unknown tool, a tool that is off, a crash of an
- * exec'd program, output that is no JSON, too much output or too much time are failed results
- * with an error in words, never a status; the status is only NO_MEMORY. timeout_ms 0: none. */
-pawl_status toolbox_run(struct toolbox *toolbox, const pawl_tool_call *call, int64_t timeout_ms,
-                        struct scope *scope, struct tool_result *out);
-
-/* The same for a caller that may ask for an early end, from any thread: toolbox_stop() kills the
- * program of an exec and ends an exchange of http; a tool of the host's runs on to its end. A run
- * that has not begun yet ends as soon as it does. */
+/* Asks for an early end of a run, from any thread: toolbox_stop() kills the program of an exec and
+ * ends an exchange of http; a tool of the host's runs on to its end. A run that has not begun yet
+ * ends as soon as it does. */
 struct tool_stop {
     _Atomic bool is_asked;
 };
-pawl_status toolbox_run_until(struct toolbox *toolbox, const pawl_tool_call *call,
-                              int64_t timeout_ms, struct tool_stop *stop, struct scope *scope,
-                              struct tool_result *out);
+
+/* Run a tool to its end, in this thread, or until `stop` (may be NULL). An unknown tool, a tool that is off, a crash of an
+ * exec'd program, output that is no JSON, too much output or too much time are failed results
+ * with an error in words, never a status; the status is only NO_MEMORY. timeout_ms 0: none. */
+pawl_status toolbox_run(struct toolbox *toolbox, const pawl_tool_call *call, int64_t timeout_ms,
+                        struct tool_stop *stop, struct scope *scope, struct tool_result *out);
 void toolbox_stop(struct toolbox *toolbox, struct tool_stop *stop);
 
 /* End every program that an exec step is running now, and every exchange of http (at close). */

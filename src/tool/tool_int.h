@@ -13,10 +13,10 @@
 
 struct host_tool {
     struct host_tool *next;
-    char *name;
-    size_t name_size; /* with its NUL */
+    size_t size; /* of it, with its name */
     pawl_tool_fn fn;
     void *context;
+    char name[];
 };
 
 /* A program that an exec step runs now. It lies on that step's stack. */
@@ -56,6 +56,14 @@ void call_fail(struct call *call, const char *format, ...) __attribute__((format
 
 /* Fail for good: another attempt would fail likewise. Always false. */
 bool call_refuse(struct call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+bool call_no_memory(struct call *call); /* always false */
+
+/* Is the box, or this call, asked to stop? */
+static inline bool call_is_stopping(const struct call *call)
+{
+    return call->toolbox->is_stopping || (call->stop && call->stop->is_asked);
+}
 
 /* Are all arguments among `known` (ending in NULL)? Else the call is refused. */
 bool call_knows(struct call *call, const char *const *known);

@@ -36,8 +36,7 @@ void toolbox_free(struct toolbox *toolbox)
     heap = toolbox->options.heap;
     for (struct host_tool *tool = toolbox->tools; tool; tool = next) {
         next = tool->next;
-        heap_free(heap, tool->name, tool->name_size);
-        heap_free(heap, tool, sizeof *tool);
+        heap_free(heap, tool, tool->size);
     }
     curl_api_free(toolbox);
     scope_fini(&toolbox->scope);
@@ -70,18 +69,15 @@ static const struct host_tool *find_host_tool(const struct toolbox *toolbox, str
     return NULL;
 }
 
-static pthread_mutex_t *lock_of(const struct toolbox *toolbox)
-{
-    return &((struct toolbox *)(uintptr_t)toolbox)->lock; /* a look changes nothing but the lock */
-}
-
 static const struct host_tool *get_host_tool(const struct toolbox *toolbox, str name)
 {
+    /* A look changes nothing but the lock. */
+    pthread_mutex_t *lock = &((struct toolbox *)(uintptr_t)toolbox)->lock;
     const struct host_tool *tool;
 
-    pthread_mutex_lock(lock_of(toolbox));
+    pthread_mutex_lock(lock);
     tool = find_host_tool(toolbox, name);
-    pthread_mutex_unlock(lock_of(toolbox));
+    pthread_mutex_unlock(lock);
     return tool;
 }
 
@@ -124,17 +120,13 @@ static pawl_status refuse(pawl_error *error, pawl_status status, const char *bef
 static struct host_tool *new_host_tool(const struct heap *heap, const char *name, pawl_tool_fn fn,
                                        void *context)
 {
-    struct host_tool *tool = heap_new(heap, sizeof *tool);
+    size_t size = sizeof(struct host_tool) + strlen(name) + 1;
+    struct host_tool *tool = heap_new(heap, size);
 
     if (!tool)
         return NULL;
-    *tool = (struct host_tool){ .name_size = strlen(name) + 1, .fn = fn, .context = context };
-    tool->name = heap_new(heap, tool->name_size);
-    if (!tool->name) {
-        heap_free(heap, tool, sizeof *tool);
-        return NULL;
-    }
-    memcpy(tool->name, name, tool->name_size);
+    *tool = (struct host_tool){ .size = size, .fn = fn, .context = context };
+    memcpy(tool->name, name, strlen(name) + 1);
     return tool;
 }
 
@@ -162,20 +154,28 @@ pawl_status toolbox_register(struct toolbox *toolbox, const char *name, pawl_too
     pthread_mutex_unlock(&toolbox->lock);
     if (!is_taken)
         return PAWL_OK;
-    heap_free(toolbox->options.heap, tool->name, tool->name_size);
-    heap_free(toolbox->options.heap, tool, sizeof *tool);
+    heap_free(toolbox->options.heap, tool, tool->size);
     return refuse(error, PAWL_INVALID_REQUEST, "there is already a tool ", name, "");
 }
 
 /* ---- Answers ------------------------------------------------------------------------- */
+
+bool call_no_memory(struct call *call)
+{
+    call->status = scope_no_memory(call->scope);
+    return false;
+}
 
 void call_result(struct call *call, str json)
 {
     call->result.failed = false;
     call->result.json = arena_str(&call->scope->arena, json);
     if (!call->result.json.data)
-        call->status = scope_no_memory(call->scope);
+        call_no_memory(call);
 }
+
+static void fail_in_words(struct call *call, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
 
 static void fail_in_words(struct call *call, const char *format, va_list args)
 {
@@ -187,10 +187,9 @@ static void fail_in_words(struct call *call, const char *format, va_list args)
     buf_init(&json, call->scope->arena.heap, LIMIT_TEXT);
     json_text(&json, message);
     call->result.failed = true;
-    call->result.json = buf_keep(&json, &call->scope->arena);
+    call->result.json = buf_take(&json, &call->scope->arena);
     if (!call->result.json.data)
-        call->status = scope_no_memory(call->scope);
-    buf_fini(&json);
+        call_no_memory(call);
 }
 
 void call_fail(struct call *call, const char *format, ...)
@@ -236,14 +235,9 @@ static bool refuse_unknown(struct call *call, str name, const char *const *known
 
 bool call_knows(struct call *call, const char *const *known)
 {
-    for (const struct node *argument = call->args->first; argument; argument = argument->next) {
-        size_t i = 0;
-
-        while (known[i] && !str_is(argument->key, known[i]))
-            i++;
-        if (!known[i])
+    for (const struct node *argument = call->args->first; argument; argument = argument->next)
+        if (!str_is_one_of(argument->key, known))
             return refuse_unknown(call, argument->key, known);
-    }
     return true;
 }
 
@@ -262,7 +256,7 @@ void call_outside(struct call *call, const char *who, str text)
     if (status == PAWL_OK)
         call_result(call, text);
     else if (status == PAWL_NO_MEMORY)
-        call->status = scope_no_memory(call->scope);
+        call_no_memory(call);
     else
         call_fail(call, "%s is not JSON: %s", who, check.error.message);
     scope_fini(&check);
@@ -305,7 +299,7 @@ static void run_host_tool(struct call *call, const struct host_tool *tool)
     buf_init(&answer.json, call->scope->arena.heap, LIMIT_TEXT);
     tool->fn(tool->context, call->given, &answer);
     if (answer.json.failed)
-        call->status = scope_no_memory(call->scope);
+        call_no_memory(call);
     else if (answer.is_too_large)
         call_fail(call, "the answer of '%s' is over %u bytes", tool->name, LIMIT_TEXT);
     else
@@ -368,14 +362,7 @@ static void call_told(struct call *call, const struct tool_reply *reply)
 }
 
 pawl_status toolbox_run(struct toolbox *toolbox, const pawl_tool_call *given, int64_t timeout_ms,
-                        struct scope *scope, struct tool_result *out)
-{
-    return toolbox_run_until(toolbox, given, timeout_ms, NULL, scope, out);
-}
-
-pawl_status toolbox_run_until(struct toolbox *toolbox, const pawl_tool_call *given,
-                              int64_t timeout_ms, struct tool_stop *stop, struct scope *scope,
-                              struct tool_result *out)
+                        struct tool_stop *stop, struct scope *scope, struct tool_result *out)
 {
     struct call call = { .toolbox = toolbox,
                          .given = given,

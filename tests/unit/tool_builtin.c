@@ -27,7 +27,7 @@ static struct tool_result run(struct test *t, struct toolbox *toolbox, const cha
     pawl_tool_call call = { .tool = tool, .args = args, .step = "s", .idempotency_key = "k" };
     struct tool_result result = { 0 };
 
-    EXPECT_OK(toolbox_run(toolbox, &call, 1000, &t->scope, &result));
+    EXPECT_OK(toolbox_run(toolbox, &call, 1000, NULL, &t->scope, &result));
     EXPECT(result.json.data != NULL);
     return result;
 }
@@ -156,7 +156,7 @@ TEST(tool, a_hosts_tool_answers_with_a_result_an_error_or_nothing)
     expect_result(t, toolbox, "two", "{}", "{\"n\":2}");
     expect_result(t, toolbox, "silent", "{}", "null");
     expect_result(t, toolbox, "git/clone", "{}", "[1, 2]");
-    EXPECT_OK(toolbox_run(toolbox, &call, 0, &t->scope, &result));
+    EXPECT_OK(toolbox_run(toolbox, &call, 0, NULL, &t->scope, &result));
     EXPECT(result.failed);
     EXPECT_STR(result.json, "{\"n\":2}");
     EXPECT(toolbox_has(toolbox, STR("two")));
@@ -236,7 +236,7 @@ static bool use_all(struct fault_heap *fault, const char *tool)
     status = toolbox_register(toolbox, "two", answer_twice, NULL, NULL);
     scope_init(&scope, &fault->heap, 0);
     if (status == PAWL_OK)
-        status = toolbox_run(toolbox, &call, 0, &scope, &result);
+        status = toolbox_run(toolbox, &call, 0, NULL, &scope, &result);
     EXPECT(status == PAWL_OK || status == PAWL_NO_MEMORY);
     scope_fini(&scope);
     toolbox_free(toolbox);
@@ -270,7 +270,7 @@ static void *register_and_run(void *context)
     scope_init(&scope, &heap_libc, 0);
     for (int i = 0; i < 200; i++)
         if (!toolbox_has(toolbox, STR("shared")) ||
-            toolbox_run(toolbox, &call, 0, &scope, &result) != PAWL_OK || result.failed)
+            toolbox_run(toolbox, &call, 0, NULL, &scope, &result) != PAWL_OK || result.failed)
             break;
         else if (i == 199)
             context = NULL;

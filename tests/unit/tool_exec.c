@@ -51,7 +51,7 @@ static struct tool_result run(struct test *t, struct exec_rig *rig, const char *
     pawl_tool_call call = { .tool = "exec", .args = args, .idempotency_key = "ID.1" };
     struct tool_result result = { 0 };
 
-    EXPECT_OK(toolbox_run(rig->toolbox, &call, timeout_ms, &t->scope, &result));
+    EXPECT_OK(toolbox_run(rig->toolbox, &call, timeout_ms, NULL, &t->scope, &result));
     return result;
 }
 
@@ -498,7 +498,7 @@ TEST(exec, a_program_and_all_it_began_end_when_their_host_is_killed)
 /* The program of the test's own folder, as a file whose owner is root and which runs as its owner. */
 static void copy_as_root(const char *folder, char path[200])
 {
-    char from[200] = "", command[500];
+    char from[200] = "", command[1024];
     ssize_t size = readlink("/proc/self/exe", from, sizeof from - 1);
 
     EXPECT(size > 0 && strrchr(from, '/'));
@@ -563,8 +563,8 @@ static void *run_in_background(void *context)
     struct background *background = context;
     pawl_tool_call call = { .tool = "exec", .args = background->args, .idempotency_key = "k" };
 
-    background->status =
-        toolbox_run(background->rig.toolbox, &call, 0, &background->scope, &background->result);
+    background->status = toolbox_run(background->rig.toolbox, &call, 0, NULL, &background->scope,
+                                     &background->result);
     return NULL;
 }
 
@@ -621,8 +621,8 @@ static void *run_until_asked(void *context)
     struct background *background = &asked->background;
     pawl_tool_call call = { .tool = "exec", .args = background->args, .idempotency_key = "k" };
 
-    background->status = toolbox_run_until(background->rig.toolbox, &call, 0, &asked->stop,
-                                               &background->scope, &background->result);
+    background->status = toolbox_run(background->rig.toolbox, &call, 0, &asked->stop,
+                                     &background->scope, &background->result);
     return NULL;
 }
 
@@ -694,7 +694,7 @@ TEST(exec, every_allocation_that_fails_is_no_memory_and_leaks_nothing)
         if (!toolbox)
             continue;
         scope_init(&scope, &fault.heap, 0);
-        status = toolbox_run(toolbox, &call, LONG_MS, &scope, &result);
+        status = toolbox_run(toolbox, &call, LONG_MS, NULL, &scope, &result);
         EXPECT(status == (fault.has_failed ? PAWL_NO_MEMORY : PAWL_OK));
         scope_fini(&scope);
         toolbox_free(toolbox);

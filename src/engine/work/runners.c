@@ -268,9 +268,9 @@ static void call_tool(struct engine *engine, struct job *job, struct tool_result
     engine->env->reached(engine->env, POINT_BEFORE_TOOL);
     deaths_begin_call(engine, job, &death);
     if (call.tool && call.args && call.step)
-        toolbox_run_until(engine->toolbox, &call,
-                          job->call.timeout_ms ? job->call.timeout_ms + TOOL_GRACE_MS : 0,
-                          &job->stop, &job->scope, result);
+        toolbox_run(engine->toolbox, &call,
+                    job->call.timeout_ms ? job->call.timeout_ms + TOOL_GRACE_MS : 0, &job->stop,
+                    &job->scope, result);
     deaths_end(engine, &death);
     engine->env->reached(engine->env, POINT_AFTER_TOOL);
 }

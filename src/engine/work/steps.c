@@ -74,7 +74,7 @@ static pawl_status end_at_once(struct engine *engine, struct actor *actor, struc
     TRY(actor_step(actor, start, scope, decision));
     if (job->scope.arena.failed)
         return scope_no_memory(scope);
-    TRY(toolbox_run(engine->toolbox, &call, 0, &job->scope, &result));
+    TRY(toolbox_run(engine->toolbox, &call, 0, NULL, &job->scope, &result));
     end.kind = result.failed ? EVENT_STEP_FAILED : EVENT_STEP_DONE;
     end.no_retry = result.is_final;
     end.payload = arena_str(&scope->arena, result.json);
