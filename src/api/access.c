@@ -4,22 +4,13 @@
  * no slow hash is needed. An unknown id costs the same work as a wrong secret. What no scope
  * allows is forbidden. */
 #include "api/ops_int.h"
+#include "api/world.h"
 #include "base/assert.h"
 #include "model/definition.h"
 #include "model/rights.h"
 #include "model/words.h"
 
 #define SECRET_SIZE 64 /* hexadecimal digits */
-
-/* In constant time: how much of it is right must not be told. */
-static bool same_hash(const char *a, const char *b)
-{
-    unsigned char differ = 0;
-
-    for (size_t i = 0; i < 2 * SHA_SIZE; i++)
-        differ |= (unsigned char)(a[i] ^ b[i]);
-    return differ == 0;
-}
 
 static pawl_status hash_secret(struct scope *scope, str secret, char out[2 * SHA_SIZE + 1])
 {
@@ -45,12 +36,12 @@ pawl_status token_secret(struct op_call *call, char secret[SECRET_SIZE + 1],
 
 static bool is_word(str scope)
 {
-    static const char *const words[] = { OP_SCOPES };
+    static const char *const words[] = { OP_SCOPES, "all" };
 
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (str_is(scope, words[i]))
             return true;
-    return str_is(scope, "all");
+    return false;
 }
 
 bool scopes_are_valid(str list)
@@ -104,7 +95,8 @@ static pawl_status authenticate_in(pawl *p, struct scope *scope, str bearer,
     if (has_shape)
         TRY(find_token(p, scope, (str){ bearer.data, STANDING_ID_SIZE }, &token, &body));
     wanted = node_text(node_find(body, "more"), "hash");
-    if (!same_hash(hash, wanted.size == 2 * SHA_SIZE ? wanted.data : NO_HASH) ||
+    if (!world_same_secret(wanted.size == 2 * SHA_SIZE ? wanted.data : NO_HASH, hash,
+                           2 * SHA_SIZE) ||
         (token.due_at_ms && token.due_at_ms <= engine_wall_ms(p->engine)))
         return unauthenticated(scope);
     out->scopes = node_text(node_find(body, "more"), "scopes");
@@ -169,14 +161,6 @@ bool op_has_tokens(pawl *p)
 
 /* ---- what ---- */
 
-static str pair_value(const struct op_request *request, const char *name)
-{
-    for (uint32_t i = 0; i < request->pair_count; i++)
-        if (str_is(request->pairs[i].name, name))
-            return request->pairs[i].value;
-    return STR_NONE;
-}
-
 /* The definitions that a call names, each by one of its parameters: all of them must be allowed. */
 #define NAMED_MAX 4
 struct named_definitions {
@@ -184,41 +168,38 @@ struct named_definitions {
     uint32_t count;
 };
 
-/* The definition of the instance with this id; a step's id begins with its instance's. */
-static str definition_of(pawl *p, struct scope *scope, str id)
-{
-    struct instance_view view;
-
-    id.size = id.size > ID_SIZE ? ID_SIZE : id.size;
-    if (engine_get(p->engine, scope, id, &view) != PAWL_OK || !view.definition_name.data)
-        return STR("");
-    return view.definition_name;
-}
-
 static void read_named(pawl *p, struct scope *scope, const struct op *op, const char *param,
                        str value, struct named_definitions *out)
 {
     bool is_instance = strcmp(param, "instance_id") == 0 || strcmp(param, "step_id") == 0;
     bool is_definition = strcmp(param, "definition") == 0 || strcmp(param, "against") == 0 ||
                          (strcmp(param, "name") == 0 && strncmp(op->name, "definition.", 11) == 0);
+    struct instance_view view;
+    str name = STR("");
 
     if (!is_instance && !is_definition)
         return;
+    value.size =
+        is_instance && value.size > ID_SIZE ? ID_SIZE : value.size; /* a step's begins so */
+    if (is_definition)
+        name = reference_name(value);
+    else if (engine_get(p->engine, scope, value, &view) == PAWL_OK && view.definition_name.data)
+        name = view.definition_name;
     ASSERT(out->count < NAMED_MAX);
-    out->names[out->count++] =
-        is_instance ? definition_of(p, scope, value) : reference_name(value);
+    out->names[out->count++] = name;
 }
 
-/* In a batch and in the input of an alarm, all parameters stand in the body. */
+/* In a batch and in the input of an alarm, all parameters are in the body. */
 static void find_named(pawl *p, struct scope *scope, const struct op *op,
                        const struct op_request *request, struct named_definitions *out)
 {
     out->count = 0;
-    for (const struct op_param *param = op->params; param && param->name; param++) {
-        str value = pair_value(request, param->name);
+    for (const struct op_param *param = op->params; param->name; param++) {
+        str value = node_text(request->body, param->name);
 
-        if (!value.data)
-            value = node_text(request->body, param->name);
+        for (uint32_t i = request->pair_count; i > 0; i--)
+            if (str_is(request->pairs[i - 1].name, param->name) && request->pairs[i - 1].value.data)
+                value = request->pairs[i - 1].value;
         if (value.data)
             read_named(p, scope, op, param->name, value, out);
     }
@@ -297,11 +278,9 @@ pawl_status op_rights(const struct op_call *call, bool defines, str *out)
 static pawl_status check_actor(struct scope *scope, const struct op *op,
                                const struct op_request *request, str actor)
 {
-    str given = STR_NONE;
+    const struct op_param *param = op_param_find(op, STR("actor_ref"));
+    str given = param && param->place == IN_BODY ? node_text(request->body, "actor_ref") : STR_NONE;
 
-    for (const struct op_param *param = op->params; param && param->name; param++)
-        if (param->place == IN_BODY && strcmp(param->name, "actor_ref") == 0)
-            given = node_text(request->body, "actor_ref");
     if (!actor.data || given.size == 0 || str_eq(given, actor))
         return PAWL_OK;
     return scope_fail(scope, PAWL_FORBIDDEN, "this token acts as '%.*s', not as '%.*s'",
@@ -337,13 +316,6 @@ static pawl_status check_worker(struct scope *scope, const struct op *op,
                       STR_ARG(words_shown(actor)), STR_ARG(words_shown(worker)));
 }
 
-static pawl_status check_names(struct scope *scope, const struct op *op,
-                               const struct op_request *request, str actor)
-{
-    TRY(check_actor(scope, op, request, actor));
-    return check_worker(scope, op, request, actor);
-}
-
 /* The caller that sets an alarm must be allowed to do what the alarm will do, also to set another. */
 pawl_status op_authorize(pawl *p, struct scope *scope, const struct op *op,
                          const struct op_request *request)
@@ -361,5 +333,6 @@ pawl_status op_authorize(pawl *p, struct scope *scope, const struct op *op,
         op = inner;
     }
     TRY(authorize_one(p, scope, op, &call, &request->who));
-    return check_names(scope, op, &call, request->who.actor);
+    TRY(check_actor(scope, op, &call, request->who.actor));
+    return check_worker(scope, op, &call, request->who.actor);
 }

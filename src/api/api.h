@@ -35,14 +35,14 @@ pawl_status stores_begin(pawl *p, const char *url, const pawl_options *options);
 void stores_end(pawl *p);
 
 void api_modules_close(pawl *p);
-pawl_status api_modules_print(pawl *p, struct scope *scope, struct buf *out); /* for store.info */
+pawl_status api_modules_print(pawl *p, struct scope *scope, struct buf *out); /* a member */
 
 /* An alarm falls due: ops_alarm.c, called by the engine. */
 pawl_status alarm_fire(void *context, struct engine *engine, struct scope *scope,
                        struct standing_fact *alarm);
 
-/* A copy for a caller without a pawl, to pawl_plan_free(); NULL: no memory. */
-char *api_text(str text);
+/* A copy for a caller without a pawl, to pawl_plan_free(). */
+pawl_status api_text(struct scope *scope, str text, char **out);
 
 /* A call of pawl.h begins and ends: its scope, the host's panic hook, its error. */
 void api_enter(pawl *p, struct scope *scope);

@@ -50,9 +50,7 @@ pawl_status op_events(struct op_call *call, struct buf *out)
     if (id.data)
         memcpy(call->stream.instance, id.data, ID_SIZE);
     event_cursor_print(call->stream.after, cursor);
-    json_open(out, '{');
     json_put_text(out, "after", cursor);
-    json_close(out, '}');
     return PAWL_OK;
 }
 
@@ -79,14 +77,12 @@ struct event_telling {
 static void print_creation(str id, const struct entry *entry, struct buf *out)
 {
     const struct creation *creation = entry->creation;
-    char hex[2 * SHA_SIZE + 1];
 
-    sha_hex(entry->record->hash, SHA_SIZE, hex);
     json_open(out, '{');
     json_put_str(out, "instance_id", id);
     json_put_str(out, "definition", creation->definition);
     json_put_u64_or_null(out, "version", creation->version);
-    json_put_str(out, "kind", str_of(definition_kind_name(creation->kind)));
+    json_put_text(out, "kind", definition_kind_name(creation->kind));
     json_put_str(out, "initial_state", creation->state);
     json_put_str(out, "subject_ref", creation->subject);
     json_put_str(out, "correlation_id", creation->correlation);
@@ -94,7 +90,7 @@ static void print_creation(str id, const struct entry *entry, struct buf *out)
     json_put_str(out, "created_by", entry->actor);
     json_put_time(out, "instantiated_at", entry->record->fired_at_ms);
     json_put_time(out, "recorded_at", entry->record->at_ms);
-    json_put_str(out, "hash", str_of(hex));
+    json_put_hex(out, "hash", entry->record->hash, SHA_SIZE);
     json_close(out, '}');
 }
 

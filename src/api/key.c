@@ -22,11 +22,6 @@ bool key_is_plain(str key)
     return is_plain;
 }
 
-static pawl_status check_key(struct scope *scope, str key)
-{
-    return key_is_plain(key) ? PAWL_OK : scope_fail(scope, PAWL_INVALID_REQUEST, KEY_EXPECTED);
-}
-
 static void print_members(const struct key_member *members, uint32_t count, struct buf *out)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -46,8 +41,10 @@ pawl_status key_of_members(struct scope *scope, str principal, str key, const ch
     uint8_t *made = arena_alloc(&scope->arena, KEY_SIZE);
     struct sha *sha = sha_new(scope->arena.heap);
     struct buf request;
-    pawl_status status = check_key(scope, key);
+    pawl_status status = PAWL_OK;
 
+    if (!key_is_plain(key))
+        status = scope_fail(scope, PAWL_INVALID_REQUEST, KEY_EXPECTED);
     buf_init(&request, scope->arena.heap, LIMIT_SCOPE);
     qsort(members, count, sizeof *members, compare_members);
     print_members(members, count, &request);
@@ -151,7 +148,7 @@ pawl_status key_run(struct op_call *call, struct buf *out)
     if (status == PAWL_OK) {
         status = answer_again(call, kept, payload, out);
     } else if (status == PAWL_NOT_KNOWN) {
-        status = call->op->handle(call, out);
+        status = op_handle(call, out);
         if (status == PAWL_OK)
             status = keep_answer(call, out);
     }

@@ -203,7 +203,7 @@ pawl_status api_modules_print(pawl *p, struct scope *scope, struct buf *out)
     uint32_t count;
     pawl_status status = modules_in_use(p->first ? p->first : p, scope, &modules, &count);
 
-    json_open(out, '[');
+    json_put_open(out, "modules", '[');
     for (uint32_t i = 0; status == PAWL_OK && i < count; i++)
         print_module(modules[i], out);
     json_close(out, ']');

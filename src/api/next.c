@@ -96,78 +96,66 @@ static void print_live(uint32_t step, uint32_t ordinal, struct buf *out)
     json_close(out, ']');
 }
 
+/* An item of a list of names. */
+static pawl_status find_named_step(const struct next *next, const char *list,
+                                   const struct node *item, uint32_t *out)
+{
+    return item->kind == NODE_STRING ? find_step(next, item->text, out)
+                                     : fail_argument(next, list, "names of steps", item);
+}
+
 static pawl_status print_all_live(const struct next *next, struct buf *out)
 {
-    uint32_t ordinal = ORDINAL, step = 0;
-    pawl_status status = PAWL_OK;
+    uint32_t ordinal = ORDINAL, step;
 
     json_put_open(out, "live", '[');
     if (next->args->step)
         print_live(next->step, ordinal, out);
-    for (const struct node *item = next->live ? next->live->first : NULL; item && !status;
-         item = item->next) {
-        status = item->kind == NODE_STRING ? find_step(next, item->text, &step)
-                                           : fail_argument(next, "live", "names of steps", item);
+    for (const struct node *item = next->live ? next->live->first : NULL; item; item = item->next) {
+        TRY(find_named_step(next, "live", item, &step));
         print_live(step, ++ordinal, out);
     }
     json_close(out, ']');
     json_put_u64(out, "ordinal", ordinal);
-    return status;
-}
-
-static pawl_status find_joined(const struct next *next, const struct node *item, uint32_t *out)
-{
-    pawl_status status = item->kind == NODE_STRING
-                             ? find_step(next, item->text, out)
-                             : fail_argument(next, "joined", "names of steps", item);
-
-    if (status != PAWL_OK || flow_step_is_joined(next->definition, *out))
-        return status;
-    return scope_fail(next->scope, PAWL_INVALID_REQUEST,
-                      "joined: expected steps that others join, found '%.*s', which no step of "
-                      "the flow joins",
-                      (int)(item->text.size < 80 ? item->text.size : 80), item->text.data);
+    return PAWL_OK;
 }
 
 static pawl_status print_joined(const struct next *next, struct buf *out)
 {
-    pawl_status status = PAWL_OK;
-    uint32_t step = 0;
+    const struct node *item = next->joined ? next->joined->first : NULL;
+    uint32_t step;
 
     json_put_open(out, "joins", '[');
-    for (const struct node *item = next->joined ? next->joined->first : NULL; item && !status;
-         item = item->next) {
-        status = find_joined(next, item, &step);
+    for (; item; item = item->next) {
+        TRY(find_named_step(next, "joined", item, &step));
+        if (!flow_step_is_joined(next->definition, step))
+            return scope_fail(next->scope, PAWL_INVALID_REQUEST,
+                              "joined: expected steps that others join, found '%.*s', which no "
+                              "step of the flow joins",
+                              (int)(item->text.size < 80 ? item->text.size : 80), item->text.data);
         json_u64(out, step);
     }
     json_close(out, ']');
-    return status;
+    return PAWL_OK;
 }
 
-static pawl_status print_results(const struct next *next, struct buf *out)
+static pawl_status print_memory(const struct next *next, struct buf *out)
 {
-    pawl_status status = PAWL_OK;
-    uint32_t step = 0;
+    const struct node *item = next->results ? next->results->first : NULL;
+    uint32_t step;
 
+    json_open(out, '{');
+    TRY(print_all_live(next, out));
+    TRY(print_joined(next, out));
     json_put_open(out, "results", '[');
-    for (const struct node *item = next->results ? next->results->first : NULL; item && !status;
-         item = item->next) {
-        status = find_step(next, item->key, &step);
+    for (; item; item = item->next) {
+        TRY(find_step(next, item->key, &step));
         json_open(out, '[');
         json_u64(out, step);
         json_raw(out, item->raw);
         json_close(out, ']');
     }
     json_close(out, ']');
-    return status;
-}
-
-static pawl_status print_memory(const struct next *next, struct buf *out)
-{
-    json_open(out, '{');
-    TRY(print_all_live(next, out));
-    TRY(print_joined(next, out));
-    TRY(print_results(next, out));
     if (next->context)
         json_put_raw(out, "context", next->context->raw);
     json_close(out, '}');
@@ -263,34 +251,20 @@ static pawl_status put_joined(const struct next *next, struct buf *out)
     return PAWL_OK;
 }
 
-static void put_end(const struct next *next, struct buf *out)
-{
-    if (!next->ended.data)
-        return;
-    json_key(out, next->state == LIFE_COMPLETED ? "result" : "error");
-    json_raw(out, next->ended);
-}
-
-static const char *status_name(const struct next *next)
-{
-    if (next->state == LIFE_COMPLETED)
-        return "success";
-    return next->state == LIFE_FAILED ? "failure" : "pending";
-}
-
 static pawl_status print_answer(const struct next *next, str *out)
 {
+    bool is_success = next->state == LIFE_COMPLETED, is_failure = next->state == LIFE_FAILED;
     struct buf buf;
     pawl_status status;
 
     buf_init(&buf, &heap_libc, LIMIT_SCOPE);
     json_open(&buf, '{');
-    json_put_text(&buf, "status", status_name(next));
+    json_put_text(&buf, "status", is_success ? "success" : is_failure ? "failure" : "pending");
     json_put_raw(&buf, "steps", next->state == LIFE_RUNNING ? buf_view(&next->begun) : STR("[]"));
     status = put_joined(next, &buf);
     json_key(&buf, "context");
     flow_print_context(next->memory, &buf);
-    put_end(next, &buf);
+    json_opt_raw(&buf, is_success ? "result" : "error", next->ended);
     json_close(&buf, '}');
     *out = buf_take(&buf, &next->scope->arena);
     TRY(status);
@@ -300,24 +274,16 @@ static pawl_status print_answer(const struct next *next, str *out)
 
 /* ---- The call ---------------------------------------------------------------------------------- */
 
-static pawl_status compile(struct next *next, const char *flow)
-{
-    struct node *document = NULL;
-    pawl_status status = node_read(next->scope, str_of(flow), &document);
-
-    if (status == PAWL_OK)
-        status = flow_compile(next->scope, document, NULL, &next->definition);
-    next->document = document;
-    if (status == PAWL_OK && flow_step_count(next->definition) > 0 &&
-        flow_step_node(next->definition, 0) != UINT32_MAX)
-        return scope_fail(next->scope, PAWL_INVALID_DEFINITION,
-                          "expected a graph (`steps`), found a tree; use pawl_plan_make()");
-    return status;
-}
-
 static pawl_status find_next(struct next *next, const char *flow, str *out)
 {
-    TRY(compile(next, flow));
+    struct node *document = NULL;
+
+    TRY(node_read(next->scope, str_of(flow), &document));
+    TRY(flow_compile(next->scope, document, NULL, &next->definition));
+    next->document = document;
+    if (flow_step_count(next->definition) > 0 && flow_step_node(next->definition, 0) != UINT32_MAX)
+        return scope_fail(next->scope, PAWL_INVALID_DEFINITION,
+                          "expected a graph (`steps`), found a tree; use pawl_plan_make()");
     TRY(read_arguments(next));
     if (next->args->step)
         TRY(find_step(next, str_of(next->args->step), &next->step));
@@ -341,9 +307,7 @@ pawl_status pawl_next_steps(const char *flow, const pawl_next_args *args, char *
     buf_init(&found.begun, &heap_libc, LIMIT_SCOPE);
     status = find_next(&found, flow, &text);
     if (status == PAWL_OK)
-        *next = api_text(text);
-    if (status == PAWL_OK && !*next)
-        status = scope_no_memory(&scope);
+        status = api_text(&scope, text, next);
     buf_fini(&found.begun);
     return api_leave(&scope, status, error);
 }

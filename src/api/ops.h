@@ -28,7 +28,8 @@ struct op_param {
 
 #define OP_WRITES 1u     /* changes the store */
 #define OP_TEXT_BODY 2u  /* the body is a text (a definition), the member `text` */
-#define OP_RAW_ANSWER 4u /* the answer is not JSON made here but bytes kept exactly */
+#define OP_RAW_ANSWER                                                                              \
+    4u /* the handler prints the whole answer; of others, the members of an object */
 #define OP_KEY_IN_RECORD 256u /* writes a record that an idempotency key rides in; others that write
                               have their answer kept */
 #define OP_NO_KEY 512u    /* its answer must not be kept (a secret): it takes no idempotency key */

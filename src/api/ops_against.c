@@ -1,14 +1,6 @@
 /* ops_against.c - definition.check with `against`: is it safe for the instances under way? */
 #include "api/ops_int.h"
 
-static void print_missing(const struct compare_row *row, struct buf *out)
-{
-    json_put_open(out, "missing", '[');
-    for (uint32_t i = 0; i < row->missing_count; i++)
-        json_str(out, row->missing[i]);
-    json_close(out, ']');
-}
-
 static void print_rows(const char *key, const char *what, const struct compare_row *rows,
                        uint32_t count, struct buf *out)
 {
@@ -18,7 +10,10 @@ static void print_rows(const char *key, const char *what, const struct compare_r
         json_put_str(out, what, rows[i].name);
         json_put_u64(out, "instances", rows[i].instances);
         json_put_text(out, "verdict", compare_verdict_name(rows[i].verdict));
-        print_missing(&rows[i], out);
+        json_put_open(out, "missing", '[');
+        for (uint32_t n = 0; n < rows[i].missing_count; n++)
+            json_str(out, rows[i].missing[n]);
+        json_close(out, ']');
         json_close(out, '}');
     }
     json_close(out, ']');

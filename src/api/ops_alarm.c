@@ -73,27 +73,17 @@ static pawl_status check_operation(const struct op_call *call)
 {
     str name = op_text(call, "operation");
     const struct op *op = op_find(name);
-    pawl_status status;
 
     if (!op || !can_wait(op))
         return scope_fail(call->scope, PAWL_INVALID_REQUEST,
                           "'operation': expected one that changes something, found '%.*s'",
                           STR_ARG(name));
-    status = op_check(call->scope, op, op_json(call, "input"));
-    if (status == PAWL_OK)
-        status = check_instance(call);
-    return status || call->scope->is_alarms ? status : check_actors(call);
+    TRY(op_check(call->scope, op, op_json(call, "input")));
+    TRY(check_instance(call));
+    return call->scope->is_alarms ? PAWL_OK : check_actors(call);
 }
 
 /* The alarm will run with the present rights, and in the name, of the token that set it. */
-static void print_who(const struct op_principal *who, struct buf *out)
-{
-    if (str_has(who->scopes, ':'))
-        json_put_str(out, "scopes", who->scopes);
-    if (who->actor.data)
-        json_put_str(out, "actor", who->actor);
-}
-
 pawl_status op_alarm_set(struct op_call *call, struct buf *out)
 {
     struct keep_args args = { .what = CONTROL_ALARM, .key = call->key };
@@ -107,7 +97,9 @@ pawl_status op_alarm_set(struct op_call *call, struct buf *out)
     json_open(&payload, '{');
     json_put_str(&payload, "operation", op_text(call, "operation"));
     json_put_raw(&payload, "input", op_json(call, "input"));
-    print_who(&call->who, &payload);
+    if (str_has(call->who.scopes, ':'))
+        json_put_str(&payload, "scopes", call->who.scopes);
+    json_opt_str(&payload, "actor", call->who.actor);
     json_close(&payload, '}');
     args.payload = buf_view(&payload);
     status = payload.failed ? scope_no_memory(call->scope)
@@ -115,9 +107,7 @@ pawl_status op_alarm_set(struct op_call *call, struct buf *out)
     buf_fini(&payload);
     if (status != PAWL_OK)
         return status;
-    json_open(out, '{');
     json_put_text(out, "alarm_id", id);
-    json_close(out, '}');
     return PAWL_OK;
 }
 
@@ -133,8 +123,7 @@ pawl_status op_alarm_cancel(struct op_call *call, struct buf *out)
     if (status == PAWL_NOT_KNOWN)
         return scope_fail(call->scope, status, "no alarm '%.*s': it has fired, or never was",
                           STR_ARG(args.id));
-    if (status == PAWL_OK)
-        buf_str(out, STR("{\"cancelled\":true}"));
+    json_put_bool(out, "cancelled", true);
     return status;
 }
 
@@ -161,16 +150,14 @@ pawl_status op_alarm_list(struct op_call *call, struct buf *out)
 {
     struct standing_fact *alarms = NULL;
     uint32_t count = 0;
-    pawl_status status = engine_standing_list(op_engine(call), call->scope, CONTROL_ALARM,
-                                              LIMIT_LIST, &alarms, &count);
 
-    json_open(out, '{');
+    TRY(engine_standing_list(op_engine(call), call->scope, CONTROL_ALARM, LIMIT_LIST, &alarms,
+                             &count));
     json_put_open(out, "alarms", '[');
-    for (uint32_t i = 0; i < count && status == PAWL_OK; i++)
-        status = print_alarm(call, &alarms[i], out);
+    for (uint32_t i = 0; i < count; i++)
+        TRY(print_alarm(call, &alarms[i], out));
     json_close(out, ']');
-    json_close(out, '}');
-    return status;
+    return PAWL_OK;
 }
 
 /* ---- when it falls due ---- */
@@ -197,21 +184,17 @@ pawl_status alarm_fire(void *context, struct engine *engine, struct scope *scope
     pawl here = { .heap = opened->heap,
                   .panic = opened->panic,
                   .engine = engine }; /* it may be opening still */
-    struct node *payload = NULL, *operation = NULL, *input = NULL;
+    struct node *payload = NULL, *input;
     struct op_principal who = { .name = STR("alarm") };
     const struct op *op;
     struct buf answer;
     pawl_status status;
 
-    if (alarm->payload.data)
-        status = node_read_json(scope, alarm->payload, &payload);
-    else
-        status = scope_fail(scope, PAWL_NOT_KNOWN, "what this alarm was for has been erased");
-    if (status != PAWL_OK)
-        return status;
-    operation = node_find(payload, "operation");
+    if (!alarm->payload.data)
+        return scope_fail(scope, PAWL_NOT_KNOWN, "what this alarm was for has been erased");
+    TRY(node_read_json(scope, alarm->payload, &payload));
     input = node_find(payload, "input");
-    op = operation ? op_find(operation->text) : NULL;
+    op = op_find(node_text(payload, "operation"));
     if (!op || !input)
         return scope_fail(scope, PAWL_INVALID_REQUEST, "this alarm names no operation");
     TRY(begin(engine, scope, alarm, payload, op));

@@ -85,10 +85,8 @@ pawl_status op_instance_amend(struct op_call *call, struct buf *out)
         status = amend_once(call, &args, &amended, &again);
     if (status != PAWL_OK)
         return status;
-    json_open(out, '{');
     json_put_str(out, "definition", amended.definition);
     json_put_u64(out, "version", amended.version);
     json_put_u64(out, "sequence_number", amended.sequence_number);
-    json_close(out, '}');
     return PAWL_OK;
 }

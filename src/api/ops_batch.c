@@ -39,23 +39,7 @@ static bool is_fire(const struct op *op)
     return op->handle == op_instance_fire;
 }
 
-static bool is_grouped(const struct op *op)
-{
-    return is_fire(op) || op->handle == op_instance_create;
-}
-
 /* ---- Answers ---- */
-
-/* An answer may hold line ends that were supplied (payloads, declarations); between the tokens of
- * JSON a space is as good. */
-static void add_one_line(struct buf *out, str json)
-{
-    for (size_t i = 0; i < json.size; i++) {
-        char byte = json.data[i];
-
-        buf_byte(out, (unsigned char)(byte == '\n' || byte == '\r' ? ' ' : byte));
-    }
-}
 
 static void answer_open(struct buf *out, int http_status)
 {
@@ -77,35 +61,40 @@ static void refuse(struct buf *out, pawl_status status, const char *words)
     answer_close(out);
 }
 
+/* An answer may hold line ends that were supplied (payloads, declarations); between the tokens of
+ * JSON a space is as good. */
 static void accept_other(struct buf *out, const struct op_answer *answer, str body)
 {
     answer_open(out, answer->http_status);
-    if (str_is(str_of(answer->content_type), "application/json"))
-        add_one_line(out, body);
-    else
+    if (strcmp(answer->content_type, "application/json") != 0)
         json_str(out, body);
+    else
+        for (size_t i = 0; i < body.size; i++)
+            buf_byte(out, (unsigned char)(memchr("\n\r", body.data[i], 2) ? ' ' : body.data[i]));
     answer_close(out);
 }
 
-static void answer_fire(struct buf *out, const struct op *op, const struct batch_fire *fire)
+/* The n-th fire or creation. A failure of the store is that of each that had been accepted. */
+static void answer_item(struct batch_call *batch, size_t n, pawl_status stored)
 {
-    if (fire->status != PAWL_OK) {
-        refuse(out, fire->status, fire->words);
-        return;
-    }
-    answer_open(out, op->http_status);
-    print_fired(&fire->fired, out);
-    answer_close(out);
-}
+    const struct batch_fire *fire = is_fire(batch->op) ? &batch->fires[n] : NULL;
+    const struct batch_create *create = &batch->creates[n];
+    pawl_status status = fire ? fire->status : create->status;
+    const char *words = fire ? fire->words : create->words;
 
-static void answer_create(struct batch_call *batch, const struct batch_create *create)
-{
-    if (create->status != PAWL_OK) {
-        refuse(batch->out, create->status, create->words);
+    if (status == PAWL_OK)
+        status = stored;
+    if (status != PAWL_OK) {
+        refuse(batch->out, status, words ? words : batch->scope.error.message);
         return;
     }
     answer_open(batch->out, batch->op->http_status);
-    print_created_warned(&batch->scope, &create->created, create->args.input, batch->out);
+    json_open(batch->out, '{');
+    if (fire)
+        print_fired(&fire->fired, batch->out);
+    else
+        print_created_warned(&batch->scope, &create->created, create->args.input, batch->out);
+    json_close(batch->out, '}');
     answer_close(batch->out);
 }
 
@@ -133,53 +122,21 @@ static pawl_status group_begin(struct batch_call *batch)
                                                            : scope_no_memory(&batch->scope);
 }
 
-/* A failure of the store is that of each fire that had been accepted. */
-static void fire_items(struct batch_call *batch)
-{
-    pawl_status status = engine_fire_batch(op_engine(batch->call), &batch->scope, batch->fires,
-                                           batch->item_count);
-
-    for (size_t i = 0; i < batch->item_count; i++) {
-        struct batch_fire *fire = &batch->fires[i];
-
-        if (fire->status == PAWL_OK)
-            fire->status = status;
-        if (fire->status != PAWL_OK && !fire->words)
-            fire->words = batch->scope.error.message;
-    }
-}
-
-static void create_items(struct batch_call *batch)
-{
-    pawl_status status = engine_create_batch(op_engine(batch->call), &batch->scope,
-                                             batch->creates, batch->item_count);
-
-    for (size_t i = 0; i < batch->item_count; i++) {
-        struct batch_create *create = &batch->creates[i];
-
-        if (create->status == PAWL_OK)
-            create->status = status;
-        if (create->status != PAWL_OK && !create->words)
-            create->words = batch->scope.error.message;
-    }
-}
-
 static void group_run(struct batch_call *batch)
 {
+    struct engine *engine = op_engine(batch->call);
+    pawl_status stored = PAWL_OK;
     size_t next = 0;
 
     if (batch->item_count > 0 && is_fire(batch->op))
-        fire_items(batch);
+        stored = engine_fire_batch(engine, &batch->scope, batch->fires, batch->item_count);
     else if (batch->item_count > 0)
-        create_items(batch);
-    for (size_t i = 0; i < batch->count; i++) {
+        stored = engine_create_batch(engine, &batch->scope, batch->creates, batch->item_count);
+    for (size_t i = 0; i < batch->count; i++)
         if (batch->lines[i].status != PAWL_OK)
             refuse(batch->out, batch->lines[i].status, batch->lines[i].words);
-        else if (is_fire(batch->op))
-            answer_fire(batch->out, batch->op, &batch->fires[next++]);
         else
-            answer_create(batch, &batch->creates[next++]);
-    }
+            answer_item(batch, next++, stored);
     group_clear(batch);
 }
 
@@ -278,30 +235,25 @@ static pawl_status read_line(struct batch_call *batch, str text, struct op_call 
     return share_key(batch, out);
 }
 
-/* What engine_claim_return() asks for: the line's own texts go with its scope. */
-static bool note_step(struct batch_call *batch, const struct claimed *step)
-{
-    struct claimed *one;
-
-    if (!GROW(&batch->call->scope->arena, batch->given, batch->given_count, batch->given_capacity))
-        return false;
-    one = &batch->given[batch->given_count++];
-    *one = (struct claimed){ .instance = step->instance, .ordinal = step->ordinal };
-    memcpy(one->lease, step->lease, sizeof one->lease);
-    return true;
-}
-
-/* Should the answer of the whole batch not be sent, the steps of all its lines are given back. */
+/* Should the answer of the whole batch not be sent, the steps of all its lines are given back. Keeps
+ * what engine_claim_return() asks for: the line's own texts go with its scope. */
 static pawl_status note_given(struct batch_call *batch, const struct op_given *given)
 {
-    uint32_t before = batch->given_count, i = 0;
+    uint32_t before = batch->given_count;
 
-    while (i < given->count && note_step(batch, &given->steps[i]))
-        i++;
-    if (i < given->count) {
-        batch->given_count = before;
-        op_not_sent(batch->call->p, given);
-        return scope_no_memory(&batch->scope);
+    for (uint32_t i = 0; i < given->count; i++) {
+        const struct claimed *step = &given->steps[i];
+        struct claimed *one;
+
+        if (!GROW(&batch->call->scope->arena, batch->given, batch->given_count,
+                  batch->given_capacity)) {
+            batch->given_count = before;
+            op_not_sent(batch->call->p, given);
+            return scope_no_memory(&batch->scope);
+        }
+        one = &batch->given[batch->given_count++];
+        *one = (struct claimed){ .instance = step->instance, .ordinal = step->ordinal };
+        memcpy(one->lease, step->lease, sizeof one->lease);
     }
     batch->call->given = (struct op_given){ batch->given, batch->given_count };
     return PAWL_OK;
@@ -369,9 +321,11 @@ static void run_other(struct batch_call *batch, struct op_call *call)
  * it, and a line that finds no memory beside them may find it alone. */
 static bool leaves_group(const struct batch_call *batch, pawl_status status, const struct op_call *call)
 {
+    bool is_grouped =
+        status == PAWL_OK && (is_fire(call->op) || call->op->handle == op_instance_create);
+
     return status == PAWL_NO_MEMORY ||
-           (status == PAWL_OK &&
-            (!is_grouped(call->op) || (batch->op && batch->op != call->op)));
+           (status == PAWL_OK && (!is_grouped || (batch->op && batch->op != call->op)));
 }
 
 static void run_alone(struct batch_call *batch, pawl_status status, struct op_call *call)
@@ -419,23 +373,15 @@ static bool next_line(str *rest, str *out)
     return false;
 }
 
-static pawl_status count_lines(const struct op_call *call, str text, uint64_t *count)
-{
-    str line;
-
-    for (*count = 0; next_line(&text, &line);)
-        if (++*count > LIMIT_BATCH)
-            return scope_fail(call->scope, PAWL_TOO_LARGE, "a batch has at most %u lines",
-                              (unsigned)LIMIT_BATCH);
-    return PAWL_OK;
-}
-
 pawl_status op_batch(struct op_call *call, struct buf *out)
 {
     struct batch_call batch = { .call = call, .out = out };
     str rest = op_text(call, "text"), line;
 
-    TRY(count_lines(call, rest, &batch.line_count));
+    for (str left = rest; next_line(&left, &line);)
+        if (++batch.line_count > LIMIT_BATCH)
+            return scope_fail(call->scope, PAWL_TOO_LARGE, "a batch has at most %u lines",
+                              (unsigned)LIMIT_BATCH);
     call->content_type = OP_BATCH_TYPE;
     scope_init(&batch.scope, &call->p->heap, LIMIT_SCOPE);
     batch.scope.trace = call->scope->trace;

@@ -5,15 +5,6 @@
 #include "api/ops_int.h"
 #include <stdlib.h>
 
-static pawl_status read_definition(const struct op_call *call, str *name, uint32_t *version)
-{
-    str reference = op_text(call, "definition");
-
-    if (reference.data && !definition_reference(reference, name, version))
-        return query_refuse(call, "definition", "a name or name@version");
-    return PAWL_OK;
-}
-
 static int compare_states(const void *a, const void *b)
 {
     const struct state_count *left = a, *right = b;
@@ -42,18 +33,6 @@ static void print_states(struct counts *counts, struct buf *out)
     json_close(out, '}');
 }
 
-static void print_statuses(const struct counts *counts, struct buf *out)
-{
-    json_put_open(out, "by_status", '{');
-    for (int i = STATUS_RUNNING; i < STATUS_COUNT; i++) {
-        if (counts->by_status[i] == 0)
-            continue;
-        json_key(out, instance_status_name((enum instance_status)i));
-        json_u64(out, counts->by_status[i]);
-    }
-    json_close(out, '}');
-}
-
 pawl_status op_instance_counts(struct op_call *call, struct buf *out)
 {
     struct counts counts;
@@ -61,14 +40,14 @@ pawl_status op_instance_counts(struct op_call *call, struct buf *out)
     uint32_t version = 0;
 
     TRY(query_check(call, false));
-    TRY(read_definition(call, &name, &version));
+    TRY(query_definition(call, &name, &version));
     TRY(engine_counts(op_engine(call), call->scope, name, version, &counts));
-    json_open(out, '{');
     print_states(&counts, out);
-    print_statuses(&counts, out);
-    json_put_u64(out, "total", counts.total);
-    if (counts.without_kind > 0)
-        json_put_u64(out, "without_kind", counts.without_kind);
+    json_put_open(out, "by_status", '{');
+    for (int i = STATUS_RUNNING; i < STATUS_COUNT; i++)
+        json_opt_u64(out, instance_status_name((enum instance_status)i), counts.by_status[i]);
     json_close(out, '}');
+    json_put_u64(out, "total", counts.total);
+    json_opt_u64(out, "without_kind", counts.without_kind);
     return PAWL_OK;
 }

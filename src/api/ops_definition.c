@@ -5,9 +5,10 @@
 #include "machine/machine.h"
 #include <stdio.h>
 
-static void print_findings(const struct findings *findings, bool warnings, struct buf *out)
+static void print_findings(const char *key, const struct findings *findings, bool warnings,
+                           struct buf *out)
 {
-    json_open(out, '[');
+    json_put_open(out, key, '[');
     for (uint32_t i = 0; findings && i < findings->count; i++) {
         const struct finding *finding = &findings->items[i];
 
@@ -25,13 +26,10 @@ static void print_findings(const struct findings *findings, bool warnings, struc
 static void print_identity(str name, uint32_t version, int kind, const uint8_t *sha256,
                            struct buf *out)
 {
-    char hex[2 * SHA_SIZE + 1];
-
-    sha_hex(sha256, SHA_SIZE, hex);
     json_put_str(out, "name", name);
     json_put_u64(out, "version", version);
     json_put_text(out, "kind", definition_kind_name((enum definition_kind)kind));
-    json_put_text(out, "sha256", hex);
+    json_put_hex(out, "sha256", sha256, SHA_SIZE);
 }
 
 /* ---- put and check ---- */
@@ -54,32 +52,22 @@ static pawl_status check_format(const struct op_call *call)
     return status;
 }
 
-static pawl_status check_put(const struct op_call *call)
+pawl_status op_definition_put(struct op_call *call, struct buf *out)
 {
-    str name = op_text(call, "name");
+    struct defined defined = { 0 };
+    str name = op_text(call, "name"), text = op_text(call, "text"), rights;
 
     if (!definition_name_is_valid(name))
         return scope_fail(call->scope, PAWL_INVALID_DEFINITION,
                           "the name '%.*s': expected 1..%d characters of A-Za-z0-9._/-",
                           STR_ARG(name), LIMIT_NAME);
-    return check_format(call);
-}
-
-pawl_status op_definition_put(struct op_call *call, struct buf *out)
-{
-    struct defined defined = { 0 };
-    str text = op_text(call, "text"), rights;
-
-    TRY(check_put(call));
+    TRY(check_format(call));
     TRY(op_rights(call, true, &rights));
-    TRY(engine_define(op_engine(call), call->scope, op_text(call, "name"),
-                      text.data ? text : STR(""), rights, call->key, &defined));
+    TRY(engine_define(op_engine(call), call->scope, name, text.data ? text : STR(""), rights,
+                      call->key, &defined));
     call->http_status = defined.is_new ? 201 : 200;
-    json_open(out, '{');
     print_identity(defined.name, defined.version, (int)defined.kind, defined.sha256, out);
-    json_key(out, "warnings");
-    print_findings(defined.warnings, true, out);
-    json_close(out, '}');
+    print_findings("warnings", defined.warnings, true, out);
     return PAWL_OK;
 }
 
@@ -107,18 +95,11 @@ static pawl_status keep_as_finding(const struct op_call *call, struct findings *
     return PAWL_OK;
 }
 
-static bool has_error(const struct findings *findings)
-{
-    for (uint32_t i = 0; i < findings->count; i++)
-        if (!findings->items[i].is_warning)
-            return true;
-    return false;
-}
-
 pawl_status op_definition_check(struct op_call *call, struct buf *out)
 {
     struct findings findings = { 0 };
     str text = op_text(call, "text");
+    bool has_error = false;
     pawl_status status = check_format(call);
 
     if (status == PAWL_INVALID_DEFINITION)
@@ -128,16 +109,13 @@ pawl_status op_definition_check(struct op_call *call, struct buf *out)
                               &findings);
     if (status != PAWL_OK)
         return status;
-    for (uint32_t i = 0; i < findings.count; i++)
+    for (uint32_t i = 0; i < findings.count; i++) {
         split_place(&findings.items[i]);
-    json_open(out, '{');
-    json_key(out, "errors");
-    print_findings(&findings, false, out);
-    json_key(out, "warnings");
-    print_findings(&findings, true, out);
-    status = print_against(call, has_error(&findings), out);
-    json_close(out, '}');
-    return status;
+        has_error |= !findings.items[i].is_warning;
+    }
+    print_findings("errors", &findings, false, out);
+    print_findings("warnings", &findings, true, out);
+    return print_against(call, has_error, out);
 }
 
 /* ---- get ---- */
@@ -186,12 +164,10 @@ pawl_status op_definition_get(struct op_call *call, struct buf *out)
     TRY(query_flag(call, "expanded", &is_expanded));
     if (is_expanded)
         TRY(definition_load(call->scope, row.compiled, &definition));
-    json_open(out, '{');
     print_identity(row.name, row.version, row.kind, row.source_sha, out);
     json_put_str(out, "text", row.source);
     if (definition)
         print_transitions(definition, out);
-    json_close(out, '}');
     return PAWL_OK;
 }
 
@@ -213,41 +189,29 @@ static pawl_status read_cursor(const struct op_call *call, str *out)
     return PAWL_OK;
 }
 
-/* A cursor is the last name in hexadecimal: opaque, and safe in a URL. */
-static pawl_status print_next(const struct op_call *call, str last, bool is_full, struct buf *out)
-{
-    char hex[2 * LIMIT_NAME + 1];
-    struct definition_row *rows;
-    uint32_t count = 0;
-
-    ASSERT(last.size <= LIMIT_NAME);
-    if (is_full)
-        TRY(store_definitions(engine_store(op_engine(call)), call->scope, last, 1, &rows, &count));
-    sha_hex((const uint8_t *)last.data, last.size, hex);
-    json_put_text(out, "next", count > 0 ? hex : NULL);
-    return PAWL_OK;
-}
-
+/* A cursor is the last name in hexadecimal: opaque, and safe in a URL. One row more than the page
+ * was asked for: only if it is there is there a next one. */
 pawl_status op_definition_list(struct op_call *call, struct buf *out)
 {
     struct definition_row *rows = NULL;
     uint32_t limit = 0, count = 0;
     str after = STR_NONE;
-    pawl_status status;
 
     TRY(query_check(call, false));
     TRY(query_limit(call, &limit));
     TRY(read_cursor(call, &after));
-    TRY(store_definitions(engine_store(op_engine(call)), call->scope, after, limit, &rows, &count));
-    json_open(out, '{');
+    TRY(store_definitions(engine_store(op_engine(call)), call->scope, after, limit + 1, &rows,
+                          &count));
     json_put_open(out, "definitions", '[');
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count && i < limit; i++) {
         json_open(out, '{');
         print_identity(rows[i].name, rows[i].version, rows[i].kind, rows[i].source_sha, out);
         json_close(out, '}');
     }
     json_close(out, ']');
-    status = print_next(call, count > 0 ? rows[count - 1].name : STR_NONE, count == limit, out);
-    json_close(out, '}');
-    return status;
+    if (count > limit)
+        json_put_hex(out, "next", rows[limit - 1].name.data, rows[limit - 1].name.size);
+    else
+        json_put_text(out, "next", NULL);
+    return PAWL_OK;
 }

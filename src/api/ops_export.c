@@ -9,37 +9,13 @@
 
 #define EXPORT_TRIES 16
 
-static void put_hex(struct buf *out, const char *key, const uint8_t *bytes, size_t size)
-{
-    char hex[2 * KEY_SIZE + 1];
-
-    ASSERT(size <= KEY_SIZE);
-    sha_hex(bytes, size, hex);
-    json_put_text(out, key, hex);
-}
-
 /* As text where it is one; what JSON cannot hold, in hexadecimal. */
 static void put_bytes(struct buf *out, const char *key, const char *hex_key, str bytes)
 {
-    static const char digits[] = "0123456789abcdef";
-
-    if (!bytes.data || str_is_utf8(bytes, false)) {
+    if (!bytes.data || str_is_utf8(bytes, false))
         json_put_str(out, key, bytes);
-        return;
-    }
-    json_key(out, hex_key);
-    buf_byte(out, '"');
-    for (size_t i = 0; i < bytes.size; i++) {
-        buf_byte(out, (unsigned char)digits[(unsigned char)bytes.data[i] >> 4]);
-        buf_byte(out, (unsigned char)digits[bytes.data[i] & 15]);
-    }
-    buf_byte(out, '"');
-}
-
-static void put_u64_unless_0(struct buf *out, const char *key, uint64_t number)
-{
-    if (number > 0)
-        json_put_u64(out, key, number);
+    else
+        json_put_hex(out, hex_key, bytes.data, bytes.size);
 }
 
 /* A line is no part of what stands before it: no comma. */
@@ -58,18 +34,19 @@ static void print_definition(const struct definition_row *row, struct buf *out)
     json_put_text(out, "kind", definition_kind_name((enum definition_kind)row->kind));
     put_bytes(out, "source", "source_hex", row->source);
     json_put_str(out, "compiled", row->compiled);
-    put_hex(out, "sha256", row->source_sha, SHA_SIZE);
-    put_hex(out, "compiled_sha256", row->compiled_sha, SHA_SIZE);
+    json_put_hex(out, "sha256", row->source_sha, SHA_SIZE);
+    json_put_hex(out, "compiled_sha256", row->compiled_sha, SHA_SIZE);
     json_put_i64(out, "created_at", row->created_at_ms);
     rights_member(out, row->rights);
     buf_str(out, STR("}}\n"));
 }
 
-static pawl_status read_rights(const struct op_call *call, struct definition_row *row)
+static pawl_status read_rights(struct engine *engine, struct scope *scope,
+                               struct definition_row *row)
 {
-    return row->name.data ? engine_definition_rights(op_engine(call), call->scope, row->name,
-                                                     row->version, &row->rights)
-                          : PAWL_OK;
+    return row->name.data
+               ? engine_definition_rights(engine, scope, row->name, row->version, &row->rights)
+               : PAWL_OK;
 }
 
 pawl_status op_definition_export(struct op_call *call, struct buf *out)
@@ -77,7 +54,7 @@ pawl_status op_definition_export(struct op_call *call, struct buf *out)
     struct definition_row row;
 
     TRY(definition_asked(call, &row));
-    TRY(read_rights(call, &row));
+    TRY(read_rights(op_engine(call), call->scope, &row));
     call->content_type = "application/x-ndjson";
     print_definition(&row, out);
     return PAWL_OK;
@@ -118,14 +95,6 @@ struct exporting {
     struct instance_row row;
 };
 
-static void note_erased(struct exporting *work, const struct value *value)
-{
-    char hex[2 * SHA_SIZE + 1];
-
-    sha_hex(value->commitment, SHA_SIZE, hex);
-    json_text(&work->erased, hex);
-}
-
 static pawl_status put_value(struct exporting *work, const char *key, uint64_t id)
 {
     struct value value;
@@ -134,12 +103,12 @@ static pawl_status put_value(struct exporting *work, const char *key, uint64_t i
         return PAWL_OK;
     TRY(store_value(work->store, &work->record_scope, id, &value));
     json_put_open(work->out, key, '{');
-    put_hex(work->out, "commitment", value.commitment, SHA_SIZE);
+    json_put_hex(work->out, "commitment", value.commitment, SHA_SIZE);
     if (value.bytes.data) {
-        put_hex(work->out, "salt", value.salt, SALT_SIZE);
+        json_put_hex(work->out, "salt", value.salt, SALT_SIZE);
         put_bytes(work->out, "text", "hex", value.bytes);
     } else {
-        note_erased(work, &value);
+        json_hex(&work->erased, value.commitment, SHA_SIZE);
     }
     if (value.interned)
         json_put_bool(work->out, "interned", true);
@@ -147,26 +116,17 @@ static pawl_status put_value(struct exporting *work, const char *key, uint64_t i
     return PAWL_OK;
 }
 
-static pawl_status print_parent(struct exporting *work, uint64_t parent)
+static pawl_status print_row(struct exporting *work)
 {
-    char id[ID_SIZE + 1];
-
-    if (parent == 0)
-        return PAWL_OK;
-    TRY(engine_id_of(work->engine, &work->record_scope, parent, id));
-    json_put_text(work->out, "parent", id);
-    return PAWL_OK;
-}
-
-static pawl_status print_row(struct exporting *work, const struct instance_row *row,
-                             const struct definition_row *definition)
-{
+    const struct definition_row *definition = &work->definition;
+    const struct instance_row *row = &work->row;
     struct buf *out = work->out;
+    char parent[ID_SIZE + 1];
 
     begin_line(out, "instance");
     json_put_text(out, "id", work->id);
-    put_hex(out, "source", definition->source_sha, SHA_SIZE);
-    put_hex(out, "compiled", definition->compiled_sha, SHA_SIZE);
+    json_put_hex(out, "source", definition->source_sha, SHA_SIZE);
+    json_put_hex(out, "compiled", definition->compiled_sha, SHA_SIZE);
     json_put_str(out, "name", definition->name);
     json_put_u64(out, "version", definition->version);
     json_put_i64(out, "instantiated_at", row->instantiated_at_ms);
@@ -174,7 +134,10 @@ static pawl_status print_row(struct exporting *work, const struct instance_row *
     put_bytes(out, "labels", "labels_hex", row->labels);
     json_put_bool(out, "test", row->test);
     json_put_u64(out, "records", work->count);
-    TRY(print_parent(work, row->parent));
+    if (row->parent != 0) {
+        TRY(engine_id_of(work->engine, &work->record_scope, row->parent, parent));
+        json_put_text(out, "parent", parent);
+    }
     TRY(put_value(work, "subject", row->subject));
     TRY(put_value(work, "input", row->input));
     TRY(put_value(work, "metadata", row->metadata));
@@ -185,16 +148,15 @@ static pawl_status print_row(struct exporting *work, const struct instance_row *
 /* The name and version that an amend's payload says; false: it was erased, or says none. */
 static bool read_amended(struct exporting *work, str payload, str *name, uint32_t *version)
 {
-    struct node *document = NULL, *named;
+    struct node *document = NULL;
     int64_t number = 0;
 
     if (!payload.data || node_read_own(&work->record_scope, payload, &document) != PAWL_OK)
         return false;
-    named = node_find(document, "definition");
-    if (!named || named->kind != NODE_STRING ||
-        !node_to_i64(node_find(document, "version"), &number) || number < 1 || number > UINT32_MAX)
+    *name = node_text(document, "definition");
+    if (!name->data || !node_to_i64(node_find(document, "version"), &number) || number < 1 ||
+        number > UINT32_MAX)
         return false;
-    *name = named->text;
     *version = (uint32_t)number;
     return true;
 }
@@ -213,7 +175,7 @@ static pawl_status print_amended(struct exporting *work, const struct record *re
         return status;
     status = store_find_definition(work->store, scope, name, version, NULL, &row);
     if (status == PAWL_OK)
-        status = engine_definition_rights(work->engine, scope, name, version, &row.rights);
+        status = read_rights(work->engine, scope, &row);
     if (status == PAWL_OK)
         print_definition(&row, work->out);
     return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
@@ -233,18 +195,18 @@ static pawl_status print_record(struct exporting *work, const struct record *rec
     json_put_i64(out, "what", record->what);
     json_put_i64(out, "at", record->at_ms);
     json_put_i64(out, "fired", record->fired_at_ms);
-    put_u64_unless_0(out, "flags", record->flags);
-    put_u64_unless_0(out, "step", record->step);
-    put_u64_unless_0(out, "ord", record->ordinal);
-    put_u64_unless_0(out, "attempt", record->attempt);
+    json_opt_u64(out, "flags", record->flags);
+    json_opt_u64(out, "step", record->step);
+    json_opt_u64(out, "ord", record->ordinal);
+    json_opt_u64(out, "attempt", record->attempt);
     if (record->body.data)
         put_bytes(out, "body", "body_hex", record->body);
     if (record->key.data && record->key.size == KEY_SIZE)
-        put_hex(out, "key", (const uint8_t *)record->key.data, KEY_SIZE);
+        json_put_hex(out, "key", (const uint8_t *)record->key.data, KEY_SIZE);
     TRY(put_value(work, "actor", record->actor));
     TRY(put_value(work, "payload", record->payload));
     TRY(put_value(work, "reason", record->reason));
-    put_hex(out, "hash", record->hash, SHA_SIZE);
+    json_put_hex(out, "hash", record->hash, SHA_SIZE);
     buf_str(out, STR("}}\n"));
     return PAWL_OK;
 }
@@ -255,21 +217,17 @@ static pawl_status read_back(struct exporting *work, uint64_t pos, struct record
     return store_record(work->store, &work->record_scope, pos, record);
 }
 
-/* Every other mark goes, and the rest are twice as far apart. */
-static void thin_marks(struct exporting *work)
-{
-    for (uint32_t i = 0; i < MARKS_MAX / 2; i++)
-        work->marks[i] = work->marks[2 * i];
-    work->mark_count = MARKS_MAX / 2;
-    work->stride *= 2;
-}
-
+/* If there is no room, every other mark goes, and the rest are twice as far apart. */
 static bool mark_record(void *context, const struct record *record)
 {
     struct exporting *work = context;
 
-    if (work->count % work->stride == 0 && work->mark_count == MARKS_MAX)
-        thin_marks(work);
+    if (work->count % work->stride == 0 && work->mark_count == MARKS_MAX) {
+        work->mark_count = MARKS_MAX / 2;
+        work->stride *= 2;
+        for (uint32_t i = 0; i < work->mark_count; i++)
+            work->marks[i] = work->marks[2 * i];
+    }
     if (work->count % work->stride == 0)
         work->marks[work->mark_count++] = record->pos;
     work->count++;
@@ -294,16 +252,15 @@ static pawl_status fill_window(struct exporting *work)
 {
     uint64_t pos = work->marks[--work->mark_count];
     struct record record;
-    pawl_status status = PAWL_OK;
 
     if (!work->window)
         work->window = ARENA_ARRAY(&work->kept.arena, uint64_t, work->stride);
     TRY_MEMORY(&work->record_scope, work->window);
-    for (; status == PAWL_OK && pos != 0 && work->window_left < work->stride; pos = record.prev) {
+    for (; pos != 0 && work->window_left < work->stride; pos = record.prev) {
         work->window[work->window_left++] = pos;
-        status = read_back(work, pos, &record);
+        TRY(read_back(work, pos, &record));
     }
-    return status;
+    return PAWL_OK;
 }
 
 /* By how much a timer is due later, by the wall clock, than its entry says. */
@@ -326,17 +283,15 @@ static bool has_moved(const struct exporting *work)
 static pawl_status find_all(struct exporting *work)
 {
     struct head_row head = { 0 };
-    pawl_status status;
 
     for (uint32_t tries = 0; tries < EXPORT_TRIES; tries++) {
-        status = find_records(work);
-        if (status == PAWL_OK)
-            status = store_live(work->store, &work->kept, work->number, &work->live);
-        if (status != PAWL_OK || !has_moved(work))
-            return status;
-        status = store_head(work->store, &work->record_scope, work->number, false, &head);
-        if (status != PAWL_OK || head.pos == work->last_pos)
-            return status;
+        TRY(find_records(work));
+        TRY(store_live(work->store, &work->kept, work->number, &work->live));
+        if (!has_moved(work))
+            return PAWL_OK;
+        TRY(store_head(work->store, &work->record_scope, work->number, false, &head));
+        if (head.pos == work->last_pos)
+            return PAWL_OK;
     }
     return scope_fail(&work->record_scope, PAWL_OVERLOADED,
                       "instance %.26s changes faster than it can be exported; pause it, or try "
@@ -372,7 +327,8 @@ static pawl_status print_next(struct exporting *work)
 {
     struct record record;
 
-    TRY(work->window_left > 0 ? PAWL_OK : fill_window(work));
+    if (work->window_left == 0)
+        TRY(fill_window(work));
     TRY(read_back(work, work->window[--work->window_left], &record));
     return print_record(work, &record);
 }
@@ -400,27 +356,22 @@ static pawl_status print_erased(struct exporting *work)
 
 static pawl_status print_stage(struct exporting *work, bool *is_last)
 {
-    pawl_status status = PAWL_OK;
-
     switch (work->stage) {
     case EXPORT_HEAD:
-        print_definition(&work->definition, work->out);
-        status = print_row(work, &work->row, &work->definition);
         work->stage = EXPORT_RECORDS;
-        break;
+        print_definition(&work->definition, work->out);
+        return print_row(work);
     case EXPORT_RECORDS:
-        if (work->window_left == 0 && work->mark_count == 0)
-            work->stage = EXPORT_TAIL;
-        else
-            status = print_next(work);
-        break;
+        if (work->window_left > 0 || work->mark_count > 0)
+            return print_next(work);
+        work->stage = EXPORT_TAIL;
+        return PAWL_OK;
     case EXPORT_TAIL:
-        print_moved(work);
-        status = print_erased(work);
-        *is_last = true;
         break;
     }
-    return status;
+    *is_last = true;
+    print_moved(work);
+    return print_erased(work);
 }
 
 static pawl_status read_export(struct op_pieces *base, struct scope *scope, struct buf *out,
@@ -474,9 +425,7 @@ static pawl_status export_begin(struct exporting *work)
 
     TRY(store_instance(work->store, scope, work->number, &work->row));
     TRY(store_definition(work->store, scope, work->row.definition, &work->definition));
-    if (work->definition.name.data)
-        TRY(engine_definition_rights(work->engine, scope, work->definition.name,
-                                     work->definition.version, &work->definition.rights));
+    TRY(read_rights(work->engine, scope, &work->definition));
     return find_all(work);
 }
 
@@ -485,22 +434,23 @@ pawl_status op_instance_export(struct op_call *call, struct buf *out)
     uint8_t random[ID_RANDOM_SIZE];
     struct exporting *work;
     uint64_t number = 0;
-    pawl_status status = require_known(call);
+    pawl_status status;
 
     (void)out;
-    if (status != PAWL_OK || !id_parse(op_text(call, "instance_id"), &number, random))
-        return status != PAWL_OK ? status : PAWL_NOT_KNOWN;
+    TRY(require_known(call));
+    if (!id_parse(op_text(call, "instance_id"), &number, random))
+        return PAWL_NOT_KNOWN;
     work = export_new(call);
     TRY_MEMORY(call->scope, work);
     work->number = number;
-    status = export_begin(work);
     call->content_type = "application/x-ndjson";
-    call->pieces = &work->base;
-    if (status == PAWL_OK)
+    status = export_begin(work);
+    if (status == PAWL_OK) {
+        call->pieces = &work->base;
         return PAWL_OK;
+    }
     call->scope->error =
         work->record_scope.error.status ? work->record_scope.error : work->kept.error;
-    call->pieces = NULL;
     close_export(&work->base);
     return status;
 }

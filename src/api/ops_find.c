@@ -41,32 +41,18 @@ static pawl_status find(const struct op_call *call, str prefix, uint64_t low, ui
     uint64_t *numbers = NULL;
     uint32_t count = 0;
     char second[ID_SIZE + 1];
-    pawl_status status = PAWL_OK;
 
     TRY(engine_list(op_engine(call), call->scope, &query, &numbers, &count));
     if (count == 0 || numbers[0] < low)
         return unknown(call, prefix);
     TRY(engine_id_of(op_engine(call), call->scope, numbers[0], out));
     if (count == 2 && numbers[1] >= low) {
-        status = engine_id_of(op_engine(call), call->scope, numbers[1], second);
-        return status ? status
-                      : scope_fail(call->scope, PAWL_INVALID_REQUEST,
-                                   "'%.*s' begins more than one id: %s and %s", STR_ARG(prefix),
-                                   second, out);
+        TRY(engine_id_of(op_engine(call), call->scope, numbers[1], second));
+        return scope_fail(call->scope, PAWL_INVALID_REQUEST,
+                          "'%.*s' begins more than one id: %s and %s", STR_ARG(prefix), second,
+                          out);
     }
     return str_starts(str_of(out), prefix) ? PAWL_OK : unknown(call, prefix);
-}
-
-/* The same by whatever address the store is called, and for a copy of its file. */
-static pawl_status print_store_id(const struct op_call *call, struct buf *out)
-{
-    struct store_tip tip = { 0 };
-    char id[2 * STORE_ID_SIZE + 1];
-    pawl_status status = store_tip(engine_store(op_engine(call)), call->scope, &tip);
-
-    sha_hex(tip.store_id, STORE_ID_SIZE, id);
-    json_put_text(out, "store_id", id);
-    return status;
 }
 
 /* Without a prefix: the newest of all. */
@@ -75,6 +61,7 @@ pawl_status op_instance_find(struct op_call *call, struct buf *out)
     str prefix = op_ref(call, "prefix");
     uint64_t low = 1, high = ID_NUMBER_MAX;
     char id[ID_SIZE + 1] = "";
+    struct store_tip tip = { 0 };
     uint64_t *numbers;
     uint32_t count = 0;
 
@@ -89,9 +76,9 @@ pawl_status op_instance_find(struct op_call *call, struct buf *out)
             return scope_fail(call->scope, PAWL_NOT_KNOWN, "there is no instance yet");
         TRY(engine_id_of(op_engine(call), call->scope, numbers[0], id));
     }
-    json_open(out, '{');
+    TRY(store_tip(engine_store(op_engine(call)), call->scope, &tip));
     json_put_text(out, "instance_id", id);
-    TRY(print_store_id(call, out));
-    json_close(out, '}');
+    /* The same by whatever address the store is called, and for a copy of its file. */
+    json_put_hex(out, "store_id", tip.store_id, STORE_ID_SIZE);
     return PAWL_OK;
 }

@@ -70,16 +70,9 @@ struct last_attempt {
 
 struct graph_sight {
     struct drawing *drawing;
-    struct last_attempt *last; /* of each step */
+    struct last_attempt *last; /* of each step of a flow */
+    uint32_t *taken;           /* else: how often each transition was */
 };
-
-static struct last_attempt *find_last(const struct graph_sight *sight, uint32_t ordinal)
-{
-    for (uint32_t i = 0; i < sight->drawing->step_count; i++)
-        if (sight->last[i].ordinal == ordinal)
-            return &sight->last[i];
-    return NULL;
-}
 
 /* Of an attempt that ends. Where another one of its step came after it, what it comes to is not shown.
  * It may have been made before the entries that are asked for. */
@@ -88,9 +81,12 @@ static struct last_attempt *last_of(const struct graph_sight *sight, const struc
 {
     uint32_t plan = record->step - 1;
 
-    if (record->step == 0 || ordinal != record->ordinal || plan >= sight->drawing->step_count)
-        return find_last(sight, ordinal);
-    return sight->last[plan].ordinal <= ordinal ? &sight->last[plan] : NULL;
+    if (record->step > 0 && ordinal == record->ordinal && plan < sight->drawing->step_count)
+        return sight->last[plan].ordinal <= ordinal ? &sight->last[plan] : NULL;
+    for (uint32_t i = 0; i < sight->drawing->step_count; i++)
+        if (sight->last[i].ordinal == ordinal)
+            return &sight->last[i];
+    return NULL;
 }
 
 /* The steps that an entry began were begun by the one it is about. */
@@ -104,31 +100,27 @@ static void see_made(const struct graph_sight *sight, const struct record *recor
         drawing_see_way(sight->drawing, record->step - 1, effect->plan);
 }
 
-static void see_ended(const struct graph_sight *sight, const struct record *record, uint32_t ordinal)
-{
-    struct last_attempt *last = last_of(sight, record, ordinal);
-
-    if (last)
-        *last = (struct last_attempt){ ordinal, flow_end_status((uint32_t)record->what) };
-}
-
 static pawl_status see_entry(struct scope *scratch, const struct graph_sight *sight,
                              const struct record *record)
 {
+    uint32_t what = (uint32_t)record->what;
     struct effect_list effects = { 0 };
-    pawl_status status = PAWL_OK;
+    struct last_attempt *last;
 
     if (record->body.data)
-        status = effects_read(scratch, record->body, &effects);
-    for (uint32_t i = 0; i < effects.count && status == PAWL_OK; i++)
-        if (effects.items[i].kind == EFFECT_STEP)
-            see_made(sight, record, &effects.items[i]);
-        else if (effects.items[i].kind == EFFECT_END)
-            see_ended(sight, record, effects.items[i].ordinal);
-    for (uint32_t i = 0; flow_is_end((uint32_t)record->what) && i < sight->drawing->step_count; i++)
+        TRY(effects_read(scratch, record->body, &effects));
+    for (uint32_t i = 0; i < effects.count; i++) {
+        const struct effect *effect = &effects.items[i];
+
+        if (effect->kind == EFFECT_STEP)
+            see_made(sight, record, effect);
+        else if (effect->kind == EFFECT_END && (last = last_of(sight, record, effect->ordinal)))
+            *last = (struct last_attempt){ effect->ordinal, flow_end_status(what) };
+    }
+    for (uint32_t i = 0; flow_is_end(what) && i < sight->drawing->step_count; i++)
         if (sight->last[i].status <= STEP_RUNNING)
             sight->last[i].status = STEP_CANCELLED;
-    return status;
+    return PAWL_OK;
 }
 
 static pawl_status see_entries(struct op_call *call, str id, const struct history_query *query,
@@ -145,7 +137,9 @@ static pawl_status see_entries(struct op_call *call, str id, const struct histor
     while (status == PAWL_OK && is_found) {
         scope_clear(&scratch);
         status = engine_history_next(history, call->scope, &entry, &is_found);
-        if (status == PAWL_OK && is_found)
+        if (status == PAWL_OK && is_found && sight->taken)
+            sight->taken[entry.record->what]++;
+        else if (status == PAWL_OK && is_found)
             status = see_entry(&scratch, sight, entry.record);
     }
     if (scratch.error.status != PAWL_OK)
@@ -158,34 +152,17 @@ static pawl_status see_entries(struct op_call *call, str id, const struct histor
 static pawl_status see_flow(struct op_call *call, const struct instance_view *view,
                             const struct history_query *query, struct drawing *drawing)
 {
-    struct graph_sight sight = { drawing, ARENA_ARRAY(&call->scope->arena, struct last_attempt,
-                                                drawing->step_count + 1) };
-    pawl_status status = sight.last ? see_entries(call, str_of(view->id), query, &sight)
-                                    : scope_no_memory(call->scope);
+    struct graph_sight sight = { .drawing = drawing,
+                                 .last = ARENA_ARRAY(&call->scope->arena, struct last_attempt,
+                                                     drawing->step_count + 1) };
 
-    for (uint32_t i = 0; i < drawing->step_count && status == PAWL_OK; i++)
+    TRY_MEMORY(call->scope, sight.last);
+    TRY(see_entries(call, str_of(view->id), query, &sight));
+    for (uint32_t i = 0; i < drawing->step_count; i++)
         if (sight.last[i].ordinal > 0)
             drawing_see_outcome(drawing, i, sight.last[i].status);
-    if (status == PAWL_OK)
-        drawing_see_end(drawing, view->definition->states[view->state].terminal);
-    return status;
-}
-
-static pawl_status count_some(struct op_call *call, str id, const struct history_query *query,
-                              uint32_t *taken)
-{
-    struct history_reader *history = NULL;
-    struct entry entry;
-    bool is_found = true;
-    pawl_status status = engine_history_open(op_engine(call), call->scope, id, query, &history);
-
-    while (status == PAWL_OK && is_found) {
-        status = engine_history_next(history, call->scope, &entry, &is_found);
-        if (status == PAWL_OK && is_found)
-            taken[entry.record->what]++;
-    }
-    engine_history_close(history);
-    return status;
+    drawing_see_end(drawing, view->definition->states[view->state].terminal);
+    return PAWL_OK;
 }
 
 /* A machine, or the life of code. */
@@ -193,21 +170,16 @@ static pawl_status see_states(struct op_call *call, const struct instance_view *
                               const struct history_query *query, struct drawing *drawing)
 {
     uint32_t count = view->definition->transition_count;
-    uint32_t *taken = ARENA_ARRAY(&call->scope->arena, uint32_t, count + 1);
+    struct graph_sight sight = { .taken = ARENA_ARRAY(&call->scope->arena, uint32_t, count + 1) };
     bool is_all = query->sequence_from == 0 && query->sequence_to == UINT64_MAX;
-    pawl_status status = PAWL_OK;
 
-    TRY_MEMORY(call->scope, taken);
-    if (is_all)
-        status = engine_taken(op_engine(call), call->scope, str_of(view->id), taken);
-    else
-        status = count_some(call, str_of(view->id), query, taken);
-
-    for (uint32_t i = 0; i < count && status == PAWL_OK; i++)
-        drawing_see_entries(drawing, i, taken[i]);
-    if (status == PAWL_OK)
-        drawing_see_state(drawing, view->definition, view->state);
-    return status;
+    TRY_MEMORY(call->scope, sight.taken);
+    TRY(is_all ? engine_taken(op_engine(call), call->scope, str_of(view->id), sight.taken)
+               : see_entries(call, str_of(view->id), query, &sight));
+    for (uint32_t i = 0; i < count; i++)
+        drawing_see_entries(drawing, i, sight.taken[i]);
+    drawing_see_state(drawing, view->definition, view->state);
+    return PAWL_OK;
 }
 
 pawl_status op_instance_graph(struct op_call *call, struct buf *out)

@@ -36,10 +36,8 @@ pawl_status op_health_get(struct op_call *call, struct buf *out)
     for (uint32_t i = 0; i < count; i++)
         if (findings[i].level == HEALTH_FAILING)
             return fail(call, findings, count);
-    json_open(out, '{');
     json_put_text(out, "status", count ? "degraded" : "ok");
     if (count)
         put_conditions(out, findings, count);
-    json_close(out, '}');
     return PAWL_OK;
 }

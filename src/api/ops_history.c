@@ -78,24 +78,14 @@ static pawl_status read_after(const struct op_call *call, struct history_query *
     return PAWL_OK;
 }
 
-static void meet_times(struct history_query *query, bool has_from, int64_t from_ms, bool has_to,
-                       int64_t to_ms)
+static void meet_times(struct history_query *query, const struct time_span *span)
 {
-    if (has_from && (!query->has_after || from_ms > query->after_ms))
-        query->after_ms = from_ms;
-    if (has_to && (!query->has_before || to_ms < query->before_ms))
-        query->before_ms = to_ms;
-    query->has_after |= has_from;
-    query->has_before |= has_to;
-}
-
-static pawl_status read_times(const struct op_call *call, struct history_query *query)
-{
-    struct time_span span = { 0 };
-
-    TRY(query_span(call, "fired_after", "fired_before", &span));
-    meet_times(query, span.has_after, span.after_ms, span.has_before, span.before_ms);
-    return PAWL_OK;
+    if (span->has_after && (!query->has_after || span->after_ms > query->after_ms))
+        query->after_ms = span->after_ms;
+    if (span->has_before && (!query->has_before || span->before_ms < query->before_ms))
+        query->before_ms = span->before_ms;
+    query->has_after |= span->has_after;
+    query->has_before |= span->has_before;
 }
 
 /* A time, or a date for the whole of that day (UTC): its beginning, or its last moment. */
@@ -114,25 +104,30 @@ static bool time_or_day(str text, bool is_end, int64_t *out)
 static pawl_status read_time_range(const struct op_call *call, struct history_query *query)
 {
     const char *name = "fired_at";
-    int64_t from_ms = 0, to_ms = 0;
+    struct time_span span = { 0 };
     str text = op_text(call, name), first, last;
 
     if (!text.data || str_is_blank(text))
         return PAWL_OK;
-    if (!split_range(text, &first, &last) || (first.data && !time_or_day(first, false, &from_ms)) ||
-        (last.data && !time_or_day(last, true, &to_ms)))
+    if (!split_range(text, &first, &last) ||
+        (first.data && !time_or_day(first, false, &span.after_ms)) ||
+        (last.data && !time_or_day(last, true, &span.before_ms)))
         return query_refuse(
             call, name,
             "a time like 2026-05-01T00:00:00Z, a date like 2026-05-01, or two of them "
             "with .. between them");
-    if (first.data && last.data && to_ms < from_ms)
+    span.has_after = first.data != NULL;
+    span.has_before = last.data != NULL;
+    if (span.has_after && span.has_before && span.before_ms < span.after_ms)
         return query_refuse(call, name, "a range whose second time is not the earlier one");
-    meet_times(query, first.data != NULL, from_ms, last.data != NULL, to_ms);
+    meet_times(query, &span);
     return PAWL_OK;
 }
 
 static pawl_status read_query(const struct op_call *call, struct history_query *query)
 {
+    struct time_span span = { 0 };
+
     TRY(query_check(call, false));
     *query = (struct history_query){
         .transition_id = op_text(call, "transition_id"),
@@ -144,7 +139,8 @@ static pawl_status read_query(const struct op_call *call, struct history_query *
     TRY(history_bounds(call, query));
     TRY(read_number_range(call, query));
     TRY(read_after(call, query));
-    TRY(read_times(call, query));
+    TRY(query_span(call, "fired_after", "fired_before", &span));
+    meet_times(query, &span);
     return read_time_range(call, query);
 }
 
@@ -154,49 +150,36 @@ static void print_optional(str id, const struct entry *entry, struct buf *out)
 {
     if (entry->record->flags & RECORD_GUARD)
         json_put_bool(out, "guard_satisfied", true);
-    if (entry->reason.data)
-        json_put_str(out, "reason", entry->reason);
-    if (entry->payload.data)
-        json_put_raw(out, "payload", entry->payload);
+    json_opt_str(out, "reason", entry->reason);
+    json_opt_raw(out, "payload", entry->payload);
     if (entry->step.data) {
         json_put_str(out, "step", entry->step);
-        if (entry->tool.data)
-            json_put_str(out, "tool", entry->tool);
+        json_opt_str(out, "tool", entry->tool);
         if (entry->kind)
             json_put_text(out, "kind", entry->kind);
         json_put_u64(out, "attempt", entry->record->attempt);
-        json_key(out, "step_id");
-        buf_fmt(out, "\"%.*s.%u\"", STR_ARG(id), entry->record->ordinal);
+        json_put_fmt(out, "step_id", "%.*s.%u", STR_ARG(id), entry->record->ordinal);
     }
-    if (body_trace(entry->record->body).data)
-        json_put_str(out, "traceparent", body_trace(entry->record->body));
-}
-
-static void print_transition_id(str id, uint64_t seq, struct buf *out)
-{
-    json_key(out, "transition_id");
-    buf_fmt(out, "\"%.*s-%llu\"", STR_ARG(id), (unsigned long long)seq);
+    json_opt_str(out, "traceparent", body_trace(entry->record->body));
 }
 
 void print_entry(str id, const struct entry *entry, bool with_id, struct buf *out)
 {
-    char hex[2 * SHA_SIZE + 1];
+    uint64_t seq = entry->record->seq;
 
-    sha_hex(entry->record->hash, SHA_SIZE, hex);
     json_open(out, '{');
     if (with_id)
         json_put_str(out, "instance_id", id);
-    print_transition_id(id, entry->record->seq, out);
-    json_put_u64(out, "sequence_number", entry->record->seq);
+    json_put_fmt(out, "transition_id", "%.*s-%llu", STR_ARG(id), (unsigned long long)seq);
+    json_put_u64(out, "sequence_number", seq);
     json_put_str(out, "from_state", entry->from);
     json_put_str(out, "to_state", entry->to);
     json_put_str(out, "action", entry->action);
-    if (entry->actor.data)
-        json_put_str(out, "actor_ref", entry->actor);
+    json_opt_str(out, "actor_ref", entry->actor);
     json_put_time(out, "fired_at", entry->record->fired_at_ms);
     json_put_time(out, "recorded_at", entry->record->at_ms);
     print_optional(id, entry, out);
-    json_put_text(out, "hash", hex);
+    json_put_hex(out, "hash", entry->record->hash, SHA_SIZE);
     json_close(out, '}');
 }
 
@@ -219,14 +202,6 @@ static void close_history(struct op_pieces *base)
     heap_free(pieces->heap, pieces, sizeof *pieces);
 }
 
-static void end_history(const struct history_pieces *pieces, bool has_more, struct buf *out)
-{
-    char cursor[24];
-
-    snprintf(cursor, sizeof cursor, "%llu", (unsigned long long)pieces->last);
-    paging_end(&pieces->page, has_more ? cursor : NULL, out);
-}
-
 static pawl_status read_history(struct op_pieces *base, struct scope *scope, struct buf *out,
                                 bool *is_last)
 {
@@ -234,23 +209,26 @@ static pawl_status read_history(struct op_pieces *base, struct scope *scope, str
     size_t begun = out->size;
     struct entry entry;
     bool is_found = true, is_full = false;
-    pawl_status status = PAWL_OK;
+    char cursor[24];
 
     paging_begin(&pieces->page, "entries", out);
-    while (status == PAWL_OK && is_found && !is_full && out->size - begun < OP_PIECE) {
-        status = engine_history_next(pieces->reader, scope, &entry, &is_found);
-        is_full = status == PAWL_OK && is_found && paging_is_full(&pieces->page);
-        if (status != PAWL_OK || !is_found || is_full)
-            continue;
+    while (is_found && !is_full && out->size - begun < OP_PIECE) {
+        TRY(engine_history_next(pieces->reader, scope, &entry, &is_found));
+        is_full = is_found && paging_is_full(&pieces->page);
+        if (!is_found || is_full)
+            break;
         paging_item(&pieces->page, out);
         print_entry(str_of(pieces->id), &entry, false, out);
         paging_note(&pieces->page, out);
         pieces->last = entry.record->seq;
     }
     *is_last = !is_found || is_full;
-    if (status == PAWL_OK && *is_last)
-        end_history(pieces, is_full, out);
-    return status;
+    if (!*is_last)
+        return PAWL_OK;
+    snprintf(cursor, sizeof cursor, "%llu", (unsigned long long)pieces->last);
+    paging_end(&pieces->page, is_full ? cursor : NULL, out);
+    json_close(out, '}');
+    return PAWL_OK;
 }
 
 /* The order is part of the contract: invalid-request, not-known, invalid-query. */

@@ -25,18 +25,6 @@ static pawl_status find_overdue(const struct op_call *call, bool wall, int64_t n
     return PAWL_OK;
 }
 
-static pawl_status print_overdue(const struct op_call *call, int64_t wall_ms, int64_t offset_ms,
-                                 struct buf *out)
-{
-    struct overdue overdue = { 0 };
-
-    TRY(find_overdue(call, false, engine_now_ms(op_engine(call)), offset_ms, &overdue));
-    TRY(find_overdue(call, true, wall_ms, 0, &overdue));
-    json_put_u64(out, "timers_overdue", overdue.count);
-    json_put_time_or_null(out, "oldest_overdue", overdue.oldest_ms);
-    return PAWL_OK;
-}
-
 struct objects_seen {
     struct buf fault; /* the first that differs from the expected schema */
     uint32_t foreign;
@@ -75,13 +63,14 @@ pawl_status op_store_info(struct op_call *call, struct buf *out)
     struct engine *engine = op_engine(call);
     struct store_tip tip = { 0 };
     struct store_facts facts;
+    struct overdue overdue = { 0 };
     int64_t wall_ms = engine_wall_ms(engine), offset_ms = engine_clock_offset_ms(engine);
-    pawl_status status;
 
     TRY(store_tip(engine_store(engine), call->scope, &tip));
+    TRY(find_overdue(call, false, engine_now_ms(engine), offset_ms, &overdue));
+    TRY(find_overdue(call, true, wall_ms, 0, &overdue));
     if (store_facts(engine_store(engine), call->scope, &facts) != PAWL_OK)
         facts = (struct store_facts){ 0 }; /* null: the rest is worth telling */
-    json_open(out, '{');
     json_put_text(out, "version", PAWL_VERSION);
     json_put_str(out, "sqlite", facts.sqlite);
     json_put_str(out, "format", facts.format);
@@ -95,12 +84,8 @@ pawl_status op_store_info(struct op_call *call, struct buf *out)
     json_put_time_or_null(out, "last_record_at", tip.pos > 0 ? tip.at_ms : 0);
     json_put_i64(out, "clock_ahead_ms", offset_ms);
     json_put_bool(out, "test_clock", engine_has_test_clock(engine));
-    status = print_overdue(call, wall_ms, offset_ms, out);
-    if (status == PAWL_OK)
-        status = print_schema_fault(call, out);
-    json_key(out, "modules");
-    if (status == PAWL_OK)
-        status = api_modules_print(call->p, call->scope, out);
-    json_close(out, '}');
-    return status;
+    json_put_u64(out, "timers_overdue", overdue.count);
+    json_put_time_or_null(out, "oldest_overdue", overdue.oldest_ms);
+    TRY(print_schema_fault(call, out));
+    return api_modules_print(call->p, call->scope, out);
 }

@@ -46,11 +46,6 @@ pawl_status require_known(const struct op_call *call)
 
 /* ---- Filters ---- */
 
-static bool is_label(str key)
-{
-    return str_starts(key, STR("label.")) && key.size > STR("label.").size;
-}
-
 /* A time of nothing but white space counts as not supplied. */
 static bool is_time(str key)
 {
@@ -64,33 +59,17 @@ static bool is_time(str key)
     return false;
 }
 
-static pawl_status unknown_filter(const struct op_call *call, str key, bool labels)
-{
-    struct buf known;
-    pawl_status status;
-
-    buf_init(&known, call->scope->arena.heap, 2048);
-    for (const struct op_param *param = call->op->params; param->name; param++)
-        if (param->place == IN_QUERY)
-            buf_item(&known, str_of(param->name));
-    if (labels)
-        buf_fmt(&known, ", label.NAME");
-    status = scope_fail(call->scope, PAWL_INVALID_QUERY, "unknown filter '%.*s': %s takes %s",
-                        STR_ARG(key), call->op->name, known.size ? buf_text(&known) : "none");
-    buf_fini(&known);
-    return status;
-}
-
 static pawl_status check_key(const struct op_call *call, const struct node *node, bool labels)
 {
     const struct op_param *param = op_param_find(call->op, node->key);
     bool has_value = node->kind == NODE_STRING || node->kind == NODE_NUMBER;
     bool is_first = node_find_str(call->input, node->key) == node;
+    bool is_label = labels && node->key.size > 6 && str_starts(node->key, STR("label."));
 
     if (param && param->place == IN_PATH && is_first)
         return PAWL_OK;
-    if (param ? param->place == IN_PATH : !(labels && is_label(node->key)))
-        return unknown_filter(call, node->key, labels);
+    if (param ? param->place == IN_PATH : !is_label)
+        return op_unknown(call->scope, call->op, node->key, true, labels);
     if (!has_value || node->text.size == 0 || (str_is_blank(node->text) && !is_time(node->key)))
         return scope_fail(call->scope, PAWL_INVALID_QUERY, "the filter '%.*s' has no value",
                           STR_ARG(node->key));
@@ -102,11 +81,9 @@ static pawl_status check_key(const struct op_call *call, const struct node *node
 
 pawl_status query_check(const struct op_call *call, bool labels)
 {
-    pawl_status status = PAWL_OK;
-
-    for (const struct node *node = call->input->first; node && status == PAWL_OK; node = node->next)
-        status = check_key(call, node, labels);
-    return status;
+    for (const struct node *node = call->input->first; node; node = node->next)
+        TRY(check_key(call, node, labels));
+    return PAWL_OK;
 }
 
 /* What cannot be a value: of a filter, or of another parameter. */
@@ -196,6 +173,15 @@ pawl_status query_limit(const struct op_call *call, uint32_t *out)
                           "the filter 'limit': expected 1..%d, found %llu", LIMIT_LIST,
                           (unsigned long long)limit);
     *out = (uint32_t)limit;
+    return PAWL_OK;
+}
+
+pawl_status query_definition(const struct op_call *call, str *name, uint32_t *version)
+{
+    str reference = op_text(call, "definition");
+
+    if (reference.data && !definition_reference(reference, name, version))
+        return query_refuse(call, "definition", "a name or name@version");
     return PAWL_OK;
 }
 

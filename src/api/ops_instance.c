@@ -41,10 +41,9 @@ static const char *create_defect(const struct op_call *call, struct create_args 
         defect = op_ref_defect(call, refs[i]);
     if (!defect)
         defect = metadata_defect(node_find(call->input, "instance_metadata"));
-    if (!defect)
-        defect = time_defect(call->scope, "instantiated_at", op_ref(call, "instantiated_at"),
-                             &args->has_instantiated_at, &args->instantiated_at_ms);
-    return defect;
+    return defect ? defect
+                  : time_defect(call->scope, "instantiated_at", op_ref(call, "instantiated_at"),
+                                &args->has_instantiated_at, &args->instantiated_at_ms);
 }
 
 /* A value is bad; but an invalid declaration or an unknown definition is reported first. */
@@ -53,42 +52,22 @@ static pawl_status refuse_create(const struct op_call *call, const struct create
 {
     struct definition *compiled;
     struct definition_row row;
-    pawl_status status;
 
     if (args->declaration.data)
-        status = machine_compile(call->scope, node_find(call->input, "declaration"), true, NULL,
-                                 &compiled);
+        TRY(machine_compile(call->scope, node_find(call->input, "declaration"), true, NULL,
+                            &compiled));
     else
-        status = definition_resolve(call, args->definition, &row);
-    return status == PAWL_OK ? defect_status(call->scope, defect) : status;
-}
-
-static void put_created(const struct created *created, struct buf *out)
-{
-    json_open(out, '{');
-    json_put_text(out, "instance_id", created->id);
-    json_put_str(out, "current_state", created->state);
+        TRY(definition_resolve(call, args->definition, &row));
+    return defect_status(call->scope, defect);
 }
 
 void print_created(const struct created *created, struct buf *out)
 {
-    put_created(created, out);
-    json_close(out, '}');
+    json_put_text(out, "instance_id", created->id);
+    json_put_str(out, "current_state", created->state);
 }
 
 #define GAP_COUNT_MAX 20
-
-/* Without a schema an input may lack what templates read; it is hardly ever meant to. */
-static uint32_t find_gaps(struct scope *scope, const struct created *created, str input,
-                          struct input_gap *out)
-{
-    const struct definition *definition = created->definition;
-
-    if (!definition || definition->kind != KIND_FLOW || definition->input_schema)
-        return 0;
-    return flow_input_gaps(scope, definition, input.data ? input : STR("{}"), out,
-                           GAP_COUNT_MAX);
-}
 
 static void put_gaps(const struct input_gap *gaps, uint32_t count, struct buf *out)
 {
@@ -112,14 +91,19 @@ static void put_gaps(const struct input_gap *gaps, uint32_t count, struct buf *o
     json_close(out, ']');
 }
 
+/* Without a schema an input may lack what templates read; it is hardly ever meant to. */
 void print_created_warned(struct scope *scope, const struct created *created, str input,
                           struct buf *out)
 {
+    const struct definition *definition = created->definition;
     struct input_gap gaps[GAP_COUNT_MAX];
 
-    put_created(created, out);
-    put_gaps(gaps, find_gaps(scope, created, input, gaps), out);
-    json_close(out, '}');
+    print_created(created, out);
+    if (definition && definition->kind == KIND_FLOW && !definition->input_schema)
+        put_gaps(
+            gaps,
+            flow_input_gaps(scope, definition, input.data ? input : STR("{}"), gaps, GAP_COUNT_MAX),
+            out);
 }
 
 pawl_status create_read(const struct op_call *call, struct create_args *out)
@@ -159,34 +143,16 @@ pawl_status op_instance_create(struct op_call *call, struct buf *out)
 
 /* ---- fire ---- */
 
-static bool read_expected(const struct op_call *call, int64_t *out)
-{
-    const struct node *node = node_find(call->input, "expected_sequence");
-
-    return node && node_to_i64(node, out);
-}
-
-static const char *fire_defect(const struct op_call *call, struct fire_args *args)
-{
-    const char *defect = op_ref_defect(call, "actor_ref");
-
-    if (!defect)
-        defect = time_defect(call->scope, "fired_at", op_ref(call, "fired_at"), &args->has_fired_at,
-                             &args->fired_at_ms);
-    return defect;
-}
-
 void print_fired(const struct fired *fired, struct buf *out)
 {
-    json_open(out, '{');
     json_put_str(out, "new_state", fired->new_state);
     json_put_u64(out, "sequence_number", fired->seq);
     json_put_text(out, "transition_id", fired->transition_id);
-    json_close(out, '}');
 }
 
 void fire_read(const struct op_call *call, struct fire_args *out)
 {
+    const struct node *expected = node_find(call->input, "expected_sequence");
     struct fire_args args = {
         .id = op_text(call, "instance_id"),
         .action = op_text(call, "action"),
@@ -194,11 +160,14 @@ void fire_read(const struct op_call *call, struct fire_args *out)
         .reason = op_told(call, "reason"), /* a blank one that is required is missing */
         .payload = op_json(call, "payload"),
         .guard_satisfied = op_is_true(call, "guard_satisfied"),
+        .late_words = op_ref_defect(call, "actor_ref"),
         .key = call->key,
     };
 
-    args.has_expected = read_expected(call, &args.expected_sequence);
-    args.late_words = fire_defect(call, &args);
+    args.has_expected = expected && node_to_i64(expected, &args.expected_sequence);
+    if (!args.late_words)
+        args.late_words = time_defect(call->scope, "fired_at", op_ref(call, "fired_at"),
+                                      &args.has_fired_at, &args.fired_at_ms);
     args.late_status = args.late_words ? PAWL_INVALID_REQUEST : PAWL_OK;
     *out = args;
 }
@@ -281,10 +250,8 @@ pawl_status op_instance_cancel_many(struct op_call *call, struct buf *out)
         defect = op_ref_defect(call, "actor_ref");
     TRY(defect_status(call->scope, defect));
     TRY(engine_cancel_many(op_engine(call), call->scope, &args, &done));
-    json_open(out, '{');
     json_put_u64(out, "cancelled", done.cancelled);
     json_put_u64(out, "refused", done.refused);
-    json_close(out, '}');
     return PAWL_OK;
 }
 
@@ -297,9 +264,7 @@ pawl_status op_instance_cancel(struct op_call *call, struct buf *out)
     fire_read(call, &args);
     args.is_cancel = true;
     TRY(engine_fire(op_engine(call), call->scope, &args, &fired));
-    json_open(out, '{');
     json_put_str(out, "new_state", fired.new_state);
     json_put_text(out, "terminal_kind", terminal_kind_name(fired.terminal));
-    json_close(out, '}');
     return PAWL_OK;
 }

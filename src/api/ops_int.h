@@ -22,12 +22,17 @@ str op_json(const struct op_call *call, const char *name);
 
 bool op_is_true(const struct op_call *call, const char *name);
 
+/* Not a field, or not a filter, of the operation; names those that are. */
+pawl_status op_unknown(struct scope *scope, const struct op *op, str name, bool is_filter,
+                       bool labels);
 /* For op->flags & OP_ANY_QUERY: every key is one of the table's or, with `labels`, begins
  * with "label."; none comes twice, none is blank. Else INVALID_QUERY. */
 pawl_status query_check(const struct op_call *call, bool labels);
 pawl_status query_count(const struct op_call *call, const char *name, bool *has, uint64_t *out);
 pawl_status query_time(const struct op_call *call, const char *name, bool *has, int64_t *out);
 pawl_status query_limit(const struct op_call *call, uint32_t *out);
+/* The filter `definition`, a name or name@version; neither is changed where it is not given. */
+pawl_status query_definition(const struct op_call *call, str *name, uint32_t *version);
 /* Two ends of a span, NAME_after and NAME_before. */
 pawl_status query_span(const struct op_call *call, const char *after, const char *before,
                        struct time_span *out);
@@ -50,6 +55,8 @@ str op_told(const struct op_call *call, const char *name); /* data NULL: nothing
 pawl_status op_prepare_whole(pawl *p, const struct op *op, struct node *input,
                              const struct op_principal *who, struct scope *scope,
                              struct op_call *out);
+/* Runs the handler, with the brackets of its answer. */
+pawl_status op_handle(struct op_call *call, struct buf *out);
 /* op_start() of a call without a waiter. */
 pawl_status op_perform(struct op_call *call, struct buf *out, struct op_answer *answer);
 /* By a handler that has to wait, before it lets the one who wakes it begin. */
@@ -84,6 +91,7 @@ pawl_status read_reused(const struct op_call *call, str id, str *out);
 
 void fire_read(const struct op_call *call, struct fire_args *out);
 pawl_status create_read(const struct op_call *call, struct create_args *out);
+/* Each of these prints members. */
 void print_created(const struct created *created, struct buf *out);
 /* The same, with warnings of what the input lacks. */
 void print_created_warned(struct scope *scope, const struct created *created, str input,
@@ -92,7 +100,7 @@ void print_fired(const struct fired *fired, struct buf *out);
 
 /* As instance.history prints it; with `instance_id` first where `with_id`. */
 void print_entry(str id, const struct entry *entry, bool with_id, struct buf *out);
-void print_instance(const struct instance_view *view, struct buf *out);
+void print_instance(const struct instance_view *view, struct buf *out); /* its members */
 /* The member `transitions`: the compiled table, with any `*` as the states it stands for. */
 void print_transitions(const struct definition *definition, struct buf *out);
 

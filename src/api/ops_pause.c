@@ -3,7 +3,6 @@
 
 static pawl_status run(struct op_call *call, bool resume, struct buf *out)
 {
-    const char *defect = op_ref_defect(call, "actor_ref");
     enum instance_status held;
 
     TRY(engine_pause(op_engine(call), call->scope,
@@ -12,12 +11,10 @@ static pawl_status run(struct op_call *call, bool resume, struct buf *out)
                                            .reason = op_told(call, "reason"),
                                            .resume = resume,
                                            .ends_runs = !resume,
-                                           .late = defect,
+                                           .late = op_ref_defect(call, "actor_ref"),
                                            .key = call->key },
                      &held));
-    json_open(out, '{');
     json_put_text(out, "status", instance_status_name(held));
-    json_close(out, '}');
     return PAWL_OK;
 }
 

@@ -6,8 +6,7 @@ static void put_action(const struct definition *definition, const struct transit
 {
     json_put_str(out, "action", transition->action);
     json_put_str(out, "to_state", definition->states[transition->to].name);
-    if (transition->guard.data)
-        json_put_str(out, "guard", transition->guard);
+    json_opt_str(out, "guard", transition->guard);
     if (transition->requires_reason)
         json_put_bool(out, "requires_reason", true);
 }
@@ -31,26 +30,6 @@ static void print_actions(const struct instance_view *view, struct buf *out)
     json_close(out, ']');
 }
 
-static void print_definition(const struct instance_view *view, struct buf *out)
-{
-    json_put_str(out, "definition", view->definition_name);
-    json_put_u64_or_null(out, "version", view->version);
-    json_put_text(out, "kind", definition_kind_name(view->kind));
-}
-
-static void print_standing(const struct instance_view *view, struct buf *out)
-{
-    const struct definition *definition = view->definition;
-    const struct state *state = &definition->states[view->state];
-
-    json_put_str(out, "current_state", state->name);
-    json_put_text(out, "status", instance_status_name(view->status));
-    json_put_text(out, "terminal_kind", terminal_kind_name(state->terminal));
-    print_actions(view, out);
-    json_put_bool(out, "can_cancel", view->can_cancel);
-    json_put_u64(out, "next_sequence_number", view->seq + 1);
-}
-
 /* Who paused it, since when and why. */
 static void print_pause(const struct pause_view *pause, struct buf *out)
 {
@@ -59,29 +38,35 @@ static void print_pause(const struct pause_view *pause, struct buf *out)
     json_put_str(out, "reason", pause->reason);
 }
 
-static void print_transition(const struct definition *definition,
-                             const struct transition *transition, struct buf *out)
-{
-    json_open(out, '{');
-    json_put_str(out, "from_state", definition->states[transition->from].name);
-    put_action(definition, transition, out);
-    json_put_str(out, "by", transition->by_engine ? STR("engine") : STR("caller"));
-    json_close(out, '}');
-}
-
 void print_transitions(const struct definition *definition, struct buf *out)
 {
     json_put_open(out, "transitions", '[');
-    for (uint32_t i = 0; i < definition->transition_count; i++)
-        print_transition(definition, &definition->transitions[i], out);
+    for (uint32_t i = 0; i < definition->transition_count; i++) {
+        const struct transition *transition = &definition->transitions[i];
+
+        json_open(out, '{');
+        json_put_str(out, "from_state", definition->states[transition->from].name);
+        put_action(definition, transition, out);
+        json_put_text(out, "by", transition->by_engine ? "engine" : "caller");
+        json_close(out, '}');
+    }
     json_close(out, ']');
 }
 
-static void print_members(const struct instance_view *view, struct buf *out)
+void print_instance(const struct instance_view *view, struct buf *out)
 {
-    json_put_str(out, "instance_id", str_of(view->id));
-    print_definition(view, out);
-    print_standing(view, out);
+    const struct state *state = &view->definition->states[view->state];
+
+    json_put_text(out, "instance_id", view->id);
+    json_put_str(out, "definition", view->definition_name);
+    json_put_u64_or_null(out, "version", view->version);
+    json_put_text(out, "kind", definition_kind_name(view->kind));
+    json_put_str(out, "current_state", state->name);
+    json_put_text(out, "status", instance_status_name(view->status));
+    json_put_text(out, "terminal_kind", terminal_kind_name(state->terminal));
+    print_actions(view, out);
+    json_put_bool(out, "can_cancel", view->can_cancel);
+    json_put_u64(out, "next_sequence_number", view->seq + 1);
     json_put_str(out, "subject_ref", view->subject);
     json_put_str(out, "correlation_id", view->correlation);
     json_put_raw(out, "labels", view->labels);
@@ -93,22 +78,15 @@ static void print_members(const struct instance_view *view, struct buf *out)
     json_put_raw(out, "instance_metadata", view->metadata);
     json_put_raw(out, "result", view->result);
     json_put_raw(out, "error", view->error);
-    if (view->retry_of.data) /* the contract has the members above always, these only if set */
-        json_put_str(out, "retry_of", view->retry_of);
+    /* The contract has the members above always, these only if set. */
+    json_opt_str(out, "retry_of", view->retry_of);
     if (view->retried_as[0])
-        json_put_str(out, "retried_as", str_of(view->retried_as));
+        json_put_text(out, "retried_as", view->retried_as);
     if (view->status == STATUS_PAUSED) {
         json_put_open(out, "pause", '{');
         print_pause(&view->pause, out);
         json_close(out, '}');
     }
-}
-
-void print_instance(const struct instance_view *view, struct buf *out)
-{
-    json_open(out, '{');
-    print_members(view, out);
-    json_close(out, '}');
 }
 
 pawl_status op_instance_get(struct op_call *call, struct buf *out)
@@ -118,11 +96,9 @@ pawl_status op_instance_get(struct op_call *call, struct buf *out)
 
     TRY(engine_get(op_engine(call), call->scope, op_text(call, "instance_id"), &view));
     TRY(query_flag(call, "expanded", &is_expanded));
-    json_open(out, '{');
-    print_members(&view, out);
+    print_instance(&view, out);
     if (is_expanded)
         print_transitions(view.definition, out);
-    json_close(out, '}');
     return PAWL_OK;
 }
 
@@ -131,9 +107,7 @@ pawl_status op_instance_current(struct op_call *call, struct buf *out)
     str state;
 
     TRY(engine_current(op_engine(call), call->scope, op_text(call, "instance_id"), &state));
-    json_open(out, '{');
     json_put_str(out, "current_state", state);
-    json_close(out, '}');
     return PAWL_OK;
 }
 
@@ -151,63 +125,51 @@ pawl_status op_instance_declaration(struct op_call *call, struct buf *out)
 /* Which step to approve, since when it waits, and for whom. */
 static void print_gate(str id, const struct waiting *gate, struct buf *out)
 {
-    json_key(out, "step_id");
-    buf_fmt(out, "\"%.*s.%u\"", STR_ARG(id), gate->ordinal);
+    json_put_fmt(out, "step_id", "%.*s.%u", STR_ARG(id), gate->ordinal);
     if (gate->since_ms != 0)
         json_put_time(out, "since", gate->since_ms);
     json_put_raw(out, "approval", gate->approval);
 }
 
-static void print_tool(const struct waiting *step, struct buf *out)
+static void print_waiting(str id, const struct waiting *waiting, struct buf *out)
 {
-    json_put_str(out, "tool", step->tool);
-    json_put_str(out, "status", str_of(step_status_name(step->step_status)));
-    json_put_bool(out, "here", step->is_here);
+    json_open(out, '{');
+    json_put_text(out, "kind", waiting->kind);
+    json_put_str(out, "name", waiting->name);
+    if (waiting->has_until)
+        json_put_time(out, "until", waiting->until_ms);
+    json_opt_str(out, "refused", waiting->refused);
+    if (strcmp(waiting->kind, "pause") == 0)
+        print_pause(&waiting->pause, out);
+    if (waiting->tool.data) {
+        json_put_str(out, "tool", waiting->tool);
+        json_put_text(out, "status", step_status_name(waiting->step_status));
+        json_put_bool(out, "here", waiting->is_here);
+    }
+    if (waiting->approval.data)
+        print_gate(id, waiting, out);
+    if (waiting->child)
+        json_put_text(out, "instance_id", waiting->child_id);
+    json_close(out, '}');
 }
 
 /* One that failed waits for nothing; another may run it again. */
-static pawl_status print_successor(const struct op_call *call, struct buf *out)
-{
-    struct successor successor;
-    pawl_status status = engine_successor(op_engine(call), call->scope,
-                                          op_text(call, "instance_id"), &successor);
-
-    if (status == PAWL_OK && successor.pos != 0)
-        json_put_str(out, "retried_as", str_of(successor.id));
-    return status;
-}
-
 pawl_status op_instance_why(struct op_call *call, struct buf *out)
 {
+    str id = op_text(call, "instance_id");
     struct waiting *waiting = NULL;
+    struct successor successor;
     uint32_t count = 0;
-    pawl_status status;
 
-    TRY(engine_why(op_engine(call), call->scope, op_text(call, "instance_id"), &waiting, &count));
-    json_open(out, '{');
+    TRY(engine_why(op_engine(call), call->scope, id, &waiting, &count));
     json_put_open(out, "waiting_for", '[');
-    for (uint32_t i = 0; i < count; i++) {
-        json_open(out, '{');
-        json_put_str(out, "kind", str_of(waiting[i].kind));
-        json_put_str(out, "name", waiting[i].name);
-        if (waiting[i].has_until)
-            json_put_time(out, "until", waiting[i].until_ms);
-        if (waiting[i].refused.data)
-            json_put_str(out, "refused", waiting[i].refused);
-        if (str_is(str_of(waiting[i].kind), "pause"))
-            print_pause(&waiting[i].pause, out);
-        if (waiting[i].tool.data)
-            print_tool(&waiting[i], out);
-        if (waiting[i].approval.data)
-            print_gate(op_text(call, "instance_id"), &waiting[i], out);
-        if (waiting[i].child)
-            json_put_str(out, "instance_id", str_of(waiting[i].child_id));
-        json_close(out, '}');
-    }
+    for (uint32_t i = 0; i < count; i++)
+        print_waiting(id, &waiting[i], out);
     json_close(out, ']');
-    status = print_successor(call, out);
-    json_close(out, '}');
-    return status;
+    TRY(engine_successor(op_engine(call), call->scope, id, &successor));
+    if (successor.pos != 0)
+        json_put_text(out, "retried_as", successor.id);
+    return PAWL_OK;
 }
 
 pawl_status op_instance_variables(struct op_call *call, struct buf *out)
@@ -215,8 +177,6 @@ pawl_status op_instance_variables(struct op_call *call, struct buf *out)
     str variables;
 
     TRY(engine_variables(op_engine(call), call->scope, op_text(call, "instance_id"), &variables));
-    json_open(out, '{');
     json_put_raw(out, "variables", variables);
-    json_close(out, '}');
     return PAWL_OK;
 }

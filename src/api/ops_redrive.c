@@ -65,7 +65,7 @@ static pawl_status check_once(const struct op_call *call, const struct instance_
     return args->late_words ? PAWL_OK : scope_no_memory(call->scope);
 }
 
-/* Refused in the drain: by another call's redrive, which is named then, or by the flow. */
+/* The engine refused it: another call's redrive was first, which is named then, or the flow did. */
 static pawl_status name_other(const struct op_call *call, const struct instance_view *view)
 {
     struct create_args unused = { 0 };
@@ -90,39 +90,30 @@ static int compare_names(const void *a, const void *b)
     return str_compare(*(const str *)a, *(const str *)b);
 }
 
-static bool sort_names(const struct op_call *call, struct taken_result *taken)
-{
-    uint32_t count = 0;
-
-    taken->sorted = ARENA_ARRAY(&call->scope->arena, str, taken->done->count + 1);
-    if (!taken->sorted)
-        return false;
-    for (const struct node *name = taken->done->first; name; name = name->next)
-        taken->sorted[count++] = name->text;
-    qsort(taken->sorted, count, sizeof(str), compare_names);
-    return true;
-}
-
 /* Its first entry tells. */
 static pawl_status read_taken(const struct op_call *call, str id, struct taken_result *out)
 {
     struct history history = { 0 };
     struct history_query first = { .sequence_from = 1, .sequence_to = 1 };
-    const struct node *of;
     struct node *given = NULL;
-    pawl_status status = engine_history(op_engine(call), call->scope, id, &first, &history);
+    uint32_t count = 0;
 
     *out = (struct taken_result){ .of = STR_NONE };
-    if (status != PAWL_OK || history.count == 0 || !history.entries[0].payload.data ||
+    TRY(engine_history(op_engine(call), call->scope, id, &first, &history));
+    if (history.count == 0 || !history.entries[0].payload.data ||
         !str_is(history.entries[0].action, "start") ||
         node_read_json(call->scope, history.entries[0].payload, &given) != PAWL_OK)
-        return status;
-    out->done = node_find(given, "done");
-    of = node_find(given, "retry_of");
-    if (!out->done || !of || out->done->kind != NODE_ARRAY || of->kind != NODE_STRING)
         return PAWL_OK;
-    out->of = of->text;
-    return sort_names(call, out) ? PAWL_OK : scope_no_memory(call->scope);
+    out->done = node_find(given, "done");
+    if (!out->done || out->done->kind != NODE_ARRAY || !node_text(given, "retry_of").data)
+        return PAWL_OK;
+    out->of = node_text(given, "retry_of");
+    out->sorted = ARENA_ARRAY(&call->scope->arena, str, out->done->count + 1);
+    TRY_MEMORY(call->scope, out->sorted);
+    for (const struct node *name = out->done->first; name; name = name->next)
+        out->sorted[count++] = name->text;
+    qsort(out->sorted, count, sizeof(str), compare_names);
+    return PAWL_OK;
 }
 
 #define TAKEN_MAX 64 /* redrives of redrives that are followed */
@@ -170,12 +161,12 @@ pawl_status read_reused(const struct op_call *call, str id, str *out)
     struct taken_result *chain = ARENA_ARRAY(&call->scope->arena, struct taken_result, TAKEN_MAX);
     uint32_t count = 0;
     struct buf buf;
-    pawl_status status =
-        chain ? read_chain(call, id, chain, &count) : scope_no_memory(call->scope);
 
     *out = STR_NONE;
-    if (status != PAWL_OK || count == 0)
-        return status;
+    TRY_MEMORY(call->scope, chain);
+    TRY(read_chain(call, id, chain, &count));
+    if (count == 0)
+        return PAWL_OK;
     buf_init(&buf, call->scope->arena.heap, LIMIT_SCOPE);
     print_reused(chain, count, &buf);
     *out = buf_take(&buf, &call->scope->arena);
@@ -184,33 +175,27 @@ pawl_status read_reused(const struct op_call *call, str id, str *out)
 
 /* ---- The operation ---- */
 
-static pawl_status run_again(const struct op_call *call, struct created *created)
+pawl_status op_instance_redrive(struct op_call *call, struct buf *out)
 {
     struct instance_view view;
     struct redrive redrive;
+    struct created created;
     const struct definition *next = NULL;
     const char *defect = op_ref_defect(call, "actor_ref");
     struct create_args args = { .key = call->key };
     str actor = op_ref(call, "actor_ref");
-    pawl_status status =
-        engine_get(op_engine(call), call->scope, op_text(call, "instance_id"), &view);
+    pawl_status status;
 
-    if (status == PAWL_OK)
-        status = check_ended(call, &view);
-    if (status == PAWL_OK)
-        status = find_definition(call, &view, &args.definition, &next);
+    TRY(engine_get(op_engine(call), call->scope, op_text(call, "instance_id"), &view));
+    TRY(check_ended(call, &view));
+    TRY(find_definition(call, &view, &args.definition, &next));
     redrive = (struct redrive){ .view = &view,
                                 .from = op_text(call, "from"),
                                 .definition = next,
                                 .is_other = op_text(call, "definition").data != NULL };
-    if (status == PAWL_OK)
-        status = engine_redrive_given(op_engine(call), call->scope, &redrive, &args.given);
-    if (status == PAWL_OK)
-        status = check_once(call, &view, &args);
-    if (status == PAWL_OK)
-        status = read_rights(call, str_of(view.id), &args.rights);
-    if (status != PAWL_OK)
-        return status;
+    TRY(engine_redrive_given(op_engine(call), call->scope, &redrive, &args.given));
+    TRY(check_once(call, &view, &args));
+    TRY(read_rights(call, str_of(view.id), &args.rights));
     if (defect && args.late_status == PAWL_OK) {
         args.late_status = PAWL_INVALID_REQUEST;
         args.late_words = defect;
@@ -222,16 +207,10 @@ static pawl_status run_again(const struct op_call *call, struct created *created
     args.correlation = view.correlation;
     args.actor = actor.data ? actor : view.created_by;
     args.test = view.test;
-    status = engine_create(op_engine(call), call->scope, &args, created);
-    return status == PAWL_CONFLICT && args.late_status == PAWL_OK ? name_other(call, &view)
-                                                                  : status;
-}
-
-pawl_status op_instance_redrive(struct op_call *call, struct buf *out)
-{
-    struct created created;
-
-    TRY(run_again(call, &created));
-    print_created(&created, out);
-    return PAWL_OK;
+    status = engine_create(op_engine(call), call->scope, &args, &created);
+    if (status == PAWL_CONFLICT && args.late_status == PAWL_OK)
+        return name_other(call, &view);
+    if (status == PAWL_OK)
+        print_created(&created, out);
+    return status;
 }

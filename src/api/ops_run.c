@@ -53,17 +53,21 @@ static pawl_status append_text(struct merge *merge, str name, str value)
     return PAWL_OK;
 }
 
-static pawl_status unknown_member(struct merge *merge, str name)
+pawl_status op_unknown(struct scope *scope, const struct op *op, str name, bool is_filter,
+                       bool labels)
 {
     struct buf known;
     pawl_status status;
 
-    buf_init(&known, merge->scope->arena.heap, 2048);
-    for (const struct op_param *param = merge->op->params; param->name; param++)
-        if (param->place != IN_PATH)
+    buf_init(&known, scope->arena.heap, 2048);
+    for (const struct op_param *param = op->params; param->name; param++)
+        if (is_filter ? param->place == IN_QUERY : param->place != IN_PATH)
             buf_item(&known, str_of(param->name));
-    status = scope_fail(merge->scope, PAWL_INVALID_REQUEST, "unknown field '%.*s': %s takes %s",
-                        STR_ARG(name), merge->op->name, known.size ? buf_text(&known) : "none");
+    if (labels)
+        buf_item(&known, STR("label.NAME"));
+    status = scope_fail(scope, is_filter ? PAWL_INVALID_QUERY : PAWL_INVALID_REQUEST,
+                        "unknown %s '%.*s': %s takes %s", is_filter ? "filter" : "field",
+                        STR_ARG(name), op->name, known.size ? buf_text(&known) : "none");
     buf_fini(&known);
     return status;
 }
@@ -74,7 +78,7 @@ static pawl_status merge_pair(struct merge *merge, const struct op_pair *pair)
     bool any = pair->place == IN_QUERY && (merge->op->flags & OP_ANY_QUERY);
 
     if (!any && (!param || param->place != pair->place))
-        return unknown_member(merge, pair->name);
+        return op_unknown(merge->scope, merge->op, pair->name, false, false);
     if (!any && node_find_str(merge->input, pair->name))
         return scope_fail(merge->scope, PAWL_INVALID_REQUEST, "'%.*s' is given twice",
                           STR_ARG(pair->name));
@@ -94,7 +98,7 @@ static pawl_status merge_members(struct merge *merge, struct node *object, bool 
 
         next = member->next;
         if (param ? !whole && param->place != IN_BODY : !whole || !is_query)
-            return unknown_member(merge, member->key);
+            return op_unknown(merge->scope, merge->op, member->key, false, false);
         member->next = NULL;
         if (member->kind != NODE_NULL || is_query)
             append(merge, member);
@@ -104,31 +108,20 @@ static pawl_status merge_members(struct merge *merge, struct node *object, bool 
 
 static pawl_status merge_request(struct merge *merge, const struct op_request *request)
 {
-    pawl_status status = PAWL_OK;
-
-    for (uint32_t i = 0; i < request->pair_count && status == PAWL_OK; i++)
-        status = merge_pair(merge, &request->pairs[i]);
-    if (status == PAWL_OK && (merge->op->flags & OP_TEXT_BODY))
-        status = append_text(merge, STR("text"), request->text);
-    else if (status == PAWL_OK && request->body)
-        status = merge_members(merge, request->body, false);
-    return status;
+    for (uint32_t i = 0; i < request->pair_count; i++)
+        TRY(merge_pair(merge, &request->pairs[i]));
+    if (merge->op->flags & OP_TEXT_BODY)
+        return append_text(merge, STR("text"), request->text);
+    return request->body ? merge_members(merge, request->body, false) : PAWL_OK;
 }
 
-/* Filters are texts in a URL: what they mean is the handler's, who calls it invalid-query. */
-static pawl_status check_param(struct merge *merge, const struct op_param *param)
+/* Filters are texts in a URL: the handler checks them and reports invalid-query. */
+static pawl_status check_params(struct merge *merge)
 {
-    if (param->place == IN_QUERY)
-        return PAWL_OK;
-    return op_check_value(merge->scope, param, node_find(merge->input, param->name), "");
-}
-
-/* What changes the store must not fail for want of room for its answer afterwards. */
-static pawl_status reserve_answer(const struct op_call *call, struct buf *out)
-{
-    if (call->op->flags & OP_WRITES)
-        buf_reserve(out, ANSWER_RESERVE);
-    return out->failed ? scope_no_memory(call->scope) : PAWL_OK;
+    for (const struct op_param *param = merge->op->params; param->name; param++)
+        if (param->place != IN_QUERY)
+            TRY(op_check_value(merge->scope, param, node_find(merge->input, param->name), ""));
+    return PAWL_OK;
 }
 
 static pawl_status answer_lost(struct scope *scope, const struct op *op)
@@ -140,45 +133,32 @@ static pawl_status answer_lost(struct scope *scope, const struct op *op)
                       op->name);
 }
 
-/* The key, if there is one and it writes. */
-static pawl_status read_key(const struct merge *merge, struct op_call *call)
-{
-    pawl_status status = PAWL_OK;
-
-    if (merge->key.data && (merge->op->flags & OP_WRITES))
-        status = key_of_input(merge->scope, merge->who.name, merge->key, merge->op, merge->input,
-                              &call->key);
-    if (status == PAWL_OK && call->key && (merge->op->flags & OP_NO_KEY))
-        status = scope_fail(merge->scope, PAWL_INVALID_REQUEST,
-                            "%s takes no idempotency key: its answer is not kept", merge->op->name);
-    return status;
-}
-
 static pawl_status check(pawl *p, struct merge *merge, struct op_call *out)
 {
-    pawl_status status = PAWL_OK;
+    const struct op *op = merge->op;
 
-    for (const struct op_param *param = merge->op->params; param->name; param++)
-        if ((status = check_param(merge, param)) != PAWL_OK)
-            return status;
+    TRY(check_params(merge));
     *out = (struct op_call){
         .p = p,
         .scope = merge->scope,
-        .op = merge->op,
+        .op = op,
         .input = merge->input,
-        .http_status = merge->op->http_status,
+        .http_status = op->http_status,
         .content_type = "application/json",
         .who = merge->who,
     };
-    return read_key(merge, out);
+    if (!merge->key.data || !(op->flags & OP_WRITES))
+        return PAWL_OK;
+    TRY(key_of_input(merge->scope, merge->who.name, merge->key, op, merge->input, &out->key));
+    if (op->flags & OP_NO_KEY)
+        return scope_fail(merge->scope, PAWL_INVALID_REQUEST,
+                          "%s takes no idempotency key: its answer is not kept", op->name);
+    return PAWL_OK;
 }
 
 bool op_has_pages(const struct op *op)
 {
-    for (const struct op_param *param = op->params; param->name; param++)
-        if (strcmp(param->name, "limit") == 0)
-            return true;
-    return false;
+    return op_param_find(op, STR("limit")) != NULL;
 }
 
 static pawl_status too_large(const struct op_call *call, size_t limit)
@@ -195,13 +175,6 @@ static pawl_status too_large(const struct op_call *call, size_t limit)
                       op->method ? op->path : "");
 }
 
-static void close_pieces(struct op_call *call)
-{
-    if (call->pieces)
-        call->pieces->close(call->pieces);
-    call->pieces = NULL;
-}
-
 /* All of them; for a caller that reads on by itself, one. */
 static pawl_status take_pieces(struct op_call *call, struct buf *out)
 {
@@ -214,8 +187,10 @@ static pawl_status take_pieces(struct op_call *call, struct buf *out)
             status = out->size > out->limit / 2 ? too_large(call, out->limit)
                                                 : scope_no_memory(call->scope);
     }
-    if (status != PAWL_OK || is_last)
-        close_pieces(call);
+    if (status != PAWL_OK || is_last) {
+        call->pieces->close(call->pieces);
+        call->pieces = NULL;
+    }
     return status;
 }
 
@@ -250,15 +225,44 @@ static bool has_kept_answer(const struct op_call *call)
     return call->key && !(call->op->flags & OP_KEY_IN_RECORD);
 }
 
+/* What is read in pieces ends with the last of them. */
+static void close_answer(const struct op_call *call, struct buf *out)
+{
+    if (!(call->op->flags & OP_RAW_ANSWER) && !call->pieces)
+        json_close(out, '}');
+}
+
 /* Where *waits is set, the call may be another thread's already. */
+pawl_status op_handle(struct op_call *call, struct buf *out)
+{
+    bool *waits = call->waits;
+    size_t begun = out->size;
+    pawl_status status;
+
+    if (!(call->op->flags & OP_RAW_ANSWER))
+        json_open(out, '{');
+    status = call->op->handle(call, out);
+    if (*waits)
+        return PAWL_OK;
+    close_answer(call, out);
+    if (status != PAWL_OK)
+        out->size = begun;
+    return status;
+}
+
+/* What changes the store must not fail for want of room for its answer afterwards. */
 pawl_status op_start(struct op_call *call, struct buf *out, struct op_answer *answer, bool *waits)
 {
-    pawl_status status = reserve_answer(call, out);
+    pawl_status status;
 
     *waits = false;
     call->waits = waits;
-    if (status == PAWL_OK)
-        status = has_kept_answer(call) ? key_run(call, out) : call->op->handle(call, out);
+    if (call->op->flags & OP_WRITES)
+        buf_reserve(out, ANSWER_RESERVE);
+    if (out->failed)
+        status = scope_no_memory(call->scope);
+    else
+        status = has_kept_answer(call) ? key_run(call, out) : op_handle(call, out);
     return *waits ? PAWL_OK : conclude(call, status, out, answer);
 }
 
@@ -277,7 +281,10 @@ pawl_status op_go_on(struct op_call *call, bool is_stopping, struct buf *out,
     *waits = false;
     call->waits = waits;
     status = call->wait->go_on(call, is_stopping, out);
-    return *waits ? PAWL_OK : conclude(call, status, out, answer);
+    if (*waits)
+        return PAWL_OK;
+    close_answer(call, out);
+    return conclude(call, status, out, answer);
 }
 
 pawl_status op_perform(struct op_call *call, struct buf *out, struct op_answer *answer)
@@ -372,23 +379,13 @@ static pawl_status merge_text(struct merge *merge, struct scope *scope, const st
 pawl_status op_check(struct scope *scope, const struct op *op, str input_json)
 {
     struct merge merge;
-    pawl_status status = merge_text(&merge, scope, op, input_json);
 
-    for (const struct op_param *param = op->params; param->name && status == PAWL_OK; param++)
-        status = check_param(&merge, param);
-    return status;
+    TRY(merge_text(&merge, scope, op, input_json));
+    return check_params(&merge);
 }
 
 /* The caller that set the alarm was authorised then, but the instance may have been amended to
  * another definition since. */
-static pawl_status authorize_later(pawl *p, const struct op *op, struct node *input,
-                                   const struct op_principal *who, struct scope *scope)
-{
-    struct op_request request = { .body = input, .who = { who->name, who->scopes, STR_NONE } };
-
-    return who->scopes.data ? op_authorize(p, scope, op, &request) : PAWL_OK;
-}
-
 pawl_status op_call_keyed(pawl *p, const struct op *op, str input_json,
                           const struct op_principal *who, str key, struct scope *scope,
                           struct buf *out)
@@ -398,7 +395,10 @@ pawl_status op_call_keyed(pawl *p, const struct op *op, str input_json,
     struct merge merge;
 
     TRY(merge_text(&merge, scope, op, input_json));
-    TRY(authorize_later(p, op, merge.input, who, scope));
+    if (who->scopes.data)
+        TRY(op_authorize(p, scope, op,
+                         &(struct op_request){ .body = merge.input,
+                                               .who = { who->name, who->scopes, STR_NONE } }));
     merge.key = key;
     merge.who = *who;
     TRY(check(p, &merge, &call));
@@ -421,7 +421,6 @@ static pawl_status put_pieces(struct op_answer *answer, struct scope *scope, str
                               put_piece_fn put, void *context)
 {
     bool is_last = false;
-    pawl_status status = PAWL_OK;
 
     for (;;) {
         if (!put(context, scope, buf_view(piece)))
@@ -429,11 +428,8 @@ static pawl_status put_pieces(struct op_answer *answer, struct scope *scope, str
         if (!answer->pieces || is_last)
             return PAWL_OK;
         buf_clear(piece);
-        status = answer->pieces->read(answer->pieces, scope, piece, &is_last);
-        if (status == PAWL_OK && piece->failed)
-            status = scope_no_memory(scope);
-        if (status != PAWL_OK)
-            return status;
+        TRY(answer->pieces->read(answer->pieces, scope, piece, &is_last));
+        TRY_MEMORY(scope, !piece->failed);
     }
 }
 
@@ -445,13 +441,11 @@ pawl_status op_call_pieces(pawl *p, const char *operation, str input_json, struc
     struct node *input;
     struct buf piece;
     const struct op *op = op_find(str_of(operation));
-    pawl_status status = node_read_json(scope, input_json, &input);
+    pawl_status status;
 
     ASSERT(op);
-    if (status == PAWL_OK)
-        status = op_prepare_whole(p, op, input, NULL, scope, &call);
-    if (status != PAWL_OK)
-        return status;
+    TRY(node_read_json(scope, input_json, &input));
+    TRY(op_prepare_whole(p, op, input, NULL, scope, &call));
     call.takes_pieces = true;
     buf_init(&piece, &p->heap, LIMIT_SCOPE);
     status = op_perform(&call, &piece, &answer);
@@ -487,8 +481,7 @@ pawl_status pawl_call(pawl *p, const char *operation, const char *input_json, ch
     if (status)
         return status;
     op = op_find(str_of(operation));
-    scope_init(&scope, &p->heap, LIMIT_SCOPE);
-    scope.outer = panic_set(&p->panic);
+    api_enter(p, &scope);
     buf_init(&answer, &p->heap, LIMIT_SCOPE);
     if (op)
         status = call_by_name(p, op, input_json, &scope, &answer);
@@ -499,10 +492,6 @@ pawl_status pawl_call(pawl *p, const char *operation, const char *input_json, ch
         if (!*out)
             status = answer_lost(&scope, op);
     }
-    if (error)
-        *error = status != PAWL_OK ? scope.error : (pawl_error){ 0 };
     buf_fini(&answer);
-    panic_set(scope.outer);
-    scope_fini(&scope);
-    return status;
+    return api_leave(&scope, status, error);
 }

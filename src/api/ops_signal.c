@@ -4,35 +4,25 @@
 #include "base/node.h"
 #include "base/time.h"
 
-static void print_if_any(struct buf *out, const char *key, uint64_t count)
-{
-    if (count > 0)
-        json_put_u64(out, key, count);
-}
-
 /* Those that took it; and those that keep it, have no room to, or that it does not fit, if there are
  * any. */
 static void print_signalled(const struct broadcast *reached, struct buf *out)
 {
-    json_open(out, '{');
     json_put_u64(out, "delivered", reached->delivered);
-    print_if_any(out, "kept", reached->kept);
-    print_if_any(out, "full", reached->full);
-    print_if_any(out, "refused", reached->refused);
-    json_close(out, '}');
+    json_opt_u64(out, "kept", reached->kept);
+    json_opt_u64(out, "full", reached->full);
+    json_opt_u64(out, "refused", reached->refused);
 }
 
 pawl_status op_signal_send(struct op_call *call, struct buf *out)
 {
     bool is_kept;
-    pawl_status status =
-        engine_signal(op_engine(call), call->scope, op_text(call, "instance_id"),
-                      op_text(call, "name"), op_json(call, "payload"), op_ref(call, "actor_ref"),
-                      op_ref_defect(call, "actor_ref"), call->key, &is_kept);
 
-    if (status == PAWL_OK)
-        print_signalled(&(struct broadcast){ .delivered = !is_kept, .kept = is_kept }, out);
-    return status;
+    TRY(engine_signal(op_engine(call), call->scope, op_text(call, "instance_id"),
+                      op_text(call, "name"), op_json(call, "payload"), op_ref(call, "actor_ref"),
+                      op_ref_defect(call, "actor_ref"), call->key, &is_kept));
+    print_signalled(&(struct broadcast){ .delivered = !is_kept, .kept = is_kept }, out);
+    return PAWL_OK;
 }
 
 /* Without white space. */
@@ -66,30 +56,24 @@ pawl_status op_signal_broadcast(struct op_call *call, struct buf *out)
 }
 
 /* Only what was made for tests is played with. */
-static pawl_status require_test(const struct op_call *call)
+pawl_status op_test_signal(struct op_call *call, struct buf *out)
 {
     struct instance_view view;
     str id = op_text(call, "instance_id");
-    pawl_status status = engine_get(op_engine(call), call->scope, id, &view);
 
-    if (status != PAWL_OK || view.test || engine_has_test_clock(op_engine(call)))
-        return status;
+    TRY(engine_get(op_engine(call), call->scope, id, &view));
+    if (view.test || engine_has_test_clock(op_engine(call)))
+        return op_signal_send(call, out);
     return scope_fail(call->scope, PAWL_NOT_AWAITING,
                       "%.*s was not created with 'test': true, so it waits for nothing here",
                       STR_ARG(id));
-}
-
-pawl_status op_test_signal(struct op_call *call, struct buf *out)
-{
-    TRY(require_test(call));
-    return op_signal_send(call, out);
 }
 
 pawl_status op_test_fire_timer(struct op_call *call, struct buf *out)
 {
     TRY(engine_fire_timer(op_engine(call), call->scope, op_text(call, "instance_id"),
                           op_text(call, "name"), call->key));
-    buf_str(out, STR("{\"fired\":1}"));
+    json_put_u64(out, "fired", 1);
     return PAWL_OK;
 }
 
@@ -107,8 +91,6 @@ pawl_status op_test_advance(struct op_call *call, struct buf *out)
                           "'%.*s'",
                           STR_ARG(by));
     TRY(engine_advance(op_engine(call), call->scope, by_ms));
-    json_open(out, '{');
     json_put_time(out, "now", engine_now_ms(op_engine(call)));
-    json_close(out, '}');
     return PAWL_OK;
 }

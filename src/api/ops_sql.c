@@ -35,29 +35,20 @@ static pawl_status put_row(void *context, uint32_t count, const str *names, cons
     return answer->out->failed ? PAWL_TOO_LARGE : PAWL_OK;
 }
 
-static pawl_status read_timeout(const struct op_call *call, int64_t *out)
-{
-    str timeout = op_text(call, "timeout");
-
-    *out = TIMEOUT_MS;
-    if (timeout.data && (!duration_parse(timeout, out) || *out <= 0))
-        return scope_fail(call->scope, PAWL_INVALID_REQUEST,
-                          "'timeout': expected a duration like 30s or 5m, found '%.*s'",
-                          STR_ARG(timeout));
-    return PAWL_OK;
-}
-
 /* {columns: [...], rows: [[...]]}: numbers as numbers, NULL as null, all else as its text. */
 pawl_status op_store_sql(struct op_call *call, struct buf *out)
 {
     struct sql_answer answer = { .out = out };
-    struct store *store = engine_store(op_engine(call));
-    int64_t timeout_ms;
+    str timeout = op_text(call, "timeout");
+    int64_t timeout_ms = TIMEOUT_MS;
     pawl_status status;
 
-    TRY(read_timeout(call, &timeout_ms));
-    json_open(out, '{');
-    status = store_sql(store, call->scope, op_text(call, "text"), timeout_ms, put_row, &answer);
+    if (timeout.data && (!duration_parse(timeout, &timeout_ms) || timeout_ms <= 0))
+        return scope_fail(call->scope, PAWL_INVALID_REQUEST,
+                          "'timeout': expected a duration like 30s or 5m, found '%.*s'",
+                          STR_ARG(timeout));
+    status = store_sql(engine_store(op_engine(call)), call->scope, op_text(call, "text"),
+                       timeout_ms, put_row, &answer);
     if (status == PAWL_TOO_LARGE && out->failed)
         return scope_fail(call->scope, status, "the answer is too large; add a LIMIT");
     if (status != PAWL_OK)
@@ -65,6 +56,5 @@ pawl_status op_store_sql(struct op_call *call, struct buf *out)
     if (!answer.begun)
         put_columns(out, 0, NULL);
     json_close(out, ']');
-    json_close(out, '}');
     return PAWL_OK;
 }

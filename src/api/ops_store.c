@@ -20,9 +20,7 @@ pawl_status op_store_put(struct op_call *call, struct buf *out)
     TRY(check_first(call));
     TRY(stores_put(call->p, call->scope, name, &is_new));
     call->http_status = is_new ? 201 : 200;
-    json_open(out, '{');
     json_put_str(out, "store", name);
-    json_close(out, '}');
     return PAWL_OK;
 }
 
@@ -33,11 +31,9 @@ pawl_status op_store_list(struct op_call *call, struct buf *out)
 
     TRY(check_first(call));
     TRY(stores_names(call->p, call->scope, &names, &count));
-    json_open(out, '{');
     json_put_open(out, "stores", '[');
     for (uint32_t i = 0; i < count; i++)
         json_str(out, names[i]);
     json_close(out, ']');
-    json_close(out, '}');
     return PAWL_OK;
 }

@@ -4,21 +4,6 @@
 
 #define EXPIRES_MS ((int64_t)90 * 24 * 3600 * 1000)
 
-static void print_more(struct op_call *call, struct buf *out, const char *hash)
-{
-    str scopes = op_text(call, "scopes"), name = op_ref(call, "name"),
-        actor = op_ref(call, "actor");
-
-    json_open(out, '{');
-    json_put_text(out, "hash", hash);
-    json_put_str(out, "scopes", scopes);
-    if (name.data)
-        json_put_str(out, "name", name);
-    if (actor.data)
-        json_put_str(out, "actor", actor);
-    json_close(out, '}');
-}
-
 static pawl_status read_token(struct op_call *call, int64_t *due_at_ms)
 {
     str expires = op_text(call, "expires"), scopes = op_text(call, "scopes");
@@ -38,10 +23,8 @@ static pawl_status read_token(struct op_call *call, int64_t *due_at_ms)
         return scope_fail(call->scope, PAWL_INVALID_REQUEST,
                           "'actor' is empty: name the user of the token, or leave it out for a "
                           "token that may name any actor");
-    if (op_ref_defect(call, "actor"))
-        return defect_status(call->scope, op_ref_defect(call, "actor"));
     *due_at_ms = engine_wall_ms(op_engine(call)) + after_ms;
-    return PAWL_OK;
+    return defect_status(call->scope, op_ref_defect(call, "actor"));
 }
 
 pawl_status op_token_create(struct op_call *call, struct buf *out)
@@ -54,19 +37,21 @@ pawl_status op_token_create(struct op_call *call, struct buf *out)
     TRY(read_token(call, &args.due_at_ms));
     TRY(token_secret(call, secret, hash));
     buf_init(&more, call->scope->arena.heap, 4096);
-    print_more(call, &more, hash);
+    json_open(&more, '{');
+    json_put_text(&more, "hash", hash);
+    json_put_str(&more, "scopes", op_text(call, "scopes"));
+    json_opt_str(&more, "name", op_ref(call, "name"));
+    json_opt_str(&more, "actor", op_ref(call, "actor"));
+    json_close(&more, '}');
     args.more = buf_view(&more);
     status = more.failed ? scope_no_memory(call->scope)
                          : engine_keep(op_engine(call), call->scope, &args, id);
     buf_fini(&more);
     if (status != PAWL_OK)
         return status;
-    json_open(out, '{');
     json_put_text(out, "token_id", id);
-    json_key(out, "token");
-    buf_fmt(out, "\"%s.%s\"", id, secret);
+    json_put_fmt(out, "token", "%s.%s", id, secret);
     json_put_time(out, "expires_at", args.due_at_ms);
-    json_close(out, '}');
     explicit_bzero(secret, sizeof secret);
     return PAWL_OK;
 }
@@ -81,8 +66,7 @@ pawl_status op_token_revoke(struct op_call *call, struct buf *out)
 
     if (status == PAWL_NOT_KNOWN)
         return scope_fail(call->scope, status, "no token '%.*s'", STR_ARG(args.id));
-    if (status == PAWL_OK)
-        buf_str(out, STR("{\"revoked\":true}"));
+    json_put_bool(out, "revoked", true);
     return status;
 }
 
@@ -110,16 +94,11 @@ pawl_status op_token_list(struct op_call *call, struct buf *out)
 {
     struct standing_fact *tokens = NULL;
     uint32_t count = 0;
-    pawl_status status =
-        engine_standing_list(op_engine(call), call->scope, CONTROL_TOKEN, 1000, &tokens, &count);
 
-    if (status != PAWL_OK)
-        return status;
-    json_open(out, '{');
+    TRY(engine_standing_list(op_engine(call), call->scope, CONTROL_TOKEN, 1000, &tokens, &count));
     json_put_open(out, "tokens", '[');
     for (uint32_t i = 0; i < count; i++)
         print_token(call, &tokens[i], out);
     json_close(out, ']');
-    json_close(out, '}');
     return PAWL_OK;
 }

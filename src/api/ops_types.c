@@ -1,22 +1,10 @@
 /* ops_types.c - is a value what its row of the table says? */
 #include "api/ops_int.h"
 
-static const char *type_name(enum op_type type)
-{
-    switch (type) {
-    case OP_STRING:
-        return "a string";
-    case OP_INTEGER:
-        return "a whole number";
-    case OP_BOOL:
-        return "true or false";
-    case OP_OBJECT:
-        return "an object";
-    case OP_JSON:
-        return "a JSON value";
-    }
-    return "a value";
-}
+static const char *const type_names[] = {
+    [OP_STRING] = "a string",  [OP_INTEGER] = "a whole number", [OP_BOOL] = "true or false",
+    [OP_OBJECT] = "an object", [OP_JSON] = "a JSON value",
+};
 
 static bool has_type(const struct node *node, enum op_type type)
 {
@@ -46,7 +34,7 @@ pawl_status op_check_value(struct scope *scope, const struct op_param *param,
                                : PAWL_OK;
     if (!has_type(node, param->type))
         return scope_fail(scope, PAWL_INVALID_REQUEST, "'%s%s': expected %s, found %s", where,
-                          param->name, type_name(param->type),
+                          param->name, type_names[param->type],
                           param->type == OP_INTEGER && node->kind == NODE_NUMBER
                               ? "a number that is not, or is too large"
                               : node_kind_name(node->kind));
@@ -59,16 +47,14 @@ pawl_status op_check_value(struct scope *scope, const struct op_param *param,
 pawl_status op_check_part(struct scope *scope, const struct op *as, const struct node *part,
                           const char *where)
 {
-    pawl_status status = PAWL_OK;
-
     for (const struct node *member = part->first; member; member = member->next)
         if (!op_param_find(as, member->key))
             return scope_fail(scope, PAWL_INVALID_REQUEST, "unknown field '%s%.*s'", where,
                               STR_ARG(member->key));
-    for (const struct op_param *param = as->params; param->name && status == PAWL_OK; param++) {
+    for (const struct op_param *param = as->params; param->name; param++) {
         const struct node *node = node_find(part, param->name);
 
-        status = op_check_value(scope, param, node && node->kind == NODE_NULL ? NULL : node, where);
+        TRY(op_check_value(scope, param, node && node->kind == NODE_NULL ? NULL : node, where));
     }
-    return status;
+    return PAWL_OK;
 }

@@ -18,9 +18,8 @@ static pawl_status read_duration(const struct op_call *call, const struct node *
 {
     const struct node *node = node_find(object, name);
 
-    if (!node || node->kind == NODE_NULL)
-        return PAWL_OK;
-    if (node->kind == NODE_STRING && duration_parse(node->text, out_ms))
+    if (!node || node->kind == NODE_NULL ||
+        (node->kind == NODE_STRING && duration_parse(node->text, out_ms)))
         return PAWL_OK;
     return scope_fail(call->scope, PAWL_INVALID_REQUEST,
                       "%s: expected a duration like \"30s\", found %.*s", name,
@@ -79,8 +78,7 @@ static void print_claimed(const struct claimed *claimed, struct buf *out)
     char key[WORK_KEY_SIZE];
 
     json_open(out, '{');
-    json_key(out, "step_id");
-    buf_fmt(out, "\"%s.%u\"", claimed->id, claimed->ordinal);
+    json_put_fmt(out, "step_id", "%s.%u", claimed->id, claimed->ordinal);
     json_put_text(out, "lease", claimed->token);
     json_put_text(out, "instance_id", claimed->id);
     json_put_str(out, "name", claimed->call.step);
@@ -90,21 +88,8 @@ static void print_claimed(const struct claimed *claimed, struct buf *out)
     work_key(&claimed->call, claimed->id, key);
     json_put_text(out, "idempotency_key", key);
     json_put_time(out, "lease_expires_at", claimed->expires_at_ms);
-    if (claimed->trace.data)
-        json_put_str(out, "traceparent", claimed->trace);
+    json_opt_str(out, "traceparent", claimed->trace);
     json_close(out, '}');
-}
-
-/* The end of every answer that a claim is a part of. */
-static void print_all_claimed(struct engine *engine, struct claimed *claimed, uint32_t count,
-                              struct buf *out)
-{
-    json_put_open(out, "steps", '[');
-    for (uint32_t i = 0; i < count; i++)
-        print_claimed(&claimed[i], out);
-    json_close(out, ']');
-    json_close(out, '}');
-    engine_claim_told(engine, claimed, count);
 }
 
 /* A claim, and what waits for it without a thread. */
@@ -141,8 +126,19 @@ static pawl_status open_claim(struct op_call *call, const struct claim_args *arg
 {
     struct waiter waiter = waiter_of(out);
 
-    out->call = call;
     return engine_claim_open(op_engine(call), call->scope, args, &waiter, &out->waiting);
+}
+
+/* The end of every answer that a claim is a part of. */
+static void give_claimed(struct op_call *call, struct claimed *claimed, uint32_t count,
+                         struct buf *out)
+{
+    json_put_open(out, "steps", '[');
+    for (uint32_t i = 0; i < count; i++)
+        print_claimed(&claimed[i], out);
+    json_close(out, ']');
+    engine_claim_told(op_engine(call), claimed, count);
+    call->given = (struct op_given){ claimed, count };
 }
 
 /* What there is, or nothing yet: then it waits. */
@@ -162,32 +158,25 @@ static pawl_status claim_go_on(struct op_call *call, bool is_stopping, struct bu
         op_waits(call, call->wait);
     if (status != PAWL_OK || is_parked)
         return status;
-    print_all_claimed(op_engine(call), claimed, count, out);
-    call->given = (struct op_given){ claimed, count };
+    give_claimed(call, claimed, count, out);
     if (!out->failed)
         return PAWL_OK;
     op_not_sent(call->p, &call->given);
     return scope_no_memory(call->scope);
 }
 
-/* By the caller's own thread. */
-static pawl_status wait_for_claim(struct op_call *call, struct waiting_claim *waiting,
-                                  struct buf *out)
+/* Without a waiter the caller's own thread waits. */
+static pawl_status claim(struct op_call *call, struct claim_wait *waiting, bool is_stopping,
+                         struct buf *out)
 {
     struct claimed *claimed;
     uint32_t count;
 
-    TRY(engine_claim_wait(op_engine(call), call->scope, waiting, &claimed, &count));
-    print_all_claimed(op_engine(call), claimed, count, out);
-    call->given = (struct op_given){ claimed, count };
-    return PAWL_OK;
-}
-
-static pawl_status claim(struct op_call *call, struct claim_wait *waiting, bool is_stopping,
-                         struct buf *out)
-{
-    if (!call->waiter)
-        return wait_for_claim(call, waiting->waiting, out);
+    if (!call->waiter) {
+        TRY(engine_claim_wait(op_engine(call), call->scope, waiting->waiting, &claimed, &count));
+        give_claimed(call, claimed, count, out);
+        return PAWL_OK;
+    }
     waiting->wait.go_on = claim_go_on;
     call->wait = &waiting->wait;
     return claim_go_on(call, is_stopping, out);
@@ -225,9 +214,8 @@ pawl_status op_step_claim(struct op_call *call, struct buf *out)
     struct claim_args args = { 0 };
 
     TRY_MEMORY(call->scope, waiting);
-    *waiting = (struct claim_wait){ 0 };
+    *waiting = (struct claim_wait){ .call = call };
     TRY(read_claim(call, call->input, &args));
-    json_open(out, '{');
     TRY(open_claim(call, &args, waiting));
     return claim(call, waiting, false, out);
 }
@@ -261,9 +249,7 @@ static pawl_status answer(struct op_call *call, struct event event, struct buf *
                                   .key = call->key };
 
     TRY(engine_step_answer(op_engine(call), call->scope, &answer));
-    json_open(out, '{');
     json_put_text(out, "status", step_status_name(answer.outcome));
-    json_close(out, '}');
     return PAWL_OK;
 }
 
@@ -287,10 +273,8 @@ pawl_status op_step_heartbeat(struct op_call *call, struct buf *out)
                           "lease: expected the token that step.claim gave, found none");
     TRY(engine_step_heartbeat(op_engine(call), call->scope, op_text(call, "step_id"),
                               lease_of(call->input), extend_ms, &expires_at_ms));
-    json_open(out, '{');
     json_put_text(out, "status", step_status_name(STEP_RUNNING));
     json_put_time(out, "lease_expires_at", expires_at_ms);
-    json_close(out, '}');
     return PAWL_OK;
 }
 
@@ -310,18 +294,7 @@ static const struct op answer_row = {
         },
 };
 
-static pawl_status check_item(const struct op_call *call, const struct node *item)
-{
-    if (item->kind != NODE_OBJECT)
-        return scope_fail(call->scope, PAWL_INVALID_REQUEST,
-                          "steps: expected {step_id, lease, result} or {step_id, lease, error}");
-    if (node_find(item, "result") && node_find(item, "error"))
-        return scope_fail(call->scope, PAWL_INVALID_REQUEST,
-                          "steps: one has a result and an error; it can have one");
-    return op_check_part(call->scope, &answer_row, item, "steps.");
-}
-
-/* One that is refused does not hold up the others; its reason stands in its place. */
+/* One that is refused does not hold up the others; its reason is printed in its place. */
 static void print_answered(const struct step_answer *answered, struct buf *out)
 {
     char detail[OP_DETAIL_SIZE];
@@ -338,73 +311,72 @@ static void print_answered(const struct step_answer *answered, struct buf *out)
     json_close(out, '}');
 }
 
-/* Each has a part of the turn's key, so that a turn that was cut short can be repeated. */
-static pawl_status read_answers(const struct op_call *call, const struct node *steps,
-                                struct step_answer **out)
-{
-    struct step_answer *answers =
-        ARENA_ARRAY(&call->scope->arena, struct step_answer, steps->count + 1);
-    uint32_t count = 0;
-
-    TRY_MEMORY(call->scope, answers);
-    for (const struct node *item = steps->first; item; item = item->next) {
-        struct step_answer *next = &answers[count];
-
-        *next = (struct step_answer){ .step_id = node_find(item, "step_id")->text,
-                                      .lease = lease_of(item),
-                                      .event = event_of(item, node_find(item, "error") != NULL) };
-        TRY(key_nth(call->scope, call->key, count++, &next->key));
-    }
-    *out = answers;
-    return PAWL_OK;
-}
-
-static pawl_status read_turn(const struct op_call *call, const struct node **steps,
-                             const struct node **claimed, struct claim_args *args)
-{
-    *steps = node_find(call->input, "steps");
-    *claimed = node_find(call->input, "claim");
-    if (*claimed && (*claimed)->kind == NODE_NULL)
-        *claimed = NULL;
-    if (!*steps || (*steps)->kind != NODE_ARRAY || (*steps)->count > CLAIM_MAX)
-        return scope_fail(call->scope, PAWL_INVALID_REQUEST,
-                          "steps: expected a list of at most %d answers", CLAIM_MAX);
-    for (const struct node *item = (*steps)->first; item; item = item->next)
-        TRY(check_item(call, item));
-    if (!*claimed)
-        return PAWL_OK;
-    TRY(op_check_part(call->scope, op_find(STR("step.claim")), *claimed, "claim."));
-    return read_claim(call, *claimed, args);
-}
-
 /* A worker's turn: its answers, then its claim. */
 struct turn_wait {
     struct claim_wait claim; /* first: the call waits for it */
-    const struct node *steps;
     struct step_answer *answers;
+    uint32_t count;
     struct answering *answering; /* NULL: not sent yet */
 };
+
+/* Each has a part of the turn's key, so that a turn that was cut short can be repeated. */
+static pawl_status read_answer(const struct op_call *call, const struct node *item,
+                               struct turn_wait *turn)
+{
+    bool is_failure = node_find(item, "error") != NULL;
+    struct step_answer *next = &turn->answers[turn->count];
+
+    if (item->kind != NODE_OBJECT)
+        return scope_fail(call->scope, PAWL_INVALID_REQUEST,
+                          "steps: expected {step_id, lease, result} or {step_id, lease, error}");
+    if (is_failure && node_find(item, "result"))
+        return scope_fail(call->scope, PAWL_INVALID_REQUEST,
+                          "steps: one has a result and an error; it can have one");
+    TRY(op_check_part(call->scope, &answer_row, item, "steps."));
+    *next = (struct step_answer){ .step_id = node_find(item, "step_id")->text,
+                                  .lease = lease_of(item),
+                                  .event = event_of(item, is_failure) };
+    return key_nth(call->scope, call->key, turn->count++, &next->key);
+}
+
+static pawl_status read_turn(const struct op_call *call, struct turn_wait *turn,
+                             const struct node *claimed, struct claim_args *args)
+{
+    const struct node *steps = node_find(call->input, "steps");
+
+    if (!steps || steps->kind != NODE_ARRAY || steps->count > CLAIM_MAX)
+        return scope_fail(call->scope, PAWL_INVALID_REQUEST,
+                          "steps: expected a list of at most %d answers", CLAIM_MAX);
+    turn->answers = ARENA_ARRAY(&call->scope->arena, struct step_answer, steps->count + 1);
+    TRY_MEMORY(call->scope, turn->answers);
+    for (const struct node *item = steps->first; item; item = item->next)
+        TRY(read_answer(call, item, turn));
+    if (!claimed)
+        return PAWL_OK;
+    TRY(op_check_part(call->scope, op_find(STR("step.claim")), claimed, "claim."));
+    return read_claim(call, claimed, args);
+}
 
 /* The answers are known: what is printed of them, and the claim. */
 static pawl_status end_turn(struct op_call *call, struct turn_wait *turn, bool is_stopping,
                             struct buf *out)
 {
-    json_open(out, '{');
     json_put_open(out, "results", '[');
-    for (uint32_t i = 0; i < turn->steps->count; i++)
+    for (uint32_t i = 0; i < turn->count; i++)
         print_answered(&turn->answers[i], out);
     json_close(out, ']');
     if (turn->claim.waiting)
         return claim(call, &turn->claim, is_stopping, out);
-    print_all_claimed(op_engine(call), NULL, 0, out);
+    give_claimed(call, NULL, 0, out);
     return PAWL_OK;
 }
 
-/* By a thread that may wait. */
+/* By a thread that may wait. What the answers make ready may be started for the claim in their own
+ * commit. */
 static pawl_status send_turn(struct op_call *call, struct turn_wait *turn)
 {
-    return engine_step_answer_all(op_engine(call), call->scope, turn->answers,
-                                  (uint32_t)turn->steps->count, turn->claim.waiting);
+    return engine_step_answer_all(op_engine(call), call->scope, turn->answers, turn->count,
+                                  turn->claim.waiting);
 }
 
 static pawl_status turn_go_on(struct op_call *call, bool is_stopping, struct buf *out)
@@ -428,9 +400,9 @@ static pawl_status start_turn(struct op_call *call, struct turn_wait *turn)
 
     turn->claim.wait.go_on = turn_go_on;
     op_waits(call, &turn->claim.wait);
-    status = engine_step_answers_start(op_engine(call), call->scope, turn->answers,
-                                       (uint32_t)turn->steps->count, turn->claim.waiting, &waiter,
-                                       &turn->answering, &needs_thread);
+    status =
+        engine_step_answers_start(op_engine(call), call->scope, turn->answers, turn->count,
+                                  turn->claim.waiting, &waiter, &turn->answering, &needs_thread);
     if (status != PAWL_OK) {
         *waits = false;
         return status;
@@ -445,18 +417,19 @@ static pawl_status start_turn(struct op_call *call, struct turn_wait *turn)
 pawl_status op_step_complete_many(struct op_call *call, struct buf *out)
 {
     struct turn_wait *turn = ARENA_NEW(&call->scope->arena, struct turn_wait);
-    const struct node *claimed;
+    const struct node *claimed = node_find(call->input, "claim");
     struct claim_args args = { 0 };
 
     TRY_MEMORY(call->scope, turn);
     *turn = (struct turn_wait){ .claim.call = call };
-    TRY(read_turn(call, &turn->steps, &claimed, &args));
+    if (claimed && claimed->kind == NODE_NULL)
+        claimed = NULL;
+    TRY(read_turn(call, turn, claimed, &args));
     if (claimed)
         TRY(open_claim(call, &args, &turn->claim));
-    TRY(read_answers(call, turn->steps, &turn->answers));
     if (call->waiter)
         return start_turn(call, turn);
-    TRY(send_turn(call, turn)); /* what they make ready may be started for it in their own commit */
+    TRY(send_turn(call, turn));
     return end_turn(call, turn, false, out);
 }
 

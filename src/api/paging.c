@@ -14,7 +14,6 @@ void paging_begin(struct paging *page, const char *member, struct buf *out)
     if (page->has_begun)
         return;
     page->has_begun = true;
-    json_open(out, '{');
     json_put_open(out, member, '[');
 }
 
@@ -42,7 +41,5 @@ void paging_end(const struct paging *page, const char *next, struct buf *out)
     json_close(out, ']');
     if (page->has_limit)
         json_put_text(out, "next", next);
-    if (page->reused.data)
-        json_put_raw(out, "reused", page->reused);
-    json_close(out, '}');
+    json_opt_raw(out, "reused", page->reused);
 }

@@ -24,33 +24,19 @@ struct plan_job {
     uint32_t begun_count;
 };
 
-/* ---- In and out
- * ------------------------------------------------------------------------------------ */
+/* ---- In and out ---- */
 
-char *api_text(str text)
+pawl_status api_text(struct scope *scope, str text, char **out)
 {
-    char *out = text.data ? heap_new(&heap_libc, text.size + 1) : NULL;
-
-    if (out)
-        memcpy(out, text.data, text.size);
-    return out;
+    *out = heap_new(&heap_libc, text.size + 1);
+    TRY_MEMORY(scope, *out);
+    memcpy(*out, text.data, text.size);
+    return PAWL_OK;
 }
 
 void pawl_plan_free(char *text)
 {
     heap_free(&heap_libc, text, text ? strlen(text) + 1 : 0);
-}
-
-static const char *status_name(const struct plan_job *job)
-{
-    if (job->state == LIFE_COMPLETED)
-        return "success";
-    return job->state == LIFE_FAILED || flow_must_fail(job->memory) ? "failure" : "pending";
-}
-
-static bool is_settled(const struct plan_job *job)
-{
-    return job->state == LIFE_COMPLETED || job->state == LIFE_FAILED;
 }
 
 /* What is known of each leaf; the last row about one counts. */
@@ -113,12 +99,16 @@ static void print_leaves(const struct plan_job *job, struct buf *out)
 
 static pawl_status print_job(const struct plan_job *job, str *out)
 {
+    bool is_success = job->state == LIFE_COMPLETED, is_failure = job->state == LIFE_FAILED;
     struct buf buf;
 
     buf_init(&buf, &heap_libc, LIMIT_SCOPE);
     json_open(&buf, '{');
-    json_put_text(&buf, "status", status_name(job));
-    json_put_bool(&buf, "settled", is_settled(job));
+    json_put_text(&buf, "status",
+                  is_success                                  ? "success"
+                  : is_failure || flow_must_fail(job->memory) ? "failure"
+                                                              : "pending");
+    json_put_bool(&buf, "settled", is_success || is_failure);
     json_key(&buf, "context");
     flow_print_context(job->memory, &buf);
     json_key(&buf, "leaves");
@@ -134,40 +124,31 @@ static pawl_status print_job(const struct plan_job *job, str *out)
     return out->data ? PAWL_OK : scope_no_memory(job->scope);
 }
 
+/* STORAGE_FAILURE: it is not a job. */
 static pawl_status load_job(struct plan_job *job, str text)
 {
     struct scope *scope = job->scope;
-    struct node *document = NULL, *compiled, *memory, *state;
+    struct node *document = NULL, *compiled, *memory;
     int64_t number = 0;
-    pawl_status status = node_read_own(scope, text, &document);
 
+    TRY(node_read_own(scope, text, &document));
     compiled = node_find(document, "compiled");
     memory = node_find(document, "memory");
-    state = node_find(document, "state");
-    if (status == PAWL_OK && (!compiled || !memory || !node_to_i64(state, &number) || number < 0 ||
-                              number >= LIFE_STATE_COUNT))
+    if (!compiled || !memory || !node_to_i64(node_find(document, "state"), &number) || number < 0 ||
+        number >= LIFE_STATE_COUNT)
+        return PAWL_STORAGE_FAILURE;
+    TRY(definition_load(scope, compiled->raw, &job->definition));
+    if (job->definition->kind != KIND_FLOW)
         return scope_fail(scope, PAWL_INVALID_REQUEST,
-                          "job: expected a job of pawl_plan_make(), found another text");
-    if (status == PAWL_OK)
-        status = definition_load(scope, compiled->raw, &job->definition);
-    if (status == PAWL_OK && job->definition->kind != KIND_FLOW)
-        status = scope_fail(scope, PAWL_INVALID_REQUEST,
-                            "job: expected a tree, found another definition");
-    if (status == PAWL_OK)
-        status = flow_behavior.prepare(job->definition, scope);
-    if (status == PAWL_OK)
-        status = flow_behavior.memory_load(job->definition, memory->raw, STR("{}"), scope,
-                                           &scope->arena, &job->memory);
+                          "job: expected a tree, found another definition");
+    TRY(flow_behavior.prepare(job->definition, scope));
     job->state = (uint32_t)number;
     job->leaves = node_find(document, "leaves");
-    return status == PAWL_STORAGE_FAILURE
-               ? scope_fail(scope, PAWL_INVALID_REQUEST,
-                            "job: expected a job of pawl_plan_make(), found another text")
-               : status;
+    return flow_behavior.memory_load(job->definition, memory->raw, STR("{}"), scope, &scope->arena,
+                                     &job->memory);
 }
 
-/* ---- Deciding
- * --------------------------------------------------------------------------------------- */
+/* ---- Deciding ---- */
 
 static pawl_status decide(struct plan_job *job, const struct event *event);
 
@@ -227,8 +208,7 @@ static pawl_status settle(struct plan_job *job, const struct event *event)
     return status;
 }
 
-/* ---- Results
- * ------------------------------------------------------------------------------------------ */
+/* ---- Results ---- */
 
 static pawl_status fail_node(const struct plan_job *job, const struct node *row, const char *what)
 {
@@ -268,36 +248,22 @@ static pawl_status take_result(struct plan_job *job, const struct node *row)
 static pawl_status take_results(struct plan_job *job, const char *text)
 {
     struct node *results = NULL;
-    pawl_status status = PAWL_OK;
 
     if (text)
-        status = node_read_json(job->scope, str_of(text), &results);
-    if (status == PAWL_OK && results && results->kind != NODE_ARRAY)
+        TRY(node_read_json(job->scope, str_of(text), &results));
+    if (results && results->kind != NODE_ARRAY)
         return scope_fail(job->scope, PAWL_INVALID_REQUEST,
                           "results: expected a list of {node, status, output}, found %s",
                           node_kind_name(results->kind));
     job->given = results;
-    if (status == PAWL_OK && job->state == LIFE_CREATED)
-        status = settle(job, &(struct event){ .kind = EVENT_START });
-    for (const struct node *row = results ? results->first : NULL; row && status == PAWL_OK;
-         row = row->next)
-        status = take_result(job, row);
-    return status;
-}
-
-/* ---- The calls
- * ---------------------------------------------------------------------------------------- */
-
-static pawl_status check_plain(struct plan_job *job)
-{
-    for (uint32_t i = 0; i < flow_step_count(job->definition); i++)
-        if (flow_step_node(job->definition, i) == UINT32_MAX ||
-            !flow_step_is_taken(job->definition, i))
-            return scope_fail(job->scope, PAWL_INVALID_DEFINITION,
-                              "'%.*s': a job has actions under do, dopar and try, and nothing else",
-                              STR_ARG(flow_step_name(job->definition, i)));
+    if (job->state == LIFE_CREATED)
+        TRY(settle(job, &(struct event){ .kind = EVENT_START }));
+    for (const struct node *row = results ? results->first : NULL; row; row = row->next)
+        TRY(take_result(job, row));
     return PAWL_OK;
 }
+
+/* ---- The calls ---- */
 
 static pawl_status make(struct plan_job *job, const char *ast, str *out)
 {
@@ -305,8 +271,12 @@ static pawl_status make(struct plan_job *job, const char *ast, str *out)
 
     TRY(node_read(job->scope, str_of(ast), &document));
     TRY(flow_compile(job->scope, document, NULL, &job->definition));
-    if (flow_step_count(job->definition) > 0)
-        TRY(check_plain(job));
+    for (uint32_t i = 0; i < flow_step_count(job->definition); i++)
+        if (flow_step_node(job->definition, i) == UINT32_MAX ||
+            !flow_step_is_taken(job->definition, i))
+            return scope_fail(job->scope, PAWL_INVALID_DEFINITION,
+                              "'%.*s': a job has actions under do, dopar and try, and nothing else",
+                              STR_ARG(flow_step_name(job->definition, i)));
     job->state = LIFE_CREATED;
     job->memory = flow_behavior.memory_new(job->definition, STR("{}"), &job->scope->arena);
     return job->memory ? print_job(job, out) : scope_no_memory(job->scope);
@@ -325,17 +295,8 @@ pawl_status pawl_plan_make(const char *ast, char **job, pawl_error *error)
     scope.outer = panic_set(NULL);
     status = make(&made, ast, &text);
     if (status == PAWL_OK)
-        *job = api_text(text);
-    if (status == PAWL_OK && !*job)
-        status = scope_no_memory(&scope);
+        status = api_text(&scope, text, job);
     return api_leave(&scope, status, error);
-}
-
-/* A value of two bytes, such as `1,`, takes a node. So much memory, and what one unit of work has
- * besides, reads any text. */
-static size_t memory_to_read(const char *job, const char *results)
-{
-    return LIMIT_SCOPE + sizeof(struct node) * (strlen(job) + (results ? strlen(results) : 0)) / 2;
 }
 
 static pawl_status restart(struct plan_job *job, const char *text, const char *results, str *next,
@@ -343,14 +304,13 @@ static pawl_status restart(struct plan_job *job, const char *text, const char *r
 {
     pawl_status status = load_job(job, str_of(text));
 
-    if (status == PAWL_OK)
-        json_open(&job->begun, '[');
-    if (status == PAWL_OK)
-        status = take_results(job, results);
-    if (status == PAWL_OK)
-        status = print_job(job, next);
-    if (status != PAWL_OK)
-        return status;
+    if (status == PAWL_STORAGE_FAILURE)
+        return scope_fail(job->scope, PAWL_INVALID_REQUEST,
+                          "job: expected a job of pawl_plan_make(), found another text");
+    TRY(status);
+    json_open(&job->begun, '[');
+    TRY(take_results(job, results));
+    TRY(print_job(job, next));
     json_close(&job->begun, ']');
     *actions = job->begun.failed ? STR_NONE : buf_keep(&job->begun, &job->scope->arena);
     return actions->data ? PAWL_OK : scope_no_memory(job->scope);
@@ -366,16 +326,18 @@ pawl_status pawl_plan_restart(const char *job, const char *results, char **next,
 
     TRY(API_NEED_TEXTS(error, GIVEN(job), GIVEN(next), GIVEN(actions)));
     *next = *actions = NULL;
-    scope_init(&scope, &heap_libc, memory_to_read(job, results));
+    /* A value of two bytes, such as `1,`, takes a node. So much memory, and what one unit of work
+     * has besides, reads any text. */
+    scope_init(&scope, &heap_libc,
+               LIMIT_SCOPE +
+                   sizeof(struct node) * (strlen(job) + (results ? strlen(results) : 0)) / 2);
     scope.outer = panic_set(NULL);
     buf_init(&loaded.begun, &heap_libc, LIMIT_SCOPE);
     status = restart(&loaded, job, results, &next_text, &actions_text);
-    if (status == PAWL_OK) {
-        *next = api_text(next_text);
-        *actions = api_text(actions_text);
-        if (!*next || !*actions)
-            status = scope_no_memory(&scope);
-    }
+    if (status == PAWL_OK)
+        status = api_text(&scope, next_text, next);
+    if (status == PAWL_OK)
+        status = api_text(&scope, actions_text, actions);
     if (status != PAWL_OK) {
         pawl_plan_free(*next);
         pawl_plan_free(*actions);

@@ -16,24 +16,12 @@ static void put_bad(const struct verify_report *report, struct buf *out)
     json_put_text(out, "what", report->what);
     if (report->bad_instance[0])
         json_put_text(out, "instance_id", report->bad_instance);
-    if (report->bad_pos > 0)
-        json_put_u64(out, "position", report->bad_pos);
-}
-
-static void put_resumed(const struct verify_report *report, struct buf *out)
-{
-    if (report->resumed > 0)
-        json_put_u64(out, "resumed_at", report->resumed);
-    if (report->not_resumed[0])
-        json_put_text(out, "not_resumed", report->not_resumed);
+    json_opt_u64(out, "position", report->bad_pos);
 }
 
 static void put_report(const struct verify_report *report, bool is_whole, str foreign,
                        struct buf *out)
 {
-    char root[2 * SHA_SIZE + 1];
-
-    json_open(out, '{');
     if (!report->stopped)
         json_put_bool(out, "valid", report->valid);
     json_put_u64(out, "records", report->records);
@@ -45,16 +33,16 @@ static void put_report(const struct verify_report *report, bool is_whole, str fo
     } else if (!report->valid) {
         put_bad(report, out);
     } else if (is_whole) {
-        sha_hex(report->root, SHA_SIZE, root);
-        json_put_text(out, "root", root);
+        json_put_hex(out, "root", report->root, SHA_SIZE);
     }
-    put_resumed(report, out);
+    json_opt_u64(out, "resumed_at", report->resumed);
+    if (report->not_resumed[0])
+        json_put_text(out, "not_resumed", report->not_resumed);
     if (foreign.size > 0) {
         json_put_open(out, "foreign", '[');
         json_raw(out, foreign);
         json_close(out, ']');
     }
-    json_close(out, '}');
 }
 
 /* ---- objects of the host ---- */
@@ -167,18 +155,6 @@ pawl_status op_store_verify(struct op_call *call, struct buf *out)
 
 /* ---- one instance ---- */
 
-static void put_one(const struct verify_report *report, struct buf *out)
-{
-    json_open(out, '{');
-    json_put_bool(out, "valid", report->valid);
-    json_put_u64(out, "entries", report->entries);
-    if (!report->valid) {
-        json_put_u64(out, "first_bad", report->bad_seq);
-        json_put_text(out, "what", report->what);
-    }
-    json_close(out, '}');
-}
-
 pawl_status op_instance_verify(struct op_call *call, struct buf *out)
 {
     struct engine *engine = op_engine(call);
@@ -191,7 +167,12 @@ pawl_status op_instance_verify(struct op_call *call, struct buf *out)
         return scope_fail(call->scope, PAWL_NOT_KNOWN, "no such instance");
     TRY(verify_run(engine_store(engine), engine_heap(engine), &request, &report,
                    &call->scope->error));
-    put_one(&report, out);
+    json_put_bool(out, "valid", report.valid);
+    json_put_u64(out, "entries", report.entries);
+    if (!report.valid) {
+        json_put_u64(out, "first_bad", report.bad_seq);
+        json_put_text(out, "what", report.what);
+    }
     return PAWL_OK;
 }
 

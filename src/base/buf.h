@@ -48,6 +48,7 @@ void json_bool(struct buf *buf, bool value);
 void json_null(struct buf *buf);
 void json_raw(struct buf *buf, str json);    /* as it is; null if json.data is NULL */
 void json_time(struct buf *buf, int64_t at_ms); /* "2026-05-01T00:00:00.000Z" */
+void json_hex(struct buf *buf, const void *bytes, size_t size); /* quoted, lower case */
 
 /* A member of an object: json_put_str(out, "name", name) is json_key() and json_str(). */
 #define JSON_PUT_MAP(X)                                                                            \
@@ -59,5 +60,14 @@ JSON_PUT_MAP(X)
 void json_put_u64_or_null(struct buf *buf, const char *key, uint64_t n);     /* 0: null */
 void json_put_time_or_null(struct buf *buf, const char *key, int64_t at_ms); /* 0: null */
 void json_put_open(struct buf *buf, const char *key, char bracket);
+void json_put_hex(struct buf *buf, const char *key, const void *bytes, size_t size);
+/* A string that needs no escapes. */
+#define json_put_fmt(buf, key, format, ...)                                                        \
+    (json_key((buf), (key)), buf_fmt((buf), "\"" format "\"", __VA_ARGS__))
+
+/* A member that is left out where it has no value: data NULL, or 0. */
+void json_opt_str(struct buf *buf, const char *key, str s);
+void json_opt_raw(struct buf *buf, const char *key, str json);
+void json_opt_u64(struct buf *buf, const char *key, uint64_t n);
 
 #endif

@@ -135,6 +135,18 @@ void json_time(struct buf *buf, int64_t at_ms)
     json_text(buf, text);
 }
 
+void json_hex(struct buf *buf, const void *bytes, size_t size)
+{
+    static const char digits[] = "0123456789abcdef";
+    const unsigned char *byte = bytes;
+
+    separate(buf);
+    buf_byte(buf, '"');
+    for (size_t i = 0; i < size; i++)
+        buf_add(buf, (char[]){ digits[byte[i] >> 4], digits[byte[i] & 15] }, 2);
+    buf_byte(buf, '"');
+}
+
 /* ---- A member ------------------------------------------------------------------------------- */
 
 #define X(name, type)                                                                              \
@@ -168,4 +180,28 @@ void json_put_open(struct buf *buf, const char *key, char bracket)
 {
     json_key(buf, key);
     json_open(buf, bracket);
+}
+
+void json_put_hex(struct buf *buf, const char *key, const void *bytes, size_t size)
+{
+    json_key(buf, key);
+    json_hex(buf, bytes, size);
+}
+
+void json_opt_str(struct buf *buf, const char *key, str s)
+{
+    if (s.data)
+        json_put_str(buf, key, s);
+}
+
+void json_opt_raw(struct buf *buf, const char *key, str json)
+{
+    if (json.data)
+        json_put_raw(buf, key, json);
+}
+
+void json_opt_u64(struct buf *buf, const char *key, uint64_t n)
+{
+    if (n > 0)
+        json_put_u64(buf, key, n);
 }

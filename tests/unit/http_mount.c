@@ -30,7 +30,8 @@ static const struct op_param page_params[] = {
     { 0 },
 };
 static const struct op rpc_rows[] = {
-    { "rpc", "POST", "/rpc", OP_TEXT_BODY, 200, "a call", no_params, answer_rpc, "any" },
+    { "rpc", "POST", "/rpc", OP_TEXT_BODY | OP_RAW_ANSWER, 200, "a call", no_params, answer_rpc,
+      "any" },
     { 0 },
 };
 static const struct op page_rows[] = {

@@ -192,7 +192,9 @@ static pawl_status run_check(struct check *check, const struct verify_options *o
     pawl_status status;
 
     buf_init(&answer, &heap_libc, CLI_ANSWER_MAX);
+    json_open(&answer, '{');
     status = verify_all(cli->target.local, options, &answer, &cli->scope.error);
+    json_close(&answer, '}');
     clear_bar(check);
     *out = buf_take(&answer, &cli->scope.arena);
     return status;
