@@ -233,15 +233,10 @@ static uint32_t move_states(const struct flow_memory *memory, const struct plan 
 
 /* ---- Deciding -------------------------------------------------------------------------------- */
 
-static str step_name(const struct turn *turn, uint32_t step)
-{
-    return words_shown(turn->plan->steps[step].name);
-}
-
 static void refuse(struct turn *turn, uint32_t step, const char *why)
 {
-    turn->status = scope_fail(turn->scope, PAWL_CONFLICT, "the live step '%.*s' %s",
-                              STR_ARG(step_name(turn, step)), why);
+    turn_fail(turn, PAWL_CONFLICT, "the live step '%.*s' %s",
+              STR_ARG(words_shown(turn->plan->steps[step].name)), why);
 }
 
 static void check_live(struct turn *turn, const struct plan *new)
@@ -268,7 +263,7 @@ static void check_groups(struct turn *turn, const struct plan *merged)
     struct node_state *states;
     uint32_t step;
 
-    if (!merged->is_tree || turn->status != PAWL_OK)
+    if (turn->status != PAWL_OK || !merged->is_tree)
         return;
     step = move_states(turn->memory, merged, &turn->scope->arena, &states);
     if (!states)
@@ -289,8 +284,7 @@ static str payload_with_arms(struct turn *turn, const struct plan *merged)
         return payload;
     moved = arms_move(turn, merged);
     if (turn->status == PAWL_OK && turn->event->is_recorded && !str_eq(moved, told))
-        turn->status = scope_fail(turn->scope, PAWL_CONFLICT,
-                                  "the arms of a live step have moved in this definition");
+        turn_fail(turn, PAWL_CONFLICT, "the arms of a live step have moved in this definition");
     if (turn->status != PAWL_OK || turn->event->is_recorded || str_eq(moved, STR("[]")))
         return payload;
     buf_init(&buf, turn->scope->arena.heap, 2 * (size_t)LIMIT_TEXT);
@@ -308,10 +302,8 @@ void decide_amend(struct turn *turn)
     str payload = STR_NONE;
 
     turn->status = amend_load(turn->scope, turn->plan, turn->event->given, NULL, &amended);
-    if (turn->status == PAWL_OK)
-        check_live(turn, amended.new);
-    if (turn->status == PAWL_OK)
-        check_groups(turn, amended.merged);
+    check_live(turn, amended.new);
+    check_groups(turn, amended.merged);
     if (turn->status == PAWL_OK)
         payload = payload_with_arms(turn, amended.merged);
     turn_draft(turn, LIFE_T_AMEND, NULL, payload);

@@ -157,12 +157,11 @@ static void refuse(struct turn *turn, const struct attempt *attempt,
     else
         buf_fmt(&words, "%s %.*s", awaited->is_timer ? "timer" : "signal",
                 STR_ARG(words_shown(awaited->name)));
-    turn->status =
-        scope_fail(turn->scope, PAWL_CONFLICT,
-                   "the live step '%.*s' waits for %.*s, and no arm of it does in the other "
-                   "definition",
-                   STR_ARG(words_shown(turn->plan->steps[attempt->plan].name)),
-                   STR_ARG(words_shown(buf_view(&words))));
+    turn_fail(turn, PAWL_CONFLICT,
+              "the live step '%.*s' waits for %.*s, and no arm of it does in the other "
+              "definition",
+              STR_ARG(words_shown(turn->plan->steps[attempt->plan].name)),
+              STR_ARG(words_shown(buf_view(&words))));
     buf_fini(&words);
 }
 
@@ -233,12 +232,10 @@ static bool take_row(const struct flow_memory *memory, const struct node *row)
 
 bool arms_take(const struct flow_memory *memory, const struct node *rows)
 {
-    bool is_right = !rows || rows->kind == NODE_ARRAY;
-
-    for (const struct node *row = rows && is_right ? rows->first : NULL; row && is_right;
-         row = row->next)
-        is_right = take_row(memory, row);
-    return is_right;
+    for (const struct node *row = rows ? rows->first : NULL; row; row = row->next)
+        if (!take_row(memory, row))
+            return false;
+    return !rows || rows->kind == NODE_ARRAY;
 }
 
 /* ---- For `check --against` -------------------------------------------------------------------- */

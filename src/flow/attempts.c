@@ -43,21 +43,15 @@ static struct flow_step_past *step_past(struct scope *scope, struct flow_attempt
 
 /* ---- Leaving out what nothing asks for -------------------------------------------------------- */
 
-static bool is_last(const struct flow_attempts *attempts, uint32_t ordinal)
-{
-    const struct flow_attempt *attempt = find_attempt(attempts, ordinal);
-
-    return attempt && attempts->steps[attempt->plan].last == ordinal;
-}
-
 static bool is_wanted(const struct flow_attempts *attempts, const struct flow_attempt *attempt)
 {
     const struct flow_step_past *step = &attempts->steps[attempt->plan];
+    const struct flow_attempt *before = find_attempt(attempts, attempt->begun_by);
     bool is_unfinished = attempt->status == STEP_FAILED || attempt->status == STEP_CANCELLED;
 
     return attempt->status <= STEP_RUNNING || (is_unfinished && !attempt->is_retried) ||
            attempt->ordinal == step->last || attempt->ordinal == step->done ||
-           is_last(attempts, attempt->begun_by);
+           (before && attempts->steps[before->plan].last == before->ordinal);
 }
 
 /* A last one that began another is older than that, and wanted itself: it is still found. */
@@ -76,25 +70,17 @@ static void leave_out(struct flow_attempts *attempts)
 
 /* ---- Folding ----------------------------------------------------------------------------------- */
 
-/* The attempt that it repeats, which its entry ended. */
-static struct flow_attempt *attempt_before(const struct flow_attempts *attempts,
-                                           const struct effect *effect,
-                                           const struct entry_view *entry)
-{
-    struct flow_attempt *before = find_attempt(attempts, entry->ordinal);
-
-    return before && before->plan == effect->plan && before->attempt + 1 == effect->attempt ? before
-                                                                                            : NULL;
-}
-
 /* Where it belongs among the attempts of its step. */
 static pawl_status place_attempt(struct scope *scope, struct flow_attempts *attempts,
                                  const struct effect *effect, const struct entry_view *entry,
                                  struct flow_attempt *out)
 {
     struct flow_step_past *step = step_past(scope, attempts, effect->plan);
-    struct flow_attempt *before = attempt_before(attempts, effect, entry);
+    struct flow_attempt *before = find_attempt(attempts, entry->ordinal);
 
+    /* The attempt that it repeats, which its entry ended. */
+    if (before && (before->plan != effect->plan || before->attempt + 1 != effect->attempt))
+        before = NULL;
     if (!step)
         return effect->plan < STEPS_MAX
                    ? scope_no_memory(scope)
@@ -133,13 +119,6 @@ static pawl_status add_attempt(struct scope *scope, struct flow_attempts *attemp
     return PAWL_OK;
 }
 
-/* Is it one that is kept? */
-static bool is_inside(const struct flow_attempts *attempts, uint32_t ordinal)
-{
-    return !attempts->max ||
-           (ordinal > attempts->after && ordinal - attempts->after <= attempts->max);
-}
-
 enum step_status flow_end_status(uint32_t transition)
 {
     return lifecycle_is_failure(transition) ? STEP_FAILED : STEP_DONE;
@@ -173,20 +152,17 @@ static bool needs_attempt(enum effect_kind kind)
     return kind == EFFECT_READY || kind == EFFECT_RUN || kind == EFFECT_END;
 }
 
-static uint32_t next_ordinal(const struct flow_attempts *attempts)
-{
-    return (attempts->max ? attempts->after + attempts->count : attempts->made) + 1;
-}
-
 static pawl_status apply_effect(struct scope *scope, struct flow_attempts *attempts,
                                 const struct entry_view *entry, const struct effect *effect)
 {
     struct flow_attempt *attempt = find_attempt(attempts, effect->ordinal);
+    uint32_t last = attempts->max ? attempts->after + attempts->count : attempts->made;
+    bool is_inside = !attempts->max || (effect->ordinal > attempts->after &&
+                                        effect->ordinal - attempts->after <= attempts->max);
 
-    if ((effect->kind == EFFECT_STEP || needs_attempt(effect->kind)) &&
-        !is_inside(attempts, effect->ordinal))
+    if ((effect->kind == EFFECT_STEP || needs_attempt(effect->kind)) && !is_inside)
         return PAWL_OK;
-    if (effect->kind == EFFECT_STEP && effect->ordinal == next_ordinal(attempts))
+    if (effect->kind == EFFECT_STEP && effect->ordinal == last + 1)
         return add_attempt(scope, attempts, effect, entry);
     if (effect->kind == EFFECT_STEP || (needs_attempt(effect->kind) && !attempt))
         return scope_fail(scope, PAWL_STORAGE_FAILURE,
@@ -214,28 +190,21 @@ bool flow_is_end(uint32_t transition)
            transition == LIFE_T_CANCEL || transition == LIFE_T_CANCEL_CREATED;
 }
 
-/* Nothing outlives the end: what was still live is cancelled by it. */
-static void cancel_live(struct flow_attempts *attempts, int64_t at_ms)
-{
-    for (uint32_t i = 0; i < attempts->count; i++)
-        if (attempts->items[i].status <= STEP_RUNNING) {
-            attempts->items[i].status = STEP_CANCELLED;
-            attempts->items[i].completed_at_ms = at_ms;
-        }
-    attempts->live = 0;
-}
-
 pawl_status flow_attempts_apply(struct scope *scope, struct flow_attempts *attempts,
                                 const struct entry_view *entry)
 {
-    uint32_t count = entry->effects ? entry->effects->count : 0;
-    pawl_status status = PAWL_OK;
-
-    for (uint32_t i = 0; i < count && status == PAWL_OK; i++)
-        status = apply_effect(scope, attempts, entry, &entry->effects->items[i]);
-    if (status == PAWL_OK && flow_is_end(entry->transition))
-        cancel_live(attempts, entry->at_ms);
-    return status;
+    for (uint32_t i = 0; entry->effects && i < entry->effects->count; i++)
+        TRY(apply_effect(scope, attempts, entry, &entry->effects->items[i]));
+    if (!flow_is_end(entry->transition))
+        return PAWL_OK;
+    /* Nothing outlives the end: what was still live is cancelled by it. */
+    for (uint32_t i = 0; i < attempts->count; i++)
+        if (attempts->items[i].status <= STEP_RUNNING) {
+            attempts->items[i].status = STEP_CANCELLED;
+            attempts->items[i].completed_at_ms = entry->at_ms;
+        }
+    attempts->live = 0;
+    return PAWL_OK;
 }
 
 const struct flow_attempt *flow_last_result(const struct flow_attempts *attempts, uint32_t plan_index)

@@ -2,12 +2,6 @@
 #include "base/planted.h"
 #include "flow/flow_int.h"
 
-static pawl_status fail_over(struct scope *scope, str path)
-{
-    return scope_fail(scope, PAWL_TOO_LARGE, "the context is over %u bytes with '%.*s'", LIMIT_TEXT,
-                      STR_ARG(path));
-}
-
 /* A failure is always recorded: its entry has the error even if the context has no room for it. */
 pawl_status context_note_error(struct scope *scope, struct flow_context *context, str error,
                                struct arena *arena)
@@ -20,24 +14,22 @@ pawl_status context_note_error(struct scope *scope, struct flow_context *context
                                                                   : scope_no_memory(scope);
 }
 
-static str find_source(struct arena *arena, str result, str source)
-{
-    str found = str_is(source, "identity") ? result : template_walk(arena, result, source);
-
-    return found.data ? found : STR("null");
-}
-
 /* A source that the result does not have puts null: the key is there, and says so. */
 pawl_status context_augment(struct scope *scope, const struct plan_step *step,
                             struct flow_context *context, str result, struct arena *arena)
 {
     for (uint32_t i = 0; i < step->augment_count; i++) {
-        str value = find_source(&scope->arena, result, step->augments[i].source);
+        const struct plan_augment *augment = &step->augments[i];
+        str value = str_is(augment->source, "identity")
+                        ? result
+                        : template_walk(&scope->arena, result, augment->source);
 
-        TRY_MEMORY(scope, !scope->arena.failed &&
-                              context_put(context, step->augments[i].dest, value, arena));
+        TRY_MEMORY(scope,
+                   !scope->arena.failed && context_put(context, augment->dest,
+                                                       value.data ? value : RESULT_NULL, arena));
         if (context_size(context) > LIMIT_TEXT)
-            return fail_over(scope, step->augments[i].dest);
+            return scope_fail(scope, PAWL_TOO_LARGE, "the context is over %u bytes with '%.*s'",
+                              LIMIT_TEXT, STR_ARG(augment->dest));
     }
     return PAWL_OK;
 }

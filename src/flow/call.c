@@ -13,7 +13,6 @@ pawl_status flow_call(const struct definition *definition, const void *state, ui
     struct template_source source = { .plan = plan, .memory = memory };
     struct tree_errors errors = memory->errors;
     struct tree_walk walk = { .plan = plan, .states = memory->nodes };
-    pawl_status status;
     str args;
 
     walk.errors = tree_errors_of(definition->compiler, &errors);
@@ -22,9 +21,7 @@ pawl_status flow_call(const struct definition *definition, const void *state, ui
     step = &plan->steps[attempt->plan];
     if (plan->is_tree)
         source.last_error = tree_last_error(&walk, step->node);
-    status = template_expand(&source, step, scope, &args);
-    if (status != PAWL_OK)
-        return status;
+    TRY(template_expand(&source, step, scope, &args));
     if (!step->has_template)
         args = arena_str(&scope->arena, args);
     *out =
@@ -89,25 +86,19 @@ str flow_step_tool(const struct definition *definition, uint32_t plan_index)
     return step && step_is_taken(step) ? step->tool : STR_NONE;
 }
 
-static bool is_group_word(str word)
-{
-    static const char *const words[] = {
-        "do", "dopar", "try", "rescue", "finally", "select", NULL
-    };
-
-    return str_is_one_of(word, words);
-}
-
 /* A path of a tree, like do.1.dopar.0: groups and places, a group first and a place last. */
 static bool is_path(str name)
 {
+    static const char *const groups[] = {
+        "do", "dopar", "try", "rescue", "finally", "select", NULL
+    };
     bool is_first = true;
     uint64_t place;
 
     for (;;) {
         str word = str_before(name, '.');
 
-        if (!is_group_word(word) && (is_first || !str_to_u64(word, &place)))
+        if (!str_is_one_of(word, groups) && (is_first || !str_to_u64(word, &place)))
             return false;
         if (word.size == name.size)
             return !is_first && str_to_u64(word, &place);

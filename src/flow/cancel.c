@@ -4,42 +4,34 @@
 #include "model/fire.h"
 #include "model/words.h"
 
-static const struct attempt *find_barring(const struct flow_memory *memory)
-{
-    for (uint32_t i = 0; i < memory->live_count; i++)
-        if (memory->plan->steps[memory->live[i].plan].bars_cancel)
-            return &memory->live[i];
-    return NULL;
-}
-
 /* Rejects with `status` a cancel that the plan does not allow. */
 static pawl_status check_rule(const struct flow_memory *memory, struct scope *scope,
                               pawl_status status)
 {
-    const struct attempt *attempt = find_barring(memory);
+    uint32_t i = 0;
 
     if (memory->plan->cancel == CANCEL_NEVER)
         return scope_fail(scope, status,
                           "no way to cancel: the definition says 'cancel: false'; the flow ends by "
                           "its own steps");
-    if (!attempt)
+    while (i < memory->live_count && !memory->plan->steps[memory->live[i].plan].bars_cancel)
+        i++;
+    if (i == memory->live_count)
         return PAWL_OK;
-    return scope_fail(scope, status,
-                      "no way to cancel while step '%.*s' is %s: the definition's 'cancel.not_from' "
-                      "names it; cancel when that step is over",
-                      STR_ARG(words_shown(memory->plan->steps[attempt->plan].name)),
-                      step_status_name(attempt->status));
+    return scope_fail(
+        scope, status,
+        "no way to cancel while step '%.*s' is %s: the definition's 'cancel.not_from' "
+        "names it; cancel when that step is over",
+        STR_ARG(words_shown(memory->plan->steps[memory->live[i].plan].name)),
+        step_status_name(memory->live[i].status));
 }
 
 pawl_status cancel_decide(const struct definition *definition, const struct standing *standing,
                           const struct event *event, struct scope *scope, struct decision *out)
 {
-    pawl_status status = fire_check_open(definition, standing, scope);
-
-    if (status == PAWL_OK)
-        status = check_rule(standing->memory, scope, PAWL_NO_CANCEL_TRANSITION);
-    return status != PAWL_OK ? status
-                             : fire_decide_cancel(definition, standing, event, scope, out);
+    TRY(fire_check_open(definition, standing, scope));
+    TRY(check_rule(standing->memory, scope, PAWL_NO_CANCEL_TRANSITION));
+    return fire_decide_cancel(definition, standing, event, scope, out);
 }
 
 /* A caller can fire `cancel` only: where that is not allowed, nothing can be fired. */

@@ -57,22 +57,13 @@ static bool equals(const struct node *result, str value)
            str_eq(result->text, value);
 }
 
-/* Only the general forms have a V in quotes: "true" is the text. */
-static bool matches_quoted(str text, const struct node *result)
-{
-    str value = condition_value(text);
-    bool is_equal = equals(result, (str){ value.data + 1, value.size - 2 });
-
-    return is_equal == str_starts(text, EQUAL);
-}
-
 /* The special forms come before the general ones: `!= true` is a general one. */
 bool condition_matches(const struct plan_target *target, const struct node *result)
 {
     str text = target->condition, value = condition_value(text);
 
-    if (target->is_quoted)
-        return matches_quoted(text, result);
+    if (target->is_quoted) /* only the general forms have a V in quotes: "true" is the text */
+        return equals(result, (str){ value.data + 1, value.size - 2 }) == str_starts(text, EQUAL);
     if (str_starts(text, UNEQUAL))
         return str_is(value, "nil") ? !is_nil(result) : !equals(result, value);
     if (str_is(value, "true") || str_is(value, "false"))

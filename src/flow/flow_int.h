@@ -146,6 +146,9 @@ struct turn {
     bool is_hopeless; /* the step fails, and another attempt would fail likewise */
 };
 
+/* Fails the turn with a status and words. */
+#define turn_fail(turn, ...) ((turn)->status = scope_fail((turn)->scope, __VA_ARGS__))
+
 /* reduce.c: drafts and their effects. */
 void turn_draft(struct turn *turn, enum lifecycle_transition transition,
                 const struct attempt *attempt, str payload);

@@ -47,11 +47,6 @@ static str name_of(const struct gathering *gathering, uint32_t step)
     return gathering->plan->steps[step].name;
 }
 
-static bool is_unfinished(enum step_status status)
-{
-    return status == STEP_FAILED || status == STEP_CANCELLED;
-}
-
 /* ---- How steps ended ---------------------------------------------------------------------- */
 
 static void note_status(struct gathering *gathering, pawl_status status)
@@ -165,13 +160,11 @@ static pawl_status match_arm(const struct gathering *gathering, uint32_t step)
 
 static pawl_status match_arms(const struct gathering *gathering)
 {
-    pawl_status status = PAWL_OK;
-
     for (uint32_t i = 0; gathering->plan->is_tree && i < gathering->plan->count; i++)
-        if (gathering->plan->steps[i].kind->leads_by_arm && status == PAWL_OK &&
+        if (gathering->plan->steps[i].kind->leads_by_arm &&
             gathering->outcomes[i].status == STEP_DONE)
-            status = match_arm(gathering, i);
-    return status;
+            TRY(match_arm(gathering, i));
+    return PAWL_OK;
 }
 
 /* A done step with branches, of which none was taken. */
@@ -217,25 +210,25 @@ static void print_key(struct gathering *gathering, uint32_t step, str key)
     json_close(&gathering->out, ']');
 }
 
-static void print_key_of(struct gathering *gathering, const struct flow_attempt *attempt)
-{
-    str given = attempt->child.data ? attempt->child : given_key(gathering, attempt);
-    char own[ID_SIZE + 12];
-
-    (void)snprintf(own, sizeof own, "%.*s.%u", STR_ARG(gathering->args->retry_of), attempt->first);
-    print_key(gathering, attempt->plan, given.data ? given : str_of(own));
-}
-
 /* Of every attempt that ended without a result and was not followed by another, and those that were
  * given and not used. A step that is done and is run again on purpose gets a new key. */
 static void print_keys(struct gathering *gathering)
 {
     const struct flow_attempts *attempts = gathering->attempts;
+    char own[ID_SIZE + 12];
 
     json_put_open(&gathering->out, "keys", '[');
-    for (uint32_t i = 0; i < attempts->count; i++)
-        if (is_unfinished(attempts->items[i].status) && !attempts->items[i].is_retried)
-            print_key_of(gathering, &attempts->items[i]);
+    for (uint32_t i = 0; i < attempts->count; i++) {
+        const struct flow_attempt *attempt = &attempts->items[i];
+        str given = attempt->child.data ? attempt->child : given_key(gathering, attempt);
+
+        if ((attempt->status != STEP_FAILED && attempt->status != STEP_CANCELLED) ||
+            attempt->is_retried)
+            continue;
+        (void)snprintf(own, sizeof own, "%.*s.%u", STR_ARG(gathering->args->retry_of),
+                       attempt->first);
+        print_key(gathering, attempt->plan, given.data ? given : str_of(own));
+    }
     for (uint32_t i = 0; i < gathering->memory->key_count; i++)
         print_key(gathering, gathering->memory->keys[i].plan, gathering->memory->keys[i].key);
     json_close(&gathering->out, ']');
@@ -442,29 +435,24 @@ static void print_arms(struct gathering *gathering)
 
 /* ---- Results and context ---------------------------------------------------------------------- */
 
-/* As the first instance kept it, or as its step brought it, if only the new one asks for it. */
-static str result_of(struct gathering *gathering, str name)
+/* The result that the new one asks for, as the first instance kept it, or as its step brought it;
+ * data NULL: it does not ask, or the step has no result. */
+static str wanted_result(struct gathering *gathering, uint32_t step)
 {
-    uint32_t step = plan_find(gathering->plan, name);
-    uint32_t slot = step == STEP_NONE ? STEP_NONE : gathering->plan->steps[step].result_slot;
+    const struct plan_step *wanted = &gathering->next->steps[step];
+    uint32_t old =
+        wanted->result_slot == STEP_NONE ? STEP_NONE : plan_find(gathering->plan, wanted->name);
+    uint32_t slot = old == STEP_NONE ? STEP_NONE : gathering->plan->steps[old].result_slot;
     const struct flow_attempt *last;
 
     if (slot != STEP_NONE)
         return read_kept(gathering, &gathering->memory->results[slot]);
-    last = step == STEP_NONE ? NULL : flow_last_result(gathering->attempts, step);
+    last = old == STEP_NONE ? NULL : flow_last_result(gathering->attempts, old);
     return last ? read_result(gathering, last) : STR_NONE;
 }
 
-/* The result that the new one asks for; data NULL: it does not, or the step has no result. */
-static str wanted_result(struct gathering *gathering, uint32_t step)
-{
-    const struct plan_step *wanted = &gathering->next->steps[step];
-
-    return wanted->result_slot == STEP_NONE ? STR_NONE : result_of(gathering, wanted->name);
-}
-
 /* Results that do not fit whole are given as far as they are read. */
-static void choose_members(struct gathering *gathering)
+static void print_results(struct gathering *gathering)
 {
     size_t size = context_size(gathering->memory->context) + gathering->out.size;
 
@@ -472,11 +460,6 @@ static void choose_members(struct gathering *gathering)
         size += wanted_result(gathering, i).size + gathering->next->steps[i].name.size;
     if (size >= WHOLE_SIZE_MAX && gathering->status == PAWL_OK)
         gathering->status = reads_find(gathering->scope, gathering->next, &gathering->reads);
-}
-
-static void print_results(struct gathering *gathering)
-{
-    choose_members(gathering);
     json_put_open(&gathering->out, "results", '{');
     for (uint32_t i = 0; i < gathering->next->count && gathering->status == PAWL_OK; i++) {
         str result = wanted_result(gathering, i);
@@ -543,16 +526,12 @@ static pawl_status check_given(struct gathering *gathering, str given)
 {
     struct node *document = NULL;
     struct tree_redo *redo = NULL;
-    pawl_status status;
 
     if (!gathering->plan->is_tree)
         return gathering->begun > 0 ? PAWL_OK : redo_fail_nothing(gathering->scope);
-    status = node_read_own(gathering->scope, given, &document);
-    if (status == PAWL_OK)
-        status = redo_read(gathering->scope, gathering->next, document, &redo);
-    if (status == PAWL_OK && redo->outcomes[0] == REDO_DONE)
-        return redo_fail_nothing(gathering->scope);
-    return status;
+    TRY(node_read_own(gathering->scope, given, &document));
+    TRY(redo_read(gathering->scope, gathering->next, document, &redo));
+    return redo->outcomes[0] == REDO_DONE ? redo_fail_nothing(gathering->scope) : PAWL_OK;
 }
 
 static pawl_status find_from(struct gathering *gathering)
@@ -575,14 +554,13 @@ static pawl_status gather(struct gathering *gathering)
 {
     uint32_t count = gathering->plan->count;
     struct node *document = NULL;
-    pawl_status status = find_from(gathering);
 
-    if (status == PAWL_OK && gathering->args->before.data)
-        status = given_read(gathering->scope, gathering->args->before, &document);
+    TRY(find_from(gathering));
+    if (gathering->args->before.data)
+        TRY(given_read(gathering->scope, gathering->args->before, &document));
     gathering->before = document;
     gathering->outcomes = ARENA_ARRAY(&gathering->scope->arena, struct outcome, count + 1);
-    if (!gathering->outcomes || status != PAWL_OK)
-        return status == PAWL_OK ? scope_no_memory(gathering->scope) : status;
+    TRY_MEMORY(gathering->scope, gathering->outcomes);
     for (uint32_t i = 0; i < count; i++)
         gathering->outcomes[i].last = NO_ATTEMPT;
     take_before(gathering, "done", STEP_DONE);
@@ -604,13 +582,10 @@ pawl_status flow_redrive(struct scope *scope, const struct flow_redrive *args, s
     pawl_status status;
 
     scope_init(&gathering.value, scope->arena.heap, LIMIT_SCOPE);
-    status = gather(&gathering);
-    if (status != PAWL_OK) {
-        scope_fini(&gathering.value);
-        return status;
-    }
     buf_init(&gathering.out, scope->arena.heap, LIMIT_TEXT);
-    status = print_given(&gathering);
+    status = gather(&gathering);
+    if (status == PAWL_OK)
+        status = print_given(&gathering);
     if (status == PAWL_OK && gathering.out.failed)
         status = scope_fail(scope, PAWL_TOO_LARGE, "its results and its context are over %u bytes",
                             LIMIT_TEXT);

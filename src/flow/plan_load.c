@@ -64,19 +64,13 @@ static void scan_conditions(struct plan *plan, const struct plan_step *step)
 
 /* ---- Loading --------------------------------------------------------------------- */
 
-static pawl_status index_names(struct scope *scope, struct plan *plan)
+static pawl_status make_ready(struct scope *scope, struct plan *plan)
 {
     plan->names = ARENA_ARRAY(&scope->arena, struct plan_name, plan->count + 1);
     TRY_MEMORY(scope, plan->names);
     for (uint32_t i = 0; i < plan->count; i++)
         plan->names[i] = (struct plan_name){ plan->steps[i].name, i };
     plan_sort_names(plan->names, plan->count);
-    return PAWL_OK;
-}
-
-static pawl_status make_ready(struct scope *scope, struct plan *plan)
-{
-    TRY(index_names(scope, plan));
     for (uint32_t i = 0; i < plan->count; i++)
         plan->steps[i].has_template = scan_templates(plan, plan->steps[i].args_node);
     if (plan->output_node)
@@ -98,8 +92,7 @@ pawl_status plan_load(struct scope *scope, str text, struct plan **out)
     if (!is_plan)
         return scope_fail(scope, PAWL_STORAGE_FAILURE,
                           "the compiled plan of a flow cannot be read; verify the store");
-    status = make_ready(scope, plan);
-    if (status == PAWL_OK)
-        *out = plan;
-    return status;
+    TRY(make_ready(scope, plan));
+    *out = plan;
+    return PAWL_OK;
 }

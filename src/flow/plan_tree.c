@@ -34,16 +34,6 @@ static bool set_step(struct tree_loader *loader, uint32_t node, const struct nod
     return true;
 }
 
-static bool find_kind(str word, enum plan_node_kind *out)
-{
-    for (enum plan_node_kind kind = PLAN_DO; kind <= PLAN_ARMS; kind++)
-        if (str_is(word, plan_node_kind_name(kind))) {
-            *out = kind;
-            return true;
-        }
-    return false;
-}
-
 static uint32_t load_node(struct tree_loader *loader, const struct node *text, uint32_t parent,
                           uint32_t place);
 
@@ -84,10 +74,13 @@ static bool is_empty(const struct plan *plan, const struct plan_node *node)
 static bool load_group(struct tree_loader *loader, uint32_t node, const struct node *text)
 {
     const struct node *first = text->first;
-    enum plan_node_kind kind;
+    enum plan_node_kind kind = PLAN_DO;
 
-    if (text->kind != NODE_ARRAY || !first || first->kind != NODE_STRING ||
-        !find_kind(first->text, &kind))
+    if (text->kind != NODE_ARRAY || !first || first->kind != NODE_STRING)
+        return false;
+    while (kind <= PLAN_ARMS && !str_is(first->text, plan_node_kind_name(kind)))
+        kind++;
+    if (kind > PLAN_ARMS)
         return false;
     loader->plan->nodes[node].kind = kind;
     first = first->next;

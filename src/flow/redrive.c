@@ -47,44 +47,30 @@ static bool has_form(const struct node *found, const struct given_member *member
     return is_right;
 }
 
-static pawl_status fail_given(struct scope *scope, const char *member)
-{
-    return scope_fail(scope, PAWL_STORAGE_FAILURE,
-                      "the payload of a `start` that runs another instance again cannot be read "
-                      "(`%s` has another form); verify the store",
-                      member);
-}
-
 pawl_status given_read(struct scope *scope, str text, struct node **out)
 {
-    pawl_status status = node_read_own(scope, text, out);
-
-    for (size_t i = 0; status == PAWL_OK && i < sizeof given_members / sizeof *given_members; i++)
+    TRY(node_read_own(scope, text, out));
+    for (size_t i = 0; i < sizeof given_members / sizeof *given_members; i++)
         if (!has_form(node_find(*out, given_members[i].name), &given_members[i]))
-            return fail_given(scope, given_members[i].name);
-    return status;
+            return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                              "the payload of a `start` that runs another instance again cannot be "
+                              "read (`%s` has another form); verify the store",
+                              given_members[i].name);
+    return PAWL_OK;
 }
 
 /* ---- Where it begins ------------------------------------------------------------------------ */
 
-static enum redo_outcome of_body(const struct plan *plan, const struct plan_node *node,
-                                 const uint8_t *outcomes)
-{
-    enum redo_outcome forms = outcomes[node->children[TRY_FORMS]];
-    uint32_t rescue = node->children[TRY_RESCUE];
-
-    return forms == REDO_FAILED && !plan->nodes[rescue].is_empty ? outcomes[rescue] : forms;
-}
-
 static enum redo_outcome of_try(const struct plan *plan, const struct plan_node *node,
                                 const uint8_t *outcomes)
 {
-    enum redo_outcome body = of_body(plan, node, outcomes);
+    uint32_t rescue = node->children[TRY_RESCUE];
+    enum redo_outcome body = outcomes[node->children[TRY_FORMS]];
     enum redo_outcome finally = outcomes[node->children[TRY_FINALLY]];
 
-    if (body == REDO_DONE)
-        return finally;
-    return finally == REDO_FAILED ? REDO_FAILED : body;
+    if (body == REDO_FAILED && !plan->nodes[rescue].is_empty)
+        body = outcomes[rescue];
+    return body == REDO_DONE || finally == REDO_FAILED ? finally : body;
 }
 
 static enum redo_outcome of_children(const struct plan_node *node, const uint8_t *outcomes)
@@ -173,8 +159,7 @@ static pawl_status take_keys(struct flow_memory *memory, const struct node *keys
         struct given_key key = { plan_find(memory->plan, item->first->text),
                                  item->first->next->text };
 
-        if (key.plan != STEP_NONE && !memory_add_key(memory, &key, arena))
-            return scope_no_memory(scope);
+        TRY_MEMORY(scope, key.plan == STEP_NONE || memory_add_key(memory, &key, arena));
     }
     return PAWL_OK;
 }
@@ -184,8 +169,7 @@ pawl_status memory_begin(struct flow_memory *memory, const struct node *given, s
 {
     const struct node *context = node_find(given, "context"), *joins = node_find(given, "joins");
 
-    if (context && !context_load(memory->context, context->raw, arena))
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, !context || context_load(memory->context, context->raw, arena));
     for (const struct node *item = joins ? joins->first : NULL; item; item = item->next) {
         uint32_t step = plan_find(memory->plan, item->text);
 
@@ -194,8 +178,7 @@ pawl_status memory_begin(struct flow_memory *memory, const struct node *given, s
         memory->joins[step] = true;
         memory->join_count++;
     }
-    if (take_keys(memory, node_find(given, "keys"), scope, arena) != PAWL_OK)
-        return scope_no_memory(scope);
+    TRY(take_keys(memory, node_find(given, "keys"), scope, arena));
     return memory_take_results(memory, node_find(given, "results"), scope, arena);
 }
 
@@ -225,11 +208,10 @@ static void go_on_after(struct turn *turn, const struct node *given)
     }
     if (after && after->first && turn->begun_count == 0 && !turn->is_finished &&
         turn->status == PAWL_OK)
-        turn->status =
-            scope_fail(turn->scope, PAWL_CONFLICT,
-                       "the result of step '%.*s' leads nowhere by this definition either; name "
-                       "the step to begin at (from)",
-                       STR_ARG(after->first->first->text));
+        turn_fail(turn, PAWL_CONFLICT,
+                  "the result of step '%.*s' leads nowhere by this definition either; name "
+                  "the step to begin at (from)",
+                  STR_ARG(after->first->first->text));
 }
 
 /* The instance that is run again, where readers find it. Starts that tell no keys are older. */

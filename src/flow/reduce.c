@@ -133,13 +133,6 @@ str turn_take_error(struct turn *turn)
 
 /* ---- Steps that are taken to a tool ---------------------------------------------------------- */
 
-static pawl_status fail_lost(const struct turn *turn, const char *is, const char *expected)
-{
-    return scope_fail(turn->scope, PAWL_LEASE_LOST,
-                      "attempt %u is %s, not %s; another worker may have it", turn->event->ordinal,
-                      is, expected);
-}
-
 /* The attempt an event speaks of, if it stands as it must; a late answer changes nothing (B34). */
 static const struct attempt *expect(struct turn *turn, enum step_status status)
 {
@@ -147,13 +140,12 @@ static const struct attempt *expect(struct turn *turn, enum step_status status)
 
     if (attempt && attempt->status == status)
         return attempt;
-    if (turn->event->ordinal > turn->memory->ordinal_last) {
-        turn->status =
-            scope_fail(turn->scope, PAWL_NOT_KNOWN, "there is no step %u", turn->event->ordinal);
-        return NULL;
-    }
-    turn->status = fail_lost(turn, attempt ? step_status_name(attempt->status) : "over",
-                             step_status_name(status));
+    if (turn->event->ordinal > turn->memory->ordinal_last)
+        turn_fail(turn, PAWL_NOT_KNOWN, "there is no step %u", turn->event->ordinal);
+    else
+        turn_fail(turn, PAWL_LEASE_LOST, "attempt %u is %s, not %s; another worker may have it",
+                  turn->event->ordinal, attempt ? step_status_name(attempt->status) : "over",
+                  step_status_name(status));
     return NULL;
 }
 
@@ -193,8 +185,8 @@ static const struct attempt *expect_running(struct turn *turn)
         return attempt;
     if (!attempt || turn->event->is_leased || is_external)
         return expect(turn, STEP_RUNNING);
-    turn->status = scope_fail(turn->scope, PAWL_INVALID_REQUEST,
-                              "lease: missing; only an external step is ended without one");
+    turn_fail(turn, PAWL_INVALID_REQUEST,
+              "lease: missing; only an external step is ended without one");
     return NULL;
 }
 
@@ -265,29 +257,17 @@ static void decide_sent(struct turn *turn)
     if (kind && kind->on[event->kind])
         kind->on[event->kind](turn, attempt);
     else if (event->kind == EVENT_CHILD)
-        turn->status = scope_fail(turn->scope, PAWL_NOT_AWAITING, "nothing waits for this child");
+        turn_fail(turn, PAWL_NOT_AWAITING, "nothing waits for this child");
     else if (event->ordinal > turn->memory->ordinal_last)
-        turn->status =
-            scope_fail(turn->scope, PAWL_NOT_KNOWN, "there is no step %u", event->ordinal);
+        turn_fail(turn, PAWL_NOT_KNOWN, "there is no step %u", event->ordinal);
     else
-        turn->status = scope_fail(turn->scope, PAWL_NOT_AWAITING,
-                                  attempt ? "step %u is not a gate: it needs no approval"
-                                          : "step %u has been decided already, or is over",
-                                  event->ordinal);
+        turn_fail(turn, PAWL_NOT_AWAITING,
+                  attempt ? "step %u is not a gate: it needs no approval"
+                          : "step %u has been decided already, or is over",
+                  event->ordinal);
 }
 
 /* ---- Events ------------------------------------------------------------------------ */
-
-static void fail_begun(struct turn *turn, const struct begun *begun)
-{
-    const struct event *kept = turn->event;
-    struct event event = *kept;
-
-    event.no_retry = true; /* the same arguments would fail again */
-    turn->event = &event;
-    step_fail(turn, LIFE_T_STEP_FAIL, &begun->attempt, RETRY_FAILED, begun->error);
-    turn->event = kept;
-}
 
 /* Steps that could not even begin fail in the same decision, one after another; what a failure
  * begins may fail likewise. Some kinds have an entry that says that they have begun. */
@@ -296,11 +276,15 @@ static void follow_begun(struct turn *turn)
     while (turn->status == PAWL_OK && !turn->is_finished && turn->begun_seen < turn->begun_count) {
         struct begun begun = turn->begun[turn->begun_seen++];
         const struct step_kind *kind = turn->plan->steps[begun.attempt.plan].kind;
+        bool was_hopeless = turn->is_hopeless;
 
-        if (begun.error.data)
-            fail_begun(turn, &begun);
-        else if (kind->begun)
+        if (begun.error.data) {
+            turn->is_hopeless = true; /* the same arguments would fail again */
+            step_fail(turn, LIFE_T_STEP_FAIL, &begun.attempt, RETRY_FAILED, begun.error);
+            turn->is_hopeless = was_hopeless;
+        } else if (kind->begun) {
             kind->begun(turn, &begun.attempt);
+        }
     }
 }
 
@@ -339,16 +323,13 @@ static void decide_after(struct turn *turn)
     step = &turn->plan->steps[attempt->plan];
     if (step->way == WAY_ARMS &&
         !json_member(&turn->scope->arena, turn->event->payload, STR("arm"), &told))
-        turn->status = scope_fail(turn->scope, PAWL_INVALID_REQUEST,
-                                  "result: expected {\"arm\": 0 to %u}, found %.*s",
-                                  step->target_count - 1,
-                                  STR_ARG(words_shown(turn->event->payload)));
+        turn_fail(turn, PAWL_INVALID_REQUEST, "result: expected {\"arm\": 0 to %u}, found %.*s",
+                  step->target_count - 1, STR_ARG(words_shown(turn->event->payload)));
     if (step->way == WAY_ARMS && turn->status == PAWL_OK)
         arm = memory_taken_arm(turn->event->payload, turn->scope);
     if (step->way == WAY_ARMS && arm >= step->target_count)
-        turn->status = scope_fail(turn->scope, PAWL_INVALID_REQUEST,
-                                  "result: expected {\"arm\": 0 to %u}, found %u",
-                                  step->target_count - 1, arm);
+        turn_fail(turn, PAWL_INVALID_REQUEST, "result: expected {\"arm\": 0 to %u}, found %u",
+                  step->target_count - 1, arm);
     else if (turn->status == PAWL_OK)
         step_succeed(turn, LIFE_T_STEP_COMPLETE, attempt, turn->event->payload, arm);
 }
@@ -361,22 +342,6 @@ pawl_status flow_after(const struct definition *definition, const struct standin
     };
 
     return run_turn(decide_after, definition, standing, &event, scope, out);
-}
-
-static pawl_status refuse_start(const struct definition *definition,
-                                const struct standing *standing, struct scope *scope)
-{
-    pawl_status status = fire_check_open(definition, standing, scope);
-
-    return status != PAWL_OK ? status
-                             : fire_fail_legal(definition, standing, scope, PAWL_INVALID_TRANSITION,
-                                               "it has been started already");
-}
-
-/* What is not about one attempt, which would be over: an ended instance says so. */
-static bool is_about_all(enum event_kind kind)
-{
-    return kind == EVENT_SIGNAL || kind == EVENT_AMEND;
 }
 
 /* cancel.c decides FIRE and CANCEL. */
@@ -401,35 +366,34 @@ static void (*const handlers[EVENT_KIND_COUNT])(struct turn *turn) = {
 static pawl_status decide(const struct definition *definition, const struct standing *standing,
                           const struct event *event, struct scope *scope, struct decision *out)
 {
-    pawl_status status = PAWL_OK;
-
     if (event->kind == EVENT_FIRE)
         return cancel_decide_fire(definition, standing, event, scope, out);
     if (event->kind == EVENT_CANCEL)
         return cancel_decide(definition, standing, event, scope, out);
-    if (event->kind == EVENT_START && standing->state != LIFE_CREATED)
-        return refuse_start(definition, standing, scope);
+    if (event->kind == EVENT_START && standing->state != LIFE_CREATED) {
+        TRY(fire_check_open(definition, standing, scope));
+        return fire_fail_legal(definition, standing, scope, PAWL_INVALID_TRANSITION,
+                               "it has been started already");
+    }
     if (!handlers[event->kind])
         return scope_fail(scope, PAWL_INVALID_REQUEST, "a flow does not know this event");
     if (event->expected_seq && event->expected_seq != standing->seq)
         return scope_fail(scope, PAWL_CONFLICT, "the instance has changed meanwhile");
-    if (is_about_all(event->kind))
-        status = fire_check_open(definition, standing, scope);
-    return status == PAWL_OK
-               ? run_turn(handlers[event->kind], definition, standing, event, scope, out)
-               : status;
+    /* What is not about one attempt, which would be over: an ended instance says so. */
+    if (event->kind == EVENT_SIGNAL || event->kind == EVENT_AMEND)
+        TRY(fire_check_open(definition, standing, scope));
+    return run_turn(handlers[event->kind], definition, standing, event, scope, out);
 }
 
 static pawl_status prepare(struct definition *definition, struct scope *scope)
 {
     struct plan *plan = NULL;
-    pawl_status status = plan_load(scope, definition->plan_text, &plan);
 
-    for (uint32_t i = 0; status == PAWL_OK && i < plan->count; i++)
+    TRY(plan_load(scope, definition->plan_text, &plan));
+    for (uint32_t i = 0; i < plan->count; i++)
         definition->may_spawn = definition->may_spawn || plan->steps[i].kind->may_spawn;
-    if (status == PAWL_OK)
-        definition->plan = plan;
-    return status;
+    definition->plan = plan;
+    return PAWL_OK;
 }
 
 static uint32_t live_steps(const void *memory)

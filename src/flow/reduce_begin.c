@@ -8,16 +8,13 @@
 
 #define BOUND_COMPILER 3 /* from it on, children and waits that begin together have bounds */
 
-static str shown_json(const struct node *node)
-{
-    return node && node->raw.data ? words_shown(node->raw) : STR("nothing");
-}
-
 pawl_status begin_refuse(const struct turn *turn, const char *key, const char *expected,
                          const struct node *found)
 {
+    str shown = found && found->raw.data ? words_shown(found->raw) : STR("nothing");
+
     return scope_fail(turn->scope, PAWL_INVALID_REQUEST, "'%s': expected %s, found %.*s", key,
-                      expected, STR_ARG(shown_json(found)));
+                      expected, STR_ARG(shown));
 }
 
 /* ---- Its arguments ------------------------------------------------------------------------ */
@@ -55,9 +52,9 @@ pawl_status begin_args(struct turn *turn, const struct plan_step *step, enum arg
 pawl_status begin_args_node(struct turn *turn, const struct plan_step *step, struct node **out)
 {
     str text;
-    pawl_status status = begin_args(turn, step, ARGS_OF_WAITS, &text);
 
-    return status == PAWL_OK ? node_read_own(turn->scope, text, out) : status;
+    TRY(begin_args(turn, step, ARGS_OF_WAITS, &text));
+    return node_read_own(turn->scope, text, out);
 }
 
 /* What an attempt that no runner takes needs besides its row; or why it cannot begin. */

@@ -132,24 +132,20 @@ static bool copy_nodes(struct turn *turn)
     return turn->status == PAWL_OK;
 }
 
-static str whole_context(struct turn *turn)
-{
-    str text = STR_NONE;
-
-    if (turn->status == PAWL_OK)
-        turn->status =
-            context_text(turn->context ? turn->context : turn->memory->context, turn->scope, &text);
-    return text;
-}
-
 static void end_tree(struct turn *turn, enum settled settled)
 {
+    str context = STR_NONE;
+
     if (turn->scope->arena.failed && turn->status == PAWL_OK)
         turn->status = scope_no_memory(turn->scope);
-    if (settled == TREE_SUCCEEDED)
-        finish(turn, turn->plan->output.data ? STR_NONE : whole_context(turn));
-    else if (settled == TREE_FAILED)
+    if (settled == TREE_FAILED)
         fail_flow(turn, turn->error.data ? turn->error : kept_view(&turn->memory->last_error));
+    if (settled != TREE_SUCCEEDED)
+        return;
+    if (turn->status == PAWL_OK && !turn->plan->output.data)
+        turn->status = context_text(turn->context ? turn->context : turn->memory->context,
+                                    turn->scope, &context);
+    finish(turn, context);
 }
 
 static void tree_goes_on(struct turn *turn, const struct plan_step *step, bool is_success,
@@ -170,9 +166,7 @@ static void tree_goes_on(struct turn *turn, const struct plan_step *step, bool i
     walk.copy = &turn->nodes;
     settled = is_success && step->kind->leads_by_arm ? tree_take_arm(&walk, step->node, arm)
                                                      : tree_settle(&walk, step->node, is_success);
-    if (turn->scope->arena.failed && turn->status == PAWL_OK)
-        turn->status = scope_no_memory(turn->scope);
-    if (turn->status == PAWL_OK && kept_is_there(&ended))
+    if (turn->status == PAWL_OK && !turn->scope->arena.failed && kept_is_there(&ended))
         turn->status = memory_text(turn->memory, &ended, turn->scope, &turn->error);
     end_tree(turn, settled);
 }
@@ -211,14 +205,13 @@ static pawl_status choose_way(struct turn *turn, const struct plan_step *step, s
 static pawl_status take_result(struct turn *turn, const struct plan_step *step, str result)
 {
     struct arena *arena = &turn->scope->arena;
-    pawl_status status = PAWL_OK;
 
     if (step->augment_count > 0) {
         turn->context = context_over(turn->memory->context, arena);
-        status = turn->context ? context_augment(turn->scope, step, turn->context, result, arena)
-                               : scope_no_memory(turn->scope);
+        TRY_MEMORY(turn->scope, turn->context);
+        TRY(context_augment(turn->scope, step, turn->context, result, arena));
     }
-    return status == PAWL_OK ? choose_way(turn, step, result) : status;
+    return choose_way(turn, step, result);
 }
 
 void flow_go_on(struct turn *turn, uint32_t index, str result)
@@ -306,18 +299,15 @@ void step_fail(struct turn *turn, enum lifecycle_transition transition,
     }
 }
 
-/* A tool, or another program, may have done it all the same. */
-static bool is_unknown(const struct plan_step *step, const struct attempt *attempt)
-{
-    return step->is_once && (step->kind->is_taken || step->kind->is_external) &&
-           retry_is_due(step, attempt->attempt, RETRY_TIMEOUT);
-}
-
+/* A tool, or another program, may have done it all the same: what must not be done twice fails for
+ * good. */
 void step_time_out(struct turn *turn, const struct attempt *attempt)
 {
-    bool is_final = is_unknown(step_of(turn, attempt), attempt);
+    const struct plan_step *step = step_of(turn, attempt);
+    bool is_unknown = step->is_once && (step->kind->is_taken || step->kind->is_external) &&
+                      retry_is_due(step, attempt->attempt, RETRY_TIMEOUT);
 
-    turn->is_hopeless = turn->is_hopeless || is_final;
+    turn->is_hopeless = turn->is_hopeless || is_unknown;
     step_fail(turn, LIFE_T_STEP_TIMEOUT, attempt, RETRY_TIMEOUT,
-              is_final ? ERROR_UNKNOWN : ERROR_TIMEOUT);
+              is_unknown ? ERROR_UNKNOWN : ERROR_TIMEOUT);
 }

@@ -180,20 +180,18 @@ void keep_signal(struct turn *turn, str payload)
     if (turn->status != PAWL_OK)
         return;
     if (!name.data && event->is_held)
-        turn->status = scope_fail(turn->scope, PAWL_PAUSED, PAUSED_WORDS);
+        turn_fail(turn, PAWL_PAUSED, PAUSED_WORDS);
     else if (!name.data)
-        turn->status =
-            scope_fail(turn->scope, PAWL_NOT_AWAITING, "nothing waits for the signal '%.*s'",
-                       STR_ARG(words_shown(event->name)));
+        turn_fail(turn, PAWL_NOT_AWAITING, "nothing waits for the signal '%.*s'",
+                  STR_ARG(words_shown(event->name)));
     else if (turn->memory->signal_count == LIMIT_KEPT_SIGNALS)
-        turn->status = scope_fail(turn->scope, PAWL_OVERLOADED,
-                                  "%u signals are kept already and nothing takes them",
-                                  turn->memory->signal_count);
+        turn_fail(turn, PAWL_OVERLOADED, "%u signals are kept already and nothing takes them",
+                  turn->memory->signal_count);
     else if (kept_size(turn->memory) + payload.size > LIMIT_KEPT_TEXT)
-        turn->status = scope_fail(turn->scope, PAWL_OVERLOADED,
-                                  "%u signals are kept already and nothing takes them: with this "
-                                  "one their payloads would be over %u MiB",
-                                  turn->memory->signal_count, LIMIT_KEPT_TEXT >> 20);
+        turn_fail(turn, PAWL_OVERLOADED,
+                  "%u signals are kept already and nothing takes them: with this "
+                  "one their payloads would be over %u MiB",
+                  turn->memory->signal_count, LIMIT_KEPT_TEXT >> 20);
     else
         turn_draft(turn, LIFE_T_SIGNAL, NULL, payload);
     if (turn->status == PAWL_OK)
@@ -235,7 +233,7 @@ void decide_wake(struct turn *turn)
     const struct live_arm *arm = find_kept(turn->memory, &signal);
 
     if (!arm) {
-        turn->status = scope_fail(turn->scope, PAWL_NOT_AWAITING, "no kept signal is awaited");
+        turn_fail(turn, PAWL_NOT_AWAITING, "no kept signal is awaited");
         return;
     }
     take_arm(turn, LIFE_T_SIGNAL, memory_find(turn->memory, arm->ordinal),

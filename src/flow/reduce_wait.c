@@ -27,10 +27,10 @@ void take_arm(struct turn *turn, enum lifecycle_transition transition,
         return;
     }
     if (turn->status == PAWL_OK && !has_way(turn, step, arm))
-        turn->status = scope_fail(turn->scope, PAWL_CONFLICT,
-                                  "the select '%.*s' has no arm %u any more; amend the instance "
-                                  "to a definition with an arm that waits for this",
-                                  STR_ARG(words_shown(step->name)), arm);
+        turn_fail(turn, PAWL_CONFLICT,
+                  "the select '%.*s' has no arm %u any more; amend the instance "
+                  "to a definition with an arm that waits for this",
+                  STR_ARG(words_shown(step->name)), arm);
     if (turn->status == PAWL_OK)
         step_succeed(turn, transition, attempt, result, arm);
 }
@@ -69,8 +69,8 @@ void decide_timer(struct turn *turn)
     const struct attempt *live = find_timed(turn, &arm);
 
     if (!live) {
-        turn->status = scope_fail(turn->scope, PAWL_NOT_AWAITING, "no timer '%.*s' is armed",
-                                  STR_ARG(words_shown(turn->event->name)));
+        turn_fail(turn, PAWL_NOT_AWAITING, "no timer '%.*s' is armed",
+                  STR_ARG(words_shown(turn->event->name)));
     } else if (arm != ARM_NONE) {
         take_arm(turn, LIFE_T_TIMER, live, arm, RESULT_NULL);
     } else if (!live->is_backing_off) {

@@ -71,16 +71,6 @@ static void refuse_nothing(struct compilation *compiler, const struct source_ste
     step_error(compiler, step, NULL, "the step does nothing; write %s or %s", keys, last);
 }
 
-static void read_tool(struct compilation *compiler, struct source_step *step,
-                      const struct node *tool)
-{
-    if (tool->kind == NODE_STRING && definition_name_is_valid(tool->text))
-        step->plan.tool = tool->text;
-    else
-        step_error(compiler, step, tool, "'%.*s' must name a tool: 1..%d of A-Z a-z 0-9 . _ / -",
-                   STR_ARG(tool->key), LIMIT_NAME);
-}
-
 static void tool_compile(struct compilation *compiler, struct source_step *step,
                          const struct node *node)
 {
@@ -91,8 +81,11 @@ static void tool_compile(struct compilation *compiler, struct source_step *step,
     (void)node;
     if (tool && tool->is_missing)
         refuse_missing_tool(compiler, step, tool);
+    else if (tool && tool->kind == NODE_STRING && definition_name_is_valid(tool->text))
+        step->plan.tool = tool->text;
     else if (tool && tool->kind != NODE_NULL)
-        read_tool(compiler, step, tool);
+        step_error(compiler, step, tool, "'%.*s' must name a tool: 1..%d of A-Z a-z 0-9 . _ / -",
+                   STR_ARG(tool->key), LIMIT_NAME);
     else if (!is_external && !is_gate && !step->is_refused)
         refuse_nothing(compiler, step);
     step->plan.kind = is_external ? &step_kind_external

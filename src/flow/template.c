@@ -31,38 +31,42 @@ static bool is_below(str path, str root, str *rest)
     return path.size == root.size || path.data[root.size] == '.';
 }
 
+/* Which value a path is of; the rest of it is left in *rest. */
+static enum template_kind root_of(str path, str *rest)
+{
+    static const struct {
+        str root;
+        enum template_kind kind;
+    } roots[] = { { STR_INIT("input"), TEMPLATE_INPUT },
+                  { STR_INIT("steps"), TEMPLATE_STEP },
+                  { STR_INIT("context"), TEMPLATE_CONTEXT },
+                  { STR_INIT("instance"), TEMPLATE_INSTANCE } };
+
+    for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++)
+        if (is_below(path, roots[i].root, rest))
+            return roots[i].kind;
+    return TEMPLATE_UNKNOWN;
+}
+
 static struct template_part classify(str text)
 {
     struct template_part part = { .kind = TEMPLATE_UNKNOWN, .text = text };
     str inner = str_trim((str){ text.data + 2, text.size - 4 }, " \t");
 
-    if (inner.size > PATH_SIZE_MAX)
-        return part;
-    if (is_below(inner, STR("input"), &part.path)) {
-        part.kind = TEMPLATE_INPUT;
-    } else if (is_below(inner, STR("steps"), &part.path)) {
-        part.kind = TEMPLATE_STEP;
-    } else if (is_below(inner, STR("context"), &part.path)) {
-        part.kind = TEMPLATE_CONTEXT;
-    } else if (is_below(inner, STR("instance"), &part.path)) {
-        part.kind = TEMPLATE_INSTANCE;
-    }
+    if (inner.size <= PATH_SIZE_MAX)
+        part.kind = root_of(inner, &part.path);
     return part;
 }
 
 str template_unclosed(str text)
 {
     size_t open = find_pair(text, 0, '{');
-    str inner, path;
+    str path;
 
     if (open == SIZE_MAX)
         return STR_NONE;
     text = str_from(text, open);
-    inner = str_trim(str_from(text, 2), " \t");
-    if (is_below(inner, STR("input"), &path) || is_below(inner, STR("steps"), &path) ||
-        is_below(inner, STR("context"), &path) || is_below(inner, STR("instance"), &path))
-        return text;
-    return STR_NONE;
+    return root_of(str_trim(str_from(text, 2), " \t"), &path) != TEMPLATE_UNKNOWN ? text : STR_NONE;
 }
 
 bool template_next(str *rest, struct template_part *out)
@@ -229,21 +233,15 @@ static str find_context(struct expansion *expansion, str path)
     return found;
 }
 
-/* A step may ask for more results than one scope can hold. */
-static void forget_results(struct expansion *expansion)
-{
-    if (expansion->values.arena.used < VALUES_SIZE_MAX)
-        return;
-    scope_clear(&expansion->values);
-    expansion->results = NULL;
-}
-
 static str read_result(struct expansion *expansion, uint32_t slot)
 {
     struct scope *values = &expansion->values;
     str *kept;
 
-    forget_results(expansion);
+    if (values->arena.used >= VALUES_SIZE_MAX) { /* more than one scope can hold */
+        scope_clear(values);
+        expansion->results = NULL;
+    }
     if (!expansion->results)
         expansion->results = ARENA_ARRAY(&values->arena, str, expansion->plan->slot_count);
     kept = expansion->results ? &expansion->results[slot] : NULL;
@@ -301,8 +299,7 @@ static str find_value(struct expansion *expansion, const struct template_part *p
 
 bool template_is_replaced(const struct template_part *part)
 {
-    return part->kind == TEMPLATE_INPUT || part->kind == TEMPLATE_CONTEXT ||
-           part->kind == TEMPLATE_STEP || part->kind == TEMPLATE_INSTANCE;
+    return part->kind != TEMPLATE_TEXT && part->kind != TEMPLATE_UNKNOWN;
 }
 
 bool template_has(str text)
@@ -347,11 +344,6 @@ static void add_piece(struct expansion *expansion, const struct template_part *p
         json_compact(&expansion->text, found);
 }
 
-static void add_string(struct buf *out, str text)
-{
-    json_str(out, text.data ? text : STR(""));
-}
-
 static void expand_text(struct expansion *expansion, const struct node *node)
 {
     struct template_part part;
@@ -362,7 +354,8 @@ static void expand_text(struct expansion *expansion, const struct node *node)
         add_piece(expansion, &part);
         check_size(expansion, &expansion->text);
     }
-    add_string(&expansion->out, buf_view(&expansion->text));
+    rest = buf_view(&expansion->text);
+    json_str(&expansion->out, rest.data ? rest : STR(""));
 }
 
 static void expand_string(struct expansion *expansion, const struct node *node)
@@ -407,25 +400,21 @@ static void expand(struct expansion *expansion, const struct node *node)
     buf_byte(&expansion->out, is_object ? '}' : ']');
 }
 
-static pawl_status expand_value(const struct template_source *source, const struct node *value,
-                                struct scope *scope, str *out)
+pawl_status template_expand_node(const struct template_source *source, const struct node *node,
+                                 struct scope *scope, str *out)
 {
     struct expansion expansion = {
         .source = source, .plan = source->plan, .memory = source->memory, .scope = scope
     };
-    str text;
 
     buf_init(&expansion.out, scope->arena.heap, LIMIT_TEXT + PIECE_SIZE_MAX);
     buf_init(&expansion.text, scope->arena.heap, LIMIT_TEXT + PIECE_SIZE_MAX);
     scope_init(&expansion.values, scope->arena.heap, LIMIT_SCOPE);
-    expand(&expansion, value);
+    expand(&expansion, node);
     check_size(&expansion, &expansion.out);
     if (expansion.status == PAWL_OK) {
-        text = buf_keep(&expansion.out, &scope->arena);
-        if (text.data)
-            *out = text;
-        else
-            expansion.status = scope_no_memory(scope);
+        *out = buf_keep(&expansion.out, &scope->arena);
+        expansion.status = out->data ? PAWL_OK : scope_no_memory(scope);
     }
     scope_fini(&expansion.values);
     buf_fini(&expansion.text);
@@ -447,17 +436,11 @@ bool template_is_of_input(const struct node *node)
     return true;
 }
 
-pawl_status template_expand_node(const struct template_source *source, const struct node *node,
-                                 struct scope *scope, str *out)
-{
-    return expand_value(source, node, scope, out);
-}
-
 pawl_status template_expand(const struct template_source *source, const struct plan_step *step,
                             struct scope *scope, str *out)
 {
     if (step->has_template)
-        return expand_value(source, step->args_node, scope, out);
+        return template_expand_node(source, step->args_node, scope, out);
     *out = step->args;
     return PAWL_OK;
 }
@@ -466,7 +449,7 @@ pawl_status template_expand_output(const struct template_source *source, struct 
                                    str *out)
 {
     if (source->plan->output_has_template)
-        return expand_value(source, source->plan->output_node, scope, out);
+        return template_expand_node(source, source->plan->output_node, scope, out);
     *out = source->plan->output;
     return PAWL_OK;
 }

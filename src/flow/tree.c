@@ -17,24 +17,21 @@ bool node_pages_init(struct node_pages *pages, const struct plan *plan,
     return pages->pages != NULL;
 }
 
-static struct node_state *copy_page(struct node_pages *copy, uint32_t page)
-{
-    uint32_t first = page * PAGE_NODES, left = copy->count - first;
-
-    return arena_copy(copy->arena, &copy->states[first],
-                      (left < PAGE_NODES ? left : PAGE_NODES) * sizeof *copy->states);
-}
-
 struct node_state *tree_state_of(const struct tree_walk *walk, uint32_t node)
 {
     struct node_pages *copy = walk->copy;
+    uint32_t first = node - node % PAGE_NODES;
     struct node_state **page;
 
     if (walk->states)
         return &walk->states[node];
     page = &copy->pages[node / PAGE_NODES];
-    if (!*page)
-        *page = copy_page(copy, node / PAGE_NODES);
+    if (!*page) {
+        uint32_t left = copy->count - first;
+
+        *page = arena_copy(copy->arena, &copy->states[first],
+                           (left < PAGE_NODES ? left : PAGE_NODES) * sizeof *copy->states);
+    }
     return *page ? &(*page)[node % PAGE_NODES] : &copy->spare;
 }
 
@@ -147,71 +144,60 @@ static bool do_goes_on(const struct tree_walk *walk, uint32_t index, uint32_t pl
 
 /* What failed the forms or the rescue is kept until the try is settled: rescue and finally see it.
  * A finally that fails brings its own. */
-static void try_keeps(const struct tree_walk *walk, uint32_t index, uint32_t part, bool is_success,
-                      uint32_t *holder)
-{
-    if (!is_success && part != TRY_FINALLY)
-        tree_error_keep(walk, index, holder);
-}
-
-static void try_is_settled(const struct tree_walk *walk, uint32_t index, bool is_success,
-                           bool outcome, uint32_t *holder)
-{
-    if (!outcome && is_success)
-        tree_error_lift(walk, index, holder);
-    tree_error_drop(walk, index);
-}
-
-static bool try_goes_on(const struct tree_walk *walk, uint32_t index, uint32_t part,
-                        bool is_success, bool *outcome)
+static bool try_goes_on(const struct tree_walk *walk, uint32_t index, uint32_t part, bool *outcome,
+                        uint32_t *holder)
 {
     const struct plan_node *node = &walk->plan->nodes[index];
     struct node_state *state = tree_state_of(walk, index);
     bool has_rescue = !walk->plan->nodes[node->children[TRY_RESCUE]].is_empty;
     bool has_finally = !walk->plan->nodes[node->children[TRY_FINALLY]].is_empty;
+    bool is_success = *outcome, is_over = part == TRY_FINALLY;
 
-    if (part != TRY_FINALLY)
+    if (!is_over && !is_success)
+        tree_error_keep(walk, index, holder);
+    if (!is_over)
         state->has_failed = !is_success;
     *outcome = !state->has_failed && is_success;
     if (part == TRY_FORMS && !is_success && has_rescue && !PLANTED(RESCUE_MISSED))
         state->at = TRY_RESCUE;
-    else if (part != TRY_FINALLY && has_finally)
+    else if (!is_over && has_finally)
         state->at = TRY_FINALLY;
-    else
+    else {
+        if (!*outcome && (!is_over || is_success))
+            tree_error_lift(walk, index, holder);
+        tree_error_drop(walk, index);
         return false;
+    }
     (void)tree_begin(walk, node->children[state->at]);
     return true;
 }
 
-static bool dopar_goes_on(struct node_state *state, bool is_success, bool *outcome)
+static bool dopar_goes_on(const struct tree_walk *walk, uint32_t index, bool *outcome,
+                          uint32_t *holder)
 {
-    state->has_failed = state->has_failed || !is_success;
+    struct node_state *state = tree_state_of(walk, index);
+
+    if (!*outcome)
+        tree_error_keep(walk, index, holder);
+    state->has_failed = state->has_failed || !*outcome;
     *outcome = !state->has_failed;
-    return --state->at > 0 && !PLANTED(DOPAR_HASTY);
+    if (--state->at > 0 && !PLANTED(DOPAR_HASTY))
+        return true;
+    tree_error_lift(walk, index, holder);
+    return false;
 }
 
 /* A child of `parent` at `place` is settled. True: the tree goes on below it. */
 static bool goes_on(const struct tree_walk *walk, uint32_t parent, uint32_t place, bool *outcome,
                     uint32_t *holder)
 {
-    bool is_success = *outcome, is_on = false;
-
     switch (walk->plan->nodes[parent].kind) {
     case PLAN_DO:
-        return do_goes_on(walk, parent, place, is_success);
+        return do_goes_on(walk, parent, place, *outcome);
     case PLAN_DOPAR:
-        if (!is_success)
-            tree_error_keep(walk, parent, holder);
-        is_on = dopar_goes_on(tree_state_of(walk, parent), is_success, outcome);
-        if (!is_on)
-            tree_error_lift(walk, parent, holder);
-        return is_on;
+        return dopar_goes_on(walk, parent, outcome, holder);
     case PLAN_TRY:
-        try_keeps(walk, parent, place, is_success, holder);
-        is_on = try_goes_on(walk, parent, place, is_success, outcome);
-        if (!is_on)
-            try_is_settled(walk, parent, place != TRY_FINALLY || is_success, *outcome, holder);
-        return is_on;
+        return try_goes_on(walk, parent, place, outcome, holder);
     case PLAN_ARMS:
     case PLAN_LEAF:
         break;
@@ -247,13 +233,6 @@ static bool fails_parent(const struct plan *plan, const struct plan_node *node)
            plan->nodes[parent->children[TRY_RESCUE]].is_empty;
 }
 
-/* It is open, and a branch of it has failed, or what its finally follows. */
-static bool is_failing(const struct plan_node *node, const struct node_state *state)
-{
-    return state->is_open && state->has_failed &&
-           (node->kind == PLAN_DOPAR || (node->kind == PLAN_TRY && state->at == TRY_FINALLY));
-}
-
 bool flow_must_fail(const void *memory)
 {
     const struct flow_memory *flow = memory;
@@ -261,8 +240,11 @@ bool flow_must_fail(const void *memory)
 
     for (uint32_t i = 0; plan->is_tree && i < plan->node_count; i++) {
         const struct plan_node *node = &plan->nodes[i];
+        bool is_finally = node->kind == PLAN_TRY && flow->nodes[i].at == TRY_FINALLY;
 
-        if (!is_failing(node, &flow->nodes[i]))
+        /* It is open, and a branch of it has failed, or what its finally follows. */
+        if (!flow->nodes[i].is_open || !flow->nodes[i].has_failed ||
+            (node->kind != PLAN_DOPAR && !is_finally))
             continue;
         while (node->parent != NODE_NONE && fails_parent(plan, node))
             node = &plan->nodes[node->parent];

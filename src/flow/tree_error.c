@@ -27,12 +27,6 @@ static uint32_t new_row(struct tree_errors *errors, struct arena *arena)
     return errors->count;
 }
 
-static void free_row(struct tree_errors *errors, uint32_t row)
-{
-    row_of(errors, row)->next_free = errors->free;
-    errors->free = row;
-}
-
 uint32_t tree_errors_add(struct tree_errors *errors, str text, uint32_t seq, struct arena *arena)
 {
     uint32_t row = new_row(errors, arena);
@@ -50,8 +44,10 @@ void tree_error_drop(const struct tree_walk *walk, uint32_t node)
 {
     struct node_state *state = tree_state_of(walk, node);
 
-    if (state->error != 0 && walk->errors)
-        free_row(walk->errors, state->error);
+    if (state->error != 0 && walk->errors) {
+        row_of(walk->errors, state->error)->next_free = walk->errors->free;
+        walk->errors->free = state->error;
+    }
     state->error = 0;
 }
 
