@@ -130,12 +130,64 @@ pawl_status create_read(const struct op_call *call, struct create_args *out)
     return op_rights(call, false, &out->rights);
 }
 
+/* A creation that holds no thread. */
+struct create_wait {
+    struct op_wait wait;
+    struct op_call *call;
+    struct create_call create;
+};
+
+/* By the drain. */
+static void create_is_done(struct create_call *create)
+{
+    struct create_wait *waiting =
+        (struct create_wait *)((char *)create - offsetof(struct create_wait, create));
+    const struct waiter *waiter = waiting->call->waiter;
+
+    waiting->wait.is_slow = create->needs_thread;
+    waiter->wake(waiter->context);
+}
+
+static pawl_status create_go_on(struct op_call *call, bool is_stopping, struct buf *out)
+{
+    struct create_call *create = &((struct create_wait *)call->wait)->create;
+
+    (void)is_stopping;
+    TRY(engine_create_end(op_engine(call), create));
+    print_created_warned(call->scope, &create->created, create->args.input, out);
+    return PAWL_OK;
+}
+
+/* Once it is started the call may be another thread's. */
+static pawl_status create_start(struct op_call *call, const struct create_args *args)
+{
+    struct create_wait *waiting = ARENA_NEW(&call->scope->arena, struct create_wait);
+    bool *waits = call->waits, needs_thread = false;
+    pawl_status status;
+
+    TRY_MEMORY(call->scope, waiting);
+    *waiting = (struct create_wait){
+        .wait = { .go_on = create_go_on },
+        .call = call,
+        .create = { .scope = call->scope, .args = *args, .done = create_is_done }
+    };
+    op_waits(call, &waiting->wait);
+    status = engine_create_start(op_engine(call), &waiting->create, &needs_thread);
+    if (status)
+        *waits = false;
+    if (needs_thread)
+        create_is_done(&waiting->create);
+    return status;
+}
+
 pawl_status op_instance_create(struct op_call *call, struct buf *out)
 {
     struct create_args args;
     struct created created = { 0 };
 
     TRY(create_read(call, &args));
+    if (call->waiter)
+        return create_start(call, &args);
     TRY(engine_create(op_engine(call), call->scope, &args, &created));
     print_created_warned(call->scope, &created, args.input, out);
     return PAWL_OK;

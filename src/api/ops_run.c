@@ -209,7 +209,7 @@ static pawl_status conclude(struct op_call *call, pawl_status status, struct buf
         op_not_sent(call->p, &call->given);
         status = answer_lost(scope, call->op);
     }
-    if (status == PAWL_STORAGE_FAILURE && !(call->op->flags & OP_ASYNC)) /* a commit knows itself */
+    if (status == PAWL_STORAGE_FAILURE && !call->wait) /* a commit knows itself */
         engine_suspect(call->p->engine);
     if (status == PAWL_OK)
         *answer = (struct op_answer){ call->http_status, call->content_type, call->stream,

@@ -43,6 +43,8 @@ struct clock {
     int64_t next_due_ms;           /* as far as is known, by the store's clock; INT64_MAX: none */
     int64_t next_wall_ms;          /* likewise by the wall clock */
     bool timers_busy;              /* a thread fires what is due */
+    pthread_cond_t look;           /* for the thread that fires, where the engine has one ... */
+    int64_t rests_until_ms;        /* ... which waits so long; INT64_MIN: it is awake, or there is none */
     _Atomic uint32_t stuck_timers; /* due, but not to be fired now */
     int64_t stuck_until_ms;
     uint32_t firing_count;         /* alarms over many instances that fire here */
@@ -119,6 +121,7 @@ int64_t timers_next_due(struct engine *engine); /* timers and leases */
 bool timers_are_due(struct engine *engine);
 void timers_note(struct engine *engine, const struct batch *batch);
 void *timers_thread(void *engine);
+bool timers_end_rest(struct engine *engine); /* that thread is to be woken */
 
 /* due.c */
 void engine_set_wakeup(struct engine *engine); /* something may be due earlier, or no more */

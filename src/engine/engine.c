@@ -69,6 +69,8 @@ static bool init_parts(struct engine *engine)
     guard_init(&engine->lock);
     guard_init(&engine->registry.lock);
     engine_cond_init(&engine->changed);
+    engine_cond_init(&engine->clock.look);
+    engine->clock.rests_until_ms = INT64_MIN;
     engine_cond_init(&engine->clock.advanced);
     engine_cond_init(&engine->work.tools);
     engine_cond_init(&engine->work.late);
@@ -124,6 +126,7 @@ static void free_parts(struct engine *engine)
     pthread_cond_destroy(&engine->work.tools);
     pthread_cond_destroy(&engine->work.late);
     pthread_cond_destroy(&engine->changed);
+    pthread_cond_destroy(&engine->clock.look);
     pthread_cond_destroy(&engine->clock.advanced);
     guard_fini(&engine->registry.lock);
     guard_fini(&engine->clock.lock);

@@ -237,6 +237,23 @@ struct batch_create {
 };
 pawl_status engine_create_batch(struct engine *engine, struct scope *scope,
                                 struct batch_create *creates, size_t count);
+/* A creation without a waiting caller. `done` is called once it is durable or refused, on the draining
+ * thread and without a lock; the call and its scope are the engine's until then. Where the start
+ * sets *needs_thread nothing has happened, and `done` is not called. Either way engine_create_end()
+ * says how it ended; where the call's needs_thread is set, by a thread that may wait. */
+struct create_call {
+    struct scope *scope;
+    struct create_args args;
+    struct created created;
+    bool needs_thread;
+    void (*done)(struct create_call *call);
+    pawl_status status;        /* the engine's, as is the next */
+    struct creating *creating;
+};
+/* Other than OK: it is refused, and `done` is not called. */
+pawl_status engine_create_start(struct engine *engine, struct create_call *call,
+                                bool *needs_thread);
+pawl_status engine_create_end(struct engine *engine, struct create_call *call);
 /* What the caller that started the instance and those that amended it may create; data NULL:
  * anything. */
 pawl_status engine_starter_rights(struct engine *engine, struct scope *scope, str id, str *out);

@@ -324,6 +324,26 @@ static void fire_or_note(struct engine *engine, struct scope *scope)
     }
 }
 
+static void rest(struct engine *engine)
+{
+    int64_t for_ms = pause_ms(engine);
+
+    ASSERT_LOCKED(engine);
+    engine->clock.rests_until_ms = clock_at(engine) + for_ms;
+    engine_wait_for(engine, &engine->clock.look, for_ms);
+    engine->clock.rests_until_ms = INT64_MIN;
+}
+
+/* Is there something for the thread that rests? It is not woken for each commit. */
+bool timers_end_rest(struct engine *engine)
+{
+    ASSERT_LOCKED(engine);
+    return engine->clock.rests_until_ms != INT64_MIN &&
+           (engine->stopping || engine->actors.runnable || engine->actors.ended_count ||
+            engine->actors.later || engine->clock.advances > 0 || steps_are_lost(engine) ||
+            timers_are_due(engine) || timers_next_due(engine) < engine->clock.rests_until_ms);
+}
+
 void *timers_thread(void *context)
 {
     struct engine *engine = context;
@@ -351,7 +371,7 @@ void *timers_thread(void *context)
             fire_or_note(engine, &scope);
             guard_lock(&engine->lock);
         } else {
-            engine_wait_changed(engine, pause_ms(engine));
+            rest(engine);
         }
     }
     guard_unlock(&engine->lock);

@@ -6,6 +6,8 @@
 #include "engine/parts.h"
 #include "model/input_schema.h"
 
+#define CREATE_AT_ONCE 65536u /* bytes of input: more are worth a thread of their own */
+
 /* ---- before the drain ---- */
 
 pawl_status definition_find_registered(struct engine *engine, struct scope *scope, str text,
@@ -251,9 +253,10 @@ pawl_status engine_create(struct engine *engine, struct scope *scope,
 
 /* ---- many ---- */
 
-/* One of many that are created together. It has a scope of its own, and so its own error. */
+/* One of many that are created together, or one without a waiting caller. It has a scope of its own,
+ * and so its own error. */
 struct creating {
-    struct scope scope;
+    struct scope *scope;
     struct definition_row row;
     struct create_request create;
     struct request request;
@@ -279,46 +282,44 @@ static void creating_over(struct engine *engine, struct creating *one, bool is_r
 /* Decide its start. If that or a child has a reduce, it is decided again, alone. */
 static pawl_status creating_decide(struct engine *engine, struct creating *one)
 {
-    pawl_status status = decide_start(engine, &one->scope, &one->create, one->actor, STR_NONE,
+    pawl_status status = decide_start(engine, one->scope, &one->create, one->actor, STR_NONE,
                                       &one->decision, &one->jobs);
 
     if (!status)
         status =
-            reduces_of(engine, &one->scope, &one->decision, one->create.child_plans, &one->request);
+            reduces_of(engine, one->scope, &one->decision, one->create.child_plans, &one->request);
     one->is_alone = !status && one->request.reduce_count > 0;
     if (one->is_alone)
         creating_over(engine, one, true);
     return status;
 }
 
+/* Checked and, unless it is to be alone, decided. */
+static pawl_status creating_begin(struct engine *engine, struct creating *one, struct scope *scope,
+                                  const struct create_args *args, struct created *out)
+{
+    *one = (struct creating){ .scope = scope,
+                              .create = { .args = args, .row = &one->row, .out = out },
+                              .request = { .kind = REQUEST_CREATE, .scope = scope } };
+    one->request.create = &one->create;
+    TRY(create_check(engine, scope, args, &one->row, &one->create.definition));
+    out->definition = args->declaration.data ? NULL : one->create.definition;
+    one->is_alone = one->create.definition->kind == KIND_CODE;
+    if (one->is_alone || one->create.definition->kind == KIND_MACHINE)
+        return PAWL_OK;
+    one->actor = actor_new(engine);
+    return one->actor ? creating_decide(engine, one) : scope_no_memory(scope);
+}
+
 /* What the answer needs is had before the commit: after it nothing can fail any more. */
-static pawl_status keep_answer(struct scope *scope, struct creating *one, struct batch_create *of)
+static pawl_status keep_answer(struct scope *scope, struct creating *one)
 {
     const struct definition *definition = one->create.definition;
 
-    of->created.definition = of->args.declaration.data ? NULL : definition;
-    if (!of->args.declaration.data)
+    if (!one->create.args->declaration.data)
         return PAWL_OK;
     one->state = arena_str(&scope->arena, definition->states[definition->initial].name);
-    return one->state.data ? PAWL_OK : scope_no_memory(&one->scope);
-}
-
-static pawl_status creating_begin(struct engine *engine, struct scope *scope, struct creating *one,
-                                  struct batch_create *of)
-{
-    one->create =
-        (struct create_request){ .args = &of->args, .row = &one->row, .out = &of->created };
-    one->request =
-        (struct request){ .kind = REQUEST_CREATE, .scope = &one->scope, .create = &one->create };
-    TRY(create_check(engine, &one->scope, &of->args, &one->row, &one->create.definition));
-    TRY(keep_answer(scope, one, of));
-    if (one->create.definition->kind == KIND_MACHINE)
-        return PAWL_OK;
-    one->is_alone = one->create.definition->kind == KIND_CODE;
-    if (one->is_alone)
-        return PAWL_OK;
-    one->actor = actor_new(engine);
-    return one->actor ? creating_decide(engine, one) : scope_no_memory(&one->scope);
+    return one->state.data ? PAWL_OK : scope_no_memory(one->scope);
 }
 
 static void creating_end(struct engine *engine, struct scope *scope, struct creating *one,
@@ -327,16 +328,16 @@ static void creating_end(struct engine *engine, struct scope *scope, struct crea
     struct record record;
 
     if (one->is_alone && !of->status)
-        of->status = engine_create(engine, &one->scope, &of->args, &of->created);
-    else if (keys_explain(engine, &one->scope, of->args.key, &of->status, &record))
-        of->status = keys_created(engine, &one->scope, &record, &of->created);
+        of->status = engine_create(engine, one->scope, &of->args, &of->created);
+    else if (keys_explain(engine, one->scope, of->args.key, &of->status, &record))
+        of->status = keys_created(engine, one->scope, &record, &of->created);
     if (of->status)
-        of->words = arena_text(&scope->arena, str_of(one->scope.error.message));
+        of->words = arena_text(&scope->arena, str_of(one->scope->error.message));
     if (of->status && !of->words)
         of->words = "no memory for the words of this rejection";
     if (one->state.data)
         of->created.state = one->state;
-    scope_fini(&one->scope);
+    scope_fini(one->scope);
 }
 
 pawl_status engine_create_batch(struct engine *engine, struct scope *scope,
@@ -344,13 +345,17 @@ pawl_status engine_create_batch(struct engine *engine, struct scope *scope,
 {
     struct creating *all = ARENA_ARRAY(&scope->arena, struct creating, count + 1);
     struct request **requests = ARENA_ARRAY(&scope->arena, struct request *, count + 1);
+    struct scope *scopes = ARENA_ARRAY(&scope->arena, struct scope, count + 1);
     size_t submitted = 0;
 
-    TRY_MEMORY(scope, all && requests);
+    TRY_MEMORY(scope, all && requests && scopes);
     for (size_t i = 0; i < count; i++) {
-        scope_init(&all[i].scope, engine->heap, LIMIT_SCOPE);
-        all[i].scope.trace = scope->trace;
-        creates[i].status = creating_begin(engine, scope, &all[i], &creates[i]);
+        scope_init(&scopes[i], engine->heap, LIMIT_SCOPE);
+        scopes[i].trace = scope->trace;
+        creates[i].status =
+            creating_begin(engine, &all[i], &scopes[i], &creates[i].args, &creates[i].created);
+        if (!creates[i].status)
+            creates[i].status = keep_answer(scope, &all[i]);
         if (!creates[i].status && !all[i].is_alone)
             requests[submitted++] = &all[i].request;
     }
@@ -363,6 +368,61 @@ pawl_status engine_create_batch(struct engine *engine, struct scope *scope,
     for (size_t i = 0; i < count; i++)
         creating_end(engine, scope, &all[i], &creates[i]);
     return PAWL_OK;
+}
+
+/* ---- without a waiting caller ---- */
+
+static void creation_is_done(struct engine *engine, struct request *request)
+{
+    struct create_call *call = request->context;
+    struct creating *one = call->creating;
+
+    call->status = request->status;
+    call->needs_thread = request->is_again;
+    creating_over(engine, one, request->status || request->is_again || one->create.is_repeat);
+    call->done(call);
+}
+
+/* What may take long, or has to wait for another commit first, is not begun here. */
+static bool may_take_long(struct engine *engine, const struct create_args *args)
+{
+    return !engine->thread_count || args->declaration.data ||
+           args->input.size > CREATE_AT_ONCE ||
+           (args->definition.data && code_is_put_when_used(engine, args->definition));
+}
+
+/* Once its request is posted the call may be gone. */
+pawl_status engine_create_start(struct engine *engine, struct create_call *call, bool *needs_thread)
+{
+    struct creating *one = ARENA_NEW(&call->scope->arena, struct creating);
+    pawl_status status;
+
+    TRY_MEMORY(call->scope, one);
+    call->creating = one;
+    call->needs_thread = *needs_thread = may_take_long(engine, &call->args);
+    if (*needs_thread)
+        return PAWL_OK;
+    status = creating_begin(engine, one, call->scope, &call->args, &call->created);
+    if (status)
+        creating_over(engine, one, true);
+    call->needs_thread = *needs_thread = !status && one->is_alone;
+    if (status || *needs_thread)
+        return status;
+    one->request.after = creation_is_done;
+    one->request.context = call;
+    engine_post_request(engine, &one->request);
+    return PAWL_OK;
+}
+
+pawl_status engine_create_end(struct engine *engine, struct create_call *call)
+{
+    struct record record;
+
+    if (call->needs_thread)
+        return engine_create(engine, call->scope, &call->args, &call->created);
+    if (keys_explain(engine, call->scope, call->args.key, &call->status, &record))
+        call->status = keys_created(engine, call->scope, &record, &call->created);
+    return call->status;
 }
 
 /* ---- recording ---- */

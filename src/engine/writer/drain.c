@@ -275,6 +275,8 @@ static void wake(struct engine *engine)
 {
     engine->writer.has_news = false;
     pthread_cond_broadcast(&engine->changed);
+    if (timers_end_rest(engine))
+        pthread_cond_signal(&engine->clock.look);
     if (engine->stopping)
         pthread_cond_broadcast(&engine->work.tools);
     else if (engine->work.ready)
