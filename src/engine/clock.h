@@ -44,7 +44,7 @@ struct clock {
     int64_t next_wall_ms;          /* likewise by the wall clock */
     bool timers_busy;              /* a thread fires what is due */
     pthread_cond_t look;           /* for the thread that fires, where the engine has one ... */
-    int64_t rests_until_ms;        /* ... which waits so long; INT64_MIN: it is awake, or there is none */
+    int64_t rests_until_ms; /* ... which waits so long; INT64_MIN: it is awake, or there is none */
     _Atomic uint32_t stuck_timers; /* due, but not to be fired now */
     int64_t stuck_until_ms;
     uint32_t firing_count;         /* alarms over many instances that fire here */

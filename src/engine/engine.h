@@ -247,7 +247,7 @@ struct create_call {
     struct created created;
     bool needs_thread;
     void (*done)(struct create_call *call);
-    pawl_status status;        /* the engine's, as is the next */
+    pawl_status status; /* the engine's, as is the next */
     struct creating *creating;
 };
 /* Other than OK: it is refused, and `done` is not called. */

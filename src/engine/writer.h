@@ -147,6 +147,8 @@ struct writer {
     pthread_cond_t more;          /* one is queued: for the drain thread */
     thread_mark drainer;          /* the thread that drains; 0: none */
     uint32_t wait_for_drain;      /* threads that wait until none drains */
+    bool rests;                   /* the drain's thread waits, for as long as it takes */
+    int64_t drained_ms;           /* by the tick: when the last drain ended */
     bool is_telling, has_news;    /* see engine_changed() */
     bool drain_stopping;          /* the other threads are gone: so does the drain */
     _Atomic bool broken;          /* what is in the store is not known: nothing is written meanwhile */
@@ -257,6 +259,9 @@ void engine_submit_all(struct engine *engine, struct request **requests, size_t 
 void engine_post_request(struct engine *engine, struct request *request);  /* `after` is called */
 void engine_post_all(struct engine *engine, struct request *list);
 void engine_lead(struct engine *engine);    /* drain what is queued, as leader */
+/* What the calling thread queues between the two it drains itself, if no other thread drains. */
+void engine_lead_begin(struct engine *engine);
+void engine_lead_end(struct engine *engine);
 bool engine_drain(struct engine *engine);   /* once, if it is for this thread to do */
 void engine_sweep(struct engine *engine);   /* an owner's rows, until none lags */
 void engine_mend(struct engine *engine);    /* see whether a store that failed works again */

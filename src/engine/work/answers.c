@@ -254,10 +254,12 @@ pawl_status engine_step_answers_start(struct engine *engine, struct scope *scope
         waiting_answering(waiting);
         engine_claim_offer(engine, waiting);
     }
+    engine_lead_begin(engine);
     guard_lock(&engine->lock);
     mail_deliver_all(engine, answering->sent, answering->sent_count);
     mail_group_leave(engine, &answering->group);
     guard_unlock(&engine->lock);
+    engine_lead_end(engine);
     return PAWL_OK;
 }
 

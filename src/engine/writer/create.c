@@ -386,8 +386,7 @@ static void creation_is_done(struct engine *engine, struct request *request)
 /* What may take long, or has to wait for another commit first, is not begun here. */
 static bool may_take_long(struct engine *engine, const struct create_args *args)
 {
-    return !engine->thread_count || args->declaration.data ||
-           args->input.size > CREATE_AT_ONCE ||
+    return !engine->thread_count || args->declaration.data || args->input.size > CREATE_AT_ONCE ||
            (args->definition.data && code_is_put_when_used(engine, args->definition));
 }
 
@@ -410,7 +409,9 @@ pawl_status engine_create_start(struct engine *engine, struct create_call *call,
         return status;
     one->request.after = creation_is_done;
     one->request.context = call;
+    engine_lead_begin(engine);
     engine_post_request(engine, &one->request);
+    engine_lead_end(engine);
     return PAWL_OK;
 }
 

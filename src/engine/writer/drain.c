@@ -2,14 +2,16 @@
  *
  * One thread at a time drains: it takes that role in drain_if_free(), and nowhere else. In a
  * library the first caller becomes leader and drains for the others; a server has a thread that
- * does nothing else. The thread that moves a test clock drains what it has queued itself, because
- * the drain's thread would have to be woken for each of a million turns.
+ * does nothing else. Waking that one costs more than a short commit's work. So the thread that reads
+ * requests drains what it has queued itself, if none drains and little is queued; what was queued
+ * meanwhile is left to the drain's thread. The thread that moves a test clock always does so.
  *
  * An owner decides first and takes the store's turn only if something was accepted; everybody else
  * takes the turn first, because only then is what it reads still true when it writes. */
 #include "engine/parts.h"
 
 #define TOLD_AT_ONCE 32u
+#define LED_AT_ONCE  8u   /* requests: more are left to the drain's thread */
 #define EXPECTED     512u /* instances */
 
 static void fail_request(struct engine *engine, struct request *request, pawl_status status)
@@ -253,13 +255,28 @@ static struct request *take_requests(struct engine *engine)
     return list;
 }
 
+static bool lags(const struct engine *engine)
+{
+    ASSERT_LOCKED(engine);
+    return engine->options.own && !engine->writer.broken &&
+           (heads_lag(&engine->writer.heads) ||
+            engine->writer.tip.flushed < engine->writer.tip.pos);
+}
+
+/* Is there something for the drain's thread in a quiet moment? */
+static bool has_rest(struct engine *engine)
+{
+    return engine->writer.broken || engine->writer.is_suspect || lags(engine) ||
+           commit_is_due_again(engine);
+}
+
 /* The drain is free: one of those who wait has to lead now, if there is no drain's thread. That one
  * may not know of what a mover has queued. */
 static void pass_on(struct engine *engine)
 {
     struct request *next = engine->writer.first;
 
-    if (next && engine->thread_count)
+    if (engine->thread_count && (next || (engine->writer.rests && has_rest(engine))))
         pthread_cond_signal(&engine->writer.more);
     if (engine->writer.wait_for_drain || (next && !engine->thread_count))
         engine_changed(engine);
@@ -358,16 +375,19 @@ static bool drain_if_free(struct engine *engine, uint32_t sweep)
     scope_clear(&engine->writer.scope);
     guard_lock(&engine->lock);
     thread_note(&engine->writer.drainer, 0);
+    engine->writer.drained_ms = engine->env->tick_ms(engine->env);
     finish(engine, list);
     engine_set_wakeup(engine);
     return true;
 }
 
+static _Thread_local const struct engine *led; /* by this thread, which drains what it queues */
+
 /* Is it for the calling thread to drain what it queues? */
 static bool leads(const struct engine *engine)
 {
     ASSERT_LOCKED(engine);
-    return !engine->thread_count ||
+    return !engine->thread_count || led == engine ||
            (engine->clock.has_mover && pthread_equal(engine->clock.mover, pthread_self()));
 }
 
@@ -398,8 +418,29 @@ static void enqueue(struct engine *engine, struct request *request)
     else
         engine->writer.first = request;
     engine->writer.last = request;
-    if (!leads(engine))
+    if (!leads(engine) && !engine->writer.drainer) /* which looks again when it is done */
         pthread_cond_signal(&engine->writer.more);
+}
+
+void engine_lead_begin(struct engine *engine)
+{
+    ASSERT(!led);
+    led = engine;
+}
+
+/* What its commit leads to is for the drain's thread. */
+void engine_lead_end(struct engine *engine)
+{
+    ASSERT(led == engine);
+    led = NULL;
+    guard_lock(&engine->lock);
+    if (engine->writer.first && engine->thread_count && !engine->writer.drainer) {
+        if (engine->writer.queued <= LED_AT_ONCE)
+            drain_if_free(engine, 0);
+        else
+            pthread_cond_signal(&engine->writer.more);
+    }
+    guard_unlock(&engine->lock);
 }
 
 static void wait_for(struct engine *engine, struct request *request)
@@ -474,13 +515,6 @@ void engine_lead(struct engine *engine)
         continue;
 }
 
-static bool lags(const struct engine *engine)
-{
-    ASSERT_LOCKED(engine);
-    return engine->options.own && !engine->writer.broken &&
-           (heads_lag(&engine->writer.heads) || engine->writer.tip.flushed < engine->writer.tip.pos);
-}
-
 /* After a failure that was not mended at once: see whether it has passed. */
 void engine_mend(struct engine *engine)
 {
@@ -538,6 +572,12 @@ void engine_suspect(struct engine *engine)
     guard_unlock(&engine->lock);
 }
 
+/* Others may drain: has none for a while? */
+static bool is_quiet(const struct engine *engine)
+{
+    return engine->env->tick_ms(engine->env) - engine->writer.drained_ms >= FLUSH_AFTER_MS;
+}
+
 /* The server's drain: nothing but this. A quiet moment is used to put lagging rows right. Each wait
  * gives up the lock: another thread may drain after it, so that it is the next round that looks. */
 void *drain_thread(void *context)
@@ -554,18 +594,20 @@ void *drain_thread(void *context)
         else if (engine->writer.broken && !engine->writer.drain_stopping) {
             engine_wait_for(engine, &engine->writer.more, RETRY_STORE_MS);
             drain_if_free(engine, 0);
-        } else if ((lags(engine) || commit_is_due_again(engine) || engine->writer.is_suspect) &&
-                   !engine->writer.drain_stopping) {
+        } else if (has_rest(engine) && !engine->writer.drain_stopping) {
             engine->writer.is_suspect = false;
             /* A disk that takes no rows now may take them later; the log says it all meanwhile. */
             engine_wait_for(engine, &engine->writer.more,
                             engine->writer.commit_failed ? RETRY_STORE_MS : FLUSH_AFTER_MS);
-            if (!engine->writer.first && !engine->writer.drainer) {
+            if (!engine->writer.first && !engine->writer.drainer && is_quiet(engine)) {
                 engine->env->reached(engine->env, POINT_BEFORE_SWEEP);
                 drain_if_free(engine, LIMIT_SLICE);
             }
-        } else
+        } else {
+            engine->writer.rests = true;
             guard_wait(&engine->lock, &engine->writer.more);
+            engine->writer.rests = false;
+        }
     }
     guard_unlock(&engine->lock);
     return NULL;

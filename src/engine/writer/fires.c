@@ -358,7 +358,9 @@ pawl_status engine_fire_start(struct engine *engine, struct fire_call *call)
                                  .fires = &call->fire,
                                  .fire_count = 1 };
     if (has_drain(engine)) {
+        engine_lead_begin(engine);
         engine_post_request(engine, request);
+        engine_lead_end(engine);
     } else { /* no other thread is sure to come by */
         request->after = NULL;
         engine_submit(engine, request);

@@ -30,12 +30,15 @@ struct stream;
 
 /* ---- work.c: threads for what has to be waited for ---- */
 
+#define UNTIL_WOKEN INT64_MAX
+
 struct work_queue {
     pawl *p; /* for its clock */
     struct guard lock;
     pthread_cond_t more;
     struct web_request *first, *last;
     struct web_request *parked; /* without a thread; the first that gives up comes first */
+    int64_t watched_ms; /* until then a thread waits for the time to pass; UNTIL_WOKEN: none does */
     uint32_t count, thread_count;
     bool is_closing; /* requests are not parked any more */
     bool is_stopping;

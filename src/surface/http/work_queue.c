@@ -5,8 +5,6 @@
 #include "surface/http/http_int.h"
 #include <errno.h>
 
-#define UNTIL_WOKEN INT64_MAX
-
 /* ---- The queue, and what is parked ---- */
 
 static int64_t tick_ms(const struct work_queue *work)
@@ -52,14 +50,29 @@ static void unpark_late(struct work_queue *work)
     }
 }
 
+/* Does no thread wait for the time of the first that gives up? One that was parked earlier may have
+ * been woken since: then a thread waits for less than that. */
+static bool is_unwatched(const struct work_queue *work)
+{
+    return waits_for_time(work) && work->parked->parked_until_ms < work->watched_ms;
+}
+
+static void watch_parked(struct work_queue *work)
+{
+    int64_t until_ms = work->parked->parked_until_ms;
+    struct timespec at = { .tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000 };
+
+    work->watched_ms = until_ms;
+    guard_wait_until(&work->lock, &work->more, &at);
+    if (work->watched_ms == until_ms) /* else another one watches */
+        work->watched_ms = UNTIL_WOKEN;
+}
+
 /* Until something is queued, or a parked one has waited long enough. */
 static void wait_for_more(struct work_queue *work)
 {
-    int64_t until_ms = waits_for_time(work) ? work->parked->parked_until_ms : 0;
-    struct timespec at = { .tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000 };
-
-    if (waits_for_time(work))
-        guard_wait_until(&work->lock, &work->more, &at);
+    if (is_unwatched(work))
+        watch_parked(work);
     else
         guard_wait(&work->lock, &work->more);
     unpark_late(work);
@@ -79,7 +92,7 @@ static struct web_request *next_request(struct work_queue *work)
         work->first = request->next;
         work->count--;
     }
-    if (waits_for_time(work)) /* another one watches over those */
+    if (is_unwatched(work)) /* this one has work: another one watches over those */
         pthread_cond_signal(&work->more);
     guard_unlock(&work->lock);
     return request;
@@ -101,6 +114,7 @@ bool work_start(struct work_queue *work)
 
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    work->watched_ms = UNTIL_WOKEN;
     guard_init(&work->lock);
     pthread_cond_init(&work->more, &monotonic);
     pthread_condattr_destroy(&monotonic);
@@ -154,7 +168,8 @@ static void park(struct work_queue *work, struct web_request *request)
     request->next = *link;
     request->is_parked = true;
     *link = request;
-    pthread_cond_signal(&work->more);
+    if (is_unwatched(work))
+        pthread_cond_signal(&work->more);
 }
 
 /* It was woken, and is in no list: a worker goes on with what may take long; anything else goes on
