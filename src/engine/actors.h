@@ -287,6 +287,7 @@ pawl_status mail_wake_all(struct engine *engine, struct scope *scope, const uint
                           uint32_t count); /* not held */
 void mail_fini(struct engine *engine);                                         /* the spare ones */
 bool engine_mail(struct engine *engine, uint64_t instance, struct mail *mail);
+bool actors_have_work(const struct engine *engine); /* now, or to try again later */
 void engine_pass_news(struct engine *engine); /* of children that have ended */
 bool engine_pump(struct engine *engine);      /* one unit of waiting work, if any */
 void mail_drop_all(struct engine *engine);    /* at close: their causes are still in the store */

@@ -121,7 +121,7 @@ int64_t timers_next_due(struct engine *engine); /* timers and leases */
 bool timers_are_due(struct engine *engine);
 void timers_note(struct engine *engine, const struct batch *batch);
 void *timers_thread(void *engine);
-bool timers_end_rest(struct engine *engine); /* that thread is to be woken */
+void timers_end_rest(struct engine *engine); /* if there is something for that thread */
 
 /* due.c */
 void engine_set_wakeup(struct engine *engine); /* something may be due earlier, or no more */

@@ -221,6 +221,12 @@ bool engine_pump(struct engine *engine)
     return engine_drain(engine) || family_tell(engine) || try_again(engine);
 }
 
+bool actors_have_work(const struct engine *engine)
+{
+    ASSERT_LOCKED(engine);
+    return engine->actors.runnable || engine->actors.ended_count || engine->actors.later;
+}
+
 /* An engine without threads reports the ends of children to their parents here. */
 void engine_pass_news(struct engine *engine)
 {

@@ -334,14 +334,15 @@ static void rest(struct engine *engine)
     engine->clock.rests_until_ms = INT64_MIN;
 }
 
-/* Is there something for the thread that rests? It is not woken for each commit. */
-bool timers_end_rest(struct engine *engine)
+/* The thread that rests is woken if there is something for it, not for each commit. */
+void timers_end_rest(struct engine *engine)
 {
     ASSERT_LOCKED(engine);
-    return engine->clock.rests_until_ms != INT64_MIN &&
-           (engine->stopping || engine->actors.runnable || engine->actors.ended_count ||
-            engine->actors.later || engine->clock.advances > 0 || steps_are_lost(engine) ||
-            timers_are_due(engine) || timers_next_due(engine) < engine->clock.rests_until_ms);
+    if (engine->clock.rests_until_ms != INT64_MIN &&
+        (engine->stopping || actors_have_work(engine) || engine->clock.advances > 0 ||
+         steps_are_lost(engine) || timers_are_due(engine) ||
+         timers_next_due(engine) < engine->clock.rests_until_ms))
+        pthread_cond_signal(&engine->clock.look);
 }
 
 void *timers_thread(void *context)

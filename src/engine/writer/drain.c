@@ -173,10 +173,11 @@ static pawl_status timed_commit(struct engine *engine, uint32_t slice)
     int64_t begun_us = engine->env->tick_us(engine->env);
     pawl_status status = commit_batch(engine, slice);
 
+    engine->writer.commit_us = engine->env->tick_us(engine->env) - begun_us;
     if (status)
         engine->writer.commits_failed++;
     else
-        histogram_add(&engine->writer.commit_times, engine->env->tick_us(engine->env) - begun_us);
+        histogram_add(&engine->writer.commit_times, engine->writer.commit_us);
     return status;
 }
 
@@ -292,8 +293,7 @@ static void wake(struct engine *engine)
 {
     engine->writer.has_news = false;
     pthread_cond_broadcast(&engine->changed);
-    if (timers_end_rest(engine))
-        pthread_cond_signal(&engine->clock.look);
+    timers_end_rest(engine);
     if (engine->stopping)
         pthread_cond_broadcast(&engine->work.tools);
     else if (engine->work.ready)
@@ -435,7 +435,7 @@ void engine_lead_end(struct engine *engine)
     led = NULL;
     guard_lock(&engine->lock);
     if (engine->writer.first && engine->thread_count && !engine->writer.drainer) {
-        if (engine->writer.queued <= LED_AT_ONCE)
+        if (engine->writer.queued <= LED_AT_ONCE && engine->writer.commit_us <= LED_WITHIN_US)
             drain_if_free(engine, 0);
         else
             pthread_cond_signal(&engine->writer.more);
