@@ -11,7 +11,9 @@
 #include "engine/parts.h"
 
 #define TOLD_AT_ONCE 32u
-#define LED_AT_ONCE  8u   /* requests: more are left to the drain's thread */
+/* More requests, or a disk that was slower than this, are left to the thread of the drain. */
+#define LED_AT_ONCE   8u
+#define LED_WITHIN_US 20000
 #define EXPECTED     512u /* instances */
 
 static void fail_request(struct engine *engine, struct request *request, pawl_status status)
