@@ -2,11 +2,7 @@
  * into the input of an operation. */
 #include "base/limits.h"
 #include "surface/cli/cli.h"
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 const struct verb *verb_find(const char *name)
 {
@@ -23,6 +19,14 @@ const struct cli_option *option_find(const struct cli_option *options, str name)
             return options;
     return NULL;
 }
+
+const struct cli_option global_options[] = {
+    { "store", "URL", OPTION_TEXT, NULL, "sqlite:FILE, memory: or http://host:port" },
+    { "json", NULL, OPTION_FLAG, NULL, "print what HTTP would answer" },
+    { "color", "WHEN", OPTION_TEXT, NULL, "always, never or auto" },
+    { "help", NULL, OPTION_FLAG, NULL, "options and examples" },
+    { 0 },
+};
 
 struct args_reader {
     struct cli *cli;
@@ -77,32 +81,27 @@ static bool is_near(str a, const char *b)
     return longer > 2 && count + 1 >= longer;
 }
 
-static const char *near_option(const struct verb *verb, str name)
+static const char *near_among(const struct cli_option *option, str name)
 {
-    static const char *const everywhere[] = { "store", "json", "color", "help" };
-
-    for (const struct cli_option *option = verb ? verb->options : NULL; option && option->name;
-         option++)
+    for (; option && option->name; option++)
         if (is_near(name, option->name))
             return option->name;
-    for (size_t i = 0; i < sizeof everywhere / sizeof everywhere[0]; i++)
-        if (is_near(name, everywhere[i]))
-            return everywhere[i];
     return NULL;
 }
 
 /* The nearest one, or all that there are. */
 static int unknown_option(const struct cli *cli, str name)
 {
-    const char *near = near_option(cli->verb, name);
+    const struct cli_option *option = cli->verb ? cli->verb->options : NULL;
+    const char *near = near_among(option, name);
     struct buf known;
     int code;
 
+    near = near ? near : near_among(global_options, name);
     if (near)
         return usage_fail(cli, "unknown option --%.*s; did you mean --%s?", STR_ARG(name), near);
     buf_init(&known, &heap_libc, LIMIT_TEXT);
-    for (const struct cli_option *option = cli->verb ? cli->verb->options : NULL;
-         option && option->name; option++)
+    for (; option && option->name; option++)
         buf_fmt(&known, "%s--%s", known.size ? ", " : "; there are ", option->name);
     code = usage_fail(cli, "unknown option --%.*s%s", STR_ARG(name), buf_text(&known));
     buf_fini(&known);
@@ -114,27 +113,27 @@ static int take_option(struct args_reader *reader, const char *word)
     struct cli *cli = reader->cli;
     const char *equals = strchr(word, '=');
     str name = { word + 2, equals ? (size_t)(equals - word - 2) : strlen(word) - 2 };
-    const struct cli_option *option;
-    bool taken;
+    struct given given;
+    bool taken, needs_value;
     int code = take_global(reader, name, equals, &taken);
 
     if (taken)
         return code;
-    option = option_find(cli->verb ? cli->verb->options : NULL, name);
-    if (!option)
+    given.option = option_find(cli->verb ? cli->verb->options : NULL, name);
+    if (!given.option)
         return unknown_option(cli, name);
     if (cli->given_count == CLI_OPTIONS_MAX)
         return usage_fail(cli, "too many options");
-    cli->given[cli->given_count].option = option;
-    cli->given[cli->given_count].value = option->value ? take_value(reader, equals) : NULL;
-    if (option->value && !cli->given[cli->given_count].value)
-        return usage_fail(cli, "--%s needs a value: %s", option->name, option->value);
-    if (option->value && strcmp(option->name, "actor") == 0 && !*cli->given[cli->given_count].value)
+    needs_value = given.option->value != NULL;
+    given.value = needs_value ? take_value(reader, equals) : NULL;
+    if (needs_value && !given.value)
+        return usage_fail(cli, "--%.*s needs a value: %s", STR_ARG(name), given.option->value);
+    if (needs_value && str_is(name, "actor") && !*given.value)
         return usage_fail(cli, "--actor is empty (an unset variable?): name an actor, or leave it "
                                "out");
-    if (!option->value && equals)
-        return usage_fail(cli, "--%s takes no value", option->name);
-    cli->given_count++;
+    if (!needs_value && equals)
+        return usage_fail(cli, "--%.*s takes no value", STR_ARG(name));
+    cli->given[cli->given_count++] = given;
     return EXIT_DONE;
 }
 
@@ -146,10 +145,8 @@ static int unknown_verb(struct cli *cli, const char *word)
     return usage_fail(cli, "unknown verb '%s'", word);
 }
 
-static int take_operand(struct args_reader *reader, const char *word)
+static int take_operand(struct cli *cli, const char *word)
 {
-    struct cli *cli = reader->cli;
-
     if (!cli->verb && strcmp(word, "help") == 0) {
         cli->help = true;
         return EXIT_DONE;
@@ -169,64 +166,34 @@ static int take_word(struct args_reader *reader)
     const char *word = reader->words[reader->at];
 
     if (reader->only_operands || word[0] != '-' || word[1] == '\0')
-        return take_operand(reader, word);
-    if (strcmp(word, "-h") == 0) {
+        return take_operand(reader->cli, word);
+    if (strcmp(word, "-h") == 0)
         reader->cli->help = true;
-        return EXIT_DONE;
-    }
-    if (strcmp(word, "--") == 0) {
+    else if (strcmp(word, "--") == 0)
         reader->only_operands = true;
-        return EXIT_DONE;
-    }
-    if (word[1] != '-')
+    else if (word[1] != '-')
         return usage_fail(reader->cli, "unknown option %s", word);
-    return take_option(reader, word);
+    else
+        return take_option(reader, word);
+    return EXIT_DONE;
 }
 
-bool file_is_readable(const char *path)
-{
-    if (strcmp(path, "-") == 0 || access(path, R_OK) == 0)
-        return true;
-    fprintf(stderr, "pawl: cannot read '%s': %s\n", path, strerror(errno));
-    return false;
-}
-
-bool word_is_file(const char *word)
-{
-    const char *dot = strrchr(word, '.');
-    struct stat found;
-
-    if (strcmp(word, "-") == 0)
-        return true;
-    if (stat(word, &found) == 0)
-        return !S_ISDIR(found.st_mode);
-    return dot &&
-           (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0 || strcmp(dot, ".json") == 0);
-}
-
-/* A number that no operation will look at. */
-static bool is_wrong_number(const struct given *given)
-{
-    uint64_t number;
-
-    return given->option->kind == OPTION_NUMBER && !given->option->member &&
-           !(str_to_u64(str_of(given->value), &number) && number > 0);
-}
-
-/* A file that is not there is a wrong word, as a file among the operands would be. */
+/* A file that is not there is a wrong word, as a file among the operands would be; so is a number
+ * that no operation will check. */
 static int check_values(const struct cli *cli)
 {
     for (uint32_t i = 0; i < cli->given_count; i++) {
-        const struct given *given = &cli->given[i];
+        const struct cli_option *option = cli->given[i].option;
+        const char *value = cli->given[i].value;
+        uint64_t number;
 
-        if (given->option->kind == OPTION_JSON && given->value[0] == '@' &&
-            !file_is_readable(given->value + 1))
+        if ((option->kind == OPTION_JSON && value[0] == '@' && !file_is_readable(value + 1)) ||
+            (option->kind == OPTION_FILE && !file_is_readable(value)))
             return EXIT_USAGE;
-        if (given->option->kind == OPTION_FILE && !file_is_readable(given->value))
-            return EXIT_USAGE;
-        if (is_wrong_number(given))
+        if (option->kind == OPTION_NUMBER && !option->member &&
+            !(str_to_u64(str_of(value), &number) && number > 0))
             return usage_fail(cli, "--%s: expected a whole number, 1 or more, found '%s'",
-                              given->option->name, given->value);
+                              option->name, value);
     }
     return EXIT_DONE;
 }
@@ -245,80 +212,27 @@ int args_parse(struct cli *cli, int argc, char **argv)
     return check_values(cli);
 }
 
+const struct given *given_next(const struct cli *cli, const char *name, const struct given *before)
+{
+    for (const struct given *given = before ? before + 1 : cli->given;
+         given < cli->given + cli->given_count; given++)
+        if (strcmp(given->option->name, name) == 0)
+            return given;
+    return NULL;
+}
+
 const char *args_option(const struct cli *cli, const char *name)
 {
     const char *value = NULL;
 
-    for (uint32_t i = 0; i < cli->given_count; i++)
-        if (strcmp(cli->given[i].option->name, name) == 0)
-            value = cli->given[i].value;
+    for (const struct given *given = NULL; (given = given_next(cli, name, given));)
+        value = given->value;
     return value;
 }
 
 bool args_flag(const struct cli *cli, const char *name)
 {
-    for (uint32_t i = 0; i < cli->given_count; i++)
-        if (strcmp(cli->given[i].option->name, name) == 0)
-            return true;
-    return false;
-}
-
-/* Bytes of the character that `text` begins with; 0: it does not begin with one. */
-static size_t character_size(str text)
-{
-    for (size_t size = 1; size <= 4 && size <= text.size; size++)
-        if (str_is_utf8((str){ text.data, size }, false))
-            return size;
-    return 0;
-}
-
-/* Texts go to a store byte for byte: what is no UTF-8 is refused here, with its place, for on the
- * way it could only be changed. */
-static pawl_status check_text(struct scope *scope, const char *path, str text)
-{
-    unsigned line = 1, column = 1;
-
-    for (size_t i = 0, size; i < text.size; i += size, column++) {
-        size = character_size(str_from(text, i));
-        if (size == 0)
-            return scope_fail(scope, PAWL_INVALID_REQUEST,
-                              "%s:%u:%u: expected UTF-8, found the byte 0x%02X", path, line, column,
-                              (unsigned char)text.data[i]);
-        if (text.data[i] == '\n') {
-            line++;
-            column = 0;
-        }
-    }
-    return PAWL_OK;
-}
-
-pawl_status file_read(struct scope *scope, const char *path, str *out)
-{
-    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
-    pawl_status status = PAWL_OK;
-    struct buf text;
-    char block[65536];
-    size_t size;
-
-    if (!file)
-        return scope_fail(scope, PAWL_INVALID_REQUEST, "cannot read '%s': %s", path,
-                          strerror(errno));
-    buf_init(&text, scope->arena.heap, LIMIT_TEXT + 1);
-    while (!text.failed && (size = fread(block, 1, sizeof block, file)) > 0)
-        buf_add(&text, block, size);
-    if (ferror(file))
-        status =
-            scope_fail(scope, PAWL_INVALID_REQUEST, "cannot read '%s': %s", path, strerror(errno));
-    else if (text.failed)
-        status = scope_fail(scope, PAWL_TOO_LARGE, "'%s' is larger than 1 MiB", path);
-    else
-        status = check_text(scope, path, buf_view(&text));
-    if (status == PAWL_OK)
-        *out = arena_str(&scope->arena, buf_view(&text));
-    if (file != stdin)
-        fclose(file);
-    buf_fini(&text);
-    return status;
+    return given_next(cli, name, NULL) != NULL;
 }
 
 /* ---- Options and operands as members of an input ---- */
@@ -368,25 +282,21 @@ static pawl_status put_file(struct cli *cli, const struct given *given, struct b
 }
 
 /* A time in the query of a list is refused as the list refuses it. */
-static pawl_status time_refusal(const struct cli *cli)
-{
-    const struct op *op = cli->verb->operation ? op_find(str_of(cli->verb->operation)) : NULL;
-
-    return op && op->flags & OP_ANY_QUERY ? PAWL_INVALID_QUERY : PAWL_INVALID_REQUEST;
-}
-
 static pawl_status put_time(struct cli *cli, const struct given *given, struct buf *input)
 {
+    const struct op *op = cli->verb->operation ? op_find(str_of(cli->verb->operation)) : NULL;
+    pawl_status refusal =
+        op && op->flags & OP_ANY_QUERY ? PAWL_INVALID_QUERY : PAWL_INVALID_REQUEST;
     bool is_span = given->option->kind == OPTION_SPAN;
     char at[WHEN_SPAN_SIZE];
 
     if (is_span ? !when_read_span(given->value, at)
                 : !when_read(given->option->kind, given->value, at))
-        return scope_fail(&cli->scope, time_refusal(cli),
-                          "--%s: expected " WHEN_EXPECTED "%s, found '%s'", given->option->name,
+        return scope_fail(&cli->scope, refusal, "--%s: expected " WHEN_EXPECTED "%s, found '%s'",
+                          given->option->name,
                           is_span ? "; or two of them with .. between them" : "", given->value);
     if (is_span && when_is_backward(at))
-        return scope_fail(&cli->scope, time_refusal(cli),
+        return scope_fail(&cli->scope, refusal,
                           "--%s: expected a range whose second time is not the earlier one, found "
                           "'%s'",
                           given->option->name, given->value);
@@ -419,27 +329,24 @@ pawl_status args_pair(struct cli *cli, const struct given *given, str *key, str 
 }
 
 /* K=V, whose K was not given before. */
-static pawl_status read_pair(struct cli *cli, uint32_t index, str *key, str *value)
+static pawl_status read_pair(struct cli *cli, const struct given *given, str *key, str *value)
 {
-    const struct given *given = &cli->given[index];
-    pawl_status status = args_pair(cli, given, key, value);
-
-    for (uint32_t i = 0; i < index && status == PAWL_OK; i++)
-        if (cli->given[i].option == given->option &&
-            strncmp(cli->given[i].value, given->value, key->size + 1) == 0)
-            status = scope_fail(&cli->scope, PAWL_INVALID_REQUEST,
-                                "--%s: expected each key once, found '%.*s' again",
-                                given->option->name, STR_ARG(*key));
-    return status;
+    TRY(args_pair(cli, given, key, value));
+    for (const struct given *other = cli->given; other < given; other++)
+        if (other->option == given->option &&
+            strncmp(other->value, given->value, key->size + 1) == 0)
+            return scope_fail(&cli->scope, PAWL_INVALID_REQUEST,
+                              "--%s: expected each key once, found '%.*s' again",
+                              given->option->name, STR_ARG(*key));
+    return PAWL_OK;
 }
 
-static pawl_status put_filter(struct cli *cli, uint32_t index, struct buf *input)
+static pawl_status put_filter(struct cli *cli, const struct given *given, struct buf *input)
 {
-    const struct given *given = &cli->given[index];
     str key = STR_NONE, value = STR_NONE;
     struct buf name;
 
-    TRY(read_pair(cli, index, &key, &value));
+    TRY(read_pair(cli, given, &key, &value));
     buf_init(&name, cli->scope.arena.heap, LIMIT_TEXT);
     buf_fmt(&name, "%s%.*s", given->option->member, STR_ARG(key));
     json_key_str(input, buf_view(&name));
@@ -449,19 +356,16 @@ static pawl_status put_filter(struct cli *cli, uint32_t index, struct buf *input
 }
 
 /* All labels at once, at the first of them: they are one object. */
-static pawl_status put_labels(struct cli *cli, uint32_t first, struct buf *input)
+static pawl_status put_labels(struct cli *cli, const struct given *first, struct buf *input)
 {
-    const struct cli_option *option = cli->given[first].option;
+    const char *name = first->option->name;
     str key = STR_NONE, value = STR_NONE;
 
-    for (uint32_t i = 0; i < first; i++)
-        if (cli->given[i].option == option)
-            return PAWL_OK;
-    json_put_open(input, option->member, '{');
-    for (uint32_t i = first; i < cli->given_count; i++) {
-        if (cli->given[i].option != option)
-            continue;
-        TRY(read_pair(cli, i, &key, &value));
+    if (given_next(cli, name, NULL) != first)
+        return PAWL_OK;
+    json_put_open(input, first->option->member, '{');
+    for (const struct given *given = first; given; given = given_next(cli, name, given)) {
+        TRY(read_pair(cli, given, &key, &value));
         json_key_str(input, key);
         json_str(input, value);
     }
@@ -487,10 +391,8 @@ static const char *status_word(const struct given *given)
     return is_shown ? "suspended" : given->value;
 }
 
-static pawl_status put_option(struct cli *cli, uint32_t index, struct buf *input)
+static pawl_status put_option(struct cli *cli, const struct given *given, struct buf *input)
 {
-    const struct given *given = &cli->given[index];
-
     TRY(check_utf8(cli, given->option->name, given->value));
     switch (given->option->kind) {
     case OPTION_JSON:
@@ -498,9 +400,9 @@ static pawl_status put_option(struct cli *cli, uint32_t index, struct buf *input
     case OPTION_NUMBER:
         return put_number(cli, given, input);
     case OPTION_FILTER:
-        return put_filter(cli, index, input);
+        return put_filter(cli, given, input);
     case OPTION_LABEL:
-        return put_labels(cli, index, input);
+        return put_labels(cli, given, input);
     case OPTION_FILE:
         return put_file(cli, given, input);
     case OPTION_SINCE:
@@ -534,13 +436,11 @@ static pawl_status put_operand(struct cli *cli, uint32_t index, struct buf *inpu
 
 pawl_status args_members(struct cli *cli, struct buf *input)
 {
-    pawl_status status = PAWL_OK;
-
-    for (uint32_t i = 0; status == PAWL_OK && i < cli->operand_count && i < 2; i++)
+    for (uint32_t i = 0; i < cli->operand_count && i < 2; i++)
         if (cli->verb->members[i])
-            status = put_operand(cli, i, input);
-    for (uint32_t i = 0; status == PAWL_OK && i < cli->given_count; i++)
+            TRY(put_operand(cli, i, input));
+    for (uint32_t i = 0; i < cli->given_count; i++)
         if (cli->given[i].option->member)
-            status = put_option(cli, i, input);
-    return status;
+            TRY(put_option(cli, &cli->given[i], input));
+    return PAWL_OK;
 }

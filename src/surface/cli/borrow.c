@@ -3,66 +3,58 @@
 #include "surface/cli/trial.h"
 #include <unistd.h>
 
-#define PAGE 1000
-
 struct borrowed {
     struct borrowed *next;
     const char *name;
     str text;
 };
 
-static pawl_status ask_page(struct cli *cli, str after, struct node **out)
-{
-    return target_ask_with(cli, &cli->scope, "definition.list",
-                           WITH({ "limit", .number = PAGE }, { "after", after }), out, NULL);
-}
+struct borrowing {
+    struct cli *cli;
+    struct borrowed *list;
+};
 
-static pawl_status keep_one(struct cli *cli, const char *name, struct borrowed **list)
+static pawl_status keep_one(struct borrowing *borrowing, const char *name)
 {
-    struct borrowed *one;
+    struct scope *scope = &borrowing->cli->scope;
+    struct borrowed *one = ARENA_NEW(&scope->arena, struct borrowed);
     struct node *answer;
 
-    TRY(definition_ask(cli, name, &answer));
+    TRY_MEMORY(scope, one);
+    TRY(definition_ask(borrowing->cli, name, &answer));
     if (str_is(member_str(answer, "kind"), "code"))
         return PAWL_OK;
-    one = ARENA_NEW(&cli->scope.arena, struct borrowed);
-    TRY_MEMORY(&cli->scope, one);
-    *one = (struct borrowed){ .next = *list,
+    *one = (struct borrowed){ .next = borrowing->list,
                               .name = member_str(answer, "name").data,
                               .text = member_str(answer, "text") };
-    *list = one;
+    borrowing->list = one;
     return PAWL_OK;
 }
 
-/* The newest of each; the one that is meant is put last, and may be an older one. */
-static pawl_status keep_all(struct cli *cli, const char *meant, bool *has_meant,
-                            struct borrowed **list)
+static pawl_status keep_row(void *context, const struct node *row)
 {
-    struct node *page;
-    str after = STR_NONE;
-    pawl_status status = keep_one(cli, meant, list);
+    return keep_one(context, member_str(row, "name").data);
+}
 
-    if (status == PAWL_NOT_KNOWN || status == PAWL_INVALID_REQUEST) /* told when it is created */
+/* The newest of each; the one that is meant is put last, and may be an older one. */
+static pawl_status keep_all(struct borrowing *borrowing, const char *meant, bool *has_meant)
+{
+    pawl_status status = keep_one(borrowing, meant);
+
+    *has_meant = borrowing->list != NULL;
+    if (status == PAWL_NOT_KNOWN ||
+        status == PAWL_INVALID_REQUEST) /* reported when it is created */
         status = PAWL_OK;
-    *has_meant = *list != NULL;
-    while (status == PAWL_OK) {
-        status = ask_page(cli, after, &page);
-        if (status != PAWL_OK)
-            break;
-        for (const struct node *row = node_first(page, "definitions"); row && status == PAWL_OK;
-             row = row->next)
-            status = keep_one(cli, member_str(row, "name").data, list);
-        after = member_str(page, "next");
-        if (after.size == 0)
-            break;
-    }
-    return status;
+    return status != PAWL_OK ? status
+                             : rows_each(borrowing->cli, "definition.list", "definitions", NULL,
+                                         keep_row, borrowing);
 }
 
 pawl_status borrow_read(struct cli *cli, const char *store, const char *meant, bool *has_meant,
                         struct borrowed **out)
 {
     const char *kept = cli->store, *file = store_file(store);
+    struct borrowing borrowing = { .cli = cli };
     pawl_status status;
 
     *out = NULL;
@@ -72,7 +64,8 @@ pawl_status borrow_read(struct cli *cli, const char *store, const char *meant, b
     cli->store = store;
     status = target_open(cli, USE_READ, NULL);
     if (status == PAWL_OK)
-        status = keep_all(cli, meant, has_meant, out);
+        status = keep_all(&borrowing, meant, has_meant);
+    *out = borrowing.list;
     target_close(cli);
     cli->store = kept;
     return status;
@@ -81,9 +74,8 @@ pawl_status borrow_read(struct cli *cli, const char *store, const char *meant, b
 pawl_status borrow_put(struct cli *cli, const struct borrowed *list)
 {
     struct put put;
-    pawl_status status = PAWL_OK;
 
-    for (; list && status == PAWL_OK; list = list->next)
-        status = define_text(cli, list->text, list->name, list->name, &put);
-    return status;
+    for (; list; list = list->next)
+        TRY(define_text(cli, list->text, list->name, list->name, &put));
+    return PAWL_OK;
 }

@@ -28,89 +28,54 @@ bool rows_print(struct cli *cli, const struct node *rows, struct text_table *tab
         cells += table->column_count;
         styles += table->column_count;
     }
-    table_print_page(&cli->term, table, pages);
+    table_print(&cli->term, table, pages);
     return true;
 }
 
-pawl_status verb_call(struct cli *cli, struct node **answer, str *text)
-{
-    return verb_call_as(cli, cli->verb->operation, answer, text);
-}
-
-pawl_status verb_call_as(struct cli *cli, const char *operation, struct node **answer, str *text)
-{
-    struct buf input;
-    pawl_status status;
-
-    input_init(&input);
-    status = args_members(cli, &input);
-    if (status != PAWL_OK) {
-        buf_fini(&input);
-        return status;
-    }
-    json_close(&input, '}');
-    return target_ask(cli, &cli->scope, operation, &input, answer, text);
-}
-
-int verb_conclude(struct cli *cli, pawl_status status, const struct node *answer, str text,
-                  render_fn render)
+int verb_conclude(struct cli *cli, pawl_status status, const struct node *answer, render_fn render)
 {
     if (status != PAWL_OK)
-        return report(cli, &cli->scope.error);
+        return report(cli);
     if (cli->json)
-        print_json(cli, text);
+        print_json(cli, answer->raw);
     else
         render(cli, answer);
     return EXIT_DONE;
 }
 
-int verb_conclude_buf(struct cli *cli, pawl_status status, struct buf *out, render_fn render)
+pawl_status answer_take(struct cli *cli, pawl_status status, struct buf *text, struct node **out)
+{
+    str taken = buf_take(text, &cli->scope.arena);
+
+    return status == PAWL_OK ? node_read_json(&cli->scope, taken, out) : status;
+}
+
+int verb_put_text(struct cli *cli, const char *operation, struct buf *input, bool ends_line)
+{
+    str text;
+
+    if (target_call(cli, operation, input, &(struct answer_to){ .whole = &text }) != PAWL_OK)
+        return report(cli);
+    fwrite(text.data, 1, text.size, cli->term.out);
+    if (ends_line && text.size > 0 && text.data[text.size - 1] != '\n')
+        fputc('\n', cli->term.out);
+    return EXIT_DONE;
+}
+
+int verb_do_part(struct cli *cli, const struct verb_part *part, const char *usage, render_fn render)
 {
     struct node *answer = NULL;
-    str text = buf_take(out, &cli->scope.arena);
-
-    if (status == PAWL_OK)
-        status = node_read_json(&cli->scope, text, &answer);
-    return verb_conclude(cli, status, answer, text, render);
-}
-
-/* False: its second operand is missing, or there is one too many. */
-static bool fits(const struct cli *cli, const struct verb_part *part)
-{
-    return part->word && cli->operand_count == (part->member ? 2 : 1);
-}
-
-static pawl_status ask_part(struct cli *cli, const struct verb_part *part, struct node **answer,
-                            str *text)
-{
-    struct buf input;
-    pawl_status status = target_open(cli, part->use, NULL);
-
-    input_init(&input);
-    if (status == PAWL_OK && part->has_options)
-        status = args_members(cli, &input);
-    if (part->member)
-        json_put_text(&input, part->member, cli->operands[1]);
-    json_close(&input, '}');
-    if (status == PAWL_OK)
-        return target_ask(cli, &cli->scope, part->operation, &input, answer, text);
-    buf_fini(&input);
-    return status;
-}
-
-int verb_do_part(struct cli *cli, const struct verb_part *parts, const char *usage,
-                 render_fn render)
-{
-    struct node *answer = NULL;
-    str text = STR_NONE;
     pawl_status status;
 
-    while (parts->word && strcmp(cli->operands[0], parts->word) != 0)
-        parts++;
-    if (!fits(cli, parts))
+    while (part->word && strcmp(cli->operands[0], part->word) != 0)
+        part++;
+    if (!part->word || cli->operand_count != (part->member ? 2 : 1))
         return usage_fail(cli, "expected %s", usage);
-    status = ask_part(cli, parts, &answer, &text);
-    return verb_conclude(cli, status, answer, text, render);
+    status = target_open(cli, part->use, NULL);
+    if (status == PAWL_OK)
+        status = (part->has_options ? cli_ask_typed : cli_ask)(
+            cli, part->operation, WITH({ part->member, str_of(cli->operands[1]) }), &answer);
+    return verb_conclude(cli, status, answer, render);
 }
 
 struct scope scope_take(struct cli *cli)
@@ -131,22 +96,18 @@ void scope_give(struct cli *cli, struct scope kept)
 int verb_do(struct cli *cli, enum target_use use, const char *operation, render_fn render)
 {
     struct node *answer = NULL;
-    str text = STR_NONE;
     pawl_status status = target_open(cli, use, NULL);
 
     if (status == PAWL_OK)
-        status = verb_call_as(cli, operation, &answer, &text);
-    return verb_conclude(cli, status, answer, text, render);
-}
-
-static int verb_default(struct cli *cli)
-{
-    return verb_do(cli, USE_EXISTING, cli->verb->operation, cli->verb->render);
+        status = cli_ask_typed(cli, operation, NULL, &answer);
+    return verb_conclude(cli, status, answer, render);
 }
 
 static int run_verb(struct cli *cli)
 {
-    int code = cli->verb->run ? cli->verb->run(cli) : verb_default(cli);
+    const struct verb *verb = cli->verb;
+    int code =
+        verb->run ? verb->run(cli) : verb_do(cli, USE_EXISTING, verb->operation, verb->render);
 
     target_close(cli);
     if (fflush(stdout) != 0 && code == EXIT_DONE) {

@@ -9,11 +9,12 @@
 #ifndef PAWL_SURFACE_CLI_CLI_H
 #define PAWL_SURFACE_CLI_CLI_H
 
-#include "api/ops.h"
 #include "base/buf.h"
 #include "base/ids.h"
 #include "base/node.h"
 #include "base/scope.h"
+#include "surface/cli/client.h"
+#include "surface/cli/files.h"
 #include "surface/cli/term.h"
 #include <pawl.h>
 #include <stdio.h>
@@ -75,7 +76,8 @@ struct verb {
     int (*run)(struct cli *cli); /* NULL: call `operation`, then render */
 };
 
-extern const struct verb verbs[]; /* ending in a zero row */
+extern const struct verb verbs[];                /* ending in a zero row */
+extern const struct cli_option global_options[]; /* of every verb; likewise */
 const struct verb *verb_find(const char *name); /* NULL: not found */
 const struct cli_option *option_find(const struct cli_option *options,
                                      str name); /* NULL: likewise */
@@ -87,8 +89,6 @@ struct given {
 
 /* ---- Where operations go ---- */
 
-struct client;
-
 enum target_use {
     USE_EXISTING, /* the store must be there */
     USE_CREATE,   /* made if it is missing */
@@ -98,7 +98,8 @@ enum target_use {
 
 struct target {
     pawl *local;           /* or else: */
-    struct client *remote; /* a server, or the owner of the store */
+    struct client *remote; /* a server, or the owner of the store: `client` */
+    struct client client;
     bool through_owner;
     char address[512]; /* of the remote */
 };
@@ -130,8 +131,10 @@ struct cli {
 
 /* Fill cli from the words. USAGE (said on stderr) or DONE. cli->verb NULL: no verb given. */
 int args_parse(struct cli *cli, int argc, char **argv);
-const char *args_option(const struct cli *cli, const char *name); /* NULL: not given */
+const char *args_option(const struct cli *cli, const char *name); /* the last; NULL: not given */
 bool args_flag(const struct cli *cli, const char *name);
+/* The next option of this name behind `before` (NULL: the first); NULL: there is no other. */
+const struct given *given_next(const struct cli *cli, const char *name, const struct given *before);
 
 /* Write the members that options and operands name, without the braces. Ids among the
  * operands are looked up. Fails with INVALID_REQUEST and what the lookup fails with. */
@@ -142,16 +145,6 @@ pawl_status args_members(struct cli *cli, struct buf *input);
 pawl_status args_pair(struct cli *cli, const struct given *given, str *key, str *value);
 pawl_status args_json(struct cli *cli, const struct cli_option *option, const char *value,
                       str *out);
-
-/* Can this file ("-": standard input) be read? If not, that is said on stderr. */
-bool file_is_readable(const char *path);
-
-/* Where a word may be a file or a definition's name: it is the file, if there is one (not a folder),
- * or if it ends like one (.yaml, .yml, .json). */
-bool word_is_file(const char *word);
-
-/* A file's text, NUL-terminated ("-": standard input). INVALID_REQUEST names it. */
-pawl_status file_read(struct scope *scope, const char *path, str *out);
 
 /* when.c: a time as people type it (RFC 3339, a date, 7d, yesterday, ...), as RFC 3339. `kind` is one
  * of the three kinds of times. False: it is not a time. */
@@ -181,9 +174,9 @@ int usage_fail(const struct cli *cli, const char *format, ...)
 
 int exit_of(pawl_status status);
 
-/* Say "pawl: TOKEN: words" on stderr, and where sensible the next command to try; with
+/* Say the error in cli->scope, "pawl: TOKEN: words", on stderr, and where sensible the next command to try; with
  * --json the problem as HTTP would answer it on stdout. Returns the exit status. */
-int report(struct cli *cli, const pawl_error *error);
+int report(struct cli *cli);
 
 /* Of a name that is not known: those that are, and how to make another. */
 void hint_definitions(struct cli *cli);
@@ -194,30 +187,41 @@ void hint_definitions(struct cli *cli);
 pawl_status target_open(struct cli *cli, enum target_use use, const pawl_options *options);
 void target_close(struct cli *cli);
 
-/* Call an operation; the answer lives in `scope`, and so does the error. */
-pawl_status target_call(struct cli *cli, struct scope *scope, const char *operation,
-                        struct buf *input, str *out);
-/* The same for an answer that may be larger than memory: it goes to `put`, piece by piece. */
-pawl_status target_call_pieces(struct cli *cli, struct scope *scope, const char *operation,
-                               struct buf *input, put_piece_fn put, void *context);
-/* The same, with its answer parsed. `text` may be NULL. */
-pawl_status target_ask(struct cli *cli, struct scope *scope, const char *operation,
-                       struct buf *input, struct node **out, str *text);
+/* Call an operation. The input is freed; the answer and the error are in cli->scope. */
+pawl_status target_call(struct cli *cli, const char *operation, struct buf *input,
+                        const struct answer_to *to);
 
 /* A member of an input: a text, JSON or a number. One without a value is left out. */
 struct ask_member {
-    const char *name;
+    const char *name; /* NULL: the end of the list */
     str text, json;
     int64_t number;
 };
 #define WITH(...) ((const struct ask_member[]){ __VA_ARGS__, { 0 } })
 
-/* Ask with these members: target_ask_with(cli, scope, "instance.find", WITH({ "prefix", text }), ...). */
-pawl_status target_ask_with(struct cli *cli, struct scope *scope, const char *operation,
-                            const struct ask_member *members, struct node **out, str *text);
+/* Inputs for target_call(): an empty one, which the caller closes; one of these members; one of what
+ * the command line says (args_members()) and of these, which fails as that does. */
+void input_init(struct buf *input);
+void input_with(struct buf *input, const struct ask_member *members);
+pawl_status input_typed(struct cli *cli, struct buf *input, const struct ask_member *members);
+
+/* Call, and parse the answer; (*out)->raw is its text.
+ * cli_ask(cli, "instance.find", WITH({ "prefix", text }), &answer). */
+pawl_status cli_ask(struct cli *cli, const char *operation, const struct ask_member *members,
+                    struct node **out);
 /* The same with one member, instance_id (NULL: none). */
-pawl_status target_ask_id(struct cli *cli, struct scope *scope, const char *operation,
-                          const char *id, struct node **out, str *text);
+pawl_status cli_ask_id(struct cli *cli, const char *operation, const char *id, struct node **out);
+/* The same with what the command line says; `members` may be NULL. */
+pawl_status cli_ask_typed(struct cli *cli, const char *operation, const struct ask_member *members,
+                          struct node **out);
+
+/* Every row of a list, page by page; `order` may be NULL. `each` fails as the whole does. */
+typedef pawl_status (*each_row_fn)(void *context, const struct node *row);
+pawl_status rows_each(struct cli *cli, const char *operation, const char *member, const char *order,
+                      each_row_fn each, void *context);
+
+/* The first cell of what a query finds; *out NULL: it finds nothing. */
+pawl_status sql_first(struct cli *cli, const char *query, const struct node **out);
 
 /* The URL with its scheme in small letters, if it is one of ours. */
 const char *store_normal(struct cli *cli, const char *url);
@@ -234,6 +238,9 @@ pawl_status id_resolve(struct cli *cli, const char *text, const char **out);
  * waits for what the verb does. NOT_AWAITING, INVALID_REQUEST (several wait: they are listed). */
 pawl_status step_resolve(struct cli *cli, const char *text, const char **out);
 
+/* Of instance.why: does the instance wait for something of this kind and name? */
+bool waits_for(const struct node *why, const char *kind, str name);
+
 /* This user has created that instance: @last from now on. */
 void last_note(struct cli *cli, str id);
 
@@ -243,17 +250,15 @@ bool last_find(str store, char out[ID_SIZE + 1]);
 
 /* ---- Pieces of several verbs ---- */
 
-/* Call the verb's operation with what the command line says. `text` may be NULL. */
-pawl_status verb_call(struct cli *cli, struct node **answer, str *text);
-/* The same with another operation. */
-pawl_status verb_call_as(struct cli *cli, const char *operation, struct node **answer, str *text);
-
 /* The end of nearly every verb: the answer as JSON or rendered, or the rejection. The exit
  * status. */
-int verb_conclude(struct cli *cli, pawl_status status, const struct node *answer, str text,
-                  render_fn render);
-/* The same for an answer in `out`, which is freed. */
-int verb_conclude_buf(struct cli *cli, pawl_status status, struct buf *out, render_fn render);
+int verb_conclude(struct cli *cli, pawl_status status, const struct node *answer, render_fn render);
+
+/* An answer that a function left in `text`, which is freed. `status` is what that returned. */
+pawl_status answer_take(struct cli *cli, pawl_status status, struct buf *text, struct node **out);
+
+/* Call an operation whose answer is no JSON, and print it as it is. The exit status. */
+int verb_put_text(struct cli *cli, const char *operation, struct buf *input, bool ends_line);
 
 /* A verb whose first operand says what it does: pawl token revoke ID. */
 struct verb_part {
@@ -262,7 +267,7 @@ struct verb_part {
     enum target_use use;
     bool has_options; /* of the operation */
 };
-int verb_do_part(struct cli *cli, const struct verb_part *parts, const char *usage,
+int verb_do_part(struct cli *cli, const struct verb_part *part, const char *usage,
                  render_fn render);
 
 /* The memory of one frame or page: use another scope until it is given back. The error stays. */
@@ -278,12 +283,11 @@ bool rows_print(struct cli *cli, const struct node *rows, struct text_table *tab
                 struct table_pages *pages);
 
 void print_json(struct cli *cli, str answer);
-void input_init(struct buf *input); /* an empty input */
 
 /* What this binary brings, what its main() brought, and what --module names. */
 pawl_status types_register(struct cli *cli, pawl *p, pawl_error *error);
-/* The same for a store beside the one that has them. */
-pawl_status types_register_beside(struct cli *cli, pawl *p, pawl_error *error);
+/* The same for a store beside the one that has them: as http_options.opened. */
+pawl_status types_register_beside(void *cli, pawl *p, pawl_error *error);
 pawl_status countdown_register(pawl *p, pawl_error *error);
 
 /* Put the definition in a file, under `name` or its own. */
@@ -291,7 +295,6 @@ struct put {
     str source; /* data NULL: the file could not be read */
     const char *name;
     struct node *answer;
-    str text;
 };
 /* A file's name without folder and ending. NULL: no memory. */
 const char *file_stem(struct cli *cli, const char *path);
@@ -299,8 +302,8 @@ pawl_status define_file(struct cli *cli, const char *path, const char *name, str
 pawl_status define_text(struct cli *cli, str text, const char *path, const char *name,
                         struct put *out);
 
-/* NAME or NAME@VERSION as the members `name` and `version`. */
-void put_definition(struct buf *input, const char *word);
+/* The version of NAME@VERSION as a member; without a value for NAME. */
+struct ask_member version_of(const char *word);
 /* definition.get of NAME or NAME@VERSION. NOT_KNOWN, INVALID_REQUEST. */
 pawl_status definition_ask(struct cli *cli, const char *word, struct node **out);
 
@@ -316,7 +319,6 @@ struct checked {
     const char *path;
     str text; /* the author's; data NULL: no lines are shown */
     struct node *answer;
-    str raw; /* the answer as it came */
 };
 
 /* Ask definition.check; `against` may be NULL. */

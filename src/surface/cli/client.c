@@ -2,8 +2,10 @@
 #include "surface/cli/client.h"
 #include "api/stores.h"
 #include "base/buf.h"
+#include "surface/cli/files.h"
 #include "surface/cli/tunnel.h"
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>
@@ -50,42 +52,38 @@ static void name_any(struct client *client)
         snprintf(client->host, sizeof client->host, "[::1]");
 }
 
-static pawl_status take_port(struct client *client, str port, struct scope *scope)
-{
-    uint64_t number;
-
-    if (!str_to_u64(port, &number) || number < 1 || number > UINT16_MAX)
-        return scope_fail(scope, PAWL_INVALID_REQUEST,
-                          "%s://%s: expected a port from 1 to 65535, found '%.*s'",
-                          client->scheme, client->host, STR_ARG(port));
-    snprintf(client->port, sizeof client->port, "%u", (unsigned)number);
-    return PAWL_OK;
-}
-
 pawl_status client_init(struct client *client, const char *url, struct scope *scope)
 {
-    str rest = str_of(url);
-    size_t host_size;
+    str rest = str_of(url), port = STR("7295");
+    uint64_t number;
     const char *colon;
 
-    *client = (struct client){ .scheme = "http", .port = "7295" };
-    if (str_starts(rest, STR("https://")))
-        client->scheme = "https";
-    else if (!str_starts(rest, STR("http://")))
+    *client = (struct client){ .is_tls = str_starts(rest, STR("https://")) };
+    if (!client->is_tls && !str_starts(rest, STR("http://")))
         return fail_address(scope, url);
-    rest = str_from(rest, strlen(client->scheme) + strlen("://"));
+    rest = str_from(rest, client->is_tls ? strlen("https://") : strlen("http://"));
     while (rest.size > 0 && rest.data[rest.size - 1] == '/')
         rest.size--;
     if (!take_store(&rest, client))
         return fail_address(scope, url);
     colon = rest.size > 0 && rest.data[rest.size - 1] != ']' ? memrchr(rest.data, ':', rest.size)
                                                             : NULL; /* of "[::1]" none is meant */
-    host_size = colon ? (size_t)(colon - rest.data) : rest.size;
-    if (host_size == 0 || host_size >= sizeof client->host)
+    if (colon) {
+        port = str_from(rest, (size_t)(colon + 1 - rest.data));
+        rest.size = (size_t)(colon - rest.data);
+    }
+    if (rest.size == 0 || rest.size >= sizeof client->host)
         return fail_address(scope, url);
-    memcpy(client->host, rest.data, host_size);
+    memcpy(client->host, rest.data, rest.size);
     name_any(client);
-    return colon ? take_port(client, str_from(rest, host_size + 1), scope) : PAWL_OK;
+    if (!str_to_u64(port, &number) || number < 1 || number > UINT16_MAX)
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "http%s://%s: expected a port from 1 to 65535, found '%.*s'",
+                          client->is_tls ? "s" : "", client->host, STR_ARG(port));
+    snprintf(client->port, sizeof client->port, "%u", (unsigned)number);
+    snprintf(client->address, sizeof client->address, "http%s://%s:%s", client->is_tls ? "s" : "",
+             client->host, client->port);
+    return PAWL_OK;
 }
 
 /* ---- The connection ---- */
@@ -109,24 +107,6 @@ static int try_address(const struct addrinfo *address)
         return fd;
     close(fd);
     return -1;
-}
-
-static pawl_status fail_name(const struct client *client, struct scope *scope, int code)
-{
-    return scope_fail(scope, PAWL_STORAGE_FAILURE,
-                      "the host name '%s' cannot be resolved: %s; check the address, or try its "
-                      "number",
-                      client->host, gai_strerror(code));
-}
-
-/* With TLS only to an owner at this machine, which client_is_loopback() has checked. */
-static int dial_tls(const struct client *client, const char **why)
-{
-    int fd = tunnel_open(client->host, client->port, why);
-
-    if (fd >= 0)
-        limit_waits(fd);
-    return fd;
 }
 
 static int dial_plain(struct client *client, const struct addrinfo *found, const char **why)
@@ -153,26 +133,26 @@ static int resolve(const struct client *client, struct addrinfo **found)
     return getaddrinfo(host, client->port, &wanted, found);
 }
 
+/* With TLS only to an owner at this machine, which client_is_loopback() has checked. */
 static pawl_status dial(struct client *client, struct scope *scope, int *out)
 {
     struct addrinfo *found = NULL;
-    int fd, code = resolve(client, &found);
+    int code = resolve(client, &found);
     const char *why = "";
 
     if (code != 0)
-        return fail_name(client, scope, code);
-    fd = client_is_tls(client) ? dial_tls(client, &why) : dial_plain(client, found, &why);
+        return scope_fail(
+            scope, PAWL_STORAGE_FAILURE,
+            "the host name '%s' cannot be resolved: %s; check the address, or try its "
+            "number",
+            client->host, gai_strerror(code));
+    *out = client->is_tls ? tunnel_open(client->host, client->port, &why)
+                          : dial_plain(client, found, &why);
     freeaddrinfo(found);
-    if (fd < 0)
-        return scope_fail(scope, PAWL_STORAGE_FAILURE, "cannot reach %s://%s:%s: %s",
-                          client->scheme, client->host, client->port, why);
-    *out = fd;
+    if (*out < 0)
+        return scope_fail(scope, PAWL_STORAGE_FAILURE, "cannot reach %s: %s", client->address, why);
+    limit_waits(*out); /* of a tunnel: a plain connection has them from its beginning */
     return PAWL_OK;
-}
-
-bool client_is_tls(const struct client *client)
-{
-    return strcmp(client->scheme, "https") == 0;
 }
 
 bool client_is_loopback(const struct client *client)
@@ -197,44 +177,28 @@ bool client_reaches(struct client *client)
     return status == PAWL_OK;
 }
 
-static void put_token(const struct client *client, struct buf *out)
-{
-    const char *token = client->token[0] ? client->token : getenv("PAWL_TOKEN");
-
-    if (token)
-        buf_fmt(out, "Authorization: Bearer %s\r\n", token);
-}
-
+/* A stream is asked for by HTTP/1.0, whose answers come as they are and not in chunks. */
 static void print_request(const struct client *client, const struct http_request *request,
                           struct buf *out)
 {
-    buf_fmt(out,
-            "%s %s HTTP/1.1\r\nHost: %s:%s\r\nUser-Agent: pawl/" PAWL_VERSION "\r\n"
-            "Connection: close\r\n",
-            request->method, request->target, client->host, client->port);
+    const char *token = client->token[0] ? client->token : getenv("PAWL_TOKEN");
+
+    buf_fmt(out, "%s %s HTTP/1.%d\r\nHost: %s:%s\r\nUser-Agent: pawl/" PAWL_VERSION "\r\n",
+            request->method, request->target, request->last ? 0 : 1, client->host, client->port);
+    if (!request->last)
+        buf_str(out, STR("Connection: close\r\n"));
+    else if (*request->last)
+        buf_fmt(out, "Last-Event-ID: %s\r\n", request->last);
     if (request->content_type)
         buf_fmt(out, "Content-Type: %s\r\n", request->content_type);
     if (request->content_type || strcmp(request->method, "GET") != 0)
         buf_fmt(out, "Content-Length: %zu\r\n", request->body.size);
-    put_token(client, out);
+    if (token)
+        buf_fmt(out, "Authorization: Bearer %s\r\n", token);
     if (request->key.data)
         buf_fmt(out, "Idempotency-Key: %.*s\r\n", STR_ARG(request->key));
     buf_str(out, STR("\r\n"));
     buf_str(out, request->body);
-}
-
-static bool write_all(int fd, str bytes)
-{
-    while (bytes.size > 0) {
-        ssize_t size = send(fd, bytes.data, bytes.size, MSG_NOSIGNAL);
-
-        if (size < 0 && errno == EINTR)
-            continue;
-        if (size <= 0)
-            return false;
-        bytes = str_from(bytes, (size_t)size);
-    }
-    return true;
 }
 
 static int wait_plainly(const struct client *client, int fd, int64_t waited_ms)
@@ -244,8 +208,8 @@ static int wait_plainly(const struct client *client, int fd, int64_t waited_ms)
     if (poll(&ready, 1, CLIENT_LOOK_MS) > 0)
         return 1;
     if (waited_ms + CLIENT_LOOK_MS == CLIENT_SILENT_MS)
-        fprintf(stderr, "pawl: %s://%s:%s has not answered for %d s; waiting for up to %d s\n",
-                client->scheme, client->host, client->port, CLIENT_SILENT_MS / 1000, ANSWER_WAIT_S);
+        fprintf(stderr, "pawl: %s has not answered for %d s; waiting for up to %d s\n",
+                client->address, CLIENT_SILENT_MS / 1000, ANSWER_WAIT_S);
     return 0;
 }
 
@@ -264,22 +228,6 @@ static bool await(const struct client *client, int fd)
     return false;
 }
 
-static bool read_all(const struct client *client, int fd, struct buf *in)
-{
-    char block[65536];
-
-    while (!in->failed && await(client, fd)) {
-        ssize_t size = recv(fd, block, sizeof block, 0);
-
-        if (size < 0 && errno == EINTR)
-            continue;
-        if (size <= 0)
-            return size == 0;
-        buf_add(in, block, (size_t)size);
-    }
-    return false;
-}
-
 /* A server with a certificate ends a plain connection without a word, or with an alert of TLS. The
  * handshake alone sends nothing of ours. */
 static bool speaks_tls(const struct client *client, str answer)
@@ -287,7 +235,7 @@ static bool speaks_tls(const struct client *client, str answer)
     const char *why;
     int fd;
 
-    if (answer.size > 0 || client_is_tls(client))
+    if (answer.size > 0 || client->is_tls)
         return answer.size >= 2 && answer.data[0] == 0x15 && answer.data[1] == 0x03;
     fd = tunnel_open(client->host, client->port, &why);
     if (fd >= 0)
@@ -305,166 +253,54 @@ pawl_status client_check_tls(const struct client *client, struct scope *scope, s
                       client->host, client->port);
 }
 
-/* What came is no whole answer of HTTP. */
-static pawl_status fail_answer(const struct client *client, struct scope *scope, str bytes)
-{
-    if (client_check_tls(client, scope, bytes) != PAWL_OK)
-        return scope->error.status;
-    return scope_fail(scope, PAWL_OUTCOME_UNKNOWN,
-                      "the answer of %s://%s:%s broke off: what came of it is not whole",
-                      client->scheme, client->host, client->port);
-}
-
-pawl_status client_send(struct client *client, const struct http_request *request,
-                        struct scope *scope, struct http_response *out)
-{
-    struct buf sent, received;
-    pawl_status status = PAWL_OK;
-    int fd = -1;
-
-    TRY(dial(client, scope, &fd));
-    buf_init(&sent, scope->arena.heap, CLIENT_ANSWER_MAX);
-    buf_init(&received, scope->arena.heap, CLIENT_ANSWER_MAX);
-    print_request(client, request, &sent);
-    /* A server may answer and hang up before it has read all: look at what came anyway. */
-    if (!sent.failed)
-        write_all(fd, buf_view(&sent));
-    if (!read_all(client, fd, &received) && received.size == 0)
-        status = scope_fail(scope, PAWL_OUTCOME_UNKNOWN, "no answer from %s://%s:%s: %s",
-                            client->scheme, client->host, client->port, strerror(errno));
-    else if (!http_parse(scope, buf_view(&received), out))
-        status = fail_answer(client, scope, buf_view(&received));
-    close(fd);
-    buf_fini(&sent);
-    buf_fini(&received);
-    return status;
-}
-
-/* By HTTP/1.0, whose answers come as they are and not in chunks. */
-pawl_status client_stream(struct client *client, const char *target, const char *last,
-                          struct scope *scope, int *fd)
+/* Connect and send. *is_sent: all of it. */
+static pawl_status send_request(struct client *client, const struct http_request *request,
+                                struct scope *scope, int *fd, bool *is_sent)
 {
     struct buf sent;
-    bool is_sent;
 
     TRY(dial(client, scope, fd));
     buf_init(&sent, scope->arena.heap, CLIENT_ANSWER_MAX);
-    buf_fmt(&sent, "GET %s HTTP/1.0\r\nHost: %s:%s\r\nUser-Agent: pawl/" PAWL_VERSION "\r\n",
-            target, client->host, client->port);
-    put_token(client, &sent);
-    if (*last)
-        buf_fmt(&sent, "Last-Event-ID: %s\r\n", last);
-    buf_str(&sent, STR("\r\n"));
-    is_sent = !sent.failed && write_all(*fd, buf_view(&sent));
+    print_request(client, request, &sent);
+    *is_sent = !sent.failed && write_whole(*fd, buf_view(&sent));
     buf_fini(&sent);
+    return PAWL_OK;
+}
+
+pawl_status client_stream(struct client *client, const char *target, const char *last,
+                          struct scope *scope, int *fd)
+{
+    struct http_request request = { .method = "GET", .target = target, .last = last };
+    bool is_sent;
+
+    TRY(send_request(client, &request, scope, fd, &is_sent));
     if (is_sent)
         return PAWL_OK;
     close(*fd);
-    return scope_fail(scope, PAWL_STORAGE_FAILURE, "cannot ask %s://%s:%s: %s",
-                      client->scheme, client->host, client->port, strerror(errno));
+    return scope_fail(scope, PAWL_STORAGE_FAILURE, "cannot ask %s: %s", client->address,
+                      strerror(errno));
 }
 
 /* ---- The answer ---- */
 
-static bool take_line(str *rest, str *line)
-{
-    const char *end = rest->size ? memmem(rest->data, rest->size, "\r\n", 2) : NULL;
-
-    if (!end)
-        return false;
-    *line = (str){ rest->data, (size_t)(end - rest->data) };
-    *rest = str_from(*rest, line->size + 2);
-    return true;
-}
-
-static bool is_header(str line, const char *name, str *value)
-{
-    size_t size = strlen(name);
-
-    if (line.size <= size || line.data[size] != ':' || strncasecmp(line.data, name, size) != 0)
-        return false;
-    *value = str_from(line, size + 1);
-    while (value->size > 0 && value->data[0] == ' ')
-        *value = str_from(*value, 1);
-    return true;
-}
-
-static bool take_hex(str text, size_t *out)
-{
-    size_t value = 0, at = 0;
-
-    for (; at < text.size && at < 8; at++) {
-        static const char digits[] = "0123456789abcdef";
-        const char *found = text.data[at] ? strchr(digits, text.data[at] | 0x20) : NULL;
-
-        if (!found)
-            break;
-        value = value * 16 + (size_t)(found - digits);
-    }
-    *out = value;
-    return at > 0;
-}
-
-static bool join_chunks(struct scope *scope, str rest, str *out)
-{
-    char *joined = arena_alloc(&scope->arena, rest.size + 1);
-    size_t size = 0, chunk;
-    str line;
-
-    while (joined && take_line(&rest, &line) && take_hex(line, &chunk)) {
-        if (chunk == 0) {
-            *out = (str){ joined, size };
-            return true;
-        }
-        if (rest.size < chunk + 2)
-            return false;
-        memcpy(joined + size, rest.data, chunk);
-        size += chunk;
-        rest = str_from(rest, chunk + 2);
-    }
-    return false;
-}
-
-bool http_parse(struct scope *scope, str bytes, struct http_response *out)
-{
-    str line, value, type = STR("");
-    uint64_t length = UINT64_MAX, status;
-    bool chunked = false;
-
-    if (!take_line(&bytes, &line) || line.size < 12 || !str_starts(line, STR("HTTP/1.")) ||
-        !str_to_u64((str){ line.data + 9, 3 }, &status))
-        return false;
-    while (take_line(&bytes, &line) && line.size > 0) {
-        if (is_header(line, "Content-Length", &value) && !str_to_u64(value, &length))
-            return false;
-        if (is_header(line, "Transfer-Encoding", &value))
-            chunked = true;
-        if (is_header(line, "Content-Type", &value))
-            type = value;
-    }
-    if (line.size > 0 || (length != UINT64_MAX && bytes.size < length))
-        return false;
-    if (!chunked && length != UINT64_MAX)
-        bytes.size = (size_t)length;
-    if (chunked && !join_chunks(scope, bytes, &bytes))
-        return false;
-    *out = (struct http_response){ .status = (int)status,
-                                   .content_type = arena_str(&scope->arena, type),
-                                   .body = arena_str(&scope->arena, bytes) };
-    return out->body.data != NULL;
-}
-
-/* ---- An answer that is taken as it comes ---- */
-
+/* An answer as it is read. */
 struct intake {
     struct scope *scope;
-    bool (*put)(void *context, struct scope *scope, str piece);
-    void *context;
-    struct buf held; /* what has not been taken apart yet; of a rejection, all of it */
-    bool has_head, is_chunked, is_whole, is_rejection;
-    uint64_t left; /* of the body, or of its present chunk */
-    pawl_status status;
+    const struct answer_to *to;
+    struct buf held, body; /* read, and not taken apart yet; the body, if it is gathered */
+    bool has_head, has_length, is_chunked, is_whole;
+    uint64_t status, left; /* left: of the body, or of its present chunk */
+    pawl_status failure;
 };
+
+/* The next line of what is held; data NULL: it is not whole yet. */
+static str next_line(const struct intake *intake, size_t start)
+{
+    str rest = str_from(buf_view(&intake->held), start);
+    const char *end = rest.size ? memmem(rest.data, rest.size, "\r\n", 2) : NULL;
+
+    return end ? (str){ rest.data, (size_t)(end - rest.data) } : STR_NONE;
+}
 
 /* Drops what was taken. */
 static void take_off(struct buf *held, size_t size)
@@ -473,114 +309,143 @@ static void take_off(struct buf *held, size_t size)
     held->size -= size;
 }
 
+static bool fail_intake(struct intake *intake, pawl_status failure)
+{
+    intake->failure = failure;
+    return false;
+}
+
+static bool take_header(struct intake *intake, str line)
+{
+    str name = str_before(line, ':'), value = str_trim(str_after(line, ':'), " ");
+
+    if (name.size == 17 && strncasecmp(name.data, "Transfer-Encoding", 17) == 0)
+        intake->is_chunked = true;
+    if (name.size != 14 || strncasecmp(name.data, "Content-Length", 14) != 0)
+        return true;
+    intake->has_length = true;
+    return str_to_u64(value, &intake->left);
+}
+
+/* False: it is not whole yet, or is no head of HTTP. */
 static bool take_head(struct intake *intake)
 {
-    str rest = buf_view(&intake->held), line, value;
-    uint64_t status = 0;
+    str line = next_line(intake, 0);
+    size_t used = line.size + 2;
 
-    if (!rest.size || !memmem(rest.data, rest.size, "\r\n\r\n", 4))
+    if (!intake->held.size || !memmem(intake->held.data, intake->held.size, "\r\n\r\n", 4))
         return false;
     intake->left = UINT64_MAX;
-    if (!take_line(&rest, &line) || line.size < 12 || !str_to_u64((str){ line.data + 9, 3 }, &status))
-        status = 0;
-    intake->is_rejection = status < 200 || status >= 300;
-    while (take_line(&rest, &line) && line.size > 0) {
-        if (is_header(line, "Content-Length", &value))
-            (void)str_to_u64(value, &intake->left);
-        if (is_header(line, "Transfer-Encoding", &value))
-            intake->is_chunked = true;
+    if (line.size < 12 || !str_starts(line, STR("HTTP/1.")) ||
+        !str_to_u64((str){ line.data + 9, 3 }, &intake->status))
+        return fail_intake(intake, PAWL_OUTCOME_UNKNOWN);
+    while ((line = next_line(intake, used)).size > 0) {
+        if (!take_header(intake, line))
+            return fail_intake(intake, PAWL_OUTCOME_UNKNOWN);
+        used += line.size + 2;
     }
     intake->has_head = true;
-    if (intake->is_rejection)
-        return false;
-    if (intake->is_chunked)
-        intake->left = 0;
-    take_off(&intake->held, intake->held.size - rest.size);
+    intake->is_whole = intake->left == 0 && !intake->is_chunked;
+    intake->left = intake->is_chunked ? 0 : intake->left;
+    take_off(&intake->held, used + 2);
     return true;
 }
 
 /* The line with the size of the next chunk, and the empty one before it. */
 static bool take_size(struct intake *intake)
 {
-    str rest = buf_view(&intake->held), line;
-    size_t size;
+    str line = next_line(intake, 0);
 
-    if (!take_line(&rest, &line))
+    if (!line.data)
         return false;
-    if (line.size > 0 && !take_hex(line, &size)) {
-        intake->status = PAWL_OUTCOME_UNKNOWN;
-        return false;
-    }
+    if (line.size > 0 && !isxdigit((unsigned char)line.data[0]))
+        return fail_intake(intake, PAWL_OUTCOME_UNKNOWN);
     if (line.size > 0) {
-        intake->left = size;
-        intake->is_whole = size == 0;
+        intake->left = strtoull(line.data, NULL, 16); /* the line's end ends it */
+        intake->is_whole = intake->left == 0;
     }
-    take_off(&intake->held, intake->held.size - rest.size);
+    take_off(&intake->held, line.size + 2);
     return !intake->is_whole;
 }
 
+/* A rejection is always gathered: it is a problem to be read. */
 static bool take_some(struct intake *intake)
 {
     size_t size = intake->held.size < intake->left ? intake->held.size : (size_t)intake->left;
+    bool is_gathered = !intake->to->put || intake->status >= 300;
 
     if (intake->is_chunked && intake->left == 0)
         return take_size(intake);
     if (size == 0)
         return false;
-    if (!intake->put(intake->context, intake->scope, (str){ intake->held.data, size }))
-        intake->status = PAWL_STORAGE_FAILURE;
+    if (is_gathered)
+        buf_add(&intake->body, intake->held.data, size);
+    else if (!intake->to->put(intake->to->context, intake->scope, (str){ intake->held.data, size }))
+        return fail_intake(intake, PAWL_STORAGE_FAILURE);
     intake->left -= size;
     intake->is_whole = !intake->is_chunked && intake->left == 0;
     take_off(&intake->held, size);
-    return intake->status == PAWL_OK && !intake->is_whole;
+    return !intake->is_whole;
 }
 
-static void take_in(const struct client *client, struct intake *intake, int fd)
+/* To the end of the answer, which is that of the connection if the head gives no length. False, with
+ * errno: the connection failed first. */
+static bool take_in(const struct client *client, struct intake *intake, int fd)
 {
     char block[65536];
-    ssize_t size;
 
-    while (intake->status == PAWL_OK && !intake->is_whole && await(client, fd)) {
-        size = recv(fd, block, sizeof block, 0);
+    while (intake->failure == PAWL_OK && !intake->is_whole && await(client, fd)) {
+        ssize_t size = recv(fd, block, sizeof block, 0);
+
         if (size < 0 && errno == EINTR)
             continue;
-        if (size <= 0)
-            return;
+        if (size <= 0) {
+            intake->is_whole =
+                size == 0 && intake->has_head && !intake->has_length && !intake->is_chunked;
+            return size == 0;
+        }
         buf_add(&intake->held, block, (size_t)size);
-        if (intake->held.failed || intake->is_rejection ||
-            (!intake->has_head && !take_head(intake)))
-            continue;
-        while (take_some(intake))
-            continue;
+        if (intake->has_head || take_head(intake))
+            while (take_some(intake))
+                continue;
+        if (intake->held.failed || intake->body.failed)
+            intake->failure = PAWL_OUTCOME_UNKNOWN;
     }
+    return intake->failure != PAWL_OK || intake->is_whole;
 }
 
-pawl_status client_send_pieces(struct client *client, const struct http_request *request,
-                               struct scope *scope,
-                               bool (*put)(void *context, struct scope *scope, str piece),
-                               void *context, struct http_response *out)
+/* What is wrong with an answer; `has_ended` as take_in() returned it. */
+static pawl_status check_intake(const struct client *client, const struct intake *intake,
+                                bool has_ended)
 {
-    struct intake intake = { .scope = scope, .put = put, .context = context };
-    struct buf sent;
-    int fd = -1;
-    pawl_status status = PAWL_OK;
+    bool has_bytes = intake->has_head || intake->held.size > 0;
 
-    TRY(dial(client, scope, &fd));
-    buf_init(&sent, scope->arena.heap, CLIENT_ANSWER_MAX);
+    if (intake->is_whole || intake->failure == PAWL_STORAGE_FAILURE)
+        return intake->failure;
+    if (!has_ended && !has_bytes)
+        return scope_fail(intake->scope, PAWL_OUTCOME_UNKNOWN, "no answer from %s: %s",
+                          client->address, strerror(errno));
+    if (!intake->has_head)
+        TRY(client_check_tls(client, intake->scope, buf_view(&intake->held)));
+    return scope_fail(intake->scope, PAWL_OUTCOME_UNKNOWN,
+                      "the answer of %s broke off: what came of it is not whole", client->address);
+}
+
+pawl_status client_send(struct client *client, const struct http_request *request,
+                        struct scope *scope, const struct answer_to *to, struct http_response *out)
+{
+    struct intake intake = { .scope = scope, .to = to };
+    pawl_status status;
+    bool is_sent;
+    int fd;
+
+    /* A server may answer and hang up before it has read all: look at what came anyway. */
+    TRY(send_request(client, request, scope, &fd, &is_sent));
     buf_init(&intake.held, scope->arena.heap, CLIENT_ANSWER_MAX);
-    print_request(client, request, &sent);
-    if (!sent.failed)
-        write_all(fd, buf_view(&sent));
-    take_in(client, &intake, fd);
+    buf_init(&intake.body, scope->arena.heap, CLIENT_ANSWER_MAX);
+    status = check_intake(client, &intake, take_in(client, &intake, fd));
     close(fd);
-    *out = (struct http_response){ .status = 200 };
-    if (intake.is_rejection)
-        status = http_parse(scope, buf_view(&intake.held), out) ? PAWL_OK : fail_answer(client, scope, buf_view(&intake.held));
-    else if (intake.status == PAWL_STORAGE_FAILURE)
-        status = PAWL_STORAGE_FAILURE;
-    else if (!intake.is_whole)
-        status = fail_answer(client, scope, buf_view(&intake.held));
-    buf_fini(&sent);
     buf_fini(&intake.held);
-    return status;
+    *out = (struct http_response){ intake.status, buf_take(&intake.body, &scope->arena) };
+    return status == PAWL_OK && !out->body.data ? scope_no_memory(scope) : status;
 }

@@ -156,8 +156,6 @@ struct node *demo_ask(struct demo *demo, const char *arguments)
     struct scope *scope = &demo->cli->scope;
     struct node *answer = NULL;
     struct buf output;
-    char block[4096];
-    ssize_t size;
     int ends[2];
     pid_t pid;
 
@@ -166,8 +164,7 @@ struct node *demo_ask(struct demo *demo, const char *arguments)
     buf_init(&output, &heap_libc, OUTPUT_MAX);
     pid = spawn(demo, arguments, ends[1]);
     close(ends[1]);
-    while ((size = read(ends[0], block, sizeof block)) > 0)
-        buf_add(&output, block, (size_t)size);
+    read_to_end(ends[0], &output);
     close(ends[0]);
     if (wait_for(pid) == EXIT_DONE &&
         node_read_json(scope, buf_keep(&output, &scope->arena), &answer) != PAWL_OK)
@@ -178,32 +175,22 @@ struct node *demo_ask(struct demo *demo, const char *arguments)
 
 /* ---- The lie ---- */
 
-static bool read_whole(const char *path, struct buf *out)
-{
-    FILE *file = fopen(path, "rb");
-    char block[65536];
-    size_t size;
-
-    while (file && (size = fread(block, 1, sizeof block, file)) > 0)
-        buf_add(out, block, size);
-    if (file)
-        fclose(file);
-    return file && !out->failed;
-}
-
 bool demo_tamper(struct demo *demo, const char *from, const char *to, str hash)
 {
+    int fd = open(from, O_RDONLY | O_CLOEXEC);
     unsigned char wanted[32];
     struct buf bytes;
     char *found = NULL;
 
     buf_init(&bytes, &heap_libc, (size_t)1 << 30);
-    if (sha_unhex(hash, wanted, sizeof wanted) && read_whole(from, &bytes))
+    if (fd >= 0 && sha_unhex(hash, wanted, sizeof wanted) && read_to_end(fd, &bytes))
         found = memmem(bytes.data, bytes.size, wanted, sizeof wanted);
     if (found) {
         *found = (char)(*found ^ 1);
         demo_write(demo, to, buf_view(&bytes));
     }
+    if (fd >= 0)
+        close(fd);
     buf_fini(&bytes);
     return found != NULL;
 }

@@ -96,22 +96,6 @@ static void put_rebuilt(struct cli *cli, const struct node *answer)
     term_put(term, DIM, "  now: %s verify\n", cli->command);
 }
 
-static pawl_status rebuild(struct cli *cli, str *text, struct node **answer)
-{
-    struct term errors;
-    struct rebuild_options options = { .progress = show_progress, .context = &errors };
-    struct buf out;
-    pawl_status status;
-
-    term_init(&errors, stderr);
-    buf_init(&out, &heap_libc, CLI_ANSWER_MAX);
-    status = rebuild_store(cli->store, &options, &out, &cli->scope.error);
-    if (errors.tty)
-        fputs("\r\033[K", stderr);
-    *text = buf_take(&out, &cli->scope.arena);
-    return status == PAWL_OK ? node_read_json(&cli->scope, *text, answer) : status;
-}
-
 /* Is there a file to work on? If not, *code is the exit status. */
 static bool has_file(struct cli *cli, const char *option, int *code)
 {
@@ -124,7 +108,7 @@ static bool has_file(struct cli *cli, const char *option, int *code)
     if (access(file, F_OK) == 0)
         return true;
     scope_fail(&cli->scope, PAWL_NOT_KNOWN, "there is no store at '%s'", file);
-    *code = report(cli, &cli->scope.error);
+    *code = report(cli);
     return false;
 }
 
@@ -137,7 +121,7 @@ int doctor_accept_clock(struct cli *cli)
     if (!has_file(cli, "--accept-clock", &code))
         return code;
     if (clock_accept(cli->store, &ahead_ms, &cli->scope.error) != PAWL_OK)
-        return report(cli, &cli->scope.error);
+        return report(cli);
     span_print(ahead_ms > 0 ? ahead_ms : -ahead_ms, span);
     if (cli->json)
         fprintf(cli->term.out, "{\"clock_ahead_ms\":%lld}\n", (long long)ahead_ms);
@@ -151,16 +135,24 @@ int doctor_accept_clock(struct cli *cli)
 
 int doctor_rebuild(struct cli *cli)
 {
+    struct term errors;
+    struct rebuild_options options = { .progress = show_progress, .context = &errors };
     struct node *answer;
-    str text;
+    struct buf out;
+    pawl_status status;
     int code;
 
     if (!has_file(cli, "--rebuild", &code))
         return code;
-    if (rebuild(cli, &text, &answer) != PAWL_OK)
-        return report(cli, &cli->scope.error);
+    term_init(&errors, stderr);
+    buf_init(&out, &heap_libc, CLI_ANSWER_MAX);
+    status = rebuild_store(cli->store, &options, &out, &cli->scope.error);
+    if (errors.tty)
+        fputs("\r\033[K", stderr);
+    if (answer_take(cli, status, &out, &answer) != PAWL_OK)
+        return report(cli);
     if (cli->json)
-        print_json(cli, text);
+        print_json(cli, answer->raw);
     else if (member_true(answer, "rebuilt"))
         put_rebuilt(cli, answer);
     else
@@ -173,13 +165,6 @@ int doctor_rebuild(struct cli *cli)
 }
 
 /* ---- --accept-head ---- */
-
-static str who_types(void)
-{
-    const struct passwd *entry = getpwuid(getuid());
-
-    return entry ? str_of(entry->pw_name) : STR("unknown");
-}
 
 static void put_accepted(struct cli *cli, const struct node *answer)
 {
@@ -194,6 +179,8 @@ static void put_accepted(struct cli *cli, const struct node *answer)
 
 int doctor_accept_head(struct cli *cli)
 {
+    const struct passwd *user = getpwuid(getuid());
+    struct node *answer = NULL;
     struct buf out;
     pawl_status status;
     int code;
@@ -201,6 +188,8 @@ int doctor_accept_head(struct cli *cli)
     if (!has_file(cli, "--accept-head", &code))
         return code;
     buf_init(&out, &heap_libc, CLI_ANSWER_MAX);
-    status = accept_head(cli->store, who_types(), &out, &cli->scope.error);
-    return verb_conclude_buf(cli, status, &out, put_accepted);
+    status = accept_head(cli->store, user ? str_of(user->pw_name) : STR("unknown"), &out,
+                         &cli->scope.error);
+    status = answer_take(cli, status, &out, &answer);
+    return verb_conclude(cli, status, answer, put_accepted);
 }

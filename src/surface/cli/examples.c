@@ -3,64 +3,51 @@
 
 extern const str example_files[][2]; /* made by tools/embed from examples/ */
 
-/* What to do in an empty store: create, then fire at the newest. */
+/* What to do in an empty store: create an instance, or fire an action at the newest. */
 static const struct {
-    const char *operation, *input; /* %s: the id of the newest */
+    const char *definition, *subject, *action, *actor;
+    const char *labels, *input; /* JSON */
 } story[] = {
-    { "instance.create", "{\"definition\":\"order\",\"subject_ref\":\"A-17\",\"actor_ref\":\"ann\","
-                         "\"labels\":{\"region\":\"eu\"}" },
-    { "instance.fire", "\"action\":\"pay\",\"actor_ref\":\"ann\"" },
-    { "instance.fire", "\"action\":\"ship\",\"actor_ref\":\"bob\"" },
-    { "instance.create",
-      "{\"definition\":\"order\",\"subject_ref\":\"A-18\",\"actor_ref\":\"ann\"" },
-    { "instance.fire", "\"action\":\"pay\",\"actor_ref\":\"eve\"" },
-    { "instance.create", "{\"definition\":\"batch-release\",\"subject_ref\":\"batch-7\"" },
-    { "instance.fire", "\"action\":\"begin-testing\",\"actor_ref\":\"lab\"" },
-    { "instance.create", "{\"definition\":\"welcome\",\"input\":{\"name\":\"Ann\"}" },
-    { "instance.create", "{\"definition\":\"countdown\",\"input\":{\"from\":60,\"every\":\"2s\"}" },
+    { .definition = "order", .subject = "A-17", .actor = "ann", .labels = "{\"region\":\"eu\"}" },
+    { .action = "pay", .actor = "ann" },
+    { .action = "ship", .actor = "bob" },
+    { .definition = "order", .subject = "A-18", .actor = "ann" },
+    { .action = "pay", .actor = "eve" },
+    { .definition = "batch-release", .subject = "batch-7" },
+    { .action = "begin-testing", .actor = "lab" },
+    { .definition = "welcome", .input = "{\"name\":\"Ann\"}" },
+    { .definition = "countdown", .input = "{\"from\":60,\"every\":\"2s\"}" },
 };
 
 static pawl_status tell(struct cli *cli)
 {
-    char id[32] = "";
+    str id = STR_NONE;
 
     for (size_t i = 0; i < sizeof story / sizeof story[0]; i++) {
-        struct buf input;
         struct node *answer;
-        bool creates = strcmp(story[i].operation, "instance.create") == 0;
 
-        buf_init(&input, &heap_libc, CLI_ANSWER_MAX);
-        if (!creates)
-            buf_fmt(&input, "{\"instance_id\":\"%s\",", id);
-        buf_fmt(&input, "%s}", story[i].input);
-        TRY(target_ask(cli, &cli->scope, story[i].operation, &input, &answer, NULL));
-        if (creates)
-            snprintf(id, sizeof id, "%.*s", STR_ARG(member_str(answer, "instance_id")));
+        TRY(cli_ask(cli, story[i].action ? "instance.fire" : "instance.create",
+                    WITH({ "instance_id", story[i].action ? id : STR_NONE },
+                         { "definition", str_of(story[i].definition) },
+                         { "subject_ref", str_of(story[i].subject) },
+                         { "action", str_of(story[i].action) },
+                         { "actor_ref", str_of(story[i].actor) },
+                         { "labels", .json = str_of(story[i].labels) },
+                         { "input", .json = str_of(story[i].input) }),
+                    &answer));
+        if (!story[i].action)
+            id = member_str(answer, "instance_id");
     }
-    return PAWL_OK;
-}
-
-static pawl_status is_empty(struct cli *cli, bool *out)
-{
-    struct node *page;
-
-    TRY(target_ask_with(cli, &cli->scope, "instance.list", WITH({ "limit", .number = 1 }), &page,
-                        NULL));
-    *out = !node_first(page, "instances");
     return PAWL_OK;
 }
 
 pawl_status examples_put(struct cli *cli)
 {
-    bool empty;
-    pawl_status status = PAWL_OK;
+    struct node *page;
+    struct put put;
 
-    for (const str(*file)[2] = example_files; status == PAWL_OK && (*file)[0].data; file++) {
-        struct put put;
-
-        status = define_text(cli, (*file)[1], (*file)[0].data, NULL, &put);
-    }
-    if (status == PAWL_OK)
-        status = is_empty(cli, &empty);
-    return status == PAWL_OK && empty ? tell(cli) : status;
+    for (const str(*file)[2] = example_files; (*file)[0].data; file++)
+        TRY(define_text(cli, (*file)[1], (*file)[0].data, NULL, &put));
+    TRY(cli_ask(cli, "instance.list", WITH({ "limit", .number = 1 }), &page));
+    return node_first(page, "instances") ? PAWL_OK : tell(cli);
 }

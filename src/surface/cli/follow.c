@@ -2,7 +2,6 @@
  * process owns the file, the file itself, read from time to time. */
 #include "surface/cli/follow.h"
 #include "api/events.h"
-#include "surface/cli/client.h"
 #include <errno.h>
 #include <poll.h>
 #include <unistd.h>
@@ -34,7 +33,6 @@ static pawl_status open_stream(struct follow *follow, bool from_start)
 static pawl_status read_head(struct follow *follow, str bytes, size_t *used)
 {
     const char *end = memmem(bytes.data, bytes.size, "\r\n\r\n", 4);
-    struct http_response response;
 
     if (!end)
         return PAWL_OK;
@@ -42,17 +40,20 @@ static pawl_status read_head(struct follow *follow, str bytes, size_t *used)
     follow->has_head = true;
     if (bytes.size > 12 && memcmp(bytes.data + 9, "200", 3) == 0)
         return PAWL_OK;
-    if (http_parse(&follow->cli->scope, bytes, &response))
-        return scope_fail(&follow->cli->scope, PAWL_STORAGE_FAILURE,
-                          "expected a stream of events, found HTTP %d: %.300s", response.status,
-                          response.body.data);
     return scope_fail(&follow->cli->scope, PAWL_STORAGE_FAILURE,
-                      "expected a stream of events, found '%.12s'", bytes.data);
+                      "expected a stream of events, found '%.12s': %.*s", bytes.data,
+                      STR_ARG(str_from(bytes, *used)));
+}
+
+static void report_entry(struct follow *follow, str entry)
+{
+    follow->fn(follow->context, entry);
+    follow->count++;
 }
 
 /* One event: lines "id: ...", "event: ...", "data: ..."; comments are beats. Events of other kinds
  * than entries only move the cursor. */
-static bool tell_event(struct follow *follow, str event, follow_fn fn, void *context)
+static void read_event(struct follow *follow, str event)
 {
     str data = STR_NONE, line;
     bool is_entry = true;
@@ -66,23 +67,22 @@ static bool tell_event(struct follow *follow, str event, follow_fn fn, void *con
             data = str_from(line, 6);
     }
     if (data.data && is_entry)
-        fn(context, data);
-    return data.data && is_entry;
+        report_entry(follow, data);
 }
 
-static pawl_status tell_events(struct follow *follow, follow_fn fn, void *context, uint32_t *count)
+static pawl_status read_events(struct follow *follow)
 {
     str bytes = buf_view(&follow->bytes), rest;
     size_t used = 0;
     const char *end;
 
-    if (!follow->has_head && read_head(follow, bytes, &used) != PAWL_OK)
-        return follow->cli->scope.error.status;
+    if (!follow->has_head)
+        TRY(read_head(follow, bytes, &used));
     rest = str_from(bytes, used);
     while (follow->has_head && rest.size > 1 && (end = memmem(rest.data, rest.size, "\n\n", 2))) {
         size_t size = (size_t)(end - rest.data);
 
-        *count += tell_event(follow, (str){ rest.data, size }, fn, context);
+        read_event(follow, (str){ rest.data, size });
         rest = str_from(rest, size + 2);
     }
     memmove(follow->bytes.data, rest.data, rest.size);
@@ -91,8 +91,9 @@ static pawl_status tell_events(struct follow *follow, follow_fn fn, void *contex
 }
 
 /* The server or the connection ended: the store's next server is asked to go on. */
-static pawl_status find_again(struct follow *follow, struct watching *watching)
+static pawl_status find_again(struct follow *follow)
 {
+    struct watching *watching = follow->watching;
     struct cli *cli = follow->cli;
     pawl_status status = PAWL_STORAGE_FAILURE;
     char address[sizeof cli->target.address];
@@ -121,9 +122,9 @@ static pawl_status find_again(struct follow *follow, struct watching *watching)
     return watching_is_over() ? PAWL_OK : status;
 }
 
-static pawl_status read_stream(struct follow *follow, struct watching *watching, int64_t wait_ms,
-                               follow_fn fn, void *context, uint32_t *count)
+static pawl_status read_stream(struct follow *follow, int64_t wait_ms)
 {
+    struct watching *watching = follow->watching;
     char block[65536];
     ssize_t size;
 
@@ -139,73 +140,53 @@ static pawl_status read_stream(struct follow *follow, struct watching *watching,
     size = read(follow->fd, block, sizeof block);
     if (size < 0 && (errno == EINTR || errno == EAGAIN))
         return PAWL_OK;
-    if (size == 0 && !follow->has_head &&
-        client_check_tls(follow->cli->target.remote, &follow->cli->scope,
-                         buf_view(&follow->bytes)) != PAWL_OK)
-        return follow->cli->scope.error.status;
+    if (size == 0 && !follow->has_head)
+        TRY(client_check_tls(follow->cli->target.remote, &follow->cli->scope,
+                             buf_view(&follow->bytes)));
     if (size <= 0)
-        return find_again(follow, watching);
+        return find_again(follow);
     buf_add(&follow->bytes, block, (size_t)size);
     if (follow->bytes.failed)
         return scope_fail(&follow->cli->scope, PAWL_TOO_LARGE, "an event is larger than 8 MiB");
-    return tell_events(follow, fn, context, count);
+    return read_events(follow);
 }
 
 /* ---- A file without an owner ---- */
 
-struct telling {
-    follow_fn fn;
-    void *context;
-    uint32_t count;
-};
-
-static pawl_status tell_entry(void *context, const struct log_event *event)
+static pawl_status read_logged(void *context, const struct log_event *event)
 {
-    struct telling *telling = context;
-
-    if (strcmp(event->kind, EVENT_ENTRY) != 0)
-        return PAWL_OK;
-    telling->fn(telling->context, event->json);
-    telling->count++;
+    if (strcmp(event->kind, EVENT_ENTRY) == 0)
+        report_entry(context, event->json);
     return PAWL_OK;
 }
 
-static pawl_status read_file(struct follow *follow, struct watching *watching, int64_t wait_ms,
-                             follow_fn fn, void *context, uint32_t *count)
+static pawl_status read_file(struct follow *follow, int64_t wait_ms)
 {
-    struct telling telling = { .fn = fn, .context = context };
-    struct scope scope;
+    struct cli *cli = follow->cli;
+    struct scope kept = scope_take(cli);
     pawl_status status = PAWL_OK;
 
-    scope_init(&scope, &heap_libc, CLI_MEMORY_MAX);
     for (int64_t waited_ms = 0; status == PAWL_OK && !watching_is_over(); waited_ms += LOOK_MS) {
-        uint64_t reached = follow->position;
-
-        scope_clear(&scope);
-        status = events_read(follow->cli->target.local, &scope, follow->id ? follow->id : "",
-                             follow->position, PAGE, tell_entry, &telling, &reached);
-        follow->position = reached;
-        if (telling.count > 0 || waited_ms >= wait_ms)
+        scope_clear(&cli->scope);
+        status = events_read(cli->target.local, &cli->scope, follow->id ? follow->id : "",
+                             follow->position, PAGE, read_logged, follow, &follow->position);
+        if (follow->count > 0 || waited_ms >= wait_ms)
             break;
-        watching_wait(watching, -1, LOOK_MS);
+        watching_wait(follow->watching, -1, LOOK_MS);
     }
-    if (status != PAWL_OK)
-        follow->cli->scope.error = scope.error;
-    scope_fini(&scope);
-    *count += telling.count;
+    scope_give(cli, kept);
     return status;
 }
 
 /* ---- Either ---- */
 
-pawl_status follow_begin(struct follow *follow, struct cli *cli, const char *id, bool from_start)
+pawl_status follow_begin(struct follow *follow, bool from_start)
 {
-    *follow = (struct follow){ .cli = cli, .id = id, .fd = -1 };
     buf_init(&follow->bytes, &heap_libc, STREAM_MAX);
-    if (cli->target.remote)
+    if (follow->cli->target.remote)
         return open_stream(follow, from_start);
     if (!from_start)
-        follow->position = events_position(cli->target.local);
+        follow->position = events_position(follow->cli->target.local);
     return PAWL_OK;
 }
 
@@ -223,10 +204,8 @@ bool follow_has_more(const struct follow *follow)
     return follow->fd >= 0 && poll(&stream, 1, END_MS) > 0;
 }
 
-pawl_status follow_read(struct follow *follow, struct watching *watching, int64_t wait_ms,
-                        follow_fn fn, void *context, uint32_t *count)
+pawl_status follow_read(struct follow *follow, int64_t wait_ms)
 {
-    *count = 0;
-    return follow->fd >= 0 ? read_stream(follow, watching, wait_ms, fn, context, count)
-                           : read_file(follow, watching, wait_ms, fn, context, count);
+    follow->count = 0;
+    return follow->fd >= 0 ? read_stream(follow, wait_ms) : read_file(follow, wait_ms);
 }

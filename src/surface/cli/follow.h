@@ -55,8 +55,14 @@ int watching_await(void *context, int fd, int64_t waited_ms);
 
 /* ---- following ---- */
 
+typedef void (*follow_fn)(void *context, str entry); /* JSON */
+
 struct follow {
     struct cli *cli;
+    struct watching *watching;
+    follow_fn fn; /* is called with each entry */
+    void *context;
+    uint32_t count;    /* of entries that the last follow_read() reported */
     const char *id;    /* of one instance; NULL: all */
     int fd;            /* a server's stream; -1: the file is looked at */
     uint64_t position; /* of the last entry that was reported, of a file */
@@ -66,16 +72,14 @@ struct follow {
     int64_t quiet_ms; /* for which the stream has sent nothing */
 };
 
-typedef void (*follow_fn)(void *context, str entry); /* JSON */
-
-/* Begin behind what is there (or with the first entry). */
-pawl_status follow_begin(struct follow *follow, struct cli *cli, const char *id, bool from_start);
+/* Begin behind what is there (or with the first entry). The caller has set cli, watching, fn, context
+ * and id, and fd to -1. */
+pawl_status follow_begin(struct follow *follow, bool from_start);
 void follow_end(struct follow *follow);
 
-/* What was recorded since, at most wait_ms later. *count: how many entries were reported. A server that went
- * away is looked for again, which is said, as is that it is back; STORAGE_FAILURE if it stays away. */
-pawl_status follow_read(struct follow *follow, struct watching *watching, int64_t wait_ms,
-                        follow_fn fn, void *context, uint32_t *count);
+/* What was recorded since, at most wait_ms later. A server that went away is looked for again, which
+ * is said, as is that it is back; STORAGE_FAILURE if it stays away. */
+pawl_status follow_read(struct follow *follow, int64_t wait_ms);
 
 /* Has the server's stream more to read, or does it end in a moment? Not so for a file. */
 bool follow_has_more(const struct follow *follow);

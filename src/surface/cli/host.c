@@ -72,15 +72,6 @@ static void log_line(void *context, pawl_log_level level, const char *event, con
     fprintf(stderr, "%spawl: %s: %s\n", cli->term.tty ? "\r\033[K" : "", event, text);
 }
 
-static void name_address(struct host *host, const char *listen, uint16_t port, bool is_tls)
-{
-    const char *colon = strrchr(listen, ':');
-    int size = colon ? (int)(colon - listen) : (int)strlen(listen);
-
-    snprintf(host->address, sizeof host->address, "http%s://%.*s:%u", is_tls ? "s" : "", size,
-             listen, (unsigned)port);
-}
-
 /* One write for one line: those of other threads do not come in between. */
 static void log_request(void *context, const char *line, size_t size)
 {
@@ -90,19 +81,13 @@ static void log_request(void *context, const char *line, size_t size)
     (void)written;
 }
 
-/* Every store of the server has what the first one has. */
-static pawl_status on_store_opened(void *context, pawl *p, pawl_error *error)
-{
-    return types_register_beside(context, p, error);
-}
-
 static pawl_status serve_on(struct cli *cli, const struct host_options *options, struct host *host,
                             int listener)
 {
     struct http_options http = { .socket = listener,
                                  .hosts = options->hosts,
                                  .body_memory = options->body_memory,
-                                 .opened = on_store_opened,
+                                 .opened = types_register_beside,
                                  .opened_context = cli,
                                  .tls_cert = options->tls_cert,
                                  .tls_key = options->tls_key,
@@ -122,7 +107,7 @@ static pawl_status serve_on(struct cli *cli, const struct host_options *options,
 static int take_port(struct cli *cli, const struct host_options *options, struct host *host)
 {
     char given[HTTP_ADDRESS_SIZE];
-    const char *listen = options->listen;
+    const char *listen = options->listen, *colon;
     int listener = options->socket;
     uint16_t port = 0;
 
@@ -135,8 +120,9 @@ static int take_port(struct cli *cli, const struct host_options *options, struct
     } else {
         listener = -1;
     }
-    if (listener >= 0)
-        name_address(host, listen, port, options->tls_cert != NULL);
+    colon = strrchr(listen, ':');
+    snprintf(host->address, sizeof host->address, "http%s://%.*s:%u", options->tls_cert ? "s" : "",
+             (int)(colon ? (size_t)(colon - listen) : strlen(listen)), listen, (unsigned)port);
     return listener;
 }
 

@@ -17,21 +17,15 @@
 #define STORES_MAX 64 /* remembered ones */
 #define FILE_MAX   ((size_t)512 << 10)
 
-/* $HOME, or what the system says where that is not set (a service, say). */
-static const char *home_folder(void)
-{
-    const char *home = getenv("HOME");
-    const struct passwd *user = home && home[0] == '/' ? NULL : getpwuid(getuid());
-
-    return user ? user->pw_dir : home;
-}
-
-/* $XDG_STATE_HOME/pawl/last, or ~/.local/state/pawl/last. */
+/* $XDG_STATE_HOME/pawl/last, or ~/.local/state/pawl/last. Where $HOME is not set (in a service, say)
+ * the system knows it. */
 static bool name_file(char out[PATH_MAX])
 {
-    const char *state = getenv("XDG_STATE_HOME"), *home = home_folder();
+    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    const struct passwd *user = home && home[0] == '/' ? NULL : getpwuid(getuid());
     int size;
 
+    home = user ? user->pw_dir : home;
     if (state && state[0] == '/')
         size = snprintf(out, PATH_MAX, "%s/pawl/last", state);
     else if (home && home[0] == '/')
@@ -56,8 +50,7 @@ static void make_folders(const char *path)
 /* The file's text, locked; -1: it cannot be opened. */
 static int open_last(bool is_written, struct buf *text)
 {
-    char path[PATH_MAX], block[8192];
-    ssize_t size;
+    char path[PATH_MAX];
     int fd;
 
     if (!name_file(path))
@@ -67,22 +60,11 @@ static int open_last(bool is_written, struct buf *text)
     fd = open(path, (is_written ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC, 0600);
     if (fd < 0 || flock(fd, is_written ? LOCK_EX : LOCK_SH) != 0)
         return fd < 0 ? -1 : (close(fd), -1);
-    while ((size = read(fd, block, sizeof block)) > 0)
-        buf_add(text, block, (size_t)size);
+    read_to_end(fd, text);
     return fd;
 }
 
-static bool take_line(str *rest, str *line)
-{
-    const char *end = rest->size ? memchr(rest->data, '\n', rest->size) : NULL;
-
-    if (!end)
-        return false;
-    *line = (str){ rest->data, (size_t)(end - rest->data) };
-    *rest = str_from(*rest, line->size + 1);
-    return true;
-}
-
+/* Of half a line, which a write that was interrupted leaves, the size does not fit. */
 static bool is_of(str line, str store)
 {
     return str_starts(line, store) && line.size == store.size + 1 + ID_SIZE &&
@@ -94,7 +76,7 @@ void last_write(str store, str id)
     struct buf before, after;
     str rest, line;
     int fd, count = 1;
-    bool is_noted = false;
+    bool is_noted;
 
     if (store.size == 0)
         return;
@@ -103,17 +85,16 @@ void last_write(str store, str id)
     fd = open_last(true, &before);
     buf_fmt(&after, "%.*s\t%.*s\n", STR_ARG(store), STR_ARG(id));
     rest = buf_view(&before);
-    while (take_line(&rest, &line) && count < STORES_MAX)
+    while (str_take(&rest, '\n', &line) && count < STORES_MAX)
         if (!is_of(line, store)) {
             buf_fmt(&after, "%.*s\n", STR_ARG(line));
             count++;
         }
-    /* Half a line is not read. */
-    if (fd >= 0 && !before.failed && !after.failed && ftruncate(fd, 0) == 0)
-        is_noted = pwrite(fd, after.data, after.size, 0) == (ssize_t)after.size;
+    is_noted = fd >= 0 && !before.failed && !after.failed && ftruncate(fd, 0) == 0 &&
+               pwrite(fd, after.data, after.size, 0) == (ssize_t)after.size;
+    (void)is_noted;
     if (fd >= 0)
         close(fd);
-    (void)is_noted;
     buf_fini(&before);
     buf_fini(&after);
 }
@@ -130,7 +111,7 @@ bool last_find(str store, char out[ID_SIZE + 1])
     buf_init(&text, &heap_libc, FILE_MAX);
     fd = open_last(false, &text);
     rest = buf_view(&text);
-    while (!is_found && take_line(&rest, &line))
+    while (!is_found && str_take(&rest, '\n', &line))
         if (is_of(line, store)) {
             memcpy(out, line.data + line.size - ID_SIZE, ID_SIZE);
             out[ID_SIZE] = '\0';

@@ -16,14 +16,13 @@ struct live_screen {
     struct trial *trial; /* NULL: none */
     const char *id;
     int64_t seq;         /* of the last entry drawn */
-    bool has_state;      /* a state stands above the next entry */
+    bool has_state;      /* a state is drawn above the next entry */
     int64_t actions_seq; /* for which the legal actions were drawn; -1: never */
     char before[64];     /* when the entry before happened */
     char after[LIMIT_ACTION + 1]; /* the state behind the last entry, not drawn yet; "": drawn */
     uint32_t said;       /* steps without their tool that were named */
     uint32_t frame;
     struct watching watching; /* a flow on a terminal */
-    struct scope scope;       /* of one look */
 };
 
 static void clear_line(const struct live_screen *live)
@@ -32,18 +31,19 @@ static void clear_line(const struct live_screen *live)
         fputs("\r\033[K", live->cli->term.out);
 }
 
-static pawl_status read_news(struct live_screen *live, struct node **out)
+/* Before the last words, which go to stderr. */
+static void end_view(const struct live_screen *live, const struct node *instance)
 {
-    return target_ask_with(
-        live->cli, &live->scope, "instance.history",
-        WITH({ "instance_id", str_of(live->id) }, { "sequence_from", .number = live->seq + 1 }),
-        out, NULL);
+    clear_line(live);
+    if (live->cli->json)
+        print_json(live->cli, instance->raw);
+    fflush(live->cli->term.out);
 }
 
-/* Where it stood before the first thing that is drawn. */
+/* The state before the first thing that is drawn. */
 static void draw_state(struct live_screen *live, str state)
 {
-    if (!live->has_state && !live->cli->json)
+    if (!live->has_state)
         put_state(live->cli, DIM, "○", state);
     live->has_state = true;
 }
@@ -51,40 +51,23 @@ static void draw_state(struct live_screen *live, str state)
 /* The state behind the last entry is drawn when it turns out not to be the end. */
 static void draw_after(struct live_screen *live)
 {
-    if (live->after[0] && !live->cli->json)
+    if (live->after[0])
         put_state(live->cli, DIM, "○", str_of(live->after));
     live->after[0] = '\0';
 }
 
 static void draw_entry(struct live_screen *live, const struct node *entry)
 {
-    bool moved = !str_eq(member_str(entry, "from_state"), member_str(entry, "to_state"));
+    str from = member_str(entry, "from_state"), to = member_str(entry, "to_state");
 
     draw_after(live);
-
-    if (!live->has_state && !live->cli->json)
+    if (!live->has_state)
         put_path_head(live->cli);
-    draw_state(live, member_str(entry, "from_state"));
+    draw_state(live, from);
     put_entry(live->cli, entry, str_of(live->before));
-    if (moved)
-        snprintf(live->after, sizeof live->after, "%.*s", STR_ARG(member_str(entry, "to_state")));
+    if (!str_eq(from, to))
+        snprintf(live->after, sizeof live->after, "%.*s", STR_ARG(to));
     snprintf(live->before, sizeof live->before, "%.*s", STR_ARG(member_str(entry, "fired_at")));
-}
-
-/* What is printed of an entry goes with this look, not with the verb: there may be millions. */
-static void draw_entries(struct live_screen *live, const struct node *entry)
-{
-    struct cli *cli = live->cli;
-    struct scope kept = cli->scope;
-
-    cli->scope = live->scope;
-    for (; entry; entry = entry->next) {
-        if (!cli->json)
-            draw_entry(live, entry);
-        live->seq = member_int(entry, "sequence_number");
-    }
-    live->scope = cli->scope;
-    cli->scope = kept;
 }
 
 static pawl_status draw_news(struct live_screen *live)
@@ -92,24 +75,26 @@ static pawl_status draw_news(struct live_screen *live)
     struct node *history;
     const struct node *first;
 
-    TRY(read_news(live, &history));
+    TRY(cli_ask(
+        live->cli, "instance.history",
+        WITH({ "instance_id", str_of(live->id) }, { "sequence_from", .number = live->seq + 1 }),
+        &history));
     first = node_first(history, "entries");
-    if (first) {
+    if (first)
         clear_line(live);
-        draw_entries(live, first);
+    for (const struct node *entry = first; entry; entry = entry->next) {
+        if (!live->cli->json)
+            draw_entry(live, entry);
+        live->seq = member_int(entry, "sequence_number");
     }
     return PAWL_OK;
 }
 
 /* ---- The line below ---- */
 
-static void put_waits(struct live_screen *live, const struct node *list)
+static void put_waits(const struct term *term, const struct node *item)
 {
-    struct term *term = &live->cli->term;
-    uint32_t count = 0;
-
-    for (const struct node *item = list ? list->first : NULL; item && count < 3;
-         item = item->next) {
+    for (uint32_t count = 0; item && count < 3; item = item->next) {
         str kind = member_str(item, "kind"), name = member_str(item, "name");
         char distance[MOMENT_SIZE];
 
@@ -139,7 +124,7 @@ static void draw_line(struct live_screen *live, const struct node *instance, con
     clear_line(live);
     fputs("\033[?7l", term->out); /* a line that is too long must not wrap */
     put_spinner(live, instance);
-    put_waits(live, node_find(why, "waiting_for"));
+    put_waits(term, node_first(why, "waiting_for"));
     fputs("\033[?7h", term->out);
     fflush(term->out);
 }
@@ -148,7 +133,7 @@ static void draw_line(struct live_screen *live, const struct node *instance, con
 
 static bool waits_for_people(const struct node *instance, const struct node *why)
 {
-    if (!str_is(member_str(instance, "kind"), "machine") || has_ended(instance))
+    if (!str_is(member_str(instance, "kind"), "machine"))
         return false;
     for (const struct node *item = node_first(why, "waiting_for"); item; item = item->next)
         if (str_is(member_str(item, "kind"), "timer"))
@@ -156,16 +141,11 @@ static bool waits_for_people(const struct node *instance, const struct node *why
     return true;
 }
 
-static int leave_to_people(struct live_screen *live, const struct node *instance, str text)
+static int leave_to_people(struct live_screen *live, const struct node *instance)
 {
-    str state = member_str(instance, "current_state");
-
-    clear_line(live);
-    if (live->cli->json)
-        print_json(live->cli, text);
-    fflush(live->cli->term.out);
+    end_view(live, instance);
     fprintf(stderr, "  waiting in '%.*s' for an action; see: %s show %.10s\n",
-            STR_ARG(state), live->cli->command, live->id);
+            STR_ARG(member_str(instance, "current_state")), live->cli->command, live->id);
     return EXIT_REJECTED;
 }
 
@@ -173,7 +153,7 @@ static int leave_to_people(struct live_screen *live, const struct node *instance
 static void draw_actions(struct live_screen *live, const struct node *instance)
 {
     if (live->trial || live->cli->json || !str_is(member_str(instance, "kind"), "machine") ||
-        has_ended(instance) || live->actions_seq == live->seq)
+        live->actions_seq == live->seq)
         return;
     live->actions_seq = live->seq;
     clear_line(live);
@@ -185,23 +165,18 @@ static void draw_actions(struct live_screen *live, const struct node *instance)
 
 /* ---- The end ---- */
 
-static int finish(struct live_screen *live, const struct node *instance, str text)
+static int finish(struct live_screen *live, const struct node *instance)
 {
     struct cli *cli = live->cli;
-    str status = status_shown(instance), state = member_str(instance, "current_state");
+    str status = status_shown(instance);
 
-    if (cli->json) {
-        print_json(cli, text);
-        return exit_of_end(instance);
+    end_view(live, instance);
+    if (!cli->json) {
+        fputs("  ", cli->term.out);
+        term_put(&cli->term, status_style(status), "%s ", status_mark(status));
+        put_standing(cli, instance);
+        put_outcome(cli, instance);
     }
-    clear_line(live);
-    fputs("  ", cli->term.out);
-    term_put(&cli->term, status_style(status), "%s ", status_mark(status));
-    term_cell(&cli->term, status_style(status), state, LIMIT_ACTION, 0);
-    if (!str_eq(state, status))
-        term_put(&cli->term, DIM, "  %.*s", STR_ARG(status));
-    fputc('\n', cli->term.out);
-    put_outcome(cli, instance);
     return exit_of_end(instance);
 }
 
@@ -211,10 +186,9 @@ static void put_options(const struct cli *cli)
     static const char *const options[] = { "module", "config", "test" };
 
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
-        for (uint32_t k = 0; k < cli->given_count; k++)
-            if (strcmp(cli->given[k].option->name, options[i]) == 0)
-                fprintf(stderr, " --%s%s%s", options[i], cli->given[k].value ? " " : "",
-                        cli->given[k].value ? cli->given[k].value : "");
+        for (const struct given *given = NULL; (given = given_next(cli, options[i], given));)
+            fprintf(stderr, " --%s%s%s", options[i], given->value ? " " : "",
+                    given->value ? given->value : "");
     fputc('\n', stderr);
 }
 
@@ -262,21 +236,19 @@ static pawl_status find_lacking(struct live_screen *live, const char *id, int de
                                 struct lacking *lacking)
 {
     struct node *why;
-    pawl_status status = PAWL_OK;
 
-    TRY(target_ask_id(live->cli, &live->scope, "instance.why", id, &why, NULL));
-    for (const struct node *item = node_first(why, "waiting_for"); item && status == PAWL_OK;
-         item = item->next) {
+    TRY(cli_ask_id(live->cli, "instance.why", id, &why));
+    for (const struct node *item = node_first(why, "waiting_for"); item; item = item->next) {
         str child = member_str(item, "instance_id");
 
         if (lacks_worker(item))
             say_lack(live, lacking, item);
         else if (child.size > 0 && depth < FAMILY_DEPTH_MAX)
-            status = find_lacking(live, child.data, depth + 1, lacking);
+            TRY(find_lacking(live, child.data, depth + 1, lacking));
         else
             lacking->others++;
     }
-    return status;
+    return PAWL_OK;
 }
 
 /* Nothing but workers can move it, and none can reach this process: there is nothing to wait for. */
@@ -285,17 +257,14 @@ static bool is_without_tools(struct live_screen *live, int *code)
     struct cli *cli = live->cli;
     struct lacking lacking = { 0 };
     struct node *instance;
-    str text;
 
     if (live->trial || !live->host->server)
         return false;
-    scope_clear(&live->scope);
     if (find_lacking(live, live->id, 0, &lacking) != PAWL_OK || lacking.steps == 0 ||
         lacking.others > 0)
         return false;
-    if (cli->json &&
-        target_ask_id(cli, &live->scope, "instance.get", live->id, &instance, &text) == PAWL_OK)
-        print_json(cli, text);
+    if (cli->json && cli_ask_id(cli, "instance.get", live->id, &instance) == PAWL_OK)
+        print_json(cli, instance->raw);
     fprintf(stderr,
             "  give its answer with --stub %s=JSON or in pawl.yaml, or serve the store and start a "
             "worker that has it: %s serve\n",
@@ -304,49 +273,39 @@ static bool is_without_tools(struct live_screen *live, int *code)
     return true;
 }
 
-/* ---- What pawl itself has paused ---- */
-
-static bool is_held_by_pawl(const struct node *instance)
+/* What pawl itself has paused: nothing happens before the cause that the reason names is corrected. */
+static int leave_held(struct live_screen *live, const struct node *instance)
 {
-    return str_starts(member_str(node_find(instance, "pause"), "actor_ref"), STR("pawl/"));
-}
-
-/* Nothing happens before the cause that the reason names is corrected. */
-static int leave_held(struct live_screen *live, const struct node *instance, str text)
-{
-    clear_line(live);
-    if (live->cli->json)
-        print_json(live->cli, text);
-    fflush(live->cli->term.out);
+    end_view(live, instance);
     fprintf(stderr, "  paused: %.*s\n",
             STR_ARG(member_str(node_find(instance, "pause"), "reason")));
     return leave(live);
 }
 
+static pawl_status ask_all(struct live_screen *live, struct node **instance, struct node **why)
+{
+    TRY(cli_ask_id(live->cli, "instance.get", live->id, instance));
+    TRY(draw_news(live));
+    return cli_ask_id(live->cli, "instance.why", live->id, why);
+}
+
 static int look(struct live_screen *live, bool *over)
 {
-    struct node *instance, *why = NULL;
-    str text;
-    pawl_status status;
+    struct node *instance, *why;
 
-    scope_clear(&live->scope);
-    status = target_ask_id(live->cli, &live->scope, "instance.get", live->id, &instance, &text);
-    if (status == PAWL_OK)
-        status = draw_news(live);
-    if (status == PAWL_OK)
-        status = target_ask_id(live->cli, &live->scope, "instance.why", live->id, &why, NULL);
     *over = true;
-    if (status != PAWL_OK) {
+    if (ask_all(live, &instance, &why) != PAWL_OK) {
         clear_line(live);
-        return report(live->cli, &live->scope.error);
+        return report(live->cli);
     }
     if (has_ended(instance))
-        return finish(live, instance, text);
+        return finish(live, instance);
     draw_actions(live, instance);
     if (!live->trial && waits_for_people(instance, why))
-        return leave_to_people(live, instance, text);
-    if (!live->trial && is_held_by_pawl(instance))
-        return leave_held(live, instance, text);
+        return leave_to_people(live, instance);
+    if (!live->trial &&
+        str_starts(member_str(node_find(instance, "pause"), "actor_ref"), STR("pawl/")))
+        return leave_held(live, instance);
     draw_line(live, instance, why);
     fflush(live->cli->term.out);
     *over = false;
@@ -355,32 +314,28 @@ static int look(struct live_screen *live, bool *over)
 
 /* ---- A flow on a terminal ---- */
 
-/* What a frame needs goes with it; the verb's own scope stays as it is. */
 static int look_at_tree(struct live_screen *live, bool *over)
 {
     struct cli *cli = live->cli;
     struct watching *watching = &live->watching;
-    struct scope kept = scope_take(cli);
     struct node *instance = NULL;
     char span[MOMENT_SIZE];
     pawl_status status;
-    int code = EXIT_DONE;
 
     term_measure(&cli->term);
     frame_begin(watching);
     status = view_draw(cli, live->id, frame_rows(watching), live->frame, &instance);
-    if (status == PAWL_OK && !has_ended(instance)) {
+    *over = status != PAWL_OK || has_ended(instance);
+    if (!*over) {
         live->seq = member_int(instance, "next_sequence_number") - 1;
         put_spinner(live, instance);
         distance_print(member_str(instance, "instantiated_at"), span);
         term_put(&cli->term, DIM, "  begun %s\n", span);
     }
     frame_end(watching);
-    *over = status != PAWL_OK || has_ended(instance);
-    if (status == PAWL_OK && *over)
-        code = exit_of_end(instance);
-    scope_give(cli, kept);
-    return status == PAWL_OK ? code : report(cli, &cli->scope.error);
+    if (status != PAWL_OK)
+        return report(cli);
+    return *over ? exit_of_end(instance) : EXIT_DONE;
 }
 
 /* ---- A trial ---- */
@@ -388,46 +343,41 @@ static int look_at_tree(struct live_screen *live, bool *over)
 static int leave_stuck(struct live_screen *live)
 {
     struct node *instance;
-    str text;
 
-    clear_line(live);
-    scope_clear(&live->scope);
-    if (target_ask_id(live->cli, &live->scope, "instance.get", live->id, &instance, &text) !=
-        PAWL_OK)
-        return report(live->cli, &live->scope.error);
-    if (live->cli->json)
-        print_json(live->cli, text);
-    fflush(live->cli->term.out);
-    if (stuck_report(live->cli, &live->scope, str_of(live->id)) != PAWL_OK)
-        return report(live->cli, &live->scope.error);
-    return EXIT_REJECTED;
-}
-
-/* How long to wait before the next look; less than 0: no more, *code says why. */
-static int64_t drive(struct live_screen *live, int *code)
-{
-    int64_t wait_ms;
-
-    if (trial_go_on(live->trial, live->id, &wait_ms) != PAWL_OK) {
-        *code = report(live->cli, &live->trial->scope.error);
-        return TRIAL_STUCK;
-    }
-    if (wait_ms == TRIAL_STUCK)
-        *code = leave_stuck(live);
-    return wait_ms;
+    if (cli_ask_id(live->cli, "instance.get", live->id, &instance) != PAWL_OK)
+        return report(live->cli);
+    end_view(live, instance);
+    return stuck_report(live->cli, live->id) == PAWL_OK ? EXIT_REJECTED : report(live->cli);
 }
 
 /* ---- The loop ---- */
+
+/* Look, and set how long to wait before the next look; less than 0: no more. The exit status. */
+static int take_turn(struct live_screen *live, bool is_tree, int64_t *wait_ms)
+{
+    bool over = false;
+    int code = is_tree ? look_at_tree(live, &over) : look(live, &over);
+
+    if (over || is_without_tools(live, &code)) {
+        *wait_ms = -1;
+    } else if (live->trial && trial_go_on(live->trial, live->id, wait_ms) != PAWL_OK) {
+        *wait_ms = -1;
+        return report(live->cli);
+    } else if (live->trial && *wait_ms == TRIAL_STUCK) {
+        return leave_stuck(live);
+    }
+    return code;
+}
 
 static bool is_flow(struct live_screen *live)
 {
     struct node *instance;
 
-    return target_ask_id(live->cli, &live->scope, "instance.get", live->id, &instance, NULL) ==
-               PAWL_OK &&
+    return cli_ask_id(live->cli, "instance.get", live->id, &instance) == PAWL_OK &&
            str_is(member_str(instance, "kind"), "flow");
 }
 
+/* What is read in a turn goes with it, not with the verb: there may be millions of entries. */
 int live_follow(struct cli *cli, struct host *host, const char *id, int64_t after_seq,
                 struct trial *trial)
 {
@@ -435,20 +385,15 @@ int live_follow(struct cli *cli, struct host *host, const char *id, int64_t afte
         .cli = cli, .host = host, .trial = trial, .id = id, .seq = after_seq, .actions_seq = -1
     };
     int64_t wait_ms = POLL_MIN_MS;
-    int (*look_on)(struct live_screen *, bool *) = look;
-    bool over = false;
+    bool is_tree = cli->term.tty && !cli->json && is_flow(&live);
     int code;
 
-    scope_init(&live.scope, &heap_libc, CLI_MEMORY_MAX);
     live.watching.term = &cli->term;
-    if (cli->term.tty && !cli->json && is_flow(&live))
-        look_on = look_at_tree;
     for (;;) {
-        code = look_on(&live, &over);
-        if (over || is_without_tools(&live, &code))
-            break;
-        if (trial)
-            wait_ms = drive(&live, &code);
+        struct scope kept = scope_take(cli);
+
+        code = take_turn(&live, is_tree, &wait_ms);
+        scope_give(cli, kept);
         if (wait_ms < 0)
             break;
         if (host_wait(host, wait_ms)) {
@@ -459,6 +404,5 @@ int live_follow(struct cli *cli, struct host *host, const char *id, int64_t afte
     }
     if (trial)
         told_report(trial);
-    scope_fini(&live.scope);
     return code;
 }

@@ -3,24 +3,16 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 
 #define USUAL "less -FRSX" /* ends by itself if it fits, keeps colours, does not wrap */
-
-static bool is_taller(const struct term *term, uint32_t lines)
-{
-    struct winsize size;
-
-    return ioctl(fileno(term->out), TIOCGWINSZ, &size) == 0 && size.ws_row > 0 &&
-           lines >= size.ws_row;
-}
 
 bool pager_begin(struct term *term, uint32_t lines)
 {
     const char *pager = getenv("PAGER");
+    uint32_t rows = (uint32_t)term_rows(term->out);
     FILE *out;
 
-    if (!term->tty || !is_taller(term, lines) || (pager && strcmp(pager, "cat") == 0))
+    if (!term->tty || rows == 0 || lines < rows || (pager && strcmp(pager, "cat") == 0))
         return false;
     fflush(term->out);
     out = popen(pager && *pager ? pager : USUAL, "w");

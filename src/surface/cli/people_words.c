@@ -16,21 +16,21 @@
 
 str member_str(const struct node *object, const char *key)
 {
-    const struct node *node = object ? node_find(object, key) : NULL;
+    const struct node *node = node_find(object, key);
 
     return node && (node->kind == NODE_STRING || node->kind == NODE_NUMBER) ? node->text : STR("");
 }
 
 str member_json(const struct node *object, const char *key)
 {
-    const struct node *node = object ? node_find(object, key) : NULL;
+    const struct node *node = node_find(object, key);
 
     return node && node->kind != NODE_NULL ? node->raw : STR_NONE;
 }
 
 int64_t member_int(const struct node *object, const char *key)
 {
-    const struct node *node = object ? node_find(object, key) : NULL;
+    const struct node *node = node_find(object, key);
     int64_t value = 0;
 
     return node && node_to_i64(node, &value) ? value : 0;
@@ -43,7 +43,7 @@ const char *noun(int64_t count, const char *one, const char *many)
 
 bool member_true(const struct node *object, const char *key)
 {
-    const struct node *node = object ? node_find(object, key) : NULL;
+    const struct node *node = node_find(object, key);
 
     return node && node->kind == NODE_BOOL && node->truth;
 }
@@ -157,11 +157,12 @@ void moment_print_beside(str other, str rfc3339, char out[MOMENT_SIZE])
 
 void span_print(int64_t ms, char out[MOMENT_SIZE])
 {
+    long long tenths = ms / 100;
+
     if (ms < SECOND)
         snprintf(out, MOMENT_SIZE, "%lld ms", (long long)ms);
     else if (ms < MINUTE)
-        snprintf(out, MOMENT_SIZE, "%lld.%lld s", (long long)(ms / SECOND),
-                 (long long)(ms % SECOND / 100));
+        snprintf(out, MOMENT_SIZE, "%lld.%lld s", tenths / 10, tenths % 10);
     else if (ms < HOUR)
         snprintf(out, MOMENT_SIZE, "%lld min", (long long)(ms / MINUTE));
     else if (ms < 2 * DAY)
@@ -173,15 +174,17 @@ void span_print(int64_t ms, char out[MOMENT_SIZE])
 /* From an hour on in two units: "6 d 23 h". */
 static void print_span_finely(int64_t ms, char out[MOMENT_SIZE])
 {
-    int64_t unit = ms < DAY ? HOUR : DAY, rest = ms % unit / (ms < DAY ? MINUTE : HOUR);
+    bool is_day = ms >= DAY;
+    long long unit = is_day ? DAY : HOUR, rest = ms % unit / (is_day ? HOUR : MINUTE);
+    int size;
 
-    if (ms < HOUR)
+    if (ms < HOUR) {
         span_print(ms, out);
-    else if (rest == 0)
-        snprintf(out, MOMENT_SIZE, "%lld %s", (long long)(ms / unit), ms < DAY ? "h" : "d");
-    else
-        snprintf(out, MOMENT_SIZE, "%lld %s %lld %s", (long long)(ms / unit), ms < DAY ? "h" : "d",
-                 (long long)rest, ms < DAY ? "min" : "h");
+        return;
+    }
+    size = snprintf(out, MOMENT_SIZE, "%lld %s", ms / unit, is_day ? "d" : "h");
+    if (rest > 0)
+        snprintf(out + size, (size_t)(MOMENT_SIZE - size), " %lld %s", rest, is_day ? "h" : "min");
 }
 
 /* A time as its distance from now; `past` are words for one that is over, "": "... ago". */
@@ -219,9 +222,7 @@ void elapsed_print(str before, str after, char out[MOMENT_SIZE])
     char span[MOMENT_SIZE];
 
     out[0] = '\0';
-    if (!time_parse(before, &from_ms) || !time_parse(after, &to_ms))
-        return;
-    if (to_ms <= from_ms)
+    if (!time_parse(before, &from_ms) || !time_parse(after, &to_ms) || to_ms <= from_ms)
         return;
     span_print(to_ms - from_ms, span);
     snprintf(out, MOMENT_SIZE, "+%.30s", span);

@@ -70,9 +70,8 @@ pawl_status findings_ask(struct cli *cli, const char *path, str text, const char
                          struct checked *out)
 {
     *out = (struct checked){ .path = path, .text = text };
-    return target_ask_with(cli, &cli->scope, "definition.check",
-                           WITH({ "text", text }, { "against", str_of(against) }), &out->answer,
-                           &out->raw);
+    return cli_ask(cli, "definition.check", WITH({ "text", text }, { "against", str_of(against) }),
+                   &out->answer);
 }
 
 /* The first error's words are in the report; all other errors are printed as `check` prints them. */
@@ -142,11 +141,11 @@ int report_declaration(struct cli *cli, const char *path, str text)
     struct term term;
 
     if (!message.data || sscanf(message.data, "line %u, column %u: %n", &line, &column, &words) < 2)
-        return report(cli, &cli->scope.error);
+        return report(cli);
     find_place(cli, text, &line, &column);
     scope_fail(&cli->scope, status, "%s: line %u, column %u: %s", path, line, column,
                message.data + words);
-    code = report(cli, &cli->scope.error);
+    code = report(cli);
     term_init(&term, stderr);
     if (!cli->json)
         put_excerpt(&term, text, line, column, BAD);

@@ -2,16 +2,11 @@
 #ifndef PAWL_SURFACE_CLI_REMOTE_H
 #define PAWL_SURFACE_CLI_REMOTE_H
 
-#include "api/ops.h"
 #include "surface/cli/client.h"
 
-/* Call an operation on a server: its method and path come from the table. The answer lives in
- * the scope. Fails as the operation does, with the server's words; NOT_KNOWN for an operation
- * that has no address. */
+/* Call an operation on a server: its method and path come from the table. Fails as the operation
+ * does, with the server's words; NOT_KNOWN for an operation that has no address. */
 pawl_status remote_call(struct client *client, const char *operation, str input,
-                        struct scope *scope, str *out);
-/* The same for an answer that may be larger than memory: it goes to `put` as it comes. */
-pawl_status remote_call_pieces(struct client *client, const char *operation, str input,
-                               struct scope *scope, put_piece_fn put, void *context);
+                        struct scope *scope, const struct answer_to *to);
 
 #endif

@@ -28,13 +28,6 @@ static str join(struct cli *cli, str a, const char *between, str b)
     return str_of(text);
 }
 
-static str states_of(struct cli *cli, const struct node *entry)
-{
-    str from = member_str(entry, "from_state"), to = member_str(entry, "to_state");
-
-    return str_eq(from, to) ? to : join(cli, from, " → ", to);
-}
-
 /* What else there is to say about an entry: step and attempt, guard, reason, payload, trace. */
 str entry_note(struct cli *cli, const struct node *entry)
 {
@@ -82,6 +75,7 @@ static void fill_entry(struct cli *cli, const struct text_table *table, const st
 {
     char *fired = arena_alloc(&cli->scope.arena, MOMENT_SIZE);
     char *recorded = arena_alloc(&cli->scope.arena, MOMENT_SIZE);
+    str from = member_str(entry, "from_state"), to = member_str(entry, "to_state");
 
     (void)table;
     if (fired && recorded)
@@ -89,7 +83,7 @@ static void fill_entry(struct cli *cli, const struct text_table *table, const st
     cells[ENTRY_SEQ] = member_str(entry, "sequence_number");
     cells[ENTRY_FIRED] = str_of(fired);
     cells[ENTRY_RECORDED] = str_of(recorded);
-    cells[ENTRY_STATES] = states_of(cli, entry);
+    cells[ENTRY_STATES] = str_eq(from, to) ? to : join(cli, from, " → ", to);
     cells[ENTRY_ACTION] = member_str(entry, "action");
     cells[ENTRY_ACTOR] = member_str(entry, "actor_ref");
     cells[ENTRY_NOTE] = entry_note(cli, entry);
@@ -98,10 +92,8 @@ static void fill_entry(struct cli *cli, const struct text_table *table, const st
 }
 
 /* A table has no room there: as a path. */
-static void put_slim(struct cli *cli, const struct node *entries, bool has_heads)
+static void put_slim(struct cli *cli, const struct node *entry, bool has_heads)
 {
-    const struct node *entry = entries ? entries->first : NULL;
-
     if (entry && has_heads) {
         put_path_head(cli);
         put_state(cli, DIM, "○", member_str(entry, "from_state"));
@@ -113,9 +105,9 @@ static void put_slim(struct cli *cli, const struct node *entries, bool has_heads
     }
 }
 
-static void put_table(struct cli *cli, const struct node *entries, bool has_heads,
-                      struct table_pages *pages)
+void render_entries(struct cli *cli, const struct node *entries, struct entry_pages *pages)
 {
+    bool has_heads = pages->count == 0;
     struct text_table table = {
         .column_count = ENTRY_COLUMNS,
         .heads = has_heads ? entry_heads : NULL,
@@ -123,20 +115,15 @@ static void put_table(struct cli *cli, const struct node *entries, bool has_head
         .below = 1u << ENTRY_STATES | 1u << ENTRY_ACTOR | 1u << ENTRY_NOTE,
     };
 
-    rows_print(cli, entries, &table, fill_entry, pages);
-}
-
-void render_entries(struct cli *cli, const struct node *entries, struct entry_pages *pages)
-{
-    bool has_heads = pages->count == 0;
-
-    pages->count += entries ? entries->count : 0;
+    if (!entries)
+        return;
+    pages->count += entries->count;
     if (pages->has_more && pages->table.widths[ENTRY_SEQ] == 0)
         pages->table.widths[ENTRY_SEQ] = SEQ_COLUMNS;
     if (term_is_slim(&cli->term))
-        put_slim(cli, entries, has_heads);
+        put_slim(cli, entries->first, has_heads);
     else
-        put_table(cli, entries, has_heads, &pages->table);
+        rows_print(cli, entries, &table, fill_entry, &pages->table);
 }
 
 void render_history(struct cli *cli, const struct node *answer)
@@ -172,14 +159,6 @@ static int put_gap(const struct term *term, int used, int columns)
     return term_columns(STR(CONTINUED));
 }
 
-static void put_note(const struct term *term, str note, int used)
-{
-    if (note.size == 0)
-        return;
-    used = put_gap(term, used, NOTE_MIN);
-    term_wrap(term, DIM, note, used, CONTINUED);
-}
-
 void put_path_head(struct cli *cli)
 {
     term_put(&cli->term, DIM, "    %4s  %-20s  %s\n", "#", "fired at",
@@ -190,16 +169,14 @@ void put_path_head(struct cli *cli)
 static int put_times(const struct term *term, const struct node *entry, str before)
 {
     char fired[MOMENT_SIZE], recorded[MOMENT_SIZE], elapsed[MOMENT_SIZE], text[4 * MOMENT_SIZE];
-    int elapsed_columns = term->tty && term->width < NARROW ? 0 : 8;
+    int elapsed_columns = term->tty && term->width < NARROW ? 0 : 8, size;
 
     print_times(entry, fired, recorded);
     elapsed_print(before, member_str(entry, "fired_at"), elapsed);
-    if (term_is_slim(term)) /* without when it was recorded */
-        snprintf(text, sizeof text, "  │ %4lld  %s  ",
-                 (long long)member_int(entry, "sequence_number"), fired);
-    else
-        snprintf(text, sizeof text, "  │ %4lld  %s  %-9s %*s  ",
-                 (long long)member_int(entry, "sequence_number"), fired, recorded, elapsed_columns,
+    size = snprintf(text, sizeof text, "  │ %4lld  %s  ",
+                    (long long)member_int(entry, "sequence_number"), fired);
+    if (!term_is_slim(term)) /* else without when it was recorded */
+        snprintf(text + size, sizeof text - (size_t)size, "%-9s %*s  ", recorded, elapsed_columns,
                  elapsed_columns ? elapsed : "");
     term_put(term, DIM, "%s", text);
     return term_columns(str_of(text));
@@ -221,7 +198,8 @@ void put_entry(struct cli *cli, const struct node *entry, str before)
         term_cell(term, PLAIN, actor, LIMIT_ACTION, 0);
         columns += 3 + term_columns(actor);
     }
-    put_note(term, note, columns);
+    if (note.size > 0)
+        term_wrap(term, DIM, note, put_gap(term, columns, NOTE_MIN), CONTINUED);
     fputc('\n', term->out);
 }
 

@@ -33,24 +33,13 @@ void put_title(struct cli *cli, const struct node *instance)
     term_put(&cli->term, DIM, "  %s\n", member_str(instance, "instance_id").data);
 }
 
-/* Columns behind the name of a fact. */
-static int room_of(const struct term *term)
-{
-    return term->tty ? term->width - 15 : TABLE_CELL_MAX;
-}
-
-static void put_fact_in(struct cli *cli, enum style style, const char *name, str value)
+static void put_fact(struct cli *cli, enum style style, const char *name, str value)
 {
     if (value.size == 0)
         return;
     term_put(&cli->term, style, "  %-12s", name);
-    term_cell(&cli->term, PLAIN, value, room_of(&cli->term), 0);
+    term_cell(&cli->term, PLAIN, value, cli->term.tty ? cli->term.width - 15 : TABLE_CELL_MAX, 0);
     fputc('\n', cli->term.out);
-}
-
-static void put_fact(struct cli *cli, const char *name, str value)
-{
-    put_fact_in(cli, DIM, name, value);
 }
 
 static void put_moment(struct cli *cli, const char *name, str at, str who)
@@ -72,79 +61,84 @@ static void put_moment(struct cli *cli, const char *name, str at, str who)
     fputc('\n', cli->term.out);
 }
 
-static void put_standing(struct cli *cli, const struct node *instance)
+void put_standing(struct cli *cli, const struct node *instance)
 {
     str status = status_shown(instance), state = member_str(instance, "current_state");
 
-    term_put(&cli->term, DIM, "  %-12s", "state");
     term_cell(&cli->term, status_style(status), state, LIMIT_ACTION, 0);
     if (!str_eq(state, status))
         term_put(&cli->term, DIM, "  %.*s", STR_ARG(status));
     fputc('\n', cli->term.out);
 }
 
-static void put_header(struct cli *cli, const struct node *instance)
+static void put_head(struct cli *cli, const struct node *instance)
 {
+    put_title(cli, instance);
+    term_put(&cli->term, DIM, "  %-12s", "state");
+    put_standing(cli, instance);
+}
+
+static void put_facts(struct cli *cli, const struct node *instance)
+{
+    static const char *const texts[][2] = {
+        { "kind", "kind" },
+        { "subject", "subject_ref" },
+        { "correlation", "correlation_id" },
+        { "labels", "labels" },
+        { "retry of", "retry_of" },
+        { "retried as", "retried_as" },
+        { "parent", "parent_id" },
+    };
     const struct node *pause = node_find(instance, "pause");
 
-    put_title(cli, instance);
-    put_standing(cli, instance);
-    put_fact(cli, "kind", member_str(instance, "kind"));
-    put_fact(cli, "subject", member_str(instance, "subject_ref"));
-    put_fact(cli, "correlation", member_str(instance, "correlation_id"));
-    put_fact(cli, "labels", member_json(instance, "labels"));
-    put_fact(cli, "retry of", member_str(instance, "retry_of"));
-    put_fact(cli, "retried as", member_str(instance, "retried_as"));
-    put_fact(cli, "parent", member_str(instance, "parent_id"));
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        const struct node *fact = node_find(instance, texts[i][1]);
+        bool is_object = fact && fact->kind == NODE_OBJECT;
+
+        put_fact(cli, DIM, texts[i][0], is_object ? fact->raw : member_str(instance, texts[i][1]));
+    }
     put_moment(cli, "created", member_str(instance, "instantiated_at"),
                member_str(instance, "created_by"));
     put_moment(cli, "updated", member_str(instance, "updated_at"), STR(""));
     if (pause) {
         put_moment(cli, "paused", member_str(pause, "paused_at"), member_str(pause, "actor_ref"));
-        put_fact(cli, "reason", member_str(pause, "reason"));
+        put_fact(cli, DIM, "reason", member_str(pause, "reason"));
     }
-    put_fact(cli, "input", member_json(instance, "input"));
-    put_fact(cli, "metadata", member_json(instance, "instance_metadata"));
+    put_fact(cli, DIM, "input", member_json(instance, "input"));
+    put_fact(cli, DIM, "metadata", member_json(instance, "instance_metadata"));
 }
 
 void put_outcome(struct cli *cli, const struct node *instance)
 {
-    put_fact_in(cli, GOOD, "result", member_json(instance, "result"));
-    put_fact_in(cli, BAD, "error", member_json(instance, "error"));
+    put_fact(cli, GOOD, "result", member_json(instance, "result"));
+    put_fact(cli, BAD, "error", member_json(instance, "error"));
 }
 
 /* ---- The path ---- */
 
 static void put_path(struct cli *cli, const struct showing *showing)
 {
-    const struct node *entries = node_find(showing->history, "entries"), *entry;
-    str before = member_str(showing->instance, "instantiated_at");
+    const struct node *first = node_first(showing->history, "entries");
+    str before = member_str(showing->instance, "instantiated_at"), to;
     str status = status_shown(showing->instance);
-    int64_t first;
+    int64_t number = member_int(first, "sequence_number");
 
-    entry = entries ? entries->first : NULL;
-    if (!entry) {
-        put_state(cli, status_style(status), status_mark(status),
-                  member_str(showing->instance, "current_state"));
-        return;
-    }
-    first = member_int(entry, "sequence_number");
-    if (first > 1)
-        term_put(&cli->term, DIM, "  ⋮ %lld earlier: %s history %.10s\n", (long long)first - 1,
+    if (number > 1)
+        term_put(&cli->term, DIM, "  ⋮ %lld earlier: %s history %.10s\n", (long long)number - 1,
                  cli->command, member_str(showing->instance, "instance_id").data);
-    put_path_head(cli);
-    put_state(cli, DIM, "○", member_str(entry, "from_state"));
-    for (; entry; entry = entry->next) {
-        bool moved = !str_eq(member_str(entry, "from_state"), member_str(entry, "to_state"));
-
-        put_entry(cli, entry, first == 1 || entry != entries->first ? before : STR(""));
-        before = member_str(entry, "fired_at");
-        if (!entry->next)
-            put_state(cli, status_style(status), status_mark(status),
-                      member_str(entry, "to_state"));
-        else if (moved)
-            put_state(cli, DIM, "○", member_str(entry, "to_state"));
+    if (first) {
+        put_path_head(cli);
+        put_state(cli, DIM, "○", member_str(first, "from_state"));
     }
+    for (const struct node *entry = first; entry; entry = entry->next) {
+        put_entry(cli, entry, number == 1 || entry != first ? before : STR(""));
+        before = member_str(entry, "fired_at");
+        to = member_str(entry, "to_state");
+        if (entry->next && !str_eq(member_str(entry, "from_state"), to))
+            put_state(cli, DIM, "○", to);
+    }
+    put_state(cli, status_style(status), status_mark(status),
+              first ? to : member_str(showing->instance, "current_state"));
 }
 
 /* ---- What may come next ---- */
@@ -169,10 +163,9 @@ static void put_action(struct cli *cli, const struct node *action)
 /* Of a machine: flows and code move by themselves. */
 void put_actions(struct cli *cli, const struct node *instance)
 {
-    const struct node *actions = node_find(instance, "actions"), *first;
+    const struct node *first = node_first(instance, "actions");
 
-    first = actions && str_is(member_str(instance, "kind"), "machine") ? actions->first : NULL;
-    if (!first)
+    if (!first || !str_is(member_str(instance, "kind"), "machine"))
         return;
     term_put(&cli->term, DIM, "\n  next\n");
     for (const struct node *action = first; action; action = action->next)
@@ -264,23 +257,13 @@ static int64_t newest(const struct node *instance, int64_t entries_max)
     return entries_max > 0 && next > entries_max + 1 ? next - entries_max : 0;
 }
 
-static pawl_status read_path(struct cli *cli, struct scope *scope, const char *id,
-                             const struct node *instance, int64_t entries_max, struct node **out)
+static pawl_status read_path(struct cli *cli, const char *id, const struct node *instance,
+                             int64_t entries_max, struct node **out)
 {
-    return target_ask_with(cli, scope, "instance.history",
-                           WITH({ "instance_id", str_of(id) },
-                                { "sequence_from", .number = newest(instance, entries_max) }),
-                           out, NULL);
-}
-
-static pawl_status ask_steps(struct cli *cli, struct scope *scope, const char *id,
-                             const char *after, struct node **out)
-{
-    return target_ask_with(cli, scope, "instance.steps",
-                           WITH({ "instance_id", str_of(id) }, { "limit", .number = STEPS_PAGE },
-                                { "without_args", STR("true") },
-                                { "after", str_of(after[0] ? after : NULL) }),
-                           out, NULL);
+    return cli_ask(cli, "instance.history",
+                   WITH({ "instance_id", str_of(id) },
+                        { "sequence_from", .number = newest(instance, entries_max) }),
+                   out);
 }
 
 static uint64_t newest_step(const struct node *entry)
@@ -296,65 +279,67 @@ static uint64_t newest_step(const struct node *entry)
 
 /* Where the newest page begins, by the steps that the last entries name; "": at the first step. Steps
  * that were made behind those have room in it too, as a rule. */
-static pawl_status find_page(struct cli *cli, struct showing *showing, const char *id,
+static pawl_status find_page(struct cli *cli, const struct node *instance, const char *id,
                              char after[64])
 {
     struct node *history;
     uint64_t last;
 
     after[0] = '\0';
-    if (member_int(showing->instance, "next_sequence_number") <= STEPS_PAGE)
+    if (member_int(instance, "next_sequence_number") <= STEPS_PAGE)
         return PAWL_OK;
-    TRY(read_path(cli, &showing->pages, id, showing->instance, LAST_ENTRIES, &history));
+    TRY(read_path(cli, id, instance, LAST_ENTRIES, &history));
     last = newest_step(node_first(history, "entries"));
     if (last > STEPS_SHOWN)
         snprintf(after, 64, "%s.%llu", id, (unsigned long long)last - STEPS_SHOWN);
     return PAWL_OK;
 }
 
-/* The attempts of an instance; of one with very many, the newest page: a thousand, or 8 MiB. */
+/* The attempts of an instance; of one with very many, the newest page: a thousand, or 8 MiB. What was
+ * read before it is forgotten. */
 static pawl_status read_steps(struct cli *cli, const char *id, struct showing *showing)
 {
+    struct scope kept = cli->scope;
     char after[64];
-    pawl_status status = find_page(cli, showing, id, after);
+    pawl_status status;
 
+    cli->scope = showing->pages;
+    status = find_page(cli, showing->instance, id, after);
     for (bool is_last = false; status == PAWL_OK && !is_last; is_last = !after[0]) {
-        scope_clear(&showing->pages);
-        status = ask_steps(cli, &showing->pages, id, after, &showing->steps);
+        scope_clear(&cli->scope);
+        status = cli_ask(cli, "instance.steps",
+                         WITH({ "instance_id", str_of(id) }, { "limit", .number = STEPS_PAGE },
+                              { "without_args", STR("true") },
+                              { "after", str_of(after[0] ? after : NULL) }),
+                         &showing->steps);
         snprintf(after, sizeof after, "%.*s",
                  STR_ARG(status == PAWL_OK ? member_str(showing->steps, "next") : STR("")));
     }
-    if (status != PAWL_OK)
-        cli->scope.error = showing->pages.error;
+    showing->pages = cli->scope;
+    kept.error = cli->scope.error;
+    cli->scope = kept;
     return status;
-}
-
-/* What its last entries did. */
-static pawl_status read_graph(struct cli *cli, const char *id, const struct node *instance,
-                              struct node **out)
-{
-    return target_ask_with(cli, &cli->scope, "instance.graph",
-                           WITH({ "instance_id", str_of(id) }, { "format", STR("json") },
-                                { "sequence_from", .number = newest(instance, GRAPH_ENTRIES) }),
-                           out, NULL);
 }
 
 static pawl_status read_rest(struct cli *cli, struct showing *showing)
 {
-    const char *id = member_str(showing->instance, "instance_id").data;
-    bool is_flow = str_is(member_str(showing->instance, "kind"), "flow");
-    bool is_code = str_is(member_str(showing->instance, "kind"), "code");
+    const struct node *instance = showing->instance;
+    const char *id = member_str(instance, "instance_id").data;
+    bool is_flow = str_is(member_str(instance, "kind"), "flow");
+    bool is_code = str_is(member_str(instance, "kind"), "code");
 
     if (!is_flow)
-        TRY(read_path(cli, &cli->scope, id, showing->instance, showing->entries_max,
-                      &showing->history));
-    TRY(target_ask_id(cli, &cli->scope, "instance.why", id, &showing->why, NULL));
+        TRY(read_path(cli, id, instance, showing->entries_max, &showing->history));
+    TRY(cli_ask_id(cli, "instance.why", id, &showing->why));
     if (is_flow || is_code)
         TRY(read_steps(cli, id, showing));
-    if (is_flow)
-        TRY(read_graph(cli, id, showing->instance, &showing->graph));
+    if (is_flow) /* with what its last entries did */
+        TRY(cli_ask(cli, "instance.graph",
+                    WITH({ "instance_id", str_of(id) }, { "format", STR("json") },
+                         { "sequence_from", .number = newest(instance, GRAPH_ENTRIES) }),
+                    &showing->graph));
     if (is_flow || is_code)
-        TRY(target_ask_id(cli, &cli->scope, "instance.variables", id, &showing->variables, NULL));
+        TRY(cli_ask_id(cli, "instance.variables", id, &showing->variables));
     return PAWL_OK;
 }
 
@@ -363,12 +348,10 @@ static void put_variables(struct cli *cli, const struct showing *showing)
 {
     bool is_code = str_is(member_str(showing->instance, "kind"), "code");
     bool is_result = str_is(member_str(showing->instance, "status"), "completed");
-    str variables = showing->variables ? member_json(showing->variables, "variables") : STR_NONE;
+    str variables = member_json(showing->variables, "variables");
 
-    if (is_code)
-        put_fact(cli, "variables", variables);
-    else if (!is_result && !str_is(variables, "{}") && !str_is(variables, "null"))
-        put_fact(cli, "context", variables);
+    if (is_code || (!is_result && !str_is(variables, "{}")))
+        put_fact(cli, DIM, is_code ? "variables" : "context", variables);
 }
 
 static void put_body(struct cli *cli, const struct showing *showing)
@@ -390,10 +373,19 @@ const char *spinner_at(uint32_t frame)
     return frames[frame % 8];
 }
 
-static void draw(struct cli *cli, const struct showing *showing)
+static void put_all(struct cli *cli, const struct showing *showing)
 {
-    put_title(cli, showing->instance);
-    put_standing(cli, showing->instance);
+    put_head(cli, showing->instance);
+    put_facts(cli, showing->instance);
+    put_variables(cli, showing);
+    put_outcome(cli, showing->instance);
+    fputc('\n', cli->term.out);
+    put_body(cli, showing);
+}
+
+static void put_frame(struct cli *cli, const struct showing *showing)
+{
+    put_head(cli, showing->instance);
     fputc('\n', cli->term.out);
     put_body(cli, showing);
     put_variables(cli, showing);
@@ -402,52 +394,42 @@ static void draw(struct cli *cli, const struct showing *showing)
     put_outcome(cli, showing->instance);
 }
 
+/* Read the rest of it, and print. */
+static pawl_status show(struct cli *cli, struct showing *showing)
+{
+    pawl_status status;
+
+    scope_init(&showing->pages, &heap_libc, CLI_MEMORY_MAX);
+    status = read_rest(cli, showing);
+    if (status == PAWL_OK)
+        (showing->spinner ? put_frame : put_all)(cli, showing);
+    scope_fini(&showing->pages);
+    return status;
+}
+
 pawl_status view_draw(struct cli *cli, const char *id, int rows, uint32_t frame,
                       struct node **instance)
 {
     struct showing showing = { .lines_max = rows > 12 ? (uint32_t)rows - 8 : 4,
                                .spinner = spinner_at(frame) };
-    pawl_status status =
-        target_ask_id(cli, &cli->scope, "instance.get", id, &showing.instance, NULL);
 
     showing.entries_max = showing.lines_max / 2;
-    scope_init(&showing.pages, &heap_libc, CLI_MEMORY_MAX);
-    if (status == PAWL_OK)
-        status = read_rest(cli, &showing);
-    if (status == PAWL_OK)
-        draw(cli, &showing);
-    scope_fini(&showing.pages);
-    *instance = showing.instance;
-    return status;
-}
-static void put_all(struct cli *cli, const struct showing *showing)
-{
-    put_header(cli, showing->instance);
-    put_variables(cli, showing);
-    put_outcome(cli, showing->instance);
-    fputc('\n', cli->term.out);
-    put_body(cli, showing);
+    TRY(cli_ask_id(cli, "instance.get", id, instance));
+    showing.instance = *instance;
+    return show(cli, &showing);
 }
 
 int verb_show(struct cli *cli)
 {
-    bool is_timeline = args_flag(cli, "timeline");
-    struct showing showing = { .entries_max = is_timeline ? TIMELINE_ENTRIES
-                                                              : PATH_MAX_ENTRIES };
-    pawl_status status;
-    str text;
+    struct showing showing = { .entries_max = args_flag(cli, "timeline") ? TIMELINE_ENTRIES
+                                                                         : PATH_MAX_ENTRIES };
 
     if (target_open(cli, USE_EXISTING, NULL) != PAWL_OK ||
-        verb_call(cli, &showing.instance, &text) != PAWL_OK)
-        return report(cli, &cli->scope.error);
+        cli_ask_typed(cli, cli->verb->operation, NULL, &showing.instance) != PAWL_OK)
+        return report(cli);
     if (cli->json) {
-        print_json(cli, text);
+        print_json(cli, showing.instance->raw);
         return EXIT_DONE;
     }
-    scope_init(&showing.pages, &heap_libc, CLI_MEMORY_MAX);
-    status = read_rest(cli, &showing);
-    if (status == PAWL_OK)
-        put_all(cli, &showing);
-    scope_fini(&showing.pages);
-    return status == PAWL_OK ? EXIT_DONE : report(cli, &cli->scope.error);
+    return show(cli, &showing) == PAWL_OK ? EXIT_DONE : report(cli);
 }

@@ -45,18 +45,15 @@ uint64_t earlier_attempts(const struct showing *showing)
 static void print_took(const struct step_sum *sum, char out[MOMENT_SIZE])
 {
     int64_t from, to;
+    bool has_ended = time_parse(sum->ended, &to);
     char span[MOMENT_SIZE];
 
     out[0] = '\0';
     if (!time_parse(sum->started, &from))
         return;
-    if (time_parse(sum->ended, &to)) {
-        span_print(to > from ? to - from : 0, out);
-        return;
-    }
-    to = now_ms();
+    to = has_ended ? to : now_ms();
     span_print(to > from ? to - from : 0, span);
-    snprintf(out, MOMENT_SIZE, "%.25s so far", span);
+    snprintf(out, MOMENT_SIZE, "%.25s%s", span, has_ended ? "" : " so far");
 }
 
 static void put_outcome_of(struct cli *cli, const struct step_sum *sum, int columns)
@@ -114,25 +111,19 @@ static str reused_from(const struct showing *showing, str name)
     return STR("");
 }
 
-/* What came of a step whose attempts are not among those that were read: the picture knows. */
-static str marked_as(const struct node *node)
-{
-    str mark = member_str(node, "mark");
-
-    return str_is(mark, "done") || str_is(mark, "failed") ? mark : STR("");
-}
-
 static void put_step(struct cli *cli, const struct showing *showing, const struct node *node,
                      int columns)
 {
     str name = member_str(node, "name");
     struct step_sum sum = sum_step(node_first(showing->steps, "steps"), name);
-    str from = sum.last ? STR("") : reused_from(showing, name);
-    str status = sum.last        ? member_str(sum.last, "status")
-                 : from.size > 0 ? STR("done")
-                                 : marked_as(node);
-    const char *mark = status.size > 0 ? status_mark(status) : "·";
+    str from = sum.last ? STR("") : reused_from(showing, name), seen = member_str(node, "mark");
+    str status = sum.last ? member_str(sum.last, "status") : from.size > 0 ? STR("done") : STR("");
+    const char *mark;
 
+    /* The picture knows what came of a step whose attempts are not among those that were read. */
+    if (status.size == 0 && (str_is(seen, "done") || str_is(seen, "failed")))
+        status = seen;
+    mark = status.size > 0 ? status_mark(status) : "·";
     if (showing->spinner && str_is(status, "running"))
         mark = showing->spinner;
     term_put(&cli->term, status.size > 0 ? status_style(status) : DIM, "%s ", mark);
@@ -184,51 +175,44 @@ static bool is_worth_a_line(struct room *room, const struct node *node)
     return true;
 }
 
-/* Of which attempts the counts are, if not of all. */
-static void put_window(struct cli *cli, const struct showing *showing)
+static void put_step_line(struct cli *cli, const struct showing *showing, const struct node *line,
+                          const struct node *node)
 {
-    const struct node *steps = node_find(showing->steps, "steps");
-    unsigned long long earlier = earlier_attempts(showing);
+    int columns = put_branches(cli, line);
 
-    if (earlier > 0)
-        term_put(&cli->term, DIM,
-                 "  ⋮ of the newest %u attempts; %llu earlier: %s graph --instance %.10s\n",
-                 steps->count, earlier, cli->command,
-                 member_str(showing->instance, "instance_id").data);
+    if (node)
+        put_step(cli, showing, node, columns);
+    else
+        term_cell(&cli->term, DIM, member_str(line, "word"), LIMIT_ACTION, 0);
+    fputc('\n', cli->term.out);
 }
 
 void put_steps(struct cli *cli, const struct showing *showing)
 {
     const struct node *lines = node_find(showing->graph, "lines");
     const struct node *nodes = node_find(showing->graph, "nodes");
+    const char *id = member_str(showing->instance, "instance_id").data;
     struct room room = { .max = showing->lines_max ? showing->lines_max : LINES_MAX,
                          .count = lines ? lines->count : 0 };
     long long count = (long long)member_int(showing->instance, "next_sequence_number") - 1;
+    unsigned long long earlier = earlier_attempts(showing);
 
     for (const struct node *line = lines ? lines->first : NULL; line; line = line->next) {
         const struct node *at = node_find(line, "node"), *node = NULL;
-        str word = member_str(line, "word");
-        int columns;
 
         if (at && at->kind == NODE_NUMBER)
             node = node_at(nodes, (uint32_t)member_int(line, "node"));
-        if (!is_worth_a_line(&room, node))
-            continue;
-        columns = put_branches(cli, line);
-        if (node)
-            put_step(cli, showing, node, columns);
-        else
-            term_cell(&cli->term, DIM, word, LIMIT_ACTION, 0);
-        fputc('\n', cli->term.out);
+        if (is_worth_a_line(&room, node))
+            put_step_line(cli, showing, line, node);
     }
     if (room.shown < room.at)
         term_put(&cli->term, DIM, "  ⋮ %u lines more: %s graph --instance %.10s\n",
-                 room.at - room.shown, cli->command,
-                 member_str(showing->instance, "instance_id").data);
-    put_window(cli, showing);
-    if (showing->lines_max > 0) /* a frame: no room for hints */
-        return;
-    term_put(&cli->term, DIM, "\n  %lld %s: %s history %.10s\n", count,
-             noun(count, "entry", "entries"), cli->command,
-             member_str(showing->instance, "instance_id").data);
+                 room.at - room.shown, cli->command, id);
+    if (earlier > 0) /* the counts are not of all attempts */
+        term_put(&cli->term, DIM,
+                 "  ⋮ of the newest %u attempts; %llu earlier: %s graph --instance %.10s\n",
+                 node_find(showing->steps, "steps")->count, earlier, cli->command, id);
+    if (showing->lines_max == 0) /* a frame has no room for hints */
+        term_put(&cli->term, DIM, "\n  %lld %s: %s history %.10s\n", count,
+                 noun(count, "entry", "entries"), cli->command, id);
 }

@@ -61,9 +61,7 @@ static struct bar first_state(const struct showing *showing, const struct node *
 
 static void collect_states(const struct showing *showing, struct timeline *timeline)
 {
-    const struct node *entries = node_find(showing->history, "entries");
-    const struct node *entry = entries ? entries->first : NULL;
-    str status = status_shown(showing->instance);
+    const struct node *entry = node_first(showing->history, "entries");
     int64_t at_ms;
 
     timeline->bars[timeline->count++] = first_state(showing, entry);
@@ -81,7 +79,7 @@ static void collect_states(const struct showing *showing, struct timeline *timel
                           .number = (uint64_t)member_int(entry, "sequence_number"),
                           .is_open = true };
     }
-    timeline->bars[timeline->count - 1].style = status_style(status);
+    timeline->bars[timeline->count - 1].style = status_style(status_shown(showing->instance));
     if (has_ended(showing->instance))
         end_bar(timeline, at_ms);
 }
@@ -101,11 +99,10 @@ static str attempt_note(struct cli *cli, const struct node *step)
 static void collect_attempts(struct cli *cli, const struct showing *showing,
                              struct timeline *timeline)
 {
-    const struct node *steps = node_find(showing->steps, "steps");
     int64_t before_ms = moment_of(showing->instance, "instantiated_at", 0);
     uint64_t number = earlier_attempts(showing);
 
-    for (const struct node *step = steps ? steps->first : NULL; step; step = step->next) {
+    for (const struct node *step = node_first(showing->steps, "steps"); step; step = step->next) {
         struct bar bar = { .name = member_str(step, "name"), .note = attempt_note(cli, step),
                            .number = ++number };
 
@@ -161,15 +158,6 @@ static void measure(const struct term *term, struct timeline *timeline)
         timeline->bar_columns = BAR_MIN;
 }
 
-static void fill(char *text, size_t size, const char *block, int count)
-{
-    size_t used = 0, width = strlen(block);
-
-    for (; count > 0 && used + width < size; count--, used += width)
-        memcpy(text + used, block, width);
-    text[used] = '\0';
-}
-
 static void put_bar(const struct term *term, const struct timeline *timeline, const struct bar *bar)
 {
     int64_t whole = timeline->to_ms > timeline->from_ms ? timeline->to_ms - timeline->from_ms : 1;
@@ -177,20 +165,17 @@ static void put_bar(const struct term *term, const struct timeline *timeline, co
     int from = (int)((bar->from_ms - timeline->from_ms) * columns / whole);
     int to = (int)((bar->to_ms - timeline->from_ms) * columns / whole);
     enum style style = bar->style == PLAIN ? LIVE : bar->style;
-    char text[4096];
+    const char *block = bar->is_open ? "▒" : "█";
 
     if (from >= columns)
         from = columns - 1;
-    if (to <= from)
-        to = from;
-    fprintf(term->out, "%*s", from, "");
-    if (to == from) {
-        term_put(term, style, "▏");
-        to++;
-    } else {
-        fill(text, sizeof text, bar->is_open ? "▒" : "█", to - from);
-        term_put(term, style, "%s", text);
+    if (to <= from) {
+        to = from + 1;
+        block = "▏";
     }
+    fprintf(term->out, "%*s", from, "");
+    for (int at = from; at < to; at++)
+        term_put(term, style, "%s", block);
     fprintf(term->out, "%*s", to < columns ? columns - to : 0, "");
 }
 

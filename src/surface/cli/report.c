@@ -1,7 +1,6 @@
 /* report.c - a rejection: its token, its words, and the next command to try. */
 #include "api/ops.h"
 #include "surface/cli/cli.h"
-#include "surface/cli/client.h"
 #include <ctype.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -18,18 +17,12 @@ int exit_of(pawl_status status)
                : EXIT_REJECTED;
 }
 
-static bool names_an_instance(const struct cli *cli)
-{
-    return cli->verb && cli->operand_count > 0 && cli->verb->members[0] &&
-           strcmp(cli->verb->members[0], "instance_id") == 0;
-}
-
-/* What to add to the same command, or which one to try instead; NULL: nothing. */
+/* The verb to try instead with the same id; NULL: there is no such advice. */
 static const char *advice(const struct cli *cli, pawl_status status)
 {
     static const struct {
         pawl_status status;
-        const char *verb; /* "show": try this one with the same id; else words */
+        const char *verb;
     } rows[] = {
         { PAWL_INVALID_TRANSITION, "show" },
         { PAWL_TERMINAL, "history" },
@@ -40,8 +33,10 @@ static const char *advice(const struct cli *cli, pawl_status status)
         { PAWL_PAUSED, "resume" },
         { PAWL_NOT_KNOWN, "list" },
     };
+    bool names_an_instance = cli->verb && cli->operand_count > 0 && cli->verb->members[0] &&
+                             strcmp(cli->verb->members[0], "instance_id") == 0;
 
-    for (size_t i = 0; names_an_instance(cli) && i < sizeof rows / sizeof rows[0]; i++)
+    for (size_t i = 0; names_an_instance && i < sizeof rows / sizeof rows[0]; i++)
         if (rows[i].status == status)
             return rows[i].verb;
     return NULL;
@@ -73,36 +68,31 @@ static void put_names(const struct node *one, bool with_ours)
 
 void hint_definitions(struct cli *cli)
 {
-    struct scope scope;
     struct node *answer = NULL;
     bool is_run = strcmp(cli->verb->name, "run") == 0;
 
-    scope_init(&scope, &heap_libc, CLI_MEMORY_MAX);
     if ((cli->target.local || cli->target.remote) &&
-        target_ask_id(cli, &scope, "definition.list", NULL, &answer, NULL) == PAWL_OK)
+        cli_ask_id(cli, "definition.list", NULL, &answer) == PAWL_OK)
         put_names(node_first(answer, "definitions"), is_run);
     fprintf(stderr, "  try: %s define FILE%s\n", cli->command,
             is_run ? "; code types come with --module FILE" : "");
-    scope_fini(&scope);
 }
 
-struct words {
+static const struct general_advice {
     pawl_status status;
-    const char *verb, *words; /* the next command, if there is one; else what to do */
-};
-
-static const struct words general[] = {
-    { PAWL_REASON_REQUIRED, NULL, "add a reason: --reason TEXT" },
-    { PAWL_GUARD_NOT_SATISFIED, NULL, "if its guard is satisfied, say so: --guard" },
-    { PAWL_UNAUTHENTICATED, NULL,
-      "export PAWL_TOKEN=ID.SECRET; made at the store's machine by: pawl token create --scope "
-      "LIST" },
-    { PAWL_FORBIDDEN, NULL,
+    const char *words; /* NULL: doctor may know more */
+} general[] = {
+    { PAWL_REASON_REQUIRED, "add a reason: --reason TEXT" },
+    { PAWL_GUARD_NOT_SATISFIED, "if its guard is satisfied, say so: --guard" },
+    { PAWL_UNAUTHENTICATED,
+      "export PAWL_TOKEN=ID.SECRET; made at the store's machine by: pawl token "
+      "create --scope LIST" },
+    { PAWL_FORBIDDEN,
       "its token needs another scope: pawl token create --scope LIST (pawl token --help)" },
-    { PAWL_IN_USE, "doctor", NULL },
-    { PAWL_STORAGE_FAILURE, "doctor", NULL },
-    { PAWL_OVERLOADED, NULL, "try again in a moment" },
-    { PAWL_OUTCOME_UNKNOWN, "doctor", NULL },
+    { PAWL_IN_USE, NULL },
+    { PAWL_STORAGE_FAILURE, NULL },
+    { PAWL_OVERLOADED, "try again in a moment" },
+    { PAWL_OUTCOME_UNKNOWN, NULL },
 };
 
 /* A server cannot be examined from here; where nothing listens, one may be started. */
@@ -118,27 +108,20 @@ static bool hint_server(const struct cli *cli, pawl_status status)
     return true;
 }
 
-/* The store's file was not made: doctor has nothing to look at. */
-static bool lacks_file(const struct cli *cli)
-{
-    const char *file = store_file(cli->store);
-
-    return file && *file && access(file, F_OK) != 0;
-}
-
 static bool hint_general(const struct cli *cli, pawl_status status)
 {
+    const char *file = store_file(cli->store);
+    bool has_doctor = !file || !*file || access(file, F_OK) == 0; /* it has something to look at */
+
     for (size_t i = 0; i < sizeof general / sizeof general[0]; i++) {
         if (general[i].status != status)
             continue;
         if (status == PAWL_FORBIDDEN && !getenv("PAWL_TOKEN"))
             return true; /* no token, so that no scope is at fault */
-        if (general[i].verb && lacks_file(cli))
-            return true;
-        if (general[i].verb)
-            fprintf(stderr, "  try: %s %s\n", cli->command, general[i].verb);
-        else
+        if (general[i].words)
             fprintf(stderr, "  %s\n", general[i].words);
+        else if (has_doctor)
+            fprintf(stderr, "  try: %s doctor\n", cli->command);
         return true;
     }
     return false;
@@ -162,14 +145,10 @@ static bool hint_views(struct cli *cli, const pawl_error *error)
         "select group_concat(name, ', ') from (select name from sqlite_schema where type = 'view' "
         "order by name)";
     const struct node *first;
-    struct node *answer;
 
     if (!cli->verb || strcmp(cli->verb->name, "sql") != 0 ||
-        !strstr(error->message, "no such table") ||
-        target_ask_with(cli, &cli->scope, "store.sql", WITH({ "text", str_of(query) }), &answer,
-                        NULL) != PAWL_OK)
+        !strstr(error->message, "no such table") || sql_first(cli, query, &first) != PAWL_OK)
         return false;
-    first = node_at(node_first(answer, "rows"), 0);
     if (first)
         fprintf(stderr, "  there are: %.*s\n", STR_ARG(first->text));
     return true;
@@ -177,12 +156,11 @@ static bool hint_views(struct cli *cli, const pawl_error *error)
 
 static void hint(struct cli *cli, const pawl_error *error)
 {
-    pawl_status status = error->status; /* the words may be overwritten */
+    pawl_status status = error->status;
     const char *verb = advice(cli, status);
 
     if (cli->is_advised || hint_server(cli, status) || hint_views(cli, error))
         return;
-
     if (lacks_code(error))
         fputs("  code comes with --module FILE (of serve, run and resume), or in a program of its "
               "own\n",
@@ -222,23 +200,17 @@ static size_t word_size(const char *text)
     return size;
 }
 
-/* Does an unquoted word name a member? Names with a '_' are no English, others are meant where the
- * message begins with them. */
-static bool is_member(const char *message, const char *at, size_t size)
-{
-    return memchr(at, '_', size) || (at == message && at[size] == ':');
-}
-
 /* Print the piece of a message that begins at `at`: a member of the input as the option that it
- * was typed as, a status as lists print it, else as it is. Returns its end. */
+ * was typed as, a status as lists print it, else as it is. Returns its end. An unquoted word names a
+ * member if it has a '_', which no English word has, or if the message begins with it. */
 static const char *put_piece(const struct cli *cli, const char *message, const char *at)
 {
     bool is_value = at - message >= 6 && memcmp(at - 6, "found ", 6) == 0;
     const char *quote = *at == '\'' ? strchr(at + 1, '\'') : NULL;
     size_t size = quote ? (size_t)(quote + 1 - at) : word_size(at);
     str word = quote ? (str){ at + 1, size - 2 } : (str){ at, size };
-    const struct cli_option *option =
-        is_value || !(quote || is_member(message, at, size)) ? NULL : option_of(cli, word);
+    bool is_member = quote || str_has(word, '_') || (at == message && at[size] == ':');
+    const struct cli_option *option = is_member && !is_value ? option_of(cli, word) : NULL;
 
     if (size == 0)
         size = 1;
@@ -266,21 +238,21 @@ static void put_message(const struct cli *cli, const char *message)
     fputc('\n', stderr);
 }
 
-int report(struct cli *cli, const pawl_error *error)
+int report(struct cli *cli)
 {
-    pawl_status status = error->status;
+    const pawl_error error = cli->scope.error; /* a hint may ask, and fail */
     struct buf problem;
 
     fflush(stdout);
-    fprintf(stderr, "pawl: %s: ", pawl_status_name(status));
-    put_message(cli, error->message);
+    fprintf(stderr, "pawl: %s: ", pawl_status_name(error.status));
+    put_message(cli, error.message);
     if (!cli->json) {
-        hint(cli, error);
-        return exit_of(status);
+        hint(cli, &error);
+        return exit_of(error.status);
     }
     buf_init(&problem, &heap_libc, CLI_ANSWER_MAX);
-    op_problem(error->status, error->message, &problem);
+    op_problem(error.status, error.message, &problem);
     print_json(cli, buf_view(&problem));
     buf_fini(&problem);
-    return exit_of(status);
+    return exit_of(error.status);
 }

@@ -22,7 +22,6 @@ static pawl_status read_reason(struct cli *cli, str text, str *out)
         *out = value->raw;
         return PAWL_OK;
     }
-    cli->scope.error = (pawl_error){ .status = PAWL_OK };
     buf_init(&json, cli->scope.arena.heap, CLI_ANSWER_MAX);
     json_str(&json, text);
     *out = buf_take(&json, &cli->scope.arena);
@@ -59,17 +58,6 @@ static pawl_status read_stub(struct cli *cli, const struct given *given, struct 
                           "after a time",
                           given->option->value, given->value);
     return answer_read(cli, given->option, value, &out->json, &out->failed);
-}
-
-static pawl_status read_stubs(struct cli *cli, struct stub stubs[CLI_OPTIONS_MAX], uint32_t *count)
-{
-    pawl_status status = PAWL_OK;
-
-    *count = 0;
-    for (uint32_t i = 0; i < cli->given_count && status == PAWL_OK; i++)
-        if (strcmp(cli->given[i].option->name, "stub") == 0)
-            status = read_stub(cli, &cli->given[i], &stubs[(*count)++]);
-    return status;
 }
 
 static bool is_among(const struct stub *stubs, uint32_t count, str tool)
@@ -126,10 +114,11 @@ pawl_status run_tools(struct cli *cli, struct host_options *options)
 {
     struct stub stubs[CLI_OPTIONS_MAX];
     struct config config;
-    uint32_t count;
+    uint32_t count = 0;
 
     TRY(config_load(cli, &config));
-    TRY(read_stubs(cli, stubs, &count));
+    for (const struct given *given = NULL; (given = given_next(cli, "stub", given));)
+        TRY(read_stub(cli, given, &stubs[count++]));
     options->workers = config.workers;
     options->max_entries = config.max_entries;
     options->max_live_steps = config.max_live_steps;

@@ -7,25 +7,24 @@
 
 struct stuck {
     struct cli *cli;
-    struct scope *scope;
     struct term term; /* on stderr */
-    int depth;        /* of children */
 };
 
-/* The last attempt of a step; *out NULL: it has none. */
-static pawl_status find_step(struct stuck *stuck, str id, str name, const struct node **out)
+pawl_status step_find(struct cli *cli, const char *id, str name, const char *status,
+                      const struct node **out)
 {
     struct node *answer;
 
     *out = NULL;
-    TRY(target_ask_id(stuck->cli, stuck->scope, "instance.steps", id.data, &answer, NULL));
+    TRY(cli_ask_id(cli, "instance.steps", id, &answer));
     for (const struct node *step = node_first(answer, "steps"); step; step = step->next)
-        if (str_eq(member_str(step, "name"), name))
+        if (str_eq(member_str(step, "name"), name) &&
+            (!status || str_is(member_str(step, "status"), status)))
             *out = step;
     return PAWL_OK;
 }
 
-static void put_words(struct stuck *stuck, const char *before, str name, const char *behind)
+static void put_words(const struct stuck *stuck, const char *before, str name, const char *behind)
 {
     fputs(before, stderr);
     term_cell(&stuck->term, PLAIN, name, LIMIT_ACTION, 0);
@@ -33,13 +32,11 @@ static void put_words(struct stuck *stuck, const char *before, str name, const c
 }
 
 /* A step that waits for its tool, or an external step. */
-static pawl_status advise_step(struct stuck *stuck, str id, str name)
+static pawl_status advise_step(const struct stuck *stuck, const char *id, str name)
 {
     const struct node *step;
-    pawl_status status = find_step(stuck, id, name, &step);
 
-    if (status != PAWL_OK || !step)
-        return status;
+    TRY(step_find(stuck->cli, id, name, NULL, &step));
     if (str_is(member_str(step, "status"), "pending"))
         put_words(stuck, "; say: --complete ", name, "=JSON");
     else if (member_str(step, "tool").size > 0)
@@ -48,12 +45,12 @@ static pawl_status advise_step(struct stuck *stuck, str id, str name)
     return PAWL_OK;
 }
 
-static pawl_status advise(struct stuck *stuck, str id, const struct node *item)
+static pawl_status advise(const struct stuck *stuck, const char *id, int depth,
+                          const struct node *item)
 {
     str kind = member_str(item, "kind"), name = member_str(item, "name");
-    pawl_status status = PAWL_OK;
 
-    fprintf(stderr, "%*swaits for %.*s", 2 + 2 * stuck->depth, "", STR_ARG(kind));
+    fprintf(stderr, "%*swaits for %.*s", 2 + 2 * depth, "", STR_ARG(kind));
     put_words(stuck, " ", name, "");
     if (str_is(kind, "signal"))
         put_words(stuck, "; say: --signal ", name, "=JSON");
@@ -62,36 +59,31 @@ static pawl_status advise(struct stuck *stuck, str id, const struct node *item)
     if (str_is(kind, "approval"))
         fputs("; say: --approve WHO, or --reject WHO", stderr);
     if (str_is(kind, "step"))
-        status = advise_step(stuck, id, name);
+        TRY(advise_step(stuck, id, name));
     fputs(str_is(kind, "child") ? ", which\n" : "\n", stderr);
-    return status;
+    return PAWL_OK;
 }
 
-static pawl_status report_waits(struct stuck *stuck, str id)
+static pawl_status report_waits(const struct stuck *stuck, const char *id, int depth)
 {
     struct node *why;
-    pawl_status status = PAWL_OK;
 
-    TRY(target_ask_id(stuck->cli, stuck->scope, "instance.why", id.data, &why, NULL));
-    for (const struct node *item = node_first(why, "waiting_for"); item && status == PAWL_OK;
-         item = item->next) {
+    TRY(cli_ask_id(stuck->cli, "instance.why", id, &why));
+    for (const struct node *item = node_first(why, "waiting_for"); item; item = item->next) {
         str child = member_str(item, "instance_id");
 
-        status = advise(stuck, id, item);
-        if (status != PAWL_OK || child.size == 0 || stuck->depth == FAMILY_DEPTH_MAX)
-            continue;
-        stuck->depth++;
-        status = report_waits(stuck, child);
-        stuck->depth--;
+        TRY(advise(stuck, id, depth, item));
+        if (child.size > 0 && depth < FAMILY_DEPTH_MAX)
+            TRY(report_waits(stuck, child.data, depth + 1));
     }
-    return status;
+    return PAWL_OK;
 }
 
-pawl_status stuck_report(struct cli *cli, struct scope *scope, str id)
+pawl_status stuck_report(struct cli *cli, const char *id)
 {
-    struct stuck stuck = { .cli = cli, .scope = scope, .term = cli->term };
+    struct stuck stuck = { .cli = cli, .term = cli->term };
 
     stuck.term.out = stderr;
     fputs("  blocked: what it waits for will not come by itself\n", stderr);
-    return report_waits(&stuck, id);
+    return report_waits(&stuck, id, 0);
 }

@@ -59,14 +59,6 @@ static void squeeze(struct table_layout *layout, uint32_t whole)
     }
 }
 
-/* The last columns of `movable` until the row fits. */
-static void move_below(struct table_layout *layout, uint32_t movable)
-{
-    for (uint32_t i = layout->count; i > 0 && sum(layout) > layout->room; i--)
-        if (is_in(movable, i - 1))
-            layout->below |= 1u << (i - 1);
-}
-
 /* A row's cells, or the heads where `row` is below 0. */
 static str cell_at(const struct text_table *table, int64_t row, uint32_t column)
 {
@@ -79,12 +71,6 @@ static enum style style_at(const struct text_table *table, int64_t row, uint32_t
     if (row < 0)
         return DIM;
     return table->styles ? table->styles[(uint32_t)row * table->column_count + column] : PLAIN;
-}
-
-static int print_prefix(const struct term *term, bool is_further, const char *prefix)
-{
-    fprintf(term->out, "%s%s", is_further ? "\n" : "", prefix);
-    return term_columns(str_of(prefix));
 }
 
 /* Behind the width of the first column, one after the other; nothing is cut. */
@@ -102,10 +88,12 @@ static void print_below(const struct term *term, const struct text_table *table,
 
         if (!is_in(layout->below, i) || width == 0)
             continue;
-        if (used > 0 && used + GAP + width <= term->width)
+        if (used > 0 && used + GAP + width <= term->width) {
             used += fprintf(term->out, "%*s", GAP, "");
-        else
-            used = print_prefix(term, used > 0, prefix);
+        } else {
+            fprintf(term->out, "%s%s", used > 0 ? "\n" : "", prefix);
+            used = term_columns(str_of(prefix));
+        }
         term_wrap(term, style_at(table, row, i), cell, used, prefix);
         used += width;
     }
@@ -113,21 +101,14 @@ static void print_below(const struct term *term, const struct text_table *table,
         fputc('\n', term->out);
 }
 
-/* Nothing is padded behind it: spaces at the end of a line that fills the terminal are a line more. */
-static uint32_t last_in_line(const struct table_layout *layout)
-{
-    uint32_t last = layout->count - 1;
-
-    while (last > 0 && is_in(layout->below, last))
-        last--;
-    return last;
-}
-
 static void print_row(const struct term *term, const struct text_table *table,
                       const struct table_layout *layout, int64_t row)
 {
-    uint32_t last = last_in_line(layout);
+    uint32_t last = layout->count - 1;
 
+    /* Spaces at the end of a line that fills the terminal are a line more: none behind the last. */
+    while (last > 0 && is_in(layout->below, last))
+        last--;
     fputs(table->indent ? table->indent : "", term->out);
     for (uint32_t i = 0; i < layout->count; i++) {
         int width = term->tty || row < 0 ? layout->widths[i] : TABLE_CELL_MAX;
@@ -141,16 +122,10 @@ static void print_row(const struct term *term, const struct text_table *table,
         print_below(term, table, layout, row);
 }
 
-void table_print(const struct term *term, const struct text_table *table)
-{
-    table_print_page(term, table, &(struct table_pages){ 0 });
-}
-
-void table_print_page(const struct term *term, const struct text_table *table,
-                      struct table_pages *pages)
+void table_print(const struct term *term, const struct text_table *table, struct table_pages *pages)
 {
     struct table_layout layout = { .count = table->column_count,
-                             .room = term->width - term_columns(str_of(table->indent)) };
+                                   .room = term->width - term_columns(str_of(table->indent)) };
 
     ASSERT(table->column_count > 0 && table->column_count <= TABLE_COLUMNS_MAX);
     for (uint32_t i = 0; i < table->column_count; i++) {
@@ -160,7 +135,8 @@ void table_print_page(const struct term *term, const struct text_table *table,
     }
     if (term->tty) {
         layout.below = pages->below;
-        move_below(&layout, table->below);
+        for (uint32_t i = layout.count; i > 0 && sum(&layout) > layout.room; i--)
+            layout.below |= table->below & 1u << (i - 1);
         pages->below = layout.below;
         squeeze(&layout, table->whole);
         squeeze(&layout, 0);

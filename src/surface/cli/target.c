@@ -3,7 +3,6 @@
 #include "base/node_own.h"
 #include "store/owner.h"
 #include "surface/cli/cli.h"
-#include "surface/cli/client.h"
 #include "surface/cli/remote.h"
 #include <errno.h>
 #include <limits.h>
@@ -14,6 +13,7 @@
 
 #define OWNER_WAIT_MS  3000 /* between taking a store and listening */
 #define OWNER_PAUSE_MS 20
+#define ROWS_PAGE      200
 
 static const char *const schemes[] = { "sqlite:", "memory:", "http:", "https:" };
 #define SCHEME_COUNT (sizeof schemes / sizeof schemes[0])
@@ -39,18 +39,10 @@ const char *store_file(const char *url)
 
 static pawl_status connect_to(struct cli *cli, const char *address)
 {
-    struct client *client = ARENA_NEW(&cli->scope.arena, struct client);
-
-    TRY_MEMORY(&cli->scope, client);
-    TRY(client_init(client, address, &cli->scope));
-    cli->target.remote = client;
+    TRY(client_init(&cli->target.client, address, &cli->scope));
+    cli->target.remote = &cli->target.client;
     snprintf(cli->target.address, sizeof cli->target.address, "%s", address);
     return PAWL_OK;
-}
-
-static void pause_ms(long ms)
-{
-    nanosleep(&(struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 }, NULL);
 }
 
 struct owner {
@@ -89,13 +81,6 @@ static void find_first_owner(const char *file, struct owner *out)
                  (int)(name_size - 3), name);
 }
 
-static void find_owner(const char *file, struct owner *out)
-{
-    look_for_owner(str_of(file), out);
-    if (out->pid == 0)
-        find_first_owner(file, out);
-}
-
 /* A client for it. One that may not know its secret can still have a token. */
 static pawl_status connect_owner(struct cli *cli, const char *file, const struct owner *owner)
 {
@@ -109,14 +94,14 @@ static pawl_status connect_owner(struct cli *cli, const char *file, const struct
                           "%s-secret: %s",
                           cli->store, owner->pid, file, strerror(owner->secret_failure));
     TRY(connect_to(cli, owner->address));
-    if (client_is_tls(cli->target.remote) && !client_is_loopback(cli->target.remote)) {
+    if (cli->target.client.is_tls && !client_is_loopback(&cli->target.client)) {
         cli->target = (struct target){ 0 };
         return scope_fail(&cli->scope, PAWL_IN_USE,
                           "%s is served with TLS by process %d at %s, which is no loopback address; "
                           "call it with curl, or let it listen on 127.0.0.1 or 0.0.0.0",
                           cli->store, owner->pid, owner->address);
     }
-    snprintf(cli->target.remote->token, sizeof cli->target.remote->token, "%s", owner->secret);
+    snprintf(cli->target.client.token, sizeof cli->target.client.token, "%s", owner->secret);
     cli->target.through_owner = true;
     return PAWL_OK;
 }
@@ -128,7 +113,9 @@ static pawl_status try_owner(struct cli *cli, const char *file, bool *found)
     struct owner owner;
 
     for (int waited_ms = 0;; waited_ms += OWNER_PAUSE_MS) {
-        find_owner(file, &owner);
+        look_for_owner(str_of(file), &owner);
+        if (owner.pid == 0)
+            find_first_owner(file, &owner);
         *found = owner.pid > 0;
         if (!*found)
             return PAWL_OK;
@@ -140,7 +127,7 @@ static pawl_status try_owner(struct cli *cli, const char *file, bool *found)
                               "%s is owned by process %d, which does not answer at %s", cli->store,
                               owner.pid, owner.address);
         cli->target = (struct target){ 0 };
-        pause_ms(OWNER_PAUSE_MS);
+        nanosleep(&(struct timespec){ .tv_nsec = OWNER_PAUSE_MS * 1000000L }, NULL);
     }
 }
 
@@ -175,72 +162,56 @@ static pawl_status open_local(struct cli *cli, enum target_use use, const pawl_o
     return PAWL_OK;
 }
 
-/* The folder that a file is in; "" for the present one. */
-static str folder_of(const char *file)
-{
-    const char *slash = strrchr(file, '/');
-
-    return (str){ file, slash ? (size_t)(slash - file) : 0 };
-}
-
-static bool has_folder(const char *file)
-{
-    char folder[PATH_MAX];
-    str name = folder_of(file);
-
-    if (name.size == 0 || name.size >= sizeof folder)
-        return true;
-    snprintf(folder, sizeof folder, "%.*s", STR_ARG(name));
-    return access(folder, F_OK) == 0 || errno != ENOENT;
-}
-
-static pawl_status fail_folder(struct cli *cli, const char *file, pawl_status status)
-{
-    str folder = folder_of(file);
-
-    cli->is_advised = true;
-    return scope_fail(&cli->scope, status, "there is no folder '%.*s'; make it: mkdir -p %.*s",
-                      STR_ARG(folder), STR_ARG(folder));
-}
-
 /* "did you mean --store URL?" begins so; the store may have come from PAWL_STORE. */
 static const char *store_prefix(const struct cli *cli)
 {
     return cli->store_named ? "--store " : "PAWL_STORE=";
 }
 
-/* sqlite://FILE is typed where FILE is meant; a file in the root folder can also be reached so. */
-static bool has_two_slashes(const char *file)
+static pawl_status check_folder(struct cli *cli, const char *file, pawl_status status)
 {
-    return file[0] == '/' && file[1] == '/' && file[2] && file[2] != '/';
+    const char *slash = strrchr(file, '/');
+    size_t size = slash ? (size_t)(slash - file) : 0; /* 0: the present one */
+    char folder[PATH_MAX];
+
+    if (size == 0 || size >= sizeof folder)
+        return PAWL_OK;
+    snprintf(folder, sizeof folder, "%.*s", (int)size, file);
+    if (access(folder, F_OK) == 0 || errno != ENOENT)
+        return PAWL_OK;
+    cli->is_advised = true;
+    return scope_fail(&cli->scope, status, "there is no folder '%s'; make it: mkdir -p %s", folder,
+                      folder);
 }
 
-static pawl_status fail_slashes(struct cli *cli, const char *file)
+static pawl_status check_file(struct cli *cli, const char *file, bool must_exist)
 {
-    cli->is_advised = true;
-    return scope_fail(&cli->scope, PAWL_NOT_KNOWN,
-                      "there is no store at '%s'; did you mean %ssqlite:%s?", file,
-                      store_prefix(cli), file + 2);
+    bool is_there = access(file, F_OK) == 0;
+
+    if (!is_there && errno == EACCES)
+        return scope_fail(&cli->scope, PAWL_STORAGE_FAILURE,
+                          "'%s' cannot be reached by this user: a folder above it may not be entered",
+                          file);
+    cli->is_advised = must_exist && !is_there;
+    /* sqlite://FILE is typed where FILE is meant; a file in the root folder can also be reached so. */
+    if (cli->is_advised && file[0] == '/' && file[1] == '/' && file[2] && file[2] != '/')
+        return scope_fail(&cli->scope, PAWL_NOT_KNOWN,
+                          "there is no store at '%s'; did you mean %ssqlite:%s?", file,
+                          store_prefix(cli), file + 2);
+    TRY(check_folder(cli, file, must_exist ? PAWL_NOT_KNOWN : PAWL_STORAGE_FAILURE));
+    if (cli->is_advised)
+        return scope_fail(&cli->scope, PAWL_NOT_KNOWN,
+                          "there is no store at '%s'; make one: %s init", file, cli->command);
+    return PAWL_OK;
 }
 
 static pawl_status open_file(struct cli *cli, const char *file, enum target_use use,
                              const pawl_options *options)
 {
-    bool must_exist = use == USE_EXISTING || use == USE_READ, owned;
     pawl_status status;
+    bool owned;
 
-    if (access(file, F_OK) != 0 && errno == EACCES)
-        return scope_fail(&cli->scope, PAWL_STORAGE_FAILURE,
-                          "'%s' cannot be reached by this user: a folder above it may not be entered",
-                          file);
-    if (must_exist && has_two_slashes(file) && access(file, F_OK) != 0)
-        return fail_slashes(cli, file);
-    if (!has_folder(file))
-        return fail_folder(cli, file, must_exist ? PAWL_NOT_KNOWN : PAWL_STORAGE_FAILURE);
-    cli->is_advised = must_exist && access(file, F_OK) != 0;
-    if (cli->is_advised)
-        return scope_fail(&cli->scope, PAWL_NOT_KNOWN,
-                          "there is no store at '%s'; make one: %s init", file, cli->command);
+    TRY(check_file(cli, file, use == USE_EXISTING || use == USE_READ));
     if (use == USE_READ)
         return open_local(cli, use, options);
     status = try_owner(cli, file, &owned);
@@ -316,15 +287,18 @@ void target_close(struct cli *cli)
     cli->target = (struct target){ 0 };
 }
 
-static pawl_status call_local(struct cli *cli, struct scope *scope, const char *operation,
-                              struct buf *input, str *out)
+static pawl_status call_local(struct cli *cli, const char *operation, struct buf *input,
+                              const struct answer_to *to)
 {
+    pawl *p = cli->target.local;
     char *answer = NULL;
 
-    TRY(pawl_call(cli->target.local, operation, buf_text(input), &answer, &scope->error));
-    *out = arena_str(&scope->arena, str_of(answer));
-    pawl_free(cli->target.local, answer);
-    return out->data ? PAWL_OK : scope_no_memory(scope);
+    if (to->put)
+        return op_call_pieces(p, operation, buf_view(input), &cli->scope, to->put, to->context);
+    TRY(pawl_call(p, operation, buf_text(input), &answer, &cli->scope.error));
+    *to->whole = arena_str(&cli->scope.arena, str_of(answer));
+    pawl_free(p, answer);
+    return to->whole->data ? PAWL_OK : scope_no_memory(&cli->scope);
 }
 
 /* Another process took the store after we had opened it: from now on we go through that. */
@@ -339,73 +313,127 @@ static bool follow_owner(struct cli *cli)
     return try_owner(cli, file, &owned) == PAWL_OK && owned;
 }
 
-pawl_status target_call(struct cli *cli, struct scope *scope, const char *operation,
-                        struct buf *input, str *out)
+pawl_status target_call(struct cli *cli, const char *operation, struct buf *input,
+                        const struct answer_to *to)
 {
-    pawl_status status;
+    pawl_status status = PAWL_IN_USE;
 
     ASSERT(cli->target.local || cli->target.remote);
     if (input->failed)
-        return scope_fail(scope, PAWL_TOO_LARGE, "the input is too large");
-    if (!cli->target.remote) {
-        status = call_local(cli, scope, operation, input, out);
-        if (status != PAWL_IN_USE || !follow_owner(cli))
-            return status;
-    }
-    return remote_call(cli->target.remote, operation, buf_view(input), scope, out);
-}
-
-pawl_status target_call_pieces(struct cli *cli, struct scope *scope, const char *operation,
-                               struct buf *input, put_piece_fn put, void *context)
-{
-    ASSERT(cli->target.local || cli->target.remote);
-    if (input->failed)
-        return scope_fail(scope, PAWL_TOO_LARGE, "the input is too large");
-    if (!cli->target.remote)
-        return op_call_pieces(cli->target.local, operation, buf_view(input), scope, put, context);
-    return remote_call_pieces(cli->target.remote, operation, buf_view(input), scope, put, context);
-}
-
-pawl_status target_ask(struct cli *cli, struct scope *scope, const char *operation,
-                       struct buf *input, struct node **out, str *text)
-{
-    str answer;
-    pawl_status status = target_call(cli, scope, operation, input, &answer);
-
+        status = scope_fail(&cli->scope, PAWL_TOO_LARGE, "the input is too large");
+    else if (cli->target.local)
+        status = call_local(cli, operation, input, to);
+    if (status == PAWL_IN_USE && (cli->target.remote || (!to->put && follow_owner(cli))))
+        status = remote_call(cli->target.remote, operation, buf_view(input), &cli->scope, to);
     buf_fini(input);
-    if (status != PAWL_OK)
-        return status;
-    if (text)
-        *text = answer;
-    return node_read_own(scope, answer, out);
+    return status;
 }
 
-pawl_status target_ask_with(struct cli *cli, struct scope *scope, const char *operation,
-                            const struct ask_member *members, struct node **out, str *text)
-{
-    struct buf input;
-
-    input_init(&input);
-    for (; members->name; members++) {
-        if (members->text.data)
-            json_put_str(&input, members->name, members->text);
-        else if (members->json.data)
-            json_put_raw(&input, members->name, members->json);
-        else if (members->number)
-            json_put_i64(&input, members->name, members->number);
-    }
-    json_close(&input, '}');
-    return target_ask(cli, scope, operation, &input, out, text);
-}
-
-pawl_status target_ask_id(struct cli *cli, struct scope *scope, const char *operation,
-                          const char *id, struct node **out, str *text)
-{
-    return target_ask_with(cli, scope, operation, WITH({ "instance_id", str_of(id) }), out, text);
-}
+/* ---- Inputs ---- */
 
 void input_init(struct buf *input)
 {
     buf_init(input, &heap_libc, CLI_ANSWER_MAX);
     json_open(input, '{');
+}
+
+static void put_members(struct buf *input, const struct ask_member *member)
+{
+    for (; member && member->name; member++) {
+        if (member->text.data)
+            json_put_str(input, member->name, member->text);
+        else if (member->json.data)
+            json_put_raw(input, member->name, member->json);
+        else if (member->number)
+            json_put_i64(input, member->name, member->number);
+    }
+    json_close(input, '}');
+}
+
+void input_with(struct buf *input, const struct ask_member *members)
+{
+    input_init(input);
+    put_members(input, members);
+}
+
+pawl_status input_typed(struct cli *cli, struct buf *input, const struct ask_member *members)
+{
+    pawl_status status;
+
+    input_init(input);
+    status = args_members(cli, input);
+    put_members(input, members);
+    if (status != PAWL_OK)
+        buf_fini(input);
+    return status;
+}
+
+/* ---- Questions ---- */
+
+static pawl_status ask(struct cli *cli, const char *operation, struct buf *input, struct node **out)
+{
+    str answer;
+
+    TRY(target_call(cli, operation, input, &(struct answer_to){ .whole = &answer }));
+    return node_read_own(&cli->scope, answer, out);
+}
+
+pawl_status cli_ask(struct cli *cli, const char *operation, const struct ask_member *members,
+                    struct node **out)
+{
+    struct buf input;
+
+    input_with(&input, members);
+    return ask(cli, operation, &input, out);
+}
+
+pawl_status cli_ask_id(struct cli *cli, const char *operation, const char *id, struct node **out)
+{
+    return cli_ask(cli, operation, WITH({ "instance_id", str_of(id) }), out);
+}
+
+pawl_status cli_ask_typed(struct cli *cli, const char *operation, const struct ask_member *members,
+                          struct node **out)
+{
+    struct buf input;
+
+    TRY(input_typed(cli, &input, members));
+    return ask(cli, operation, &input, out);
+}
+
+pawl_status sql_first(struct cli *cli, const char *query, const struct node **out)
+{
+    struct node *answer;
+
+    *out = NULL;
+    TRY(cli_ask(cli, "store.sql", WITH({ "text", str_of(query) }), &answer));
+    *out = node_at(node_first(answer, "rows"), 0);
+    return PAWL_OK;
+}
+
+/* The caller's scope is there for what `each` keeps; a page has its own. */
+pawl_status rows_each(struct cli *cli, const char *operation, const char *member, const char *order,
+                      each_row_fn each, void *context)
+{
+    char after[512] = "";
+    pawl_status status;
+
+    do {
+        struct scope kept = scope_take(cli), page;
+        struct node *answer = NULL;
+
+        status = cli_ask(cli, operation,
+                         WITH({ "limit", .number = ROWS_PAGE }, { "order", str_of(order) },
+                              { "after", str_of(after[0] ? after : NULL) }),
+                         &answer);
+        kept.error = cli->scope.error;
+        page = cli->scope;
+        cli->scope = kept;
+        for (const struct node *row = node_first(answer, member); row && status == PAWL_OK;
+             row = row->next)
+            status = each(context, row);
+        snprintf(after, sizeof after, "%.*s", STR_ARG(member_str(answer, "next")));
+        scope_fini(&page);
+    } while (status == PAWL_OK && after[0]);
+    return status;
 }

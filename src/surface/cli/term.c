@@ -41,6 +41,13 @@ void term_init(struct term *term, FILE *out)
     term->width = width_of(out);
 }
 
+int term_rows(FILE *out)
+{
+    struct winsize size;
+
+    return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
+}
+
 void term_measure(struct term *term)
 {
     term->width = width_of(term->out);

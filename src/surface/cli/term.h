@@ -17,6 +17,7 @@ struct term {
 void term_init(struct term *term, FILE *out);
 
 void term_measure(struct term *term); /* its width, read again */
+int term_rows(FILE *out);             /* 0: it is no terminal, or does not say */
 
 /* "always", "never" or "auto" (as term_init() has it); false: none of them. */
 bool term_set_colour(struct term *term, const char *when);
@@ -94,14 +95,13 @@ struct text_table {
                                  the last ones first */
     const char *indent;
 };
-void table_print(const struct term *term, const struct text_table *table);
 
-/* The same for one page of several: `pages`, zero at first, keeps the columns where they are. */
+/* Of one page of several: it keeps the columns where they are. Zero at first. */
 struct table_pages {
     int widths[TABLE_COLUMNS_MAX]; /* at least */
     uint32_t below;                /* those that are in a second line */
 };
-void table_print_page(const struct term *term, const struct text_table *table,
-                      struct table_pages *pages);
+void table_print(const struct term *term, const struct text_table *table,
+                 struct table_pages *pages);
 
 #endif

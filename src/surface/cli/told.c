@@ -52,20 +52,18 @@ static pawl_status read_name(struct cli *cli, str name, struct told *out)
 static pawl_status read_one(struct cli *cli, struct told *out)
 {
     str name = str_of(out->given->value), value = STR_NONE;
-    pawl_status status = PAWL_OK;
 
     if (told_words[out->kind].needs_value || strchr(out->given->value, '='))
-        status = args_pair(cli, out->given, &name, &value);
-    if (status == PAWL_OK)
-        status = read_name(cli, name, out);
-    if (status != PAWL_OK || !value.data)
-        return status;
+        TRY(args_pair(cli, out->given, &name, &value));
+    TRY(read_name(cli, name, out));
+    if (!value.data)
+        return PAWL_OK;
     return out->kind == TOLD_COMPLETE
                ? answer_read(cli, out->given->option, value, &out->json, &out->is_failure)
                : args_json(cli, out->given->option, value.data, &out->json);
 }
 
-static bool is_about_gates(const char *option)
+bool option_is_about_gates(const char *option)
 {
     return strcmp(option, "approve") == 0 || strcmp(option, "reject") == 0;
 }
@@ -74,35 +72,29 @@ bool option_is_for_trials(const char *option)
 {
     enum told_kind kind;
 
-    return is_about_gates(option) || find_kind(option, &kind);
-}
-
-static pawl_status check_name(struct cli *cli, const struct given *given)
-{
-    if (str_is_utf8(str_of(given->value), false) && !str_is_blank(str_of(given->value)))
-        return PAWL_OK;
-    return scope_fail(&cli->scope, PAWL_INVALID_REQUEST,
-                      "--%s: expected the name of an actor, found '%s'", given->option->name,
-                      given->value);
+    return option_is_about_gates(option) || find_kind(option, &kind);
 }
 
 pawl_status told_read(struct trial *trial)
 {
     struct cli *cli = trial->cli;
-    pawl_status status = PAWL_OK;
 
-    for (uint32_t i = 0; i < cli->given_count && status == PAWL_OK; i++) {
+    for (uint32_t i = 0; i < cli->given_count; i++) {
         const struct given *given = &cli->given[i];
+        str value = str_of(given->value);
         struct told told = { .given = given };
 
-        if (is_about_gates(given->option->name))
-            status = check_name(cli, given);
+        if (option_is_about_gates(given->option->name) &&
+            (!str_is_utf8(value, false) || str_is_blank(value)))
+            return scope_fail(&cli->scope, PAWL_INVALID_REQUEST,
+                              "--%s: expected the name of an actor, found '%s'",
+                              given->option->name, given->value);
         if (!find_kind(given->option->name, &told.kind))
             continue;
-        status = read_one(cli, &told);
+        TRY(read_one(cli, &told));
         trial->told[trial->told_count++] = told;
     }
-    return status;
+    return PAWL_OK;
 }
 
 int64_t told_next(const struct trial *trial)

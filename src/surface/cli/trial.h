@@ -20,7 +20,7 @@ struct decided;
 
 struct trial {
     struct cli *cli;
-    struct scope scope; /* of one turn */
+    struct scope scope; /* of `gates` */
     struct told told[CLI_OPTIONS_MAX];
     uint32_t told_count;
     struct decided *gates;
@@ -41,12 +41,13 @@ void trial_fini(struct trial *trial);
 
 /* Send what an instance waits for and the options say, or else move the clock to what falls due next.
  * *wait_ms: how long until the next call makes sense, or TRIAL_STUCK: there is nothing to say, and
- * nothing falls due. The error is in trial->scope. */
+ * nothing falls due. */
 pawl_status trial_go_on(struct trial *trial, const char *id, int64_t *wait_ms);
 
 /* ---- told.c ---- */
 
 bool option_is_for_trials(const char *option);
+bool option_is_about_gates(const char *option);
 pawl_status told_read(struct trial *trial); /* INVALID_REQUEST in cli->scope */
 
 /* The kind of wait (instance.why) that takes it. */
@@ -72,7 +73,11 @@ pawl_status borrow_put(struct cli *cli, const struct borrowed *list);
 /* ---- stuck.c ---- */
 
 /* Say on stderr what it waits for, its children too, and the words that would help. */
-pawl_status stuck_report(struct cli *cli, struct scope *scope, str id);
+pawl_status stuck_report(struct cli *cli, const char *id);
+
+/* The last attempt of a step that has this status (NULL: any); *out NULL: it has none. */
+pawl_status step_find(struct cli *cli, const char *id, str name, const char *status,
+                      const struct node **out);
 
 /* ---- stubs.c ---- */
 

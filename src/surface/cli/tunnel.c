@@ -1,5 +1,6 @@
 /* tunnel.c - a thread carries bytes between a socket pair and libcurl's TLS connection. */
 #include "surface/cli/tunnel.h"
+#include "surface/cli/files.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
@@ -87,20 +88,6 @@ static bool send_outer(struct tunnel *tunnel, const char *bytes, size_t size)
     return true;
 }
 
-static bool send_inner(struct tunnel *tunnel, const char *bytes, size_t size)
-{
-    ssize_t sent;
-
-    for (; size > 0; bytes += sent, size -= (size_t)sent) {
-        sent = send(tunnel->inner, bytes, size, MSG_NOSIGNAL);
-        if (sent < 0 && errno == EINTR)
-            sent = 0;
-        if (sent < 0)
-            return false;
-    }
-    return true;
-}
-
 /* Decrypted bytes may be buffered in the TLS library, where poll() does not see them: so all that
  * there are. False at the end of the connection. */
 static bool carry_in(struct tunnel *tunnel)
@@ -110,7 +97,7 @@ static bool carry_in(struct tunnel *tunnel)
     CURLcode code;
 
     while ((code = tunnel->api.recv(tunnel->curl, block, sizeof block, &size)) == CURLE_OK)
-        if (size == 0 || !send_inner(tunnel, block, size))
+        if (size == 0 || !write_whole(tunnel->inner, (str){ block, size }))
             return false;
     return code == CURLE_AGAIN;
 }

@@ -9,19 +9,14 @@
 
 static pawl_status register_own(const struct cli *cli, pawl *p, pawl_error *error)
 {
-    pawl_status status = PAWL_OK;
-
-    for (const pawl_code_fn *type = cli->module ? cli->module->types : NULL;
-         type && *type && status == PAWL_OK; type++)
-        status = pawl_code_register(p, (*type)(), error);
-    if (status == PAWL_OK && cli->opened)
-        status = cli->opened(cli->opened_context, p, error);
-    return status;
+    TRY(countdown_register(p, error));
+    for (const pawl_code_fn *type = cli->module ? cli->module->types : NULL; type && *type; type++)
+        TRY(pawl_code_register(p, (*type)(), error));
+    return cli->opened ? cli->opened(cli->opened_context, p, error) : PAWL_OK;
 }
 
-pawl_status types_register_beside(struct cli *cli, pawl *p, pawl_error *error)
+pawl_status types_register_beside(void *cli, pawl *p, pawl_error *error)
 {
-    TRY(countdown_register(p, error));
     TRY(register_own(cli, p, error));
     return api_modules_share(p, error);
 }
@@ -29,22 +24,16 @@ pawl_status types_register_beside(struct cli *cli, pawl *p, pawl_error *error)
 /* --module-time in milliseconds, digits as they were parsed; 0: the usual. */
 static int turn_ms(const struct cli *cli)
 {
-    const char *given = args_option(cli, "module-time");
     uint64_t ms = 0;
 
-    if (!given || !str_to_u64(str_of(given), &ms))
-        return 0;
+    (void)str_to_u64(str_of(args_option(cli, "module-time")), &ms);
     return ms < INT_MAX ? (int)ms : INT_MAX;
 }
 
 pawl_status types_register(struct cli *cli, pawl *p, pawl_error *error)
 {
-    pawl_status status = countdown_register(p, error);
-
-    if (status == PAWL_OK)
-        status = register_own(cli, p, error);
-    for (uint32_t i = 0; i < cli->given_count && status == PAWL_OK; i++)
-        if (strcmp(cli->given[i].option->name, "module") == 0)
-            status = api_module_load(p, OURSELVES, cli->given[i].value, turn_ms(cli), error);
-    return status;
+    TRY(register_own(cli, p, error));
+    for (const struct given *given = NULL; (given = given_next(cli, "module", given));)
+        TRY(api_module_load(p, OURSELVES, given->value, turn_ms(cli), error));
+    return PAWL_OK;
 }

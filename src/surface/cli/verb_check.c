@@ -73,7 +73,7 @@ static pawl_status check_file(struct cli *cli, const char *path, bool *good)
     valid = !node_first(checked.answer, "errors");
     *good = valid && (!against || member_true(against, "safe"));
     if (cli->json) {
-        print_json(cli, checked.raw);
+        print_json(cli, checked.answer->raw);
         return PAWL_OK;
     }
     findings_put(&cli->term, &checked, "errors");
@@ -106,15 +106,15 @@ int verb_check(struct cli *cli)
     if (!can_read_all(cli))
         return EXIT_USAGE;
     if (open_store(cli) != PAWL_OK)
-        return report(cli, &cli->scope.error);
+        return report(cli);
     for (uint32_t i = 0; i < cli->operand_count; i++) {
         if (config_is_named(cli->operands[i])) {
             if (config_check(cli, cli->operands[i]) != PAWL_OK)
-                return report(cli, &cli->scope.error);
+                return report(cli);
             continue;
         }
         if (check_file(cli, cli->operands[i], &good) != PAWL_OK)
-            return report(cli, &cli->scope.error);
+            return report(cli);
         all_good = all_good && good;
     }
     return all_good ? EXIT_DONE : EXIT_REJECTED;

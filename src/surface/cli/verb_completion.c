@@ -11,24 +11,16 @@ extern const str completion_files[][2];
 
 struct typed {
     struct cli *cli;
-    const char *const *words; /* without the program's name; the last is being typed */
-    uint32_t count;
+    const char *begun; /* the word that is being typed */
     const struct verb *verb;
     uint32_t operand;                /* which one is being typed */
     const char *operands[3];         /* that were typed before it */
     const struct cli_option *option; /* whose value is being typed */
 };
 
-static const char *last_word(const struct typed *typed)
-{
-    return typed->words[typed->count - 1];
-}
-
 static void offer(const struct typed *typed, const char *word, const char *about)
 {
-    const char *begun = last_word(typed);
-
-    if (strncmp(word, begun, strlen(begun)) == 0)
+    if (strncmp(word, typed->begun, strlen(typed->begun)) == 0)
         fprintf(typed->cli->term.out, "%s\t%s\n", word, about);
 }
 
@@ -57,8 +49,7 @@ static const struct node *ask_list(const struct typed *typed, const char *operat
     if (!cli->target.local && !cli->target.remote &&
         target_open(cli, USE_EXISTING, NULL) != PAWL_OK)
         return NULL;
-    if (target_ask_with(cli, &cli->scope, operation, WITH({ "limit", .number = limit }), &answer,
-                        NULL) != PAWL_OK)
+    if (cli_ask(cli, operation, WITH({ "limit", .number = limit }), &answer) != PAWL_OK)
         return NULL;
     return node_first(answer, member);
 }
@@ -101,7 +92,7 @@ static void offer_of_instance(const struct typed *typed, const char *operation, 
 
     if (target_open(cli, USE_EXISTING, NULL) != PAWL_OK ||
         id_resolve(cli, typed->operands[0], &id) != PAWL_OK ||
-        target_ask_id(cli, &cli->scope, operation, id, &answer, NULL) != PAWL_OK)
+        cli_ask_id(cli, operation, id, &answer) != PAWL_OK)
         return;
     for (const struct node *one = node_first(answer, list); one; one = one->next)
         if (!kind || str_is(member_str(one, "kind"), kind))
@@ -153,29 +144,14 @@ static void offer_option_value(const struct typed *typed)
             offer_choices(typed, known[i].choices);
 }
 
-static void offer_option(const struct typed *typed, const struct cli_option *option)
+static void offer_options(const struct typed *typed, const struct cli_option *option)
 {
-    char word[64];
+    for (; option && option->name; option++) {
+        char word[64];
 
-    snprintf(word, sizeof word, "--%s", option->name);
-    offer(typed, word, option->summary);
-}
-
-static const struct cli_option global_options[] = {
-    { "store", "URL", OPTION_TEXT, NULL, "sqlite:FILE, memory: or http://host:port" },
-    { "json", NULL, OPTION_FLAG, NULL, "print what HTTP would answer" },
-    { "color", "WHEN", OPTION_TEXT, NULL, "always, never or auto" },
-    { "help", NULL, OPTION_FLAG, NULL, "options and examples" },
-    { 0 },
-};
-
-static void offer_options(const struct typed *typed)
-{
-    for (const struct cli_option *option = typed->verb ? typed->verb->options : NULL;
-         option && option->name; option++)
-        offer_option(typed, option);
-    for (const struct cli_option *option = global_options; option->name; option++)
-        offer_option(typed, option);
+        snprintf(word, sizeof word, "--%s", option->name);
+        offer(typed, word, option->summary);
+    }
 }
 
 /* The operand's name in the usage line: the last one if it may be repeated. */
@@ -200,10 +176,8 @@ static void offer_operand(const struct typed *typed)
 
 static void read_word(struct typed *typed, const char *word)
 {
-    const char *before = typed->option ? typed->option->name : NULL;
-
-    if (before) {
-        if (strcmp(before, "store") == 0)
+    if (typed->option) {
+        if (strcmp(typed->option->name, "store") == 0)
             typed->cli->store = word;
         typed->option = NULL;
     } else if (strncmp(word, "--", 2) == 0) {
@@ -221,25 +195,27 @@ static void read_word(struct typed *typed, const char *word)
     }
 }
 
+/* The first operand is the word `candidates`. */
 static int print_candidates(struct cli *cli)
 {
-    struct typed typed = { .cli = cli,
-                           .words = cli->operands + 1,
-                           .count = cli->operand_count - 1 };
+    uint32_t last = cli->operand_count - 1;
+    struct typed typed = { .cli = cli, .begun = cli->operands[last] };
 
-    if (typed.count == 0)
+    for (uint32_t i = 1; i < last; i++)
+        read_word(&typed, cli->operands[i]);
+    if (last == 0)
         return EXIT_DONE;
-    for (uint32_t i = 0; i + 1 < typed.count; i++)
-        read_word(&typed, typed.words[i]);
-    if (typed.option)
+    if (typed.option) {
         offer_option_value(&typed);
-    else if (last_word(&typed)[0] == '-')
-        offer_options(&typed);
-    else if (typed.verb)
+    } else if (typed.begun[0] == '-') {
+        offer_options(&typed, typed.verb ? typed.verb->options : NULL);
+        offer_options(&typed, global_options);
+    } else if (typed.verb) {
         offer_operand(&typed);
-    else
+    } else {
         for (const struct verb *verb = verbs; verb->name; verb++)
             offer(&typed, verb->name, verb->summary);
+    }
     return EXIT_DONE;
 }
 

@@ -10,7 +10,7 @@ int verb_init(struct cli *cli)
     bool was_there = file && access(file, F_OK) == 0;
 
     if (target_open(cli, USE_CREATE, NULL) != PAWL_OK)
-        return report(cli, &cli->scope.error);
+        return report(cli);
     if (cli->json)
         print_json(cli, was_there ? STR("{\"created\":false}") : STR("{\"created\":true}"));
     else
@@ -49,29 +49,20 @@ static pawl_status find_name(struct cli *cli, str text, const char *path, const 
     return PAWL_OK;
 }
 
-void put_definition(struct buf *input, const char *word)
+struct ask_member version_of(const char *word)
 {
-    const char *at = strchr(word, '@');
-    uint64_t version;
+    struct ask_member version = { "version", .text = str_after(str_of(word), '@') };
+    uint64_t number;
 
-    json_put_str(input, "name", at ? (str){ word, (size_t)(at - word) } : str_of(word));
-    if (!at)
-        return;
-    json_key(input, "version");
-    if (str_to_u64(str_of(at + 1), &version))
-        json_u64(input, version);
-    else
-        json_text(input, at + 1);
+    if (str_to_u64(version.text, &number) && number > 0)
+        version = (struct ask_member){ "version", .number = (int64_t)number };
+    return version;
 }
 
 pawl_status definition_ask(struct cli *cli, const char *word, struct node **out)
 {
-    struct buf input;
-
-    input_init(&input);
-    put_definition(&input, word);
-    json_close(&input, '}');
-    return target_ask(cli, &cli->scope, "definition.get", &input, out, NULL);
+    return cli_ask(cli, "definition.get",
+                   WITH({ "name", str_before(str_of(word), '@') }, version_of(word)), out);
 }
 
 pawl_status define_text(struct cli *cli, str text, const char *path, const char *name,
@@ -84,10 +75,10 @@ pawl_status define_text(struct cli *cli, str text, const char *path, const char 
         TRY(find_name(cli, text, path, &name));
     out->source = text;
     out->name = name;
-    status = target_ask_with(cli, &cli->scope, "definition.put",
-                             WITH({ "name", str_of(name) }, { "text", text },
-                                  { "idempotency_key", str_of(args_option(cli, "key")) }),
-                             &out->answer, &out->text);
+    status = cli_ask(cli, "definition.put",
+                     WITH({ "name", str_of(name) }, { "text", text },
+                          { "idempotency_key", str_of(args_option(cli, "key")) }),
+                     &out->answer);
     if (status == PAWL_INVALID_DEFINITION)
         return scope_fail(&cli->scope, status, "%s: %s", path, cli->scope.error.message);
     return status;
@@ -96,16 +87,16 @@ pawl_status define_text(struct cli *cli, str text, const char *path, const char 
 pawl_status define_file(struct cli *cli, const char *path, const char *name, struct put *out)
 {
     str text;
-    pawl_status status = file_read(&cli->scope, path, &text);
 
     *out = (struct put){ 0 };
-    return status == PAWL_OK ? define_text(cli, text, path, name, out) : status;
+    TRY(file_read(&cli->scope, path, &text));
+    return define_text(cli, text, path, name, out);
 }
 
 int report_definition(struct cli *cli, const char *path, const struct put *put)
 {
     bool is_refused = cli->scope.error.status == PAWL_INVALID_DEFINITION;
-    int code = report(cli, &cli->scope.error);
+    int code = report(cli);
 
     if (is_refused && put->source.data)
         findings_explain(cli, path, put->source);
@@ -147,12 +138,12 @@ int verb_define(struct cli *cli)
     if (!can_read_all(cli))
         return EXIT_USAGE;
     if (target_open(cli, USE_CREATE, NULL) != PAWL_OK)
-        return report(cli, &cli->scope.error);
+        return report(cli);
     for (uint32_t i = 0; i < cli->operand_count; i++) {
         if (define_file(cli, cli->operands[i], name, &put) != PAWL_OK)
             return report_definition(cli, cli->operands[i], &put);
         if (cli->json)
-            print_json(cli, put.text);
+            print_json(cli, put.answer->raw);
         else
             put_defined(cli, &put, cli->operands[i]);
     }

@@ -3,7 +3,6 @@
 #include "base/time.h"
 #include "repair/repair.h"
 #include "store/owner.h"
-#include "surface/cli/client.h"
 #include "surface/cli/doctor.h"
 #include <stdarg.h>
 #include <sys/resource.h>
@@ -249,7 +248,7 @@ static void check_health(struct doctor *doctor)
     const struct node *first;
     struct node *answer;
 
-    if (target_ask_id(cli, &cli->scope, "health.get", NULL, &answer, NULL) != PAWL_OK) {
+    if (cli_ask_id(cli, "health.get", NULL, &answer) != PAWL_OK) {
         doctor_say(doctor, DOCTOR_BAD, "health", NULL, "%.390s", cli->scope.error.message);
         return;
     }
@@ -271,28 +270,22 @@ static void check_health(struct doctor *doctor)
 static void check_integrity(struct doctor *doctor, const char *file)
 {
     struct cli *cli = doctor->cli;
-    struct node *answer;
-    str first;
+    const struct node *first;
 
     if (file_bytes(file, "") > QUICK_MAX && !args_flag(cli, "full")) {
         doctor_say(doctor, DOCTOR_GOOD, "integrity", command(doctor, "doctor --full"),
                    "not checked: the file is large");
         return;
     }
-    if (target_ask_with(cli, &cli->scope, "store.sql", WITH({ "text", STR("PRAGMA quick_check") }),
-                        &answer, NULL) != PAWL_OK) {
+    if (sql_first(cli, "PRAGMA quick_check", &first) != PAWL_OK)
         doctor_say(doctor, DOCTOR_BAD, "integrity", command(doctor, "verify"), "%.200s",
                    cli->scope.error.message);
-        return;
-    }
-    answer = node_at(node_first(answer, "rows"), 0);
-    first = answer ? answer->text : STR("nothing");
-    if (str_is(first, "ok"))
+    else if (first && str_is(first->text, "ok"))
         doctor_say(doctor, DOCTOR_GOOD, "integrity", command(doctor, "verify"),
                    "SQLite finds no fault; verify checks the history");
     else
         doctor_say(doctor, DOCTOR_BAD, "integrity", "first copy the file", "SQLite: %.*s",
-                   STR_ARG(first));
+                   STR_ARG(first ? first->text : STR("nothing")));
 }
 
 /* ---- All of it ---- */
@@ -306,7 +299,7 @@ static pawl_status ask_store(struct doctor *doctor)
     pawl_status status = target_open(cli, USE_READ, NULL);
 
     if (status == PAWL_OK)
-        status = target_ask_id(cli, &cli->scope, "store.info", NULL, &info, NULL);
+        status = cli_ask_id(cli, "store.info", NULL, &info);
     if (status != PAWL_OK) {
         doctor_say(doctor, DOCTOR_BAD, "store",
                    status == PAWL_NOT_KNOWN ? command(doctor, "init") : NULL, "%.300s",
@@ -331,7 +324,7 @@ static int examine(struct cli *cli)
 
     if (!doctor) {
         scope_no_memory(&cli->scope);
-        return report(cli, &cli->scope.error);
+        return report(cli);
     }
     doctor->cli = cli;
     if (file && access(file, F_OK) == 0) {

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PAGE      200
 #define SEEN_MAX  4096 /* definitions that were written already */
 #define TELL_EACH 1000
 
@@ -21,15 +20,6 @@ struct export_output {
 };
 
 /* ---- export ---- */
-
-static void tell(const struct export_output *work)
-{
-    if (!work->errors.tty)
-        return;
-    fprintf(stderr, "\r\033[K  %llu definitions, %llu instances",
-            (unsigned long long)work->definitions, (unsigned long long)work->instances);
-    fflush(stderr);
-}
 
 static bool is_new(struct export_output *work, str line)
 {
@@ -81,104 +71,64 @@ static bool put_lines(void *context, struct scope *scope, str text)
     return true;
 }
 
-static pawl_status export_one(struct export_output *work, const char *operation, const char *member,
-                              str name, int64_t version)
+static pawl_status export_one(struct export_output *work, const char *operation,
+                              const struct ask_member *members)
 {
-    struct scope scope;
+    struct scope kept = scope_take(work->cli);
     struct buf input;
     pawl_status status;
 
-    scope_init(&scope, &heap_libc, CLI_MEMORY_MAX);
-    input_init(&input);
-    json_put_str(&input, member, name);
-    if (version > 0)
-        json_put_i64(&input, "version", version);
-    json_close(&input, '}');
+    input_with(&input, members);
     buf_clear(&work->line);
-    status = target_call_pieces(work->cli, &scope, operation, &input, put_lines, work);
-    buf_fini(&input);
-    if (status != PAWL_OK)
-        work->cli->scope.error = scope.error;
-    scope_fini(&scope);
-    tell(work);
+    status = target_call(work->cli, operation, &input,
+                         &(struct answer_to){ .put = put_lines, .context = work });
+    scope_give(work->cli, kept);
+    if (work->errors.tty)
+        fprintf(stderr, "\r\033[K  %llu definitions, %llu instances",
+                (unsigned long long)work->definitions, (unsigned long long)work->instances);
     return status;
 }
 
 static pawl_status export_instance(struct export_output *work, str id)
 {
-    pawl_status status = export_one(work, "instance.export", "instance_id", id, 0);
-
-    work->instances += status == PAWL_OK;
-    return status;
+    TRY(export_one(work, "instance.export", WITH({ "instance_id", id })));
+    work->instances++;
+    return PAWL_OK;
 }
 
-typedef pawl_status (*each_fn)(struct export_output *work, const struct node *row);
-
-/* Every row of a list, page by page; `order` may be NULL. */
-static pawl_status for_each(struct export_output *work, const char *operation, const char *member,
-                            const char *order, each_fn each)
+static pawl_status export_versions(void *context, const struct node *row)
 {
-    char after[512] = "";
-    struct scope scope;
-    pawl_status status = PAWL_OK;
+    for (int64_t i = 1; i <= member_int(row, "version"); i++) {
+        pawl_status status =
+            export_one(context, "definition.export",
+                       WITH({ "name", member_str(row, "name") }, { "version", .number = i }));
 
-    scope_init(&scope, &heap_libc, CLI_MEMORY_MAX);
-    do {
-        struct node *answer;
-
-        scope_clear(&scope);
-        status = target_ask_with(work->cli, &scope, operation,
-                                 WITH({ "limit", .number = PAGE }, { "order", str_of(order) },
-                                      { "after", str_of(after[0] ? after : NULL) }),
-                                 &answer, NULL);
-        if (status != PAWL_OK) {
-            work->cli->scope.error = scope.error;
-            break;
-        }
-        snprintf(after, sizeof after, "%.*s", STR_ARG(member_str(answer, "next")));
-        for (const struct node *row = node_first(answer, member); row && status == PAWL_OK;
-             row = row->next)
-            status = each(work, row);
-    } while (status == PAWL_OK && after[0]);
-    scope_fini(&scope);
-    return status;
-}
-
-static pawl_status export_versions(struct export_output *work, const struct node *row)
-{
-    pawl_status status = PAWL_OK;
-
-    for (int64_t i = 1; status == PAWL_OK && i <= member_int(row, "version"); i++) {
-        status = export_one(work, "definition.export", "name", member_str(row, "name"), i);
-        if (status == PAWL_NOT_KNOWN) /* of an import: there may be gaps */
-            status = PAWL_OK;
+        if (status != PAWL_NOT_KNOWN) /* of an import: there may be gaps */
+            TRY(status);
     }
-    return status;
+    return PAWL_OK;
 }
 
-static pawl_status export_row(struct export_output *work, const struct node *row)
+static pawl_status export_row(void *context, const struct node *row)
 {
-    return export_instance(work, member_str(row, "instance_id"));
+    return export_instance(context, member_str(row, "instance_id"));
 }
 
 static pawl_status export_asked(struct export_output *work)
 {
     struct cli *cli = work->cli;
-    pawl_status status = PAWL_OK;
+    const char *id;
 
     fputs(EXPORT_HEADER "\n", work->out);
-    if (args_flag(cli, "definitions") || cli->operand_count == 0)
-        status = for_each(work, "definition.list", "definitions", NULL, export_versions);
-    if (status == PAWL_OK && cli->operand_count == 0 && !args_flag(cli, "definitions"))
-        status = for_each(work, "instance.list", "instances", "oldest", export_row);
-    for (uint32_t i = 0; status == PAWL_OK && i < cli->operand_count; i++) {
-        const char *id;
-
-        status = id_resolve(cli, cli->operands[i], &id);
-        if (status == PAWL_OK)
-            status = export_instance(work, str_of(id));
+    if (cli->operand_count == 0)
+        TRY(rows_each(cli, "definition.list", "definitions", NULL, export_versions, work));
+    if (cli->operand_count == 0 && !args_flag(cli, "definitions"))
+        TRY(rows_each(cli, "instance.list", "instances", "oldest", export_row, work));
+    for (uint32_t i = 0; i < cli->operand_count; i++) {
+        TRY(id_resolve(cli, cli->operands[i], &id));
+        TRY(export_instance(work, str_of(id)));
     }
-    return status;
+    return PAWL_OK;
 }
 
 /* ---- The file ---- */
@@ -225,49 +175,47 @@ static bool output_close(struct output *output, bool is_whole)
     return is_written;
 }
 
-static int run_export(struct cli *cli, struct export_output *work)
+static pawl_status export_to(struct export_output *work, struct output *output)
 {
-    struct output output = { .path = args_option(cli, "output") };
-    pawl_status status = target_open(cli, USE_EXISTING, NULL);
+    pawl_status status;
 
-    if (status != PAWL_OK)
-        return report(cli, &cli->scope.error);
-    if (!output_open(cli, &output)) {
-        fprintf(stderr, "pawl: cannot write '%s': %s\n", output.path, strerror(errno));
-        return EXIT_USAGE;
-    }
-    work->out = output.file;
+    work->out = output->file;
+    term_init(&work->errors, stderr);
     buf_init(&work->line, &heap_libc, CLI_MEMORY_MAX);
     status = export_asked(work);
     buf_fini(&work->line);
     if (work->errors.tty)
         fputs("\r\033[K", stderr);
-    if (!output_close(&output, status == PAWL_OK) && status == PAWL_OK)
-        status = scope_fail(&cli->scope, PAWL_STORAGE_FAILURE, "cannot write '%s': %s",
-                            output.path ? output.path : "standard output", strerror(errno));
-    if (status != PAWL_OK)
-        return report(cli, &cli->scope.error);
+    if (!output_close(output, status == PAWL_OK) && status == PAWL_OK)
+        status = scope_fail(&work->cli->scope, PAWL_STORAGE_FAILURE, "cannot write '%s': %s",
+                            output->path ? output->path : "standard output", strerror(errno));
+    return status;
+}
+
+int verb_export(struct cli *cli)
+{
+    struct export_output *work = ARENA_NEW(&cli->scope.arena, struct export_output);
+    struct output output = { .path = args_option(cli, "output") };
+
+    if (args_flag(cli, "definitions") && cli->operand_count > 0)
+        return usage_fail(cli, "IDs or --definitions, not both");
+    if (!work)
+        scope_no_memory(&cli->scope);
+    if (!work || target_open(cli, USE_EXISTING, NULL) != PAWL_OK)
+        return report(cli);
+    if (!output_open(cli, &output)) {
+        fprintf(stderr, "pawl: cannot write '%s': %s\n", output.path, strerror(errno));
+        return EXIT_USAGE;
+    }
+    work->cli = cli;
+    if (export_to(work, &output) != PAWL_OK)
+        return report(cli);
     if (output.path)
         fprintf(cli->term.out, "%llu %s and %llu %s\n", (unsigned long long)work->definitions,
                 noun((int64_t)work->definitions, "definition", "definitions"),
                 (unsigned long long)work->instances,
                 noun((int64_t)work->instances, "instance", "instances"));
     return EXIT_DONE;
-}
-
-int verb_export(struct cli *cli)
-{
-    struct export_output *work = ARENA_NEW(&cli->scope.arena, struct export_output);
-
-    if (args_flag(cli, "definitions") && cli->operand_count > 0)
-        return usage_fail(cli, "IDs or --definitions, not both");
-    if (!work) {
-        scope_no_memory(&cli->scope);
-        return report(cli, &cli->scope.error);
-    }
-    work->cli = cli;
-    term_init(&work->errors, stderr);
-    return run_export(cli, work);
 }
 
 /* ---- import ---- */
@@ -333,9 +281,10 @@ static void put_imported(struct cli *cli, const struct node *answer)
 int verb_import(struct cli *cli)
 {
     const char *path = cli->operands[0], *file_of_store = store_file(cli->store);
-    FILE *file;
+    struct node *answer = NULL;
     struct buf out;
     pawl_status status;
+    FILE *file;
 
     if (!file_of_store || !*file_of_store)
         return usage_fail(
@@ -348,8 +297,8 @@ int verb_import(struct cli *cli)
         return EXIT_USAGE;
     }
     buf_init(&out, &heap_libc, CLI_ANSWER_MAX);
-    status = import_all(cli, file, &out);
+    status = answer_take(cli, import_all(cli, file, &out), &out, &answer);
     if (file != stdin)
         fclose(file);
-    return verb_conclude_buf(cli, status, &out, put_imported);
+    return verb_conclude(cli, status, answer, put_imported);
 }

@@ -2,23 +2,9 @@
 #include "surface/cli/cli.h"
 #include <unistd.h>
 
-static int ask(struct cli *cli, const char *operation, struct buf *input)
+static str format_of(const struct cli *cli)
 {
-    const char *format = cli->json ? "json" : args_option(cli, "format");
-    str text = STR_NONE;
-    pawl_status status;
-
-    if (format)
-        json_put_text(input, "format", format);
-    json_close(input, '}');
-    status = target_call(cli, &cli->scope, operation, input, &text);
-    buf_fini(input);
-    if (status != PAWL_OK)
-        return report(cli, &cli->scope.error);
-    fwrite(text.data, 1, text.size, cli->term.out);
-    if (text.size > 0 && text.data[text.size - 1] != '\n')
-        fputc('\n', cli->term.out);
-    return EXIT_DONE;
+    return cli->json ? STR("json") : str_of(args_option(cli, "format"));
 }
 
 static int graph_instance(struct cli *cli)
@@ -28,19 +14,18 @@ static int graph_instance(struct cli *cli)
 
     if (target_open(cli, USE_EXISTING, NULL) != PAWL_OK ||
         id_resolve(cli, args_option(cli, "instance"), &id) != PAWL_OK)
-        return report(cli, &cli->scope.error);
-    input_init(&input);
-    json_put_text(&input, "instance_id", id);
-    return ask(cli, "instance.graph", &input);
+        return report(cli);
+    input_with(&input, WITH({ "instance_id", str_of(id) }, { "format", format_of(cli) }));
+    return verb_put_text(cli, "instance.graph", &input, true);
 }
 
-static int graph_named(struct cli *cli, const char *name)
+static int graph_named(struct cli *cli, const char *word)
 {
     struct buf input;
 
-    input_init(&input);
-    put_definition(&input, name);
-    return ask(cli, "definition.graph", &input);
+    input_with(&input, WITH({ "name", str_before(str_of(word), '@') }, version_of(word),
+                            { "format", format_of(cli) }));
+    return verb_put_text(cli, "definition.graph", &input, true);
 }
 
 /* A name has letters, digits, dots, hyphens and underscores; each other byte becomes a hyphen. */
@@ -80,7 +65,7 @@ static int graph_file(struct cli *cli, const char *path)
         return EXIT_USAGE;
     cli->store = "memory:";
     if (target_open(cli, USE_CREATE, NULL) != PAWL_OK || name_of_file(cli, path, &name) != PAWL_OK)
-        return report(cli, &cli->scope.error);
+        return report(cli);
     if (define_file(cli, path, name, &put) != PAWL_OK)
         return report_definition(cli, path, &put);
     return graph_named(cli, put.name);
@@ -97,6 +82,6 @@ int verb_graph(struct cli *cli)
     if (word_is_file(cli->operands[0]))
         return graph_file(cli, cli->operands[0]);
     if (target_open(cli, USE_EXISTING, NULL) != PAWL_OK)
-        return report(cli, &cli->scope.error);
+        return report(cli);
     return graph_named(cli, cli->operands[0]);
 }

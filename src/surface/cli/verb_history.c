@@ -5,24 +5,6 @@
 
 #define PAGE 1000
 
-/* What the command line says, with more members behind it. */
-static pawl_status make_input(struct cli *cli, uint32_t limit, const char *after,
-                              struct buf *input)
-{
-    pawl_status status;
-
-    input_init(input);
-    status = args_members(cli, input);
-    if (limit > 0)
-        json_put_u64(input, "limit", limit);
-    if (after[0])
-        json_put_text(input, "after", after);
-    json_close(input, '}');
-    if (status != PAWL_OK)
-        buf_fini(input);
-    return status;
-}
-
 /* Every page, in a scope that is emptied between them. The cursor of the first is in `after`. */
 typedef void (*page_fn)(struct cli *cli, void *context, const struct node *entries, bool has_more);
 
@@ -31,13 +13,13 @@ static pawl_status each_page(struct cli *cli, char after[64], page_fn fn, void *
     pawl_status status = PAWL_OK;
 
     do {
+        struct scope kept = scope_take(cli);
         struct node *answer;
-        struct scope kept;
-        struct buf input;
 
-        TRY(make_input(cli, PAGE, after, &input));
-        kept = scope_take(cli);
-        status = target_ask(cli, &cli->scope, "instance.history", &input, &answer, NULL);
+        status = cli_ask_typed(
+            cli, "instance.history",
+            WITH({ "limit", .number = PAGE }, { "after", str_of(after[0] ? after : NULL) }),
+            &answer);
         if (status == PAWL_OK) {
             snprintf(after, 64, "%.*s", STR_ARG(member_str(answer, "next")));
             fn(cli, context, node_find(answer, "entries"), after[0] != '\0');
@@ -96,7 +78,7 @@ static pawl_status find_end(struct cli *cli, uint64_t size, char after[64])
     struct node *instance;
     int64_t next;
 
-    TRY(target_ask_id(cli, &cli->scope, "instance.get", cli->operands[0], &instance, NULL));
+    TRY(cli_ask_id(cli, "instance.get", cli->operands[0], &instance));
     next = member_int(instance, "next_sequence_number");
     if ((uint64_t)next > size + 1)
         snprintf(after, 64, "%llu", (unsigned long long)next - 1 - size);
@@ -137,14 +119,12 @@ static bool put_piece(void *context, struct scope *scope, str piece)
 static pawl_status put_json(struct cli *cli, const char *after)
 {
     struct buf input;
-    pawl_status status;
 
-    TRY(make_input(cli, 0, after, &input));
-    status = target_call_pieces(cli, &cli->scope, "instance.history", &input, put_piece, cli);
-    buf_fini(&input);
-    if (status == PAWL_OK)
-        fputc('\n', cli->term.out);
-    return status;
+    TRY(input_typed(cli, &input, WITH({ "after", str_of(after[0] ? after : NULL) })));
+    TRY(target_call(cli, "instance.history", &input,
+                    &(struct answer_to){ .put = put_piece, .context = cli }));
+    fputc('\n', cli->term.out);
+    return PAWL_OK;
 }
 
 int verb_history(struct cli *cli)
@@ -166,5 +146,5 @@ int verb_history(struct cli *cli)
         status = has_filters(cli) ? find_last(cli, size, after) : find_end(cli, size, after);
     if (status == PAWL_OK)
         status = cli->json ? put_json(cli, after) : put_all(cli, after);
-    return status == PAWL_OK ? EXIT_DONE : report(cli, &cli->scope.error);
+    return status == PAWL_OK ? EXIT_DONE : report(cli);
 }

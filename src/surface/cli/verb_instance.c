@@ -10,8 +10,7 @@ static void hint_started(struct cli *cli, str id)
 
     if (!cli->term.tty)
         return;
-    if (!served &&
-        target_ask_id(cli, &cli->scope, "instance.get", id.data, &instance, NULL) == PAWL_OK)
+    if (!served && cli_ask_id(cli, "instance.get", id.data, &instance) == PAWL_OK)
         served = str_is(member_str(instance, "kind"), "machine");
     term_put(&cli->term, DIM, "look: %s show %.10s\n", cli->command, id.data);
     if (!served)
@@ -44,50 +43,33 @@ static void render_started(struct cli *cli, const struct node *answer)
 }
 
 /* Of start, and of redrive: both create one. */
-static int create(struct cli *cli)
+int verb_start(struct cli *cli)
 {
+    const char *declaration = args_option(cli, "declaration");
     struct node *answer = NULL;
-    str text = STR_NONE;
-    pawl_status status = target_open(cli, USE_EXISTING, NULL);
+    pawl_status status;
 
+    if (strcmp(cli->verb->name, "start") == 0 && (declaration != NULL) == (cli->operand_count == 1))
+        return usage_fail(cli, "start needs a DEFINITION or --declaration FILE, and not both");
+    status = target_open(cli, USE_EXISTING, NULL);
     if (status == PAWL_OK)
-        status = verb_call(cli, &answer, &text);
+        status = cli_ask_typed(cli, cli->verb->operation, NULL, &answer);
     if (status == PAWL_OK)
         last_note(cli, member_str(answer, "instance_id"));
     if (status == PAWL_INVALID_DECLARATION && cli->declaration.data)
-        return report_declaration(cli, args_option(cli, "declaration"), cli->declaration);
-    return verb_conclude(cli, status, answer, text, render_started);
-}
-
-int verb_start(struct cli *cli)
-{
-    bool is_inline = args_option(cli, "declaration") != NULL;
-
-    if (strcmp(cli->verb->name, "start") == 0 && is_inline == (cli->operand_count == 1))
-        return usage_fail(cli, "start needs a DEFINITION or --declaration FILE, and not both");
-    return create(cli);
+        return report_declaration(cli, declaration, cli->declaration);
+    return verb_conclude(cli, status, answer, render_started);
 }
 
 /* The bytes that were supplied and nothing else; on a terminal the line is ended. */
 int verb_declaration(struct cli *cli)
 {
     struct buf input;
-    str text = STR("");
-    pawl_status status = target_open(cli, USE_EXISTING, NULL);
 
-    input_init(&input);
-    if (status == PAWL_OK)
-        status = args_members(cli, &input);
-    json_close(&input, '}');
-    if (status == PAWL_OK)
-        status = target_call(cli, &cli->scope, cli->verb->operation, &input, &text);
-    buf_fini(&input);
-    if (status != PAWL_OK)
-        return report(cli, &cli->scope.error);
-    fwrite(text.data, 1, text.size, cli->term.out);
-    if (cli->term.tty && text.size > 0 && text.data[text.size - 1] != '\n')
-        fputc('\n', cli->term.out);
-    return EXIT_DONE;
+    if (target_open(cli, USE_EXISTING, NULL) != PAWL_OK ||
+        input_typed(cli, &input, NULL) != PAWL_OK)
+        return report(cli);
+    return verb_put_text(cli, cli->verb->operation, &input, cli->term.tty);
 }
 
 void render_current(struct cli *cli, const struct node *answer)

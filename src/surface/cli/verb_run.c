@@ -13,49 +13,6 @@ static const struct host_options here = { .listen = "127.0.0.1:0",
                                           .allow_exec = true,
                                           .needs_token = true };
 
-static pawl_status create(struct cli *cli, const char *definition, struct node **out, str *text)
-{
-    struct buf input;
-    pawl_status status;
-
-    input_init(&input);
-    json_put_text(&input, "definition", definition);
-    status = args_members(cli, &input);
-    if (status != PAWL_OK) {
-        buf_fini(&input);
-        return status;
-    }
-    json_close(&input, '}');
-    return target_ask(cli, &cli->scope, "instance.create", &input, out, text);
-}
-
-/* The id first, and at once: whatever happens to this process, it can be resumed. */
-static void announce(struct cli *cli, const char *id, str text)
-{
-    if (cli->json)
-        print_json(cli, text);
-    else
-        fprintf(cli->term.out, "%s\n", id);
-    fflush(cli->term.out);
-}
-
-/* Definitions beside it: those of its children. */
-static bool define_others(struct cli *cli, int *code)
-{
-    struct put put;
-
-    for (uint32_t i = 0; i < cli->given_count; i++) {
-        const struct given *given = &cli->given[i];
-
-        if (strcmp(given->option->name, "with") != 0 ||
-            define_file(cli, given->value, NULL, &put) == PAWL_OK)
-            continue;
-        *code = report_definition(cli, given->value, &put);
-        return false;
-    }
-    return true;
-}
-
 struct run_view {
     struct host host;
     struct trial *trial; /* --test; else NULL */
@@ -78,17 +35,15 @@ static int find_definition(struct cli *cli, const struct trial *trial, const cha
     if (*out)
         return EXIT_DONE;
     scope_no_memory(&cli->scope);
-    return report(cli, &cli->scope.error);
+    return report(cli);
 }
 
 /* A name that is not there may have been meant as a file. */
 static int report_unknown(struct cli *cli)
 {
-    const char *word = cli->operands[0];
-
     scope_fail(&cli->scope, PAWL_NOT_KNOWN,
-               "no file '%s', and no definition or code type of that name", word);
-    report(cli, &cli->scope.error);
+               "no file '%s', and no definition or code type of that name", cli->operands[0]);
+    report(cli);
     if (!cli->json)
         hint_definitions(cli);
     return EXIT_REJECTED;
@@ -103,28 +58,33 @@ static int report_create(struct cli *cli, const char *definition)
     if (error.status == PAWL_NOT_KNOWN && !word_is_file(cli->operands[0]) &&
         definition_ask(cli, definition, &answer) == PAWL_NOT_KNOWN)
         return report_unknown(cli);
-    return report(cli, &error);
+    cli->scope.error = error;
+    return report(cli);
 }
 
 static int run_here(struct cli *cli, struct run_view *running)
 {
     struct node *created;
     const char *definition, *id;
-    str text;
+    struct put put;
     int code;
 
     if (running->trial && borrow_put(cli, running->trial->borrowed) != PAWL_OK)
-        return report(cli, &cli->scope.error);
-    if (!define_others(cli, &code))
-        return code;
+        return report(cli);
+    for (const struct given *with = NULL; (with = given_next(cli, "with", with));)
+        if (define_file(cli, with->value, NULL, &put) != PAWL_OK)
+            return report_definition(cli, with->value, &put);
     code = find_definition(cli, running->trial, &definition);
     if (code != EXIT_DONE)
         return code;
-    if (create(cli, definition, &created, &text) != PAWL_OK)
+    if (cli_ask_typed(cli, "instance.create", WITH({ "definition", str_of(definition) }),
+                      &created) != PAWL_OK)
         return report_create(cli, definition);
     id = member_str(created, "instance_id").data;
     last_note(cli, str_of(id));
-    announce(cli, id, text);
+    /* The id first, and at once: whatever happens to this process, it can be resumed. */
+    print_json(cli, cli->json ? created->raw : str_of(id));
+    fflush(cli->term.out);
     if (!cli->json)
         put_start_warnings(created);
     return live_follow(cli, &running->host, id, 0, running->trial);
@@ -142,15 +102,6 @@ static const char *needs_owner(const struct cli *cli)
     return NULL;
 }
 
-static int refuse_owner(struct cli *cli, const char *option)
-{
-    scope_fail(&cli->scope, PAWL_IN_USE,
-               "--%s needs a store of its own, and %s is served at %s; name another, or none with "
-               "--test",
-               option, cli->store, cli->target.address);
-    return report(cli, &cli->scope.error);
-}
-
 typedef int (*run_fn)(struct cli *cli, struct run_view *running);
 
 static int in_host(struct cli *cli, struct trial *trial, run_fn run)
@@ -161,11 +112,17 @@ static int in_host(struct cli *cli, struct trial *trial, run_fn run)
 
     options.test_clock = args_flag(cli, "test");
     if (run_tools(cli, &options) != PAWL_OK || host_open(cli, &options, &running.host) != PAWL_OK)
-        return report(cli, &cli->scope.error);
-    if (!running.host.server && needs_owner(cli))
-        code = refuse_owner(cli, needs_owner(cli));
-    else
+        return report(cli);
+    if (!running.host.server && needs_owner(cli)) {
+        scope_fail(
+            &cli->scope, PAWL_IN_USE,
+            "--%s needs a store of its own, and %s is served at %s; name another, or none with "
+            "--test",
+            needs_owner(cli), cli->store, cli->target.address);
+        code = report(cli);
+    } else {
         code = run(cli, &running);
+    }
     host_close(cli, &running.host);
     return code;
 }
@@ -204,31 +161,27 @@ static int in_store(struct cli *cli, run_fn run)
         return in_host(cli, NULL, run);
     if (trial_init(&trial, cli) != PAWL_OK || trial_store(cli) != PAWL_OK ||
         borrow(cli, &trial) != PAWL_OK)
-        code = report(cli, &cli->scope.error);
+        code = report(cli);
     else
         code = in_host(cli, &trial, run);
     trial_fini(&trial);
     return code;
 }
 
-/* What cannot be an input is refused before a store is made and a definition put for it. */
-static int check_input(struct cli *cli)
-{
-    struct buf input;
-    pawl_status status;
-
-    input_init(&input);
-    status = args_members(cli, &input);
-    buf_fini(&input);
-    return status == PAWL_OK ? EXIT_DONE : report(cli, &cli->scope.error);
-}
-
-/* A file that can be read, or the name of a definition. */
+/* A file that can be read, or the name of a definition. What cannot be an input is refused before a
+ * store is made and a definition put for it. */
 static int check_operand(struct cli *cli)
 {
-    if (word_is_file(cli->operands[0]))
-        return file_is_readable(cli->operands[0]) ? EXIT_DONE : EXIT_USAGE;
-    return args_option(cli, "name") ? usage_fail(cli, "--name goes with a FILE") : EXIT_DONE;
+    struct buf input;
+
+    if (word_is_file(cli->operands[0]) && !file_is_readable(cli->operands[0]))
+        return EXIT_USAGE;
+    if (!word_is_file(cli->operands[0]) && args_option(cli, "name"))
+        return usage_fail(cli, "--name goes with a FILE");
+    if (input_typed(cli, &input, NULL) != PAWL_OK)
+        return report(cli);
+    buf_fini(&input);
+    return EXIT_DONE;
 }
 
 /* A store is not made for a word that means nothing: what is known without it is looked at first,
@@ -243,7 +196,7 @@ static int check_name(struct cli *cli)
         return EXIT_DONE;
     cli->store = "memory:";
     if (target_open(cli, USE_CREATE, NULL) != PAWL_OK)
-        code = report(cli, &cli->scope.error);
+        code = report(cli);
     else if (definition_ask(cli, word, &answer) != PAWL_OK &&
              !api_has_code(cli->target.local, word))
         code = report_unknown(cli);
@@ -258,8 +211,6 @@ int verb_run(struct cli *cli)
 
     if (code == EXIT_DONE)
         code = check_operand(cli);
-    if (code == EXIT_DONE)
-        code = check_input(cli);
     if (args_flag(cli, "test") && !cli->store_named) /* $PAWL_STORE has a clock of its own */
         cli->store = "memory:";
     if (code == EXIT_DONE)
@@ -270,23 +221,15 @@ int verb_run(struct cli *cli)
 /* Only one that is paused: whose instance merely stopped needs no permission to go on. */
 static pawl_status clear_pause(struct cli *cli, const struct node *instance)
 {
-    struct buf input;
     struct node *answer;
-    pawl_status status;
 
     if (!str_is(member_str(instance, "status"), "paused"))
         return PAWL_OK;
-    input_init(&input);
-    if (args_members(cli, &input) != PAWL_OK) { /* instance_id among them */
-        buf_fini(&input);
-        return cli->scope.error.status;
-    }
-    json_close(&input, '}');
-    status = target_ask(cli, &cli->scope, "instance.resume", &input, &answer, NULL);
-    if (status == PAWL_OK && str_is(member_str(answer, "status"), "paused"))
+    TRY(cli_ask_typed(cli, "instance.resume", NULL, &answer)); /* with its instance_id */
+    if (str_is(member_str(answer, "status"), "paused"))
         return scope_fail(&cli->scope, PAWL_PAUSED,
                           "it is at a limit and is paused again: `pawl why` names the limit");
-    return status;
+    return PAWL_OK;
 }
 
 /* What cannot take a turn here would be waited for in vain. */
@@ -297,14 +240,6 @@ static bool lacks_code(const struct cli *cli, const struct node *instance)
            !api_has_code(cli->target.local, member_str(instance, "definition").data);
 }
 
-static int report_lack(struct cli *cli, const struct node *instance)
-{
-    scope_fail(&cli->scope, PAWL_NOT_KNOWN,
-               "no handler registered for code type '%.*s' in this program",
-               STR_ARG(member_str(instance, "definition")));
-    return report(cli, &cli->scope.error);
-}
-
 static int resume_here(struct cli *cli, struct run_view *running)
 {
     struct node *instance;
@@ -312,10 +247,9 @@ static int resume_here(struct cli *cli, struct run_view *running)
     int64_t seq;
 
     if (id_resolve(cli, cli->operands[0], &id) != PAWL_OK ||
-        target_ask_id(cli, &cli->scope, "instance.get", id, &instance, NULL) != PAWL_OK)
-        return report(cli, &cli->scope.error);
-    if (clear_pause(cli, instance) != PAWL_OK)
-        return report(cli, &cli->scope.error);
+        cli_ask_id(cli, "instance.get", id, &instance) != PAWL_OK ||
+        clear_pause(cli, instance) != PAWL_OK)
+        return report(cli);
     if (str_is(member_str(instance, "status"), "paused") &&
         str_is(member_str(instance, "kind"), "machine")) {
         fputs("resumed\n", cli->term.out); /* nothing runs it but those who fire */
@@ -325,8 +259,12 @@ static int resume_here(struct cli *cli, struct run_view *running)
         fprintf(cli->term.out, "%s runs it\n", cli->target.address);
         return EXIT_DONE;
     }
-    if (lacks_code(cli, instance))
-        return report_lack(cli, instance);
+    if (lacks_code(cli, instance)) {
+        scope_fail(&cli->scope, PAWL_NOT_KNOWN,
+                   "no handler registered for code type '%.*s' in this program",
+                   STR_ARG(member_str(instance, "definition")));
+        return report(cli);
+    }
     if (!cli->json && !(cli->term.tty && str_is(member_str(instance, "kind"), "flow")))
         put_title(cli, instance); /* a flow on a terminal is drawn with its own */
     seq = member_int(instance, "next_sequence_number") - 1;
@@ -343,7 +281,7 @@ int verb_resume(struct cli *cli)
         return code;
     if (file && access(file, F_OK) != 0) {
         scope_fail(&cli->scope, PAWL_NOT_KNOWN, "there is no store at '%s'", file);
-        return report(cli, &cli->scope.error);
+        return report(cli);
     }
     return in_store(cli, resume_here);
 }

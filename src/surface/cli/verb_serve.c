@@ -10,10 +10,10 @@ static int serve(struct cli *cli, struct host *host)
     if (!host->server) {
         scope_fail(&cli->scope, PAWL_IN_USE, "%s is already served at %s", cli->store,
                    cli->target.address);
-        return report(cli, &cli->scope.error);
+        return report(cli);
     }
     if (args_flag(cli, "examples") && examples_put(cli) != PAWL_OK)
-        return report(cli, &cli->scope.error);
+        return report(cli);
     fprintf(cli->term.out, "pawl is ready on %s (store %s)\n", host->address, cli->store);
     fflush(cli->term.out);
     service_tell("READY=1");
@@ -44,7 +44,7 @@ static bool read_tls(struct cli *cli, const struct config *config, struct host_o
         return true;
     if (file_read(&cli->scope, cert, &cert_text) != PAWL_OK ||
         file_read(&cli->scope, key, &key_text) != PAWL_OK) {
-        report(cli, &cli->scope.error);
+        report(cli);
         return false;
     }
     options->tls_cert = cert_text.data;
@@ -76,7 +76,7 @@ int verb_serve(struct cli *cli)
 
     world_share_memory();
     if (config_load(cli, &config) != PAWL_OK)
-        return report(cli, &cli->scope.error);
+        return report(cli);
     options.listen = choose(cli, "listen", config.listen ? config.listen : HTTP_LISTEN);
     options.hosts = choose(cli, "host", config.hosts);
     options.log_format = choose(cli, "log-format", config.log);
@@ -97,7 +97,7 @@ int verb_serve(struct cli *cli)
         return usage_fail(cli, "--log-format: expected logfmt or json");
     if (service_socket(&cli->scope, &options.socket) != PAWL_OK ||
         host_open(cli, &options, &host) != PAWL_OK)
-        return report(cli, &cli->scope.error);
+        return report(cli);
     code = serve(cli, &host);
     host_close(cli, &host);
     return code;

@@ -1,7 +1,7 @@
 /* verb_verify.c - verify, sql: the store itself. */
 #include "api/verify_all.h"
-#include "surface/cli/checkpoint_file.h"
 #include "surface/cli/pager.h"
+#include "surface/cli/checkpoint_file.h"
 #include <errno.h>
 #include <signal.h>
 #include <unistd.h>
@@ -14,11 +14,9 @@
 struct check {
     struct cli *cli;
     struct term bar;            /* standard error */
-    uint64_t limit, keep_every; /* 0: not given */
     const char *path;           /* of the checkpoint; NULL: none is kept */
     const char *what;           /* is shown now */
     uint64_t shown;             /* in thousandths */
-    uint64_t kept;              /* how often */
     bool has_failed;            /* to keep the checkpoint: it was said */
 };
 
@@ -64,22 +62,12 @@ static bool show_progress(void *context, const char *what, uint64_t done, uint64
     return !stop_asked;
 }
 
-static void clear_bar(const struct check *check)
-{
-    if (!check->bar.tty || !check->what)
-        return;
-    fputs("\r\033[K", check->bar.out);
-    fflush(check->bar.out);
-}
-
 static void keep_checkpoint(void *context, str checkpoint)
 {
     struct check *check = context;
 
-    if (checkpoint_write(check->path, checkpoint)) {
-        check->kept++;
+    if (checkpoint_write(check->path, checkpoint))
         return;
-    }
     if (!check->has_failed)
         fprintf(stderr, "pawl: cannot write the checkpoint '%s': %s\n", check->path,
                 strerror(errno));
@@ -165,13 +153,13 @@ static void say_resumed(const struct node *answer)
                 (long long)member_int(answer, "resumed_at"));
 }
 
-static int conclude(struct cli *cli, const struct node *answer, str text)
+static int conclude(struct cli *cli, const struct node *answer)
 {
     bool is_stopped = node_find(answer, "stopped_at") != NULL;
 
     say_resumed(answer);
     if (cli->json)
-        print_json(cli, text);
+        print_json(cli, answer->raw);
     else if (is_stopped)
         render_stopped(cli, answer);
     else
@@ -185,31 +173,39 @@ static int conclude(struct cli *cli, const struct node *answer, str text)
 
 /* ---- verify: asking ---- */
 
-static pawl_status run_check(struct check *check, const struct verify_options *options, str *out)
+/* A number that was checked with the other words; 0: not given. */
+static uint64_t number_of(const struct cli *cli, const char *name)
+{
+    uint64_t number = 0;
+
+    (void)str_to_u64(str_of(args_option(cli, name)), &number);
+    return number;
+}
+
+static pawl_status run_check(struct check *check, const struct verify_options *options,
+                             struct node **out)
 {
     struct cli *cli = check->cli;
     struct buf answer;
     pawl_status status;
 
-    buf_init(&answer, &heap_libc, CLI_ANSWER_MAX);
-    json_open(&answer, '{');
+    input_init(&answer);
     status = verify_all(cli->target.local, options, &answer, &cli->scope.error);
     json_close(&answer, '}');
-    clear_bar(check);
-    *out = buf_take(&answer, &cli->scope.arena);
-    return status;
+    if (check->bar.tty && check->what)
+        fputs("\r\033[K", check->bar.out);
+    return answer_take(cli, status, &answer, out);
 }
 
 /* All of the store, in its file: it may be stopped, and go on another time. */
-static pawl_status verify_whole(struct check *check, str *out)
+static pawl_status verify_whole(struct check *check, struct verify_options options,
+                                struct node **out)
 {
     struct cli *cli = check->cli;
-    struct verify_options options = { .progress = show_progress,
-                                      .limit = check->limit,
-                                      .keep_every = check->keep_every,
-                                      .context = check };
 
     listen_for_stop();
+    options.limit = number_of(cli, "limit");
+    options.keep_every = number_of(cli, "keep-every");
     check->path = checkpoint_path(cli);
     if (check->path && args_flag(cli, "resume"))
         TRY(checkpoint_read(cli, check->path, &options.checkpoint));
@@ -219,35 +215,22 @@ static pawl_status verify_whole(struct check *check, str *out)
     return run_check(check, &options, out);
 }
 
-static pawl_status verify_remote(struct cli *cli, str definition, str *out)
-{
-    struct node *answer;
-
-    return target_ask_with(cli, &cli->scope, "store.verify", WITH({ "definition", definition }),
-                           &answer, out);
-}
-
-static pawl_status verify_one(struct cli *cli, str *out)
-{
-    struct node *answer;
-    const char *id;
-
-    TRY(id_resolve(cli, cli->operands[0], &id));
-    return target_ask_id(cli, &cli->scope, "instance.verify", id, &answer, out);
-}
-
-static pawl_status verify_asked(struct check *check, str *out)
+static pawl_status verify_asked(struct check *check, struct node **out)
 {
     struct cli *cli = check->cli;
-    struct verify_options some = { .definition = str_of(args_option(cli, "definition")),
-                                   .progress = show_progress,
-                                   .context = check };
+    struct verify_options options = { .definition = str_of(args_option(cli, "definition")),
+                                      .progress = show_progress,
+                                      .context = check };
+    const char *id;
 
-    if (cli->operand_count > 0)
-        return verify_one(cli, out);
+    if (cli->operand_count > 0) {
+        TRY(id_resolve(cli, cli->operands[0], &id));
+        return cli_ask_id(cli, "instance.verify", id, out);
+    }
     if (!cli->target.local)
-        return verify_remote(cli, some.definition, out);
-    return some.definition.data ? run_check(check, &some, out) : verify_whole(check, out);
+        return cli_ask(cli, "store.verify", WITH({ "definition", options.definition }), out);
+    return options.definition.data ? run_check(check, &options, out)
+                                   : verify_whole(check, options, out);
 }
 
 /* What does not go together; NULL: all does. */
@@ -266,27 +249,14 @@ static const char *find_clash(const struct cli *cli)
     return NULL;
 }
 
-/* A number that was checked with the other words; 0: not given. */
-static uint64_t number_of(const struct cli *cli, const char *name)
-{
-    uint64_t number = 0;
-
-    (void)str_to_u64(str_of(args_option(cli, name)), &number);
-    return number;
-}
-
 static int conclude_unopened(struct cli *cli)
 {
     const char *what = cli->scope.error.message;
+    struct buf answer;
 
     fprintf(stderr, "pawl: not-valid: %s\n", what);
     if (cli->json) {
-        struct buf answer;
-
-        input_init(&answer);
-        json_put_bool(&answer, "valid", false);
-        json_put_text(&answer, "what", what);
-        json_close(&answer, '}');
+        input_with(&answer, WITH({ "valid", .json = STR("false") }, { "what", str_of(what) }));
         print_json(cli, buf_view(&answer));
         buf_fini(&answer);
         return EXIT_REJECTED;
@@ -298,12 +268,9 @@ static int conclude_unopened(struct cli *cli)
 
 int verb_verify(struct cli *cli)
 {
-    struct check check = { .cli = cli,
-                           .limit = number_of(cli, "limit"),
-                           .keep_every = number_of(cli, "keep-every") };
+    struct check check = { .cli = cli };
     const char *clash = find_clash(cli);
     struct node *answer;
-    str text = STR_NONE;
     pawl_status status;
     int code;
 
@@ -313,13 +280,9 @@ int verb_verify(struct cli *cli)
     status = target_open(cli, USE_READ, NULL);
     if (status != PAWL_OK && verify_is_finding(&cli->scope.error))
         return conclude_unopened(cli);
-    if (status == PAWL_OK)
-        status = verify_asked(&check, &text);
-    if (status == PAWL_OK)
-        status = node_read_json(&cli->scope, text, &answer);
-    if (status != PAWL_OK)
-        return report(cli, &cli->scope.error);
-    code = conclude(cli, answer, text);
+    if (status != PAWL_OK || verify_asked(&check, &answer) != PAWL_OK)
+        return report(cli);
+    code = conclude(cli, answer);
     if (check.path && code != EXIT_STOPPED)
         unlink(check.path); /* it has been to the end: there is nothing to go on with */
     return code;
@@ -351,7 +314,7 @@ static void put_rows_paged(struct term *term, const struct text_table *table)
     if (is_wide)
         put_paragraphs(term, table);
     else
-        table_print(term, table);
+        table_print(term, table, &(struct table_pages){ 0 });
     pager_end(term, is_paged);
 }
 

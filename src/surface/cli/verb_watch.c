@@ -1,7 +1,6 @@
 /* verb_watch.c - watch: all instances, or one, as it happens. On a terminal a view that is drawn
  * in place, else a line for each entry. */
 #include "base/limits.h"
-#include "surface/cli/client.h"
 #include "surface/cli/follow.h"
 #include "surface/cli/view.h"
 #include <stdlib.h>
@@ -20,8 +19,9 @@ struct watch {
     const char *id; /* NULL: all */
     char recent[RECENT][RECENT_SIZE];
     uint32_t recent_count, frame;
+    bool is_view; /* drawn in place; else a line for each entry */
     bool has_ended;
-    int64_t told_seq, end_seq; /* of the last entry told; of the one that ended it */
+    int64_t printed_seq, end_seq; /* of the last entry printed; of the one that ended it */
     int code;
 };
 
@@ -99,7 +99,7 @@ static void print_line(struct watch *watch, str entry)
             print_json(cli, entry);
         else
             put_line(cli, node, !watch->id);
-        watch->told_seq = member_int(node, "sequence_number");
+        watch->printed_seq = member_int(node, "sequence_number");
     }
     scope_give(cli, kept);
 }
@@ -129,7 +129,7 @@ static void hear(void *context, str entry)
 {
     struct watch *watch = context;
 
-    if (!watch->cli->term.tty || watch->cli->json)
+    if (!watch->is_view)
         print_line(watch, entry);
     else if (!watch->id)
         remember(watch, entry);
@@ -143,8 +143,7 @@ static pawl_status draw_list(struct watch *watch)
     int rows = frame_rows(&watch->watching) - RECENT - 4;
     struct node *answer;
 
-    TRY(target_ask_with(cli, &cli->scope, "instance.list",
-                        WITH({ "limit", .number = rows > 1 ? rows : 1 }), &answer, NULL));
+    TRY(cli_ask(cli, "instance.list", WITH({ "limit", .number = rows > 1 ? rows : 1 }), &answer));
     term_put(&cli->term, BOLD, "%s", cli->store);
     term_put(&cli->term, DIM, "  newest first; q ends\n");
     put_list(cli, answer);
@@ -162,27 +161,22 @@ static void note_end(struct watch *watch, const struct node *instance)
     watch->code = exit_of_end(instance);
 }
 
-static pawl_status draw_one(struct watch *watch)
-{
-    struct node *instance;
-    pawl_status status =
-        view_draw(watch->cli, watch->id, frame_rows(&watch->watching), watch->frame++, &instance);
-
-    if (status == PAWL_OK)
-        note_end(watch, instance);
-    return status;
-}
-
 static pawl_status draw(struct watch *watch)
 {
-    struct scope kept = scope_take(watch->cli);
+    struct cli *cli = watch->cli;
+    struct scope kept = scope_take(cli);
+    struct node *instance;
     pawl_status status;
 
     await_openly(watch);
     frame_begin(&watch->watching);
-    status = watch->id ? draw_one(watch) : draw_list(watch);
+    status = watch->id ? view_draw(cli, watch->id, frame_rows(&watch->watching), watch->frame++,
+                                   &instance)
+                       : draw_list(watch);
+    if (status == PAWL_OK && watch->id)
+        note_end(watch, instance);
     frame_end(&watch->watching);
-    scope_give(watch->cli, kept);
+    scope_give(cli, kept);
     return status;
 }
 
@@ -194,9 +188,7 @@ static pawl_status look_for_end(struct watch *watch)
     pawl_status status;
 
     await_openly(watch);
-    status =
-        target_ask_id(watch->cli, &watch->cli->scope, "instance.get", watch->id, &instance, NULL);
-
+    status = cli_ask_id(watch->cli, "instance.get", watch->id, &instance);
     if (status == PAWL_OK)
         note_end(watch, instance);
     scope_give(watch->cli, kept);
@@ -205,29 +197,25 @@ static pawl_status look_for_end(struct watch *watch)
 
 /* ---- The loop ---- */
 
-static pawl_status show_news(struct watch *watch, uint32_t count)
+/* A server that ends while it is asked for news is looked for by follow_read(). */
+static pawl_status show_news(struct watch *watch)
 {
-    if (watch->cli->term.tty && !watch->cli->json)
-        return draw(watch);
-    fflush(watch->cli->term.out);
-    return watch->id && count > 0 ? look_for_end(watch) : PAWL_OK;
+    pawl_status status = PAWL_OK;
+
+    if (watch->is_view)
+        status = draw(watch);
+    else
+        fflush(watch->cli->term.out);
+    if (!watch->is_view && watch->id && watch->follow.count > 0)
+        status = look_for_end(watch);
+    return status != PAWL_OK && follow_has_more(&watch->follow) ? PAWL_OK : status;
 }
 
-/* Off a terminal it is over when the last entry has been told. */
+/* Off a terminal it is over when the last entry has been printed. */
 static bool is_over(const struct watch *watch)
 {
-    bool is_view = watch->cli->term.tty && !watch->cli->json;
-
     return watching_is_over() ||
-           (watch->has_ended && (is_view || watch->told_seq >= watch->end_seq));
-}
-
-/* A server that ends while it is asked for news is looked for by follow_read(). */
-static pawl_status show_while_there(struct watch *watch, uint32_t count)
-{
-    pawl_status status = show_news(watch, count);
-
-    return status != PAWL_OK && follow_has_more(&watch->follow) ? PAWL_OK : status;
+           (watch->has_ended && (watch->is_view || watch->printed_seq >= watch->end_seq));
 }
 
 static pawl_status watch_on(struct watch *watch)
@@ -235,12 +223,10 @@ static pawl_status watch_on(struct watch *watch)
     pawl_status status = PAWL_OK;
 
     while (status == PAWL_OK && !is_over(watch)) {
-        uint32_t count;
-
-        status = follow_read(&watch->follow, &watch->watching, TICK_MS, hear, watch, &count);
+        status = follow_read(&watch->follow, TICK_MS);
         if (status == PAWL_OK)
-            status = show_while_there(watch, count);
-        if (watch->cli->term.tty && count > 0 && !watch->has_ended)
+            status = show_news(watch);
+        if (watch->cli->term.tty && watch->follow.count > 0 && !watch->has_ended)
             watching_wait(&watch->watching, -1, CALM_MS);
     }
     return status;
@@ -250,32 +236,33 @@ static pawl_status watch_on(struct watch *watch)
 static pawl_status watch_begin(struct watch *watch)
 {
     struct cli *cli = watch->cli;
-    bool is_view = cli->term.tty && !cli->json;
 
     if (cli->operand_count == 1)
         TRY(id_resolve(cli, cli->operands[0], &watch->id));
     if (watch->id)
         TRY(look_for_end(watch));
-    TRY(follow_begin(&watch->follow, cli, watch->id, watch->id && !is_view));
-    if (is_view)
-        TRY(draw(watch));
-    return PAWL_OK;
+    watch->follow.id = watch->id;
+    TRY(follow_begin(&watch->follow, watch->id && !watch->is_view));
+    return watch->is_view ? draw(watch) : PAWL_OK;
 }
 
 int verb_watch(struct cli *cli)
 {
-    struct watch watch = { .cli = cli, .code = EXIT_DONE, .follow.fd = -1 };
+    struct watch watch = { .cli = cli, .is_view = cli->term.tty && !cli->json };
     pawl_status status = target_open(cli, USE_EXISTING, NULL);
 
     if (status != PAWL_OK)
-        return report(cli, &cli->scope.error);
+        return report(cli);
     watching_begin(&watch.watching, &cli->term);
+    watch.follow = (struct follow){
+        .cli = cli, .watching = &watch.watching, .fn = hear, .context = &watch, .fd = -1
+    };
     status = watch_begin(&watch);
     if (status == PAWL_OK)
         status = watch_on(&watch);
     follow_end(&watch.follow);
     watching_end(&watch.watching);
     if (status != PAWL_OK && !watching_is_over())
-        return report(cli, &cli->scope.error);
+        return report(cli);
     return watch.has_ended ? watch.code : EXIT_DONE;
 }

@@ -9,7 +9,7 @@ struct showing { /* answers; those that do not concern its kind are NULL */
     struct scope pages;  /* of `steps` */
     int64_t entries_max; /* of the newest; 0: all */
     uint32_t lines_max;  /* of steps; 0: the usual */
-    const char *spinner; /* what stands before a running step; NULL: its mark */
+    const char *spinner; /* of a frame: drawn before a running step; NULL: no frame */
 };
 
 /* One instance in about so many rows; *instance as it was read. For views that are drawn again
@@ -48,6 +48,8 @@ void put_actions(struct cli *cli, const struct node *instance);
 
 /* One line: name, id and status of an instance. */
 void put_title(struct cli *cli, const struct node *instance);
+/* The end of a line: its state, and its status if that is another word. */
+void put_standing(struct cli *cli, const struct node *instance);
 
 /* Of a gate that waits: for whom, and since when. Nothing for other waits. */
 void put_gate(struct cli *cli, const struct node *waiting);

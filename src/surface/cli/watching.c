@@ -1,12 +1,10 @@
 /* watching.c - a terminal for as long as something is watched: drawn over in place, silent keys,
  * and as it was afterwards. */
-#include "surface/cli/client.h"
 #include "surface/cli/follow.h"
 #include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -113,22 +111,12 @@ bool watching_wait(struct watching *watching, int fd, int64_t wait_ms)
 
 /* ---- Frames ---- */
 
-static int rows_of(const struct term *term)
-{
-    struct winsize size;
-
-    if (ioctl(fileno(term->out), TIOCGWINSZ, &size) == 0 && size.ws_row > 0)
-        return size.ws_row;
-    return ROWS_DEFAULT;
-}
-
+/* The cursor is below the last of them. */
 int frame_rows(const struct watching *watching)
 {
-    struct term term = *watching->term;
+    int rows = term_rows(watching->frame ? stdout : watching->term->out);
 
-    if (watching->frame)
-        term.out = stdout;
-    return rows_of(&term) - 1; /* the cursor stands below */
+    return (rows > 0 ? rows : ROWS_DEFAULT) - 1;
 }
 
 /* After a change of size the terminal may have wrapped lines again: what was there cannot be found. */
@@ -213,7 +201,7 @@ static int note_rows(const struct watching *watching)
 static void put_frame(struct watching *watching, FILE *out)
 {
     const char *line = watching->text;
-    int rows = rows_of(watching->term) - 1 - note_rows(watching), count = 0;
+    int rows = frame_rows(watching) - note_rows(watching), count = 0;
 
     fputs(NO_WRAP, out);
     if (watching->lines > 0)
