@@ -1,5 +1,4 @@
 /* build.c - the picture of a definition, piece by piece. */
-#include "base/grow.h"
 #include "base/time.h"
 #include "drawing/drawing_int.h"
 #include <stdio.h>
@@ -15,13 +14,7 @@ uint32_t build_node(struct builder *builder, struct drawing_node node)
 
     node.name = text_or_none(node.name);
     node.note = text_or_none(node.note);
-    if (!GROW(&builder->scope->arena, drawing->nodes, drawing->node_count,
-              drawing->node_capacity)) {
-        builder->failed = true;
-        return DRAWING_NONE;
-    }
-    drawing->nodes[drawing->node_count] = node;
-    return drawing->node_count++;
+    return BUILD_ADD(builder, drawing->nodes, drawing->node_count, drawing->node_capacity, node);
 }
 
 uint32_t build_edge(struct builder *builder, struct drawing_edge edge)
@@ -32,13 +25,7 @@ uint32_t build_edge(struct builder *builder, struct drawing_edge edge)
     edge.note = text_or_none(edge.note);
     if (edge.from == DRAWING_NONE || edge.to == DRAWING_NONE)
         return DRAWING_NONE;
-    if (!GROW(&builder->scope->arena, drawing->edges, drawing->edge_count,
-              drawing->edge_capacity)) {
-        builder->failed = true;
-        return DRAWING_NONE;
-    }
-    drawing->edges[drawing->edge_count] = edge;
-    return drawing->edge_count++;
+    return BUILD_ADD(builder, drawing->edges, drawing->edge_count, drawing->edge_capacity, edge);
 }
 
 str build_text(struct builder *builder, const char *format, ...)
@@ -140,47 +127,28 @@ pawl_status drawing_of(struct scope *scope, const struct definition *definition,
                        struct drawing *out)
 {
     struct builder builder = { .scope = scope, .drawing = out };
-    pawl_status status = PAWL_OK;
 
     *out = (struct drawing){ .title = title, .start = DRAWING_NONE, .end = DRAWING_NONE };
     if (definition->kind == KIND_FLOW)
-        status = build_flow(&builder, definition);
+        TRY(build_flow(&builder, definition));
     else
         build_machine(&builder, definition);
-    if (status == PAWL_OK && builder.failed)
-        status = scope_no_memory(scope);
-    return status;
+    TRY_MEMORY(scope, !builder.failed);
+    return PAWL_OK;
 }
 
 /* ---- Names ---- */
 
-static const char *const shape_names[] = {
+const char *const shape_names[] = {
 #define X(name, word) [SHAPE_##name] = word,
     DRAWING_SHAPE_MAP(X)
 #undef X
 };
-static const struct {
-    const char *word, *sign;
-} marks[] = {
+const struct mark_look mark_looks[] = {
 #define X(name, word, sign) [MARK_##name] = { word, sign },
     DRAWING_MARK_MAP(X)
 #undef X
 };
-
-const char *drawing_shape_name(enum drawing_shape shape)
-{
-    return shape_names[shape];
-}
-
-const char *drawing_mark_name(enum drawing_mark mark)
-{
-    return marks[mark].word;
-}
-
-const char *drawing_mark_sign(enum drawing_mark mark)
-{
-    return marks[mark].sign;
-}
 
 bool drawing_find_format(str name, drawing_print_fn *print, const char **content_type)
 {
@@ -198,11 +166,8 @@ bool drawing_find_format(str name, drawing_print_fn *print, const char **content
 str edge_words(struct scope *scope, const struct drawing_edge *edge)
 {
     size_t size = edge->label.size + edge->note.size + 4;
-    char *text;
+    char *text = edge->note.size ? arena_alloc(&scope->arena, size) : NULL;
 
-    if (edge->note.size == 0)
-        return edge->label;
-    text = arena_alloc(&scope->arena, size);
     if (!text)
         return edge->label;
     snprintf(text, size, "%.*s%s[%.*s]", STR_ARG(edge->label), edge->label.size ? " " : "",

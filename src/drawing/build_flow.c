@@ -1,6 +1,5 @@
 /* build_flow.c - the steps of a flow, and the ways between them: of a graph as they are written,
  * of a tree as its forms imply. */
-#include "base/grow.h"
 #include "drawing/drawing_int.h"
 
 /* ---- Steps ---- */
@@ -86,15 +85,6 @@ struct ends {
     uint32_t count, capacity;
 };
 
-static void add_end(struct builder *builder, struct ends *ends, struct loose_end end)
-{
-    if (!GROW(&builder->scope->arena, ends->items, ends->count, ends->capacity)) {
-        builder->failed = true;
-        return;
-    }
-    ends->items[ends->count++] = end;
-}
-
 static void tie(struct builder *builder, const struct ends *in, uint32_t node)
 {
     for (uint32_t i = 0; i < in->count && !builder->failed; i++)
@@ -106,29 +96,17 @@ static void tie(struct builder *builder, const struct ends *in, uint32_t node)
 
 static struct ends one_end(struct builder *builder, uint32_t from, str label, bool is_by_fault)
 {
+    struct loose_end end = { .from = from, .label = label, .is_by_fault = is_by_fault };
     struct ends ends = { 0 };
 
-    add_end(builder, &ends,
-            (struct loose_end){ .from = from, .label = label, .is_by_fault = is_by_fault });
+    BUILD_ADD(builder, ends.items, ends.count, ends.capacity, end);
     return ends;
 }
 
 static void join_ends(struct builder *builder, struct ends *ends, const struct ends *more)
 {
     for (uint32_t i = 0; i < more->count; i++)
-        add_end(builder, ends, more->items[i]);
-}
-
-static void add_line(struct builder *builder, struct drawing_line line)
-{
-    struct drawing *drawing = builder->drawing;
-
-    if (!GROW(&builder->scope->arena, drawing->lines, drawing->line_count,
-              drawing->line_capacity)) {
-        builder->failed = true;
-        return;
-    }
-    drawing->lines[drawing->line_count++] = line;
+        BUILD_ADD(builder, ends->items, ends->count, ends->capacity, more->items[i]);
 }
 
 struct walk { /* through a tree, at one node */
@@ -239,12 +217,12 @@ static struct ends build_form(struct builder *builder, struct walk walk, uint32_
                               struct ends in)
 {
     const struct plan_node *node = &walk.plan->nodes[index];
-    uint32_t step = node->step == STEP_NONE ? DRAWING_NONE : builder->drawing->of_step[node->step];
+    struct drawing *drawing = builder->drawing;
+    uint32_t step = node->step == STEP_NONE ? DRAWING_NONE : drawing->of_step[node->step];
+    struct drawing_line line = { walk.depth, step, line_word(builder, walk, node) };
 
     if (node->kind != PLAN_TRY)
-        add_line(builder, (struct drawing_line){ .depth = walk.depth,
-                                                 .node = step,
-                                                 .word = line_word(builder, walk, node) });
+        BUILD_ADD(builder, drawing->lines, drawing->line_count, drawing->line_capacity, line);
     if (step != DRAWING_NONE) {
         tie(builder, &in, step);
         in = one_end(builder, step, STR_NONE, false);
@@ -261,11 +239,9 @@ static struct ends build_form(struct builder *builder, struct walk walk, uint32_
 
 void build_tree(struct builder *builder, const struct plan *plan)
 {
-    struct ends in = one_end(builder, builder->drawing->start, STR_NONE, false);
-    struct walk walk = { .plan = plan };
-    struct ends out = { 0 };
+    struct ends in = one_end(builder, builder->drawing->start, STR_NONE, false), out = { 0 };
 
     if (plan->node_count > 0)
-        out = build_form(builder, walk, 0, in);
+        out = build_form(builder, (struct walk){ .plan = plan }, 0, in);
     tie(builder, &out, builder->drawing->end);
 }

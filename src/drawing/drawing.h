@@ -119,8 +119,4 @@ typedef pawl_status (*drawing_print_fn)(struct scope *scope, const struct drawin
 bool drawing_find_format(str name, drawing_print_fn *print, const char **content_type);
 #define DRAWING_FORMATS "text, mermaid, dot, svg or json"
 
-const char *drawing_shape_name(enum drawing_shape shape);
-const char *drawing_mark_name(enum drawing_mark mark);
-const char *drawing_mark_sign(enum drawing_mark mark);
-
 #endif

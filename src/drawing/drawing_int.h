@@ -2,6 +2,7 @@
 #ifndef PAWL_DRAWING_DRAWING_INT_H
 #define PAWL_DRAWING_DRAWING_INT_H
 
+#include "base/grow.h"
 #include "drawing/drawing.h"
 #include "flow/plan.h"
 
@@ -13,6 +14,12 @@ struct builder {
     bool failed; /* no memory: nothing more is added */
 };
 
+/* Add to a list that has a count and a capacity; its index, or DRAWING_NONE: it has failed. */
+#define BUILD_ADD(builder, items, count, capacity, item)                                           \
+    (GROW(&(builder)->scope->arena, items, count, capacity)                                        \
+         ? ((items)[count] = (item), (count)++)                                                    \
+         : ((builder)->failed = true, DRAWING_NONE))
+
 uint32_t build_node(struct builder *builder, struct drawing_node node);
 uint32_t build_edge(struct builder *builder, struct drawing_edge edge);
 str build_text(struct builder *builder, const char *format, ...)
@@ -22,6 +29,11 @@ uint32_t build_step(struct builder *builder, const struct plan_step *step);
 void build_machine(struct builder *builder, const struct definition *definition);
 void build_graph(struct builder *builder, const struct plan *plan);
 void build_tree(struct builder *builder, const struct plan *plan);
+
+extern const char *const shape_names[];
+extern const struct mark_look {
+    const char *name, *sign;
+} mark_looks[];
 
 static inline bool drawing_is_dot(const struct drawing_node *node)
 {

@@ -19,11 +19,16 @@ static void put_quoted(struct buf *out, str text, bool is_mermaid)
     buf_byte(out, '"');
 }
 
+static bool is_end_state(const struct drawing_node *node)
+{
+    return node->shape == SHAPE_STATE && node->terminal != TERMINAL_NOT;
+}
+
 static str node_words(struct scope *scope, const struct drawing_node *node, const char *line_end)
 {
     size_t size = node->name.size + node->note.size + 64;
     char *text = arena_alloc(&scope->arena, size), times[24] = "";
-    const char *sign = drawing_mark_sign(node->mark);
+    const char *sign = mark_looks[node->mark].sign;
 
     if (!text)
         return node->name;
@@ -51,14 +56,14 @@ static void mermaid_node(struct scope *scope, const struct drawing *drawing, uin
     const struct drawing_node *node = &drawing->nodes[index];
     struct brackets brackets = brackets_of[node->shape];
 
-    if (node->shape == SHAPE_STATE && node->terminal != TERMINAL_NOT)
+    if (is_end_state(node))
         brackets = (struct brackets){ "[[", "]]" };
     buf_fmt(out, "    n%u%s", index, brackets.left);
     if (!drawing_is_dot(node))
         put_quoted(out, node_words(scope, node, " · "), true);
     buf_fmt(out, "%s\n", brackets.right);
     if (node->mark != MARK_NONE)
-        buf_fmt(out, "    class n%u %s\n", index, drawing_mark_name(node->mark));
+        buf_fmt(out, "    class n%u %s\n", index, mark_looks[node->mark].name);
 }
 
 static void mermaid_edge(struct scope *scope, const struct drawing_edge *edge, struct buf *out)
@@ -94,37 +99,25 @@ pawl_status drawing_mermaid(struct scope *scope, const struct drawing *drawing, 
 
 /* ---- Graphviz ---- */
 
-static const char *dot_shape(const struct drawing_node *node)
-{
-    static const char *const shapes[] = {
-        [SHAPE_START] = "shape=point,width=0.15",
-        [SHAPE_STATE] = "shape=box,style=rounded",
-        [SHAPE_STEP] = "shape=box,style=rounded",
-        [SHAPE_GATE] = "shape=hexagon",
-        [SHAPE_WAIT] = "shape=box,style=\"rounded,dashed\"",
-        [SHAPE_FORK] = "shape=diamond",
-        [SHAPE_END] = "shape=doublecircle,width=0.2",
-    };
+static const char *const dot_shapes[] = {
+    [SHAPE_START] = "shape=point,width=0.15",
+    [SHAPE_STATE] = "shape=box,style=rounded",
+    [SHAPE_STEP] = "shape=box,style=rounded",
+    [SHAPE_GATE] = "shape=hexagon",
+    [SHAPE_WAIT] = "shape=box,style=\"rounded,dashed\"",
+    [SHAPE_FORK] = "shape=diamond",
+    [SHAPE_END] = "shape=doublecircle,width=0.2",
+};
 
-    return node->shape == SHAPE_STATE && node->terminal != TERMINAL_NOT
-               ? "shape=box,style=rounded,peripheries=2"
-               : shapes[node->shape];
-}
-
-static const char *dot_colour(enum drawing_mark mark)
-{
-    static const char *const colours[] = {
-        [MARK_NONE] = "",
-        [MARK_PASSED] = ",color=\"#2b6cb0\",penwidth=2",
-        [MARK_PRESENT] = ",color=\"#b45309\",penwidth=3",
-        [MARK_DONE] = ",color=\"#047857\",penwidth=2",
-        [MARK_ENDED] = ",color=\"#1f2937\",penwidth=2",
-        [MARK_FAILED] = ",color=\"#b91c1c\",penwidth=2",
-        [MARK_CANCELLED] = ",color=\"#6b7280\",penwidth=2",
-    };
-
-    return colours[mark];
-}
+static const char *const dot_colours[] = {
+    [MARK_NONE] = "",
+    [MARK_PASSED] = ",color=\"#2b6cb0\",penwidth=2",
+    [MARK_PRESENT] = ",color=\"#b45309\",penwidth=3",
+    [MARK_DONE] = ",color=\"#047857\",penwidth=2",
+    [MARK_ENDED] = ",color=\"#1f2937\",penwidth=2",
+    [MARK_FAILED] = ",color=\"#b91c1c\",penwidth=2",
+    [MARK_CANCELLED] = ",color=\"#6b7280\",penwidth=2",
+};
 
 pawl_status drawing_dot(struct scope *scope, const struct drawing *drawing, struct buf *out)
 {
@@ -136,7 +129,8 @@ pawl_status drawing_dot(struct scope *scope, const struct drawing *drawing, stru
 
         buf_fmt(out, "  n%u [label=", i);
         put_quoted(out, node_words(scope, node, ", "), false);
-        buf_fmt(out, ",%s%s];\n", dot_shape(node), dot_colour(node->mark));
+        buf_fmt(out, ",%s%s%s];\n", dot_shapes[node->shape],
+                is_end_state(node) ? ",peripheries=2" : "", dot_colours[node->mark]);
     }
     for (uint32_t i = 0; i < drawing->edge_count; i++) {
         const struct drawing_edge *edge = &drawing->edges[i];
@@ -154,16 +148,16 @@ pawl_status drawing_dot(struct scope *scope, const struct drawing *drawing, stru
 
 static void json_node(const struct drawing_node *node, uint32_t index, struct buf *out)
 {
+    /* A state that declares no kind has always been `done` here. */
+    enum drawing_mark mark = node->mark == MARK_ENDED ? MARK_DONE : node->mark;
+
     json_open(out, '{');
     json_put_u64(out, "id", index);
-    json_put_text(out, "shape", drawing_shape_name(node->shape));
+    json_put_text(out, "shape", shape_names[node->shape]);
     json_put_str(out, "name", node->name);
     json_put_str(out, "note", node->note);
     json_put_text(out, "terminal_kind", terminal_kind_name(node->terminal));
-    json_put_text(out, "mark",
-                  node->mark == MARK_NONE    ? NULL
-                  : node->mark == MARK_ENDED ? drawing_mark_name(MARK_DONE) /* as it always was */
-                                             : drawing_mark_name(node->mark));
+    json_put_text(out, "mark", node->mark == MARK_NONE ? NULL : mark_looks[mark].name);
     json_put_u64(out, "count", node->count);
     json_close(out, '}');
 }

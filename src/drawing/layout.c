@@ -211,18 +211,11 @@ static pawl_status make_boxes(struct scope *scope, const struct drawing *drawing
 
 pawl_status layout_make(struct scope *scope, const struct drawing *drawing, struct layout *out)
 {
-    pawl_status status;
-
     *out = (struct layout){ 0 };
-    status = make_boxes(scope, drawing, out);
-    if (status == PAWL_OK &&
-        (!count_links(scope, out, drawing->edge_count) || !fill_ranks(scope, out)))
-        status = scope_no_memory(scope);
-    if (status == PAWL_OK)
-        status = layout_order(scope, out);
-    if (status == PAWL_OK)
-        status = layout_place(scope, out);
-    if (status == PAWL_OK)
-        place_ranks(out);
-    return status;
+    TRY(make_boxes(scope, drawing, out));
+    TRY_MEMORY(scope, count_links(scope, out, drawing->edge_count) && fill_ranks(scope, out));
+    TRY(layout_order(scope, out));
+    TRY(layout_place(scope, out));
+    place_ranks(out);
+    return PAWL_OK;
 }

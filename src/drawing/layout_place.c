@@ -23,13 +23,14 @@ static int compare_weight(const void *a, const void *b)
     return one->order < other->order ? -1 : one->order > other->order;
 }
 
-static double mean_order(const struct layout *layout, const uint32_t *boxes, uint32_t count,
-                         double otherwise)
+/* Of the orders of some boxes, or of their places; `otherwise` without any. */
+static double mean(const struct layout *layout, const uint32_t *boxes, uint32_t count,
+                   bool of_places, double otherwise)
 {
     double sum = 0;
 
     for (uint32_t i = 0; i < count; i++)
-        sum += layout->boxes[boxes[i]].order;
+        sum += of_places ? layout->boxes[boxes[i]].x : layout->boxes[boxes[i]].order;
     return count > 0 ? sum / count : otherwise;
 }
 
@@ -41,8 +42,8 @@ static void order_rank(struct layout *layout, struct weighed *work, uint32_t ran
         const struct layout_box *box = &layout->boxes[layout->ranks[rank][i]];
 
         work[i] = (struct weighed){ .box = layout->ranks[rank][i], .order = i };
-        work[i].weight = downwards ? mean_order(layout, box->above, box->above_count, i)
-                                   : mean_order(layout, box->below, box->below_count, i);
+        work[i].weight = downwards ? mean(layout, box->above, box->above_count, false, i)
+                                   : mean(layout, box->below, box->below_count, false, i);
     }
     qsort(work, count, sizeof *work, compare_weight);
     for (uint32_t i = 0; i < count; i++) {
@@ -74,26 +75,14 @@ static double apart(const struct layout_box *left, const struct layout_box *righ
     return left->width / 2 + right->width / 2 + (are_nodes ? GAP : LINE_GAP);
 }
 
-static double mean_place(const struct layout *layout, const uint32_t *boxes, uint32_t count)
-{
-    double sum = 0;
-
-    for (uint32_t i = 0; i < count; i++)
-        sum += layout->boxes[boxes[i]].x;
-    return sum / count;
-}
-
 static void make_wishes(struct layout *layout, uint32_t rank, bool above, bool below)
 {
     for (uint32_t i = 0; i < layout->rank_sizes[rank]; i++) {
         struct layout_box *box = &layout->boxes[layout->ranks[rank][i]];
         bool has_above = above && box->above_count > 0, has_below = below && box->below_count > 0;
-        double sum = 0;
+        double sum = mean(layout, box->above, has_above ? box->above_count : 0, true, 0) +
+                     mean(layout, box->below, has_below ? box->below_count : 0, true, 0);
 
-        if (has_above)
-            sum += mean_place(layout, box->above, box->above_count);
-        if (has_below)
-            sum += mean_place(layout, box->below, box->below_count);
         box->wish = has_above || has_below ? sum / (has_above + has_below) : box->x;
     }
 }

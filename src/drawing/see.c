@@ -11,16 +11,14 @@ static struct drawing_node *node_at_index(struct drawing *drawing, uint32_t inde
 void drawing_see_entries(struct drawing *drawing, uint32_t transition, uint32_t count)
 {
     uint32_t edge = drawing->of_transition ? drawing->of_transition[transition] : DRAWING_NONE;
-    struct drawing_node *to, *from;
+    struct drawing_node *to;
 
     drawing->is_marked = true;
     if (edge == DRAWING_NONE || count == 0)
         return;
     drawing->edges[edge].taken += count;
-    from = node_at_index(drawing, drawing->edges[edge].from);
-    to = node_at_index(drawing, drawing->edges[edge].to);
-    from->mark = MARK_PASSED;
-    to->mark = MARK_PASSED;
+    to = &drawing->nodes[drawing->edges[edge].to];
+    drawing->nodes[drawing->edges[edge].from].mark = to->mark = MARK_PASSED;
     to->count += count;
 }
 
@@ -85,21 +83,6 @@ void drawing_see_way(struct drawing *drawing, uint32_t cause, uint32_t plan)
         }
 }
 
-/* Can something have gone on from here? A failure goes on only where there is a way for it. */
-static bool was_left(const struct drawing *drawing, const struct drawing_edge *edge)
-{
-    const struct drawing_node *from = &drawing->nodes[edge->from];
-
-    if (from->shape == SHAPE_START)
-        return true;
-    return from->mark == MARK_DONE || from->mark == MARK_PASSED;
-}
-
-static bool was_begun(const struct drawing_node *node)
-{
-    return node->mark != MARK_NONE;
-}
-
 /* Forks are no steps: one was passed if what leads to it was left and what it leads to begun. */
 static bool pass_forks(struct drawing *drawing)
 {
@@ -109,7 +92,8 @@ static bool pass_forks(struct drawing *drawing)
         const struct drawing_edge *edge = &drawing->edges[i];
         struct drawing_node *from = &drawing->nodes[edge->from];
 
-        if (from->shape == SHAPE_FORK && !was_begun(from) && was_begun(&drawing->nodes[edge->to])) {
+        if (from->shape == SHAPE_FORK && from->mark == MARK_NONE &&
+            drawing->nodes[edge->to].mark != MARK_NONE) {
             from->mark = MARK_PASSED;
             has_changed = true;
         }
@@ -119,12 +103,14 @@ static bool pass_forks(struct drawing *drawing)
 
 /* In a tree every step that was begun was begun by those before it; in a graph a join is begun by
  * the last that arrives, and the others led there too. Where a branch was not taken nothing is
- * marked: its way would be among those seen. */
+ * marked: its way would be among those seen. A failure goes on only where there is a way for it. */
 static bool is_implied(const struct drawing *drawing, const struct drawing_edge *edge)
 {
-    const struct drawing_node *to = &drawing->nodes[edge->to];
+    const struct drawing_node *from = &drawing->nodes[edge->from];
+    bool was_left =
+        from->shape == SHAPE_START || from->mark == MARK_DONE || from->mark == MARK_PASSED;
 
-    if (edge->taken > 0 || !was_left(drawing, edge) || !was_begun(to))
+    if (edge->taken > 0 || !was_left || drawing->nodes[edge->to].mark == MARK_NONE)
         return false;
     return drawing->line_count > 0 || edge->from == drawing->start || edge->to == drawing->end ||
            str_is(edge->label, "join");

@@ -43,17 +43,15 @@ static const char style[] =
 
 static void put_text(struct buf *out, str text)
 {
+    static const char *const escapes[256] = {
+        ['<'] = "&lt;", ['>'] = "&gt;", ['&'] = "&amp;", ['"'] = "&quot;"
+    };
+
     for (size_t i = 0; i < text.size; i++) {
         unsigned char byte = (unsigned char)text.data[i];
 
-        if (byte == '<')
-            buf_str(out, STR("&lt;"));
-        else if (byte == '>')
-            buf_str(out, STR("&gt;"));
-        else if (byte == '&')
-            buf_str(out, STR("&amp;"));
-        else if (byte == '"')
-            buf_str(out, STR("&quot;"));
+        if (escapes[byte])
+            buf_str(out, str_of(escapes[byte]));
         else
             buf_byte(out, byte < 0x20 || byte == 0x7F ? ' ' : byte);
     }
@@ -98,8 +96,7 @@ static void put_node(struct scope *scope, const struct drawing *drawing,
     const struct drawing_node *node = &drawing->nodes[box->node];
     double y = box->y + (node->note.size ? -3 : 4);
 
-    buf_fmt(out, "<g class=\"node %s %s\">", drawing_shape_name(node->shape),
-            drawing_mark_name(node->mark));
+    buf_fmt(out, "<g class=\"node %s %s\">", shape_names[node->shape], mark_looks[node->mark].name);
     if (drawing_is_dot(node)) {
         put_dot(node, box, out);
         return;
@@ -144,16 +141,6 @@ struct point {
     double x, y;
 };
 
-static void put_curve(struct buf *out, struct point from, struct point to)
-{
-    double middle = (from.y + to.y) / 2;
-
-    if (from.x == to.x)
-        buf_fmt(out, "L%.1f %.1f", to.x, to.y);
-    else
-        buf_fmt(out, "C%.1f %.1f %.1f %.1f %.1f %.1f", from.x, middle, to.x, middle, to.x, to.y);
-}
-
 /* From the upper end to the lower one, or the other way round, so that the arrow is at its end. */
 static void put_path(const struct layout *layout, const struct layout_edge *edge, struct buf *out)
 {
@@ -166,8 +153,14 @@ static void put_path(const struct layout *layout, const struct layout_edge *edge
                                 below->y - below->height / 2 };
         struct point from = edge->is_turned ? bottom : top, to = edge->is_turned ? top : bottom;
 
+        double middle = (from.y + to.y) / 2;
+
         buf_fmt(out, i == 0 ? "M%.1f %.1f" : "L%.1f %.1f", from.x, from.y);
-        put_curve(out, from, to);
+        if (from.x == to.x)
+            buf_fmt(out, "L%.1f %.1f", to.x, to.y);
+        else
+            buf_fmt(out, "C%.1f %.1f %.1f %.1f %.1f %.1f", from.x, middle, to.x, middle, to.x,
+                    to.y);
     }
 }
 

@@ -1,7 +1,6 @@
 /* text.c - a picture in letters: a tree as a tree; anything else as its nodes from top to bottom,
  * each with the ways out of it. */
 #include "drawing/drawing_int.h"
-#include <stdlib.h>
 
 static void put_plain(struct buf *out, str text)
 {
@@ -18,7 +17,7 @@ static void put_name(const struct drawing *drawing, const struct drawing_node *n
     const char *terminal = terminal_kind_name(node->terminal);
 
     if (drawing->is_marked)
-        buf_fmt(out, "%s ", node->mark == MARK_NONE ? "·" : drawing_mark_sign(node->mark));
+        buf_fmt(out, "%s ", node->mark == MARK_NONE ? "·" : mark_looks[node->mark].sign);
     put_plain(out, node->name);
     if (node->count > 1)
         buf_fmt(out, " ×%u", node->count);
@@ -69,33 +68,13 @@ static void put_tree(const struct drawing *drawing, struct buf *out)
 
 /* ---- Anything else ---- */
 
-struct ranked {
-    uint32_t node, rank;
-};
-
-static int compare_rank(const void *a, const void *b)
-{
-    const struct ranked *one = a, *other = b;
-
-    if (one->rank != other->rank)
-        return one->rank < other->rank ? -1 : 1;
-    return one->node < other->node ? -1 : one->node > other->node;
-}
-
-static uint32_t count_exits(const struct drawing *drawing, uint32_t node)
-{
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < drawing->edge_count; i++)
-        count += drawing->edges[i].from == node;
-    return count;
-}
-
 static void put_exits(struct scope *scope, const struct drawing *drawing, uint32_t node,
                       struct buf *out)
 {
-    uint32_t left = count_exits(drawing, node);
+    uint32_t left = 0;
 
+    for (uint32_t i = 0; i < drawing->edge_count; i++)
+        left += drawing->edges[i].from == node;
     for (uint32_t i = 0; i < drawing->edge_count; i++) {
         const struct drawing_edge *edge = &drawing->edges[i];
         str words = edge_words(scope, edge);
@@ -113,37 +92,40 @@ static void put_exits(struct scope *scope, const struct drawing *drawing, uint32
     }
 }
 
+/* By counting: how many each rank has, then each node into its place. */
 pawl_status drawing_order(struct scope *scope, const struct drawing *drawing, uint32_t **out)
 {
     uint32_t count = drawing->node_count;
     uint32_t *ranks = ARENA_ARRAY(&scope->arena, uint32_t, count + 1);
-    struct ranked *order = ARENA_ARRAY(&scope->arena, struct ranked, count + 1);
+    uint32_t *starts = ARENA_ARRAY(&scope->arena, uint32_t, count + 1);
+    uint32_t *order = ARENA_ARRAY(&scope->arena, uint32_t, count + 1);
     struct layout_edge *edges =
         ARENA_ARRAY(&scope->arena, struct layout_edge, drawing->edge_count + 1);
 
-    if (!ranks || !order || !edges || layout_rank(scope, drawing, ranks, edges) != PAWL_OK)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, ranks && starts && order && edges);
+    TRY(layout_rank(scope, drawing, ranks, edges));
     for (uint32_t i = 0; i < count; i++)
-        order[i] = (struct ranked){ .node = i, .rank = ranks[i] };
-    qsort(order, count, sizeof *order, compare_rank);
+        starts[ranks[i] + 1]++; /* a rank is less than the number of nodes */
+    for (uint32_t i = 1; i <= count; i++)
+        starts[i] += starts[i - 1];
     for (uint32_t i = 0; i < count; i++)
-        ranks[i] = order[i].node;
-    *out = ranks;
+        order[starts[ranks[i]]++] = i;
+    *out = order;
     return PAWL_OK;
 }
 
 static pawl_status put_nodes(struct scope *scope, const struct drawing *drawing, struct buf *out)
 {
     uint32_t *order;
-    pawl_status status = drawing_order(scope, drawing, &order);
 
-    for (uint32_t i = 0; i < drawing->node_count && status == PAWL_OK; i++) {
+    TRY(drawing_order(scope, drawing, &order));
+    for (uint32_t i = 0; i < drawing->node_count; i++) {
         if (order[i] == drawing->start || order[i] == drawing->end)
             continue;
         put_name(drawing, &drawing->nodes[order[i]], out);
         put_exits(scope, drawing, order[i], out);
     }
-    return status;
+    return PAWL_OK;
 }
 
 pawl_status drawing_text(struct scope *scope, const struct drawing *drawing, struct buf *out)
