@@ -348,6 +348,9 @@ int verb_show(struct cli *cli);
 int verb_graph(struct cli *cli);
 int verb_watch(struct cli *cli);
 int verb_doctor(struct cli *cli);
+int doctor_rebuild(struct cli *cli); /* doctor --rebuild */
+int doctor_accept_head(struct cli *cli);
+int doctor_accept_clock(struct cli *cli);
 int verb_run(struct cli *cli);
 int verb_resume(struct cli *cli);
 int verb_verify(struct cli *cli);

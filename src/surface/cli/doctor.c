@@ -1,61 +1,10 @@
-/* doctor.c - prints what was found; --rebuild, --accept-head and --accept-clock. */
-#include "surface/cli/doctor.h"
+/* doctor.c - what doctor changes if it is asked to: --rebuild, --accept-head, --accept-clock. */
 #include "api/verify_all.h"
 #include "api/world.h"
 #include "repair/repair.h"
+#include "surface/cli/cli.h"
 #include <pwd.h>
 #include <unistd.h>
-
-static const char *const verdict_words[] = {
-    [DOCTOR_GOOD] = "good", [DOCTOR_WARN] = "warning", [DOCTOR_BAD] = "bad"
-};
-
-static void print_findings_json(const struct doctor *doctor)
-{
-    struct buf out;
-
-    buf_init(&out, &heap_libc, CLI_ANSWER_MAX);
-    json_open(&out, '{');
-    json_put_bool(&out, "healthy", doctor->worst != DOCTOR_BAD);
-    json_put_open(&out, "checks", '[');
-    for (uint32_t i = 0; i < doctor->count; i++) {
-        const struct doctor_finding *finding = &doctor->findings[i];
-
-        json_open(&out, '{');
-        json_put_text(&out, "name", finding->name);
-        json_put_text(&out, "verdict", verdict_words[finding->verdict]);
-        json_put_text(&out, "what", finding->words);
-        json_put_text(&out, "try", finding->advice[0] ? finding->advice : NULL);
-        json_close(&out, '}');
-    }
-    json_close(&out, ']');
-    json_close(&out, '}');
-    print_json(doctor->cli, buf_view(&out));
-    buf_fini(&out);
-}
-
-void doctor_print(const struct doctor *doctor)
-{
-    static const char *const marks[] = { "✔", "!", "✘" };
-    static const enum style styles[] = { GOOD, WARN, BAD };
-    struct cli *cli = doctor->cli;
-    struct term *term = &cli->term;
-
-    if (cli->json) {
-        print_findings_json(doctor);
-        return;
-    }
-    for (uint32_t i = 0; i < doctor->count; i++) {
-        const struct doctor_finding *finding = &doctor->findings[i];
-
-        term_put(term, styles[finding->verdict], "%s ", marks[finding->verdict]);
-        fprintf(term->out, "%-10s ", finding->name);
-        term_cell(term, PLAIN, str_of(finding->words), TABLE_CELL_MAX, 0);
-        fputc('\n', term->out);
-        if (finding->advice[0])
-            term_put(term, DIM, "             try: %s\n", finding->advice);
-    }
-}
 
 /* ---- --rebuild ---- */
 

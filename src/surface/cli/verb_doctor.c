@@ -3,7 +3,7 @@
 #include "base/time.h"
 #include "repair/repair.h"
 #include "store/owner.h"
-#include "surface/cli/doctor.h"
+#include "surface/cli/cli.h"
 #include <stdarg.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -19,8 +19,29 @@
 #define OVERDUE_WARN_MS 60000
 #define QUICK_MAX       (256 * MIB) /* a file that is larger is read whole only with --full */
 
-void doctor_say(struct doctor *doctor, enum doctor_verdict verdict, const char *name,
-                const char *advice, const char *format, ...)
+#define DOCTOR_FINDINGS_MAX 24
+
+enum doctor_verdict { DOCTOR_GOOD, DOCTOR_WARN, DOCTOR_BAD };
+
+struct doctor_finding {
+    enum doctor_verdict verdict;
+    const char *name;
+    char words[400];
+    char advice[512]; /* the next command to try, or what to do; "": nothing */
+};
+
+struct doctor {
+    struct cli *cli;
+    struct doctor_finding findings[DOCTOR_FINDINGS_MAX];
+    uint32_t count;
+    enum doctor_verdict worst;
+    char advice[512];
+};
+
+/* One thing that was looked at. `advice` may be NULL. */
+static void __attribute__((format(printf, 5, 6)))
+doctor_say(struct doctor *doctor, enum doctor_verdict verdict, const char *name, const char *advice,
+           const char *format, ...)
 {
     struct doctor_finding *finding = &doctor->findings[doctor->count];
     va_list arguments;
@@ -288,6 +309,59 @@ static void check_integrity(struct doctor *doctor, const char *file)
                    STR_ARG(first ? first->text : STR("nothing")));
 }
 
+/* ---- Output: for people, or as {healthy, checks: [{name, verdict, what, try}]} ---- */
+
+static const char *const verdict_words[] = {
+    [DOCTOR_GOOD] = "good", [DOCTOR_WARN] = "warning", [DOCTOR_BAD] = "bad"
+};
+
+static void print_findings_json(const struct doctor *doctor)
+{
+    struct buf out;
+
+    buf_init(&out, &heap_libc, CLI_ANSWER_MAX);
+    json_open(&out, '{');
+    json_put_bool(&out, "healthy", doctor->worst != DOCTOR_BAD);
+    json_put_open(&out, "checks", '[');
+    for (uint32_t i = 0; i < doctor->count; i++) {
+        const struct doctor_finding *finding = &doctor->findings[i];
+
+        json_open(&out, '{');
+        json_put_text(&out, "name", finding->name);
+        json_put_text(&out, "verdict", verdict_words[finding->verdict]);
+        json_put_text(&out, "what", finding->words);
+        json_put_text(&out, "try", finding->advice[0] ? finding->advice : NULL);
+        json_close(&out, '}');
+    }
+    json_close(&out, ']');
+    json_close(&out, '}');
+    print_json(doctor->cli, buf_view(&out));
+    buf_fini(&out);
+}
+
+static void print_doctor(const struct doctor *doctor)
+{
+    static const char *const marks[] = { "✔", "!", "✘" };
+    static const enum style styles[] = { GOOD, WARN, BAD };
+    struct cli *cli = doctor->cli;
+    struct term *term = &cli->term;
+
+    if (cli->json) {
+        print_findings_json(doctor);
+        return;
+    }
+    for (uint32_t i = 0; i < doctor->count; i++) {
+        const struct doctor_finding *finding = &doctor->findings[i];
+
+        term_put(term, styles[finding->verdict], "%s ", marks[finding->verdict]);
+        fprintf(term->out, "%-10s ", finding->name);
+        term_cell(term, PLAIN, str_of(finding->words), TABLE_CELL_MAX, 0);
+        fputc('\n', term->out);
+        if (finding->advice[0])
+            term_put(term, DIM, "             try: %s\n", finding->advice);
+    }
+}
+
 /* ---- All of it ---- */
 
 static pawl_status ask_store(struct doctor *doctor)
@@ -335,7 +409,7 @@ static int examine(struct cli *cli)
         check_files_limit(doctor);
     }
     status = ask_store(doctor);
-    doctor_print(doctor);
+    print_doctor(doctor);
     if (status != PAWL_OK)
         return exit_of(status);
     return doctor->worst == DOCTOR_BAD ? EXIT_REJECTED : EXIT_DONE;

@@ -1,15 +1,75 @@
-/* verb_verify.c - verify, sql: the store itself. */
+/* verb_verify.c - verify: the whole store, or an instance; the checkpoint of a check that was stopped. */
 #include "api/verify_all.h"
-#include "surface/cli/pager.h"
-#include "surface/cli/checkpoint_file.h"
+#include "surface/cli/cli.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
-#define BAR_COLUMNS      32
-#define READABLE_COLUMNS 10 /* on average: with less, a table says nothing */
+#define BAR_COLUMNS 32
 
-/* ---- verify: how far it is ---- */
+#define SUFFIX     "-verify"
+#define SUFFIX_NEW "-new"
+
+/* ---- The checkpoint of a check, in a file beside the store ---- */
+
+/* FILE-verify: how far a check of FILE has come, for one that is interrupted. NULL: nowhere, it is no
+ * file of ours. */
+static const char *checkpoint_path(struct cli *cli)
+{
+    const char *file = store_file(cli->store);
+    size_t size = file ? strlen(file) + sizeof SUFFIX : 0;
+    char *path = file && *file ? arena_alloc(&cli->scope.arena, size) : NULL;
+
+    if (path)
+        snprintf(path, size, "%s%s", file, SUFFIX);
+    return path;
+}
+
+/* What was kept; data NULL: nothing. INVALID_REQUEST if it is there and can't be read. */
+static pawl_status checkpoint_read(struct cli *cli, const char *path, str *out)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    pawl_status status = PAWL_OK;
+    struct buf text;
+
+    *out = STR_NONE;
+    if (file < 0 && errno == ENOENT)
+        return PAWL_OK;
+    buf_init(&text, &heap_libc, CLI_MEMORY_MAX);
+    if (file < 0 || !read_to_end(file, &text))
+        status = scope_fail(&cli->scope, PAWL_INVALID_REQUEST, "cannot read '%s': %s", path,
+                            strerror(text.failed ? ENOMEM : errno));
+    else
+        *out = buf_keep(&text, &cli->scope.arena);
+    if (file >= 0)
+        close(file);
+    buf_fini(&text);
+    return status;
+}
+
+/* Replace it whole or not at all. False, with errno: not written. */
+static bool checkpoint_write(const char *path, str checkpoint)
+{
+    char name[4096];
+    int file;
+    bool ok;
+
+    if (snprintf(name, sizeof name, "%s%s", path, SUFFIX_NEW) >= (int)sizeof name) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    file = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (file < 0)
+        return false;
+    ok = write_whole(file, checkpoint) && fsync(file) == 0;
+    ok = close(file) == 0 && ok && rename(name, path) == 0;
+    if (!ok)
+        unlink(name);
+    return ok;
+}
+
+/* ---- How far it is ---- */
 
 struct check {
     struct cli *cli;
@@ -74,7 +134,7 @@ static void keep_checkpoint(void *context, str checkpoint)
     check->has_failed = true;
 }
 
-/* ---- verify: the answer ---- */
+/* ---- The answer ---- */
 
 static void render_stopped(struct cli *cli, const struct node *answer)
 {
@@ -171,7 +231,7 @@ static int conclude(struct cli *cli, const struct node *answer)
     return member_true(answer, "valid") ? EXIT_DONE : EXIT_REJECTED;
 }
 
-/* ---- verify: asking ---- */
+/* ---- Asking ---- */
 
 /* A number that was checked with the other words; 0: not given. */
 static uint64_t number_of(const struct cli *cli, const char *name)
@@ -286,64 +346,4 @@ int verb_verify(struct cli *cli)
     if (check.path && code != EXIT_STOPPED)
         unlink(check.path); /* it has been to the end: there is nothing to go on with */
     return code;
-}
-
-/* ---- sql ---- */
-
-/* Wider than the terminal: each row as a paragraph, a column a line. */
-static void put_paragraphs(const struct term *term, const struct text_table *table)
-{
-    for (uint32_t row = 0; row < table->row_count; row++) {
-        if (row > 0)
-            fputc('\n', term->out);
-        for (uint32_t i = 0; i < table->column_count; i++) {
-            term_cell(term, DIM, str_of(table->heads[i]), 24, 26);
-            term_cell(term, PLAIN, table->cells[row * table->column_count + i], term->width - 26,
-                      0);
-            fputc('\n', term->out);
-        }
-    }
-}
-
-static void put_rows_paged(struct term *term, const struct text_table *table)
-{
-    bool is_wide = term->tty && (int)table->column_count * READABLE_COLUMNS > term->width;
-    uint32_t lines = is_wide ? table->row_count * (table->column_count + 1) : table->row_count + 1;
-    bool is_paged = pager_begin(term, lines);
-
-    if (is_wide)
-        put_paragraphs(term, table);
-    else
-        table_print(term, table, &(struct table_pages){ 0 });
-    pager_end(term, is_paged);
-}
-
-void render_rows(struct cli *cli, const struct node *answer)
-{
-    const struct node *columns = node_find(answer, "columns"), *rows = node_find(answer, "rows");
-    uint32_t count = columns ? columns->count : 0, at = 0;
-    const char *heads[TABLE_COLUMNS_MAX];
-    str *cells;
-
-    if (count == 0 || count > TABLE_COLUMNS_MAX) {
-        fputs(count ? "too many columns for a table: use --json\n" : "no rows\n", cli->term.out);
-        return;
-    }
-    cells = ARENA_ARRAY(&cli->scope.arena, str, (size_t)count * (rows->count + 1));
-    for (const struct node *column = columns->first; column; column = column->next)
-        heads[at++] = column->text.data;
-    at = 0;
-    for (const struct node *row = rows->first; cells && row; row = row->next)
-        for (const struct node *cell = row->first; cell; cell = cell->next)
-            cells[at++] = cell->kind == NODE_NULL ? STR("") : cell->text; /* of a number as well */
-    if (cells)
-        put_rows_paged(&cli->term, &(struct text_table){ .column_count = count,
-                                                    .row_count = rows->count,
-                                                    .heads = heads,
-                                                    .cells = cells });
-}
-
-int verb_sql(struct cli *cli)
-{
-    return verb_do(cli, USE_READ, cli->verb->operation, render_rows);
 }
