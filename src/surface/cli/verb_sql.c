@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define READABLE_COLUMNS 10 /* on average: with less, a table says nothing */
-#define USUAL "less -FRSX" /* ends by itself if it fits, keeps colours, does not wrap */
+#define READABLE_COLUMNS 10           /* on average: with less, a table says nothing */
+#define USUAL            "less -FRSX" /* ends by itself if it fits, keeps colours, does not wrap */
 
 /* Send what is written from now on through a pager, if this is a terminal with fewer rows than
  * `lines` ($PAGER, else less; PAGER=cat: never). False: it goes where it went. */
@@ -85,9 +85,9 @@ void render_rows(struct cli *cli, const struct node *answer)
             cells[at++] = cell->kind == NODE_NULL ? STR("") : cell->text; /* of a number as well */
     if (cells)
         put_rows_paged(&cli->term, &(struct text_table){ .column_count = count,
-                                                    .row_count = rows->count,
-                                                    .heads = heads,
-                                                    .cells = cells });
+                                                         .row_count = rows->count,
+                                                         .heads = heads,
+                                                         .cells = cells });
 }
 
 int verb_sql(struct cli *cli)
