@@ -238,6 +238,22 @@ static int run_all(char **filters)
     return failed > 0 || number == 0; /* a filter that finds nothing is a mistake */
 }
 
+#if defined(__has_feature) /* clang */
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define IS_SANITIZED true
+#endif
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define IS_SANITIZED true
+#endif
+#ifndef IS_SANITIZED
+#define IS_SANITIZED false
+#endif
+
+bool test_is_sanitized(void)
+{
+    return IS_SANITIZED;
+}
+
 uint64_t test_first(uint64_t daily, uint64_t whole)
 {
     return 1 + (test_seed() + sum_of(current->suite) + sum_of(current->name)) %

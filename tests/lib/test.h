@@ -48,6 +48,9 @@ struct test {
 /* script/test --all: every n-th fault, whole small scopes. From day to day a sample of them. */
 bool test_is_long(void);
 
+/* Was it built with the address or the thread sanitizer, by gcc or by clang? */
+bool test_is_sanitized(void);
+
 /* $PAWL_TEST_SEED, which script/run-tests sets to the number of the day; 0 without it. */
 uint64_t test_seed(void);
 

@@ -120,8 +120,8 @@ static void start(struct world *world, struct turn *turn, const char *operation,
     scope_init(&turn->scope, &heap_libc, LIMIT_SCOPE);
     buf_init(&turn->out, &heap_libc, 1 << 20);
     EXPECT_OK(node_read_json(&turn->scope, str_of(body), &request.body));
-    EXPECT_OK(op_prepare(world->p, op_find(str_of(operation)), &request, &turn->scope,
-                         &turn->call));
+    EXPECT_OK(
+        op_prepare(world->p, op_find(str_of(operation)), &request, &turn->scope, &turn->call));
     EXPECT_OK(op_start(&turn->call, &turn->out, &turn->answer, &turn->waits));
 }
 
@@ -152,12 +152,10 @@ static void claim_one(struct world *world, bool claims_next, char *body, size_t 
     EXPECT(!turn.waits);
     EXPECT_EQ(turn.answer.given.count, 1);
     given = turn.answer.given.steps;
-    snprintf(body, size,
-             "{\"steps\":[{\"step_id\":\"%s.%u\",\"lease\":\"%s\",\"result\":1}]%s}", given->id,
-             given->ordinal, given->token,
-             claims_next
-                 ? ",\"claim\":{\"tools\":[\"saw\"],\"worker\":\"w/1\",\"wait\":\"60s\"}"
-                 : "");
+    snprintf(body, size, "{\"steps\":[{\"step_id\":\"%s.%u\",\"lease\":\"%s\",\"result\":1}]%s}",
+             given->id, given->ordinal, given->token,
+             claims_next ? ",\"claim\":{\"tools\":[\"saw\"],\"worker\":\"w/1\",\"wait\":\"60s\"}"
+                         : "");
     end(&turn);
 }
 
