@@ -11,68 +11,52 @@
     "  again: {tool: saw, args: {}, done: true}\n"
 #define ONCE "name: once\nsteps:\n  start: {tool: saw, args: {}, done: true}\n"
 
-/* ---- A store whose commits wait ---- */
+/* ---- A drain that is held up ---- */
 
-/* One engine at a time: the operations of a store have no context of their own. */
-static struct {
+/* A fire without a waiting caller, whose `done` keeps the draining thread. */
+struct gate {
+    struct fire_call call; /* first: what `done` is given */
+    struct scope scope;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    const struct store_ops *real;
-    struct store_ops held;
-    bool is_closed;
-    uint32_t waiting, commits;
-} gate = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+    bool is_reached, is_open;
+};
 
-static pawl_status commit_at_gate(struct store *store, struct scope *scope,
-                                  const struct commit *commit)
+static void stay(struct fire_call *call)
 {
-    pthread_mutex_lock(&gate.lock);
-    gate.commits += commit->record_count > 0; /* others write rows that follow */
-    gate.waiting++;
-    pthread_cond_broadcast(&gate.changed);
-    while (gate.is_closed)
-        pthread_cond_wait(&gate.changed, &gate.lock);
-    gate.waiting--;
-    pthread_mutex_unlock(&gate.lock);
-    return gate.real->commit(store, scope, commit);
+    struct gate *gate = (struct gate *)call;
+
+    pthread_mutex_lock(&gate->lock);
+    gate->is_reached = true;
+    pthread_cond_broadcast(&gate->changed);
+    while (!gate->is_open)
+        pthread_cond_wait(&gate->changed, &gate->lock);
+    pthread_mutex_unlock(&gate->lock);
 }
 
-static void gate_set(bool is_closed)
+/* When it returns, nothing is committed until gate_open(). */
+static void gate_close(struct world *world, struct gate *gate)
 {
-    pthread_mutex_lock(&gate.lock);
-    gate.is_closed = is_closed;
-    pthread_cond_broadcast(&gate.changed);
-    pthread_mutex_unlock(&gate.lock);
+    *gate = (struct gate){ .call = { .scope = &gate->scope, .done = stay } };
+    pthread_mutex_init(&gate->lock, NULL);
+    pthread_cond_init(&gate->changed, NULL);
+    scope_init(&gate->scope, &heap_libc, LIMIT_SCOPE);
+    world_define(world, ORDER);
+    gate->call.fire.args.id = str_of(world_create(world, "order", NULL));
+    gate->call.fire.args.action = STR("pay");
+    engine_fire_start(world->p->engine, &gate->call);
+    pthread_mutex_lock(&gate->lock);
+    while (!gate->is_reached)
+        pthread_cond_wait(&gate->changed, &gate->lock);
+    pthread_mutex_unlock(&gate->lock);
 }
 
-/* Closed: until gate_set(false) no commit ends. */
-static void gate_close(struct world *world)
+static void gate_open(struct gate *gate)
 {
-    struct store *store = engine_store(world->p->engine);
-
-    guard_lock(&world->p->engine->lock);
-    gate.real = store->ops;
-    gate.held = *store->ops;
-    gate.held.commit = commit_at_gate;
-    gate.commits = 0;
-    store->ops = &gate.held;
-    guard_unlock(&world->p->engine->lock);
-    gate_set(true);
-}
-
-static void gate_remove(struct world *world)
-{
-    guard_lock(&world->p->engine->lock);
-    engine_store(world->p->engine)->ops = gate.real;
-    guard_unlock(&world->p->engine->lock);
-}
-
-static void gate_wait_for_commit(void)
-{
-    pthread_mutex_lock(&gate.lock);
-    while (!gate.waiting)
-        pthread_cond_wait(&gate.changed, &gate.lock);
-    pthread_mutex_unlock(&gate.lock);
+    pthread_mutex_lock(&gate->lock);
+    gate->is_open = true;
+    pthread_cond_broadcast(&gate->changed);
+    pthread_mutex_unlock(&gate->lock);
 }
 
 /* ---- A turn ---- */
@@ -170,26 +154,25 @@ static void begin(struct world *world)
 
 WORLD_TEST(turn, returns_to_its_caller_before_its_answers_are_committed)
 {
+    struct gate gate;
     struct turn turn;
     char body[256];
 
     begin(world);
     world_create(world, "twice", "{}");
     claim_one(world, true, body, sizeof body);
-    gate_close(world);
+    gate_close(world, &gate);
     start(world, &turn, "step.complete_many", body, false); /* would never return if it waited */
     EXPECT(turn.waits);
     EXPECT(!turn.call.wait->is_slow);
-    gate_wait_for_commit();
     EXPECT_EQ(called(&turn), 0);
-    gate_set(false);
+    gate_open(&gate);
     go_on(&turn);
     EXPECT(!turn.waits);
     EXPECT_HAS(buf_text(&turn.out), "\"status\":\"done\"");
-    EXPECT_EQ(turn.answer.given.count, 1); /* the next step, started in the same commit */
-    EXPECT_EQ(gate.commits, 1);
+    EXPECT_EQ(turn.answer.given.count, 1); /* the next step */
     end(&turn);
-    gate_remove(world);
+    scope_fini(&gate.scope);
 }
 
 WORLD_TEST(turn, whose_claim_finds_nothing_goes_on_waiting_until_a_step_is_ready)
