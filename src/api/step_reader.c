@@ -528,22 +528,28 @@ static pawl_status read_attempt(struct step_reader *reader, struct step_view *ou
     return read_gate(reader, out);
 }
 
+/* The next of the window; NULL: it is not asked for. */
+static const struct flow_attempt *take_if_wanted(struct step_reader *reader)
+{
+    const struct flow_attempt *attempt = &reader->window.items[reader->next++];
+    unsigned statuses = reader->filter.statuses;
+
+    return statuses == 0 || (statuses & 1u << attempt->status) ? attempt : NULL;
+}
+
 /* *out NULL: no attempt is left. */
 static pawl_status next_wanted(struct step_reader *reader, struct scope *scope,
                                const struct flow_attempt **out)
 {
-    unsigned statuses = reader->filter.statuses;
     pawl_status status = PAWL_OK;
 
     for (*out = NULL; status == PAWL_OK && !*out;) {
-        const struct flow_attempt *attempt = &reader->window.items[reader->next];
-
         if (reader->next == reader->window.count && reader->is_last_window)
             return PAWL_OK;
         if (reader->next == reader->window.count)
             status = next_window(reader, scope, reader->window.after + reader->window.count);
-        else if (reader->next++, statuses == 0 || (statuses & 1u << attempt->status))
-            *out = attempt;
+        else
+            *out = take_if_wanted(reader);
     }
     return status;
 }
