@@ -62,13 +62,26 @@ static bool grow(struct map *map)
     return true;
 }
 
+bool map_has_room(const struct map *map, uint32_t count)
+{
+    return map->capacity / 4 * 3 >= count;
+}
+
+bool map_reserve(struct map *map, uint32_t count)
+{
+    while (!map_has_room(map, count))
+        if (!grow(map))
+            return false;
+    return true;
+}
+
 bool map_put(struct map *map, uint64_t key, uint32_t value)
 {
     uint32_t at;
 
     ASSERT(key != 0);
     ASSERT(value != MAP_NONE);
-    if (map->count >= map->capacity / 4 * 3 && map_get(map, key) == MAP_NONE && !grow(map))
+    if (!map_has_room(map, map->count + 1) && map_get(map, key) == MAP_NONE && !grow(map))
         return false;
     at = find(map, key);
     map->count += map->slots[at].key == 0;

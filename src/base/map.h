@@ -24,6 +24,8 @@ void map_init(struct map *map, const struct heap *heap);
 void map_fini(struct map *map);
 void map_clear(struct map *map); /* forgets all, keeps its size */
 bool map_put(struct map *map, uint64_t key, uint32_t value); /* replaces; false: no memory */
+bool map_has_room(const struct map *map, uint32_t count);    /* for so many in all */
+bool map_reserve(struct map *map, uint32_t count);           /* makes it; false: no memory */
 uint32_t map_get(const struct map *map, uint64_t key);       /* MAP_NONE if absent */
 void map_remove(struct map *map, uint64_t key);              /* absent is fine */
 

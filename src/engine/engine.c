@@ -89,6 +89,7 @@ static bool init_parts(struct engine *engine)
     engine->health = health_new(engine->heap);
     engine->writer.sha = sha_new(engine->heap);
     engine->work.lease_sha = sha_new(engine->heap);
+    map_init(&engine->work.lease_places, engine->heap);
     engine->toolbox =
         toolbox_new(&(struct toolbox_options){ .heap = engine->heap,
                                                .env = engine->env,

@@ -76,6 +76,7 @@ struct lease {
     char hash[LEASE_HASH_SIZE + 1]; /* of its token; empty: it runs in this process */
     bool is_used; /* its worker has sent its token: the answer to the claim was read */
     char worker[WORDS_SIZE_MAX + 1]; /* whose it is, as a message shows it; empty: not known */
+    uint32_t next;                   /* with the same key in the map; MAP_NONE: none */
 };
 
 /* Who started the steps of one instance (starters.c). */
@@ -127,6 +128,7 @@ struct work {
     uint32_t sleeper_count;                /* of them, with a thread each */
     struct lease *leases;
     uint32_t lease_count, lease_capacity;
+    struct map lease_places; /* which of them is a step's (leases.c) */
     int64_t next_lease_ms; /* none ends before, by the leases' clock; INT64_MAX: none */
     struct sha *lease_sha;
     struct starters starters;

@@ -307,3 +307,46 @@ WORLD_TEST(claims, who_goes_when_called_leaves_the_step_to_the_next) /* B30 */
     EXPECT_EQ(stays.woken, 1);
     EXPECT_EQ(leave(world, &stays), 1);
 }
+
+/* ---- Leases ---- */
+
+enum { LEASED = 20000, LEASED_EACH = 200 };
+
+static struct lease lease_number(uint32_t n)
+{
+    return (struct lease){ .instance = n / LEASED_EACH + 1,
+                           .ordinal = n % LEASED_EACH + 1,
+                           .length_ms = 60000 };
+}
+
+/* Drops them in another order; each is there until it is dropped, and the others stay. */
+static void drop_all(struct engine *engine)
+{
+    for (uint32_t i = 0; i < LEASED; i++) {
+        struct lease one = lease_number(i * 7919u % LEASED),
+                     next = lease_number((i + 1) * 7919u % LEASED);
+
+        EXPECT(lease_is_watched(engine, one.instance, one.ordinal));
+        lease_drop(engine, one.instance, one.ordinal);
+        EXPECT(!lease_is_watched(engine, one.instance, one.ordinal));
+        EXPECT(i + 1 == LEASED || lease_is_watched(engine, next.instance, next.ordinal));
+    }
+    EXPECT_EQ(engine->work.lease_count, 0);
+    EXPECT_EQ(engine->work.lease_places.count, 0);
+}
+
+WORLD_TEST(claims, each_of_twenty_thousand_leases_is_found_whatever_the_order_they_end_in) /* B30 */
+{
+    struct engine *engine = world->p->engine;
+    struct lease lease;
+
+    guard_lock(&engine->lock);
+    for (uint32_t i = 0; i < LEASED; i++) {
+        lease = lease_number(i);
+        lease_add(engine, &lease);
+        lease_add(engine, &lease); /* given out again: it is the same one */
+    }
+    EXPECT_EQ(engine->work.lease_count, LEASED);
+    drop_all(engine);
+    guard_unlock(&engine->lock);
+}

@@ -31,35 +31,103 @@ int64_t leases_left_ms(struct engine *engine)
     return left_ms > 0 ? left_ms : 0;
 }
 
+/* ---- Found by a map ---- */
+
+/* Different steps may have the same key: those are chained. */
+static uint64_t key_of(uint64_t instance, uint32_t ordinal)
+{
+    uint64_t key = instance ^ ordinal * UINT64_C(0x9E3779B97F4A7C15);
+
+    return key ? key : 1;
+}
+
 static struct lease *find(struct engine *engine, uint64_t instance, uint32_t ordinal)
 {
-    for (uint32_t i = engine->work.lease_count; i-- > 0;)
-        if (engine->work.leases[i].instance == instance && engine->work.leases[i].ordinal == ordinal)
-            return &engine->work.leases[i];
-    return NULL;
+    struct lease *leases = engine->work.leases;
+    uint32_t at = map_get(&engine->work.lease_places, key_of(instance, ordinal));
+
+    ASSERT_LOCKED(engine);
+    while (at != MAP_NONE && (leases[at].instance != instance || leases[at].ordinal != ordinal))
+        at = leases[at].next;
+    return at == MAP_NONE ? NULL : &leases[at];
+}
+
+/* What points to the lease at `at` points to `to` from now on; MAP_NONE: to none. */
+static void point(struct work *work, uint32_t at, uint32_t to)
+{
+    struct lease *leases = work->leases;
+    uint64_t key = key_of(leases[at].instance, leases[at].ordinal);
+    uint32_t before = map_get(&work->lease_places, key);
+
+    if (before == at && to == MAP_NONE)
+        map_remove(&work->lease_places, key);
+    else if (before == at)
+        (void)map_put(&work->lease_places, key, to); /* it has a place */
+    else {
+        while (leases[before].next != at)
+            before = leases[before].next;
+        leases[before].next = to;
+    }
+}
+
+/* The last one takes its place. */
+static void remove_lease(struct engine *engine, struct lease *lease)
+{
+    struct work *work = &engine->work;
+    uint32_t at = (uint32_t)(lease - work->leases), last = work->lease_count - 1;
+
+    ASSERT_LOCKED(engine);
+    point(work, at, lease->next);
+    if (at != last)
+        point(work, last, at);
+    *lease = work->leases[last];
+    work->lease_count--;
 }
 
 /* Room for what is under way and `more`: asked for before a step is started, so that one that
  * was started is always watched over. */
 bool leases_make_room(struct engine *engine, uint32_t more)
 {
-    uint32_t wanted = engine->work.lease_count + engine->work.jobs_under_way + more;
+    struct work *work = &engine->work;
+    uint32_t wanted = work->lease_count + work->jobs_under_way + more;
+
     ASSERT_LOCKED(engine);
-    return HEAP_GROW(engine->heap, engine->work.leases, engine->work.lease_capacity, wanted);
+    return map_reserve(&work->lease_places, wanted) &&
+           HEAP_GROW(engine->heap, work->leases, work->lease_capacity, wanted);
+}
+
+static bool has_room(const struct work *work)
+{
+    return work->lease_count < work->lease_capacity &&
+           map_has_room(&work->lease_places, work->lease_count + 1);
+}
+
+/* There is room for it. */
+static struct lease *new_lease(struct work *work, uint64_t instance, uint32_t ordinal)
+{
+    uint64_t key = key_of(instance, ordinal);
+    struct lease *lease = &work->leases[work->lease_count];
+
+    lease->next = map_get(&work->lease_places, key);
+    (void)map_put(&work->lease_places, key, work->lease_count++);
+    return lease;
 }
 
 void lease_add(struct engine *engine, const struct lease *lease)
 {
     struct lease *old = find(engine, lease->instance, lease->ordinal);
+    uint32_t next;
 
     ASSERT_LOCKED(engine);
-    if (!old && engine->work.lease_count == engine->work.lease_capacity && !leases_make_room(engine, 1)) {
+    if (!old && !has_room(&engine->work) && !leases_make_room(engine, 1)) {
         engine_log(engine, PAWL_LOG_ERROR, "lease.unwatched", "no memory to watch over a step");
         return;
     }
     if (!old)
-        old = &engine->work.leases[engine->work.lease_count++];
+        old = new_lease(&engine->work, lease->instance, lease->ordinal);
+    next = old->next;
     *old = *lease;
+    old->next = next;
     old->expires_at_ms = lease_clock(engine) + lease->length_ms;
     if (old->expires_at_ms < engine->work.next_lease_ms)
         engine->work.next_lease_ms = old->expires_at_ms;
@@ -85,7 +153,7 @@ void lease_drop(struct engine *engine, uint64_t instance, uint32_t ordinal)
 
     ASSERT_LOCKED(engine);
     if (lease)
-        *lease = engine->work.leases[--engine->work.lease_count];
+        remove_lease(engine, lease);
     if (engine->work.lease_count == 0)
         engine->work.next_lease_ms = INT64_MAX;
 }
@@ -234,7 +302,7 @@ static bool take_expired(struct engine *engine, int64_t now_ms, struct lease *ou
     for (uint32_t i = 0; i < engine->work.lease_count; i++) {
         if (engine->work.leases[i].expires_at_ms <= now_ms) {
             *out = engine->work.leases[i];
-            engine->work.leases[i] = engine->work.leases[--engine->work.lease_count];
+            remove_lease(engine, &engine->work.leases[i]);
             return true;
         }
         if (engine->work.leases[i].expires_at_ms < next_ms)
@@ -261,5 +329,6 @@ void leases_expire(struct engine *engine)
 
 void leases_fini(struct engine *engine)
 {
+    map_fini(&engine->work.lease_places);
     heap_free(engine->heap, engine->work.leases, engine->work.lease_capacity * sizeof *engine->work.leases);
 }
