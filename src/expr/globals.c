@@ -161,16 +161,17 @@ static void make(struct expr_unknown *unknown, str name)
 
 /* Names behind local, for and function (its parameters too) are the text's own, up to the first
  * token that ends such a list; and what is followed by a single `=`, or by `::`. */
-static void find_made(struct expr_unknown *unknown)
+void expr_unknown_begin(struct expr_unknown *unknown, str text)
 {
+    static const char *const listing[] = { "local", "for", "function", "goto", NULL };
     struct token token, before = { .kind = TOKEN_END };
     bool is_listing = false;
     size_t place = 0;
 
-    while ((token = next_token(unknown->text, &place)).kind != TOKEN_END) {
+    *unknown = (struct expr_unknown){ .text = text };
+    while ((token = next_token(text, &place)).kind != TOKEN_END) {
         if (token.kind == TOKEN_KEYWORD)
-            is_listing = str_is(token.text, "local") || str_is(token.text, "for") ||
-                         str_is(token.text, "function") || str_is(token.text, "goto");
+            is_listing = str_is_one_of(token.text, listing);
         else if (token.kind == TOKEN_OTHER && !memchr(",(<>.:", token.text.data[0], 6))
             is_listing = false;
         else if (token.kind == TOKEN_NAME && is_listing)
@@ -181,26 +182,16 @@ static void find_made(struct expr_unknown *unknown)
     }
 }
 
-void expr_unknown_begin(struct expr_unknown *unknown, str text)
-{
-    *unknown = (struct expr_unknown){ .text = text };
-    find_made(unknown);
-}
-
-/* A member (a.b, a:b) and a label are no globals. */
-static bool is_member(str before)
-{
-    return str_is(before, ".") || str_is(before, ":") || str_is(before, "::");
-}
-
 bool expr_unknown_next(struct expr_unknown *unknown, str *out)
 {
+    /* A member (a.b, a:b) and a label are no globals. */
+    static const char *const member_signs[] = { ".", ":", "::", NULL };
     struct token token;
     str before = unknown->before;
 
     while (!unknown->is_over &&
            (token = next_token(unknown->text, &unknown->at)).kind != TOKEN_END) {
-        bool is_global = token.kind == TOKEN_NAME && !is_member(before);
+        bool is_global = token.kind == TOKEN_NAME && !str_is_one_of(before, member_signs);
 
         before = unknown->before = token.text;
         if (!is_global || str_is_one_of(token.text, known_names) || is_made(unknown, token.text) ||

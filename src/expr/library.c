@@ -101,14 +101,6 @@ static int string_rep(lua_State *lua)
     return 1;
 }
 
-/* The text itself is looked for, never a pattern; memmem() is linear. */
-static const char *find_text(str text, str wanted)
-{
-    if (wanted.size == 0)
-        return text.data;
-    return memmem(text.data, text.size, wanted.data, wanted.size);
-}
-
 static int string_find(lua_State *lua)
 {
     str text = check_text(lua, 1), wanted = check_text(lua, 2);
@@ -116,8 +108,10 @@ static int string_find(lua_State *lua)
     const char *found = NULL;
 
     from = from < 1 ? 1 : from;
+    /* The text itself is looked for, never a pattern; memmem() is linear. */
     if (from <= (lua_Integer)text.size + 1)
-        found = find_text(str_from(text, (size_t)(from - 1)), wanted);
+        found =
+            memmem(text.data + from - 1, text.size - (size_t)(from - 1), wanted.data, wanted.size);
     if (!found) {
         lua_pushnil(lua);
         return 1;
@@ -289,23 +283,17 @@ static void add_functions(lua_State *lua, const luaL_Reg *functions)
     }
 }
 
-/* Methods of texts: ("a"):len(). One metatable holds for all of them. */
-static void set_methods(lua_State *lua)
-{
-    lua_pushliteral(lua, "");
-    lua_newtable(lua);
-    lua_pushvalue(lua, -3);
-    lua_setfield(lua, -2, "__index");
-    lua_setmetatable(lua, -2);
-    lua_pop(lua, 1);
-}
-
 void library_open(lua_State *lua)
 {
     add_functions(lua, base_functions);
     lua_newtable(lua);
     add_functions(lua, string_functions);
-    set_methods(lua);
+    lua_pushliteral(lua, ""); /* methods of texts, ("a"):len(): one metatable holds for all */
+    lua_newtable(lua);
+    lua_pushvalue(lua, -3);
+    lua_setfield(lua, -2, "__index");
+    lua_setmetatable(lua, -2);
+    lua_pop(lua, 1);
     lua_setfield(lua, -2, "string");
     lua_newtable(lua);
     add_functions(lua, math_functions);

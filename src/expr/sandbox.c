@@ -48,14 +48,6 @@ static void note_stack(struct sandbox *sandbox, const void *block, const void *m
     }
 }
 
-static void note_freed(struct sandbox *sandbox, const void *block)
-{
-    if (!block || block != sandbox->stack)
-        return;
-    sandbox->stack = sandbox->newest;
-    sandbox->stack_size = sandbox->newest_size;
-}
-
 /* Lua tells what a new block is for in `old_size`. */
 static void *grow(struct sandbox *sandbox, void *block, size_t old_size, size_t new_size)
 {
@@ -85,13 +77,15 @@ static void *grow(struct sandbox *sandbox, void *block, size_t old_size, size_t 
 
 static void *allocate(void *context, void *block, size_t old_size, size_t new_size)
 {
-    if (new_size == 0) {
-        note_freed(context, block);
-        return NULL;
+    struct sandbox *sandbox = context;
+
+    if (new_size > 0)
+        return block && new_size <= old_size ? block : grow(sandbox, block, old_size, new_size);
+    if (block && block == sandbox->stack) {
+        sandbox->stack = sandbox->newest;
+        sandbox->stack_size = sandbox->newest_size;
     }
-    if (block && new_size <= old_size)
-        return block;
-    return grow(context, block, old_size, new_size);
+    return NULL;
 }
 
 void sandbox_charge(lua_State *lua, uint64_t operations)
@@ -136,13 +130,6 @@ static const char *read_source(lua_State *lua, void *context, size_t *size)
     return NULL;
 }
 
-static int load(lua_State *lua, str before, str text)
-{
-    struct source source = { { before, text }, 0 };
-
-    return lua_load(lua, read_source, &source, "=condition", "t");
-}
-
 static bool begins_statement(str text)
 {
     static const char *const words[] = { "local", "if",     "for",  "while",   "repeat",
@@ -163,9 +150,9 @@ static bool begins_statement(str text)
 /* An expression, or statements that return something. Leaves a function, or raises. */
 static void compile(lua_State *lua, str text)
 {
-    bool is_statement = begins_statement(text);
+    struct source source = { { begins_statement(text) ? STR("") : STR("return "), text }, 0 };
 
-    if (load(lua, is_statement ? STR("") : STR("return "), text) != LUA_OK)
+    if (lua_load(lua, read_source, &source, "=condition", "t") != LUA_OK)
         lua_error(lua);
 }
 

@@ -28,26 +28,23 @@ static void push_number(lua_State *lua, const struct node *node)
         luaL_error(lua, "'%s' is no number", text);
 }
 
-static void push_handle(lua_State *lua, const struct node *node)
-{
-    struct handle *handle = lua_newuserdatauv(lua, sizeof *handle, 0);
-
-    *handle = (struct handle){ .node = node };
-    lua_getfield(lua, LUA_REGISTRYINDEX, METATABLE);
-    lua_setmetatable(lua, -2);
-}
-
 /* One value for each node: `result.items` twice is the same one, and remembers its place; a long
  * text is copied once. */
 static void push_kept(lua_State *lua, const struct node *node)
 {
+    struct handle *handle;
+
     if (lua_rawgetp(lua, LUA_REGISTRYINDEX, node) != LUA_TNIL)
         return;
     lua_pop(lua, 1);
-    if (node->kind == NODE_STRING)
+    if (node->kind == NODE_STRING) {
         lua_pushlstring(lua, node->text.data, node->text.size);
-    else
-        push_handle(lua, node);
+    } else {
+        handle = lua_newuserdatauv(lua, sizeof *handle, 0);
+        *handle = (struct handle){ .node = node };
+        lua_getfield(lua, LUA_REGISTRYINDEX, METATABLE);
+        lua_setmetatable(lua, -2);
+    }
     lua_pushvalue(lua, -1);
     lua_rawsetp(lua, LUA_REGISTRYINDEX, node);
 }

@@ -350,26 +350,19 @@ static bool move_joins(struct flow_memory *memory, const struct plan *merged, st
     return joins != NULL;
 }
 
-static bool move_done(struct flow_memory *memory, const struct plan *merged, struct arena *arena)
-{
-    uint32_t *done = ARENA_ARRAY(arena, uint32_t, merged->count + 1);
-
-    if (done && memory->done)
-        memcpy(done, memory->done, memory->plan->count * sizeof *done);
-    memory->done = memory->done ? done : NULL;
-    return done != NULL;
-}
-
 static bool move_memory(struct flow_memory *memory, const struct plan *merged, struct arena *arena)
 {
     struct node_state *states = memory->nodes;
+    uint32_t *done = ARENA_ARRAY(arena, uint32_t, merged->count + 1);
 
     if (merged->is_tree)
         (void)move_states(memory, merged, arena, &states);
     memory->nodes = states;
-    if (!states || !move_results(memory, merged, arena) || !move_joins(memory, merged, arena) ||
-        !move_done(memory, merged, arena))
+    if (!done || !states || !move_results(memory, merged, arena) ||
+        !move_joins(memory, merged, arena))
         return false;
+    if (memory->done)
+        memory->done = memcpy(done, memory->done, memory->plan->count * sizeof *done);
     memory->plan = merged;
     memory->is_amended = true;
     return true;

@@ -166,35 +166,27 @@ static void refuse(struct turn *turn, const struct attempt *attempt,
 }
 
 /* [ORDINAL,ARM,...]: where each arm of a live attempt is now. Nothing if all of them stay. */
-static void print_row(const struct attempt *attempt, const struct awaited_arm *awaited,
-                      uint32_t count, struct buf *out)
+static void move_attempt(struct turn *turn, const struct plan *merged,
+                         const struct attempt *attempt, struct buf *out)
 {
+    uint32_t count;
+    struct awaited_arm *awaited = awaited_by(turn, attempt, &count);
     bool is_moved = false;
 
-    for (uint32_t i = 0; i < count; i++)
+    turn->status = awaited ? match(turn->scope, awaited, count, &merged->steps[attempt->plan])
+                           : scope_no_memory(turn->scope);
+    for (uint32_t i = 0; turn->status == PAWL_OK && i < count; i++) {
         is_moved = is_moved || awaited[i].match != awaited[i].index;
-    if (!is_moved)
+        if (awaited[i].match == ARM_NONE)
+            refuse(turn, attempt, &awaited[i]);
+    }
+    if (turn->status != PAWL_OK || !is_moved)
         return;
     json_open(out, '[');
     json_u64(out, attempt->ordinal);
     for (uint32_t i = 0; i < count; i++)
         json_u64(out, awaited[i].match);
     json_close(out, ']');
-}
-
-static void move_attempt(struct turn *turn, const struct plan *merged,
-                         const struct attempt *attempt, struct buf *out)
-{
-    uint32_t count;
-    struct awaited_arm *awaited = awaited_by(turn, attempt, &count);
-
-    turn->status = awaited ? match(turn->scope, awaited, count, &merged->steps[attempt->plan])
-                           : scope_no_memory(turn->scope);
-    for (uint32_t i = 0; turn->status == PAWL_OK && i < count; i++)
-        if (awaited[i].match == ARM_NONE)
-            refuse(turn, attempt, &awaited[i]);
-    if (turn->status == PAWL_OK)
-        print_row(attempt, awaited, count, out);
 }
 
 str arms_move(struct turn *turn, const struct plan *merged)

@@ -161,32 +161,27 @@ static void check_top_keys(struct compilation *compiler, const struct node *docu
 /* ---- Beside the steps --------------------------------------------------------------- */
 
 /* signals: {NAME: {buffer: true}} */
-static void read_signal(struct compilation *compiler, const struct node *signal)
-{
-    const struct node *buffer = node_find(signal, "buffer");
-    char path[WORDS_SIZE_MAX + 16];
-
-    if (signal->kind != NODE_OBJECT || (buffer && buffer->kind != NODE_BOOL) ||
-        str_is_blank(signal->key) || signal->key.size > LIMIT_ACTION)
-        compile_error(compiler, signal, "signal '%.*s': expected NAME: {buffer: true}",
-                      STR_ARG(words_shown(signal->key)));
-    (void)snprintf(path, sizeof path, "signals.%.*s.", STR_ARG(words_shown(signal->key)));
-    compile_keys(compiler, NULL, signal, signal_keys, path);
-    if (buffer && buffer->truth)
-        compiler->buffered[compiler->buffered_count++] = signal->key;
-}
-
 static void read_signals(struct compilation *compiler, const struct node *signals)
 {
-    if (signals->kind != NODE_OBJECT) {
+    char path[WORDS_SIZE_MAX + 16];
+
+    if (signals->kind != NODE_OBJECT)
         compile_error(compiler, signals, "'signals' must be {NAME: {buffer: true}}, found %s",
                       node_kind_name(signals->kind));
-        return;
-    }
     compiler->buffered = ARENA_ARRAY(&compiler->scope->arena, str, signals->count + 1);
-    for (const struct node *signal = signals->first; signal && compiler->buffered;
-         signal = signal->next)
-        read_signal(compiler, signal);
+    for (const struct node *signal = signals->kind == NODE_OBJECT ? signals->first : NULL;
+         signal && compiler->buffered; signal = signal->next) {
+        const struct node *buffer = node_find(signal, "buffer");
+
+        if (signal->kind != NODE_OBJECT || (buffer && buffer->kind != NODE_BOOL) ||
+            str_is_blank(signal->key) || signal->key.size > LIMIT_ACTION)
+            compile_error(compiler, signal, "signal '%.*s': expected NAME: {buffer: true}",
+                          STR_ARG(words_shown(signal->key)));
+        (void)snprintf(path, sizeof path, "signals.%.*s.", STR_ARG(words_shown(signal->key)));
+        compile_keys(compiler, NULL, signal, signal_keys, path);
+        if (buffer && buffer->truth)
+            compiler->buffered[compiler->buffered_count++] = signal->key;
+    }
 }
 
 static void report_schema(void *context, const struct node *at, const char *message)

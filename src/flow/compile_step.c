@@ -81,25 +81,6 @@ bool compile_duration(struct compilation *compiler, const struct source_step *st
     return false;
 }
 
-static void read_timeout(struct compilation *compiler, struct source_step *step)
-{
-    const struct node *timeout = node_find(step->node, "timeout");
-
-    if (timeout && compile_duration(compiler, step, timeout, "'timeout'", &step->plan.timeout_ms) &&
-        step->plan.timeout_ms == 0)
-        step_error(compiler, step, timeout, "'timeout' must be more than 0");
-}
-
-static void read_idempotent(struct compilation *compiler, struct source_step *step)
-{
-    const struct node *node = node_find(step->node, "idempotent");
-
-    if (!node || !step_expect(compiler, step, node, NODE_BOOL, "true or false"))
-        return;
-    step->plan.is_idempotent = node->truth;
-    step->plan.is_once = !node->truth;
-}
-
 /* ---- What it puts into the context -------------------------------------------------------- */
 
 static bool is_path(str path)
@@ -199,14 +180,22 @@ static void read_kind(struct compilation *compiler, struct source_step *step)
 
 static void read_step(struct compilation *compiler, struct source_step *step)
 {
+    const struct node *timeout = node_find(step->node, "timeout");
+    const struct node *idempotent = node_find(step->node, "idempotent");
+
     read_name(compiler, step);
     check_keys(compiler, step);
     read_kind(compiler, step);
     compile_retry(compiler, step);
     if (step->plan.attempt_count_max == 1)
         step->plan.backoff_count = 0; /* nothing follows it */
-    read_timeout(compiler, step);
-    read_idempotent(compiler, step);
+    if (timeout && compile_duration(compiler, step, timeout, "'timeout'", &step->plan.timeout_ms) &&
+        step->plan.timeout_ms == 0)
+        step_error(compiler, step, timeout, "'timeout' must be more than 0");
+    if (idempotent && step_expect(compiler, step, idempotent, NODE_BOOL, "true or false")) {
+        step->plan.is_idempotent = idempotent->truth;
+        step->plan.is_once = !idempotent->truth;
+    }
     read_augment(compiler, step);
     if (!compiler->is_tree)
         compile_way(compiler, step);

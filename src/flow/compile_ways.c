@@ -54,33 +54,25 @@ static void take_away(struct ways *ways)
     }
 }
 
-/* Each step that is left has one before it that is left: so many steps back is on a cycle. */
-static uint32_t step_back(const struct ways *ways, uint32_t from, uint32_t count)
-{
-    const struct compilation *compiler = ways->compiler;
-    uint32_t *origin = ways->stack;
-
-    for (uint32_t i = 0; i < compiler->count; i++)
-        for (uint32_t t = 0;
-             is_hasty(ways, i) && ways->degree[i] > 0 && t < compiler->steps[i].plan.target_count;
-             t++)
-            origin[compiler->steps[i].plan.targets[t].step] = i;
-    while (count-- > 0)
-        from = origin[from];
-    return from;
-}
-
+/* Each step that is left has one before it that is left: so many steps back as there are is on a
+ * cycle. */
 static void find_cycle(struct ways *ways)
 {
     struct compilation *compiler = ways->compiler;
-    uint32_t left = 0;
+    uint32_t left = 0, *origin = ways->stack;
 
     take_away(ways);
     while (left < compiler->count && !(is_hasty(ways, left) && ways->degree[left] > 0))
         left++;
     if (left == compiler->count)
         return;
-    left = step_back(ways, left, compiler->count);
+    for (uint32_t i = 0; i < compiler->count; i++)
+        for (uint32_t t = 0;
+             is_hasty(ways, i) && ways->degree[i] > 0 && t < compiler->steps[i].plan.target_count;
+             t++)
+            origin[compiler->steps[i].plan.targets[t].step] = i;
+    for (uint32_t i = 0; i < compiler->count; i++)
+        left = origin[left];
     step_warning(compiler, &compiler->steps[left], NULL,
                  "a cycle without a wait leads through it; add a sleep");
 }

@@ -45,12 +45,6 @@ static bool is_nil(const struct node *result)
     return result->kind == NODE_NULL || is_word(result, "") || is_word(result, "nil");
 }
 
-static bool is_bool(const struct node *result, bool truth)
-{
-    return (result->kind == NODE_BOOL && result->truth == truth) ||
-           is_word(result, truth ? "true" : "false");
-}
-
 static bool equals(const struct node *result, str value)
 {
     return (result->kind == NODE_STRING || result->kind == NODE_NUMBER) &&
@@ -67,6 +61,7 @@ bool condition_matches(const struct plan_target *target, const struct node *resu
     if (str_starts(text, UNEQUAL))
         return str_is(value, "nil") ? !is_nil(result) : !equals(result, value);
     if (str_is(value, "true") || str_is(value, "false"))
-        return is_bool(result, str_is(value, "true"));
+        return equals(result, value) ||
+               (result->kind == NODE_BOOL && result->truth == str_is(value, "true"));
     return str_is(value, "nil") ? is_nil(result) : equals(result, value);
 }

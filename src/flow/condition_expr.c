@@ -91,19 +91,6 @@ static const struct node *find_member(void *context, str key, uint32_t *before, 
     return node || !text.data ? node : read_member(view, key, text, status);
 }
 
-/* What was read by itself takes the place of what was read with all. */
-static void keep_members(const struct view *view, struct node *object)
-{
-    for (struct node **at = &object->first; view->members && *at; at = &(*at)->next) {
-        struct node *read = member_read(view, (*at)->key);
-
-        if (!read)
-            continue;
-        read->next = (*at)->next;
-        *at = read;
-    }
-}
-
 static const struct node *read_whole(void *context, pawl_status *status)
 {
     struct view *view = context;
@@ -114,8 +101,15 @@ static const struct node *read_whole(void *context, pawl_status *status)
         return view->whole;
     *status = check_room(view, context_text(context_of(view), view->values, &text));
     object = read_value(view, text, status);
-    if (object)
-        keep_members(view, object);
+    /* What was read by itself takes the place of what was read with all. */
+    for (struct node **at = object ? &object->first : NULL; at && *at; at = &(*at)->next) {
+        struct node *read = member_read(view, (*at)->key);
+
+        if (read) {
+            read->next = (*at)->next;
+            *at = read;
+        }
+    }
     view->whole = object;
     return object;
 }

@@ -407,29 +407,25 @@ static void print_names(struct gathering *gathering, const char *key, enum step_
     json_close(&gathering->out, ']');
 }
 
-static void print_arm(struct gathering *gathering, uint32_t step)
-{
-    const struct outcome *outcome = &gathering->outcomes[step];
-    str name = name_of(gathering, step);
-
-    if (outcome->is_arm_lost && gathering->status == PAWL_OK)
-        gathering->status = scope_fail(gathering->scope, PAWL_CONFLICT,
-                                       "it took an arm of the select '%.*s' that the definition "
-                                       "does not have: say from which step to begin (from)",
-                                       STR_ARG(name));
-    if (outcome->arm == ARM_NONE)
-        return;
-    json_key_str(&gathering->out, name);
-    json_u64(&gathering->out, outcome->arm);
-}
-
 static void print_arms(struct gathering *gathering)
 {
     json_put_open(&gathering->out, "arms", '{');
-    for (uint32_t i = 0; i < gathering->plan->count; i++)
-        if (gathering->plan->steps[i].kind->leads_by_arm &&
-            gathering->outcomes[i].status == STEP_DONE)
-            print_arm(gathering, i);
+    for (uint32_t i = 0; i < gathering->plan->count; i++) {
+        const struct outcome *outcome = &gathering->outcomes[i];
+
+        if (!gathering->plan->steps[i].kind->leads_by_arm || outcome->status != STEP_DONE)
+            continue;
+        if (outcome->is_arm_lost && gathering->status == PAWL_OK)
+            gathering->status =
+                scope_fail(gathering->scope, PAWL_CONFLICT,
+                           "it took an arm of the select '%.*s' that the definition "
+                           "does not have: say from which step to begin (from)",
+                           STR_ARG(name_of(gathering, i)));
+        if (outcome->arm == ARM_NONE)
+            continue;
+        json_key_str(&gathering->out, name_of(gathering, i));
+        json_u64(&gathering->out, outcome->arm);
+    }
     json_close(&gathering->out, '}');
 }
 

@@ -377,25 +377,23 @@ static bool load_value(struct flow_loading *loading, str value, load_fn load)
     return node_read_own(&loading->row, value, &node) == PAWL_OK && load(loading, node);
 }
 
-static bool load_rows(struct flow_loading *loading, str rows, load_fn load)
-{
-    struct json_scan scan;
-    str key, row;
-
-    json_scan_begin(&scan, rows);
-    while (json_scan_next(&scan, &key, &row))
-        if (!load_value(loading, row, load))
-            return false;
-    return !scan.is_object && json_scan_is_whole(&scan);
-}
-
 static bool load_member(struct flow_loading *loading, str key, str value)
 {
-    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
-        if (str_is(key, members[i].key))
-            return members[i].is_list ? load_rows(loading, value, members[i].load)
-                                      : load_value(loading, value, members[i].load);
-    return true; /* the plan, which was read first */
+    struct json_scan scan;
+    size_t i = 0;
+    str row;
+
+    while (i < sizeof members / sizeof members[0] && !str_is(key, members[i].key))
+        i++;
+    if (i == sizeof members / sizeof members[0])
+        return true; /* the plan, which was read first */
+    if (!members[i].is_list)
+        return load_value(loading, value, members[i].load);
+    json_scan_begin(&scan, value);
+    while (json_scan_next(&scan, &key, &row))
+        if (!load_value(loading, row, members[i].load))
+            return false;
+    return !scan.is_object && json_scan_is_whole(&scan);
 }
 
 static bool load_all(struct flow_loading *loading, str text)

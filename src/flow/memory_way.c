@@ -17,38 +17,29 @@ uint32_t memory_taken_arm(str payload, struct scope *scope)
     return node_to_i64(&arm, &number) && number >= 0 ? (uint32_t)number : 0;
 }
 
-/* Where a branch led: the memory has by now what its condition read. */
-static pawl_status find_branch(const struct flow_memory *memory, const struct plan_step *step,
-                               str result, struct scope *scope, uint32_t *out)
+/* How many attempts of `plan` the way of a step begins. Where a branch led: the memory has by now
+ * what its condition read. */
+static pawl_status count_begun(const struct flow_memory *memory, const struct plan_step *step,
+                               str result, uint32_t plan, struct scope *scope, uint32_t *out)
 {
     struct template_source source = { .plan = memory->plan,
                                       .memory = memory,
                                       .fresh_slot = STEP_NONE };
-    pawl_status status = condition_choose(scope, &source, step, result, out);
-
-    if (status == PAWL_OK || status_is_trouble(status))
-        return status;
-    scope->error =
-        (pawl_error){ .status = PAWL_OK }; /* it could be told once, or nothing had begun */
-    *out = STEP_NONE;
-    return PAWL_OK;
-}
-
-/* How many attempts of `plan` the way of a step begins. */
-static pawl_status count_begun(const struct flow_memory *memory, const struct plan_step *step,
-                               str result, uint32_t plan, struct scope *scope, uint32_t *out)
-{
     uint32_t chosen = STEP_NONE;
-    pawl_status status = PAWL_OK;
+    pawl_status status = condition_choose(scope, &source, step, result, &chosen);
 
+    if (status_is_trouble(status))
+        return status;
+    if (status != PAWL_OK) { /* it could be told once, or nothing had begun */
+        scope->error = (pawl_error){ .status = PAWL_OK };
+        chosen = STEP_NONE;
+    }
     if (step->way == WAY_ARMS)
         chosen = memory_taken_arm(result, scope);
-    else
-        status = find_branch(memory, step, result, scope, &chosen);
     *out = 0;
-    for (uint32_t i = 0; status == PAWL_OK && i < step->target_count; i++)
+    for (uint32_t i = 0; i < step->target_count; i++)
         *out += way_begins(step, i, chosen) && step->targets[i].step == plan;
-    return status;
+    return PAWL_OK;
 }
 
 pawl_status memory_end_join(struct flow_memory *memory, const struct attempt *subject,
@@ -57,17 +48,16 @@ pawl_status memory_end_join(struct flow_memory *memory, const struct attempt *su
 {
     str result = entry->payload.data ? entry->payload : RESULT_NULL;
     uint32_t before = 0, begun = 0;
-    pawl_status status = PAWL_OK;
 
     for (const struct effect *other = entry->effects->items; other < effect; other++)
         before += other->kind == EFFECT_STEP && other->plan == effect->plan;
     if (subject->ordinal > 0)
-        status = count_begun(memory, &memory->plan->steps[subject->plan], result, effect->plan,
-                             scope, &begun);
+        TRY(count_begun(memory, &memory->plan->steps[subject->plan], result, effect->plan, scope,
+                        &begun));
     /* What the way begins comes first, then the joins that are complete. */
-    if (status == PAWL_OK && effect->attempt == 1 && before >= begun) {
+    if (effect->attempt == 1 && before >= begun) {
         memory->joins[effect->plan] = false;
         memory->join_count--;
     }
-    return status;
+    return PAWL_OK;
 }

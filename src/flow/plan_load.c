@@ -37,28 +37,22 @@ static bool scan_templates(struct plan *plan, const struct node *node)
     return found;
 }
 
-static void want_named(struct plan *plan, str condition)
-{
-    size_t at = 0;
-    str name;
-
-    while (!condition_is_pattern(condition) && expr_next_step(condition, &at, &name)) {
-        uint32_t index = plan_find(plan, name);
-
-        if (index != STEP_NONE && plan->steps[index].result_slot == STEP_NONE)
-            plan->steps[index].result_slot = plan->slot_count++;
-    }
-}
-
 static void scan_conditions(struct plan *plan, const struct plan_step *step)
 {
     for (uint32_t i = 0; step->way == WAY_BRANCH && i < step->target_count; i++) {
-        str condition = step->targets[i].condition;
+        str condition = step->targets[i].condition, name;
+        size_t at = 0;
 
-        want_named(plan, condition);
+        if (condition_is_pattern(condition))
+            continue;
+        while (expr_next_step(condition, &at, &name)) {
+            uint32_t index = plan_find(plan, name);
+
+            if (index != STEP_NONE && plan->steps[index].result_slot == STEP_NONE)
+                plan->steps[index].result_slot = plan->slot_count++;
+        }
         plan->asks_instance =
-            plan->asks_instance || (!condition_is_pattern(condition) &&
-                                    memmem(condition.data, condition.size, "instance", 8));
+            plan->asks_instance || memmem(condition.data, condition.size, "instance", 8);
     }
 }
 

@@ -10,17 +10,6 @@ struct tree_loader {
     uint32_t capacity;
 };
 
-static uint32_t add_node(struct tree_loader *loader, uint32_t parent, uint32_t place)
-{
-    struct plan *plan = loader->plan;
-
-    if (!GROW(&loader->scope->arena, plan->nodes, plan->node_count, loader->capacity))
-        return NODE_NONE;
-    plan->nodes[plan->node_count] =
-        (struct plan_node){ .parent = parent, .place = place, .step = STEP_NONE };
-    return plan->node_count++;
-}
-
 static bool set_step(struct tree_loader *loader, uint32_t node, const struct node *text)
 {
     struct plan *plan = loader->plan;
@@ -98,18 +87,18 @@ static bool load_group(struct tree_loader *loader, uint32_t node, const struct n
 static uint32_t load_node(struct tree_loader *loader, const struct node *text, uint32_t parent,
                           uint32_t place)
 {
-    uint32_t node = add_node(loader, parent, place);
-    bool is_loaded = node != NODE_NONE;
+    struct plan *plan = loader->plan;
+    uint32_t node = plan->node_count;
 
-    if (is_loaded && text->kind == NODE_NUMBER) {
-        loader->plan->nodes[node].kind = PLAN_LEAF;
-        is_loaded = set_step(loader, node, text);
-    } else if (is_loaded) {
-        is_loaded = load_group(loader, node, text);
-    }
-    if (!is_loaded)
+    if (!GROW(&loader->scope->arena, plan->nodes, plan->node_count, loader->capacity))
         return NODE_NONE;
-    loader->plan->nodes[node].is_empty = is_empty(loader->plan, &loader->plan->nodes[node]);
+    plan->nodes[plan->node_count++] = (struct plan_node){
+        .kind = PLAN_LEAF, .parent = parent, .place = place, .step = STEP_NONE
+    };
+    if (!(text->kind == NODE_NUMBER ? set_step(loader, node, text)
+                                    : load_group(loader, node, text)))
+        return NODE_NONE;
+    plan->nodes[node].is_empty = is_empty(plan, &plan->nodes[node]);
     return node;
 }
 

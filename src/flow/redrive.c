@@ -152,18 +152,6 @@ pawl_status redo_fail_nothing(struct scope *scope)
                       "no step failed or was cancelled: there is nothing to run again");
 }
 
-static pawl_status take_keys(struct flow_memory *memory, const struct node *keys,
-                             struct scope *scope, struct arena *arena)
-{
-    for (const struct node *item = keys ? keys->first : NULL; item; item = item->next) {
-        struct given_key key = { plan_find(memory->plan, item->first->text),
-                                 item->first->next->text };
-
-        TRY_MEMORY(scope, key.plan == STEP_NONE || memory_add_key(memory, &key, arena));
-    }
-    return PAWL_OK;
-}
-
 pawl_status memory_begin(struct flow_memory *memory, const struct node *given, struct scope *scope,
                          struct arena *arena)
 {
@@ -178,7 +166,12 @@ pawl_status memory_begin(struct flow_memory *memory, const struct node *given, s
         memory->joins[step] = true;
         memory->join_count++;
     }
-    TRY(take_keys(memory, node_find(given, "keys"), scope, arena));
+    for (const struct node *item = node_first(given, "keys"); item; item = item->next) {
+        struct given_key key = { plan_find(memory->plan, item->first->text),
+                                 item->first->next->text };
+
+        TRY_MEMORY(scope, key.plan == STEP_NONE || memory_add_key(memory, &key, arena));
+    }
     return memory_take_results(memory, node_find(given, "results"), scope, arena);
 }
 

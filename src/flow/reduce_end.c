@@ -78,18 +78,6 @@ static void complete_joins(struct turn *turn)
         }
 }
 
-static void load_joins(struct turn *turn, const struct plan_step *step)
-{
-    if (turn->memory->join_count == 0 && step->way != WAY_JOIN)
-        return;
-    turn->joins =
-        arena_copy(&turn->scope->arena, turn->memory->joins, turn->plan->count * sizeof(bool));
-    if (!turn->joins)
-        turn->status = scope_no_memory(turn->scope);
-    else if (step->way == WAY_JOIN)
-        turn->joins[step->targets[0].step] = true;
-}
-
 /* The steps that the way of a step leads to; `chosen`: of its branches or arms. */
 static void take_way(struct turn *turn, const struct plan_step *step, str result, uint32_t chosen)
 {
@@ -102,7 +90,14 @@ static void take_way(struct turn *turn, const struct plan_step *step, str result
 
 static void graph_goes_on(struct turn *turn, const struct plan_step *step, str result, uint32_t arm)
 {
-    load_joins(turn, step);
+    if (turn->memory->join_count > 0 || step->way == WAY_JOIN) {
+        turn->joins =
+            arena_copy(&turn->scope->arena, turn->memory->joins, turn->plan->count * sizeof(bool));
+        if (!turn->joins)
+            turn->status = scope_no_memory(turn->scope);
+        else if (step->way == WAY_JOIN)
+            turn->joins[step->targets[0].step] = true;
+    }
     if (turn->status != PAWL_OK)
         return;
     take_way(turn, step, result, step->way == WAY_ARMS ? arm : turn->branch);

@@ -46,28 +46,23 @@ static str expand(struct values *values, const struct node *node)
     return status == PAWL_OK ? text : STR_NONE;
 }
 
-/* Only a value that is known from the start, of a signal that is kept. */
-static void visit_arm(struct values *values, const struct node *arm)
-{
-    const struct node *signal = node_find(arm, "signal"), *value = node_find(arm, "value");
-    str text;
-
-    if (!signal || !value || !plan_keeps(values->plan, signal->text) ||
-        !template_is_of_input(value))
-        return;
-    text = expand(values, value);
-    if (text.data && text.size <= LIMIT_ACTION)
-        values->visit(values, signal->text, text);
-}
-
+/* Only values that are known from the start, of signals that are kept. */
 static void visit_values(struct values *values)
 {
     for (uint32_t i = 0; i < values->plan->count && values->plan->buffered_count > 0; i++) {
         const struct plan_step *step = &values->plan->steps[i];
-        const struct node *arms = step->kind->has_arms ? node_find(step->args_node, "arms") : NULL;
+        const struct node *arm = step->kind->has_arms ? node_first(step->args_node, "arms") : NULL;
 
-        for (const struct node *arm = arms ? arms->first : NULL; arm; arm = arm->next)
-            visit_arm(values, arm);
+        for (; arm; arm = arm->next) {
+            const struct node *signal = node_find(arm, "signal"), *value = node_find(arm, "value");
+            str text = STR_NONE;
+
+            if (signal && value && plan_keeps(values->plan, signal->text) &&
+                template_is_of_input(value))
+                text = expand(values, value);
+            if (text.data && text.size <= LIMIT_ACTION)
+                values->visit(values, signal->text, text);
+        }
     }
 }
 

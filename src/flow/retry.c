@@ -12,24 +12,18 @@ bool retry_is_due(const struct plan_step *step, uint32_t attempt, enum retry_cau
 
 /* Up to `jitter` of the delay is added. The seed need not be random, only differ: it is mixed
  * (the finisher of splitmix64) so that neighbours spread. */
-static int64_t jitter_ms(const struct plan_step *step, int64_t delay_ms, uint64_t seed)
-{
-    int64_t most = delay_ms / 1000 * step->jitter_permille;
-
-    seed = (seed ^ seed >> 30) * 0xbf58476d1ce4e5b9u;
-    seed = (seed ^ seed >> 27) * 0x94d049bb133111ebu;
-    return most > 0 ? (int64_t)((seed ^ seed >> 31) % (uint64_t)most) : 0;
-}
-
 int64_t retry_delay_ms(const struct plan_step *step, uint32_t attempt, uint64_t seed)
 {
     uint32_t index = attempt - 1;
-    int64_t delay_ms;
+    int64_t delay_ms, most;
 
     if (step->backoff_count == 0)
         return 0;
     delay_ms = step->backoff_ms[index < step->backoff_count ? index : step->backoff_count - 1];
-    return delay_ms + jitter_ms(step, delay_ms, seed);
+    most = delay_ms / 1000 * step->jitter_permille;
+    seed = (seed ^ seed >> 30) * 0xbf58476d1ce4e5b9u;
+    seed = (seed ^ seed >> 27) * 0x94d049bb133111ebu;
+    return delay_ms + (most > 0 ? (int64_t)((seed ^ seed >> 31) % (uint64_t)most) : 0);
 }
 
 int64_t *retry_expand(struct arena *arena, int64_t initial_ms, int64_t factor_permille,

@@ -21,31 +21,25 @@ static const struct known_key approval_keys[] = {
 
 /* ---- Compiling ------------------------------------------------------------------------------ */
 
-static void read_approver(struct compilation *compiler, struct source_step *step,
-                          const struct node *item)
-{
-    struct plan_step *plan = &step->plan;
-
-    if (item->kind != NODE_STRING || str_is_blank(item->text))
-        step_error(compiler, step, item, "approval.by lists actor_refs");
-    for (uint32_t i = 0; i < plan->approver_count; i++)
-        if (str_eq(plan->approvers[i], item->text))
-            step_error(compiler, step, item, "approval.by names '%.*s' twice",
-                       STR_ARG(words_shown(item->text)));
-    plan->approvers[plan->approver_count++] = item->text;
-}
-
 static void read_approvers(struct compilation *compiler, struct source_step *step,
                            const struct node *by)
 {
     const struct node *first = by->kind == NODE_ARRAY ? by->first : by;
+    struct plan_step *plan = &step->plan;
 
-    step->plan.approvers = ARENA_ARRAY(&compiler->scope->arena, str, by->count + 1);
-    if (!step->plan.approvers)
+    plan->approvers = ARENA_ARRAY(&compiler->scope->arena, str, by->count + 1);
+    if (!plan->approvers)
         return;
-    for (const struct node *item = first; item; item = item == by ? NULL : item->next)
-        read_approver(compiler, step, item);
-    if (step->plan.approver_count == 0)
+    for (const struct node *item = first; item; item = item == by ? NULL : item->next) {
+        if (item->kind != NODE_STRING || str_is_blank(item->text))
+            step_error(compiler, step, item, "approval.by lists actor_refs");
+        for (uint32_t i = 0; i < plan->approver_count; i++)
+            if (str_eq(plan->approvers[i], item->text))
+                step_error(compiler, step, item, "approval.by names '%.*s' twice",
+                           STR_ARG(words_shown(item->text)));
+        plan->approvers[plan->approver_count++] = item->text;
+    }
+    if (plan->approver_count == 0)
         step_error(compiler, step, by, "approval.by has no names: the gate would wait for ever");
 }
 

@@ -22,15 +22,6 @@ static size_t find_pair(str text, size_t from, char byte)
     return SIZE_MAX;
 }
 
-/* Is `path` the root itself or something below it? */
-static bool is_below(str path, str root, str *rest)
-{
-    if (!str_starts(path, root))
-        return false;
-    *rest = path_after(path, root.size);
-    return path.size == root.size || path.data[root.size] == '.';
-}
-
 /* Which value a path is of; the rest of it is left in *rest. */
 static enum template_kind root_of(str path, str *rest)
 {
@@ -42,9 +33,13 @@ static enum template_kind root_of(str path, str *rest)
                   { STR_INIT("context"), TEMPLATE_CONTEXT },
                   { STR_INIT("instance"), TEMPLATE_INSTANCE } };
 
-    for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++)
-        if (is_below(path, roots[i].root, rest))
+    for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++) {
+        size_t size = roots[i].root.size;
+
+        *rest = path_after(path, size);
+        if (str_starts(path, roots[i].root) && (path.size == size || path.data[size] == '.'))
             return roots[i].kind;
+    }
     return TEMPLATE_UNKNOWN;
 }
 

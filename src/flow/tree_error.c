@@ -93,13 +93,6 @@ bool tree_errors_copy(const struct tree_errors *from, struct arena *arena, struc
     return out->rows != NULL;
 }
 
-/* Is it what a try does when its forms are over? */
-static bool is_after_forms(const struct plan *plan, const struct plan_node *node)
-{
-    return node->parent != NODE_NONE && plan->nodes[node->parent].kind == PLAN_TRY &&
-           node->place != TRY_FORMS;
-}
-
 const struct kept_text *tree_last_error(const struct tree_walk *walk, uint32_t node)
 {
     static const struct kept_text none;
@@ -109,7 +102,10 @@ const struct kept_text *tree_last_error(const struct tree_walk *walk, uint32_t n
     for (uint32_t at = node; walk->errors && at != NODE_NONE; at = plan->nodes[at].parent) {
         if (plan->nodes[at].kind == PLAN_TRY && tree_state_of(walk, at)->error != 0)
             return &row_of(walk->errors, tree_state_of(walk, at)->error)->text;
-        is_after = is_after || is_after_forms(plan, &plan->nodes[at]);
+        /* What a try does when its forms are over. */
+        is_after = is_after || (plan->nodes[at].parent != NODE_NONE &&
+                                plan->nodes[plan->nodes[at].parent].kind == PLAN_TRY &&
+                                plan->nodes[at].place != TRY_FORMS);
     }
     return is_after ? &none : NULL;
 }

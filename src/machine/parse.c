@@ -7,25 +7,22 @@
 /* What makes a definition something else than a machine. */
 static const char *const flow_keys[] = { "steps", "do", "dopar", "try", NULL };
 
-static void refuse_key(struct compiler *compiler, const struct node *node,
-                       const struct known_key *keys, const char *path)
-{
-    const struct known_key *const tables[] = { keys, NULL };
-    const struct node at_key = compiler_at_key(node);
-    char hint[KEY_HINT_SIZE] = "";
-
-    if (compiler->report.error_count < FINDINGS_MAX) /* a hint that is not shown costs time */
-        keys_hint(tables, node->key, hint);
-    compiler_error(compiler, &at_key, "unknown key '%s%.*s'; %s", path,
-                   STR_ARG(words_shown(node->key)), hint);
-}
-
 void compiler_check_keys(struct compiler *compiler, const struct node *object,
                          const struct known_key *keys, const char *path)
 {
-    for (const struct node *node = object->first; node && !compiler->is_inline; node = node->next)
-        if (!keys_have(keys, node->key))
-            refuse_key(compiler, node, keys, path);
+    const struct known_key *const tables[] = { keys, NULL };
+
+    for (const struct node *node = object->first; node && !compiler->is_inline; node = node->next) {
+        const struct node at_key = compiler_at_key(node);
+        char hint[KEY_HINT_SIZE] = "";
+
+        if (keys_have(keys, node->key))
+            continue;
+        if (compiler->report.error_count < FINDINGS_MAX) /* a hint that is not shown costs time */
+            keys_hint(tables, node->key, hint);
+        compiler_error(compiler, &at_key, "unknown key '%s%.*s'; %s", path,
+                       STR_ARG(words_shown(node->key)), hint);
+    }
 }
 
 bool compiler_read_name(struct compiler *compiler, const struct node *node, const char *what,

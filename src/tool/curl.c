@@ -2,11 +2,13 @@
 #include "tool/curl.h"
 #include <dlfcn.h>
 
-static bool find_all(void *library, struct curl_api *api)
+static bool load(struct curl_api *api)
 {
-    void *found;
+    void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL), *found;
 
-    /* POSIX lets a pointer to a function stand in a void *; C wants it copied. */
+    if (!library)
+        return false;
+        /* POSIX lets a pointer to a function stand in a void *; C wants it copied. */
 #define X(name, symbol, type, parameters)                                                          \
     found = dlsym(library, symbol);                                                                \
     if (!found)                                                                                    \
@@ -14,14 +16,7 @@ static bool find_all(void *library, struct curl_api *api)
     memcpy(&api->name, &found, sizeof found);
     CURL_FUNCTIONS(X)
 #undef X
-    return true;
-}
-
-static bool load(struct curl_api *api)
-{
-    void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
-
-    return library && find_all(library, api) && api->start(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+    return api->start(CURL_GLOBAL_DEFAULT) == CURLE_OK;
 }
 
 const struct curl_api *curl_api_get(struct toolbox *toolbox)

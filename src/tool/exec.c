@@ -325,21 +325,16 @@ static bool reap(struct program *program, int *status)
     return is_known;
 }
 
-static str tail_of(const struct program *program)
-{
-    size_t size = program->tail_size;
-
-    while (size > 0 && memchr(" \t\r\n", program->tail[size - 1], 4))
-        size--;
-    return size > TAIL_SIZE ? (str){ program->tail + size - TAIL_SIZE, TAIL_SIZE }
-                            : (str){ program->tail, size };
-}
-
 static void fail_ended(struct program *program, int status)
 {
-    str name = words_shown(str_of(program->order.argv[0])), tail = tail_of(program);
+    str name = words_shown(str_of(program->order.argv[0]));
+    str tail = { program->tail, program->tail_size };
     bool by_signal = WIFSIGNALED(status);
 
+    while (tail.size > 0 && memchr(" \t\r\n", tail.data[tail.size - 1], 4))
+        tail.size--;
+    if (tail.size > TAIL_SIZE)
+        tail = str_from(tail, tail.size - TAIL_SIZE);
     call_fail(program->call, "exec '%.*s' ended %s %d%s%.*s", STR_ARG(name),
               by_signal ? "by signal" : "with status",
               by_signal ? WTERMSIG(status) : WEXITSTATUS(status), tail.size > 0 ? "; stderr: " : "",

@@ -119,31 +119,27 @@ static bool read_variables(struct call *call, struct exec_order *order)
 /* ---- Where, and how ---- */
 
 /* A relative path of a listed program would mean another file in another folder. */
-static bool check_cwd(struct call *call, const struct exec_order *order)
-{
-    struct stat found;
-    str shown = words_shown(str_of(order->cwd));
-
-    if (call->toolbox->rules.has_programs && order->argv[0][0] != '/' && strchr(order->argv[0], '/'))
-        return call_refuse(call, "exec: with 'cwd', a listed program must be an absolute path or a "
-                                 "name without '/'");
-    if (stat(order->cwd, &found) != 0 || !S_ISDIR(found.st_mode)) {
-        call_fail(call, "exec: 'cwd': expected a folder, found none at '%.*s'", STR_ARG(shown));
-        return false;
-    }
-    return true;
-}
-
 static bool read_cwd(struct call *call, struct exec_order *order)
 {
     const struct node *cwd = node_find(call->args, "cwd");
+    struct stat found;
 
     if (!cwd)
         return true;
     if (cwd->kind != NODE_STRING || cwd->text.size == 0)
         return call_refuse(call, "exec: 'cwd' must be the path of a folder");
     order->cwd = arena_text(&call->scope->arena, cwd->text);
-    return order->cwd ? check_cwd(call, order) : call_no_memory(call);
+    if (!order->cwd)
+        return call_no_memory(call);
+    if (call->toolbox->rules.has_programs && order->argv[0][0] != '/' &&
+        strchr(order->argv[0], '/'))
+        return call_refuse(call, "exec: with 'cwd', a listed program must be an absolute path or a "
+                                 "name without '/'");
+    if (stat(order->cwd, &found) == 0 && S_ISDIR(found.st_mode))
+        return true;
+    call_fail(call, "exec: 'cwd': expected a folder, found none at '%.*s'",
+              STR_ARG(words_shown(cwd->text)));
+    return false;
 }
 
 static bool read_as(struct call *call, struct exec_order *order)

@@ -4,22 +4,17 @@
 #include "base/limits.h"
 #include "tool/exec_int.h"
 
-/* Take the next line off, without its end: LF or CR LF. */
-static str take_line(str *text)
-{
-    str line = { text->data, 0 };
-
-    (void)str_take(text, '\n', &line);
-    if (line.size > 0 && line.data[line.size - 1] == '\r')
-        line.size--;
-    return line;
-}
-
+/* A line is without its end: LF or CR LF. */
 static void print_lines(struct buf *json, str text)
 {
+    str line;
+
     json_open(json, '[');
-    while (text.size > 0)
-        json_str(json, take_line(&text));
+    while (str_take(&text, '\n', &line)) {
+        if (line.size > 0 && line.data[line.size - 1] == '\r')
+            line.size--;
+        json_str(json, line);
+    }
     json_close(json, ']');
 }
 
