@@ -67,7 +67,7 @@ static str transition_note(struct builder *builder, const struct definition *def
     return note;
 }
 
-void build_machine(struct builder *builder, const struct definition *definition)
+static void build_machine(struct builder *builder, const struct definition *definition)
 {
     struct drawing *drawing = builder->drawing;
     uint32_t first = drawing->node_count; /* of the states */

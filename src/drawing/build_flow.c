@@ -193,14 +193,6 @@ static struct ends build_select(struct builder *builder, struct walk walk,
     return out;
 }
 
-static struct ends build_do(struct builder *builder, struct walk walk, const struct plan_node *node,
-                            struct ends in)
-{
-    for (uint32_t i = 0; i < node->child_count && !builder->failed; i++)
-        in = build_form(builder, inner(walk, NULL), node->children[i], in);
-    return in;
-}
-
 /* A part of a try, or an arm, is most often a `do`: its own word says enough. */
 static str line_word(struct builder *builder, struct walk walk, const struct plan_node *node)
 {
@@ -233,8 +225,11 @@ static struct ends build_form(struct builder *builder, struct walk walk, uint32_
         return build_select(builder, walk, node);
     if (node->kind == PLAN_TRY)
         return build_try(builder, walk, node, in);
-    return node->kind == PLAN_DOPAR ? build_dopar(builder, walk, node, in)
-                                    : build_do(builder, walk, node, in);
+    if (node->kind == PLAN_DOPAR)
+        return build_dopar(builder, walk, node, in);
+    for (uint32_t i = 0; i < node->child_count && !builder->failed; i++)
+        in = build_form(builder, inner(walk, NULL), node->children[i], in);
+    return in;
 }
 
 void build_tree(struct builder *builder, const struct plan *plan)

@@ -26,7 +26,6 @@ str build_text(struct builder *builder, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 uint32_t build_step(struct builder *builder, const struct plan_step *step);
 
-void build_machine(struct builder *builder, const struct definition *definition);
 void build_graph(struct builder *builder, const struct plan *plan);
 void build_tree(struct builder *builder, const struct plan *plan);
 

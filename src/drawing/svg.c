@@ -164,14 +164,6 @@ static void put_path(const struct layout *layout, const struct layout_edge *edge
     }
 }
 
-static void put_loop(const struct layout_box *box, double hanging, struct buf *out)
-{
-    double x = box->x + box->width / 2 - hanging, y = box->y;
-
-    buf_fmt(out, "M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f", x, y - 7, x + 26, y - 14, x + 26,
-            y + 14, x + 1, y + 7);
-}
-
 static void put_label(struct scope *scope, const struct drawing_edge *edge, double x, double y,
                       struct buf *out)
 {
@@ -187,12 +179,16 @@ static void put_line(struct scope *scope, const struct drawing *drawing,
                      const struct layout *layout, uint32_t index, struct buf *out)
 {
     const struct drawing_edge *edge = &drawing->edges[index];
+    const struct layout_box *box = &layout->boxes[edge->from]; /* at its right a loop hangs */
+    bool is_loop = layout->edges[index].is_loop;
+    double x = box->x + box->width / 2 - (is_loop ? loops_width(scope, drawing, edge->from) : 0);
 
     buf_fmt(out, "<path class=\"edge%s%s\" marker-end=\"url(#%s)\" d=\"",
             edge->is_by_fault ? " fault" : "", edge->taken ? " taken" : "",
             edge->taken ? "way" : "head");
-    if (layout->edges[index].is_loop)
-        put_loop(&layout->boxes[edge->from], loops_width(scope, drawing, edge->from), out);
+    if (is_loop)
+        buf_fmt(out, "M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f", x, box->y - 7, x + 26, box->y - 14,
+                x + 26, box->y + 14, x + 1, box->y + 7);
     else
         put_path(layout, &layout->edges[index], out);
     buf_str(out, STR("\"/>\n"));

@@ -151,8 +151,7 @@ int pawl_main_with(int argc, char **argv, const pawl_module *module, pawl_opened
 {
     const char *store = getenv("PAWL_STORE");
     const char *usual = store && *store ? store : CLI_STORE;
-    struct cli cli = { .program = argc > 0 ? argv[0] : "pawl",
-                       .store = usual,
+    struct cli cli = { .store = usual,
                        .usual = usual,
                        .store_given = store && *store,
                        .module = module,

@@ -107,7 +107,6 @@ struct target {
 struct cli {
     struct scope scope; /* the error of the last call is in it */
     struct term term;
-    const char *program;
     const char *command; /* how to call us again for this store: "pawl --store URL" */
     const char *store;
     bool store_given; /* by --store or PAWL_STORE */
@@ -390,6 +389,5 @@ void render_entries(struct cli *cli, const struct node *entries, struct entry_pa
 void put_next_page(struct cli *cli, str after);
 
 void render_why(struct cli *cli, const struct node *answer);
-void render_rows(struct cli *cli, const struct node *answer);
 
 #endif

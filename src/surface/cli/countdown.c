@@ -29,19 +29,6 @@ static bool read_count(const struct node *node, int64_t *out)
     return node && node_to_i64(node, out) && *out >= 0 && *out <= COUNT_MAX;
 }
 
-/* What is wrong with the input, as a JSON text; NULL: nothing. */
-static const char *begin(struct countdown *state, const struct node *input)
-{
-    const struct node *every = node_find(input, "every");
-
-    if (!read_count(node_find(input, "from"), &state->remaining))
-        return "\"countdown: 'from' must be a whole number of 0 or more\"";
-    state->every_ms = EVERY_MS;
-    if (every && (every->kind != NODE_STRING || !duration_parse(every->text, &state->every_ms)))
-        return "\"countdown: 'every' must be a duration, like '1s'\"";
-    return NULL;
-}
-
 static void end_with(pawl_turn *turn, const char *name, int64_t count)
 {
     char result[64];
@@ -63,10 +50,14 @@ static void go_on(pawl_turn *turn, const struct countdown *state)
 
 static void start(pawl_turn *turn, struct countdown *state, const struct node *input)
 {
-    const char *error = begin(state, input);
+    const struct node *every = node_find(input, "every");
 
-    if (error)
-        pawl_turn_fail(turn, error);
+    state->every_ms = EVERY_MS;
+    if (!read_count(node_find(input, "from"), &state->remaining))
+        pawl_turn_fail(turn, "\"countdown: 'from' must be a whole number of 0 or more\"");
+    else if (every &&
+             (every->kind != NODE_STRING || !duration_parse(every->text, &state->every_ms)))
+        pawl_turn_fail(turn, "\"countdown: 'every' must be a duration, like '1s'\"");
     else
         go_on(turn, state);
 }

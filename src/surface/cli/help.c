@@ -53,26 +53,17 @@ static void put_options(const struct term *term, const struct verb *verb)
     }
 }
 
-static void put_examples(const struct term *term, const struct verb *verb)
-{
-    const char *line = verb->examples;
-
-    term_put(term, BOLD, "\nExamples\n");
-    while (*line) {
-        int size = (int)strcspn(line, "\n");
-
-        fprintf(term->out, "  %.*s\n", size, line);
-        line += size + 1;
-    }
-}
-
 void help_verb(const struct term *term, const struct verb *verb)
 {
+    str examples = str_of(verb->examples), line;
+
     term_put(term, BOLD, "pawl %s%s%s%s", verb->name, verb->operands[0] ? " " : "", verb->operands,
              verb->options ? " [options]" : "");
     fprintf(term->out, "\n  %s\n", verb->summary);
     put_options(term, verb);
-    put_examples(term, verb);
+    term_put(term, BOLD, "\nExamples\n");
+    while (str_take(&examples, '\n', &line))
+        fprintf(term->out, "  %.*s\n", STR_ARG(line));
 }
 
 int usage_fail(const struct cli *cli, const char *format, ...)

@@ -36,9 +36,15 @@ int64_t member_int(const struct node *object, const char *key)
     return node && node_to_i64(node, &value) ? value : 0;
 }
 
-const char *noun(int64_t count, const char *one, const char *many)
+const char *counted(struct arena *arena, int64_t count, const char *one, const char *many)
 {
-    return count == 1 ? one : many;
+    const char *noun = count == 1 ? one : many;
+    size_t size = strlen(noun) + 32;
+    char *text = arena_alloc(arena, size);
+
+    if (text)
+        snprintf(text, size, "%lld %s", (long long)count, noun);
+    return text ? text : "";
 }
 
 bool member_true(const struct node *object, const char *key)

@@ -194,7 +194,7 @@ void put_steps(struct cli *cli, const struct showing *showing)
     const char *id = member_str(showing->instance, "instance_id").data;
     struct room room = { .max = showing->lines_max ? showing->lines_max : LINES_MAX,
                          .count = lines ? lines->count : 0 };
-    long long count = (long long)member_int(showing->instance, "next_sequence_number") - 1;
+    int64_t count = member_int(showing->instance, "next_sequence_number") - 1;
     unsigned long long earlier = earlier_attempts(showing);
 
     for (const struct node *line = lines ? lines->first : NULL; line; line = line->next) {
@@ -213,6 +213,6 @@ void put_steps(struct cli *cli, const struct showing *showing)
                  "  ⋮ of the newest %u attempts; %llu earlier: %s graph --instance %.10s\n",
                  node_find(showing->steps, "steps")->count, earlier, cli->command, id);
     if (showing->lines_max == 0) /* a frame has no room for hints */
-        term_put(&cli->term, DIM, "\n  %lld %s: %s history %.10s\n", count,
-                 noun(count, "entry", "entries"), cli->command, id);
+        term_put(&cli->term, DIM, "\n  %s: %s history %.10s\n",
+                 counted(&cli->scope.arena, count, "entry", "entries"), cli->command, id);
 }

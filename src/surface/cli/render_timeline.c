@@ -1,6 +1,7 @@
 /* render_timeline.c - bars over time: how long each state was held, how long each attempt took. */
 #include "base/time.h"
 #include "surface/cli/view.h"
+#include <sys/param.h>
 
 #define NAME_COLUMNS 24
 #define NOTE_COLUMNS 16
@@ -37,7 +38,7 @@ static void end_bar(struct timeline *timeline, int64_t at_ms)
 {
     struct bar *last = &timeline->bars[timeline->count - 1];
 
-    last->to_ms = at_ms > last->from_ms ? at_ms : last->from_ms;
+    last->to_ms = MAX(at_ms, last->from_ms);
     last->is_open = false;
 }
 
@@ -129,33 +130,24 @@ static bool is_long_note(const struct term *term, const struct bar *bar)
 static void measure(const struct term *term, struct timeline *timeline)
 {
     int64_t now = now_ms();
+    int room;
 
     timeline->from_ms = timeline->bars[timeline->first].from_ms;
     for (uint32_t i = timeline->first; i < timeline->count; i++) {
         struct bar *bar = &timeline->bars[i];
-        int columns = term_columns(bar->name);
 
         if (bar->is_open)
-            bar->to_ms = now > bar->from_ms ? now : bar->from_ms;
-        if (bar->from_ms < timeline->from_ms)
-            timeline->from_ms = bar->from_ms;
-        if (bar->to_ms > timeline->to_ms)
-            timeline->to_ms = bar->to_ms;
-        if (columns > timeline->name_columns)
-            timeline->name_columns = columns;
-        if (!is_long_note(term, bar) && term_columns(bar->note) > timeline->note_columns)
-            timeline->note_columns = term_columns(bar->note);
+            bar->to_ms = MAX(now, bar->from_ms);
+        timeline->from_ms = MIN(timeline->from_ms, bar->from_ms);
+        timeline->to_ms = MAX(timeline->to_ms, bar->to_ms);
+        timeline->name_columns = MAX(timeline->name_columns, term_columns(bar->name));
+        if (!is_long_note(term, bar))
+            timeline->note_columns = MAX(timeline->note_columns, term_columns(bar->note));
     }
-    if (timeline->name_columns > NAME_COLUMNS)
-        timeline->name_columns = NAME_COLUMNS;
-    if (timeline->name_columns > term->width / 3)
-        timeline->name_columns = term->width / 3;
-    timeline->bar_columns = term->width - timeline->name_columns - SPAN_COLUMNS - 6 -
-                            (timeline->note_columns > 0 ? timeline->note_columns + 2 : 0);
-    if (timeline->bar_columns > BAR_MAX)
-        timeline->bar_columns = BAR_MAX;
-    if (timeline->bar_columns < BAR_MIN)
-        timeline->bar_columns = BAR_MIN;
+    timeline->name_columns = MIN(timeline->name_columns, MIN(NAME_COLUMNS, term->width / 3));
+    room = term->width - timeline->name_columns - SPAN_COLUMNS - 6 -
+           (timeline->note_columns > 0 ? timeline->note_columns + 2 : 0);
+    timeline->bar_columns = MAX(BAR_MIN, MIN(BAR_MAX, room));
 }
 
 static void put_bar(const struct term *term, const struct timeline *timeline, const struct bar *bar)

@@ -47,7 +47,8 @@ str member_str(const struct node *object, const char *key);     /* "" if absent 
 str member_json(const struct node *object, const char *key);    /* its JSON; STR_NONE if null */
 int64_t member_int(const struct node *object, const char *key); /* 0 if absent */
 bool member_true(const struct node *object, const char *key);
-const char *noun(int64_t count, const char *one, const char *many); /* "entry", "entries" */
+/* "1 entry", "3 entries", in the arena; "" without memory. */
+const char *counted(struct arena *arena, int64_t count, const char *one, const char *many);
 
 /* ---- Words ---- */
 

@@ -5,14 +5,10 @@ static void render(struct cli *cli, const struct node *answer)
 {
     str id = member_str(answer, "alarm_id");
 
-    for (const struct node *row = node_first(answer, "alarms"); row; row = row->next) {
-        str one = member_str(row, "alarm_id"), at = member_str(row, "at"),
-            operation = member_str(row, "operation"), input = member_json(row, "input");
-
-        fprintf(cli->term.out, "%.*s  %.*s  %.*s  %.*s%s\n", STR_ARG(one), STR_ARG(at),
-                STR_ARG(operation), STR_ARG(input),
-                member_true(row, "firing") ? "  (firing)" : "");
-    }
+    for (const struct node *row = node_first(answer, "alarms"); row; row = row->next)
+        fprintf(cli->term.out, "%.*s  %.*s  %.*s  %.*s%s\n", STR_ARG(member_str(row, "alarm_id")),
+                STR_ARG(member_str(row, "at")), STR_ARG(member_str(row, "operation")),
+                STR_ARG(member_json(row, "input")), member_true(row, "firing") ? "  (firing)" : "");
     if (id.size > 0)
         fprintf(cli->term.out, "%.*s\n", STR_ARG(id));
     if (member_true(answer, "cancelled"))

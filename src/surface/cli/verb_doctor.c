@@ -174,16 +174,13 @@ static void check_files_limit(struct doctor *doctor)
 
 static void check_content(struct doctor *doctor, const struct node *info)
 {
-    long long records = (long long)member_int(info, "records");
-    long long instances = (long long)member_int(info, "instances");
-    long long definitions = (long long)member_int(info, "definitions");
-    long long behind = (long long)member_int(info, "rows_behind");
+    struct arena *arena = &doctor->cli->scope.arena;
 
-    doctor_say(doctor, DOCTOR_GOOD, "content", NULL,
-               "%lld %s, %lld %s, %lld %s, %lld %s ahead of their rows", records,
-               noun(records, "record", "records"), instances, noun(instances, "instance", "instances"),
-               definitions, noun(definitions, "definition", "definitions"), behind,
-               noun(behind, "record", "records"));
+    doctor_say(doctor, DOCTOR_GOOD, "content", NULL, "%s, %s, %s, %s ahead of their rows",
+               counted(arena, member_int(info, "records"), "record", "records"),
+               counted(arena, member_int(info, "instances"), "instance", "instances"),
+               counted(arena, member_int(info, "definitions"), "definition", "definitions"),
+               counted(arena, member_int(info, "rows_behind"), "record", "records"));
 }
 
 static void check_versions(struct doctor *doctor, const struct node *info)

@@ -15,7 +15,7 @@ struct export_output {
     struct term errors;
     uint64_t seen[SEEN_MAX]; /* hashes of definition lines */
     uint32_t seen_count;
-    uint64_t instances, definitions;
+    int64_t instances, definitions;
     struct buf line; /* that has come in part */
 };
 
@@ -84,8 +84,8 @@ static pawl_status export_one(struct export_output *work, const char *operation,
                          &(struct answer_to){ .put = put_lines, .context = work });
     scope_give(work->cli, kept);
     if (work->errors.tty)
-        fprintf(stderr, "\r\033[K  %llu definitions, %llu instances",
-                (unsigned long long)work->definitions, (unsigned long long)work->instances);
+        fprintf(stderr, "\r\033[K  %lld definitions, %lld instances", (long long)work->definitions,
+                (long long)work->instances);
     return status;
 }
 
@@ -211,10 +211,9 @@ int verb_export(struct cli *cli)
     if (export_to(work, &output) != PAWL_OK)
         return report(cli);
     if (output.path)
-        fprintf(cli->term.out, "%llu %s and %llu %s\n", (unsigned long long)work->definitions,
-                noun((int64_t)work->definitions, "definition", "definitions"),
-                (unsigned long long)work->instances,
-                noun((int64_t)work->instances, "instance", "instances"));
+        fprintf(cli->term.out, "%s and %s\n",
+                counted(&cli->scope.arena, work->definitions, "definition", "definitions"),
+                counted(&cli->scope.arena, work->instances, "instance", "instances"));
     return EXIT_DONE;
 }
 
@@ -263,18 +262,17 @@ static pawl_status import_all(struct cli *cli, FILE *file, struct buf *answer)
 
 static void put_imported(struct cli *cli, const struct node *answer)
 {
-    long long instances = (long long)member_int(answer, "instances");
-    long long definitions = (long long)member_int(answer, "definitions");
-    long long records = (long long)member_int(answer, "records");
-    long long there = (long long)member_int(answer, "already_there");
+    struct arena *arena = &cli->scope.arena;
+    int64_t there = member_int(answer, "already_there");
 
-    fprintf(cli->term.out, "%lld %s history, %lld %s, %lld %s\n", instances,
-            noun(instances, "instance with its", "instances with their"), definitions,
-            noun(definitions, "definition", "definitions"), records,
-            noun(records, "record", "records"));
+    fprintf(cli->term.out, "%s history, %s, %s\n",
+            counted(arena, member_int(answer, "instances"), "instance with its",
+                    "instances with their"),
+            counted(arena, member_int(answer, "definitions"), "definition", "definitions"),
+            counted(arena, member_int(answer, "records"), "record", "records"));
     if (there > 0)
-        fprintf(cli->term.out, "%lld %s here already, with the same records\n", there,
-                noun(there, "instance was", "instances were"));
+        fprintf(cli->term.out, "%s here already, with the same records\n",
+                counted(arena, there, "instance was", "instances were"));
     term_put(&cli->term, DIM, "now: %s verify\n", cli->command);
 }
 

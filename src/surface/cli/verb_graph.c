@@ -28,10 +28,11 @@ static int graph_named(struct cli *cli, const char *word)
     return verb_put_text(cli, "definition.graph", &input, true);
 }
 
-/* A name has letters, digits, dots, hyphens and underscores; each other byte becomes a hyphen. */
-static const char *name_from(struct cli *cli, const char *stem)
+/* What is the name of a file without a `name`: its own. A name has letters, digits, dots, hyphens and
+ * underscores; each other byte becomes a hyphen. NULL: no memory. */
+static const char *name_from(struct cli *cli, const char *path)
 {
-    char *name = stem ? arena_text(&cli->scope.arena, str_of(stem)) : NULL;
+    char *name = arena_text(&cli->scope.arena, str_of(file_stem(cli, path)));
 
     for (char *at = name; at && *at; at++)
         if (!(*at >= 'a' && *at <= 'z') && !(*at >= 'A' && *at <= 'Z') &&
@@ -40,33 +41,24 @@ static const char *name_from(struct cli *cli, const char *stem)
     return name;
 }
 
-/* A file without a `name` is drawn under its own; *out NULL: it has one. A text that cannot be read
- * is refused when it is put. */
-static pawl_status name_of_file(struct cli *cli, const char *path, const char **out)
-{
-    struct node *document;
-    str text;
-
-    *out = NULL;
-    TRY(file_read(&cli->scope, path, &text));
-    if (node_read(&cli->scope, text, &document) != PAWL_OK || node_find(document, "name"))
-        return PAWL_OK;
-    *out = name_from(cli, file_stem(cli, path));
-    return *out ? PAWL_OK : scope_no_memory(&cli->scope);
-}
-
-/* A file needs no store: it is put into one that is forgotten. */
+/* A file needs no store: it is put into one that is forgotten. A text that cannot be read is refused
+ * when it is put. */
 static int graph_file(struct cli *cli, const char *path)
 {
-    const char *name;
+    struct node *document;
     struct put put;
+    const char *name = NULL;
+    str text;
 
     if (!file_is_readable(path))
         return EXIT_USAGE;
     cli->store = "memory:";
-    if (target_open(cli, USE_CREATE, NULL) != PAWL_OK || name_of_file(cli, path, &name) != PAWL_OK)
+    if (target_open(cli, USE_CREATE, NULL) != PAWL_OK ||
+        file_read(&cli->scope, path, &text) != PAWL_OK)
         return report(cli);
-    if (define_file(cli, path, name, &put) != PAWL_OK)
+    if (node_read(&cli->scope, text, &document) == PAWL_OK && !node_find(document, "name"))
+        name = name_from(cli, path);
+    if (define_text(cli, text, path, name, &put) != PAWL_OK)
         return report_definition(cli, path, &put);
     return graph_named(cli, put.name);
 }

@@ -65,7 +65,7 @@ static void put_rows_paged(struct term *term, const struct text_table *table)
     pager_end(term, is_paged);
 }
 
-void render_rows(struct cli *cli, const struct node *answer)
+static void render_rows(struct cli *cli, const struct node *answer)
 {
     const struct node *columns = node_find(answer, "columns"), *rows = node_find(answer, "rows");
     uint32_t count = columns ? columns->count : 0, at = 0;

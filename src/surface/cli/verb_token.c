@@ -1,21 +1,13 @@
 /* verb_token.c - token: create, list, revoke. */
 #include "surface/cli/cli.h"
 
-static void render_token(struct cli *cli, const struct node *token)
-{
-    str id = member_str(token, "token_id"), scopes = member_str(token, "scopes"),
-        expires = member_str(token, "expires_at");
-
-    fprintf(cli->term.out, "%.*s  %.*s  until %.*s\n", STR_ARG(id), STR_ARG(scopes),
-            STR_ARG(expires));
-}
-
 static void render(struct cli *cli, const struct node *answer)
 {
     str token = member_str(answer, "token");
 
     for (const struct node *row = node_first(answer, "tokens"); row; row = row->next)
-        render_token(cli, row);
+        fprintf(cli->term.out, "%.*s  %.*s  until %.*s\n", STR_ARG(member_str(row, "token_id")),
+                STR_ARG(member_str(row, "scopes")), STR_ARG(member_str(row, "expires_at")));
     if (token.size > 0)
         fprintf(cli->term.out, "%.*s\n", STR_ARG(token));
     if (token.size > 0 && cli->term.tty)

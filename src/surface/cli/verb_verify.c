@@ -185,7 +185,7 @@ static void render_foreign(struct cli *cli, const struct node *answer)
 
 static void render_verified(struct cli *cli, const struct node *answer)
 {
-    int64_t entries = member_int(answer, "entries"), instances = member_int(answer, "instances");
+    struct arena *arena = &cli->scope.arena;
     struct term *term = &cli->term;
 
     if (!member_true(answer, "valid")) {
@@ -193,10 +193,10 @@ static void render_verified(struct cli *cli, const struct node *answer)
         return;
     }
     term_put(term, GOOD, "✔ valid");
-    fprintf(term->out, "  %lld %s", (long long)entries, noun(entries, "entry", "entries"));
+    fprintf(term->out, "  %s", counted(arena, member_int(answer, "entries"), "entry", "entries"));
     if (node_find(answer, "instances"))
-        fprintf(term->out, " of %lld %s", (long long)instances,
-                noun(instances, "instance", "instances"));
+        fprintf(term->out, " of %s",
+                counted(arena, member_int(answer, "instances"), "instance", "instances"));
     fputc('\n', term->out);
 }
 
