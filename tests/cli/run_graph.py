@@ -55,6 +55,12 @@ def test_a_machine_is_drawn_with_every_state_and_transition_in_every_format(shel
     assert shell.pawl("graph", "claim.yaml").out == shell.pawl("graph", "claim.yaml", "--format", "text").out
 
 
+def test_a_definition_is_drawn_from_standard_input(shell):
+    shell.write("fan.yaml", FAN)
+    drawn = shell.pawl("graph", "-", input=FAN.encode())
+    assert drawn.out == shell.pawl("graph", "fan.yaml").out, drawn
+
+
 def test_a_file_without_a_name_is_drawn_under_the_files_own(shell):
     shell.write("fan-in.yaml", FAN.replace("name: fan\n", ""))
     assert shell.pawl("graph", "fan-in.yaml").out.startswith("fan-in"), shell.pawl("graph", "fan-in.yaml").out
