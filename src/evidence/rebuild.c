@@ -74,16 +74,6 @@ static pawl_status compare_chain(struct rebuilding *work, uint32_t index)
     return PAWL_OK;
 }
 
-static pawl_status compare_rest(struct rebuilding *work)
-{
-    struct verify *v = work->v;
-
-    verify_at(v, 0, 0, 0);
-    TRY(take_finding(work, verify_all_keys(v), "the store"));
-    TRY(take_finding(work, verify_all_standing(v), "the store"));
-    return take_finding(work, verify_tables(v), "the store");
-}
-
 /* ---- The rows ---- */
 
 static pawl_status add_live(struct rebuilding *work, struct live_change change)
@@ -130,8 +120,6 @@ static pawl_status end_child(struct rebuilding *work, uint64_t child)
 static pawl_status add_row(struct rebuilding *work, const struct chain *chain,
                            struct live_change row, const struct live *there, bool is_test)
 {
-    pawl_status status;
-
     row.instance = chain->number;
     if (row.kind == LIVE_STEP_PUT && !keep_old_lease(work, chain, &row, there))
         return scope_no_memory(&work->v->scope);
@@ -139,19 +127,8 @@ static pawl_status add_row(struct rebuilding *work, const struct chain *chain,
         row.timer.due_at_ms += row.timer.shift_ms;
         row.timer.test = is_test;
     }
-    status = add_live(work, row);
-    return status == PAWL_OK && row.kind == LIVE_CHILD_PUT ? end_child(work, row.child.number)
-                                                           : status;
-}
-
-static pawl_status add_rows(struct rebuilding *work, const struct chain *chain,
-                            const struct live *there, bool is_test)
-{
-    const struct fold *fold = chain->fold;
-
-    for (uint32_t i = 0; i < fold->count; i++)
-        TRY(add_row(work, chain, fold->rows[i], there, is_test));
-    return PAWL_OK;
+    TRY(add_live(work, row));
+    return row.kind == LIVE_CHILD_PUT ? end_child(work, row.child.number) : PAWL_OK;
 }
 
 static pawl_status add_live_rows(struct rebuilding *work, const struct chain *chain)
@@ -164,9 +141,9 @@ static pawl_status add_live_rows(struct rebuilding *work, const struct chain *ch
         scope_clear(&v->scope);
         TRY(store_instance(v->store, &v->scope, chain->number, &row));
         TRY(store_live(v->store, &v->scope, chain->number, &there));
+        for (uint32_t i = 0; i < chain->fold->count; i++)
+            TRY(add_row(work, chain, chain->fold->rows[i], &there, row.test));
     }
-    if (chain->fold)
-        TRY(add_rows(work, chain, &there, row.test));
     if (chain->paused_pos > 0)
         TRY(add_live(work, (struct live_change){ .kind = LIVE_PAUSE_PUT,
                                                  .instance = chain->number,
@@ -217,28 +194,31 @@ static int compare_numbers(const void *a, const void *b)
 static pawl_status collect_chains(struct rebuilding *work)
 {
     struct verify *v = work->v;
-    pawl_status status = PAWL_OK;
 
-    for (uint32_t i = 0; status == PAWL_OK && i < v->chain_count; i++) {
-        status = compare_chain(work, i);
-        if (status == PAWL_OK)
-            status = add_head(work, &v->chains[i]);
-        if (status == PAWL_OK && v->chains[i].number != 0)
-            status = add_live_rows(work, &v->chains[i]);
-        if (status == PAWL_OK && v->chains[i].number != 0)
-            status = drop_snapshot(work, &v->chains[i]);
-        if (status == PAWL_OK && i % BATCH_SIZE == 0)
-            status = verify_tell(v, VERIFY_INSTANCES, i, v->chain_count - 1);
+    for (uint32_t i = 0; i < v->chain_count; i++) {
+        TRY(compare_chain(work, i));
+        TRY(add_head(work, &v->chains[i]));
+        if (v->chains[i].number != 0) {
+            TRY(add_live_rows(work, &v->chains[i]));
+            TRY(drop_snapshot(work, &v->chains[i]));
+        }
+        if (i % BATCH_SIZE == 0)
+            TRY(verify_tell(v, VERIFY_INSTANCES, i, v->chain_count - 1));
     }
     if (work->head_count > 1)
         qsort(work->heads, work->head_count, sizeof *work->heads, compare_numbers);
-    return status;
+    return PAWL_OK;
 }
 
-/* verify_all_keys() has sorted them by id and position: the last of each counts. */
+/* verify_all_keys() sorts them by id and position: the last of each counts. */
 static pawl_status collect_standing(struct rebuilding *work)
 {
     struct verify *v = work->v;
+
+    verify_at(v, 0, 0, 0);
+    TRY(take_finding(work, verify_all_keys(v), "the store"));
+    TRY(take_finding(work, verify_all_standing(v), "the store"));
+    TRY(take_finding(work, verify_tables(v), "the store"));
 
     work->standing = ARENA_ARRAY(&work->arena, struct standing_change, v->standing_count + 1);
     work->keys = ARENA_ARRAY(&work->arena, struct key_row, v->key_count + 1);
@@ -304,8 +284,6 @@ pawl_status verify_rebuild(struct verify *v)
 
     arena_init(&work.arena, v->heap, SIZE_MAX);
     status = collect_chains(&work);
-    if (status == PAWL_OK)
-        status = compare_rest(&work);
     if (status == PAWL_OK)
         status = collect_standing(&work);
     v->report->what[0] = '\0'; /* a difference is no finding */

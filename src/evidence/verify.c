@@ -149,36 +149,22 @@ pawl_status verify_tell(struct verify *v, enum verify_part part, uint64_t done, 
     return v->stop_asked ? VERIFY_STOPPED : PAWL_OK;
 }
 
-static uint64_t keep_every(const struct verify *v)
-{
-    uint64_t chains = (uint64_t)v->chain_count * KEEP_EVERY_CHAINS;
-
-    if (v->request->keep_every > 0)
-        return v->request->keep_every;
-    return chains > KEEP_EVERY_MIN ? chains : KEEP_EVERY_MIN;
-}
-
 /* After a record of the log, while the log alone is looked at. A checkpoint is kept, and a
  * check stops, between commits only. */
 static pawl_status rest(struct verify *v)
 {
-    uint64_t limit = v->request->limit;
+    uint64_t limit = v->request->limit, every = v->request->keep_every;
 
     if (!v->in_log || v->in_commit)
         return PAWL_OK;
     if (v->stop_asked || (limit > 0 && v->pos - v->begun_pos >= limit && v->pos < v->tip.pos))
         return VERIFY_STOPPED;
-    if (v->request->keep && v->pos - v->kept_pos >= keep_every(v))
+    if (every == 0)
+        every = (uint64_t)v->chain_count * KEEP_EVERY_CHAINS;
+    if (v->request->keep_every == 0 && every < KEEP_EVERY_MIN)
+        every = KEEP_EVERY_MIN;
+    if (v->request->keep && v->pos - v->kept_pos >= every)
         verify_keep_checkpoint(v);
-    return PAWL_OK;
-}
-
-static pawl_status check_batch(struct verify *v)
-{
-    for (uint32_t i = 0; i < v->record_count; i++) {
-        TRY(check_next(v, &v->records[i]));
-        TRY(rest(v));
-    }
     return PAWL_OK;
 }
 
@@ -186,7 +172,10 @@ pawl_status verify_catch_up(struct verify *v)
 {
     TRY(read_batch(v));
     while (v->record_count > 0) {
-        TRY(check_batch(v));
+        for (uint32_t i = 0; i < v->record_count; i++) {
+            TRY(check_next(v, &v->records[i]));
+            TRY(rest(v));
+        }
         (void)verify_tell(v, VERIFY_RECORDS, v->pos, v->tip.pos > v->pos ? v->tip.pos : v->pos);
         TRY(read_batch(v));
     }

@@ -71,30 +71,29 @@ static pawl_status find_named(struct verify *v, const struct chain *chain,
                               const struct record *record, const struct rules **rules)
 {
     struct definition_row row;
-    struct node *document = NULL, *name, *rights;
+    struct node *document = NULL, *rights;
     struct value value = { 0 };
     int64_t version = 0;
     uint32_t index;
-    pawl_status status = PAWL_OK;
+    str name;
 
     *rules = NULL;
-    if (record->payload != 0)
-        status = store_value(v->store, &v->scope, record->payload, &value);
-    if (status != PAWL_OK || (record->payload != 0 && !value.bytes.data))
-        return status;
-    if (!value.bytes.data || node_read_own(&v->scope, value.bytes, &document) != PAWL_OK)
-        return verify_bad(v, "an amend does not say which definition it goes on by");
-    name = node_find(document, "definition");
-    if (!name || name->kind != NODE_STRING ||
-        !node_to_i64(node_find(document, "version"), &version) || version < 1 ||
+    if (record->payload != 0) {
+        TRY(store_value(v->store, &v->scope, record->payload, &value));
+        if (!value.bytes.data)
+            return PAWL_OK;
+    }
+    if (value.bytes.data && node_read_own(&v->scope, value.bytes, &document) != PAWL_OK)
+        document = NULL;
+    name = node_text(document, "definition");
+    if (!name.data || !node_to_i64(node_find(document, "version"), &version) || version < 1 ||
         version > UINT32_MAX)
         return verify_bad(v, "an amend does not say which definition it goes on by");
     rights = node_find(document, "rights");
     if (rights && (rights->kind != NODE_STRING || !rights_are_valid(rights->text)))
         return verify_bad(v, "an amend's rights do not name definitions in order");
     TRY(check_results(v, chain, record, node_find(document, "entries")));
-    TRY_FOUND(v,
-              store_find_definition(v->store, &v->scope, name->text, (uint32_t)version, NULL, &row),
+    TRY_FOUND(v, store_find_definition(v->store, &v->scope, name, (uint32_t)version, NULL, &row),
               "an amend names a definition that is not there");
     TRY(verify_definition(v, row.id, &index));
     *rules = &v->rules[index];
@@ -106,15 +105,14 @@ pawl_status verify_amend(struct verify *v, const struct chain *chain, const stru
     const struct rules *rules = NULL;
     struct effect_list effects = { 0 };
     const struct effect *plan;
-    pawl_status status = PAWL_OK;
 
     if (v->rules[chain->rules].flow)
-        status = find_named(v, chain, record, &rules);
-    if (status == PAWL_OK && rules)
-        status = effects_read(&v->scope, record->body, &effects);
-    plan = effects_plan(&effects);
-    if (status == PAWL_OK && rules &&
-        (!rules->flow || !plan || !str_eq(rules->flow->plan_text, plan->state)))
-        return verify_bad(v, "an amend's plan is not that of the definition it names");
-    return status == PAWL_OK ? verify_note_amend(v, chain, record) : status;
+        TRY(find_named(v, chain, record, &rules));
+    if (rules) {
+        TRY(effects_read(&v->scope, record->body, &effects));
+        plan = effects_plan(&effects);
+        if (!rules->flow || !plan || !str_eq(rules->flow->plan_text, plan->state))
+            return verify_bad(v, "an amend's plan is not that of the definition it names");
+    }
+    return verify_note_amend(v, chain, record);
 }

@@ -20,7 +20,7 @@ static bool take(const struct node *body, const char *name, int64_t *out, uint32
 static pawl_status read_body(struct verify *v, const struct record *record, struct clock_body *out)
 {
     struct node *body = NULL;
-    uint32_t taken = 0, count = 0;
+    uint32_t taken = 0;
     bool ok;
 
     *out = (struct clock_body){ 0 };
@@ -28,8 +28,6 @@ static pawl_status read_body(struct verify *v, const struct record *record, stru
         return PAWL_NO_MEMORY;
     if (!body || body->kind != NODE_OBJECT)
         return verify_bad(v, "a clock record with an invalid body");
-    for (const struct node *member = body->first; member; member = member->next)
-        count++;
     out->is_test = node_find(body, "test_now") != NULL;
     if (out->is_test)
         ok = take(body, "test_now", &out->test_ms, &taken) && out->test_ms != 0;
@@ -38,8 +36,8 @@ static pawl_status read_body(struct verify *v, const struct record *record, stru
              take(body, "offset", &out->offset_ms, &taken) &&
              (!node_find(body, "shift") ||
               (take(body, "shift", &out->shift_ms, &taken) && out->shift_ms != 0));
-    return ok && taken == count ? PAWL_OK
-                                : verify_bad(v, "a clock record with an invalid body");
+    return ok && taken == body->count ? PAWL_OK
+                                      : verify_bad(v, "a clock record with an invalid body");
 }
 
 pawl_status verify_clock_time(struct verify *v, const struct record *record)

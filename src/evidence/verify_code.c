@@ -94,12 +94,9 @@ static bool begins_with(const struct steps *steps, const struct steps *before)
 static bool is_of(struct verify *v, str registration, str name)
 {
     struct node *root = NULL;
-    const struct node *code;
 
-    if (node_read_own(&v->scope, registration, &root) != PAWL_OK)
-        return false;
-    code = node_find(root, "code");
-    return code && code->kind == NODE_STRING && str_eq(code->text, name);
+    return node_read_own(&v->scope, registration, &root) == PAWL_OK &&
+           str_eq(node_text(root, "code"), name);
 }
 
 pawl_status verify_amend_code(struct verify *v, const struct chain *chain,
@@ -108,11 +105,12 @@ pawl_status verify_amend_code(struct verify *v, const struct chain *chain,
     struct effect_list effects = { 0 };
     const struct effect *plan;
     struct steps steps = { 0 }, before = { 0 };
-    pawl_status status = effects_read(&v->scope, record->body, &effects);
+    pawl_status status;
 
-    plan = status == PAWL_OK ? effects_plan(&effects) : NULL;
+    TRY(effects_read(&v->scope, record->body, &effects));
+    plan = effects_plan(&effects);
     if (!plan)
-        return status;
+        return PAWL_OK;
     if (!is_of(v, plan->state, v->rules[chain->rules].name))
         return verify_bad(v, "an amend goes on by the registration of another code type");
     status = read_list(v, plan->input, &steps);

@@ -119,47 +119,27 @@ pawl_status verify_definition(struct verify *v, uint32_t id, uint32_t *out_index
 
 /* ---- define records ---- */
 
-/* The body that the row's define record must have. */
-static void print_define(const struct rules *rules, str rights, struct buf *out)
-{
-    char hex[2 * SHA_SIZE + 1];
-
-    buf_clear(out);
-    json_open(out, '{');
-    json_put_str(out, "name", rules->name);
-    json_put_u64(out, "version", rules->version);
-    json_put_text(out, "kind", definition_kind_name(rules->kind));
-    json_key(out, "source");
-    sha_hex(rules->source_sha, SHA_SIZE, hex);
-    json_text(out, hex);
-    json_key(out, "compiled");
-    sha_hex(rules->compiled_sha, SHA_SIZE, hex);
-    json_text(out, hex);
-    rights_member(out, rights);
-    json_close(out, '}');
-}
-
 /* The number of the definition that a define record puts, 0: none; and its rights. */
 static pawl_status find_defined(struct verify *v, str body, uint32_t *out_id, str *out_rights)
 {
-    struct node *root = NULL, *name, *version, *rights;
+    struct node *root = NULL;
     struct definition_row row;
     int64_t number;
+    str name, rights;
     pawl_status status = body.data ? node_read_json(&v->scope, body, &root) : PAWL_INVALID_REQUEST;
 
     *out_id = 0;
     *out_rights = STR_NONE;
     if (status != PAWL_OK)
         return status == PAWL_INVALID_REQUEST ? PAWL_OK : status;
-    name = node_find(root, "name");
-    version = node_find(root, "version");
-    rights = node_find(root, "rights");
-    if (rights && rights->kind == NODE_STRING && rights_are_valid(rights->text))
-        *out_rights = rights->text;
-    if (!name || name->kind != NODE_STRING || name->text.size == 0 || !version ||
-        !node_to_i64(version, &number) || number < 1 || number > UINT32_MAX)
+    name = node_text(root, "name");
+    rights = node_text(root, "rights");
+    if (rights_are_valid(rights))
+        *out_rights = rights;
+    if (name.size == 0 || !node_to_i64(node_find(root, "version"), &number) || number < 1 ||
+        number > UINT32_MAX)
         return PAWL_OK;
-    status = store_find_definition(v->store, &v->scope, name->text, (uint32_t)number, NULL, &row);
+    status = store_find_definition(v->store, &v->scope, name, (uint32_t)number, NULL, &row);
     if (status == PAWL_OK)
         *out_id = row.id;
     return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
@@ -177,6 +157,7 @@ static pawl_status begin_rules(struct verify *v, struct rules *rules, const stru
 
 pawl_status verify_define(struct verify *v, const struct record *record)
 {
+    struct definition_row row;
     uint32_t id, index;
     str rights;
 
@@ -184,7 +165,13 @@ pawl_status verify_define(struct verify *v, const struct record *record)
     if (id == 0)
         return verify_bad(v, "the definition that this record puts is missing");
     TRY(verify_definition(v, id, &index));
-    print_define(&v->rules[index], rights, &v->body);
+    row = (struct definition_row){ .name = v->rules[index].name,
+                                   .version = v->rules[index].version,
+                                   .kind = (int)v->rules[index].kind };
+    memcpy(row.source_sha, v->rules[index].source_sha, SHA_SIZE);
+    memcpy(row.compiled_sha, v->rules[index].compiled_sha, SHA_SIZE);
+    buf_clear(&v->body);
+    define_body(&v->body, &row, rights);
     TRY_MEMORY(&v->scope, !v->body.failed);
     if (!str_eq(buf_view(&v->body), record->body))
         return verify_bad(v, "definition %u is not the one that was put here", id);

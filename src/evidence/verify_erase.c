@@ -7,8 +7,6 @@
 #include "base/node.h"
 #include "evidence/verify_int.h"
 
-static const char store_name[ID_SIZE + 1] = "00000000000000000000000000";
-
 static uint64_t short_of(const uint8_t commitment[SHA_SIZE])
 {
     uint64_t key;
@@ -124,36 +122,23 @@ static uint64_t first_open(const struct verify *v)
 /* Checks the record's hash from that of the record before it and from its values' commitments. */
 static pawl_status check_hash(struct verify *v, const struct record *record)
 {
-    static const uint8_t no_hash[SHA_SIZE];
-    const uint64_t ids[3] = { record->actor, record->payload, record->reason };
-    uint8_t bytes[3][SHA_SIZE], hash[SHA_SIZE];
     struct record before = { 0 };
-    pawl_status status =
-        record->prev ? store_record(v->store, &v->scope, record->prev, &before) : PAWL_OK;
 
-    for (size_t i = 0; status == PAWL_OK && i < 3; i++)
-        if (ids[i])
-            status = verify_value(v, ids[i], bytes[i]);
-    if (status != PAWL_OK)
-        return status;
-    record_hash(v->sha, record->prev ? before.hash : no_hash, store_name, record, record->body,
-                &(struct commitments){ ids[0] ? bytes[0] : NULL, ids[1] ? bytes[1] : NULL,
-                                       ids[2] ? bytes[2] : NULL },
-                hash);
-    return memcmp(hash, record->hash, SHA_SIZE) == 0
-               ? PAWL_OK
-               : verify_bad(v, "the erase record does not match its hash");
+    if (record->prev)
+        TRY(store_record(v->store, &v->scope, record->prev, &before));
+    return verify_hash(v, before.hash, STORE_CHAIN_ID, record, record->body, "erase record");
 }
 
 /* The last record that names a value counts. Reading backwards finds it first. */
 static pawl_status note_erase(struct verify *v, const struct record *record)
 {
-    struct erasure *kept = NULL;
+    struct erasure *kept;
     uint32_t count = v->erasure_count;
-    pawl_status status = check_hash(v, record);
+    pawl_status status;
 
-    if (status != PAWL_OK || count == 0)
-        return status;
+    TRY(check_hash(v, record));
+    if (count == 0)
+        return PAWL_OK;
     kept = ARENA_ARRAY(&v->scope.arena, struct erasure, count);
     TRY_MEMORY(&v->scope, kept);
     memcpy(kept, v->erasures, count * sizeof *kept);
@@ -183,9 +168,7 @@ pawl_status verify_erasures_of_one(struct verify *v)
         if (status != PAWL_OK || record.prev >= record.pos)
             return verify_bad(v, "the store's own chain can't be followed here");
         if (record.what == CONTROL_ERASE && record.instance == 0)
-            status = note_erase(v, &record);
-        if (status != PAWL_OK)
-            return status;
+            TRY(note_erase(v, &record));
     }
     verify_at(v, 0, instance, seq);
     return verify_all_erasures(v);

@@ -26,18 +26,16 @@ pawl_status verify_view_entry(struct verify *v, struct scope *scope, const struc
                               struct effect_list *effects, struct entry_view *out, bool *is_erased)
 {
     bool is_reason_erased = false; /* nothing is decided by it */
-    pawl_status status;
+    pawl_status status = PAWL_OK;
 
     *effects = (struct effect_list){ 0 };
     *out = entry_of_record(record, effects);
-    status = read_text(v, scope, record->payload, &out->payload, is_erased);
-    if (status == PAWL_OK)
-        status = read_text(v, scope, record->reason, &out->reason, &is_reason_erased);
-    if (status == PAWL_OK && out->transition == LIFE_T_GATE_APPROVE) /* each approver counts once */
-        status = read_text(v, scope, record->actor, &out->actor, is_erased);
-    if (status == PAWL_OK && out->transition == LIFE_T_GATE_REJECT)
-        status = read_text(v, scope, record->actor, &out->actor, is_erased);
-    if (status == PAWL_OK && record->body.size > 0)
+    TRY(read_text(v, scope, record->payload, &out->payload, is_erased));
+    TRY(read_text(v, scope, record->reason, &out->reason, &is_reason_erased));
+    if (out->transition == LIFE_T_GATE_APPROVE || /* each approver counts once */
+        out->transition == LIFE_T_GATE_REJECT)
+        TRY(read_text(v, scope, record->actor, &out->actor, is_erased));
+    if (record->body.size > 0)
         status = effects_read(scope, record->body, effects);
     if (status == PAWL_STORAGE_FAILURE && v->report->valid)
         return verify_bad(v, "its effects can't be read: %.180s", scope->error.message);
@@ -66,14 +64,8 @@ static pawl_status introduce(struct verify *v, struct chain *chain, struct scope
                                  .correlation = row->correlation,
                                  .labels = row->labels };
     char id[ID_SIZE + 1];
-    bool is_erased = false;
-    pawl_status status = read_text(v, scope, row->subject, &identity.subject, &is_erased);
-
-    if (status == PAWL_OK)
-        status = read_text(v, scope, row->creator, &identity.creator, &is_erased);
-    chain->is_blind = chain->is_blind || is_erased;
-    if (status != PAWL_OK)
-        return status;
+    TRY(read_text(v, scope, row->subject, &identity.subject, &chain->is_blind));
+    TRY(read_text(v, scope, row->creator, &identity.creator, &chain->is_blind));
     id_print(chain->number, row->random, id);
     identity.id = str_of(id);
     v->request->flows->attach(chain->replay->memory, &chain->replay->payloads);
@@ -179,18 +171,17 @@ static pawl_status fold_kept(struct verify *v, struct chain *chain, struct scope
                              const struct record *record)
 {
     struct node *body = NULL;
-    const struct node *name = NULL;
-    str payload;
-    pawl_status status = read_text(v, scope, record->payload, &payload, &chain->is_blind);
+    str name, payload;
 
-    if (status == PAWL_OK && node_read_json(scope, record->body, &body) == PAWL_OK)
-        name = node_find(body, "name");
-    if (status == PAWL_OK && (!name || name->kind != NODE_STRING))
+    TRY(read_text(v, scope, record->payload, &payload, &chain->is_blind));
+    name =
+        node_read_json(scope, record->body, &body) == PAWL_OK ? node_text(body, "name") : STR_NONE;
+    if (!name.data)
         return scope->arena.failed ? scope_no_memory(&v->scope)
                                    : verify_bad(v, "a kept signal without a name");
-    if (status != PAWL_OK || chain->is_blind)
-        return status;
-    return v->request->flows->keep(chain->replay->memory, name->text, payload, scope,
+    if (chain->is_blind)
+        return PAWL_OK;
+    return v->request->flows->keep(chain->replay->memory, name, payload, scope,
                                    &chain->replay->arena);
 }
 

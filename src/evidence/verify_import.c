@@ -6,27 +6,18 @@
 #include "base/node.h"
 #include "evidence/verify_int.h"
 
-static pawl_status read_body(struct verify *v, const struct record *record, struct node **body,
-                             uint64_t *count)
+pawl_status verify_import_body(struct verify *v, const struct record *record, struct node **body,
+                               uint64_t *count)
 {
     int64_t number = -1;
 
     *body = NULL;
     if (node_read_json(&v->scope, record->body, body) == PAWL_NO_MEMORY)
         return PAWL_NO_MEMORY;
-    if (!*body || !node_find(*body, "records") ||
-        !node_to_i64(node_find(*body, "records"), &number) || number < 0)
+    if (!node_to_i64(node_find(*body, "records"), &number) || number < 0)
         return verify_bad(v, "an import that does not say how many records it brings");
     *count = (uint64_t)number;
     return PAWL_OK;
-}
-
-/* The number of records of another store that this import record announces. */
-pawl_status verify_import_count(struct verify *v, const struct record *record, uint64_t *out)
-{
-    struct node *body;
-
-    return read_body(v, record, &body, out);
 }
 
 static pawl_status begin_import(struct verify *v, const struct record *record)
@@ -36,7 +27,7 @@ static pawl_status begin_import(struct verify *v, const struct record *record)
 
     if (record->instance != 0)
         return verify_bad(v, "an import in an instance's chain");
-    TRY(read_body(v, record, &body, &v->imported));
+    TRY(verify_import_body(v, record, &body, &v->imported));
     if (v->imported > 0)
         v->import_pos = 0; /* nothing has come yet that could be moved */
     status = verify_moved(v, body);
@@ -60,10 +51,9 @@ pawl_status verify_time(struct verify *v, const struct record *record)
 {
     if (v->imported > 0)
         return check_imported(v, record);
-    if (record->what == CONTROL_CLOCK) {
-
+    if (record->what == CONTROL_CLOCK)
         TRY(verify_clock_time(v, record));
-    } else if (v->pos > 0 && record->at_ms < v->at_ms)
+    else if (v->pos > 0 && record->at_ms < v->at_ms)
         return verify_bad(v, "the time of this record is before that of the one before it");
     v->at_ms = record->at_ms;
     if (v->peak_ms < record->at_ms)

@@ -46,16 +46,16 @@ static pawl_status find_import(struct verify *v, uint64_t pos, bool *is_imported
 {
     struct record record = { .instance = 1 };
     uint64_t count = 0, at = pos;
-    pawl_status status = PAWL_OK;
+    struct node *body;
 
-    while (status == PAWL_OK && record.instance != 0 && at > 1) {
+    while (record.instance != 0 && at > 1) {
         scope_clear(&v->scope);
-        status = store_record(v->store, &v->scope, --at, &record);
+        TRY_FOUND(v, store_record(v->store, &v->scope, --at, &record), "a record has gone");
     }
-    if (status == PAWL_OK && record.instance == 0 && record.what == CONTROL_IMPORT)
-        status = verify_import_count(v, &record, &count);
+    if (record.instance == 0 && record.what == CONTROL_IMPORT)
+        TRY(verify_import_body(v, &record, &body, &count));
     *is_imported = pos - at <= count;
-    return status == PAWL_NOT_KNOWN ? verify_bad(v, "a record has gone") : status;
+    return PAWL_OK;
 }
 
 /* Only the check of the whole store can tell whether the clock was shifted in between: this
@@ -63,11 +63,12 @@ static pawl_status find_import(struct verify *v, uint64_t pos, bool *is_imported
 static pawl_status check_fall(struct verify *v, uint64_t pos)
 {
     bool is_excused = v->tip.clock_pos != 0;
-    pawl_status status = is_excused ? PAWL_OK : find_import(v, pos, &is_excused);
 
-    if (status != PAWL_OK || is_excused)
-        return status;
-    return verify_bad(v, "the time of this record is before that of the one before it");
+    if (!is_excused)
+        TRY(find_import(v, pos, &is_excused));
+    return is_excused
+               ? PAWL_OK
+               : verify_bad(v, "the time of this record is before that of the one before it");
 }
 
 static pawl_status check_at(struct verify *v, uint64_t pos)
@@ -127,52 +128,43 @@ pawl_status verify_one_instance(struct verify *v, uint64_t number)
     if (status == PAWL_NOT_KNOWN)
         return scope_fail(&v->scope, PAWL_NOT_KNOWN, "there is no instance %llu",
                           (unsigned long long)number);
-    if (status != PAWL_OK)
-        return status;
+    TRY(status);
     status = verify_walk_back(v, &v->scope, number, head.pos, &path);
     if (status == PAWL_OK && path.count == 0)
         status = verify_bad(v, "the instance has no record");
     if (status == PAWL_OK)
         status = walk_forward(v, &path);
     heap_free(v->heap, path.positions, path.capacity * sizeof *path.positions);
-    if (status != PAWL_OK)
-        return status;
+    TRY(status);
     ASSERT(v->chain_count == 2);
-    status = verify_erasures_of_one(v);
-    return status == PAWL_OK ? check_rows(v, number, head.pos) : status;
+    TRY(verify_erasures_of_one(v));
+    return check_rows(v, number, head.pos);
 }
 
 /* ---- all of a definition ---- */
 
-static void forget_instance(struct verify *v, uint64_t number)
-{
-    verify_forget_chain(v, &v->chains[1]);
-    verify_forget_erasures(v);
-    map_remove(&v->chain_map, number);
-    v->chain_count = 1;
-    v->pos = 0;
-    v->at_ms = 0;
-}
-
 static pawl_status check_page(struct verify *v, const uint64_t *numbers, uint32_t count)
 {
-    pawl_status status = PAWL_OK;
+    for (uint32_t i = 0; i < count; i++) {
+        pawl_status status = verify_one_instance(v, numbers[i]);
 
-    for (uint32_t i = 0; status == PAWL_OK && i < count; i++) {
-        status = verify_one_instance(v, numbers[i]);
         if (status == PAWL_NOT_KNOWN) {
             verify_at(v, 0, numbers[i], 0);
             return verify_bad(v, "the instance has a row, but no record");
         }
-        if (status != PAWL_OK)
-            return status;
-        forget_instance(v, numbers[i]);
+        TRY(status);
+        verify_forget_chain(v, &v->chains[1]);
+        verify_forget_erasures(v);
+        map_remove(&v->chain_map, numbers[i]);
+        v->chain_count = 1;
+        v->pos = 0;
+        v->at_ms = 0;
         v->report->instances++;
         if (numbers[i] > v->tip.last_instance)
             v->tip.last_instance = numbers[i];
-        status = verify_tell(v, VERIFY_INSTANCES, numbers[i], v->tip.last_instance);
+        TRY(verify_tell(v, VERIFY_INSTANCES, numbers[i], v->tip.last_instance));
     }
-    return status;
+    return PAWL_OK;
 }
 
 pawl_status verify_instances_of(struct verify *v, str definition, uint32_t version)
@@ -189,15 +181,13 @@ pawl_status verify_instances_of(struct verify *v, str definition, uint32_t versi
     if (status == PAWL_NOT_KNOWN)
         return scope_fail(&v->scope, PAWL_NOT_KNOWN, "there is no definition '%.*s'%s",
                           STR_ARG(definition), version ? " of that version" : "");
+    TRY(status);
     do {
         scope_clear(&v->scope);
-        if (status == PAWL_OK)
-            status = store_list(v->store, &v->scope, &query, &page, &count);
-        if (status != PAWL_OK)
-            return status;
+        TRY(store_list(v->store, &v->scope, &query, &page, &count));
         memcpy(numbers, page, count * sizeof *numbers);
-        status = check_page(v, numbers, count);
+        TRY(check_page(v, numbers, count));
         query.after = count > 0 ? numbers[count - 1] : 0;
-    } while (status == PAWL_OK && count == PAGE_SIZE);
-    return status;
+    } while (count == PAGE_SIZE);
+    return PAWL_OK;
 }

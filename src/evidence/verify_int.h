@@ -172,6 +172,10 @@ void verify_forget_chain(struct verify *v, struct chain *chain); /* what it hold
 /* verify_record.c */
 pawl_status verify_record(struct verify *v, const struct record *record);
 struct chain *verify_find_chain(struct verify *v, uint64_t number); /* NULL if unknown */
+/* The record's hash, from that of the record before it in its chain. `what`: "record". */
+pawl_status verify_hash(struct verify *v, const uint8_t before[SHA_SIZE], const char id[ID_SIZE],
+                        const struct record *record, str body, const char *what);
+#define STORE_CHAIN_ID "00000000000000000000000000" /* of the store itself */
 
 /* verify_value.c: the commitment of a value, after it was checked against its bytes. */
 pawl_status verify_value(struct verify *v, uint64_t id, uint8_t out[SHA_SIZE]);
@@ -194,10 +198,12 @@ pawl_status verify_all_definitions(struct verify *v);
 
 /* verify_import.c: times along the log, and the records that have times of their own. */
 pawl_status verify_time(struct verify *v, const struct record *record);
-pawl_status verify_import_count(struct verify *v, const struct record *record, uint64_t *out);
+/* The body of an import record, and how many records of another store it announces. */
+struct node;
+pawl_status verify_import_body(struct verify *v, const struct record *record, struct node **body,
+                               uint64_t *count);
 
 /* verify_moved.c: how far an import moves the timers that it brings. */
-struct node;
 pawl_status verify_moved(struct verify *v, const struct node *body);
 
 /* verify_keys.c */

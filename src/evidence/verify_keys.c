@@ -54,17 +54,17 @@ static pawl_status check_key(struct verify *v, const struct key_row *row)
     if (status == PAWL_NOT_KNOWN)
         return is_old_by_now(v, row) ? PAWL_OK
                                      : verify_bad(v, "the row of this record's key is missing");
-    if (status == PAWL_OK && found.pos < row->pos)
+    TRY(status);
+    if (found.pos < row->pos)
         return verify_bad(v, "the row of this record's key names position %llu",
                           (unsigned long long)found.pos);
-    if (status == PAWL_OK && found.pos == row->pos && found.at_ms != row->at_ms)
+    if (found.pos == row->pos && found.at_ms != row->at_ms)
         return verify_bad(v, "the row of this record's key says another time");
-    if (status == PAWL_OK && found.pos > v->pos) {
-        status = verify_catch_up(v);
-        if (status == PAWL_OK && found.pos > v->pos)
-            return verify_bad(v, "the row of this record's key names a position after the last");
-    }
-    return status;
+    if (found.pos > v->pos)
+        TRY(verify_catch_up(v));
+    return found.pos > v->pos
+               ? verify_bad(v, "the row of this record's key names a position after the last")
+               : PAWL_OK;
 }
 
 pawl_status verify_all_keys(struct verify *v)

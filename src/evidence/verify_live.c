@@ -122,14 +122,6 @@ static void remove_row(struct verify *v, struct chain *chain, struct live_change
         verify_drop_fold(v, chain);
 }
 
-/* A step row goes with its timers, waits and child. */
-static void remove_step(struct verify *v, struct chain *chain, uint32_t ordinal)
-{
-    for (uint32_t i = chain->fold ? chain->fold->count : 0; i-- > 0;)
-        if (chain->fold && chain->fold->rows[i].ordinal == ordinal)
-            remove_row(v, chain, chain->fold->rows[i]);
-}
-
 void verify_drop_fold(struct verify *v, struct chain *chain)
 {
     struct fold *fold = chain->fold;
@@ -143,22 +135,15 @@ void verify_drop_fold(struct verify *v, struct chain *chain)
     chain->fold = NULL;
 }
 
-static pawl_status find_step(struct verify *v, struct chain *chain, uint32_t ordinal,
-                             struct live_change **out)
-{
-    *out = find_row(chain->fold, &(struct live_change){ .kind = LIVE_STEP_PUT, .ordinal = ordinal });
-    if (*out)
-        return PAWL_OK;
-    return verify_bad(v, "the entry moves step row %u, which is not there", ordinal);
-}
-
 /* A step that an entry moves has a row, which keeps its plan and attempt. */
 static pawl_status fold_step(struct verify *v, struct chain *chain, const struct live_change *moved)
 {
-    struct live_change *found;
+    const struct live_change key = { .kind = LIVE_STEP_PUT, .ordinal = moved->ordinal };
+    struct live_change *found = find_row(chain->fold, &key);
     str lease = moved->step.lease;
 
-    TRY(find_step(v, chain, moved->ordinal, &found));
+    if (!found)
+        return verify_bad(v, "the entry moves step row %u, which is not there", moved->ordinal);
     TRY_MEMORY(&v->scope, copy_text(v, &lease));
     free_text(v, &found->step.lease);
     found->step.status = moved->step.status;
@@ -168,20 +153,14 @@ static pawl_status fold_step(struct verify *v, struct chain *chain, const struct
     return PAWL_OK;
 }
 
-static pawl_status note_snapshot(struct verify *v, struct chain *chain, str hex)
-{
-    chain->snapshot_seq = chain->seq;
-    return sha_unhex(hex, chain->snapshot_sha, SHA_SIZE)
-               ? PAWL_OK
-               : verify_bad(v, "the entry names a snapshot without its hash");
-}
-
 static pawl_status fold_change(struct verify *v, struct chain *chain, struct live_change *change)
 {
     enum live_change_kind kind = change->kind;
 
-    if (kind == LIVE_STEP_DELETE) {
-        remove_step(v, chain, change->ordinal);
+    if (kind == LIVE_STEP_DELETE) { /* with its timers, waits and child */
+        for (uint32_t i = chain->fold ? chain->fold->count : 0; i-- > 0;)
+            if (chain->fold && chain->fold->rows[i].ordinal == change->ordinal)
+                remove_row(v, chain, chain->fold->rows[i]);
         return PAWL_OK;
     }
     if (kind != LIVE_TIMER_DELETE && kind != LIVE_WAIT_DELETE)
@@ -199,8 +178,12 @@ static pawl_status fold_effect(struct verify *v, struct chain *chain, const stru
 
     if (effect->kind == EFFECT_SPAWN && !is_live && effect->name.size > 0)
         return verify_bad(v, "the entry names a child with an invalid id");
-    if (effect->kind == EFFECT_SNAPSHOT)
-        return note_snapshot(v, chain, effect->name);
+    if (effect->kind == EFFECT_SNAPSHOT) {
+        chain->snapshot_seq = chain->seq;
+        return sha_unhex(effect->name, chain->snapshot_sha, SHA_SIZE)
+                   ? PAWL_OK
+                   : verify_bad(v, "the entry names a snapshot without its hash");
+    }
     if (effect->kind == EFFECT_READY || effect->kind == EFFECT_RUN)
         return fold_step(v, chain, &change);
     return is_live ? fold_change(v, chain, &change) : PAWL_OK;

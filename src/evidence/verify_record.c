@@ -5,9 +5,6 @@
 #include "evidence/verify_int.h"
 #include "model/rights.h"
 
-static const char store_name[ID_SIZE + 1] = "00000000000000000000000000";
-static const uint8_t no_hash[SHA_SIZE];
-
 struct chain *verify_find_chain(struct verify *v, uint64_t number)
 {
     uint32_t index = number == 0 ? 0 : map_get(&v->chain_map, number);
@@ -59,12 +56,11 @@ static pawl_status commitments_of(struct verify *v, uint64_t first, uint64_t sec
     const uint64_t ids[3] = { first, second, third };
 
     *out = (struct three){ .of = { NULL, NULL, NULL } };
-    for (size_t i = 0; i < 3; i++) {
-
-        TRY(ids[i] ? verify_value(v, ids[i], out->bytes[i]) : PAWL_OK);
-        if (ids[i])
+    for (size_t i = 0; i < 3; i++)
+        if (ids[i]) {
+            TRY(verify_value(v, ids[i], out->bytes[i]));
             out->of[i] = out->bytes[i];
-    }
+        }
     return PAWL_OK;
 }
 
@@ -74,27 +70,23 @@ static pawl_status creation_of(struct verify *v, const struct instance_row *row,
 {
     struct three values;
     char parent[ID_SIZE + 1] = "";
-    pawl_status status = row->parent ? parent_id(v, row->parent, parent) : PAWL_OK;
-    struct creation_facts facts = {
-        .source_sha = rules->source_sha,
-        .compiled_sha = rules->compiled_sha,
-        .name = rules->name,
-        .version = rules->version,
-        .correlation = row->correlation,
-        .labels = row->labels,
-        .test = row->test,
-    };
 
-    if (status == PAWL_OK)
-        status = commitments_of(v, row->subject, row->input, row->metadata, &values);
-    if (status != PAWL_OK)
-        return status;
-    facts.subject = values.of[0];
-    facts.input = values.of[1];
-    facts.metadata = values.of[2];
-    facts.parent_id = str_of(parent);
+    if (row->parent)
+        TRY(parent_id(v, row->parent, parent));
+    TRY(commitments_of(v, row->subject, row->input, row->metadata, &values));
     buf_clear(&v->body);
-    creation_body(&facts, &v->body);
+    creation_body(&(struct creation_facts){ .source_sha = rules->source_sha,
+                                            .compiled_sha = rules->compiled_sha,
+                                            .name = rules->name,
+                                            .version = rules->version,
+                                            .subject = values.of[0],
+                                            .input = values.of[1],
+                                            .metadata = values.of[2],
+                                            .correlation = row->correlation,
+                                            .labels = row->labels,
+                                            .parent_id = str_of(parent),
+                                            .test = row->test },
+                  &v->body);
     return v->body.failed ? scope_no_memory(&v->scope) : PAWL_OK;
 }
 
@@ -207,8 +199,9 @@ static pawl_status check_pause(struct verify *v, const struct chain *chain,
  * they are found. */
 static pawl_status check_rights(struct verify *v, const struct record *record)
 {
-    struct node *body = NULL, *rights;
+    struct node *body = NULL;
     struct instance_row row;
+    str rights;
 
     if (record->instance == 0)
         return verify_bad(v, "rights in the store's own chain");
@@ -217,11 +210,11 @@ static pawl_status check_rights(struct verify *v, const struct record *record)
         return verify_bad(v, "rights that do not stand right behind the creation");
     if (node_read_json(&v->scope, record->body, &body) == PAWL_NO_MEMORY)
         return PAWL_NO_MEMORY;
-    rights = body && body->kind == NODE_OBJECT ? node_find(body, "rights") : NULL;
-    if (!rights || rights->kind != NODE_STRING || !rights_are_valid(rights->text))
+    rights = node_text(body, "rights");
+    if (!rights_are_valid(rights))
         return verify_bad(v, "rights that do not name definitions in order");
     buf_clear(&v->body);
-    rights_body(&v->body, rights->text);
+    rights_body(&v->body, rights);
     TRY_MEMORY(&v->scope, !v->body.failed);
     if (!str_eq(buf_view(&v->body), record->body) || record->actor || record->payload ||
         record->reason)
@@ -265,24 +258,31 @@ static pawl_status check_meaning(struct verify *v, const struct chain *chain,
 
 /* ---- its hash ---- */
 
-static pawl_status check_hash(struct verify *v, const struct chain *chain,
-                              const struct record *record)
+pawl_status verify_hash(struct verify *v, const uint8_t before[SHA_SIZE], const char id[ID_SIZE],
+                        const struct record *record, str body, const char *what)
 {
-    str body = record->what == CONTROL_CREATE ? buf_view(&v->body) : record->body;
-    char id[ID_SIZE + 1];
     uint8_t hash[SHA_SIZE];
     struct three values;
 
     TRY(commitments_of(v, record->actor, record->payload, record->reason, &values));
-    if (record->instance == 0)
-        memcpy(id, store_name, sizeof id);
-    else
-        id_print(record->instance, chain->random, id);
-    record_hash(v->sha, chain->pos ? chain->hash : no_hash, id, record, body,
+    record_hash(v->sha, before, id, record, body,
                 &(struct commitments){ values.of[0], values.of[1], values.of[2] }, hash);
     if (memcmp(hash, record->hash, SHA_SIZE) != 0)
-        return verify_bad(v, "the record does not match its hash");
+        return verify_bad(v, "the %s does not match its hash", what);
     return PAWL_OK;
+}
+
+static pawl_status check_hash(struct verify *v, const struct chain *chain,
+                              const struct record *record)
+{
+    static const uint8_t no_hash[SHA_SIZE];
+    char id[ID_SIZE + 1] = STORE_CHAIN_ID;
+
+    if (record->instance != 0)
+        id_print(record->instance, chain->random, id);
+    return verify_hash(v, chain->pos ? chain->hash : no_hash, id, record,
+                       record->what == CONTROL_CREATE ? buf_view(&v->body) : record->body,
+                       "record");
 }
 
 /* ---- all of it ---- */
@@ -322,7 +322,8 @@ pawl_status verify_record(struct verify *v, const struct record *record)
 {
     struct chain *chain;
 
-    TRY(record->what == CONTROL_CREATE ? begin_chain(v, record) : PAWL_OK);
+    if (record->what == CONTROL_CREATE)
+        TRY(begin_chain(v, record));
     if (record->what == CONTROL_CREATE && record->body.size > 0)
         return verify_bad(v, "a creation has no body of its own");
     chain = verify_find_chain(v, record->instance);

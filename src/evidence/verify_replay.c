@@ -20,6 +20,7 @@
 
 /* ---- the rules ---- */
 
+/* Behaviors know their transitions by index; old definitions have the first of them. */
 static bool is_alike(const struct definition *definition, const struct definition *lifecycle)
 {
     if (definition->state_count != lifecycle->state_count ||
@@ -38,31 +39,20 @@ static bool is_alike(const struct definition *definition, const struct definitio
     return true;
 }
 
-/* Behaviors know their transitions by index; old definitions have the first of them. */
-static pawl_status check_lifecycle(struct verify *v, const struct rules *rules,
-                                   const struct definition *definition)
-{
-    struct definition lifecycle = { .kind = definition->kind };
-
-    TRY(definition_set_lifecycle(&lifecycle, &v->scope));
-    if (!is_alike(definition, &lifecycle))
-        return verify_bad(v, "definition %u: its transitions are not those of a flow", rules->id);
-    return PAWL_OK;
-}
-
 pawl_status verify_plan(struct verify *v, struct rules *rules, str compiled)
 {
     const struct behavior *flows = v->request->flows;
-    struct definition *definition = NULL;
+    struct definition *definition = NULL, lifecycle = { .kind = rules->kind };
     pawl_status status;
     str text;
 
     if (!flows || flows->kind != rules->kind)
         return PAWL_OK;
+    TRY(definition_set_lifecycle(&lifecycle, &v->scope));
     text = arena_str(&v->plans.arena, compiled);
     status = text.data ? definition_load(&v->plans, text, &definition) : PAWL_NO_MEMORY;
-    if (status == PAWL_OK)
-        status = check_lifecycle(v, rules, definition);
+    if (status == PAWL_OK && !is_alike(definition, &lifecycle))
+        return verify_bad(v, "definition %u: its transitions are not those of a flow", rules->id);
     if (status == PAWL_OK && flows->prepare)
         status = flows->prepare(definition, &v->plans);
     if (status == PAWL_NO_MEMORY)
@@ -140,10 +130,8 @@ static pawl_status add_replay(struct verify *v, struct chain *chain)
 
 /* ---- comparing ---- */
 
-static bool differ(char words[WORDS_SIZE], const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static bool differ(char words[WORDS_SIZE], const char *format, ...)
+__attribute__((format(printf, 2, 3))) static bool differ(char words[WORDS_SIZE], const char *format,
+                                                         ...)
 {
     va_list args;
 
@@ -185,11 +173,6 @@ static bool effects_differ(const struct effect_list *wanted, const struct effect
            differ(words, "it gives %u effects, and there are %u", wanted->count, next);
 }
 
-static bool is_same_text(str wanted, str found)
-{
-    return (wanted.data != NULL) == (found.data != NULL) && str_eq(wanted, found);
-}
-
 static bool differs(const struct definition *definition, const struct draft *draft, bool is_first,
                     const struct record *record, const struct entry_view *entry,
                     char words[WORDS_SIZE])
@@ -203,7 +186,7 @@ static bool differs(const struct definition *definition, const struct draft *dra
                       draft->ordinal, draft->attempt);
     if (draft->guard != ((record->flags & RECORD_GUARD) != 0))
         return differ(words, "it asserts the guard otherwise");
-    if (!is_same_text(draft->payload, entry->payload))
+    if (!draft->payload.data != !entry->payload.data || !str_eq(draft->payload, entry->payload))
         return differ(words, "it gives another payload");
     if (!is_first && (record->actor != 0 || record->reason != 0))
         return differ(words, "it gives this entry no actor and no reason");
@@ -251,11 +234,11 @@ static pawl_status decide_held(struct verify *v, const struct chain *chain,
                                const struct standing *standing, const struct event *event,
                                struct decision *out)
 {
-    bool is_held = false;
-    pawl_status status = is_held_by_engine(v, chain, &is_held);
+    bool is_held;
 
-    if (status != PAWL_OK || !is_held)
-        return status != PAWL_OK ? status : PAWL_NO_CANCEL_TRANSITION;
+    TRY(is_held_by_engine(v, chain, &is_held));
+    if (!is_held)
+        return PAWL_NO_CANCEL_TRANSITION;
     return fire_decide_cancel(v->rules[chain->rules].flow, standing, event, &chain->replay->turn,
                               out);
 }
@@ -305,10 +288,8 @@ static pawl_status decide_again(struct verify *v, struct chain *chain, const str
 
     for (uint32_t n = 0;
          !is_it && v->request->flows->event_of(definition, chain->replay->memory, entry, n, &event);
-         n++) {
-
+         n++)
         TRY(try_event(v, chain, &event, record, entry, &is_it, n == 0 ? words : other));
-    }
     if (!is_it)
         return bad_decision(v, words);
     v->undecided++;
@@ -335,21 +316,19 @@ static pawl_status replay_entry(struct verify *v, struct chain *chain, const str
 {
     struct effect_list effects;
     struct entry_view entry;
-    pawl_status status =
-        verify_view_entry(v, &v->scope, record, &effects, &entry, &chain->is_blind);
 
-    if (status != PAWL_OK || chain->is_blind)
-        return status;
+    TRY(verify_view_entry(v, &v->scope, record, &effects, &entry, &chain->is_blind));
+    if (chain->is_blind)
+        return PAWL_OK;
     if (record->at_ms < -TIME_MAX_MS || record->at_ms > TIME_MAX_MS)
         return verify_bad(v, "its time is out of all range");
     if (!is_undecided(chain->replay))
-        status = verify_make_small(v, chain);
+        TRY(verify_make_small(v, chain));
     chain->replay->pos = record->pos;
-    if (status == PAWL_OK && !is_undecided(chain->replay))
-        status = decide_again(v, chain, record, &entry);
-    if (status == PAWL_OK)
-        status = compare_next(v, chain, record, &entry);
-    return status == PAWL_OK ? verify_fold_entry(v, chain, &v->scope, &entry) : status;
+    if (!is_undecided(chain->replay))
+        TRY(decide_again(v, chain, record, &entry));
+    TRY(compare_next(v, chain, record, &entry));
+    return verify_fold_entry(v, chain, &v->scope, &entry);
 }
 
 pawl_status verify_replay(struct verify *v, struct chain *chain, const struct record *record)

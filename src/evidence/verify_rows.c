@@ -74,10 +74,8 @@ static pawl_status check_snapshot(struct verify *v, const struct chain *chain)
     uint8_t sha[SHA_SIZE];
     pawl_status status = store_snapshot(v->store, &v->scope, chain->number, &row);
 
-    if (status == PAWL_NOT_KNOWN)
-        return PAWL_OK;
     if (status != PAWL_OK)
-        return status;
+        return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
     sha_once(v->sha, row.text, sha);
     if (row.seq != chain->snapshot_seq || memcmp(sha, chain->snapshot_sha, SHA_SIZE) != 0)
         return verify_bad(v, "its snapshot of entry %llu is not the one an entry tells of",
@@ -90,35 +88,29 @@ static pawl_status check_snapshot(struct verify *v, const struct chain *chain)
 static pawl_status check_once(struct verify *v, uint32_t index)
 {
     const struct chain *chain = &v->chains[index];
-    pawl_status status;
 
     scope_clear(&v->scope);
     verify_at(v, 0, chain->number, chain->seq);
-    status = check_head(v, chain);
-    if (status == PAWL_OK && chain->number != 0)
-        status = check_snapshot(v, chain);
-    return status == PAWL_OK && chain->number != 0 ? verify_live(v, chain) : status;
-}
-
-static bool has_finding(const struct verify *v, pawl_status status)
-{
-    return status == PAWL_STORAGE_FAILURE && !v->report->valid;
+    TRY(check_head(v, chain));
+    if (chain->number == 0)
+        return PAWL_OK;
+    TRY(check_snapshot(v, chain));
+    return verify_live(v, chain);
 }
 
 pawl_status verify_rows_of(struct verify *v, uint32_t index)
 {
     pawl_status status = check_once(v, index);
 
-    for (int i = 0; v->whole && has_finding(v, status) && i < RETRY_COUNT_MAX; i++) {
+    for (int i = 0;
+         v->whole && status == PAWL_STORAGE_FAILURE && !v->report->valid && i < RETRY_COUNT_MAX;
+         i++) {
         struct verify_report finding = *v->report;
         uint64_t pos = v->chains[index].pos;
-        pawl_status caught_up;
 
         v->report->valid = true;
         v->report->what[0] = '\0';
-        caught_up = verify_catch_up(v);
-        if (caught_up != PAWL_OK)
-            return caught_up;
+        TRY(verify_catch_up(v));
         if (v->chains[index].pos == pos) {
             *v->report = finding;
             verify_at(v, 0, v->chains[index].number, v->chains[index].seq);
@@ -139,13 +131,11 @@ static pawl_status check_stray(struct verify *v, uint64_t number)
     scope_clear(&v->scope);
     verify_at(v, 0, number, 0);
     status = store_instance(v->store, &v->scope, number, &row);
-    if (status == PAWL_NOT_KNOWN)
-        return PAWL_OK;
     if (status != PAWL_OK)
-        return status;
-    status = verify_catch_up(v);
-    if (status != PAWL_OK || verify_find_chain(v, number))
-        return status;
+        return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
+    TRY(verify_catch_up(v));
+    if (verify_find_chain(v, number))
+        return PAWL_OK;
     verify_at(v, 0, number, 0);
     return verify_bad(v, "instance %llu has a row, but no record creates it",
                       (unsigned long long)number);
@@ -157,21 +147,20 @@ static pawl_status check_strays(struct verify *v)
     struct list_query query = { .oldest_first = true, .limit = BATCH_SIZE };
     uint64_t page[BATCH_SIZE], *numbers;
     uint32_t count;
-    pawl_status status;
 
     do {
         scope_clear(&v->scope);
-        status = store_list(v->store, &v->scope, &query, &numbers, &count);
-        if (status != PAWL_OK || count == 0)
-            return status;
+        TRY(store_list(v->store, &v->scope, &query, &numbers, &count));
+        if (count == 0)
+            return PAWL_OK;
         ASSERT(count <= BATCH_SIZE);
         memcpy(page, numbers, count * sizeof *page);
         query.after = page[count - 1];
-        for (uint32_t i = 0; status == PAWL_OK && i < count; i++)
+        for (uint32_t i = 0; i < count; i++)
             if (!verify_find_chain(v, page[i]))
-                status = check_stray(v, page[i]);
-    } while (status == PAWL_OK && count == BATCH_SIZE);
-    return status;
+                TRY(check_stray(v, page[i]));
+    } while (count == BATCH_SIZE);
+    return PAWL_OK;
 }
 
 pawl_status verify_all_rows(struct verify *v)

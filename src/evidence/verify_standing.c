@@ -6,8 +6,6 @@
 #include "evidence/verify_int.h"
 #include "model/rights.h"
 
-#define STANDING_LIST_MAX UINT32_MAX
-
 static void drop(struct verify *v, uint32_t index)
 {
     union {
@@ -64,9 +62,14 @@ static pawl_status note_firing(struct verify *v, const struct record *record, ui
     return PAWL_OK;
 }
 
-static bool is_word(const struct node *node, const char *word)
+static pawl_status note_over(struct verify *v, uint32_t index, str how)
 {
-    return node->kind == NODE_STRING && str_is(node->text, word);
+    if (index == v->standing_count)
+        return verify_bad(v, "a token or alarm ends that is not in force");
+    if (v->standing[index].firing_ms != 0 && str_is(how, "cancelled"))
+        return verify_bad(v, "an alarm that was firing ends as cancelled");
+    drop(v, index);
+    return PAWL_OK;
 }
 
 int64_t verify_firing_since(const struct verify *v)
@@ -90,9 +93,10 @@ pawl_status verify_replace_standing(struct verify *v, const struct standing_row 
 
 pawl_status verify_note_standing(struct verify *v, const struct record *record)
 {
-    struct node *body = NULL, *id, *due, *wall;
+    struct node *body = NULL, *wall;
     int64_t due_at_ms = 0;
     uint32_t index;
+    str id;
 
     if (record->instance != 0)
         return verify_bad(v, "a token or alarm in an instance's chain");
@@ -100,30 +104,23 @@ pawl_status verify_note_standing(struct verify *v, const struct record *record)
         return PAWL_OK;
     if (node_read_json(&v->scope, record->body, &body) == PAWL_NO_MEMORY)
         return PAWL_NO_MEMORY;
-    id = body ? node_find(body, "id") : NULL;
-    due = body ? node_find(body, "due") : NULL;
-    wall = body ? node_find(body, "wall") : NULL;
-    if (!id || id->kind != NODE_STRING || id->text.size == 0)
+    id = node_text(body, "id");
+    wall = node_find(body, "wall");
+    if (id.size == 0)
         return verify_bad(v, "a token or alarm without an id");
-    index = find(v, record->what, id->text);
+    index = find(v, record->what, id);
     if (node_find(body, "firing"))
         return note_firing(v, record, index);
-    if (!node_find(body, "over")) {
-        if (index < v->standing_count || !due || !node_to_i64(due, &due_at_ms))
-            return verify_bad(v, "a token or alarm that begins twice, or never falls due");
-        return verify_put_standing(
-            v, &(struct standing_row){ .what = record->what,
-                                       .id = id->text,
-                                       .due_at_ms = due_at_ms,
-                                       .pos = record->pos,
-                                       .wall = wall && str_is(wall->raw, "true") });
-    }
-    if (index == v->standing_count)
-        return verify_bad(v, "a token or alarm ends that is not in force");
-    if (v->standing[index].firing_ms != 0 && is_word(node_find(body, "over"), "cancelled"))
-        return verify_bad(v, "an alarm that was firing ends as cancelled");
-    drop(v, index);
-    return PAWL_OK;
+    if (node_find(body, "over"))
+        return note_over(v, index, node_text(body, "over"));
+    if (index < v->standing_count || !node_to_i64(node_find(body, "due"), &due_at_ms))
+        return verify_bad(v, "a token or alarm that begins twice, or never falls due");
+    return verify_put_standing(v,
+                               &(struct standing_row){ .what = record->what,
+                                                       .id = id,
+                                                       .due_at_ms = due_at_ms,
+                                                       .pos = record->pos,
+                                                       .wall = wall && str_is(wall->raw, "true") });
 }
 
 /* An amend stands until the next one of its instance: readers find the last by its row. */
@@ -191,12 +188,11 @@ static pawl_status check_kind(struct verify *v, int32_t what)
 {
     struct standing_row *rows = NULL;
     uint32_t count = 0, expected = 0;
-    pawl_status status =
-        store_standing_list(v->store, &v->scope, what, STANDING_LIST_MAX, &rows, &count);
 
+    TRY(store_standing_list(v->store, &v->scope, what, UINT32_MAX, &rows, &count));
     for (uint32_t i = 0; i < v->standing_count; i++)
         expected += v->standing[i].what == what;
-    for (uint32_t i = 0; status == PAWL_OK && i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         uint32_t index = find(v, what, rows[i].id);
 
         if (index == v->standing_count || v->standing[index].pos != rows[i].pos ||
@@ -209,10 +205,10 @@ static pawl_status check_kind(struct verify *v, int32_t what)
                 "log says: %.*s",
                 STR_ARG(rows[i].id));
     }
-    if (status == PAWL_OK && count != expected)
+    if (count != expected)
         return verify_bad(
             v, "the row of a token, alarm, amend, redrive, definition or clock is missing");
-    return status;
+    return PAWL_OK;
 }
 
 /* Again, if the log went on meanwhile: a row may belong to a later commit. */

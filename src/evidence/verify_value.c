@@ -70,23 +70,24 @@ pawl_status verify_all_values(struct verify *v)
 {
     uint8_t unused[SHA_SIZE];
     struct value value;
-    pawl_status status = PAWL_OK;
 
     verify_at(v, 0, 0, 0);
     if (v->tip.last_value / VALUES_PER_RECORD > v->tip.pos)
         return verify_bad(v, "there is a value %llu, but the log can't name so many",
                           (unsigned long long)v->tip.last_value);
-    for (uint64_t id = 1; status == PAWL_OK && id <= v->tip.last_value; id++) {
+    for (uint64_t id = 1; id <= v->tip.last_value; id++) {
+        pawl_status status;
+
         if (id % (64 * BATCH_SIZE) == 0)
-            status = verify_tell(v, VERIFY_VALUES, id, v->tip.last_value);
-        if (status != PAWL_OK || is_checked(v, id))
+            TRY(verify_tell(v, VERIFY_VALUES, id, v->tip.last_value));
+        if (is_checked(v, id))
             continue;
         scope_clear(&v->scope);
         status = store_value(v->store, &v->scope, id, &value);
         if (status == PAWL_OK)
             status = verify_value(v, id, unused);
-        else if (status == PAWL_NOT_KNOWN)
-            status = PAWL_OK; /* a number that no record names */
+        if (status != PAWL_NOT_KNOWN) /* else: a number that no record names */
+            TRY(status);
     }
-    return status;
+    return PAWL_OK;
 }

@@ -94,17 +94,17 @@ void definition_legal_actions(const struct definition *definition, uint32_t stat
 
 const char *definition_kind_name(enum definition_kind kind)
 {
-    switch (kind) {
-    case KIND_MACHINE:
-        return "machine";
-    case KIND_FLOW:
-        return "flow";
-    case KIND_CODE:
-        return "code";
-    case KIND_UNKNOWN:
-        break;
-    }
-    return "unknown";
+    static const char *const names[] = { "unknown", "machine", "flow", "code" };
+
+    return names[kind];
+}
+
+enum definition_kind definition_kind_read(str name)
+{
+    for (enum definition_kind kind = KIND_MACHINE; kind <= KIND_CODE; kind++)
+        if (name.data && str_is(name, definition_kind_name(kind)))
+            return kind;
+    return KIND_UNKNOWN;
 }
 
 const char *instance_status_name(enum instance_status status)
@@ -138,18 +138,9 @@ enum instance_status instance_status_ended(enum terminal_kind terminal)
 
 const char *terminal_kind_name(enum terminal_kind terminal)
 {
-    switch (terminal) {
-    case TERMINAL_SUCCESS:
-        return "success";
-    case TERMINAL_FAILURE:
-        return "failure";
-    case TERMINAL_CANCEL:
-        return "cancel";
-    case TERMINAL_NOT:
-    case TERMINAL_PLAIN:
-        break;
-    }
-    return NULL;
+    static const char *const names[] = { NULL, NULL, "success", "failure", "cancel" };
+
+    return names[terminal];
 }
 
 static bool is_name_byte(char byte)

@@ -113,6 +113,7 @@ uint32_t definition_transition_index(const struct definition *d, const struct tr
 void definition_legal_actions(const struct definition *definition, uint32_t state, struct buf *out);
 
 const char *definition_kind_name(enum definition_kind kind); /* "machine", "flow", "code" */
+enum definition_kind definition_kind_read(str name);
 const char *
 terminal_kind_name(enum terminal_kind terminal); /* "success", ...; NULL for NOT and PLAIN */
 bool terminal_kind_read(str name, enum terminal_kind *out); /* as the compiled text has it */

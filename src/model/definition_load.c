@@ -33,18 +33,6 @@ static bool read_text(const struct loading *loading, const struct node *node, st
     return true;
 }
 
-static bool read_kind(const struct node *node, enum definition_kind *out)
-{
-    if (!node || node->kind != NODE_STRING)
-        return false;
-    for (enum definition_kind kind = KIND_MACHINE; kind <= KIND_CODE; kind++)
-        if (str_is(node->text, definition_kind_name(kind))) {
-            *out = kind;
-            return true;
-        }
-    return false;
-}
-
 bool terminal_kind_read(str name, enum terminal_kind *out)
 {
     for (enum terminal_kind kind = TERMINAL_PLAIN; kind <= TERMINAL_CANCEL; kind++) {
@@ -210,7 +198,8 @@ static pawl_status load_head(struct loading *loading)
                           "a definition was compiled by compiler %u, and this version of pawl "
                           "knows 1 to %d; open the store with the version that wrote it",
                           definition->compiler, COMPILER_NUMBER);
-    if (!read_kind(node_find(loading->document, "kind"), &definition->kind))
+    definition->kind = definition_kind_read(node_text(loading->document, "kind"));
+    if (definition->kind == KIND_UNKNOWN)
         return fail_damaged(loading->scope, "its kind is unknown");
     if (plan)
         definition->plan_text = arena_str(&loading->scope->arena, plan->raw);

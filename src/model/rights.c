@@ -1,6 +1,7 @@
 /* rights.c - lists of scopes and what they allow; the engine's own names. */
 #include "model/rights.h"
 #include "model/definition.h"
+#include "model/record.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,9 +124,24 @@ bool rights_are_valid(str rights)
 
 void rights_member(struct buf *out, str rights)
 {
-    if (!rights.data)
-        return;
-    json_put_str(out, "rights", rights);
+    if (rights.data)
+        json_put_str(out, "rights", rights);
+}
+
+void define_body(struct buf *out, const struct definition_row *row, str rights)
+{
+    char source[2 * SHA_SIZE + 1], compiled[2 * SHA_SIZE + 1];
+
+    sha_hex(row->source_sha, SHA_SIZE, source);
+    sha_hex(row->compiled_sha, SHA_SIZE, compiled);
+    json_open(out, '{');
+    json_put_str(out, "name", row->name);
+    json_put_u64(out, "version", row->version);
+    json_put_text(out, "kind", definition_kind_name((enum definition_kind)row->kind));
+    json_put_text(out, "source", source);
+    json_put_text(out, "compiled", compiled);
+    rights_member(out, rights);
+    json_close(out, '}');
 }
 
 void rights_body(struct buf *out, str rights)

@@ -31,6 +31,9 @@ bool rights_are_valid(str rights);        /* names, in order, each once */
  * there is no limit), and NAME@VERSION, the id of the row of a version that has them. */
 void rights_body(struct buf *out, str rights);
 void rights_member(struct buf *out, str rights);
+/* The body of the define record of a version. */
+struct definition_row;
+void define_body(struct buf *out, const struct definition_row *row, str rights);
 void rights_id(struct buf *out, str name, uint32_t version);
 /* As a list of scopes: write:NAME for each. */
 void rights_scopes(struct buf *out, str rights);

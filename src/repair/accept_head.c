@@ -2,24 +2,18 @@
 #include "repair/owned.h"
 #include "repair/repair.h"
 
-static void print_found(const struct head_witness *witness, struct buf *out)
-{
-    char words[256];
-
-    witness_words(witness, words, sizeof words);
-    json_open(out, '{');
-    json_put_bool(out, "accepted", witness_is_against(witness));
-    json_put_u64(out, "position", witness->log_pos);
-    json_put_text(out, "what", words);
-    json_close(out, '}');
-}
-
 static pawl_status accept_found(struct store *store, struct scope *scope, str who, struct buf *out)
 {
     struct head_witness witness;
+    char words[256];
 
     TRY(store_witness(store, scope, who, &witness));
-    print_found(&witness, out);
+    witness_words(&witness, words, sizeof words);
+    json_open(out, '{');
+    json_put_bool(out, "accepted", witness_is_against(&witness));
+    json_put_u64(out, "position", witness.log_pos);
+    json_put_text(out, "what", words);
+    json_close(out, '}');
     return PAWL_OK;
 }
 

@@ -51,14 +51,6 @@ static bool count_one(void *context, const struct record *record)
     return false;
 }
 
-static pawl_status count_there(struct import *import, uint64_t pos, uint64_t *count)
-{
-    *count = 0;
-    return store_walk(import->store, import->scope,
-                      &(struct chain_query){ .pos = pos, .skip_from = UINT64_MAX }, count_one,
-                      count);
-}
-
 /* The last hash covers all before it. */
 static pawl_status find_there(struct import *import, struct carried_instance *one)
 {
@@ -70,16 +62,13 @@ static pawl_status find_there(struct import *import, struct carried_instance *on
     char id[ID_SIZE + 1];
     pawl_status status = store_instance(import->store, scope, one->row.number, &row);
 
-    if (status == PAWL_NOT_KNOWN)
-        return PAWL_OK;
-    if (status == PAWL_OK)
-        status = store_head(import->store, scope, one->row.number, false, &head);
-    if (status == PAWL_OK)
-        status = store_record(import->store, scope, head.pos, &last);
-    if (status == PAWL_OK)
-        status = count_there(import, head.pos, &count);
     if (status != PAWL_OK)
-        return status;
+        return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
+    TRY(store_head(import->store, scope, one->row.number, false, &head));
+    TRY(store_record(import->store, scope, head.pos, &last));
+    TRY(store_walk(import->store, scope,
+                   &(struct chain_query){ .pos = head.pos, .skip_from = UINT64_MAX }, count_one,
+                   &count));
     id_print(one->row.number, row.random, id);
     if (strcmp(id, one->id) != 0)
         return scope_fail(scope, PAWL_CONFLICT,
@@ -92,20 +81,6 @@ static pawl_status find_there(struct import *import, struct carried_instance *on
     return scope_fail(scope, PAWL_CONFLICT,
                       "instance %s is here already with other records: %llu here, %llu in the file",
                       one->id, (unsigned long long)count, (unsigned long long)one->record_count);
-}
-
-static pawl_status find_all_there(struct import *import, uint32_t *there)
-{
-    pawl_status status = PAWL_OK;
-
-    *there = 0;
-    for (uint32_t i = 0; status == PAWL_OK && i < import->instance_count; i++) {
-        struct carried_instance *one = &import->instances[i];
-
-        status = find_there(import, one);
-        *there += one->is_there;
-    }
-    return status;
 }
 
 /* What is cut off at the end of a chain no hash can tell. */
@@ -193,16 +168,6 @@ static pawl_status try_in_memory(struct import *import)
 
 /* ---- The end ---- */
 
-static void print_done(const struct commit *commit, uint32_t there, struct buf *out)
-{
-    json_open(out, '{');
-    json_put_u64(out, "instances", commit->instance_count);
-    json_put_u64(out, "records", commit->record_count);
-    json_put_u64(out, "definitions", commit->definition_count);
-    json_put_u64(out, "already_there", there);
-    json_close(out, '}');
-}
-
 pawl_status import_finish(struct import *import, struct buf *out)
 {
     struct commit commit = { 0 };
@@ -214,8 +179,16 @@ pawl_status import_finish(struct import *import, struct buf *out)
     TRY(check_counts(import));
     TRY(check_erased(import));
     TRY(try_in_memory(import));
-    TRY(find_all_there(import, &there));
+    for (uint32_t i = 0; i < import->instance_count; i++) {
+        TRY(find_there(import, &import->instances[i]));
+        there += import->instances[i].is_there;
+    }
     TRY(put(import, import->store, import->scope, &commit));
-    print_done(&commit, there, out);
+    json_open(out, '{');
+    json_put_u64(out, "instances", commit.instance_count);
+    json_put_u64(out, "records", commit.record_count);
+    json_put_u64(out, "definitions", commit.definition_count);
+    json_put_u64(out, "already_there", there);
+    json_close(out, '}');
     return PAWL_OK;
 }

@@ -33,7 +33,7 @@ static pawl_status find_known(struct building *b, struct carried_definition *def
                               row->name.data ? NULL : row->source_sha, &known);
 
     definition->is_there = status == PAWL_OK;
-    if (status == PAWL_NOT_KNOWN) {
+    if (status == PAWL_NOT_KNOWN) { /* it is added */
         if (!row->name.data && !is_needed(b->import, definition))
             return PAWL_OK;
         row->id = b->tip->last_definition + b->definition_count + 1;
@@ -41,8 +41,7 @@ static pawl_status find_known(struct building *b, struct carried_definition *def
         b->definitions[b->definition_count++] = *row;
         return PAWL_OK;
     }
-    if (status != PAWL_OK)
-        return status;
+    TRY(status);
     row->id = known.id;
     if (memcmp(known.source_sha, row->source_sha, SHA_SIZE) != 0 ||
         memcmp(known.compiled_sha, row->compiled_sha, SHA_SIZE) != 0)
@@ -140,32 +139,22 @@ static pawl_status check_hash(struct building *b, struct carried_instance *insta
 
 /* ---- One record after the other ---- */
 
-/* A start may say which instance it runs again. */
-static pawl_status note_redrive(struct building *b, struct carried_instance *instance,
+/* An amend may bring a plan (code is also amended without one), and a start may say which instance
+ * it runs again. */
+static pawl_status note_effects(struct building *b, struct carried_instance *instance,
                                 const struct record *record)
 {
     struct effect_list effects = { 0 };
 
-    if (record->body.data)
-        TRY(effects_read(b->scope, record->body, &effects));
+    TRY(effects_read(b->scope, record->body, &effects));
     for (uint32_t i = 0; i < effects.count; i++)
-        if (effects.items[i].kind == EFFECT_REDRIVE) {
+        if (record->what == LIFE_T_AMEND && effects.items[i].kind == EFFECT_PLAN) {
+            instance->amended = record->pos;
+        } else if (record->what == LIFE_T_START && effects.items[i].kind == EFFECT_REDRIVE) {
             instance->redrives = effects.items[i].name;
             instance->started = record->pos;
         }
     return PAWL_OK;
-}
-
-/* Code is also amended without a plan. */
-static pawl_status note_amend(struct building *b, struct carried_instance *instance,
-                              const struct record *record)
-{
-    struct effect_list effects = { 0 };
-    pawl_status status = effects_read(b->scope, record->body, &effects);
-
-    if (status == PAWL_OK && effects_plan(&effects))
-        instance->amended = record->pos;
-    return status;
 }
 
 static pawl_status step_on(struct building *b, struct carried_instance *instance,
@@ -184,10 +173,9 @@ static pawl_status step_on(struct building *b, struct carried_instance *instance
     instance->seq = record->seq;
     if (record->what >= 0 && record->seq % SKIP_EVERY == 0)
         instance->skip = record->pos;
-    if (record->what == LIFE_T_AMEND && definition->kind != KIND_MACHINE)
-        return note_amend(b, instance, record);
-    return record->what == LIFE_T_START && definition->kind != KIND_MACHINE
-               ? note_redrive(b, instance, record)
+    return definition->kind != KIND_MACHINE &&
+                   (record->what == LIFE_T_AMEND || record->what == LIFE_T_START)
+               ? note_effects(b, instance, record)
                : PAWL_OK;
 }
 
@@ -288,12 +276,9 @@ static pawl_status read_store_chain(struct building *b)
     struct record record;
     pawl_status status = store_head(b->store, b->scope, 0, false, &head);
 
-    if (status == PAWL_NOT_KNOWN)
-        return PAWL_OK;
-    if (status == PAWL_OK)
-        status = store_record(b->store, b->scope, head.pos, &record);
     if (status != PAWL_OK)
-        return status;
+        return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
+    TRY(store_record(b->store, b->scope, head.pos, &record));
     b->store_pos = head.pos;
     memcpy(b->store_hash, record.hash, SHA_SIZE);
     return PAWL_OK;
@@ -317,16 +302,6 @@ static bool is_wanted(const struct import *import, const struct carried_record *
     return !import->instances[record->instance].is_there;
 }
 
-static pawl_status reject_future(struct building *b, const struct carried_record *record)
-{
-    return scope_fail(b->scope, PAWL_CONFLICT,
-                      "instance %s: its records are of a time that has not come here yet%s",
-                      b->import->instances[record->instance].id,
-                      b->offset_ms < 0 ? "; this store's clock is behind this machine's, run "
-                                         "`pawl doctor --accept-clock` on it first"
-                                       : "");
-}
-
 static pawl_status add_records(struct building *b)
 {
     struct import *import = b->import;
@@ -335,7 +310,12 @@ static pawl_status add_records(struct building *b)
     for (uint32_t i = 0; i < import->record_count; i++) {
         count += is_wanted(import, &import->records[i]);
         if (import->records[i].record.at_ms > b->now_ms)
-            return reject_future(b, &import->records[i]);
+            return scope_fail(b->scope, PAWL_CONFLICT,
+                              "instance %s: its records are of a time that has not come here yet%s",
+                              import->instances[import->records[i].instance].id,
+                              b->offset_ms < 0 ? "; this store's clock is behind this machine's, "
+                                                 "run `pawl doctor --accept-clock` on it first"
+                                               : "");
     }
     if (count == 0)
         return PAWL_OK;
@@ -477,23 +457,17 @@ pawl_status import_build(struct import *import, struct store *store, const struc
                          struct scope *scope, struct commit *out)
 {
     struct building b = { .import = import, .store = store, .tip = tip, .scope = scope };
-    pawl_status status = make_room(&b) ? PAWL_OK : scope_no_memory(scope);
 
+    TRY_MEMORY(scope, make_room(&b));
     read_clock(&b);
     import_sort_moved(import);
     if (import->record_count > 1)
         qsort(import->records, import->record_count, sizeof *import->records, compare_records);
     forget_chains(import);
-    if (status == PAWL_OK)
-        status = add_definitions(&b);
-    if (status == PAWL_OK)
-        status = add_records(&b);
-    if (status == PAWL_OK)
-        status = import_add_clock(&b);
-    if (status == PAWL_OK)
-        status = add_redrives(&b);
-    if (status != PAWL_OK)
-        return status;
+    TRY(add_definitions(&b));
+    TRY(add_records(&b));
+    TRY(import_add_clock(&b));
+    TRY(add_redrives(&b));
     add_heads(&b);
     qsort(b.instances, b.instance_count, sizeof *b.instances, compare_rows);
     seal(&b);

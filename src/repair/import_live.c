@@ -1,10 +1,11 @@
 /* import_live.c - the live rows that a record leaves behind, as changes in their order. */
+#include "base/grow.h"
 #include "repair/import_int.h"
 
 static void add_change(struct building *b, struct live_change change)
 {
-    ASSERT(b->live_count < b->live_capacity);
-    b->live[b->live_count++] = change;
+    if (GROW(&b->scope->arena, b->live, b->live_count, b->live_capacity))
+        b->live[b->live_count++] = change;
 }
 
 static void add_timer(struct building *b, const struct carried_instance *instance,
@@ -42,24 +43,6 @@ static void arm_deadlines(struct building *b, const struct carried_instance *ins
                                                 at_ms + definition->deadlines[i].after_ms });
 }
 
-static pawl_status reserve_live(struct building *b, uint32_t more)
-{
-    uint32_t wanted = b->live_capacity ? b->live_capacity : 64;
-    struct live_change *grown;
-
-    if (b->live_count + more <= b->live_capacity)
-        return PAWL_OK;
-    while (wanted < b->live_count + more)
-        wanted *= 2;
-    grown = ARENA_ARRAY(&b->scope->arena, struct live_change, wanted);
-    TRY_MEMORY(b->scope, grown);
-    if (b->live_count > 0)
-        memcpy(grown, b->live, b->live_count * sizeof *grown);
-    b->live = grown;
-    b->live_capacity = wanted;
-    return PAWL_OK;
-}
-
 pawl_status import_live(struct building *b, struct carried_instance *instance,
                         const struct record *record)
 {
@@ -68,7 +51,6 @@ pawl_status import_live(struct building *b, struct carried_instance *instance,
 
     if (record->what >= 0 && record->body.size > 0)
         TRY(effects_read(b->scope, record->body, &effects));
-    TRY(reserve_live(b, effects.count + definition->deadline_count + 2));
     for (uint32_t i = 0; i < effects.count; i++)
         add_effect(b, instance, record, &effects.items[i]);
     if (record->what == CONTROL_CREATE)
@@ -79,11 +61,11 @@ pawl_status import_live(struct building *b, struct carried_instance *instance,
                                                                                : LIVE_PAUSE_DELETE,
                                          .instance = instance->row.number,
                                          .pause.pos = record->pos });
-    if (record->what < 0 || definition->states[instance->state].terminal == TERMINAL_NOT)
-        return PAWL_OK;
-    if (instance->row.parent != 0)
-        add_change(
-            b, (struct live_change){ .kind = LIVE_CHILD_ENDED, .instance = instance->row.number });
-    add_change(b, (struct live_change){ .kind = LIVE_CLEAR, .instance = instance->row.number });
-    return PAWL_OK;
+    if (record->what >= 0 && definition->states[instance->state].terminal != TERMINAL_NOT) {
+        if (instance->row.parent != 0)
+            add_change(b, (struct live_change){ .kind = LIVE_CHILD_ENDED,
+                                                .instance = instance->row.number });
+        add_change(b, (struct live_change){ .kind = LIVE_CLEAR, .instance = instance->row.number });
+    }
+    return b->scope->arena.failed ? scope_no_memory(b->scope) : PAWL_OK;
 }

@@ -52,23 +52,12 @@ static pawl_status keep_rights(struct building *b, const struct definition_row *
 
 pawl_status import_add_define(struct building *b, const struct definition_row *row)
 {
-    char source[2 * SHA_SIZE + 1], compiled[2 * SHA_SIZE + 1];
     struct buf body;
-    pawl_status status;
 
-    sha_hex(row->source_sha, SHA_SIZE, source);
-    sha_hex(row->compiled_sha, SHA_SIZE, compiled);
     buf_init(&body, b->scope->arena.heap, LIMIT_TEXT);
-    json_open(&body, '{');
-    json_put_str(&body, "name", row->name);
-    json_put_u64(&body, "version", row->version);
-    json_put_text(&body, "kind", definition_kind_name((enum definition_kind)row->kind));
-    json_put_text(&body, "source", source);
-    json_put_text(&body, "compiled", compiled);
-    rights_member(&body, row->rights);
-    json_close(&body, '}');
-    status = add_own(b, CONTROL_DEFINE, &body);
-    return status == PAWL_OK && row->rights.data ? keep_rights(b, row) : status;
+    define_body(&body, row, row->rights);
+    TRY(add_own(b, CONTROL_DEFINE, &body));
+    return row->rights.data ? keep_rights(b, row) : PAWL_OK;
 }
 
 /* The import record before the records of another store. */

@@ -18,21 +18,14 @@ static pawl_status bad(const struct import *import, const char *what)
 
 /* ---- Members ---- */
 
-static str text_of(const struct node *object, const char *key)
-{
-    const struct node *node = node_find(object, key);
-
-    return node && node->kind == NODE_STRING ? node->text : STR_NONE;
-}
-
 /* Bytes as text, or in hexadecimal under another name. */
 static bool read_bytes(const struct import *import, const struct node *object, const char *key,
                        const char *hex_key, str *out)
 {
-    str hex = text_of(object, hex_key);
+    str hex = node_text(object, hex_key);
     uint8_t *bytes;
 
-    *out = text_of(object, key);
+    *out = node_text(object, key);
     if (!hex.data)
         return true;
     bytes = arena_alloc(&import->scope->arena, hex.size / 2 + 1);
@@ -42,9 +35,7 @@ static bool read_bytes(const struct import *import, const struct node *object, c
 
 static bool read_i64(const struct node *object, const char *key, int64_t *out)
 {
-    const struct node *node = node_find(object, key);
-
-    return node && node_to_i64(node, out);
+    return node_to_i64(node_find(object, key), out);
 }
 
 static bool read_u32(const struct node *object, const char *key, uint32_t *out)
@@ -74,12 +65,12 @@ static bool parse_value(struct import *import, const struct node *node, struct c
     uint8_t found[SHA_SIZE];
 
     *out = (struct carried_value){ .interned = interned && interned->truth };
-    if (!sha_unhex(text_of(node, "commitment"), out->commitment, SHA_SIZE) ||
+    if (!sha_unhex(node_text(node, "commitment"), out->commitment, SHA_SIZE) ||
         !read_bytes(import, node, "text", "hex", &out->bytes))
         return false;
     if (!out->bytes.data)
         return true; /* erased: the commitment is all there is */
-    if (!sha_unhex(text_of(node, "salt"), out->salt, SALT_SIZE))
+    if (!sha_unhex(node_text(node, "salt"), out->salt, SALT_SIZE))
         return false;
     value_commit(import->sha, out->salt, out->bytes, found);
     return memcmp(found, out->commitment, SHA_SIZE) == 0;
@@ -124,23 +115,15 @@ static pawl_status read_value(struct import *import, const struct node *object, 
 
 /* ---- Definitions ---- */
 
-static enum definition_kind kind_of(str name)
-{
-    for (enum definition_kind kind = KIND_MACHINE; kind <= KIND_CODE; kind++)
-        if (str_is(name, definition_kind_name(kind)))
-            return kind;
-    return KIND_UNKNOWN;
-}
-
 static bool parse_definition(struct import *import, const struct node *node,
                              struct definition_row *row)
 {
     uint8_t source[SHA_SIZE], compiled[SHA_SIZE];
 
-    *row = (struct definition_row){ .name = text_of(node, "name"),
-                                    .kind = (int)kind_of(text_of(node, "kind")),
-                                    .compiled = text_of(node, "compiled"),
-                                    .rights = text_of(node, "rights") };
+    *row = (struct definition_row){ .name = node_text(node, "name"),
+                                    .kind = (int)definition_kind_read(node_text(node, "kind")),
+                                    .compiled = node_text(node, "compiled"),
+                                    .rights = node_text(node, "rights") };
     if (row->kind == KIND_UNKNOWN || !row->compiled.data ||
         (row->name.data && !definition_name_is_valid(row->name)) ||
 
@@ -149,8 +132,8 @@ static bool parse_definition(struct import *import, const struct node *node,
         (row->name.data != NULL) != (row->version > 0) ||
         !read_i64(node, "created_at", &row->created_at_ms) ||
         (row->rights.data && (!row->name.data || !rights_are_valid(row->rights))) ||
-        !sha_unhex(text_of(node, "sha256"), row->source_sha, SHA_SIZE) ||
-        !sha_unhex(text_of(node, "compiled_sha256"), row->compiled_sha, SHA_SIZE))
+        !sha_unhex(node_text(node, "sha256"), row->source_sha, SHA_SIZE) ||
+        !sha_unhex(node_text(node, "compiled_sha256"), row->compiled_sha, SHA_SIZE))
         return false;
     sha_once(import->sha, row->source, source);
     sha_once(import->sha, row->compiled, compiled);
@@ -212,7 +195,7 @@ static bool parse_instance(struct import *import, const struct node *node,
                            struct carried_instance *out)
 {
     uint8_t source[SHA_SIZE], compiled[SHA_SIZE];
-    str id = text_of(node, "id"), parent = text_of(node, "parent");
+    str id = node_text(node, "id"), parent = node_text(node, "parent");
     const struct node *test = node_find(node, "test");
     uint32_t version;
     int64_t count = 0;
@@ -220,8 +203,8 @@ static bool parse_instance(struct import *import, const struct node *node,
     *out = (struct carried_instance){ 0 };
     if (id.size != ID_SIZE || !id_parse(id, &out->row.number, out->row.random) ||
         out->row.number == 0 || out->row.number >= ID_NUMBER_MAX ||
-        !sha_unhex(text_of(node, "source"), source, SHA_SIZE) ||
-        !sha_unhex(text_of(node, "compiled"), compiled, SHA_SIZE) ||
+        !sha_unhex(node_text(node, "source"), source, SHA_SIZE) ||
+        !sha_unhex(node_text(node, "compiled"), compiled, SHA_SIZE) ||
         !read_u32(node, "version", &version) || !read_i64(node, "records", &count) ||
         !read_i64(node, "instantiated_at", &out->row.instantiated_at_ms) ||
         !read_bytes(import, node, "correlation", "correlation_hex", &out->row.correlation) ||
@@ -237,7 +220,7 @@ static bool parse_instance(struct import *import, const struct node *node,
             return false;
         memcpy(out->parent, parent.data, ID_SIZE);
     }
-    out->definition = find_definition(import, source, compiled, text_of(node, "name"), version);
+    out->definition = find_definition(import, source, compiled, node_text(node, "name"), version);
     return out->definition != UINT32_MAX;
 }
 
@@ -270,7 +253,7 @@ static bool is_of_instance(int64_t what)
 static bool parse_record(struct import *import, const struct node *node, struct record *out,
                          uint64_t *position)
 {
-    str key = text_of(node, "key");
+    str key = node_text(node, "key");
     uint8_t *bytes = NULL;
     int64_t seq, what, where;
 
@@ -281,7 +264,7 @@ static bool parse_record(struct import *import, const struct node *node, struct 
         !read_u32(node, "flags", &out->flags) || !read_u32(node, "step", &out->step) ||
         !read_u32(node, "ord", &out->ordinal) || !read_u32(node, "attempt", &out->attempt) ||
         !read_bytes(import, node, "body", "body_hex", &out->body) ||
-        !sha_unhex(text_of(node, "hash"), out->hash, SHA_SIZE))
+        !sha_unhex(node_text(node, "hash"), out->hash, SHA_SIZE))
         return false;
     if (key.data) {
         bytes = arena_alloc(&import->scope->arena, KEY_SIZE);
@@ -298,7 +281,7 @@ static bool parse_record(struct import *import, const struct node *node, struct 
 /* The instance of a record: it stands before it, and has this very id. */
 static uint32_t instance_of(const struct import *import, const struct node *node)
 {
-    str id = text_of(node, "id");
+    str id = node_text(node, "id");
     uint8_t random[ID_RANDOM_SIZE];
     uint64_t number;
     uint32_t place;
@@ -387,7 +370,7 @@ static void say_found(const struct node *node, char *out, size_t size)
 {
     const struct node *format = node_find(node, "format");
 
-    if (!str_is(text_of(node, "pawl"), "export"))
+    if (!str_is(node_text(node, "pawl"), "export"))
         snprintf(out, size, "a line without \"pawl\":\"export\"");
     else if (!format)
         snprintf(out, size, "no format");
@@ -404,8 +387,8 @@ static pawl_status read_header(struct import *import, const struct node *node)
     int64_t number;
     char found[80];
 
-    if (str_is(text_of(node, "pawl"), "export") && format && format->kind == NODE_NUMBER &&
-        node_to_i64(format, &number) && number == EXPORT_FORMAT)
+    if (str_is(node_text(node, "pawl"), "export") && node_to_i64(format, &number) &&
+        number == EXPORT_FORMAT)
         return PAWL_OK;
     say_found(node, found, sizeof found);
     return scope_fail(import->scope, PAWL_INVALID_REQUEST,

@@ -291,27 +291,14 @@ static pawl_status find_newest(struct engine *engine, struct scope *scope, str n
     return engine_definition_rights(engine, scope, name, out->version, &out->rights);
 }
 
-static str define_body(struct engine *engine, struct scope *scope, const struct definition_row *row)
+static str print_define(struct engine *engine, struct scope *scope,
+                        const struct definition_row *row)
 {
-    char hex[2 * SHA_SIZE + 1];
     struct buf buf;
-    str body;
 
     buf_init(&buf, engine->heap, LIMIT_SCOPE);
-    json_open(&buf, '{');
-    json_put_str(&buf, "name", row->name);
-    json_put_u64(&buf, "version", row->version);
-    json_put_text(&buf, "kind", definition_kind_name((enum definition_kind)row->kind));
-    json_key(&buf, "source");
-    sha_hex(row->source_sha, SHA_SIZE, hex);
-    json_text(&buf, hex);
-    json_key(&buf, "compiled");
-    sha_hex(row->compiled_sha, SHA_SIZE, hex);
-    json_text(&buf, hex);
-    rights_member(&buf, row->rights);
-    json_close(&buf, '}');
-    body = buf_take(&buf, &scope->arena);
-    return body;
+    define_body(&buf, row, row->rights);
+    return buf_take(&buf, &scope->arena);
 }
 
 /* Everything behind the number of {"compiler":N,...}. */
@@ -352,7 +339,7 @@ static pawl_status define_new(struct engine *engine, struct request *request, in
         return PAWL_OK;
     define->row.id = engine->writer.tip.last_definition + engine->writer.batch.definition_count + 1;
     define->row.created_at_ms = at_ms;
-    body = define_body(engine, request->scope, &define->row);
+    body = print_define(engine, request->scope, &define->row);
     TRY_MEMORY(request->scope, body.data);
     status = standing_room(engine, request->scope);
     if (!status)
