@@ -116,7 +116,8 @@ static void disk_free(struct disk *disk)
     heap_free(disk->heap, disk, sizeof *disk);
 }
 
-static struct disk *disk_new(const struct heap *heap, struct env *env)
+/* One with a name is in the registry from now on. */
+static struct disk *disk_new(const struct heap *heap, str name, struct env *env)
 {
     struct disk *disk = heap_new(heap, sizeof *disk);
 
@@ -134,25 +135,9 @@ static struct disk *disk_new(const struct heap *heap, struct env *env)
     pthread_cond_init(&disk->turn_over, NULL);
     disk->tip.stride = 1;
     env->random(env, disk->tip.store_id, STORE_ID_SIZE);
-    return disk;
-}
-
-static struct disk **find_named(str name)
-{
-    struct disk **at = &registry.first;
-
-    while (*at && !str_eq((str){ (*at)->name, (*at)->name_size }, name))
-        at = &(*at)->next;
-    return at;
-}
-
-static struct disk *make_named(str name, struct env *env)
-{
-    struct disk *disk = disk_new(&heap_libc, env);
-
-    if (!disk)
-        return NULL;
-    disk->name = heap_new(&heap_libc, name.size + 1);
+    if (name.size == 0)
+        return disk;
+    disk->name = heap_new(heap, name.size + 1);
     if (!disk->name) {
         disk_free(disk);
         return NULL;
@@ -167,14 +152,16 @@ static struct disk *make_named(str name, struct env *env)
 static pawl_status find_disk(str name, const struct store_options *options, struct scope *scope,
                              struct disk **out)
 {
-    struct disk *disk = name.size > 0 ? *find_named(name) : NULL;
+    struct disk *disk = registry.first;
 
+    while (disk && !str_eq((str){ disk->name, disk->name_size }, name))
+        disk = disk->next;
     if (!disk && !options->create)
         return scope_fail(scope, PAWL_NOT_KNOWN, "there is no store memory:%.*s", STR_ARG(name));
-    if (!disk)
-        disk =
-            name.size > 0 ? make_named(name, options->env) : disk_new(options->heap, options->env);
-    TRY_MEMORY(scope, disk);
+    if (!disk) {
+        disk = disk_new(name.size > 0 ? &heap_libc : options->heap, name, options->env);
+        TRY_MEMORY(scope, disk);
+    }
     if (options->own && disk->owner)
         return disk_fail_in_use(disk, scope);
     *out = disk;

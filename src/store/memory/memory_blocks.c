@@ -88,26 +88,21 @@ struct block *disk_add_block(struct disk *disk, size_t room)
     return disk->blocks = block;
 }
 
-static void free_block(struct disk *disk, struct block *block)
-{
-    size_t size = block_bytes(block);
-
-    if (block->is_mapped) {
-        (void)munmap(block, size);
-        disk->spill_size -= size; /* the newest goes first */
-    } else {
-        disk->heap_bytes -= size;
-        heap_free(disk->heap, block, size);
-    }
-}
-
 void disk_free_blocks(struct disk *disk, const struct block *until)
 {
     struct block *block;
 
     while ((block = disk->blocks) != until) {
+        size_t size = block_bytes(block);
+
         disk->blocks = block->next;
-        free_block(disk, block);
+        if (block->is_mapped) {
+            (void)munmap(block, size);
+            disk->spill_size -= size; /* the newest goes first */
+        } else {
+            disk->heap_bytes -= size;
+            heap_free(disk->heap, block, size);
+        }
     }
 }
 

@@ -38,14 +38,6 @@ static void children_clear(struct disk *disk, uint64_t parent, uint32_t ordinal)
     }
 }
 
-static void child_ended(struct disk *disk, uint64_t child)
-{
-    struct row *row = row_find(disk, &(struct row){ .instance = child, .kind = ROW_CHILD });
-
-    if (row)
-        row->attempt = 1;
-}
-
 static void rows_clear(struct disk *disk, uint64_t instance)
 {
     const struct row first = { .instance = instance, .kind = ROW_STEP };
@@ -136,10 +128,10 @@ static void apply_rows(struct staging *staging)
             row_put(disk, staging->rows[next++]);
         else if (commit->live[i].kind == LIVE_CLEAR)
             rows_clear(disk, key.instance);
-        else if (commit->live[i].kind == LIVE_CHILD_ENDED)
-            child_ended(disk, key.instance);
-        else
+        else if (commit->live[i].kind != LIVE_CHILD_ENDED)
             row_delete(disk, &key);
+        else if (row_find(disk, &key))
+            row_find(disk, &key)->attempt = 1;
         if (commit->live[i].kind == LIVE_STEP_DELETE && !commit->live[i].step.is_bare)
             rows_clear_step(disk, &key);
     }
@@ -276,17 +268,13 @@ static pawl_status run_reduces(const struct commit *commit, struct scope *scope)
 pawl_status disk_commit(struct disk *disk, const struct commit *commit, struct scope *scope)
 {
     struct staging staging = { .disk = disk, .commit = commit };
-    pawl_status status = check_numbers(disk, commit, scope);
 
     if (commit->is_rebuild)
         return scope_fail(scope, PAWL_INVALID_REQUEST,
                           "expected a store in a file, found one without rows to rebuild");
-    if (status == PAWL_OK)
-        status = run_reduces(commit, scope);
-    if (status == PAWL_OK)
-        status = commit_stage(&staging, scope);
-    if (status != PAWL_OK)
-        return status;
+    TRY(check_numbers(disk, commit, scope));
+    TRY(run_reduces(commit, scope));
+    TRY(commit_stage(&staging, scope));
     apply_tables(&staging); /* first: a text that is erased may be interned again */
     apply_rows(&staging);
     apply_heads(disk, commit);

@@ -46,12 +46,6 @@ static void count_cell(struct counting *counting, const struct cell *cell)
         counting->all[counting->first[at] + state].running++;
 }
 
-static bool is_wanted(const struct definition_row *row, str name, uint32_t version)
-{
-    return !name.data ||
-           (row->name.data && str_eq(row->name, name) && (version == 0 || version == row->version));
-}
-
 /* Only what is wanted and not nothing, with its names. */
 static uint32_t keep(struct counting *counting, struct scope *scope, str name, uint32_t version)
 {
@@ -60,10 +54,13 @@ static uint32_t keep(struct counting *counting, struct scope *scope, str name, u
     for (size_t i = 0; i < counting->disk->definitions.count; i++) {
         const struct memory_definition *definition = definition_at(counting->disk, i);
 
+        if (name.data && (!str_eq(definition->row.name, name) ||
+                          (version != 0 && version != definition->row.version)))
+            continue;
         for (size_t s = 0; s < definition->state_count; s++) {
             struct state_count one = counting->all[counting->first[i] + s];
 
-            if (one.total == 0 || !is_wanted(&definition->row, name, version))
+            if (one.total == 0)
                 continue;
             one.definition = arena_str(&scope->arena, definition->row.name);
             one.version = definition->row.version;

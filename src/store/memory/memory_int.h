@@ -412,10 +412,9 @@ struct found {
     uint32_t count, capacity;
 };
 
-void *found_add(struct found *found); /* the place of one more; NULL: no memory */
-bool add_timer(struct found *found, const struct row *row);
+bool found_add(struct found *found, const void *row); /* a copy of it; false: no memory */
+struct live_timer timer_of(const struct row *row, struct arena *arena);
 struct live live_of_instance(const struct disk *disk, uint64_t instance, struct arena *arena);
-bool add_number(struct found *found, uint64_t number);
 void list_children(const struct disk *disk, const struct child_query *query, struct found *found);
 
 pawl_status memory_tip(struct store *store, struct scope *scope, struct store_tip *out);

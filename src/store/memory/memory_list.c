@@ -46,14 +46,6 @@ static bool fits_state(const struct disk *disk, const struct list_query *query,
            fits_end(disk, query, cell, terminal);
 }
 
-static bool fits_definition(const struct list_query *query,
-                            const struct memory_definition *definition)
-{
-    return fits_text(query->definition, definition->row.name) &&
-           (query->version == 0 || query->version == definition->row.version) &&
-           (query->kind == 0 || query->kind == definition->row.kind);
-}
-
 static bool fits_row(const struct disk *disk, const struct list_query *query,
                      const struct instance_row *row)
 {
@@ -93,8 +85,10 @@ static pawl_status fits(const struct disk *disk, const struct list_query *query,
     if (!cell->has_row)
         return PAWL_OK;
     definition = table_find(&disk->definitions, cell->row.definition);
-    if (!definition || !fits_definition(query, definition) || !fits_row(disk, query, &cell->row) ||
-        !fits_state(disk, query, cell, definition))
+    if (!definition || !fits_text(query->definition, definition->row.name) ||
+        (query->version && query->version != definition->row.version) ||
+        (query->kind && query->kind != definition->row.kind) ||
+        !fits_row(disk, query, &cell->row) || !fits_state(disk, query, cell, definition))
         return PAWL_OK;
     return fits_labels(query, cell->row.labels, scratch, out);
 }
@@ -111,7 +105,7 @@ static pawl_status list_cells(const struct disk *disk, const struct list_query *
         bool wanted;
         pawl_status status = fits(disk, query, cell, scratch, &wanted);
 
-        if (status == PAWL_NO_MEMORY || (wanted && !add_number(found, cell->row.number)))
+        if (status == PAWL_NO_MEMORY || (wanted && !found_add(found, &cell->row.number)))
             return scope_no_memory(scope);
         at = up ? at + 1 : at - 1;
     }

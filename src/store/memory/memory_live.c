@@ -2,52 +2,41 @@
 #include "base/grow.h"
 #include "store/memory/memory_int.h"
 
-void *found_add(struct found *found)
+bool found_add(struct found *found, const void *row)
 {
     if (!arena_grow(found->arena, &found->rows, found->count, &found->capacity, found->size))
-        return NULL;
-    return (char *)found->rows + found->size * found->count++;
+        return false;
+    memcpy((char *)found->rows + found->size * found->count++, row, found->size);
+    return true;
 }
 
-static bool add_step(struct found *found, const struct row *row)
+struct live_timer timer_of(const struct row *row, struct arena *arena)
 {
-    struct live_step *step = found_add(found);
-
-    if (step)
-        *step = (struct live_step){ .ordinal = row->ordinal,
-                                    .plan = row->plan,
-                                    .attempt = row->attempt,
-                                    .status = row->status,
-                                    .lease = arena_str(found->arena, row->text),
-                                    .lease_ms = row->due_at_ms,
-                                    .ready_at_ms = row->ready_at_ms };
-    return step;
+    return (struct live_timer){ .instance = row->instance,
+                                .ordinal = row->ordinal,
+                                .name = arena_str(arena, row->name),
+                                .due_at_ms = row->due_at_ms,
+                                .wall = row->wall,
+                                .shift_ms = row->shift_ms };
 }
 
-bool add_timer(struct found *found, const struct row *row)
+static struct live_step step_of(const struct row *row, struct arena *arena)
 {
-    struct live_timer *timer = found_add(found);
-
-    if (timer)
-        *timer = (struct live_timer){ .instance = row->instance,
-                                      .ordinal = row->ordinal,
-                                      .name = arena_str(found->arena, row->name),
-                                      .due_at_ms = row->due_at_ms,
-                                      .wall = row->wall,
-                                      .shift_ms = row->shift_ms };
-    return timer;
+    return (struct live_step){ .ordinal = row->ordinal,
+                               .plan = row->plan,
+                               .attempt = row->attempt,
+                               .status = row->status,
+                               .lease = arena_str(arena, row->text),
+                               .lease_ms = row->due_at_ms,
+                               .ready_at_ms = row->ready_at_ms };
 }
 
-static bool add_wait(struct found *found, const struct row *row)
+static struct live_wait wait_of(const struct row *row, struct arena *arena)
 {
-    struct live_wait *wait = found_add(found);
-
-    if (wait)
-        *wait = (struct live_wait){ .ordinal = row->ordinal,
-                                    .name = arena_str(found->arena, row->name),
-                                    .value = row->text.size > 0 ? arena_str(found->arena, row->text)
-                                                                : STR_NONE };
-    return wait;
+    return (struct live_wait){ .ordinal = row->ordinal,
+                               .name = arena_str(arena, row->name),
+                               .value =
+                                   row->text.size > 0 ? arena_str(arena, row->text) : STR_NONE };
 }
 
 struct live live_of_instance(const struct disk *disk, uint64_t instance, struct arena *arena)
@@ -64,13 +53,13 @@ struct live live_of_instance(const struct disk *disk, uint64_t instance, struct 
     for (; added && row && row->instance == instance && row->kind <= ROW_WAIT;
          row = tree_seek(&disk->rows, row, true))
         if (row->kind == ROW_STEP)
-            added = add_step(&steps, row);
+            added = found_add(&steps, &(struct live_step[]){ step_of(row, arena) });
         else if (row->kind == ROW_TIMER)
-            added = add_timer(&timers, row);
+            added = found_add(&timers, &(struct live_timer[]){ timer_of(row, arena) });
         else if (row->kind == ROW_PAUSE)
             paused_pos = row->number;
         else
-            added = add_wait(&waits, row);
+            added = found_add(&waits, &(struct live_wait[]){ wait_of(row, arena) });
     list_children(disk, &(struct child_query){ .parent = instance, .limit = UINT32_MAX },
                   &children);
     return (struct live){ .steps = steps.rows,

@@ -142,17 +142,6 @@ static uint64_t number_of(const struct disk *disk, const struct row *key) /* 0: 
     return row ? row->number : 0;
 }
 
-/* The id of a definition; 0: not found. */
-static uint64_t definition_named(const struct disk *disk, const struct find_query *query)
-{
-    str name = query->by.named.name;
-    uint32_t version = query->by.named.version;
-    const struct row key = { .kind = ROW_NAMED, .name = name, .tie = UINT32_MAX - version };
-    const struct row *row = version ? row_find(disk, &key) : newest_named(disk, name, false);
-
-    return row ? row->number : 0;
-}
-
 static bool find_snapshot(const struct disk *disk, uint64_t instance, struct arena *arena,
                           struct snapshot_row *out)
 {
@@ -193,6 +182,7 @@ static bool find_any(const struct disk *disk, const struct find_query *query, st
                      void *out)
 {
     struct row key = { .kind = ROW_VALUE };
+    const struct row *row;
 
     switch (query->kind) {
     case FIND_HEAD:
@@ -216,7 +206,11 @@ static bool find_any(const struct disk *disk, const struct find_query *query, st
     case FIND_DEFINITION:
         return find_definition(disk, query->by.number, arena, out);
     case FIND_NAMED:
-        return find_definition(disk, definition_named(disk, query), arena, out);
+        key = (struct row){ .kind = ROW_NAMED,
+                            .name = query->by.named.name,
+                            .tie = UINT32_MAX - query->by.named.version };
+        row = query->by.named.version ? row_find(disk, &key) : newest_named(disk, key.name, false);
+        return find_definition(disk, row ? row->number : 0, arena, out);
     case FIND_INLINE:
         key =
             (struct row){ .kind = ROW_INLINE, .name = { (const char *)query->by.hash, SHA_SIZE } };

@@ -16,13 +16,12 @@ static void list_definitions(const struct disk *disk, const struct rows_query *q
 
     for (; at && found->count < query->limit; at = newest_named(disk, at->name, true)) {
         const struct memory_definition *stored = table_find(&disk->definitions, at->number);
-        struct definition_row *row = found_add(found);
+        struct definition_row row = stored->row;
 
-        if (!row)
+        row.name = arena_str(found->arena, row.name);
+        row.source = row.compiled = STR_NONE;
+        if (!found_add(found, &row))
             return;
-        *row = stored->row;
-        row->name = arena_str(found->arena, row->name);
-        row->source = row->compiled = STR_NONE;
     }
 }
 
@@ -42,26 +41,19 @@ static void list_due(const struct disk *disk, const struct rows_query *query, st
     const struct row first = { .wall = wall, .due_at_ms = INT64_MIN };
     const struct row *row = skip_held(disk, wall, tree_seek(&disk->due, &first, false));
 
-    while (row && !is_later && found->count < query->limit && add_timer(found, row)) {
+    while (row && !is_later && found->count < query->limit) {
         const struct cell *cell = table_find(&disk->cells, row->instance);
-        struct live_timer *timers = found->rows;
+        struct live_timer timer = timer_of(row, found->arena);
 
-        timers[found->count - 1].definition = cell && cell->has_row ? cell->row.definition : 0;
+        timer.definition = cell && cell->has_row ? cell->row.definition : 0;
+        if (!found_add(found, &timer))
+            return;
         is_later = row->due_at_ms > query->by.clock.until_ms;
         row = skip_held(disk, wall, tree_seek(&disk->due, row, true));
     }
 }
 
 /* ---- Instances with steps ---- */
-
-bool add_number(struct found *found, uint64_t number)
-{
-    uint64_t *row = found_add(found);
-
-    if (row)
-        *row = number;
-    return row;
-}
 
 const struct row *busy_from(const struct disk *disk, uint64_t instance)
 {
@@ -88,12 +80,11 @@ static void list_busy(const struct disk *disk, const struct rows_query *query, s
     const struct row *row = from(disk, query->by.numbers.after + 1);
 
     for (; row && found->count < query->limit; row = from(disk, row->instance + 1)) {
-        struct busy_row *busy = found_add(found);
+        struct busy_row busy = { row->instance,
+                                 live_of_instance(disk, row->instance, found->arena) };
 
-        if (!busy)
+        if (!found_add(found, &busy))
             return;
-        busy->instance = row->instance;
-        busy->live = live_of_instance(disk, row->instance, found->arena);
     }
 }
 
@@ -109,15 +100,11 @@ static bool is_asked_for(const struct row *row, const struct child_query *query)
 
 static bool add_child(struct found *found, const struct row *row)
 {
-    struct live_child *child = found_add(found);
-
-    if (child)
-        *child = (struct live_child){ .child = row->instance,
-                                      .parent = row->number,
-                                      .ordinal = row->plan,
-                                      .abandon = row->test,
-                                      .ended = row->attempt == 1 };
-    return child;
+    return found_add(found, &(struct live_child){ .child = row->instance,
+                                                  .parent = row->number,
+                                                  .ordinal = row->plan,
+                                                  .abandon = row->test,
+                                                  .ended = row->attempt == 1 });
 }
 
 void list_children(const struct disk *disk, const struct child_query *query, struct found *found)
@@ -125,18 +112,16 @@ void list_children(const struct disk *disk, const struct child_query *query, str
     const struct row first = { .number = query->parent };
     const struct row key = { .instance = query->child, .kind = ROW_CHILD };
     const struct row *row = query->child ? row_find(disk, &key) : NULL;
-    bool added = true;
 
     if (row && is_asked_for(row, query))
         (void)add_child(found, row);
     if (query->child)
         return;
     for (row = tree_seek(&disk->children, &first, false);
-         row && added && found->count < query->limit &&
-         (!query->parent || row->number == query->parent);
+         row && found->count < query->limit && (!query->parent || row->number == query->parent);
          row = tree_seek(&disk->children, row, true))
-        if (is_asked_for(row, query))
-            added = add_child(found, row);
+        if (is_asked_for(row, query) && !add_child(found, row))
+            return;
 }
 
 /* The first instance behind `after` that has such a row; 0: none. */
@@ -150,29 +135,20 @@ static uint64_t next_waiting(const struct disk *disk, str name, str filter, uint
     return row && str_eq(row->name, name) ? row->instance : 0;
 }
 
-static uint64_t earlier(uint64_t one, uint64_t other)
-{
-    return one && (!other || one < other) ? one : other;
-}
-
 static uint64_t next_of_all(const struct disk *disk, const struct wait_query *query, uint64_t after)
 {
-    uint64_t next = earlier(next_waiting(disk, query->name, query->filter, after),
-                            next_waiting(disk, query->also, STR_NONE, after));
+    const uint64_t found[] = {
+        next_waiting(disk, query->name, query->filter, after),
+        next_waiting(disk, query->also, STR_NONE, after),
+        query->or_filter.data ? next_waiting(disk, query->name, query->or_filter, after) : 0,
+        query->or_filter.data ? next_waiting(disk, query->or_also, STR_NONE, after) : 0,
+    };
+    uint64_t next = 0;
 
-    if (!query->or_filter.data)
-        return next;
-    next = earlier(next, next_waiting(disk, query->name, query->or_filter, after));
-    return earlier(next, next_waiting(disk, query->or_also, STR_NONE, after));
-}
-
-static void list_waiting(const struct disk *disk, const struct wait_query *query,
-                         struct found *found)
-{
-    uint64_t next = next_of_all(disk, query, query->after);
-
-    while (next && found->count < query->limit && add_number(found, next))
-        next = next_of_all(disk, query, next);
+    for (size_t i = 0; i < sizeof found / sizeof *found; i++)
+        if (found[i] && (!next || found[i] < next))
+            next = found[i];
+    return next;
 }
 
 /* ---- Tokens and alarms: there are few of them ---- */
@@ -203,12 +179,9 @@ static void list_standing(const struct disk *disk, int32_t what, const bool *wal
     const struct row *row = tree_seek(&disk->rows, &first, false);
 
     for (; row && row->instance == 0 && row->kind == ROW_STANDING && row->ordinal == first.ordinal;
-         row = tree_seek(&disk->rows, row, true)) {
-        struct standing_row *fact = wall && row->wall != *wall ? NULL : found_add(found);
-
-        if (fact)
-            *fact = standing_of(row, found->arena);
-    }
+         row = tree_seek(&disk->rows, row, true))
+        if (!wall || row->wall == *wall)
+            (void)found_add(found, &(struct standing_row[]){ standing_of(row, found->arena) });
     if (found->count > 1)
         qsort(found->rows, found->count, sizeof(struct standing_row), compare_standing);
     found->count = found->count < limit ? found->count : limit;
@@ -216,24 +189,21 @@ static void list_standing(const struct disk *disk, int32_t what, const bool *wal
 
 /* ---- Live steps of a definition, counted ---- */
 
-static bool is_before(const struct step_count *item, uint32_t version, uint32_t plan)
-{
-    return item->version != version ? item->version < version : item->plan < plan;
-}
-
 static bool count_step(struct found *found, uint32_t version, uint32_t plan)
 {
+    const struct step_count none = { .version = version, .plan = plan };
     struct step_count *items = found->rows;
     uint32_t at = 0;
 
-    while (at < found->count && is_before(&items[at], version, plan))
+    while (at < found->count &&
+           (items[at].version < version || (items[at].version == version && items[at].plan < plan)))
         at++;
     if (at == found->count || items[at].version != version || items[at].plan != plan) {
-        if (!found_add(found))
+        if (!found_add(found, &none))
             return false;
         items = found->rows;
         memmove(items + at + 1, items + at, sizeof *items * (found->count - 1 - at));
-        items[at] = (struct step_count){ .version = version, .plan = plan };
+        items[at] = none;
     }
     items[at].total++;
     return true;
@@ -245,25 +215,24 @@ static bool count_steps(const struct disk *disk, struct found *found, uint64_t i
 {
     const struct row first = { .instance = instance, .kind = ROW_STEP };
     const struct row *row = tree_seek(&disk->rows, &first, false);
-    bool counted = true;
 
-    for (; counted && row && row->instance == instance && row->kind == ROW_STEP;
+    for (; row && row->instance == instance && row->kind == ROW_STEP;
          row = tree_seek(&disk->rows, row, true))
-        counted = count_step(found, version, row->plan);
-    return counted;
+        if (!count_step(found, version, row->plan))
+            return false;
+    return true;
 }
 
 static void list_steps(const struct disk *disk, str name, struct found *found)
 {
-    bool counted = true;
-
-    for (size_t i = 0; counted && i < disk->cells.count; i++) {
+    for (size_t i = 0; i < disk->cells.count; i++) {
         const struct cell *cell = disk->cells.slots[i].item;
         const struct memory_definition *definition =
             cell->has_row ? table_find(&disk->definitions, cell->row.definition) : NULL;
 
-        if (definition && definition->row.name.data && str_eq(definition->row.name, name))
-            counted = count_steps(disk, found, cell->row.number, definition->row.version);
+        if (definition && definition->row.name.data && str_eq(definition->row.name, name) &&
+            !count_steps(disk, found, cell->row.number, definition->row.version))
+            return;
     }
 }
 
@@ -271,6 +240,8 @@ static void list_steps(const struct disk *disk, str name, struct found *found)
 
 static void list_any(const struct disk *disk, const struct rows_query *query, struct found *found)
 {
+    const struct wait_query *waiting = query->by.waiting;
+
     switch (query->kind) {
     case LIST_DEFINITIONS:
         list_definitions(disk, query, found);
@@ -287,7 +258,9 @@ static void list_any(const struct disk *disk, const struct rows_query *query, st
         list_children(disk, query->by.children, found);
         break;
     case LIST_WAITING:
-        list_waiting(disk, query->by.waiting, found);
+        for (uint64_t next = next_of_all(disk, waiting, waiting->after);
+             next && found->count < waiting->limit && found_add(found, &next);)
+            next = next_of_all(disk, waiting, next);
         break;
     case LIST_STANDING:
         list_standing(disk, query->by.what, NULL, query->limit, found);

@@ -166,10 +166,8 @@ static pawl_status stage_definitions(struct staging *staging, struct scope *scop
     for (size_t i = 0; !staging->failed && i < commit->definition_count; i++) {
         struct definition_row row = commit->definitions[i];
         struct definition *compiled;
-        pawl_status status = definition_load(scope, row.compiled, &compiled);
 
-        if (status != PAWL_OK)
-            return status;
+        TRY(definition_load(scope, row.compiled, &compiled));
         row.name = keep_str(staging, row.name);
         row.source = keep_str(staging, row.source);
         row.compiled = keep_str(staging, row.compiled);
@@ -181,50 +179,35 @@ static pawl_status stage_definitions(struct staging *staging, struct scope *scop
     return PAWL_OK;
 }
 
-static struct row step_row(const struct live_change *change)
-{
-    return (struct row){ .instance = change->instance,
-                         .kind = ROW_STEP,
-                         .ordinal = change->ordinal,
-                         .plan = change->step.plan,
-                         .attempt = change->step.attempt,
-                         .status = change->step.status,
-                         .text = change->step.lease,
-                         .due_at_ms = change->step.lease_ms,
-                         .ready_at_ms = change->step.ready_at_ms };
-}
-
-static struct row timer_row(const struct live_change *change)
-{
-    return (struct row){ .instance = change->instance,
-                         .kind = ROW_TIMER,
-                         .ordinal = change->ordinal,
-                         .name = change->name,
-                         .due_at_ms = change->timer.due_at_ms,
-                         .shift_ms = change->timer.shift_ms,
-                         .wall = change->timer.wall,
-                         .test = change->timer.test };
-}
-
 /* What is put, or what finds the row that goes. */
 struct row live_row(const struct live_change *change)
 {
-    struct row row = { .instance = change->instance, .kind = ROW_STEP, .ordinal = change->ordinal };
+    struct row row = { .instance = change->instance,
+                       .kind = ROW_STEP,
+                       .ordinal = change->ordinal,
+                       .name = change->name };
 
     switch (change->kind) {
     case LIVE_STEP_PUT:
-        return step_row(change);
+        row.plan = change->step.plan;
+        row.attempt = change->step.attempt;
+        row.status = change->step.status;
+        row.text = change->step.lease;
+        row.due_at_ms = change->step.lease_ms;
+        row.ready_at_ms = change->step.ready_at_ms;
+        return row;
     case LIVE_TIMER_PUT:
-        return timer_row(change);
+        row.due_at_ms = change->timer.due_at_ms;
+        row.shift_ms = change->timer.shift_ms;
+        row.wall = change->timer.wall;
+        row.test = change->timer.test; /* fall through */
     case LIVE_TIMER_DELETE:
         row.kind = ROW_TIMER;
-        row.name = change->name;
         return row;
     case LIVE_WAIT_PUT:
         row.text = change->wait.value; /* fall through */
     case LIVE_WAIT_DELETE:
         row.kind = ROW_WAIT;
-        row.name = change->name;
         return row;
     case LIVE_PAUSE_PUT:
         row.number = change->pause.pos; /* fall through */
