@@ -32,17 +32,6 @@ static bool print_members(struct arena *arena, const struct node *object, struct
     return ok;
 }
 
-static bool print_items(struct arena *arena, const struct node *array, struct buf *out)
-{
-    bool ok = true;
-
-    json_open(out, '[');
-    for (const struct node *item = array->first; item && ok; item = item->next)
-        ok = print_value(arena, item, out);
-    json_close(out, ']');
-    return ok;
-}
-
 /* False: no memory. Not deeper than NODE_DEPTH_MAX. */
 static bool print_value(struct arena *arena, const struct node *value, struct buf *out)
 {
@@ -61,7 +50,12 @@ static bool print_value(struct arena *arena, const struct node *value, struct bu
         json_str(out, value->text);
         return true;
     case NODE_ARRAY:
-        return print_items(arena, value, out);
+        json_open(out, '[');
+        for (const struct node *item = value->first; item; item = item->next)
+            if (!print_value(arena, item, out))
+                return false;
+        json_close(out, ']');
+        return true;
     case NODE_OBJECT:
         break;
     }

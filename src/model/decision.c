@@ -2,18 +2,13 @@
 #include "model/decision.h"
 #include "model/record.h"
 
-/* Full at 0, 1, 2, 4, 8, ...: the count alone tells the capacity. It begins with one, which is
- * all that a fire needs. */
-static bool is_full(uint32_t count)
-{
-    return (count & (count - 1)) == 0;
-}
-
 struct draft *decision_add(struct scope *scope, struct decision *decision, uint32_t transition)
 {
     uint32_t count = decision->count;
 
-    if (is_full(count)) {
+    /* Full at 0, 1, 2, 4, 8, ...: the count alone tells the capacity. It begins with one, which is
+     * all that a fire needs. */
+    if ((count & (count - 1)) == 0) {
         uint32_t capacity = count > 0 ? count * 2 : 1;
         struct draft *bigger = ARENA_ARRAY(&scope->arena, struct draft, capacity);
 

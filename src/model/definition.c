@@ -176,17 +176,6 @@ bool reference_split(str reference, str *name, uint32_t *version)
     return number > 0;
 }
 
-static void print_state(const struct state *state, struct buf *out)
-{
-    const char *kind = terminal_kind_name(state->terminal);
-
-    json_open(out, '{');
-    json_put_str(out, "name", state->name);
-    if (state->terminal != TERMINAL_NOT)
-        json_put_text(out, "terminal", kind ? kind : "plain");
-    json_close(out, '}');
-}
-
 static void print_transition(const struct transition *transition, struct buf *out)
 {
     json_open(out, '{');
@@ -225,8 +214,15 @@ void definition_print(const struct definition *definition, struct buf *out)
     json_put_u64(out, "compiler", definition->compiler);
     json_put_text(out, "kind", definition_kind_name(definition->kind));
     json_put_open(out, "states", '[');
-    for (uint32_t s = 0; s < definition->state_count; s++)
-        print_state(&definition->states[s], out);
+    for (uint32_t s = 0; s < definition->state_count; s++) {
+        const char *terminal = terminal_kind_name(definition->states[s].terminal);
+
+        json_open(out, '{');
+        json_put_str(out, "name", definition->states[s].name);
+        if (definition->states[s].terminal != TERMINAL_NOT)
+            json_put_text(out, "terminal", terminal ? terminal : "plain");
+        json_close(out, '}');
+    }
     json_close(out, ']');
     json_put_u64(out, "initial", definition->initial);
     json_put_open(out, "transitions", '[');

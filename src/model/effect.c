@@ -3,6 +3,7 @@
 #include "base/grow.h"
 #include "base/node_own.h"
 #include "base/trace.h"
+#include <stddef.h>
 
 /* clang-format off */
 static const char *const effect_words[] = {
@@ -18,8 +19,6 @@ static const char *const status_words[] = {
 };
 /* clang-format on */
 
-#define WORD_WALL "wall"
-#define WORD_ABANDON "abandon"
 #define TRACE_HEAD   "[[\"trace\",\"" /* how a body with a trace begins, and nothing else does */
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -35,81 +34,96 @@ pawl_status effect_add(struct scope *scope, struct effect_list *list, struct eff
     return PAWL_OK;
 }
 
-static void print_step(const struct effect *effect, struct buf *out)
+/* ---- The members of an effect behind its word ---- */
+
+enum member_kind {
+    MEMBER_END,
+    MEMBER_U32,
+    MEMBER_I64,
+    MEMBER_TEXT,
+    MEMBER_ANY, /* this and the next two: JSON as it is */
+    MEMBER_OBJECT,
+    MEMBER_ARRAY,
+    MEMBER_WORD,    /* a bool: there or not */
+    MEMBER_ATTEMPT, /* and status; without them: the first attempt, ready */
+    MEMBER_LEASE,   /* how long it lasts, and the token's hash; without them: no lease */
+};
+
+struct effect_member {
+    enum member_kind kind;
+    size_t at;        /* in struct effect */
+    bool is_optional; /* where its data is NULL it is left out */
+    const char *word;
+};
+
+#define OF(kind, member)                                                                           \
+    {                                                                                              \
+        MEMBER_##kind, offsetof(struct effect, member), false, NULL                                \
+    }
+#define MAYBE(kind, member)                                                                        \
+    {                                                                                              \
+        MEMBER_##kind, offsetof(struct effect, member), true, NULL                                 \
+    }
+#define WORD(member, word)                                                                         \
+    {                                                                                              \
+        MEMBER_WORD, offsetof(struct effect, member), true, word                                   \
+    }
+#define MEMBERS_MAX 4
+
+static const struct effect_member effect_members[][MEMBERS_MAX] = {
+    [EFFECT_STEP] = { OF(U32, ordinal), OF(U32, plan), { .kind = MEMBER_ATTEMPT } },
+    [EFFECT_READY] = { OF(U32, ordinal) },
+    [EFFECT_RUN] = { OF(U32, ordinal), { .kind = MEMBER_LEASE } },
+    [EFFECT_END] = { OF(U32, ordinal) },
+    [EFFECT_ARM] = { OF(TEXT, name), OF(I64, due_at_ms), OF(U32, ordinal), WORD(wall, "wall") },
+    [EFFECT_DISARM] = { OF(TEXT, name), OF(U32, ordinal) },
+    [EFFECT_AWAIT] = { OF(TEXT, name), OF(U32, ordinal), MAYBE(ANY, state) },
+    [EFFECT_LEAVE] = { OF(TEXT, name), OF(U32, ordinal) },
+    [EFFECT_STATE] = { OF(OBJECT, state) },
+    [EFFECT_SNAPSHOT] = { OF(TEXT, name) },
+    [EFFECT_SPAWN] = { OF(U32, ordinal), OF(TEXT, name), WORD(is_abandoned, "abandon") },
+    [EFFECT_TAKE] = { OF(TEXT, name) },
+    [EFFECT_PLAN] = { OF(OBJECT, state), MAYBE(ARRAY, input) },
+    [EFFECT_CALL] = { OF(U32, ordinal), OF(ANY, state), MAYBE(TEXT, name) },
+    [EFFECT_VERSION] = { OF(U32, attempt) },
+    [EFFECT_REDUCE] = { OF(TEXT, name), OF(ANY, state) },
+    [EFFECT_REDRIVE] = { OF(TEXT, name) },
+};
+
+static void print_member(const struct effect *effect, const struct effect_member *member,
+                         struct buf *out)
 {
-    json_u64(out, effect->ordinal);
-    json_u64(out, effect->plan);
-    if (effect->attempt == 1 && effect->status == STEP_READY)
-        return;
-    json_u64(out, effect->attempt);
-    json_text(out, step_status_name(effect->status));
+    const void *at = (const char *)effect + member->at;
+    bool is_first = effect->attempt == 1 && effect->status == STEP_READY;
+
+    if (member->kind == MEMBER_U32)
+        json_u64(out, *(const uint32_t *)at);
+    else if (member->kind == MEMBER_I64)
+        json_i64(out, *(const int64_t *)at);
+    else if (member->kind == MEMBER_WORD && *(const bool *)at)
+        json_text(out, member->word);
+    else if (member->kind == MEMBER_ATTEMPT && !is_first) {
+        json_u64(out, effect->attempt);
+        json_text(out, step_status_name(effect->status));
+    } else if (member->kind == MEMBER_LEASE && effect->lease.data) {
+        json_i64(out, effect->lease_ms);
+        json_str(out, effect->lease);
+    } else if (member->kind >= MEMBER_TEXT && member->kind <= MEMBER_ARRAY &&
+               (!member->is_optional || ((const str *)at)->data))
+        (member->kind == MEMBER_TEXT ? json_str : json_raw)(out, *(const str *)at);
+}
+
+static void print_members(const struct effect *effect, struct buf *out)
+{
+    for (int i = 0; i < MEMBERS_MAX; i++)
+        print_member(effect, &effect_members[effect->kind][i], out);
 }
 
 static void print_effect(const struct effect *effect, struct buf *out)
 {
     json_open(out, '[');
     json_text(out, effect_words[effect->kind]);
-    switch (effect->kind) {
-    case EFFECT_STEP:
-        print_step(effect, out);
-        break;
-    case EFFECT_RUN:
-        json_u64(out, effect->ordinal);
-        if (effect->lease.data) {
-            json_i64(out, effect->lease_ms);
-            json_str(out, effect->lease);
-        }
-        break;
-    case EFFECT_READY:
-    case EFFECT_END:
-        json_u64(out, effect->ordinal);
-        break;
-    case EFFECT_ARM:
-        json_str(out, effect->name);
-        json_i64(out, effect->due_at_ms);
-        json_u64(out, effect->ordinal);
-        if (effect->wall)
-            json_text(out, WORD_WALL);
-        break;
-    case EFFECT_DISARM:
-    case EFFECT_AWAIT:
-    case EFFECT_LEAVE:
-        json_str(out, effect->name);
-        json_u64(out, effect->ordinal);
-        if (effect->kind == EFFECT_AWAIT && effect->state.data)
-            json_raw(out, effect->state);
-        break;
-    case EFFECT_SPAWN:
-        json_u64(out, effect->ordinal);
-        json_str(out, effect->name);
-        if (effect->is_abandoned)
-            json_text(out, WORD_ABANDON);
-        break;
-    case EFFECT_STATE:
-    case EFFECT_PLAN:
-        json_raw(out, effect->state);
-        if (effect->input.data)
-            json_raw(out, effect->input);
-        break;
-    case EFFECT_CALL:
-        json_u64(out, effect->ordinal);
-        json_raw(out, effect->state);
-        if (effect->name.data)
-            json_str(out, effect->name);
-        break;
-    case EFFECT_VERSION:
-        json_u64(out, effect->attempt);
-        break;
-    case EFFECT_REDUCE:
-        json_str(out, effect->name);
-        json_raw(out, effect->state);
-        break;
-    case EFFECT_SNAPSHOT:
-    case EFFECT_TAKE:
-    case EFFECT_REDRIVE:
-        json_str(out, effect->name);
-        break;
-    }
+    print_members(effect, out);
     json_close(out, ']');
 }
 
@@ -136,7 +150,7 @@ static void print_short(const struct effect *effect, struct buf *out)
 {
     if (effect->kind == EFFECT_STEP) {
         json_open(out, '[');
-        print_step(effect, out);
+        print_members(effect, out);
         json_close(out, ']');
     } else if (effect->kind == EFFECT_RUN && effect->ordinal > 0 && !effect->lease.data) {
         json_i64(out, -(int64_t)effect->ordinal);
@@ -223,11 +237,12 @@ static enum step_status take_status(struct members *members)
     return (enum step_status)status;
 }
 
-static str take_any(struct members *members)
+static str take_raw(struct members *members, enum member_kind kind)
 {
     const struct node *node = members->next;
 
-    if (!node) {
+    if (!node || (kind == MEMBER_OBJECT && node->kind != NODE_OBJECT) ||
+        (kind == MEMBER_ARRAY && node->kind != NODE_ARRAY)) {
         members->ok = false;
         return STR_NONE;
     }
@@ -235,15 +250,10 @@ static str take_any(struct members *members)
     return node->raw;
 }
 
-static str take_list(struct members *members)
-{
-    const struct node *list = take(members, NODE_ARRAY);
-
-    return list ? list->raw : STR_NONE;
-}
-
 static void take_lease(struct members *members, struct effect *effect)
 {
+    if (!members->next)
+        return;
     effect->lease_ms = take_i64(members);
     effect->lease = take_text(members);
     if (effect->lease_ms <= 0 || effect->lease.size != LEASE_HASH_SIZE)
@@ -252,8 +262,6 @@ static void take_lease(struct members *members, struct effect *effect)
 
 static void take_attempt(struct members *members, struct effect *effect)
 {
-    effect->ordinal = take_u32(members);
-    effect->plan = take_u32(members);
     effect->attempt = 1;
     effect->status = STEP_READY;
     if (members->next) {
@@ -262,74 +270,47 @@ static void take_attempt(struct members *members, struct effect *effect)
     }
 }
 
-static void take_rest(struct members *members, struct effect *effect)
+static void take_member(struct members *members, const struct effect_member *member,
+                        struct effect *effect)
 {
-    switch (effect->kind) {
-    case EFFECT_STEP:
+    void *at = (char *)effect + member->at;
+
+    if (member->is_optional && !members->next)
+        return;
+    switch (member->kind) {
+    case MEMBER_END:
+        break;
+    case MEMBER_U32:
+        *(uint32_t *)at = take_u32(members);
+        break;
+    case MEMBER_I64:
+        *(int64_t *)at = take_i64(members);
+        break;
+    case MEMBER_TEXT:
+        *(str *)at = take_text(members);
+        break;
+    case MEMBER_ANY:
+    case MEMBER_OBJECT:
+    case MEMBER_ARRAY:
+        *(str *)at = take_raw(members, member->kind);
+        break;
+    case MEMBER_WORD:
+        *(bool *)at = str_is(take_text(members), member->word);
+        members->ok = members->ok && *(bool *)at;
+        break;
+    case MEMBER_ATTEMPT:
         take_attempt(members, effect);
         break;
-    case EFFECT_RUN:
-        effect->ordinal = take_u32(members);
-        if (members->next)
-            take_lease(members, effect);
+    case MEMBER_LEASE:
+        take_lease(members, effect);
         break;
-    case EFFECT_READY:
-    case EFFECT_END:
-        effect->ordinal = take_u32(members);
-        break;
-    case EFFECT_ARM:
-        effect->name = take_text(members);
-        effect->due_at_ms = take_i64(members);
-        effect->ordinal = take_u32(members);
-        effect->wall = members->next != NULL;
-        if (members->next && !str_is(take_text(members), WORD_WALL))
-            members->ok = false;
-        break;
-    case EFFECT_DISARM:
-    case EFFECT_AWAIT:
-    case EFFECT_LEAVE:
-        effect->name = take_text(members);
-        effect->ordinal = take_u32(members);
-        if (effect->kind == EFFECT_AWAIT && members->next) {
-            effect->state = members->next->raw;
-            members->next = members->next->next;
-        }
-        break;
-    case EFFECT_SPAWN:
-        effect->ordinal = take_u32(members);
-        effect->name = take_text(members);
-        effect->is_abandoned = members->next != NULL;
-        if (members->next && !str_is(take_text(members), WORD_ABANDON))
-            members->ok = false;
-        break;
-    case EFFECT_STATE:
-    case EFFECT_PLAN: {
-        const struct node *state = take(members, NODE_OBJECT);
+    }
+}
 
-        effect->state = state ? state->raw : STR_NONE;
-        if (effect->kind == EFFECT_PLAN && members->next)
-            effect->input = take_list(members);
-        break;
-    }
-    case EFFECT_CALL:
-        effect->ordinal = take_u32(members);
-        effect->state = take_any(members);
-        if (members->next)
-            effect->name = take_text(members);
-        break;
-    case EFFECT_VERSION:
-        effect->attempt = take_u32(members);
-        break;
-    case EFFECT_REDUCE:
-        effect->name = take_text(members);
-        effect->state = take_any(members);
-        break;
-    case EFFECT_SNAPSHOT:
-    case EFFECT_TAKE:
-    case EFFECT_REDRIVE:
-        effect->name = take_text(members);
-        break;
-    }
+static void take_rest(struct members *members, struct effect *effect)
+{
+    for (int i = 0; i < MEMBERS_MAX; i++)
+        take_member(members, &effect_members[effect->kind][i], effect);
 }
 
 /* -ORD: it is being worked on; ORD: it is spent. */
@@ -366,23 +347,11 @@ static pawl_status fail_damaged(struct scope *scope, const char *what)
                       "the body of an entry is damaged: %s; look closer with 'pawl verify'", what);
 }
 
-/* Room for as many as there are: a list that grows leaves its smaller selves in the arena. */
-static pawl_status make_room(struct scope *scope, const struct node *first,
-                             struct effect_list *list)
-{
-    for (const struct node *node = first; node; node = node->next)
-        list->capacity++;
-    if (list->capacity > 0)
-        list->items = ARENA_ARRAY(&scope->arena, struct effect, list->capacity);
-    return list->items || list->capacity == 0 ? PAWL_OK : scope_no_memory(scope);
-}
-
 pawl_status effects_read(struct scope *scope, str body, struct effect_list *out)
 {
     struct effect_list list = { 0 };
-    struct effect effect;
     struct node *root;
-    const struct node *node;
+    const struct node *first;
     pawl_status status;
 
     if (!body.data) {
@@ -396,15 +365,14 @@ pawl_status effects_read(struct scope *scope, str body, struct effect_list *out)
         return status == PAWL_NO_MEMORY ? status : fail_damaged(scope, scope->error.message);
     if (root->kind != NODE_ARRAY)
         return fail_damaged(scope, "it is not a list of effects");
-    node = body_trace(body).data ? root->first->next : root->first;
-    status = make_room(scope, node, &list);
-    for (; node && status == PAWL_OK; node = node->next) {
-        if (!read_effect(node, &effect))
+    first = body_trace(body).data ? root->first->next : root->first;
+    for (const struct node *node = first; node; node = node->next)
+        list.capacity++;
+    list.items = ARENA_ARRAY(&scope->arena, struct effect, (size_t)list.capacity + 1);
+    TRY_MEMORY(scope, list.items);
+    for (const struct node *node = first; node; node = node->next)
+        if (!read_effect(node, &list.items[list.count++]))
             return fail_damaged(scope, "an effect is not one");
-        status = effect_add(scope, &list, effect);
-    }
-    if (status != PAWL_OK)
-        return status;
     *out = list;
     return PAWL_OK;
 }

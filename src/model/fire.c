@@ -65,15 +65,12 @@ static pawl_status decide_one(const struct definition *definition,
     return PAWL_OK;
 }
 
-static bool has_reason(const struct event *event)
-{
-    return event->reason.data && !str_is_blank(event->reason);
-}
-
 static pawl_status check_reason(const struct transition *transition, const struct event *event,
                                 str state, struct scope *scope)
 {
-    if (!transition->requires_reason || has_reason(event) || PLANTED(REASON_UNASKED))
+    bool has_reason = event->reason.data && !str_is_blank(event->reason);
+
+    if (!transition->requires_reason || has_reason || PLANTED(REASON_UNASKED))
         return PAWL_OK;
     return scope_fail(scope, PAWL_REASON_REQUIRED,
                       "'%.*s' from '%.*s' wants a reason; pass it in 'reason'",
@@ -97,35 +94,31 @@ static pawl_status check_conditions(const struct transition *transition, const s
 pawl_status fire_decide(const struct definition *definition, const struct standing *standing,
                         const struct event *event, struct scope *scope, struct decision *out)
 {
-    pawl_status status = fire_check_open(definition, standing, scope);
     str state = state_shown(definition, standing), action = words_shown(event->name);
     const struct transition *transition;
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(fire_check_open(definition, standing, scope));
     transition = definition_find(definition, standing->state, event->name);
     if (!transition || transition->by_engine)
         return fire_fail_legal(definition, standing, scope, PAWL_INVALID_TRANSITION,
                                "no '%.*s' from '%.*s'", STR_ARG(action), STR_ARG(state));
-    status = check_conditions(transition, event, state, scope);
-    return status != PAWL_OK ? status : decide_one(definition, transition, event, scope, out);
+    TRY(check_conditions(transition, event, state, scope));
+    return decide_one(definition, transition, event, scope, out);
 }
 
 pawl_status fire_decide_cancel(const struct definition *definition, const struct standing *standing,
                                const struct event *event, struct scope *scope, struct decision *out)
 {
-    pawl_status status = fire_check_open(definition, standing, scope);
     str state = state_shown(definition, standing);
     const struct transition *transition;
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(fire_check_open(definition, standing, scope));
     transition = definition_find_cancel(definition, standing->state);
     if (!transition)
         return fire_fail_legal(definition, standing, scope, PAWL_NO_CANCEL_TRANSITION,
                                "no way to cancel from '%.*s': no unguarded transition leads to a "
                                "terminal state of kind cancel; fire an action instead",
                                STR_ARG(state));
-    status = check_reason(transition, event, state, scope);
-    return status != PAWL_OK ? status : decide_one(definition, transition, event, scope, out);
+    TRY(check_reason(transition, event, state, scope));
+    return decide_one(definition, transition, event, scope, out);
 }

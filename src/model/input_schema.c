@@ -29,6 +29,11 @@ static size_t find_type(const struct node *word)
     return i;
 }
 
+bool input_schema_is_type(const struct node *word)
+{
+    return find_type(word) < TYPE_COUNT;
+}
+
 static bool is_of_type(const struct node *value, size_t type)
 {
     return type < TYPE_COUNT && value->kind == types[type].kind &&
@@ -192,19 +197,16 @@ static pawl_status check_bounds(const struct acceptance *acceptance, const struc
                                 const struct node *value)
 {
     char text[24];
-    pawl_status status = PAWL_OK;
 
     if (value->kind == NODE_NUMBER) {
-        status = check_bound(acceptance, schema, "minimum", 1, value->text, "");
-        return status ? status
-                      : check_bound(acceptance, schema, "maximum", -1, value->text, "");
+        TRY(check_bound(acceptance, schema, "minimum", 1, value->text, ""));
+        return check_bound(acceptance, schema, "maximum", -1, value->text, "");
     }
     if (value->kind != NODE_STRING)
         return PAWL_OK;
     (void)snprintf(text, sizeof text, "%zu", count_characters(value->text));
-    status = check_bound(acceptance, schema, "minLength", 1, str_of(text), " characters");
-    return status ? status
-                  : check_bound(acceptance, schema, "maxLength", -1, str_of(text), " characters");
+    TRY(check_bound(acceptance, schema, "minLength", 1, str_of(text), " characters"));
+    return check_bound(acceptance, schema, "maxLength", -1, str_of(text), " characters");
 }
 
 static pawl_status check_required(struct acceptance *acceptance, const struct node *schema,

@@ -25,4 +25,6 @@ bool input_schema_has(const struct node *schema, str path);
  * word that is missing there. The path is not empty, and input_schema_has() is false for it. */
 const struct node *input_schema_reach(const struct node *schema, str *path);
 
+bool input_schema_is_type(const struct node *word); /* "string", ... */
+
 #endif

@@ -24,24 +24,13 @@ static void check_schema(const struct ruling *ruling, const struct node *schema,
 
 /* ---- Keywords ----------------------------------------------------------------------------------- */
 
-static const char *const type_words[] = { "null",   "boolean", "integer", "number",
-                                         "string", "array",   "object",  NULL };
-
-static bool is_type(const struct node *node)
-{
-    for (const char *const *word = type_words; node->kind == NODE_STRING && *word; word++)
-        if (str_is(node->text, *word))
-            return true;
-    return false;
-}
-
 static void check_type(const struct ruling *ruling, const struct node *value)
 {
     bool is_list = value->kind == NODE_ARRAY && value->count > 0;
 
     for (const struct node *word = is_list ? value->first : value; word;
          word = is_list ? word->next : NULL)
-        if (!is_type(word))
+        if (!input_schema_is_type(word))
             ruling->report(ruling->context, word,
                            "'type' of an input's schema: expected null, boolean, integer, number, "
                            "string, array, object or a list of them");
