@@ -41,16 +41,6 @@ static pawl_status move_one(struct verify *v, const struct node *item)
     return PAWL_OK;
 }
 
-static void move_all(struct verify *v, int64_t by_ms)
-{
-    for (uint32_t i = 1; i < v->chain_count; i++)
-        for (uint32_t j = 0; v->chains[i].pos > v->import_pos && v->chains[i].fold &&
-                             j < v->chains[i].fold->count;
-             j++)
-            if (can_move(&v->chains[i].fold->rows[j]))
-                v->chains[i].fold->rows[j].timer.shift_ms += by_ms;
-}
-
 /* At the import record behind the records of an import, the body of which is read. */
 pawl_status verify_moved(struct verify *v, const struct node *body)
 {
@@ -64,7 +54,11 @@ pawl_status verify_moved(struct verify *v, const struct node *body)
         return verify_bad(v, "an import that moves timers, and brings none or does not say how far");
     for (const struct node *item = moved ? moved->first : NULL; item; item = item->next)
         TRY(move_one(v, item));
-    if (offset)
-        move_all(v, by_ms);
+    for (uint32_t i = 1; offset && i < v->chain_count; i++)
+        for (uint32_t j = 0;
+             v->chains[i].pos > v->import_pos && v->chains[i].fold && j < v->chains[i].fold->count;
+             j++)
+            if (can_move(&v->chains[i].fold->rows[j]))
+                v->chains[i].fold->rows[j].timer.shift_ms += by_ms;
     return PAWL_OK;
 }

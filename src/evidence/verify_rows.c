@@ -38,33 +38,27 @@ static pawl_status state_at(struct verify *v, const struct chain *chain, uint64_
     return PAWL_OK;
 }
 
-static pawl_status check_head_row(struct verify *v, const struct chain *chain,
-                                  const struct head_row *row)
-{
-    uint64_t seq = chain->seq;
-    uint32_t state = chain->state;
-
-    if (row->pos < chain->flushed_pos || row->pos > chain->pos)
-        return verify_bad(v, "its head row stands at %llu; its last record is at %llu",
-                          (unsigned long long)row->pos, (unsigned long long)chain->pos);
-    if (row->pos != chain->pos)
-        TRY(state_at(v, chain, row->pos, &state, &seq));
-    if (row->seq != seq)
-        return verify_bad(v, "its head row says seq %llu; the log says %llu",
-                          (unsigned long long)row->seq, (unsigned long long)seq);
-    if (row->state != state)
-        return verify_bad(v, "its head row says state %u; the log says %u", row->state, state);
-    return PAWL_OK;
-}
-
 static pawl_status check_head(struct verify *v, const struct chain *chain)
 {
     struct head_row row;
+    uint64_t seq = chain->seq;
+    uint32_t state = chain->state;
     pawl_status status = store_head(v->store, &v->scope, chain->number, v->whole, &row);
 
     if (status == PAWL_NOT_KNOWN)
         return chain->flushed_pos > 0 ? verify_bad(v, "its head row is missing") : PAWL_OK;
-    return status == PAWL_OK ? check_head_row(v, chain, &row) : status;
+    TRY(status);
+    if (row.pos < chain->flushed_pos || row.pos > chain->pos)
+        return verify_bad(v, "its head row stands at %llu; its last record is at %llu",
+                          (unsigned long long)row.pos, (unsigned long long)chain->pos);
+    if (row.pos != chain->pos)
+        TRY(state_at(v, chain, row.pos, &state, &seq));
+    if (row.seq != seq)
+        return verify_bad(v, "its head row says seq %llu; the log says %llu",
+                          (unsigned long long)row.seq, (unsigned long long)seq);
+    if (row.state != state)
+        return verify_bad(v, "its head row says state %u; the log says %u", row.state, state);
+    return PAWL_OK;
 }
 
 /* A snapshot is what some entry says was kept after it; an older one may be gone. */

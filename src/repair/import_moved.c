@@ -42,42 +42,29 @@ int64_t import_moved_ms(const struct building *b, const struct carried_instance 
     return b->offset_ms + (found ? found->by_ms : 0);
 }
 
-static bool is_wanted(const struct import *import, const struct carried_moved *moved)
-{
-    return !import->instances[moved->instance].is_there;
-}
-
-static bool has_moved(const struct import *import)
-{
-    for (uint32_t i = 0; i < import->moved_count; i++)
-        if (is_wanted(import, &import->moved[i]))
-            return true;
-    return false;
-}
-
-static void print_moved(const struct import *import, const struct carried_moved *moved,
-                        struct buf *out)
-{
-    json_open(out, '[');
-    json_text(out, import->instances[moved->instance].id);
-    json_str(out, moved->name);
-    json_u64(out, moved->ordinal);
-    json_i64(out, moved->by_ms);
-    json_close(out, ']');
-}
-
 /* The members of the import record that say so; none if nothing has moved. */
 void import_print_moved(const struct building *b, struct buf *out)
 {
     const struct import *import = b->import;
+    bool is_open = false;
 
     if (b->offset_ms)
         json_put_i64(out, "offset", b->offset_ms);
-    if (!has_moved(import))
-        return;
-    json_put_open(out, "moved", '[');
-    for (uint32_t i = 0; i < import->moved_count; i++)
-        if (is_wanted(import, &import->moved[i]))
-            print_moved(import, &import->moved[i], out);
-    json_close(out, ']');
+    for (uint32_t i = 0; i < import->moved_count; i++) {
+        const struct carried_moved *moved = &import->moved[i];
+
+        if (import->instances[moved->instance].is_there)
+            continue;
+        if (!is_open)
+            json_put_open(out, "moved", '[');
+        is_open = true;
+        json_open(out, '[');
+        json_text(out, import->instances[moved->instance].id);
+        json_str(out, moved->name);
+        json_u64(out, moved->ordinal);
+        json_i64(out, moved->by_ms);
+        json_close(out, ']');
+    }
+    if (is_open)
+        json_close(out, ']');
 }

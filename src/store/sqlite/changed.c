@@ -33,18 +33,6 @@ static sqlite3_file *file_of(sqlite3 *db)
     return file;
 }
 
-/* SQLite has it in memory. Opening the file here would be wrong: closing it drops SQLite's
- * locks. */
-static const volatile uint32_t *map_index(sqlite3 *db)
-{
-    sqlite3_file *file = file_of(db);
-    void volatile *region = NULL;
-
-    if (!file || file->pMethods->xShmMap(file, 0, REGION_SIZE, 0, &region) != SQLITE_OK)
-        return NULL;
-    return region;
-}
-
 /* Bytes 14 and 15, as one number in the machine's order; 1 stands for 65536. */
 static uint32_t page_size_of(const volatile uint32_t *index)
 {
@@ -57,10 +45,15 @@ static uint32_t page_size_of(const volatile uint32_t *index)
 
 struct wal_index unchanged_index(const struct sqlite_store *store)
 {
-    const volatile uint32_t *index = store->watched[2].inode ? map_index(store->writer.db) : NULL;
+    sqlite3_file *file = store->watched[2].inode ? file_of(store->writer.db) : NULL;
+    const volatile uint32_t *index;
+    void volatile *region = NULL;
 
-    if (!index)
+    /* SQLite has it in memory. Opening the file here would be wrong: closing it drops SQLite's
+     * locks. */
+    if (!file || file->pMethods->xShmMap(file, 0, REGION_SIZE, 0, &region) != SQLITE_OK || !region)
         return (struct wal_index){ 0 };
+    index = region;
     return (struct wal_index){ .page_size = page_size_of(index),
                                .frames = index[AT_FRAMES],
                                .pages = index[AT_PAGES],
@@ -92,19 +85,13 @@ static bool is_moving(const struct sqlite_store *store, const struct wal_index *
 /* ---- The files ---- */
 
 /* The index is read first: a checkpoint in between is seen as one later, and not as a stranger. */
-static void note(struct sqlite_store *store, const struct wal_index *before,
-                 const struct stat *found)
-{
-    store->unchanged = (struct unchanged){ *before, found->st_mtim, found->st_size };
-}
-
 void unchanged_note(struct sqlite_store *store)
 {
     struct wal_index before = unchanged_index(store);
     struct stat found;
 
     if (store->watched[0].inode && stat(store->path, &found) == 0)
-        note(store, &before, &found);
+        store->unchanged = (struct unchanged){ before, found.st_mtim, found.st_size };
 }
 
 static bool is_wal_short(const struct wal_index *index, const struct stat *wal)

@@ -50,22 +50,9 @@ struct row_counting {
     uint32_t last; /* index of the cell that was counted in last */
 };
 
-static struct count_cell *add_cell(struct row_counting *counting, uint64_t key, uint32_t definition,
-                             uint32_t state)
-{
-    struct count_cell *cell;
-
-    if (!HEAP_GROW(counting->store->heap, counting->cells, counting->capacity,
-                   counting->count + 1) ||
-        !map_put(&counting->places, key, counting->count))
-        return NULL;
-    cell = &counting->cells[counting->count++];
-    *cell = (struct count_cell){ .definition = definition, .state = state };
-    return cell;
-}
-
 /* Most rows are like the one before. */
-static struct count_cell *find_cell(struct row_counting *counting, uint32_t definition, uint32_t state)
+static struct count_cell *find_cell(struct row_counting *counting, uint32_t definition,
+                                    uint32_t state)
 {
     uint64_t key = ((uint64_t)definition << 32 | state) + 1;
     uint32_t index = counting->last;
@@ -74,8 +61,16 @@ static struct count_cell *find_cell(struct row_counting *counting, uint32_t defi
         counting->cells[index].state == state)
         return &counting->cells[index];
     index = map_get(&counting->places, key);
-    counting->last = index == MAP_NONE ? counting->count : index;
-    return index == MAP_NONE ? add_cell(counting, key, definition, state) : &counting->cells[index];
+    if (index == MAP_NONE) {
+        if (!HEAP_GROW(counting->store->heap, counting->cells, counting->capacity,
+                       counting->count + 1) ||
+            !map_put(&counting->places, key, counting->count))
+            return NULL;
+        index = counting->count++;
+        counting->cells[index] = (struct count_cell){ .definition = definition, .state = state };
+    }
+    counting->last = index;
+    return &counting->cells[index];
 }
 
 static pawl_status count_row(struct row_counting *counting, sqlite3_stmt *statement,

@@ -16,17 +16,6 @@ static const char put_transition[] =
     "INSERT INTO pawl_transition (definition, idx, from_state, action, to_state, guard,"
     " requires_reason, by_engine) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
 
-static pawl_status write_source(struct connection *writer, struct scope *scope,
-                                const struct definition_row *row, uint64_t *id)
-{
-    sqlite3_stmt *statement;
-
-    TRY(RUN(writer, scope, put_source, BYTES(row->source_sha, SHA_SIZE), BLOB(row->source)));
-    TRY(statement_get(writer, scope, find_source, &statement));
-    bind_bytes(statement, 1, row->source_sha, SHA_SIZE);
-    return read_row(scope, statement, "source", read_number, id);
-}
-
 static uint64_t number_of(const struct node *object, const char *key)
 {
     const struct node *node = node_find(object, key);
@@ -71,6 +60,7 @@ pawl_status write_definition(struct connection *writer, struct scope *scope,
                              const struct definition_row *row)
 {
     struct node *compiled;
+    sqlite3_stmt *statement;
     uint64_t source;
     pawl_status status = node_read_own(scope, row->compiled, &compiled);
 
@@ -78,7 +68,10 @@ pawl_status write_definition(struct connection *writer, struct scope *scope,
         return scope_fail(scope, PAWL_STORAGE_FAILURE,
                           "definition %u has no compiled text that can be read", row->id);
     TRY(status);
-    TRY(write_source(writer, scope, row, &source));
+    TRY(RUN(writer, scope, put_source, BYTES(row->source_sha, SHA_SIZE), BLOB(row->source)));
+    TRY(statement_get(writer, scope, find_source, &statement));
+    bind_bytes(statement, 1, row->source_sha, SHA_SIZE);
+    TRY(read_row(scope, statement, "source", read_number, &source));
     TRY(RUN(writer, scope, put_definition, NUMBER(row->id), TEXT(row->name), NUMBER(row->version),
             SIGNED(row->kind), NUMBER(source), TEXT(row->compiled),
             BYTES(row->compiled_sha, SHA_SIZE), NUMBER(number_of(compiled, "compiler")),

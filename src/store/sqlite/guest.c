@@ -42,13 +42,6 @@ static pawl_status check_wal(sqlite3 *db, struct scope *scope)
     return status;
 }
 
-/* A host may have set SQLite's limit below what we bind: binding would fail. */
-static bool has_room(sqlite3 *db)
-{
-    return sqlite3_limit(db, SQLITE_LIMIT_LENGTH, -1) >= (int)LIMIT_SCOPE &&
-           sqlite3_limit(db, SQLITE_LIMIT_VARIABLE_NUMBER, -1) >= STATEMENT_VARIABLES;
-}
-
 static pawl_status check_connection(sqlite3 *db, struct scope *scope)
 {
     const char *path = sqlite3_db_filename(db, "main");
@@ -59,7 +52,9 @@ static pawl_status check_connection(sqlite3 *db, struct scope *scope)
         return refuse(scope, "a connection to a file", "a database in memory");
     if (sqlite3_db_readonly(db, "main") != 0)
         return refuse(scope, "a connection that may write", "one that only reads");
-    if (!has_room(db))
+    /* A host may have set SQLite's limit below what we bind: binding would fail. */
+    if (sqlite3_limit(db, SQLITE_LIMIT_LENGTH, -1) < (int)LIMIT_SCOPE ||
+        sqlite3_limit(db, SQLITE_LIMIT_VARIABLE_NUMBER, -1) < STATEMENT_VARIABLES)
         return refuse(scope, "SQLite's usual limits", "sqlite3_limit() set lower");
     return check_wal(db, scope);
 }

@@ -17,17 +17,6 @@ uint32_t sqlite_schema_version(void)
     return count;
 }
 
-/* "002_views.sql" is the second. */
-static void check_number(uint32_t index)
-{
-    str name = sqlite_schema[index][0];
-    uint64_t number = 0;
-
-    ASSERT(name.size > 4);
-    ASSERT(str_to_u64((str){ name.data, 3 }, &number));
-    ASSERT(number == index + 1);
-}
-
 static int read_number(sqlite3 *db, const char *text, int64_t *out)
 {
     sqlite3_stmt *statement = NULL;
@@ -85,19 +74,17 @@ static int put_hosted(sqlite3 *db, const struct schema *schema)
     return sqlite3_exec(db, text, NULL, NULL, NULL);
 }
 
-/* What makes things whose names a host may want for itself. */
-static bool is_seed(uint32_t number)
-{
-    return number == 9 || number == 13 || number == 21 || number == 24;
-}
-
 static int apply_some(sqlite3 *db, uint32_t from, uint32_t to, bool is_hosted)
 {
     int code = SQLITE_OK;
 
     for (uint32_t i = from; i < to && code == SQLITE_OK; i++) {
-        check_number(i);
-        if (!is_hosted || !is_seed(i + 1))
+        uint64_t number = 0; /* "002_views.sql" is the second */
+        bool is_seed;        /* it makes things whose names a host may want for itself */
+
+        ASSERT(str_to_u64((str){ sqlite_schema[i][0].data, 3 }, &number) && number == i + 1);
+        is_seed = number == 9 || number == 13 || number == 21 || number == 24;
+        if (!is_hosted || !is_seed)
             code = sqlite3_exec(db, sqlite_schema[i][1].data, NULL, NULL, NULL);
     }
     return code;

@@ -34,16 +34,6 @@ static const char select_trigger[] = OBJECTS " AND type = 'trigger' AND " OURS "
 
 /* ---- Listed ---- */
 
-static void take(struct scope *scope, sqlite3_stmt *statement, struct object_list *out)
-{
-    if (!GROW(&scope->arena, out->items, out->count, out->capacity))
-        return;
-    out->items[out->count++] = (struct object){ column_str(statement, 0, &scope->arena),
-                                                column_str(statement, 1, &scope->arena),
-                                                column_str(statement, 2, &scope->arena),
-                                                column_str(statement, 3, &scope->arena) };
-}
-
 static pawl_status list_objects(sqlite3 *db, struct scope *scope, const char *text, bool is_hosted,
                                 struct object_list *out)
 {
@@ -53,7 +43,11 @@ static pawl_status list_objects(sqlite3 *db, struct scope *scope, const char *te
     if (code == SQLITE_OK)
         code = sqlite3_bind_int(statement, 1, !is_hosted);
     while (code == SQLITE_OK && !scope->arena.failed && sqlite3_step(statement) == SQLITE_ROW)
-        take(scope, statement, out);
+        if (GROW(&scope->arena, out->items, out->count, out->capacity))
+            out->items[out->count++] = (struct object){ column_str(statement, 0, &scope->arena),
+                                                        column_str(statement, 1, &scope->arena),
+                                                        column_str(statement, 2, &scope->arena),
+                                                        column_str(statement, 3, &scope->arena) };
     if (sqlite3_finalize(statement) != SQLITE_OK || code != SQLITE_OK)
         return sqlite_fail(scope, db, "reading the schema");
     return scope->arena.failed ? scope_no_memory(scope) : PAWL_OK;
@@ -152,33 +146,25 @@ static bool is_known(const struct schema *schema, const uint8_t digest[SHA_SIZE]
     return is_same;
 }
 
-static void remember(const struct schema *schema, const uint8_t digest[SHA_SIZE])
-{
-    pthread_mutex_lock(&known.lock);
-    known.of[schema->is_hosted].version = schema->version;
-    memcpy(known.of[schema->is_hosted].digest, digest, SHA_SIZE);
-    pthread_mutex_unlock(&known.lock);
-}
-
 /* `found` itself where its objects are those that were remembered: then nothing differs. */
 static pawl_status expect_objects(const struct sqlite_store *store, struct scope *scope,
                                   const struct schema *schema, const struct object_list *found,
                                   struct object_list *out)
 {
     uint8_t digest[SHA_SIZE];
-    pawl_status status = digest_of(store, scope, found, digest);
 
-    if (status == PAWL_OK && is_known(schema, digest)) {
+    TRY(digest_of(store, scope, found, digest));
+    if (is_known(schema, digest)) {
         *out = *found;
         return PAWL_OK;
     }
-    if (status == PAWL_OK)
-        status = list_expected(scope, schema, out);
-    if (status == PAWL_OK)
-        status = digest_of(store, scope, out, digest);
-    if (status == PAWL_OK)
-        remember(schema, digest);
-    return status;
+    TRY(list_expected(scope, schema, out));
+    TRY(digest_of(store, scope, out, digest));
+    pthread_mutex_lock(&known.lock);
+    known.of[schema->is_hosted].version = schema->version;
+    memcpy(known.of[schema->is_hosted].digest, digest, SHA_SIZE);
+    pthread_mutex_unlock(&known.lock);
+    return PAWL_OK;
 }
 
 /* ---- Compared ---- */
@@ -206,32 +192,20 @@ static enum object_verdict judge(const struct object *object, const struct objec
 static pawl_status compare(const struct object_list *found, const struct object_list *expected,
                            object_fn fn, void *context)
 {
-    pawl_status status = PAWL_OK;
-
-    for (uint32_t i = 0; status == PAWL_OK && i < found->count; i++) {
+    for (uint32_t i = 0; i < found->count; i++) {
         const struct object *object = &found->items[i];
         enum object_verdict verdict = judge(object, find(expected, object->name));
 
         if (verdict != OBJECT_RIGHT)
-            status = fn(context, verdict, object->type, object->name, object->table);
+            TRY(fn(context, verdict, object->type, object->name, object->table));
     }
-    for (uint32_t i = 0; status == PAWL_OK && i < expected->count; i++) {
+    for (uint32_t i = 0; i < expected->count; i++) {
         const struct object *object = &expected->items[i];
 
         if (!find(found, object->name))
-            status = fn(context, OBJECT_MISSING, object->type, object->name, object->table);
+            TRY(fn(context, OBJECT_MISSING, object->type, object->name, object->table));
     }
-    return status;
-}
-
-static pawl_status report_foreign(const struct object_list *list, object_fn fn, void *context)
-{
-    pawl_status status = PAWL_OK;
-
-    for (uint32_t i = 0; status == PAWL_OK && i < list->count; i++)
-        status = fn(context, OBJECT_FOREIGN, list->items[i].type, list->items[i].name,
-                    list->items[i].table);
-    return status;
+    return PAWL_OK;
 }
 
 pawl_status sqlite_objects(struct store *base, struct scope *scope, object_fn fn, void *context)
@@ -239,11 +213,11 @@ pawl_status sqlite_objects(struct store *base, struct scope *scope, object_fn fn
     struct sqlite_store *store = sqlite_store_of(base);
     struct object_list ours = { 0 }, foreign = { 0 }, expected = { 0 };
     struct schema schema = { 0 };
-    pawl_status status = reader_begin(store, scope);
-    sqlite3 *db = store->reader.db;
+    pawl_status status;
+    sqlite3 *db;
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(reader_begin(store, scope));
+    db = store->reader.db;
     status = schema_read(db, scope, &schema);
     if (status == PAWL_OK)
         status = list_objects(db, scope, select_ours, schema.is_hosted, &ours);
@@ -252,11 +226,12 @@ pawl_status sqlite_objects(struct store *base, struct scope *scope, object_fn fn
     if (status == PAWL_OK && !schema.is_hosted)
         status = check_number(db, fn, context);
     reader_end(store);
-    if (status == PAWL_OK)
-        status = expect_objects(store, scope, &schema, &ours, &expected);
-    if (status == PAWL_OK)
-        status = report_foreign(&foreign, fn, context);
-    return status == PAWL_OK ? compare(&ours, &expected, fn, context) : status;
+    TRY(status);
+    TRY(expect_objects(store, scope, &schema, &ours, &expected));
+    for (uint32_t i = 0; i < foreign.count; i++)
+        TRY(fn(context, OBJECT_FOREIGN, foreign.items[i].type, foreign.items[i].name,
+               foreign.items[i].table));
+    return compare(&ours, &expected, fn, context);
 }
 
 /* ---- What the file says of itself ---- */

@@ -195,6 +195,8 @@ struct lister {
     size_t size;
 };
 
+#define LISTER(text, read, type) ((struct lister){ text, read, sizeof(type) })
+
 static const struct lister live_steps = { select_steps, read_step, sizeof(struct live_step) };
 static const struct lister live_timers = { select_timers, read_timer, sizeof(struct live_timer) };
 static const struct lister live_waits = { select_waits, read_wait, sizeof(struct live_wait) };
@@ -249,35 +251,34 @@ static struct lister lister_of(const struct rows_query *query)
 
     switch (query->kind) {
     case LIST_DEFINITIONS:
-        return (struct lister){ select_names, read_definition_facts,
-                                sizeof(struct definition_row) };
+        return LISTER(select_names, read_definition_facts, struct definition_row);
     case LIST_DUE:
-        return (struct lister){ query->by.clock.wall ? select_due_by_wall : select_due,
-                                read_due_timer, sizeof(struct live_timer) };
+        return LISTER(query->by.clock.wall ? select_due_by_wall : select_due, read_due_timer,
+                      struct live_timer);
     case LIST_BUSY:
-        return (struct lister){ query->by.numbers.pending ? select_stepping : select_busy,
-                                read_busy, sizeof(struct busy_row) };
+        return LISTER(query->by.numbers.pending ? select_stepping : select_busy, read_busy,
+                      struct busy_row);
     case LIST_AWAITING:
-        return (struct lister){ select_awaiting, read_last, sizeof(struct last_row) };
+        return LISTER(select_awaiting, read_last, struct last_row);
     case LIST_CHILDREN:
-        return (struct lister){ children->child   ? select_child
-                                : children->ended ? select_ended
-                                                  : select_children,
-                                read_child, sizeof(struct live_child) };
+        return LISTER(children->child   ? select_child
+                      : children->ended ? select_ended
+                                        : select_children,
+                      read_child, struct live_child);
     case LIST_WAITING:
-        return (struct lister){ !waiting->filter.data      ? select_waiting
-                                : !waiting->or_filter.data ? select_waiting_value
-                                                           : select_waiting_either,
-                                read_number, sizeof(uint64_t) };
+        return LISTER(!waiting->filter.data      ? select_waiting
+                      : !waiting->or_filter.data ? select_waiting_value
+                                                 : select_waiting_either,
+                      read_number, uint64_t);
     case LIST_STANDING:
-        return (struct lister){ select_standing, read_standing, sizeof(struct standing_row) };
+        return LISTER(select_standing, read_standing, struct standing_row);
     case LIST_ALARMS:
-        return (struct lister){ query->by.clock.wall ? select_alarms_by_wall : select_alarms,
-                                read_standing, sizeof(struct standing_row) };
+        return LISTER(query->by.clock.wall ? select_alarms_by_wall : select_alarms, read_standing,
+                      struct standing_row);
     case LIST_STEPS:
         break;
     }
-    return (struct lister){ select_step_counts, read_step_count, sizeof(struct step_count) };
+    return LISTER(select_step_counts, read_step_count, struct step_count);
 }
 
 static void bind_if_any(sqlite3_stmt *statement, int at, str text)

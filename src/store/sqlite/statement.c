@@ -48,17 +48,12 @@ pawl_status sqlite_fail(struct scope *scope, sqlite3 *db, const char *doing)
  * a checkpoint syncs by default, and reading the data version opens the log. */
 static const char keeper_settings[] = "PRAGMA cell_size_check = ON; PRAGMA data_version";
 
-static bool syncs_by_default(void)
-{
-    return !sqlite3_compileoption_used("DEFAULT_SYNCHRONOUS=0") &&
-           !sqlite3_compileoption_used("DEFAULT_WAL_SYNCHRONOUS=0");
-}
-
 static int run_settings(sqlite3 *db, enum connection_use use)
 {
     char text[256];
 
-    if (use == USE_KEEPER && syncs_by_default())
+    if (use == USE_KEEPER && !sqlite3_compileoption_used("DEFAULT_SYNCHRONOUS=0") &&
+        !sqlite3_compileoption_used("DEFAULT_WAL_SYNCHRONOUS=0"))
         return sqlite3_exec(db, keeper_settings, NULL, NULL, NULL);
     snprintf(text, sizeof text,
              "PRAGMA synchronous = FULL; PRAGMA secure_delete = OFF; PRAGMA cell_size_check = ON;"

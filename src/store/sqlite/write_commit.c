@@ -36,15 +36,6 @@ static void end_turn(struct sqlite_store *store)
         sidecar_unlock(&store->sidecar);
 }
 
-/* Both ways out are prepared before the way in is taken: neither may lack memory then. */
-static pawl_status prepare_ends(struct sqlite_store *store, struct scope *scope)
-{
-    sqlite3_stmt *statement;
-
-    TRY(statement_get(&store->writer, scope, end_commit, &statement));
-    return statement_get(&store->writer, scope, end_rollback, &statement);
-}
-
 static bool is_full(const struct sqlite_store *store)
 {
     return (sqlite3_extended_errcode(store->writer.db) & 0xff) == SQLITE_FULL;
@@ -66,17 +57,18 @@ static pawl_status undo(struct sqlite_store *store, struct scope *scope, pawl_st
 pawl_status sqlite_begin(struct store *base, struct scope *scope, struct store_tip *out)
 {
     struct sqlite_store *store = sqlite_store_of(base);
-    pawl_status status = sqlite_check(store, scope);
+    sqlite3_stmt *end;
+    pawl_status status;
 
     ASSERT(!store->in_turn);
-    if (status == PAWL_OK && store->is_read_only)
-        status = readonly_refuse(store, scope);
-    if (status == PAWL_OK)
-        status = prepare_ends(store, scope);
-    if (status == PAWL_OK && !store->own && !store->is_attached)
-        status = sidecar_lock(&store->sidecar, scope, LOCK_SHARED);
-    if (status != PAWL_OK)
-        return status;
+    TRY(sqlite_check(store, scope));
+    if (store->is_read_only)
+        return readonly_refuse(store, scope);
+    /* Both ways out are prepared before the way in is taken: neither may lack memory then. */
+    TRY(statement_get(&store->writer, scope, end_commit, &end));
+    TRY(statement_get(&store->writer, scope, end_rollback, &end));
+    if (!store->own && !store->is_attached)
+        TRY(sidecar_lock(&store->sidecar, scope, LOCK_SHARED));
     store->in_turn = true;
     if (PLANTED(ACK_BEFORE_COMMIT) && !sqlite3_get_autocommit(store->writer.db))
         connection_run(&store->writer, scope, end_commit);
@@ -123,6 +115,12 @@ static pawl_status write_all(struct sqlite_store *store, struct scope *scope,
 {
     sqlite3 *db = store->writer.db;
 
+    /* On a connection that we share with the host, a failed read may have ended it all. */
+    if (sqlite3_get_autocommit(db)) {
+        ASSERT(store->is_attached);
+        return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                          "an error while reading ended the transaction");
+    }
     TRY(check_position(store, scope, commit));
     if (commit->is_rebuild && sqlite3_exec(db, delete_derived, NULL, NULL, NULL) != SQLITE_OK)
         return sqlite_fail(scope, db, "deleting rows");
@@ -130,7 +128,9 @@ static pawl_status write_all(struct sqlite_store *store, struct scope *scope,
     TRY(write_live(&store->writer, scope, commit));
     TRY(write_keys(&store->writer, scope, commit));
     TRY(write_standing(&store->writer, scope, commit));
-    return write_reduces(store, scope, commit);
+    TRY(write_reduces(store, scope, commit));
+    TRY(watch_check(store, scope));
+    return store->is_joined ? join_release(store, scope) : PAWL_OK;
 }
 
 /* What comes out is OK or OUTCOME_UNKNOWN, never anything else. */
@@ -184,15 +184,6 @@ static pawl_status settle_full(struct sqlite_store *store, struct scope *scope,
     return PAWL_OUTCOME_UNKNOWN;
 }
 
-/* On a connection that we share with the host, a failed read in between may have ended it all. */
-static pawl_status check_open(struct sqlite_store *store, struct scope *scope)
-{
-    if (!sqlite3_get_autocommit(store->writer.db))
-        return PAWL_OK;
-    ASSERT(store->is_attached);
-    return scope_fail(scope, PAWL_STORAGE_FAILURE, "an error while reading ended the transaction");
-}
-
 pawl_status sqlite_commit(struct store *base, struct scope *scope, const struct commit *commit)
 {
     struct sqlite_store *store = sqlite_store_of(base);
@@ -200,13 +191,7 @@ pawl_status sqlite_commit(struct store *base, struct scope *scope, const struct 
 
     ASSERT(store->in_turn);
     store->base.trouble = TROUBLE_NONE;
-    status = check_open(store, scope);
-    if (status == PAWL_OK)
-        status = write_all(store, scope, commit);
-    if (status == PAWL_OK)
-        status = watch_check(store, scope);
-    if (status == PAWL_OK && store->is_joined)
-        status = join_release(store, scope);
+    status = write_all(store, scope, commit);
     if (status != PAWL_OK) {
         status = undo(store, scope, status);
         if (atomic_load(&store->base.is_gone))
