@@ -96,7 +96,7 @@ static const struct live_step *find_step(const struct live *live, uint32_t ordin
 static bool keep_old_lease(struct rebuilding *work, const struct chain *chain,
                            struct live_change *row, const struct live *there)
 {
-    uint32_t compiler = work->v->rules[chain->rules].compiler;
+    uint32_t compiler = chain_definition(work->v, chain)->compiler;
     const struct live_step *step = find_step(there, row->ordinal);
 
     if (step && !row->step.lease.data && step->lease.size == LEASE_TOKEN_SIZE &&
@@ -109,10 +109,9 @@ static bool keep_old_lease(struct rebuilding *work, const struct chain *chain,
 
 static pawl_status end_child(struct rebuilding *work, uint64_t child)
 {
-    const struct verify *v = work->v;
     const struct chain *chain = verify_find_chain(work->v, child);
 
-    if (!chain || v->rules[chain->rules].terminal[chain->state] == TERMINAL_NOT)
+    if (!chain || !chain_has_ended(work->v, chain))
         return PAWL_OK;
     return add_live(work, (struct live_change){ .kind = LIVE_CHILD_ENDED, .instance = child });
 }

@@ -296,7 +296,6 @@ static void verify_close(struct verify *v)
     sha_free(v->sha);
     sha_free(v->root_sha);
     arena_fini(&v->batch);
-    arena_fini(&v->kept);
     scope_fini(&v->plans);
     scope_fini(&v->scope);
 }
@@ -326,7 +325,6 @@ pawl_status verify_run(struct store *store, const struct heap *heap,
     *report = (struct verify_report){ .valid = true };
     scope_init(&v.scope, heap, LIMIT_SCOPE);
     scope_init(&v.plans, heap, SIZE_MAX);
-    arena_init(&v.kept, heap, SIZE_MAX);
     arena_init(&v.batch, heap, LIMIT_SCOPE);
     buf_init(&v.body, heap, LIMIT_SCOPE);
     map_init(&v.chain_map, heap);

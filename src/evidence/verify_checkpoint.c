@@ -294,7 +294,7 @@ static pawl_status take_chain(struct verify *v, struct checkpoint *file, uint32_
 
     pass_chain(file, v, &chain, &row_count);
     if (index > 0 && (chain.number == 0 || chain.rules >= v->rules_count ||
-                      chain.state >= v->rules[chain.rules].state_count))
+                      chain.state >= chain_definition(v, &chain)->state_count))
         file->failed = true;
     if (file->failed)
         return PAWL_OK;

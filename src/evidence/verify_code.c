@@ -48,14 +48,11 @@ static bool add_names(struct verify *v, const struct node *names, uint32_t word,
 }
 
 /* Of the registration that it was created with. */
-static pawl_status declared_steps(struct verify *v, uint32_t id, struct steps *out)
+static pawl_status declared_steps(struct verify *v, const struct definition *definition,
+                                  struct steps *out)
 {
-    struct definition_row row;
-    struct definition *definition = NULL;
     struct node *plan = NULL;
 
-    TRY(store_definition(v->store, &v->scope, id, &row));
-    TRY(definition_load(&v->scope, row.compiled, &definition));
     TRY(node_read_own(&v->scope, definition->plan_text, &plan));
     *out = (struct steps){ 0 };
     return add_names(v, node_find(plan, "calls"), PLAN_CALL, out) &&
@@ -73,7 +70,7 @@ static pawl_status steps_before(struct verify *v, const struct chain *chain, str
     struct record earlier;
 
     if (!pos)
-        return declared_steps(v, v->rules[chain->rules].id, out);
+        return declared_steps(v, chain_definition(v, chain), out);
     TRY(store_record(v->store, &v->scope, pos, &earlier));
     TRY(effects_read(&v->scope, earlier.body, &effects));
     return effects_plan(&effects) ? read_list(v, effects_plan(&effects)->input, out)

@@ -6,13 +6,13 @@
 static pawl_status expected_effects(struct verify *v, const struct chain *chain,
                                     const struct record *record, struct effect_list *out)
 {
-    const struct rules *rules = &v->rules[chain->rules];
+    const struct definition *definition = chain_definition(v, chain);
     bool is_entry = record->what >= 0;
-    uint32_t to = is_entry ? rules->transitions[record->what].to : chain->state;
+    uint32_t to = is_entry ? definition->transitions[record->what].to : chain->state;
 
-    return deadline_effects(&v->scope, rules->deadlines, rules->deadline_count,
+    return deadline_effects(&v->scope, definition->deadlines, definition->deadline_count,
                             is_entry ? chain->state : DEADLINE_NO_STATE, to,
-                            rules->terminal[to] != TERMINAL_NOT, record->at_ms, out);
+                            definition->states[to].terminal != TERMINAL_NOT, record->at_ms, out);
 }
 
 pawl_status verify_first_timers(struct verify *v, struct chain *chain, const struct record *record)
@@ -29,7 +29,7 @@ pawl_status verify_machine_body(struct verify *v, const struct chain *chain,
     struct effect_list effects = { 0 };
     str trace;
 
-    if (v->rules[chain->rules].kind != KIND_MACHINE)
+    if (chain_definition(v, chain)->kind != KIND_MACHINE)
         return PAWL_OK;
     TRY(expected_effects(v, chain, record, &effects));
     trace = body_trace(record->body);

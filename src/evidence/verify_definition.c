@@ -17,6 +17,7 @@ static pawl_status check_hashes(struct verify *v, const struct definition_row *r
     return PAWL_OK;
 }
 
+/* States, transitions and deadlines are valid: definition_load() has checked them. */
 static pawl_status check_definition(struct verify *v, const struct definition_row *row,
                                     const struct definition *definition)
 {
@@ -24,52 +25,11 @@ static pawl_status check_definition(struct verify *v, const struct definition_ro
         return verify_bad(v, "definition %u: its kind is not the compiled one", row->id);
     if ((row->name.size == 0) != (row->version == 0))
         return verify_bad(v, "definition %u: a name and a version go together", row->id);
-    if (definition->initial >= definition->state_count)
-        return verify_bad(v, "definition %u: it has no initial state", row->id);
-    for (uint32_t i = 0; i < definition->transition_count; i++) {
-        const struct transition *transition = &definition->transitions[i];
-
-        if (transition->from >= definition->state_count ||
-            transition->to >= definition->state_count)
-            return verify_bad(v, "definition %u: transition %u joins unknown states", row->id, i);
-    }
     return PAWL_OK;
 }
 
-static bool keep_deadlines(struct verify *v, const struct definition *definition,
-                           struct rules *rules)
-{
-    rules->deadline_count = definition->deadline_count;
-    rules->deadlines =
-        ARENA_ARRAY(&v->kept, struct deadline, (size_t)definition->deadline_count + 1);
-    for (uint32_t i = 0; i < definition->deadline_count && rules->deadlines; i++) {
-        rules->deadlines[i] = definition->deadlines[i];
-        rules->deadlines[i].name = arena_str(&v->kept, definition->deadlines[i].name);
-    }
-    return !v->kept.failed;
-}
-
-static bool keep_tables(struct verify *v, const struct definition *definition, struct rules *rules)
-{
-    rules->terminal = ARENA_ARRAY(&v->kept, uint8_t, (size_t)definition->state_count + 1);
-    rules->transitions =
-        ARENA_ARRAY(&v->kept, struct rule, (size_t)definition->transition_count + 1);
-    if (!rules->terminal || !rules->transitions)
-        return false;
-    for (uint32_t i = 0; i < definition->state_count; i++)
-        rules->terminal[i] = (uint8_t)definition->states[i].terminal;
-    for (uint32_t i = 0; i < definition->transition_count; i++)
-        rules->transitions[i] = (struct rule){
-            .from = definition->transitions[i].from,
-            .to = definition->transitions[i].to,
-            .has_guard = definition->transitions[i].guard.data != NULL,
-            .requires_reason = definition->transitions[i].requires_reason,
-        };
-    return keep_deadlines(v, definition, rules);
-}
-
 static pawl_status keep_rules(struct verify *v, const struct definition_row *row,
-                              const struct definition *definition, uint32_t *out_index)
+                              struct definition *definition, uint32_t *out_index)
 {
     struct rules *rules;
 
@@ -78,20 +38,16 @@ static pawl_status keep_rules(struct verify *v, const struct definition_row *row
     *rules = (struct rules){
         .id = row->id,
         .version = row->version,
-        .compiler = definition->compiler,
-        .kind = definition->kind,
-        .initial = definition->initial,
-        .state_count = definition->state_count,
-        .transition_count = definition->transition_count,
+        .definition = definition,
         .created_at_ms = row->created_at_ms,
-        .name = arena_str(&v->kept, row->name),
+        .name = arena_str(&v->plans.arena, row->name),
     };
     memcpy(rules->source_sha, row->source_sha, SHA_SIZE);
     memcpy(rules->compiled_sha, row->compiled_sha, SHA_SIZE);
-    TRY_MEMORY(&v->scope, keep_tables(v, definition, rules) && !v->kept.failed &&
-                              map_put(&v->rules_map, row->id, v->rules_count));
+    TRY_MEMORY(&v->scope,
+               !v->plans.arena.failed && map_put(&v->rules_map, row->id, v->rules_count));
     *out_index = v->rules_count++;
-    return verify_plan(v, rules, row->compiled);
+    return verify_plan(v, rules);
 }
 
 pawl_status verify_definition(struct verify *v, uint32_t id, uint32_t *out_index)
@@ -109,10 +65,12 @@ pawl_status verify_definition(struct verify *v, uint32_t id, uint32_t *out_index
               "definition %u is missing", id);
     row.id = id;
     TRY(check_hashes(v, &row));
-    status = definition_load(&v->scope, row.compiled, &definition);
+    row.compiled = arena_str(&v->plans.arena, row.compiled); /* the definition points into it */
+    status =
+        row.compiled.data ? definition_load(&v->plans, row.compiled, &definition) : PAWL_NO_MEMORY;
     if (status == PAWL_STORAGE_FAILURE)
-        return verify_bad(v, "definition %u: %.160s", id, v->scope.error.message);
-    TRY(status);
+        return verify_bad(v, "definition %u: %.160s", id, v->plans.error.message);
+    TRY_MEMORY(&v->scope, status == PAWL_OK);
     TRY(check_definition(v, &row, definition));
     return keep_rules(v, &row, definition, out_index);
 }
@@ -167,7 +125,7 @@ pawl_status verify_define(struct verify *v, const struct record *record)
     TRY(verify_definition(v, id, &index));
     row = (struct definition_row){ .name = v->rules[index].name,
                                    .version = v->rules[index].version,
-                                   .kind = (int)v->rules[index].kind };
+                                   .kind = (int)v->rules[index].definition->kind };
     memcpy(row.source_sha, v->rules[index].source_sha, SHA_SIZE);
     memcpy(row.compiled_sha, v->rules[index].compiled_sha, SHA_SIZE);
     buf_clear(&v->body);

@@ -202,7 +202,7 @@ static pawl_status fold_path(struct verify *v, struct chain *chain, struct scope
         if (record.what < 0)
             continue;
         TRY(verify_view_entry(v, scope, &record, &effects, &entry, &chain->is_blind));
-        if (entry.transition >= v->rules[chain->rules].transition_count)
+        if (entry.transition >= chain_definition(v, chain)->transition_count)
             return verify_bad(v, "an earlier record has changed");
         if (!chain->is_blind)
             TRY(verify_fold_entry(v, chain, scope, &entry));

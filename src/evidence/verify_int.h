@@ -25,23 +25,13 @@
 /* Ends a check that was asked to stop; becomes OK in the end. */
 #define VERIFY_STOPPED PAWL_PAUSED
 
-/* A definition, as much of it as a replay needs. */
-struct rule {
-    uint32_t from, to;
-    bool has_guard, requires_reason;
-};
-
+/* A definition, and what its row says. */
 struct rules {
-    uint32_t id, version, compiler;
-    enum definition_kind kind;
-    uint32_t initial, state_count, transition_count;
-    uint8_t *terminal; /* of each state: enum terminal_kind */
-    struct rule *transitions;
-    struct deadline *deadlines;
-    uint32_t deadline_count;
-    str name; /* data NULL: inline */
+    uint32_t id, version;
+    struct definition *definition; /* in verify.plans */
+    str name;                      /* data NULL: inline */
     uint8_t source_sha[SHA_SIZE], compiled_sha[SHA_SIZE];
-    const struct definition *flow; /* prepared, to be decided again; NULL: it is not */
+    const struct definition *flow; /* the same, prepared to be decided again; NULL: it is not */
     int64_t created_at_ms;
     bool is_defined; /* a define record was seen; inline: a create record */
 };
@@ -106,8 +96,7 @@ struct verify {
     const struct heap *heap;
     const struct verify_request *request;
     struct scope scope; /* every read; emptied before each record */
-    struct arena kept;  /* rules */
-    struct scope plans; /* definitions of flows */
+    struct scope plans; /* definitions */
     struct arena batch; /* bodies and keys of the records of a batch */
     struct record *records;
     uint32_t record_count;
@@ -152,6 +141,18 @@ struct verify {
     struct verify_report *report;
     uint64_t where_pos, where_instance, where_seq; /* what is being looked at */
 };
+
+/* Of an instance, not of the store itself. */
+static inline const struct definition *chain_definition(const struct verify *v,
+                                                        const struct chain *chain)
+{
+    return v->rules[chain->rules].definition;
+}
+
+static inline bool chain_has_ended(const struct verify *v, const struct chain *chain)
+{
+    return chain_definition(v, chain)->states[chain->state].terminal != TERMINAL_NOT;
+}
 
 /* verify.c */
 pawl_status verify_bad(struct verify *v, const char *format, ...)
@@ -275,7 +276,7 @@ pawl_status verify_one_instance(struct verify *v, uint64_t number);
 pawl_status verify_instances_of(struct verify *v, str definition, uint32_t version);
 
 /* verify_replay.c: flows decided once more. */
-pawl_status verify_plan(struct verify *v, struct rules *rules, str compiled);
+pawl_status verify_plan(struct verify *v, struct rules *rules);
 pawl_status verify_replay(struct verify *v, struct chain *chain, const struct record *record);
 /* verify_fold.c: an entry as the behavior sees it (`effects` is filled and pointed to), folded; and
  * a memory that was let go, or of a check that goes on. */

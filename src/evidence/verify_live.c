@@ -325,8 +325,7 @@ static pawl_status check_ended(struct verify *v, const struct live *live)
     for (uint32_t i = 0; i < live->child_count; i++) {
         const struct chain *child = verify_find_chain(v, live->children[i].child);
 
-        if (child && live->children[i].ended !=
-                         (v->rules[child->rules].terminal[child->state] != TERMINAL_NOT))
+        if (child && live->children[i].ended != chain_has_ended(v, child))
             return verify_bad(v, "the row of child %llu says that it has %sended",
                               (unsigned long long)live->children[i].child,
                               live->children[i].ended ? "" : "not ");
@@ -354,6 +353,6 @@ pawl_status verify_live(struct verify *v, const struct chain *chain)
     qsort(found, found_count, sizeof *found, compare_keys);
     if (chain->fold)
         qsort(chain->fold->rows, expected_count, sizeof *found, compare_keys);
-    return compare_rows(v, v->rules[chain->rules].compiler, chain->fold ? chain->fold->rows : NULL,
-                        expected_count, found, found_count);
+    return compare_rows(v, chain_definition(v, chain)->compiler,
+                        chain->fold ? chain->fold->rows : NULL, expected_count, found, found_count);
 }

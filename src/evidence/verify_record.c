@@ -97,7 +97,7 @@ static pawl_status add_chain(struct verify *v, const struct instance_row *row, u
     v->chains[v->chain_count] = (struct chain){
         .number = row->number,
         .rules = rules,
-        .state = v->rules[rules].initial,
+        .state = v->rules[rules].definition->initial,
     };
     memcpy(v->chains[v->chain_count].random, row->random, ID_RANDOM_SIZE);
     v->chain_count++;
@@ -150,22 +150,23 @@ static pawl_status check_place(struct verify *v, const struct chain *chain,
 static pawl_status check_transition(struct verify *v, const struct chain *chain,
                                     const struct record *record)
 {
-    const struct rules *rules = &v->rules[chain->rules];
-    const struct rule *rule;
+    const struct definition *definition = chain_definition(v, chain);
+    const struct transition *transition;
 
-    ASSERT(chain->state < rules->state_count);
-    if (rules->terminal[chain->state] != TERMINAL_NOT)
+    ASSERT(chain->state < definition->state_count);
+    if (chain_has_ended(v, chain))
         return verify_bad(v, "an entry after the instance has ended");
-    if ((uint32_t)record->what >= rules->transition_count)
+    if ((uint32_t)record->what >= definition->transition_count)
         return verify_bad(v, "transition %d is not declared", record->what);
-    rule = &rules->transitions[record->what];
-    if (rule->from != chain->state)
+    transition = &definition->transitions[record->what];
+    if (transition->from != chain->state)
         return verify_bad(v, "transition %d leaves state %u, but the instance was in state %u",
-                          record->what, rule->from, chain->state);
-    if (rule->has_guard != ((record->flags & RECORD_GUARD) != 0))
-        return verify_bad(v, rule->has_guard ? "the transition has a guard that was not asserted"
-                                             : "a guard was asserted that is not declared");
-    if (rule->requires_reason && record->reason == 0)
+                          record->what, transition->from, chain->state);
+    if (!transition->guard.data != !(record->flags & RECORD_GUARD))
+        return verify_bad(v, transition->guard.data
+                                 ? "the transition has a guard that was not asserted"
+                                 : "a guard was asserted that is not declared");
+    if (transition->requires_reason && record->reason == 0)
         return verify_bad(v, "the transition requires a reason, and the entry has none");
     return PAWL_OK;
 }
@@ -187,7 +188,7 @@ static pawl_status check_pause(struct verify *v, const struct chain *chain,
 {
     if (record->instance == 0)
         return verify_bad(v, "the store itself is paused or resumed");
-    if (v->rules[chain->rules].terminal[chain->state] != TERMINAL_NOT)
+    if (chain_has_ended(v, chain))
         return verify_bad(v, "a pause or resumption after the instance has ended");
     if ((record->what == CONTROL_PAUSE) == (chain->paused_pos != 0))
         return verify_bad(v, chain->paused_pos ? "it is paused a second time"
@@ -235,8 +236,7 @@ static pawl_status check_control(struct verify *v, const struct chain *chain,
         return verify_erase(v, record);
     if (record->what == CONTROL_CLOCK)
         return verify_note_clock(v, record);
-    if (record->what == CONTROL_KEEP_SIGNAL &&
-        (record->instance == 0 || v->rules[chain->rules].terminal[chain->state] != TERMINAL_NOT))
+    if (record->what == CONTROL_KEEP_SIGNAL && (record->instance == 0 || chain_has_ended(v, chain)))
         return verify_bad(v, "a signal is kept where nothing can take it");
     if (!is_control(record->what))
         return verify_bad(v, "there is no control record %d", record->what);
@@ -289,7 +289,6 @@ static pawl_status check_hash(struct verify *v, const struct chain *chain,
 
 static pawl_status apply(struct verify *v, struct chain *chain, const struct record *record)
 {
-    const struct rules *rules;
     pawl_status status = PAWL_OK;
 
     chain->pos = record->pos;
@@ -301,14 +300,13 @@ static pawl_status apply(struct verify *v, struct chain *chain, const struct rec
         chain->paused_pos = record->what == CONTROL_PAUSE ? record->pos : 0;
     if (record->what < 0)
         return record->what == CONTROL_CREATE ? verify_first_timers(v, chain, record) : PAWL_OK;
-    rules = &v->rules[chain->rules];
     v->report->entries++;
     if (record->seq % SKIP_EVERY == 0)
         chain->skip_pos = record->pos;
     if (record->body.size > 0)
         status = verify_fold(v, chain, record);
-    chain->state = rules->transitions[record->what].to;
-    if (rules->terminal[chain->state] != TERMINAL_NOT) {
+    chain->state = chain_definition(v, chain)->transitions[record->what].to;
+    if (chain_has_ended(v, chain)) {
         verify_drop_fold(v, chain);
         chain->paused_pos = 0;
         if (status == PAWL_OK)
@@ -320,6 +318,7 @@ static pawl_status apply(struct verify *v, struct chain *chain, const struct rec
 
 pawl_status verify_record(struct verify *v, const struct record *record)
 {
+    enum definition_kind kind;
     struct chain *chain;
 
     if (record->what == CONTROL_CREATE)
@@ -338,11 +337,12 @@ pawl_status verify_record(struct verify *v, const struct record *record)
         TRY(verify_replay(v, chain, record));
     if (record->what == CONTROL_KEEP_SIGNAL)
         TRY(verify_replay_signal(v, chain, record));
-    if (record->what == LIFE_T_AMEND && v->rules[chain->rules].kind == KIND_FLOW)
+    kind = record->what >= 0 ? chain_definition(v, chain)->kind : KIND_UNKNOWN;
+    if (record->what == LIFE_T_AMEND && kind == KIND_FLOW)
         TRY(verify_amend(v, chain, record));
-    if (record->what == LIFE_T_AMEND && v->rules[chain->rules].kind == KIND_CODE)
+    if (record->what == LIFE_T_AMEND && kind == KIND_CODE)
         TRY(verify_amend_code(v, chain, record));
-    if (record->what == LIFE_T_START && v->rules[chain->rules].kind != KIND_MACHINE)
+    if (record->what == LIFE_T_START && kind != KIND_MACHINE)
         TRY(verify_note_redrive(v, record));
     TRY(apply(v, chain, record));
     v->report->records++;

@@ -39,22 +39,18 @@ static bool is_alike(const struct definition *definition, const struct definitio
     return true;
 }
 
-pawl_status verify_plan(struct verify *v, struct rules *rules, str compiled)
+pawl_status verify_plan(struct verify *v, struct rules *rules)
 {
     const struct behavior *flows = v->request->flows;
-    struct definition *definition = NULL, lifecycle = { .kind = rules->kind };
+    struct definition *definition = rules->definition, lifecycle = { .kind = definition->kind };
     pawl_status status;
-    str text;
 
-    if (!flows || flows->kind != rules->kind)
+    if (!flows || flows->kind != definition->kind)
         return PAWL_OK;
     TRY(definition_set_lifecycle(&lifecycle, &v->scope));
-    text = arena_str(&v->plans.arena, compiled);
-    status = text.data ? definition_load(&v->plans, text, &definition) : PAWL_NO_MEMORY;
-    if (status == PAWL_OK && !is_alike(definition, &lifecycle))
+    if (!is_alike(definition, &lifecycle))
         return verify_bad(v, "definition %u: its transitions are not those of a flow", rules->id);
-    if (status == PAWL_OK && flows->prepare)
-        status = flows->prepare(definition, &v->plans);
+    status = flows->prepare ? flows->prepare(definition, &v->plans) : PAWL_OK;
     if (status == PAWL_NO_MEMORY)
         return scope_no_memory(&v->scope);
     if (status == PAWL_STORAGE_FAILURE && v->report->valid)

@@ -14,7 +14,7 @@
 static pawl_status state_at(struct verify *v, const struct chain *chain, uint64_t pos,
                             uint32_t *out_state, uint64_t *out_seq)
 {
-    const struct rules *rules = &v->rules[chain->rules];
+    const struct definition *definition = chain->number ? chain_definition(v, chain) : NULL;
     struct record record;
     pawl_status status = store_record(v->store, &v->scope, pos, &record);
 
@@ -29,12 +29,12 @@ static pawl_status state_at(struct verify *v, const struct chain *chain, uint64_
             return verify_bad(v, "the record at %llu has changed", (unsigned long long)record.pos);
         TRY_FOUND(v, store_record(v->store, &v->scope, record.prev, &record), "a record has gone");
     }
-    if (chain->number == 0)
+    if (!definition)
         *out_state = 0;
     else if (record.what < 0)
-        *out_state = rules->initial;
-    else if ((uint32_t)record.what < rules->transition_count)
-        *out_state = rules->transitions[record.what].to;
+        *out_state = definition->initial;
+    else if ((uint32_t)record.what < definition->transition_count)
+        *out_state = definition->transitions[record.what].to;
     return PAWL_OK;
 }
 
