@@ -30,15 +30,6 @@ static bool put_child(const struct effect *effect, struct live_change *out)
     return effect->child != 0 || id_parse(effect->name, &out->child.number, NULL);
 }
 
-static bool put_timer(const struct effect *effect, struct live_change *out)
-{
-    out->kind = LIVE_TIMER_PUT;
-    out->name = effect->name;
-    out->timer.due_at_ms = effect->due_at_ms;
-    out->timer.wall = effect->wall;
-    return true;
-}
-
 static bool put_named(enum live_change_kind kind, const struct effect *effect,
                       struct live_change *out)
 {
@@ -46,6 +37,10 @@ static bool put_named(enum live_change_kind kind, const struct effect *effect,
     out->name = effect->name;
     if (kind == LIVE_WAIT_PUT)
         out->wait.value = effect->state;
+    if (kind == LIVE_TIMER_PUT) {
+        out->timer.due_at_ms = effect->due_at_ms;
+        out->timer.wall = effect->wall;
+    }
     return true;
 }
 
@@ -63,7 +58,7 @@ bool live_change_of(const struct effect *effect, uint32_t step, uint32_t attempt
         out->step.is_bare = effect->is_bare;
         return true;
     case EFFECT_ARM:
-        return put_timer(effect, out);
+        return put_named(LIVE_TIMER_PUT, effect, out);
     case EFFECT_DISARM:
         return put_named(LIVE_TIMER_DELETE, effect, out);
     case EFFECT_AWAIT:

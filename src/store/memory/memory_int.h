@@ -10,7 +10,7 @@
 
 #include "base/assert.h"
 #include "model/definition.h"
-#include "store/store.h"
+#include "store/instance_log.h"
 #include <pthread.h>
 #include <stdalign.h>
 
@@ -417,24 +417,6 @@ struct live_timer timer_of(const struct row *row, struct arena *arena);
 struct live live_of_instance(const struct disk *disk, uint64_t instance, struct arena *arena);
 void list_children(const struct disk *disk, const struct child_query *query, struct found *found);
 
-pawl_status memory_tip(struct store *store, struct scope *scope, struct store_tip *out);
-pawl_status memory_find_row(struct store *store, struct scope *scope, const struct find_query *query,
-                        void *out);
-pawl_status memory_rows(struct store *store, struct scope *scope, const struct rows_query *query,
-                        void **out, uint32_t *count);
-pawl_status memory_live(struct store *store, struct scope *scope, uint64_t instance,
-                        struct live *out);
-pawl_status memory_records_of(struct store *store, struct scope *scope, struct chain_query *query,
-                              struct record *out, uint32_t room, uint32_t *count);
-pawl_status memory_records(struct store *store, struct scope *scope, const uint64_t *positions,
-                           uint32_t count, struct record *out, uint32_t *read);
-pawl_status memory_scan(struct store *store, struct scope *scope, uint64_t from, record_fn fn,
-                        void *context);
-pawl_status memory_instance_logs(struct store *store, struct scope *scope,
-                                 struct instance_log_query *queries, uint32_t count);
-pawl_status memory_list(struct store *store, struct scope *scope, const struct list_query *query,
-                        uint64_t **out, uint32_t *count);
-pawl_status memory_counts(struct store *store, struct scope *scope, str name, uint32_t version,
-                          struct state_count **out, uint32_t *count);
+STORE_READS(memory);
 
 #endif

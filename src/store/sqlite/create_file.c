@@ -42,7 +42,7 @@ static bool is_leftover(const char *rest)
     return false;
 }
 
-/* Remove what makers that died left behind. No other process makes one now: we hold the lock. */
+/* Removes what makers that died left behind. No other process makes one now: FILE-owner is locked. */
 static void remove_leftovers(const char *directory, const char *base)
 {
     size_t size = strlen(base);
@@ -113,7 +113,7 @@ static pawl_status publish(struct scope *scope, const char *from, const char *to
 {
     if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
         return PAWL_OK;
-    /* A file system without that: we hold the lock, so no other pawl makes one meanwhile. */
+    /* A file system without that. FILE-owner is locked, so no other pawl makes one meanwhile. */
     if ((errno == EINVAL || errno == ENOSYS) && access(to, F_OK) != 0 && rename(from, to) == 0)
         return PAWL_OK;
     return sqlite_fail_file(scope, "making", to);

@@ -91,7 +91,9 @@ static const char select_instance[] =
 
 static void read_instance(sqlite3_stmt *statement, struct arena *arena, void *out)
 {
-    struct instance_row row = {
+    struct instance_row *row = out;
+
+    *row = (struct instance_row){
         .number = column_u64(statement, 0),
         .definition = column_u32(statement, 2),
         .instantiated_at_ms = column_i64(statement, 3),
@@ -105,10 +107,7 @@ static void read_instance(sqlite3_stmt *statement, struct arena *arena, void *ou
         .labels = column_str(statement, 11, arena),
         .test = column_u64(statement, 12) != 0,
     };
-
-    column_bytes(statement, 1, row.random, ID_RANDOM_SIZE);
-    if (!arena->failed)
-        *(struct instance_row *)out = row;
+    column_bytes(statement, 1, row->random, ID_RANDOM_SIZE);
 }
 
 /* ---- Values ---- */
@@ -126,31 +125,16 @@ struct value_column {
 
 static void read_value(sqlite3_stmt *statement, struct arena *arena, void *out)
 {
-    struct value_column found = {
+    struct value_column *found = out;
+
+    *found = (struct value_column){
         .value = { .id = column_u64(statement, 0),
                    .bytes = column_str(statement, 3, arena),
                    .interned = column_u64(statement, 4) == 1 },
         .is_bare = sqlite3_column_type(statement, 1) == SQLITE_NULL,
     };
-
-    column_bytes(statement, 1, found.value.commitment, SHA_SIZE);
-    column_bytes(statement, 2, found.value.salt, SALT_SIZE);
-    if (!arena->failed)
-        *(struct value_column *)out = found;
-}
-
-/* Under the read lock: the hasher belongs to one caller at a time. With neither commitment nor
- * bytes the commitment stays zeros, for verify to find. */
-static void add_commitment(struct sqlite_store *store, struct value_column *found)
-{
-    struct value *value = &found->value;
-
-    if (!found->is_bare || !value->bytes.data)
-        return;
-    sha_begin(store->sha);
-    sha_add(store->sha, value->salt, SALT_SIZE);
-    sha_add(store->sha, value->bytes.data, value->bytes.size);
-    sha_end(store->sha, value->commitment);
+    column_bytes(statement, 1, found->value.commitment, SHA_SIZE);
+    column_bytes(statement, 2, found->value.salt, SALT_SIZE);
 }
 
 /* ---- Snapshots, keys, tokens and alarms ---- */
@@ -159,14 +143,11 @@ static const char select_snapshot[] = "SELECT inst, seq, text FROM pawl_snapshot
 
 static void read_snapshot(sqlite3_stmt *statement, struct arena *arena, void *out)
 {
-    struct snapshot_row row = {
+    *(struct snapshot_row *)out = (struct snapshot_row){
         .instance = column_u64(statement, 0),
         .seq = column_u64(statement, 1),
         .text = column_str(statement, 2, arena),
     };
-
-    if (!arena->failed)
-        *(struct snapshot_row *)out = row;
 }
 
 static const char select_key[] = "SELECT id, at, pos FROM pawl_key WHERE id = ?1";
@@ -226,13 +207,11 @@ void read_definition_facts(sqlite3_stmt *statement, struct arena *arena, void *o
 
 static void read_definition(sqlite3_stmt *statement, struct arena *arena, void *out)
 {
-    struct definition_row row;
+    struct definition_row *row = out;
 
-    read_definition_facts(statement, arena, &row);
-    row.source = column_str(statement, 7, arena);
-    row.compiled = column_str(statement, 8, arena);
-    if (!arena->failed)
-        *(struct definition_row *)out = row;
+    read_definition_facts(statement, arena, row);
+    row->source = column_str(statement, 7, arena);
+    row->compiled = column_str(statement, 8, arena);
 }
 
 /* ---- Any of them ---- */
@@ -321,15 +300,21 @@ pawl_status sqlite_find_inside(struct store *base, struct scope *scope,
     if (!is_value && query->kind != FIND_BYTES)
         return find_row(store, scope, query, out);
     TRY(find_row(store, scope, query, &found));
-    if (is_value)
-        add_commitment(store, &found);
+    /* The read lock is held: the hasher belongs to one caller at a time. With neither commitment nor
+     * bytes the commitment stays zeros, for verify to find. */
+    if (is_value && found.is_bare && found.value.bytes.data) {
+        sha_begin(store->sha);
+        sha_add(store->sha, found.value.salt, SALT_SIZE);
+        sha_add(store->sha, found.value.bytes.data, found.value.bytes.size);
+        sha_end(store->sha, found.value.commitment);
+    }
     *(struct value *)out = found.value;
     return PAWL_OK;
 }
 
 /* A head with the tail of the log takes several statements. */
-pawl_status sqlite_find(struct store *base, struct scope *scope, const struct find_query *query,
-                        void *out)
+pawl_status sqlite_find_row(struct store *base, struct scope *scope, const struct find_query *query,
+                            void *out)
 {
     struct sqlite_store *store = sqlite_store_of(base);
     bool is_long = query->kind == FIND_HEAD && !query->by.head.trust_rows;

@@ -57,6 +57,7 @@ pawl_status sqlite_find_path(struct sqlite_store *store, struct scope *scope, st
                           strerror(errno ? errno : ENAMETOOLONG));
     if (strlen(store->path) >= PATH_MAX - PATH_ROOM)
         return scope_fail(scope, PAWL_INVALID_REQUEST, "the path of the store is too long");
+    snprintf(store->witness.path, PATH_MAX, "%.*s-head", PATH_MAX - PATH_ROOM, store->path);
     store->sidecar.database = store->path;
     snprintf(store->sidecar.path, PATH_MAX, "%.*s-owner", PATH_MAX - PATH_ROOM, store->path);
     return PAWL_OK;
@@ -168,7 +169,7 @@ static pawl_status refuse_triggers(struct sqlite_store *store, struct scope *sco
     return schema_refuse_triggers(connection->db, scope, store->path, store->witness.is_off);
 }
 
-/* Read the version again with the lock held: another process may have migrated it. */
+/* Reads the version again once it is alone: another process may have migrated it. */
 static pawl_status migrate_alone(struct sqlite_store *store, struct scope *scope)
 {
     struct connection connection = { 0 };
@@ -389,16 +390,7 @@ const struct store_ops sqlite_store_ops = {
     .begin = sqlite_begin,
     .commit = sqlite_commit,
     .rollback = sqlite_rollback,
-    .tip = sqlite_tip,
-    .find = sqlite_find,
-    .rows = sqlite_rows,
-    .live = sqlite_live,
-    .records = sqlite_records,
-    .records_of = sqlite_records_of,
-    .scan = sqlite_scan,
-    .instance_logs = sqlite_instance_logs,
-    .list = sqlite_list,
-    .counts = sqlite_counts,
+    STORE_READ_OPS(sqlite),
     .sql = sqlite_sql,
     .objects = sqlite_objects,
     .examine = sqlite_examine,

@@ -5,7 +5,7 @@
 #include "base/limits.h"
 #include "sqlite_int.h"
 
-/* Copy one row into the arena and *out, which is left alone if the arena has failed. */
+/* Copies one row into the arena and *out, which is not to be used if the arena has failed. */
 typedef void row_reader(sqlite3_stmt *statement, struct arena *arena, void *out);
 
 /* Step a bound statement, read its one row and reset it. NOT_KNOWN, in words with `what`. */

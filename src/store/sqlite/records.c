@@ -12,7 +12,9 @@ static const char select_records[] =
 
 void read_record(sqlite3_stmt *statement, struct arena *arena, void *out)
 {
-    struct record record = {
+    struct record *record = out;
+
+    *record = (struct record){
         .pos = column_u64(statement, 0),
         .instance = column_u64(statement, 1),
         .seq = column_u64(statement, 2),
@@ -32,11 +34,8 @@ void read_record(sqlite3_stmt *statement, struct arena *arena, void *out)
         .key = column_str(statement, 16, arena),
         .has_root = sqlite3_column_type(statement, 18) != SQLITE_NULL,
     };
-
-    column_bytes(statement, 17, record.hash, SHA_SIZE);
-    column_bytes(statement, 18, record.root, SHA_SIZE);
-    if (!arena->failed)
-        *(struct record *)out = record;
+    column_bytes(statement, 17, record->hash, SHA_SIZE);
+    column_bytes(statement, 18, record->root, SHA_SIZE);
 }
 
 /* In one transaction, which would be half of what a record costs. */

@@ -9,7 +9,7 @@
 #ifndef PAWL_STORE_SQLITE_INT_H
 #define PAWL_STORE_SQLITE_INT_H
 
-#include "store/store.h"
+#include "store/instance_log.h"
 #include <limits.h>
 #include <pthread.h>
 #include <sqlite3.h>
@@ -152,7 +152,8 @@ struct unchanged { /* the database file as it was last seen: changed.c */
     off_t size;
 };
 
-struct witness_file { /* FILE-head: witness.c */
+struct witness_file { /* FILE-head: witness_file.c */
+    char path[PATH_MAX];
     struct sha *sha;       /* of those who write it: the turn's, or alone */
     int fd;                /* -1: not open */
     bool is_off;           /* the file is a host's */
@@ -298,7 +299,6 @@ pawl_status sqlite_begin(struct store *store, struct scope *scope, struct store_
 pawl_status sqlite_commit(struct store *store, struct scope *scope, const struct commit *commit);
 void sqlite_rollback(struct store *store);
 
-pawl_status sqlite_tip(struct store *store, struct scope *scope, struct store_tip *out);
 /* Make store->tip right. Only in the writer's transaction. */
 pawl_status tip_refresh(struct sqlite_store *store, struct scope *scope);
 pawl_status sqlite_read_tip(struct connection *connection, struct scope *scope,
@@ -341,24 +341,7 @@ pawl_status sqlite_witness(struct store *base, struct scope *scope, str accepted
 int wal_hook(void *store, sqlite3 *db, const char *name, int pages);
 void wal_keep_small(struct sqlite_store *store); /* after a commit */
 
-pawl_status sqlite_find(struct store *base, struct scope *scope, const struct find_query *query,
-                        void *out);
-pawl_status sqlite_rows(struct store *base, struct scope *scope, const struct rows_query *query,
-                        void **out, uint32_t *count);
-pawl_status sqlite_live(struct store *store, struct scope *scope, uint64_t instance,
-                        struct live *out);
-pawl_status sqlite_records_of(struct store *store, struct scope *scope, struct chain_query *query,
-                              struct record *out, uint32_t room, uint32_t *count);
-pawl_status sqlite_records(struct store *store, struct scope *scope, const uint64_t *positions,
-                           uint32_t count, struct record *out, uint32_t *read);
-pawl_status sqlite_scan(struct store *store, struct scope *scope, uint64_t from, record_fn fn,
-                        void *context);
-pawl_status sqlite_instance_logs(struct store *store, struct scope *scope,
-                                 struct instance_log_query *queries, uint32_t count);
-pawl_status sqlite_list(struct store *store, struct scope *scope, const struct list_query *query,
-                        uint64_t **out, uint32_t *count);
-pawl_status sqlite_counts(struct store *store, struct scope *scope, str name, uint32_t version,
-                          struct state_count **out, uint32_t *count);
+STORE_READS(sqlite);
 pawl_status sqlite_sql(struct store *store, struct scope *scope, str text, int64_t limit_ms,
                        row_fn fn, void *context);
 /* What a statement says is its author's fault (INVALID_REQUEST); what the file does is ours. */

@@ -71,20 +71,12 @@ static void line_of(const struct store_tip *tip, struct witness_line *out)
     out->at_ms = tip->at_ms;
 }
 
-static void path_of(const struct sqlite_store *store, char out[PATH_MAX])
-{
-    snprintf(out, PATH_MAX, "%.*s-head", PATH_MAX - 16, store->path);
-}
-
 /* ---- Writing ---- */
 
 static bool open_file(struct sqlite_store *store)
 {
-    char path[PATH_MAX];
-
-    path_of(store, path);
     if (store->witness.fd < 0)
-        store->witness.fd = sqlite_open_beside(store->path, path);
+        store->witness.fd = sqlite_open_beside(store->path, store->witness.path);
     return store->witness.fd >= 0;
 }
 
@@ -143,8 +135,8 @@ static pawl_status compare(struct sqlite_store *store, struct scope *scope, cons
 {
     char root[2 * SHA_SIZE + 1] = "";
     struct record record;
-    pawl_status status = sqlite_find(&store->base, scope,
-                                     &(struct find_query){ FIND_RECORD, { line->pos } }, &record);
+    pawl_status status = sqlite_find_row(
+        &store->base, scope, &(struct find_query){ FIND_RECORD, { line->pos } }, &record);
 
     if (status != PAWL_OK && status != PAWL_NOT_KNOWN)
         return status;
@@ -161,12 +153,11 @@ static pawl_status compare(struct sqlite_store *store, struct scope *scope, cons
 static bool read_head(const struct sqlite_store *store, struct sha *sha, struct witness_line *line,
                       struct head_witness *out)
 {
-    char path[PATH_MAX], text[LINE_SIZE + 1];
+    char text[LINE_SIZE + 1];
 
-    path_of(store, path);
     out->verdict = WITNESS_UNREADABLE;
     for (int i = 0; out->verdict == WITNESS_UNREADABLE && i < READS; i++) {
-        if (!read_line(path, text, &out->accepted))
+        if (!read_line(store->witness.path, text, &out->accepted))
             return false;
         if (line_read(sha, text, line)) {
             out->verdict = WITNESS_AGREES;
@@ -234,16 +225,15 @@ pawl_status witness_begin(struct sqlite_store *store, struct scope *scope)
 void witness_set_aside(struct sqlite_store *store)
 {
     struct head_witness found = { .verdict = WITNESS_NONE };
-    char from[PATH_MAX], to[PATH_MAX];
+    char to[PATH_MAX];
     struct witness_line line;
 
     if (!read_head(store, store->witness.sha, &line, &found))
         return;
     if (found.verdict == WITNESS_UNREADABLE)
         snprintf(line.store, sizeof line.store, "unreadable");
-    path_of(store, from);
-    snprintf(to, sizeof to, "%.*s-%s", PATH_MAX - 40, from, line.store);
-    if (rename(from, to) != 0)
+    snprintf(to, sizeof to, "%.*s-%s", PATH_MAX - 40, store->witness.path, line.store);
+    if (rename(store->witness.path, to) != 0)
         return;
     found.verdict = WITNESS_SET_ASIDE;
     snprintf(found.other, sizeof found.other, "%s", line.store);
@@ -285,21 +275,18 @@ static pawl_status put_accepted(struct sqlite_store *store, struct scope *scope,
               pwrite(witness->fd, text, LINE_SIZE, 0) == (ssize_t)LINE_SIZE &&
               fsync(witness->fd) == 0;
     buf_fini(&more);
-    return is_done ? PAWL_OK
-                   : scope_fail(scope, PAWL_STORAGE_FAILURE, "writing %s-head: %s", store->path,
-                                strerror(errno));
+    return is_done ? PAWL_OK : sqlite_fail_file(scope, "writing", witness->path);
 }
 
 static pawl_status accept(struct sqlite_store *store, struct scope *scope, str who)
 {
-    char path[PATH_MAX], before[LINE_SIZE + 1] = "";
+    char before[LINE_SIZE + 1] = "";
     struct store_tip tip;
     struct witness_line now;
     uint32_t accepted;
 
     TRY(sqlite_tip(&store->base, scope, &tip));
-    path_of(store, path);
-    read_line(path, before, &accepted);
+    read_line(store->witness.path, before, &accepted);
     before[strcspn(before, " \n")] = '\0';
     if (!str_is_utf8(str_of(before), false))
         snprintf(before, sizeof before, "(unreadable)");

@@ -168,7 +168,7 @@ static pawl_status settle_full(struct sqlite_store *store, struct scope *scope,
     scope_init(&looking, store->heap, 0);
     is_absent = sqlite_reopen(&store->base, &looking) == PAWL_OK;
     if (is_absent) {
-        pawl_status status = sqlite_find(
+        pawl_status status = sqlite_find_row(
             &store->base, &looking, &(struct find_query){ FIND_RECORD, { last->pos } }, &found);
 
         is_absent = status == PAWL_NOT_KNOWN ||
