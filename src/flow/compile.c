@@ -17,50 +17,48 @@ void compile_no_memory(struct compilation *compiler)
     compiler->scope->arena.failed = true;
 }
 
-#define REPORT(node, step, is_warning)                                                             \
+#define REPORT(compiler, node, step, is_warning)                                                   \
     do {                                                                                           \
         va_list args;                                                                              \
         va_start(args, format);                                                                    \
-        findings_report(&compiler->report, node, step, is_warning, format, args);                  \
+        findings_report(&(compiler)->report, node, step, is_warning, format, args);                \
         va_end(args);                                                                              \
     } while (0)
 
 void compile_error(struct compilation *compiler, const struct node *node, const char *format, ...)
 {
-    REPORT(node, STR_NONE, false);
+    REPORT(compiler, node, STR_NONE, false);
 }
 
 void compile_warning(struct compilation *compiler, const struct node *node, const char *format, ...)
 {
-    REPORT(node, STR_NONE, true);
+    REPORT(compiler, node, STR_NONE, true);
 }
 
-void step_error(struct compilation *compiler, const struct source_step *step,
-                const struct node *node, const char *format, ...)
+void step_error(const struct source_step *step, const struct node *node, const char *format, ...)
 {
-    REPORT(node ? node : step->node, step->plan.name, false);
+    REPORT(step->compiler, node ? node : step->node, step->plan.name, false);
 }
 
-void step_warning(struct compilation *compiler, const struct source_step *step,
-                  const struct node *node, const char *format, ...)
+void step_warning(const struct source_step *step, const struct node *node, const char *format, ...)
 {
-    REPORT(node ? node : step->node, step->plan.name, true);
+    REPORT(step->compiler, node ? node : step->node, step->plan.name, true);
 }
 
-bool step_expect(struct compilation *compiler, const struct source_step *step,
-                 const struct node *node, enum node_kind kind, const char *expected)
+bool step_expect(const struct source_step *step, const struct node *node, enum node_kind kind,
+                 const char *expected)
 {
     if (node->kind != kind)
-        step_error(compiler, step, node, "'%.*s' must be %s, found %s", STR_ARG(node->key),
-                   expected, node_kind_name(node->kind));
+        step_error(step, node, "'%.*s' must be %s, found %s", STR_ARG(node->key), expected,
+                   node_kind_name(node->kind));
     return node->kind == kind;
 }
 
-bool step_is_true(struct compilation *compiler, const struct source_step *step, const char *key)
+bool step_is_true(const struct source_step *step, const char *key)
 {
     const struct node *node = node_find(step->node, key);
 
-    return node && step_expect(compiler, step, node, NODE_BOOL, "true or false") && node->truth;
+    return node && step_expect(step, node, NODE_BOOL, "true or false") && node->truth;
 }
 
 void compile_refuse_key(struct compilation *compiler, const struct source_step *step,
@@ -74,8 +72,7 @@ void compile_refuse_key(struct compilation *compiler, const struct source_step *
     if (compiler->report.error_count < FINDINGS_MAX) /* a hint that is not shown costs time */
         keys_hint(tables, node->key, hint);
     if (step)
-        step_error(compiler, step, &at_key, "unknown key '%s%.*s'%s; %s", path, STR_ARG(key), after,
-                   hint);
+        step_error(step, &at_key, "unknown key '%s%.*s'%s; %s", path, STR_ARG(key), after, hint);
     else
         compile_error(compiler, &at_key, "unknown key '%s%.*s'%s; %s", path, STR_ARG(key), after,
                       hint);

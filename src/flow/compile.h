@@ -6,7 +6,10 @@
 #include "model/vocabulary.h"
 #include "model/words.h"
 
+struct compilation;
+
 struct source_step {
+    struct compilation *compiler; /* that it is part of */
     struct plan_step plan;
     const struct node *node;
     const struct node *way; /* a graph's way on, names not yet looked up */
@@ -21,6 +24,8 @@ struct compilation {
     const struct node *leaf; /* the document, if it is one leaf and nothing more; else NULL */
     struct source_step *steps;
     uint32_t count, capacity, first;
+    struct plan_name *keys; /* of a graph's steps in their map, sorted, once all are known ... */
+    struct plan named; /* ... and the names of all steps: as much as template_step() asks for */
     struct buf tree; /* the nodes, as plan_tree.c reads them */
     const struct node *input; /* its schema, if it has one and that is valid; else NULL */
     str own_name; /* as the document says; data NULL: it does not */
@@ -40,17 +45,15 @@ void compile_error(struct compilation *compiler, const struct node *node, const 
 void compile_warning(struct compilation *compiler, const struct node *node, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* The same about a step, which the message names first; `node` NULL: at the step. */
-void step_error(struct compilation *compiler, const struct source_step *step,
-                const struct node *node, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-void step_warning(struct compilation *compiler, const struct source_step *step,
-                  const struct node *node, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+void step_error(const struct source_step *step, const struct node *node, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void step_warning(const struct source_step *step, const struct node *node, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* Is the value of a step's key of this kind? Else: "'KEY' must be EXPECTED, found ...". */
-bool step_expect(struct compilation *compiler, const struct source_step *step,
-                 const struct node *node, enum node_kind kind, const char *expected);
+bool step_expect(const struct source_step *step, const struct node *node, enum node_kind kind,
+                 const char *expected);
 /* Is this key of a step true? What is not a boolean is reported. */
-bool step_is_true(struct compilation *compiler, const struct source_step *step, const char *key);
+bool step_is_true(const struct source_step *step, const char *key);
 /* Refuse the keys of `object`, of a step (NULL: of none), that are not in `keys`; `path` goes before
  * their names: "cancel.". */
 void compile_keys(struct compilation *compiler, const struct source_step *step,
@@ -78,33 +81,30 @@ str compile_take(struct compilation *compiler, struct buf *buf); /* its text; fr
  * index, or STEP_NONE. */
 uint32_t compile_step(struct compilation *compiler, const struct node *node, str key, str name);
 bool compile_is_reserved(str key);
-bool compile_duration(struct compilation *compiler, const struct source_step *step,
-                      const struct node *node, const char *what, int64_t *out_ms);
+bool compile_duration(const struct source_step *step, const struct node *node, const char *what,
+                      int64_t *out_ms);
 
 /* What kinds share. step_wait.c: the arms of a wait, or of a select; step_gate.c: `approval`, which
  * only a gate has; step_sleep.c: nothing, unless the tool is `sleep`. */
-void arms_compile(struct compilation *compiler, struct source_step *step, const struct node *first,
+void arms_compile(struct source_step *step, const struct node *first,
                   const struct known_key *more_keys, bool is_one);
-void gate_compile(struct compilation *compiler, struct source_step *step);
-void sleep_check(struct compilation *compiler, const struct source_step *step);
+void gate_compile(struct source_step *step);
+void sleep_check(const struct source_step *step);
 
 /* compile_retry.c: how often, and after how long. */
-void compile_retry(struct compilation *compiler, struct source_step *step);
+void compile_retry(struct source_step *step);
 
 /* compile_way.c: a graph's way on; the names are looked up when all steps are known. */
-void compile_way(struct compilation *compiler, struct source_step *step);
-void compile_link(struct compilation *compiler, const struct plan_name *keys,
-                  const struct plan_name *names);
+void compile_way(struct source_step *step);
+void compile_link(struct compilation *compiler);
 
 /* Finds a step by its key in the map, or else by its name (B12). STEP_NONE: not found. */
-uint32_t compile_find_step(const struct compilation *compiler, const struct plan_name *keys,
-                           const struct plan_name *names, str text);
+uint32_t compile_find_step(const struct compilation *compiler, str text);
 
 /* compile_cancel.c: the name or key of the step that `text` may be a misspelling of; NULL: none. */
 const char *compile_nearest_step(struct compilation *compiler, str text);
 /* compiles `cancel`, when all steps are known. */
-void compile_cancel(struct compilation *compiler, const struct plan_name *keys,
-                    const struct plan_name *names);
+void compile_cancel(struct compilation *compiler);
 
 /* compile_tree.c: the groups of a tree, "do", "dopar" or "try", and its leaves. */
 void compile_tree(struct compilation *compiler, const struct node *document, const char *root);
@@ -115,8 +115,7 @@ void compile_leaf(struct compilation *compiler, const struct node *document);
 void compile_check(struct compilation *compiler);
 
 /* compile_template.c: the templates in `node`, of a step; `plan` has the names of all steps. */
-void compile_check_templates(struct compilation *compiler, const struct plan *plan,
-                             const struct source_step *step, const struct node *node);
+void compile_check_templates(const struct source_step *step, const struct node *node);
 
 /* compile_ways.c: unreachable steps, joins, cycles without a wait. */
 void compile_check_ways(struct compilation *compiler);

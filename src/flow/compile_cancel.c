@@ -47,18 +47,14 @@ static void report_unknown(struct compilation *compiler, const struct node *item
                       STR_ARG(name));
 }
 
-static void bar_from(struct compilation *compiler, const struct plan_name *keys,
-                     const struct plan_name *names, const struct node *item)
+static void bar_from(struct compilation *compiler, const struct node *item)
 {
-    uint32_t step;
+    uint32_t step = item->kind == NODE_STRING ? compile_find_step(compiler, item->text) : STEP_NONE;
 
-    if (item->kind != NODE_STRING) {
+    if (item->kind != NODE_STRING)
         compile_error(compiler, item, "'cancel.not_from' lists names of steps, found %s",
                       node_kind_name(item->kind));
-        return;
-    }
-    step = compile_find_step(compiler, keys, names, item->text);
-    if (step == STEP_NONE)
+    else if (step == STEP_NONE)
         report_unknown(compiler, item);
     else if (compiler->steps[step].plan.bars_cancel)
         compile_warning(compiler, item, "'cancel.not_from' names '%.*s' twice; once is enough",
@@ -67,8 +63,7 @@ static void bar_from(struct compilation *compiler, const struct plan_name *keys,
         compiler->steps[step].plan.bars_cancel = true;
 }
 
-static void read_rule(struct compilation *compiler, const struct plan_name *keys,
-                      const struct plan_name *names)
+static void read_rule(struct compilation *compiler)
 {
     const struct node *list = node_find(compiler->cancel_node, "not_from");
 
@@ -86,18 +81,17 @@ static void read_rule(struct compilation *compiler, const struct plan_name *keys
     }
     compiler->cancel = CANCEL_NOT_FROM;
     for (const struct node *item = list->first; item; item = item->next)
-        bar_from(compiler, keys, names, item);
+        bar_from(compiler, item);
 }
 
-void compile_cancel(struct compilation *compiler, const struct plan_name *keys,
-                    const struct plan_name *names)
+void compile_cancel(struct compilation *compiler)
 {
     const struct node *rule = compiler->cancel_node;
 
     if (!rule)
         return;
     if (rule->kind == NODE_OBJECT)
-        read_rule(compiler, keys, names);
+        read_rule(compiler);
     else if (rule->kind == NODE_BOOL)
         compiler->cancel = rule->truth ? CANCEL_ALWAYS : CANCEL_NEVER;
     else

@@ -7,8 +7,7 @@
 static const int64_t backoff_default_ms[] = { 30000, 120000, 300000 }; /* B30 */
 #define BACKOFF_DEFAULT_COUNT (sizeof backoff_default_ms / sizeof backoff_default_ms[0])
 
-static void read_attempts(struct compilation *compiler, struct source_step *step,
-                          const struct node *max)
+static void read_attempts(struct source_step *step, const struct node *max)
 {
     int64_t count;
 
@@ -17,22 +16,21 @@ static void read_attempts(struct compilation *compiler, struct source_step *step
     if (node_to_i64(max, &count) && count >= 1 && count <= LIMIT_ATTEMPTS)
         step->plan.attempt_count_max = (uint32_t)count;
     else
-        step_error(compiler, step, max, "retry.max counts all attempts: 1..%d", LIMIT_ATTEMPTS);
+        step_error(step, max, "retry.max counts all attempts: 1..%d", LIMIT_ATTEMPTS);
 }
 
-static void read_backoff_list(struct compilation *compiler, struct source_step *step,
-                              const struct node *list)
+static void read_backoff_list(struct source_step *step, const struct node *list)
 {
     struct plan_step *plan = &step->plan;
 
     if (list->count == 0 || list->count > LIMIT_ATTEMPTS) {
-        step_error(compiler, step, list, "retry.backoff must have 1..%d durations", LIMIT_ATTEMPTS);
+        step_error(step, list, "retry.backoff must have 1..%d durations", LIMIT_ATTEMPTS);
         return;
     }
     plan->backoff_count = 0;
-    plan->backoff_ms = ARENA_ARRAY(&compiler->scope->arena, int64_t, list->count);
+    plan->backoff_ms = ARENA_ARRAY(&step->compiler->scope->arena, int64_t, list->count);
     for (const struct node *item = list->first; item && plan->backoff_ms; item = item->next)
-        if (compile_duration(compiler, step, item, "each of retry.backoff",
+        if (compile_duration(step, item, "each of retry.backoff",
                              &plan->backoff_ms[plan->backoff_count]))
             plan->backoff_count++;
 }
@@ -53,49 +51,47 @@ static bool read_permille(const struct node *node, int64_t most, int64_t *out)
     return *out <= most * 1000;
 }
 
-static void read_backoff_growth(struct compilation *compiler, struct source_step *step,
-                                const struct node *growth)
+static void read_backoff_growth(struct source_step *step, const struct node *growth)
 {
     const struct node *factor = node_find(growth, "factor"), *max = node_find(growth, "max");
     const struct node *jitter = node_find(growth, "jitter");
     int64_t initial_ms, max_ms = DURATION_MAX_MS, factor_permille = 2000, jitter_permille = 0;
 
-    compile_keys(compiler, step, growth, backoff_keys, "retry.backoff.");
+    compile_keys(step->compiler, step, growth, backoff_keys, "retry.backoff.");
     if (factor && (!read_permille(factor, FACTOR_MAX, &factor_permille) || factor_permille < 1000))
-        step_error(compiler, step, factor,
-                   "retry.backoff.factor must be 1..%d with at most three decimals", FACTOR_MAX);
+        step_error(step, factor, "retry.backoff.factor must be 1..%d with at most three decimals",
+                   FACTOR_MAX);
     if (jitter && !read_permille(jitter, 1, &jitter_permille))
-        step_error(compiler, step, jitter,
-                   "retry.backoff.jitter must be 0..1 with at most three decimals");
-    if (!compile_duration(compiler, step, node_find(growth, "initial"), "retry.backoff.initial",
+        step_error(step, jitter, "retry.backoff.jitter must be 0..1 with at most three decimals");
+    if (!compile_duration(step, node_find(growth, "initial"), "retry.backoff.initial",
                           &initial_ms) ||
-        (max && !compile_duration(compiler, step, max, "retry.backoff.max", &max_ms)))
+        (max && !compile_duration(step, max, "retry.backoff.max", &max_ms)))
         return;
     step->plan.jitter_permille = (uint32_t)jitter_permille;
     step->plan.backoff_ms =
-        retry_expand(&compiler->scope->arena, initial_ms, factor_permille, max_ms,
+        retry_expand(&step->compiler->scope->arena, initial_ms, factor_permille, max_ms,
                      step->plan.attempt_count_max, &step->plan.backoff_count);
 }
 
-void compile_retry(struct compilation *compiler, struct source_step *step)
+void compile_retry(struct source_step *step)
 {
     const struct node *retry = node_find(step->node, "retry");
     const struct node *max = node_find(retry, "max"), *backoff = node_find(retry, "backoff");
 
     step->plan.backoff_count = BACKOFF_DEFAULT_COUNT;
     step->plan.backoff_ms =
-        arena_copy(&compiler->scope->arena, backoff_default_ms, sizeof backoff_default_ms);
+        arena_copy(&step->compiler->scope->arena, backoff_default_ms, sizeof backoff_default_ms);
     if (!step->plan.backoff_ms || !retry ||
-        !step_expect(compiler, step, retry, NODE_OBJECT, "{max, backoff}"))
+        !step_expect(step, retry, NODE_OBJECT, "{max, backoff}"))
         return;
-    compile_keys(compiler, step, retry, retry_keys, "retry.");
-    read_attempts(compiler, step, max);
+    compile_keys(step->compiler, step, retry, retry_keys, "retry.");
+    read_attempts(step, max);
     if (backoff && backoff->kind == NODE_ARRAY)
-        read_backoff_list(compiler, step, backoff);
+        read_backoff_list(step, backoff);
     else if (backoff && backoff->kind == NODE_OBJECT)
-        read_backoff_growth(compiler, step, backoff);
+        read_backoff_growth(step, backoff);
     else if (backoff)
-        step_error(compiler, step, backoff,
+        step_error(step, backoff,
                    "retry.backoff must be a list of durations or {initial, factor, "
                    "max}, found %s",
                    node_kind_name(backoff->kind));

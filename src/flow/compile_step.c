@@ -17,25 +17,23 @@ bool compile_is_reserved(str key)
 
 /* ---- Keys and name -------------------------------------------------------------------- */
 
-static void refuse_key(struct compilation *compiler, struct source_step *step,
-                       const struct node *node, const struct known_key *const *tables)
+static void refuse_key(struct source_step *step, const struct node *node,
+                       const struct known_key *const *tables)
 {
     bool is_reserved = compile_is_reserved(node->key);
 
     step->is_refused = step->is_refused || is_reserved;
     if (is_reserved)
-        step_error(compiler, step, node, "'%.*s' is not supported by this version yet",
-                   STR_ARG(node->key));
+        step_error(step, node, "'%.*s' is not supported by this version yet", STR_ARG(node->key));
     else if (keys_have(way_keys, node->key))
-        step_error(compiler, step, node, "'%.*s' belongs to 'steps', not to a tree",
-                   STR_ARG(node->key));
+        step_error(step, node, "'%.*s' belongs to 'steps', not to a tree", STR_ARG(node->key));
     else
-        compile_refuse_key(compiler, step, node, tables, "", "");
+        compile_refuse_key(step->compiler, step, node, tables, "", "");
 }
 
 /* The tables of the keys that a step may have: of every step, of each kind, of its way on in a
  * graph, and of the flow if the document is this one step. */
-static void check_keys(struct compilation *compiler, struct source_step *step)
+static void check_keys(struct source_step *step)
 {
     const struct known_key *tables[STEP_KIND_COUNT + 4] = { step_keys };
     uint32_t count = 1;
@@ -43,27 +41,27 @@ static void check_keys(struct compilation *compiler, struct source_step *step)
     for (uint32_t i = 0; i < STEP_KIND_COUNT; i++)
         if (step_kinds[i]->keys)
             tables[count++] = step_kinds[i]->keys;
-    if (!compiler->is_tree)
+    if (!step->compiler->is_tree)
         tables[count++] = way_keys;
-    if (step->node == compiler->leaf)
+    if (step->node == step->compiler->leaf)
         tables[count] = flow_keys;
     for (const struct node *node = step->node->first; node; node = node->next)
         if (!compile_has_key(tables, node->key))
-            refuse_key(compiler, step, node, tables);
+            refuse_key(step, node, tables);
 }
 
-static void read_name(struct compilation *compiler, struct source_step *step)
+static void read_name(struct source_step *step)
 {
     const struct node *node = node_find(step->node, "name");
     str name = node ? node->text : step->plan.name;
 
-    if (node && !step_expect(compiler, step, node, NODE_STRING, "a string"))
+    if (node && !step_expect(step, node, NODE_STRING, "a string"))
         return;
     /* Timers of the engine's own begin with '~': "~timeout", "~retry". A leaf's path is as long as
      * its tree is deep. */
-    if (str_is_blank(name) || (name.size > LIMIT_NAME && (node || !compiler->is_tree)) ||
+    if (str_is_blank(name) || (name.size > LIMIT_NAME && (node || !step->compiler->is_tree)) ||
         name.data[0] == '~')
-        compile_error(compiler, node ? node : step->node,
+        compile_error(step->compiler, node ? node : step->node,
                       "step '%.*s': a name is 1..%d bytes, not blank, and begins without '~'",
                       STR_ARG(words_shown(name)), LIMIT_NAME);
     step->plan.name = name;
@@ -71,13 +69,12 @@ static void read_name(struct compilation *compiler, struct source_step *step)
 
 /* ---- How long, and whether again ------------------------------------------------------- */
 
-bool compile_duration(struct compilation *compiler, const struct source_step *step,
-                      const struct node *node, const char *what, int64_t *out_ms)
+bool compile_duration(const struct source_step *step, const struct node *node, const char *what,
+                      int64_t *out_ms)
 {
     if (node && node->kind == NODE_STRING && duration_parse(node->text, out_ms))
         return true;
-    step_error(compiler, step, node, "%s must be a duration like \"500ms\", \"30s\" or \"5m\"",
-               what);
+    step_error(step, node, "%s must be a duration like \"500ms\", \"30s\" or \"5m\"", what);
     return false;
 }
 
@@ -98,20 +95,21 @@ static bool is_path(str path)
     return depth <= AUGMENT_DEPTH_MAX;
 }
 
-static void read_augment(struct compilation *compiler, struct source_step *step)
+static void read_augment(struct source_step *step)
 {
     const struct node *augment = node_find(step->node, "augment");
     struct plan_step *plan = &step->plan;
 
     if (!augment)
         return;
-    plan->augments = ARENA_ARRAY(&compiler->scope->arena, struct plan_augment, augment->count + 1);
+    plan->augments =
+        ARENA_ARRAY(&step->compiler->scope->arena, struct plan_augment, augment->count + 1);
     if (!plan->augments)
         return;
-    (void)step_expect(compiler, step, augment, NODE_OBJECT, "{DEST: SOURCE}");
+    (void)step_expect(step, augment, NODE_OBJECT, "{DEST: SOURCE}");
     for (const struct node *node = augment->first; node; node = node->next) {
         if (!is_path(node->key) || node->kind != NODE_STRING || !is_path(node->text))
-            step_error(compiler, step, node,
+            step_error(step, node,
                        "'augment' takes dotted paths of 1..%d keys: DEST of the "
                        "context, SOURCE of the result, or 'identity' for all of it",
                        AUGMENT_DEPTH_MAX);
@@ -135,8 +133,7 @@ static struct source_step *add_step(struct compilation *compiler, const struct n
 
 /* The kind whose key stands alone, or else what step_tool.c makes of it. NULL, and reported:
  * several. */
-static const struct step_kind *choose_kind(struct compilation *compiler,
-                                           const struct source_step *step)
+static const struct step_kind *choose_kind(const struct source_step *step)
 {
     static const char *const others[] = { "tool", "action", "external", NULL };
     const struct step_kind *found = NULL;
@@ -156,49 +153,49 @@ static const struct step_kind *choose_kind(struct compilation *compiler,
     for (const char *const *other = others; found && !second && *other; other++)
         second = node_find(step->node, *other);
     if (second)
-        step_error(compiler, step, NULL, "'%.*s' and '%.*s' do not go together; keep one",
+        step_error(step, NULL, "'%.*s' and '%.*s' do not go together; keep one",
                    STR_ARG(first->key), STR_ARG(second->key));
     return second ? NULL : found ? found : step->plan.kind;
 }
 
-static void read_kind(struct compilation *compiler, struct source_step *step)
+static void read_kind(struct source_step *step)
 {
-    const struct step_kind *kind = choose_kind(compiler, step);
+    const struct step_kind *kind = choose_kind(step);
     const struct node *retry = node_find(step->node, "retry");
 
     if (kind) {
         step->plan.kind = kind;
-        kind->compile(compiler, step, node_find(step->node, kind->key));
+        kind->compile(step, node_find(step->node, kind->key));
     }
     kind = step->plan.kind;
     if (!kind->is_tool) /* only what is taken to a tool is tried again unasked */
         step->plan.attempt_count_max = 1;
     if (retry && kind->is_tried_once)
-        step_error(compiler, step, retry, "a %s is not tried again", kind->word);
-    gate_compile(compiler, step);
+        step_error(step, retry, "a %s is not tried again", kind->word);
+    gate_compile(step);
 }
 
-static void read_step(struct compilation *compiler, struct source_step *step)
+static void read_step(struct source_step *step)
 {
     const struct node *timeout = node_find(step->node, "timeout");
     const struct node *idempotent = node_find(step->node, "idempotent");
 
-    read_name(compiler, step);
-    check_keys(compiler, step);
-    read_kind(compiler, step);
-    compile_retry(compiler, step);
+    read_name(step);
+    check_keys(step);
+    read_kind(step);
+    compile_retry(step);
     if (step->plan.attempt_count_max == 1)
         step->plan.backoff_count = 0; /* nothing follows it */
-    if (timeout && compile_duration(compiler, step, timeout, "'timeout'", &step->plan.timeout_ms) &&
+    if (timeout && compile_duration(step, timeout, "'timeout'", &step->plan.timeout_ms) &&
         step->plan.timeout_ms == 0)
-        step_error(compiler, step, timeout, "'timeout' must be more than 0");
-    if (idempotent && step_expect(compiler, step, idempotent, NODE_BOOL, "true or false")) {
+        step_error(step, timeout, "'timeout' must be more than 0");
+    if (idempotent && step_expect(step, idempotent, NODE_BOOL, "true or false")) {
         step->plan.is_idempotent = idempotent->truth;
         step->plan.is_once = !idempotent->truth;
     }
-    read_augment(compiler, step);
-    if (!compiler->is_tree)
-        compile_way(compiler, step);
+    read_augment(step);
+    if (!step->compiler->is_tree)
+        compile_way(step);
 }
 
 uint32_t compile_step(struct compilation *compiler, const struct node *node, str key, str name)
@@ -207,7 +204,7 @@ uint32_t compile_step(struct compilation *compiler, const struct node *node, str
 
     if (!step)
         return STEP_NONE;
-    *step = (struct source_step){ .node = node, .key = key };
+    *step = (struct source_step){ .compiler = compiler, .node = node, .key = key };
     step->plan = (struct plan_step){
         .name = name,
         .kind = step_kind_find(STR("tool"), STR_NONE),
@@ -219,9 +216,8 @@ uint32_t compile_step(struct compilation *compiler, const struct node *node, str
         .result_slot = STEP_NONE,
     };
     if (node->kind == NODE_OBJECT)
-        read_step(compiler, step);
+        read_step(step);
     else
-        step_error(compiler, step, NULL, "a step must be an object, found %s",
-                   node_kind_name(node->kind));
+        step_error(step, NULL, "a step must be an object, found %s", node_kind_name(node->kind));
     return compiler->count - 1;
 }

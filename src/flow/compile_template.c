@@ -112,45 +112,43 @@ static const char *nearest_property(struct compilation *compiler, str path)
 }
 
 /* Without a schema a path that an input lacks is replaced by "". */
-static void check_input_path(struct compilation *compiler, const struct source_step *step,
-                             const struct node *node, const struct template_part *part)
+static void check_input_path(const struct source_step *step, const struct node *node,
+                             const struct template_part *part)
 {
     const char *nearest;
 
-    if (!compiler->input || input_schema_has(compiler->input, part->path))
+    if (!step->compiler->input || input_schema_has(step->compiler->input, part->path))
         return;
-    nearest = nearest_property(compiler, part->path);
+    nearest = nearest_property(step->compiler, part->path);
     if (nearest)
-        step_error(compiler, step, node,
+        step_error(step, node,
                    "%.*s: the schema under 'input' has no such path; did you mean "
                    "'%.*s'?",
                    STR_ARG(words_shown(part->text)), STR_ARG(words_shown(str_of(nearest))));
     else
-        step_error(compiler, step, node,
+        step_error(step, node,
                    "%.*s: the schema under 'input' has no such path; add it to its "
                    "'properties', or correct the path",
                    STR_ARG(words_shown(part->text)));
 }
 
 /* A path may be any key, so that it is no error: but one like `l[1]` is hardly ever meant. */
-static void warn_template(struct compilation *compiler, const struct source_step *step,
-                          const struct node *node, const struct template_part *part,
-                          const char *hint)
+static void warn_template(const struct source_step *step, const struct node *node,
+                          const struct template_part *part, const char *hint)
 {
     if (hint[0] != '\0')
-        step_warning(compiler, step, node,
-                     "%.*s is read as one key, and is \"\" where that key is missing%s",
+        step_warning(step, node, "%.*s is read as one key, and is \"\" where that key is missing%s",
                      STR_ARG(words_shown(part->text)), hint);
 }
 
 /* Text is left as it is, but "{{input.x" without its end was hardly meant so. */
-static void check_unclosed(struct compilation *compiler, const struct source_step *step,
-                           const struct node *node, const struct template_part *part)
+static void check_unclosed(const struct source_step *step, const struct node *node,
+                           const struct template_part *part)
 {
     str open = template_unclosed(part->text);
 
     if (open.data)
-        step_warning(compiler, step, node,
+        step_warning(step, node,
                      "%.*s stays as it is: expected }} at the end of the template, "
                      "found none",
                      STR_ARG(words_shown(open)));
@@ -166,27 +164,25 @@ static str named_step(str path)
     return is_whole ? (str){ path.data, size } : STR_NONE;
 }
 
-static void refuse_step(struct compilation *compiler, const struct source_step *step,
-                        const struct node *node, const struct template_part *part,
-                        const char *hint)
+static void refuse_step(const struct source_step *step, const struct node *node,
+                        const struct template_part *part, const char *hint)
 {
     str text = words_shown(part->text), name = named_step(part->path);
-    const char *nearest = name.data ? compile_nearest_step(compiler, name) : NULL;
+    const char *nearest = name.data ? compile_nearest_step(step->compiler, name) : NULL;
 
     if (nearest)
-        step_error(compiler, step, node,
-                   "%.*s names no result: there is no step '%.*s'; did you mean '%.*s'?",
-                   STR_ARG(text), STR_ARG(words_shown(name)), STR_ARG(words_shown(str_of(nearest))));
+        step_error(
+            step, node, "%.*s names no result: there is no step '%.*s'; did you mean '%.*s'?",
+            STR_ARG(text), STR_ARG(words_shown(name)), STR_ARG(words_shown(str_of(nearest))));
     else if (name.data)
-        step_error(compiler, step, node, "%.*s names no result: there is no step '%.*s'%s",
-                   STR_ARG(text), STR_ARG(words_shown(name)), hint);
+        step_error(step, node, "%.*s names no result: there is no step '%.*s'%s", STR_ARG(text),
+                   STR_ARG(words_shown(name)), hint);
     else
-        step_error(compiler, step, node, "%.*s names no result; write steps.NAME.result%s",
-                   STR_ARG(text), hint);
+        step_error(step, node, "%.*s names no result; write steps.NAME.result%s", STR_ARG(text),
+                   hint);
 }
 
-static void check_template(struct compilation *compiler, const struct plan *plan,
-                           const struct source_step *step, const struct node *node,
+static void check_template(const struct source_step *step, const struct node *node,
                            const struct template_part *part)
 {
     str text = words_shown(part->text);
@@ -197,61 +193,60 @@ static void check_template(struct compilation *compiler, const struct plan *plan
         print_hint(part->text, hint);
     switch (part->kind) {
     case TEMPLATE_TEXT:
-        check_unclosed(compiler, step, node, part);
+        check_unclosed(step, node, part);
         break;
     case TEMPLATE_CONTEXT:
-        warn_template(compiler, step, node, part, hint);
+        warn_template(step, node, part, hint);
         break;
     case TEMPLATE_INPUT:
-        check_input_path(compiler, step, node, part);
-        if (!compiler->input)
-            warn_template(compiler, step, node, part, hint);
+        check_input_path(step, node, part);
+        if (!step->compiler->input)
+            warn_template(step, node, part, hint);
         break;
     case TEMPLATE_UNKNOWN: /* "{{.Names}}" may be meant for the tool (B21) */
-        step_warning(compiler, step, node,
+        step_warning(step, node,
                      "%.*s stays as it is: templates begin with input, context, "
                      "steps or instance%s",
                      STR_ARG(text), hint);
         break;
     case TEMPLATE_INSTANCE:
         if (!is_of_instance(part->path))
-            step_error(compiler, step, node,
+            step_error(step, node,
                        "%.*s is nothing an instance has: id, definition, version, "
                        "subject_ref, correlation_id, created_by, labels",
                        STR_ARG(text));
         break;
     case TEMPLATE_STEP:
-        if (template_step(plan, part->path, SIZE_MAX, &rest) == STEP_NONE)
-            refuse_step(compiler, step, node, part, hint);
+        if (template_step(&step->compiler->named, part->path, SIZE_MAX, &rest) == STEP_NONE)
+            refuse_step(step, node, part, hint);
         else if (rest.data && (str_has(rest, '[') || str_has(rest, '|')))
-            warn_template(compiler, step, node, part, hint);
+            warn_template(step, node, part, hint);
         break;
     }
 }
 
 /* {{{{input.x}}}}: the inner braces are the template's, and the others stay. */
-static void check_braces(struct compilation *compiler, const struct source_step *step,
-                         const struct node *node, const struct template_part *part, str rest)
+static void check_braces(const struct source_step *step, const struct node *node,
+                         const struct template_part *part, str rest)
 {
     size_t before = (size_t)(part->text.data - node->text.data);
     bool is_twice = template_is_replaced(part) && before >= 2 &&
                     memcmp(part->text.data - 2, "{{", 2) == 0 && str_starts(rest, STR("}}"));
 
     if (is_twice)
-        step_warning(compiler, step, node,
+        step_warning(step, node,
                      "{{%.*s}} keeps its outer braces: they stay around the value; write %.*s",
                      STR_ARG(words_shown(part->text)), STR_ARG(words_shown(part->text)));
 }
 
-void compile_check_templates(struct compilation *compiler, const struct plan *plan,
-                             const struct source_step *step, const struct node *node)
+void compile_check_templates(const struct source_step *step, const struct node *node)
 {
     struct template_part part;
 
     for (str rest = node->text; node->kind == NODE_STRING && template_next(&rest, &part);) {
-        check_template(compiler, plan, step, node, &part);
-        check_braces(compiler, step, node, &part, rest);
+        check_template(step, node, &part);
+        check_braces(step, node, &part, rest);
     }
     for (const struct node *child = node->first; child; child = child->next)
-        compile_check_templates(compiler, plan, step, child);
+        compile_check_templates(step, child);
 }

@@ -73,8 +73,7 @@ static bool looks_composed(str text)
     return false;
 }
 
-static void check_pattern(struct compilation *compiler, const struct source_step *step,
-                          const struct node *condition)
+static void check_pattern(const struct source_step *step, const struct node *condition)
 {
     str text = condition_text(condition), value = condition_value(text);
     const char *hint = hint_for(foreign_values, value);
@@ -82,24 +81,23 @@ static void check_pattern(struct compilation *compiler, const struct source_step
     if (condition_is_quoted(text))
         return;
     if (looks_composed(text))
-        step_warning(compiler, step, condition,
+        step_warning(step, condition,
                      "the result is compared with all that follows; for an "
                      "expression begin with a parenthesis%s",
                      lua_hint(value));
     else if (condition_begins_quoted(text))
-        step_warning(compiler, step, condition,
+        step_warning(step, condition,
                      "the result is compared with all that follows, the quotes "
                      "too; write one text in quotes, like result == \"yes\"");
     else if (hint)
-        step_warning(compiler, step, condition,
+        step_warning(step, condition,
                      "the result is compared with the text %.*s; %s, or the text in quotes",
                      STR_ARG(value), hint);
 }
 
 /* A global that nothing gives the expression is nil: a slip of the pen would be false in silence.
  */
-static void warn_unknown(struct compilation *compiler, const struct source_step *step,
-                         const struct node *condition, str name)
+static void warn_unknown(const struct source_step *step, const struct node *condition, str name)
 {
     const char *nearest = words_nearest(name, expr_names()), *other = hint_for(foreign_values, name);
     char hint[80] = "", known[120]; /* "result, input, context" */
@@ -114,102 +112,96 @@ static void warn_unknown(struct compilation *compiler, const struct source_step 
         (void)snprintf(hint, sizeof hint, "%s; ", other);
     else if (nearest)
         (void)snprintf(hint, sizeof hint, "did you mean '%s'? ", nearest);
-    step_warning(compiler, step, condition,
-                 "the condition names '%.*s', which is always nil; %sknown are %s",
+    step_warning(step, condition, "the condition names '%.*s', which is always nil; %sknown are %s",
                  STR_ARG(words_shown(name)), hint, known);
 }
 
-static void check_globals(struct compilation *compiler, const struct source_step *step,
-                          const struct node *condition)
+static void check_globals(const struct source_step *step, const struct node *condition)
 {
     struct expr_unknown unknown;
     str name;
 
     expr_unknown_begin(&unknown, condition_text(condition));
     while (expr_unknown_next(&unknown, &name))
-        warn_unknown(compiler, step, condition, name);
+        warn_unknown(step, condition, name);
 }
 
-static void check_condition(struct compilation *compiler, const struct source_step *step,
-                            const struct node *condition)
+static void check_condition(const struct source_step *step, const struct node *condition)
 {
     str text = condition_text(condition);
     pawl_status status;
 
     if (condition_is_pattern(text)) {
-        check_pattern(compiler, step, condition);
+        check_pattern(step, condition);
         return;
     }
     if (text.size == 0) {
-        step_error(compiler, step, condition, "'if' is empty");
+        step_error(step, condition, "'if' is empty");
         return;
     }
-    status = expr_check(compiler->scope, text);
+    status = expr_check(step->compiler->scope, text);
     if (status == PAWL_NO_MEMORY)
-        compile_no_memory(compiler);
+        compile_no_memory(step->compiler);
     else if (status != PAWL_OK)
-        step_error(compiler, step, condition, "'%.*s' is not an expression: %s%s",
-                   STR_ARG(words_shown(text)), compiler->scope->error.message, lua_hint(text));
+        step_error(step, condition, "'%.*s' is not an expression: %s%s", STR_ARG(words_shown(text)),
+                   step->compiler->scope->error.message, lua_hint(text));
     else
-        check_globals(compiler, step, condition);
+        check_globals(step, condition);
 }
 
-static void check_branch(struct compilation *compiler, const struct source_step *step,
-                         const struct node *item)
+static void check_branch(const struct source_step *step, const struct node *item)
 {
     const struct node *condition = node_find(item, "if"), *then = node_find(item, "then");
 
-    compile_keys(compiler, step, item, branch_keys, "branch.");
+    compile_keys(step->compiler, step, item, branch_keys, "branch.");
     if (!condition || condition->kind != NODE_STRING || !then || then->kind != NODE_STRING)
-        step_error(compiler, step, item, "a branch is {if: CONDITION, then: STEP}");
+        step_error(step, item, "a branch is {if: CONDITION, then: STEP}");
     else
-        check_condition(compiler, step, condition);
+        check_condition(step, condition);
 }
 
-static void check_way(struct compilation *compiler, const struct source_step *step)
+static void check_way(const struct source_step *step)
 {
     const struct node *way = step->way;
     bool is_list = str_is(way->key, "branch") || str_is(way->key, "parallel");
 
     if (way->kind != (is_list ? NODE_ARRAY : NODE_STRING) || (is_list && way->count == 0)) {
-        step_error(compiler, step, way, "'%.*s' must %s, found %s", STR_ARG(way->key),
+        step_error(step, way, "'%.*s' must %s, found %s", STR_ARG(way->key),
                    is_list ? "be a list of one or more" : "name a step",
                    way->kind == NODE_ARRAY && is_list ? "an empty one" : node_kind_name(way->kind));
         return;
     }
     for (const struct node *item = is_list ? way->first : NULL; item; item = item->next)
         if (str_is(way->key, "branch"))
-            check_branch(compiler, step, item);
+            check_branch(step, item);
         else if (item->kind != NODE_STRING)
-            step_error(compiler, step, item, "'parallel' lists names of steps, found %s",
+            step_error(step, item, "'parallel' lists names of steps, found %s",
                        node_kind_name(item->kind));
 }
 
-static void check_arms(struct compilation *compiler, const struct source_step *step)
+static void check_arms(const struct source_step *step)
 {
     for (const struct node *arm = step->way->first; arm; arm = arm->next) {
         const struct node *then = node_find(arm, "then");
 
         if (!then || then->kind != NODE_STRING)
-            step_error(compiler, step, arm, "an arm needs 'then: STEP'");
+            step_error(step, arm, "an arm needs 'then: STEP'");
     }
 }
 
 /* The first way found; *count of all. */
-static enum way_kind find_way(struct compilation *compiler, struct source_step *step,
-                              uint32_t *count)
+static enum way_kind find_way(struct source_step *step, uint32_t *count)
 {
     enum way_kind found = WAY_DONE;
 
-    *count = step_is_true(compiler, step, "done");
+    *count = step_is_true(step, "done");
     for (enum way_kind kind = WAY_NEXT; kind <= WAY_JOIN; kind++) {
         const struct node *node = node_find(step->node, way_kind_name(kind));
 
         if (!node)
             continue;
         if ((*count)++ > 0) {
-            step_error(compiler, step, node,
-                       "'%s': another key already says what follows; keep one",
+            step_error(step, node, "'%s': another key already says what follows; keep one",
                        way_kind_name(kind));
             continue;
         }
@@ -219,43 +211,39 @@ static enum way_kind find_way(struct compilation *compiler, struct source_step *
     return found;
 }
 
-void compile_way(struct compilation *compiler, struct source_step *step)
+void compile_way(struct source_step *step)
 {
     uint32_t count;
 
-    step->plan.way = find_way(compiler, step, &count);
+    step->plan.way = find_way(step, &count);
     if (step->plan.kind->leads_by_arm) {
         if (count > 0)
-            step_error(compiler, step, NULL, "a %s's arms are its way on; the step needs no other",
+            step_error(step, NULL, "a %s's arms are its way on; the step needs no other",
                        step->plan.kind->word);
         step->plan.way = WAY_ARMS;
         step->way = node_find(step->node, step->plan.kind->key);
-        check_arms(compiler, step);
+        check_arms(step);
     } else if (count == 0 && !step->is_refused) {
-        step_error(compiler, step, NULL,
+        step_error(step, NULL,
                    "no way on; write 'next', 'branch', 'parallel', 'join' or 'done: "
                    "true'");
     } else if (step->way) {
-        check_way(compiler, step);
+        check_way(step);
     }
 }
 
 /* ---- Where it leads ----------------------------------------------------------------------------
  */
 
-uint32_t compile_find_step(const struct compilation *compiler, const struct plan_name *keys,
-                           const struct plan_name *names, str text)
+uint32_t compile_find_step(const struct compilation *compiler, str text)
 {
-    const struct plan_name *found = plan_find_name(keys, compiler->count, text);
+    const struct plan_name *found = plan_find_name(compiler->keys, compiler->count, text);
 
-    if (!found)
-        found = plan_find_name(names, compiler->count, text);
-    return found ? found->step : STEP_NONE;
+    return found ? found->step : plan_find(&compiler->named, text);
 }
 
 /* An expression names steps that are there: a slip of the pen is not left for the run. */
-static void check_named(struct compilation *compiler, const struct source_step *step,
-                        const struct plan_name *names, const struct node *condition)
+static void check_named(const struct source_step *step, const struct node *condition)
 {
     str text = condition_text(condition), name;
     size_t at = 0;
@@ -263,15 +251,12 @@ static void check_named(struct compilation *compiler, const struct source_step *
     if (condition_is_pattern(text))
         return;
     while (expr_next_step(text, &at, &name))
-        if (!plan_find_name(names, compiler->count, name))
-            step_error(compiler, step, condition,
-                       "the condition names steps.%.*s, and there is no such step",
+        if (plan_find(&step->compiler->named, name) == STEP_NONE)
+            step_error(step, condition, "the condition names steps.%.*s, and there is no such step",
                        STR_ARG(words_shown(name)));
 }
 
-static void link_one(struct compilation *compiler, struct source_step *step,
-                     const struct plan_name *keys, const struct plan_name *names,
-                     const struct node *item)
+static void link_one(struct source_step *step, const struct node *item)
 {
     bool is_listed = step->plan.way == WAY_BRANCH || step->plan.way == WAY_ARMS;
     const struct node *name = is_listed ? node_find(item, "then") : item;
@@ -279,21 +264,20 @@ static void link_one(struct compilation *compiler, struct source_step *step,
 
     if (!name || name->kind != NODE_STRING)
         return; /* said already */
-    target->step = compile_find_step(compiler, keys, names, name->text);
+    target->step = compile_find_step(step->compiler, name->text);
     if (step->plan.way == WAY_BRANCH && node_find(item, "if")) {
         target->condition = condition_text(node_find(item, "if"));
         target->is_quoted = condition_is_quoted(target->condition);
-        check_named(compiler, step, names, node_find(item, "if"));
+        check_named(step, node_find(item, "if"));
     }
     if (target->step == STEP_NONE)
-        step_error(compiler, step, name, "'%.*s' names '%.*s', and there is no such step",
+        step_error(step, name, "'%.*s' names '%.*s', and there is no such step",
                    STR_ARG(step->way->key), STR_ARG(words_shown(name->text)));
     else
         step->plan.target_count++;
 }
 
-void compile_link(struct compilation *compiler, const struct plan_name *keys,
-                  const struct plan_name *names)
+void compile_link(struct compilation *compiler)
 {
     for (uint32_t i = 0; i < compiler->count; i++) {
         struct source_step *step = &compiler->steps[i];
@@ -307,6 +291,6 @@ void compile_link(struct compilation *compiler, const struct plan_name *keys,
             return;
         for (const struct node *item = is_list ? step->way->first : step->way; item;
              item = is_list ? item->next : NULL)
-            link_one(compiler, step, keys, names, item);
+            link_one(step, item);
     }
 }

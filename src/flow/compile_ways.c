@@ -73,7 +73,7 @@ static void find_cycle(struct ways *ways)
             origin[compiler->steps[i].plan.targets[t].step] = i;
     for (uint32_t i = 0; i < compiler->count; i++)
         left = origin[left];
-    step_warning(compiler, &compiler->steps[left], NULL,
+    step_warning(&compiler->steps[left], NULL,
                  "a cycle without a wait leads through it; add a sleep");
 }
 
@@ -87,7 +87,7 @@ static void check_join(struct ways *ways, uint32_t index)
         count += ways->is_reached[i] && compiler->steps[i].plan.way == WAY_JOIN &&
                  compiler->steps[i].plan.targets[0].step == step->plan.targets[0].step;
     if (count == 1)
-        step_warning(compiler, step, step->way, "no other step joins at '%.*s'; use 'next' instead",
+        step_warning(step, step->way, "no other step joins at '%.*s'; use 'next' instead",
                      STR_ARG(words_shown(step->way->text)));
 }
 
@@ -104,7 +104,7 @@ void compile_check_ways(struct compilation *compiler)
     find_reached(&ways);
     for (uint32_t i = 0; i < compiler->count; i++)
         if (!ways.is_reached[i])
-            step_warning(compiler, &compiler->steps[i], NULL,
+            step_warning(&compiler->steps[i], NULL,
                          "no way leads here; name it in another step, or remove it");
         else if (compiler->steps[i].plan.way == WAY_JOIN && compiler->report.warning_count < 100)
             check_join(&ways, i);

@@ -47,10 +47,9 @@ struct step_kind {
     /* ---- Compiling ---- */
     /* `node` is the value of `key`. Sets the args and whatever else the step needs when it begins.
      * NULL: step_tool.c has done it. */
-    void (*compile)(struct compilation *compiler, struct source_step *step,
-                    const struct node *node);
+    void (*compile)(struct source_step *step, const struct node *node);
     /* When all steps are known. NULL: nothing to check. */
-    void (*check)(struct compilation *compiler, const struct source_step *step);
+    void (*check)(const struct source_step *step);
 
     /* ---- Deciding: pure, on the turn. NULL: nothing happens ---- */
     /* Adds the effects by which the new attempt waits. A status that is not trouble

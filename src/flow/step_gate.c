@@ -21,58 +21,55 @@ static const struct known_key approval_keys[] = {
 
 /* ---- Compiling ------------------------------------------------------------------------------ */
 
-static void read_approvers(struct compilation *compiler, struct source_step *step,
-                           const struct node *by)
+static void read_approvers(struct source_step *step, const struct node *by)
 {
     const struct node *first = by->kind == NODE_ARRAY ? by->first : by;
     struct plan_step *plan = &step->plan;
 
-    plan->approvers = ARENA_ARRAY(&compiler->scope->arena, str, by->count + 1);
+    plan->approvers = ARENA_ARRAY(&step->compiler->scope->arena, str, by->count + 1);
     if (!plan->approvers)
         return;
     for (const struct node *item = first; item; item = item == by ? NULL : item->next) {
         if (item->kind != NODE_STRING || str_is_blank(item->text))
-            step_error(compiler, step, item, "approval.by lists actor_refs");
+            step_error(step, item, "approval.by lists actor_refs");
         for (uint32_t i = 0; i < plan->approver_count; i++)
             if (str_eq(plan->approvers[i], item->text))
-                step_error(compiler, step, item, "approval.by names '%.*s' twice",
+                step_error(step, item, "approval.by names '%.*s' twice",
                            STR_ARG(words_shown(item->text)));
         plan->approvers[plan->approver_count++] = item->text;
     }
     if (plan->approver_count == 0)
-        step_error(compiler, step, by, "approval.by has no names: the gate would wait for ever");
+        step_error(step, by, "approval.by has no names: the gate would wait for ever");
 }
 
-static void read_approval(struct compilation *compiler, struct source_step *step,
-                          const struct node *approval)
+static void read_approval(struct source_step *step, const struct node *approval)
 {
     const struct node *by = node_find(approval, "by"), *count = node_find(approval, "count");
     int64_t n = 1;
 
     if (approval->kind != NODE_OBJECT)
-        step_error(compiler, step, approval,
+        step_error(step, approval,
                    "'approval' must be {by, count}, found %s; write {} if anyone may approve",
                    approval->is_missing ? "no value" : node_kind_name(approval->kind));
-    compile_keys(compiler, step, approval, approval_keys, "approval.");
+    compile_keys(step->compiler, step, approval, approval_keys, "approval.");
     if (by)
-        read_approvers(compiler, step, by);
+        read_approvers(step, by);
     if (count && (!node_to_i64(count, &n) || n < 1 || n > LIMIT_STEPS))
-        step_error(compiler, step, count, "approval.count must be 1..%d", LIMIT_STEPS);
+        step_error(step, count, "approval.count must be 1..%d", LIMIT_STEPS);
     else if (by && n > step->plan.approver_count)
-        step_error(compiler, step, count ? count : by,
-                   "approval.count is %lld, and only %u may approve", (long long)n,
-                   step->plan.approver_count);
+        step_error(step, count ? count : by, "approval.count is %lld, and only %u may approve",
+                   (long long)n, step->plan.approver_count);
     step->plan.approval_count = (uint32_t)n;
 }
 
-void gate_compile(struct compilation *compiler, struct source_step *step)
+void gate_compile(struct source_step *step)
 {
     const struct node *approval = node_find(step->node, "approval");
 
     if (approval && step->plan.kind != &step_kind_gate)
-        step_error(compiler, step, approval, "only a gate has an 'approval'; a gate has no tool");
+        step_error(step, approval, "only a gate has an 'approval'; a gate has no tool");
     else if (approval)
-        read_approval(compiler, step, approval);
+        read_approval(step, approval);
 }
 
 /* ---- It has begun -----------------------------------------------------------------------------

@@ -20,13 +20,12 @@ static const struct known_key tree_arm_keys[] = {
     { 0 },
 };
 
-static void select_compile(struct compilation *compiler, struct source_step *step,
-                           const struct node *select)
+static void select_compile(struct source_step *step, const struct node *select)
 {
     if (select->kind != NODE_ARRAY || select->count == 0)
-        step_error(compiler, step, select, "'select' must be a list of arms");
+        step_error(step, select, "'select' must be a list of arms");
     else
-        arms_compile(compiler, step, select->first, compiler->is_tree ? tree_arm_keys : arm_keys,
+        arms_compile(step, select->first, step->compiler->is_tree ? tree_arm_keys : arm_keys,
                      false);
     step->plan.args_node = select;
 }

@@ -2,7 +2,7 @@
 #include "base/time.h"
 #include "flow/compile.h"
 
-void sleep_check(struct compilation *compiler, const struct source_step *step)
+void sleep_check(const struct source_step *step)
 {
     const struct node *args = step->plan.args_node, *duration = node_find(args, "for");
     int64_t ms;
@@ -11,11 +11,10 @@ void sleep_check(struct compilation *compiler, const struct source_step *step)
         return;
     if (!duration || duration->kind != NODE_STRING ||
         (!template_has(duration->text) && !duration_parse(duration->text, &ms)))
-        step_error(compiler, step, duration, "sleep needs {for: DURATION}, like \"30s\"");
+        step_error(step, duration, "sleep needs {for: DURATION}, like \"30s\"");
     for (const struct node *node = args ? args->first : NULL; node; node = node->next)
         if (node != duration)
-            step_warning(compiler, step, node, "sleep does not know '%.*s'",
-                         STR_ARG(words_shown(node->key)));
+            step_warning(step, node, "sleep does not know '%.*s'", STR_ARG(words_shown(node->key)));
 }
 
 static pawl_status sleep_begin(struct turn *turn, const struct plan_step *step, uint32_t ordinal)

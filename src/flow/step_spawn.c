@@ -27,11 +27,10 @@ static const struct known_key spawn_keys[] = {
 
 /* ---- Compiling ------------------------------------------------------------------------------ */
 
-static void refer(struct compilation *compiler, const struct source_step *step,
-                  const struct node *definition)
+static void refer(const struct source_step *step, const struct node *definition)
 {
     if (!template_has(definition->text))
-        findings_refer(compiler->report.findings, compiler->scope,
+        findings_refer(step->compiler->report.findings, step->compiler->scope,
                        &(struct reference){ .owner = "step",
                                             .key = "spawn",
                                             .of = step->plan.name,
@@ -40,48 +39,47 @@ static void refer(struct compilation *compiler, const struct source_step *step,
                                             .column = definition->column });
 }
 
-static void spawn_compile(struct compilation *compiler, struct source_step *step,
-                          const struct node *spawn)
+static void spawn_compile(struct source_step *step, const struct node *spawn)
 {
     const struct node *definition = node_find(spawn, "definition");
     const struct node *end = node_find(spawn, "on_parent_end");
 
-    if (compiler->spawn_count++ == LIMIT_SPAWNS)
-        compile_error(compiler, spawn,
+    if (step->compiler->spawn_count++ == LIMIT_SPAWNS)
+        compile_error(step->compiler, spawn,
                       "more than %u steps that spawn; let children spawn some of them",
                       LIMIT_SPAWNS);
     if (spawn->kind != NODE_OBJECT || !definition || definition->kind != NODE_STRING ||
         str_is_blank(definition->text)) {
-        step_error(compiler, step, definition ? definition : spawn,
+        step_error(step, definition ? definition : spawn,
                    "'spawn' must be {definition: NAME, input}");
         return;
     }
     if (end && (end->kind != NODE_STRING ||
                 (!str_is(end->text, "abandon") && !str_is(end->text, "cancel"))))
-        step_error(compiler, step, end, "'on_parent_end' is cancel or abandon");
-    compile_keys(compiler, step, spawn, spawn_keys, "spawn.");
+        step_error(step, end, "'on_parent_end' is cancel or abandon");
+    compile_keys(step->compiler, step, spawn, spawn_keys, "spawn.");
     step->plan.args_node = spawn;
-    step->plan.args = compile_print_known(compiler, spawn);
-    refer(compiler, step, definition);
+    step->plan.args = compile_print_known(step->compiler, spawn);
+    refer(step, definition);
 }
 
 /* A flow that spawns itself (NAME or NAME@VERSION) without a step that waits before it would spawn
  * as fast as the store can write. */
-static void spawn_check(struct compilation *compiler, const struct source_step *step)
+static void spawn_check(const struct source_step *step)
 {
     const struct node *definition = node_find(step->plan.args_node, "definition");
-    str own = compiler->own_name;
+    str own = step->compiler->own_name;
 
     if (!own.data || !definition || !str_eq(reference_name(definition->text), own))
         return;
-    for (uint32_t i = 0; i < compiler->count; i++) {
-        const struct step_kind *other = compiler->steps[i].plan.kind;
+    for (uint32_t i = 0; i < step->compiler->count; i++) {
+        const struct step_kind *other = step->compiler->steps[i].plan.kind;
 
         if (other != &step_kind_spawn && !other->is_taken)
             return;
     }
     step_warning(
-        compiler, step, NULL,
+        step, NULL,
         "it spawns the flow itself, and nothing waits: a cycle without a wait; add a sleep");
 }
 

@@ -13,44 +13,42 @@ static const struct known_key tool_keys[] = {
 };
 
 /* The same thing under both notations' names; giving both is an error. */
-static const struct node *find_either(struct compilation *compiler, const struct source_step *step,
-                                      const char *one, const char *other)
+static const struct node *find_either(const struct source_step *step, const char *one,
+                                      const char *other)
 {
     const struct node *first = node_find(step->node, one), *second = node_find(step->node, other);
 
     if (first && second)
-        step_error(compiler, step, second, "'%s' and '%s' are the same thing; keep one", one,
-                   other);
+        step_error(step, second, "'%s' and '%s' are the same thing; keep one", one, other);
     return first ? first : second;
 }
 
-static void read_args(struct compilation *compiler, struct source_step *step)
+static void read_args(struct source_step *step)
 {
-    const struct node *args = find_either(compiler, step, "args", "payload");
+    const struct node *args = find_either(step, "args", "payload");
 
-    if (!args && compiler->is_tree && node_find(step->node, "action")) /* C2 */
-        step_error(compiler, step, NULL, "an 'action' needs its 'payload'");
+    if (!args && step->compiler->is_tree && node_find(step->node, "action")) /* C2 */
+        step_error(step, NULL, "an 'action' needs its 'payload'");
     if (!args || (!str_is(args->key, "payload") && /* C2: that is anything */
-                  !step_expect(compiler, step, args, NODE_OBJECT, "an object")))
+                  !step_expect(step, args, NODE_OBJECT, "an object")))
         return;
     step->plan.args_node = args;
-    step->plan.args = compile_print(compiler, args);
+    step->plan.args = compile_print(step->compiler, args);
 }
 
 /* An explicit null is a gate; a value that was forgotten is not. */
-static void refuse_missing_tool(struct compilation *compiler, const struct source_step *step,
-                                const struct node *tool)
+static void refuse_missing_tool(const struct source_step *step, const struct node *tool)
 {
     const struct node at_key = { .line = tool->key_line, .column = tool->key_column };
 
     step_error(
-        compiler, step, &at_key,
+        step, &at_key,
         "'%.*s' has no value; name a tool, or write '%.*s: null' or 'approval: {}' for a gate",
         STR_ARG(tool->key), STR_ARG(tool->key));
 }
 
 /* "'tool', 'approval' (a gate), 'wait', ... or 'external'" */
-static void refuse_nothing(struct compilation *compiler, const struct source_step *step)
+static void refuse_nothing(const struct source_step *step)
 {
     char keys[200] = "", last[40] = "";
     size_t used = 0;
@@ -68,34 +66,33 @@ static void refuse_nothing(struct compilation *compiler, const struct source_ste
         else
             (void)snprintf(last, sizeof last, "'%s' (a %s)", kind->key, kind->word);
     }
-    step_error(compiler, step, NULL, "the step does nothing; write %s or %s", keys, last);
+    step_error(step, NULL, "the step does nothing; write %s or %s", keys, last);
 }
 
-static void tool_compile(struct compilation *compiler, struct source_step *step,
-                         const struct node *node)
+static void tool_compile(struct source_step *step, const struct node *node)
 {
-    const struct node *tool = find_either(compiler, step, "tool", "action");
-    bool is_external = step_is_true(compiler, step, "external");
+    const struct node *tool = find_either(step, "tool", "action");
+    bool is_external = step_is_true(step, "external");
     bool is_gate = tool ? tool->kind == NODE_NULL : node_find(step->node, "approval") != NULL;
 
     (void)node;
     if (tool && tool->is_missing)
-        refuse_missing_tool(compiler, step, tool);
+        refuse_missing_tool(step, tool);
     else if (tool && tool->kind == NODE_STRING && definition_name_is_valid(tool->text))
         step->plan.tool = tool->text;
     else if (tool && tool->kind != NODE_NULL)
-        step_error(compiler, step, tool, "'%.*s' must name a tool: 1..%d of A-Z a-z 0-9 . _ / -",
+        step_error(step, tool, "'%.*s' must name a tool: 1..%d of A-Z a-z 0-9 . _ / -",
                    STR_ARG(tool->key), LIMIT_NAME);
     else if (!is_external && !is_gate && !step->is_refused)
-        refuse_nothing(compiler, step);
+        refuse_nothing(step);
     step->plan.kind = is_external ? &step_kind_external
                       : is_gate   ? &step_kind_gate
                                   : step_kind_find(STR("tool"), step->plan.tool);
-    read_args(compiler, step);
+    read_args(step);
 }
 
 /* A warning alone: the host of a plan, or a worker, may have a `log` of its own. */
-static void tool_check(struct compilation *compiler, const struct source_step *step)
+static void tool_check(const struct source_step *step)
 {
     const struct node *args = step->plan.args_node;
 
@@ -103,9 +100,9 @@ static void tool_check(struct compilation *compiler, const struct source_step *s
         (args && args->kind == NODE_STRING && template_has(args->text)))
         return;
     if (!args || !node_find(args, "message"))
-        step_warning(
-            compiler, step, args, "the built-in log takes {message: TEXT}, and fails with %s",
-            !args || args->kind == NODE_OBJECT ? "no message" : node_kind_name(args->kind));
+        step_warning(step, args, "the built-in log takes {message: TEXT}, and fails with %s",
+                     !args || args->kind == NODE_OBJECT ? "no message"
+                                                        : node_kind_name(args->kind));
 }
 
 const struct step_kind step_kind_tool = {

@@ -23,8 +23,7 @@ static const struct known_key wait_keys[] = {
 
 /* ---- Compiling ------------------------------------------------------------------------------ */
 
-static void check_value(struct compilation *compiler, const struct source_step *step,
-                        const struct node *value)
+static void check_value(const struct source_step *step, const struct node *value)
 {
     bool is_text = value->kind == NODE_STRING;
     int64_t ms;
@@ -32,16 +31,15 @@ static void check_value(struct compilation *compiler, const struct source_step *
     if (is_text && template_has(value->text))
         return;
     if (str_is(value->key, "timer"))
-        compile_duration(compiler, step, value, "'timer'", &ms);
+        compile_duration(step, value, "'timer'", &ms);
     else if (str_is(value->key, "until") && (!is_text || !time_parse(value->text, &ms)))
-        step_error(compiler, step, value, "'until' must be a time in RFC 3339");
+        step_error(step, value, "'until' must be a time in RFC 3339");
     else if (str_is(value->key, "signal") && (!is_text || str_is_blank(value->text)))
-        step_error(compiler, step, value, "'signal' must name a signal");
+        step_error(step, value, "'signal' must name a signal");
 }
 
 /* What one arm waits for; NULL, and said so, if that is not exactly one thing. */
-static const struct node *read_arm(struct compilation *compiler, const struct source_step *step,
-                                   const struct node *arm)
+static const struct node *read_arm(const struct source_step *step, const struct node *arm)
 {
     static const char *const words[] = { "timer", "until", "signal", NULL };
     const struct node *value = node_find(arm, "value"), *found = NULL;
@@ -53,14 +51,14 @@ static const struct node *read_arm(struct compilation *compiler, const struct so
             count++;
         }
     if (count != 1) {
-        step_error(compiler, step, arm,
+        step_error(step, arm,
                    "expected one of {timer: DURATION}, {until: TIME}, {signal: NAME}, found %s",
                    count == 0 ? "none of them" : "several");
         return NULL;
     }
     if (value && !str_is(found->key, "signal"))
-        step_error(compiler, step, value, "'value' belongs to a signal");
-    check_value(compiler, step, found);
+        step_error(step, value, "'value' belongs to a signal");
+    check_value(step, found);
     return found;
 }
 
@@ -78,31 +76,30 @@ static void print_arm(const struct node *arm, const struct node *value, struct b
     json_close(out, '}');
 }
 
-void arms_compile(struct compilation *compiler, struct source_step *step, const struct node *first,
+void arms_compile(struct source_step *step, const struct node *first,
                   const struct known_key *more_keys, bool is_one)
 {
     const struct known_key *const tables[] = { wait_keys, more_keys, NULL };
     struct buf buf;
 
-    buf_init(&buf, compiler->scope->arena.heap, 0);
+    buf_init(&buf, step->compiler->scope->arena.heap, 0);
     json_open(&buf, '{');
     json_put_open(&buf, "arms", '[');
     for (const struct node *arm = first; arm; arm = is_one ? NULL : arm->next) {
-        const struct node *value = read_arm(compiler, step, arm);
+        const struct node *value = read_arm(step, arm);
 
-        compile_tables(compiler, step, arm, tables, is_one ? "wait." : "select.", "");
+        compile_tables(step->compiler, step, arm, tables, is_one ? "wait." : "select.", "");
         print_arm(arm, value, &buf);
     }
     json_close(&buf, ']');
     json_close(&buf, '}');
-    step->plan.args = compile_take(compiler, &buf);
+    step->plan.args = compile_take(step->compiler, &buf);
 }
 
-static void wait_compile(struct compilation *compiler, struct source_step *step,
-                         const struct node *wait)
+static void wait_compile(struct source_step *step, const struct node *wait)
 {
     step->plan.args_node = wait;
-    arms_compile(compiler, step, wait, NULL, true);
+    arms_compile(step, wait, NULL, true);
 }
 
 /* ---- Beginning ------------------------------------------------------------------------------- */
