@@ -69,5 +69,7 @@ void json_put_hex(struct buf *buf, const char *key, const void *bytes, size_t si
 void json_opt_str(struct buf *buf, const char *key, str s);
 void json_opt_raw(struct buf *buf, const char *key, str json);
 void json_opt_u64(struct buf *buf, const char *key, uint64_t n);
+/* An object of one member, in the arena; data NULL: no memory. */
+str json_object_of(struct arena *arena, const char *key, str value);
 
 #endif

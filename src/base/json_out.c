@@ -176,6 +176,17 @@ void json_put_time_or_null(struct buf *buf, const char *key, int64_t at_ms)
         json_null(buf);
 }
 
+str json_object_of(struct arena *arena, const char *key, str value)
+{
+    struct buf buf;
+
+    buf_init(&buf, arena->heap, 0);
+    json_open(&buf, '{');
+    json_put_str(&buf, key, value);
+    json_close(&buf, '}');
+    return buf_take(&buf, arena);
+}
+
 void json_put_open(struct buf *buf, const char *key, char bracket)
 {
     json_key(buf, key);

@@ -22,6 +22,14 @@ void scope_clear(struct scope *scope)
     scope->error.message[0] = '\0';
 }
 
+pawl_status scope_leave(struct scope *scope, struct scope *outer, pawl_status status)
+{
+    if (status)
+        outer->error = scope->error;
+    scope_fini(scope);
+    return status;
+}
+
 pawl_status scope_fail(struct scope *scope, pawl_status status, const char *format, ...)
 {
     char message[sizeof scope->error.message + 4]; /* room to see where a long one is cut */

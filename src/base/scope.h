@@ -24,6 +24,9 @@ struct scope {
 void scope_init(struct scope *scope, const struct heap *heap, size_t limit);
 void scope_fini(struct scope *scope);
 void scope_clear(struct scope *scope); /* for reuse: arena emptied, error forgotten */
+/* Ends a scope that was opened for a part of the work of `outer`, which gets its error unless
+ * `status` is PAWL_OK. Returns `status`. */
+pawl_status scope_leave(struct scope *scope, struct scope *outer, pawl_status status);
 
 /* Write the error and return its status, which is not PAWL_OK. */
 pawl_status scope_fail(struct scope *scope, pawl_status status, const char *format, ...)

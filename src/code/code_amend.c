@@ -158,12 +158,12 @@ pawl_status plan_amended(struct scope *scope, const struct code_plan *before,
 
 bool code_has_plan(const struct effect_list *effects)
 {
-    return effects_plan(effects) != NULL;
+    return effects_first(effects, EFFECT_PLAN) != NULL;
 }
 
 pawl_status code_plan_version(struct scope *scope, const struct effect_list *effects, uint32_t *out)
 {
-    const struct effect *effect = effects_plan(effects);
+    const struct effect *effect = effects_first(effects, EFFECT_PLAN);
     struct node *root = NULL;
     int64_t version = 0;
     pawl_status status = effect ? node_read_json(scope, effect->state, &root) : PAWL_OK;
@@ -180,7 +180,7 @@ pawl_status code_plan_version(struct scope *scope, const struct effect_list *eff
 pawl_status code_amended(struct scope *scope, const struct definition *definition,
                          const struct effect_list *effects, struct definition **out)
 {
-    const struct effect *effect = effects_plan(effects);
+    const struct effect *effect = effects_first(effects, EFFECT_PLAN);
     struct definition *amended = arena_copy(&scope->arena, definition, sizeof *definition);
     struct code_plan *plan = NULL;
     pawl_status status = amended ? PAWL_OK : scope_no_memory(scope);

@@ -221,7 +221,6 @@ bool poison_noted(struct actor *actor, const struct mail *mail, struct scope *sc
  * paused. */
 pawl_status poison_hold(struct engine *engine, struct scope *scope, const struct actor *actor,
                         pawl_status status, bool *is_held);
-pawl_status poison_rests(struct engine *engine, struct scope *scope, const struct actor *actor);
 pawl_status poison_stand(struct engine *engine, struct scope *scope, struct actor *actor);
 pawl_status poison_cancel(struct engine *engine, struct actor *actor, const struct event *event,
                           struct scope *scope, struct decision *out);
@@ -269,15 +268,13 @@ bool actor_has_kept(const struct engine *engine, const struct actor *actor); /* 
 pawl_status actor_decide(struct engine *engine, struct actor *actor, const struct event *event,
                          struct scope *scope, struct decision *out, struct job **jobs);
 void actor_compact(struct actor *actor); /* what was folded away goes, now and then */
+/* Sends an event and waits for its answer. `fire`, `key` and `out` may be NULL. */
 pawl_status engine_send(struct engine *engine, struct scope *scope, uint64_t instance,
-                        const struct event *event, const struct fire_args *fire,
-                        struct fired *out); /* fire and out may be NULL */
+                        const struct event *event, const struct fire_args *fire, const uint8_t *key,
+                        struct fired *out);
 /* The same for a signal; *is_kept: nothing takes it yet. */
 pawl_status mail_signal(struct engine *engine, struct scope *scope, uint64_t instance,
                         const struct event *event, const uint8_t *key, bool *is_kept);
-pawl_status engine_send_once(struct engine *engine, struct scope *scope, uint64_t instance,
-                             const struct event *event, const struct fire_args *fire,
-                             const uint8_t *key, struct fired *out);
 struct mail *mail_new(struct engine *engine);
 void mail_free(struct engine *engine, struct mail *mail);
 /* Those that rode along may have filled the scope: what is in it of the mail itself is moved. */
@@ -286,7 +283,10 @@ void mail_wake(struct engine *engine, uint64_t instance); /* EVENT_WAKE */
 pawl_status mail_wake_all(struct engine *engine, struct scope *scope, const uint64_t *numbers,
                           uint32_t count); /* not held */
 void mail_fini(struct engine *engine);                                         /* the spare ones */
-bool engine_mail(struct engine *engine, uint64_t instance, struct mail *mail);
+/* One with this event; NULL: no memory. */
+struct mail *mail_to(struct engine *engine, uint64_t instance, const struct event *event);
+/* Sends it to its instance. False: no memory; it is freed. NULL is allowed. */
+bool mail_send(struct engine *engine, struct mail *mail);
 bool actors_have_work(const struct engine *engine); /* now, or to try again later */
 void engine_pass_news(struct engine *engine); /* of children that have ended */
 bool engine_pump(struct engine *engine);      /* one unit of waiting work, if any */

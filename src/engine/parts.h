@@ -60,7 +60,7 @@ static inline bool family_is_possible(const struct engine *engine,
 }
 
 /* Did we fail, and not what was asked for? */
-static inline bool family_is_ours(pawl_status status)
+static inline bool status_is_ours(pawl_status status)
 {
     return status == PAWL_NO_MEMORY || status == PAWL_STORAGE_FAILURE ||
            status == PAWL_OUTCOME_UNKNOWN;

@@ -113,8 +113,8 @@ pawl_status rights_check(struct scope *scope, str rights, str reference); /* nam
                                                                               FORBIDDEN */
 /* After a create record and after a define record, with space reserved. They write
  * nothing where there is no limit. */
-pawl_status rights_record(struct engine *engine, struct scope *scope, struct head *head,
-                          const char *id, str rights, int64_t at_ms);
+pawl_status rights_record(struct engine *engine, struct scope *scope, struct head *head, str rights,
+                          int64_t at_ms);
 pawl_status rights_note(struct engine *engine, struct scope *scope,
                         const struct definition_row *row);
 

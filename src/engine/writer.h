@@ -206,8 +206,8 @@ pawl_status batch_spoil(struct engine *engine, const struct scope *scope, pawl_s
 /* Append the record of a kept signal; space is reserved. */
 pawl_status batch_keep_signal(struct engine *engine, struct scope *scope, struct head *head,
                               const struct draft *draft, int64_t at_ms, const uint8_t *key);
-void batch_seal(struct engine *engine, struct head *head, struct record *record, const char *id,
-                str body, const struct commitments *commitments);
+void batch_seal(struct engine *engine, struct head *head, struct record *record, str body,
+                const struct commitments *commitments);
 uint64_t batch_new_value(struct engine *engine, str bytes, bool interned,
                          const uint8_t **commitment);
 /* An entry's payload. The end of a flow repeats what its last step gave: one value serves both. */
@@ -218,7 +218,9 @@ pawl_status batch_entered_at(struct engine *engine, struct scope *scope, const s
                              int64_t *out);
 pawl_status batch_know_skip(struct engine *engine, struct scope *scope, struct head *head);
 pawl_status heads_make_whole(struct engine *engine, struct scope *scope, struct head *head);
-struct record *batch_record(struct engine *engine, int32_t what, struct head *head, int64_t at_ms);
+/* One more record, to be sealed. `key` may be NULL. */
+struct record *batch_record(struct engine *engine, int32_t what, struct head *head, int64_t at_ms,
+                            str body, const uint8_t *key);
 
 /* keys.c */
 enum key_use { KEY_NEW, KEY_REPEAT, KEY_PENDING };
@@ -246,6 +248,7 @@ pawl_status keys_defined(struct engine *engine, struct scope *scope, const struc
 bool intern_init(struct intern_table *table, const struct heap *heap);
 void intern_fini(struct intern_table *table);
 void intern_clear(struct intern_table *table);
+/* No text (data NULL) has the id 0, and its commitment is left as it is. */
 pawl_status intern(struct engine *engine, struct scope *scope, str bytes, uint64_t *id,
                    const uint8_t **commitment);
 

@@ -110,7 +110,7 @@ pawl_status verify_amend(struct verify *v, const struct chain *chain, const stru
         TRY(find_named(v, chain, record, &rules));
     if (rules) {
         TRY(effects_read(&v->scope, record->body, &effects));
-        plan = effects_plan(&effects);
+        plan = effects_first(&effects, EFFECT_PLAN);
         if (!rules->flow || !plan || !str_eq(rules->flow->plan_text, plan->state))
             return verify_bad(v, "an amend's plan is not that of the definition it names");
     }

@@ -67,14 +67,15 @@ static pawl_status steps_before(struct verify *v, const struct chain *chain, str
 {
     uint64_t pos = verify_amended_at(v, chain);
     struct effect_list effects = { 0 };
+    const struct effect *plan;
     struct record earlier;
 
     if (!pos)
         return declared_steps(v, chain_definition(v, chain), out);
     TRY(store_record(v->store, &v->scope, pos, &earlier));
     TRY(effects_read(&v->scope, earlier.body, &effects));
-    return effects_plan(&effects) ? read_list(v, effects_plan(&effects)->input, out)
-                                  : PAWL_STORAGE_FAILURE;
+    plan = effects_first(&effects, EFFECT_PLAN);
+    return plan ? read_list(v, plan->input, out) : PAWL_STORAGE_FAILURE;
 }
 
 static bool begins_with(const struct steps *steps, const struct steps *before)
@@ -105,7 +106,7 @@ pawl_status verify_amend_code(struct verify *v, const struct chain *chain,
     pawl_status status;
 
     TRY(effects_read(&v->scope, record->body, &effects));
-    plan = effects_plan(&effects);
+    plan = effects_first(&effects, EFFECT_PLAN);
     if (!plan)
         return PAWL_OK;
     if (!is_of(v, plan->state, v->rules[chain->rules].name))

@@ -316,7 +316,7 @@ void decide_amend(struct turn *turn)
 
 str amend_plan_text(const struct effect_list *effects)
 {
-    const struct effect *plan = effects_plan(effects);
+    const struct effect *plan = effects_first(effects, EFFECT_PLAN);
 
     return plan ? plan->state : STR_NONE;
 }

@@ -377,10 +377,10 @@ pawl_status effects_read(struct scope *scope, str body, struct effect_list *out)
     return PAWL_OK;
 }
 
-const struct effect *effects_plan(const struct effect_list *list)
+const struct effect *effects_first(const struct effect_list *list, enum effect_kind kind)
 {
     for (uint32_t i = 0; list && i < list->count; i++)
-        if (list->items[i].kind == EFFECT_PLAN)
+        if (list->items[i].kind == kind)
             return &list->items[i];
     return NULL;
 }

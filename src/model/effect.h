@@ -110,8 +110,8 @@ void effects_print(const struct effect_list *list, struct buf *out);
 /* The whole body: the trace, if there is one, then the effects in short. */
 void body_print(str trace, const struct effect_list *list, struct buf *out);
 str body_trace(str body); /* data NULL: none */
-/* The plan that an amend brings; NULL: none. */
-const struct effect *effects_plan(const struct effect_list *list);
+/* The first of this kind; NULL: none. The list may be NULL. */
+const struct effect *effects_first(const struct effect_list *list, enum effect_kind kind);
 /* That of code lists its steps by index: [[WORD,NAME],...]. One of them; false: not a step. */
 enum { PLAN_CALL, PLAN_EXTERNAL, PLAN_CHILD, PLAN_STEP_WORDS };
 extern const char *const plan_step_words[PLAN_STEP_WORDS];

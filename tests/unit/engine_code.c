@@ -166,11 +166,12 @@ TEST(code_sqlite, a_timer_that_was_armed_anew_is_not_fired_before_its_recorded_d
     id = world_create(&world, "slow", NULL);
     for (int i = 0; i < 2; i++) { /* armed by the start, then by a signal */
         env_sim_advance(world.env, 999);
-        EXPECT_EQ(engine_send(world.p->engine, &t->scope, 1, &tick, NULL, NULL), PAWL_NOT_AWAITING);
+        EXPECT_EQ(engine_send(world.p->engine, &t->scope, 1, &tick, NULL, NULL, NULL),
+                  PAWL_NOT_AWAITING);
         EXPECT_OK(pawl_signal(world.p, id, "again", NULL, NULL, &world.error));
     }
     env_sim_advance(world.env, 1000);
-    EXPECT_OK(engine_send(world.p->engine, &t->scope, 1, &tick, NULL, NULL));
+    EXPECT_OK(engine_send(world.p->engine, &t->scope, 1, &tick, NULL, NULL, NULL));
     EXPECT_TEXT(world_actions(&world, id), "start signal signal timer");
     world_expect_valid(&world);
     world_end(&world);

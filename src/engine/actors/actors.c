@@ -17,25 +17,16 @@ void actor_free(struct engine *engine, struct actor *actor)
     heap_free(engine->heap, actor, sizeof *actor);
 }
 
-static bool is_idle(const struct actor *actor)
-{
-    return !actor->busy && !actor->first;
-}
-
-/* Its head goes with it: what sleeps takes no memory at all. */
-static void forget(struct engine *engine, struct actor *actor)
-{
-    map_remove(&engine->actors.map, actor->instance);
-    heads_release(&engine->writer.heads, actor->instance);
-    actor_free(engine, actor);
-}
-
-/* Let go of the one at the hand; the last takes its place, and is passed over. */
+/* Let go of the one at the hand. Its head goes with it: what sleeps takes no memory at all. The last
+ * one takes its place, and is passed over. */
 static void let_go(struct engine *engine)
 {
     uint32_t hand = engine->actors.hand;
+    struct actor *actor = engine->actors.items[hand];
 
-    forget(engine, engine->actors.items[hand]);
+    map_remove(&engine->actors.map, actor->instance);
+    heads_release(&engine->writer.heads, actor->instance);
+    actor_free(engine, actor);
     engine->actors.items[hand] = engine->actors.items[--engine->actors.count];
     if (hand < engine->actors.count)
         map_put(&engine->actors.map, engine->actors.items[hand]->instance, hand);
@@ -54,7 +45,7 @@ static void make_room(struct engine *engine)
 
         engine->actors.hand %= engine->actors.count;
         actor = engine->actors.items[engine->actors.hand];
-        stays = !is_idle(actor) || actor->is_recent;
+        stays = actor->busy || actor->first || actor->is_recent;
         actor->is_recent = false;
         if (!stays)
             let_go(engine);

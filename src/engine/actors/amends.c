@@ -6,6 +6,7 @@
 #include "base/node_own.h"
 #include "code/code.h"
 #include "engine/parts.h"
+#include "model/fire.h"
 #include "model/input_schema.h"
 #include "model/rights.h"
 
@@ -61,39 +62,22 @@ static bool is_amend(void *context, const struct record *record)
     return *pos;
 }
 
-/* The position of the last amend from `pos` back; 0: not found. */
-static pawl_status find_amend(struct engine *engine, struct scope *scope, uint64_t pos,
-                              uint64_t *out)
-{
-    const struct chain_query query = { .pos = pos, .skip_from = UINT64_MAX };
-
-    *out = 0;
-    return pos ? store_walk(engine->store, scope, &query, is_amend, out) : PAWL_OK;
-}
-
-/* Plans of flows build on those before them: from the first amend to the one at `pos`. */
+/* Plans of flows build on those before them: from the first amend to the one at `pos`. A plan of
+ * code is whole. */
 static pawl_status fold_amends(struct engine *engine, struct scope *scope, uint64_t pos,
                                const struct definition **definition)
 {
+    struct chain_query query = { .skip_from = UINT64_MAX };
     struct record record;
     uint64_t before = 0;
-    pawl_status status = store_record(engine->store, scope, pos, &record);
 
-    if (!status && record.prev)
-        status = find_amend(engine, scope, record.prev, &before);
-    if (!status && before)
-        status = fold_amends(engine, scope, before, definition);
-    return status ? status : apply_amend(scope, record.body, definition);
-}
-
-/* A plan of code is whole: the last amend says all. */
-static pawl_status read_code(struct engine *engine, struct scope *scope, uint64_t pos,
-                             const struct definition **definition)
-{
-    struct record record;
-    pawl_status status = store_record(engine->store, scope, pos, &record);
-
-    return status ? status : apply_amend(scope, record.body, definition);
+    TRY(store_record(engine->store, scope, pos, &record));
+    query.pos = (*definition)->kind == KIND_FLOW ? record.prev : 0;
+    if (query.pos)
+        TRY(store_walk(engine->store, scope, &query, is_amend, &before));
+    if (before)
+        TRY(fold_amends(engine, scope, before, definition));
+    return apply_amend(scope, record.body, definition);
 }
 
 pawl_status amended_definition(struct engine *engine, struct scope *scope, const struct head *head,
@@ -103,37 +87,29 @@ pawl_status amended_definition(struct engine *engine, struct scope *scope, const
 
     if ((*definition)->kind != KIND_MACHINE)
         TRY(last_amend(engine, scope, head, &pos));
-    if (!pos)
-        return PAWL_OK;
-    return (*definition)->kind == KIND_CODE ? read_code(engine, scope, pos, definition)
-                                            : fold_amends(engine, scope, pos, definition);
-}
-
-/* The body of the record at `pos`, which this batch holds. */
-static pawl_status amend_by_batch(struct engine *engine, struct scope *scope, uint64_t pos,
-                                  const struct definition **definition)
-{
-    const struct record *record = &engine->writer.batch.records[pos - engine->writer.tip.pos - 1];
-
-    ASSERT(record->pos == pos);
-    return apply_amend(scope, record->body, definition);
+    return pos ? fold_amends(engine, scope, pos, definition) : PAWL_OK;
 }
 
 pawl_status amended_in_drain(struct engine *engine, struct scope *scope, const struct head *head,
                              const struct definition **definition)
 {
+    const struct batch *batch = &engine->writer.batch;
     char id[ID_SIZE + 1];
-    pawl_status status = amended_definition(engine, scope, head, definition);
 
     ASSERT_DRAINING(engine);
+    TRY(amended_definition(engine, scope, head, definition));
     id_print(head->instance, head->random, id);
-    for (uint32_t i = 0; !status && i < engine->writer.batch.standing_count; i++) {
-        const struct standing_row *row = &engine->writer.batch.standing[i].row;
+    for (uint32_t i = 0; i < batch->standing_count; i++) {
+        const struct standing_row *row = &batch->standing[i].row;
+        const struct record *record;
 
-        if (row->what == LIFE_T_AMEND && str_eq(row->id, str_of(id)))
-            status = amend_by_batch(engine, scope, row->pos, definition);
+        if (row->what != LIFE_T_AMEND || !str_is(row->id, id))
+            continue;
+        record = &batch->records[row->pos - engine->writer.tip.pos - 1];
+        ASSERT(record->pos == row->pos);
+        TRY(apply_amend(scope, record->body, definition));
     }
-    return status;
+    return PAWL_OK;
 }
 
 pawl_status amended_code_version(struct engine *engine, struct scope *scope,
@@ -142,27 +118,25 @@ pawl_status amended_code_version(struct engine *engine, struct scope *scope,
     struct effect_list effects = { 0 };
     struct record record;
     uint64_t pos;
-    pawl_status status = last_amend(engine, scope, head, &pos);
 
     *out = 0;
-    if (status || !pos)
-        return status;
-    status = store_record(engine->store, scope, pos, &record);
-    if (!status)
-        status = effects_read(scope, record.body, &effects);
-    return status ? status : code_plan_version(scope, &effects, out);
+    TRY(last_amend(engine, scope, head, &pos));
+    if (!pos)
+        return PAWL_OK;
+    TRY(store_record(engine->store, scope, pos, &record));
+    TRY(effects_read(scope, record.body, &effects));
+    return code_plan_version(scope, &effects, out);
 }
 
 /* {"definition":NAME,"version":N,...} */
 static pawl_status read_name(struct scope *scope, str payload, str *name, uint32_t *version)
 {
-    struct node *document = NULL, *found;
+    struct node *document, *found;
     int64_t number = 0;
-    pawl_status status =
-        payload.data ? node_read_own(scope, payload, &document) : PAWL_STORAGE_FAILURE;
 
-    if (status)
-        return payload.data ? status : PAWL_OK; /* erased: only the first name is left */
+    if (!payload.data) /* erased: only the first name is left */
+        return PAWL_OK;
+    TRY(node_read_own(scope, payload, &document));
     found = node_find(document, "definition");
     if (found && found->kind == NODE_STRING &&
         node_to_i64(node_find(document, "version"), &number)) {
@@ -177,26 +151,24 @@ static pawl_status read_name(struct scope *scope, str payload, str *name, uint32
 static pawl_status last_payload(struct engine *engine, struct scope *scope, const struct head *head,
                                 bool *is_amended, str *out)
 {
-    struct record record;
+    struct record record = { 0 };
     uint64_t pos;
-    pawl_status status = last_amend(engine, scope, head, &pos);
 
-    *is_amended = !status && pos;
     *out = STR_NONE;
-    if (!*is_amended)
-        return status;
-    status = store_record(engine->store, scope, pos, &record);
-    *is_amended = !status && record.payload != 0;
-    return status || !*is_amended ? status : value_text(engine, scope, record.payload, out);
+    TRY(last_amend(engine, scope, head, &pos));
+    if (pos)
+        TRY(store_record(engine->store, scope, pos, &record));
+    *is_amended = record.payload != 0;
+    return *is_amended ? value_text(engine, scope, record.payload, out) : PAWL_OK;
 }
 
 pawl_status amended_name(struct engine *engine, struct scope *scope, const struct head *head,
                          str *name, uint32_t *version, bool *is_amended)
 {
     str payload;
-    pawl_status status = last_payload(engine, scope, head, is_amended, &payload);
 
-    return status || !*is_amended ? status : read_name(scope, payload, name, version);
+    TRY(last_payload(engine, scope, head, is_amended, &payload));
+    return *is_amended ? read_name(scope, payload, name, version) : PAWL_OK;
 }
 
 /* Where the payload was erased, or cannot be read, nothing is allowed. */
@@ -223,19 +195,6 @@ pawl_status amended_rights(struct engine *engine, struct scope *scope, const str
 }
 
 /* ---- amending ---- */
-
-static pawl_status check_instance(struct scope *scope, const struct definition *definition,
-                                  uint32_t state)
-{
-    if (definition->states[state].terminal != TERMINAL_NOT)
-        return scope_fail(scope, PAWL_TERMINAL, "the instance has ended in '%.*s'",
-                          STR_ARG(definition->states[state].name));
-    if (definition->kind != KIND_FLOW)
-        return scope_fail(scope, PAWL_INVALID_TRANSITION,
-                          "only a flow can be amended; this is a %s, and its declaration is fixed",
-                          definition_kind_name(definition->kind));
-    return PAWL_OK;
-}
 
 static str print_payload(struct engine *engine, struct scope *scope,
                          const struct definition_row *row, str entries, str rights)
@@ -270,30 +229,19 @@ pawl_status engine_find_kind(struct engine *engine, struct scope *scope, str tex
     return PAWL_OK;
 }
 
-/* Amends add up: a later one lifts no limit of an earlier one. */
-static pawl_status meet_earlier(struct engine *engine, struct scope *scope, const struct head *head,
-                                str rights, str *out)
-{
-    str earlier = STR_NONE;
-
-    TRY(amended_rights(engine, scope, head, &earlier));
-    TRY_MEMORY(scope, rights_meet(&scope->arena, rights, earlier, out));
-    return PAWL_OK;
-}
-
 /* An instance keeps its input, so a version whose schema does not allow it is refused. */
 static pawl_status check_input(struct engine *engine, struct scope *scope, uint64_t instance,
                                const struct node *schema)
 {
     struct instance_row row;
     str input = STR_NONE;
-    pawl_status status = schema ? store_instance(engine->store, scope, instance, &row) : PAWL_OK;
 
-    if (status || !schema)
-        return status;
-    status = value_text(engine, scope, row.input, &input);
-    if (status || (row.input && !input.data)) /* erased */
-        return status;
+    if (!schema)
+        return PAWL_OK;
+    TRY(store_instance(engine->store, scope, instance, &row));
+    TRY(value_text(engine, scope, row.input, &input));
+    if (row.input && !input.data) /* erased */
+        return PAWL_OK;
     return input_schema_accept(scope, schema, input);
 }
 
@@ -308,24 +256,24 @@ static pawl_status amend_new(struct engine *engine, struct scope *scope,
         .kind = EVENT_AMEND, .actor = args->actor, .expected_seq = args->seq, .late = args->late
     };
     struct head head;
-    str rights = STR_NONE;
-    pawl_status status = engine_locate(engine, scope, args->instance, &head, &slot);
+    str earlier, rights;
+    pawl_status status;
 
-    if (!status)
-        status = check_instance(scope, slot->definition, head.state);
-    if (!status)
-        status =
-            engine_find_kind(engine, scope, args->definition, KIND_FLOW, &row, &definition);
-    if (!status)
-        status = check_input(engine, scope, head.instance, definition->input_schema);
-    if (!status)
-        status = meet_earlier(engine, scope, &head, args->rights, &rights);
-    if (status)
-        return status;
+    TRY(engine_locate(engine, scope, args->instance, &head, &slot));
+    TRY(fire_check_open(slot->definition, &(struct standing){ .state = head.state }, scope));
+    if (slot->definition->kind != KIND_FLOW)
+        return scope_fail(scope, PAWL_INVALID_TRANSITION,
+                          "only a flow can be amended; this is a %s, and its declaration is fixed",
+                          definition_kind_name(slot->definition->kind));
+    TRY(engine_find_kind(engine, scope, args->definition, KIND_FLOW, &row, &definition));
+    TRY(check_input(engine, scope, head.instance, definition->input_schema));
+    /* Amends add up: a later one lifts no limit of an earlier one. */
+    TRY(amended_rights(engine, scope, &head, &earlier));
+    TRY_MEMORY(scope, rights_meet(&scope->arena, args->rights, earlier, &rights));
     event.payload = print_payload(engine, scope, &row, args->entries, rights);
     event.given = definition->plan_text;
     TRY_MEMORY(scope, event.payload.data);
-    status = engine_send_once(engine, scope, head.instance, &event, NULL, args->key, &fired);
+    status = engine_send(engine, scope, head.instance, &event, NULL, args->key, &fired);
     *out = (struct amended){ .definition = row.name,
                              .version = row.version,
                              .sequence_number = fired.seq };
@@ -341,7 +289,7 @@ pawl_status engine_amend(struct engine *engine, struct scope *scope, const struc
 
     if (!keys_explain(engine, scope, args->key, &status, &record))
         return status;
-    status = value_text(engine, scope, record.payload, &payload);
+    TRY(value_text(engine, scope, record.payload, &payload));
     out->sequence_number = record.seq;
-    return status ? status : read_name(scope, payload, &out->definition, &out->version);
+    return read_name(scope, payload, &out->definition, &out->version);
 }

@@ -4,16 +4,7 @@
 /* A refusal is the instance's answer; anything else is ours, and ends the call. */
 static bool is_refusal(pawl_status status)
 {
-    switch ((int)status) {
-    case PAWL_STORAGE_FAILURE:
-    case PAWL_OUTCOME_UNKNOWN:
-    case PAWL_NO_MEMORY:
-    case PAWL_IN_USE:
-    case PAWL_OVERLOADED:
-        return false;
-    default:
-        return status != PAWL_OK;
-    }
+    return status && !status_is_ours(status) && status != PAWL_IN_USE && status != PAWL_OVERLOADED;
 }
 
 /* Was it cancelled with its parent, by this very call? */
@@ -36,21 +27,20 @@ static pawl_status order_fires(struct engine *engine, struct scope *scope, struc
     struct definition_slot *slot;
     struct head head;
     uint32_t next = 0;
-    pawl_status status = ordered && is_machine ? PAWL_OK : scope_no_memory(scope);
 
-    for (uint32_t i = 0; i < count && !status; i++) {
-        status = engine_locate(engine, scope, fires[i].args.id, &head, &slot);
-        is_machine[i] = !status && slot->definition->kind == KIND_MACHINE;
-        if (!status && !is_machine[i])
+    TRY_MEMORY(scope, ordered && is_machine);
+    for (uint32_t i = 0; i < count; i++) {
+        TRY(engine_locate(engine, scope, fires[i].args.id, &head, &slot));
+        is_machine[i] = slot->definition->kind == KIND_MACHINE;
+        if (!is_machine[i])
             ordered[next++] = fires[i];
     }
     *first_machine = next;
-    for (uint32_t i = 0; i < count && !status; i++)
+    for (uint32_t i = 0; i < count; i++)
         if (is_machine[i])
             ordered[next++] = fires[i];
-    if (!status)
-        memcpy(fires, ordered, sizeof *fires * count);
-    return status;
+    memcpy(fires, ordered, sizeof *fires * count);
+    return PAWL_OK;
 }
 
 static pawl_status count_fires(struct engine *engine, struct scope *scope,
@@ -74,22 +64,21 @@ static pawl_status cancel_page(struct engine *engine, struct scope *scope, const
 {
     struct batch_fire *fires = ARENA_ARRAY(&scope->arena, struct batch_fire, count);
     char(*ids)[ID_SIZE + 1] = arena_alloc(&scope->arena, sizeof *ids * count);
-    pawl_status status = fires && ids ? PAWL_OK : scope_no_memory(scope);
     uint32_t machines = 0;
 
-    for (uint32_t i = 0; i < count && !status; i++) {
-        status = engine_id_of(engine, scope, numbers[i], ids[i]);
+    TRY_MEMORY(scope, fires && ids);
+    for (uint32_t i = 0; i < count; i++) {
+        TRY(engine_id_of(engine, scope, numbers[i], ids[i]));
         fires[i].args = (struct fire_args){
             .id = str_of(ids[i]), .actor = args->actor, .reason = args->reason, .is_cancel = true
         };
     }
-    if (!status)
-        status = order_fires(engine, scope, fires, count, &machines);
-    if (!status && machines > 0)
-        status = engine_fire_batch(engine, scope, fires, machines);
-    if (!status && machines < count)
-        status = engine_fire_batch(engine, scope, fires + machines, count - machines);
-    return status ? status : count_fires(engine, scope, fires, count, begun_pos, out);
+    TRY(order_fires(engine, scope, fires, count, &machines));
+    if (machines > 0)
+        TRY(engine_fire_batch(engine, scope, fires, machines));
+    if (machines < count)
+        TRY(engine_fire_batch(engine, scope, fires + machines, count - machines));
+    return count_fires(engine, scope, fires, count, begun_pos, out);
 }
 
 /* The newest one there is now: what is created meanwhile is not cancelled, so that this ends. */
@@ -130,10 +119,7 @@ pawl_status engine_cancel_many(struct engine *engine, struct scope *scope,
         query.after = numbers[count - 1];
         status = cancel_page(engine, &page, numbers, count, args, begun_pos, &done);
     }
-    if (status)
-        scope->error = page.error;
-    else
+    if (!status)
         *out = done;
-    scope_fini(&page);
-    return status;
+    return scope_leave(&page, scope, status);
 }

@@ -39,7 +39,7 @@ struct child_planning {
     struct engine *engine;
     struct scope *scope;
     int64_t at_ms;
-    struct child_plan **first, *last;
+    struct child_plan **end; /* of their list */
     uint32_t count;
     size_t used; /* of the scope, before the first of them */
     str rights; /* what the deciding instance may create, once it was read */
@@ -51,32 +51,23 @@ struct child_planning {
 static pawl_status decide_child_plan(struct child_planning *planning, struct child_plan *child_plan)
 {
     struct engine *engine = planning->engine;
+    struct actor *actor = actor_new(engine);
     pawl_status status;
 
-    child_plan->actor = actor_new(engine);
-    TRY_MEMORY(planning->scope, child_plan->actor);
-    child_plan->actor->definition = child_plan->create.definition;
-    status = create_decide(engine, planning->scope, &child_plan->args, child_plan->actor,
-                           planning->at_ms, STR_NONE, &child_plan->decision, &child_plan->jobs);
+    TRY_MEMORY(planning->scope, actor);
+    child_plan->actor = actor;
+    actor->definition = child_plan->create.definition;
+    status = create_decide(engine, planning->scope, &child_plan->args, actor, planning->at_ms,
+                           STR_NONE, &child_plan->decision, &child_plan->jobs);
     child_plan->create.decision = &child_plan->decision;
     child_plan->create.decided_at_ms = planning->at_ms;
-    return status;
-}
-
-static void give_up(struct child_planning *planning, struct child_plan *child_plan)
-{
-    struct engine *engine = planning->engine;
-
+    if (!status)
+        return PAWL_OK;
     guard_lock(&engine->lock);
     steps_drop(engine, child_plan->jobs);
     guard_unlock(&engine->lock);
-    if (child_plan->actor)
-        actor_free(engine, child_plan->actor);
-}
-
-static bool has_outgrown(const struct child_planning *planning)
-{
-    return planning->scope->arena.used - planning->used > CHILDREN_BYTES;
+    actor_free(engine, actor);
+    return status;
 }
 
 /* The child that the step had in the instance that its flow runs again, if it had one. */
@@ -102,9 +93,9 @@ static pawl_status plan_one(struct child_planning *planning, const struct actor 
                             struct child_plan *child_plan)
 {
     const struct effect *effect = effect_of(child_plan);
-    pawl_status status;
 
-    if (planning->count == CHILDREN_AT_ONCE || has_outgrown(planning))
+    if (planning->count == CHILDREN_AT_ONCE ||
+        planning->scope->arena.used - planning->used > CHILDREN_BYTES)
         return scope_fail(planning->scope, PAWL_TOO_LARGE, "too many children in one decision: %u",
                           planning->count);
     child_plan->args = (struct create_args){ .definition = effect->definition,
@@ -117,28 +108,18 @@ static pawl_status plan_one(struct child_planning *planning, const struct actor 
     child_plan->create = (struct create_request){ .args = &child_plan->args,
                                                   .row = &child_plan->row,
                                                   .out = &child_plan->out };
-    status = rights_check(planning->scope, rights, effect->definition);
-    if (!status)
-        status = create_resolve(planning->engine, planning->scope, &child_plan->args,
-                                &child_plan->row, &child_plan->create.definition);
-    if (!status)
-        status = run_again(planning, parent, child_plan);
+    TRY(rights_check(planning->scope, rights, effect->definition));
+    TRY(create_resolve(planning->engine, planning->scope, &child_plan->args, &child_plan->row,
+                       &child_plan->create.definition));
+    TRY(run_again(planning, parent, child_plan));
     if (child_plan->result.data)
-        return status;
-    if (!status)
-        status = rights_of_creation(planning->engine, planning->scope, child_plan->args.rights,
-                                    &child_plan->row, &child_plan->rights);
-    if (!status && child_plan->create.definition->kind != KIND_MACHINE)
-        status = decide_child_plan(planning, child_plan);
-    if (status) {
-        give_up(planning, child_plan);
-        return status;
-    }
-    if (planning->last)
-        planning->last->next = child_plan;
-    else
-        *planning->first = child_plan;
-    planning->last = child_plan;
+        return PAWL_OK;
+    TRY(rights_of_creation(planning->engine, planning->scope, child_plan->args.rights,
+                           &child_plan->row, &child_plan->rights));
+    if (child_plan->create.definition->kind != KIND_MACHINE)
+        TRY(decide_child_plan(planning, child_plan));
+    *planning->end = child_plan;
+    planning->end = &child_plan->next;
     planning->count++;
     return PAWL_OK;
 }
@@ -200,10 +181,10 @@ static pawl_status plan_effect(struct child_planning *planning, struct child_pla
         status = plan_one(planning, actor, rights, child_plan);
     if (planning->is_refused || (!status && !child_plan->result.data))
         return status;
-    if (status && !family_is_ours(status) &&
+    if (status && !status_is_ours(status) &&
         actor->definition->states[actor->state].terminal != TERMINAL_NOT)
         return PAWL_OK; /* no step waits for it any more */
-    return family_is_ours(status) ? status : end_child(planning, actor, decision, child_plan);
+    return status_is_ours(status) ? status : end_child(planning, actor, decision, child_plan);
 }
 
 /* What one decision wants. What fails adds to it, and what that begins may want more. */
@@ -235,7 +216,7 @@ pawl_status family_plan(struct engine *engine, struct scope *scope, struct actor
     struct child_planning planning = { .engine = engine,
                                        .scope = scope,
                                        .at_ms = at_ms,
-                                       .first = child_plans,
+                                       .end = child_plans,
                                        .used = scope->arena.used,
                                        .rights = rights ? *rights : STR_NONE,
                                        .knows_rights = rights != NULL,
@@ -260,12 +241,6 @@ const struct decision *family_decision(const struct child_plan *child_plan,
 
 /* ---- recording ---- */
 
-static void name_parent(struct child_plan *child_plan, uint64_t number, const char *id)
-{
-    child_plan->create.parent = number;
-    memcpy(child_plan->create.parent_id, id, ID_SIZE + 1);
-}
-
 void family_number(struct engine *engine, struct child_plan *child_plans, uint64_t parent,
                    const uint8_t random[ID_RANDOM_SIZE])
 {
@@ -275,6 +250,7 @@ void family_number(struct engine *engine, struct child_plan *child_plans, uint64
     ASSERT_DRAINING(engine);
     id_print(parent, random, id);
     for (struct child_plan *child_plan = child_plans; child_plan; child_plan = child_plan->next) {
+        const struct child_plan *above = child_plan->parent;
         struct effect *effect = effect_of(child_plan);
 
         child_plan->create.number = tip_new_instance(&engine->writer.tip, index++);
@@ -282,10 +258,8 @@ void family_number(struct engine *engine, struct child_plan *child_plans, uint64
         id_print(child_plan->create.number, child_plan->create.random, child_plan->out.id);
         effect->name = str_of(child_plan->out.id);
         effect->child = child_plan->create.number;
-        if (child_plan->parent)
-            name_parent(child_plan, child_plan->parent->create.number, child_plan->parent->out.id);
-        else
-            name_parent(child_plan, parent, id);
+        child_plan->create.parent = above ? above->create.number : parent;
+        memcpy(child_plan->create.parent_id, above ? above->out.id : id, sizeof id);
     }
 }
 

@@ -47,30 +47,23 @@ static pawl_status cancel_child(struct engine *engine, struct scope *scope, uint
     int64_t fired_at_ms;
     str operation = STR_NONE;
     bool is_barred = false;
-    pawl_status status = batch_reserve(engine, scope, 1, 2);
+    pawl_status status;
 
     ASSERT_DRAINING(engine);
-    if (!status)
-        status = batch_head(engine, scope, child, &head);
-    if (!status)
-        status = clock_fired_at(engine, scope, child, &fired_at_ms);
-    if (!status)
-        status = definitions_of(engine, scope, head, &slot);
-    if (status)
-        return status;
+    TRY(batch_reserve(engine, scope, 1, 2));
+    TRY(batch_head(engine, scope, child, &head));
+    TRY(clock_fired_at(engine, scope, child, &fired_at_ms));
+    TRY(definitions_of(engine, scope, head, &slot));
     standing = (struct standing){ .state = head->state, .seq = head->seq };
     status = fire_decide_cancel(slot->definition, &standing, &event, scope, &decision);
     if (status)
-        return family_is_ours(status) ? status : PAWL_OK;
-    status = bars_look(engine, scope, head, slot->definition, &is_barred);
-    if (status || is_barred)
-        return status;
+        return status_is_ours(status) ? status : PAWL_OK;
+    TRY(bars_look(engine, scope, head, slot->definition, &is_barred));
+    if (is_barred)
+        return PAWL_OK;
     transition = &slot->definition->transitions[decision.drafts[0].transition];
     if (transition->starts.data)
-        status =
-            start_prepare(engine, scope, head, slot->definition, transition, &event, &operation);
-    if (status)
-        return status;
+        TRY(start_prepare(engine, scope, head, slot->definition, transition, &event, &operation));
     head = batch_find(&engine->writer.batch, child);
     head->flags |= HEAD_NOW;
     status = decision_record(engine, scope, head, slot->definition, &decision, at_ms, at_ms,
@@ -79,9 +72,8 @@ static pawl_status cancel_child(struct engine *engine, struct scope *scope, uint
         status = alarm_record_start(engine, scope, operation, at_ms);
     if (status)
         return batch_spoil(engine, scope, status);
-    return status || !family_is_possible(engine, slot->definition)
-               ? status
-               : add_parting(scope, more, child, 0);
+    return family_is_possible(engine, slot->definition) ? add_parting(scope, more, child, 0)
+                                                        : PAWL_OK;
 }
 
 static bool is_left(const struct parting *parting, uint64_t parent, uint32_t ordinal, bool abandon)
@@ -272,18 +264,17 @@ static pawl_status read_outcome(struct engine *engine, struct scope *scope, uint
 }
 
 /* NOT_KNOWN: no step waits for it any more. */
-static pawl_status make_news(struct engine *engine, struct mail *mail, uint64_t child,
-                             uint64_t *parent)
+static pawl_status make_news(struct engine *engine, struct mail *mail, uint64_t child)
 {
     struct child_query query = { .child = child, .ended = true, .limit = 1 };
     struct live_child *row;
     uint32_t count;
-    pawl_status status = store_children(engine->store, &mail->own, &query, &row, &count);
 
-    if (status || count == 0)
-        return status ? status : PAWL_NOT_KNOWN;
+    TRY(store_children(engine->store, &mail->own, &query, &row, &count));
+    if (count == 0)
+        return PAWL_NOT_KNOWN;
     mail->event = (struct event){ .kind = EVENT_CHILD, .ordinal = row->ordinal };
-    *parent = row->parent;
+    mail->instance = row->parent;
     return read_outcome(engine, &mail->own, child, &mail->event);
 }
 
@@ -322,7 +313,7 @@ void family_fini(struct engine *engine)
 bool family_tell(struct engine *engine)
 {
     struct mail *mail;
-    uint64_t child, parent = 0;
+    uint64_t child;
     pawl_status status;
 
     if (engine->stopping)
@@ -337,13 +328,13 @@ bool family_tell(struct engine *engine)
     child = next_ended(engine);
     engine->actors.mail_under_way++; /* until it is on its way: a clock that tests move waits for it */
     guard_unlock(&engine->lock);
-    status = make_news(engine, mail, child, &parent);
+    status = make_news(engine, mail, child);
     guard_lock(&engine->lock);
     engine->actors.mail_under_way--;
-    if (!status && !engine_mail(engine, parent, mail))
-        status = PAWL_NO_MEMORY;
     if (status)
         mail_free(engine, mail);
+    else if (!mail_send(engine, mail))
+        status = PAWL_NO_MEMORY;
     if (status && status != PAWL_NOT_KNOWN)
         engine->actors.ended_lost = true; /* it is in the store, to be found again */
     return !status || status == PAWL_NOT_KNOWN;

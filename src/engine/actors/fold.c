@@ -80,22 +80,20 @@ pawl_status actor_decide(struct engine *engine, struct actor *actor, const struc
 {
     const struct event wake = { .kind = EVENT_WAKE, .at_ms = event->at_ms };
     uint32_t first = out->count, seen = first, seq = actor->seq;
-    pawl_status status = actor_step(actor, event, scope, out);
     bool wakes;
 
-    if (!status)
-        status = bounds_event(engine, actor, event, seq, scope);
-    if (!status && event->kind == EVENT_STEP_START && !(*jobs && (*jobs)->ordinal == event->ordinal))
-        status = steps_fail_started(actor, scope, event, out);
+    TRY(actor_step(actor, event, scope, out));
+    TRY(bounds_event(engine, actor, event, seq, scope));
+    if (event->kind == EVENT_STEP_START && !(*jobs && (*jobs)->ordinal == event->ordinal))
+        TRY(steps_fail_started(actor, scope, event, out));
     do { /* what has begun to wait may find its signal kept, and what follows that may begin */
-        if (!status)
-            status = steps_chain(engine, actor, scope, event, out, &seen, jobs);
-        wakes = !status && out->count - first < WAKE_DRAFTS &&
-                scope->arena.used < LIMIT_SCOPE / 2 && actor_wakes(engine, actor);
+        TRY(steps_chain(engine, actor, scope, event, out, &seen, jobs));
+        wakes = out->count - first < WAKE_DRAFTS && scope->arena.used < LIMIT_SCOPE / 2 &&
+                actor_wakes(engine, actor);
         if (wakes)
-            status = actor_step(actor, &wake, scope, out);
-    } while (wakes && !status);
-    return status ? status : bounds_decision(engine, actor, scope);
+            TRY(actor_step(actor, &wake, scope, out));
+    } while (wakes);
+    return bounds_decision(engine, actor, scope);
 }
 
 /* What was folded when it was decided learns when it was recorded. */

@@ -11,8 +11,7 @@
 static bool set_aside(struct engine *engine, struct mail *mail, pawl_status status)
 {
     if (!mail->is_owned || mail->group ||
-        (status != PAWL_STORAGE_FAILURE && status != PAWL_OUTCOME_UNKNOWN &&
-         status != PAWL_NO_MEMORY && !(mail->is_poison && status == PAWL_PAUSED)))
+        (!status_is_ours(status) && !(mail->is_poison && status == PAWL_PAUSED)))
         return false;
     if (mail->event.kind == EVENT_STEP_START) {
         steps_lose_ready(engine);
@@ -40,22 +39,22 @@ static void note_refusal(struct refusals *refusals, const struct mail *mail, paw
 
 static void tell_group(struct mail_group *group, const struct mail *mail, pawl_status status)
 {
-    bool is_failure = status == PAWL_STORAGE_FAILURE || status == PAWL_OUTCOME_UNKNOWN ||
-                      status == PAWL_NO_MEMORY;
+    pawl_error error;
 
+    if (!status) {
+        group->kept += mail->is_kept;
+        return;
+    }
+    error = mail->own.error;
+    error.status = status;
     if (group->refusals)
         note_refusal(group->refusals, mail, status);
-    group->refused += status != PAWL_OK;
-    group->kept += !status && mail->is_kept;
+    group->refused++;
     group->full += status == PAWL_OVERLOADED;
-    if (status && !group->refusal.status) {
-        group->refusal = mail->own.error;
-        group->refusal.status = status;
-    }
-    if (!is_failure || group->error.status)
-        return;
-    group->error = mail->own.error;
-    group->error.status = status;
+    if (!group->refusal.status)
+        group->refusal = error;
+    if (status_is_ours(status) && !group->error.status)
+        group->error = error;
 }
 
 void mail_group_leave(struct engine *engine, struct mail_group *group)
@@ -100,16 +99,11 @@ void mail_finish(struct engine *engine, struct mail *mail, pawl_status status)
     mail_free(engine, mail);
 }
 
+/* Without memory the next event does it. */
 void mail_wake(struct engine *engine, uint64_t instance)
 {
-    struct mail *mail = mail_new(engine);
-
     ASSERT_LOCKED(engine);
-    if (!mail) /* the next event does it */
-        return;
-    mail->event = (struct event){ .kind = EVENT_WAKE };
-    if (!engine_mail(engine, instance, mail))
-        mail_free(engine, mail);
+    (void)mail_send(engine, mail_to(engine, instance, &(struct event){ .kind = EVENT_WAKE }));
 }
 
 static void put_mail(struct actor *actor, struct mail *mail)
@@ -132,9 +126,7 @@ void mail_deliver(struct engine *engine, struct actor *actor, struct mail *mail)
 }
 
 /* Those whose turn is ours, restored together as far as they have to be. The lock is released
- * meanwhile.
- *
- *  */
+ * meanwhile. */
 static void load_all(struct engine *engine, struct actor *mine)
 {
     ASSERT_LOCKED(engine);
@@ -235,12 +227,6 @@ void engine_pass_news(struct engine *engine)
         continue;
 }
 
-pawl_status engine_send(struct engine *engine, struct scope *scope, uint64_t instance,
-                        const struct event *event, const struct fire_args *fire, struct fired *out)
-{
-    return engine_send_once(engine, scope, instance, event, fire, fire ? fire->key : NULL, out);
-}
-
 /* Deliver, and wait for the answer. */
 static pawl_status send_mail(struct engine *engine, struct scope *scope, uint64_t instance,
                              struct mail *mail)
@@ -262,9 +248,9 @@ static pawl_status send_mail(struct engine *engine, struct scope *scope, uint64_
     return mail->status;
 }
 
-pawl_status engine_send_once(struct engine *engine, struct scope *scope, uint64_t instance,
-                             const struct event *event, const struct fire_args *fire,
-                             const uint8_t *key, struct fired *out)
+pawl_status engine_send(struct engine *engine, struct scope *scope, uint64_t instance,
+                        const struct event *event, const struct fire_args *fire, const uint8_t *key,
+                        struct fired *out)
 {
     struct mail mail = { .event = *event, .scope = scope, .fire = fire, .out = out, .key = key };
 

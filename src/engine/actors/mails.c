@@ -102,33 +102,30 @@ int64_t mail_retry_ms(const struct engine *engine)
     return first_ms;
 }
 
-bool engine_mail(struct engine *engine, uint64_t instance, struct mail *mail)
+struct mail *mail_to(struct engine *engine, uint64_t instance, const struct event *event)
 {
-    struct actor *actor = actor_get(engine, instance);
+    struct mail *mail = mail_new(engine);
 
-    ASSERT_LOCKED(engine);
-    ASSERT(mail->is_owned);
-    if (!actor)
-        return false;
-    engine->actors.mail_under_way++;
-    mail->instance = instance;
-    mail_deliver(engine, actor, mail);
-    engine_set_wakeup(engine);
-    return true;
+    if (mail) {
+        mail->instance = instance;
+        mail->event = *event;
+    }
+    return mail;
 }
 
-/* False: no memory. */
-static bool make_wake(struct engine *engine, uint64_t instance, struct mail_group *group,
-                      struct mail **out)
+bool mail_send(struct engine *engine, struct mail *mail)
 {
+    struct actor *actor = mail ? actor_get(engine, mail->instance) : NULL;
+
     ASSERT_LOCKED(engine);
-    *out = mail_new(engine);
-    if (!*out)
-        return false;
-    (*out)->event = (struct event){ .kind = EVENT_WAKE };
-    (*out)->instance = instance;
-    (*out)->group = group;
-    return true;
+    ASSERT(!mail || mail->is_owned);
+    if (actor) {
+        engine->actors.mail_under_way++;
+        mail_deliver(engine, actor, mail);
+        engine_set_wakeup(engine);
+    } else if (mail)
+        mail_free(engine, mail);
+    return actor != NULL;
 }
 
 /* Together, so that they are restored with one look at the store and share commits. An instance
@@ -136,15 +133,20 @@ static bool make_wake(struct engine *engine, uint64_t instance, struct mail_grou
 pawl_status mail_wake_all(struct engine *engine, struct scope *scope, const uint64_t *numbers,
                           uint32_t count)
 {
+    const struct event wake = { .kind = EVENT_WAKE };
     struct mail_group group = { 0 };
     struct mail *mails[WAKES_AT_ONCE];
     uint32_t made;
 
     ASSERT(count <= WAKES_AT_ONCE);
     guard_lock(&engine->lock);
-    while (group.left < count && make_wake(engine, numbers[group.left], &group, &mails[group.left]))
-        group.left++;
-    made = group.left;
+    for (made = 0; made < count; made++) {
+        mails[made] = mail_to(engine, numbers[made], &wake);
+        if (!mails[made])
+            break;
+        mails[made]->group = &group;
+    }
+    group.left = made;
     engine->actors.mail_under_way += made;
     mail_deliver_all(engine, mails, made);
     while (group.left)

@@ -53,16 +53,9 @@ struct pause_request {
     uint64_t instance;           /* out */
 };
 
-static str print_status(struct engine *engine, struct scope *scope, enum instance_status status)
+static str print_status(struct scope *scope, enum instance_status status)
 {
-    struct buf body;
-
-    ASSERT_DRAINING(engine);
-    buf_init(&body, engine->heap, LIMIT_TEXT);
-    json_open(&body, '{');
-    json_put_text(&body, "status", instance_status_name(status));
-    json_close(&body, '}');
-    return buf_take(&body, &scope->arena);
+    return json_object_of(&scope->arena, "status", str_of(instance_status_name(status)));
 }
 
 static pawl_status read_status(struct scope *scope, const struct record *record,
@@ -103,21 +96,17 @@ static pawl_status status_after(struct engine *engine, struct scope *scope, cons
 static pawl_status add_record(struct engine *engine, struct scope *scope, struct head *head,
                               const struct pause_args *args, int64_t at_ms, str body)
 {
+    int32_t what = args->resume ? CONTROL_RESUME : CONTROL_PAUSE;
     struct commitments commitments = { 0 };
-    struct record *record, ids = { 0 };
-    char id[ID_SIZE + 1];
+    struct record *record;
+    uint64_t actor;
 
-    if (args->actor.data)
-        TRY(intern(engine, scope, args->actor, &ids.actor, &commitments.actor));
+    TRY(intern(engine, scope, args->actor, &actor, &commitments.actor));
+    record = batch_record(engine, what, head, at_ms, body, args->key);
+    record->actor = actor;
     if (args->reason.data)
-        ids.reason = batch_new_value(engine, args->reason, false, &commitments.reason);
-    record = batch_record(engine, args->resume ? CONTROL_RESUME : CONTROL_PAUSE, head, at_ms);
-    record->actor = ids.actor;
-    record->reason = ids.reason;
-    record->body = body;
-    record->key = args->key ? (str){ (const char *)args->key, KEY_SIZE } : STR_NONE;
-    id_print(head->instance, head->random, id);
-    batch_seal(engine, head, record, id, body, &commitments);
+        record->reason = batch_new_value(engine, args->reason, false, &commitments.reason);
+    batch_seal(engine, head, record, body, &commitments);
     head->flags |= HEAD_NOW;
     head->flags ^= HEAD_PAUSED;
     engine->writer.batch.live[engine->writer.batch.live_count++] =
@@ -131,24 +120,16 @@ static pawl_status add_own(struct engine *engine, struct scope *scope, struct he
                            str reason, int64_t at_ms)
 {
     struct pause_args args = { .actor = actor, .reason = reason };
-    str body = print_status(engine, scope, STATUS_PAUSED);
+    str body = print_status(scope, STATUS_PAUSED);
 
     ASSERT_DRAINING(engine);
     TRY_MEMORY(scope, reason.data && body.data);
     return add_record(engine, scope, head, &args, at_ms, body);
 }
 
-static pawl_status add_limit(struct engine *engine, struct scope *scope, struct head *head,
-                             str reason, int64_t at_ms)
-{
-    ASSERT_DRAINING(engine);
-    return add_own(engine, scope, head, LIMIT_ACTOR, reason, at_ms);
-}
-
 pawl_status pause_with_entry(struct engine *engine, struct scope *scope, struct head *head,
                              str reason, int64_t at_ms)
 {
-    ASSERT_DRAINING(engine);
     return add_own(engine, scope, head, str_of(POISON_ACTOR), reason, at_ms);
 }
 
@@ -173,10 +154,9 @@ pawl_status pause_at_bound(struct engine *engine, struct scope *scope, struct he
                            int64_t at_ms)
 {
     str reason = keep_reason(scope);
-    pawl_status status = add_limit(engine, scope, head, reason, at_ms);
 
-    ASSERT_DRAINING(engine);
-    return status ? status : scope_fail(scope, PAWL_PAUSED, "%.*s", STR_ARG(reason));
+    TRY(add_own(engine, scope, head, LIMIT_ACTOR, reason, at_ms));
+    return scope_fail(scope, PAWL_PAUSED, "%.*s", STR_ARG(reason));
 }
 
 static pawl_status find_head(struct engine *engine, struct scope *scope, str id, struct head **out)
@@ -184,21 +164,17 @@ static pawl_status find_head(struct engine *engine, struct scope *scope, str id,
     struct definition_slot *slot;
     uint8_t random[ID_RANDOM_SIZE];
     uint64_t number;
-    pawl_status status = id_check(scope, id, &number, random);
+    pawl_status status;
 
     ASSERT_DRAINING(engine);
-    if (!status)
-        status = batch_reserve(engine, scope, 2, 2); /* resume and, at a bound, pause again */
-    if (!status)
-        status = batch_head(engine, scope, number, out);
+    TRY(id_check(scope, id, &number, random));
+    TRY(batch_reserve(engine, scope, 2, 2)); /* resume and, at a bound, pause again */
+    status = batch_head(engine, scope, number, out);
     if (status == PAWL_NOT_KNOWN || (!status && memcmp(random, (*out)->random, sizeof random) != 0))
         return scope_fail(scope, PAWL_NOT_KNOWN, "no instance '%.*s'", STR_ARG(id));
-    if (!status)
-        status = definitions_of(engine, scope, *out, &slot);
-    if (!status && slot->definition->states[(*out)->state].terminal != TERMINAL_NOT)
-        return scope_fail(scope, PAWL_TERMINAL, "the instance has ended in '%.*s'",
-                          STR_ARG(slot->definition->states[(*out)->state].name));
-    return status;
+    TRY(status);
+    TRY(definitions_of(engine, scope, *out, &slot));
+    return fire_check_open(slot->definition, &(struct standing){ .state = (*out)->state }, scope);
 }
 
 /* Pauses the instance right behind its resume record, in the same commit, so that nothing runs in
@@ -207,9 +183,8 @@ static pawl_status hold_again(struct engine *engine, struct scope *scope, uint64
                               str reason, int64_t at_ms)
 {
     struct head *head = batch_find(&engine->writer.batch, instance);
-    pawl_status status = add_limit(engine, scope, head, reason, at_ms);
+    pawl_status status = add_own(engine, scope, head, LIMIT_ACTOR, reason, at_ms);
 
-    ASSERT_DRAINING(engine);
     return status ? batch_spoil(engine, scope, status) : PAWL_OK;
 }
 
@@ -235,7 +210,7 @@ static pawl_status pause_new(struct engine *engine, struct request *request, int
     pause->instance = head->instance;
     reason = is_at_bound ? keep_reason(scope) : STR_NONE;
     is_paused = (head->flags & HEAD_PAUSED) != 0;
-    body = print_status(engine, scope, pause->status);
+    body = print_status(scope, pause->status);
     TRY_MEMORY(scope, body.data);
     status = PAWL_OK;
     if (is_paused == args->resume)
@@ -329,8 +304,5 @@ pawl_status pause_poisoned(struct engine *engine, struct scope *scope, const str
     engine_log(engine, actor->is_at_bound && !status ? PAWL_LOG_WARN : PAWL_LOG_ERROR,
                actor->is_at_bound ? "instance.limit" : "instance.poisoned",
                status ? own.error.message : scope->error.message);
-    if (status)
-        scope->error = own.error;
-    scope_fini(&own);
-    return status;
+    return scope_leave(&own, scope, status);
 }

@@ -39,30 +39,17 @@ pawl_status poison_hold(struct engine *engine, struct scope *scope, const struct
     return *is_held ? status : held;
 }
 
-/* As long as its instance is held, before anything is loaded: that may be what it cannot. */
-pawl_status poison_rests(struct engine *engine, struct scope *scope, const struct actor *actor)
-{
-    bool is_paused = false;
-    pawl_status status = pause_look(engine, scope, actor->instance, &is_paused);
-
-    return is_paused ? pause_refusal(scope) : status;
-}
-
 /* Where it stands, without what it remembers. */
 pawl_status poison_stand(struct engine *engine, struct scope *scope, struct actor *actor)
 {
     struct instance_row row;
     struct definition_slot *slot;
     struct head_row head;
-    pawl_status status = head_row_now(engine, scope, actor->instance, &head);
 
     scope->error = (pawl_error){ .status = PAWL_OK };
-    if (!status)
-        status = store_instance(engine->store, scope, actor->instance, &row);
-    if (!status)
-        status = definitions_get(engine, scope, row.definition, &slot);
-    if (status)
-        return status;
+    TRY(head_row_now(engine, scope, actor->instance, &head));
+    TRY(store_instance(engine->store, scope, actor->instance, &row));
+    TRY(definitions_get(engine, scope, row.definition, &slot));
     arena_clear(&actor->arena);
     actor->memory = NULL;
     actor->definition = slot->definition;
@@ -96,27 +83,27 @@ pawl_status poison_cancel(struct engine *engine, struct actor *actor, const stru
                           struct scope *scope, struct decision *out)
 {
     struct standing standing = { .state = actor->state, .seq = actor->seq };
-    pawl_status status =
-        actor->definition->kind == KIND_FLOW ? check_rule(engine, scope, actor) : PAWL_OK;
 
     ASSERT(event->kind == EVENT_CANCEL);
     actor->is_loaded = false;
-    return status ? status : fire_decide_cancel(actor->definition, &standing, event, scope, out);
+    if (actor->definition->kind == KIND_FLOW)
+        TRY(check_rule(engine, scope, actor));
+    return fire_decide_cancel(actor->definition, &standing, event, scope, out);
 }
 
 /* Was it paused by the engine itself, and not by a caller? */
 pawl_status poison_holds(struct engine *engine, struct scope *scope, uint64_t pause_pos, bool *out)
 {
     struct record record;
-    str actor = STR_NONE;
-    pawl_status status = PAWL_OK;
+    str actor;
 
-    if (pause_pos)
-        status = store_record(engine->store, scope, pause_pos, &record);
-    if (pause_pos && !status)
-        status = value_text(engine, scope, record.actor, &actor);
-    *out = !status && actor_is_reserved(actor);
-    return status;
+    *out = false;
+    if (!pause_pos)
+        return PAWL_OK;
+    TRY(store_record(engine->store, scope, pause_pos, &record));
+    TRY(value_text(engine, scope, record.actor, &actor));
+    *out = actor_is_reserved(actor);
+    return PAWL_OK;
 }
 
 /* A flow whose definition forbids cancelling it, but which the engine has paused, cannot end by
@@ -128,19 +115,15 @@ pawl_status poison_free(struct engine *engine, const struct actor *actor, const 
     struct standing standing = { .state = actor->state, .seq = actor->seq };
     struct live live = { 0 };
     struct head_row head;
-    bool is_poison = false;
-    pawl_status status = PAWL_OK;
+    bool is_poison;
 
-    if (actor->definition->kind == KIND_FLOW && event->kind == EVENT_CANCEL)
-        status = head_row_now(engine, scope, actor->instance, &head);
-    else
+    if (actor->definition->kind != KIND_FLOW || event->kind != EVENT_CANCEL)
         return PAWL_NO_CANCEL_TRANSITION;
-    if (!status)
-        status = store_live(engine->store, scope, actor->instance, &live);
-    if (!status)
-        status = poison_holds(engine, scope, live.paused_pos, &is_poison);
-    if (status || !is_poison)
-        return status ? status : PAWL_NO_CANCEL_TRANSITION;
+    TRY(head_row_now(engine, scope, actor->instance, &head));
+    TRY(store_live(engine->store, scope, actor->instance, &live));
+    TRY(poison_holds(engine, scope, live.paused_pos, &is_poison));
+    if (!is_poison)
+        return PAWL_NO_CANCEL_TRANSITION;
     scope->error = (pawl_error){ .status = PAWL_OK };
     *pos = head.pos;
     return fire_decide_cancel(actor->definition, &standing, event, scope, out);

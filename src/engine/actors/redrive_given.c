@@ -93,16 +93,10 @@ static pawl_status give_flow(struct engine *engine, struct scope *scope,
  * name, so it begins at its beginning. */
 static pawl_status give_code(struct scope *scope, const struct redrive *redrive, str *out)
 {
-    struct buf buf;
-
     if (redrive->from.data)
         return scope_fail(scope, PAWL_INVALID_REQUEST,
                           "from: code is run again from its beginning; leave it out");
-    buf_init(&buf, scope->arena.heap, 0);
-    json_open(&buf, '{');
-    json_put_text(&buf, "retry_of", redrive->view->id);
-    json_close(&buf, '}');
-    *out = buf_take(&buf, &scope->arena);
+    *out = json_object_of(&scope->arena, "retry_of", str_of(redrive->view->id));
     return out->data ? PAWL_OK : scope_no_memory(scope);
 }
 

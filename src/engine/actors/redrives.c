@@ -8,18 +8,10 @@
 
 /* ---- recording ---- */
 
-static const struct effect *redrive_in(const struct draft *draft)
-{
-    for (uint32_t i = 0; i < draft->effects.count; i++)
-        if (draft->effects.items[i].kind == EFFECT_REDRIVE)
-            return &draft->effects.items[i];
-    return NULL;
-}
-
 pawl_status redrive_note(struct engine *engine, struct scope *scope, const struct head *head,
                          const struct draft *draft)
 {
-    const struct effect *effect = redrive_in(draft);
+    const struct effect *effect = effects_first(&draft->effects, EFFECT_REDRIVE);
     str id;
 
     ASSERT_DRAINING(engine);
@@ -65,13 +57,13 @@ pawl_status engine_successor(struct engine *engine, struct scope *scope, str id,
                              struct successor *out)
 {
     struct record record;
-    pawl_status status = last_start(engine, scope, id, &out->pos);
 
     out->id[0] = '\0';
-    if (status || !out->pos)
-        return status;
-    status = store_record(engine->store, scope, out->pos, &record);
-    return status ? status : engine_id_of(engine, scope, record.instance, out->id);
+    TRY(last_start(engine, scope, id, &out->pos));
+    if (!out->pos)
+        return PAWL_OK;
+    TRY(store_record(engine->store, scope, out->pos, &record));
+    return engine_id_of(engine, scope, record.instance, out->id);
 }
 
 /* ---- once at a time ---- */
@@ -163,27 +155,13 @@ pawl_status engine_redrive_once(struct engine *engine, struct scope *scope,
 /* What the step had, and what it comes to now. */
 struct child_again {
     struct instance_view first, last;
+    struct redrive_chain chain;
 };
-
-static pawl_status find_last(struct engine *engine, struct scope *scope, str id,
-                             struct child_again *out)
-{
-    struct redrive_chain *chain = ARENA_NEW(&scope->arena, struct redrive_chain);
-
-    TRY_MEMORY(scope, chain);
-    TRY(engine_get(engine, scope, id, &out->first));
-    return look_behind(engine, scope, &out->first, chain, &out->last);
-}
 
 /* Does the step still ask for what its child was? */
 static bool is_asked_for(const struct instance_view *first, const struct definition_row *row)
 {
     return first->is_amended || str_eq(first->definition_name, row->name);
-}
-
-static bool is_same_version(const struct instance_view *view, const struct definition_row *row)
-{
-    return str_eq(view->definition_name, row->name) && view->version == row->version;
 }
 
 /* What is in a scope of its own, for the decision. */
@@ -225,7 +203,8 @@ static pawl_status look_at_child(struct engine *engine, struct scope *scope, str
     struct redrive redrive;
 
     TRY_MEMORY(scope, child);
-    TRY(find_last(engine, scope, id, child));
+    TRY(engine_get(engine, scope, id, &child->first));
+    TRY(look_behind(engine, scope, &child->first, &child->chain, &child->last));
     if (!is_asked_for(&child->first, wanted->row))
         return PAWL_OK;
     if (child->last.status == STATUS_COMPLETED)
@@ -238,9 +217,11 @@ static pawl_status look_at_child(struct engine *engine, struct scope *scope, str
     if (result->data || child->last.kind != wanted->definition->kind ||
         child->last.kind == KIND_MACHINE)
         return PAWL_OK;
-    redrive = (struct redrive){ .view = &child->last,
-                                .definition = wanted->definition,
-                                .is_other = !is_same_version(&child->last, wanted->row) };
+    redrive =
+        (struct redrive){ .view = &child->last,
+                          .definition = wanted->definition,
+                          .is_other = child->last.version != wanted->row->version ||
+                                      !str_eq(child->last.definition_name, wanted->row->name) };
     return give_again(engine, scope, &redrive, args);
 }
 

@@ -8,11 +8,10 @@ static pawl_status fold_kept(struct scope *scope, struct actor *actor,
 {
     const struct behavior *behavior = behavior_of(actor->definition->kind);
     str name;
-    pawl_status status = signal_kept_name(scope, &log->record, &name);
 
-    return status || !behavior->keep
-               ? status
-               : behavior->keep(actor->memory, name, log->payload, scope, &actor->arena);
+    TRY(signal_kept_name(scope, &log->record, &name));
+    return behavior->keep ? behavior->keep(actor->memory, name, log->payload, scope, &actor->arena)
+                          : PAWL_OK;
 }
 
 static pawl_status fold_entry(struct engine *engine, struct scope *scope, struct actor *actor,
@@ -21,25 +20,15 @@ static pawl_status fold_entry(struct engine *engine, struct scope *scope, struct
     const struct record *record = &log->record;
     struct effect_list effects = { 0 };
     struct entry_view entry = entry_of_record(record, &effects);
-    pawl_status status = value_text(engine, scope, record->reason, &entry.reason);
 
     entry.payload = log->payload;
-    if (!status && entry.transition == LIFE_T_GATE_APPROVE) /* who it was counts */
-        status = value_text(engine, scope, record->actor, &entry.actor);
-    if (!status && record->body.data)
-        status = effects_read(scope, record->body, &effects);
-    if (!status)
-        status = behavior_of(actor->definition->kind)
-                     ->apply(actor->definition, actor->memory, &entry, scope, &actor->arena);
-    return status;
-}
-
-static pawl_status fold(struct engine *engine, struct scope *scope, struct actor *actor,
-                        const struct instance_log_record *log)
-{
-    if (log->record.what >= 0)
-        return fold_entry(engine, scope, actor, log);
-    return log->record.what == CONTROL_KEEP_SIGNAL ? fold_kept(scope, actor, log) : PAWL_OK;
+    TRY(value_text(engine, scope, record->reason, &entry.reason));
+    if (entry.transition == LIFE_T_GATE_APPROVE) /* who it was counts */
+        TRY(value_text(engine, scope, record->actor, &entry.actor));
+    if (record->body.data)
+        TRY(effects_read(scope, record->body, &effects));
+    return behavior_of(actor->definition->kind)
+        ->apply(actor->definition, actor->memory, &entry, scope, &actor->arena);
 }
 
 /* The record before; 0: none that is folded. */
@@ -52,53 +41,51 @@ static uint64_t before(const struct record *record)
 
 #define SCRATCH_MAX ((size_t)256 << 10)
 
+/* The records before those that were read at one go, the last first. */
 struct trail {
-    uint64_t *positions; /* of records, the last first */
+    const struct heap *heap;
+    uint64_t *positions;
     uint32_t count, capacity;
-};
-
-static bool trail_add(const struct engine *engine, struct trail *trail, uint64_t pos)
-{
-    if (!HEAP_GROW(engine->heap, trail->positions, trail->capacity, trail->count + 1))
-        return false;
-    trail->positions[trail->count++] = pos;
-    return true;
-}
-
-struct earlier {
-    const struct engine *engine;
-    struct trail *trail;
-    uint64_t seq;
+    uint64_t seq;    /* back to this entry; 0: to the first */
     bool has_failed; /* no memory */
 };
 
 static bool note_earlier(void *context, const struct record *record)
 {
-    struct earlier *earlier = context;
+    struct trail *trail = context;
 
-    earlier->has_failed = !trail_add(earlier->engine, earlier->trail, record->pos);
-    return earlier->has_failed || !before(record) ||
-           (record->what >= 0 && record->seq <= earlier->seq);
+    trail->has_failed =
+        !HEAP_GROW(trail->heap, trail->positions, trail->capacity, trail->count + 1);
+    if (!trail->has_failed)
+        trail->positions[trail->count++] = record->pos;
+    return trail->has_failed || !before(record) || (record->what >= 0 && record->seq <= trail->seq);
 }
 
-/* The records before those that were read at one go, back to entry `seq` (0: to the first). Nothing
- * is added if they reach that far. */
+/* The oldest record that was found: it may name the snapshot. */
+static pawl_status read_oldest(struct engine *engine, struct scope *scratch,
+                               const struct instance_log *log, const struct trail *trail,
+                               struct record *out)
+{
+    if (trail->count > 0)
+        return store_record(engine->store, scratch, trail->positions[trail->count - 1], out);
+    *out = log->record_count > 0 ? log->records[log->record_count - 1].record
+                                 : (struct record){ .what = -1 };
+    return PAWL_OK;
+}
+
+/* Adds the records back to entry `seq`, unless those that were read at one go reach that far. */
 static pawl_status find_earlier(struct engine *engine, struct scope *scratch,
                                 const struct instance_log *log, uint64_t seq, struct trail *trail)
 {
-    struct earlier earlier = { .engine = engine, .trail = trail, .seq = seq };
     struct chain_query query = { .skip_from = UINT64_MAX };
-    struct record record = { .seq = UINT64_MAX };
-    pawl_status status = PAWL_OK;
+    struct record oldest;
 
-    if (trail->count > 0)
-        status = store_record(engine->store, scratch, trail->positions[trail->count - 1], &record);
-    else if (log->record_count > 0)
-        record = log->records[log->record_count - 1].record;
-    query.pos = record.what >= 0 && record.seq <= seq ? 0 : before(&record);
-    if (!status && query.pos)
-        status = store_walk(engine->store, scratch, &query, note_earlier, &earlier);
-    return !status && earlier.has_failed ? scope_no_memory(scratch) : status;
+    TRY(read_oldest(engine, scratch, log, trail, &oldest));
+    trail->seq = seq;
+    query.pos = oldest.what >= 0 && oldest.seq <= seq ? 0 : before(&oldest);
+    if (query.pos)
+        TRY(store_walk(engine->store, scratch, &query, note_earlier, trail));
+    return trail->has_failed ? scope_no_memory(scratch) : PAWL_OK;
 }
 
 static pawl_status fold_one(struct engine *engine, struct scope *scratch, struct actor *actor,
@@ -106,7 +93,9 @@ static pawl_status fold_one(struct engine *engine, struct scope *scratch, struct
 {
     if (log->is_left)
         TRY(value_text(engine, scratch, log->record.payload, &log->payload));
-    return fold(engine, scratch, actor, log);
+    if (log->record.what >= 0)
+        return fold_entry(engine, scratch, actor, log);
+    return log->record.what == CONTROL_KEEP_SIGNAL ? fold_kept(scratch, actor, log) : PAWL_OK;
 }
 
 /* Does entry `seq`, or the memory after it, know of this record? A kept signal has the number of
@@ -197,18 +186,6 @@ pawl_status engine_snapshot(struct engine *engine, struct scope *scope, str id,
     return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
 }
 
-/* The entry that may name the snapshot: the oldest record that was found. */
-static pawl_status read_oldest(struct engine *engine, struct scope *scratch,
-                               const struct instance_log *log, const struct trail *trail,
-                               struct record *out)
-{
-    if (trail->count > 0)
-        return store_record(engine->store, scratch, trail->positions[trail->count - 1], out);
-    *out = log->record_count > 0 ? log->records[log->record_count - 1].record
-                                 : (struct record){ .what = -1 };
-    return PAWL_OK;
-}
-
 /* The last snapshot, if it can be trusted: it may be thrown away at any time. Else no memory is
  * there. */
 static pawl_status load_snapshot(struct engine *engine, struct scope *scratch, struct actor *actor,
@@ -216,12 +193,10 @@ static pawl_status load_snapshot(struct engine *engine, struct scope *scratch, s
 {
     const struct snapshot_row *snapshot = &log->snapshot;
     struct record oldest;
-    pawl_status status = find_earlier(engine, scratch, log, snapshot->seq, trail);
+    pawl_status status;
 
-    if (!status)
-        status = read_oldest(engine, scratch, log, trail, &oldest);
-    if (status)
-        return status;
+    TRY(find_earlier(engine, scratch, log, snapshot->seq, trail));
+    TRY(read_oldest(engine, scratch, log, trail, &oldest));
     if (oldest.what >= 0 && oldest.seq == snapshot->seq &&
         is_told(scratch, &oldest, snapshot->text)) {
         status = behavior_of(actor->definition->kind)
@@ -262,7 +237,7 @@ static pawl_status begin_memory(struct engine *engine, struct scope *scratch, st
 static pawl_status restore_memory(struct engine *engine, struct scope *scope, struct actor *actor,
                                   struct instance_log *log)
 {
-    struct trail trail = { 0 };
+    struct trail trail = { .heap = engine->heap };
     struct scope scratch;
     pawl_status status;
 
@@ -272,12 +247,9 @@ static pawl_status restore_memory(struct engine *engine, struct scope *scope, st
         status = fold_trail(engine, &scratch, actor, &trail, log->snapshot.seq);
     if (!status)
         status = fold_tail(engine, &scratch, actor, log, log->snapshot.seq);
-    if (status)
-        scope->error = scratch.error;
     scope->arena.is_full = scope->arena.is_full || scratch.arena.is_full;
-    scope_fini(&scratch);
     heap_free(engine->heap, trail.positions, sizeof *trail.positions * trail.capacity);
-    return status;
+    return scope_leave(&scratch, scope, status);
 }
 
 static pawl_status introduce(struct engine *engine, struct scope *scope, struct actor *actor,
@@ -290,10 +262,10 @@ static pawl_status introduce(struct engine *engine, struct scope *scope, struct 
                                  .correlation = row->correlation,
                                  .labels = row->labels };
     char id[ID_SIZE + 1];
-    pawl_status status = value_text(engine, scope, row->subject, &identity.subject);
 
-    if (status || !behavior->introduce)
-        return status;
+    TRY(value_text(engine, scope, row->subject, &identity.subject));
+    if (!behavior->introduce)
+        return PAWL_OK;
     id_print(row->number, row->random, id);
     identity.id = str_of(id);
     return behavior->introduce(actor->memory, &identity, &actor->arena) ? PAWL_OK
@@ -397,56 +369,28 @@ static pawl_status restore(struct engine *engine, struct scope *scope, struct ac
     return introduce(engine, scope, actor, &log->instance, slot);
 }
 
-static pawl_status restore_remembered(struct engine *engine, struct scope *scope,
-                                      struct actor *actor, struct instance_log *log,
-                                      uint32_t generation)
-{
-    TRY(restore(engine, scope, actor, log));
-    learn_head(engine, log, generation);
-    return PAWL_OK;
-}
-
 static bool is_remembered(const struct engine *engine, const struct actor *actor)
 {
     return actor->is_loaded && engine->options.own && actor->generation == engine->actors.generation;
 }
 
-static void note_load(struct actor *actor, const struct scope *work, uint32_t generation,
-                      pawl_status status)
+static void note_load(struct engine *engine, struct actor *actor, const struct scope *work,
+                      const struct instance_log *log, uint32_t generation, pawl_status status)
 {
+    if (!status)
+        learn_head(engine, log, generation);
     actor->generation = generation;
     actor->is_loaded = !status;
     actor->loaded_size = actor->arena.used;
     actor->is_too_large = status == PAWL_NO_MEMORY && (work->arena.is_full || actor->arena.is_full);
 }
 
-/* Make sure what we remember is true. A shared engine can't know, so it looks each time. */
-pawl_status actor_load(struct engine *engine, struct scope *scope, struct actor *actor)
+/* `is_kept`: false for an actor of a reader's own, which no event reaches. What it says is as old as
+ * its entries, and the heads, which only turns keep in step with commits, do not learn of it. */
+static pawl_status read_actor(struct engine *engine, struct scope *scope, struct actor *actor,
+                              bool is_kept)
 {
     uint32_t generation = engine->actors.generation;
-    struct instance_log_query query;
-    struct instance_log log;
-    struct scope work;
-    pawl_status status;
-
-    if (is_remembered(engine, actor))
-        return PAWL_OK;
-    scope_init(&work, engine->heap, LIMIT_SCOPE);
-    ask_for(engine, actor->instance, &log, &query);
-    status = store_instance_logs(engine->store, &work, &query, 1);
-    if (!status)
-        status = restore_remembered(engine, &work, actor, &log, generation);
-    note_load(actor, &work, generation, status);
-    if (status)
-        scope->error = work.error;
-    scope_fini(&work);
-    return status;
-}
-
-/* An actor of a reader's own, which no event reaches: what it says is as old as its entries, and
- * the heads, which only turns keep in step with commits, do not learn of it. */
-static pawl_status actor_read(struct engine *engine, struct scope *scope, struct actor *actor)
-{
     struct instance_log_query query;
     struct instance_log log;
     struct scope work;
@@ -457,10 +401,15 @@ static pawl_status actor_read(struct engine *engine, struct scope *scope, struct
     status = store_instance_logs(engine->store, &work, &query, 1);
     if (!status)
         status = restore(engine, &work, actor, &log);
-    if (status)
-        scope->error = work.error;
-    scope_fini(&work);
-    return status;
+    if (is_kept)
+        note_load(engine, actor, &work, &log, generation, status);
+    return scope_leave(&work, scope, status);
+}
+
+/* Make sure what we remember is true. A shared engine can't know, so it looks each time. */
+pawl_status actor_load(struct engine *engine, struct scope *scope, struct actor *actor)
+{
+    return is_remembered(engine, actor) ? PAWL_OK : read_actor(engine, scope, actor, true);
 }
 
 pawl_status restore_context(struct engine *engine, struct scope *scope, uint64_t instance, str *out)
@@ -471,7 +420,7 @@ pawl_status restore_context(struct engine *engine, struct scope *scope, uint64_t
 
     arena_init(&actor.arena, engine->heap, LIMIT_SCOPE);
     buf_init(&text, engine->heap, 0);
-    status = actor_read(engine, scope, &actor);
+    status = read_actor(engine, scope, &actor, false);
     if (!status)
         flow_print_context(actor.memory, &text);
     *out = buf_take(&text, &scope->arena);
@@ -500,7 +449,7 @@ void actors_load(struct engine *engine, struct actor *const *actors, uint32_t co
     scope_init(&work, engine->heap, LIMIT_SCOPE);
     store_instance_logs(engine->store, &work, queries, wanted);
     for (uint32_t i = 0; i < wanted && queries[i].is_read; i++)
-        note_load(asked[i], &work, generation,
-                  restore_remembered(engine, &work, asked[i], &logs[i], generation));
+        note_load(engine, asked[i], &work, &logs[i], generation,
+                  restore(engine, &work, asked[i], &logs[i]));
     scope_fini(&work);
 }

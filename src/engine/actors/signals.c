@@ -5,6 +5,7 @@
 #include "base/node.h"
 #include "engine/parts.h"
 #include "model/canonical.h"
+#include "model/fire.h"
 #include "model/interest.h"
 #include "model/words.h"
 #include <stdio.h>
@@ -14,38 +15,21 @@
 
 /* ---- recording a kept signal ---- */
 
-static str keep_body(struct engine *engine, struct scope *scope, str name)
-{
-    struct buf body;
-
-    ASSERT_DRAINING(engine);
-    buf_init(&body, engine->heap, LIMIT_TEXT);
-    json_open(&body, '{');
-    json_put_str(&body, "name", name);
-    json_close(&body, '}');
-    return buf_take(&body, &scope->arena);
-}
-
 pawl_status batch_keep_signal(struct engine *engine, struct scope *scope, struct head *head,
                               const struct draft *draft, int64_t at_ms, const uint8_t *key)
 {
+    str body = json_object_of(&scope->arena, "name", draft->keep);
     struct commitments commitments = { 0 };
-    struct record *record, ids = { 0 };
-    char id[ID_SIZE + 1];
-    str body = keep_body(engine, scope, draft->keep);
+    struct record *record;
+    uint64_t actor;
 
     ASSERT_DRAINING(engine);
-    TRY(body.data ? PAWL_OK : scope_no_memory(scope));
-    if (draft->actor.data)
-        TRY(intern(engine, scope, draft->actor, &ids.actor, &commitments.actor));
-    ids.payload = batch_new_value(engine, draft->payload, false, &commitments.payload);
-    record = batch_record(engine, CONTROL_KEEP_SIGNAL, head, at_ms);
-    record->actor = ids.actor;
-    record->payload = ids.payload;
-    record->body = body;
-    record->key = key ? (str){ (const char *)key, KEY_SIZE } : STR_NONE;
-    id_print(head->instance, head->random, id);
-    batch_seal(engine, head, record, id, body, &commitments);
+    TRY_MEMORY(scope, body.data);
+    TRY(intern(engine, scope, draft->actor, &actor, &commitments.actor));
+    record = batch_record(engine, CONTROL_KEEP_SIGNAL, head, at_ms, body, key);
+    record->actor = actor;
+    record->payload = batch_new_value(engine, draft->payload, false, &commitments.payload);
+    batch_seal(engine, head, record, body, &commitments);
     return PAWL_OK;
 }
 
@@ -83,9 +67,7 @@ static pawl_status signal_new(struct engine *engine, struct scope *scope, str id
     struct head head;
 
     TRY(engine_locate(engine, scope, id, &head, &slot));
-    if (slot->definition->states[head.state].terminal != TERMINAL_NOT)
-        return scope_fail(scope, PAWL_TERMINAL, "the instance has ended in '%.*s'",
-                          STR_ARG(slot->definition->states[head.state].name));
+    TRY(fire_check_open(slot->definition, &(struct standing){ .state = head.state }, scope));
     if ((head.flags & HEAD_PAUSED) && !may_keep(engine, slot->definition, event->name))
         return pause_refusal(scope);
     if (slot->definition->kind == KIND_MACHINE)
@@ -135,20 +117,6 @@ static pawl_status share_key(struct scope *scope, const uint8_t *key, const uint
     return PAWL_OK;
 }
 
-static struct mail *mail_to(struct engine *engine, uint64_t instance, const struct event *event,
-                            const uint8_t *key, struct mail_group *group)
-{
-    struct mail *mail = mail_new(engine);
-
-    if (!mail)
-        return NULL;
-    mail->instance = instance;
-    mail->event = *event;
-    mail->key = key;
-    mail->group = group;
-    return mail;
-}
-
 /* Together, so that instances that are asleep are restored with one look at the store, and share
  * commits. How many were sent: fewer than `count` if there was no memory. */
 static uint32_t send_some(struct engine *engine, const uint64_t *numbers, uint32_t count,
@@ -160,11 +128,12 @@ static uint32_t send_some(struct engine *engine, const uint64_t *numbers, uint32
 
     ASSERT_LOCKED(engine);
     while (made < count) {
-        const uint8_t *key = keys ? keys + (size_t)made * KEY_SIZE : NULL;
-        struct mail *mail = mail_to(engine, numbers[made], event, key, group);
+        struct mail *mail = mail_to(engine, numbers[made], event);
 
         if (!mail)
             break;
+        mail->key = keys ? keys + (size_t)made * KEY_SIZE : NULL;
+        mail->group = group;
         mail->own.trace = trace;
         mails[made++] = mail;
     }
@@ -308,9 +277,8 @@ pawl_status engine_broadcast(struct engine *engine, struct scope *scope, str nam
     scope_init(&page, engine->heap, LIMIT_SCOPE);
     page.trace = scope->trace;
     status = broadcast_all(engine, &page, &query, &event, key, &refusals, out);
-    if (status)
-        scope->error = page.error;
     out->refused = refusals.count;
+    scope->error = status ? page.error : scope->error;
     log_refusals(engine, &page, name, &refusals);
     scope_fini(&page);
     return status;

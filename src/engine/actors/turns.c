@@ -52,14 +52,6 @@ static struct mail *take_mail(struct actor *actor)
     return mail;
 }
 
-static void put_back(struct actor *actor, struct mail *mail)
-{
-    mail->next = actor->first;
-    actor->first = mail;
-    if (!actor->last)
-        actor->last = mail;
-}
-
 static struct scope *scope_of(struct mail *mail)
 {
     return mail->scope ? mail->scope : &mail->own;
@@ -78,14 +70,17 @@ static void finish_riders(struct engine *engine, struct actor_turn *turn, pawl_s
     }
 }
 
-/* Its job was dropped, and the place with it. */
-static void put_back_whole(struct engine *engine, struct actor *actor, struct mail *mail)
+/* As the first of its actor. Its job was dropped, and the place with it. */
+static void put_back(struct engine *engine, struct actor *actor, struct mail *mail)
 {
     if (mail->event.kind == EVENT_STEP_START && !mail->claim && !mail->holds_place) {
         mail->holds_place = true;
         engine->work.jobs_under_way++;
     }
-    put_back(actor, mail);
+    mail->next = actor->first;
+    actor->first = mail;
+    if (!actor->last)
+        actor->last = mail;
 }
 
 /* All of the turn are decided again; `alone`: each by itself, so that one cannot fail the others. */
@@ -98,10 +93,10 @@ static void put_all_back(struct engine *engine, struct actor_turn *turn, bool al
 
         turn->riders = mail->next;
         mail->may_ride = mail->may_ride && !alone;
-        put_back_whole(engine, turn->actor, mail);
+        put_back(engine, turn->actor, mail);
     }
     turn->mail->may_ride = turn->mail->may_ride && !alone;
-    put_back_whole(engine, turn->actor, turn->mail);
+    put_back(engine, turn->actor, turn->mail);
 }
 
 /* After the commit, or its refusal. */
@@ -314,11 +309,16 @@ static pawl_status check_late(struct engine *engine, struct actor_turn *turn, st
 
 /* ---- The stages of a decision ---- */
 
-/* What could not be decided is tried again once its instance was resumed. */
+/* What could not be decided is tried again once its instance was resumed. This is checked before the
+ * instance is loaded: that may be what fails. */
 static pawl_status admit_poison(struct engine *engine, struct actor_turn *turn, struct scope *scope,
                                 pawl_status status)
 {
-    return turn->mail->is_poison ? poison_rests(engine, scope, turn->actor) : status;
+    bool is_paused = false;
+
+    if (turn->mail->is_poison)
+        TRY(pause_look(engine, scope, turn->actor->instance, &is_paused));
+    return is_paused ? pause_refusal(scope) : status;
 }
 
 static pawl_status admit_claim(struct engine *engine, struct actor_turn *turn, struct scope *scope,
@@ -331,13 +331,12 @@ static pawl_status admit_claim(struct engine *engine, struct actor_turn *turn, s
 static pawl_status decide_event(struct engine *engine, struct actor_turn *turn, struct scope *scope,
                                 pawl_status status)
 {
-    struct actor *actor = turn->actor;
+    struct event *event = &turn->mail->event;
 
-    status = deaths_begin(engine, actor, &turn->mail->event, scope, &turn->death);
-    if (status)
-        return status;
-    return actor->memory ? decide_one(engine, turn, turn->mail, scope)
-                         : poison_cancel(engine, actor, &turn->mail->event, scope, &turn->decision);
+    (void)status;
+    TRY(deaths_begin(engine, turn->actor, event, scope, &turn->death));
+    return turn->actor->memory ? decide_one(engine, turn, turn->mail, scope)
+                               : poison_cancel(engine, turn->actor, event, scope, &turn->decision);
 }
 
 static pawl_status free_poisoned(struct engine *engine, struct actor_turn *turn, struct scope *scope,

@@ -32,9 +32,8 @@ static struct refusal *add(struct engine *engine, uint64_t instance)
 
     if (found != MAP_NONE)
         return &untaken->items[found];
-    if (count == UNTAKEN_MAX)
-        return NULL;
-    if (!HEAP_GROW(engine->heap, untaken->items, untaken->capacity, count + 1))
+    if (count == UNTAKEN_MAX ||
+        !HEAP_GROW(engine->heap, untaken->items, untaken->capacity, count + 1))
         return NULL;
     return map_put(&untaken->map, instance, count) ? &untaken->items[untaken->count++] : NULL;
 }

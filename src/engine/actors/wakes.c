@@ -25,32 +25,23 @@ bool wakes_are_due(const struct engine *engine)
     return engine->actors.wakes.is_due && engine->env->tick_ms(engine->env) >= engine->actors.wakes.retry_ms;
 }
 
-static bool takes(const struct effect_list *effects)
-{
-    for (uint32_t i = 0; i < effects->count; i++)
-        if (effects->items[i].kind == EFFECT_TAKE)
-            return true;
-    return false;
-}
-
 /* Was it resumed, or did it take a kept signal, and nothing but more of them came since? */
 static pawl_status is_left(struct engine *engine, struct scope *scope, const struct last_row *last,
                            bool *out)
 {
     struct record record = { .what = last->what, .prev = last->pos };
     struct effect_list effects = { 0 };
-    pawl_status status = PAWL_OK;
 
     *out = last->what == CONTROL_RESUME;
     if (last->what != CONTROL_KEEP_SIGNAL && last->what != LIFE_T_SIGNAL)
         return PAWL_OK;
-    do {
-        status = store_record(engine->store, scope, record.prev, &record);
-    } while (!status && record.what == CONTROL_KEEP_SIGNAL);
-    if (!status && record.what == LIFE_T_SIGNAL)
-        status = effects_read(scope, record.body, &effects);
-    *out = !status && (record.what == CONTROL_RESUME || takes(&effects));
-    return status;
+    do
+        TRY(store_record(engine->store, scope, record.prev, &record));
+    while (record.what == CONTROL_KEEP_SIGNAL);
+    if (record.what == LIFE_T_SIGNAL)
+        TRY(effects_read(scope, record.body, &effects));
+    *out = record.what == CONTROL_RESUME || effects_first(&effects, EFFECT_TAKE);
+    return PAWL_OK;
 }
 
 static pawl_status look_at_page(struct engine *engine, struct scope *scope)
@@ -59,17 +50,14 @@ static pawl_status look_at_page(struct engine *engine, struct scope *scope)
     uint64_t numbers[WAKES_AT_ONCE];
     struct last_row *rows;
     uint32_t count, found = 0;
-    bool is_one = false;
-    pawl_status status =
-        store_awaiting(engine->store, scope, wakes->after, WAKES_AT_ONCE, &rows, &count);
+    bool is_one;
 
-    for (uint32_t i = 0; i < count && !status; i++) {
-        status = is_left(engine, scope, &rows[i], &is_one);
-        if (!status && is_one)
+    TRY(store_awaiting(engine->store, scope, wakes->after, WAKES_AT_ONCE, &rows, &count));
+    for (uint32_t i = 0; i < count; i++) {
+        TRY(is_left(engine, scope, &rows[i], &is_one));
+        if (is_one)
             numbers[found++] = rows[i].instance;
     }
-    if (status)
-        return status;
     wakes->after = count == WAKES_AT_ONCE ? rows[count - 1].instance : 0;
     if (count < WAKES_AT_ONCE)
         wakes->is_due = atomic_exchange(&wakes->is_again, false);

@@ -52,19 +52,18 @@ static str reason_of(str timer)
 static struct mail *mail_of(struct engine *engine, const struct live_timer *timer,
                             struct mail_group *group)
 {
-    struct mail *mail = mail_new(engine);
+    struct event event = { .kind = EVENT_TIMER,
+                           .ordinal = timer->ordinal,
+                           .due_at_ms = timer->due_at_ms - timer->shift_ms,
+                           .reason = reason_of(timer->name),
+                           .actor = STR("pawl/timer") };
+    struct mail *mail = mail_to(engine, timer->instance, &event);
 
     if (!mail)
         return NULL;
-    mail->instance = timer->instance;
     mail->group = group;
     mail->may_ride = true;
-    mail->event = (struct event){ .kind = EVENT_TIMER,
-                                  .ordinal = timer->ordinal,
-                                  .due_at_ms = timer->due_at_ms - timer->shift_ms,
-                                  .name = arena_str(&mail->own.arena, timer->name),
-                                  .reason = reason_of(timer->name),
-                                  .actor = STR("pawl/timer") };
+    mail->event.name = arena_str(&mail->own.arena, timer->name);
     if (mail->event.name.data)
         return mail;
     mail_free(engine, mail);
@@ -601,7 +600,7 @@ static pawl_status fire_timer_new(struct engine *engine, struct scope *scope, st
                                .actor = STR("pawl/timer") };
 
         if (str_eq(live.timers[i].name, name))
-            return engine_send_once(engine, scope, head.instance, &event, NULL, key, NULL);
+            return engine_send(engine, scope, head.instance, &event, NULL, key, NULL);
     }
     return scope_fail(scope, PAWL_NOT_AWAITING, "no timer '%.*s' is armed", STR_ARG(name));
 }

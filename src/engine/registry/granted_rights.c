@@ -161,8 +161,8 @@ static str print_body(struct engine *engine, struct scope *scope, str rights)
     return buf_take(&body, &scope->arena);
 }
 
-pawl_status rights_record(struct engine *engine, struct scope *scope, struct head *head,
-                          const char *id, str rights, int64_t at_ms)
+pawl_status rights_record(struct engine *engine, struct scope *scope, struct head *head, str rights,
+                          int64_t at_ms)
 {
     struct record *record;
     str body;
@@ -172,9 +172,8 @@ pawl_status rights_record(struct engine *engine, struct scope *scope, struct hea
         return PAWL_OK;
     body = print_body(engine, scope, rights);
     TRY_MEMORY(scope, body.data);
-    record = batch_record(engine, CONTROL_RIGHTS, head, at_ms);
-    record->body = body;
-    batch_seal(engine, head, record, id, body, &(struct commitments){ 0 });
+    record = batch_record(engine, CONTROL_RIGHTS, head, at_ms, body, NULL);
+    batch_seal(engine, head, record, body, &(struct commitments){ 0 });
     return PAWL_OK;
 }
 

@@ -235,19 +235,13 @@ void engine_claim_told(struct engine *engine, struct claimed *claimed, uint32_t 
 
 static bool post_return(struct engine *engine, const struct claimed *claimed)
 {
-    struct mail *mail = mail_new(engine);
+    struct event event = { .kind = EVENT_STEP_RETURNED,
+                           .ordinal = claimed->ordinal,
+                           .is_leased = true,
+                           .actor = STR("pawl/server"),
+                           .reason = STR("the answer to the claim could not be sent") };
 
-    if (!mail)
-        return false;
-    mail->event = (struct event){ .kind = EVENT_STEP_RETURNED,
-                                  .ordinal = claimed->ordinal,
-                                  .is_leased = true,
-                                  .actor = STR("pawl/server"),
-                                  .reason = STR("the answer to the claim could not be sent") };
-    if (engine_mail(engine, claimed->instance, mail))
-        return true;
-    mail_free(engine, mail);
-    return false;
+    return mail_send(engine, mail_to(engine, claimed->instance, &event));
 }
 
 /* Without memory it is lost as that of a worker that died. */

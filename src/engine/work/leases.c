@@ -275,21 +275,16 @@ void lease_explain(struct engine *engine, struct scope *scope, const struct acto
 
 static bool post_timeout(struct engine *engine, const struct lease *lease)
 {
-    struct mail *mail = mail_new(engine);
+    struct event event = { .kind = EVENT_STEP_TIMEOUT,
+                           .ordinal = lease->ordinal,
+                           .is_leased = true,
+                           .is_worker_gone = lease->hash[0] != 0,
+                           .actor = STR("pawl/timer") };
+    struct mail *mail = mail_to(engine, lease->instance, &event);
 
-    if (!mail)
-        return false;
-    mail->event = (struct event){ .kind = EVENT_STEP_TIMEOUT,
-                                  .ordinal = lease->ordinal,
-                                  .is_leased = true,
-                                  .is_worker_gone = lease->hash[0] != 0,
-                                  .actor = STR("pawl/timer") };
-    if (lease->worker[0])
+    if (mail && lease->worker[0])
         mail->event.reason = name_worker(&mail->own.arena, false, str_of(lease->worker));
-    if (engine_mail(engine, lease->instance, mail))
-        return true;
-    mail_free(engine, mail);
-    return false;
+    return mail_send(engine, mail);
 }
 
 /* One lease that has run out, taken away; else the next end is known. The lock is not released

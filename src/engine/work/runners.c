@@ -188,34 +188,26 @@ void runner_add(struct engine *engine, struct job *job)
         begin_watcher(engine);
 }
 
-static bool send(struct engine *engine, const struct job *job, struct mail *mail)
-{
-    mail->may_ride = true;
-    if (engine_mail(engine, job->instance, mail))
-        return true;
-    mail_free(engine, mail);
-    return false;
-}
-
 static bool answer(struct engine *engine, const struct job *job, const struct tool_result *result)
 {
-    struct mail *mail = mail_new(engine);
+    struct event event = {
+        .kind = result->failed ? EVENT_STEP_FAILED : EVENT_STEP_DONE,
+        .ordinal = job->ordinal,
+        .is_leased = true,
+        .no_retry = result->is_final || (result->is_late && job->call.is_once),
+    };
+    struct mail *mail = mail_to(engine, job->instance, &event);
 
     if (!mail) {
         engine_log(engine, PAWL_LOG_ERROR, "step.unanswered",
                    "no memory to record a tool's answer; its timeout will");
         return false;
     }
-    mail->event = (struct event){
-        .kind = result->failed ? EVENT_STEP_FAILED : EVENT_STEP_DONE,
-        .ordinal = job->ordinal,
-        .is_leased = true,
-        .no_retry = result->is_final || (result->is_late && job->call.is_once),
-        .payload = arena_str(&mail->own.arena, result->json),
-    };
+    mail->event.payload = arena_str(&mail->own.arena, result->json);
+    mail->may_ride = true;
     runners_count(engine, &mail->bytes, mail->own.arena.used);
     if (mail->event.payload.data)
-        return send(engine, job, mail);
+        return mail_send(engine, mail);
     mail_free(engine, mail);
     return false;
 }
@@ -223,16 +215,16 @@ static bool answer(struct engine *engine, const struct job *job, const struct to
 /* Nothing of it is left, so that the same attempt may be started again. */
 static bool give_back(struct engine *engine, const struct job *job)
 {
-    struct mail *mail = mail_new(engine);
+    struct event event = { .kind = EVENT_STEP_RETURNED,
+                           .ordinal = job->ordinal,
+                           .is_leased = true,
+                           .actor = STR("pawl/server"),
+                           .reason = STR("paused while it ran") };
+    struct mail *mail = mail_to(engine, job->instance, &event);
 
-    if (!mail)
-        return false;
-    mail->event = (struct event){ .kind = EVENT_STEP_RETURNED,
-                                  .ordinal = job->ordinal,
-                                  .is_leased = true,
-                                  .actor = STR("pawl/server"),
-                                  .reason = STR("paused while it ran") };
-    return send(engine, job, mail);
+    if (mail)
+        mail->may_ride = true;
+    return mail_send(engine, mail);
 }
 
 /* False: the watch over the step stays, and ends it. */

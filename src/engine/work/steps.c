@@ -368,17 +368,20 @@ void engine_tools_changed(struct engine *engine)
     guard_unlock(&engine->lock);
 }
 
-static bool mail_start(struct engine *engine, const struct ready_step *ready, struct mail *mail)
+static bool mail_start(struct engine *engine, const struct ready_step *ready)
 {
-    mail->event = (struct event){ .kind = EVENT_STEP_START, .ordinal = ready->ordinal };
+    struct event event = { .kind = EVENT_STEP_START, .ordinal = ready->ordinal };
+    struct mail *mail = mail_to(engine, ready->instance, &event);
+
+    if (!mail)
+        return false;
     mail->ready_since = ready->since;
     mail->holds_place = mail->may_ride = true;
     (void)leases_make_room(engine, 1); /* without it the start says so in its place */
     engine->work.jobs_under_way++;
-    if (engine_mail(engine, ready->instance, mail))
+    if (mail_send(engine, mail))
         return true;
     engine->work.jobs_under_way--;
-    mail_free(engine, mail);
     return false;
 }
 
@@ -386,10 +389,9 @@ static bool mail_start(struct engine *engine, const struct ready_step *ready, st
 void steps_start_ready(struct engine *engine)
 {
     struct ready_step *ready = ready_take(&engine->work.ready);
-    struct mail *mail = mail_new(engine);
 
     ASSERT_LOCKED(engine);
-    if (!mail || !mail_start(engine, ready, mail))
+    if (!mail_start(engine, ready))
         steps_lose_ready(engine);
     heap_free(engine->heap, ready, sizeof *ready);
 }

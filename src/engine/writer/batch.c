@@ -315,7 +315,8 @@ pawl_status batch_spoil(struct engine *engine, const struct scope *scope, pawl_s
     return status;
 }
 
-struct record *batch_record(struct engine *engine, int32_t what, struct head *head, int64_t at_ms)
+struct record *batch_record(struct engine *engine, int32_t what, struct head *head, int64_t at_ms,
+                            str body, const uint8_t *key)
 {
     struct batch *batch = &engine->writer.batch;
     struct record *record = &batch->records[batch->record_count];
@@ -330,7 +331,9 @@ struct record *batch_record(struct engine *engine, int32_t what, struct head *he
                                .prev = head->pos,
                                .what = what,
                                .at_ms = at_ms,
-                               .fired_at_ms = at_ms };
+                               .fired_at_ms = at_ms,
+                               .body = body,
+                               .key = key ? (str){ (const char *)key, KEY_SIZE } : STR_NONE };
     if (what >= 0 && head->seq % SKIP_EVERY == 0) {
         ASSERT(head->skip != SKIP_UNKNOWN);
         record->skip = head->skip;
@@ -340,9 +343,12 @@ struct record *batch_record(struct engine *engine, int32_t what, struct head *he
     return record;
 }
 
-void batch_seal(struct engine *engine, struct head *head, struct record *record, const char *id,
-                str body, const struct commitments *commitments)
+void batch_seal(struct engine *engine, struct head *head, struct record *record, str body,
+                const struct commitments *commitments)
 {
+    char id[ID_SIZE + 1]; /* of the store's own chain: zeros */
+
+    id_print(head->instance, head->random, id);
     record_hash(engine->writer.sha, head->hash, id, record, body, commitments, record->hash);
     memcpy(head->hash, record->hash, SHA_SIZE);
     head->pos = record->pos;
@@ -361,44 +367,19 @@ pawl_status batch_store_head(struct engine *engine, struct scope *scope, struct 
     return status;
 }
 
-static str key_text(const uint8_t *key)
-{
-    return key ? (str){ (const char *)key, KEY_SIZE } : STR_NONE;
-}
-
 pawl_status batch_store_record(struct engine *engine, struct scope *scope, int32_t what,
                                int64_t at_ms, str body, str payload, const uint8_t *key)
 {
-    ASSERT_DRAINING(engine);
-    static const char store_id_text[] = "00000000000000000000000000";
     struct commitments commitments = { 0 };
     struct record *record;
     struct head *head;
 
     TRY(batch_store_head(engine, scope, &head));
     head->flags |= HEAD_NOW;
-    record = batch_record(engine, what, head, at_ms);
-    record->body = body;
-    record->key = key_text(key);
+    record = batch_record(engine, what, head, at_ms, body, key);
     if (payload.data)
         record->payload = batch_new_value(engine, payload, false, &commitments.payload);
-    batch_seal(engine, head, record, store_id_text, body, &commitments);
-    return PAWL_OK;
-}
-
-/* Values of a draft into the batch; an actor's may need the store, so it comes first. */
-static pawl_status draft_values(struct engine *engine, struct scope *scope, uint64_t instance,
-                                const struct draft *draft, struct record *ids,
-                                struct commitments *commitments)
-{
-    if (draft->actor.data) {
-
-        TRY(intern(engine, scope, draft->actor, &ids->actor, &commitments->actor));
-    }
-    if (draft->payload.data)
-        ids->payload = batch_payload(engine, instance, draft->payload, &commitments->payload);
-    if (draft->reason.data)
-        ids->reason = batch_new_value(engine, draft->reason, false, &commitments->reason);
+    batch_seal(engine, head, record, body, &commitments);
     return PAWL_OK;
 }
 
@@ -421,9 +402,9 @@ pawl_status batch_entry(struct engine *engine, struct scope *scope, struct head 
                         const struct definition *definition, const struct draft *draft,
                         int64_t at_ms, int64_t fired_at_ms, const uint8_t *key)
 {
-    char id[ID_SIZE + 1];
     struct commitments commitments = { 0 };
-    struct record ids = { 0 }, *record;
+    struct record *record;
+    uint64_t actor, payload = 0;
     str body;
 
     ASSERT_DRAINING(engine);
@@ -435,20 +416,20 @@ pawl_status batch_entry(struct engine *engine, struct scope *scope, struct head 
     if ((head->seq + 1) % SKIP_EVERY == 0)
         TRY(batch_know_skip(engine, scope, head));
     TRY(draft_body(engine, scope, draft, &body));
-    TRY(draft_values(engine, scope, head->instance, draft, &ids, &commitments));
-    record = batch_record(engine, (int32_t)draft->transition, head, at_ms);
+    TRY(intern(engine, scope, draft->actor, &actor, &commitments.actor));
+    if (draft->payload.data) /* it looks at the record before */
+        payload = batch_payload(engine, head->instance, draft->payload, &commitments.payload);
+    record = batch_record(engine, (int32_t)draft->transition, head, at_ms, body, key);
     record->fired_at_ms = fired_at_ms;
     record->flags = draft->guard ? RECORD_GUARD : 0;
     record->step = draft->step;
     record->ordinal = draft->ordinal;
     record->attempt = draft->attempt;
-    record->actor = ids.actor;
-    record->payload = ids.payload;
-    record->reason = ids.reason;
-    record->body = body;
-    record->key = key_text(key);
-    id_print(head->instance, head->random, id);
-    batch_seal(engine, head, record, id, body, &commitments);
+    record->actor = actor;
+    record->payload = payload;
+    if (draft->reason.data)
+        record->reason = batch_new_value(engine, draft->reason, false, &commitments.reason);
+    batch_seal(engine, head, record, body, &commitments);
     head->state = (uint16_t)definition->transitions[draft->transition].to;
     if ((head->flags & HEAD_CHILD) && definition->states[head->state].terminal != TERMINAL_NOT)
         engine->writer.batch.live[engine->writer.batch.live_count++] =

@@ -457,43 +457,28 @@ static pawl_status inline_id(struct engine *engine, struct scope *scope,
     return PAWL_OK;
 }
 
+/* Commitments; NULL: no value. */
 struct creation_values {
-    uint8_t creator[SHA_SIZE], subject[SHA_SIZE], input[SHA_SIZE], metadata[SHA_SIZE];
+    uint8_t creator[SHA_SIZE]; /* a copy: the table of texts moves when it grows */
+    const uint8_t *subject, *input, *metadata;
 };
-
-static pawl_status add_ref(struct engine *engine, struct scope *scope, str text, uint64_t *id,
-                           uint8_t commitment[SHA_SIZE])
-{
-    const uint8_t *found;
-
-    ASSERT_DRAINING(engine);
-    if (!text.data)
-        return PAWL_OK;
-    TRY(intern(engine, scope, text, id, &found));
-    memcpy(commitment, found, SHA_SIZE);
-    return PAWL_OK;
-}
-
-static void add_value(struct engine *engine, str text, uint64_t *id, uint8_t commitment[SHA_SIZE])
-{
-    const uint8_t *made;
-
-    ASSERT_DRAINING(engine);
-    if (!text.data)
-        return;
-    *id = batch_new_value(engine, text, false, &made);
-    memcpy(commitment, made, SHA_SIZE);
-}
 
 static pawl_status creation_values(struct engine *engine, struct scope *scope,
                                    const struct create_args *args, struct instance_row *row,
                                    struct creation_values *out)
 {
+    const uint8_t *creator;
+
     ASSERT_DRAINING(engine);
-    TRY(add_ref(engine, scope, args->actor, &row->creator, out->creator));
-    TRY(add_ref(engine, scope, args->subject, &row->subject, out->subject));
-    add_value(engine, args->input, &row->input, out->input);
-    add_value(engine, args->metadata, &row->metadata, out->metadata);
+    *out = (struct creation_values){ 0 };
+    TRY(intern(engine, scope, args->actor, &row->creator, &creator));
+    if (row->creator)
+        memcpy(out->creator, creator, SHA_SIZE);
+    TRY(intern(engine, scope, args->subject, &row->subject, &out->subject));
+    if (args->input.data)
+        row->input = batch_new_value(engine, args->input, false, &out->input);
+    if (args->metadata.data)
+        row->metadata = batch_new_value(engine, args->metadata, false, &out->metadata);
     return PAWL_OK;
 }
 
@@ -507,9 +492,9 @@ static pawl_status creation_record(struct engine *engine, struct scope *scope, s
         .compiled_sha = definition->compiled_sha,
         .name = definition->name,
         .version = definition->version,
-        .subject = row->subject ? values->subject : NULL,
-        .input = row->input ? values->input : NULL,
-        .metadata = row->metadata ? values->metadata : NULL,
+        .subject = values->subject,
+        .input = values->input,
+        .metadata = values->metadata,
         .correlation = row->correlation,
         .labels = row->labels,
         .parent_id = str_of(create->parent_id),
@@ -526,12 +511,11 @@ static pawl_status creation_record(struct engine *engine, struct scope *scope, s
         buf_fini(&body);
         return scope_no_memory(scope);
     }
-    record = batch_record(engine, CONTROL_CREATE, head, at_ms);
+    record = batch_record(engine, CONTROL_CREATE, head, at_ms, STR_NONE, create->args->key);
     record->fired_at_ms = row->instantiated_at_ms;
     record->actor = row->creator;
-    record->key = create->args->key ? (str){ (const char *)create->args->key, KEY_SIZE } : STR_NONE;
     row->created_pos = record->pos;
-    batch_seal(engine, head, record, create->out->id, buf_view(&body), &commitments);
+    batch_seal(engine, head, record, buf_view(&body), &commitments);
     buf_fini(&body);
     return PAWL_OK;
 }
@@ -567,16 +551,14 @@ pawl_status create_record(struct engine *engine, struct scope *scope, struct cre
                                 .test = args->test };
     struct creation_values values;
     struct head *head;
-    pawl_status status = batch_reserve(engine, scope, decision->count + 3,
-                                       live_room(decision) + create->definition->deadline_count);
+    pawl_status status;
 
     ASSERT_DRAINING(engine);
-    if (!status && args->declaration.data)
-        status = inline_id(engine, scope, create->row, at_ms, &row.definition);
-    if (!status)
-        status = creation_values(engine, scope, args, &row, &values);
-    if (status)
-        return status;
+    TRY(batch_reserve(engine, scope, decision->count + 3,
+                      live_room(decision) + create->definition->deadline_count));
+    if (args->declaration.data)
+        TRY(inline_id(engine, scope, create->row, at_ms, &row.definition));
+    TRY(creation_values(engine, scope, args, &row, &values));
     ASSERT(!create->parent || create->number == row.number);
     if (create->parent) /* its parent's entry tells its id already */
         memcpy(row.random, create->random, ID_RANDOM_SIZE);
@@ -586,7 +568,7 @@ pawl_status create_record(struct engine *engine, struct scope *scope, struct cre
     head = creation_head(engine, create, &row);
     status = creation_record(engine, scope, head, create, &row, &values, at_ms);
     if (!status)
-        status = rights_record(engine, scope, head, create->out->id, args->rights, at_ms);
+        status = rights_record(engine, scope, head, args->rights, at_ms);
     if (status)
         return batch_spoil(engine, scope, status);
     engine->writer.batch.instances[engine->writer.batch.instance_count++] = row;

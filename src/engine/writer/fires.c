@@ -274,7 +274,8 @@ static void fire_elsewhere(struct engine *engine, struct scope *scope, struct ba
     fire->is_elsewhere = false;
     fire->status = check_words(scope, &fire->args, &number, random);
     if (!fire->status)
-        fire->status = engine_send(engine, scope, number, &event, &fire->args, &fire->fired);
+        fire->status =
+            engine_send(engine, scope, number, &event, &fire->args, fire->args.key, &fire->fired);
     if (keys_explain(engine, scope, fire->args.key, &fire->status, &record))
         fire->status = keys_fired(engine, scope, &record, &fire->fired);
     if (fire->status)

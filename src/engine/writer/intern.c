@@ -82,11 +82,15 @@ static bool remember(struct intern_table *table, str bytes, uint64_t id,
 pawl_status intern(struct engine *engine, struct scope *scope, str bytes, uint64_t *id,
                    const uint8_t **commitment)
 {
-    const struct interned *item = find_slot(&engine->writer.interned, bytes);
+    const struct interned *item;
     struct value known;
     pawl_status status;
 
     ASSERT_DRAINING(engine);
+    *id = 0;
+    if (!bytes.data)
+        return PAWL_OK;
+    item = find_slot(&engine->writer.interned, bytes);
     if (!item->bytes) {
         status = PLANTED(INTERNED_TWICE) ? PAWL_NOT_KNOWN
                                          : store_find_value(engine->store, scope, bytes, &known);

@@ -113,15 +113,9 @@ static bool has_timer(const struct live *live, uint32_t ordinal)
 
 static bool post_lost(struct engine *engine, uint64_t number, uint32_t ordinal)
 {
-    struct mail *mail = mail_new(engine);
+    struct event event = { .kind = EVENT_STEP_LOST, .ordinal = ordinal, .is_leased = true };
 
-    if (!mail)
-        return false;
-    mail->event = (struct event){ .kind = EVENT_STEP_LOST, .ordinal = ordinal, .is_leased = true };
-    if (engine_mail(engine, number, mail))
-        return true;
-    mail_free(engine, mail);
-    return false;
+    return mail_send(engine, mail_to(engine, number, &event));
 }
 
 /* A running step: a worker elsewhere has it, or it died with its process, or it runs here. If no
