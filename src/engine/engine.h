@@ -530,7 +530,7 @@ pawl_status engine_taken(struct engine *engine, struct scope *scope, str id, uin
 /* All of them, for those that need the whole at once. */
 struct history {
     struct entry *entries; /* ascending */
-    size_t count;
+    uint32_t count;
 };
 pawl_status engine_history(struct engine *engine, struct scope *scope, str id,
                            const struct history_query *query, struct history *out);

@@ -93,6 +93,10 @@ pawl_status drain_define(struct engine *engine, struct request *request, int64_t
 pawl_status references_check(struct engine *engine, struct scope *scope, str name,
                              struct findings *findings);
 bool references_are_known(struct engine *engine, struct scope *scope);
+/* One more, with this message; without memory, which the arena shows, it is left out. */
+struct finding;
+void finding_add(struct scope *scope, struct findings *findings, struct finding finding,
+                 const char *message);
 
 /* reduces.c */
 pawl_status reduces_of(struct engine *engine, struct scope *scope, const struct decision *decision,

@@ -7,17 +7,16 @@
 static pawl_status text_of(struct engine *engine, struct scope *scope, struct value_texts *texts,
                            int slot, uint64_t id, str *out)
 {
-    pawl_status status = PAWL_OK;
-
     *out = STR_NONE;
     if (!id)
         return PAWL_OK;
-    if (texts->ids[slot] != id)
-        status = value_text(engine, scope, id, &texts->texts[slot]);
-    texts->ids[slot] = status ? 0 : id;
-    if (!status)
-        *out = texts->texts[slot];
-    return status;
+    if (texts->ids[slot] != id) {
+        texts->ids[slot] = 0;
+        TRY(value_text(engine, scope, id, &texts->texts[slot]));
+        texts->ids[slot] = id;
+    }
+    *out = texts->texts[slot];
+    return PAWL_OK;
 }
 
 pawl_status entry_refuse(struct scope *scope, uint64_t pos)
@@ -121,14 +120,11 @@ static pawl_status meet(struct following *following, uint64_t instance)
     struct definition_slot *slot;
     struct head head;
     bool trust_rows; /* what is fixed at creation is right in any row */
-    pawl_status status = PAWL_OK;
 
     if (following->instance == instance)
         return PAWL_OK;
     if (!head_is_cached(engine, instance, &head, &trust_rows) || (head.flags & HEAD_RAW)) {
-        status = store_instance(engine->store, following->scope, instance, &row);
-        if (status)
-            return status;
+        TRY(store_instance(engine->store, following->scope, instance, &row));
         head.definition = row.definition;
         memcpy(head.random, row.random, ID_RANDOM_SIZE);
     }
@@ -162,19 +158,16 @@ static pawl_status read_creation(const struct following *following,
 {
     struct engine *engine = following->engine;
     struct definition_slot *slot;
-    pawl_status status = definitions_get(engine, following->scope, row->definition, &slot);
 
-    if (!status)
-        status = value_text(engine, following->scope, row->subject, &out->subject);
-    if (!status && row->parent) {
+    TRY(definitions_get(engine, following->scope, row->definition, &slot));
+    TRY(value_text(engine, following->scope, row->subject, &out->subject));
+    if (row->parent) {
         char *id = arena_alloc(&following->scope->arena, ID_SIZE + 1);
 
-        status = id ? engine_id_of(engine, following->scope, row->parent, id)
-                    : scope_no_memory(following->scope);
+        TRY_MEMORY(following->scope, id);
+        TRY(engine_id_of(engine, following->scope, row->parent, id));
         out->parent_id = str_of(id);
     }
-    if (status)
-        return status;
     out->definition = slot->name;
     out->version = slot->version;
     out->kind = slot->definition->kind;
@@ -241,9 +234,7 @@ pawl_status engine_entries(struct engine *engine, struct scope *scope, uint64_t 
 
 /* The number of the first entry that may lie behind `after`: the next one if the record there is
  * this instance's own, as it is for a reader that continues; else it has to be looked for from the
- * first.
- *
- *  */
+ * first. */
 static pawl_status first_behind(struct engine *engine, struct scope *scope, uint64_t instance,
                                 uint64_t after, uint64_t *out)
 {

@@ -50,7 +50,6 @@ static void spare_scratch(struct history_reader *reader)
     reader->texts = (struct value_texts){ 0 };
 }
 
-
 /* Back along the chain, from query->pos on. */
 static pawl_status walk(struct history_reader *reader, const struct chain_query *query,
                         record_sight see)
@@ -312,16 +311,13 @@ static pawl_status read_next(struct history_reader *reader, struct entry *out, b
     reader->next++;
     if (status || pos == UNWANTED)
         return status;
-    status = read_record(reader, pos);
-    if (!status && record->step && record->step > work_step_count(reader->definition)) /* amended */
-        status = amended_definition(engine, &reader->kept, &reader->head, &reader->definition);
-    if (!status)
-        status = entry_open(engine, &reader->scratch, reader->definition, record, &reader->texts,
-                            out);
-    *is_found = !status;
-    if (status || reader->query.without_values)
-        return status;
-    return entry_fill(engine, &reader->scratch, &reader->texts, out);
+    TRY(read_record(reader, pos));
+    if (record->step && record->step > work_step_count(reader->definition)) /* amended */
+        TRY(amended_definition(engine, &reader->kept, &reader->head, &reader->definition));
+    TRY(entry_open(engine, &reader->scratch, reader->definition, record, &reader->texts, out));
+    *is_found = true;
+    return reader->query.without_values ? PAWL_OK
+                                        : entry_fill(engine, &reader->scratch, &reader->texts, out);
 }
 
 pawl_status engine_history_next(struct history_reader *reader, struct scope *scope,
@@ -399,26 +395,11 @@ static pawl_status keep_entry(struct scope *scope, struct entry *entry)
     return arena->failed ? scope_no_memory(scope) : PAWL_OK;
 }
 
-static pawl_status room_for_one(struct scope *scope, struct history *history, size_t *capacity)
-{
-    struct entry *grown;
-
-    if (history->count < *capacity)
-        return PAWL_OK;
-    *capacity = *capacity ? *capacity * 2 : 16;
-    grown = ARENA_ARRAY(&scope->arena, struct entry, *capacity);
-    TRY_MEMORY(scope, grown);
-    if (history->count)
-        memcpy(grown, history->entries, sizeof *grown * history->count);
-    history->entries = grown;
-    return PAWL_OK;
-}
-
 pawl_status engine_history(struct engine *engine, struct scope *scope, str id,
                            const struct history_query *query, struct history *out)
 {
     struct history_reader *reader;
-    size_t capacity = 0;
+    uint32_t capacity = 0;
     bool is_found = true;
     pawl_status status = engine_history_open(engine, scope, id, query, &reader);
 
@@ -429,21 +410,15 @@ pawl_status engine_history(struct engine *engine, struct scope *scope, str id,
         status = engine_history_next(reader, scope, &entry, &is_found);
         if (!status && is_found)
             status = keep_entry(scope, &entry);
-        if (!status && is_found)
-            status = room_for_one(scope, out, &capacity);
-        if (!status && is_found)
+        if (status || !is_found)
+            break;
+        if (GROW(&scope->arena, out->entries, out->count, capacity))
             out->entries[out->count++] = entry;
+        else
+            status = scope_no_memory(scope);
     }
     engine_history_close(reader);
     return status;
-}
-
-static str state_in(const struct effect_list *effects)
-{
-    for (uint32_t i = effects->count; i > 0; i--)
-        if (effects->items[i - 1].kind == EFFECT_STATE)
-            return effects->items[i - 1].state;
-    return STR_NONE;
 }
 
 struct state_sight {
@@ -459,8 +434,10 @@ static bool find_state(void *context, const struct record *record)
 
     if (record->body.data && record->what >= 0)
         sight->status = effects_read(sight->scope, record->body, &effects);
-    if (!sight->status)
-        sight->state = arena_str(&sight->scope->arena, state_in(&effects));
+    for (uint32_t i = 0; !sight->status && i < effects.count; i++) /* the last one counts */
+        if (effects.items[i].kind == EFFECT_STATE)
+            sight->state = effects.items[i].state;
+    sight->state = arena_str(&sight->scope->arena, sight->state);
     return sight->status || sight->state.data;
 }
 
@@ -469,19 +446,18 @@ pawl_status engine_variables(struct engine *engine, struct scope *scope, str id,
     struct state_sight sight = { .scope = scope };
     struct definition_slot *slot;
     struct head head;
-    pawl_status status = engine_locate(engine, scope, id, &head, &slot);
 
     *out = STR_NONE;
-    if (!status && slot->definition->kind == KIND_FLOW)
+    TRY(engine_locate(engine, scope, id, &head, &slot));
+    if (slot->definition->kind == KIND_FLOW)
         return restore_context(engine, scope, head.instance, out);
-    if (status || slot->definition->kind != KIND_CODE)
-        return status;
-    status = store_walk(
-        engine->store, scope,
-        &(struct chain_query){ head.pos, .skip_from = UINT64_MAX, .with_texts = true }, find_state,
-        &sight);
+    if (slot->definition->kind != KIND_CODE)
+        return PAWL_OK;
+    TRY(store_walk(engine->store, scope,
+                   &(struct chain_query){ head.pos, .skip_from = UINT64_MAX, .with_texts = true },
+                   find_state, &sight));
     *out = sight.state;
-    return status ? status : sight.status;
+    return sight.status;
 }
 
 /* One entry of them; its effects last as long as the scratch scope. */
@@ -526,18 +502,16 @@ pawl_status engine_steps(struct engine *engine, struct scope *scope, str id,
     struct history_reader *history = NULL;
     struct definition_slot *slot;
     struct head head;
-    pawl_status status = engine_locate(engine, scope, id, &head, &slot);
+    pawl_status status;
 
     *out = (struct flow_attempts){ .is_sparse = true };
-    if (status)
-        return status;
+    TRY(engine_locate(engine, scope, id, &head, &slot));
     *definition = *now = slot->definition;
-    status = amended_definition(engine, scope, &head, now);
-    if (status || slot->definition->kind == KIND_MACHINE)
-        return status;
-    status = engine_history_open(engine, scope, id, &query, &history);
-    if (!status)
-        status = feed_all(history, scope, out);
+    TRY(amended_definition(engine, scope, &head, now));
+    if (slot->definition->kind == KIND_MACHINE)
+        return PAWL_OK;
+    TRY(engine_history_open(engine, scope, id, &query, &history));
+    status = feed_all(history, scope, out);
     engine_history_close(history);
     return status;
 }

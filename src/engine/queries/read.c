@@ -25,10 +25,9 @@ pawl_status engine_locate(struct engine *engine, struct scope *scope, str id, st
     uint8_t random[ID_RANDOM_SIZE];
     uint64_t number;
     bool trust_rows;
-    pawl_status status = id_check(scope, id, &number, random);
+    pawl_status status;
 
-    if (status)
-        return status;
+    TRY(id_check(scope, id, &number, random));
     if (!head_is_cached(engine, number, out, &trust_rows))
         status = load(engine, scope, number, trust_rows, out);
     else
@@ -118,18 +117,13 @@ static pawl_status read_can_cancel(struct engine *engine, struct scope *scope,
                                    const struct head *head, const struct definition *definition,
                                    const struct live *live, bool *out)
 {
-    bool is_poison = false;
-    pawl_status status = PAWL_OK;
-
     *out = definition->states[head->state].terminal == TERMINAL_NOT &&
            definition_find_cancel(definition, head->state) != NULL;
     if (*out && definition->kind == KIND_FLOW && engine->actors.has_amends)
-        status = amended_definition(engine, scope, head, &definition);
-    if (!*out || status || !bars_cancel(definition, live))
-        return status;
-    status = poison_holds(engine, scope, live->paused_pos, &is_poison);
-    *out = is_poison;
-    return status;
+        TRY(amended_definition(engine, scope, head, &definition));
+    return *out && bars_cancel(definition, live)
+               ? poison_holds(engine, scope, live->paused_pos, out)
+               : PAWL_OK;
 }
 
 /* The result or error of an instance that has ended is its last entry's payload. */
@@ -174,14 +168,14 @@ static pawl_status read_retry_of(struct engine *engine, struct scope *scope,
 
     if (status == PAWL_NOT_KNOWN || (!status && (record.what != LIFE_T_START || !record.payload)))
         return PAWL_OK;
-    if (!status)
-        status = value_text(engine, scope, record.payload, &text);
-    if (!status && text.data)
-        status = node_read_json(scope, text, &payload);
-    id = status ? NULL : node_find(payload, "retry_of");
+    TRY(status);
+    TRY(value_text(engine, scope, record.payload, &text));
+    if (text.data)
+        TRY(node_read_json(scope, text, &payload));
+    id = node_find(payload, "retry_of");
     if (id && id->kind == NODE_STRING)
         out->retry_of = id->text;
-    return status;
+    return PAWL_OK;
 }
 
 static pawl_status read_fixed(struct engine *engine, struct scope *scope, uint64_t number,
@@ -208,20 +202,19 @@ static pawl_status read_moment(struct engine *engine, struct scope *scope, str i
                                struct head *head, struct definition_slot **slot, struct live *live)
 {
     struct head after;
-    pawl_status status = engine_locate(engine, scope, id, head, slot);
 
-    for (int tries = 0; !status && tries < 10; tries++) {
+    TRY(engine_locate(engine, scope, id, head, slot));
+    for (int tries = 0; tries < 10; tries++) {
         *live = (struct live){ 0 };
         if ((*slot)->definition->kind == KIND_MACHINE && !(*slot)->definition->deadline_count)
             return PAWL_OK;
-        status = store_live(engine->store, scope, head->instance, live);
-        if (!status)
-            status = engine_locate(engine, scope, id, &after, slot);
-        if (!status && after.pos == head->pos)
+        TRY(store_live(engine->store, scope, head->instance, live));
+        TRY(engine_locate(engine, scope, id, &after, slot));
+        if (after.pos == head->pos)
             break;
         *head = after;
     }
-    return status;
+    return PAWL_OK;
 }
 
 /* Who paused it; at_ms 0: it was resumed meanwhile. */
@@ -230,25 +223,24 @@ static pawl_status read_pause(struct engine *engine, struct scope *scope, const 
 {
     struct record record = { 0 };
     struct live live;
-    pawl_status status = store_live(engine->store, scope, head->instance, &live);
 
     *out = (struct pause_view){ 0 };
-    if (!status && live.paused_pos)
-        status = store_record(engine->store, scope, live.paused_pos, &record);
+    TRY(store_live(engine->store, scope, head->instance, &live));
+    if (live.paused_pos)
+        TRY(store_record(engine->store, scope, live.paused_pos, &record));
     out->at_ms = record.at_ms;
-    if (!status)
-        status = value_text(engine, scope, record.actor, &out->actor);
-    return status ? status : value_text(engine, scope, record.reason, &out->reason);
+    TRY(value_text(engine, scope, record.actor, &out->actor));
+    return value_text(engine, scope, record.reason, &out->reason);
 }
 
 static pawl_status read_successor(struct engine *engine, struct scope *scope,
                                   struct instance_view *out)
 {
     struct successor successor;
-    pawl_status status = engine_successor(engine, scope, str_of(out->id), &successor);
 
+    TRY(engine_successor(engine, scope, str_of(out->id), &successor));
     memcpy(out->retried_as, successor.id, sizeof out->retried_as);
-    return status;
+    return PAWL_OK;
 }
 
 pawl_status engine_get(struct engine *engine, struct scope *scope, str id,
@@ -257,7 +249,6 @@ pawl_status engine_get(struct engine *engine, struct scope *scope, str id,
     struct definition_slot *slot;
     struct live live;
     struct head head;
-    pawl_status status;
 
     TRY(read_moment(engine, scope, id, &head, &slot, &live));
     *out = (struct instance_view){ .definition_name = slot->name,
@@ -268,21 +259,19 @@ pawl_status engine_get(struct engine *engine, struct scope *scope, str id,
                                    .seq = head.seq };
     id_print(head.instance, head.random, out->id);
     out->status = status_of(slot->definition, head.state, head.flags & HEAD_PAUSED, &live);
-    status = read_fixed(engine, scope, head.instance, out);
-    if (!status)
-        status =
-            read_can_cancel(engine, scope, &head, slot->definition, &live, &out->can_cancel);
-    if (!status && out->status == STATUS_PAUSED)
-        status = read_pause(engine, scope, &head, &out->pause);
-    if (!status && out->status == STATUS_PAUSED && !out->pause.at_ms)
+    TRY(read_fixed(engine, scope, head.instance, out));
+    TRY(read_can_cancel(engine, scope, &head, slot->definition, &live, &out->can_cancel));
+    if (out->status == STATUS_PAUSED)
+        TRY(read_pause(engine, scope, &head, &out->pause));
+    if (out->status == STATUS_PAUSED && !out->pause.at_ms)
         out->status = status_of(slot->definition, head.state, false, &live);
-    if (!status && (out->status == STATUS_FAILED || out->status == STATUS_CANCELLED) &&
+    if ((out->status == STATUS_FAILED || out->status == STATUS_CANCELLED) &&
         out->kind != KIND_MACHINE)
-        status = read_successor(engine, scope, out);
-    if (!status && out->kind == KIND_FLOW)
-        status = amended_name(engine, scope, &head, &out->definition_name, &out->version,
-                              &out->is_amended);
-    return status ? status : read_end(engine, scope, &head, out);
+        TRY(read_successor(engine, scope, out));
+    if (out->kind == KIND_FLOW)
+        TRY(amended_name(engine, scope, &head, &out->definition_name, &out->version,
+                         &out->is_amended));
+    return read_end(engine, scope, &head, out);
 }
 
 pawl_status engine_list(struct engine *engine, struct scope *scope, const struct list_query *query,
@@ -343,7 +332,6 @@ static void why_tool(struct engine *engine, const struct definition *definition,
     out->is_here = out->tool.data && toolbox_has(engine->toolbox, out->tool);
 }
 
-/* Times are shown by the wall clock. */
 /* A step's own timeout; and the turn that a paused instance owes, for which nothing but resume
  * counts. */
 static bool is_internal(const struct live *live, const struct live_timer *timer)
@@ -351,6 +339,7 @@ static bool is_internal(const struct live *live, const struct live_timer *timer)
     return str_is(timer->name, "~timeout") || (live->paused_pos && str_is(timer->name, "~turn"));
 }
 
+/* Times are shown by the wall clock. */
 static void why_live(struct engine *engine, const struct definition *definition,
                      const struct live *live, struct waiting *out, uint32_t *count)
 {
@@ -390,12 +379,12 @@ static pawl_status why_paused(struct engine *engine, struct scope *scope, const 
                               struct waiting *out, uint32_t *count)
 {
     struct waiting *pause = &out[*count];
-    pawl_status status = read_pause(engine, scope, head, &pause->pause);
 
+    TRY(read_pause(engine, scope, head, &pause->pause));
     pause->kind = "pause";
     pause->name = pause->pause.reason;
     *count += pause->pause.at_ms != 0;
-    return status;
+    return PAWL_OK;
 }
 
 /* What it waits for has come, and this process could not take it. */
@@ -422,30 +411,24 @@ pawl_status engine_why(struct engine *engine, struct scope *scope, str id, struc
     struct live live;
     struct head head;
     size_t room;
-    pawl_status status = read_moment(engine, scope, id, &head, &slot, &live);
 
-    if (status)
-        return status;
+    TRY(read_moment(engine, scope, id, &head, &slot, &live));
     definition = slot->definition;
-    status = amended_definition(engine, scope, &head, &definition);
-    if (status)
-        return status;
+    TRY(amended_definition(engine, scope, &head, &definition));
     room = (size_t)slot->definition->transition_count + live.step_count + live.timer_count +
            live.wait_count + 2;
     *out = ARENA_ARRAY(&scope->arena, struct waiting, room);
     *count = 0;
     TRY_MEMORY(scope, *out);
     if (head.flags & HEAD_PAUSED)
-        status = why_paused(engine, scope, &head, *out, count);
+        TRY(why_paused(engine, scope, &head, *out, count));
     if (slot->definition->kind == KIND_MACHINE)
         why_machine(slot->definition, head.state, *out, count);
     why_live(engine, definition, &live, *out, count);
-    if (!status)
-        status = why_refused(engine, scope, head.instance, *out, *count);
-    if (!status)
-        status = why_gates(engine, scope, &head, definition, &live, *out, *count);
-    for (uint32_t i = 0; i < *count && !status; i++)
+    TRY(why_refused(engine, scope, head.instance, *out, *count));
+    TRY(why_gates(engine, scope, &head, definition, &live, *out, *count));
+    for (uint32_t i = 0; i < *count; i++)
         if ((*out)[i].child)
-            status = engine_id_of(engine, scope, (*out)[i].child, (*out)[i].child_id);
-    return status;
+            TRY(engine_id_of(engine, scope, (*out)[i].child, (*out)[i].child_id));
+    return PAWL_OK;
 }

@@ -74,13 +74,15 @@ static pawl_status make_row(struct engine *engine, struct scope *scope,
     return PAWL_OK;
 }
 
-static const struct code_binding *find_unused(struct engine *engine, str name)
+/* The last that was registered with this name; NULL: none. */
+static const struct code_binding *find_binding(struct engine *engine, str name,
+                                               bool is_put_when_used)
 {
     const struct code_binding *found = NULL;
 
     guard_lock(&engine->registry.lock);
     for (uint32_t i = 0; i < engine->registry.code_count; i++)
-        if (engine->registry.code_types[i]->is_put_when_used &&
+        if ((engine->registry.code_types[i]->is_put_when_used || !is_put_when_used) &&
             str_is(name, engine->registry.code_types[i]->type->name))
             found = engine->registry.code_types[i];
     guard_unlock(&engine->registry.lock);
@@ -89,12 +91,12 @@ static const struct code_binding *find_unused(struct engine *engine, str name)
 
 bool code_is_put_when_used(struct engine *engine, str reference)
 {
-    return find_unused(engine, reference_name(reference)) != NULL;
+    return find_binding(engine, reference_name(reference), true) != NULL;
 }
 
 pawl_status code_put_when_used(struct engine *engine, struct scope *scope, str reference)
 {
-    const struct code_binding *binding = find_unused(engine, reference_name(reference));
+    const struct code_binding *binding = find_binding(engine, reference_name(reference), true);
     struct define_request define = { 0 };
 
     if (!binding)
@@ -108,29 +110,21 @@ pawl_status engine_code_bind(struct engine *engine, const struct code_binding *b
 {
     struct define_request define = { 0 };
     struct code_binding wired = *binding; /* with the names that it will have */
-    pawl_status status;
 
     wired.type = code_copy(&scope->arena, binding->type);
     TRY_MEMORY(scope, wired.type);
-    status = make_row(engine, scope, &wired, &define.row);
-    if (!status && !wired.source.data)
-        status = code_source(scope, wired.type, &wired.source);
-    if (!status && wired.run == code_run)
+    TRY(make_row(engine, scope, &wired, &define.row));
+    if (!wired.source.data)
+        TRY(code_source(scope, wired.type, &wired.source));
+    if (wired.run == code_run)
         (void)deaths_open(engine);
-    if (!status)
-        status = keep_binding(engine, scope, &wired);
-    return status || binding->is_put_when_used ? status : put_definition(engine, scope, &define);
+    TRY(keep_binding(engine, scope, &wired));
+    return binding->is_put_when_used ? PAWL_OK : put_definition(engine, scope, &define);
 }
 
 bool engine_has_code(struct engine *engine, str name)
 {
-    bool found = false;
-
-    guard_lock(&engine->registry.lock);
-    for (uint32_t i = 0; i < engine->registry.code_count && !found; i++)
-        found = str_is(name, engine->registry.code_types[i]->type->name);
-    guard_unlock(&engine->registry.lock);
-    return found;
+    return find_binding(engine, name, false) != NULL;
 }
 
 pawl_status engine_code_register(struct engine *engine, const pawl_code_type *type,

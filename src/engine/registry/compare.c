@@ -41,34 +41,24 @@ struct comparing {
 
 /* ---- Collecting places ---- */
 
-static pawl_status load_slot(struct comparing *comparing, uint32_t version,
-                             const struct definition_slot **out)
-{
-    struct engine *engine = comparing->engine;
-    struct definition_slot *slot;
-    struct definition_row row;
-
-    TRY(store_find_definition(engine->store, comparing->scope, comparing->name, version, NULL,
-                              &row));
-    TRY(definitions_get(engine, comparing->scope, row.id, &slot));
-    *out = slot;
-    return PAWL_OK;
-}
-
 static pawl_status find_slot(struct comparing *comparing, uint32_t version,
                              const struct definition_slot **out)
 {
-    const struct definition_slot **slots = comparing->slots;
+    struct scope *scope = comparing->scope;
+    struct definition_slot *slot;
+    struct definition_row row;
 
     for (uint32_t i = 0; i < comparing->slot_count; i++)
-        if (slots[i]->version == version) {
-            *out = slots[i];
+        if (comparing->slots[i]->version == version) {
+            *out = comparing->slots[i];
             return PAWL_OK;
         }
-    TRY(load_slot(comparing, version, out));
-    TRY_MEMORY(comparing->scope, GROW(&comparing->scope->arena, comparing->slots,
-                                      comparing->slot_count, comparing->slot_capacity));
-    comparing->slots[comparing->slot_count++] = *out;
+    TRY(store_find_definition(comparing->engine->store, scope, comparing->name, version, NULL,
+                              &row));
+    TRY(definitions_get(comparing->engine, scope, row.id, &slot));
+    TRY_MEMORY(scope, GROW(&scope->arena, comparing->slots, comparing->slot_count,
+                           comparing->slot_capacity));
+    comparing->slots[comparing->slot_count++] = *out = slot;
     return PAWL_OK;
 }
 
@@ -89,52 +79,47 @@ static pawl_status fail_damaged(const struct comparing *comparing, uint32_t vers
                       version, STR_ARG(comparing->name), what);
 }
 
-static pawl_status collect_state(struct comparing *comparing, const struct state_count *count)
-{
-    struct state_place place = { .name = count->state, .instances = count->total };
-
-    TRY(find_slot(comparing, count->version, &place.slot));
-    if (definition_find_state(place.slot->definition, place.name) == UINT32_MAX)
-        return fail_damaged(comparing, count->version, "state");
-    return add_place(comparing, &place);
-}
-
 static pawl_status collect_states(struct comparing *comparing)
 {
     struct counts counts;
-    pawl_status status = engine_counts(comparing->engine, comparing->scope, comparing->name,
-                                       comparing->version, &counts);
 
-    for (uint32_t i = 0; !status && i < counts.state_count; i++)
-        if (counts.states[i].terminal == TERMINAL_NOT)
-            status = collect_state(comparing, &counts.states[i]);
-    return status;
-}
+    TRY(engine_counts(comparing->engine, comparing->scope, comparing->name, comparing->version,
+                      &counts));
+    for (uint32_t i = 0; i < counts.state_count; i++) {
+        const struct state_count *count = &counts.states[i];
+        struct state_place place = { .name = count->state, .instances = count->total };
 
-static pawl_status collect_step(struct comparing *comparing, const struct step_count *count)
-{
-    struct state_place place = { .instances = count->total, .is_step = true };
-    pawl_status status = find_slot(comparing, count->version, &place.slot);
-
-    if (status || place.slot->definition->kind != KIND_FLOW)
-        return status;
-    if (count->plan >= flow_step_count(place.slot->definition))
-        return fail_damaged(comparing, count->version, "step");
-    place.name = flow_step_name(place.slot->definition, count->plan);
-    return add_place(comparing, &place);
+        if (count->terminal != TERMINAL_NOT)
+            continue;
+        TRY(find_slot(comparing, count->version, &place.slot));
+        if (definition_find_state(place.slot->definition, place.name) == UINT32_MAX)
+            return fail_damaged(comparing, count->version, "state");
+        TRY(add_place(comparing, &place));
+    }
+    return PAWL_OK;
 }
 
 static pawl_status collect_steps(struct comparing *comparing)
 {
     struct step_count *counts = NULL;
     uint32_t count = 0;
-    pawl_status status = store_step_counts(comparing->engine->store, comparing->scope,
-                                           comparing->name, &counts, &count);
 
-    for (uint32_t i = 0; !status && i < count; i++)
-        if (comparing->version == 0 || comparing->version == counts[i].version)
-            status = collect_step(comparing, &counts[i]);
-    return status;
+    TRY(store_step_counts(comparing->engine->store, comparing->scope, comparing->name, &counts,
+                          &count));
+    for (uint32_t i = 0; i < count; i++) {
+        struct state_place place = { .instances = counts[i].total, .is_step = true };
+
+        if (comparing->version && comparing->version != counts[i].version)
+            continue;
+        TRY(find_slot(comparing, counts[i].version, &place.slot));
+        if (place.slot->definition->kind != KIND_FLOW)
+            continue;
+        if (counts[i].plan >= flow_step_count(place.slot->definition))
+            return fail_damaged(comparing, counts[i].version, "step");
+        place.name = flow_step_name(place.slot->definition, counts[i].plan);
+        TRY(add_place(comparing, &place));
+    }
+    return PAWL_OK;
 }
 
 /* ---- What is wrong with one ---- */
@@ -185,12 +170,12 @@ static pawl_status compare_arms(struct comparing *comparing, const struct state_
                                 struct compare_row *row)
 {
     struct flow_lost_arms lost;
-    pawl_status status = flow_lost_arms(comparing->scope, place->slot->definition, comparing->new,
-                                        place->name, &lost);
 
-    for (uint32_t i = 0; !status && i < lost.count; i++)
-        status = add_missing(comparing, lost.texts[i], row);
-    return status;
+    TRY(flow_lost_arms(comparing->scope, place->slot->definition, comparing->new, place->name,
+                       &lost));
+    for (uint32_t i = 0; i < lost.count; i++)
+        TRY(add_missing(comparing, lost.texts[i], row));
+    return PAWL_OK;
 }
 
 /* Add a place to the row of its name: the worst verdict stands. */
@@ -199,17 +184,16 @@ static pawl_status compare_place(struct comparing *comparing, const struct state
 {
     uint32_t new_state = definition_find_state(comparing->new, place->name);
     enum compare_verdict verdict = judge(comparing, place, new_state);
-    pawl_status status = PAWL_OK;
 
     if (verdict == COMPARE_SAFE)
-        status = place->is_step ? compare_arms(comparing, place, row)
-                                : compare_exits(comparing, place, new_state, row);
+        TRY(place->is_step ? compare_arms(comparing, place, row)
+                           : compare_exits(comparing, place, new_state, row));
     if (verdict == COMPARE_SAFE && row->missing_count > 0)
         verdict = place->is_step ? COMPARE_ARMS_MISSING : COMPARE_EXITS_MISSING;
     row->name = place->name;
     row->instances += place->instances;
     row->verdict = verdict > row->verdict ? verdict : row->verdict;
-    return status;
+    return PAWL_OK;
 }
 
 /* ---- Rows ---- */
@@ -233,16 +217,16 @@ static pawl_status make_rows(struct comparing *comparing, struct comparison *out
     struct compare_row *rows =
         ARENA_ARRAY(&comparing->scope->arena, struct compare_row, comparing->place_count + 1);
     struct compare_row *row = rows;
-    pawl_status status = rows ? PAWL_OK : scope_no_memory(comparing->scope);
 
+    TRY_MEMORY(comparing->scope, rows);
     if (comparing->place_count > 1)
         qsort(comparing->places, comparing->place_count, sizeof *comparing->places, compare_places);
     out->states = rows;
     out->is_safe = true;
-    for (uint32_t i = 0; !status && i < comparing->place_count; i++) {
+    for (uint32_t i = 0; i < comparing->place_count; i++) {
         const struct state_place *place = &comparing->places[i], *next = place + 1;
 
-        status = compare_place(comparing, place, row);
+        TRY(compare_place(comparing, place, row));
         if (i + 1 < comparing->place_count && next->is_step == place->is_step &&
             str_eq(next->name, place->name))
             continue;
@@ -250,8 +234,8 @@ static pawl_status make_rows(struct comparing *comparing, struct comparison *out
         *(place->is_step ? &out->step_count : &out->state_count) += 1;
         row++;
     }
-    out->steps = rows ? rows + out->state_count : NULL;
-    return status;
+    out->steps = rows + out->state_count;
+    return PAWL_OK;
 }
 
 static int compare_versions(const void *a, const void *b)

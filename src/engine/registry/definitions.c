@@ -22,43 +22,31 @@ const struct behavior *behavior_of(enum definition_kind kind)
 
 /* ---- the cache ---- */
 
-static pawl_status load_rights(struct engine *engine, struct scope *scope,
-                               const struct definition_row *row, struct definition_slot *slot)
-{
-    str rights;
-    pawl_status status = engine_definition_rights(engine, scope, row->name, row->version, &rights);
-
-    if (!status)
-        slot->rights = arena_str(&slot->scope.arena, rights);
-    else
-        slot->scope.error = scope->error;
-    return status;
-}
-
 static pawl_status load_slot(struct engine *engine, struct scope *scope, uint32_t id,
                              struct definition_slot *slot)
 {
+    struct arena *arena = &slot->scope.arena;
     struct definition_row row;
+    str rights = STR_NONE;
     pawl_status status = store_definition(engine->store, scope, id, &row);
 
     if (status == PAWL_NOT_KNOWN)
         return scope_fail(scope, PAWL_STORAGE_FAILURE, "definition number %u is missing", id);
-    if (status)
-        return status;
-    status = definition_load(&slot->scope, arena_str(&slot->scope.arena, row.compiled),
-                             &slot->definition);
+    TRY(status);
+    status = definition_load(&slot->scope, arena_str(arena, row.compiled), &slot->definition);
     if (!status && behavior_of(slot->definition->kind)->prepare)
         status = behavior_of(slot->definition->kind)->prepare(slot->definition, &slot->scope);
-    slot->name = arena_str(&slot->scope.arena, row.name);
-    slot->version = row.version;
-    if (!status && row.name.data)
-        status = load_rights(engine, scope, &row, slot);
-    memcpy(slot->compiled_sha, row.compiled_sha, SHA_SIZE);
-    if (!status && slot->scope.arena.failed)
-        status = scope_no_memory(&slot->scope);
     if (status)
         scope->error = slot->scope.error;
-    return status;
+    TRY(status);
+    if (row.name.data)
+        TRY(engine_definition_rights(engine, scope, row.name, row.version, &rights));
+    slot->name = arena_str(arena, row.name);
+    slot->version = row.version;
+    slot->rights = arena_str(arena, rights);
+    memcpy(slot->compiled_sha, row.compiled_sha, SHA_SIZE);
+    TRY_MEMORY(scope, !arena->failed);
+    return PAWL_OK;
 }
 
 #define DEFINITIONS_MAX (1u << 24) /* a damaged store may name any number */
@@ -132,10 +120,9 @@ pawl_status definitions_of(struct engine *engine, struct scope *scope, const str
 
 void definitions_fini(struct engine *engine)
 {
-    for (uint32_t i = 0; i < engine->registry.definition_capacity; i++) {
+    for (uint32_t i = 0; i < engine->registry.definition_capacity; i++)
         if (engine->registry.definitions[i])
             definition_slot_free(engine, engine->registry.definitions[i]);
-    }
     attached_fini(engine);
     heap_free(engine->heap, engine->registry.definitions,
               sizeof *engine->registry.definitions * engine->registry.definition_capacity);
@@ -217,8 +204,7 @@ pawl_status definition_row_make(struct engine *engine, struct scope *scope, str 
     definition_print(definition, &buf);
     *out = (struct definition_row){ .kind = (int)definition->kind,
                                     .source = source,
-                                    .compiled = buf_keep(&buf, &scope->arena) };
-    buf_fini(&buf);
+                                    .compiled = buf_take(&buf, &scope->arena) };
     if (!sha || !out->compiled.data) {
         sha_free(sha);
         return scope_no_memory(scope);
@@ -341,19 +327,15 @@ static pawl_status define_new(struct engine *engine, struct request *request, in
     define->row.created_at_ms = at_ms;
     body = print_define(engine, request->scope, &define->row);
     TRY_MEMORY(request->scope, body.data);
-    status = standing_room(engine, request->scope);
-    if (!status)
-        status = batch_store_record(engine, request->scope,
-                                    define->is_new ? CONTROL_DEFINE : CONTROL_KEYED, at_ms, body,
-                                    STR_NONE, define->key);
-    if (status)
-        return status;
-    if (define->is_new)
+    TRY(standing_room(engine, request->scope));
+    TRY(batch_store_record(engine, request->scope, define->is_new ? CONTROL_DEFINE : CONTROL_KEYED,
+                           at_ms, body, STR_NONE, define->key));
+    if (define->is_new) {
         status = rights_note(engine, request->scope, &define->row);
-    if (status)
-        return batch_spoil(engine, request->scope, status);
-    if (define->is_new)
+        if (status)
+            return batch_spoil(engine, request->scope, status);
         engine->writer.batch.definitions[engine->writer.batch.definition_count++] = define->row;
+    }
     request->accepted = true;
     return PAWL_OK;
 }
@@ -372,22 +354,6 @@ pawl_status drain_define(struct engine *engine, struct request *request, int64_t
 }
 
 /* ---- checking ---- */
-
-static void add_error(struct scope *scope, struct findings *findings)
-{
-    struct finding *items = ARENA_ARRAY(&scope->arena, struct finding, findings->count + 1);
-
-    if (!items)
-        return;
-    if (findings->count)
-        memcpy(items, findings->items, sizeof *items * findings->count);
-    memcpy(items[findings->count].message, scope->error.message,
-           sizeof items[0].message < sizeof scope->error.message ? sizeof items[0].message - 1
-                                                                 : sizeof scope->error.message);
-    items[findings->count].line = items[findings->count].column = 1;
-    findings->items = items;
-    findings->capacity = ++findings->count;
-}
 
 static bool has_error(const struct findings *findings)
 {
@@ -412,7 +378,8 @@ pawl_status engine_check(struct engine *engine, struct scope *scope, str name, s
         status = resolve_name(scope, name, own_name, &resolved);
     if (status == PAWL_INVALID_DEFINITION) {
         if (!has_error(out))
-            add_error(scope, out);
+            finding_add(scope, out, (struct finding){ .line = 1, .column = 1 },
+                        scope->error.message);
         status = PAWL_OK;
     }
     return status;

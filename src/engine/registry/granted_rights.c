@@ -42,8 +42,8 @@ pawl_status engine_definition_rights(struct engine *engine, struct scope *scope,
     buf_fini(&id);
     if (status)
         return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
-    status = store_record(engine->store, scope, row.pos, &record);
-    return status ? status : read_rights(scope, &record, out);
+    TRY(store_record(engine->store, scope, row.pos, &record));
+    return read_rights(scope, &record, out);
 }
 
 /* Reads the record right behind the create record, if it is a rights record. */
@@ -66,14 +66,13 @@ static pawl_status read_callers(struct engine *engine, struct scope *scope,
 {
     struct head head = { .instance = row->number };
     str starter = STR_NONE, amenders = STR_NONE;
-    pawl_status status = read_starter(engine, scope, row, &starter);
 
+    TRY(read_starter(engine, scope, row, &starter));
     memcpy(head.random, row->random, ID_RANDOM_SIZE);
-    if (!status && engine->actors.has_amends)
-        status = amended_rights(engine, scope, &head, &amenders);
-    if (!status && !rights_meet(&scope->arena, starter, amenders, out))
-        status = scope_no_memory(scope);
-    return status;
+    if (engine->actors.has_amends)
+        TRY(amended_rights(engine, scope, &head, &amenders));
+    TRY_MEMORY(scope, rights_meet(&scope->arena, starter, amenders, out));
+    return PAWL_OK;
 }
 
 pawl_status engine_starter_rights(struct engine *engine, struct scope *scope, str id, str *out)
@@ -97,13 +96,11 @@ static pawl_status read_definition(struct engine *engine, struct scope *scope,
     uint32_t version = 0;
     bool is_amended;
     str name = STR_NONE;
-    pawl_status status = definitions_get(engine, scope, row->definition, &slot);
 
+    TRY(definitions_get(engine, scope, row->definition, &slot));
     memcpy(head.random, row->random, ID_RANDOM_SIZE);
-    if (!status && slot->definition->kind == KIND_FLOW && engine->actors.has_amends)
-        status = amended_name(engine, scope, &head, &name, &version, &is_amended);
-    if (status)
-        return status;
+    if (slot->definition->kind == KIND_FLOW && engine->actors.has_amends)
+        TRY(amended_name(engine, scope, &head, &name, &version, &is_amended));
     *out = slot->rights;
     return name.data ? engine_definition_rights(engine, scope, name, version, out) : PAWL_OK;
 }
@@ -152,25 +149,19 @@ pawl_status rights_check(struct scope *scope, str rights, str reference)
 
 /* ---- recording ---- */
 
-static str print_body(struct engine *engine, struct scope *scope, str rights)
-{
-    struct buf body;
-
-    buf_init(&body, engine->heap, LIMIT_SCOPE);
-    rights_body(&body, rights);
-    return buf_take(&body, &scope->arena);
-}
-
 pawl_status rights_record(struct engine *engine, struct scope *scope, struct head *head, str rights,
                           int64_t at_ms)
 {
     struct record *record;
+    struct buf buf;
     str body;
 
     ASSERT_DRAINING(engine);
     if (!rights.data)
         return PAWL_OK;
-    body = print_body(engine, scope, rights);
+    buf_init(&buf, engine->heap, LIMIT_SCOPE);
+    rights_body(&buf, rights);
+    body = buf_take(&buf, &scope->arena);
     TRY_MEMORY(scope, body.data);
     record = batch_record(engine, CONTROL_RIGHTS, head, at_ms, body, NULL);
     batch_seal(engine, head, record, body, &(struct commitments){ 0 });

@@ -89,12 +89,10 @@ static pawl_status add_one(struct engine *engine, struct scope *scope, const str
 static pawl_status add_all(struct engine *engine, struct scope *scope,
                            const struct decision *decision, struct request *request)
 {
-    pawl_status status = PAWL_OK;
-
     for (uint32_t d = 0; d < decision->count; d++)
-        for (uint32_t e = 0; e < decision->drafts[d].effects.count && !status; e++)
-            status = add_one(engine, scope, &decision->drafts[d].effects.items[e], request);
-    return status;
+        for (uint32_t e = 0; e < decision->drafts[d].effects.count; e++)
+            TRY(add_one(engine, scope, &decision->drafts[d].effects.items[e], request));
+    return PAWL_OK;
 }
 
 /* Find what the decision asks for, and the starts of the children it wants. NOT_KNOWN: it is not
@@ -128,10 +126,8 @@ bool reduces_failed(const struct request *request)
 str reduces_error(struct engine *engine, struct scope *scope)
 {
     struct buf buf;
-    str kept;
 
     buf_init(&buf, engine->heap, LIMIT_TEXT);
     json_text(&buf, scope->error.message);
-    kept = buf_take(&buf, &scope->arena);
-    return kept;
+    return buf_take(&buf, &scope->arena);
 }

@@ -9,18 +9,13 @@
 
 #define NAMES_MAX 1000 /* that a suggestion is looked for among */
 
-static void add_warning(struct scope *scope, struct findings *findings,
-                        const struct reference *reference, const char *message)
+void finding_add(struct scope *scope, struct findings *findings, struct finding finding,
+                 const char *message)
 {
-    struct finding *one;
-
     if (!GROW(&scope->arena, findings->items, findings->count, findings->capacity))
-        return; /* the arena shows it */
-    one = &findings->items[findings->count++];
-    *one = (struct finding){ .line = reference->line,
-                             .column = reference->column,
-                             .is_warning = true };
-    (void)snprintf(one->message, sizeof one->message, "%s", message);
+        return;
+    (void)snprintf(finding.message, sizeof finding.message, "%s", message);
+    findings->items[findings->count++] = finding;
 }
 
 /* The stored name that `name` is a slip of the hand for; NULL: none. */
@@ -54,12 +49,10 @@ static void warn(struct engine *engine, struct scope *scope, const struct refere
     else
         (void)snprintf(message + used, sizeof message - (size_t)used,
                        "define it before an instance comes here");
-    add_warning(scope, findings, reference, message);
-}
-
-static bool is_own(str reference, str name)
-{
-    return name.data && str_eq(reference_name(reference), name);
+    finding_add(scope, findings,
+                (struct finding){
+                    .line = reference->line, .column = reference->column, .is_warning = true },
+                message);
 }
 
 pawl_status references_check(struct engine *engine, struct scope *scope, str name,
@@ -72,7 +65,8 @@ pawl_status references_check(struct engine *engine, struct scope *scope, str nam
         struct definition_row row;
         pawl_status status;
 
-        if (is_own(reference->name, name) || code_is_put_when_used(engine, reference->name))
+        if ((name.data && str_eq(reference_name(reference->name), name)) || /* itself */
+            code_is_put_when_used(engine, reference->name))
             continue;
         status = definition_find_registered(engine, scope, reference->name, &row);
         if (status == PAWL_NOT_KNOWN || status == PAWL_INVALID_REQUEST)

@@ -10,27 +10,20 @@
 
 #define RENEW_TRIES 5u /* of a page; then the next start tries again */
 
-/* Lock of the definitions held: the next type with a version of its own; NULL: no more. */
-static const struct code_binding *next_type(struct engine *engine)
-{
-    struct renewal *renewal = &engine->registry.renewal;
-
-    while (renewal->type < engine->registry.code_count &&
-           engine->registry.code_types[renewal->type]->type->version <= 1)
-        renewal->type++;
-    if (renewal->type < engine->registry.code_count)
-        return engine->registry.code_types[renewal->type];
-    engine->registry.has_renewals = false;
-    return NULL;
-}
-
+/* The next type with a version of its own; NULL: no more. */
 static const struct code_binding *find_type(struct engine *engine)
 {
+    struct registry *registry = &engine->registry;
+    uint32_t *type = &registry->renewal.type;
     const struct code_binding *binding;
 
-    guard_lock(&engine->registry.lock);
-    binding = next_type(engine);
-    guard_unlock(&engine->registry.lock);
+    guard_lock(&registry->lock);
+    while (*type < registry->code_count && registry->code_types[*type]->type->version <= 1)
+        ++*type;
+    binding = *type < registry->code_count ? registry->code_types[*type] : NULL;
+    if (!binding)
+        registry->has_renewals = false;
+    guard_unlock(&registry->lock);
     return binding;
 }
 
@@ -126,10 +119,8 @@ static pawl_status renew_some(struct engine *engine, struct scope *scope,
         go_on(engine, true);
         return PAWL_OK;
     }
-    if (!status)
-        status = definitions_get(engine, scope, row.id, &slot);
-    if (status)
-        return status;
+    TRY(status);
+    TRY(definitions_get(engine, scope, row.id, &slot));
     if (slot->definition->kind == KIND_CODE &&
         code_version(slot->definition) < binding->type->version)
         return renew_page(engine, scope, binding);

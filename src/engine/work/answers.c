@@ -123,13 +123,6 @@ static void conclude(struct engine *engine, struct mail *mail, struct step_answe
     scope_fini(&mail->own);
 }
 
-/* An approval has checks of its own, which are made for the first event of a turn only. */
-static bool can_ride(const struct step_answer *answer)
-{
-    return !answer->key &&
-           (answer->event.kind == EVENT_STEP_DONE || answer->event.kind == EVENT_STEP_FAILED);
-}
-
 /* What was sent and is not over: the caller's answers, and a mail for each. */
 struct answering {
     struct mail_group group; /* first: it is found by it */
@@ -149,7 +142,10 @@ static void prepare_mail(struct engine *engine, const struct scope *scope,
     struct mail *mail = &answering->mails[index];
     bool is_code = false;
 
-    *mail = (struct mail){ .key = answer->key, .may_ride = can_ride(answer) };
+    /* An approval has checks of its own, which are made for the first event of a turn only. */
+    *mail = (struct mail){ .key = answer->key,
+                           .may_ride = !answer->key && (answer->event.kind == EVENT_STEP_DONE ||
+                                                        answer->event.kind == EVENT_STEP_FAILED) };
     scope_init(&mail->own, engine->heap, LIMIT_SCOPE);
     mail->own.trace = scope->trace;
     mail->own.alarm = scope->alarm;
@@ -220,12 +216,6 @@ static void all_answered(struct engine *engine, struct mail_group *group)
         answering->waiter.wake(answering->waiter.context);
 }
 
-static void drop_all(struct answering *answering)
-{
-    for (uint32_t i = 0; i < answering->count; i++)
-        scope_fini(&answering->mails[i].own);
-}
-
 /* The sender is one of the group until it has sent them all: `wake` may free what they are. */
 pawl_status engine_step_answers_start(struct engine *engine, struct scope *scope,
                                       struct step_answer *answers, uint32_t count,
@@ -239,10 +229,10 @@ pawl_status engine_step_answers_start(struct engine *engine, struct scope *scope
         return PAWL_OK;
     TRY(prepare(engine, scope, answers, count, &answering));
     *needs_thread = answering->has_code;
-    if (*needs_thread) {
-        drop_all(answering);
+    for (uint32_t i = 0; *needs_thread && i < count; i++)
+        scope_fini(&answering->mails[i].own);
+    if (*needs_thread)
         return PAWL_OK;
-    }
     answering->group =
         (struct mail_group){ .left = answering->sent_count + 1, .done = all_answered };
     answering->waiting = waiting;
@@ -279,30 +269,20 @@ pawl_status engine_step_answer(struct engine *engine, struct scope *scope,
     return answer->status;
 }
 
-/* Is the attempt under way? Its lease may outlive it: its instance was cancelled, say. */
-static pawl_status find_live(struct engine *engine, struct scope *scope, uint64_t instance,
-                             uint32_t ordinal, bool *out)
-{
-    struct live live;
-    pawl_status status = store_live(engine->store, scope, instance, &live);
-
-    for (uint32_t i = 0; !status && i < live.step_count; i++)
-        *out = *out || live.steps[i].ordinal == ordinal;
-    return status;
-}
-
 pawl_status engine_step_heartbeat(struct engine *engine, struct scope *scope, str step_id,
                                   str lease, int64_t extend_ms, int64_t *out_expires_at_ms)
 {
+    struct live live;
     struct head head;
     uint32_t ordinal;
     bool is_live = false, is_code;
 
     TRY(find_step(engine, scope, step_id, &head, &ordinal, &is_code));
-    TRY(find_live(engine, scope, head.instance, ordinal, &is_live));
-    if (!is_live)
-        return fail_lease(scope, ordinal);
-    if (!lease_extend(engine, head.instance, ordinal, lease, extend_ms, out_expires_at_ms))
-        TRY(fail_lease(scope, ordinal));
-    return PAWL_OK;
+    TRY(store_live(engine->store, scope, head.instance, &live));
+    for (uint32_t i = 0; i < live.step_count; i++) /* a lease may outlive its attempt */
+        is_live = is_live || live.steps[i].ordinal == ordinal;
+    return is_live &&
+                   lease_extend(engine, head.instance, ordinal, lease, extend_ms, out_expires_at_ms)
+               ? PAWL_OK
+               : fail_lease(scope, ordinal);
 }

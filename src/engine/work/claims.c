@@ -42,34 +42,36 @@ bool claims_wait(const struct engine *engine, const struct claim_args *args)
     return false;
 }
 
-/* Queues are few, one for each tool that is not here, and stay until the end. */
-static struct tool_queue *add_queue(struct engine *engine, str tool)
+/* Queues are few, one for each tool that is not here, and stay until the end. NULL: no memory. */
+static struct tool_queue *get_queue(struct engine *engine, str tool)
 {
-    char *name = heap_new(engine->heap, tool.size);
-    struct tool_queue *queues =
-        name ? heap_resize(engine->heap, engine->work.queues, engine->work.queue_count * sizeof *queues,
-                           (engine->work.queue_count + 1) * sizeof *queues)
-             : NULL;
+    uint32_t count = engine->work.queue_count;
+    struct tool_queue *queues = find_queue(engine, tool);
+    char *name;
 
+    if (queues)
+        return queues;
+    name = heap_new(engine->heap, tool.size);
+    queues = name ? heap_resize(engine->heap, engine->work.queues, count * sizeof *queues,
+                                (count + 1) * sizeof *queues)
+                  : NULL;
     if (!queues) {
         heap_free(engine->heap, name, tool.size);
         return NULL;
     }
     engine->work.queues = queues;
     memcpy(name, tool.data, tool.size);
-    queues[engine->work.queue_count] = (struct tool_queue){ .tool = { name, tool.size } };
+    queues[count] = (struct tool_queue){ .tool = { name, tool.size } };
     return &queues[engine->work.queue_count++];
 }
 
 bool claims_add(struct engine *engine, str tool, uint64_t instance, uint32_t ordinal,
                 uint64_t since)
 {
-    struct tool_queue *queue = find_queue(engine, tool);
+    struct tool_queue *queue = get_queue(engine, tool);
     struct ready_step *step = ready_new(engine, instance, ordinal, since);
 
     ASSERT_LOCKED(engine);
-    if (!queue)
-        queue = add_queue(engine, tool);
     if (!queue || !step) {
         heap_free(engine->heap, step, sizeof *step);
         return false;
@@ -92,12 +94,6 @@ static struct ready_step *take(struct engine *engine, const struct claim_args *a
             oldest = queue;
     }
     return oldest ? ready_take(&oldest->oldest) : NULL;
-}
-
-/* Back to its place: before those that became ready later. */
-static void put_back(struct engine *engine, struct ready_step *step)
-{
-    ready_put(&engine->work.queues[step->queue].oldest, step);
 }
 
 /* An instance's steps, out of this queue and into the list. */
@@ -126,13 +122,11 @@ static bool move_step(struct engine *engine, const struct actor *actor, struct r
 
     if (!tool.data || toolbox_serves(engine->toolbox, tool, actor->creator))
         return false;
-    queue = find_queue(engine, tool);
-    if (!queue)
-        queue = add_queue(engine, tool);
+    queue = get_queue(engine, tool);
     if (!queue)
         return false;
     step->queue = (uint32_t)(queue - engine->work.queues);
-    put_back(engine, step);
+    ready_put(&queue->oldest, step);
     waiting_call(engine, tool);
     return true;
 }
@@ -166,23 +160,18 @@ void claims_release(struct engine *engine)
     }
 }
 
-static void forget_all(struct engine *engine)
-{
-    for (uint32_t i = 0; i < engine->work.queue_count; i++)
-        ready_free(engine, &engine->work.queues[i].oldest);
-}
-
 /* Before all that is ready is looked up again: nothing waits twice. */
 void claims_forget(struct engine *engine)
 {
     ASSERT_LOCKED(engine);
-    forget_all(engine);
+    for (uint32_t i = 0; i < engine->work.queue_count; i++)
+        ready_free(engine, &engine->work.queues[i].oldest);
 }
 
 void claims_fini(struct engine *engine)
 {
-    forget_all(engine);
     for (uint32_t i = 0; i < engine->work.queue_count; i++) {
+        ready_free(engine, &engine->work.queues[i].oldest);
         heap_free(engine->heap, (char *)(uintptr_t)engine->work.queues[i].tool.data,
                   engine->work.queues[i].tool.size);
     }
@@ -255,28 +244,22 @@ void engine_claim_return(struct engine *engine, const struct claimed *claimed, u
     guard_unlock(&engine->lock);
 }
 
-static pawl_status name_it(struct engine *engine, struct claimed *claim)
-{
-    struct head head;
-    bool trust_rows;
-
-    if (!head_is_cached(engine, claim->instance, &head, &trust_rows) || (head.flags & HEAD_RAW))
-        return engine_id_of(engine, &claim->job->scope, claim->instance, claim->id);
-    id_print(claim->instance, head.random, claim->id);
-    return PAWL_OK;
-}
-
 /* What the answer says of it; its texts stay in the job. */
 static pawl_status unpack(struct engine *engine, struct claimed *claim)
 {
     struct job *job = claim->job;
-    pawl_status status;
+    struct head head;
+    bool trust_rows;
+    pawl_status status = PAWL_OK;
 
     if (!job) /* too large: it has failed in the same commit */
         return PAWL_LEASE_LOST;
     claim->call = job->call;
     claim->trace = str_of(job->trace);
-    status = name_it(engine, claim);
+    if (head_is_cached(engine, claim->instance, &head, &trust_rows) && !(head.flags & HEAD_RAW))
+        id_print(claim->instance, head.random, claim->id);
+    else
+        status = engine_id_of(engine, &job->scope, claim->instance, claim->id);
     if (status)
         engine_claim_told(engine, claim, 1);
     return status;
@@ -375,8 +358,8 @@ static void let_go(struct engine *engine, struct claimed *claimed, pawl_status *
 {
     guard_lock(&engine->lock);
     waiting_give_back(claimed);
-    if (claimed->stays_ready) {
-        put_back(engine, claimed->ready);
+    if (claimed->stays_ready) { /* before those that became ready later */
+        ready_put(&engine->work.queues[claimed->ready->queue].oldest, claimed->ready);
         claimed->ready = NULL;
         claims_release(engine); /* its tool may have been registered meanwhile */
     } else if (!is_gone(claimed->status)) {
@@ -404,16 +387,6 @@ static bool keep_started(struct engine *engine, struct claimed *claimed, uint32_
     }
     *kept += (uint32_t)(started - claimed);
     return is_full;
-}
-
-static bool has_ready(struct engine *engine, const struct claim_args *args)
-{
-    bool has;
-
-    guard_lock(&engine->lock);
-    has = claims_wait(engine, args);
-    guard_unlock(&engine->lock);
-    return has;
 }
 
 /* Started together, so that they share their commits. */
@@ -448,8 +421,12 @@ pawl_status claim_now(struct engine *engine, struct scope *scope, const struct c
     size_t size = args->max * sizeof(struct mail);
     struct mail *mails;
     pawl_status status;
+    bool has_ready;
 
-    if (!has_ready(engine, args))
+    guard_lock(&engine->lock);
+    has_ready = claims_wait(engine, args);
+    guard_unlock(&engine->lock);
+    if (!has_ready)
         return PAWL_OK;
     mails = heap_new(engine->heap, size);
     status =

@@ -212,19 +212,6 @@ bool lease_extend(struct engine *engine, uint64_t instance, uint32_t ordinal, st
 
 /* ---- Leases that ran out ---- */
 
-/* The actor of the entry that started the step; data NULL: not found. */
-static str find_worker(struct engine *engine, struct scope *scope, uint64_t instance,
-                       uint32_t ordinal)
-{
-    str worker = STR_NONE;
-    uint64_t actor;
-    pawl_status status = starter_find(engine, scope, instance, ordinal, &actor);
-
-    if (!status)
-        status = value_text(engine, scope, actor, &worker);
-    return status ? STR_NONE : worker;
-}
-
 /* STR_NONE: no memory. */
 static str name_worker(struct arena *arena, bool is_own, str worker)
 {
@@ -244,12 +231,14 @@ static str name_worker(struct arena *arena, bool is_own, str worker)
 static str reason_from_history(struct engine *engine, struct scope *scope, uint64_t instance,
                                uint32_t ordinal, bool is_own)
 {
+    str worker = STR_NONE, reason = STR_NONE;
     struct scope look;
-    str worker, reason;
+    uint64_t actor;
 
     scope_init(&look, engine->heap, LIMIT_SCOPE);
-    worker = find_worker(engine, &look, instance, ordinal);
-    reason = worker.data ? name_worker(&scope->arena, is_own, worker) : STR_NONE;
+    if (!starter_find(engine, &look, instance, ordinal, &actor) &&
+        !value_text(engine, &look, actor, &worker) && worker.data)
+        reason = name_worker(&scope->arena, is_own, worker);
     scope_fini(&look);
     return reason;
 }

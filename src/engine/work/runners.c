@@ -116,21 +116,17 @@ static void begin_watcher(struct engine *engine)
         }
 }
 
-static bool was_begun(struct engine *engine, const struct runner *runner)
-{
-    bool was;
-
-    guard_lock(&engine->lock); /* it may be about to note its end */
-    was = runner->state != RUNNER_NONE;
-    guard_unlock(&engine->lock);
-    return was;
-}
-
 void runners_join(struct engine *engine)
 {
-    for (uint32_t i = 0; i < runners_max(engine); i++)
-        if (was_begun(engine, &engine->work.runners[i]))
+    for (uint32_t i = 0; i < runners_max(engine); i++) {
+        bool was_begun;
+
+        guard_lock(&engine->lock); /* it may be about to note its end */
+        was_begun = engine->work.runners[i].state != RUNNER_NONE;
+        guard_unlock(&engine->lock);
+        if (was_begun)
             pthread_join(engine->work.runners[i].thread, NULL);
+    }
 }
 
 /* ---- Jobs ---- */
@@ -159,22 +155,16 @@ static struct job *take_first(struct job_list *list)
     return job;
 }
 
-static bool is_paused(struct engine *engine, uint64_t instance)
-{
-    const struct head *head = heads_find(&engine->writer.heads, instance);
-
-    ASSERT_LOCKED(engine);
-    return head && (head->flags & HEAD_PAUSED) != 0;
-}
-
 void runner_add(struct engine *engine, struct job *job)
 {
+    const struct head *head = heads_find(&engine->writer.heads, job->instance);
+
     ASSERT_LOCKED(engine);
     if (!job->call.is_timed) /* its own timer watches over it else */
         lease_add(engine, &(struct lease){ .instance = job->instance,
                                            .ordinal = job->ordinal,
                                            .length_ms = job->call.timeout_ms });
-    job->is_held = is_paused(engine, job->instance); /* by the commit that started it */
+    job->is_held = head && (head->flags & HEAD_PAUSED); /* by the commit that started it */
     job->is_quick = is_quick(job->call.tool);
     job->queued_at_ms = engine->env->tick_ms(engine->env);
     put_last(job->is_quick ? &engine->work.quick : &engine->work.jobs, job);
@@ -388,8 +378,8 @@ void runners_fini(struct engine *engine)
     steps_drop(engine, engine->work.quick.first);
     steps_drop(engine, engine->work.jobs.first);
     guard_unlock(&engine->lock);
-    if (engine->work.runners)
-        heap_free(engine->heap, engine->work.runners, sizeof *engine->work.runners * runners_max(engine));
+    heap_free(engine->heap, engine->work.runners,
+              sizeof *engine->work.runners * runners_max(engine));
 }
 
 /* ---- Working ---- */

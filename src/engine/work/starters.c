@@ -26,13 +26,6 @@ struct starter_sight {
     bool has_failed; /* no memory */
 };
 
-static bool make_room(struct engine *engine)
-{
-    struct starters *starters = &engine->work.starters;
-
-    return HEAP_GROW(engine->heap, starters->actors, starters->capacity, starters->count + 1);
-}
-
 /* The last start of each attempt; true: there is no memory for more. */
 static bool note_start(void *context, const struct record *record)
 {
@@ -42,13 +35,12 @@ static bool note_start(void *context, const struct record *record)
     if (record->what != LIFE_T_STEP_START ||
         map_get(&starters->places, record->ordinal) != MAP_NONE)
         return false;
-    if (!make_room(sight->engine) ||
-        !map_put(&starters->places, record->ordinal, starters->count)) {
-        sight->has_failed = true;
-        return true;
-    }
-    starters->actors[starters->count++] = record->actor;
-    return false;
+    sight->has_failed = !HEAP_GROW(sight->engine->heap, starters->actors, starters->capacity,
+                                   starters->count + 1) ||
+                        !map_put(&starters->places, record->ordinal, starters->count);
+    if (!sight->has_failed)
+        starters->actors[starters->count++] = record->actor;
+    return sight->has_failed;
 }
 
 static pawl_status look(struct engine *engine, struct scope *scope, uint64_t instance)
@@ -56,19 +48,16 @@ static pawl_status look(struct engine *engine, struct scope *scope, uint64_t ins
     struct starters *starters = &engine->work.starters;
     struct starter_sight sight = { .engine = engine };
     struct head_row head;
-    pawl_status status = head_row_now(engine, scope, instance, &head);
 
     map_clear(&starters->places);
     starters->count = 0;
     starters->instance = 0;
-    if (!status)
-        status = records_look_back(engine, scope, head.pos, note_start, &sight);
-    if (!status && sight.has_failed)
-        status = scope_no_memory(scope);
-    if (!status)
-        starters->instance = instance;
+    TRY(head_row_now(engine, scope, instance, &head));
+    TRY(records_look_back(engine, scope, head.pos, note_start, &sight));
+    TRY_MEMORY(scope, !sight.has_failed);
+    starters->instance = instance;
     starters->looked_ms = engine->env->tick_ms(engine->env);
-    return status;
+    return PAWL_OK;
 }
 
 pawl_status starter_find(struct engine *engine, struct scope *scope, uint64_t instance,

@@ -106,11 +106,10 @@ static pawl_status start_one(struct engine *engine, struct actor *actor, struct 
     if (status == PAWL_NOT_AWAITING) /* it asks what it is called, and is being made: later */
         return PAWL_OK;
     if (status == PAWL_TOO_LARGE) {
-        status = actor_step(actor, &start, scope, decision);
-        return status ? status : steps_fail_started(actor, scope, &start, decision);
+        TRY(actor_step(actor, &start, scope, decision));
+        return steps_fail_started(actor, scope, &start, decision);
     }
-    if (status)
-        return status;
+    TRY(status);
     if (may_end_at_once(cause, decision, scope, job->call.tool)) {
         status = end_at_once(engine, actor, scope, &start, job, decision);
         job_free(engine, job);
@@ -242,16 +241,6 @@ void steps_note_ready(struct engine *engine, const struct actor *actor,
         }
 }
 
-static void give_job(struct engine *engine, struct job *job)
-{
-    struct claimed *claim = job->claim;
-
-    job->claim = NULL;
-    claim_hand_out(engine, job->instance, claim, job);
-    if (!claim->ready)
-        waiting_settle(engine, claim, true);
-}
-
 /* The first that was started first: a decision puts each job before those it started earlier. */
 static struct job *in_order(struct job *jobs)
 {
@@ -273,14 +262,18 @@ void steps_act(struct engine *engine, uint64_t instance, struct job *jobs)
     ASSERT_LOCKED(engine);
     jobs = in_order(jobs);
     while (jobs) {
+        struct claimed *claim = jobs->claim;
         struct job *next = jobs->next;
 
         jobs->instance = instance;
         jobs->next = NULL;
-        if (jobs->claim)
-            give_job(engine, jobs);
+        jobs->claim = NULL;
+        if (claim)
+            claim_hand_out(engine, instance, claim, jobs);
         else
             runner_add(engine, jobs);
+        if (claim && !claim->ready)
+            waiting_settle(engine, claim, true);
         jobs = next;
     }
     engine_changed(engine);
@@ -300,18 +293,10 @@ static pawl_status check_served(struct engine *engine, const struct actor *actor
                       STR_ARG(call->step), STR_ARG(call->tool));
 }
 
-static pawl_status check_deaths(struct engine *engine, const struct actor *actor, struct job *job,
-                                struct scope *scope)
-{
-    enum death_verdict verdict = deaths_ask(engine, actor, job);
-
-    return verdict == DEATHS_FEW ? PAWL_OK
-                                 : deaths_refuse(engine, actor, &job->call, verdict, scope);
-}
-
 pawl_status steps_prepare(struct engine *engine, struct actor *actor, const struct mail *mail,
                           struct scope *scope, struct job **jobs, struct job **out)
 {
+    enum death_verdict verdict = DEATHS_FEW;
     struct job *job = NULL;
     pawl_status status;
 
@@ -326,7 +311,9 @@ pawl_status steps_prepare(struct engine *engine, struct actor *actor, const stru
     }
     status = check_served(engine, actor, mail->claim, &job->call, scope);
     if (!status && !mail->claim)
-        status = check_deaths(engine, actor, job, scope);
+        verdict = deaths_ask(engine, actor, job);
+    if (verdict != DEATHS_FEW)
+        status = deaths_refuse(engine, actor, &job->call, verdict, scope);
     if (status) {
         job_free(engine, job);
         return status;

@@ -1,7 +1,5 @@
 /* work_calls.c - what a runner and a reader ask of a step, be it a flow's or the call of a code
- * instance.
- *
- *  */
+ * instance. */
 #include "code/code.h"
 #include "engine/parts.h"
 #include <stdio.h>
