@@ -186,22 +186,18 @@ static void stop_threads(struct engine *engine)
 
 static pawl_status begin_work(struct engine *engine, struct scope *scope)
 {
-    pawl_status status;
-
-    status = recover(engine, scope);
-    if (!status)
-        engine_ask_witness(engine, scope);
-    if (!status) {
-        clock_start(engine);
-        clock_realign(engine, scope);
-    }
+    TRY(recover(engine, scope));
+    engine_ask_witness(engine, scope);
+    clock_start(engine);
+    clock_realign(engine, scope);
     wakes_look(engine);
-    if (!status && engine->options.own)
-        status = recover_steps(engine, scope);
-    if (!status && engine->options.own && engine->options.workers && !start_threads(engine))
-        status = scope_fail(scope, PAWL_NO_MEMORY, "could not start %u threads",
-                            engine->options.workers + 2);
-    return status;
+    if (!engine->options.own)
+        return PAWL_OK;
+    TRY(recover_steps(engine, scope));
+    if (engine->options.workers && !start_threads(engine))
+        return scope_fail(scope, PAWL_NO_MEMORY, "could not start %u threads",
+                          engine->options.workers + 2);
+    return PAWL_OK;
 }
 
 pawl_status engine_open(const char *url, const struct engine_options *options, struct scope *scope,

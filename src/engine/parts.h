@@ -52,18 +52,24 @@ struct engine {
     ASSERT_THREAD(thread_is_self(&(engine)->lock.owner) || thread_is_self(&(engine)->writer.drainer), \
                   "this thread holds the lock, or drains")
 
-/* An amended instance goes on by a plan that its definition does not know. */
-static inline bool family_is_possible(const struct engine *engine,
-                                      const struct definition *definition)
-{
-    return definition->may_spawn || (definition->kind != KIND_MACHINE && engine->actors.has_amends);
-}
-
 /* Did we fail, and not what was asked for? */
 static inline bool status_is_ours(pawl_status status)
 {
     return status == PAWL_NO_MEMORY || status == PAWL_STORAGE_FAILURE ||
            status == PAWL_OUTCOME_UNKNOWN;
+}
+
+/* ... or was the engine busy? The same call may succeed later. */
+static inline bool status_is_passing(pawl_status status)
+{
+    return status_is_ours(status) || status == PAWL_IN_USE || status == PAWL_OVERLOADED;
+}
+
+/* An amended instance goes on by a plan that its definition does not know. */
+static inline bool family_is_possible(const struct engine *engine,
+                                      const struct definition *definition)
+{
+    return definition->may_spawn || (definition->kind != KIND_MACHINE && engine->actors.has_amends);
 }
 
 #endif

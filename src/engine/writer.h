@@ -32,6 +32,7 @@ enum request_kind {
 
 struct actor;
 struct child_plan;
+struct definition_slot;
 struct job;
 
 struct create_request {
@@ -194,6 +195,15 @@ pawl_status batch_store_head(struct engine *engine, struct scope *scope, struct 
 pawl_status batch_store_record(struct engine *engine, struct scope *scope, int32_t what,
                                int64_t at_ms, str body, str payload, const uint8_t *key);
 bool head_is_cached(struct engine *engine, uint64_t number, struct head *out, bool *trust_rows);
+/* What creation fixed: its definition and random bits. The rest is not to be trusted. */
+pawl_status head_fixed(struct engine *engine, struct scope *scope, uint64_t number,
+                       struct head *out);
+/* The head and definition of the instance with this id, and room for so many records and changes of
+ * rows. NOT_KNOWN. */
+pawl_status batch_locate(struct engine *engine, struct scope *scope, str id, uint32_t room,
+                         struct head **head, struct definition_slot **slot);
+/* Is it paused, by its row? A pause is written with its row, so one without a row is not paused. */
+pawl_status pause_by_row(struct engine *engine, struct scope *scope, uint64_t instance, bool *out);
 /* Reserves space for a standing row, its record and one more, so that adding them cannot fail. */
 pawl_status standing_room(struct engine *engine, struct scope *scope);
 /* Does this batch put or end that row? */
@@ -241,7 +251,7 @@ pawl_status keys_fired(struct engine *engine, struct scope *scope, const struct 
                        struct fired *out);
 pawl_status keys_created(struct engine *engine, struct scope *scope, const struct record *record,
                          struct created *out);
-pawl_status keys_defined(struct engine *engine, struct scope *scope, const struct record *record,
+pawl_status keys_defined(struct scope *scope, const struct record *record,
                          struct define_request *out);
 
 /* intern.c */

@@ -1,12 +1,6 @@
 /* cancels.c - cancelling what belongs together: each instance by its own declared way. */
 #include "engine/parts.h"
 
-/* A refusal is the instance's answer; anything else is ours, and ends the call. */
-static bool is_refusal(pawl_status status)
-{
-    return status && !status_is_ours(status) && status != PAWL_IN_USE && status != PAWL_OVERLOADED;
-}
-
 /* Was it cancelled with its parent, by this very call? */
 static bool went_along(struct engine *engine, struct scope *scope, str id, uint64_t begun_pos)
 {
@@ -51,10 +45,10 @@ static pawl_status count_fires(struct engine *engine, struct scope *scope,
         if (fires[i].status == PAWL_OK || (fires[i].status == PAWL_TERMINAL &&
                                            went_along(engine, scope, fires[i].args.id, begun_pos)))
             out->cancelled++;
-        else if (is_refusal(fires[i].status))
-            out->refused++;
-        else
+        else if (status_is_passing(fires[i].status))
             return fires[i].status;
+        else
+            out->refused++;
     return PAWL_OK;
 }
 

@@ -26,23 +26,13 @@ bool pause_bars(enum event_kind kind)
 
 pawl_status pause_look(struct engine *engine, struct scope *scope, uint64_t instance, bool *out)
 {
-    struct head_row row;
-    const struct head *cached;
-    bool is_known = false;
-    pawl_status status;
+    struct head head;
+    bool trust_rows;
 
-    guard_lock(&engine->lock);
-    cached = engine->options.own ? heads_find(&engine->writer.heads, instance) : NULL;
-    if (cached && !(cached->flags & HEAD_RAW)) {
-        is_known = true;
-        *out = (cached->flags & HEAD_PAUSED) != 0;
-    }
-    guard_unlock(&engine->lock);
-    if (is_known)
-        return PAWL_OK;
-    status = store_head(engine->store, scope, instance, true, &row);
-    *out = !status && row.paused;
-    return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
+    if (!head_is_cached(engine, instance, &head, &trust_rows) || (head.flags & HEAD_RAW))
+        return pause_by_row(engine, scope, instance, out);
+    *out = (head.flags & HEAD_PAUSED) != 0;
+    return PAWL_OK;
 }
 
 /* ---- recording ---- */
@@ -159,24 +149,6 @@ pawl_status pause_at_bound(struct engine *engine, struct scope *scope, struct he
     return scope_fail(scope, PAWL_PAUSED, "%.*s", STR_ARG(reason));
 }
 
-static pawl_status find_head(struct engine *engine, struct scope *scope, str id, struct head **out)
-{
-    struct definition_slot *slot;
-    uint8_t random[ID_RANDOM_SIZE];
-    uint64_t number;
-    pawl_status status;
-
-    ASSERT_DRAINING(engine);
-    TRY(id_check(scope, id, &number, random));
-    TRY(batch_reserve(engine, scope, 2, 2)); /* resume and, at a bound, pause again */
-    status = batch_head(engine, scope, number, out);
-    if (status == PAWL_NOT_KNOWN || (!status && memcmp(random, (*out)->random, sizeof random) != 0))
-        return scope_fail(scope, PAWL_NOT_KNOWN, "no instance '%.*s'", STR_ARG(id));
-    TRY(status);
-    TRY(definitions_of(engine, scope, *out, &slot));
-    return fire_check_open(slot->definition, &(struct standing){ .state = (*out)->state }, scope);
-}
-
 /* Pauses the instance right behind its resume record, in the same commit, so that nothing runs in
  * between. The head is looked up again because a record of the store's chain may have moved it. */
 static pawl_status hold_again(struct engine *engine, struct scope *scope, uint64_t instance,
@@ -194,16 +166,19 @@ static pawl_status pause_new(struct engine *engine, struct request *request, int
     struct pause_request *pause = request->context;
     const struct pause_args *args = pause->args;
     struct scope *scope = request->scope;
+    struct definition_slot *slot;
     bool is_paused, is_at_bound;
     struct head *head;
     str body, reason;
-    pawl_status status = find_head(engine, scope, args->id, &head);
+    pawl_status status;
 
     ASSERT_DRAINING(engine);
-    if (!status && args->late)
-        status = scope_fail(scope, PAWL_INVALID_REQUEST, "%s", args->late);
-    if (!status)
-        status = status_after(engine, scope, head, !args->resume, &pause->status);
+    /* Room to resume it and, at a bound, to pause it again. */
+    TRY(batch_locate(engine, scope, args->id, 2, &head, &slot));
+    TRY(fire_check_open(slot->definition, &(struct standing){ .state = head->state }, scope));
+    if (args->late)
+        return scope_fail(scope, PAWL_INVALID_REQUEST, "%s", args->late);
+    status = status_after(engine, scope, head, !args->resume, &pause->status);
     is_at_bound = status == PAWL_PAUSED;
     if (status && !is_at_bound)
         return status;

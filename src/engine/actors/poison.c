@@ -63,13 +63,11 @@ pawl_status poison_stand(struct engine *engine, struct scope *scope, struct acto
 static pawl_status check_rule(struct engine *engine, struct scope *scope, const struct actor *actor)
 {
     const struct definition *definition = actor->definition;
-    struct head head = { .instance = actor->instance };
-    struct instance_row row;
     struct live live = { 0 };
+    struct head head;
 
-    TRY(store_instance(engine->store, scope, actor->instance, &row));
+    TRY(head_fixed(engine, scope, actor->instance, &head));
     TRY(store_live(engine->store, scope, actor->instance, &live));
-    memcpy(head.random, row.random, ID_RANDOM_SIZE);
     TRY(amended_definition(engine, scope, &head, &definition));
     if (bars_cancel(definition, &live))
         return scope_fail(scope, PAWL_NO_CANCEL_TRANSITION,

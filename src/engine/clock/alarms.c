@@ -64,13 +64,6 @@ pawl_status engine_alarm_begin(struct engine *engine, struct scope *scope,
     return PAWL_OK;
 }
 
-static void pause_firing(struct engine *engine, const struct standing_fact *alarm)
-{
-    guard_lock(&engine->lock);
-    engine->clock.firing_count -= alarm->has_begun;
-    guard_unlock(&engine->lock);
-}
-
 /* The key of an alarm's single decision never expires: an older program may have died before it
  * recorded the alarm's end. */
 bool alarm_counts_key(struct engine *engine, const struct scope *scope, int64_t used_at_ms)
@@ -85,12 +78,6 @@ bool alarm_counts_key(struct engine *engine, const struct scope *scope, int64_t 
 
 /* ---- what is due ---- */
 
-static bool is_passing(pawl_status status)
-{
-    return status == PAWL_STORAGE_FAILURE || status == PAWL_OUTCOME_UNKNOWN ||
-           status == PAWL_NO_MEMORY || status == PAWL_IN_USE || status == PAWL_OVERLOADED;
-}
-
 static str print_refusal(struct engine *engine, struct scope *scope, pawl_status status,
                          const char *words)
 {
@@ -104,12 +91,6 @@ static str print_refusal(struct engine *engine, struct scope *scope, pawl_status
     return buf_take(&text, &scope->arena);
 }
 
-/* Over the limit of one unit of work: so it would be the next time. */
-static bool is_too_large(const struct scope *work, pawl_status status)
-{
-    return status == PAWL_NO_MEMORY && work->arena.is_full;
-}
-
 static pawl_status perform(struct engine *engine, struct scope *work, str id, bool *is_gone)
 {
     struct standing_fact alarm;
@@ -118,9 +99,12 @@ static pawl_status perform(struct engine *engine, struct scope *work, str id, bo
     *is_gone = status == PAWL_NOT_KNOWN;
     if (!status) {
         status = engine->options.alarm(engine->options.alarm_context, engine, work, &alarm);
-        pause_firing(engine, &alarm);
+        guard_lock(&engine->lock);
+        engine->clock.firing_count -= alarm.has_begun;
+        guard_unlock(&engine->lock);
     }
-    return is_too_large(work, status)
+    /* Over the limit of one unit of work: so it would be the next time. */
+    return status == PAWL_NO_MEMORY && work->arena.is_full
                ? scope_fail(work, PAWL_TOO_LARGE, "it takes more than %zu bytes of memory",
                             work->arena.limit)
                : status;
@@ -155,12 +139,10 @@ static pawl_status fire_one(struct engine *engine, struct scope *scope, str id)
     pawl_status status;
 
     scope_init(&work, engine->heap, LIMIT_SCOPE);
-    status = perform(engine, &work, id, &is_gone);
-    scope->error = work.error;
-    scope_fini(&work);
+    status = scope_leave(&work, scope, perform(engine, &work, id, &is_gone));
     if (is_gone)
         return PAWL_OK;
-    return is_passing(status) ? status : end(engine, scope, id, status);
+    return status_is_passing(status) ? status : end(engine, scope, id, status);
 }
 
 static pawl_status fire_due_by(struct engine *engine, struct scope *scope, bool wall,
@@ -181,11 +163,10 @@ static pawl_status fire_due_by(struct engine *engine, struct scope *scope, bool 
 
 pawl_status alarms_fire_due(struct engine *engine, struct scope *scope, const struct moment *now)
 {
-    if (engine->options.alarm)
-        TRY(fire_due_by(engine, scope, false, now->at_ms));
-    if (engine->options.alarm)
-        TRY(fire_due_by(engine, scope, true, now->wall_ms));
-    return PAWL_OK;
+    if (!engine->options.alarm)
+        return PAWL_OK;
+    TRY(fire_due_by(engine, scope, false, now->at_ms));
+    return fire_due_by(engine, scope, true, now->wall_ms);
 }
 
 pawl_status alarms_next(struct engine *engine, struct scope *scope, bool wall, int64_t *out)

@@ -24,48 +24,30 @@ void deadlines_arm(struct engine *engine, const struct head *head,
     }
 }
 
-/* An owner knows most of them; the others are looked up. */
-static pawl_status find_instance(struct engine *engine, struct scope *scope, uint64_t number,
-                                 char id[ID_SIZE + 1], struct definition_slot **slot)
-{
-    struct instance_row row;
-    const struct head *head;
-    bool known = false;
-
-    guard_lock(&engine->lock);
-    head = engine->options.own ? heads_find(&engine->writer.heads, number) : NULL;
-    if (head && !(head->flags & HEAD_RAW)) {
-        row.definition = head->definition;
-        memcpy(row.random, head->random, ID_RANDOM_SIZE);
-        known = true;
-    }
-    guard_unlock(&engine->lock);
-    TRY(known ? PAWL_OK : store_instance(engine->store, scope, number, &row));
-    id_print(number, row.random, id);
-    return definitions_get(engine, scope, row.definition, slot);
-}
-
 /* Is it a machine's? Then `fire` fires it. Only an instance's own timers have ordinal 0. */
 static pawl_status take(struct engine *engine, struct scope *scope, const struct live_timer *timer,
                         struct batch_fire *fire, bool *taken)
 {
     struct definition_slot *slot;
     char id[ID_SIZE + 1];
+    struct head head;
     pawl_status status;
 
     *taken = false;
     if (timer->ordinal != 0)
         return PAWL_OK;
-    if (timer->definition) { /* the instance itself is looked at only if it is a machine */
-        status = definitions_get(engine, scope, timer->definition, &slot);
-        if (!status && slot->definition->kind != KIND_MACHINE)
-            return PAWL_OK;
-    }
-    status = find_instance(engine, scope, timer->instance, id, &slot);
+    /* The instance itself is looked at only if it is a machine. */
+    if (timer->definition && !definitions_get(engine, scope, timer->definition, &slot) &&
+        slot->definition->kind != KIND_MACHINE)
+        return PAWL_OK;
+    status = head_fixed(engine, scope, timer->instance, &head);
+    if (!status)
+        status = definitions_get(engine, scope, head.definition, &slot);
     if (status == PAWL_NO_MEMORY)
         return status;
     if (status || slot->definition->kind != KIND_MACHINE) /* one that is damaged is refused alone */
         return PAWL_OK;
+    id_print(timer->instance, head.random, id);
     *fire = (struct batch_fire){ .args = { .id = arena_str(&scope->arena, str_of(id)),
                                            .action = timer->name,
                                            .actor = STR("pawl/timer"),
@@ -96,24 +78,20 @@ pawl_status deadlines_fire(struct engine *engine, struct scope *scope, struct li
     struct batch_fire *fires = ARENA_ARRAY(&scope->arena, struct batch_fire, (size_t)*count + 1);
     struct live_timer *mine = ARENA_ARRAY(&scope->arena, struct live_timer, (size_t)*count + 1);
     uint32_t taken = 0, left = 0;
-    pawl_status status = fires && mine ? PAWL_OK : scope_no_memory(scope);
 
-    for (uint32_t i = 0; i < *count && !status; i++) {
+    TRY_MEMORY(scope, fires && mine);
+    for (uint32_t i = 0; i < *count; i++) {
         bool is_taken;
 
-        status = take(engine, scope, &due[i], &fires[taken], &is_taken);
+        TRY(take(engine, scope, &due[i], &fires[taken], &is_taken));
         if (is_taken)
             mine[taken++] = due[i];
         else
             due[left++] = due[i];
     }
-    for (uint32_t at = 0; at < taken && !status; at += LIMIT_DRAIN) {
-        uint32_t some = taken - at < LIMIT_DRAIN ? taken - at : LIMIT_DRAIN;
-
-        status = engine_fire_batch(engine, scope, fires + at, some);
-    }
-    if (status)
-        return status;
+    for (uint32_t at = 0; at < taken; at += LIMIT_DRAIN)
+        TRY(engine_fire_batch(engine, scope, fires + at,
+                              taken - at < LIMIT_DRAIN ? taken - at : LIMIT_DRAIN));
     for (uint32_t i = 0; i < taken; i++)
         if (fires[i].status && is_stuck(engine, scope, &mine[i]))
             ++*refused;

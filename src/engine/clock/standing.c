@@ -31,9 +31,9 @@ pawl_status engine_standing(struct engine *engine, struct scope *scope, int32_t 
                             struct standing_fact *out)
 {
     struct standing_row row;
-    pawl_status status = store_standing(engine->store, scope, what, id, &row);
 
-    return status ? status : load(engine, scope, &row, out);
+    TRY(store_standing(engine->store, scope, what, id, &row));
+    return load(engine, scope, &row, out);
 }
 
 void engine_standing_pretend(struct engine *engine, struct scope *scope)
@@ -82,11 +82,10 @@ static str print_body(struct engine *engine, struct scope *scope, const struct k
     buf_init(&body, engine->heap, LIMIT_TEXT);
     json_open(&body, '{');
     json_put_str(&body, "id", id);
-    if (args->over.data) {
+    if (args->over.data)
         json_put_str(&body, "over", args->over);
-    } else {
+    else
         json_put_i64(&body, "due", args->due_at_ms);
-    }
     if (args->wall)
         json_put_bool(&body, "wall", true);
     if (args->more.data)
@@ -135,10 +134,11 @@ pawl_status alarm_record_end(struct engine *engine, struct scope *scope, str id,
 {
     struct keep_args args = { .what = CONTROL_ALARM, .id = id, .over = STR("fired") };
     str body = print_body(engine, scope, &args, id);
-    pawl_status status = body.data ? standing_room(engine, scope) : scope_no_memory(scope);
 
     ASSERT_DRAINING(engine);
-    return status ? status : add(engine, scope, &args, at_ms, id, body);
+    TRY_MEMORY(scope, body.data);
+    TRY(standing_room(engine, scope));
+    return add(engine, scope, &args, at_ms, id, body);
 }
 
 static pawl_status drain_keep(struct engine *engine, struct request *request, int64_t at_ms)
@@ -149,10 +149,8 @@ static pawl_status drain_keep(struct engine *engine, struct request *request, in
     struct record record;
     enum key_use use;
     str id = args->id, body;
-    pawl_status status = keys_look(engine, request->scope, args->key, at_ms, &use, &record);
 
-    if (status)
-        return status;
+    TRY(keys_look(engine, request->scope, args->key, at_ms, &use, &record));
     request->is_again = use == KEY_PENDING ||
                         (args->over.data && batch_changes_standing(engine, args->what, args->id));
     if (use == KEY_REPEAT)
@@ -160,22 +158,20 @@ static pawl_status drain_keep(struct engine *engine, struct request *request, in
     if (request->is_again)
         return PAWL_OK;
     if (args->over.data) {
-        status = store_standing(engine->store, request->scope, args->what, id, &row);
-        if (!status && args->unless_firing && row.firing_ms)
-            status = scope_fail(request->scope, PAWL_CONFLICT,
-                                "the alarm is firing: it has reached some instances already, and "
-                                "will reach the rest");
-        if (status)
-            return status;
+        TRY(store_standing(engine->store, request->scope, args->what, id, &row));
+        if (args->unless_firing && row.firing_ms)
+            return scope_fail(request->scope, PAWL_CONFLICT,
+                              "the alarm is firing: it has reached some instances already, and "
+                              "will reach the rest");
     } else {
         id = make_id(engine, keeping->id);
     }
     body = print_body(engine, request->scope, args, id);
-    status = body.data ? standing_room(engine, request->scope) : scope_no_memory(request->scope);
-    if (!status)
-        status = add(engine, request->scope, args, at_ms, id, body);
-    request->accepted = !status;
-    return status;
+    TRY_MEMORY(request->scope, body.data);
+    TRY(standing_room(engine, request->scope));
+    TRY(add(engine, request->scope, args, at_ms, id, body));
+    request->accepted = true;
+    return PAWL_OK;
 }
 
 pawl_status engine_keep(struct engine *engine, struct scope *scope, const struct keep_args *args,

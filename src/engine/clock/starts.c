@@ -15,19 +15,10 @@ struct starting {
     const struct event *event;
 };
 
-static pawl_status read_kin(struct engine *engine, struct scope *scope, uint64_t instance,
-                            struct instance_row *row, str *creator, str *subject)
-{
-    TRY(store_instance(engine->store, scope, instance, row));
-    TRY(value_text(engine, scope, row->creator, creator));
-    return value_text(engine, scope, row->subject, subject);
-}
-
 static void put(struct buf *out, const char *name, str text)
 {
-    if (!text.data)
-        return;
-    json_put_str(out, name, text);
+    if (text.data)
+        json_put_str(out, name, text);
 }
 
 /* What has happened, for whom it starts: the member `event` of its input. */
@@ -77,11 +68,11 @@ static void print_started_by(const char *id, uint32_t seq, struct buf *out)
 static pawl_status print_rights(struct engine *engine, struct scope *scope,
                                 const struct starting *starting, struct buf *out)
 {
-    str rights = STR_NONE;
-    pawl_status status = rights_of_instance(engine, scope, starting->instance, &rights);
+    str rights;
 
-    if (status || !rights.data)
-        return status;
+    TRY(rights_of_instance(engine, scope, starting->instance, &rights));
+    if (!rights.data)
+        return PAWL_OK;
     json_key(out, "scopes");
     buf_byte(out, '"');
     rights_scopes(out, rights);
@@ -97,13 +88,12 @@ static pawl_status print_operation(struct engine *engine, struct scope *scope,
     char id[ID_SIZE + 1];
     struct instance_row row;
     struct node *declared;
-    str creator = STR_NONE, subject = STR_NONE;
-    pawl_status status = node_read_json(scope, starting->transition->starts, &declared);
+    str creator, subject;
 
-    if (!status)
-        status = read_kin(engine, scope, starting->instance, &row, &creator, &subject);
-    if (status)
-        return status;
+    TRY(node_read_json(scope, starting->transition->starts, &declared));
+    TRY(store_instance(engine->store, scope, starting->instance, &row));
+    TRY(value_text(engine, scope, row.creator, &creator));
+    TRY(value_text(engine, scope, row.subject, &subject));
     id_print(row.number, row.random, id);
     json_open(out, '{');
     put(out, "operation", STR("instance.create"));
@@ -120,11 +110,10 @@ static pawl_status print_operation(struct engine *engine, struct scope *scope,
     json_close(out, '}');
     if (actor_is_reserved(creator))
         put(out, "actor", creator);
-    json_key(out, "machine"); /* callers cannot say so: ops_alarm.c */
-    json_bool(out, true);
-    status = print_rights(engine, scope, starting, out);
+    json_put_bool(out, "machine", true); /* callers cannot say so: ops_alarm.c */
+    TRY(print_rights(engine, scope, starting, out));
     json_close(out, '}');
-    return status;
+    return PAWL_OK;
 }
 
 pawl_status start_prepare(struct engine *engine, struct scope *scope, const struct head *head,
@@ -141,10 +130,8 @@ pawl_status start_prepare(struct engine *engine, struct scope *scope, const stru
 
     buf_init(&text, engine->heap, LIMIT_SCOPE);
     status = print_operation(engine, scope, &starting, &text);
-    if (!status) {
-        *out = buf_keep(&text, &scope->arena);
-        status = out->data ? standing_room(engine, scope) : scope_no_memory(scope);
-    }
-    buf_fini(&text);
-    return status;
+    *out = buf_take(&text, &scope->arena);
+    TRY(status);
+    TRY_MEMORY(scope, out->data);
+    return standing_room(engine, scope);
 }

@@ -123,14 +123,11 @@ static pawl_status fire_some(struct engine *engine, struct scope *scope, bool wa
     struct live_timer *due;
     uint32_t left;
     int64_t next_ms;
-    pawl_status status = store_due(engine->store, scope, wall, now_ms,
-                                   most + engine->clock.stuck_timers, &due, count, &next_ms);
 
+    TRY(store_due(engine->store, scope, wall, now_ms, most + engine->clock.stuck_timers, &due,
+                  count, &next_ms));
     left = *count;
-    if (!status)
-        status = deadlines_fire(engine, scope, due, &left, &group.refused);
-    if (status)
-        return status;
+    TRY(deadlines_fire(engine, scope, due, &left, &group.refused));
     guard_lock(&engine->lock);
     post_timers(engine, due, left, &group);
     while (group.left)
@@ -164,14 +161,12 @@ static pawl_status look_ahead_by(struct engine *engine, struct scope *scope, boo
     struct live_timer *due;
     uint32_t count;
     int64_t next_ms;
-    pawl_status status = store_due(engine->store, scope, wall, INT64_MAX, 1, &due, &count, &next_ms);
 
-    *out = INT64_MAX;
-    if (!status)
-        status = alarms_next(engine, scope, wall, out);
-    if (!status && count)
+    TRY(store_due(engine->store, scope, wall, INT64_MAX, 1, &due, &count, &next_ms));
+    TRY(alarms_next(engine, scope, wall, out));
+    if (count)
         note(out, due[0].due_at_ms);
-    return status;
+    return PAWL_OK;
 }
 
 /* The due time of the first armed timer by each clock, as the store knows it. */
@@ -213,12 +208,6 @@ static void set_busy(struct engine *engine, bool busy)
     guard_unlock(&engine->lock);
 }
 
-static void spend(uint32_t *budget, uint32_t count)
-{
-    if (budget)
-        *budget -= count < *budget ? count : *budget;
-}
-
 pawl_status timers_fire_due(struct engine *engine, struct scope *scope, uint32_t *budget)
 {
     struct moment now; /* what falls due meanwhile is left to the next call */
@@ -237,7 +226,8 @@ pawl_status timers_fire_due(struct engine *engine, struct scope *scope, uint32_t
         uint32_t most = budget && *budget < TIMERS_AT_ONCE ? *budget : TIMERS_AT_ONCE;
 
         status = fire_all(engine, scope, &now, most, &refused, &count);
-        spend(budget, count);
+        if (budget)
+            *budget -= count < *budget ? count : *budget;
         if (!status)
             status = timers_look_ahead(engine, scope);
         if (!status)
@@ -439,10 +429,10 @@ static pawl_status has_ended(struct engine *engine, struct scope *scope, str id,
 {
     struct definition_slot *slot;
     struct head head;
-    pawl_status status = engine_locate(engine, scope, id, &head, &slot);
 
-    *out = !status && slot->definition->states[head.state].terminal != TERMINAL_NOT;
-    return status;
+    TRY(engine_locate(engine, scope, id, &head, &slot));
+    *out = slot->definition->states[head.state].terminal != TERMINAL_NOT;
+    return PAWL_OK;
 }
 
 struct advance {
@@ -458,14 +448,13 @@ struct advance {
 static pawl_status advance_once(struct engine *engine, struct scope *scope, struct advance *advance)
 {
     int64_t now_ms = engine_now_ms(engine), next_ms;
-    pawl_status status = settle(engine, scope);
 
-    if (!status && advance->id.data)
-        status = has_ended(engine, scope, advance->id, &advance->is_over);
-    if (!status && !advance->is_over)
-        status = timers_look_ahead(engine, scope);
-    if (status || advance->is_over)
-        return status;
+    TRY(settle(engine, scope));
+    if (advance->id.data)
+        TRY(has_ended(engine, scope, advance->id, &advance->is_over));
+    if (advance->is_over)
+        return PAWL_OK;
+    TRY(timers_look_ahead(engine, scope));
     guard_lock(&engine->lock);
     next_ms = timers_next_due(engine);
     guard_unlock(&engine->lock);
@@ -542,19 +531,16 @@ static pawl_status advance_by(struct engine *engine, struct scope *scope, struct
         set_clock(engine, advance->target_ms);
     *out_moved_ms = engine_now_ms(engine) - advance->from_ms;
     end_advance(engine);
-    if (status)
-        scope->error = turn.error;
-    scope_fini(&turn);
-    return status;
+    return scope_leave(&turn, scope, status);
 }
 
 pawl_status engine_advance_turns(struct engine *engine, struct scope *scope, str id, uint32_t turns,
                                  int64_t most_ms, int64_t *out_moved_ms)
 {
     struct advance advance = { .by_ms = most_ms, .turns = turns, .id = id };
-    pawl_status status = advance_by(engine, scope, &advance, out_moved_ms);
 
-    return status ? status : clock_keep_test(engine, scope);
+    TRY(advance_by(engine, scope, &advance, out_moved_ms));
+    return clock_keep_test(engine, scope);
 }
 
 pawl_status engine_advance(struct engine *engine, struct scope *scope, int64_t by_ms)

@@ -106,34 +106,24 @@ struct following {
     uint64_t end, reached; /* `end`: what lies behind is not known to be durable */
     uint32_t left;
     bool is_full;
-    uint64_t instance; /* the last one met: entries come in runs */
+    struct head head; /* number and random bits of the last one met: entries come in runs */
     char id[ID_SIZE + 1];
-    struct head head; /* its number and random bits */
     const struct definition *definition;
 };
 
 /* An owner has most instances at hand; `definition` and the random bits never change. */
 static pawl_status meet(struct following *following, uint64_t instance)
 {
-    struct engine *engine = following->engine;
-    struct instance_row row;
     struct definition_slot *slot;
     struct head head;
-    bool trust_rows; /* what is fixed at creation is right in any row */
 
-    if (following->instance == instance)
+    if (following->head.instance == instance)
         return PAWL_OK;
-    if (!head_is_cached(engine, instance, &head, &trust_rows) || (head.flags & HEAD_RAW)) {
-        TRY(store_instance(engine->store, following->scope, instance, &row));
-        head.definition = row.definition;
-        memcpy(head.random, row.random, ID_RANDOM_SIZE);
-    }
-    TRY(definitions_get(engine, following->scope, head.definition, &slot));
+    TRY(head_fixed(following->engine, following->scope, instance, &head));
+    TRY(definitions_get(following->engine, following->scope, head.definition, &slot));
     id_print(instance, head.random, following->id);
     following->definition = slot->definition;
-    following->instance = instance;
-    following->head.instance = instance;
-    memcpy(following->head.random, head.random, ID_RANDOM_SIZE);
+    following->head = head;
     return PAWL_OK;
 }
 

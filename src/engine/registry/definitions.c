@@ -349,7 +349,7 @@ pawl_status drain_define(struct engine *engine, struct request *request, int64_t
     TRY(keys_look(engine, request->scope, request->define->key, at_ms, &use, &record));
     request->is_again = use == KEY_PENDING;
     if (use == KEY_REPEAT)
-        return keys_defined(engine, request->scope, &record, request->define);
+        return keys_defined(request->scope, &record, request->define);
     return request->is_again ? PAWL_OK : define_new(engine, request, at_ms);
 }
 

@@ -249,19 +249,17 @@ static pawl_status unpack(struct engine *engine, struct claimed *claim)
 {
     struct job *job = claim->job;
     struct head head;
-    bool trust_rows;
-    pawl_status status = PAWL_OK;
+    pawl_status status;
 
     if (!job) /* too large: it has failed in the same commit */
         return PAWL_LEASE_LOST;
     claim->call = job->call;
     claim->trace = str_of(job->trace);
-    if (head_is_cached(engine, claim->instance, &head, &trust_rows) && !(head.flags & HEAD_RAW))
-        id_print(claim->instance, head.random, claim->id);
-    else
-        status = engine_id_of(engine, &job->scope, claim->instance, claim->id);
+    status = head_fixed(engine, &job->scope, claim->instance, &head);
     if (status)
         engine_claim_told(engine, claim, 1);
+    else
+        id_print(claim->instance, head.random, claim->id);
     return status;
 }
 

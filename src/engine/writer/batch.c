@@ -187,9 +187,7 @@ static pawl_status load_head(struct engine *engine, struct scope *scope, uint64_
     return PAWL_OK;
 }
 
-/* A pause is written with its row, so one without a row is not paused. */
-static pawl_status read_pause(struct engine *engine, struct scope *scope, uint64_t instance,
-                              bool *out)
+pawl_status pause_by_row(struct engine *engine, struct scope *scope, uint64_t instance, bool *out)
 {
     struct head_row row;
     pawl_status status = store_head(engine->store, scope, instance, true, &row);
@@ -206,7 +204,7 @@ static pawl_status make_whole(struct engine *engine, struct scope *scope, struct
     bool paused = false;
 
     TRY(store_instance(engine->store, scope, head->instance, &fixed));
-    TRY(read_pause(engine, scope, head->instance, &paused));
+    TRY(pause_by_row(engine, scope, head->instance, &paused));
     TRY(definitions_get(engine, scope, fixed.definition, &slot));
     if (!(head->flags & HEAD_FRESH) && head->state >= slot->definition->transition_count)
         return scope_fail(scope, PAWL_STORAGE_FAILURE, "position %llu names no transition",
@@ -259,6 +257,23 @@ pawl_status batch_head(struct engine *engine, struct scope *scope, uint64_t inst
     return PAWL_OK;
 }
 
+pawl_status batch_locate(struct engine *engine, struct scope *scope, str id, uint32_t room,
+                         struct head **head, struct definition_slot **slot)
+{
+    uint8_t random[ID_RANDOM_SIZE];
+    uint64_t number;
+    pawl_status status;
+
+    TRY(id_check(scope, id, &number, random));
+    TRY(batch_reserve(engine, scope, room, room));
+    status = batch_head(engine, scope, number, head);
+    if (status == PAWL_NOT_KNOWN ||
+        (!status && memcmp(random, (*head)->random, sizeof random) != 0))
+        return scope_fail(scope, PAWL_NOT_KNOWN, "no instance '%.*s'", STR_ARG(id));
+    TRY(status);
+    return definitions_of(engine, scope, *head, slot);
+}
+
 /* A record of the log, or of this very batch. */
 static pawl_status read_back(struct engine *engine, struct scope *scope, uint64_t pos,
                              struct record *out)
@@ -273,14 +288,12 @@ pawl_status batch_entered_at(struct engine *engine, struct scope *scope, const s
                              int64_t *out)
 {
     struct record record = { .prev = head->pos };
-    pawl_status status;
 
-    do {
-        status = read_back(engine, scope, record.prev, &record);
-    } while (!status && record.what < 0 && record.what != CONTROL_CREATE && record.prev);
-    if (!status)
-        *out = record.at_ms;
-    return status;
+    do
+        TRY(read_back(engine, scope, record.prev, &record));
+    while (record.what < 0 && record.what != CONTROL_CREATE && record.prev);
+    *out = record.at_ms;
+    return PAWL_OK;
 }
 
 /* Find the last entry whose number is a multiple of 64, for a head that was read cold. It is

@@ -35,21 +35,20 @@ static pawl_status add_slice(struct engine *engine, uint32_t limit)
     struct batch *batch = &engine->writer.batch;
     uint32_t lag = heads_lag(&engine->writer.heads), most = limit < lag ? limit : lag, count;
     struct head *slice = ARENA_ARRAY(&engine->writer.scope.arena, struct head, most + 1);
-    pawl_status status = PAWL_OK;
 
     TRY_MEMORY(&engine->writer.scope, slice && room_for_rows(batch, most));
     guard_lock(&engine->lock);
     count =
         heads_slice(&engine->writer.heads, most, engine->writer.tip.pos, slice, &batch->flushed);
     guard_unlock(&engine->lock);
-    for (uint32_t i = 0; i < count && !status; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         const struct head *pending = batch_find(batch, slice[i].instance);
 
-        status = heads_make_whole(engine, &engine->writer.scope, &slice[i]);
-        if (!status && !(pending && !may_lag(engine, pending)))
+        TRY(heads_make_whole(engine, &engine->writer.scope, &slice[i]));
+        if (!pending || may_lag(engine, pending))
             add_row(batch, &slice[i]);
     }
-    return status;
+    return PAWL_OK;
 }
 
 #define SLICE_LEAST 128u /* rows; fewer would write the same page again with every commit */
@@ -84,10 +83,8 @@ static pawl_status add_rows(struct engine *engine, uint32_t slice)
         else
             add_row(batch, &batch->heads[i]);
     }
-    if (slice) {
-
+    if (slice)
         TRY(add_slice(engine, slice));
-    }
     if ((all_right && heads_lag(&engine->writer.heads) == 0 &&
          (slice || !engine->options.own || engine->writer.tip.pos - engine->writer.tip.flushed > LIMIT_SLICE)) ||
         PLANTED(FLUSHED_TOO_FAR))

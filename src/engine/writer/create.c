@@ -29,16 +29,6 @@ pawl_status definition_find_registered(struct engine *engine, struct scope *scop
     return status;
 }
 
-/* A declaration that was seen before is that version; a new one is compiled. */
-static pawl_status find_inline(struct engine *engine, struct scope *scope, str text,
-                               struct definition_row *row, struct definition **definition)
-{
-    str name;
-
-    TRY(definition_compile(scope, text, true, NULL, definition, &name));
-    return definition_row_make(engine, scope, text, *definition, row);
-}
-
 static pawl_status check_values(struct engine *engine, struct scope *scope,
                                 const struct create_args *args)
 {
@@ -78,7 +68,6 @@ pawl_status create_decide(struct engine *engine, struct scope *scope,
                            .may_have_event = args->may_have_event || args->given.data,
                            .actor = args->actor,
                            .failure = failure };
-    pawl_error words;
     pawl_status status;
 
     deaths_end(engine, &actor->death); /* it is decided once more */
@@ -95,11 +84,10 @@ pawl_status create_decide(struct engine *engine, struct scope *scope,
         status = actor_decide(engine, actor, &event, scope, decision, jobs);
     if (status || !reduces_any(decision))
         deaths_end(engine, &actor->death);
-    words = scope->error;
     /* There is nothing to hold yet: what cannot begin is not created. */
-    return status == PAWL_PAUSED
-               ? scope_fail(scope, PAWL_INVALID_REQUEST, "it cannot begin: %.400s", words.message)
-               : status;
+    return status == PAWL_PAUSED ? scope_fail(scope, PAWL_INVALID_REQUEST,
+                                              "it cannot begin: %.400s", scope->error.message)
+                                 : status;
 }
 
 /* After its commit, or its refusal. */
@@ -132,19 +120,15 @@ static pawl_status decide_start(struct engine *engine, struct scope *scope,
                                 struct decision *decision, struct job **jobs)
 {
     str rights;
-    pawl_status status;
 
     actor->definition = create->definition;
     create->decided_at_ms = engine_now_ms(engine);
-    status = create_decide(engine, scope, create->args, actor, create->decided_at_ms, failure,
-                           decision, jobs);
-    if (!status)
-        status = rights_of_creation(engine, scope, create->args->rights, create->row, &rights);
-    if (!status)
-        status = family_plan(engine, scope, actor, &rights, create->decided_at_ms, decision,
-                             &create->child_plans);
     create->decision = decision;
-    return status;
+    TRY(create_decide(engine, scope, create->args, actor, create->decided_at_ms, failure, decision,
+                      jobs));
+    TRY(rights_of_creation(engine, scope, create->args->rights, create->row, &rights));
+    return family_plan(engine, scope, actor, &rights, create->decided_at_ms, decision,
+                       &create->child_plans);
 }
 
 /* Decide, and take it to the drain. */
@@ -201,9 +185,12 @@ pawl_status create_resolve(struct engine *engine, struct scope *scope,
                            struct definition **definition)
 {
     struct definition_slot *slot;
+    str name;
 
-    if (args->declaration.data)
-        return find_inline(engine, scope, args->declaration, row, definition);
+    if (args->declaration.data) {
+        TRY(definition_compile(scope, args->declaration, true, NULL, definition, &name));
+        return definition_row_make(engine, scope, args->declaration, *definition, row);
+    }
     TRY(code_put_when_used(engine, scope, args->definition));
     TRY(definition_find_registered(engine, scope, args->definition, row));
     TRY(definitions_get(engine, scope, row->id, &slot));
@@ -444,12 +431,10 @@ static pawl_status inline_id(struct engine *engine, struct scope *scope,
             return PAWL_OK;
         }
     status = store_find_definition(engine->store, scope, STR_NONE, 0, row->source_sha, &known);
-    if (status == PAWL_OK) {
-        *id = known.id;
-        return PAWL_OK;
-    }
-    if (status != PAWL_NOT_KNOWN)
+    if (status != PAWL_NOT_KNOWN) {
+        *id = status ? 0 : known.id;
         return status;
+    }
     *id = engine->writer.tip.last_definition + batch->definition_count + 1;
     batch->definitions[batch->definition_count] = *row;
     batch->definitions[batch->definition_count].id = *id;

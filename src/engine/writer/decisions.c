@@ -90,15 +90,13 @@ static pawl_status decision_one(struct engine *engine, struct request *request, 
     struct decision_request *decide = request->decide;
     int64_t fired_at_ms = decide->fired_at_ms;
     struct head *head;
-    pawl_status status =
-        batch_reserve(engine, request->scope, decide->decision->count + 1, live_room(decide->decision));
+    pawl_status status;
 
-    if (!status)
-        status = batch_head(engine, request->scope, decide->instance, &head);
-    if (!status && !fired_at_ms)
-        status = clock_fired_at(engine, request->scope, decide->instance, &fired_at_ms);
-    if (status)
-        return status;
+    TRY(batch_reserve(engine, request->scope, decide->decision->count + 1,
+                      live_room(decide->decision)));
+    TRY(batch_head(engine, request->scope, decide->instance, &head));
+    if (!fired_at_ms)
+        TRY(clock_fired_at(engine, request->scope, decide->instance, &fired_at_ms));
     if (head->seq != decide->expected_seq && !PLANTED(STALE_DECISION)) {
         request->is_stale = true;
         return scope_fail(request->scope, PAWL_CONFLICT, "decided against entry %u, now at %u",
@@ -114,8 +112,7 @@ static pawl_status decision_one(struct engine *engine, struct request *request, 
     }
     status = family_check(engine, request->scope, decide->child_plans);
     request->is_stale = status == PAWL_CONFLICT;
-    if (status)
-        return status;
+    TRY(status);
     head->flags |= HEAD_NOW;
     family_number(engine, decide->child_plans, head->instance, head->random);
     TRY(decision_record(engine, request->scope, head, decide->definition, decide->decision,
@@ -127,10 +124,9 @@ static pawl_status decision_one(struct engine *engine, struct request *request, 
                                    .text = decide->snapshot };
     if (decide->out)
         fired_tell(head, decide->definition, decide->out);
-    status = family_record(engine, request->scope, decide->child_plans, at_ms);
-    return status ? status
-                  : family_part(engine, request->scope, decide->instance, decide->definition,
-                                decide->decision, at_ms);
+    TRY(family_record(engine, request->scope, decide->child_plans, at_ms));
+    return family_part(engine, request->scope, decide->instance, decide->definition,
+                       decide->decision, at_ms);
 }
 
 void drain_decision(struct engine *engine, struct request *request, int64_t at_ms)

@@ -16,15 +16,14 @@ pawl_status id_check(struct scope *scope, str id, uint64_t *number, uint8_t rand
     return PAWL_OK;
 }
 
-static pawl_status check_words(struct scope *scope, const struct fire_args *args, uint64_t *number,
-                               uint8_t random[ID_RANDOM_SIZE])
+static pawl_status check_action(struct scope *scope, const struct fire_args *args)
 {
     if (args->id.data && !str_is_blank(args->id) && !args->is_cancel &&
         (!args->action.data || str_is_blank(args->action)))
         return scope_fail(scope, PAWL_INVALID_REQUEST,
                           "action: expected the name of an action, found %s",
                           args->action.size ? "only white space" : "nothing");
-    return id_check(scope, args->id, number, random);
+    return PAWL_OK;
 }
 
 pawl_status ref_check(struct scope *scope, const char *what, str ref)
@@ -101,20 +100,18 @@ static pawl_status enter(struct engine *engine, struct scope *scope, struct head
     bool has_rows = definition->deadline_count > 0 || ((*head)->flags & HEAD_PAUSED);
     uint64_t number = (*head)->instance;
     int64_t fired_at_ms = args->fired_at_ms;
-    pawl_status status = PAWL_OK;
 
     if (!args->has_fired_at)
-        status = clock_fired_at(engine, scope, number, &fired_at_ms);
-    if (!status && has_rows) {
-        status = batch_reserve(engine, scope, 1, live_room(decision));
+        TRY(clock_fired_at(engine, scope, number, &fired_at_ms));
+    if (has_rows) {
+        TRY(batch_reserve(engine, scope, 1, live_room(decision)));
         *head = batch_find(&engine->writer.batch, number);
     }
-    if (!status)
-        status = batch_entry(engine, scope, *head, definition, &decision->drafts[0], event->at_ms,
-                             fired_at_ms, args->key);
-    if (!status && has_rows)
+    TRY(batch_entry(engine, scope, *head, definition, &decision->drafts[0], event->at_ms,
+                    fired_at_ms, args->key));
+    if (has_rows)
         live_from_draft(engine, *head, definition, &decision->drafts[0], event->at_ms, false);
-    return status;
+    return PAWL_OK;
 }
 
 /* The entry, and beside it what its transition starts. */
@@ -143,18 +140,17 @@ static pawl_status decide_fire(struct engine *engine, struct scope *scope, struc
                                struct decision *out)
 {
     struct standing standing = { .state = head->state, .seq = head->seq };
-    pawl_status status = PAWL_OK;
 
     if (event->kind == EVENT_TIMER)
-        status = batch_entered_at(engine, scope, head, &standing.entered_at_ms);
-    if (!status)
-        status = machine_behavior.decide(definition, &standing, event, scope, out);
-    if (status || event->kind == EVENT_CANCEL)
-        return status;
+        TRY(batch_entered_at(engine, scope, head, &standing.entered_at_ms));
+    TRY(machine_behavior.decide(definition, &standing, event, scope, out));
+    if (event->kind == EVENT_CANCEL)
+        return PAWL_OK;
     if (head->flags & HEAD_PAUSED)
         return pause_refusal(scope);
-    status = bounds_standing(engine, scope, head->seq, 0);
-    return status ? pause_at_bound(engine, scope, head, event->at_ms) : PAWL_OK;
+    return bounds_standing(engine, scope, head->seq, 0)
+               ? pause_at_bound(engine, scope, head, event->at_ms)
+               : PAWL_OK;
 }
 
 /* One fire whose key is new. */
@@ -166,20 +162,10 @@ static pawl_status fire_new(struct engine *engine, struct request *request, stru
     struct decision decision = { 0 };
     struct event event = event_of(&fire->args, at_ms);
     struct head *head;
-    uint8_t random[ID_RANDOM_SIZE];
-    uint64_t number;
-    pawl_status status = check_words(scope, &fire->args, &number, random);
+    pawl_status status;
 
-    if (!status)
-        status = batch_reserve(engine, scope, 1, 1);
-    if (!status)
-        status = batch_head(engine, scope, number, &head);
-    if (status == PAWL_NOT_KNOWN || (!status && memcmp(random, head->random, sizeof random) != 0))
-        return scope_fail(scope, PAWL_NOT_KNOWN, "no instance '%.*s'", STR_ARG(fire->args.id));
-    if (!status)
-        status = definitions_of(engine, scope, head, &slot);
-    if (status)
-        return status;
+    TRY(check_action(scope, &fire->args));
+    TRY(batch_locate(engine, scope, fire->args.id, 1, &head, &slot));
     if (slot->definition->kind != KIND_MACHINE) {
         fire->is_elsewhere = true;
         return PAWL_OK;
@@ -232,10 +218,8 @@ static void fail_whole(struct engine *engine, struct request *request, pawl_stat
     request->status = status;
     for (size_t i = 0; i < request->fire_count; i++)
         request->fires[i].status = status;
-    if (request->accepted) {
-        engine->writer.batch_status = status;
-        engine->writer.scope.error = request->scope->error;
-    }
+    if (request->accepted)
+        batch_spoil(engine, request->scope, status);
 }
 
 /* Of many rejections the scope holds but the last; short of memory, that one is reported. */
@@ -267,12 +251,11 @@ static void fire_elsewhere(struct engine *engine, struct scope *scope, struct ba
 {
     struct event event = event_of(&fire->args, 0);
     uint8_t random[ID_RANDOM_SIZE];
+    struct record record;
     uint64_t number;
 
-    struct record record;
-
     fire->is_elsewhere = false;
-    fire->status = check_words(scope, &fire->args, &number, random);
+    fire->status = id_check(scope, fire->args.id, &number, random);
     if (!fire->status)
         fire->status =
             engine_send(engine, scope, number, &event, &fire->args, fire->args.key, &fire->fired);
@@ -280,17 +263,6 @@ static void fire_elsewhere(struct engine *engine, struct scope *scope, struct ba
         fire->status = keys_fired(engine, scope, &record, &fire->fired);
     if (fire->status)
         keep_words(scope, fire);
-}
-
-/* Another call of the same commit had its key; by now it is known how that ended. */
-static pawl_status fire_again(struct engine *engine, struct scope *scope, struct batch_fire *fire)
-{
-    struct request request = {
-        .kind = REQUEST_FIRE, .scope = scope, .fires = fire, .fire_count = 1
-    };
-
-    fire->is_again = false;
-    return engine_submit(engine, &request);
 }
 
 pawl_status engine_fire_batch(struct engine *engine, struct scope *scope, struct batch_fire *fires,
@@ -305,8 +277,13 @@ pawl_status engine_fire_batch(struct engine *engine, struct scope *scope, struct
                           (unsigned)LIMIT_BATCH, count);
     TRY(engine_submit(engine, &request));
     for (size_t i = 0; i < count; i++) {
-        while (fires[i].is_again)
-            TRY(fire_again(engine, scope, &fires[i]));
+        while (fires[i].is_again) { /* by now it is known how the call with the same key ended */
+            fires[i].is_again = false;
+            request = (struct request){
+                .kind = REQUEST_FIRE, .scope = scope, .fires = &fires[i], .fire_count = 1
+            };
+            TRY(engine_submit(engine, &request));
+        }
         if (fires[i].is_elsewhere)
             fire_elsewhere(engine, scope, &fires[i]);
     }
@@ -321,7 +298,8 @@ static pawl_status malformed_first(struct scope *scope, const struct fire_args *
     uint8_t random[ID_RANDOM_SIZE];
     uint64_t number;
 
-    if (check_words(scope, args, &number, random) == PAWL_INVALID_REQUEST)
+    if (check_action(scope, args) ||
+        id_check(scope, args->id, &number, random) == PAWL_INVALID_REQUEST)
         return PAWL_INVALID_REQUEST;
     scope->error = kept;
     return status;
@@ -337,19 +315,10 @@ static void fire_is_done(struct engine *engine, struct request *request)
     call->done(call);
 }
 
-static bool has_drain(struct engine *engine)
-{
-    bool has_one;
-
-    guard_lock(&engine->lock);
-    has_one = engine->thread_count > 0;
-    guard_unlock(&engine->lock);
-    return has_one;
-}
-
 pawl_status engine_fire_start(struct engine *engine, struct fire_call *call)
 {
     struct request *request = ARENA_NEW(&call->scope->arena, struct request);
+    bool has_drain;
 
     TRY_MEMORY(call->scope, request);
     *request = (struct request){ .kind = REQUEST_FIRE,
@@ -358,7 +327,10 @@ pawl_status engine_fire_start(struct engine *engine, struct fire_call *call)
                                  .context = call,
                                  .fires = &call->fire,
                                  .fire_count = 1 };
-    if (has_drain(engine)) {
+    guard_lock(&engine->lock);
+    has_drain = engine->thread_count > 0;
+    guard_unlock(&engine->lock);
+    if (has_drain) {
         engine_lead_begin(engine);
         engine_post_request(engine, request);
         engine_lead_end(engine);
@@ -378,8 +350,7 @@ pawl_status engine_fire(struct engine *engine, struct scope *scope, const struct
 
     if (status)
         return malformed_first(scope, args, status);
-    status = fire.status;
-    if (!status)
+    if (!fire.status)
         *out = fire.fired;
-    return status;
+    return fire.status;
 }

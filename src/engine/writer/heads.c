@@ -356,6 +356,19 @@ void heads_learn(struct heads *heads, const struct head *head)
         heads_add(heads, head);
 }
 
+pawl_status head_fixed(struct engine *engine, struct scope *scope, uint64_t number,
+                       struct head *out)
+{
+    struct instance_row row;
+    bool trust_rows; /* what is fixed at creation is right in any row */
+
+    if (head_is_cached(engine, number, out, &trust_rows) && !(out->flags & HEAD_RAW))
+        return PAWL_OK;
+    TRY(store_instance(engine->store, scope, number, &row));
+    *out = head_of_rows(&(struct head_row){ 0 }, &row);
+    return PAWL_OK;
+}
+
 /* *trust_rows: it is not here, and so its row is right. While a store that failed is read again,
  * what is here is not all, and may be half read: then the log has to be asked. */
 bool head_is_cached(struct engine *engine, uint64_t number, struct head *out, bool *trust_rows)

@@ -124,10 +124,9 @@ bool keys_explain(struct engine *engine, struct scope *scope, const uint8_t *key
     pawl_error first = scope->error;
     pawl_status found;
 
-    if (!key || !*status || *status == PAWL_STORAGE_FAILURE || *status == PAWL_OUTCOME_UNKNOWN ||
-        *status == PAWL_NO_MEMORY || *status == PAWL_IN_USE)
+    if (!key || !*status || status_is_ours(*status) || *status == PAWL_IN_USE)
         return false;
-    found = find(engine, scope, key, engine_now_ms(engine), record);
+    found = keys_find(engine, scope, key, record);
     if (found == PAWL_NOT_KNOWN)
         scope->error = first;
     else
@@ -171,13 +170,12 @@ pawl_status keys_fired(struct engine *engine, struct scope *scope, const struct 
 {
     struct definition_slot *slot;
     struct head head;
-    bool is_call = record->what >= 0 || record->what == CONTROL_KEEP_SIGNAL;
-    pawl_status status =
-        is_call ? stand_after(engine, scope, record, &head, &slot) : damaged(scope, record);
 
-    if (!status)
-        fired_tell(&head, slot->definition, out);
-    return status;
+    if (record->what < 0 && record->what != CONTROL_KEEP_SIGNAL)
+        return damaged(scope, record);
+    TRY(stand_after(engine, scope, record, &head, &slot));
+    fired_tell(&head, slot->definition, out);
+    return PAWL_OK;
 }
 
 /* What began with the creation is in its commit, right behind it. */
@@ -214,14 +212,13 @@ pawl_status keys_created(struct engine *engine, struct scope *scope, const struc
     return PAWL_OK;
 }
 
-pawl_status keys_defined(struct engine *engine, struct scope *scope, const struct record *record,
+pawl_status keys_defined(struct scope *scope, const struct record *record,
                          struct define_request *out)
 {
     struct node *body, *member = NULL;
     int64_t version = 0;
     pawl_status status;
 
-    (void)engine;
     if (record->what != CONTROL_DEFINE && record->what != CONTROL_KEYED)
         return damaged(scope, record);
     status = node_read_json(scope, record->body, &body);
@@ -278,19 +275,16 @@ static pawl_status keep_key(struct engine *engine, struct request *request, int6
     const struct keep *keep = request->context;
     struct record record;
     enum key_use use;
-    pawl_status status = keys_look(engine, request->scope, keep->key, at_ms, &use, &record);
 
-    if (status || use == KEY_REPEAT)
-        return status;
+    TRY(keys_look(engine, request->scope, keep->key, at_ms, &use, &record));
     request->is_again = use == KEY_PENDING;
-    if (request->is_again)
+    if (use != KEY_NEW)
         return PAWL_OK;
-    status = batch_reserve(engine, request->scope, 1, 0);
-    if (!status)
-        status = batch_store_record(engine, request->scope, CONTROL_KEYED, at_ms, keep->body,
-                                    keep->payload, keep->key);
-    request->accepted = !status;
-    return status;
+    TRY(batch_reserve(engine, request->scope, 1, 0));
+    TRY(batch_store_record(engine, request->scope, CONTROL_KEYED, at_ms, keep->body, keep->payload,
+                           keep->key));
+    request->accepted = true;
+    return PAWL_OK;
 }
 
 pawl_status engine_key_keep(struct engine *engine, struct scope *scope, const uint8_t *key,
@@ -309,7 +303,7 @@ pawl_status engine_key_find(struct engine *engine, struct scope *scope, const ui
 {
     struct record record;
 
-    TRY(find(engine, scope, key, engine_now_ms(engine), &record));
+    TRY(keys_find(engine, scope, key, &record));
     if (record.what != CONTROL_KEYED)
         return damaged(scope, &record);
     TRY(value_text(engine, scope, record.payload, payload));

@@ -75,7 +75,6 @@ static pawl_status look_for_amends(struct engine *engine, struct scope *scope)
 pawl_status recover(struct engine *engine, struct scope *scope)
 {
     struct store_tip tip;
-    pawl_status status;
 
     TRY(store_tip(engine->store, scope, &tip));
     engine_set_tip(engine, &tip);
@@ -84,8 +83,8 @@ pawl_status recover(struct engine *engine, struct scope *scope)
         engine->clock.test_now_ms = tip.test_now_ms;
     engine->clock.next_due_ms = engine->clock.next_wall_ms = INT64_MIN; /* unknown: ask the store */
     guard_unlock(&engine->lock);
-    status = look_for_amends(engine, scope);
-    return status ? status : recover_tail(engine, scope);
+    TRY(look_for_amends(engine, scope));
+    return recover_tail(engine, scope);
 }
 
 /* Its worker lives on and gets a full period; and what was started by a commit of which we did
@@ -111,13 +110,6 @@ static bool has_timer(const struct live *live, uint32_t ordinal)
     return false;
 }
 
-static bool post_lost(struct engine *engine, uint64_t number, uint32_t ordinal)
-{
-    struct event event = { .kind = EVENT_STEP_LOST, .ordinal = ordinal, .is_leased = true };
-
-    return mail_send(engine, mail_to(engine, number, &event));
-}
-
 /* A running step: a worker elsewhere has it, or it died with its process, or it runs here. If no
  * worker is known, its lease is watched. */
 static bool recover_running(struct engine *engine, uint64_t number, const struct live *live,
@@ -125,10 +117,11 @@ static bool recover_running(struct engine *engine, uint64_t number, const struct
 {
     bool is_elsewhere =
         step->lease.size == LEASE_HASH_SIZE || step->lease.size == LEASE_TOKEN_SIZE;
+    struct event lost = { .kind = EVENT_STEP_LOST, .ordinal = step->ordinal, .is_leased = true };
 
     ASSERT_LOCKED(engine);
     if (after_death && !is_elsewhere)
-        return post_lost(engine, number, step->ordinal);
+        return mail_send(engine, mail_to(engine, number, &lost));
     if (after_death ||
         (!lease_is_watched(engine, number, step->ordinal) && !has_timer(live, step->ordinal)))
         watch_again(engine, number, step);
@@ -184,12 +177,10 @@ static pawl_status recover_live(struct engine *engine, struct scope *scope, uint
                                 const struct live *live, bool after_death)
 {
     struct waiting_room room = { 0 };
-    pawl_status status =
-        has_ready(live) ? find_room(engine, scope, number, live, &room) : PAWL_OK;
     bool kept = true;
 
-    if (status)
-        return status;
+    if (has_ready(live))
+        TRY(find_room(engine, scope, number, live, &room));
     guard_lock(&engine->lock);
     for (uint32_t i = 0; i < live->step_count && kept; i++) {
         const struct live_step *step = &live->steps[i];
@@ -206,9 +197,9 @@ static pawl_status recover_live(struct engine *engine, struct scope *scope, uint
 pawl_status recover_instance(struct engine *engine, struct scope *scope, uint64_t number)
 {
     struct live live;
-    pawl_status status = store_live(engine->store, scope, number, &live);
 
-    return status ? status : recover_live(engine, scope, number, &live, false);
+    TRY(store_live(engine->store, scope, number, &live));
+    return recover_live(engine, scope, number, &live, false);
 }
 
 #define BUSY_AT_ONCE 100u
@@ -294,14 +285,6 @@ void engine_ask_witness(struct engine *engine, struct scope *scope)
                words);
 }
 
-/* What the commit of an unknown outcome did is looked for. */
-static void look_after_reopen(struct engine *engine)
-{
-    guard_lock(&engine->lock);
-    engine->work.ready_lost = engine->actors.ended_lost = true;
-    guard_unlock(&engine->lock);
-}
-
 /* Close, open, replay. Steps under way in this process go on: they have not died. */
 pawl_status engine_reopen(struct engine *engine)
 {
@@ -314,8 +297,11 @@ pawl_status engine_reopen(struct engine *engine)
         status = recover(engine, &scope);
     if (!status)
         engine_ask_witness(engine, &scope);
-    if (!status && engine->options.own)
-        look_after_reopen(engine);
+    if (!status && engine->options.own) { /* what the commit of an unknown outcome did */
+        guard_lock(&engine->lock);
+        engine->work.ready_lost = engine->actors.ended_lost = true;
+        guard_unlock(&engine->lock);
+    }
     engine_log(engine, status ? PAWL_LOG_ERROR : PAWL_LOG_WARN,
                status ? "store.lost" : "store.reopened",
                status ? scope.error.message : "after an unknown outcome");
