@@ -262,9 +262,8 @@ void mail_group_leave(struct engine *engine, struct mail_group *group); /* one l
 pawl_status actor_step(struct actor *actor, const struct event *event, struct scope *scope,
                        struct decision *out);
 void actor_restamp(struct actor *actor, const struct decision *decision); /* after its commit */
-/* Is a signal that was kept there for something that waits? */
-bool actor_wakes(const struct engine *engine, const struct actor *actor);
-bool actor_has_kept(const struct engine *engine, const struct actor *actor); /* also of code */
+/* Is a signal that was kept there for something that waits? Also of code. */
+bool actor_has_kept(const struct engine *engine, const struct actor *actor);
 pawl_status actor_decide(struct engine *engine, struct actor *actor, const struct event *event,
                          struct scope *scope, struct decision *out, struct job **jobs);
 void actor_compact(struct actor *actor); /* what was folded away goes, now and then */

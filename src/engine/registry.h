@@ -103,7 +103,7 @@ pawl_status reduces_of(struct engine *engine, struct scope *scope, const struct 
                        const struct child_plan *child_plans, struct request *request);
 bool reduces_any(const struct decision *decision);
 bool reduces_failed(const struct request *request);
-str reduces_error(struct engine *engine, struct scope *scope);
+str error_as_json(struct scope *scope);
 void reduces_fini(struct engine *engine);
 
 /* rights.c: what may be created (model/rights.h); data NULL: anything. rights_of_instance(): by

@@ -189,9 +189,7 @@ pawl_status batch_head(struct engine *engine, struct scope *scope, uint64_t inst
 pawl_status batch_entry(struct engine *engine, struct scope *scope, struct head *head,
                         const struct definition *definition, const struct draft *draft,
                         int64_t at_ms, int64_t fired_at_ms, const uint8_t *key);
-/* The store's own chain, instance 0. */
-pawl_status batch_store_head(struct engine *engine, struct scope *scope, struct head **out);
-/* Append one control record with this body to the store's chain; space is reserved. */
+/* Append one control record with this body to the store's own chain; space is reserved. */
 pawl_status batch_store_record(struct engine *engine, struct scope *scope, int32_t what,
                                int64_t at_ms, str body, str payload, const uint8_t *key);
 bool head_is_cached(struct engine *engine, uint64_t number, struct head *out, bool *trust_rows);
@@ -226,7 +224,6 @@ uint64_t batch_payload(struct engine *engine, uint64_t instance, str bytes,
 /* When the instance came into its state: the time of its last entry, or of its creation. */
 pawl_status batch_entered_at(struct engine *engine, struct scope *scope, const struct head *head,
                              int64_t *out);
-pawl_status batch_know_skip(struct engine *engine, struct scope *scope, struct head *head);
 pawl_status heads_make_whole(struct engine *engine, struct scope *scope, struct head *head);
 /* One more record, to be sealed. `key` may be NULL. */
 struct record *batch_record(struct engine *engine, int32_t what, struct head *head, int64_t at_ms,

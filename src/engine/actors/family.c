@@ -124,17 +124,6 @@ static pawl_status plan_one(struct child_planning *planning, const struct actor 
     return PAWL_OK;
 }
 
-/* Why it cannot be created, as the error of a child. */
-static str print_failure(struct child_planning *planning)
-{
-    struct buf buf;
-
-    buf_init(&buf, planning->engine->heap, LIMIT_TEXT);
-    json_text(&buf, planning->scope->error.message);
-    planning->scope->error = (pawl_error){ .status = PAWL_OK };
-    return buf_take(&buf, &planning->scope->arena);
-}
-
 /* None is created: the step that waits for it gets its end in the same decision. */
 static pawl_status end_child(struct child_planning *planning, struct actor *parent,
                              struct decision *decision, const struct child_plan *child_plan)
@@ -143,25 +132,12 @@ static pawl_status end_child(struct child_planning *planning, struct actor *pare
     struct event end = { .kind = EVENT_CHILD,
                          .at_ms = planning->at_ms,
                          .ordinal = effect_of(child_plan)->ordinal,
-                         .payload = is_done ? child_plan->result : print_failure(planning),
+                         .payload = is_done ? child_plan->result : error_as_json(planning->scope),
                          .outcome = is_done ? TERMINAL_SUCCESS : TERMINAL_FAILURE };
 
     TRY_MEMORY(planning->scope, end.payload.data);
+    planning->scope->error = (pawl_error){ .status = PAWL_OK };
     return actor_step(parent, &end, planning->scope, decision);
-}
-
-/* The rights of a parent that this decision creates, or of the instance that decides. */
-static pawl_status find_rights(struct child_planning *planning, const struct child_plan *parent,
-                               const struct actor *actor, str *out)
-{
-    pawl_status status = PAWL_OK;
-
-    if (!parent && !planning->knows_rights)
-        status = rights_of_instance(planning->engine, planning->scope, actor->instance,
-                                    &planning->rights);
-    planning->knows_rights = planning->knows_rights || (!parent && !status);
-    *out = parent ? parent->rights : planning->rights;
-    return status;
 }
 
 static pawl_status plan_effect(struct child_planning *planning, struct child_plan *parent,
@@ -169,16 +145,19 @@ static pawl_status plan_effect(struct child_planning *planning, struct child_pla
                                uint32_t item)
 {
     struct child_plan *child_plan = ARENA_NEW(&planning->scope->arena, struct child_plan);
-    str rights;
-    pawl_status status;
+    pawl_status status = PAWL_OK;
 
     TRY_MEMORY(planning->scope, child_plan);
     *child_plan = (struct child_plan){
         .parent = parent, .wanted_by = decision, .draft = draft, .item = item
     };
-    status = find_rights(planning, parent, actor, &rights);
+    if (!parent && !planning->knows_rights) {
+        status = rights_of_instance(planning->engine, planning->scope, actor->instance,
+                                    &planning->rights);
+        planning->knows_rights = !status;
+    }
     if (!status)
-        status = plan_one(planning, actor, rights, child_plan);
+        status = plan_one(planning, actor, parent ? parent->rights : planning->rights, child_plan);
     if (planning->is_refused || (!status && !child_plan->result.data))
         return status;
     if (status && !status_is_ours(status) &&

@@ -211,35 +211,30 @@ static bool is_entry(void *context, const struct record *record)
 }
 
 /* A child that leaves no error (a machine, or what was cancelled) has said by its last entry how it
- * ended: that is the reason of its parent's entry. Data NULL: no memory. */
-static str print_end(struct scope *scope, const struct definition *definition, uint32_t what,
-                     str reason)
-{
-    const struct transition *transition = &definition->transitions[what];
-    const struct state *state = &definition->states[transition->to];
-    struct buf text;
-
-    reason = reason.size > REASON_COPIED ? words_shown(reason) : reason;
-    buf_init(&text, scope->arena.heap, LIMIT_TEXT);
-    buf_fmt(&text, "the child ended in '%.*s' (%s) by '%.*s'%s%.*s", STR_ARG(state->name),
-            terminal_kind_name(state->terminal), STR_ARG(transition->action),
-            reason.size > 0 ? ": " : "", STR_ARG(reason));
-    return buf_take(&text, &scope->arena);
-}
-
+ * ended: that is the reason of its parent's entry. */
 static pawl_status explain_end(struct engine *engine, struct scope *scope, uint64_t child,
                                const struct definition *definition, str *out)
 {
+    const struct transition *transition;
+    const struct state *state;
     struct record last = { .what = -1 };
     struct head_row head;
-    str reason = STR_NONE;
+    struct buf text;
+    str reason;
 
     TRY(head_row_now(engine, scope, child, &head));
     TRY(records_look_back(engine, scope, head.pos, is_entry, &last));
     TRY(value_text(engine, scope, last.reason, &reason));
     if (last.what < 0 || (uint32_t)last.what >= definition->transition_count)
         return PAWL_OK;
-    *out = print_end(scope, definition, (uint32_t)last.what, reason);
+    transition = &definition->transitions[last.what];
+    state = &definition->states[transition->to];
+    reason = reason.size > REASON_COPIED ? words_shown(reason) : reason;
+    buf_init(&text, scope->arena.heap, LIMIT_TEXT);
+    buf_fmt(&text, "the child ended in '%.*s' (%s) by '%.*s'%s%.*s", STR_ARG(state->name),
+            terminal_kind_name(state->terminal), STR_ARG(transition->action),
+            reason.size > 0 ? ": " : "", STR_ARG(reason));
+    *out = buf_take(&text, &scope->arena);
     return out->data ? PAWL_OK : scope_no_memory(scope);
 }
 

@@ -59,7 +59,7 @@ pawl_status actor_step(struct actor *actor, const struct event *event, struct sc
     return status;
 }
 
-bool actor_wakes(const struct engine *engine, const struct actor *actor)
+static bool wakes_by_itself(const struct engine *engine, const struct actor *actor)
 {
     const struct behavior *behavior = behavior_of(actor->definition->kind);
 
@@ -71,7 +71,7 @@ bool actor_has_kept(const struct engine *engine, const struct actor *actor)
 {
     const struct behavior *behavior = behavior_of(actor->definition->kind);
 
-    return actor_wakes(engine, actor) ||
+    return wakes_by_itself(engine, actor) ||
            (behavior->has_kept && !actor->is_paused && behavior->has_kept(actor->memory));
 }
 
@@ -89,7 +89,7 @@ pawl_status actor_decide(struct engine *engine, struct actor *actor, const struc
     do { /* what has begun to wait may find its signal kept, and what follows that may begin */
         TRY(steps_chain(engine, actor, scope, event, out, &seen, jobs));
         wakes = out->count - first < WAKE_DRAFTS && scope->arena.used < LIMIT_SCOPE / 2 &&
-                actor_wakes(engine, actor);
+                wakes_by_itself(engine, actor);
         if (wakes)
             TRY(actor_step(actor, &wake, scope, out));
     } while (wakes);

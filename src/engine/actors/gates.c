@@ -11,17 +11,6 @@ static const struct live_step *gate_of(const struct live *live, const struct wai
     return NULL;
 }
 
-static pawl_status read_approval(struct scope *scope, const struct definition *definition,
-                                 uint32_t plan_index, str *out)
-{
-    struct buf buf;
-
-    buf_init(&buf, scope->arena.heap, 0);
-    flow_print_approval(definition, plan_index, &buf);
-    *out = buf_take(&buf, &scope->arena);
-    return out->data ? PAWL_OK : scope_no_memory(scope);
-}
-
 /* Times are shown by the wall clock. */
 static void read_until(struct engine *engine, const struct live *live, struct waiting *waiting)
 {
@@ -55,18 +44,21 @@ pawl_status why_gates(struct engine *engine, struct scope *scope, const struct h
                       struct waiting *waiting, uint32_t count)
 {
     struct gates gates = { waiting, count, 0 };
-    pawl_status status = PAWL_OK;
 
-    for (uint32_t i = 0; i < count && !status; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         const struct live_step *gate = gate_of(live, &waiting[i]);
+        struct buf buf;
 
         if (!gate)
             continue;
-        status = read_approval(scope, definition, gate->plan, &waiting[i].approval);
+        buf_init(&buf, scope->arena.heap, 0);
+        flow_print_approval(definition, gate->plan, &buf);
+        waiting[i].approval = buf_take(&buf, &scope->arena);
+        TRY_MEMORY(scope, waiting[i].approval.data);
         read_until(engine, live, &waiting[i]);
         gates.left++;
     }
-    if (status || gates.left == 0 || definition->compiler < GATE_COMPILER)
-        return status;
+    if (gates.left == 0 || definition->compiler < GATE_COMPILER)
+        return PAWL_OK;
     return records_look_back(engine, scope, head->pos, note_since, &gates);
 }

@@ -142,32 +142,26 @@ static void load_all(struct engine *engine, struct actor *mine)
     }
 }
 
-/* True: the turn of its actor is ours now. */
-static bool put_first(struct engine *engine, struct mail *mail, struct actor **out)
-{
-    struct actor *actor = actor_get(engine, mail->instance);
-
-    if (!actor) {
-        mail_finish(engine, mail, PAWL_NO_MEMORY);
-        return false;
-    }
-    put_mail(actor, mail);
-    *out = actor;
-    return !actor->busy;
-}
-
 void mail_deliver_all(struct engine *engine, struct mail *const *mails, uint32_t count)
 {
-    struct actor *mine = NULL, *actor;
+    struct actor *mine = NULL; /* those whose turn is ours now */
     struct request *gathered = NULL;
 
     ASSERT_LOCKED(engine);
-    for (uint32_t i = 0; i < count; i++)
-        if (put_first(engine, mails[i], &actor)) {
-            actor->busy = true;
-            actor->next_runnable = mine;
-            mine = actor;
+    for (uint32_t i = 0; i < count; i++) {
+        struct actor *actor = actor_get(engine, mails[i]->instance);
+
+        if (!actor) {
+            mail_finish(engine, mails[i], PAWL_NO_MEMORY);
+            continue;
         }
+        put_mail(actor, mails[i]);
+        if (actor->busy)
+            continue;
+        actor->busy = true;
+        actor->next_runnable = mine;
+        mine = actor;
+    }
     load_all(engine, mine);
     while (mine) {
         struct actor *next = mine->next_runnable;

@@ -229,16 +229,6 @@ static void resume_news(struct engine *engine, struct scope *scope, uint64_t ins
     guard_unlock(&engine->lock);
 }
 
-static bool has_mail(struct engine *engine, struct scope *scope, uint64_t instance)
-{
-    struct instance_row row;
-    struct definition_slot *slot;
-
-    return store_instance(engine->store, scope, instance, &row) == PAWL_OK &&
-           definitions_get(engine, scope, row.definition, &slot) == PAWL_OK &&
-           slot->definition->kind != KIND_MACHINE;
-}
-
 pawl_status engine_pause(struct engine *engine, struct scope *scope, const struct pause_args *args,
                          enum instance_status *out)
 {
@@ -246,6 +236,8 @@ pawl_status engine_pause(struct engine *engine, struct scope *scope, const struc
     struct request request = {
         .kind = REQUEST_CONTROL, .scope = scope, .control = drain_pause, .context = &pause
     };
+    struct definition_slot *slot;
+    struct head head;
 
     TRY(ref_check(scope, "actor_ref", args->actor));
     TRY(engine_submit(engine, &request));
@@ -254,7 +246,9 @@ pawl_status engine_pause(struct engine *engine, struct scope *scope, const struc
         deaths_forgive(engine);
         if (engine->options.own && recover_instance(engine, scope, pause.instance))
             engine->work.ready_lost = true; /* found again by the next look */
-        if (has_mail(engine, scope, pause.instance))
+        if (!head_fixed(engine, scope, pause.instance, &head) &&
+            !definitions_get(engine, scope, head.definition, &slot) &&
+            slot->definition->kind != KIND_MACHINE)
             resume_news(engine, scope, pause.instance);
         timers_look_again(engine);
     }

@@ -5,8 +5,8 @@
  * the store, where its entries up to that decision are. */
 #include "engine/parts.h"
 
-static pawl_status find_payload(struct engine *engine, struct scope *scope, uint64_t pos,
-                                uint32_t seq, uint64_t *payload)
+static pawl_status read_stored(struct engine *engine, struct scope *scope, uint64_t pos,
+                               uint32_t seq, str *out)
 {
     struct scope one; /* of one record at a time */
     struct record record = { 0 };
@@ -17,31 +17,12 @@ static pawl_status find_payload(struct engine *engine, struct scope *scope, uint
     if (status)
         (void)scope_fail(scope, status, "%.200s; run pawl verify", one.error.message);
     scope_fini(&one);
-    *payload = record.payload;
-    return status;
-}
-
-static pawl_status read_stored(struct engine *engine, struct scope *scope, uint64_t pos,
-                               uint32_t seq, str *out)
-{
-    uint64_t payload;
-    pawl_status status = find_payload(engine, scope, pos, seq, &payload);
-
     if (!status)
-        status = value_text(engine, scope, payload, out);
+        status = value_text(engine, scope, record.payload, out);
     return status && status != PAWL_NO_MEMORY ? PAWL_STORAGE_FAILURE : status;
 }
 
 /* ---- Of an actor ------------------------------------------------------------------------------ */
-
-static uint32_t entry_count(const struct decision *decision)
-{
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; decision && i < decision->count; i++)
-        count += decision->drafts[i].keep.data == NULL;
-    return count;
-}
 
 /* The draft of the n-th entry, from 0; NULL: there are fewer, and *n is less by those. */
 static const struct draft *find_draft(const struct decision *decision, uint32_t *n)
@@ -89,7 +70,9 @@ void payloads_attach(struct engine *engine, struct actor *actor)
 
 void payloads_decide(struct actor *actor, const struct decision *all, const struct decision *more)
 {
-    actor->decided_seq = actor->seq - entry_count(all);
+    actor->decided_seq = actor->seq;
+    for (uint32_t i = 0; all && i < all->count; i++)
+        actor->decided_seq -= all->drafts[i].keep.data == NULL;
     actor->decided[0] = all;
     actor->decided[1] = more;
 }

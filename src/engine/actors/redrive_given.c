@@ -91,18 +91,14 @@ static pawl_status give_flow(struct engine *engine, struct scope *scope,
 
 /* Code leaves nothing behind but its input: what it called and did meanwhile is not known by a
  * name, so it begins at its beginning. */
-static pawl_status give_code(struct scope *scope, const struct redrive *redrive, str *out)
+pawl_status engine_redrive_given(struct engine *engine, struct scope *scope,
+                                 const struct redrive *redrive, str *out)
 {
+    if (redrive->view->kind != KIND_CODE)
+        return give_flow(engine, scope, redrive, out);
     if (redrive->from.data)
         return scope_fail(scope, PAWL_INVALID_REQUEST,
                           "from: code is run again from its beginning; leave it out");
     *out = json_object_of(&scope->arena, "retry_of", str_of(redrive->view->id));
     return out->data ? PAWL_OK : scope_no_memory(scope);
-}
-
-pawl_status engine_redrive_given(struct engine *engine, struct scope *scope,
-                                 const struct redrive *redrive, str *out)
-{
-    return redrive->view->kind == KIND_CODE ? give_code(scope, redrive, out)
-                                            : give_flow(engine, scope, redrive, out);
 }

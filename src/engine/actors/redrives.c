@@ -158,12 +158,6 @@ struct child_again {
     struct redrive_chain chain;
 };
 
-/* Does the step still ask for what its child was? */
-static bool is_asked_for(const struct instance_view *first, const struct definition_row *row)
-{
-    return first->is_amended || str_eq(first->definition_name, row->name);
-}
-
 /* What is in a scope of its own, for the decision. */
 static pawl_status keep_again(struct scope *scope, const struct create_args *from,
                               struct create_args *to)
@@ -205,8 +199,8 @@ static pawl_status look_at_child(struct engine *engine, struct scope *scope, str
     TRY_MEMORY(scope, child);
     TRY(engine_get(engine, scope, id, &child->first));
     TRY(look_behind(engine, scope, &child->first, &child->chain, &child->last));
-    if (!is_asked_for(&child->first, wanted->row))
-        return PAWL_OK;
+    if (!child->first.is_amended && !str_eq(child->first.definition_name, wanted->row->name))
+        return PAWL_OK; /* the step asks for something else now */
     if (child->last.status == STATUS_COMPLETED)
         *result = child->last.result.data ? child->last.result : STR("null");
     else if (!can_run_again(&child->last))

@@ -3,17 +3,6 @@
  * Memory is folded from entries and nothing else: last snapshot, then every entry after it. */
 #include "engine/parts.h"
 
-static pawl_status fold_kept(struct scope *scope, struct actor *actor,
-                             const struct instance_log_record *log)
-{
-    const struct behavior *behavior = behavior_of(actor->definition->kind);
-    str name;
-
-    TRY(signal_kept_name(scope, &log->record, &name));
-    return behavior->keep ? behavior->keep(actor->memory, name, log->payload, scope, &actor->arena)
-                          : PAWL_OK;
-}
-
 static pawl_status fold_entry(struct engine *engine, struct scope *scope, struct actor *actor,
                               const struct instance_log_record *log)
 {
@@ -91,11 +80,17 @@ static pawl_status find_earlier(struct engine *engine, struct scope *scratch,
 static pawl_status fold_one(struct engine *engine, struct scope *scratch, struct actor *actor,
                             struct instance_log_record *log)
 {
+    const struct behavior *behavior = behavior_of(actor->definition->kind);
+    str name;
+
     if (log->is_left)
         TRY(value_text(engine, scratch, log->record.payload, &log->payload));
     if (log->record.what >= 0)
         return fold_entry(engine, scratch, actor, log);
-    return log->record.what == CONTROL_KEEP_SIGNAL ? fold_kept(scratch, actor, log) : PAWL_OK;
+    if (log->record.what != CONTROL_KEEP_SIGNAL || !behavior->keep)
+        return PAWL_OK;
+    TRY(signal_kept_name(scratch, &log->record, &name));
+    return behavior->keep(actor->memory, name, log->payload, scratch, &actor->arena);
 }
 
 /* Does entry `seq`, or the memory after it, know of this record? A kept signal has the number of
@@ -154,34 +149,23 @@ static bool is_told(struct scope *scope, const struct record *record, str text)
     return told;
 }
 
-/* The entry of this number. */
-static pawl_status read_numbered(struct engine *engine, struct scope *scope, str id, uint64_t seq,
-                                 struct record *out)
-{
-    struct history_query query = { .sequence_from = seq,
-                                   .sequence_to = seq,
-                                   .without_values = true };
-    struct history found;
-    pawl_status status = engine_history(engine, scope, id, &query, &found);
-
-    *out = !status && found.count == 1 ? *found.entries[0].record : (struct record){ .what = -1 };
-    return status;
-}
-
 pawl_status engine_snapshot(struct engine *engine, struct scope *scope, str id,
                             struct snapshot_row *out)
 {
+    struct history_query query = { .without_values = true };
+    struct history found = { 0 };
     struct definition_slot *slot;
-    struct record record = { .what = -1 };
     struct head head;
-    pawl_status status = engine_locate(engine, scope, id, &head, &slot);
+    pawl_status status;
 
     *out = (struct snapshot_row){ 0 };
+    status = engine_locate(engine, scope, id, &head, &slot);
     if (!status)
         status = store_snapshot(engine->store, scope, head.instance, out);
+    query.sequence_from = query.sequence_to = out->seq;
     if (!status && out->seq > 0)
-        status = read_numbered(engine, scope, id, out->seq, &record);
-    if (status || record.what < 0 || !is_told(scope, &record, out->text))
+        status = engine_history(engine, scope, id, &query, &found);
+    if (status || found.count != 1 || !is_told(scope, found.entries[0].record, out->text))
         *out = (struct snapshot_row){ 0 };
     return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
 }
@@ -329,17 +313,6 @@ static void learn_head(struct engine *engine, const struct instance_log *log, ui
     guard_unlock(&engine->lock);
 }
 
-static pawl_status check_log(struct scope *scope, const struct instance_log *log,
-                             const struct definition *definition)
-{
-    if (log->record_count && log->head.state < definition->state_count &&
-        behavior_of(definition->kind)->memory_new)
-        return PAWL_OK;
-    return scope_fail(scope, PAWL_STORAGE_FAILURE,
-                      "instance number %llu is no flow or code in a state it has: run pawl verify",
-                      (unsigned long long)log->instance.number);
-}
-
 /* What creation fixed, and where it stands. */
 static pawl_status restore_standing(struct engine *engine, struct scope *scope, struct actor *actor,
                                     const struct instance_log *log, struct definition *definition)
@@ -363,7 +336,12 @@ static pawl_status restore(struct engine *engine, struct scope *scope, struct ac
     struct definition_slot *slot;
 
     TRY(definitions_get(engine, scope, log->instance.definition, &slot));
-    TRY(check_log(scope, log, slot->definition));
+    if (!log->record_count || log->head.state >= slot->definition->state_count ||
+        !behavior_of(slot->definition->kind)->memory_new)
+        return scope_fail(
+            scope, PAWL_STORAGE_FAILURE,
+            "instance number %llu is no flow or code in a state it has: run pawl verify",
+            (unsigned long long)log->instance.number);
     TRY(restore_standing(engine, scope, actor, log, slot->definition));
     TRY(restore_memory(engine, scope, actor, log));
     return introduce(engine, scope, actor, &log->instance, slot);

@@ -132,7 +132,7 @@ static void turn_over(struct engine *engine, struct request *request)
             mail_wake(engine, actor->instance);
     }
     if (status && reduces_failed(request)) { /* decide again, to fail with its words */
-        turn->mail->event.failure = reduces_error(engine, scope_of(turn->mail));
+        turn->mail->event.failure = error_as_json(scope_of(turn->mail));
         request->is_stale = turn->mail->event.failure.data != NULL;
     }
     if (request->is_stale) { /* decided against an older entry: decide again */

@@ -192,22 +192,11 @@ pawl_status engine_keep(struct engine *engine, struct scope *scope, const struct
 
 /* ---- an alarm over many ---- */
 
-static str print_firing(struct engine *engine, struct scope *scope, str id)
-{
-    struct buf body;
-
-    buf_init(&body, engine->heap, LIMIT_TEXT);
-    json_open(&body, '{');
-    json_put_str(&body, "id", id);
-    json_put_bool(&body, "firing", true);
-    json_close(&body, '}');
-    return buf_take(&body, &scope->arena);
-}
-
 /* The alarm's row stays and says since when it is firing. */
 static pawl_status drain_firing(struct engine *engine, struct request *request, int64_t at_ms)
 {
     struct standing_row *row = request->context;
+    struct buf buf;
     str body;
 
     request->is_again = batch_changes_standing(engine, CONTROL_ALARM, row->id);
@@ -216,8 +205,14 @@ static pawl_status drain_firing(struct engine *engine, struct request *request, 
     TRY(store_standing(engine->store, request->scope, CONTROL_ALARM, row->id, row));
     if (row->firing_ms)
         return PAWL_OK;
-    body = print_firing(engine, request->scope, row->id);
-    TRY(body.data ? standing_room(engine, request->scope) : scope_no_memory(request->scope));
+    buf_init(&buf, engine->heap, LIMIT_TEXT);
+    json_open(&buf, '{');
+    json_put_str(&buf, "id", row->id);
+    json_put_bool(&buf, "firing", true);
+    json_close(&buf, '}');
+    body = buf_take(&buf, &request->scope->arena);
+    TRY_MEMORY(request->scope, body.data);
+    TRY(standing_room(engine, request->scope));
     TRY(batch_store_record(engine, request->scope, CONTROL_ALARM, at_ms, body, STR_NONE, NULL));
     row->firing_ms = at_ms;
     request->accepted = true;

@@ -425,16 +425,6 @@ static void set_clock(struct engine *engine, int64_t now_ms)
     guard_unlock(&engine->lock);
 }
 
-static pawl_status has_ended(struct engine *engine, struct scope *scope, str id, bool *out)
-{
-    struct definition_slot *slot;
-    struct head head;
-
-    TRY(engine_locate(engine, scope, id, &head, &slot));
-    *out = slot->definition->states[head.state].terminal != TERMINAL_NOT;
-    return PAWL_OK;
-}
-
 struct advance {
     int64_t by_ms;
     uint64_t turns;  /* at most so many looks at what is due */
@@ -448,10 +438,14 @@ struct advance {
 static pawl_status advance_once(struct engine *engine, struct scope *scope, struct advance *advance)
 {
     int64_t now_ms = engine_now_ms(engine), next_ms;
+    struct definition_slot *slot;
+    struct head head;
 
     TRY(settle(engine, scope));
-    if (advance->id.data)
-        TRY(has_ended(engine, scope, advance->id, &advance->is_over));
+    if (advance->id.data) {
+        TRY(engine_locate(engine, scope, advance->id, &head, &slot));
+        advance->is_over = slot->definition->states[head.state].terminal != TERMINAL_NOT;
+    }
     if (advance->is_over)
         return PAWL_OK;
     TRY(timers_look_ahead(engine, scope));

@@ -243,15 +243,6 @@ static pawl_status read_ahead(struct history_reader *reader, uint64_t pos)
     return status;
 }
 
-static pawl_status read_record(struct history_reader *reader, uint64_t pos)
-{
-    spare_scratch(reader);
-    if (reader->ahead_next == reader->ahead_count || reader->ahead[reader->ahead_next].pos != pos)
-        TRY(read_ahead(reader, pos));
-    reader->record = reader->ahead[reader->ahead_next++];
-    return PAWL_OK;
-}
-
 static pawl_status begin(struct history_reader *reader, str id, const struct history_query *query)
 {
     struct definition_slot *slot;
@@ -311,7 +302,10 @@ static pawl_status read_next(struct history_reader *reader, struct entry *out, b
     reader->next++;
     if (status || pos == UNWANTED)
         return status;
-    TRY(read_record(reader, pos));
+    spare_scratch(reader);
+    if (reader->ahead_next == reader->ahead_count || reader->ahead[reader->ahead_next].pos != pos)
+        TRY(read_ahead(reader, pos));
+    reader->record = reader->ahead[reader->ahead_next++];
     if (record->step && record->step > work_step_count(reader->definition)) /* amended */
         TRY(amended_definition(engine, &reader->kept, &reader->head, &reader->definition));
     TRY(entry_open(engine, &reader->scratch, reader->definition, record, &reader->texts, out));
@@ -460,35 +454,30 @@ pawl_status engine_variables(struct engine *engine, struct scope *scope, str id,
     return sight.status;
 }
 
-/* One entry of them; its effects last as long as the scratch scope. */
-static pawl_status feed(struct scope *scope, struct scope *scratch, const struct record *record,
-                        struct flow_attempts *attempts)
-{
-    struct effect_list effects = { 0 };
-    struct entry_view entry = entry_of_record(record, &effects);
-    pawl_status status = PAWL_OK;
-
-    scope_clear(scratch);
-    if (record->body.data)
-        status = effects_read(scratch, record->body, &effects);
-    if (status)
-        scope->error = scratch->error;
-    return status ? status : flow_attempts_apply(scope, attempts, &entry);
-}
-
 static pawl_status feed_all(struct history_reader *history, struct scope *scope,
                             struct flow_attempts *attempts)
 {
-    struct scope scratch;
+    struct scope scratch; /* of the effects of one entry */
     struct entry entry;
     bool is_found = true;
     pawl_status status = PAWL_OK;
 
     scope_init(&scratch, scope->arena.heap, LIMIT_SCOPE);
     while (!status && is_found) {
+        struct effect_list effects = { 0 };
+        struct entry_view view;
+
+        scope_clear(&scratch);
         status = engine_history_next(history, scope, &entry, &is_found);
-        if (!status && is_found)
-            status = feed(scope, &scratch, entry.record, attempts);
+        if (status || !is_found)
+            break;
+        view = entry_of_record(entry.record, &effects);
+        if (entry.record->body.data)
+            status = effects_read(&scratch, entry.record->body, &effects);
+        if (status)
+            scope->error = scratch.error;
+        else
+            status = flow_attempts_apply(scope, attempts, &view);
     }
     scope_fini(&scratch);
     return status;

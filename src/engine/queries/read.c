@@ -7,31 +7,24 @@
 #include "engine/parts.h"
 #include "model/interest.h"
 
-static pawl_status load(struct engine *engine, struct scope *scope, uint64_t number,
-                        bool trust_rows, struct head *out)
-{
-    struct instance_row row;
-    struct head_row head;
-
-    TRY(store_instance(engine->store, scope, number, &row));
-    TRY(store_head(engine->store, scope, number, trust_rows, &head));
-    *out = head_of_rows(&head, &row);
-    return PAWL_OK;
-}
-
 pawl_status engine_locate(struct engine *engine, struct scope *scope, str id, struct head *out,
                           struct definition_slot **slot)
 {
     uint8_t random[ID_RANDOM_SIZE];
+    struct instance_row row;
+    struct head_row head;
     uint64_t number;
-    bool trust_rows;
+    bool trust_rows, is_cached;
     pawl_status status;
 
     TRY(id_check(scope, id, &number, random));
-    if (!head_is_cached(engine, number, out, &trust_rows))
-        status = load(engine, scope, number, trust_rows, out);
-    else
-        status = heads_make_whole(engine, scope, out);
+    is_cached = head_is_cached(engine, number, out, &trust_rows);
+    status = is_cached ? heads_make_whole(engine, scope, out)
+                       : store_instance(engine->store, scope, number, &row);
+    if (!status && !is_cached)
+        status = store_head(engine->store, scope, number, trust_rows, &head);
+    if (!status && !is_cached)
+        *out = head_of_rows(&head, &row);
     if (status == PAWL_NOT_KNOWN || (!status && memcmp(random, out->random, sizeof random) != 0))
         return scope_fail(scope, PAWL_NOT_KNOWN, "no instance '%.*s'", STR_ARG(id));
     return status ? status : definitions_of(engine, scope, out, slot);

@@ -17,14 +17,6 @@ static pawl_status still_there(struct engine *engine, struct scope *scope, bool 
     return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
 }
 
-static void doubt_all(struct engine *engine)
-{
-    for (uint32_t i = 0; i < engine->registry.definition_capacity; i++)
-        if (engine->registry.definitions[i])
-            engine->registry.definitions[i]->is_doubtful = true;
-    engine->registry.seen_pos = 0;
-}
-
 /* Is it still the definition of this number? If not it is put aside: names that were handed out
  * live until the engine closes. */
 static pawl_status check_slot(struct engine *engine, struct scope *scope, uint32_t id)
@@ -55,8 +47,11 @@ pawl_status attached_check(struct engine *engine, struct scope *scope, uint32_t 
         return PAWL_OK;
     if (engine->registry.seen_pos)
         TRY(still_there(engine, scope, &holds));
+    for (uint32_t i = 0; !holds && i < engine->registry.definition_capacity; i++)
+        if (engine->registry.definitions[i])
+            engine->registry.definitions[i]->is_doubtful = true;
     if (!holds)
-        doubt_all(engine);
+        engine->registry.seen_pos = 0;
     if (id < engine->registry.definition_capacity && engine->registry.definitions[id] &&
         engine->registry.definitions[id]->is_doubtful)
         TRY(check_slot(engine, scope, id));

@@ -258,17 +258,6 @@ static pawl_status list_versions(struct comparing *comparing, struct comparison 
     return PAWL_OK;
 }
 
-static pawl_status compile(struct comparing *comparing, str text)
-{
-    struct findings findings = { 0 };
-    const struct behavior *behavior;
-    str own_name;
-
-    TRY(definition_compile(comparing->scope, text, false, &findings, &comparing->new, &own_name));
-    behavior = behavior_of(comparing->new->kind);
-    return behavior->prepare ? behavior->prepare(comparing->new, comparing->scope) : PAWL_OK;
-}
-
 pawl_status engine_compare(struct engine *engine, struct scope *scope, str name, uint32_t version,
                            str text, struct comparison *out)
 {
@@ -276,10 +265,16 @@ pawl_status engine_compare(struct engine *engine, struct scope *scope, str name,
         .engine = engine, .scope = scope, .name = name, .version = version
     };
     struct comparison comparison = { .name = name };
+    struct findings findings = { 0 };
     struct definition_row known;
+    const struct behavior *behavior;
+    str own_name;
 
     TRY(store_find_definition(engine->store, scope, name, version, NULL, &known));
-    TRY(compile(&comparing, text));
+    TRY(definition_compile(scope, text, false, &findings, &comparing.new, &own_name));
+    behavior = behavior_of(comparing.new->kind);
+    if (behavior->prepare)
+        TRY(behavior->prepare(comparing.new, scope));
     TRY(collect_states(&comparing));
     TRY(collect_steps(&comparing));
     TRY(make_rows(&comparing, &comparison));

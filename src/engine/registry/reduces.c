@@ -122,12 +122,12 @@ bool reduces_failed(const struct request *request)
     return false;
 }
 
-/* The words of the failure as a JSON string; data NULL: no memory. */
-str reduces_error(struct engine *engine, struct scope *scope)
+/* The scope's error message as a JSON string; data NULL: no memory. */
+str error_as_json(struct scope *scope)
 {
     struct buf buf;
 
-    buf_init(&buf, engine->heap, LIMIT_TEXT);
+    buf_init(&buf, scope->arena.heap, LIMIT_TEXT);
     json_text(&buf, scope->error.message);
     return buf_take(&buf, &scope->arena);
 }

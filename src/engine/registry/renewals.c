@@ -39,13 +39,14 @@ static void go_on(struct engine *engine, bool is_type_over)
 /* Which version an instance was brought to before; 0: none, or it cannot be read here. */
 static uint32_t version_of(struct engine *engine, struct scope *scope, uint64_t number)
 {
-    struct head head;
+    struct instance_row row;
+    struct head head = { .instance = number };
     uint32_t found;
 
-    if (head_fixed(engine, scope, number, &head) ||
-        amended_code_version(engine, scope, &head, &found))
+    if (store_instance(engine->store, scope, number, &row))
         return 0;
-    return found;
+    memcpy(head.random, row.random, ID_RANDOM_SIZE);
+    return amended_code_version(engine, scope, &head, &found) ? 0 : found;
 }
 
 /* Keeps those of `numbers` that were not brought to it before. One that cannot be read is kept: its

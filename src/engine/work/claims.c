@@ -222,24 +222,21 @@ void engine_claim_told(struct engine *engine, struct claimed *claimed, uint32_t 
     guard_unlock(&engine->lock);
 }
 
-static bool post_return(struct engine *engine, const struct claimed *claimed)
-{
-    struct event event = { .kind = EVENT_STEP_RETURNED,
-                           .ordinal = claimed->ordinal,
-                           .is_leased = true,
-                           .actor = STR("pawl/server"),
-                           .reason = STR("the answer to the claim could not be sent") };
-
-    return mail_send(engine, mail_to(engine, claimed->instance, &event));
-}
-
 /* Without memory it is lost as that of a worker that died. */
 void engine_claim_return(struct engine *engine, const struct claimed *claimed, uint32_t count)
 {
     guard_lock(&engine->lock);
-    for (uint32_t i = 0; i < count; i++)
-        if (lease_is_given(engine, &claimed[i]) && post_return(engine, &claimed[i]))
+    for (uint32_t i = 0; i < count; i++) {
+        struct event event = { .kind = EVENT_STEP_RETURNED,
+                               .ordinal = claimed[i].ordinal,
+                               .is_leased = true,
+                               .actor = STR("pawl/server"),
+                               .reason = STR("the answer to the claim could not be sent") };
+
+        if (lease_is_given(engine, &claimed[i]) &&
+            mail_send(engine, mail_to(engine, claimed[i].instance, &event)))
             lease_drop(engine, claimed[i].instance, claimed[i].ordinal);
+    }
     engine_set_wakeup(engine);
     guard_unlock(&engine->lock);
 }

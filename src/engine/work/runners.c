@@ -257,16 +257,6 @@ static void call_tool(struct engine *engine, struct job *job, struct tool_result
     engine->env->reached(engine->env, POINT_AFTER_TOOL);
 }
 
-static void unlink_running(struct engine *engine, const struct job *job)
-{
-    struct job **link = &engine->work.running;
-
-    ASSERT_LOCKED(engine);
-    while (*link != job)
-        link = &(*link)->next;
-    *link = job->next;
-}
-
 /* A thread may be put aside in the middle of a tool that takes no time: one that seems slow halves
  * the count. */
 static void note_pace(struct engine *engine, int64_t took_ms)
@@ -283,6 +273,7 @@ static void run_job(struct engine *engine, struct job *job)
 {
     struct tool_result result = { .failed = true, .json = STR("\"no-memory\"") };
     int64_t begun_ms = engine->env->tick_ms(engine->env);
+    struct job **link = &engine->work.running;
     bool may_begin = !job->is_held;
 
     ASSERT_LOCKED(engine);
@@ -294,7 +285,9 @@ static void run_job(struct engine *engine, struct job *job)
     else
         result.is_cut = true;
     guard_lock(&engine->lock);
-    unlink_running(engine, job);
+    while (*link != job)
+        link = &(*link)->next;
+    *link = job->next;
     engine->work.jobs_under_way -= job->holds_place;
     note_pace(engine, engine->env->tick_ms(engine->env) - begun_ms);
     if (tell(engine, job, &result) && !job->call.is_timed)
@@ -331,15 +324,6 @@ static void drop_queued(struct engine *engine, struct job_list *list,
     *list = kept;
 }
 
-static void end_run(struct engine *engine, const struct live_change *change)
-{
-    for (struct job *job = engine->work.running; job; job = job->next)
-        if (is_of(job, change)) {
-            job->is_over = true;
-            toolbox_stop(engine->toolbox, &job->stop);
-        }
-}
-
 /* What has not begun is given back by the thread that takes it: here a commit is under way. */
 static void hold(struct engine *engine, uint64_t instance)
 {
@@ -368,7 +352,11 @@ void runners_withdraw(struct engine *engine, const struct batch *batch)
             continue;
         drop_queued(engine, &engine->work.quick, change);
         drop_queued(engine, &engine->work.jobs, change);
-        end_run(engine, change);
+        for (struct job *job = engine->work.running; job; job = job->next)
+            if (is_of(job, change)) {
+                job->is_over = true;
+                toolbox_stop(engine->toolbox, &job->stop);
+            }
     }
 }
 

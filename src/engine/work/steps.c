@@ -355,31 +355,24 @@ void engine_tools_changed(struct engine *engine)
     guard_unlock(&engine->lock);
 }
 
-static bool mail_start(struct engine *engine, const struct ready_step *ready)
-{
-    struct event event = { .kind = EVENT_STEP_START, .ordinal = ready->ordinal };
-    struct mail *mail = mail_to(engine, ready->instance, &event);
-
-    if (!mail)
-        return false;
-    mail->ready_since = ready->since;
-    mail->holds_place = mail->may_ride = true;
-    (void)leases_make_room(engine, 1); /* without it the start says so in its place */
-    engine->work.jobs_under_way++;
-    if (mail_send(engine, mail))
-        return true;
-    engine->work.jobs_under_way--;
-    return false;
-}
-
 /* Start a step that found no place when it became ready. */
 void steps_start_ready(struct engine *engine)
 {
     struct ready_step *ready = ready_take(&engine->work.ready);
+    struct event event = { .kind = EVENT_STEP_START, .ordinal = ready->ordinal };
+    struct mail *mail = mail_to(engine, ready->instance, &event);
 
     ASSERT_LOCKED(engine);
-    if (!mail_start(engine, ready))
+    if (mail) {
+        mail->ready_since = ready->since;
+        mail->holds_place = mail->may_ride = true;
+    }
+    (void)leases_make_room(engine, 1); /* without it the start says so in its place */
+    engine->work.jobs_under_way++;
+    if (!mail_send(engine, mail)) {
+        engine->work.jobs_under_way--;
         steps_lose_ready(engine);
+    }
     heap_free(engine->heap, ready, sizeof *ready);
 }
 

@@ -298,7 +298,7 @@ pawl_status batch_entered_at(struct engine *engine, struct scope *scope, const s
 
 /* Find the last entry whose number is a multiple of 64, for a head that was read cold. It is
  * asked for by every 64th entry only: on average that is one record read for each entry. */
-pawl_status batch_know_skip(struct engine *engine, struct scope *scope, struct head *head)
+static pawl_status know_skip(struct engine *engine, struct scope *scope, struct head *head)
 {
     struct record record;
     uint64_t pos = head->pos;
@@ -369,25 +369,18 @@ void batch_seal(struct engine *engine, struct head *head, struct record *record,
         keys_note(&engine->writer.batch, record);
 }
 
-pawl_status batch_store_head(struct engine *engine, struct scope *scope, struct head **out)
-{
-    pawl_status status = batch_head(engine, scope, 0, out);
-
-    if (status == PAWL_NOT_KNOWN) {
-        *out = batch_put(&engine->writer.batch, &(struct head){ .instance = 0 });
-        status = PAWL_OK;
-    }
-    return status;
-}
-
 pawl_status batch_store_record(struct engine *engine, struct scope *scope, int32_t what,
                                int64_t at_ms, str body, str payload, const uint8_t *key)
 {
     struct commitments commitments = { 0 };
     struct record *record;
     struct head *head;
+    pawl_status status = batch_head(engine, scope, 0, &head);
 
-    TRY(batch_store_head(engine, scope, &head));
+    if (status == PAWL_NOT_KNOWN) /* its first record */
+        head = batch_put(&engine->writer.batch, &(struct head){ .instance = 0 });
+    else
+        TRY(status);
     head->flags |= HEAD_NOW;
     record = batch_record(engine, what, head, at_ms, body, key);
     if (payload.data)
@@ -427,7 +420,7 @@ pawl_status batch_entry(struct engine *engine, struct scope *scope, struct head 
                           "instance number %llu: its row and its history differ; run pawl verify",
                           (unsigned long long)head->instance);
     if ((head->seq + 1) % SKIP_EVERY == 0)
-        TRY(batch_know_skip(engine, scope, head));
+        TRY(know_skip(engine, scope, head));
     TRY(draft_body(engine, scope, draft, &body));
     TRY(intern(engine, scope, draft->actor, &actor, &commitments.actor));
     if (draft->payload.data) /* it looks at the record before */

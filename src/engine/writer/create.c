@@ -159,7 +159,7 @@ static pawl_status create_actor(struct engine *engine, struct scope *scope,
         submit_start(engine, scope, create, actor, STR_NONE, &decision, &jobs, &has_failed);
 
     if (has_failed) { /* of its reduce: it is created, and fails with the words */
-        str failure = reduces_error(engine, scope);
+        str failure = error_as_json(scope);
 
         guard_lock(&engine->lock);
         steps_drop(engine, jobs);

@@ -50,27 +50,22 @@ pawl_status fire_check_late(struct engine *engine, struct scope *scope,
     return clock_check_fired(engine, scope, args, instance, now);
 }
 
-/* "ID-SEQ", without the cost of snprintf(): every fire tells it. */
-static void print_transition_id(const struct head *head, char *out)
-{
-    char digits[10];
-    size_t count = 0;
-
-    id_print(head->instance, head->random, out);
-    out[ID_SIZE] = '-';
-    for (uint32_t n = head->seq; n > 0 || count == 0; n /= 10)
-        digits[count++] = (char)('0' + n % 10);
-    for (size_t i = 0; i < count; i++)
-        out[ID_SIZE + 1 + i] = digits[count - 1 - i];
-    out[ID_SIZE + 1 + count] = '\0';
-}
-
 void fired_tell(const struct head *head, const struct definition *definition, struct fired *out)
 {
+    char digits[10], *id = out->transition_id;
+    size_t count = 0;
+
     out->new_state = definition->states[head->state].name;
     out->terminal = definition->states[head->state].terminal;
     out->seq = head->seq;
-    print_transition_id(head, out->transition_id);
+    /* "ID-SEQ", without the cost of snprintf(): every fire tells it. */
+    id_print(head->instance, head->random, id);
+    id[ID_SIZE] = '-';
+    for (uint32_t n = head->seq; n > 0 || count == 0; n /= 10)
+        digits[count++] = (char)('0' + n % 10);
+    for (size_t i = 0; i < count; i++)
+        id[ID_SIZE + 1 + i] = digits[count - 1 - i];
+    id[ID_SIZE + 1 + count] = '\0';
 }
 
 static struct event event_of(const struct fire_args *args, int64_t at_ms)
@@ -290,21 +285,6 @@ pawl_status engine_fire_batch(struct engine *engine, struct scope *scope, struct
     return PAWL_OK;
 }
 
-/* The store failed before the request was looked at; but a malformed request is reported first. */
-static pawl_status malformed_first(struct scope *scope, const struct fire_args *args,
-                                   pawl_status status)
-{
-    pawl_error kept = scope->error;
-    uint8_t random[ID_RANDOM_SIZE];
-    uint64_t number;
-
-    if (check_action(scope, args) ||
-        id_check(scope, args->id, &number, random) == PAWL_INVALID_REQUEST)
-        return PAWL_INVALID_REQUEST;
-    scope->error = kept;
-    return status;
-}
-
 static void fire_is_done(struct engine *engine, struct request *request)
 {
     struct fire_call *call = request->context;
@@ -347,9 +327,18 @@ pawl_status engine_fire(struct engine *engine, struct scope *scope, const struct
 {
     struct batch_fire fire = { .args = *args };
     pawl_status status = engine_fire_batch(engine, scope, &fire, 1);
+    uint8_t random[ID_RANDOM_SIZE];
+    uint64_t number;
 
-    if (status)
-        return malformed_first(scope, args, status);
+    if (status) { /* the store failed at once; but a malformed request is reported first */
+        pawl_error kept = scope->error;
+
+        if (check_action(scope, args) ||
+            id_check(scope, args->id, &number, random) == PAWL_INVALID_REQUEST)
+            return PAWL_INVALID_REQUEST;
+        scope->error = kept;
+        return status;
+    }
     if (!fire.status)
         *out = fire.fired;
     return fire.status;

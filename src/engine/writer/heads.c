@@ -220,11 +220,6 @@ static uint32_t evict(struct heads *heads)
     return UINT32_MAX; /* all dirty: LIMIT_LAG is far below LIMIT_HEADS, so this is not reached */
 }
 
-bool heads_are_full(const struct heads *heads)
-{
-    return heads->free_count == 0 && heads->count >= LIMIT_HEADS;
-}
-
 void heads_release(struct heads *heads, uint64_t instance)
 {
     struct head *head = heads_find(heads, instance);
@@ -352,7 +347,9 @@ uint32_t heads_slice(struct heads *heads, uint32_t limit, uint64_t end_pos, stru
 
 void heads_learn(struct heads *heads, const struct head *head)
 {
-    if (heads->is_whole && !heads_are_full(heads) && !heads_find(heads, head->instance))
+    bool is_full = heads->free_count == 0 && heads->count >= LIMIT_HEADS;
+
+    if (heads->is_whole && !is_full && !heads_find(heads, head->instance))
         heads_add(heads, head);
 }
 

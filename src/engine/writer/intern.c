@@ -127,24 +127,17 @@ uint64_t batch_new_value(struct engine *engine, str bytes, bool interned,
     return value->id;
 }
 
-/* The value that the entry before this one brought in the same commit; NULL: it brought none. */
-static const struct value *payload_before(const struct engine *engine, uint64_t instance)
+uint64_t batch_payload(struct engine *engine, uint64_t instance, str bytes,
+                       const uint8_t **commitment)
 {
     const struct batch *batch = &engine->writer.batch;
     const struct record *last =
         batch->record_count ? &batch->records[batch->record_count - 1] : NULL;
     uint64_t first = engine->writer.tip.last_value + 1;
+    const struct value *before = NULL; /* that the entry before this one brought in this commit */
 
-    if (!last || last->instance != instance || last->what < 0 || last->payload < first)
-        return NULL;
-    return &batch->values[last->payload - first];
-}
-
-uint64_t batch_payload(struct engine *engine, uint64_t instance, str bytes,
-                       const uint8_t **commitment)
-{
-    const struct value *before = payload_before(engine, instance);
-
+    if (last && last->instance == instance && last->what >= 0 && last->payload >= first)
+        before = &batch->values[last->payload - first];
     if (!before || !str_eq(before->bytes, bytes))
         return batch_new_value(engine, bytes, false, commitment);
     *commitment = before->commitment;

@@ -62,19 +62,11 @@ void engine_set_tip(struct engine *engine, const struct store_tip *tip)
     guard_unlock(&engine->lock);
 }
 
-static pawl_status look_for_amends(struct engine *engine, struct scope *scope)
-{
-    struct standing_row *rows;
-    uint32_t count = 0;
-    pawl_status status = store_standing_list(engine->store, scope, LIFE_T_AMEND, 1, &rows, &count);
-
-    engine->actors.has_amends = engine->actors.has_amends || count > 0 || !engine->options.own;
-    return status;
-}
-
 pawl_status recover(struct engine *engine, struct scope *scope)
 {
+    struct standing_row *amends;
     struct store_tip tip;
+    uint32_t count = 0;
 
     TRY(store_tip(engine->store, scope, &tip));
     engine_set_tip(engine, &tip);
@@ -83,7 +75,8 @@ pawl_status recover(struct engine *engine, struct scope *scope)
         engine->clock.test_now_ms = tip.test_now_ms;
     engine->clock.next_due_ms = engine->clock.next_wall_ms = INT64_MIN; /* unknown: ask the store */
     guard_unlock(&engine->lock);
-    TRY(look_for_amends(engine, scope));
+    TRY(store_standing_list(engine->store, scope, LIFE_T_AMEND, 1, &amends, &count));
+    engine->actors.has_amends = engine->actors.has_amends || count > 0 || !engine->options.own;
     return recover_tail(engine, scope);
 }
 
