@@ -205,8 +205,7 @@ static str print_payload(struct engine *engine, struct scope *scope,
     json_open(&buf, '{');
     json_put_str(&buf, "definition", row->name);
     json_put_u64(&buf, "version", row->version);
-    if (entries.data)
-        json_put_raw(&buf, "entries", entries);
+    json_opt_raw(&buf, "entries", entries);
     rights_member(&buf, rights);
     json_close(&buf, '}');
     return buf_take(&buf, &scope->arena);

@@ -88,8 +88,7 @@ static str print_body(struct engine *engine, struct scope *scope, const struct k
         json_put_i64(&body, "due", args->due_at_ms);
     if (args->wall)
         json_put_bool(&body, "wall", true);
-    if (args->more.data)
-        json_put_raw(&body, "more", args->more);
+    json_opt_raw(&body, "more", args->more);
     json_close(&body, '}');
     return buf_take(&body, &scope->arena);
 }

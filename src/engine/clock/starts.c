@@ -15,12 +15,6 @@ struct starting {
     const struct event *event;
 };
 
-static void put(struct buf *out, const char *name, str text)
-{
-    if (text.data)
-        json_put_str(out, name, text);
-}
-
 /* What has happened, for whom it starts: the member `event` of its input. */
 static void print_event(const struct starting *starting, const char *id, struct buf *out)
 {
@@ -28,15 +22,14 @@ static void print_event(const struct starting *starting, const char *id, struct 
     const struct state *states = starting->definition->states;
 
     json_put_open(out, "event", '{');
-    put(out, "instance_id", str_of(id));
+    json_opt_str(out, "instance_id", str_of(id));
     json_put_u64(out, "sequence_number", starting->seq);
-    put(out, "action", transition->action);
-    put(out, "from_state", states[transition->from].name);
-    put(out, "to_state", states[transition->to].name);
-    put(out, "actor_ref", starting->event->actor);
-    put(out, "reason", starting->event->reason);
-    if (starting->event->payload.data)
-        json_put_raw(out, "payload", starting->event->payload);
+    json_opt_str(out, "action", transition->action);
+    json_opt_str(out, "from_state", states[transition->from].name);
+    json_opt_str(out, "to_state", states[transition->to].name);
+    json_opt_str(out, "actor_ref", starting->event->actor);
+    json_opt_str(out, "reason", starting->event->reason);
+    json_opt_raw(out, "payload", starting->event->payload);
     json_close(out, '}');
 }
 
@@ -58,7 +51,7 @@ static void print_started_by(const char *id, uint32_t seq, struct buf *out)
 {
     json_put_open(out, "instance_metadata", '{');
     json_put_open(out, "started_by", '{');
-    put(out, "instance_id", str_of(id));
+    json_opt_str(out, "instance_id", str_of(id));
     json_put_u64(out, "sequence_number", seq);
     json_close(out, '}');
     json_close(out, '}');
@@ -96,20 +89,20 @@ static pawl_status print_operation(struct engine *engine, struct scope *scope,
     TRY(value_text(engine, scope, row.subject, &subject));
     id_print(row.number, row.random, id);
     json_open(out, '{');
-    put(out, "operation", STR("instance.create"));
+    json_opt_str(out, "operation", STR("instance.create"));
     json_put_open(out, "input", '{');
-    put(out, "definition", node_find(declared, "definition")->text);
+    json_opt_str(out, "definition", node_find(declared, "definition")->text);
     if (!actor_is_reserved(creator)) /* callers cannot name such an actor: see below */
-        put(out, "actor_ref", creator);
-    put(out, "subject_ref", subject);
-    put(out, "correlation_id", row.correlation);
+        json_opt_str(out, "actor_ref", creator);
+    json_opt_str(out, "subject_ref", subject);
+    json_opt_str(out, "correlation_id", row.correlation);
     if (row.test)
         json_put_bool(out, "test", true);
     print_started_by(id, starting->seq, out);
     print_input(starting, declared, id, out);
     json_close(out, '}');
     if (actor_is_reserved(creator))
-        put(out, "actor", creator);
+        json_opt_str(out, "actor", creator);
     json_put_bool(out, "machine", true); /* callers cannot say so: ops_alarm.c */
     TRY(print_rights(engine, scope, starting, out));
     json_close(out, '}');
