@@ -87,8 +87,6 @@ void definition_slot_free(struct engine *engine, struct definition_slot *slot);
 void definitions_bind(struct engine *engine,
                       struct definition_slot *slot); /* to its handler, if here */
 
-pawl_status drain_define(struct engine *engine, struct request *request, int64_t at_ms);
-
 /* references.c: warns of definitions that a text named `name` refers to and that are not stored. */
 pawl_status references_check(struct engine *engine, struct scope *scope, str name,
                              struct findings *findings);

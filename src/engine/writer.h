@@ -22,14 +22,6 @@
 #include "engine/engine.h"
 #include "engine/heads.h"
 
-enum request_kind {
-    REQUEST_FIRE,
-    REQUEST_CREATE,
-    REQUEST_DEFINE,
-    REQUEST_DECISION,
-    REQUEST_CONTROL
-};
-
 struct actor;
 struct child_plan;
 struct definition_slot;
@@ -76,11 +68,12 @@ struct decision_request {
 
 struct request {
     struct request *next;
-    enum request_kind kind;
+    /* What it records, called by the drain. What it needs is below, or in `context`. */
+    pawl_status (*drain)(struct engine *engine, struct request *request, int64_t at_ms);
     struct scope *scope;
     pawl_status status;
     bool is_done;
-    bool is_stale; /* DECISION: decide again */
+    bool is_stale; /* of a decision: decide again */
     bool is_again; /* its key is in this very batch: submit it once more, for the answer */
     bool accepted; /* has something in the present batch */
     void (*after)(struct engine *engine, struct request *request); /* NULL: a caller waits */
@@ -88,37 +81,37 @@ struct request {
     void *context;
     struct reduce *reduces; /* done with its commit, in which it is alone */
     size_t reduce_count;
-    struct batch_fire *fires; /* FIRE */
+    struct batch_fire *fires;
     size_t fire_count;
     struct create_request *create;
     struct define_request *define;
     struct decision_request *decide;
-    /* CONTROL: what it records, in the drain; what it needs is in `context`. */
-    pawl_status (*control)(struct engine *engine, struct request *request, int64_t at_ms);
 };
 
 /* ---- The batch: one commit in the making (batch.c) ---- */
 
+/* Its lists: those that the commit has by the same names, the rows of heads that go along, and the
+ * heads as they will be, of the instances this batch touches. */
+#define COMMITTED_LISTS(X)                                                                         \
+    X(struct record, records, record)                                                              \
+    X(struct value, values, value)                                                                 \
+    X(struct instance_row, instances, instance)                                                    \
+    X(struct definition_row, definitions, definition)                                              \
+    X(struct live_change, live, live)                                                              \
+    X(struct snapshot_row, snapshots, snapshot)                                                    \
+    X(struct standing_change, standing, standing)                                                  \
+    X(struct key_row, keys, key)
+#define BATCH_LISTS(X) COMMITTED_LISTS(X) X(struct head_row, rows, row) X(struct head, heads, head)
+
 struct batch {
     const struct heap *heap;
-    struct record *records;
-    struct value *values;
-    struct instance_row *instances;
-    struct definition_row *definitions;
-    struct live_change *live;
-    struct snapshot_row *snapshots;
-    struct standing_change *standing;
-    uint32_t standing_count, standing_capacity;
-    struct key_row *keys;
-    uint32_t *key_slots; /* index + 1, by key id */
-    struct head_row *rows;
-    struct head *heads; /* as they will be, of the instances this batch touches */
-    uint32_t *slots;    /* index + 1 */
-    uint32_t record_count, record_capacity, value_count, value_capacity;
-    uint32_t instance_count, instance_capacity, definition_count, definition_capacity;
-    uint32_t live_count, live_capacity, snapshot_count, snapshot_capacity;
-    uint32_t row_count, row_capacity, head_count, head_capacity, slot_count;
-    uint32_t key_count, key_capacity, key_slot_count;
+#define X(type, items, name)                                                                       \
+    type *items;                                                                                   \
+    uint32_t name##_count, name##_capacity;
+    BATCH_LISTS(X)
+#undef X
+    uint32_t *slots, *key_slots; /* index + 1; of heads, and of keys by their id */
+    uint32_t slot_count, key_slot_count;
     uint64_t flushed;
     struct reduce *reduces; /* of the one request that it holds then */
     size_t reduce_count;
@@ -283,9 +276,7 @@ void engine_wait_changed(struct engine *engine, int64_t for_ms);
 void *drain_thread(void *engine);
 
 /* fire.c, create.c, decide.c */
-void drain_fires(struct engine *engine, struct request *request, int64_t at_ms);
-void drain_create(struct engine *engine, struct request *request, int64_t at_ms);
-void drain_decision(struct engine *engine, struct request *request, int64_t at_ms);
+pawl_status drain_decision(struct engine *engine, struct request *request, int64_t at_ms);
 pawl_status fire_check_late(struct engine *engine, struct scope *scope,
                             const struct fire_args *args, uint64_t instance, uint32_t seq,
                             struct moment now);

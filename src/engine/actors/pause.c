@@ -120,6 +120,7 @@ static pawl_status add_own(struct engine *engine, struct scope *scope, struct he
 pawl_status pause_with_entry(struct engine *engine, struct scope *scope, struct head *head,
                              str reason, int64_t at_ms)
 {
+    ASSERT_DRAINING(engine);
     return add_own(engine, scope, head, str_of(POISON_ACTOR), reason, at_ms);
 }
 
@@ -145,6 +146,7 @@ pawl_status pause_at_bound(struct engine *engine, struct scope *scope, struct he
 {
     str reason = keep_reason(scope);
 
+    ASSERT_DRAINING(engine);
     TRY(add_own(engine, scope, head, LIMIT_ACTOR, reason, at_ms));
     return scope_fail(scope, PAWL_PAUSED, "%.*s", STR_ARG(reason));
 }
@@ -157,6 +159,7 @@ static pawl_status hold_again(struct engine *engine, struct scope *scope, uint64
     struct head *head = batch_find(&engine->writer.batch, instance);
     pawl_status status = add_own(engine, scope, head, LIMIT_ACTOR, reason, at_ms);
 
+    ASSERT_DRAINING(engine);
     return status ? batch_spoil(engine, scope, status) : PAWL_OK;
 }
 
@@ -233,9 +236,7 @@ pawl_status engine_pause(struct engine *engine, struct scope *scope, const struc
                          enum instance_status *out)
 {
     struct pause_request pause = { .args = args };
-    struct request request = {
-        .kind = REQUEST_CONTROL, .scope = scope, .control = drain_pause, .context = &pause
-    };
+    struct request request = { .drain = drain_pause, .scope = scope, .context = &pause };
     struct definition_slot *slot;
     struct head head;
 

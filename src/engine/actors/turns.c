@@ -311,19 +311,15 @@ static pawl_status check_late(struct engine *engine, struct actor_turn *turn, st
 
 /* What could not be decided is tried again once its instance was resumed. This is checked before the
  * instance is loaded: that may be what fails. */
-static pawl_status admit_poison(struct engine *engine, struct actor_turn *turn, struct scope *scope,
-                                pawl_status status)
+static pawl_status admit(struct engine *engine, struct actor_turn *turn, struct scope *scope,
+                         pawl_status status)
 {
     bool is_paused = false;
 
     if (turn->mail->is_poison)
         TRY(pause_look(engine, scope, turn->actor->instance, &is_paused));
-    return is_paused ? pause_refusal(scope) : status;
-}
-
-static pawl_status admit_claim(struct engine *engine, struct actor_turn *turn, struct scope *scope,
-                               pawl_status status)
-{
+    if (is_paused)
+        return pause_refusal(scope);
     return turn->mail->claim ? waiting_check(engine, scope, turn->mail->claim) : status;
 }
 
@@ -339,19 +335,12 @@ static pawl_status decide_event(struct engine *engine, struct actor_turn *turn, 
                                : poison_cancel(engine, turn->actor, event, scope, &turn->decision);
 }
 
-static pawl_status free_poisoned(struct engine *engine, struct actor_turn *turn, struct scope *scope,
-                                 pawl_status status)
+static pawl_status judge_poison(struct engine *engine, struct actor_turn *turn, struct scope *scope,
+                                pawl_status status)
 {
-    if (status != PAWL_NO_CANCEL_TRANSITION || !turn->actor->is_paused)
-        return status;
-    return poison_free(engine, turn->actor, &turn->mail->event, scope, &turn->decide.expected_pos,
-                       &turn->decision);
-}
-
-static pawl_status note_poison(struct engine *engine, struct actor_turn *turn, struct scope *scope,
-                               pawl_status status)
-{
-    (void)engine;
+    if (status == PAWL_NO_CANCEL_TRANSITION && turn->actor->is_paused)
+        status = poison_free(engine, turn->actor, &turn->mail->event, scope,
+                             &turn->decide.expected_pos, &turn->decision);
     if (poison_noted(turn->actor, turn->mail, scope, status))
         turn->is_poison = turn->mail->is_poison = true;
     return status;
@@ -403,17 +392,16 @@ static const struct stage {
     pawl_status (*run)(struct engine *engine, struct actor_turn *turn, struct scope *scope,
                        pawl_status status);
 } stages[] = {
-    { ADMITS, admit_poison },
-    { ADMITS, admit_claim },
-    { IF_OK, stand_turn },     /* loads the instance: all that follows needs it */
+    { ADMITS, admit },
+    { IF_OK, stand_turn }, /* loads the instance: all that follows needs it */
     { IF_OK, decide_event },
-    { ALWAYS, free_poisoned }, /* a cancel that the paused instance's own plan forbids */
-    { ALWAYS, note_poison },   /* counts failures of this event alone, so before riders */
+    { ALWAYS, judge_poison }, /* a cancel that the paused instance's own plan forbids; and it
+                                  counts failures of this event alone, so before riders */
     { IF_OK, ride_along },
-    { ALWAYS, survive },       /* the last code of this turn has run, but for children's starts */
+    { ALWAYS, survive }, /* the last code of this turn has run, but for children's starts */
     { IF_OK, plan_children },
-    { IF_OK, check_late },     /* refusals that must not hide those of the event itself */
-    { IF_OK, complete },       /* the snapshot has all that was decided */
+    { IF_OK, check_late }, /* refusals that must not hide those of the event itself */
+    { IF_OK, complete },   /* the snapshot has all that was decided */
 };
 
 static pawl_status decide_mail(struct engine *engine, struct actor_turn *turn, struct scope *scope)
@@ -491,7 +479,7 @@ void actor_take_turn(struct engine *engine, struct actor *actor, struct request 
     status = decide_mail(engine, turn, scope);
     if (turn->is_poison)
         status = poison_hold(engine, scope, actor, status, &turn->is_poison);
-    turn->request = (struct request){ .kind = REQUEST_DECISION,
+    turn->request = (struct request){ .drain = drain_decision,
                                       .scope = scope,
                                       .decide = &turn->decide,
                                       .after = turn_over,

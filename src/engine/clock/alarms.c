@@ -12,25 +12,21 @@
 
 /* ---- recording ---- */
 
-/* This batch already changes the alarm: decide again when the outcome of its commit is known. */
-static bool wait_for_commit(struct request *request)
-{
-    request->is_stale = request->kind == REQUEST_DECISION;
-    request->is_again = !request->is_stale;
-    request->status =
-        request->is_stale ? scope_fail(request->scope, PAWL_CONFLICT, "the alarm may be over")
-                          : PAWL_OK;
-    return false;
-}
-
 bool alarm_permits(struct engine *engine, struct request *request)
 {
     str id = request->scope->alarm;
     struct standing_row row;
 
     ASSERT_DRAINING(engine);
-    if (batch_changes_standing(engine, CONTROL_ALARM, id))
-        return wait_for_commit(request);
+    if (batch_changes_standing(engine, CONTROL_ALARM, id)) {
+        /* Decide again when the outcome of this commit is known. */
+        request->is_stale = request->decide != NULL;
+        request->is_again = !request->is_stale;
+        request->status = request->is_stale
+                              ? scope_fail(request->scope, PAWL_CONFLICT, "the alarm may be over")
+                              : PAWL_OK;
+        return false;
+    }
     request->status = store_standing(engine->store, request->scope, CONTROL_ALARM, id, &row);
     if (request->status == PAWL_NOT_KNOWN)
         scope_fail(request->scope, PAWL_NOT_KNOWN, "the alarm is over");

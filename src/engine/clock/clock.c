@@ -89,16 +89,28 @@ int64_t clock_wall(struct engine *engine)
     return engine->options.test_clock ? engine->clock.test_now_ms : engine->env->now_ms(engine->env);
 }
 
+/* What the clock's own lock guards, at one moment. */
+struct offsets {
+    int64_t offset_ms, tip_offset_ms;
+    uint64_t tip_pos;
+};
+
+static struct offsets read_offsets(struct engine *engine)
+{
+    const struct clock *clock = &engine->clock;
+    struct offsets out;
+
+    guard_lock(&engine->clock.lock);
+    out = (struct offsets){ clock->offset_ms, clock->tip_offset_ms, clock->tip_pos };
+    guard_unlock(&engine->clock.lock);
+    return out;
+}
+
 static bool offset_is_news(struct engine *engine)
 {
-    bool is_news;
+    struct offsets now = read_offsets(engine);
 
-    if (engine->options.test_clock)
-        return false;
-    guard_lock(&engine->clock.lock);
-    is_news = engine->clock.offset_ms != engine->clock.tip_offset_ms;
-    guard_unlock(&engine->clock.lock);
-    return is_news;
+    return !engine->options.test_clock && now.offset_ms != now.tip_offset_ms;
 }
 
 int64_t clock_at(struct engine *engine)
@@ -128,46 +140,18 @@ int64_t engine_wall_ms(struct engine *engine)
 
 int64_t engine_clock_offset_ms(struct engine *engine)
 {
-    int64_t offset_ms;
-
     if (engine->options.test_clock)
         return 0;
     read_real(engine);
-    guard_lock(&engine->clock.lock);
-    offset_ms = engine->clock.offset_ms;
-    guard_unlock(&engine->clock.lock);
-    return offset_ms;
+    return read_offsets(engine).offset_ms;
 }
 
 /* ---- When something was fired ---- */
 
-static bool has_jumped(struct engine *engine)
-{
-    bool has_record;
-
-    guard_lock(&engine->clock.lock);
-    has_record = engine->clock.tip_pos != 0;
-    guard_unlock(&engine->clock.lock);
-    return has_record || offset_is_news(engine);
-}
-
 /* Can the wall clock read a time before an instance was created? Not if it never jumped. */
 static bool may_be_early(struct engine *engine, const struct moment *now)
 {
-    return now->wall_ms < now->at_ms || has_jumped(engine);
-}
-
-/* Was the instance created under a clock that was ahead and has been corrected since? Then its time
- * of creation is the mistake, and no caller can do anything about it. */
-static bool is_set_right_since(struct engine *engine, uint64_t created_pos)
-{
-    bool is_right;
-
-    guard_lock(&engine->clock.lock);
-    is_right = engine->clock.tip_pos > created_pos && engine->clock.tip_offset_ms == 0 &&
-               engine->clock.offset_ms == 0;
-    guard_unlock(&engine->clock.lock);
-    return is_right;
+    return now->wall_ms < now->at_ms || read_offsets(engine).tip_pos || offset_is_news(engine);
 }
 
 pawl_status clock_check_fired(struct engine *engine, struct scope *scope,
@@ -177,6 +161,7 @@ pawl_status clock_check_fired(struct engine *engine, struct scope *scope,
     int64_t fired_at_ms = args->has_fired_at ? args->fired_at_ms : now.wall_ms;
     char text[TIME_TEXT_SIZE], created[TIME_TEXT_SIZE];
     struct instance_row row;
+    struct offsets offsets;
     pawl_status status;
 
     time_print(fired_at_ms, text);
@@ -193,7 +178,10 @@ pawl_status clock_check_fired(struct engine *engine, struct scope *scope,
     if (args->has_fired_at)
         return scope_fail(scope, PAWL_INVALID_REQUEST,
                           "fired_at: %s is before the instance was created", text);
-    if (is_set_right_since(engine, row.created_pos))
+    /* Was it created under a clock that was ahead and has been corrected since? Then its time of
+     * creation is the mistake, and no caller can do anything about it. */
+    offsets = read_offsets(engine);
+    if (offsets.tip_pos > row.created_pos && offsets.tip_offset_ms == 0 && offsets.offset_ms == 0)
         return PAWL_OK;
     time_print(row.instantiated_at_ms, created);
     return scope_fail(scope, PAWL_INVALID_REQUEST,
@@ -381,16 +369,13 @@ pawl_status clock_note(struct engine *engine, const struct moment *now)
     struct scope *scope = &engine->writer.scope;
     int64_t test_ms = engine->writer.tip.test_is_old ? engine->writer.tip.test_now_ms : engine->clock.test_now_ms;
     int64_t offset_ms;
-    pawl_status status = PAWL_OK;
 
     if (test_is_news(engine))
-        status = add_record(engine, scope, now->at_ms, print_test(engine, scope, test_ms),
-                            CLOCK_TEST, test_ms);
-    if (status || !offset_is_news(engine))
-        return status;
-    guard_lock(&engine->clock.lock);
-    offset_ms = engine->clock.offset_ms;
-    guard_unlock(&engine->clock.lock);
+        TRY(add_record(engine, scope, now->at_ms, print_test(engine, scope, test_ms), CLOCK_TEST,
+                       test_ms));
+    if (!offset_is_news(engine))
+        return PAWL_OK;
+    offset_ms = read_offsets(engine).offset_ms;
     return add_record(engine, scope, now->at_ms,
                       print_clock(engine, scope, now->wall_ms, offset_ms, 0), CLOCK_WALL,
                       offset_ms);
@@ -399,23 +384,22 @@ pawl_status clock_note(struct engine *engine, const struct moment *now)
 /* Makes a commit that holds clock records only. */
 static pawl_status drain_keep(struct engine *engine, struct request *request, int64_t at_ms)
 {
-    pawl_status status = PAWL_OK;
+    int64_t test_ms = engine->clock.test_now_ms;
 
     ASSERT_DRAINING(engine);
     if (request->context && engine->options.test_clock)
-        status = add_record(engine, request->scope, at_ms,
-                            print_test(engine, request->scope, engine->clock.test_now_ms), CLOCK_TEST,
-                            engine->clock.test_now_ms);
+        TRY(add_record(engine, request->scope, at_ms, print_test(engine, request->scope, test_ms),
+                       CLOCK_TEST, test_ms));
     else if (clock_has_news(engine))
-        status = clock_note(engine, &engine->writer.now);
-    request->accepted = status == PAWL_OK;
-    return status;
+        TRY(clock_note(engine, &engine->writer.now));
+    request->accepted = true;
+    return PAWL_OK;
 }
 
 /* Records an offset that the store does not know yet. Called by an owner, soon after a jump. */
 pawl_status clock_keep(struct engine *engine, struct scope *scope)
 {
-    struct request request = { .kind = REQUEST_CONTROL, .scope = scope, .control = drain_keep };
+    struct request request = { .drain = drain_keep, .scope = scope };
 
     return engine_submit(engine, &request);
 }
@@ -423,9 +407,7 @@ pawl_status clock_keep(struct engine *engine, struct scope *scope)
 /* Records the present time of the test clock. */
 pawl_status clock_keep_test(struct engine *engine, struct scope *scope)
 {
-    struct request request = {
-        .kind = REQUEST_CONTROL, .scope = scope, .control = drain_keep, .context = engine
-    };
+    struct request request = { .drain = drain_keep, .scope = scope, .context = engine };
 
     return engine_submit(engine, &request);
 }
@@ -469,31 +451,28 @@ void clock_committed(struct engine *engine)
     report_health(engine, engine->writer.tip.clock_offset_ms);
 }
 
-static pawl_status shift(struct engine *engine, struct scope *scope)
-{
-    struct request request = { .kind = REQUEST_CONTROL, .scope = scope, .control = drain_shift };
-
-    return engine_submit(engine, &request);
-}
-
 /* At opening: ends a jump that an earlier process recorded, if the wall clock has passed the last
  * record's time. */
 void clock_realign(struct engine *engine, struct scope *scope)
 {
+    struct request shift = { .drain = drain_shift, .scope = scope };
+
     if (!engine->options.own || engine->options.test_clock || !engine->writer.tip.clock_offset_ms ||
         engine->clock.offset_ms != engine->writer.tip.clock_offset_ms ||
         engine->env->now_ms(engine->env) < engine->writer.tip.at_ms)
         return;
-    if (shift(engine, scope)) /* the store's clock keeps its offset */
+    if (engine_submit(engine, &shift)) /* the store's clock keeps its offset */
         engine_log(engine, PAWL_LOG_WARN, "clock.kept", scope->error.message);
 }
 
 pawl_status engine_accept_clock(struct engine *engine, struct scope *scope, int64_t *ahead_ms)
 {
+    struct request shift = { .drain = drain_shift, .scope = scope };
+
     *ahead_ms = engine_clock_offset_ms(engine);
     if (engine->options.test_clock || !engine->options.own)
         return scope_fail(scope, PAWL_INVALID_REQUEST,
                           "only a process that owns the store, without a test clock, can accept "
                           "the clock");
-    return *ahead_ms ? shift(engine, scope) : PAWL_OK;
+    return *ahead_ms ? engine_submit(engine, &shift) : PAWL_OK;
 }

@@ -178,9 +178,7 @@ pawl_status engine_keep(struct engine *engine, struct scope *scope, const struct
 {
     char unused[STANDING_ID_SIZE + 1] = "";
     struct keeping keeping = { args, id ? id : unused };
-    struct request request = {
-        .kind = REQUEST_CONTROL, .scope = scope, .control = drain_keep, .context = &keeping
-    };
+    struct request request = { .drain = drain_keep, .scope = scope, .context = &keeping };
 
     keeping.id[STANDING_ID_SIZE] = '\0';
     TRY(engine_submit(engine, &request));
@@ -222,9 +220,7 @@ pawl_status alarm_record_firing(struct engine *engine, struct scope *scope, str 
                                 int64_t *since_ms)
 {
     struct standing_row row = { .what = CONTROL_ALARM, .id = id };
-    struct request request = {
-        .kind = REQUEST_CONTROL, .scope = scope, .control = drain_firing, .context = &row
-    };
+    struct request request = { .drain = drain_firing, .scope = scope, .context = &row };
     pawl_status status = engine_submit(engine, &request);
 
     *since_ms = row.firing_ms;

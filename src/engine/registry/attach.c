@@ -7,16 +7,6 @@
  * covers everything before it, nothing that we saw was taken back. */
 #include "engine/parts.h"
 
-static pawl_status still_there(struct engine *engine, struct scope *scope, bool *out)
-{
-    struct record record;
-    pawl_status status = store_record(engine->store, scope, engine->registry.seen_pos, &record);
-
-    *out = status == PAWL_OK && record.has_root &&
-           memcmp(record.root, engine->registry.seen_root, SHA_SIZE) == 0;
-    return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
-}
-
 /* Is it still the definition of this number? If not it is put aside: names that were handed out
  * live until the engine closes. */
 static pawl_status check_slot(struct engine *engine, struct scope *scope, uint32_t id)
@@ -40,13 +30,20 @@ static pawl_status check_slot(struct engine *engine, struct scope *scope, uint32
 
 pawl_status attached_check(struct engine *engine, struct scope *scope, uint32_t id)
 {
+    struct record last;
+    pawl_status status;
     bool holds = true;
 
     ASSERT_HOLDS(&engine->registry.lock);
     if (!engine->options.connection)
         return PAWL_OK;
-    if (engine->registry.seen_pos)
-        TRY(still_there(engine, scope, &holds));
+    if (engine->registry.seen_pos) {
+        status = store_record(engine->store, scope, engine->registry.seen_pos, &last);
+        if (status && status != PAWL_NOT_KNOWN)
+            return status;
+        holds = !status && last.has_root &&
+                memcmp(last.root, engine->registry.seen_root, SHA_SIZE) == 0;
+    }
     for (uint32_t i = 0; !holds && i < engine->registry.definition_capacity; i++)
         if (engine->registry.definitions[i])
             engine->registry.definitions[i]->is_doubtful = true;

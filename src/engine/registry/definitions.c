@@ -231,14 +231,6 @@ static pawl_status resolve_name(struct scope *scope, str name, str own_name, str
     return PAWL_OK;
 }
 
-pawl_status definition_put(struct engine *engine, struct scope *scope,
-                           struct define_request *define)
-{
-    struct request request = { .kind = REQUEST_DEFINE, .scope = scope, .define = define };
-
-    return engine_submit(engine, &request);
-}
-
 pawl_status engine_define(struct engine *engine, struct scope *scope, str name, str text,
                           str rights, const uint8_t *key, struct defined *out)
 {
@@ -340,7 +332,7 @@ static pawl_status define_new(struct engine *engine, struct request *request, in
     return PAWL_OK;
 }
 
-pawl_status drain_define(struct engine *engine, struct request *request, int64_t at_ms)
+static pawl_status drain_define(struct engine *engine, struct request *request, int64_t at_ms)
 {
     struct record record;
     enum key_use use;
@@ -351,6 +343,14 @@ pawl_status drain_define(struct engine *engine, struct request *request, int64_t
     if (use == KEY_REPEAT)
         return keys_defined(request->scope, &record, request->define);
     return request->is_again ? PAWL_OK : define_new(engine, request, at_ms);
+}
+
+pawl_status definition_put(struct engine *engine, struct scope *scope,
+                           struct define_request *define)
+{
+    struct request request = { .drain = drain_define, .scope = scope, .define = define };
+
+    return engine_submit(engine, &request);
 }
 
 /* ---- checking ---- */

@@ -54,11 +54,13 @@ static void unlist(struct engine *engine, struct waiting_claim *waiting)
     waiting->link = NULL;
 }
 
+/* While a step of it is being committed, or its owner's answers are, it is only taken from the list:
+ * it is called when that is over. */
 static void call(struct engine *engine, struct waiting_claim *waiting)
 {
     ASSERT_LOCKED(engine);
     unlist(engine, waiting);
-    if (waiting->is_called || waiting->is_answering)
+    if (waiting->is_called || waiting->is_answering || waiting->under_way)
         return;
     waiting->is_called = true;
     waiting->is_slow = waiting->granted < waiting->args.max && claims_wait(engine, &waiting->args);
@@ -96,10 +98,7 @@ static struct waiting_claim *find(struct engine *engine, const struct flow_call 
             continue;
         if (is_there(waiting))
             return waiting;
-        if (waiting->under_way == 0)
-            call(engine, waiting);
-        else
-            unlist(engine, waiting); /* called when that is over */
+        call(engine, waiting);
     }
     return NULL;
 }
@@ -128,10 +127,7 @@ void waiting_call_all(struct engine *engine)
     ASSERT_LOCKED(engine);
     for (struct waiting_claim *waiting = engine->work.waiting; waiting; waiting = next) {
         next = waiting->next;
-        if (waiting->under_way == 0)
-            call(engine, waiting);
-        else
-            unlist(engine, waiting);
+        call(engine, waiting);
     }
 }
 
@@ -287,15 +283,11 @@ void waiting_answering(struct waiting_claim *waiting)
     waiting->is_answering = true;
 }
 
-/* If a step of it is still being committed, it is called when that is over. */
 void waiting_answered(struct engine *engine, struct waiting_claim *waiting)
 {
     ASSERT_LOCKED(engine);
     waiting->is_answering = false;
-    if (waiting->under_way == 0)
-        call(engine, waiting);
-    else
-        unlist(engine, waiting);
+    call(engine, waiting);
 }
 
 bool engine_claim_is_slow(const struct waiting_claim *waiting)

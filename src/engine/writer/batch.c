@@ -11,52 +11,43 @@ void batch_init(struct batch *batch, const struct heap *heap)
     *batch = (struct batch){ .heap = heap };
 }
 
-#define GIVE_BACK(items, capacity)                                                                 \
-    heap_free(batch->heap, batch->items, sizeof *batch->items * batch->capacity)
-
 void batch_fini(struct batch *batch)
 {
     if (!batch->heap)
         return;
-    GIVE_BACK(records, record_capacity);
-    GIVE_BACK(values, value_capacity);
-    GIVE_BACK(instances, instance_capacity);
-    GIVE_BACK(definitions, definition_capacity);
-    GIVE_BACK(live, live_capacity);
-    GIVE_BACK(snapshots, snapshot_capacity);
-    GIVE_BACK(keys, key_capacity);
-    GIVE_BACK(standing, standing_capacity);
-    GIVE_BACK(key_slots, key_slot_count);
-    GIVE_BACK(rows, row_capacity);
-    GIVE_BACK(heads, head_capacity);
-    GIVE_BACK(slots, slot_count);
+#define X(type, items, name)                                                                       \
+    heap_free(batch->heap, batch->items, sizeof(type) * batch->name##_capacity);
+    BATCH_LISTS(X)
+#undef X
+    heap_free(batch->heap, batch->slots, sizeof *batch->slots * batch->slot_count);
+    heap_free(batch->heap, batch->key_slots, sizeof *batch->key_slots * batch->key_slot_count);
     *batch = (struct batch){ 0 };
 }
 
 void batch_clear(struct batch *batch)
 {
-    batch->record_count = batch->value_count = batch->instance_count = 0;
-    batch->definition_count = batch->live_count = batch->snapshot_count = batch->row_count = 0;
-    batch->head_count = 0;
+    if (batch->key_count)
+        memset(batch->key_slots, 0, sizeof *batch->key_slots * batch->key_slot_count);
+#define X(type, items, name) batch->name##_count = 0;
+    BATCH_LISTS(X)
+#undef X
     batch->flushed = 0;
     batch->reduce_count = 0;
     batch->shift_ms = 0;
-    if (batch->key_count)
-        memset(batch->key_slots, 0, sizeof *batch->key_slots * batch->key_slot_count);
-    batch->key_count = batch->standing_count = 0;
     if (batch->slots)
         memset(batch->slots, 0, sizeof *batch->slots * batch->slot_count);
 }
 
-#define ROOM(batch, items, count, capacity, more)                                                  \
-    HEAP_GROW((batch)->heap, (batch)->items, (batch)->capacity, (batch)->count + (more))
+#define ROOM(batch, items, name, more)                                                             \
+    HEAP_GROW((batch)->heap, (batch)->items, (batch)->name##_capacity,                             \
+              (batch)->name##_count + (more))
 
 pawl_status standing_room(struct engine *engine, struct scope *scope)
 {
     struct batch *batch = &engine->writer.batch;
 
     ASSERT_DRAINING(engine);
-    TRY_MEMORY(scope, ROOM(batch, standing, standing_count, standing_capacity, 1));
+    TRY_MEMORY(scope, ROOM(batch, standing, standing, 1));
     return batch_reserve(engine, scope, 2, 1);
 }
 
@@ -76,7 +67,7 @@ pawl_status batch_add_standing(struct engine *engine, struct scope *scope, struc
     struct batch *batch = &engine->writer.batch;
 
     ASSERT_DRAINING(engine);
-    TRY_MEMORY(scope, ROOM(batch, standing, standing_count, standing_capacity, 1));
+    TRY_MEMORY(scope, ROOM(batch, standing, standing, 1));
     if (!row.pos)
         row.pos = batch->records[batch->record_count - 1].pos;
     batch->standing[batch->standing_count++] = (struct standing_change){ row, is_put };
@@ -118,15 +109,15 @@ pawl_status batch_reserve(struct engine *engine, struct scope *scope, uint32_t r
     struct batch *batch = &engine->writer.batch;
 
     TRY_MEMORY(scope, grow_slots(batch));
-    TRY_MEMORY(scope, ROOM(batch, records, record_count, record_capacity, records));
-    TRY_MEMORY(scope, ROOM(batch, values, value_count, value_capacity, records * 3 + 4));
-    TRY_MEMORY(scope, ROOM(batch, instances, instance_count, instance_capacity, 1));
-    TRY_MEMORY(scope, ROOM(batch, definitions, definition_count, definition_capacity, 1));
-    TRY_MEMORY(scope, ROOM(batch, live, live_count, live_capacity, live + 1));
-    TRY_MEMORY(scope, ROOM(batch, snapshots, snapshot_count, snapshot_capacity, 1));
-    TRY_MEMORY(scope, ROOM(batch, heads, head_count, head_capacity, 2));
-    TRY_MEMORY(scope, ROOM(batch, rows, row_count, row_capacity, batch->head_count + 2));
-    TRY_MEMORY(scope, ROOM(batch, keys, key_count, key_capacity, 1));
+    TRY_MEMORY(scope, ROOM(batch, records, record, records));
+    TRY_MEMORY(scope, ROOM(batch, values, value, records * 3 + 4));
+    TRY_MEMORY(scope, ROOM(batch, instances, instance, 1));
+    TRY_MEMORY(scope, ROOM(batch, definitions, definition, 1));
+    TRY_MEMORY(scope, ROOM(batch, live, live, live + 1));
+    TRY_MEMORY(scope, ROOM(batch, snapshots, snapshot, 1));
+    TRY_MEMORY(scope, ROOM(batch, heads, head, 2));
+    TRY_MEMORY(scope, ROOM(batch, rows, row, batch->head_count + 2));
+    TRY_MEMORY(scope, ROOM(batch, keys, key, 1));
     TRY_MEMORY(scope, keys_reserve(batch));
     return PAWL_OK;
 }

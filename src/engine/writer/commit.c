@@ -111,26 +111,13 @@ static struct commit commit_of(const struct engine *engine)
     const struct batch *batch = &engine->writer.batch;
 
     return (struct commit){
-        .records = batch->records,
-        .record_count = batch->record_count,
-        .values = batch->values,
-        .value_count = batch->value_count,
-        .definitions = batch->definitions,
-        .definition_count = batch->definition_count,
-        .instances = batch->instances,
-        .instance_count = batch->instance_count,
-        .heads = batch->rows,
+#define X(type, items, name) .items = batch->items, .name##_count = batch->name##_count,
+        COMMITTED_LISTS(X)
+#undef X
+            .heads = batch->rows,
         .head_count = batch->row_count,
-        .live = batch->live,
-        .live_count = batch->live_count,
-        .snapshots = batch->snapshots,
-        .snapshot_count = batch->snapshot_count,
-        .keys = batch->keys,
-        .key_count = batch->key_count,
         .keys_before_ms =
             batch->key_count ? batch->keys[batch->key_count - 1].at_ms - KEY_KEPT_MS : 0,
-        .standing = batch->standing,
-        .standing_count = batch->standing_count,
         .reduces = batch->reduces,
         .reduce_count = batch->reduce_count,
         .flushed = batch->flushed,

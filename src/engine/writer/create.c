@@ -8,6 +8,31 @@
 
 #define CREATE_AT_ONCE 65536u /* bytes of input: more are worth a thread of their own */
 
+static pawl_status drain_create(struct engine *engine, struct request *request, int64_t at_ms)
+{
+    struct create_request *create = request->create;
+    struct record record;
+    enum key_use use;
+
+    ASSERT_DRAINING(engine);
+    TRY(keys_look(engine, request->scope, create->args->key, at_ms, &use, &record));
+    request->is_again = use == KEY_PENDING;
+    create->is_repeat = use == KEY_REPEAT;
+    if (create->is_repeat)
+        return keys_created(engine, request->scope, &record, create->out);
+    if (request->is_again)
+        return PAWL_OK;
+    TRY(redrive_check(engine, request->scope, create->args));
+    TRY(family_check(engine, request->scope, create->child_plans));
+    TRY(create_record(engine, request->scope, create, at_ms));
+    TRY(family_record(engine, request->scope, create->child_plans, at_ms));
+    if (create->decision)
+        TRY(family_part(engine, request->scope, create->number, create->definition,
+                        create->decision, at_ms));
+    request->accepted = true;
+    return PAWL_OK;
+}
+
 /* ---- before the drain ---- */
 
 pawl_status definition_find_registered(struct engine *engine, struct scope *scope, str text,
@@ -114,134 +139,8 @@ void create_over(struct engine *engine, const struct create_request *create, str
     }
 }
 
-/* Decide: what the drain records then. */
-static pawl_status decide_start(struct engine *engine, struct scope *scope,
-                                struct create_request *create, struct actor *actor, str failure,
-                                struct decision *decision, struct job **jobs)
-{
-    str rights;
-
-    actor->definition = create->definition;
-    create->decided_at_ms = engine_now_ms(engine);
-    create->decision = decision;
-    TRY(create_decide(engine, scope, create->args, actor, create->decided_at_ms, failure, decision,
-                      jobs));
-    TRY(rights_of_creation(engine, scope, create->args->rights, create->row, &rights));
-    return family_plan(engine, scope, actor, &rights, create->decided_at_ms, decision,
-                       &create->child_plans);
-}
-
-/* Decide, and take it to the drain. */
-static pawl_status submit_start(struct engine *engine, struct scope *scope,
-                                struct create_request *create, struct actor *actor, str failure,
-                                struct decision *decision, struct job **jobs, bool *has_failed)
-{
-    struct request request = { .kind = REQUEST_CREATE, .scope = scope, .create = create };
-    pawl_status status =
-        decide_start(engine, scope, create, actor, failure, decision, jobs);
-
-    *has_failed = false;
-    if (!status)
-        status = reduces_of(engine, scope, decision, create->child_plans, &request);
-    if (!status)
-        status = engine_submit(engine, &request);
-    *has_failed = status && reduces_failed(&request);
-    return status;
-}
-
-static pawl_status create_actor(struct engine *engine, struct scope *scope,
-                                struct create_request *create, struct actor *actor)
-{
-    struct decision decision = { 0 };
-    struct job *jobs = NULL;
-    bool has_failed;
-    pawl_status status =
-        submit_start(engine, scope, create, actor, STR_NONE, &decision, &jobs, &has_failed);
-
-    if (has_failed) { /* of its reduce: it is created, and fails with the words */
-        str failure = error_as_json(scope);
-
-        guard_lock(&engine->lock);
-        steps_drop(engine, jobs);
-        family_over(engine, create->child_plans, true);
-        guard_unlock(&engine->lock);
-        create->child_plans = NULL;
-        jobs = NULL;
-        decision = (struct decision){ 0 };
-        actor->seq = 0;
-        status = failure.data ? submit_start(engine, scope, create, actor, failure, &decision,
-                                             &jobs, &has_failed)
-                              : scope_no_memory(scope);
-    }
-    guard_lock(&engine->lock);
-    create_over(engine, create, actor, jobs, status || create->is_repeat);
-    family_over(engine, create->child_plans, status || create->is_repeat);
-    guard_unlock(&engine->lock);
-    return status;
-}
-
-pawl_status create_resolve(struct engine *engine, struct scope *scope,
-                           const struct create_args *args, struct definition_row *row,
-                           struct definition **definition)
-{
-    struct definition_slot *slot;
-    str name;
-
-    if (args->declaration.data) {
-        TRY(definition_compile(scope, args->declaration, true, NULL, definition, &name));
-        return definition_row_make(engine, scope, args->declaration, *definition, row);
-    }
-    TRY(code_put_when_used(engine, scope, args->definition));
-    TRY(definition_find_registered(engine, scope, args->definition, row));
-    TRY(definitions_get(engine, scope, row->id, &slot));
-    *definition = slot->definition;
-    return input_schema_accept(scope, slot->definition->input_schema, args->input);
-}
-
-/* What is to be created, and whether it can be. */
-static pawl_status create_check(struct engine *engine, struct scope *scope,
-                                const struct create_args *args, struct definition_row *row,
-                                struct definition **definition)
-{
-    if (!args->definition.data == !args->declaration.data)
-        return scope_fail(scope, PAWL_INVALID_REQUEST,
-                          "expected exactly one of definition and declaration, found %s",
-                          args->definition.data ? "both" : "neither");
-    TRY(create_resolve(engine, scope, args, row, definition));
-    return check_values(engine, scope, args);
-}
-
-static pawl_status create_new(struct engine *engine, struct scope *scope,
-                              const struct create_args *args, struct created *out)
-{
-    struct definition_row row = { 0 };
-    struct create_request create = { .args = args, .row = &row, .out = out };
-    struct request request = { .kind = REQUEST_CREATE, .scope = scope, .create = &create };
-    struct actor *actor;
-
-    TRY(create_check(engine, scope, args, &row, &create.definition));
-    out->definition = args->declaration.data ? NULL : create.definition;
-    if (create.definition->kind == KIND_MACHINE)
-        return engine_submit(engine, &request);
-    actor = actor_new(engine);
-    return actor ? create_actor(engine, scope, &create, actor) : scope_no_memory(scope);
-}
-
-pawl_status engine_create(struct engine *engine, struct scope *scope,
-                          const struct create_args *args, struct created *out)
-{
-    struct record record;
-    pawl_status status = create_new(engine, scope, args, out);
-
-    if (keys_explain(engine, scope, args->key, &status, &record))
-        status = keys_created(engine, scope, &record, out);
-    return status;
-}
-
-/* ---- many ---- */
-
-/* One of many that are created together, or one without a waiting caller. It has a scope of its own,
- * and so its own error. */
+/* A creation under way: alone, one of many that are created together, or without a waiting caller.
+ * One of many has a scope of its own, and so its own error. */
 struct creating {
     struct scope *scope;
     struct definition_row row;
@@ -266,36 +165,128 @@ static void creating_over(struct engine *engine, struct creating *one, bool is_r
     one->actor = NULL;
 }
 
-/* Decide its start. If that or a child has a reduce, it is decided again, alone. */
-static pawl_status creating_decide(struct engine *engine, struct creating *one)
+/* Decide: what the drain records then. */
+static pawl_status decide_start(struct engine *engine, struct creating *one, str failure)
 {
-    pawl_status status = decide_start(engine, one->scope, &one->create, one->actor, STR_NONE,
-                                      &one->decision, &one->jobs);
+    struct create_request *create = &one->create;
+    str rights;
+
+    one->actor->definition = create->definition;
+    create->decided_at_ms = engine_now_ms(engine);
+    create->decision = &one->decision;
+    TRY(create_decide(engine, one->scope, create->args, one->actor, create->decided_at_ms, failure,
+                      &one->decision, &one->jobs));
+    TRY(rights_of_creation(engine, one->scope, create->args->rights, create->row, &rights));
+    TRY(family_plan(engine, one->scope, one->actor, &rights, create->decided_at_ms, &one->decision,
+                    &create->child_plans));
+    return reduces_of(engine, one->scope, &one->decision, create->child_plans, &one->request);
+}
+
+static pawl_status create_actor(struct engine *engine, struct creating *one)
+{
+    pawl_status status = decide_start(engine, one, STR_NONE);
 
     if (!status)
-        status =
-            reduces_of(engine, one->scope, &one->decision, one->create.child_plans, &one->request);
-    one->is_alone = !status && one->request.reduce_count > 0;
-    if (one->is_alone)
-        creating_over(engine, one, true);
+        status = engine_submit(engine, &one->request);
+    if (status && reduces_failed(&one->request)) { /* it is created, and fails with the words */
+        str failure = error_as_json(one->scope);
+
+        guard_lock(&engine->lock);
+        steps_drop(engine, one->jobs);
+        family_over(engine, one->create.child_plans, true);
+        guard_unlock(&engine->lock);
+        one->create.child_plans = NULL;
+        one->jobs = NULL;
+        one->decision = (struct decision){ 0 };
+        one->request.reduce_count = 0;
+        one->actor->seq = 0;
+        status = failure.data ? decide_start(engine, one, failure) : scope_no_memory(one->scope);
+        if (!status)
+            status = engine_submit(engine, &one->request);
+    }
+    creating_over(engine, one, status || one->create.is_repeat);
     return status;
 }
 
-/* Checked and, unless it is to be alone, decided. */
-static pawl_status creating_begin(struct engine *engine, struct creating *one, struct scope *scope,
+pawl_status create_resolve(struct engine *engine, struct scope *scope,
+                           const struct create_args *args, struct definition_row *row,
+                           struct definition **definition)
+{
+    struct definition_slot *slot;
+    str name;
+
+    if (args->declaration.data) {
+        TRY(definition_compile(scope, args->declaration, true, NULL, definition, &name));
+        return definition_row_make(engine, scope, args->declaration, *definition, row);
+    }
+    TRY(code_put_when_used(engine, scope, args->definition));
+    TRY(definition_find_registered(engine, scope, args->definition, row));
+    TRY(definitions_get(engine, scope, row->id, &slot));
+    *definition = slot->definition;
+    return input_schema_accept(scope, slot->definition->input_schema, args->input);
+}
+
+/* What is to be created, and whether it can be. */
+static pawl_status creating_check(struct engine *engine, struct creating *one, struct scope *scope,
                                   const struct create_args *args, struct created *out)
 {
     *one = (struct creating){ .scope = scope,
                               .create = { .args = args, .row = &one->row, .out = out },
-                              .request = { .kind = REQUEST_CREATE, .scope = scope } };
+                              .request = { .drain = drain_create, .scope = scope } };
     one->request.create = &one->create;
-    TRY(create_check(engine, scope, args, &one->row, &one->create.definition));
+    if (!args->definition.data == !args->declaration.data)
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "expected exactly one of definition and declaration, found %s",
+                          args->definition.data ? "both" : "neither");
+    TRY(create_resolve(engine, scope, args, &one->row, &one->create.definition));
+    TRY(check_values(engine, scope, args));
     out->definition = args->declaration.data ? NULL : one->create.definition;
+    return PAWL_OK;
+}
+
+static pawl_status create_new(struct engine *engine, struct scope *scope,
+                              const struct create_args *args, struct created *out)
+{
+    struct creating one;
+
+    TRY(creating_check(engine, &one, scope, args, out));
+    if (one.create.definition->kind == KIND_MACHINE)
+        return engine_submit(engine, &one.request);
+    one.actor = actor_new(engine);
+    return one.actor ? create_actor(engine, &one) : scope_no_memory(scope);
+}
+
+pawl_status engine_create(struct engine *engine, struct scope *scope,
+                          const struct create_args *args, struct created *out)
+{
+    struct record record;
+    pawl_status status = create_new(engine, scope, args, out);
+
+    if (keys_explain(engine, scope, args->key, &status, &record))
+        status = keys_created(engine, scope, &record, out);
+    return status;
+}
+
+/* ---- many ---- */
+
+/* Checked and, unless it is to be alone, decided. If it or a child has a reduce, it is decided again,
+ * alone. */
+static pawl_status creating_begin(struct engine *engine, struct creating *one, struct scope *scope,
+                                  const struct create_args *args, struct created *out)
+{
+    pawl_status status;
+
+    TRY(creating_check(engine, one, scope, args, out));
     one->is_alone = one->create.definition->kind == KIND_CODE;
-    if (one->is_alone || one->create.definition->kind == KIND_MACHINE)
+    if (one->create.definition->kind != KIND_FLOW)
         return PAWL_OK;
     one->actor = actor_new(engine);
-    return one->actor ? creating_decide(engine, one) : scope_no_memory(scope);
+    TRY_MEMORY(scope, one->actor);
+    status = decide_start(engine, one, STR_NONE);
+    one->is_alone = !status && one->request.reduce_count > 0;
+    if (one->is_alone)
+        creating_over(engine, one, true);
+    return status;
 }
 
 /* What the answer needs is had before the commit: after it nothing can fail any more. */
@@ -565,41 +556,4 @@ pawl_status create_record(struct engine *engine, struct scope *scope, struct cre
                              create->decided_at_ms, at_ms, engine->writer.now.wall_ms, NULL);
     create->out->state = create->definition->states[head->state].name;
     return status;
-}
-
-static pawl_status create_one(struct engine *engine, struct request *request, int64_t at_ms)
-{
-    struct create_request *create = request->create;
-
-    ASSERT_DRAINING(engine);
-    TRY(create_record(engine, request->scope, create, at_ms));
-    TRY(family_record(engine, request->scope, create->child_plans, at_ms));
-    if (create->decision)
-        TRY(family_part(engine, request->scope, create->number, create->definition,
-                        create->decision, at_ms));
-    return PAWL_OK;
-}
-
-void drain_create(struct engine *engine, struct request *request, int64_t at_ms)
-{
-    struct create_request *create = request->create;
-    struct record record;
-    enum key_use use;
-
-    ASSERT_DRAINING(engine);
-    request->status = keys_look(engine, request->scope, create->args->key, at_ms, &use, &record);
-    if (request->status)
-        return;
-    request->is_again = use == KEY_PENDING;
-    create->is_repeat = use == KEY_REPEAT;
-    if (create->is_repeat)
-        request->status = keys_created(engine, request->scope, &record, create->out);
-    if (use != KEY_NEW)
-        return;
-    request->status = redrive_check(engine, request->scope, create->args);
-    if (!request->status)
-        request->status = family_check(engine, request->scope, create->child_plans);
-    if (!request->status)
-        request->status = create_one(engine, request, at_ms);
-    request->accepted = request->status == PAWL_OK;
 }

@@ -129,12 +129,13 @@ static pawl_status decision_one(struct engine *engine, struct request *request, 
                        decide->decision, at_ms);
 }
 
-void drain_decision(struct engine *engine, struct request *request, int64_t at_ms)
+pawl_status drain_decision(struct engine *engine, struct request *request, int64_t at_ms)
 {
     ASSERT_DRAINING(engine);
-    request->status = decision_key(engine, request, at_ms);
-    if (request->status || request->decide->is_repeat)
-        return;
-    request->status = decision_one(engine, request, at_ms);
-    request->accepted = request->status == PAWL_OK;
+    TRY(decision_key(engine, request, at_ms));
+    if (request->decide->is_repeat)
+        return PAWL_OK;
+    TRY(decision_one(engine, request, at_ms));
+    request->accepted = true;
+    return PAWL_OK;
 }

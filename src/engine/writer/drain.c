@@ -26,13 +26,6 @@ static void fail_request(struct engine *engine, struct request *request, pawl_st
             request->fires[i].status = status;
 }
 
-static void fail_accepted(struct engine *engine, struct request *list, pawl_status status)
-{
-    for (; list; list = list->next)
-        if (list->accepted)
-            fail_request(engine, list, status);
-}
-
 /* What we hold in memory may now be wrong: forget it, and look at what is there. If even that
  * fails nothing more is written until it succeeds: the next drain tries again. */
 static void start_over(struct engine *engine, bool reopen)
@@ -93,27 +86,6 @@ static pawl_status take_turn(struct engine *engine)
     return status;
 }
 
-static void decide_one(struct engine *engine, struct request *request, int64_t at_ms)
-{
-    switch (request->kind) {
-    case REQUEST_FIRE:
-        drain_fires(engine, request, at_ms);
-        break;
-    case REQUEST_CREATE:
-        drain_create(engine, request, at_ms);
-        break;
-    case REQUEST_DEFINE:
-        request->status = drain_define(engine, request, at_ms);
-        break;
-    case REQUEST_DECISION:
-        drain_decision(engine, request, at_ms);
-        break;
-    case REQUEST_CONTROL:
-        request->status = request->control(engine, request, at_ms);
-        break;
-    }
-}
-
 /* Commits an alarm's request together with the alarm's end if the alarm is in force; else drops
  * it. */
 static void decide_request(struct engine *engine, struct request *request, int64_t at_ms)
@@ -122,7 +94,7 @@ static void decide_request(struct engine *engine, struct request *request, int64
 
     if (is_alarm && !alarm_permits(engine, request))
         return;
-    decide_one(engine, request, at_ms);
+    request->status = request->drain(engine, request, at_ms);
     if (is_alarm && request->accepted)
         alarm_fired(engine, request, at_ms);
 }
@@ -155,7 +127,9 @@ static void after_failure(struct engine *engine, struct request *list, pawl_stat
 {
     bool is_reduce = list && reduces_failed(list);
 
-    fail_accepted(engine, list, status);
+    for (struct request *request = list; request; request = request->next)
+        if (request->accepted)
+            fail_request(engine, request, status);
     guard_lock(&engine->lock);
     engine->writer.commit_failed = !is_reduce;
     guard_unlock(&engine->lock);

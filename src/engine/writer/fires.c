@@ -208,13 +208,11 @@ static void expect_heads(struct engine *engine, const struct request *request, s
 
 /* The store failed under one fire: the fires after it were meant to follow it, so the call fails as
  * a whole. What of it is in the batch already goes with the batch. */
-static void fail_whole(struct engine *engine, struct request *request, pawl_status status)
+static pawl_status fail_whole(struct engine *engine, struct request *request, pawl_status status)
 {
-    request->status = status;
     for (size_t i = 0; i < request->fire_count; i++)
         request->fires[i].status = status;
-    if (request->accepted)
-        batch_spoil(engine, request->scope, status);
+    return request->accepted ? batch_spoil(engine, request->scope, status) : status;
 }
 
 /* Of many rejections the scope holds but the last; short of memory, that one is reported. */
@@ -223,7 +221,7 @@ static void keep_words(struct scope *scope, struct batch_fire *fire)
     fire->words = arena_text(&scope->arena, str_of(scope->error.message));
 }
 
-void drain_fires(struct engine *engine, struct request *request, int64_t at_ms)
+static pawl_status drain_fires(struct engine *engine, struct request *request, int64_t at_ms)
 {
     ASSERT_DRAINING(engine);
     for (size_t i = 0; i < request->fire_count; i++) {
@@ -232,14 +230,12 @@ void drain_fires(struct engine *engine, struct request *request, int64_t at_ms)
         if (i % HEADS_EXPECTED == 0 && request->fire_count > 1)
             expect_heads(engine, request, i);
         fire->status = fire_one(engine, request, fire, at_ms);
-        if (fire->status == PAWL_STORAGE_FAILURE || fire->status == PAWL_NO_MEMORY) {
-            fail_whole(engine, request, fire->status);
-            return;
-        }
+        if (fire->status == PAWL_STORAGE_FAILURE || fire->status == PAWL_NO_MEMORY)
+            return fail_whole(engine, request, fire->status);
         if (fire->status)
             keep_words(request->scope, fire);
     }
-    request->status = PAWL_OK;
+    return PAWL_OK;
 }
 
 static void fire_elsewhere(struct engine *engine, struct scope *scope, struct batch_fire *fire)
@@ -264,7 +260,7 @@ pawl_status engine_fire_batch(struct engine *engine, struct scope *scope, struct
                               size_t count)
 {
     struct request request = {
-        .kind = REQUEST_FIRE, .scope = scope, .fires = fires, .fire_count = count
+        .drain = drain_fires, .scope = scope, .fires = fires, .fire_count = count
     };
 
     if (count > LIMIT_BATCH)
@@ -275,7 +271,7 @@ pawl_status engine_fire_batch(struct engine *engine, struct scope *scope, struct
         while (fires[i].is_again) { /* by now it is known how the call with the same key ended */
             fires[i].is_again = false;
             request = (struct request){
-                .kind = REQUEST_FIRE, .scope = scope, .fires = &fires[i], .fire_count = 1
+                .drain = drain_fires, .scope = scope, .fires = &fires[i], .fire_count = 1
             };
             TRY(engine_submit(engine, &request));
         }
@@ -301,7 +297,7 @@ pawl_status engine_fire_start(struct engine *engine, struct fire_call *call)
     bool has_drain;
 
     TRY_MEMORY(call->scope, request);
-    *request = (struct request){ .kind = REQUEST_FIRE,
+    *request = (struct request){ .drain = drain_fires,
                                  .scope = call->scope,
                                  .after = fire_is_done,
                                  .context = call,

@@ -291,9 +291,7 @@ pawl_status engine_key_keep(struct engine *engine, struct scope *scope, const ui
                             str body, str payload)
 {
     struct keep keep = { key, body, payload };
-    struct request request = {
-        .kind = REQUEST_CONTROL, .scope = scope, .control = keep_key, .context = &keep
-    };
+    struct request request = { .drain = keep_key, .scope = scope, .context = &keep };
 
     return engine_submit(engine, &request);
 }
