@@ -75,7 +75,8 @@ void buf_item(struct buf *buf, str s)
 
 void buf_byte(struct buf *buf, unsigned char byte)
 {
-    buf_add(buf, &byte, 1);
+    if (reserve(buf, 1))
+        buf->data[buf->size++] = (char)byte;
 }
 
 void buf_fmt(struct buf *buf, const char *format, ...)

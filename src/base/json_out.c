@@ -4,22 +4,48 @@
 
 static void separate(struct buf *buf)
 {
-    if (buf->size > 0 && !memchr("{[,:", buf->data[buf->size - 1], 4))
+    char last = buf->size > 0 ? buf->data[buf->size - 1] : '{';
+
+    if (last != '{' && last != '[' && last != ',' && last != ':' && last != '\0')
         buf_byte(buf, ',');
 }
 
-/* How many bytes at the front of `s` can stand in a JSON string as they are? */
-static size_t plain_size(str s)
+#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+/* Is none of these eight bytes a control, a quote, a backslash or beyond ASCII? The first that is one
+ * has its highest bit set by the differences; a bit that they set above it does not matter. */
+static bool are_plain(const char *bytes)
+{
+    uint64_t eight, quotes, backslashes;
+
+    memcpy(&eight, bytes, sizeof eight);
+    quotes = eight ^ EACH('"');
+    backslashes = eight ^ EACH('\\');
+    return ((eight | (eight - EACH(0x20)) | (quotes - EACH(1)) | (backslashes - EACH(1))) &
+            EACH(0x80)) == 0;
+}
+
+size_t json_plain_size(str s)
 {
     size_t at = 0;
 
-    while (at < s.size) {
-        unsigned char byte = (unsigned char)s.data[at];
-        size_t size = byte < 0x80 ? 1 : utf8_size(str_from(s, at));
+    while (s.size - at >= 8 && are_plain(s.data + at))
+        at += 8;
+    while (at < s.size && s.data[at] >= 0x20 && s.data[at] != '"' && s.data[at] != '\\' &&
+           (unsigned char)s.data[at] < 0x80)
+        at++;
+    return at;
+}
 
-        if (size == 0 || byte < 0x20 || byte == '"' || byte == '\\')
-            break;
+/* How many bytes at the front of `s` can be in a JSON string as they are? */
+static size_t fit_size(str s)
+{
+    size_t at = json_plain_size(s), size = 1;
+
+    while (at < s.size && (unsigned char)s.data[at] >= 0x80 && size > 0) {
+        size = utf8_size(str_from(s, at));
         at += size;
+        at += json_plain_size(str_from(s, at));
     }
     return at;
 }
@@ -48,7 +74,7 @@ void json_quote(struct buf *buf, str s)
 {
     buf_byte(buf, '"');
     while (s.size > 0) {
-        size_t size = plain_size(s);
+        size_t size = fit_size(s);
 
         buf_add(buf, s.data, size);
         s = str_from(s, size);

@@ -5,6 +5,7 @@
 #include "base/text_int.h"
 
 #define SHOWN_SIZE_MAX 64 /* of a key in an error */
+#define FEW_KEYS       16 /* are compared each with each: sorting them takes longer */
 
 struct node *tree_top(const struct tree *tree)
 {
@@ -85,14 +86,25 @@ static pawl_status fail_twice(struct tree *tree, const struct node *member)
                       member->key_line, member->key_column, STR_ARG(shown));
 }
 
-static pawl_status check_keys(struct tree *tree, struct node *object)
+static pawl_status check_few_keys(struct tree *tree, const struct node *object)
+{
+    for (const struct node *member = object->first; member; member = member->next)
+        for (const struct node *before = object->first; before != member; before = before->next)
+            if (str_eq(before->key, member->key))
+                return fail_twice(tree, member);
+    return PAWL_OK;
+}
+
+static pawl_status check_keys(struct tree *tree, const struct node *object)
 {
     const struct node **members;
     size_t count = 0;
 
+    if (object->count <= FEW_KEYS)
+        return check_few_keys(tree, object);
     members = ARENA_ARRAY(&tree->scope->arena, const struct node *, object->count);
     TRY_MEMORY(tree->scope, members);
-    for (struct node *child = object->first; child; child = child->next)
+    for (const struct node *child = object->first; child; child = child->next)
         members[count++] = child;
     ASSERT(count == object->count);
     sort_nodes(members, count, compare_keys, NULL);
@@ -108,5 +120,5 @@ pawl_status tree_close(struct tree *tree)
 
     ASSERT(node);
     tree->depth--;
-    return node->kind == NODE_OBJECT && node->count > 1 ? check_keys(tree, node) : PAWL_OK;
+    return node->kind == NODE_OBJECT ? check_keys(tree, node) : PAWL_OK;
 }

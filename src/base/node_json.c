@@ -125,16 +125,9 @@ static pawl_status skip_escape(struct json_reader *reader)
     return PAWL_OK;
 }
 
-/* Past bytes of ASCII that need no second look: nearly all of a string. */
 static void skip_plain(struct json_reader *reader)
 {
-    const unsigned char *text = (const unsigned char *)reader->text.data;
-    size_t at = reader->at;
-
-    while (at < reader->text.size && text[at] >= 0x20 && text[at] < 0x80 && text[at] != '"' &&
-           text[at] != '\\')
-        at++;
-    reader->at = at;
+    reader->at += json_plain_size(str_from(reader->text, reader->at));
 }
 
 /* Past the closing quote; all between is valid then. The cursor is on the opening one. */

@@ -53,11 +53,14 @@ static bool date_exists(struct date date)
 /* Take exactly `count` digits off the front. */
 static bool take_digits(str *text, size_t count, int64_t *out)
 {
-    uint64_t n;
-
-    if (text->size < count || !str_to_u64((str){ text->data, count }, &n))
+    *out = 0;
+    if (text->size < count)
         return false;
-    *out = (int64_t)n;
+    for (size_t i = 0; i < count; i++) {
+        if (text->data[i] < '0' || text->data[i] > '9')
+            return false;
+        *out = *out * 10 + (text->data[i] - '0');
+    }
     *text = str_from(*text, count);
     return true;
 }

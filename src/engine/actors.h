@@ -78,6 +78,7 @@ struct mail_group {
     uint32_t left, refused;
     uint32_t kept;    /* signals: of those that were not refused */
     uint32_t full;    /* signals: of the refused, because the instance keeps no more */
+    uint32_t late;    /* of the refused: what was awaited has come already */
     pawl_error error; /* the store's first failure, if there was one */
     pawl_error refusal; /* the first of them; status OK: none */
     struct refusals *refusals; /* signals: those that it does not fit; NULL: they are not noted */

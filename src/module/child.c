@@ -9,10 +9,13 @@
 #define TEXT_OF(number) #number
 #define PATH_OF(number) "/proc/self/fd/" TEXT_OF(number)
 #define IMAGE_PATH PATH_OF(IMAGE_FD)
+#define AHEAD_SIZE      ((size_t)64 << 10) /* of the answers together, but for the last one */
 
 struct child {
     int in, out; /* the pipes; 0 and 1 are the code's own */
     const pawl_module *module;
+    const pawl_code_type **types; /* copies, with the names as they are called outside; NULL ends */
+    struct scope kept;            /* theirs */
 };
 
 /* What the code prints goes to stderr, not into an answer. */
@@ -76,58 +79,77 @@ static pawl_status load(struct scope *scope, const char *path, struct child *chi
     return check_module(scope, path, child->module);
 }
 
-static pawl_status print_types(struct scope *scope, const struct child *child, struct buf *frame)
+static pawl_status copy_types(struct child *child)
 {
-    pawl_status status = PAWL_OK;
+    const pawl_code_fn *types = child->module->types;
+    uint32_t count = 0;
 
+    while (types[count])
+        count++;
+    child->types = ARENA_ARRAY(&child->kept.arena, const pawl_code_type *, count + 1);
+    for (uint32_t i = 0; i < count && child->types; i++)
+        child->types[i] = code_copy(&child->kept.arena, types[i]());
+    return child->kept.arena.failed ? scope_no_memory(&child->kept) : PAWL_OK;
+}
+
+static pawl_status print_types(struct child *child, struct buf *frame)
+{
+    TRY(copy_types(child));
     json_open(frame, '{');
     json_put_open(frame, "types", '[');
-    for (const pawl_code_fn *type = child->module->types; *type && status == PAWL_OK; type++) {
-        const pawl_code_type *copy = code_copy(&scope->arena, (*type)());
-        struct code_binding binding = { .type = copy, .run = code_run };
+    for (const pawl_code_type **type = child->types; *type; type++) {
+        struct code_binding binding = { .type = *type, .run = code_run };
         struct definition *definition;
 
-        status = copy ? code_compile(scope, &binding, &definition) : scope_no_memory(scope);
-        if (status == PAWL_OK)
-            json_raw(frame, definition->plan_text);
+        TRY(code_compile(&child->kept, &binding, &definition));
+        json_raw(frame, definition->plan_text);
     }
     json_close(frame, ']');
     json_close(frame, '}');
-    return status;
+    return PAWL_OK;
 }
 
 static bool introduce(struct child *child, const char *path)
 {
-    struct scope scope;
     struct buf frame;
     pawl_status status;
-    bool ok;
 
-    scope_init(&scope, &heap_libc, LIMIT_SCOPE);
+    scope_init(&child->kept, &heap_libc, LIMIT_SCOPE);
     buf_init(&frame, &heap_libc, FRAME_MAX);
-    status = load(&scope, path, child);
+    status = load(&child->kept, path, child);
     if (status == PAWL_OK)
-        status = print_types(&scope, child, &frame);
+        status = print_types(child, &frame);
     if (status != PAWL_OK) {
         buf_clear(&frame);
         json_open(&frame, '{');
-        json_put_text(&frame, "error", scope.error.message);
+        json_put_text(&frame, "error", child->kept.error.message);
         json_close(&frame, '}');
     }
-    ok = say(child, &frame) && status == PAWL_OK;
-    scope_fini(&scope);
-    return ok;
+    return say(child, &frame) && status == PAWL_OK;
 }
 
-static const pawl_code_type *find_type(const struct child *child, struct scope *scope,
-                                       const struct node *request)
+static const pawl_code_type *find_type(const struct child *child, const struct node *request)
 {
     const struct node *name = node_find(request, "type");
 
-    for (const pawl_code_fn *type = child->module->types; *type && name; type++)
-        if (str_is(name->text, (*type)()->name))
-            return code_copy(&scope->arena, (*type)());
+    for (const pawl_code_type **type = child->types; *type && name; type++)
+        if (str_is(name->text, (*type)->name))
+            return *type;
     return NULL;
+}
+
+/* As many turns more, as long as their answers are short. */
+static void go_ahead(const struct code_binding *binding, struct scope *scope,
+                     struct turn_answer answer, uint64_t count, struct buf *frame)
+{
+    struct turn_request next;
+
+    for (; count > 0 && frame->size < AHEAD_SIZE && ahead_foresee(&answer, &next); count--) {
+        if (code_run(binding, &next, scope, &answer) != PAWL_OK)
+            return;
+        buf_byte(frame, '\0');
+        wire_print_answer(&answer, frame);
+    }
 }
 
 static void take_turn(const struct child *child, struct scope *scope, str text, struct buf *frame)
@@ -136,18 +158,21 @@ static void take_turn(const struct child *child, struct scope *scope, str text, 
     struct turn_request request;
     struct turn_answer answer;
     struct node *root = NULL;
-    pawl_status status = node_read_json(scope, text, &root);
+    uint64_t ahead = 0;
+    pawl_status status = node_read_json(scope, str_before(text, '\0'), &root);
 
     if (status == PAWL_OK)
-        binding.type = find_type(child, scope, root);
+        binding.type = find_type(child, root);
     if (!binding.type || !wire_read_request(root, &request))
         status = scope_fail(scope, PAWL_NOT_KNOWN, "the module has no such type");
     if (status == PAWL_OK)
         status = code_run(&binding, &request, scope, &answer);
     scope->error.status = status;
-    if (status == PAWL_OK)
+    if (status == PAWL_OK) {
         wire_print_answer(&answer, frame);
-    else
+        if (str_to_u64(str_after(text, '\0'), &ahead))
+            go_ahead(&binding, scope, answer, ahead, frame);
+    } else
         wire_print_failure(&scope->error, frame);
 }
 
@@ -171,5 +196,6 @@ int module_host(const char *path)
     }
     buf_fini(&frame);
     scope_fini(&scope);
+    scope_fini(&child.kept);
     return 0;
 }

@@ -42,6 +42,7 @@ struct module {
     struct child_process children[CHILDREN];
     int turn_ms;
     bool is_near;
+    struct ahead ahead; /* is_near; under the lock */
     struct module_type *types;
     uint32_t type_count;
 };
@@ -203,8 +204,8 @@ static enum frame_end ask(const struct module *module, struct child_process *chi
     return end == FRAME_OK ? frame_read(child->in, module->turn_ms, scope, out) : end;
 }
 
-static pawl_status ask_twice(const struct module *module, struct child_process *child, const char *type,
-                             struct scope *scope, const struct buf *request, str *out)
+static pawl_status ask_twice(const struct module *module, struct child_process *child,
+                             const char *type, struct scope *scope, struct buf *request, str *out)
 {
     char words[64] = "";
 
@@ -220,6 +221,7 @@ static pawl_status ask_twice(const struct module *module, struct child_process *
         if (end == FRAME_NO_MEMORY)
             return scope_no_memory(scope);
         end_child(child, words);
+        request->size = str_before(buf_view(request), '\0').size; /* no turn more than this one */
         if (end == FRAME_LATE)
             (void)snprintf(words, sizeof words, "no answer in %d ms", module->turn_ms);
     }
@@ -251,12 +253,13 @@ static struct child_process *take_child(struct module *module)
     return found;
 }
 
-static void give_child_back(struct module *module, struct child_process *child)
+static void give_child_back(struct module *module, struct child_process *child, bool went_too_far)
 {
     char words[64];
 
     pthread_mutex_lock(&module->lock);
     child->is_busy = false;
+    module->ahead.is_off = module->ahead.is_off || went_too_far;
     if (module->is_retired)
         end_child(child, words);
     pthread_cond_signal(&module->freed);
@@ -287,24 +290,68 @@ static void report(const struct module *module, struct scope *scope)
     cut_folders(module->path, words, scope->error.message, sizeof scope->error.message);
 }
 
+static pawl_status ask_child(struct module *module, const char *type, struct scope *scope,
+                             struct buf *request, str *out)
+{
+    struct child_process *child = take_child(module);
+    size_t size = request->size;
+    pawl_status status = ask_twice(module, child, type, scope, request, out);
+
+    give_child_back(module, child, request->size < size);
+    if (status == PAWL_PAUSED || status == PAWL_NOT_KNOWN)
+        report(module, scope);
+    return status;
+}
+
+/* Is the turn taken already? Else the request says how many more are to be taken. */
+static bool is_taken_ahead(struct module *module, const char *type, struct buf *request,
+                           struct scope *scope, struct turn_answer *out)
+{
+    bool is_taken;
+
+    pthread_mutex_lock(&module->lock);
+    is_taken = ahead_take(&module->ahead, type, buf_view(request), scope, out);
+    if (!is_taken && module->ahead.count > 0) {
+        buf_byte(request, '\0');
+        buf_u64(request, module->ahead.count);
+    }
+    pthread_mutex_unlock(&module->lock);
+    return is_taken;
+}
+
+static pawl_status take_answer(struct module *module, const char *type, str answers,
+                               struct scope *scope, struct turn_answer *out)
+{
+    str answer = STR_NONE;
+
+    (void)str_take(&answers, '\0', &answer);
+    TRY(wire_read_answer(scope, answer, out));
+    if (!module->is_near)
+        return PAWL_OK;
+    pthread_mutex_lock(&module->lock);
+    ahead_keep(&module->ahead, type, out, answers);
+    pthread_mutex_unlock(&module->lock);
+    return PAWL_OK;
+}
+
 static pawl_status run_turn(const struct code_binding *binding, const struct turn_request *request,
                             struct scope *scope, struct turn_answer *out)
 {
     struct module *module = binding->context;
-    struct child_process *child;
+    const char *type = binding->type->name;
+    pawl_status status = PAWL_OK;
     struct buf frame;
-    pawl_status status;
-    str answer = STR_NONE;
+    str answers = STR_NONE;
 
     buf_init(&frame, module->heap, FRAME_MAX);
-    wire_print_request(binding->type->name, request, &frame);
-    child = take_child(module);
-    status = ask_twice(module, child, binding->type->name, scope, &frame, &answer);
-    give_child_back(module, child);
+    wire_print_request(type, request, &frame);
+    if (!module->is_near || !is_taken_ahead(module, type, &frame, scope, out)) {
+        status = ask_child(module, type, scope, &frame, &answers);
+        if (status == PAWL_OK)
+            status = take_answer(module, type, answers, scope, out);
+    }
     buf_fini(&frame);
-    if (status == PAWL_PAUSED || status == PAWL_NOT_KNOWN)
-        report(module, scope);
-    return status == PAWL_OK ? wire_read_answer(scope, answer, out) : status;
+    return status;
 }
 
 /* ---- Opening -------------------------------------------------------------------------- */
@@ -380,6 +427,7 @@ static struct module *make_module(const struct heap *heap, const struct module_o
                                .image.fd = -1 };
     for (uint32_t i = 0; i < CHILDREN; i++)
         module->children[i] = (struct child_process){ .in = -1, .out = -1 };
+    ahead_init(&module->ahead, heap);
     pthread_mutex_init(&module->lock, NULL);
     pthread_cond_init(&module->freed, NULL);
     scope_init(&module->kept, heap, LIMIT_SCOPE);
@@ -446,6 +494,7 @@ void module_close(struct module *module)
         end_child(&module->children[i], words);
     image_close(&module->image);
     scope_fini(&module->kept);
+    ahead_fini(&module->ahead);
     pthread_cond_destroy(&module->freed);
     pthread_mutex_destroy(&module->lock);
     heap_free(heap, module, sizeof *module);

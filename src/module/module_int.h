@@ -8,7 +8,9 @@
  *   {"end":N,"value":JSON,"state":JSON,"migrated":JSON,"timers":EFFECTS,"signals":EFFECTS,"call":S,
  *    "args":JSON,"key":S,"spawn":N,"reduces":EFFECTS,"problem":S,"misfit":S,"renewed":N}
  *                                           or {"status":N,"message":S}
- * Members that are absent are left out. */
+ * Members that are absent, empty or 0 are left out. Behind a request may be a NUL and a number: so many
+ * turns more are to be taken, each by the timer that is due first (ahead.c). Their answers follow the
+ * first one, each behind a NUL. */
 #ifndef PAWL_MODULE_MODULE_INT_H
 #define PAWL_MODULE_MODULE_INT_H
 
@@ -50,5 +52,27 @@ void wire_print_answer(const struct turn_answer *answer, struct buf *out);
 void wire_print_failure(const pawl_error *error, struct buf *out);
 /* The answer, or the failure that it is; NOT_KNOWN: it is neither. */
 pawl_status wire_read_answer(struct scope *scope, str text, struct turn_answer *out);
+
+/* ---- ahead.c: turns that a child takes before they are asked for ---- */
+
+struct ahead {
+    struct buf
+        request; /* what comes next if it is the timer that is due first; size 0: nothing does */
+    struct buf answers; /* to that, and to what follows it, with a NUL between them */
+    size_t used;        /* bytes of them */
+    uint32_t count;     /* of turns that are asked for beyond the next one */
+    bool is_off;        /* a child ended while it took more than one turn */
+};
+
+void ahead_init(struct ahead *ahead, const struct heap *heap);
+void ahead_fini(struct ahead *ahead);
+/* The request that follows this answer if nothing but its timer comes; false: it waits for none. */
+bool ahead_foresee(const struct turn_answer *answer, struct turn_request *out);
+/* The answer to this request, if it is there; else `count` is set. */
+bool ahead_take(struct ahead *ahead, const char *type, str request, struct scope *scope,
+                struct turn_answer *out);
+/* What a child answered, and behind it what it answered besides. */
+void ahead_keep(struct ahead *ahead, const char *type, const struct turn_answer *answer,
+                str answers);
 
 #endif

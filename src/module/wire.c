@@ -15,11 +15,11 @@ static void print_str(struct buf *out, const char *key, str text)
     json_put_str(out, key, text);
 }
 
-static void print_flag(struct buf *out, const char *key, bool is_set)
+/* 0, which most are, is not printed. */
+static void print_number(struct buf *out, const char *key, uint64_t number)
 {
-    if (!is_set)
-        return;
-    json_put_bool(out, key, true);
+    if (number > 0)
+        json_put_u64(out, key, number);
 }
 
 void wire_print_request(const char *type, const struct turn_request *request, struct buf *out)
@@ -28,10 +28,10 @@ void wire_print_request(const char *type, const struct turn_request *request, st
     json_put_text(out, "type", type);
     json_put_u64(out, "kind", request->kind);
     json_put_i64(out, "at", request->at_ms);
-    json_put_u64(out, "from", request->from_version);
-    print_flag(out, "strict", request->is_strict);
-    print_flag(out, "event", request->may_have_event);
-    print_flag(out, "check", request->is_check);
+    print_number(out, "from", request->from_version);
+    print_number(out, "strict", request->is_strict);
+    print_number(out, "event", request->may_have_event);
+    print_number(out, "check", request->is_check);
     print_str(out, "name", request->name);
     print_str(out, "child", request->child_id);
     print_raw(out, "payload", request->payload);
@@ -40,67 +40,47 @@ void wire_print_request(const char *type, const struct turn_request *request, st
     json_close(out, '}');
 }
 
-static str raw_of(const struct node *root, const char *key)
-{
-    const struct node *node = node_find(root, key);
-
-    return node ? node->raw : STR_NONE;
-}
-
-static str text_of(const struct node *root, const char *key)
-{
-    const struct node *node = node_find(root, key);
-
-    return node && node->kind == NODE_STRING ? node->text : STR_NONE;
-}
-
-static bool flag_of(const struct node *root, const char *key)
-{
-    const struct node *node = node_find(root, key);
-
-    return node && node->kind == NODE_BOOL && node->truth;
-}
-
+/* 0 if there is no such member. */
 static bool number_of(const struct node *root, const char *key, int64_t least, int64_t most,
                       int64_t *out)
 {
     const struct node *node = node_find(root, key);
 
-    return node && node_to_i64(node, out) && *out >= least && *out <= most;
+    *out = 0;
+    return (!node || node_to_i64(node, out)) && *out >= least && *out <= most;
 }
 
 bool wire_read_request(const struct node *root, struct turn_request *out)
 {
-    int64_t kind, from, at_ms;
+    int64_t kind, from, at_ms, is_strict, may_have_event, is_check;
 
     if (!number_of(root, "kind", PAWL_EVENT_START, PAWL_EVENT_RENEW, &kind) ||
         !number_of(root, "from", 0, UINT32_MAX, &from) ||
+        !number_of(root, "strict", 0, 1, &is_strict) ||
+        !number_of(root, "event", 0, 1, &may_have_event) ||
+        !number_of(root, "check", 0, 1, &is_check) ||
         !number_of(root, "at", INT64_MIN, INT64_MAX, &at_ms))
         return false;
     *out = (struct turn_request){ .kind = (pawl_event_kind)kind,
                                   .at_ms = at_ms,
                                   .from_version = (uint32_t)from,
-                                  .is_strict = flag_of(root, "strict"),
-                                  .may_have_event = flag_of(root, "event"),
-                                  .is_check = flag_of(root, "check"),
-                                  .name = text_of(root, "name"),
-                                  .child_id = text_of(root, "child"),
-                                  .payload = raw_of(root, "payload"),
-                                  .state = raw_of(root, "state"),
-                                  .declared = raw_of(root, "declared") };
+                                  .is_strict = is_strict,
+                                  .may_have_event = may_have_event,
+                                  .is_check = is_check,
+                                  .name = node_text(root, "name"),
+                                  .child_id = node_text(root, "child"),
+                                  .payload = node_raw(root, "payload"),
+                                  .state = node_raw(root, "state"),
+                                  .declared = node_raw(root, "declared") };
     return true;
 }
 
-static void print_waits(const struct turn_answer *answer, struct buf *out)
+static void print_effects(struct buf *out, const char *key, const struct effect_list *list)
 {
-    json_key(out, "timers");
-    effects_print(&answer->timers, out);
-    json_key(out, "signals");
-    effects_print(&answer->signals, out);
-    json_key(out, "reduces");
-    effects_print(&answer->reduces, out);
-    json_key(out, "subscriptions");
-    effects_print(&answer->subscriptions, out);
+    if (list->count == 0)
+        return;
+    json_key(out, key);
+    effects_print(list, out);
 }
 
 void wire_print_answer(const struct turn_answer *answer, struct buf *out)
@@ -110,15 +90,19 @@ void wire_print_answer(const struct turn_answer *answer, struct buf *out)
     print_raw(out, "value", answer->value);
     print_raw(out, "state", answer->state);
     print_raw(out, "migrated", answer->migrated);
-    print_waits(answer, out);
+    print_effects(out, "timers", &answer->timers);
+    print_effects(out, "signals", &answer->signals);
+    print_effects(out, "reduces", &answer->reduces);
+    print_effects(out, "subscriptions", &answer->subscriptions);
     print_str(out, "call", answer->call);
     print_raw(out, "args", answer->args);
     print_str(out, "key", answer->key);
-    json_put_u64(out, "spawn", answer->is_spawn + (answer->is_spawn && answer->is_abandoned));
+    print_number(out, "spawn", answer->is_spawn + (answer->is_spawn && answer->is_abandoned));
     print_str(out, "problem", answer->problem);
     print_str(out, "misfit", answer->misfit);
-    json_put_u64(out, "renewed", (answer->is_renewed ? 1u : 0) + (answer->is_moved ? 2u : 0) +
-                      (answer->is_bare ? 4u : 0));
+    print_number(out, "renewed",
+                 (answer->is_renewed ? 1u : 0) + (answer->is_moved ? 2u : 0) +
+                     (answer->is_bare ? 4u : 0));
     json_close(out, '}');
 }
 
@@ -139,12 +123,15 @@ static pawl_status fail_garbled(struct scope *scope)
 static pawl_status read_effects(struct scope *scope, const struct node *root, const char *key,
                                 enum effect_kind kind, struct effect_list *out)
 {
-    pawl_status status = effects_read(scope, raw_of(root, key), out);
+    str list = node_raw(root, key);
 
-    for (uint32_t i = 0; status == PAWL_OK && i < out->count; i++)
+    if (!list.data)
+        return PAWL_OK;
+    TRY(effects_read(scope, list, out));
+    for (uint32_t i = 0; i < out->count; i++)
         if (out->items[i].kind != kind)
             return fail_garbled(scope);
-    return status;
+    return PAWL_OK;
 }
 
 pawl_status wire_read_answer(struct scope *scope, str text, struct turn_answer *out)
@@ -158,17 +145,17 @@ pawl_status wire_read_answer(struct scope *scope, str text, struct turn_answer *
     if (status != PAWL_OK)
         return status == PAWL_NO_MEMORY ? status : fail_garbled(scope);
     if (number_of(root, "status", 1, PAWL_NO_MEMORY, &number))
-        return scope_fail(scope, (pawl_status)number, "%.*s", STR_ARG(text_of(root, "message")));
-    ok = number_of(root, "end", TURN_WAITS, TURN_HOLDS, &number);
+        return scope_fail(scope, (pawl_status)number, "%.*s", STR_ARG(node_text(root, "message")));
+    ok = node_find(root, "end") && number_of(root, "end", TURN_WAITS, TURN_HOLDS, &number);
     answer.end = ok ? (enum turn_end)number : TURN_FAILS;
-    answer.value = raw_of(root, "value");
-    answer.state = raw_of(root, "state");
-    answer.migrated = raw_of(root, "migrated");
-    answer.call = text_of(root, "call");
-    answer.args = raw_of(root, "args");
-    answer.key = text_of(root, "key");
-    answer.problem = text_of(root, "problem");
-    answer.misfit = text_of(root, "misfit");
+    answer.value = node_raw(root, "value");
+    answer.state = node_raw(root, "state");
+    answer.migrated = node_raw(root, "migrated");
+    answer.call = node_text(root, "call");
+    answer.args = node_raw(root, "args");
+    answer.key = node_text(root, "key");
+    answer.problem = node_text(root, "problem");
+    answer.misfit = node_text(root, "misfit");
     ok = ok && number_of(root, "spawn", 0, 2, &number);
     answer.is_spawn = ok && number > 0;
     answer.is_abandoned = ok && number == 2;

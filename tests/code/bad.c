@@ -65,6 +65,34 @@ PAWL_CODE(bad, BAD)
     PAWL_END;
 }
 
+#define TICKS(has)                                                                                 \
+    has(input, uint32_t, most) has(input, uint32_t, crash_at) has(var, uint32_t, n)                \
+        has(timer, Tick) has(timer, Far) has(signal, Add, uint32_t) has(result, uint32_t, n)       \
+            has(await, ticking)
+
+/* Not healed, it cannot bear the tick of that number. */
+PAWL_CODE(ticks, TICKS)
+{
+    PAWL_BEGIN(TICKS);
+    while (self->n < self->most) {
+        PAWL_SELECT(ticking)
+        {
+            PAWL_ON_TIMER(Far, PAWL_DAYS(9))
+            {
+            }
+            PAWL_ON_TIMER(Tick, PAWL_SECS(1))
+            {
+                if (++self->n == self->crash_at && !getenv("PAWL_TEST_HEALED"))
+                    abort();
+            }
+            PAWL_ON_SIGNAL(Add) self->n += got->Add;
+        }
+        PAWL_AWAIT;
+    }
+    result->n = self->n;
+    PAWL_END;
+}
+
 #define ASKER(has) has(external, ask, int64_t) has(result, int64_t, answer) has(await, asked)
 
 /* Not healed, it cannot bear an answer. */
@@ -105,5 +133,5 @@ const pawl_module *pawl_module_open(void)
     return &module;
 }
 #else
-PAWL_MODULE(bad, asker, slip);
+PAWL_MODULE(bad, asker, slip, ticks);
 #endif

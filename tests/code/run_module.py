@@ -255,6 +255,50 @@ def test_code_that_crashes_or_never_comes_back_holds_its_instance_and_nothing_el
     shell.stop(child)
 
 
+def ticked(web, id):
+    return web.get("/v1/instances/%s/variables" % id).json["variables"]["n"]
+
+
+def test_a_turn_that_is_taken_ahead_of_time_and_ends_its_process_spoils_none_before_it(shell):
+    """With a test clock a child takes turns of timers before they are asked for."""
+    path = bad(shell)
+    child, address = shell.serve("--test", "--module", path)
+    web = Web(address)
+    id = web.create(definition="ticks", input={"most": 300, "crash_at": 100})
+    web.expect(200, "POST", "/v1/test/advance", {"by": "200s"})
+    expect_held(web, id, "signal 6")
+    entries = web.get("/v1/instances/%s/history" % id).json["entries"]
+    assert [entry["action"] for entry in entries] == ["start"] + 100 * ["timer"], len(entries)
+    assert ticked(web, id) == 99
+    shell.stop(child)
+    child = shell.begin("serve", "--listen", "127.0.0.1:0", "--test", "--module", path, env={"PAWL_TEST_HEALED": "1"})
+    web = Web(child.stdout.readline().decode().split()[4])
+    web.expect(200, "POST", "/v1/instances/%s/resume" % id)
+    web.expect(200, "POST", "/v1/test/advance", {"by": "1h"})
+    found = web.get("/v1/instances/" + id).json
+    assert found.get("result") == {"n": 300}, (found, ticked(web, id))
+    assert web.expect(200, "POST", "/v1/verify").json["valid"]
+    shell.stop(child)
+
+
+def test_turns_that_are_taken_ahead_of_time_count_only_if_what_they_expected_comes(shell):
+    child, address = shell.serve("--test", "--module", bad(shell))
+    web = Web(address)
+    first, second = (web.create(definition="ticks", input={"most": 300}) for _ in range(2))
+    for round in range(10):
+        web.expect(200, "POST", "/v1/test/advance", {"by": "7s"})
+        web.expect(202, "POST", "/v1/instances/%s/signals" % first, {"name": "add", "payload": 3})
+        assert (ticked(web, first), ticked(web, second)) == (10 * round + 10, 7 * round + 7)
+        web.expect(200, "POST", "/v1/test/advance", {"by": "0s"})
+    web.expect(200, "POST", "/v1/instances/%s/cancel" % second)
+    web.expect(200, "POST", "/v1/test/advance", {"by": "1h"})
+    assert web.get("/v1/instances/" + first).json["result"] == {"n": 300}
+    actions = [entry["action"] for entry in web.get("/v1/instances/%s/history?limit=1000" % first).json["entries"]]
+    assert actions.count("timer") == 270 and actions.count("signal") == 10, actions
+    assert web.expect(200, "POST", "/v1/verify").json["valid"]
+    shell.stop(child)
+
+
 def test_answers_and_reasons_name_a_module_without_its_folders_and_the_log_keeps_them(shell):
     """A remote caller learns nothing about the server's disk."""
     path = bad(shell)

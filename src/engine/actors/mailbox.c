@@ -51,6 +51,7 @@ static void tell_group(struct mail_group *group, const struct mail *mail, pawl_s
         note_refusal(group->refusals, mail, status);
     group->refused++;
     group->full += status == PAWL_OVERLOADED;
+    group->late += status == PAWL_NOT_AWAITING;
     if (!group->refusal.status)
         group->refusal = error;
     if (status_is_ours(status) && !group->error.status)
@@ -65,15 +66,16 @@ void mail_group_leave(struct engine *engine, struct mail_group *group)
 }
 
 /* Of what the engine sent itself. not-known: its handler is not registered yet, or not in this
- * program, as `why` says. A step whose tool is not in this program waits for a worker. What a
- * broadcast meets is logged by signals.c. */
+ * program, as `why` says. A step whose tool is not in this program waits for a worker. A timer may come
+ * late: a resume took its turn. What a broadcast meets is logged by signals.c. */
 static bool is_worth_a_warning(const struct mail *mail, pawl_status status)
 {
     enum event_kind kind = mail->event.kind;
 
     return !(mail->group && mail->group->refusals) && status != PAWL_LEASE_LOST &&
            status != PAWL_TERMINAL && status != PAWL_PAUSED && status != PAWL_NOT_KNOWN &&
-           kind != EVENT_WAKE && (kind != EVENT_STEP_START || status != PAWL_NOT_AWAITING);
+           kind != EVENT_WAKE &&
+           (status != PAWL_NOT_AWAITING || (kind != EVENT_STEP_START && kind != EVENT_TIMER));
 }
 
 void mail_finish(struct engine *engine, struct mail *mail, pawl_status status)

@@ -114,26 +114,34 @@ static void log_refusal(struct engine *engine, const pawl_error *refusal)
         engine_log(engine, PAWL_LOG_WARN, "timer.refused", refusal->message);
 }
 
+struct timers_fired {
+    uint32_t count, refused;
+    uint32_t
+        late; /* of the refused: another event, a resume say, took the timer's turn meanwhile */
+};
+
 /* Fires what is due now by one of the clocks, and waits until all of it is decided and
  * committed. */
 static pawl_status fire_some(struct engine *engine, struct scope *scope, bool wall, int64_t now_ms,
-                             uint32_t most, uint32_t *refused, uint32_t *count)
+                             uint32_t most, struct timers_fired *fired)
 {
     struct mail_group group = { 0 };
     struct live_timer *due;
-    uint32_t left;
+    uint32_t left, count;
     int64_t next_ms;
 
     TRY(store_due(engine->store, scope, wall, now_ms, most + engine->clock.stuck_timers, &due,
-                  count, &next_ms));
-    left = *count;
+                  &count, &next_ms));
+    left = count;
     TRY(deadlines_fire(engine, scope, due, &left, &group.refused));
     guard_lock(&engine->lock);
     post_timers(engine, due, left, &group);
     while (group.left)
         if (!engine_pump(engine))
             guard_wait(&engine->lock, &engine->changed);
-    *refused = group.refused;
+    fired->count += count;
+    fired->refused += group.refused;
+    fired->late += group.late;
     if (!engine->clock.stuck_timers)
         log_refusal(engine, &group.refusal);
     guard_unlock(&engine->lock);
@@ -142,17 +150,11 @@ static pawl_status fire_some(struct engine *engine, struct scope *scope, bool wa
 
 /* Fires what is due by either clock, at most `most` each. */
 static pawl_status fire_all(struct engine *engine, struct scope *scope, const struct moment *now,
-                            uint32_t most, uint32_t *refused, uint32_t *count)
+                            uint32_t most, struct timers_fired *fired)
 {
-    uint32_t refused_by_wall = 0, count_by_wall = 0;
-    pawl_status status = fire_some(engine, scope, false, now->at_ms, most, refused, count);
-
-    if (!status)
-        status =
-            fire_some(engine, scope, true, now->wall_ms, most, &refused_by_wall, &count_by_wall);
-    *refused += refused_by_wall;
-    *count += count_by_wall;
-    return status;
+    *fired = (struct timers_fired){ 0 };
+    TRY(fire_some(engine, scope, false, now->at_ms, most, fired));
+    return fire_some(engine, scope, true, now->wall_ms, most, fired);
 }
 
 static pawl_status look_ahead_by(struct engine *engine, struct scope *scope, bool wall,
@@ -211,7 +213,8 @@ static void set_busy(struct engine *engine, bool busy)
 pawl_status timers_fire_due(struct engine *engine, struct scope *scope, uint32_t *budget)
 {
     struct moment now; /* what falls due meanwhile is left to the next call */
-    uint32_t refused = 0, count = 0;
+    struct timers_fired fired;
+    bool is_late = false; /* nothing but late ones: the store is asked once more */
     pawl_status status, alarmed;
 
     set_busy(engine, true);
@@ -225,14 +228,16 @@ pawl_status timers_fire_due(struct engine *engine, struct scope *scope, uint32_t
     do {
         uint32_t most = budget && *budget < TIMERS_AT_ONCE ? *budget : TIMERS_AT_ONCE;
 
-        status = fire_all(engine, scope, &now, most, &refused, &count);
+        status = fire_all(engine, scope, &now, most, &fired);
         if (budget)
-            *budget -= count < *budget ? count : *budget;
+            *budget -= fired.count < *budget ? fired.count : *budget;
         if (!status)
             status = timers_look_ahead(engine, scope);
         if (!status)
-            note_stuck(engine, refused);
-    } while (!status && count > refused && !engine->stopping && (!budget || *budget > 0));
+            note_stuck(engine, fired.refused);
+        is_late = !is_late && fired.late > 0 && fired.late == fired.refused;
+    } while (!status && (fired.count > fired.refused || is_late) && !engine->stopping &&
+             (!budget || *budget > 0));
     set_busy(engine, false);
     return status ? status : alarmed;
 }

@@ -133,15 +133,13 @@ str short_id(const struct term *term, str id, char text[SHORT_ID_SIZE])
 void moment_print(str rfc3339, char out[MOMENT_SIZE])
 {
     int64_t at_ms;
-    time_t at;
-    struct tm then;
 
     out[0] = '\0';
     if (!time_parse(rfc3339, &at_ms))
         return;
-    at = (time_t)(at_ms / SECOND);
-    if (gmtime_r(&at, &then))
-        strftime(out, MOMENT_SIZE, "%Y-%m-%d %H:%M:%SZ", &then);
+    time_print(at_ms, out);
+    out[DATE_SIZE - 1] = ' ';
+    memcpy(strchr(out, '.'), "Z", sizeof "Z"); /* without milliseconds */
 }
 
 void moment_cut(char moment[MOMENT_SIZE])
@@ -150,15 +148,11 @@ void moment_cut(char moment[MOMENT_SIZE])
         snprintf(moment + 16, MOMENT_SIZE - 16, "Z");
 }
 
-void moment_print_beside(str other, str rfc3339, char out[MOMENT_SIZE])
+void moment_print_beside(const char *other, str rfc3339, char out[MOMENT_SIZE])
 {
-    char before[MOMENT_SIZE], full[MOMENT_SIZE];
-    bool is_same_day;
-
-    moment_print(other, before);
-    moment_print(rfc3339, full);
-    is_same_day = full[0] && strncmp(before, full, DATE_SIZE) == 0;
-    snprintf(out, MOMENT_SIZE, "%s", is_same_day ? full + DATE_SIZE : full);
+    moment_print(rfc3339, out);
+    if (out[0] && strncmp(other, out, DATE_SIZE) == 0)
+        memmove(out, out + DATE_SIZE, strlen(out + DATE_SIZE) + 1);
 }
 
 void span_print(int64_t ms, char out[MOMENT_SIZE])

@@ -64,10 +64,8 @@ enum style action_style(str action)
 
 void print_times(const struct node *entry, char fired[MOMENT_SIZE], char recorded[MOMENT_SIZE])
 {
-    str fired_at = member_str(entry, "fired_at");
-
-    moment_print(fired_at, fired);
-    moment_print_beside(fired_at, member_str(entry, "recorded_at"), recorded);
+    moment_print(member_str(entry, "fired_at"), fired);
+    moment_print_beside(fired, member_str(entry, "recorded_at"), recorded);
 }
 
 static void fill_entry(struct cli *cli, const struct text_table *table, const struct node *entry,

@@ -101,34 +101,50 @@ int term_columns(str text)
     return columns;
 }
 
-/* What is stored may hold escape sequences: a terminal must never see them. */
-static void put_character(FILE *out, str text, size_t at, size_t size)
+/* What is stored may hold escape sequences: a terminal must never see them. What is put in the place of
+ * this character; 0: nothing. */
+static char instead_of(str text, size_t at, size_t size)
 {
     unsigned char first = (unsigned char)text.data[at];
 
     if (first == '\n' || first == '\t')
-        fputc(' ', out);
-    else if (first < 0x20 || first == 0x7F)
-        fputc('?', out);
-    else if (first == 0xC2 && size == 2 && (unsigned char)text.data[at + 1] < 0xA0)
-        fputc('?', out); /* C1 controls */
-    else
-        fwrite(text.data + at, 1, size, out);
+        return ' ';
+    if (first < 0x20 || first == 0x7F)
+        return '?';
+    return first == 0xC2 && size == 2 && (unsigned char)text.data[at + 1] < 0xA0 ? '?' : 0; /* C1 */
+}
+
+/* At most so many columns; the columns that were put. */
+static int put_columns(FILE *out, str text, int most)
+{
+    size_t at = 0, put = 0; /* up to where the text is out */
+    int columns = 0;
+
+    for (size_t size; at < text.size && columns < most; at += size, columns++) {
+        char instead;
+
+        size = character_size(text, at);
+        instead = instead_of(text, at, size);
+        if (!instead)
+            continue;
+        fwrite(text.data + put, 1, at - put, out);
+        fputc(instead, out);
+        put = at + size;
+    }
+    if (at > put)
+        fwrite(text.data + put, 1, at - put, out);
+    return columns;
 }
 
 void term_cell(const struct term *term, enum style style, str text, int width, int pad)
 {
     bool paint = term->colour && style != PLAIN;
     bool cut = term_columns(text) > width;
-    int columns = 0;
+    int columns;
 
     if (paint)
         fputs(style_codes[style], term->out);
-    for (size_t at = 0, size; at < text.size && columns < (cut ? width - 1 : width); at += size) {
-        size = character_size(text, at);
-        put_character(term->out, text, at, size);
-        columns++;
-    }
+    columns = put_columns(term->out, text, cut ? width - 1 : width);
     if (cut) {
         fputs("…", term->out);
         columns++;

@@ -63,8 +63,8 @@ const char *status_mark(str status); /* one character */
 /* "2026-05-01 14:03:07Z". */
 void moment_print(str rfc3339, char out[MOMENT_SIZE]);
 void moment_cut(char moment[MOMENT_SIZE]); /* to minutes: "2026-05-01 14:03Z" */
-/* The same, next to another time: without the date if both have the same. */
-void moment_print_beside(str other, str rfc3339, char out[MOMENT_SIZE]);
+/* The same, next to another one: without the date if both have the same. */
+void moment_print_beside(const char *other, str rfc3339, char out[MOMENT_SIZE]);
 /* "in 5 min", "3 s ago". */
 void distance_print(str rfc3339, char out[MOMENT_SIZE]);
 void until_print(str rfc3339, char out[MOMENT_SIZE]); /* "in 5 min", "overdue by 3 s" */
