@@ -52,6 +52,15 @@ def test_each_test_that_begins_first_exists():
     assert not missing, missing
 
 
+def test_the_thread_sanitizer_runs_what_has_threads_and_says_what_it_leaves_out():
+    RUN_TESTS.SKIPPED.clear()
+    names = {path.name for path in RUN_TESTS.with_threads(RUN_TESTS.discover(BUILD), BUILD)}
+    assert {"run_claims.py", "run_race.py", "run_watch.py"} <= names, names
+    assert not names & {"run_tidy.py", "run_flip.py", "run_flow_model.py"}, names
+    assert all((ROOT / "tests" / name).is_dir() for name in RUN_TESTS.ONE_THREAD)
+    assert len(RUN_TESTS.SKIPPED) == len(RUN_TESTS.ONE_THREAD), RUN_TESTS.SKIPPED
+
+
 def result_of(text):
     """What run-tests makes of a test with this text."""
     with tempfile.TemporaryDirectory() as folder:
