@@ -69,7 +69,8 @@ bool ahead_take(struct ahead *ahead, const char *type, str request, struct scope
     return false;
 }
 
-void ahead_keep(struct ahead *ahead, const char *type, const struct turn_answer *answer, str answers)
+void ahead_keep(struct ahead *ahead, const char *type, const struct turn_answer *answer,
+                str answers)
 {
     buf_clear(&ahead->answers);
     buf_str(&ahead->answers, answers);

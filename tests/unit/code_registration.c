@@ -74,6 +74,7 @@ TEST(code_registration, a_type_may_have_no_timers_signals_or_variables)
 TEST(code_registration, a_bad_type_is_refused_by_what_is_wrong)
 {
     static const char *const twice[] = { "a", "b", "a", NULL };
+    static const char *const unknown[] = { "gone", NULL };
     static const char *const blank[] = { "a", " ", NULL };
     static const char *const not_utf8[] = { "\xFF", NULL };
     static const char *const reserved[] = { "b", "~a", NULL };
@@ -86,6 +87,12 @@ TEST(code_registration, a_bad_type_is_refused_by_what_is_wrong)
     expect_refused(t, (pawl_code_type){ .name = "cart" }, "no handler");
     type.timers = twice;
     expect_refused(t, type, "timer 'a' is declared twice");
+    type = cart;
+    type.buffered = twice;
+    expect_refused(t, type, "buffered signal 'a' is declared twice");
+    type.buffered = unknown;
+    expect_refused(t, type, "'gone' is buffered, and no signal of the type");
+    type = cart;
     type.timers = blank;
     expect_refused(t, type, "timer 1");
     type = cart;
