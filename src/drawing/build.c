@@ -88,7 +88,7 @@ static void build_machine(struct builder *builder, const struct definition *defi
         str note = transition_note(builder, definition, i, &by_deadline);
 
         drawing->of_transition[i] = DRAWING_NONE;
-        /* Flows and code go on inside `running`: a loop for each word would say nothing. */
+        /* Flows and code stay in `running`: a loop for each of their actions would say nothing. */
         if (definition->kind != KIND_MACHINE && transition->from == transition->to)
             continue;
         drawing->of_transition[i] =

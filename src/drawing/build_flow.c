@@ -134,7 +134,7 @@ static uint32_t build_fork(struct builder *builder, const struct ends *in, const
     return fork;
 }
 
-/* Many into many would be a thicket: they meet in one place first. */
+/* Edges from many to many would cover the picture: they go through one node. */
 static struct ends build_dopar(struct builder *builder, struct walk walk,
                                const struct plan_node *node, struct ends in)
 {

@@ -42,7 +42,7 @@ static inline bool drawing_is_dot(const struct drawing_node *node)
 /* "pay [guard QP]": a label with its note. */
 str edge_words(struct scope *scope, const struct drawing_edge *edge);
 
-/* Nodes from top to bottom, as a list tells them. NO_MEMORY. */
+/* Nodes from top to bottom, for a list. NO_MEMORY. */
 pawl_status drawing_order(struct scope *scope, const struct drawing *drawing, uint32_t **out);
 
 /* ---- layout.c: where everything lies, in pixels ---- */

@@ -186,7 +186,7 @@ static void json_line(uint32_t depth, uint32_t node, str word, struct buf *out)
     json_close(out, '}');
 }
 
-/* How a list tells it: a tree's forms, else the nodes from top to bottom. */
+/* For a list: a tree's forms, else the nodes from top to bottom. */
 static pawl_status json_lines(struct scope *scope, const struct drawing *drawing, struct buf *out)
 {
     uint32_t *order;

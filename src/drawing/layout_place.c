@@ -88,7 +88,7 @@ static void make_wishes(struct layout *layout, uint32_t rank, bool above, bool b
 }
 
 /* The places that differ least (by squares) from the wishes: neighbours whose wishes are too near
- * to each other form a group that stands where its members wish on the average. */
+ * to each other form a group, which is placed at the mean of their wishes. */
 struct group {
     double sum; /* of wishes, each less its offset in the rank */
     uint32_t count;

@@ -117,7 +117,7 @@ static int run_verb(struct cli *cli)
     return code;
 }
 
-/* Commands that we tell people to type must reach the same store. */
+/* The commands that messages advise must reach the same store. */
 static void name_command(struct cli *cli, const char *usual_store)
 {
     size_t size = strlen(cli->store) + 32;

@@ -128,7 +128,7 @@ struct cli {
 
 /* ---- args.c ---- */
 
-/* Fill cli from the words. USAGE (said on stderr) or DONE. cli->verb NULL: no verb given. */
+/* Fill cli from the words. USAGE (with a message on stderr) or DONE. cli->verb NULL: no verb given. */
 int args_parse(struct cli *cli, int argc, char **argv);
 const char *args_option(const struct cli *cli, const char *name); /* the last; NULL: not given */
 bool args_flag(const struct cli *cli, const char *name);

@@ -7,7 +7,7 @@
 #include "base/scope.h"
 
 #define CLIENT_LOOK_MS    1000
-#define CLIENT_SILENT_MS  10000 /* then it is said that there is no answer yet */
+#define CLIENT_SILENT_MS  10000 /* then a line on stderr: there is no answer yet */
 #define CLIENT_ANSWER_MAX ((size_t)256 << 20)
 
 struct client {

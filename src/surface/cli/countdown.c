@@ -62,8 +62,8 @@ static void start(pawl_turn *turn, struct countdown *state, const struct node *i
         go_on(turn, state);
 }
 
-static void hear(pawl_turn *turn, struct countdown *state, const char *name,
-                 const struct node *payload)
+static void take_signal(pawl_turn *turn, struct countdown *state, const char *name,
+                        const struct node *payload)
 {
     int64_t more;
 
@@ -97,7 +97,7 @@ static void countdown_handle(void *context, pawl_turn *turn, void *memory, const
         go_on(turn, state);
         break;
     case PAWL_EVENT_SIGNAL:
-        hear(turn, state, event->name, payload);
+        take_signal(turn, state, event->name, payload);
         break;
     case PAWL_EVENT_CALL:
     case PAWL_EVENT_CALL_FAILED:

@@ -19,7 +19,7 @@ static const struct {
     { .definition = "countdown", .input = "{\"from\":60,\"every\":\"2s\"}" },
 };
 
-static pawl_status tell(struct cli *cli)
+static pawl_status run_story(struct cli *cli)
 {
     str id = STR_NONE;
 
@@ -49,5 +49,5 @@ pawl_status examples_put(struct cli *cli)
     for (const str(*file)[2] = example_files; (*file)[0].data; file++)
         TRY(define_text(cli, (*file)[1], (*file)[0].data, NULL, &put));
     TRY(cli_ask(cli, "instance.list", WITH({ "limit", .number = 1 }), &page));
-    return node_first(page, "instances") ? PAWL_OK : tell(cli);
+    return node_first(page, "instances") ? PAWL_OK : run_story(cli);
 }

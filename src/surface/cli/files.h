@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "base/scope.h"
 
-/* Can this file ("-": standard input) be read? If not, that is said on stderr. */
+/* Can this file ("-": standard input) be read? If not, a message on stderr says so. */
 bool file_is_readable(const char *path);
 
 /* Where a word may be a file or a definition's name: it is the file, if there is one (not a folder),

@@ -90,7 +90,7 @@ static pawl_status read_events(struct follow *follow)
     return PAWL_OK;
 }
 
-/* The server or the connection ended: the store's next server is asked to go on. */
+/* The server or the connection ended: the stream resumes at the store's next server. */
 static pawl_status find_again(struct follow *follow)
 {
     struct watching *watching = follow->watching;

@@ -18,7 +18,7 @@ struct watching {
     char note[320];        /* below each frame */
     int64_t note_until_ms; /* by the wall clock */
     const char *server; /* its address, for words about it; NULL: none is watched */
-    bool is_silent;     /* that was said, and is to be taken back */
+    bool is_silent;     /* that was reported; its next answer is reported, too */
     FILE *frame; /* what is being drawn */
     char *text;
     size_t size;
@@ -40,13 +40,13 @@ void frame_begin(struct watching *watching);
 void frame_end(struct watching *watching);
 int frame_rows(const struct watching *watching); /* lines there is room for */
 
-#define BACK_MS 5000 /* for how long it is said that a server is back */
+#define BACK_MS 5000 /* for how long the note that a server is back is shown */
 
 /* A line below what is drawn, now and for so long (0: until another); off a terminal on stderr. */
 void watching_say(struct watching *watching, int64_t for_ms, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The server has sent nothing for so long (said once), or something at last. */
+/* Report once that the server has sent nothing for so long; and that it answers again. */
 void watching_silence(struct watching *watching, const char *words);
 void watching_answered(struct watching *watching);
 
@@ -77,8 +77,8 @@ struct follow {
 pawl_status follow_begin(struct follow *follow, bool from_start);
 void follow_end(struct follow *follow);
 
-/* What was recorded since, at most wait_ms later. A server that went away is looked for again, which
- * is said, as is that it is back; STORAGE_FAILURE if it stays away. */
+/* What was recorded since, at most wait_ms later. A server that went away is looked for again, and
+ * both that and its return are reported; STORAGE_FAILURE if it stays away. */
 pawl_status follow_read(struct follow *follow, int64_t wait_ms);
 
 /* Has the server's stream more to read, or does it end in a moment? Not so for a file. */

@@ -1,4 +1,4 @@
-/* help.c - the overview, the help of a verb, and what is said when words are wrong. */
+/* help.c - the overview, the help of a verb, and the message for wrong words. */
 #include "surface/cli/cli.h"
 #include <stdarg.h>
 

@@ -27,7 +27,7 @@ static bool is_hangup_ignored(void)
     return sigaction(SIGHUP, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-/* Held back in every thread from now on, so that only host_wait() meets them. */
+/* Blocked in every thread from now on, so that only host_wait() receives them. */
 static void hold_signals(struct host *host, bool reloads)
 {
     sigemptyset(&host->stop_signals);
@@ -64,7 +64,7 @@ static void log_line(void *context, pawl_log_level level, const char *event, con
 {
     const struct cli *cli = context;
 
-    /* The store failed and could not be reopened: a server that can only refuse is no use. */
+    /* The store failed and could not be reopened: a server that can only refuse stops. */
     if (strcmp(event, "store.lost") == 0 && !atomic_exchange(&store_is_lost, true))
         kill(getpid(), SIGTERM);
     if (level < PAWL_LOG_WARN && strcmp(event, "module.reloaded") != 0)

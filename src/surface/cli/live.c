@@ -1,4 +1,4 @@
-/* live.c - an instance as it goes on: each entry as it is recorded, and below them, on a
+/* live.c - an instance while it runs: each entry as it is recorded, and below them, on a
  * terminal, one line that says what it is doing now; a flow on a terminal as its steps, drawn
  * again in place. */
 #include "base/limits.h"
@@ -180,7 +180,7 @@ static int finish(struct live_screen *live, const struct node *instance)
     return exit_of_end(instance);
 }
 
-/* Where its code and its tools come from must be said again. */
+/* The next command needs the same options for code and tools. */
 static void put_options(const struct cli *cli)
 {
     static const char *const options[] = { "module", "config", "test" };
@@ -403,6 +403,6 @@ int live_follow(struct cli *cli, struct host *host, const char *id, int64_t afte
         wait_ms = wait_ms * 2 < POLL_MS ? wait_ms * 2 : POLL_MS;
     }
     if (trial)
-        told_report(trial);
+        script_report(trial);
     return code;
 }

@@ -139,7 +139,7 @@ void render_history(struct cli *cli, const struct node *answer)
 
 /* ---- The path ---- */
 
-#define ACTION_COLUMNS 13 /* of the longest of a flow: what follows stands in a column */
+#define ACTION_COLUMNS 13 /* of the longest of a flow: what follows is in a column */
 #define NOTE_MIN       12
 #define NARROW         90 /* on such a terminal the time since the last entry is left out */
 

@@ -1,4 +1,4 @@
-/* render_show.c - one view of an instance, whatever its kind: where it stands, how it came
+/* render_show.c - one view of an instance, whatever its kind: its state, how it came
  * there, its steps and variables, what it waits for, what may come next. */
 #include "base/limits.h"
 #include "surface/cli/view.h"

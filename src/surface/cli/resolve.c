@@ -96,8 +96,7 @@ pawl_status id_resolve(struct cli *cli, const char *text, const char **out)
         return find_last(cli, out);
     for (char *at = upper; *at; at++)
         *at = (char)toupper((unsigned char)*at);
-    if (str_is_blank(str_of(text)) ||
-        size >= ID_SIZE) { /* the operation says what it thinks of it */
+    if (str_is_blank(str_of(text)) || size >= ID_SIZE) { /* the operation checks it */
         *out = size == ID_SIZE ? upper : text;
         return PAWL_OK;
     }
@@ -161,7 +160,7 @@ pawl_status step_resolve(struct cli *cli, const char *text, const char **out)
     TRY_MEMORY(&cli->scope, instance);
     *out = text;
     if (str_is_blank(str_of(instance)) || (dot && size >= ID_SIZE))
-        return PAWL_OK; /* the operation says what it thinks of it */
+        return PAWL_OK; /* the operation checks it */
     TRY(id_resolve(cli, instance, &id));
     if (!dot)
         return find_step(cli, id, out);

@@ -1,4 +1,4 @@
-/* stuck.c - a trial that cannot go on: what it waits for, and the option that would help. */
+/* stuck.c - a trial that is blocked: what it waits for, and the option that would help. */
 #include "base/limits.h"
 #include "surface/cli/trial.h"
 #include "surface/cli/view.h"

@@ -17,34 +17,34 @@ struct decided { /* a gate that all actors of the command line have decided */
     str step;
 };
 
-/* ---- What it waits for, said by us ---- */
+/* ---- The script ---- */
 
-static pawl_status send_signal(struct trial *trial, const char *id, struct told *told)
+static pawl_status send_signal(struct trial *trial, const char *id, struct scripted *line)
 {
     struct node *answer;
 
-    told->is_said = true;
+    line->is_sent = true;
     return cli_ask(trial->cli, "signal.send",
-                   WITH({ "instance_id", str_of(id) }, { "name", told->name },
-                        { "payload", .json = told->json }),
+                   WITH({ "instance_id", str_of(id) }, { "name", line->name },
+                        { "payload", .json = line->json }),
                    &answer);
 }
 
 /* With the guard and the reason that the action requires. */
-static pawl_status fire(struct trial *trial, const char *id, struct told *told)
+static pawl_status fire(struct trial *trial, const char *id, struct scripted *line)
 {
     struct node *instance, *answer;
     const struct node *action;
 
     TRY(cli_ask_id(trial->cli, "instance.get", id, &instance));
     action = node_first(instance, "actions");
-    while (action && !str_eq(member_str(action, "action"), told->name))
+    while (action && !str_eq(member_str(action, "action"), line->name))
         action = action->next;
-    told->is_said = true;
+    line->is_sent = true;
     return cli_ask(trial->cli, "instance.fire",
-                   WITH({ "instance_id", str_of(id) }, { "action", told->name },
+                   WITH({ "instance_id", str_of(id) }, { "action", line->name },
                         { "actor_ref", str_of(args_option(trial->cli, "actor")) },
-                        { "payload", .json = told->json },
+                        { "payload", .json = line->json },
                         { "guard_satisfied",
                           .json = member_json(action, "guard").data ? STR("true") : STR_NONE },
                         { "reason", member_true(action, "requires_reason") ? STR("given by --fire")
@@ -54,44 +54,45 @@ static pawl_status fire(struct trial *trial, const char *id, struct told *told)
 
 /* Complete an external step. A step that its tool works on is left to the tool. A step that waits
  * for its next attempt (lease-lost) is completed when that has begun. */
-static pawl_status complete(struct trial *trial, const char *id, struct told *told)
+static pawl_status complete(struct trial *trial, const char *id, struct scripted *line)
 {
-    const char *member = told->is_failure ? "error" : "result";
+    const char *member = line->is_failure ? "error" : "result";
     const struct node *step;
     struct node *answer;
     pawl_status status;
 
-    TRY(step_find(trial->cli, id, told->name, "pending", &step));
+    TRY(step_find(trial->cli, id, line->name, "pending", &step));
     if (!step)
         return PAWL_OK;
     status = cli_ask(
-        trial->cli, told->is_failure ? "step.fail" : "step.complete",
-        WITH({ "step_id", member_str(step, "step_id") }, { member, .json = told->json }), &answer);
-    told->is_said = status != PAWL_LEASE_LOST;
-    return told->is_said ? status : PAWL_OK;
+        trial->cli, line->is_failure ? "step.fail" : "step.complete",
+        WITH({ "step_id", member_str(step, "step_id") }, { member, .json = line->json }), &answer);
+    line->is_sent = status != PAWL_LEASE_LOST;
+    return line->is_sent ? status : PAWL_OK;
 }
 
 /* The first that this instance waits for, in the order given. */
-static pawl_status say_told(struct trial *trial, const char *id, const struct node *why, bool *said)
+static pawl_status send_scripted(struct trial *trial, const char *id, const struct node *why,
+                                 bool *sent)
 {
-    pawl_status (*const say[])(struct trial *, const char *, struct told *) = {
-        [TOLD_SIGNAL] = send_signal, [TOLD_FIRE] = fire, [TOLD_COMPLETE] = complete
+    pawl_status (*const say[])(struct trial *, const char *, struct scripted *) = {
+        [SCRIPT_SIGNAL] = send_signal, [SCRIPT_FIRE] = fire, [SCRIPT_COMPLETE] = complete
     };
 
-    for (uint32_t i = 0; i < trial->told_count && !*said; i++) {
-        struct told *told = &trial->told[i];
+    for (uint32_t i = 0; i < trial->script_count && !*sent; i++) {
+        struct scripted *line = &trial->script[i];
 
-        if (told->is_said || told->at_ms > trial->span_ms ||
-            !waits_for(why, told_awaited(told), told->name))
+        if (line->is_sent || line->at_ms > trial->span_ms ||
+            !waits_for(why, script_awaited(line), line->name))
             continue;
-        TRY(say[told->kind](trial, id, told));
-        *said = told->is_said;
+        TRY(say[line->kind](trial, id, line));
+        *sent = line->is_sent;
     }
     return PAWL_OK;
 }
 
 /* An actor who may not decide this gate is skipped: another gate may be meant. */
-static pawl_status decide_as(struct trial *trial, const struct given *given, str step, bool *said)
+static pawl_status decide_as(struct trial *trial, const struct given *given, str step, bool *sent)
 {
     bool approves = strcmp(given->option->name, "approve") == 0;
     struct node *answer;
@@ -99,12 +100,12 @@ static pawl_status decide_as(struct trial *trial, const struct given *given, str
         cli_ask(trial->cli, approves ? "step.approve" : "step.reject",
                 WITH({ "step_id", step }, { "actor_ref", str_of(given->value) }), &answer);
 
-    *said = *said || status == PAWL_OK;
+    *sent = *sent || status == PAWL_OK;
     return status == PAWL_FORBIDDEN || status == PAWL_NOT_AWAITING ? PAWL_OK : status;
 }
 
 /* All actors of the command line decide every gate once, in the given order. */
-static pawl_status decide_gate(struct trial *trial, const char *id, str name, bool *said)
+static pawl_status decide_gate(struct trial *trial, const char *id, str name, bool *sent)
 {
     struct arena *arena = &trial->scope.arena; /* longer than one turn */
     const struct cli *cli = trial->cli;
@@ -124,25 +125,25 @@ static pawl_status decide_gate(struct trial *trial, const char *id, str name, bo
     trial->gates = gate;
     for (uint32_t i = 0; i < cli->given_count; i++)
         if (option_is_about_gates(cli->given[i].option->name))
-            TRY(decide_as(trial, &cli->given[i], gate->step, said));
+            TRY(decide_as(trial, &cli->given[i], gate->step, sent));
     return PAWL_OK;
 }
 
 /* To the instance and to the children that it waits for. */
-static pawl_status say_to(struct trial *trial, const char *id, uint32_t depth, bool *said)
+static pawl_status send_to(struct trial *trial, const char *id, uint32_t depth, bool *sent)
 {
     struct node *why;
 
     TRY(cli_ask_id(trial->cli, "instance.why", id, &why));
-    TRY(say_told(trial, id, why, said));
-    for (const struct node *item = node_first(why, "waiting_for"); item && !*said;
+    TRY(send_scripted(trial, id, why, sent));
+    for (const struct node *item = node_first(why, "waiting_for"); item && !*sent;
          item = item->next) {
         str kind = member_str(item, "kind");
 
         if (str_is(kind, "approval"))
-            TRY(decide_gate(trial, id, member_str(item, "name"), said));
+            TRY(decide_gate(trial, id, member_str(item, "name"), sent));
         else if (str_is(kind, "child") && depth < FAMILY_DEPTH_MAX)
-            TRY(say_to(trial, member_str(item, "instance_id").data, depth + 1, said));
+            TRY(send_to(trial, member_str(item, "instance_id").data, depth + 1, sent));
     }
     return PAWL_OK;
 }
@@ -162,20 +163,20 @@ static int64_t wait_before(const struct trial *trial, int64_t next_ms)
 static pawl_status move_clock(struct trial *trial, int64_t *wait_ms)
 {
     pawl *p = trial->cli->target.local;
-    int64_t next_ms = pawl_next_due(p), told_ms = told_next(trial);
+    int64_t next_ms = pawl_next_due(p), script_ms = script_next(trial);
 
-    if (told_ms > 0 && (next_ms < 0 || told_ms < next_ms))
-        next_ms = told_ms;
+    if (script_ms > 0 && (next_ms < 0 || script_ms < next_ms))
+        next_ms = script_ms;
     *wait_ms = wait_before(trial, next_ms);
     trial->span_ms += next_ms > 0 ? next_ms : 0;
     return *wait_ms == 0 ? pawl_test_advance(p, next_ms, &trial->cli->scope.error) : PAWL_OK;
 }
 
-/* Nothing will ever be said to it: many turns at once, since each look costs more than a turn. */
+/* Nothing will ever be sent to it: many turns at once, since each look costs more than a turn. */
 static bool is_silent(const struct trial *trial)
 {
-    for (uint32_t i = 0; i < trial->told_count; i++)
-        if (!trial->told[i].is_said)
+    for (uint32_t i = 0; i < trial->script_count; i++)
+        if (!trial->script[i].is_sent)
             return false;
     return !args_flag(trial->cli, "approve") && !args_flag(trial->cli, "reject");
 }
@@ -210,7 +211,7 @@ static pawl_status settle(struct trial *trial, const char *id)
 
 pawl_status trial_go_on(struct trial *trial, const char *id, int64_t *wait_ms)
 {
-    bool said = false;
+    bool sent = false;
 
     *wait_ms = 0;
     if (!trial->is_settled)
@@ -219,9 +220,9 @@ pawl_status trial_go_on(struct trial *trial, const char *id, int64_t *wait_ms)
         trial->is_settled = true;
         return move_far(trial, id, wait_ms);
     }
-    TRY(say_to(trial, id, 0, &said));
-    trial->is_settled = !said;
-    return said ? PAWL_OK : move_clock(trial, wait_ms);
+    TRY(send_to(trial, id, 0, &sent));
+    trial->is_settled = !sent;
+    return sent ? PAWL_OK : move_clock(trial, wait_ms);
 }
 
 /* ---- Its store ---- */
@@ -254,7 +255,7 @@ pawl_status trial_init(struct trial *trial, struct cli *cli)
 {
     *trial = (struct trial){ .cli = cli };
     scope_init(&trial->scope, &heap_libc, CLI_MEMORY_MAX);
-    return told_read(trial);
+    return script_read(trial);
 }
 
 void trial_fini(struct trial *trial)

@@ -5,14 +5,14 @@
 
 #include "surface/cli/cli.h"
 
-enum told_kind { TOLD_SIGNAL, TOLD_FIRE, TOLD_COMPLETE };
+enum script_kind { SCRIPT_SIGNAL, SCRIPT_FIRE, SCRIPT_COMPLETE };
 
-struct told { /* once, to the first that waits for it */
+struct scripted { /* a line of the script: sent once, to the first that waits for it */
     const struct given *given;
-    enum told_kind kind;
+    enum script_kind kind;
     str name, json;  /* json.data NULL: without */
     bool is_failure; /* json is an error */
-    bool is_said;
+    bool is_sent;
     int64_t at_ms; /* not before so much of its time has passed */
 };
 
@@ -21,8 +21,8 @@ struct decided;
 struct trial {
     struct cli *cli;
     struct scope scope; /* of `gates` */
-    struct told told[CLI_OPTIONS_MAX];
-    uint32_t told_count;
+    struct scripted script[CLI_OPTIONS_MAX];
+    uint32_t script_count;
     struct decided *gates;
     struct borrowed *borrowed; /* definitions of the store that it is not in */
     bool has_meant;            /* that which is to be run among them */
@@ -40,24 +40,24 @@ void trial_fini(struct trial *trial);
 #define TRIAL_STUCK (-1)
 
 /* Send what an instance waits for and the options say, or else move the clock to what falls due next.
- * *wait_ms: how long until the next call makes sense, or TRIAL_STUCK: there is nothing to say, and
+ * *wait_ms: how long until the next call makes sense, or TRIAL_STUCK: there is nothing to send, and
  * nothing falls due. */
 pawl_status trial_go_on(struct trial *trial, const char *id, int64_t *wait_ms);
 
-/* ---- told.c ---- */
+/* ---- trial_script.c ---- */
 
 bool option_is_for_trials(const char *option);
 bool option_is_about_gates(const char *option);
-pawl_status told_read(struct trial *trial); /* INVALID_REQUEST in cli->scope */
+pawl_status script_read(struct trial *trial); /* INVALID_REQUEST in cli->scope */
 
 /* The kind of wait (instance.why) that takes it. */
-const char *told_awaited(const struct told *told);
+const char *script_awaited(const struct scripted *line);
 
 /* Until the time of the first that has one; -1: none has. */
-int64_t told_next(const struct trial *trial);
+int64_t script_next(const struct trial *trial);
 
-/* Print on stderr what nothing waited for: else a typing error would go unseen. */
-void told_report(const struct trial *trial);
+/* Print on stderr what nothing waited for: it may be a typing error. */
+void script_report(const struct trial *trial);
 
 /* ---- borrow.c ---- */
 

@@ -17,7 +17,7 @@
 
 struct demo {
     struct cli *cli;
-    bool fast, failed; /* failed: something did not go as told */
+    bool fast, failed; /* failed: something did not go as announced */
     char folder[64];
     char program[4096]; /* this binary */
 };
@@ -81,9 +81,9 @@ static void demo_title(struct demo *demo, const char *text)
 }
 
 /* Remember whether something is as announced, and say so if it is not. */
-static void demo_expect(struct demo *demo, bool as_told, const char *what)
+static void demo_expect(struct demo *demo, bool as_announced, const char *what)
 {
-    if (as_told)
+    if (as_announced)
         return;
     demo->failed = true;
     term_put(&demo->cli->term, BAD, "✘ this did not go as announced: %s\n", what);

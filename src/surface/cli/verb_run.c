@@ -218,7 +218,7 @@ int verb_run(struct cli *cli)
     return code == EXIT_DONE ? in_store(cli, run_here) : code;
 }
 
-/* Only one that is paused: whose instance merely stopped needs no permission to go on. */
+/* Only of an instance that is paused: one that merely stopped needs no permission to resume. */
 static pawl_status clear_pause(struct cli *cli, const struct node *instance)
 {
     struct node *answer;
@@ -232,7 +232,7 @@ static pawl_status clear_pause(struct cli *cli, const struct node *instance)
     return PAWL_OK;
 }
 
-/* What cannot take a turn here would be waited for in vain. */
+/* An instance whose code is not here would never take a turn. */
 static bool lacks_code(const struct cli *cli, const struct node *instance)
 {
     return cli->target.local && str_is(member_str(instance, "kind"), "code") &&

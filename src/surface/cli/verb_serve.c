@@ -1,4 +1,4 @@
-/* verb_serve.c - serve: own a store, answer over HTTP until told to stop. */
+/* verb_serve.c - serve: own a store, answer over HTTP until a signal stops it. */
 #include "api/config.h"
 #include "api/world.h"
 #include "surface/cli/host.h"
@@ -65,6 +65,28 @@ static bool read_bound(struct cli *cli, const char *option, uint32_t configured,
     return true;
 }
 
+/* What the command line says and else the file. */
+static int read_options(struct cli *cli, const struct config *config, struct host_options *options)
+{
+    options->listen = choose(cli, "listen", config->listen ? config->listen : HTTP_LISTEN);
+    options->hosts = choose(cli, "host", config->hosts);
+    options->log_format = choose(cli, "log-format", config->log);
+    options->tools = config->tools;
+    options->workers = config->workers;
+    options->body_memory = config->body_memory;
+    options->needs_token = config->needs_token || args_flag(cli, "require-token");
+    if (!read_tls(cli, config, options) ||
+        !read_bound(cli, "max-entries", config->max_entries, &options->max_entries) ||
+        !read_bound(cli, "max-live-steps", config->max_live_steps, &options->max_live_steps))
+        return EXIT_USAGE;
+    if (str_starts(str_of(cli->store), STR("http:")))
+        return usage_fail(cli, "a server has its store here: sqlite:FILE or memory:");
+    if (options->log_format && strcmp(options->log_format, "logfmt") != 0 &&
+        strcmp(options->log_format, "json") != 0)
+        return usage_fail(cli, "--log-format: expected logfmt or json");
+    return EXIT_DONE;
+}
+
 int verb_serve(struct cli *cli)
 {
     struct host_options options = { .reloads = true,
@@ -77,24 +99,11 @@ int verb_serve(struct cli *cli)
     world_share_memory();
     if (config_load(cli, &config) != PAWL_OK)
         return report(cli);
-    options.listen = choose(cli, "listen", config.listen ? config.listen : HTTP_LISTEN);
-    options.hosts = choose(cli, "host", config.hosts);
-    options.log_format = choose(cli, "log-format", config.log);
-    options.tools = config.tools;
-    options.workers = config.workers;
-    options.body_memory = config.body_memory;
-    options.needs_token = config.needs_token || args_flag(cli, "require-token");
     if (config.store && !cli->store_given)
         cli->store = config.store;
-    if (!read_tls(cli, &config, &options) ||
-        !read_bound(cli, "max-entries", config.max_entries, &options.max_entries) ||
-        !read_bound(cli, "max-live-steps", config.max_live_steps, &options.max_live_steps))
-        return EXIT_USAGE;
-    if (str_starts(str_of(cli->store), STR("http:")))
-        return usage_fail(cli, "a server has its store here: sqlite:FILE or memory:");
-    if (options.log_format && strcmp(options.log_format, "logfmt") != 0 &&
-        strcmp(options.log_format, "json") != 0)
-        return usage_fail(cli, "--log-format: expected logfmt or json");
+    code = read_options(cli, &config, &options);
+    if (code != EXIT_DONE)
+        return code;
     if (service_socket(&cli->scope, &options.socket) != PAWL_OK ||
         host_open(cli, &options, &host) != PAWL_OK)
         return report(cli);

@@ -77,7 +77,7 @@ struct check {
     const char *path;           /* of the checkpoint; NULL: none is kept */
     const char *what;           /* is shown now */
     uint64_t shown;             /* in thousandths */
-    bool has_failed;            /* to keep the checkpoint: it was said */
+    bool has_failed;            /* to keep the checkpoint: that was reported */
 };
 
 static volatile sig_atomic_t stop_asked;
@@ -257,7 +257,7 @@ static pawl_status run_check(struct check *check, const struct verify_options *o
     return answer_take(cli, status, &answer, out);
 }
 
-/* All of the store, in its file: it may be stopped, and go on another time. */
+/* All of the store, in its file: it may be stopped, and resumed later. */
 static pawl_status verify_whole(struct check *check, struct verify_options options,
                                 struct node **out)
 {
@@ -344,6 +344,6 @@ int verb_verify(struct cli *cli)
         return report(cli);
     code = conclude(cli, answer);
     if (check.path && code != EXIT_STOPPED)
-        unlink(check.path); /* it has been to the end: there is nothing to go on with */
+        unlink(check.path); /* the check has ended: there is nothing to resume */
     return code;
 }

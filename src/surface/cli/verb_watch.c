@@ -43,7 +43,7 @@ static int put_when(struct cli *cli, const struct node *entry, bool with_id)
     return term_columns(str_of(text));
 }
 
-/* A word of an entry and what stands between it and the next: its columns. */
+/* A word of an entry and the text between it and the next: its columns. */
 static int put_word(const struct term *term, enum style style, str word, const char *behind)
 {
     int most = term->tty ? term->width / WORDS : LIMIT_ACTION;
@@ -125,7 +125,7 @@ static void remember(struct watch *watch, str entry)
     free(text);
 }
 
-static void hear(void *context, str entry)
+static void take_entry(void *context, str entry)
 {
     struct watch *watch = context;
 
@@ -255,7 +255,7 @@ int verb_watch(struct cli *cli)
         return report(cli);
     watching_begin(&watch.watching, &cli->term);
     watch.follow = (struct follow){
-        .cli = cli, .watching = &watch.watching, .fn = hear, .context = &watch, .fd = -1
+        .cli = cli, .watching = &watch.watching, .fn = take_entry, .context = &watch, .fd = -1
     };
     status = watch_begin(&watch);
     if (status == PAWL_OK)

@@ -1,36 +1,36 @@
-/* told.c - the script of a trial: its options --signal, --fire and --complete, read before anything
+/* trial_script.c - the script of a trial: its options --signal, --fire and --complete, read before anything
  * happens; and those that nothing waited for. */
 #include "base/time.h"
 #include "surface/cli/trial.h"
 
-static const struct told_words {
+static const struct script_option {
     const char *option, *awaited;
     bool needs_value;
-} told_words[] = {
-    [TOLD_SIGNAL] = { "signal", "signal", true },
-    [TOLD_FIRE] = { "fire", "action", false },
-    [TOLD_COMPLETE] = { "complete", "step", true },
+} script_options[] = {
+    [SCRIPT_SIGNAL] = { "signal", "signal", true },
+    [SCRIPT_FIRE] = { "fire", "action", false },
+    [SCRIPT_COMPLETE] = { "complete", "step", true },
 };
 
-#define TOLD_KINDS (sizeof told_words / sizeof told_words[0])
+#define SCRIPT_KINDS (sizeof script_options / sizeof script_options[0])
 
-const char *told_awaited(const struct told *told)
+const char *script_awaited(const struct scripted *line)
 {
-    return told_words[told->kind].awaited;
+    return script_options[line->kind].awaited;
 }
 
-static bool find_kind(const char *option, enum told_kind *out)
+static bool find_kind(const char *option, enum script_kind *out)
 {
-    for (size_t kind = 0; kind < TOLD_KINDS; kind++)
-        if (strcmp(told_words[kind].option, option) == 0) {
-            *out = (enum told_kind)kind;
+    for (size_t kind = 0; kind < SCRIPT_KINDS; kind++)
+        if (strcmp(script_options[kind].option, option) == 0) {
+            *out = (enum script_kind)kind;
             return true;
         }
     return false;
 }
 
-/* NAME@AFTER: the last '@', so that a name which has one can be said with @0s behind it. */
-static pawl_status read_name(struct cli *cli, str name, struct told *out)
+/* NAME@AFTER: the last '@', so that a name which has one can be written with @0s behind it. */
+static pawl_status read_name(struct cli *cli, str name, struct scripted *out)
 {
     const struct cli_option *option = out->given->option;
     size_t at = name.size;
@@ -49,16 +49,16 @@ static pawl_status read_name(struct cli *cli, str name, struct told *out)
     return PAWL_OK;
 }
 
-static pawl_status read_one(struct cli *cli, struct told *out)
+static pawl_status read_one(struct cli *cli, struct scripted *out)
 {
     str name = str_of(out->given->value), value = STR_NONE;
 
-    if (told_words[out->kind].needs_value || strchr(out->given->value, '='))
+    if (script_options[out->kind].needs_value || strchr(out->given->value, '='))
         TRY(args_pair(cli, out->given, &name, &value));
     TRY(read_name(cli, name, out));
     if (!value.data)
         return PAWL_OK;
-    return out->kind == TOLD_COMPLETE
+    return out->kind == SCRIPT_COMPLETE
                ? answer_read(cli, out->given->option, value, &out->json, &out->is_failure)
                : args_json(cli, out->given->option, value.data, &out->json);
 }
@@ -70,58 +70,58 @@ bool option_is_about_gates(const char *option)
 
 bool option_is_for_trials(const char *option)
 {
-    enum told_kind kind;
+    enum script_kind kind;
 
     return option_is_about_gates(option) || find_kind(option, &kind);
 }
 
-pawl_status told_read(struct trial *trial)
+pawl_status script_read(struct trial *trial)
 {
     struct cli *cli = trial->cli;
 
     for (uint32_t i = 0; i < cli->given_count; i++) {
         const struct given *given = &cli->given[i];
         str value = str_of(given->value);
-        struct told told = { .given = given };
+        struct scripted line = { .given = given };
 
         if (option_is_about_gates(given->option->name) &&
             (!str_is_utf8(value, false) || str_is_blank(value)))
             return scope_fail(&cli->scope, PAWL_INVALID_REQUEST,
                               "--%s: expected the name of an actor, found '%s'",
                               given->option->name, given->value);
-        if (!find_kind(given->option->name, &told.kind))
+        if (!find_kind(given->option->name, &line.kind))
             continue;
-        TRY(read_one(cli, &told));
-        trial->told[trial->told_count++] = told;
+        TRY(read_one(cli, &line));
+        trial->script[trial->script_count++] = line;
     }
     return PAWL_OK;
 }
 
-int64_t told_next(const struct trial *trial)
+int64_t script_next(const struct trial *trial)
 {
     int64_t next_ms = -1;
 
-    for (uint32_t i = 0; i < trial->told_count; i++) {
-        int64_t wait_ms = trial->told[i].at_ms - trial->span_ms;
+    for (uint32_t i = 0; i < trial->script_count; i++) {
+        int64_t wait_ms = trial->script[i].at_ms - trial->span_ms;
 
-        if (!trial->told[i].is_said && wait_ms > 0 && (next_ms < 0 || wait_ms < next_ms))
+        if (!trial->script[i].is_sent && wait_ms > 0 && (next_ms < 0 || wait_ms < next_ms))
             next_ms = wait_ms;
     }
     return next_ms;
 }
 
-void told_report(const struct trial *trial)
+void script_report(const struct trial *trial)
 {
     struct term term = trial->cli->term;
 
     term.out = stderr;
-    for (uint32_t i = 0; i < trial->told_count; i++) {
-        const struct told *told = &trial->told[i];
+    for (uint32_t i = 0; i < trial->script_count; i++) {
+        const struct scripted *line = &trial->script[i];
 
-        if (told->is_said)
+        if (line->is_sent)
             continue;
-        fprintf(stderr, "  --%s ", told->given->option->name);
-        term_cell(&term, PLAIN, str_of(told->given->value), 60, 0);
-        fprintf(stderr, ": nothing waited for it%s\n", told->at_ms > 0 ? " then" : "");
+        fprintf(stderr, "  --%s ", line->given->option->name);
+        term_cell(&term, PLAIN, str_of(line->given->value), 60, 0);
+        fprintf(stderr, ": nothing waited for it%s\n", line->at_ms > 0 ? " then" : "");
     }
 }
