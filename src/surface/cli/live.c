@@ -340,12 +340,17 @@ static int look_at_tree(struct live_screen *live, bool *over)
 
 /* ---- A trial ---- */
 
-static int leave_stuck(struct live_screen *live)
+/* Nothing falls due. It may have ended after the last look: then the next look shows that. */
+static int leave_stuck(struct live_screen *live, int64_t *wait_ms)
 {
     struct node *instance;
 
     if (cli_ask_id(live->cli, "instance.get", live->id, &instance) != PAWL_OK)
         return report(live->cli);
+    if (has_ended(instance)) {
+        *wait_ms = 0;
+        return EXIT_DONE;
+    }
     end_view(live, instance);
     return stuck_report(live->cli, live->id) == PAWL_OK ? EXIT_REJECTED : report(live->cli);
 }
@@ -364,7 +369,7 @@ static int take_turn(struct live_screen *live, bool is_tree, int64_t *wait_ms)
         *wait_ms = -1;
         return report(live->cli);
     } else if (live->trial && *wait_ms == TRIAL_STUCK) {
-        return leave_stuck(live);
+        return leave_stuck(live, wait_ms);
     }
     return code;
 }
