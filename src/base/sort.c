@@ -59,6 +59,24 @@ void sort_nodes(const struct node **nodes, size_t count, node_compare *compare, 
          count);
 }
 
+int node_by_key(void *context, const struct node *a, const struct node *b)
+{
+    (void)context;
+    return str_compare(a->key, b->key);
+}
+
+int compare_strs(const void *a, const void *b)
+{
+    return str_compare(*(const str *)a, *(const str *)b);
+}
+
+int compare_numbers_first(const void *a, const void *b)
+{
+    const uint64_t *left = a, *right = b;
+
+    return (*left > *right) - (*left < *right);
+}
+
 /* ---- Indices ---- */
 
 static bool is_index_before(const struct sorting *sorting, size_t a, size_t b)

@@ -22,6 +22,14 @@ void value_commit(struct sha *sha, const uint8_t salt[SALT_SIZE], str bytes, uin
     sha_end(sha, out);
 }
 
+uint64_t commitment_key(const uint8_t commitment[SHA_SIZE])
+{
+    uint64_t key;
+
+    memcpy(&key, commitment, sizeof key);
+    return key ? key : 1; /* a map has no key 0 */
+}
+
 /* ---- the body of a creation ---- */
 
 static void add_length_and(struct buf *out, str bytes)

@@ -11,6 +11,8 @@
 
 void value_commit(struct sha *sha, const uint8_t salt[SALT_SIZE], str bytes, uint8_t out[SHA_SIZE]);
 
+uint64_t commitment_key(const uint8_t commitment[SHA_SIZE]); /* its first bytes, for a map */
+
 /* Commitments that enter a record's hash; NULL: absent. */
 struct commitments {
     const uint8_t *actor, *payload, *reason;

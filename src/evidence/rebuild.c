@@ -4,6 +4,7 @@
  * instance is what the rows should be. They are compared, so that it can be told what differed,
  * and then all of them are written again. */
 #include "base/assert.h"
+#include "base/sort.h"
 #include "evidence/verify_int.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -167,27 +168,16 @@ static pawl_status drop_snapshot(struct rebuilding *work, const struct chain *ch
 {
     struct verify *v = work->v;
     struct snapshot_row row;
-    uint8_t sha[SHA_SIZE];
-    pawl_status status;
+    bool is_right;
 
     scope_clear(&v->scope);
-    status = store_snapshot(v->store, &v->scope, chain->number, &row);
-    if (status != PAWL_OK)
-        return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
-    sha_once(v->sha, row.text, sha);
-    if (row.seq == chain->snapshot_seq && memcmp(sha, chain->snapshot_sha, SHA_SIZE) == 0)
+    TRY(verify_snapshot(v, chain, &row, &is_right));
+    if (is_right)
         return PAWL_OK;
     TRY_MEMORY(&v->scope, HEAP_GROW(v->heap, work->snapshots, work->snapshot_capacity,
                                     work->snapshot_count + 1));
     work->snapshots[work->snapshot_count++] = (struct snapshot_row){ .instance = chain->number };
     return PAWL_OK;
-}
-
-static int compare_numbers(const void *a, const void *b)
-{
-    const struct head_row *left = a, *right = b;
-
-    return (left->instance > right->instance) - (left->instance < right->instance);
 }
 
 static pawl_status collect_chains(struct rebuilding *work)
@@ -205,7 +195,7 @@ static pawl_status collect_chains(struct rebuilding *work)
             TRY(verify_tell(v, VERIFY_INSTANCES, i, v->chain_count - 1));
     }
     if (work->head_count > 1)
-        qsort(work->heads, work->head_count, sizeof *work->heads, compare_numbers);
+        qsort(work->heads, work->head_count, sizeof *work->heads, compare_numbers_first);
     return PAWL_OK;
 }
 

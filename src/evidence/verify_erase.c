@@ -7,26 +7,18 @@
 #include "base/node.h"
 #include "evidence/verify_int.h"
 
-static uint64_t short_of(const uint8_t commitment[SHA_SIZE])
-{
-    uint64_t key;
-
-    memcpy(&key, commitment, sizeof key);
-    return key ? key : 1; /* a map has no key 0 */
-}
-
 /* The map leads to the last erasure with these first bytes; each leads to the one before it. */
 static pawl_status find_or_add(struct verify *v, const uint8_t commitment[SHA_SIZE],
                                struct erasure **out)
 {
-    uint32_t last = map_get(&v->erasure_map, short_of(commitment)), i = last;
+    uint32_t last = map_get(&v->erasure_map, commitment_key(commitment)), i = last;
 
     while (i != MAP_NONE && memcmp(v->erasures[i].commitment, commitment, SHA_SIZE) != 0)
         i = v->erasures[i].before;
     if (i == MAP_NONE) {
         TRY_MEMORY(&v->scope,
                    HEAP_GROW(v->heap, v->erasures, v->erasure_capacity, v->erasure_count + 1) &&
-                       map_put(&v->erasure_map, short_of(commitment), v->erasure_count));
+                       map_put(&v->erasure_map, commitment_key(commitment), v->erasure_count));
         i = v->erasure_count++;
         v->erasures[i] = (struct erasure){ .before = last };
         memcpy(v->erasures[i].commitment, commitment, SHA_SIZE);

@@ -256,6 +256,9 @@ pawl_status verify_machine_body(struct verify *v, const struct chain *chain,
 /* verify_rows.c: heads, live rows and instance rows, against what the log says. */
 pawl_status verify_rows_of(struct verify *v, uint32_t chain_index);
 pawl_status verify_all_rows(struct verify *v);
+/* The snapshot of an instance: is it missing, or the one that an entry tells of? */
+pawl_status verify_snapshot(struct verify *v, const struct chain *chain, struct snapshot_row *row,
+                            bool *is_right);
 
 /* verify_schema.c: what only a store in a database has. */
 pawl_status verify_schema(struct verify *v);

@@ -62,18 +62,17 @@ static pawl_status check_head(struct verify *v, const struct chain *chain)
 }
 
 /* A snapshot is what some entry says was kept after it; an older one may be gone. */
-static pawl_status check_snapshot(struct verify *v, const struct chain *chain)
+pawl_status verify_snapshot(struct verify *v, const struct chain *chain, struct snapshot_row *row,
+                            bool *is_right)
 {
-    struct snapshot_row row;
     uint8_t sha[SHA_SIZE];
-    pawl_status status = store_snapshot(v->store, &v->scope, chain->number, &row);
+    pawl_status status = store_snapshot(v->store, &v->scope, chain->number, row);
 
+    *is_right = status == PAWL_NOT_KNOWN;
     if (status != PAWL_OK)
         return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
-    sha_once(v->sha, row.text, sha);
-    if (row.seq != chain->snapshot_seq || memcmp(sha, chain->snapshot_sha, SHA_SIZE) != 0)
-        return verify_bad(v, "its snapshot of entry %llu is not the one an entry tells of",
-                          (unsigned long long)row.seq);
+    sha_once(v->sha, row->text, sha);
+    *is_right = row->seq == chain->snapshot_seq && memcmp(sha, chain->snapshot_sha, SHA_SIZE) == 0;
     return PAWL_OK;
 }
 
@@ -82,13 +81,18 @@ static pawl_status check_snapshot(struct verify *v, const struct chain *chain)
 static pawl_status check_once(struct verify *v, uint32_t index)
 {
     const struct chain *chain = &v->chains[index];
+    struct snapshot_row row;
+    bool is_right;
 
     scope_clear(&v->scope);
     verify_at(v, 0, chain->number, chain->seq);
     TRY(check_head(v, chain));
     if (chain->number == 0)
         return PAWL_OK;
-    TRY(check_snapshot(v, chain));
+    TRY(verify_snapshot(v, chain, &row, &is_right));
+    if (!is_right)
+        return verify_bad(v, "its snapshot of entry %llu is not the one an entry tells of",
+                          (unsigned long long)row.seq);
     return verify_live(v, chain);
 }
 

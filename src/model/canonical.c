@@ -6,12 +6,6 @@
 
 static bool print_value(struct arena *arena, const struct node *value, struct buf *out);
 
-static int by_key(void *context, const struct node *a, const struct node *b)
-{
-    (void)context;
-    return str_compare(a->key, b->key);
-}
-
 static bool print_members(struct arena *arena, const struct node *object, struct buf *out)
 {
     const struct node **members =
@@ -22,7 +16,7 @@ static bool print_members(struct arena *arena, const struct node *object, struct
     for (const struct node *member = object->first; member && ok; member = member->next)
         members[count++] = member;
     if (ok)
-        sort_nodes(members, count, by_key, NULL);
+        sort_nodes(members, count, node_by_key, NULL);
     json_open(out, '{');
     for (uint32_t i = 0; i < count && ok; i++) {
         json_key_str(out, members[i]->key);

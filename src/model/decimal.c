@@ -137,19 +137,10 @@ static void print_plain(const struct decimal *decimal, size_t before, struct buf
     print_digits(&digits, decimal->count - before, out);
 }
 
-static void print_small(const struct decimal *decimal, struct buf *out)
-{
-    str digits = decimal->digits;
-
-    buf_str(out, STR("0."));
-    for (int64_t i = decimal->exponent; i < 0; i++)
-        buf_byte(out, '0');
-    print_digits(&digits, decimal->count, out);
-}
-
 void decimal_print(str number, struct buf *out)
 {
     struct decimal decimal = decimal_of(number);
+    str digits = decimal.digits;
 
     if (decimal.sign < 0)
         buf_byte(out, '-');
@@ -158,7 +149,10 @@ void decimal_print(str number, struct buf *out)
     } else if (decimal.exponent > 0 && decimal.exponent <= PLAIN_DIGITS) {
         print_plain(&decimal, (size_t)decimal.exponent, out);
     } else if (decimal.exponent <= 0 && decimal.exponent > -PLAIN_ZEROS) {
-        print_small(&decimal, out);
+        buf_str(out, STR("0."));
+        for (int64_t i = decimal.exponent; i < 0; i++)
+            buf_byte(out, '0');
+        print_digits(&digits, decimal.count, out);
     } else {
         print_plain(&decimal, 1, out);
         buf_byte(out, 'e');

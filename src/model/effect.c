@@ -226,17 +226,6 @@ static int find_word(const char *const *words, size_t count, str word)
     return -1;
 }
 
-static enum step_status take_status(struct members *members)
-{
-    int status = find_word(status_words, COUNT(status_words), take_text(members));
-
-    if (status != STEP_PENDING && status != STEP_READY) {
-        members->ok = false;
-        return STEP_PENDING;
-    }
-    return (enum step_status)status;
-}
-
 static str take_raw(struct members *members, enum member_kind kind)
 {
     const struct node *node = members->next;
@@ -262,12 +251,15 @@ static void take_lease(struct members *members, struct effect *effect)
 
 static void take_attempt(struct members *members, struct effect *effect)
 {
+    int status = STEP_READY;
+
     effect->attempt = 1;
-    effect->status = STEP_READY;
     if (members->next) {
         effect->attempt = take_u32(members);
-        effect->status = take_status(members);
+        status = find_word(status_words, COUNT(status_words), take_text(members));
+        members->ok = members->ok && (status == STEP_PENDING || status == STEP_READY);
     }
+    effect->status = status == STEP_READY ? STEP_READY : STEP_PENDING;
 }
 
 static void take_member(struct members *members, const struct effect_member *member,

@@ -19,12 +19,6 @@ void node_index_fini(struct node_index *index)
 
 /* ---- Orders ---------------------------------------------------------------------------------- */
 
-static int by_key(void *context, const struct node *a, const struct node *b)
-{
-    (void)context;
-    return str_compare(a->key, b->key);
-}
-
 static int by_value(void *context, const struct node *a, const struct node *b)
 {
     return node_index_compare(context, a, b);
@@ -40,7 +34,7 @@ static const struct node **sort_children(struct node_index *index, const struct 
     for (const struct node *child = parent->first; child && children; child = child->next)
         children[count++] = child;
     if (children)
-        sort_nodes(children, count, parent->kind == NODE_OBJECT ? by_key : by_value, index);
+        sort_nodes(children, count, parent->kind == NODE_OBJECT ? node_by_key : by_value, index);
     return children;
 }
 
@@ -136,7 +130,7 @@ const struct node *node_index_member(struct node_index *index, const struct node
 
     if (!members)
         return node_find_str(object, key);
-    return search(index, members, object->count, &(struct node){ .key = key }, by_key);
+    return search(index, members, object->count, &(struct node){ .key = key }, node_by_key);
 }
 
 bool node_index_has(struct node_index *index, const struct node *array, const struct node *value)

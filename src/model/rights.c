@@ -1,5 +1,6 @@
 /* rights.c - lists of scopes and what they allow; the engine's own names. */
 #include "model/rights.h"
+#include "base/sort.h"
 #include "model/definition.h"
 #include "model/record.h"
 #include <stdlib.h>
@@ -23,11 +24,6 @@ bool scope_next(str *list, str *word, str *definition)
 
 /* ---- Rights ---- */
 
-static int compare(const void *a, const void *b)
-{
-    return str_compare(*(const str *)a, *(const str *)b);
-}
-
 /* Sorts the names, drops repeated ones, and joins them with commas, in at most `size` bytes. */
 static bool join(struct arena *arena, str *names, size_t count, size_t size, str *out)
 {
@@ -37,7 +33,7 @@ static bool join(struct arena *arena, str *names, size_t count, size_t size, str
     if (!text)
         return false;
     if (count > 1)
-        qsort(names, count, sizeof *names, compare);
+        qsort(names, count, sizeof *names, compare_strs);
     for (size_t i = 0; i < count; i++) {
         if (i > 0 && str_eq(names[i], names[i - 1]))
             continue;

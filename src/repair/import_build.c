@@ -238,20 +238,6 @@ static int compare_records(const void *a, const void *b)
     return (left->position > right->position) - (left->position < right->position);
 }
 
-static int compare_rows(const void *a, const void *b)
-{
-    const struct instance_row *left = a, *right = b;
-
-    return (left->number > right->number) - (left->number < right->number);
-}
-
-static int compare_heads(const void *a, const void *b)
-{
-    const struct head_row *left = a, *right = b;
-
-    return (left->instance > right->instance) - (left->instance < right->instance);
-}
-
 static bool make_room(struct building *b)
 {
     const struct import *import = b->import;
@@ -404,7 +390,7 @@ static void add_heads(struct building *b)
                 .is_put = true,
             };
     }
-    qsort(b->heads, b->head_count, sizeof *b->heads, compare_heads);
+    qsort(b->heads, b->head_count, sizeof *b->heads, compare_numbers_first);
 }
 
 /* One commit, one root. */
@@ -469,7 +455,7 @@ pawl_status import_build(struct import *import, struct store *store, const struc
     TRY(import_add_clock(&b));
     TRY(add_redrives(&b));
     add_heads(&b);
-    qsort(b.instances, b.instance_count, sizeof *b.instances, compare_rows);
+    qsort(b.instances, b.instance_count, sizeof *b.instances, compare_numbers_first);
     seal(&b);
     keep_keys(&b);
     *out = (struct commit){ .records = b.records,

@@ -51,14 +51,6 @@ static bool read_u32(const struct node *object, const char *key, uint32_t *out)
 
 /* ---- Values ---- */
 
-static uint64_t short_of(const uint8_t commitment[SHA_SIZE])
-{
-    uint64_t key;
-
-    memcpy(&key, commitment, sizeof key);
-    return key ? key : 1;
-}
-
 static bool parse_value(struct import *import, const struct node *node, struct carried_value *out)
 {
     const struct node *interned = node_find(node, "interned");
@@ -80,7 +72,7 @@ static bool parse_value(struct import *import, const struct node *node, struct c
  * the other one is then rejected, if it has no bytes. */
 static uint32_t find_value(const struct import *import, const uint8_t commitment[SHA_SIZE])
 {
-    uint32_t place = map_get(&import->by_commitment, short_of(commitment));
+    uint32_t place = map_get(&import->by_commitment, commitment_key(commitment));
 
     return place != MAP_NONE && memcmp(import->values[place].commitment, commitment, SHA_SIZE) == 0
                ? place
@@ -106,7 +98,7 @@ static pawl_status read_value(struct import *import, const struct node *object, 
         return PAWL_OK;
     }
     TRY_MEMORY(import->scope, GROW_IMPORT(import, values, value_count, value_capacity) &&
-                                  map_put(&import->by_commitment, short_of(value.commitment),
+                                  map_put(&import->by_commitment, commitment_key(value.commitment),
                                           import->value_count));
     import->values[import->value_count++] = value;
     *id = import->value_count;

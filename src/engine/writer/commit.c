@@ -1,14 +1,8 @@
 /* commit.c - a batch becomes a commit: rows that go along, the root, the writing, and what is
  * true afterwards. By the drain alone. */
+#include "base/sort.h"
 #include "engine/parts.h"
 #include <stdlib.h>
-
-static int compare_rows(const void *a, const void *b)
-{
-    const struct head_row *left = a, *right = b;
-
-    return left->instance < right->instance ? -1 : left->instance > right->instance;
-}
 
 static void add_row(struct batch *batch, const struct head *head)
 {
@@ -89,7 +83,7 @@ static pawl_status add_rows(struct engine *engine, uint32_t slice)
          (slice || !engine->options.own || engine->writer.tip.pos - engine->writer.tip.flushed > LIMIT_SLICE)) ||
         PLANTED(FLUSHED_TOO_FAR))
         batch->flushed = engine->writer.tip.pos + batch->record_count;
-    qsort(batch->rows, batch->row_count, sizeof *batch->rows, compare_rows);
+    qsort(batch->rows, batch->row_count, sizeof *batch->rows, compare_numbers_first);
     return PAWL_OK;
 }
 

@@ -5,6 +5,7 @@
  * if it were a file. It outlives its handles, and with them the heap they were given, so
  * it lives on libc's. */
 #include "store/memory/memory_int.h"
+#include <stdio.h>
 #include <unistd.h>
 
 /* ---- Turns ---- */
@@ -168,19 +169,6 @@ static pawl_status find_disk(str name, const struct store_options *options, stru
     return PAWL_OK;
 }
 
-static void own(struct memory *memory, const char *address)
-{
-    struct disk *disk = disk_lock(&memory->store);
-    str text = str_of(address);
-
-    text.size = text.size < sizeof disk->owner_address ? text.size : sizeof disk->owner_address - 1;
-    disk->owner = memory;
-    memset(disk->owner_address, 0, sizeof disk->owner_address);
-    if (text.size > 0)
-        memcpy(disk->owner_address, text.data, text.size);
-    disk_unlock(disk);
-}
-
 static pawl_status memory_open(str rest, const struct store_options *options, struct scope *scope,
                                struct store **out)
 {
@@ -193,8 +181,12 @@ static pawl_status memory_open(str rest, const struct store_options *options, st
     status = find_disk(rest, options, scope, &memory->disk);
     if (status == PAWL_OK) {
         memory->disk->handle_count++;
-        if (options->own)
-            own(memory, options->address);
+        if (options->own) {
+            disk_lock(&memory->store)->owner = memory;
+            (void)snprintf(memory->disk->owner_address, sizeof memory->disk->owner_address, "%s",
+                           options->address ? options->address : "");
+            disk_unlock(memory->disk);
+        }
         *out = &memory->store;
     } else
         heap_free(options->heap, memory, sizeof *memory);

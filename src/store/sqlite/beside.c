@@ -3,6 +3,7 @@
 #include "store/beside.h"
 #include "base/assert.h"
 #include "base/grow.h"
+#include "base/sort.h"
 #include "sqlite_int.h"
 #include <dirent.h>
 #include <errno.h>
@@ -108,11 +109,6 @@ static str name_of(const char *file)
     return store_name_is_valid(name) && !str_is(name, STORE_DEFAULT) ? name : STR_NONE;
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    return str_compare(*(const str *)a, *(const str *)b);
-}
-
 static pawl_status read_names(struct scope *scope, DIR *folder, str **out, uint32_t *count)
 {
     uint32_t capacity = 0;
@@ -147,6 +143,6 @@ pawl_status store_names_beside(struct scope *scope, str url, str **out, uint32_t
     status = read_names(scope, folder, out, count);
     closedir(folder);
     if (status == PAWL_OK && *count > 1)
-        qsort(*out, *count, sizeof **out, compare_names);
+        qsort(*out, *count, sizeof **out, compare_strs);
     return status;
 }

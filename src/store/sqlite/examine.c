@@ -67,20 +67,20 @@ str examine_text(sqlite3_stmt *statement, int column)
     " UNION ALL SELECT subject FROM pawl_instance WHERE subject IS NOT NULL"                       \
     " UNION ALL SELECT input FROM pawl_instance WHERE input IS NOT NULL"                           \
     " UNION ALL SELECT metadata FROM pawl_instance WHERE metadata IS NOT NULL)"
-#define IS_NOBODY(column) column " NOT IN (SELECT number FROM pawl_instance)"
+#define IS_NO_INSTANCE(column) column " NOT IN (SELECT number FROM pawl_instance)"
+#define BELONGS_TO_NONE(what, table)                                                               \
+    "SELECT inst, '" what " belongs to no instance' FROM " table                                   \
+    " WHERE " IS_NO_INSTANCE("inst") " LIMIT 1"
 
 /* Each gives the rows that should not be: a number, by whose name it is known what it counts,
  * and what is wrong there. */
 /* clang-format off */
 static const char *const stray_queries[] = {
     "SELECT inst, 'a head row belongs to no instance' FROM pawl_head"
-    " WHERE inst <> 0 AND " IS_NOBODY("inst") " LIMIT 1",
-    "SELECT inst, 'a step row belongs to no instance' FROM pawl_step"
-    " WHERE " IS_NOBODY("inst") " LIMIT 1",
-    "SELECT inst, 'a wait row belongs to no instance' FROM pawl_wait"
-    " WHERE " IS_NOBODY("inst") " LIMIT 1",
-    "SELECT inst, 'an interest row belongs to no instance' FROM pawl_interest"
-    " WHERE " IS_NOBODY("inst") " LIMIT 1",
+    " WHERE inst <> 0 AND " IS_NO_INSTANCE("inst") " LIMIT 1",
+    BELONGS_TO_NONE("a step row", "pawl_step"),
+    BELONGS_TO_NONE("a wait row", "pawl_wait"),
+    BELONGS_TO_NONE("an interest row", "pawl_interest"),
     "SELECT inst, 'an interest row does not begin with ~' FROM pawl_interest"
     " WHERE substr(name, 1, 1) IS NOT '~' LIMIT 1",
     "SELECT inst, 'a wait row that should be an interest row' FROM pawl_wait"
@@ -89,9 +89,8 @@ static const char *const stray_queries[] = {
     " LEFT JOIN pawl_instance ON number = child WHERE parent IS NOT inst OR " IS_NOT_32_BIT("ord")
     " OR " IS_NOT_BETWEEN("abandon", "0", "1") " OR " IS_NOT_BETWEEN("ended", "0", "1") " LIMIT 1",
     "SELECT inst, 'a pause row belongs to no instance' FROM pawl_pause"
-    " WHERE " IS_NOBODY("inst") " OR " IS_NOT_COUNT("pos") " LIMIT 1",
-    "SELECT inst, 'a timer row belongs to no instance' FROM pawl_timer"
-    " WHERE " IS_NOBODY("inst") " LIMIT 1",
+    " WHERE " IS_NO_INSTANCE("inst") " OR " IS_NOT_COUNT("pos") " LIMIT 1",
+    BELONGS_TO_NONE("a timer row", "pawl_timer"),
     "SELECT inst, 'a timer row is marked as a test, or not, unlike its instance' FROM pawl_timer"
     " JOIN pawl_instance ON number = inst"
     " WHERE coalesce(pawl_timer.test, 0) <> coalesce(pawl_instance.test, 0) LIMIT 1",
@@ -101,8 +100,7 @@ static const char *const stray_queries[] = {
     " WHERE definition IS NULL OR definition NOT IN (SELECT id FROM pawl_definition) LIMIT 1",
     "SELECT definition, 'a transition row belongs to no definition' FROM pawl_transition"
     " WHERE definition IS NULL OR definition NOT IN (SELECT id FROM pawl_definition) LIMIT 1",
-    "SELECT inst, 'a snapshot belongs to no instance' FROM pawl_snapshot"
-    " WHERE " IS_NOBODY("inst") " LIMIT 1",
+    BELONGS_TO_NONE("a snapshot", "pawl_snapshot"),
     "SELECT id, 'no record names this value' FROM pawl_value WHERE id NOT IN " IS_NAMED " LIMIT 1",
     "SELECT id, 'half of a value is erased' FROM pawl_value"
     " WHERE (salt IS NULL) <> (bytes IS NULL) OR (bytes IS NULL AND commitment IS NULL) LIMIT 1",

@@ -65,7 +65,7 @@ static pawl_status compare_rows(const struct definition_check *check, sqlite3_st
 }
 
 static pawl_status compare_definition(const struct definition_check *check, uint32_t id,
-                                      const struct definition *definition)
+                                      uint64_t compiler, const struct definition *definition)
 {
     bool states_same, transitions_same;
     uint32_t states, transitions;
@@ -75,13 +75,16 @@ static pawl_status compare_definition(const struct definition_check *check, uint
     if (states + transitions == 0 && states_same && transitions_same)
         return examine_bad(check->examining, 0, 0, "definition %u has no state and transition rows",
                            id);
-    if (states_same && transitions_same && states == definition->state_count &&
-        transitions == definition->transition_count)
-        return PAWL_OK;
-    return examine_bad(check->examining, 0, 0,
-                       "the state and transition rows of definition %u do not repeat its compiled "
-                       "text",
-                       id);
+    if (!states_same || !transitions_same || states != definition->state_count ||
+        transitions != definition->transition_count)
+        return examine_bad(check->examining, 0, 0,
+                           "the state and transition rows of definition %u do not repeat its "
+                           "compiled text",
+                           id);
+    return compiler == definition->compiler
+               ? PAWL_OK
+               : examine_bad(check->examining, 0, 0,
+                             "definition %u: its compiler is not the compiled one", id);
 }
 
 /* What cannot be loaded is found where definitions are verified. */
@@ -96,15 +99,9 @@ static pawl_status check_definition(void *context, sqlite3_stmt *statement)
     scope_init(&scope, check->examining->store->heap, LIMIT_SCOPE);
     status = definition_load(&scope, examine_text(statement, 2), &definition);
     if (status == PAWL_OK)
-        status = compare_definition(check, id, definition);
-    else if (status != PAWL_NO_MEMORY)
-        status = PAWL_OK;
-    if (status == PAWL_OK && scope.error.status == PAWL_OK &&
-        column_u64(statement, 1) != definition->compiler)
-        status = examine_bad(check->examining, 0, 0,
-                             "definition %u: its compiler is not the compiled one", id);
-    if (status == PAWL_NO_MEMORY)
-        (void)scope_no_memory(check->examining->scope);
+        status = compare_definition(check, id, column_u64(statement, 1), definition);
+    else
+        status = status == PAWL_NO_MEMORY ? scope_no_memory(check->examining->scope) : PAWL_OK;
     scope_fini(&scope);
     return status;
 }

@@ -11,6 +11,7 @@
  * of the log, since its times never fall: where few records are between them, they drive. */
 #include "base/buf.h"
 #include "base/planted.h"
+#include "base/sort.h"
 #include "list_int.h"
 #include <stdlib.h>
 
@@ -263,16 +264,9 @@ static pawl_status take_rows(struct listing *listing, sqlite3_stmt *statement)
     return PAWL_OK;
 }
 
-static int compare_up(const void *a, const void *b)
-{
-    const uint64_t *left = a, *right = b;
-
-    return *left < *right ? -1 : *left > *right;
-}
-
 static int compare_down(const void *a, const void *b)
 {
-    return compare_up(b, a);
+    return compare_numbers_first(b, a);
 }
 
 static pawl_status run(struct listing *listing, const char *text)
@@ -298,7 +292,7 @@ static pawl_status run(struct listing *listing, const char *text)
     sqlite3_finalize(statement);
     if (runs > 1 && listing->count > 0)
         qsort(listing->numbers, listing->count, sizeof *listing->numbers,
-              listing->query->oldest_first ? compare_up : compare_down);
+              listing->query->oldest_first ? compare_numbers_first : compare_down);
     if (listing->count > limit)
         listing->count = limit;
     return status;

@@ -4,10 +4,7 @@
 /* The only number of a statement without parameters. */
 static pawl_status read_one(const struct listing *listing, const char *text, uint64_t *out)
 {
-    sqlite3_stmt *statement;
-
-    TRY(statement_get(listing->connection, listing->scope, text, &statement));
-    return read_row(listing->scope, statement, "number", read_number, out);
+    return read_one_number(listing->connection, listing->scope, text, out);
 }
 
 /* `text` gives the first row from number ?1 on, and its time, which never falls. *out: the first

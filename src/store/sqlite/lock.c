@@ -51,29 +51,24 @@ static bool is_current(const struct sidecar *sidecar)
            ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
 }
 
-static void read_owner(int fd, struct lock_owner *out)
+/* Another process holds a lock that conflicts with ours: is it an owner? Holders of a shared lock
+ * are not owners, whatever a dead owner left written. */
+static bool find_owner(int fd, struct lock_owner *out)
 {
-    char text[OWNER_SIZE];
-    ssize_t size = pread(fd, text, sizeof text - 1, 0);
-    char *rest;
+    char text[OWNER_SIZE], *rest;
+    ssize_t size;
 
     *out = (struct lock_owner){ 0 };
+    if (flock(fd, LOCK_SH | LOCK_NB) == 0) {
+        flock(fd, LOCK_UN);
+        return false;
+    }
+    size = pread(fd, text, sizeof text - 1, 0);
     text[size > 0 ? size : 0] = '\0';
     text[strcspn(text, "\n")] = '\0';
     out->pid = strtol(text, &rest, 10);
     if (out->pid > 0 && *rest == ' ')
         snprintf(out->address, sizeof out->address, "%s", rest + 1);
-}
-
-/* Another process holds a lock that conflicts with ours: is it an owner? Holders of a shared lock
- * are not owners, whatever a dead owner left written. */
-static bool find_owner(int fd, struct lock_owner *out)
-{
-    if (flock(fd, LOCK_SH | LOCK_NB) == 0) {
-        flock(fd, LOCK_UN);
-        return false;
-    }
-    read_owner(fd, out);
     return out->pid > 0;
 }
 

@@ -263,19 +263,15 @@ static pawl_status connect(struct sqlite_store *store, struct scope *scope)
 static pawl_status take_ownership(struct sqlite_store *store, struct scope *scope,
                                   const struct store_options *options)
 {
-    pawl_status status;
-
     if (!options->own || (!options->create && !exists(store)))
         return PAWL_OK; /* the latter fails soon, and should leave no sidecar behind */
-    status = sidecar_lock(&store->sidecar, scope, LOCK_EXCLUSIVE);
-    store->own = status == PAWL_OK;
-    if (store->own)
-        status = sidecar_keep_secret(&store->sidecar, scope, options->secret);
-    if (status == PAWL_OK && store->own)
-        status = sidecar_announce(&store->sidecar, scope, options->address, true);
-    if (store->own && PLANTED(OWNER_UNLOCKED))
+    TRY(sidecar_lock(&store->sidecar, scope, LOCK_EXCLUSIVE));
+    store->own = true; /* closing unlocks it */
+    TRY(sidecar_keep_secret(&store->sidecar, scope, options->secret));
+    TRY(sidecar_announce(&store->sidecar, scope, options->address, true));
+    if (PLANTED(OWNER_UNLOCKED))
         sidecar_unlock(&store->sidecar);
-    return status;
+    return PAWL_OK;
 }
 
 static void sqlite_close_store(struct store *base)

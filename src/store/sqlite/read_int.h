@@ -29,5 +29,8 @@ void read_record(sqlite3_stmt *statement, struct arena *arena, void *out);
 void read_definition_facts(sqlite3_stmt *statement, struct arena *arena, void *out);
 void read_standing(sqlite3_stmt *statement, struct arena *arena, void *out);
 void read_number(sqlite3_stmt *statement, struct arena *arena, void *out); /* a uint64_t */
+/* The only number of a statement without parameters. */
+pawl_status read_one_number(struct connection *connection, struct scope *scope, const char *text,
+                            uint64_t *out);
 
 #endif

@@ -22,14 +22,6 @@ static const char select_tip[] =
     " (SELECT pos FROM pawl_kept WHERE what = -11 AND id = '" CLOCK_WALL "'),"
     " (SELECT root FROM pawl_log WHERE root IS NOT NULL ORDER BY pos DESC LIMIT 1)";
 
-static pawl_status read_version(struct connection *connection, struct scope *scope, uint64_t *out)
-{
-    sqlite3_stmt *statement;
-
-    TRY(statement_get(connection, scope, data_version, &statement));
-    return read_row(scope, statement, "version", read_number, out);
-}
-
 static void load_tip(sqlite3_stmt *statement, struct arena *arena, void *found)
 {
     struct store_tip *out = found;
@@ -82,7 +74,7 @@ pawl_status tip_refresh(struct sqlite_store *store, struct scope *scope)
 {
     uint64_t version;
 
-    TRY(read_version(&store->writer, scope, &version));
+    TRY(read_one_number(&store->writer, scope, data_version, &version));
     if (!store->tip_known || store->is_attached || version != store->writer_version) {
         TRY(read_tip_again(store, scope));
         store->tip_known = true;
@@ -98,7 +90,7 @@ static pawl_status look(struct sqlite_store *store, struct scope *scope, struct 
 {
     uint64_t version;
 
-    TRY(read_version(&store->reader, scope, &version));
+    TRY(read_one_number(&store->reader, scope, data_version, &version));
     TRY(sqlite_read_tip(&store->reader, scope, out));
     if (version != store->reader_version || store->is_attached)
         atomic_fetch_add(&store->changes, 1);

@@ -33,6 +33,15 @@ void read_number(sqlite3_stmt *statement, struct arena *arena, void *out)
     *(uint64_t *)out = column_u64(statement, 0);
 }
 
+pawl_status read_one_number(struct connection *connection, struct scope *scope, const char *text,
+                            uint64_t *out)
+{
+    sqlite3_stmt *statement;
+
+    TRY(statement_get(connection, scope, text, &statement));
+    return read_row(scope, statement, "number", read_number, out);
+}
+
 /* ---- How each kind is read ---- */
 
 static const char select_steps[] = "SELECT ord, plan, attempt, status, lease, lease_ms,"

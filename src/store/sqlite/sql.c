@@ -114,20 +114,11 @@ static pawl_status prepare(sqlite3 *db, struct scope *scope, str text, sqlite3_s
     return PAWL_OK;
 }
 
-static str hex_of(struct arena *arena, const void *bytes, size_t size)
-{
-    char *text = arena_alloc(arena, 2 * size + 1);
-
-    if (!text)
-        return STR_NONE;
-    sha_hex(bytes, size, text);
-    return (str){ text, 2 * size };
-}
-
 static str value_of(struct arena *arena, sqlite3_stmt *statement, int index)
 {
     const void *data;
     size_t size;
+    char *hex;
 
     switch (sqlite3_column_type(statement, index)) {
     case SQLITE_NULL:
@@ -135,7 +126,10 @@ static str value_of(struct arena *arena, sqlite3_stmt *statement, int index)
     case SQLITE_BLOB:
         data = sqlite3_column_blob(statement, index);
         size = (size_t)sqlite3_column_bytes(statement, index);
-        return size > 0 ? hex_of(arena, data, size) : STR("");
+        hex = arena_alloc(arena, 2 * size + 1);
+        if (hex)
+            sha_hex(data, size, hex);
+        return (str){ hex, hex ? 2 * size : 0 };
     default:
         data = sqlite3_column_text(statement, index);
         size = (size_t)sqlite3_column_bytes(statement, index);

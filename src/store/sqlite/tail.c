@@ -47,8 +47,7 @@ pawl_status tail_begin(struct tail *tail, struct connection *connection, const s
     map_init(&tail->entries, heap);
     map_init(&tail->places, heap);
     map_init(&tail->targets, heap);
-    TRY(statement_get(connection, scope, select_flushed, &statement));
-    TRY(read_row(scope, statement, "position", read_number, &tail->flushed));
+    TRY(read_one_number(connection, scope, select_flushed, &tail->flushed));
     TRY(statement_get(connection, scope, select_target, &tail->target));
     TRY(statement_get(connection, scope, select_entries, &statement));
     bind_u64(statement, 1, tail->flushed);

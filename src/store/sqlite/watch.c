@@ -119,19 +119,13 @@ void watch_rescue(struct sqlite_store *store)
 
 /* Closing must not checkpoint into, or delete, files that are no longer ours. A connection belongs
  * to the thread that uses it, so this is left to closing, when all others have gone. */
-static void keep_hands_off(struct connection *connection)
-{
-    if (connection->db)
-        sqlite3_db_config(connection->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-}
-
 void watch_end(struct sqlite_store *store)
 {
-    if (!atomic_load(&store->base.is_gone))
-        return;
-    keep_hands_off(&store->writer);
-    keep_hands_off(&store->reader);
-    keep_hands_off(&store->keeper);
+    sqlite3 *const all[] = { store->writer.db, store->reader.db, store->keeper.db };
+
+    for (size_t i = 0; atomic_load(&store->base.is_gone) && i < sizeof all / sizeof *all; i++)
+        if (all[i])
+            sqlite3_db_config(all[i], SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 }
 
 /* ---- Files of ours beside the database's ---- */

@@ -19,11 +19,11 @@ static pawl_status write_one(struct connection *writer, struct scope *scope, str
         return scope_no_memory(scope);
     if (status != PAWL_OK || object->kind != NODE_OBJECT)
         return PAWL_OK;
-    for (const struct node *label = object->first; label && status == PAWL_OK; label = label->next)
+    for (const struct node *label = object->first; label; label = label->next)
         if (label->kind == NODE_STRING)
-            status = RUN(writer, scope, put_label, TEXT(label->key), TEXT(label->text),
-                         NUMBER(row->number));
-    return status;
+            TRY(RUN(writer, scope, put_label, TEXT(label->key), TEXT(label->text),
+                    NUMBER(row->number)));
+    return PAWL_OK;
 }
 
 pawl_status write_labels(struct connection *writer, struct scope *scope,
