@@ -24,13 +24,6 @@ struct rebuilding {
 
 /* ---- What differs ---- */
 
-static void note(struct rebuild_report *report, const char *where, const char *words)
-{
-    report->differences++;
-    if (report->told < REBUILD_TOLD_MAX)
-        snprintf(report->what[report->told++], REBUILD_WORDS_SIZE, "%s: %s", where, words);
-}
-
 /* A finding of the check becomes a difference, and the check goes on. */
 static pawl_status take_finding(struct rebuilding *work, pawl_status status, const char *where)
 {
@@ -38,7 +31,10 @@ static pawl_status take_finding(struct rebuilding *work, pawl_status status, con
 
     if (status != PAWL_STORAGE_FAILURE || v->report->valid)
         return status;
-    note(work->report, where, v->report->what);
+    work->report->differences++;
+    if (work->report->told < REBUILD_TOLD_MAX)
+        snprintf(work->report->what[work->report->told++], REBUILD_WORDS_SIZE, "%s: %s", where,
+                 v->report->what);
     v->report->valid = true;
     return PAWL_OK;
 }
@@ -85,20 +81,16 @@ static pawl_status add_live(struct rebuilding *work, struct live_change change)
     return PAWL_OK;
 }
 
-static const struct live_step *find_step(const struct live *live, uint32_t ordinal)
-{
-    for (uint32_t i = 0; i < live->step_count; i++)
-        if (live->steps[i].ordinal == ordinal)
-            return &live->steps[i];
-    return NULL;
-}
-
 /* A lease that no entry covers (before compiler 2) is kept as it is. */
 static bool keep_old_lease(struct rebuilding *work, const struct chain *chain,
                            struct live_change *row, const struct live *there)
 {
     uint32_t compiler = chain_definition(work->v, chain)->compiler;
-    const struct live_step *step = find_step(there, row->ordinal);
+    const struct live_step *step = NULL;
+
+    for (uint32_t i = 0; i < there->step_count; i++)
+        if (there->steps[i].ordinal == row->ordinal)
+            step = &there->steps[i];
 
     if (step && !row->step.lease.data && step->lease.size == LEASE_TOKEN_SIZE &&
         row->step.status == STEP_RUNNING && compiler < LEASE_COMPILER) {
@@ -108,18 +100,11 @@ static bool keep_old_lease(struct rebuilding *work, const struct chain *chain,
     return !work->arena.failed;
 }
 
-static pawl_status end_child(struct rebuilding *work, uint64_t child)
-{
-    const struct chain *chain = verify_find_chain(work->v, child);
-
-    if (!chain || !chain_has_ended(work->v, chain))
-        return PAWL_OK;
-    return add_live(work, (struct live_change){ .kind = LIVE_CHILD_ENDED, .instance = child });
-}
-
 static pawl_status add_row(struct rebuilding *work, const struct chain *chain,
                            struct live_change row, const struct live *there, bool is_test)
 {
+    const struct chain *child;
+
     row.instance = chain->number;
     if (row.kind == LIVE_STEP_PUT && !keep_old_lease(work, chain, &row, there))
         return scope_no_memory(&work->v->scope);
@@ -128,7 +113,11 @@ static pawl_status add_row(struct rebuilding *work, const struct chain *chain,
         row.timer.test = is_test;
     }
     TRY(add_live(work, row));
-    return row.kind == LIVE_CHILD_PUT ? end_child(work, row.child.number) : PAWL_OK;
+    child = row.kind == LIVE_CHILD_PUT ? verify_find_chain(work->v, row.child.number) : NULL;
+    if (!child || !chain_has_ended(work->v, child))
+        return PAWL_OK;
+    return add_live(work,
+                    (struct live_change){ .kind = LIVE_CHILD_ENDED, .instance = child->number });
 }
 
 static pawl_status add_live_rows(struct rebuilding *work, const struct chain *chain)

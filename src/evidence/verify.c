@@ -300,15 +300,6 @@ static void verify_close(struct verify *v)
     scope_fini(&v->scope);
 }
 
-static pawl_status verify_asked(struct verify *v)
-{
-    const struct verify_request *request = v->request;
-
-    if (request->definition.data)
-        return verify_instances_of(v, request->definition, request->version);
-    return v->whole ? verify_whole(v) : verify_one_instance(v, request->instance);
-}
-
 pawl_status verify_run(struct store *store, const struct heap *heap,
                        const struct verify_request *request, struct verify_report *report,
                        pawl_error *error)
@@ -332,7 +323,10 @@ pawl_status verify_run(struct store *store, const struct heap *heap,
     map_init(&v.erasure_map, heap);
     status = verify_open(&v);
     if (status == PAWL_OK)
-        status = verify_asked(&v);
+        status = request->definition.data
+                     ? verify_instances_of(&v, request->definition, request->version)
+                 : v.whole ? verify_whole(&v)
+                           : verify_one_instance(&v, request->instance);
     status = conclude(&v, status, error);
     verify_close(&v);
     return status;

@@ -51,8 +51,7 @@ pawl_status verify_plan(struct verify *v, struct rules *rules)
     if (!is_alike(definition, &lifecycle))
         return verify_bad(v, "definition %u: its transitions are not those of a flow", rules->id);
     status = flows->prepare ? flows->prepare(definition, &v->plans) : PAWL_OK;
-    if (status == PAWL_NO_MEMORY)
-        return scope_no_memory(&v->scope);
+    TRY_MEMORY(&v->scope, status != PAWL_NO_MEMORY);
     if (status == PAWL_STORAGE_FAILURE && v->report->valid)
         return verify_bad(v, "definition %u: %.160s", rules->id, v->plans.error.message);
     rules->flow = definition;

@@ -21,8 +21,7 @@ static pawl_status state_at(struct verify *v, const struct chain *chain, uint64_
     if (status == PAWL_NOT_KNOWN || (status == PAWL_OK && record.instance != chain->number))
         return verify_bad(v, "its head row stands at %llu, which is not its record",
                           (unsigned long long)pos);
-    if (status != PAWL_OK)
-        return status;
+    TRY(status);
     *out_seq = record.seq;
     while (record.what < 0 && record.prev != 0) {
         if (record.prev >= record.pos) /* damaged since we read it */

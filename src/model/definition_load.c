@@ -213,8 +213,7 @@ static pawl_status load_all(struct loading *loading)
     TRY(load_transitions(loading));
     TRY(load_deadlines(loading));
     TRY(load_input(loading));
-    if (loading->scope->arena.failed)
-        return scope_no_memory(loading->scope);
+    TRY_MEMORY(loading->scope, !loading->scope->arena.failed);
     return definition_index(loading->definition, loading->scope);
 }
 

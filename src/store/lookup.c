@@ -301,8 +301,7 @@ static pawl_status rows(struct store *store, struct scope *scope, const struct r
     *count = 0;
     status = store->ops->rows(store, scope, query, &found, count);
     memcpy(out, &found, sizeof found);
-    if (status != PAWL_OK)
-        return status;
+    TRY(status);
     ASSERT(*count <= query->limit && IMPLIES(*count > 0, found));
     for (uint32_t i = 0; i < *count && !fault; i++)
         fault = row_fault(query, found, i);

@@ -1,12 +1,6 @@
 /* list_plan.c - before the rows of a list: which index drives it. */
 #include "list_int.h"
 
-/* The only number of a statement without parameters. */
-static pawl_status read_one(const struct listing *listing, const char *text, uint64_t *out)
-{
-    return read_one_number(listing->connection, listing->scope, text, out);
-}
-
 /* `text` gives the first row from number ?1 on, and its time, which never falls. *out: the first
  * number up to `high` whose time is not before `at_ms`; the next number if no instance is that late. */
 static pawl_status find_at(const struct listing *listing, const char *text, uint64_t high,
@@ -126,10 +120,10 @@ static pawl_status find_first(struct listing *listing)
 {
     uint64_t has_jumped = 0, last = 0;
 
-    TRY(read_one(listing, select_clock, &has_jumped));
+    TRY(read_one_number(listing->connection, listing->scope, select_clock, &has_jumped));
     if (has_jumped)
         return PAWL_OK;
-    TRY(read_one(listing, select_last, &last));
+    TRY(read_one_number(listing->connection, listing->scope, select_last, &last));
     return find_at(listing, select_created, last, listing->query->created.after_ms,
                    &listing->first);
 }
@@ -146,7 +140,7 @@ static pawl_status choose_ends(struct listing *listing)
     const struct time_span *ended = &listing->query->ended;
     uint64_t end = 0, behind, numbers = 0;
 
-    TRY(read_one(listing, select_log_end, &end));
+    TRY(read_one_number(listing->connection, listing->scope, select_log_end, &end));
     listing->end_first = 1;
     behind = end + 1;
     if (ended->has_after)
@@ -156,7 +150,7 @@ static pawl_status choose_ends(struct listing *listing)
     listing->end_last = behind - 1;
     if (listing->driver < BY_DEFINITION)
         return PAWL_OK;
-    TRY(read_one(listing, select_last, &numbers));
+    TRY(read_one_number(listing->connection, listing->scope, select_last, &numbers));
     if (listing->end_last + 1 - listing->end_first < numbers / RECORDS_PER_ROW)
         listing->driver = BY_ENDED;
     return PAWL_OK;

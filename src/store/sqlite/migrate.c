@@ -98,25 +98,19 @@ int schema_make(sqlite3 *db, uint32_t version, bool is_hosted)
     return apply_some(db, 0, version, is_hosted);
 }
 
-static int apply(sqlite3 *db, const struct schema *schema)
-{
-    uint32_t newest = sqlite_schema_version();
-    int code = schema->version == 0
-                   ? schema_make(db, newest, schema->is_hosted)
-                   : apply_some(db, schema->version, newest, schema->is_hosted);
-
-    return code == SQLITE_OK && schema->is_hosted ? put_hosted(db, schema) : code;
-}
-
 pawl_status sqlite_migrate(struct sqlite_store *store, sqlite3 *db, struct scope *scope,
                            const struct schema *schema)
 {
+    uint32_t newest = sqlite_schema_version();
     int code = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
     pawl_status status;
 
-    ASSERT(schema->version <= sqlite_schema_version());
+    ASSERT(schema->version <= newest);
     if (code == SQLITE_OK)
-        code = apply(db, schema);
+        code = schema->version == 0 ? schema_make(db, newest, schema->is_hosted)
+                                    : apply_some(db, schema->version, newest, schema->is_hosted);
+    if (code == SQLITE_OK && schema->is_hosted)
+        code = put_hosted(db, schema);
     if (code == SQLITE_OK && schema->version == 0)
         code = sqlite_put_facts(store, db);
     if (code == SQLITE_OK)
