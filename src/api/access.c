@@ -287,24 +287,14 @@ static pawl_status check_actor(struct scope *scope, const struct op *op,
                       STR_ARG(words_shown(actor)), STR_ARG(words_shown(given)));
 }
 
-/* The worker of a claim, or of the claim in a worker's turn; data NULL: none is given. */
-static str worker_of(const struct op *op, const struct op_request *request)
-{
-    const struct node *body = request->body;
-
-    if (op->handle == op_step_complete_many && body)
-        body = node_find(body, "claim");
-    else if (op->handle != op_step_claim)
-        return STR_NONE;
-    return node_text(body, "worker");
-}
-
 /* A worker's acts are recorded under its name, which must be the token's actor or
- * ACTOR/ANYTHING. */
+ * ACTOR/ANYTHING. It is named by a claim, or by the claim in a worker's turn. */
 static pawl_status check_worker(struct scope *scope, const struct op *op,
                                 const struct op_request *request, str actor)
 {
-    str worker = worker_of(op, request);
+    bool is_turn = op->handle == op_step_complete_many;
+    const struct node *claim = is_turn ? node_find(request->body, "claim") : request->body;
+    str worker = is_turn || op->handle == op_step_claim ? node_text(claim, "worker") : STR_NONE;
 
     if (!actor.data || worker.size == 0 || str_eq(worker, actor) ||
         (str_starts(worker, actor) && worker.data[actor.size] == '/'))

@@ -80,14 +80,20 @@ static pawl_status read_keys(struct reading *reading, const struct node *object,
     return PAWL_OK;
 }
 
+static pawl_status keep_text(struct reading *reading, const struct key *key, struct buf *buf)
+{
+    const char **out = member_of(reading, key);
+
+    *out = buf_take(buf, &reading->scope->arena).data;
+    return *out ? PAWL_OK : scope_no_memory(reading->scope);
+}
+
 /* A list, as the option --host takes it. */
 static pawl_status read_hosts(struct reading *reading, const struct node *node,
                               const struct key *key)
 {
     struct buf buf;
-    str text;
 
-    (void)key;
     if (node->kind != NODE_ARRAY)
         return fail_at(reading, node, "a list of names");
     buf_init(&buf, reading->scope->arena.heap, LIMIT_TEXT);
@@ -98,9 +104,7 @@ static pawl_status read_hosts(struct reading *reading, const struct node *node,
         }
         buf_fmt(&buf, "%s%.*s", item == node->first ? "" : ",", STR_ARG(item->text));
     }
-    text = buf_take(&buf, &reading->scope->arena);
-    reading->config->hosts = text.data;
-    return text.data ? PAWL_OK : scope_no_memory(reading->scope);
+    return keep_text(reading, key, &buf);
 }
 
 static pawl_status read_log(struct reading *reading, const struct node *node, const struct key *key)
@@ -135,12 +139,12 @@ static pawl_status read_tls(struct reading *reading, const struct node *node, co
 static pawl_status read_body_memory(struct reading *reading, const struct node *node,
                                     const struct key *key)
 {
+    uint64_t *out = member_of(reading, key);
     int64_t bytes;
 
-    (void)key;
     if (!node_to_i64(node, &bytes) || bytes < LIMIT_BATCH_TEXT)
         return fail_at(reading, node, "a number of bytes, at least 16777216");
-    reading->config->body_memory = (uint64_t)bytes;
+    *out = (uint64_t)bytes;
     return PAWL_OK;
 }
 
@@ -149,7 +153,7 @@ static pawl_status read_limits(struct reading *reading, const struct node *node,
 {
     static const struct key keys[] = {
         { "workers", read_number, AT(workers), WORKERS_MAX, "a number of threads, 1 to 256" },
-        { "body_memory", read_body_memory },
+        { "body_memory", read_body_memory, AT(body_memory) },
         { "max_entries", read_number, AT(max_entries), UINT32_MAX, BOUND_EXPECTED },
         { "max_live_steps", read_number, AT(max_live_steps), UINT32_MAX, BOUND_EXPECTED },
         { 0 },
@@ -165,15 +169,11 @@ static pawl_status read_tools(struct reading *reading, const struct node *node,
 {
     struct tool_rules rules;
     struct buf buf;
-    str text;
 
-    (void)key;
     TRY(tool_rules_read(reading->scope, node, &rules));
     buf_init(&buf, reading->scope->arena.heap, LIMIT_TEXT);
     node_print(node, &buf);
-    text = buf_take(&buf, &reading->scope->arena);
-    reading->config->tools = text.data;
-    return text.data ? PAWL_OK : scope_no_memory(reading->scope);
+    return keep_text(reading, key, &buf);
 }
 
 pawl_status config_read(struct scope *scope, str text, struct config *out)
@@ -181,11 +181,11 @@ pawl_status config_read(struct scope *scope, str text, struct config *out)
     static const struct key keys[] = {
         { "listen", read_text, AT(listen) },
         { "store", read_text, AT(store) },
-        { "hosts", read_hosts },
+        { "hosts", read_hosts, AT(hosts) },
         { "log", read_log, AT(log) },
         { "tls", read_tls },
         { "limits", read_limits },
-        { "tools", read_tools },
+        { "tools", read_tools, AT(tools) },
         { "require_token", read_flag, AT(needs_token) },
         { 0 },
     };

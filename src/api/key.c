@@ -95,8 +95,8 @@ pawl_status key_nth(struct scope *scope, const uint8_t *key, uint64_t n, const u
 
 /* ---- operations without a record of their own ---- */
 
-/* The answer lies in the payload, so that what it tells of people can be erased with it; older ones
- * stand in the body. */
+/* The answer is in the payload, so that personal data in it can be erased. Older ones are in the
+ * body. */
 static pawl_status answer_again(struct op_call *call, str kept, str payload, struct buf *out)
 {
     bool is_batch = call->op->handle == op_batch; /* of no lines: there is nothing to keep */

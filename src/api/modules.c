@@ -11,14 +11,9 @@
 
 static pawl_status bind_types(pawl *p, struct scope *scope, struct module *module)
 {
-    pawl_status status = PAWL_OK;
-
-    for (uint32_t i = 0; i < module_type_count(module) && status == PAWL_OK; i++) {
-        const struct module_type *type = module_type_at(module, i);
-
-        status = engine_code_bind(p->engine, &type->binding, scope);
-    }
-    return status;
+    for (uint32_t i = 0; i < module_type_count(module); i++)
+        TRY(engine_code_bind(p->engine, &module_type_at(module, i)->binding, scope));
+    return PAWL_OK;
 }
 
 static void report(void *context, const char *words)
@@ -124,28 +119,27 @@ static pawl_status replace(pawl *p, struct scope *scope, struct module *old, str
     return status;
 }
 
-static void log_refused(pawl *p, const struct module *old, const char *why)
+/* digest: of the build that was read; NULL: it was refused. */
+static void log_reload(pawl *p, const struct module *old, const char *digest, bool is_same,
+                       const char *why)
 {
+    const char *before = module_digest(old);
     char line[700];
 
-    (void)snprintf(line, sizeof line, "%s; the build that was loaded before goes on: sha256 %.*s",
-                   why, DIGEST_SHOWN, module_digest(old));
-    engine_log(p->engine, PAWL_LOG_ERROR, "module.refused", line);
-}
-
-static void log_reloaded(pawl *p, const struct module *old, const char *digest, bool is_same)
-{
-    char line[700];
-
-    if (is_same)
+    if (!digest)
+        (void)snprintf(line, sizeof line,
+                       "%s; the build that was loaded before goes on: sha256 %.*s", why,
+                       DIGEST_SHOWN, before);
+    else if (is_same)
         (void)snprintf(line, sizeof line, "module '%s': the file is as it was: sha256 %.*s",
                        module_path(old), DIGEST_SHOWN, digest);
     else
         (void)snprintf(line, sizeof line,
                        "module '%s': turns that begin now run in sha256 %.*s, those under way end "
                        "in sha256 %.*s",
-                       module_path(old), DIGEST_SHOWN, digest, DIGEST_SHOWN, module_digest(old));
-    engine_log(p->engine, PAWL_LOG_INFO, "module.reloaded", line);
+                       module_path(old), DIGEST_SHOWN, digest, DIGEST_SHOWN, before);
+    engine_log(p->engine, digest ? PAWL_LOG_INFO : PAWL_LOG_ERROR,
+               digest ? "module.reloaded" : "module.refused", line);
 }
 
 static void reload(pawl *p, struct scope *scope, struct module *old)
@@ -161,10 +155,7 @@ static void reload(pawl *p, struct scope *scope, struct module *old)
         module_close(fresh);
     else if (status == PAWL_OK)
         status = replace(p, scope, old, fresh);
-    if (status == PAWL_OK)
-        log_reloaded(p, old, digest, is_same);
-    else
-        log_refused(p, old, scope->error.message);
+    log_reload(p, old, status == PAWL_OK ? digest : NULL, is_same, scope->error.message);
 }
 
 void api_modules_reload(pawl *p)

@@ -180,34 +180,31 @@ static pawl_status load_memory(struct next *next)
 
 /* ---- Deciding ---------------------------------------------------------------------------------- */
 
-/* {"name":N,"kind":K,"tool":T,"args":{...}} */
-static pawl_status put_begun(struct next *next, const struct effect *effect)
-{
-    struct flow_call call;
-
-    TRY(flow_call(next->definition, next->memory, effect->ordinal, next->scope, &call));
-    json_open(&next->begun, '{');
-    json_put_str(&next->begun, "name", call.step);
-    json_put_text(&next->begun, "kind", flow_step_kind(next->definition, effect->plan));
-    json_put_str(&next->begun, "tool", call.tool);
-    json_put_raw(&next->begun, "args", call.args);
-    json_close(&next->begun, '}');
-    return PAWL_OK;
-}
-
+/* Steps that begin: {"name":N,"kind":K,"tool":T,"args":{...}} */
 static pawl_status fold(struct next *next, const struct draft *draft)
 {
     struct entry_view entry = entry_of_draft(draft);
-    pawl_status status =
-        flow_behavior.apply(next->definition, next->memory, &entry, next->scope, &next->scope->arena);
 
+    TRY(flow_behavior.apply(next->definition, next->memory, &entry, next->scope,
+                            &next->scope->arena));
     next->state = next->definition->transitions[draft->transition].to;
     if (draft->transition == LIFE_T_FINISH || draft->transition == LIFE_T_FAIL)
         next->ended = draft->payload;
-    for (uint32_t i = 0; status == PAWL_OK && i < draft->effects.count; i++)
-        if (draft->effects.items[i].kind == EFFECT_STEP)
-            status = put_begun(next, &draft->effects.items[i]);
-    return status;
+    for (uint32_t i = 0; i < draft->effects.count; i++) {
+        const struct effect *effect = &draft->effects.items[i];
+        struct flow_call call;
+
+        if (effect->kind != EFFECT_STEP)
+            continue;
+        TRY(flow_call(next->definition, next->memory, effect->ordinal, next->scope, &call));
+        json_open(&next->begun, '{');
+        json_put_str(&next->begun, "name", call.step);
+        json_put_text(&next->begun, "kind", flow_step_kind(next->definition, effect->plan));
+        json_put_str(&next->begun, "tool", call.tool);
+        json_put_raw(&next->begun, "args", call.args);
+        json_close(&next->begun, '}');
+    }
+    return PAWL_OK;
 }
 
 static pawl_status decide(struct next *next)

@@ -10,10 +10,7 @@
 pawl_status api_leave(struct scope *scope, pawl_status status, pawl_error *error)
 {
     if (error) {
-        if (status)
-            *error = scope->error;
-        else
-            *error = (pawl_error){ 0 };
+        *error = status ? scope->error : (pawl_error){ 0 };
         error->status = status;
     }
     scope_fini(scope);
@@ -122,15 +119,6 @@ void api_close(pawl *p)
 
 static const pawl_options defaults = { 0 };
 
-static pawl_status fail_no_memory(pawl **out, pawl_error *error)
-{
-    api_close(*out);
-    *out = NULL;
-    if (error)
-        *error = (pawl_error){ PAWL_NO_MEMORY, "there is no memory for the stores beside it" };
-    return PAWL_NO_MEMORY;
-}
-
 pawl_status pawl_open_env(pawl **out, const char *url, const pawl_options *options, struct env *env,
                           pawl_error *error)
 {
@@ -145,7 +133,13 @@ pawl_status pawl_open_env(pawl **out, const char *url, const pawl_options *optio
                                           .secret = o->secret,
                                           .workers = o->workers },
                  error));
-    return stores_begin(*out, url, o) == PAWL_OK ? PAWL_OK : fail_no_memory(out, error);
+    if (stores_begin(*out, url, o) == PAWL_OK)
+        return PAWL_OK;
+    api_close(*out);
+    *out = NULL;
+    if (error)
+        *error = (pawl_error){ PAWL_NO_MEMORY, "there is no memory for the stores beside it" };
+    return PAWL_NO_MEMORY;
 }
 
 pawl_status pawl_open(pawl **out, const char *url, const pawl_options *options, pawl_error *error)

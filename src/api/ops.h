@@ -104,6 +104,7 @@ struct op {
 
 extern const struct op ops[];      /* ending in a zero row */
 const struct op *op_find(str name); /* NULL: not found */
+const struct op_param *op_param_find(const struct op *op, str name); /* NULL: unknown */
 
 /* How a request reached us. `body` NULL: none. pairs: path and query parameters, decoded. */
 struct op_pair {
@@ -194,6 +195,5 @@ const char *op_detail(pawl_status status, const char *words, char out[OP_DETAIL_
 void op_problem(pawl_status status, const char *detail, struct buf *out);
 void op_problem_remote(pawl_status status, const char *words, struct buf *out); /* by op_detail() */
 int pawl_status_http(pawl_status status);
-const char *pawl_status_text(pawl_status status); /* the meaning: the problem's title */
 
 #endif

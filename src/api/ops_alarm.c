@@ -30,15 +30,6 @@ static pawl_status read_due(const struct op_call *call, struct keep_args *out)
     return PAWL_OK;
 }
 
-/* Operations with a key in their record, and those that act on many instances. Not a claim, whose
- * answer is for its caller, and not test.*, which would wait for itself. */
-static bool can_wait(const struct op *op)
-{
-    return (op->flags & OP_WRITES) &&
-           ((op->flags & OP_KEY_IN_RECORD) || strcmp(op->scope, "write") == 0) &&
-           !str_starts(str_of(op->name), STR("test."));
-}
-
 /* At any depth: an alarm may set another. Only alarms of before those names were reserved have
  * them, and are carried out as they were set. */
 static pawl_status check_actors(const struct op_call *call)
@@ -69,12 +60,15 @@ static pawl_status check_instance(const struct op_call *call)
     return id.data ? engine_current(op_engine(call), call->scope, id, &state) : PAWL_OK;
 }
 
+/* Operations with a key in their record, and those that act on many instances. Not a claim, whose
+ * answer is for its caller, and not test.*, which would wait for itself. */
 static pawl_status check_operation(const struct op_call *call)
 {
     str name = op_text(call, "operation");
     const struct op *op = op_find(name);
 
-    if (!op || !can_wait(op))
+    if (!op || !(op->flags & OP_WRITES) || str_starts(name, STR("test.")) ||
+        (!(op->flags & OP_KEY_IN_RECORD) && strcmp(op->scope, "write") != 0))
         return scope_fail(call->scope, PAWL_INVALID_REQUEST,
                           "'operation': expected one that changes something, found '%.*s'",
                           STR_ARG(name));

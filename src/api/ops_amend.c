@@ -1,4 +1,4 @@
-/* ops_amend.c - instance.amend: a flow under way goes on by another definition. */
+/* ops_amend.c - instance.amend: a running flow moves to another definition. */
 #include "api/ops_int.h"
 #include "base/limits.h"
 #include "flow/flow.h"
@@ -42,26 +42,24 @@ static pawl_status amend_once(struct op_call *call, struct amend_args *args, str
     struct flow_attempts attempts;
     struct instance_view view;
     struct definition_row row;
-    pawl_status status = engine_get(op_engine(call), call->scope, args->instance, &view);
+    struct engine *engine = op_engine(call);
+    pawl_status status;
 
     *again = false;
     args->seq = 0;
     args->entries = STR_NONE;
-    if (status == PAWL_OK && view.kind == KIND_FLOW &&
-        engine_find_kind(op_engine(call), call->scope, args->definition, KIND_FLOW, &row,
-                         &next) == PAWL_OK) {
-        status = engine_steps(op_engine(call), call->scope, args->instance, &attempts, &first,
-                              &now);
-        if (status == PAWL_OK)
-            status = gather(call, now, next, &attempts, &args->entries);
+    TRY(engine_get(engine, call->scope, args->instance, &view));
+    if (view.kind == KIND_FLOW && engine_find_kind(engine, call->scope, args->definition, KIND_FLOW,
+                                                   &row, &next) == PAWL_OK) {
+        TRY(engine_steps(engine, call->scope, args->instance, &attempts, &first, &now));
+        TRY(gather(call, now, next, &attempts, &args->entries));
         args->seq = args->entries.data ? view.seq : 0;
     }
-    if (status == PAWL_OK)
-        status = engine_amend(op_engine(call), call->scope, args, out);
+    status = engine_amend(engine, call->scope, args, out);
     if (status == PAWL_CONFLICT && args->seq) { /* refused, or has it gone on? */
         pawl_error error = call->scope->error;
 
-        status = engine_get(op_engine(call), call->scope, args->instance, &view);
+        status = engine_get(engine, call->scope, args->instance, &view);
         *again = status == PAWL_OK && view.seq != args->seq;
         call->scope->error = error;
         status = status == PAWL_OK ? PAWL_CONFLICT : status;
@@ -77,14 +75,13 @@ pawl_status op_instance_amend(struct op_call *call, struct buf *out)
                                .late = op_ref_defect(call, "actor_ref"),
                                .key = call->key };
     struct amended amended;
-    bool again;
-    pawl_status status = op_rights(call, false, &args.rights);
+    bool again = true;
+    pawl_status status = PAWL_OK;
 
-    again = status == PAWL_OK;
+    TRY(op_rights(call, false, &args.rights));
     for (int i = 0; again && i < TRIES_MAX; i++)
         status = amend_once(call, &args, &amended, &again);
-    if (status != PAWL_OK)
-        return status;
+    TRY(status);
     json_put_str(out, "definition", amended.definition);
     json_put_u64(out, "version", amended.version);
     json_put_u64(out, "sequence_number", amended.sequence_number);

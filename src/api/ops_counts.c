@@ -1,4 +1,4 @@
-/* ops_counts.c - instance.counts: how many instances stand where.
+/* ops_counts.c - instance.counts: how many instances are in each state and status.
  *
  * `definition` is a filter, as it is for instance.list: an unknown one matches nothing,
  * which is no error. States and statuses without an instance are left out. */

@@ -18,7 +18,7 @@ static void put_bytes(struct buf *out, const char *key, const char *hex_key, str
         json_put_hex(out, hex_key, bytes.data, bytes.size);
 }
 
-/* A line is no part of what stands before it: no comma. */
+/* Each line is a document of its own: no comma before it. */
 static void begin_line(struct buf *out, const char *kind)
 {
     buf_fmt(out, "{\"%s\":{", kind);

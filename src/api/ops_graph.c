@@ -1,5 +1,5 @@
-/* ops_graph.c - definition.graph and instance.graph: a picture in one of several formats; of an
- * instance with the way it took and where it stands. */
+/* ops_graph.c - definition.graph and instance.graph: a picture in one of several formats. That
+ * of an instance shows the way it took and where it is. */
 #include "api/ops_int.h"
 #include "base/limits.h"
 #include "drawing/drawing.h"

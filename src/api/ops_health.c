@@ -15,19 +15,6 @@ static pawl_status fail(struct op_call *call, const struct health_finding *findi
     return status;
 }
 
-static void put_conditions(struct buf *out, const struct health_finding *findings, uint32_t count)
-{
-    json_put_open(out, "conditions", '[');
-    for (uint32_t i = 0; i < count; i++) {
-        json_open(out, '{');
-        json_put_text(out, "condition", findings[i].name);
-        json_put_text(out, "what", findings[i].words);
-        json_put_time(out, "since", findings[i].since_ms);
-        json_close(out, '}');
-    }
-    json_close(out, ']');
-}
-
 pawl_status op_health_get(struct op_call *call, struct buf *out)
 {
     struct health_finding findings[HEALTH_COUNT];
@@ -37,7 +24,16 @@ pawl_status op_health_get(struct op_call *call, struct buf *out)
         if (findings[i].level == HEALTH_FAILING)
             return fail(call, findings, count);
     json_put_text(out, "status", count ? "degraded" : "ok");
-    if (count)
-        put_conditions(out, findings, count);
+    if (count == 0)
+        return PAWL_OK;
+    json_put_open(out, "conditions", '[');
+    for (uint32_t i = 0; i < count; i++) {
+        json_open(out, '{');
+        json_put_text(out, "condition", findings[i].name);
+        json_put_text(out, "what", findings[i].words);
+        json_put_time(out, "since", findings[i].since_ms);
+        json_close(out, '}');
+    }
+    json_close(out, ']');
     return PAWL_OK;
 }

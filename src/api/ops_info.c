@@ -1,4 +1,4 @@
-/* ops_info.c - store.info: what a store is and how it stands, for who looks after it. */
+/* ops_info.c - store.info: the facts and the condition of a store, for its operator. */
 #include "api/ops_int.h"
 #include "base/limits.h"
 

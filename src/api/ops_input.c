@@ -129,7 +129,7 @@ bool query_time_of(str text, int64_t *out)
     return time_parse((str){ copy, text.size }, out);
 }
 
-pawl_status query_time(const struct op_call *call, const char *name, bool *has, int64_t *out)
+static pawl_status query_time(const struct op_call *call, const char *name, bool *has, int64_t *out)
 {
     str text = op_text(call, name);
 

@@ -9,8 +9,6 @@
 
 /* ---- Reading the input; it has the right types already ---- */
 
-const struct op_param *op_param_find(const struct op *op, str name); /* NULL: unknown */
-
 /* The text of a member; data is NULL if it is absent. */
 str op_text(const struct op_call *call, const char *name);
 
@@ -29,7 +27,6 @@ pawl_status op_unknown(struct scope *scope, const struct op *op, str name, bool 
  * with "label."; none comes twice, none is blank. Else INVALID_QUERY. */
 pawl_status query_check(const struct op_call *call, bool labels);
 pawl_status query_count(const struct op_call *call, const char *name, bool *has, uint64_t *out);
-pawl_status query_time(const struct op_call *call, const char *name, bool *has, int64_t *out);
 pawl_status query_limit(const struct op_call *call, uint32_t *out);
 /* The filter `definition`, a name or name@version; neither is changed where it is not given. */
 pawl_status query_definition(const struct op_call *call, str *name, uint32_t *version);
@@ -101,7 +98,7 @@ void print_fired(const struct fired *fired, struct buf *out);
 /* As instance.history prints it; with `instance_id` first where `with_id`. */
 void print_entry(str id, const struct entry *entry, bool with_id, struct buf *out);
 void print_instance(const struct instance_view *view, struct buf *out); /* its members */
-/* The member `transitions`: the compiled table, with any `*` as the states it stands for. */
+/* The member `transitions`: the compiled table, with each `*` replaced by the states it means. */
 void print_transitions(const struct definition *definition, struct buf *out);
 
 #define OP_BATCH_TYPE "application/x-ndjson"

@@ -5,26 +5,6 @@
 #include "env/trim.h"
 #include "env/env.h"
 
-static void print_counters(const struct engine_figures *figures, struct buf *out)
-{
-    figure_head(out, "pawl_records_total", "counter", "Records in the log.");
-    figure(out, "pawl_records_total", NULL, NULL, figures->position);
-    figure_head(out, "pawl_commits_failed_total", "counter", "Commits that the store refused.");
-    figure(out, "pawl_commits_failed_total", NULL, NULL, figures->failed);
-    figure_head(out, "pawl_queue_depth", "gauge", "Decisions that wait for the next commit.");
-    figure(out, "pawl_queue_depth", NULL, NULL, figures->queued);
-    figure_head(out, "pawl_claims_waiting", "gauge", "Claims of workers that wait for a step.");
-    figure(out, "pawl_claims_waiting", NULL, NULL, figures->claims);
-    figure_head(out, "pawl_flush_lag_records", "gauge",
-                "Records that the rows of instances lag behind the log.");
-    figure(out, "pawl_flush_lag_records", NULL, NULL, figures->position - figures->flushed);
-    figure_head(out, "pawl_health_conditions", "gauge",
-                "Conditions that /healthz reports; 0 is healthy.");
-    figure(out, "pawl_health_conditions", NULL, NULL, figures->conditions);
-    figure_head(out, "pawl_wal_bytes", "gauge", "Size of the write-ahead log in use.");
-    figure(out, "pawl_wal_bytes", NULL, NULL, figures->wal_bytes);
-}
-
 pawl_status op_metrics_get(struct op_call *call, struct buf *out)
 {
     struct engine_figures figures;
@@ -33,7 +13,20 @@ pawl_status op_metrics_get(struct op_call *call, struct buf *out)
     call->content_type = "text/plain; version=0.0.4; charset=utf-8";
     figure_head(out, "pawl_commit_seconds", "histogram", "Time of a commit, its sync included.");
     figure_histogram(out, "pawl_commit_seconds", NULL, NULL, figures.commit);
-    print_counters(&figures, out);
+    figure_alone(out, "pawl_records_total", "counter", "Records in the log.", figures.position);
+    figure_alone(out, "pawl_commits_failed_total", "counter", "Commits that the store refused.",
+                 figures.failed);
+    figure_alone(out, "pawl_queue_depth", "gauge", "Decisions that wait for the next commit.",
+                 figures.queued);
+    figure_alone(out, "pawl_claims_waiting", "gauge", "Claims of workers that wait for a step.",
+                 figures.claims);
+    figure_alone(out, "pawl_flush_lag_records", "gauge",
+                 "Records that the rows of instances lag behind the log.",
+                 figures.position - figures.flushed);
+    figure_alone(out, "pawl_health_conditions", "gauge",
+                 "Conditions that /healthz reports; 0 is healthy.", figures.conditions);
+    figure_alone(out, "pawl_wal_bytes", "gauge", "Size of the write-ahead log in use.",
+                 figures.wal_bytes);
     return PAWL_OK;
 }
 

@@ -1,4 +1,4 @@
-/* ops_read.c - reading one instance: where it stands, what it can do, what it waits for. */
+/* ops_read.c - reading one instance: its state, what it can do, what it waits for. */
 #include "api/ops_int.h"
 
 static void put_action(const struct definition *definition, const struct transition *transition,

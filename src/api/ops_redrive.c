@@ -143,18 +143,6 @@ static str made_by(const struct taken_result *chain, uint32_t count, str name)
     return chain[at - 1].of;
 }
 
-static void print_reused(const struct taken_result *chain, uint32_t count, struct buf *out)
-{
-    json_open(out, '[');
-    for (const struct node *name = chain[0].done->first; name; name = name->next) {
-        json_open(out, '{');
-        json_put_str(out, "name", name->text);
-        json_put_str(out, "instance_id", made_by(chain, count, name->text));
-        json_close(out, '}');
-    }
-    json_close(out, ']');
-}
-
 /* The steps whose results a redriven instance uses, each with the instance that it ran in. */
 pawl_status read_reused(const struct op_call *call, str id, str *out)
 {
@@ -168,7 +156,14 @@ pawl_status read_reused(const struct op_call *call, str id, str *out)
     if (count == 0)
         return PAWL_OK;
     buf_init(&buf, call->scope->arena.heap, LIMIT_SCOPE);
-    print_reused(chain, count, &buf);
+    json_open(&buf, '[');
+    for (const struct node *name = chain[0].done->first; name; name = name->next) {
+        json_open(&buf, '{');
+        json_put_str(&buf, "name", name->text);
+        json_put_str(&buf, "instance_id", made_by(chain, count, name->text));
+        json_close(&buf, '}');
+    }
+    json_close(&buf, ']');
     *out = buf_take(&buf, &call->scope->arena);
     return out->data ? PAWL_OK : scope_no_memory(call->scope);
 }

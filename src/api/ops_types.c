@@ -1,28 +1,22 @@
 /* ops_types.c - is a value what its row of the table says? */
 #include "api/ops_int.h"
 
-static const char *const type_names[] = {
-    [OP_STRING] = "a string",  [OP_INTEGER] = "a whole number", [OP_BOOL] = "true or false",
-    [OP_OBJECT] = "an object", [OP_JSON] = "a JSON value",
+static const struct {
+    const char *name;
+    enum node_kind kind; /* of its values; not of OP_INTEGER and OP_JSON */
+} types[] = {
+    [OP_STRING] = { "a string", NODE_STRING },  [OP_INTEGER] = { "a whole number", NODE_NUMBER },
+    [OP_BOOL] = { "true or false", NODE_BOOL }, [OP_OBJECT] = { "an object", NODE_OBJECT },
+    [OP_JSON] = { "a JSON value", NODE_NULL },
 };
 
 static bool has_type(const struct node *node, enum op_type type)
 {
     int64_t number;
 
-    switch (type) {
-    case OP_STRING:
-        return node->kind == NODE_STRING;
-    case OP_INTEGER:
+    if (type == OP_INTEGER)
         return node_to_i64(node, &number);
-    case OP_BOOL:
-        return node->kind == NODE_BOOL;
-    case OP_OBJECT:
-        return node->kind == NODE_OBJECT;
-    case OP_JSON:
-        return true;
-    }
-    return false;
+    return type == OP_JSON || node->kind == types[type].kind;
 }
 
 pawl_status op_check_value(struct scope *scope, const struct op_param *param,
@@ -34,7 +28,7 @@ pawl_status op_check_value(struct scope *scope, const struct op_param *param,
                                : PAWL_OK;
     if (!has_type(node, param->type))
         return scope_fail(scope, PAWL_INVALID_REQUEST, "'%s%s': expected %s, found %s", where,
-                          param->name, type_names[param->type],
+                          param->name, types[param->type].name,
                           param->type == OP_INTEGER && node->kind == NODE_NUMBER
                               ? "a number that is not, or is too large"
                               : node_kind_name(node->kind));

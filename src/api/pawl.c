@@ -111,23 +111,13 @@ pawl_status pawl_fire(pawl *p, const char *id, const pawl_fire_args *args, pawl_
     return api_leave(&scope, status, error);
 }
 
-static pawl_status batch_keys(struct scope *scope, const pawl_batch_fire *fires,
-                              struct batch_fire *out, size_t count)
-{
-    pawl_status status = PAWL_OK;
-
-    for (size_t i = 0; i < count && !status; i++)
-        status = fire_key(scope, fires[i].id, &fires[i].args, &out[i].args);
-    return status;
-}
-
 #define IDS_AHEAD 16
 
 pawl_status pawl_fire_batch(pawl *p, pawl_batch_fire *fires, size_t count, pawl_error *error)
 {
     struct scope scope;
     struct batch_fire *batch;
-    pawl_status status;
+    pawl_status status = PAWL_OK;
 
     TRY(API_NEED(error, GIVEN(p), { "fires", fires || count == 0 }));
     api_enter(p, &scope);
@@ -145,7 +135,8 @@ pawl_status pawl_fire_batch(pawl *p, pawl_batch_fire *fires, size_t count, pawl_
             __builtin_prefetch(fires[i + IDS_AHEAD].id);
         fire_args_of(&scope, fires[i].id, &fires[i].args, &batch[i].args);
     }
-    status = batch_keys(&scope, fires, batch, count);
+    for (size_t i = 0; i < count && !status; i++)
+        status = fire_key(&scope, fires[i].id, &fires[i].args, &batch[i].args);
     if (!status)
         status = engine_fire_batch(p->engine, &scope, batch, count);
     for (size_t i = 0; i < count && !status; i++) {

@@ -29,18 +29,7 @@ int pawl_status_http(pawl_status status)
     return row_of(status).http;
 }
 
-const char *pawl_status_text(pawl_status status)
-{
-    return row_of(status).text;
-}
-
 /* ---- What a remote caller does not see ---- */
-
-/* Does a path begin here? Not the "//" of a URL, nor the slash of a word such as I/O. */
-static bool begins_path(const char *text, const char *at)
-{
-    return at[0] == '/' && at[1] != '/' && (at == text || strchr(" '\"(:=", at[-1]));
-}
 
 /* The path's end: after the last word with a slash before the next mark. Names may have blanks. */
 static const char *end_of_path(const char *path)
@@ -59,27 +48,23 @@ static const char *end_of_path(const char *path)
     return end > path ? end : path + 1;
 }
 
-static void hide_paths(const char *words, char *out, size_t size)
+/* A path begins neither with the "//" of a URL nor with the slash of a word such as I/O. */
+const char *op_detail(pawl_status status, const char *words, char out[OP_DETAIL_SIZE])
 {
     size_t used = 0;
 
-    for (const char *at = words; *at && used + 1 < size;) {
-        if (begins_path(words, at)) {
-            used += (size_t)snprintf(out + used, size - used, "the store's file");
+    if (!words ||
+        (status != PAWL_STORAGE_FAILURE && status != PAWL_OUTCOME_UNKNOWN && status != PAWL_IN_USE))
+        return words;
+    for (const char *at = words; *at && used + 1 < OP_DETAIL_SIZE;) {
+        if (at[0] == '/' && at[1] != '/' && (at == words || strchr(" '\"(:=", at[-1]))) {
+            used += (size_t)snprintf(out + used, OP_DETAIL_SIZE - used, "the store's file");
             at = end_of_path(at);
         } else {
             out[used++] = *at++;
         }
     }
-    out[used < size ? used : size - 1] = '\0';
-}
-
-const char *op_detail(pawl_status status, const char *words, char out[OP_DETAIL_SIZE])
-{
-    if (!words || (status != PAWL_STORAGE_FAILURE && status != PAWL_OUTCOME_UNKNOWN &&
-                   status != PAWL_IN_USE))
-        return words;
-    hide_paths(words, out, OP_DETAIL_SIZE);
+    out[used < OP_DETAIL_SIZE ? used : OP_DETAIL_SIZE - 1] = '\0';
     return out;
 }
 

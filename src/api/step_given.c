@@ -51,28 +51,24 @@ static bool may_have_result(const struct step_given *given, const struct record 
     return last->is_sought && row->seq > last->until && row->what != LIFE_T_STEP_START;
 }
 
-static void look_at(struct step_given *given, const struct record *row)
-{
-    struct effect_list effects;
-    struct record record = { 0 };
-    struct entry_view entry;
-
-    scope_clear(&given->record);
-    given->seen = read_effects(given, &given->record, row->pos, &record, &effects);
-    entry = entry_of_record(&record, &effects);
-    if (given->seen != PAWL_OK || !flow_has_result(&entry))
-        return;
-    given->results[row->step - 1] = (struct last_result){ .seq = row->seq, .pos = row->pos };
-    given->known = known_until(given);
-}
-
 /* Going back: the first entry that is met is the last one. */
 static bool see_record(void *context, const struct record *row)
 {
     struct step_given *given = context;
+    struct record record = { 0 };
+    struct effect_list effects;
+    struct entry_view entry;
 
-    if (may_have_result(given, row))
-        look_at(given, row);
+    if (may_have_result(given, row)) {
+        scope_clear(&given->record);
+        given->seen = read_effects(given, &given->record, row->pos, &record, &effects);
+        entry = entry_of_record(&record, &effects);
+        if (given->seen == PAWL_OK && flow_has_result(&entry)) {
+            given->results[row->step - 1] =
+                (struct last_result){ .seq = row->seq, .pos = row->pos };
+            given->known = known_until(given);
+        }
+    }
     return given->seen != PAWL_OK || row->seq <= given->known;
 }
 
@@ -93,28 +89,23 @@ static pawl_status look_back(struct step_given *given, const struct flow_attempt
     return status != PAWL_OK ? status : given->seen;
 }
 
-/* The later memory says which entry has it; false: it has run again since, or that is not known. */
-static bool is_told(struct step_given *given, uint32_t step, uint64_t seq, struct last_result *last)
-{
-    uint32_t done = given->later ? flow_done(given->later, step) : FLOW_DONE_UNKNOWN;
-
-    if (done > seq) /* unknown as well */
-        return false;
-    if (last->seq != done)
-        *last = (struct last_result){ .seq = done };
-    last->until = seq;
-    return true;
-}
-
+/* The later memory says which entry has a result, unless the step has run again since. */
 static pawl_status find_results(struct step_given *given, const struct flow_attempt *attempt,
                                 const struct flow_sources *sources, struct scope *scope)
 {
     pawl_status status = PAWL_OK;
 
     for (uint32_t i = 0; i < sources->count; i++) {
-        struct last_result *last = &given->results[sources->steps[i]];
+        uint32_t step = sources->steps[i];
+        uint32_t done = given->later ? flow_done(given->later, step) : FLOW_DONE_UNKNOWN;
+        struct last_result *last = &given->results[step];
 
-        last->is_sought = !is_told(given, sources->steps[i], attempt->made_seq, last);
+        last->is_sought = done > attempt->made_seq; /* unknown as well */
+        if (last->is_sought)
+            continue;
+        if (last->seq != done)
+            *last = (struct last_result){ .seq = done };
+        last->until = attempt->made_seq;
     }
     given->sources = sources;
     given->known = known_until(given);
@@ -163,24 +154,21 @@ static pawl_status recall(struct step_given *given, const struct flow_attempt *a
                           const struct flow_sources *sources, struct scope *scope, void *memory)
 {
     struct recalled *order = ARENA_ARRAY(&scope->arena, struct recalled, sources->count + 1);
-    pawl_status status = order ? PAWL_OK : scope_no_memory(scope);
 
-    for (uint32_t i = 0; order && i < sources->count; i++)
+    TRY_MEMORY(scope, order);
+    for (uint32_t i = 0; i < sources->count; i++)
         order[i] = (struct recalled){ sources->steps[i], &given->results[sources->steps[i]] };
-    if (order)
-        qsort(order, sources->count, sizeof *order, compare_recalled);
-    for (uint32_t i = 0; i < sources->count && status == PAWL_OK; i++) {
+    qsort(order, sources->count, sizeof *order, compare_recalled);
+    for (uint32_t i = 0; i < sources->count; i++) {
         struct last_result *last = order[i].last;
         str result;
 
         if (last->seq == 0)
             continue;
-        status = read_result(given, attempt, last, scope, &result);
-        if (status == PAWL_OK)
-            status = flow_recall(memory, order[i].step, result, (uint32_t)last->seq, scope,
-                                 &scope->arena);
+        TRY(read_result(given, attempt, last, scope, &result));
+        TRY(flow_recall(memory, order[i].step, result, (uint32_t)last->seq, scope, &scope->arena));
     }
-    return status;
+    return PAWL_OK;
 }
 
 static pawl_status read_flow(struct step_given *given, const struct flow_attempt *attempt,
@@ -194,8 +182,7 @@ static pawl_status read_flow(struct step_given *given, const struct flow_attempt
         given->results =
             ARENA_ARRAY(&given->kept->arena, struct last_result, work_step_count(definition));
     memory = engine_memory_of(definition, given->view, &scope->arena);
-    if (!given->results || !memory)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, given->results && memory);
     TRY(find_results(given, attempt, sources, scope));
     TRY(recall(given, attempt, sources, scope, memory));
     TRY(flow_recall_live(memory, attempt, scope, &scope->arena));
@@ -213,8 +200,7 @@ static pawl_status read_code(struct step_given *given, const struct flow_attempt
     struct record record;
     struct entry_view entry;
 
-    if (!memory)
-        return scope_no_memory(scope);
+    TRY_MEMORY(scope, memory);
     TRY(read_effects(given, scope, attempt->made_pos, &record, &effects));
     entry = entry_of_record(&record, &call);
     for (uint32_t i = 0; i < effects.count; i++)

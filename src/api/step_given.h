@@ -9,7 +9,7 @@
 struct step_given {
     struct engine *engine;
     const struct instance_view *view;
-    const void *later;           /* a memory as it was after a later entry; NULL: there is none */
+    const void *later;           /* a memory as it was after a later entry; NULL: not known */
     struct scope *kept;          /* lasts as long as this */
     struct last_result *results; /* by step; NULL: not asked yet */
     /* The look back for some of them. */

@@ -56,11 +56,6 @@ struct moved {
     struct flow_call given; /* when it began */
 };
 
-static const struct definition *definition_of(const struct step_reader *reader)
-{
-    return reader->view.definition;
-}
-
 /* ---- What became of them ---- */
 
 static pawl_status feed(struct step_reader *reader, const struct entry *entry)
@@ -69,19 +64,17 @@ static pawl_status feed(struct step_reader *reader, const struct entry *entry)
     struct effect_list effects = { 0 };
     struct entry_view view = entry_of_record(record, &effects);
     uint32_t end = reader->window.after + reader->window.max;
-    pawl_status status = PAWL_OK;
 
     if (record->body.data)
-        status = effects_read(&reader->scratch, record->body, &effects);
+        TRY(effects_read(&reader->scratch, record->body, &effects));
     reader->window.pos = record->pos;
-    if (status == PAWL_OK)
-        status = flow_attempts_apply(&reader->window_scope, &reader->window, &view);
-    for (uint32_t i = 0; i < effects.count && status == PAWL_OK && reader->is_last_window; i++)
+    TRY(flow_attempts_apply(&reader->window_scope, &reader->window, &view));
+    for (uint32_t i = 0; i < effects.count && reader->is_last_window; i++)
         if (effects.items[i].kind == EFFECT_STEP && effects.items[i].ordinal > end) {
             reader->is_last_window = false;
             reader->begins_at = record->seq;
         }
-    return status;
+    return PAWL_OK;
 }
 
 static pawl_status seek_entries(struct step_reader *reader, struct scope *scope, uint64_t from,
@@ -181,7 +174,7 @@ static str input_of(const struct step_reader *reader)
 
 static pawl_status introduce(struct step_reader *reader)
 {
-    const struct behavior *behavior = behavior_of(definition_of(reader)->kind);
+    const struct behavior *behavior = behavior_of(reader->view.definition->kind);
     struct identity identity = engine_identity(&reader->view);
 
     if (reader->memory && behavior->attach)
@@ -205,7 +198,7 @@ static pawl_status open_fold(struct step_reader *reader, uint64_t from)
 
 static pawl_status begin_fold(struct step_reader *reader)
 {
-    const struct definition *definition = definition_of(reader);
+    const struct definition *definition = reader->view.definition;
 
     TRY(open_fold(reader, 1));
     reader->memory = behavior_of(definition->kind)
@@ -216,7 +209,7 @@ static pawl_status begin_fold(struct step_reader *reader)
 /* ... as it was right after the entry that the snapshot was made at. */
 static pawl_status begin_at_snapshot(struct step_reader *reader)
 {
-    const struct definition *definition = definition_of(reader);
+    const struct definition *definition = reader->view.definition;
 
     TRY(open_fold(reader, reader->snapshot.seq + 1));
     arena_clear(&reader->arenas[0]);
@@ -251,7 +244,7 @@ static pawl_status look_for_snapshot(struct step_reader *reader, uint64_t seq, b
 /* The arena holds what was folded away as well: the memory is printed and loaded into the other. */
 static pawl_status compact(struct step_reader *reader)
 {
-    const struct definition *definition = definition_of(reader);
+    const struct definition *definition = reader->view.definition;
     const struct behavior *behavior = behavior_of(definition->kind);
     struct arena *arena = &reader->arenas[reader->arena], *other = &reader->arenas[!reader->arena];
     struct buf text;
@@ -284,30 +277,27 @@ static pawl_status note_moved(struct step_reader *reader, const struct record *r
     TRY_MEMORY(&reader->scratch, moved);
     *moved = (struct moved){ .next = reader->moved, .ordinal = record->ordinal };
     reader->moved = moved;
-    return work_call(definition_of(reader), reader->memory, record->ordinal, &reader->kept,
+    return work_call(reader->view.definition, reader->memory, record->ordinal, &reader->kept,
                      &moved->given);
 }
 
 static pawl_status fold_entry(struct step_reader *reader, const struct entry *entry)
 {
     const struct record *record = entry->record;
-    struct arena *arena = &reader->arenas[reader->arena];
+    const struct definition *definition = reader->view.definition;
     struct effect_list effects = { 0 };
     struct entry_view view = entry_to_fold(entry, &effects);
-    pawl_status status = PAWL_OK;
 
     reader->folded = record->seq;
     if (record->body.data)
-        status = effects_read(&reader->scratch, record->body, &effects);
-    if (status == PAWL_OK)
-        status = behavior_of(definition_of(reader)->kind)
-                     ->apply(definition_of(reader), reader->memory, &view, &reader->scratch, arena);
+        TRY(effects_read(&reader->scratch, record->body, &effects));
+    TRY(behavior_of(definition->kind)
+            ->apply(definition, reader->memory, &view, &reader->scratch,
+                    &reader->arenas[reader->arena]));
     for (uint32_t i = 0; i < effects.count; i++)
         if (effects.items[i].kind == EFFECT_STEP && effects.items[i].ordinal > reader->made)
             reader->made = effects.items[i].ordinal;
-    return status == PAWL_OK && definition_of(reader)->kind == KIND_FLOW
-               ? note_moved(reader, record)
-               : status;
+    return definition->kind == KIND_FLOW ? note_moved(reader, record) : PAWL_OK;
 }
 
 /* Up to entry `seq`, or to the last one. */
@@ -340,31 +330,28 @@ static pawl_status read_outcome(struct step_reader *reader, struct step_view *ou
     struct store *store = engine_store(reader->engine);
     struct value value = { 0 };
     struct record record;
-    pawl_status status;
 
     if (out->attempt->ended_pos == 0)
         return PAWL_OK;
-    status = store_record(store, &reader->scratch, out->attempt->ended_pos, &record);
-    if (status == PAWL_OK && record.payload)
-        status = store_value(store, &reader->scratch, record.payload, &value);
+    TRY(store_record(store, &reader->scratch, out->attempt->ended_pos, &record));
+    if (record.payload)
+        TRY(store_value(store, &reader->scratch, record.payload, &value));
     *(out->attempt->status == STEP_FAILED ? &out->error : &out->result) = value.bytes;
-    return status;
+    return PAWL_OK;
 }
 
 /* ---- Gates ---- */
 
-static bool has_name(const struct node *names, str name)
+/* Prints a name, unless it is in the list. */
+static pawl_status add_name(struct scope *scope, struct node *names, str name, struct buf *out)
 {
-    for (const struct node *item = names->first; item; item = item->next)
+    struct node *item;
+
+    for (item = names->first; item; item = item->next)
         if (str_eq(item->text, name))
-            return true;
-    return false;
-}
-
-static pawl_status add_name(struct scope *scope, struct node *names, str name)
-{
-    struct node *item = ARENA_NEW(&scope->arena, struct node);
-
+            return PAWL_OK;
+    json_str(out, name);
+    item = ARENA_NEW(&scope->arena, struct node);
     TRY_MEMORY(scope, item);
     item->text = arena_str(&scope->arena, name);
     item->next = names->first;
@@ -389,11 +376,9 @@ static pawl_status read_approved(struct step_reader *reader, const struct flow_a
     json_open(out, '[');
     while (status == PAWL_OK && is_found) {
         status = engine_history_next(history, &reader->scratch, &entry, &is_found);
-        if (status != PAWL_OK || !is_found || entry.record->ordinal != attempt->ordinal ||
-            !entry.actor.data || has_name(&names, entry.actor))
-            continue;
-        json_str(out, entry.actor);
-        status = add_name(&reader->scratch, &names, entry.actor);
+        if (status == PAWL_OK && is_found && entry.record->ordinal == attempt->ordinal &&
+            entry.actor.data)
+            status = add_name(&reader->scratch, &names, entry.actor, out);
     }
     json_close(out, ']');
     engine_history_close(history);
@@ -427,13 +412,11 @@ static pawl_status read_gate(struct step_reader *reader, struct step_view *out)
 /* As the instance is now. */
 static pawl_status fold_latest(struct step_reader *reader)
 {
-    pawl_status status = PAWL_OK;
+    pawl_status status;
 
     if (!reader->latest)
-        status = step_reader_open(reader->engine, &reader->scratch, str_of(reader->id), 0,
-                                  &(struct step_filter){ 0 }, &reader->latest);
-    if (status != PAWL_OK)
-        return status;
+        TRY(step_reader_open(reader->engine, &reader->scratch, str_of(reader->id), 0,
+                             &(struct step_filter){ 0 }, &reader->latest));
     reader->latest->is_latest = true;
     status = fold_until(reader->latest, UINT64_MAX);
     if (status != PAWL_OK)
@@ -445,26 +428,26 @@ static pawl_status fold_latest(struct step_reader *reader)
 static pawl_status read_amended(struct step_reader *reader, const struct flow_attempt *attempt,
                                 struct flow_call *out)
 {
-    const void *memory = reader->memory;
+    bool has_begun = attempt->status != STEP_READY && attempt->status != STEP_PENDING;
     const struct moved *moved;
 
     TRY(fold_latest(reader));
-    moved = reader->latest ? reader->latest->moved : NULL;
+    moved = reader->latest->moved;
     while (moved && moved->ordinal != attempt->ordinal)
         moved = moved->next;
-    if (moved)
-        *out = moved->given;
-    else if (attempt->status == STEP_READY || attempt->status == STEP_PENDING)
-        memory = reader->latest->memory;
-    return moved ? PAWL_OK
-                 : work_call(definition_of(reader), memory, attempt->ordinal, &reader->scratch, out);
+    if (!moved)
+        return work_call(reader->view.definition,
+                         has_begun ? reader->memory : reader->latest->memory, attempt->ordinal,
+                         &reader->scratch, out);
+    *out = moved->given;
+    return PAWL_OK;
 }
 
 /* From where on entry `seq` would be folded: is that far? A snapshot that is behind it then tells
  * where results are. */
 static pawl_status look_how_far(struct step_reader *reader, uint64_t seq, bool *is_far)
 {
-    const struct definition *definition = definition_of(reader);
+    const struct definition *definition = reader->view.definition;
     bool is_nearer;
     void *later = NULL;
 
@@ -494,15 +477,16 @@ static pawl_status read_given(struct step_reader *reader, const struct flow_atte
     if (is_known)
         return PAWL_OK;
     TRY(fold_until(reader, attempt->made_seq));
-    if (reader->view.is_amended && definition_of(reader)->kind == KIND_FLOW)
+    if (reader->view.is_amended && reader->view.definition->kind == KIND_FLOW)
         return read_amended(reader, attempt, out);
-    return work_call(definition_of(reader), reader->memory, attempt->ordinal, &reader->scratch, out);
+    return work_call(reader->view.definition, reader->memory, attempt->ordinal, &reader->scratch,
+                     out);
 }
 
 /* What an attempt was given, or which step it is of. */
 static pawl_status read_call(struct step_reader *reader, struct step_view *out)
 {
-    const struct definition *definition = definition_of(reader);
+    const struct definition *definition = reader->view.definition;
     struct flow_call given = { 0 };
     pawl_status status;
 
@@ -519,13 +503,6 @@ static pawl_status read_call(struct step_reader *reader, struct step_view *out)
     out->name = reader->memory ? work_step_name_now(definition, reader->memory, out->attempt->plan)
                                : work_step_name(definition, out->attempt->plan);
     return PAWL_OK;
-}
-
-static pawl_status read_attempt(struct step_reader *reader, struct step_view *out)
-{
-    TRY(read_call(reader, out));
-    TRY(read_outcome(reader, out));
-    return read_gate(reader, out);
 }
 
 /* The next of the window; NULL: it is not asked for. */
@@ -572,14 +549,18 @@ pawl_status step_reader_next(struct step_reader *reader, struct scope *scope,
     const struct flow_attempt *attempt = NULL;
     pawl_status status = PAWL_OK;
 
-    if (definition_of(reader)->kind != KIND_MACHINE)
+    if (reader->view.definition->kind != KIND_MACHINE)
         status = next_wanted(reader, scope, &attempt);
     *is_found = attempt != NULL;
     if (status != PAWL_OK || !attempt)
         return status;
     *out = (struct step_view){ .attempt = attempt };
     scope_clear(&reader->scratch);
-    status = read_attempt(reader, out);
+    status = read_call(reader, out);
+    if (status == PAWL_OK)
+        status = read_outcome(reader, out);
+    if (status == PAWL_OK)
+        status = read_gate(reader, out);
     if (status != PAWL_OK)
         scope->error = reader->scratch.error.status ? reader->scratch.error : reader->kept.error;
     return status;
@@ -591,12 +572,11 @@ static pawl_status begin(struct step_reader *reader, struct scope *scope, str id
 {
     pawl_status status = engine_get(reader->engine, &reader->kept, id, &reader->view);
 
-    if (status != PAWL_OK) {
+    if (status != PAWL_OK)
         scope->error = reader->kept.error;
-        return status;
-    }
+    TRY(status);
     memcpy(reader->id, reader->view.id, ID_SIZE);
-    if (definition_of(reader)->kind == KIND_MACHINE)
+    if (reader->view.definition->kind == KIND_MACHINE)
         return PAWL_OK;
     TRY(find_begin(reader, scope, after));
     return next_window(reader, scope, after);

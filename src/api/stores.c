@@ -73,19 +73,21 @@ void member_log(void *context, pawl_log_level level, const char *event, const ch
     member->options->log(member->options->log_context, level, event, line);
 }
 
-static pawl_status open_engine_of(pawl *p, struct scope *scope, struct member *member,
-                                  bool must_exist, pawl **out)
+static pawl_status open_member(pawl *p, struct scope *scope, struct member *member, bool must_exist,
+                               pawl **out)
 {
+    struct store_hooks *hooks = &p->stores->hooks;
     pawl_options options = p->stores->options;
     struct env *env = engine_env(p->engine);
     const char *url;
+    pawl_status status;
 
     TRY(store_beside(scope, stores_url(p->stores), str_of(member->name), &url));
     if (options.log) {
         options.log = member_log;
         options.log_context = member;
     }
-    return api_open(
+    TRY(api_open(
         out, p, url, &options,
         (struct engine_options){ .env = env->share(env),
                                  .own = options.own,
@@ -94,18 +96,9 @@ static pawl_status open_engine_of(pawl *p, struct scope *scope, struct member *m
                                  .address = member->address[0] ? member->address : NULL,
                                  .secret = p->stores->secret[0] ? p->stores->secret : NULL,
                                  .workers = options.workers > WORKERS ? WORKERS : options.workers },
-        &scope->error);
-}
-
-static pawl_status open_member(pawl *p, struct scope *scope, struct member *member, bool must_exist,
-                               pawl **out)
-{
-    struct store_hooks *hooks = &p->stores->hooks;
-    pawl_status status = open_engine_of(p, scope, member, must_exist, out);
-
-    if (status == PAWL_OK && hooks->opened)
-        status = hooks->opened(hooks->context, *out, &scope->error);
-    if (status != PAWL_OK && *out) {
+        &scope->error));
+    status = hooks->opened ? hooks->opened(hooks->context, *out, &scope->error) : PAWL_OK;
+    if (status != PAWL_OK) {
         api_close(*out);
         *out = NULL;
     }
@@ -163,16 +156,6 @@ void stores_set_hooks(pawl *p, const struct store_hooks *hooks)
 
 /* ---- Using ---- */
 
-/* For one more: close whatever rests, however short. */
-static pawl_status make_room(pawl *p, struct scope *scope)
-{
-    if (p->stores->open_count >= STORES_OPEN_MAX)
-        stores_close_resting(p, stores_tick_ms(p), 0);
-    if (p->stores->open_count < STORES_OPEN_MAX)
-        return PAWL_OK;
-    return scope_fail(scope, PAWL_OVERLOADED, "%u stores are in use; try later", STORES_OPEN_MAX);
-}
-
 pawl_status member_use(pawl *p, struct scope *scope, struct member *member, bool must_exist)
 {
     struct stores *stores = p->stores;
@@ -182,7 +165,11 @@ pawl_status member_use(pawl *p, struct scope *scope, struct member *member, bool
     member_wait(stores, member);
     if (!member->p) {
         member->is_busy = true;
-        status = make_room(p, scope);
+        if (stores->open_count >= STORES_OPEN_MAX) /* close whatever rests, however short */
+            stores_close_resting(p, stores_tick_ms(p), 0);
+        if (stores->open_count >= STORES_OPEN_MAX)
+            status = scope_fail(scope, PAWL_OVERLOADED, "%u stores are in use; try later",
+                                STORES_OPEN_MAX);
         guard_unlock(&stores->lock);
         if (status == PAWL_OK)
             status = open_member(p, scope, member, must_exist, &opened);

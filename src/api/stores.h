@@ -32,7 +32,7 @@ pawl_status stores_names(pawl *p, struct scope *scope, str **out, uint32_t *coun
 pawl_status store_enter(pawl *p, struct scope *scope, str name, pawl **out);
 /* The same if that takes no time; NULL: it is not open. */
 pawl *store_enter_open(pawl *p, str name);
-void store_leave(pawl *p); /* of store_enter(); any other is let be */
+void store_leave(pawl *p); /* of store_enter(); any other is left alone */
 
 /* Look at every store that is there: what fell due while it was closed, or was under way at a
  * death, waits for that. It is done by stores_tend(). */

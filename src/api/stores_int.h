@@ -12,7 +12,7 @@
 #define STORE_SECRET_SIZE  128
 #define STORE_NEVER        INT64_MAX
 
-/* `p` is changed by the thread that set is_busy, with the lock held. */
+/* The thread that set is_busy may change `p`, while it holds the lock of the list. */
 struct member {
     struct member *next;
     pawl *p;        /* NULL: closed */

@@ -65,7 +65,7 @@ void stores_close_resting(pawl *p, int64_t now_ms, int64_t rest_ms)
     bool has_closed = false;
 
     if (!p->stores->options.own || p->stores->options.test_clock)
-        return; /* the clock of a test stands still: nothing says when it will move */
+        return; /* a test clock moves when the test says so: its timers are not known ahead */
     for (struct member *member = p->stores->first; member; member = member->next)
         if (may_rest(member, now_ms, rest_ms, &due_in_ms)) {
             close_member(p, member, now_ms, due_in_ms);

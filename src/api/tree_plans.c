@@ -72,28 +72,23 @@ static struct leaf *note_leaves(const struct plan_job *job)
     return leaves;
 }
 
-static void print_leaf(uint32_t node, const struct leaf *leaf, struct buf *out)
-{
-    const struct node *output = leaf->is_live ? NULL : node_find(leaf->row, "output");
-
-    json_open(out, '{');
-    json_put_u64(out, "node", node);
-    json_put_str(out, "status",
-                 leaf->is_live ? STR("pending") : node_find(leaf->row, "status")->text);
-    if (output)
-        json_put_raw(out, "output", output->raw);
-    json_close(out, '}');
-}
-
 /* C10, C28: what each leaf came to. Unstarted ones are left out. */
 static void print_leaves(const struct plan_job *job, struct buf *out)
 {
     const struct leaf *leaves = note_leaves(job);
 
     json_open(out, '[');
-    for (uint32_t i = 0; leaves && i < flow_step_count(job->definition); i++)
-        if (leaves[i].row || leaves[i].is_live)
-            print_leaf(flow_step_node(job->definition, i), &leaves[i], out);
+    for (uint32_t i = 0; leaves && i < flow_step_count(job->definition); i++) {
+        const struct node *row = leaves[i].is_live ? NULL : leaves[i].row;
+
+        if (!row && !leaves[i].is_live)
+            continue;
+        json_open(out, '{');
+        json_put_u64(out, "node", flow_step_node(job->definition, i));
+        json_put_str(out, "status", row ? node_text(row, "status") : STR("pending"));
+        json_opt_raw(out, "output", node_raw(row, "output"));
+        json_close(out, '}');
+    }
     json_close(out, ']');
 }
 

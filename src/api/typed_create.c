@@ -1,25 +1,19 @@
 /* typed_create.c - pawl_create(): an instance of a definition, or of an inline declaration. */
 #include "api/typed_args.h"
 
-/* JSON that is supplied as a text, each in its own way. */
-static pawl_status check_texts(struct scope *scope, const struct create_args *args)
-{
-    struct node *node;
-
-    TRY(check_json(scope, "input", args->input, &node));
-    TRY(check_json(scope, "instance_metadata", args->metadata, &node));
-    TRY(defect_status(scope, metadata_defect(node))); /* saying nothing is a mistake (D5) */
-    TRY(check_json(scope, "labels", args->labels, &node));
-    if (node && node->kind != NODE_OBJECT)
-        return scope_fail(scope, PAWL_INVALID_REQUEST, "labels: expected an object, found %s",
-                          node_kind_name(node->kind));
-    return check_labels(scope, node);
-}
-
 static pawl_status check_values(struct scope *scope, const pawl_create_args *from,
                                 struct create_args *out)
 {
-    TRY(check_texts(scope, out));
+    struct node *node;
+
+    TRY(check_json(scope, "input", out->input, &node));
+    TRY(check_json(scope, "instance_metadata", out->metadata, &node));
+    TRY(defect_status(scope, metadata_defect(node))); /* saying nothing is a mistake (D5) */
+    TRY(check_json(scope, "labels", out->labels, &node));
+    if (node && node->kind != NODE_OBJECT)
+        return scope_fail(scope, PAWL_INVALID_REQUEST, "labels: expected an object, found %s",
+                          node_kind_name(node->kind));
+    TRY(check_labels(scope, node));
     TRY(check_ref(scope, "actor_ref", out->actor));
     TRY(check_ref(scope, "subject_ref", out->subject));
     TRY(check_ref(scope, "correlation_id", out->correlation));

@@ -102,14 +102,9 @@ pawl_status pawl_history_open(pawl *p, const char *id, const pawl_history_query 
     outer = panic_set(&p->panic);
     status = begin(p, history, id, query);
     panic_set(outer);
-    if (status) {
-        if (error) {
-            *error = history->scope.error;
-            error->status = status;
-        }
-        pawl_history_close(history, NULL);
-        return status;
-    }
+    history->status = status;
+    if (status)
+        return pawl_history_close(history, error);
     *out = history;
     return PAWL_OK;
 }
@@ -118,19 +113,6 @@ pawl_status pawl_history_open(pawl *p, const char *id, const pawl_history_query 
 static const char *text_of(struct scope *scope, str text)
 {
     return text.data ? arena_text(&scope->arena, text) : NULL;
-}
-
-/* *entry lives until the next call. */
-static bool read_entry(pawl_history *history, struct entry *entry)
-{
-    const struct panic_hook *outer = panic_set(&history->p->panic);
-    bool is_found = false;
-
-    scope_clear(&history->scope);
-    history->status =
-        engine_history_next(history->reader, &history->scope, entry, &is_found);
-    panic_set(outer);
-    return history->status == PAWL_OK && is_found;
 }
 
 static void fill(pawl_history *history, const struct entry *entry, pawl_entry *out)
@@ -159,11 +141,19 @@ static void fill(pawl_history *history, const struct entry *entry, pawl_entry *o
 
 bool pawl_history_next(pawl_history *history, pawl_entry *out)
 {
-    struct entry entry;
+    const struct panic_hook *outer;
+    struct entry entry; /* lives until the next call */
+    bool is_found = false;
 
     if (history && api_in_reduce(&history->scope.error, __func__))
         history->status = PAWL_INVALID_REQUEST;
-    if (!history || !out || history->status != PAWL_OK || !read_entry(history, &entry))
+    if (!history || !out || history->status != PAWL_OK)
+        return false;
+    outer = panic_set(&history->p->panic);
+    scope_clear(&history->scope);
+    history->status = engine_history_next(history->reader, &history->scope, &entry, &is_found);
+    panic_set(outer);
+    if (history->status != PAWL_OK || !is_found)
         return false;
     fill(history, &entry, out);
     return history->status == PAWL_OK;
@@ -177,8 +167,10 @@ pawl_status pawl_history_close(pawl_history *history, pawl_error *error)
     if (!history)
         return PAWL_OK;
     status = history->status;
-    if (error && status)
+    if (error && status) {
         *error = history->scope.error;
+        error->status = status;
+    }
     heap = history->heap;
     engine_history_close(history->reader);
     scope_fini(&history->scope);

@@ -47,6 +47,13 @@ static void bucket(struct buf *out, const char *name, const char *label, const c
     buf_fmt(out, "le=\"%s\"} %llu\n", bound, (unsigned long long)count);
 }
 
+void figure_alone(struct buf *out, const char *name, const char *type, const char *help,
+                  uint64_t number)
+{
+    figure_head(out, name, type, help);
+    figure(out, name, NULL, NULL, number);
+}
+
 void figure_histogram(struct buf *out, const char *name, const char *label, const char *value,
                       const struct histogram *histogram)
 {

@@ -44,6 +44,9 @@ void figure_head(struct buf *out, const char *name, const char *type, const char
 /* One value; label NULL: none. Values of labels are words of our own: nothing is escaped. */
 void figure(struct buf *out, const char *name, const char *label, const char *value,
             uint64_t number);
+/* The only value of its name, with its head. */
+void figure_alone(struct buf *out, const char *name, const char *type, const char *help,
+                  uint64_t number);
 void figure_histogram(struct buf *out, const char *name, const char *label, const char *value,
                       const struct histogram *histogram);
 

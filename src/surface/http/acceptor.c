@@ -116,13 +116,6 @@ static void reject(struct acceptor *acceptor, struct http_connection *arrival, p
 
 /* ---- Looking ---- */
 
-static str skip_empty_lines(str bytes)
-{
-    while (bytes.size > 0 && (bytes.data[0] == '\r' || bytes.data[0] == '\n'))
-        bytes = str_from(bytes, 1);
-    return bytes;
-}
-
 /* With the empty line that ends it; 0: that has not arrived. */
 static size_t head_size(str bytes)
 {
@@ -167,31 +160,28 @@ static bool begins_with_stream(str head)
            memcmp(head.data + size - events.size, events.data, events.size) == 0;
 }
 
-static struct MHD_Daemon *daemon_for(const struct http_server *server, str head)
-{
-    return head.size <= STREAM_HEAD_MAX && begins_with_stream(head) ? server->stream_daemon
-                                                                    : server->daemon;
-}
-
 /* has_ended: it will send no more. */
 static void look(struct acceptor *acceptor, struct http_connection *arrival, bool has_ended)
 {
     char bytes[HEAD_LOOK];
     ssize_t size = recv(arrival->fd, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
-    str head;
+    str head = { bytes, size > 0 ? (size_t)size : 0 };
+    bool is_stream;
 
     if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR)) {
         drop(acceptor, arrival);
         return;
     }
-    head = skip_empty_lines((str){ bytes, size > 0 ? (size_t)size : 0 });
+    head = str_from(head, str_span(head, "\r\n")); /* without empty lines */
     head.size = head_size(head);
+    is_stream = head.size <= STREAM_HEAD_MAX && begins_with_stream(head);
     if (is_ambiguous(head))
         reject(acceptor, arrival, PAWL_INVALID_REQUEST,
                "the head: expected lines of the form NAME: VALUE, found a NUL, a line that begins "
                "with a blank, or no name");
     else if (head.size > 0)
-        pass_on(daemon_for(acceptor->server, head), forget(acceptor, arrival));
+        pass_on(is_stream ? acceptor->server->stream_daemon : acceptor->server->daemon,
+                forget(acceptor, arrival));
     else if (size == HEAD_LOOK)
         reject(acceptor, arrival, PAWL_TOO_LARGE, HEAD_TOO_LARGE);
     else if (has_ended)

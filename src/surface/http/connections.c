@@ -32,7 +32,7 @@ void connection_join(struct http_connections *all, struct http_connection *conne
     atomic_fetch_add(&all->count, 1);
 }
 
-/* Its descriptor is closed after this, never before: connections_age() uses it under the lock. */
+/* Its descriptor is closed after this, never before: connections_age() may be using it. */
 void connection_leave(struct http_connections *all, struct http_connection *connection)
 {
     atomic_fetch_sub(&all->count, 1);
@@ -93,14 +93,6 @@ static bool read_info(int fd, struct tcp_info *out)
     return getsockopt(fd, IPPROTO_TCP, TCP_INFO, out, &size) == 0;
 }
 
-/* Reset, and the library has not read from it since. */
-static bool has_error(int fd)
-{
-    struct pollfd look = { .fd = fd, .events = 0 };
-
-    return poll(&look, 1, 0) > 0 && (look.revents & POLLERR);
-}
-
 /* A kernel resets a connection whose process ended, or closed it, before it read all that came. When
  * both sides close in order the state is the same afterwards, but then the client's kernel has
  * acknowledged this side's FIN, which counts as one byte more than was sent. (Over TLS a reset may
@@ -127,10 +119,11 @@ static void forget_given(struct http_connection *connection)
 void connection_gave(struct web_request *request)
 {
     struct http_connection *known = connection_of(request->connection);
+    struct pollfd look = { .fd = known ? known->fd : -1, .events = 0 };
 
     if (!known || is_tls(request->server))
         return;
-    if (has_error(known->fd)) {
+    if (poll(&look, 1, 0) > 0 && (look.revents & POLLERR)) { /* reset, and not read from since */
         op_not_sent(request->p, &request->result.given);
         return;
     }
@@ -162,30 +155,27 @@ static void take_back(struct http_server *server, struct http_connection *connec
     store_leave(p);
 }
 
-static void join_library(struct http_connections *all, struct http_connection *connection, int fd)
-{
-    struct tcp_info info;
-
-    connection->acked_before = read_info(fd, &info) ? info.tcpi_bytes_acked : 0;
-    connection_join(all, connection, fd);
-}
-
 /* The daemon calls this before it closes the descriptor. Without memory a connection has the
  * daemon's own patience. */
 void on_connection(void *context, struct MHD_Connection *connection, void **kept,
                    enum MHD_ConnectionNotificationCode code)
 {
     struct http_connections *all = &((struct http_server *)context)->connections;
+    bool is_new = code == MHD_CONNECTION_NOTIFY_STARTED;
+    struct http_connection *known = is_new ? calloc(1, sizeof *known) : *kept;
+    struct tcp_info info;
 
-    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        *kept = calloc(1, sizeof(struct http_connection));
-        if (*kept)
-            join_library(all, *kept, connection_fd(connection));
-    } else if (*kept) {
-        take_back(context, *kept);
-        forget_given(*kept);
-        connection_leave(all, *kept);
-        free(*kept);
+    *kept = known;
+    if (known && is_new) {
+        int fd = connection_fd(connection);
+
+        known->acked_before = read_info(fd, &info) ? info.tcpi_bytes_acked : 0;
+        connection_join(all, known, fd);
+    } else if (known) {
+        take_back(context, known);
+        forget_given(known);
+        connection_leave(all, known);
+        free(known);
     }
 }
 

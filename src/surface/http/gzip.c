@@ -13,25 +13,17 @@
 /* ---- What the client says ---- */
 
 /* "gzip;q=0" says that it cannot: q is 0, 0.0, 0.00 or 0.000. */
-static bool is_refused(str parameters)
-{
-    str q = str_trim(parameters, " \t");
-
-    if (q.size < 3 || strncasecmp(q.data, "q=", 2) != 0)
-        return false;
-    q = str_from(q, 2);
-    return str_span(q, "0.") == q.size;
-}
-
 static bool is_gzip(str coding)
 {
     str name = str_trim(str_before(coding, ';'), " \t");
+    str q = str_trim(str_after(coding, ';'), " \t");
+    bool is_refused = q.size >= 3 && strncasecmp(q.data, "q=", 2) == 0 &&
+                      str_span(str_from(q, 2), "0.") == q.size - 2;
 
-    return name.size == 4 && strncasecmp(name.data, "gzip", 4) == 0 &&
-           !is_refused(str_after(coding, ';'));
+    return name.size == 4 && strncasecmp(name.data, "gzip", 4) == 0 && !is_refused;
 }
 
-bool accepts_gzip(str header)
+static bool accepts_gzip(str header)
 {
     str one;
 

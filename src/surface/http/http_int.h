@@ -230,7 +230,7 @@ struct web_request {
     bool is_waiting; /* it goes on when it is woken */
     bool goes_on;    /* it was woken before: from then on it is parked while it waits */
     struct waiter waiter;
-    int64_t parked_until_ms; /* under the lock of work, as the next two */
+    int64_t parked_until_ms; /* guarded by work.lock, as the next two */
     bool is_parked, is_woken;
     struct op_answer result;
     struct MHD_Connection *connection;
@@ -339,7 +339,8 @@ bool request_enter(struct web_request *request);
 /* Run it, or take what came out. True: it is away, and its connection is suspended. */
 bool request_run(struct web_request *request);
 void request_work(struct web_request *request); /* by a worker */
-void request_come_back(struct web_request *request); /* its connection goes on with it */
+/* Its connection goes on with it. */
+void request_come_back(struct web_request *request, enum request_stage stage);
 /* The next piece of its answer shall be read: the connection is suspended meanwhile. False: the
  * server is stopping. */
 bool request_read_on(struct web_request *request);
@@ -357,7 +358,6 @@ void metrics_print(struct http_server *server, struct buf *out);
 
 /* ---- gzip.c: smaller answers ---- */
 
-bool accepts_gzip(str header); /* Accept-Encoding */
 bool answer_varies(const struct web_request *request);
 /* If it pays. A thread that serves other connections may not take its time. */
 void answer_compress(struct web_request *request, bool may_take_time);

@@ -27,7 +27,7 @@ void stream_move(struct stream *stream, struct stream_list *to)
     to->last = stream;
 }
 
-void stream_resume(struct stream *stream)
+static void stream_resume(struct stream *stream)
 {
     stream_move(stream, &stream->hub->busy);
     if (!stream->is_suspended)
@@ -42,27 +42,12 @@ static void resume_all(struct stream_list *list)
         stream_resume(list->first);
 }
 
-/* Those of this instance learn at which number their next entry is. */
-static void resume_of(struct hub *hub, uint64_t instance, uint64_t number)
-{
-    struct stream *next, *stream = hub->idle_of[instance % HUB_BUCKETS].first;
-
-    ASSERT_HOLDS(&hub->lock);
-    for (; stream; stream = next) {
-        next = stream->next;
-        if (stream->instance != instance)
-            continue;
-        stream->next_number = number;
-        stream_resume(stream);
-    }
-}
-
 void hub_wake(struct hub *hub)
 {
     wake_fd(hub->wake);
 }
 
-/* The engine's hook, under the engine's lock. */
+/* The engine calls this after a commit: it may not wait. */
 static void on_commit(void *context, uint64_t position)
 {
     struct hub *hub = context;
@@ -100,39 +85,45 @@ static void window_clear(struct hub *hub)
         window_shrink(hub);
 }
 
+/* Streams of its instance learn at which number their next entry is. */
 static void window_add(struct hub *hub, struct piece *piece)
 {
+    struct stream *next, *stream = hub->idle_of[piece->instance % HUB_BUCKETS].first;
+
     ASSERT_HOLDS(&hub->lock);
     while (hub->end_number - hub->first_number == WINDOW_EVENTS ||
            (hub->first_number < hub->end_number && hub->window_bytes + piece->size > WINDOW_BYTES))
         window_shrink(hub);
     hub->window[hub->end_number % WINDOW_EVENTS] = piece;
     hub->window_bytes += piece->size;
-    resume_of(hub, piece->instance, hub->end_number++);
+    for (; stream; stream = next) {
+        next = stream->next;
+        if (stream->instance != piece->instance)
+            continue;
+        stream->next_number = hub->end_number;
+        stream_resume(stream);
+    }
+    hub->end_number++;
 }
 
 /* ---- Entries become text ---- */
 
 /* A payload is kept as it was supplied, line ends and all: each begins another data line. */
-static void add_data(struct buf *out, str text)
-{
-    buf_str(out, STR("data: "));
-    for (size_t i = 0; i < text.size; i++) {
-        if (text.data[i] == '\n' || text.data[i] == '\r')
-            buf_str(out, STR("\ndata: "));
-        else
-            buf_byte(out, (unsigned char)text.data[i]);
-    }
-    buf_str(out, STR("\n\n"));
-}
-
 static void add_event(struct buf *out, const struct log_event *event)
 {
     char cursor[ID_SIZE + 1];
 
     event_cursor_print(event->position, cursor);
-    buf_fmt(out, "id: %s\nevent: %s\n", cursor, event->kind);
-    add_data(out, event->json);
+    buf_fmt(out, "id: %s\nevent: %s\ndata: ", cursor, event->kind);
+    for (size_t i = 0; i < event->json.size; i++) {
+        char byte = event->json.data[i];
+
+        if (byte == '\n' || byte == '\r')
+            buf_str(out, STR("\ndata: "));
+        else
+            buf_byte(out, (unsigned char)byte);
+    }
+    buf_str(out, STR("\n\n"));
 }
 
 static struct piece *piece_new(const struct buf *text, uint64_t position, uint64_t instance)

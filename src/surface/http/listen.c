@@ -127,20 +127,15 @@ int http_bind(const char *listen, uint16_t *out_port, pawl_error *error)
 
 /* ---- A socket that was opened elsewhere ---- */
 
-static bool is_listening(int listener)
-{
-    int answer = 0;
-    socklen_t size = sizeof answer;
-
-    return getsockopt(listener, SOL_SOCKET, SO_ACCEPTCONN, &answer, &size) == 0 && answer;
-}
-
 bool http_adopt(int listener, char out[HTTP_ADDRESS_SIZE], pawl_error *error)
 {
     struct address address;
     char host[INET6_ADDRSTRLEN];
+    int listens = 0;
+    socklen_t size = sizeof listens;
 
-    if (!is_listening(listener) || !address_of(listener, &address) ||
+    if (getsockopt(listener, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 || !listens ||
+        !address_of(listener, &address) ||
         (address.socket.any.sa_family != AF_INET && !is_v6(&address))) {
         http_fail(error, PAWL_INVALID_REQUEST,
                   "the socket that was given: expected one that listens on an IP address");

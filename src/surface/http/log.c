@@ -54,26 +54,22 @@ void request_trace(struct web_request *request)
 /* ---- The line ---- */
 
 /* Quoted where it is more than a word; apart, because json_str() looks for a comma to put. */
-static void add_words(struct buf *line, const char *name, str value)
+static void add_text(struct buf *line, enum http_log format, const char *name, str value)
 {
     struct buf quoted;
 
+    if (!value.data || value.size == 0)
+        return;
+    if (format == HTTP_LOG_JSON) {
+        json_put_str(line, name, value);
+        return;
+    }
     buf_init(&quoted, &heap_libc, 0);
     if (!is_word(value))
         json_str(&quoted, value);
     buf_fmt(line, " %s=", name);
     buf_str(line, quoted.size > 0 ? buf_view(&quoted) : value);
     buf_fini(&quoted);
-}
-
-static void add_text(struct buf *line, enum http_log format, const char *name, str value)
-{
-    if (!value.data || value.size == 0)
-        return;
-    if (format == HTTP_LOG_JSON)
-        json_put_str(line, name, value);
-    else
-        add_words(line, name, value);
 }
 
 static void add_number(struct buf *line, enum http_log format, const char *name, uint64_t number)
@@ -85,19 +81,14 @@ static void add_number(struct buf *line, enum http_log format, const char *name,
 }
 
 /* Without the query: it may say more about people than a log should. */
-static str path_of(const struct web_request *request)
+static void add_request(struct buf *line, enum http_log format, const struct web_request *request)
 {
     str path = { request->target, strcspn(request->target, "?") };
 
-    return str_is_utf8(path, false) ? path : STR("(not UTF-8)");
-}
-
-static void add_request(struct buf *line, enum http_log format, const struct web_request *request)
-{
     add_text(line, format, "id", str_of(request->id));
     add_text(line, format, "trace", (str){ request->trace + 3, request->trace[0] ? 32 : 0 });
     add_text(line, format, "method", request->method);
-    add_text(line, format, "path", path_of(request));
+    add_text(line, format, "path", str_is_utf8(path, false) ? path : STR("(not UTF-8)"));
     if (!str_is(request->store, "default"))
         add_text(line, format, "store", request->store);
     add_text(line, format, "operation", str_of(request->op ? request->op->name : NULL));

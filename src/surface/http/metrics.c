@@ -64,30 +64,25 @@ static void print_refused(struct http_server *server, struct buf *out)
                                     : server->metrics.refused[i]);
 }
 
-static void print_gauge(struct buf *out, const char *name, const char *help, uint64_t number)
-{
-    figure_head(out, name, "gauge", help);
-    figure(out, name, NULL, NULL, number);
-}
-
 void metrics_print(struct http_server *server, struct buf *out)
 {
     struct stream_totals streams = siblings_streams(server);
 
-    print_gauge(out, "pawl_http_connections", "Open connections.", connections_count(server));
-    print_gauge(out, "pawl_http_body_bytes", "Bytes of request bodies in memory.",
-                server->body_bytes);
-    print_gauge(out, "pawl_http_streams", "Open streams of entries.", streams.count);
-    print_gauge(out, "pawl_http_shared_streams", "Streams that share a thread with requests.",
-                server->shared_streams);
-    print_gauge(out, "pawl_http_stream_bytes", "Bytes of entries written to streams.",
-                streams.bytes);
-    print_gauge(out, "pawl_stores_open", "Stores that are open beside the first.",
-                stores_open_count(server->p));
-    print_gauge(out, "pawl_http_requests_active", "Requests begun and not yet answered.",
-                server->active);
-    print_gauge(out, "pawl_http_requests_away", "Requests that wait for a commit or a worker.",
-                server->away);
+    figure_alone(out, "pawl_http_connections", "gauge", "Open connections.",
+                 connections_count(server));
+    figure_alone(out, "pawl_http_body_bytes", "gauge", "Bytes of request bodies in memory.",
+                 server->body_bytes);
+    figure_alone(out, "pawl_http_streams", "gauge", "Open streams of entries.", streams.count);
+    figure_alone(out, "pawl_http_shared_streams", "gauge",
+                 "Streams that share a thread with requests.", server->shared_streams);
+    figure_alone(out, "pawl_http_stream_bytes", "gauge", "Bytes of entries written to streams.",
+                 streams.bytes);
+    figure_alone(out, "pawl_stores_open", "gauge", "Stores that are open beside the first.",
+                 stores_open_count(server->p));
+    figure_alone(out, "pawl_http_requests_active", "gauge", "Requests begun and not yet answered.",
+                 server->active);
+    figure_alone(out, "pawl_http_requests_away", "gauge",
+                 "Requests that wait for a commit or a worker.", server->away);
     print_answers(&server->metrics, out);
     print_operations(&server->metrics, out);
     print_refused(server, out);

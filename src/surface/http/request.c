@@ -23,12 +23,6 @@ static bool same_name(const char *name, const char *other)
 
 /* A name with a blank in it, or a line end in a value, is read as another header by an intermediary.
  */
-static bool is_sound(const char *name, const char *value)
-{
-    return name[0] && !strpbrk(name, " \t\r\n()<>@,;:\\\"/[]?={}") &&
-           (!value || !strpbrk(value, "\r\n"));
-}
-
 static enum MHD_Result look_at_header(void *context, enum MHD_ValueKind kind, const char *name,
                                       const char *value)
 {
@@ -36,12 +30,11 @@ static enum MHD_Result look_at_header(void *context, enum MHD_ValueKind kind, co
     str text = str_of(value ? value : "");
 
     (void)kind;
-    framing->is_unsound = framing->is_unsound || !is_sound(name, value);
+    framing->is_unsound |= !name[0] || strpbrk(name, " \t\r\n()<>@,;:\\\"/[]?={}") ||
+                           (value && strpbrk(value, "\r\n"));
     if (same_name(name, "Content-Length")) {
-        if (framing->length_count > 0 && !str_eq(text, framing->length))
-            framing->is_unequal = true;
+        framing->is_unequal |= framing->length_count++ > 0 && !str_eq(text, framing->length);
         framing->length = text;
-        framing->length_count++;
     } else if (same_name(name, "Transfer-Encoding")) {
         framing->coding = text;
         framing->coding_count++;
@@ -63,23 +56,18 @@ str request_header(const struct web_request *request, const char *name)
 
 /* ---- Names of this machine ---- */
 
-static bool is_port(str text)
-{
-    uint64_t port;
-
-    return str_to_u64(text, &port) && port <= UINT16_MAX;
-}
-
 /* Is it in the list "a,b", with any port or none? */
 static bool host_is_among(str list, str host)
 {
+    uint64_t port = 0;
     str one;
 
     while (str_take(&list, ',', &one))
         if (one.size > 0 && host.size >= one.size &&
             strncasecmp(host.data, one.data, one.size) == 0 &&
             (host.size == one.size ||
-             (host.data[one.size] == ':' && is_port(str_from(host, one.size + 1)))))
+             (host.data[one.size] == ':' && str_to_u64(str_from(host, one.size + 1), &port) &&
+              port <= UINT16_MAX)))
             return true;
     return false;
 }
@@ -124,16 +112,6 @@ static bool origin_is_ours(const struct web_request *request, str origin, str ho
 }
 
 /* ---- Headers ---- */
-
-static pawl_status check_head(struct web_request *request)
-{
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-
-    return info && info->header_size > HEAD_MAX
-               ? scope_fail(&request->scope, PAWL_TOO_LARGE, HEAD_TOO_LARGE)
-               : PAWL_OK;
-}
 
 static pawl_status check_framing(struct web_request *request, const struct framing *framing)
 {
@@ -214,43 +192,36 @@ static pawl_status check_length(struct web_request *request, const struct framin
 
 pawl_status request_check(struct web_request *request, bool *answer_now)
 {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
     struct framing framing = { 0 };
-    pawl_status status;
 
-    *answer_now = false;
     MHD_get_connection_values(request->connection, MHD_HEADER_KIND, look_at_header, &framing);
-    status = check_head(request);
-    if (status == PAWL_OK)
-        status = check_framing(request, &framing);
-    if (status != PAWL_OK) {
-        *answer_now = true;
-        return status;
-    }
-    status = check_length(request, &framing, answer_now);
-    if (status == PAWL_OK)
-        status = check_source(request, &framing);
-    if (status == PAWL_OK && framing.key_count > 1)
-        status = scope_fail(&request->scope, PAWL_INVALID_REQUEST,
-                            "expected one Idempotency-Key, found %u", framing.key_count);
-    return status;
+    *answer_now = true;
+    if (info && info->header_size > HEAD_MAX)
+        return scope_fail(&request->scope, PAWL_TOO_LARGE, HEAD_TOO_LARGE);
+    TRY(check_framing(request, &framing));
+    *answer_now = false;
+    TRY(check_length(request, &framing, answer_now));
+    TRY(check_source(request, &framing));
+    if (framing.key_count > 1)
+        return scope_fail(&request->scope, PAWL_INVALID_REQUEST,
+                          "expected one Idempotency-Key, found %u", framing.key_count);
+    return PAWL_OK;
 }
 
 /* ---- Escapes ---- */
 
-/* The byte that "%XX" stands for. */
+/* The byte that "%XX" means. */
 static bool read_escape(str text, char *out)
 {
     char digits[2];
-    uint8_t byte;
 
     if (text.size < 3)
         return false;
     digits[0] = (char)tolower((unsigned char)text.data[1]);
     digits[1] = (char)tolower((unsigned char)text.data[2]);
-    if (!sha_unhex((str){ digits, 2 }, &byte, 1))
-        return false;
-    *out = (char)byte;
-    return true;
+    return sha_unhex((str){ digits, 2 }, (uint8_t *)out, 1);
 }
 
 pawl_status url_decode(struct scope *scope, str text, bool is_query, str *out)

@@ -7,14 +7,6 @@ _Static_assert(TAG_SIZE >= 2 * TAG_BYTES + 5, "with W/, quotes and NUL");
 
 /* ---- What never changes ---- */
 
-/* Is `tag` among those the client has? Compared weakly, as If-None-Match is. */
-static bool client_has(const struct web_request *request, const char *tag)
-{
-    str has = request_header(request, "If-None-Match");
-
-    return has.data && (str_is(has, "*") || strstr(has.data, tag));
-}
-
 /* The tag of an answer is the hash of its bytes, before they are compressed. False: no memory for
  * it, and no harm done. */
 static bool print_tag(str body, char out[TAG_SIZE])
@@ -32,25 +24,23 @@ static bool print_tag(str body, char out[TAG_SIZE])
     return true;
 }
 
+/* Is the tag among those the client has? Compared weakly, as If-None-Match is. */
 static void tag(struct web_request *request)
 {
+    str has;
+
     if (!request->op || !(request->op->flags & OP_FIXED) || request->result.http_status != 200 ||
         !print_tag(buf_view(&request->answer), request->tag))
         return;
-    if (client_has(request, request->tag)) {
+    has = request_header(request, "If-None-Match");
+    if (has.data && (str_is(has, "*") || strstr(has.data, request->tag))) {
         request->result.http_status = 304;
         buf_clear(&request->answer);
     }
 }
 
-/* The same for both codings, so it is no strong one any more. */
-static void weaken(char tag[TAG_SIZE])
-{
-    memmove(tag + 2, tag, strlen(tag) + 1);
-    memcpy(tag, "W/", 2);
-}
-
-/* By the worker that made the answer, else by the thread that sends it. */
+/* By the worker that made the answer, else by the thread that sends it. A tag is the same for both
+ * codings, so that of a compressed answer is weak. */
 void answer_prepare(struct web_request *request, bool may_take_time)
 {
     if (request->is_prepared || request->stream || request->result.pieces || request->answer.failed)
@@ -58,8 +48,10 @@ void answer_prepare(struct web_request *request, bool may_take_time)
     request->is_prepared = true;
     tag(request);
     answer_compress(request, may_take_time);
-    if (request->is_gzip && request->tag[0])
-        weaken(request->tag);
+    if (request->is_gzip && request->tag[0]) {
+        memmove(request->tag + 2, request->tag, strlen(request->tag) + 1);
+        memcpy(request->tag, "W/", 2);
+    }
 }
 
 /* ---- Answering ---- */
@@ -103,15 +95,6 @@ static enum MHD_Result queue(struct web_request *request, struct MHD_Response *r
     return result;
 }
 
-/* The bytes stay in the request, which outlives the response. */
-static struct MHD_Response *whole_response(struct web_request *request)
-{
-    answer_prepare(request, false);
-    return MHD_create_response_from_buffer(request->answer.size,
-                                           request->answer.size > 0 ? request->answer.data : NULL,
-                                           MHD_RESPMEM_PERSISTENT);
-}
-
 /* ---- In pieces ---- */
 
 #define PIECE_BLOCK ((size_t)32 << 10)
@@ -138,15 +121,16 @@ static ssize_t read_pieces(void *context, uint64_t offset, char *out, size_t siz
     return request_read_on(request) ? 0 : MHD_CONTENT_READER_END_WITH_ERROR;
 }
 
-static struct MHD_Response *pieces_response(struct web_request *request)
+/* The bytes stay in the request, which outlives the response. */
+static struct MHD_Response *response_of(struct web_request *request)
 {
-    return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, PIECE_BLOCK, read_pieces, request,
-                                             NULL);
-}
-
-static bool is_question_of_methods(const struct web_request *request, pawl_status status)
-{
-    return str_is(request->method, "OPTIONS") && status == PAWL_NOT_ALLOWED;
+    if (request->result.pieces)
+        return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, PIECE_BLOCK, read_pieces,
+                                                 request, NULL);
+    answer_prepare(request, false);
+    return MHD_create_response_from_buffer(request->answer.size,
+                                           request->answer.size > 0 ? request->answer.data : NULL,
+                                           MHD_RESPMEM_PERSISTENT);
 }
 
 enum MHD_Result request_serve(struct web_request *request)
@@ -160,7 +144,7 @@ enum MHD_Result request_serve(struct web_request *request)
     if (request->stream)
         return queue(request, stream_response(request->stream));
     connection_allow(request->connection, PATIENCE_ANSWER);
-    if (is_question_of_methods(request, status)) {
+    if (str_is(request->method, "OPTIONS") && status == PAWL_NOT_ALLOWED) {
         request->result = (struct op_answer){ .http_status = 204 };
     } else if (status != PAWL_OK) {
         buf_clear(&request->answer);
@@ -168,8 +152,5 @@ enum MHD_Result request_serve(struct web_request *request)
         request->result = (struct op_answer){ .http_status = pawl_status_http(status),
                                               .content_type = "application/problem+json" };
     }
-    if (request->answer.failed)
-        return MHD_NO;
-    return queue(request,
-                 request->result.pieces ? pieces_response(request) : whole_response(request));
+    return request->answer.failed ? MHD_NO : queue(request, response_of(request));
 }

@@ -14,32 +14,23 @@ static bool next_segment(str *path, str *out)
     return true;
 }
 
-static bool is_placeholder(str segment)
-{
-    return segment.size > 2 && segment.data[0] == '{';
-}
-
-/* Names of definitions may contain '/': at the end of a path they take all the rest. */
-static bool takes_rest(str placeholder, str template_rest)
-{
-    return template_rest.size == 0 && str_is(placeholder, "{name}");
-}
-
-/* Does the path fit the template? Values of placeholders are added to `out`, not decoded. */
+/* Does the path fit the template? Values of placeholders are added to `out`, not decoded. Names of
+ * definitions may contain '/': at the end of a path they take all the rest. */
 static bool fits(str template, str path, struct route *out)
 {
     str wanted, found;
+    bool is_placeholder;
 
     out->count = 0;
     while (next_segment(&template, &wanted)) {
         if (!next_segment(&path, &found))
             return false;
-        if (!is_placeholder(wanted)) {
-            if (!str_eq(wanted, found))
-                return false;
+        is_placeholder = wanted.size > 2 && wanted.data[0] == '{';
+        if (!is_placeholder && !str_eq(wanted, found))
+            return false;
+        if (!is_placeholder)
             continue;
-        }
-        if (takes_rest(wanted, template)) {
+        if (template.size == 0 && str_is(wanted, "{name}")) {
             found.size += path.size;
             path.size = 0;
         }
@@ -73,14 +64,13 @@ static pawl_status strip_store(struct scope *scope, str *path, str *store)
 {
     str name;
     char *joined;
-    pawl_status status;
 
     *store = STR("default");
     if (!take_store(path, &name))
         return PAWL_OK;
-    status = url_decode(scope, name, false, store);
-    if (status != PAWL_OK || str_is(*path, "/metrics") || str_is(*path, "/healthz"))
-        return status;
+    TRY(url_decode(scope, name, false, store));
+    if (str_is(*path, "/metrics") || str_is(*path, "/healthz"))
+        return PAWL_OK;
     joined = arena_alloc(&scope->arena, path->size + 3);
     TRY_MEMORY(scope, joined);
     memcpy(joined, "/v1", 3);
@@ -134,14 +124,9 @@ static const struct op *find_in_all(const struct op *const *mounts, str method, 
     return found;
 }
 
-static str path_of(str target)
-{
-    return str_before(target, '?');
-}
-
 uint32_t route_body_limit(str target)
 {
-    str path = path_of(target), store;
+    str path = str_before(target, '?'), store;
     bool is_batch = take_store(&path, &store) ? str_is(path, "/batch") : str_is(path, "/v1/batch");
 
     return is_batch ? LIMIT_BATCH_TEXT : LIMIT_TEXT;
@@ -170,32 +155,27 @@ static pawl_status add_query(struct scope *scope, str query, struct route *out)
 
 static pawl_status decode_pairs(struct scope *scope, struct route *route)
 {
-    pawl_status status = PAWL_OK;
-
-    for (uint32_t i = 0; i < route->count && status == PAWL_OK; i++) {
+    for (uint32_t i = 0; i < route->count; i++) {
         struct op_pair *pair = &route->pairs[i];
         bool is_query = pair->place == IN_QUERY;
 
         if (is_query)
-            status = url_decode(scope, pair->name, true, &pair->name);
-        if (status == PAWL_OK)
-            status = url_decode(scope, pair->value, is_query, &pair->value);
+            TRY(url_decode(scope, pair->name, true, &pair->name));
+        TRY(url_decode(scope, pair->value, is_query, &pair->value));
     }
-    return status;
+    return PAWL_OK;
 }
 
 pawl_status route_find(struct scope *scope, const struct op *const *mounts, str method, str target,
                        struct route *out, char allow[ALLOW_SIZE])
 {
-    str path = path_of(target);
+    str path = str_before(target, '?');
     str query = path.size < target.size ? str_from(target, path.size + 1) : STR("");
     str wanted = str_is(method, "HEAD") ? STR("GET") : method;
-    pawl_status status = strip_store(scope, &path, &out->store);
 
     allow[0] = 0;
     out->is_mounted = false;
-    if (status != PAWL_OK)
-        return status;
+    TRY(strip_store(scope, &path, &out->store));
     if (str_is(path, "*") && str_is(method, "OPTIONS")) {
         snprintf(allow, ALLOW_SIZE, "GET, HEAD, PUT, POST, DELETE, OPTIONS");
         return scope_fail(scope, PAWL_NOT_ALLOWED, "* is no address of its own");
@@ -207,6 +187,6 @@ pawl_status route_find(struct scope *scope, const struct op *const *mounts, str 
     if (!out->op)
         return scope_fail(scope, PAWL_NOT_ALLOWED, "%.*s is not for this address, which takes %s",
                           STR_ARG(method), allow);
-    status = add_query(scope, query, out);
-    return status == PAWL_OK ? decode_pairs(scope, out) : status;
+    TRY(add_query(scope, query, out));
+    return decode_pairs(scope, out);
 }

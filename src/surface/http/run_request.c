@@ -18,14 +18,6 @@ static bool is_type(str header, const char *type)
     return header.size == size || memchr("; \t", header.data[size], 3) != NULL;
 }
 
-static bool takes(const struct op *op, const char *name)
-{
-    for (const struct op_param *param = op->params; param->name; param++)
-        if (strcmp(param->name, name) == 0)
-            return true;
-    return false;
-}
-
 static void add_format(struct web_request *request, struct route *route)
 {
     str header = request_header(request, "Content-Type");
@@ -35,22 +27,11 @@ static void add_format(struct web_request *request, struct route *route)
         format = STR("json");
     else if (is_type(header, "application/yaml") || is_type(header, "application/x-yaml"))
         format = STR("yaml");
-    if (format.data && takes(route->op, "format") && route->count < HTTP_PAIRS_MAX)
+    if (format.data && op_param_find(route->op, STR("format")) && route->count < HTTP_PAIRS_MAX)
         route->pairs[route->count++] = (struct op_pair){ STR("format"), format, IN_BODY };
 }
 
 /* ---- From a route to a call ---- */
-
-static pawl_status read_body(struct web_request *request)
-{
-    str body = buf_view(&request->body);
-
-    if (body.size == 0)
-        return PAWL_OK;
-    /* Whatever it calls itself, it must be JSON: curl -d says it is a form. A page of another site
-     * that sends one is known by its Origin. */
-    return node_read_json(&request->scope, body, &request->call.body);
-}
 
 /* A browser that reconnects sends the id of the last event it saw: it wins over the query. */
 static void add_last_event(struct web_request *request, struct route *route)
@@ -92,15 +73,12 @@ static pawl_status take_place(struct web_request *request)
 static pawl_status become_stream(struct web_request *request)
 {
     struct hub *hub;
-    pawl_status status;
 
     request->result.content_type = "text/event-stream";
     buf_fini(&request->answer);
     if (str_is(request->method, "HEAD"))
         return PAWL_OK;
-    status = take_place(request);
-    if (status != PAWL_OK)
-        return status;
+    TRY(take_place(request));
     hub = sibling_hub(request->server, request->p);
     if (hub)
         request->stream = stream_begin(hub, request->connection, &request->result.stream);
@@ -136,11 +114,6 @@ static pawl_status find(struct web_request *request)
     return PAWL_OK;
 }
 
-static bool has_json_body(const struct op *op)
-{
-    return !(op->flags & OP_TEXT_BODY) && strcmp(op->method, "GET") != 0;
-}
-
 /* A connection that is suspended does not notice that its client has gone: by its end, perhaps
  * behind a request that has not been read, or by a reset. */
 static bool client_is_there(void *context)
@@ -170,18 +143,13 @@ static pawl_status go_away(struct web_request *request, bool *is_away)
 
 /* Once resumed the request may be gone; the count is the last that is touched, because the server
  * may go when it is 0. */
-static void come_back(struct web_request *request, enum request_stage stage)
+void request_come_back(struct web_request *request, enum request_stage stage)
 {
     struct http_server *server = request->server;
 
     request->stage = stage;
     MHD_resume_connection(request->connection);
     atomic_fetch_sub(&server->away, 1);
-}
-
-void request_come_back(struct web_request *request)
-{
-    come_back(request, STAGE_BACK);
 }
 
 /* ---- Running ---- */
@@ -198,15 +166,20 @@ static void on_wake(void *context)
     else if (request->running.wait->is_slow)
         work_add(&request->server->work, request);
     else
-        come_back(request, STAGE_BACK);
+        request_come_back(request, STAGE_BACK);
 }
 
 /* The rest of the call, and whether its caller may: that may depend on the body. */
 static pawl_status prepare(struct web_request *request)
 {
-    TRY(has_json_body(request->op) ? read_body(request) : PAWL_OK);
+    str body = buf_view(&request->body);
+
+    /* Whatever it calls itself, it must be JSON: curl -d says it is a form. A page of another site
+     * that sends one is known by its Origin. */
     if (request->op->flags & OP_TEXT_BODY)
-        request->call.text = buf_view(&request->body);
+        request->call.text = body;
+    else if (strcmp(request->op->method, "GET") != 0 && body.size > 0)
+        TRY(node_read_json(&request->scope, body, &request->call.body));
     request->call.key = request_header(request, "Idempotency-Key");
     request->waiter = (struct waiter){ on_wake, client_is_there, request };
     request->call.waiter = &request->waiter;
@@ -217,42 +190,33 @@ static pawl_status prepare(struct web_request *request)
 
 static pawl_status run(struct web_request *request, bool *waits)
 {
-    pawl_status status = prepare(request);
-
-    if (status == PAWL_OK)
-        status = op_start(&request->running, &request->answer, &request->result, waits);
+    TRY(prepare(request));
+    TRY(op_start(&request->running, &request->answer, &request->result, waits));
     if (*waits)
-        return status;
-    if (status == PAWL_OK && (request->op->flags & OP_STREAM))
-        status = become_stream(request);
-    if (status == PAWL_OK && (request->op->flags & OP_FIGURES))
+        return PAWL_OK;
+    if (request->op->flags & OP_FIGURES)
         metrics_print(request->server, &request->answer);
-    return status;
+    return request->op->flags & OP_STREAM ? become_stream(request) : PAWL_OK;
 }
 
 /* ---- By a worker ---- */
 
-/* Who may not ask does not learn which stores there are. */
-static void refuse_stranger(struct web_request *request)
-{
-    pawl_error error = request->scope.error;
-    pawl_status status = request_authenticate_nowhere(request);
-
-    if (status == PAWL_OK)
-        request->scope.error = error;
-    else
-        request->status = status;
-}
-
-/* By a worker: the store is opened, and the connection's own thread goes on from there. */
+/* By a worker: the store is opened, and the connection's own thread goes on from there. A caller
+ * without a token does not learn which stores there are. */
 static void open_store(struct web_request *request)
 {
     request->status = store_enter(request->server->p, &request->scope, request->store, &request->p);
     if (request->status != PAWL_OK) {
+        pawl_error error = request->scope.error;
+        pawl_status status = request_authenticate_nowhere(request);
+
         request->p = NULL;
-        refuse_stranger(request);
+        if (status == PAWL_OK)
+            request->scope.error = error;
+        else
+            request->status = status;
     }
-    come_back(request, request->status == PAWL_OK ? STAGE_OPENED : STAGE_BACK);
+    request_come_back(request, request->status == PAWL_OK ? STAGE_OPENED : STAGE_BACK);
 }
 
 static pawl_status go_on(struct web_request *request, bool *waits)
@@ -275,7 +239,7 @@ static void read_piece(struct web_request *request)
         request->status = scope_no_memory(&request->scope);
     if (is_last || request->status != PAWL_OK)
         request_close_pieces(request);
-    come_back(request, STAGE_BACK);
+    request_come_back(request, STAGE_BACK);
 }
 
 bool request_read_on(struct web_request *request)
@@ -317,7 +281,7 @@ void request_work(struct web_request *request)
     }
     if (request->status == PAWL_OK)
         answer_prepare(request, true);
-    come_back(request, STAGE_BACK);
+    request_come_back(request, STAGE_BACK);
 }
 
 /* By the connection's thread. False: it waits again, for what may take long. */
@@ -337,46 +301,34 @@ static bool go_on_here(struct web_request *request)
     return !waits;
 }
 
-/* An operation that keeps its answer for a key may have to wait for another call with that key. */
-static bool is_async(const struct web_request *request)
-{
-    return (request->op->flags & OP_ASYNC) && ((request->op->flags & OP_KEY_IN_RECORD) ||
-                                               !request_header(request, "Idempotency-Key").data);
-}
-
 /* Without a worker. The connection is suspended first: it may be woken at once. */
 static pawl_status start_async(struct web_request *request, bool *is_away)
 {
     bool waits;
-    pawl_status status = prepare(request);
+    pawl_status status;
 
-    if (status == PAWL_OK)
-        status = go_away(request, is_away);
-    if (status != PAWL_OK)
-        return status;
+    TRY(prepare(request));
+    TRY(go_away(request, is_away));
     request->is_waiting = true;
     status = op_start(&request->running, &request->answer, &request->result, &waits);
     if (!waits) {
         request->is_waiting = false;
         request->status = status;
-        come_back(request, STAGE_BACK);
+        request_come_back(request, STAGE_BACK);
     }
     return status;
 }
 
 static pawl_status hand_over(struct web_request *request, bool *is_away)
 {
-    pawl_status status;
-
     if (!work_has_room(&request->server->work)) {
         count_refused(request->server, HTTP_LIMIT_WORK);
         return scope_fail(&request->scope, PAWL_OVERLOADED,
                           "%u requests are waiting already; try later", WORK_MAX);
     }
-    status = go_away(request, is_away);
-    if (status == PAWL_OK)
-        work_add(&request->server->work, request);
-    return status;
+    TRY(go_away(request, is_away));
+    work_add(&request->server->work, request);
+    return PAWL_OK;
 }
 
 /* ---- By its head ---- */
@@ -384,12 +336,10 @@ static pawl_status hand_over(struct web_request *request, bool *is_away)
 /* Before the body is read: an unauthenticated caller learns nothing from its errors. */
 static pawl_status admit(struct web_request *request)
 {
-    pawl_status status = request_authenticate(request, request->p);
-
-    if (status == PAWL_OK)
-        status = op_authorize_early(&request->scope, request->op, &request->call.who);
-    request->is_admitted = status == PAWL_OK;
-    return status;
+    TRY(request_authenticate(request, request->p));
+    TRY(op_authorize_early(&request->scope, request->op, &request->call.who));
+    request->is_admitted = true;
+    return PAWL_OK;
 }
 
 /* A worker opens a store that is not open, if the request has a token or none is needed. A short
@@ -403,13 +353,6 @@ static pawl_status open_later(struct web_request *request, bool *is_away)
     return is_short ? PAWL_OK : hand_over(request, is_away);
 }
 
-static pawl_status enter(struct web_request *request, bool *is_away)
-{
-    TRY(find(request));
-    request->p = store_enter_open(request->server->p, request->store);
-    return request->p ? PAWL_OK : open_later(request, is_away);
-}
-
 bool request_enter(struct web_request *request)
 {
     bool is_away = false;
@@ -418,7 +361,11 @@ bool request_enter(struct web_request *request)
     if (request->stage == STAGE_BACK) /* its store could not be opened */
         return false;
     if (request->stage == STAGE_COMING)
-        status = enter(request, &is_away);
+        status = find(request);
+    if (request->stage == STAGE_COMING && status == PAWL_OK) {
+        request->p = store_enter_open(request->server->p, request->store);
+        status = request->p ? PAWL_OK : open_later(request, &is_away);
+    }
     if (is_away)
         return true;
     if (status == PAWL_OK && request->p)
@@ -429,16 +376,19 @@ bool request_enter(struct web_request *request)
 
 /* ---- The whole request is there ---- */
 
+/* An operation that keeps its answer for a key may have to wait for another call with that key. */
 static pawl_status start(struct web_request *request, bool *is_away)
 {
+    unsigned flags = request->op->flags;
     bool waits = false; /* what is quick does not */
 
     if (!request->p)
         return hand_over(request, is_away);
     TRY(request->is_admitted ? PAWL_OK : admit(request));
-    if (is_async(request))
+    if ((flags & OP_ASYNC) &&
+        ((flags & OP_KEY_IN_RECORD) || !request_header(request, "Idempotency-Key").data))
         return start_async(request, is_away);
-    return request->op->flags & OP_QUICK ? run(request, &waits) : hand_over(request, is_away);
+    return flags & OP_QUICK ? run(request, &waits) : hand_over(request, is_away);
 }
 
 bool request_run(struct web_request *request)

@@ -205,51 +205,37 @@ int http_fail(pawl_error *error, pawl_status status, const char *format, ...)
     return -1;
 }
 
-/* Behind its socket the library has a certificate and a key; it only reads them. */
-static void add_tls(struct MHD_OptionItem *items, const struct http_options *options, int listener)
-{
-    items[0] = (struct MHD_OptionItem){ MHD_OPTION_LISTEN_SOCKET, listener, NULL };
-    items[1] = (struct MHD_OptionItem){ MHD_OPTION_HTTPS_MEM_CERT, 0,
-                                        (void *)(uintptr_t)options->tls_cert };
-    items[2] =
-        (struct MHD_OptionItem){ MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)options->tls_key };
-}
-
 /* threads 0: one thread, and no pool, for streams. Without MHD_USE_ERROR_LOG the library writes
- * nothing to the host's stderr. */
+ * nothing to the host's stderr. It only reads the certificate and the key. */
 static struct MHD_Daemon *start_daemon(struct http_server *server, int listener, uint32_t threads)
 {
     unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL | MHD_USE_ITC |
                      MHD_ALLOW_SUSPEND_RESUME |
                      (is_tls(server) ? MHD_USE_TLS : MHD_USE_NO_LISTEN_SOCKET);
-    struct MHD_OptionItem items[5] = { { MHD_OPTION_END, 0, NULL } };
-    size_t count = 0, memory = threads > 0 ? CONNECTION_MEMORY : STREAM_MEMORY;
+    const struct http_options *options = &server->options;
+    struct MHD_OptionItem items[] = {
+        { MHD_OPTION_LISTEN_SOCKET, listener, NULL },
+        { MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)options->tls_cert },
+        { MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)options->tls_key },
+        { MHD_OPTION_END, 0, NULL },
+    };
+    size_t memory = threads > 0 ? CONNECTION_MEMORY : STREAM_MEMORY;
 
-    if (threads > 0)
-        items[count++] = (struct MHD_OptionItem){ MHD_OPTION_THREAD_POOL_SIZE, threads, NULL };
-    if (is_tls(server))
-        add_tls(items + count, &server->options, listener);
-    return MHD_start_daemon(flags, 0, NULL, NULL, on_request, server, MHD_OPTION_CONNECTION_LIMIT,
-                            CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
-                            MHD_OPTION_CONNECTION_MEMORY_LIMIT, memory, MHD_OPTION_URI_LOG_CALLBACK,
-                            on_target, server, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server,
-                            MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_ARRAY,
-                            items, MHD_OPTION_END);
-}
-
-static void stop_daemons(struct http_server *server)
-{
-    if (server->stream_daemon)
-        MHD_stop_daemon(server->stream_daemon);
-    if (server->daemon)
-        MHD_stop_daemon(server->daemon);
-    server->daemon = server->stream_daemon = NULL;
+    return MHD_start_daemon(
+        flags, 0, NULL, NULL, on_request, server, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, memory,
+        MHD_OPTION_URI_LOG_CALLBACK, on_target, server, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
+        server, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_THREAD_POOL_SIZE,
+        threads, MHD_OPTION_ARRAY, items + (is_tls(server) ? 0 : 3), MHD_OPTION_END);
 }
 
 /* There are no streams and no active requests any more. */
 static void free_server(struct http_server *server)
 {
-    stop_daemons(server);
+    if (server->stream_daemon)
+        MHD_stop_daemon(server->stream_daemon);
+    if (server->daemon)
+        MHD_stop_daemon(server->daemon);
     work_stop(&server->work);
     siblings_free(server);
     hub_free(server->hub);
@@ -258,16 +244,6 @@ static void free_server(struct http_server *server)
     guard_fini(&server->connections.lock);
     guard_fini(&server->arrivals.lock);
     free(server);
-}
-
-/* With TLS the library accepts connections itself, so we cannot see their first request. */
-static bool start_daemons(struct http_server *server, int listener)
-{
-    server->daemon = start_daemon(server, listener, server->options.threads);
-    if (!server->daemon || is_tls(server))
-        return server->daemon != NULL;
-    server->stream_daemon = start_daemon(server, listener, 0);
-    return server->stream_daemon && acceptor_start(server, listener);
 }
 
 static struct http_server *new_server(pawl *p, const struct http_options *options, int listener)
@@ -291,13 +267,19 @@ static struct http_server *new_server(pawl *p, const struct http_options *option
     return server;
 }
 
+/* With TLS the library accepts connections itself, so we cannot see their first request. */
 static bool start(struct http_server *server, int listener)
 {
     bool are_started = siblings_start(server);
 
     if (work_start(&server->work) && are_started && server->idle_event >= 0)
         server->hub = hub_start(server->p, connections_age, server);
-    return server->hub && start_daemons(server, listener);
+    if (server->hub)
+        server->daemon = start_daemon(server, listener, server->options.threads);
+    if (!server->daemon || is_tls(server))
+        return server->daemon != NULL;
+    server->stream_daemon = start_daemon(server, listener, 0);
+    return server->stream_daemon && acceptor_start(server, listener);
 }
 
 struct http_server *http_start(pawl *p, const struct http_options *options, pawl_error *error)

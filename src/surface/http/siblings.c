@@ -90,23 +90,17 @@ static void *tend_thread(void *context)
 }
 
 /* A list that cannot be read now is no reason not to serve: each store is found when it is used. */
-static void wake_all(struct http_server *server)
-{
-    struct scope scope;
-
-    scope_init(&scope, &heap_libc, LIMIT_SCOPE);
-    stores_wake(server->p, &scope);
-    scope_fini(&scope);
-}
-
 bool siblings_start(struct http_server *server)
 {
     struct siblings *siblings = &server->siblings;
+    struct scope scope;
 
     guard_init(&siblings->lock);
     siblings->stop_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     stores_set_hooks(server->p, &(struct store_hooks){ on_opened, on_closing, server });
-    wake_all(server);
+    scope_init(&scope, &heap_libc, LIMIT_SCOPE);
+    stores_wake(server->p, &scope);
+    scope_fini(&scope);
     if (siblings->stop_event < 0)
         return false;
     errno = pthread_create(&siblings->thread, NULL, tend_thread, server);

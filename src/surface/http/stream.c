@@ -10,15 +10,6 @@
 
 /* ---- What comes next ---- */
 
-static void take_piece(struct stream *stream, struct piece *piece)
-{
-    ASSERT_HOLDS(&stream->hub->lock);
-    piece->references++;
-    stream->piece = piece;
-    stream->offset = 0;
-    stream->position = piece->position;
-}
-
 /* The next entry of the window that this stream wants; false: none, or it has left the window. */
 static bool look_in_window(struct stream *stream)
 {
@@ -34,11 +25,14 @@ static bool look_in_window(struct stream *stream)
     while (stream->next_number < hub->end_number) {
         struct piece *piece = window_find(hub, stream->next_number++);
 
-        if (piece->position > stream->position &&
-            (!stream->instance || stream->instance == piece->instance)) {
-            take_piece(stream, piece);
-            return true;
-        }
+        if (piece->position <= stream->position ||
+            (stream->instance && stream->instance != piece->instance))
+            continue;
+        piece->references++;
+        stream->piece = piece;
+        stream->offset = 0;
+        stream->position = piece->position;
+        return true;
     }
     return false;
 }
@@ -122,17 +116,6 @@ static ssize_t read_stream(void *context, uint64_t offset, char *out, size_t siz
 
 /* A stream that begins at the hub's position follows the window; any other is behind. While there
  * was no stream the hub did not read: it goes on from the end of the log. */
-static void join_hub(struct hub *hub, struct stream *stream)
-{
-    guard_lock(&hub->lock);
-    if (atomic_fetch_add(&hub->stream_count, 1) == 0)
-        hub->position = events_position(hub->p);
-    stream->is_behind = stream->position < hub->position;
-    stream->next_number = hub->end_number;
-    stream_move(stream, &hub->busy);
-    guard_unlock(&hub->lock);
-}
-
 struct stream *stream_begin(struct hub *hub, struct MHD_Connection *connection,
                             const struct op_stream *from)
 {
@@ -151,7 +134,13 @@ struct stream *stream_begin(struct hub *hub, struct MHD_Connection *connection,
         id_parse(str_of(stream->id), &stream->instance, random);
     setsockopt(connection_fd(connection), SOL_SOCKET, SO_SNDBUF, &kernel, sizeof kernel);
     MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, STALL_SECONDS);
-    join_hub(hub, stream);
+    guard_lock(&hub->lock);
+    if (atomic_fetch_add(&hub->stream_count, 1) == 0)
+        hub->position = events_position(hub->p);
+    stream->is_behind = stream->position < hub->position;
+    stream->next_number = hub->end_number;
+    stream_move(stream, &hub->busy);
+    guard_unlock(&hub->lock);
     return stream;
 }
 

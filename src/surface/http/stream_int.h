@@ -79,7 +79,6 @@ void hub_free(struct hub *hub); /* when there are no streams any more; NULL is a
 
 void hub_wake(struct hub *hub);
 void stream_move(struct stream *stream, struct stream_list *to);
-void stream_resume(struct stream *stream);
 struct piece *window_find(const struct hub *hub, uint64_t number);
 void piece_release(struct piece *piece);
 

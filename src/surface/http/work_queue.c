@@ -198,7 +198,7 @@ void work_park(struct work_queue *work, struct web_request *request, int64_t for
     unpark_late(work); /* the server may be about to stop */
     guard_unlock(&work->lock);
     if (is_back)
-        request_come_back(request);
+        request_come_back(request, STAGE_BACK);
 }
 
 void work_wake(struct work_queue *work, struct web_request *request)
@@ -213,7 +213,7 @@ void work_wake(struct work_queue *work, struct web_request *request)
         request->is_woken = true; /* it is being worked on, or about to be parked */
     guard_unlock(&work->lock);
     if (is_back)
-        request_come_back(request);
+        request_come_back(request, STAGE_BACK);
 }
 
 void work_close(struct work_queue *work)
