@@ -145,7 +145,7 @@ def test_a_pause_ends_the_program_of_a_step_that_may_be_repeated_and_resume_star
     child, web = begin(shell)
     yaml(web, "alone", ALONE % "")
     yaml(web, "once", ALONE % "idempotent: false,")
-    yaml(web, "late", (ALONE % "idempotent: false, timeout: 100ms,").replace("max: 2", "max: 3"))
+    yaml(web, "late", (ALONE % "idempotent: false, timeout: 2s,").replace("max: 2", "max: 3"))
     late = create(web, shell, "late", "late")
     pid_in(shell, "late")
     pause(web, late)
