@@ -100,28 +100,18 @@ static const struct node *whole(lua_State *lua, struct handle *handle)
     return handle->node;
 }
 
-static const struct node *open_member(lua_State *lua, str key)
-{
-    struct sandbox *sandbox = sandbox_of(lua);
-    uint32_t seen = 0;
-    const struct node *child =
-        sandbox->world->member(sandbox->world->context, key, &seen, &sandbox->status);
-
-    check_world(lua);
-    sandbox_charge(lua, seen / 4);
-    return child;
-}
-
 static const struct node *member(lua_State *lua, const struct handle *handle, str key)
 {
+    struct sandbox *sandbox = sandbox_of(lua);
     const struct node *child = handle->node->first;
-    uint64_t seen = 0;
+    uint32_t seen = 0;
 
-    if (is_open(lua, handle))
-        return open_member(lua, key);
-    while (child && !str_eq(child->key, key)) {
-        child = child->next;
-        seen++;
+    if (is_open(lua, handle)) {
+        child = sandbox->world->member(sandbox->world->context, key, &seen, &sandbox->status);
+        check_world(lua);
+    } else {
+        for (; child && !str_eq(child->key, key); child = child->next)
+            seen++;
     }
     sandbox_charge(lua, seen / 4);
     return child;

@@ -43,24 +43,22 @@ static struct flow_step_past *step_past(struct scope *scope, struct flow_attempt
 
 /* ---- Leaving out what nothing asks for -------------------------------------------------------- */
 
-static bool is_wanted(const struct flow_attempts *attempts, const struct flow_attempt *attempt)
-{
-    const struct flow_step_past *step = &attempts->steps[attempt->plan];
-    const struct flow_attempt *before = find_attempt(attempts, attempt->begun_by);
-    bool is_unfinished = attempt->status == STEP_FAILED || attempt->status == STEP_CANCELLED;
-
-    return attempt->status <= STEP_RUNNING || (is_unfinished && !attempt->is_retried) ||
-           attempt->ordinal == step->last || attempt->ordinal == step->done ||
-           (before && attempts->steps[before->plan].last == before->ordinal);
-}
-
 /* A last one that began another is older than that, and wanted itself: it is still found. */
 static void leave_out(struct flow_attempts *attempts)
 {
     uint32_t kept = 0;
 
-    for (uint32_t i = 0; i < attempts->count; i++)
-        attempts->items[i].is_left_out = !is_wanted(attempts, &attempts->items[i]);
+    for (uint32_t i = 0; i < attempts->count; i++) {
+        struct flow_attempt *attempt = &attempts->items[i];
+        const struct flow_step_past *step = &attempts->steps[attempt->plan];
+        const struct flow_attempt *before = find_attempt(attempts, attempt->begun_by);
+        bool is_unfinished = attempt->status == STEP_FAILED || attempt->status == STEP_CANCELLED;
+
+        attempt->is_left_out = attempt->status > STEP_RUNNING &&
+                               (!is_unfinished || attempt->is_retried) &&
+                               attempt->ordinal != step->last && attempt->ordinal != step->done &&
+                               !(before && attempts->steps[before->plan].last == before->ordinal);
+    }
     for (uint32_t i = 0; i < attempts->count; i++)
         if (!attempts->items[i].is_left_out)
             attempts->items[kept++] = attempts->items[i];

@@ -2,29 +2,23 @@
 #include "flow/compile.h"
 #include "model/words.h"
 
-/* The names and keys of all steps, to suggest one for a misspelt name. */
-static void collect_words(struct compilation *compiler)
-{
-    struct arena *arena = &compiler->scope->arena;
-    const char **words = ARENA_ARRAY(arena, const char *, 2 * (size_t)compiler->count + 1);
-    uint32_t next = 0;
-
-    for (uint32_t i = 0; words && i < compiler->count; i++) {
-        const struct source_step *step = &compiler->steps[i];
-
-        if (step->key.data)
-            words[next++] = arena_str(arena, step->key).data;
-        words[next++] = arena_str(arena, step->plan.name).data;
-    }
-    if (!arena->failed)
-        compiler->step_words = words;
-}
-
-/* No suggestion beyond the errors that are shown: each costs a comparison with every step. */
+/* Among the names and keys of all steps. No suggestion beyond the errors that are shown: each costs
+ * a comparison with every step. */
 const char *compile_nearest_step(struct compilation *compiler, str text)
 {
-    if (!compiler->step_words)
-        collect_words(compiler);
+    struct arena *arena = &compiler->scope->arena;
+    const char **words = compiler->step_words;
+    uint32_t next = 0;
+
+    if (!words) {
+        words = ARENA_ARRAY(arena, const char *, 2 * (size_t)compiler->count + 1);
+        for (uint32_t i = 0; words && i < compiler->count; i++) {
+            if (compiler->steps[i].key.data)
+                words[next++] = arena_str(arena, compiler->steps[i].key).data;
+            words[next++] = arena_str(arena, compiler->steps[i].plan.name).data;
+        }
+        compiler->step_words = arena->failed ? NULL : words;
+    }
     return compiler->step_words && compiler->report.error_count < FINDINGS_MAX
                ? words_nearest(text, compiler->step_words)
                : NULL;

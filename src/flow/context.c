@@ -65,15 +65,6 @@ static bool grow_slots(struct flow_context *context, struct arena *arena)
     return true;
 }
 
-static void leave(struct flow_context *context, struct context_node *node)
-{
-    struct context_node **at = &context->slots[slot_of(context, node->parent, node->key)];
-
-    while (*at != node)
-        at = &(*at)->chain;
-    *at = node->chain;
-}
-
 /* ---- Nodes ----------------------------------------------------------------------------------- */
 
 static struct context_node *take_node(struct flow_context *context, struct arena *arena)
@@ -123,9 +114,13 @@ static void unlink_node(struct context_node *node)
 static void drop_members(struct flow_context *context, struct context_node *object)
 {
     for (struct context_node *node = object->first, *next; node; node = next) {
+        struct context_node **at = &context->slots[slot_of(context, object, node->key)];
+
         next = node->next;
         drop_members(context, node);
-        leave(context, node);
+        while (*at != node)
+            at = &(*at)->chain;
+        *at = node->chain;
         node->chain = context->free;
         context->free = node;
         context->member_count--;

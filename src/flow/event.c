@@ -67,47 +67,29 @@ static bool fail_event(const struct flow_memory *memory, const struct entry_view
     return kinds[n] != EVENT_STEP_LOST || str_eq(entry->payload, ERROR_LOST);
 }
 
-/* By the watch over its worker, or by the step's own timer. */
-static bool timeout_event(const struct flow_memory *memory, const struct entry_view *entry,
-                          uint32_t n, struct event *out)
-{
-    (void)memory, (void)entry;
-    out->kind = n == 0 ? EVENT_STEP_TIMEOUT : EVENT_TIMER;
-    out->name = TIMER_TIMEOUT;
-    return n < 2;
-}
-
-/* Its backoff is over, its worker could not be sent it, or a pause ended it. */
-static bool retry_event(const struct flow_memory *memory, const struct entry_view *entry,
-                        uint32_t n, struct event *out)
-{
-    (void)memory, (void)entry;
-    out->kind = n == 0 ? EVENT_TIMER : EVENT_STEP_RETURNED;
-    out->name = TIMER_RETRY;
-    return n < 2;
-}
-
 /* The event that made an entry, by its transition; `find`: where it tells more, or several can have
  * made it. */
 static const struct {
-    enum event_kind kind;
+    enum event_kind kind,
+        other; /* other: a timer, or the watch over its worker, can have made it */
     bool (*find)(const struct flow_memory *memory, const struct entry_view *entry, uint32_t n,
                  struct event *out);
 } events[LIFE_T_COUNT] = {
-    [LIFE_T_START] = { EVENT_START, NULL },
-    [LIFE_T_STEP_START] = { EVENT_STEP_START, NULL },
-    [LIFE_T_STEP_COMPLETE] = { EVENT_STEP_DONE, NULL },
-    [LIFE_T_STEP_FAIL] = { EVENT_STEP_FAILED, fail_event },
-    [LIFE_T_STEP_TIMEOUT] = { EVENT_STEP_TIMEOUT, timeout_event },
-    [LIFE_T_STEP_RETRY] = { EVENT_TIMER, retry_event },
-    [LIFE_T_TIMER] = { EVENT_TIMER, timer_event },
-    [LIFE_T_SIGNAL] = { EVENT_SIGNAL, signal_event },
-    [LIFE_T_GATE_APPROVE] = { EVENT_APPROVE, kind_event },
-    [LIFE_T_GATE_REJECT] = { EVENT_REJECT, kind_event },
-    [LIFE_T_CHILD] = { EVENT_CHILD, kind_event },
-    [LIFE_T_AMEND] = { EVENT_AMEND, NULL },
-    [LIFE_T_CANCEL] = { EVENT_CANCEL, NULL },
-    [LIFE_T_CANCEL_CREATED] = { EVENT_CANCEL, NULL },
+    [LIFE_T_START] = { .kind = EVENT_START },
+    [LIFE_T_STEP_START] = { .kind = EVENT_STEP_START },
+    [LIFE_T_STEP_COMPLETE] = { .kind = EVENT_STEP_DONE },
+    [LIFE_T_STEP_FAIL] = { .kind = EVENT_STEP_FAILED, .find = fail_event },
+    [LIFE_T_STEP_TIMEOUT] = { .kind = EVENT_STEP_TIMEOUT, .other = EVENT_TIMER },
+    /* Its backoff is over, its worker could not be sent it, or a pause ended it. */
+    [LIFE_T_STEP_RETRY] = { .kind = EVENT_TIMER, .other = EVENT_STEP_RETURNED },
+    [LIFE_T_TIMER] = { .kind = EVENT_TIMER, .find = timer_event },
+    [LIFE_T_SIGNAL] = { .kind = EVENT_SIGNAL, .find = signal_event },
+    [LIFE_T_GATE_APPROVE] = { .kind = EVENT_APPROVE, .find = kind_event },
+    [LIFE_T_GATE_REJECT] = { .kind = EVENT_REJECT, .find = kind_event },
+    [LIFE_T_CHILD] = { .kind = EVENT_CHILD, .find = kind_event },
+    [LIFE_T_AMEND] = { .kind = EVENT_AMEND },
+    [LIFE_T_CANCEL] = { .kind = EVENT_CANCEL },
+    [LIFE_T_CANCEL_CREATED] = { .kind = EVENT_CANCEL },
 };
 
 bool flow_event_of(const struct definition *definition, const void *memory,
@@ -128,5 +110,10 @@ bool flow_event_of(const struct definition *definition, const void *memory,
         out->given = amend_plan_text(entry->effects);
     if (events[entry->transition].find)
         return events[entry->transition].find(memory, entry, n, out);
-    return n == 0 && out->kind != EVENT_UNKNOWN;
+    if (events[entry->transition].other == EVENT_UNKNOWN)
+        return n == 0 && out->kind != EVENT_UNKNOWN;
+    out->name = entry->transition == LIFE_T_STEP_RETRY ? TIMER_RETRY : TIMER_TIMEOUT;
+    if (n > 0)
+        out->kind = events[entry->transition].other;
+    return n < 2;
 }

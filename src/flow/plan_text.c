@@ -39,12 +39,6 @@ void plan_print_texts(const str *texts, uint32_t count, struct buf *out)
     json_close(out, ']');
 }
 
-static void print_texts(struct buf *out, const char *key, const str *texts, uint32_t count)
-{
-    json_key(out, key);
-    plan_print_texts(texts, count, out);
-}
-
 static bool read_texts(struct scope *scope, const struct node *list, str **out, uint32_t *count)
 {
     if (!list)
@@ -202,8 +196,10 @@ static void print_step(const struct plan_step *step, struct buf *out)
     if (step->is_once)
         json_put_bool(out, "once", true);
     print_augments(step, out);
-    if (step->approver_count > 0)
-        print_texts(out, "by", step->approvers, step->approver_count);
+    if (step->approver_count > 0) {
+        json_key(out, "by");
+        plan_print_texts(step->approvers, step->approver_count, out);
+    }
     if (step->approval_count > 1)
         json_put_u64(out, "count", step->approval_count);
     json_close(out, '}');
@@ -309,8 +305,10 @@ void plan_print(const struct plan *plan, struct buf *out)
         json_put_raw(out, "tree", plan->tree);
     if (plan->output.data)
         json_put_raw(out, "output", plan->output);
-    if (plan->buffered_count > 0)
-        print_texts(out, "buffered", plan->buffered, plan->buffered_count);
+    if (plan->buffered_count > 0) {
+        json_key(out, "buffered");
+        plan_print_texts(plan->buffered, plan->buffered_count, out);
+    }
     print_cancel(plan, out);
     json_close(out, '}');
 }

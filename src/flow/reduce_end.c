@@ -263,22 +263,11 @@ static void try_again(struct turn *turn, const struct attempt *failed, enum retr
              turn->event->at_ms + retry_delay_ms(step_of(turn, failed), failed->attempt, seed));
 }
 
-/* Rescue and finally see what went wrong. */
-static void note_error(struct turn *turn, str error)
-{
-    struct arena *arena = &turn->scope->arena;
-
-    if (!turn->context)
-        turn->context = context_over(turn->memory->context, arena);
-    turn->error = error;
-    turn->status = turn->context ? context_note_error(turn->scope, turn->context, error, arena)
-                                 : scope_no_memory(turn->scope);
-}
-
 void step_fail(struct turn *turn, enum lifecycle_transition transition,
                const struct attempt *attempt, enum retry_cause cause, str error)
 {
     const struct plan_step *step = step_of(turn, attempt);
+    struct arena *arena = &turn->scope->arena;
 
     turn_draft(turn, transition, attempt, error);
     turn_end(turn, attempt);
@@ -286,8 +275,13 @@ void step_fail(struct turn *turn, enum lifecycle_transition transition,
         retry_is_due(step, attempt->attempt, cause)) {
         try_again(turn, attempt, cause);
     } else if (turn->plan->is_tree) {
+        turn->error = error; /* rescue and finally see it */
+        if (turn->status == PAWL_OK && !turn->context)
+            turn->context = context_over(turn->memory->context, arena);
         if (turn->status == PAWL_OK)
-            note_error(turn, error);
+            turn->status = turn->context
+                               ? context_note_error(turn->scope, turn->context, error, arena)
+                               : scope_no_memory(turn->scope);
         tree_goes_on(turn, step, false, 0);
     } else {
         fail_flow(turn, error);

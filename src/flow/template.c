@@ -339,34 +339,27 @@ static void add_piece(struct expansion *expansion, const struct template_part *p
         json_compact(&expansion->text, found);
 }
 
-static void expand_text(struct expansion *expansion, const struct node *node)
-{
-    struct template_part part;
-    str rest = node->text;
-
-    buf_clear(&expansion->text);
-    while (expansion->status == PAWL_OK && template_next(&rest, &part)) {
-        add_piece(expansion, &part);
-        check_size(expansion, &expansion->text);
-    }
-    rest = buf_view(&expansion->text);
-    json_str(&expansion->out, rest.data ? rest : STR(""));
-}
-
 static void expand_string(struct expansion *expansion, const struct node *node)
 {
     struct template_part part = { .kind = TEMPLATE_TEXT };
     str rest = node->text, value;
 
-    if (!template_next(&rest, &part) || rest.size > 0 || !template_is_replaced(&part)) {
-        expand_text(expansion, node);
+    if (template_next(&rest, &part) && rest.size == 0 && template_is_replaced(&part)) {
+        value = find_value(expansion, &part);
+        if (value.data)
+            json_compact(&expansion->out, value);
+        else
+            buf_str(&expansion->out, STR("\"\""));
         return;
     }
-    value = find_value(expansion, &part);
-    if (value.data)
-        json_compact(&expansion->out, value);
-    else
-        buf_str(&expansion->out, STR("\"\""));
+    rest = node->text;
+    buf_clear(&expansion->text);
+    while (expansion->status == PAWL_OK && template_next(&rest, &part)) {
+        add_piece(expansion, &part);
+        check_size(expansion, &expansion->text);
+    }
+    value = buf_view(&expansion->text);
+    json_str(&expansion->out, value.data ? value : STR(""));
 }
 
 static void expand(struct expansion *expansion, const struct node *node)

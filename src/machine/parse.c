@@ -325,19 +325,6 @@ static pawl_status read_document(struct compiler *compiler)
     return compiler_read_transitions(compiler);
 }
 
-static pawl_status compile(struct compiler *compiler)
-{
-    TRY(read_document(compiler));
-    if (compiler->report.error_count == 0)
-        TRY(compiler_expand(compiler));
-    if (compiler->report.error_count == 0)
-        TRY(compiler_read_deadlines(compiler));
-    if (compiler->report.error_count == 0)
-        TRY(compiler_check(compiler));
-    TRY_MEMORY(compiler->scope, !compiler->scope->arena.failed);
-    return compiler->report.error_count > 0 ? compiler->scope->error.status : PAWL_OK;
-}
-
 pawl_status machine_compile(struct scope *scope, const struct node *document, bool is_inline,
                             struct findings *findings, struct definition **out)
 {
@@ -353,7 +340,16 @@ pawl_status machine_compile(struct scope *scope, const struct node *document, bo
     TRY_MEMORY(scope, definition);
     definition->kind = KIND_MACHINE;
     definition->compiler = COMPILER_NUMBER;
-    TRY(compile(&compiler));
+    TRY(read_document(&compiler));
+    if (compiler.report.error_count == 0)
+        TRY(compiler_expand(&compiler));
+    if (compiler.report.error_count == 0)
+        TRY(compiler_read_deadlines(&compiler));
+    if (compiler.report.error_count == 0)
+        TRY(compiler_check(&compiler));
+    TRY_MEMORY(scope, !scope->arena.failed);
+    if (compiler.report.error_count > 0)
+        return scope->error.status;
     *out = definition;
     return PAWL_OK;
 }

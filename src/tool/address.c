@@ -37,28 +37,22 @@ static uint32_t four_at(const uint8_t *bytes)
     return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
 }
 
-/* The parts of global unicast (2000::/3) that are reserved. */
-static bool is_special_v6(const uint8_t bytes[16])
-{
-    uint32_t first = four_at(bytes);
-
-    return first >> 9 == 0x20010000 >> 9 || /* 2001::/23: Teredo, benchmarks, ORCHID, ... */
-           first == 0x20010db8 ||           /* documentation */
-           first >> 12 == 0x3fff0000 >> 12; /* documentation: 3fff::/20 */
-}
-
 /* An IPv4 address inside an IPv6 one is checked by itself. Everything outside of 2000::/3 is
- * loopback, local, multicast, discarded or unassigned. */
+ * loopback, local, multicast, discarded or unassigned; parts of that are reserved. */
 static bool is_private_v6(const uint8_t bytes[16])
 {
     static const uint8_t mapped[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff },
                          translated[12] = { 0, 0x64, 0xff, 0x9b };
+    uint32_t first = four_at(bytes);
 
     if (memcmp(bytes, mapped, 12) == 0 || memcmp(bytes, translated, 12) == 0)
         return is_private_v4(four_at(bytes + 12));
-    if (bytes[0] == 0x20 && bytes[1] == 0x02) /* 6to4 */
+    if (first >> 16 == 0x2002) /* 6to4 */
         return is_private_v4(four_at(bytes + 2));
-    return bytes[0] >> 5 != 1 || is_special_v6(bytes);
+    return first >> 29 != 1 ||
+           first >> 9 == 0x20010000 >> 9 || /* 2001::/23: Teredo, benchmarks, ORCHID, ... */
+           first == 0x20010db8 ||           /* documentation */
+           first >> 12 == 0x3fff0000 >> 12; /* documentation: 3fff::/20 */
 }
 
 bool address_is_private(const struct sockaddr *address)

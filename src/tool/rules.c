@@ -39,23 +39,6 @@ static pawl_status read_names(struct scope *scope, const struct node *list, cons
     return PAWL_OK;
 }
 
-static pawl_status read_size(struct scope *scope, const struct node *node, size_t *out)
-{
-    int64_t size;
-
-    if (!node_to_i64(node, &size) || size < 1 || size > LIMIT_TEXT)
-        return fail_at(scope, node, "size", "a number of bytes up to 1048576");
-    *out = (size_t)size;
-    return PAWL_OK;
-}
-
-static pawl_status read_timeout(struct scope *scope, const struct node *node, int64_t *out)
-{
-    if (node->kind != NODE_STRING || !duration_parse(node->text, out) || *out < 1)
-        return fail_at(scope, node, "timeout", "a duration like 30s");
-    return PAWL_OK;
-}
-
 static pawl_status read_reply(struct scope *scope, const struct node *node, struct tool_reply *out)
 {
     const struct node *given = node->kind == NODE_OBJECT && node->count == 1 ? node->first : NULL;
@@ -98,15 +81,24 @@ static pawl_status read_exec(struct scope *scope, const struct node *node, struc
 
 static pawl_status read_http(struct scope *scope, const struct node *node, struct tool_rules *out)
 {
+    uint32_t size = 0;
+
     if (str_is(node->key, "hosts"))
         return read_names(scope, node, "hosts", &out->hosts);
     if (str_is(node->key, "private"))
         return read_names(scope, node, "private", &out->private_addresses);
     if (str_is(node->key, "timeout"))
-        return read_timeout(scope, node, &out->timeout_ms);
-    if (str_is(node->key, "size"))
-        return read_size(scope, node, &out->size_max);
-    return fail_unknown(scope, node, STR("http"), "hosts, private, timeout, size, for and answers");
+        return node->kind == NODE_STRING && duration_parse(node->text, &out->timeout_ms) &&
+                       out->timeout_ms > 0
+                   ? PAWL_OK
+                   : fail_at(scope, node, "timeout", "a duration like 30s");
+    if (!str_is(node->key, "size"))
+        return fail_unknown(scope, node, STR("http"),
+                            "hosts, private, timeout, size, for and answers");
+    if (!node_to_u32(node, LIMIT_TEXT, &size) || size == 0)
+        return fail_at(scope, node, "size", "a number of bytes up to 1048576");
+    out->size_max = size;
+    return PAWL_OK;
 }
 
 static pawl_status read_member(struct scope *scope, const struct node *node, struct tool_rule *rule,
