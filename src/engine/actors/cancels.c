@@ -75,32 +75,22 @@ static pawl_status cancel_page(struct engine *engine, struct scope *scope, const
     return count_fires(engine, scope, fires, count, begun_pos, out);
 }
 
-/* The newest one there is now: what is created meanwhile is not cancelled, so that this ends. */
-static pawl_status find_last(struct engine *engine, struct scope *scope, str correlation,
-                             uint64_t *out)
-{
-    struct list_query query = { .correlation = correlation, .limit = 1 };
-    uint64_t *numbers;
-    uint32_t count;
-
-    TRY(store_list(engine->store, scope, &query, &numbers, &count));
-    *out = count > 0 ? numbers[0] : 0;
-    return PAWL_OK;
-}
-
 pawl_status engine_cancel_many(struct engine *engine, struct scope *scope,
                                const struct cancel_args *args, struct cancelled *out)
 {
     struct list_query query = { .correlation = args->correlation,
                                 .oldest_first = true,
                                 .limit = LIMIT_LIST };
+    struct list_query newest = { .correlation = args->correlation, .limit = 1 };
     struct cancelled done = { 0 };
     struct scope page;
-    uint64_t last = 0, *numbers;
-    uint32_t count = 0;
-    uint64_t begun_pos = engine_position(engine);
-    pawl_status status = find_last(engine, scope, args->correlation, &last);
+    uint64_t begun_pos = engine_position(engine), last, *numbers;
+    uint32_t count;
+    pawl_status status = PAWL_OK;
 
+    /* The newest one there is now: what is created meanwhile is not cancelled, so that this ends. */
+    TRY(store_list(engine->store, scope, &newest, &numbers, &count));
+    last = count > 0 ? numbers[0] : 0;
     scope_init(&page, engine->heap, LIMIT_SCOPE);
     page.trace = scope->trace;
     while (!status && query.after < last) {

@@ -25,29 +25,24 @@ static bool is_worth_saying(const struct mail *mail, pawl_status status)
            status == PAWL_OVERLOADED || status == PAWL_CONFLICT;
 }
 
-static struct refusal *add(struct engine *engine, uint64_t instance)
-{
-    struct untaken *untaken = &engine->actors.untaken;
-    uint32_t found = map_get(&untaken->map, instance), count = untaken->count;
-
-    if (found != MAP_NONE)
-        return &untaken->items[found];
-    if (count == UNTAKEN_MAX ||
-        !HEAP_GROW(engine->heap, untaken->items, untaken->capacity, count + 1))
-        return NULL;
-    return map_put(&untaken->map, instance, count) ? &untaken->items[untaken->count++] : NULL;
-}
-
 void untaken_note(struct engine *engine, const struct mail *mail, pawl_status status)
 {
+    struct untaken *untaken = &engine->actors.untaken;
     struct refusal *refusal;
+    uint32_t at;
 
     ASSERT_LOCKED(engine);
     if (!is_worth_saying(mail, status))
         return;
-    refusal = add(engine, mail->instance);
-    if (!refusal)
-        return;
+    at = map_get(&untaken->map, mail->instance);
+    if (at == MAP_NONE) {
+        if (untaken->count == UNTAKEN_MAX ||
+            !HEAP_GROW(engine->heap, untaken->items, untaken->capacity, untaken->count + 1) ||
+            !map_put(&untaken->map, mail->instance, untaken->count))
+            return;
+        at = untaken->count++;
+    }
+    refusal = &untaken->items[at];
     refusal->instance = mail->instance;
     refusal->kind = mail->event.kind;
     (void)snprintf(refusal->words, sizeof refusal->words, "%s", mail->own.error.message);

@@ -36,19 +36,6 @@ static void go_on(struct engine *engine, bool is_type_over)
     renewal->type += is_type_over;
 }
 
-/* Which version an instance was brought to before; 0: none, or it cannot be read here. */
-static uint32_t version_of(struct engine *engine, struct scope *scope, uint64_t number)
-{
-    struct instance_row row;
-    struct head head = { .instance = number };
-    uint32_t found;
-
-    if (store_instance(engine->store, scope, number, &row))
-        return 0;
-    memcpy(head.random, row.random, ID_RANDOM_SIZE);
-    return amended_code_version(engine, scope, &head, &found) ? 0 : found;
-}
-
 /* Keeps those of `numbers` that were not brought to it before. One that cannot be read is kept: its
  * own event finds out why, and the others go on. */
 static uint32_t keep_behind(struct engine *engine, struct scope *scope, uint32_t version,
@@ -56,9 +43,19 @@ static uint32_t keep_behind(struct engine *engine, struct scope *scope, uint32_t
 {
     uint32_t kept = 0;
 
-    for (uint32_t i = 0; i < count; i++)
-        if (version_of(engine, scope, numbers[i]) < version)
+    for (uint32_t i = 0; i < count; i++) {
+        struct head head = { .instance = numbers[i] };
+        struct instance_row row;
+        uint32_t before = 0; /* the version that it was brought to */
+        pawl_status status = store_instance(engine->store, scope, numbers[i], &row);
+
+        if (!status) {
+            memcpy(head.random, row.random, ID_RANDOM_SIZE);
+            status = amended_code_version(engine, scope, &head, &before);
+        }
+        if (status || before < version)
             numbers[kept++] = numbers[i];
+    }
     return kept;
 }
 

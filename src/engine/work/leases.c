@@ -226,35 +226,26 @@ static str name_worker(struct arena *arena, bool is_own, str worker)
     return arena_str(arena, str_of(words));
 }
 
-/* The worker is not known after a restart: history is asked, in a scope of its own, because a name
- * that cannot be found must not hold up the timeout. */
-static str reason_from_history(struct engine *engine, struct scope *scope, uint64_t instance,
-                               uint32_t ordinal, bool is_own)
-{
-    str worker = STR_NONE, reason = STR_NONE;
-    struct scope look;
-    uint64_t actor;
-
-    scope_init(&look, engine->heap, LIMIT_SCOPE);
-    if (!starter_find(engine, &look, instance, ordinal, &actor) &&
-        !value_text(engine, &look, actor, &worker) && worker.data)
-        reason = name_worker(&scope->arena, is_own, worker);
-    scope_fini(&look);
-    return reason;
-}
-
-/* A step that is over needs no explanation: deciding refuses its timeout. */
+/* The worker is not known after a restart: then the history is asked. A step that is over needs no
+ * explanation: deciding refuses its timeout. */
 void lease_explain(struct engine *engine, struct scope *scope, const struct actor *actor,
                    struct event *event)
 {
     bool is_own = event->kind == EVENT_TIMER && str_is(event->name, "~timeout");
-    str reason = STR_NONE;
+    str worker = STR_NONE, reason = STR_NONE;
+    struct scope look; /* a name that cannot be found must not hold up the timeout */
+    uint64_t starter;
 
     if (!is_own && (event->kind != EVENT_STEP_TIMEOUT || !event->is_leased || event->reason.data))
         return;
     if ((is_own || event->is_worker_gone) && actor->memory &&
-        work_tool_of(actor->definition, actor->memory, event->ordinal).data)
-        reason = reason_from_history(engine, scope, actor->instance, event->ordinal, is_own);
+        work_tool_of(actor->definition, actor->memory, event->ordinal).data) {
+        scope_init(&look, engine->heap, LIMIT_SCOPE);
+        if (!starter_find(engine, &look, actor->instance, event->ordinal, &starter) &&
+            !value_text(engine, &look, starter, &worker) && worker.data)
+            reason = name_worker(&scope->arena, is_own, worker);
+        scope_fini(&look);
+    }
     if (reason.data)
         event->reason = reason;
     if (!event->reason.data)
