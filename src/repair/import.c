@@ -160,10 +160,7 @@ static pawl_status try_in_memory(struct import *import)
     if (status == PAWL_OK)
         status = verify(store, &scope);
     store_close(store);
-    if (status != PAWL_OK)
-        import->scope->error = scope.error;
-    scope_fini(&scope);
-    return status;
+    return scope_leave(&scope, import->scope, status);
 }
 
 /* ---- The end ---- */

@@ -199,10 +199,7 @@ pawl_status store_walk(struct store *store, struct scope *scope, const struct ch
         for (uint32_t i = 0; !status && !is_enough && i < count; i++)
             is_enough = see(context, &records[i]);
     }
-    if (status)
-        scope->error = page.error;
-    scope_fini(&page);
-    return status;
+    return scope_leave(&page, scope, status);
 }
 
 struct entry_sight {

@@ -3,34 +3,26 @@
 #include "engine/parts.h"
 
 /* Waking thousands takes as many mails, one after the other: what they hold is used again. */
-static struct mail *take_spare(struct engine *engine)
-{
-    struct mail *mail = engine->actors.spare_mails;
-    struct scope own;
-
-    if (!mail)
-        return NULL;
-    engine->actors.spare_mails = mail->next;
-    engine->actors.spare_count--;
-    own = mail->own;
-    own.trace = STR_NONE; /* of who sent it before */
-    own.arena.is_full = false;
-    *mail = (struct mail){ .own = own };
-    return mail;
-}
-
 struct mail *mail_new(struct engine *engine)
 {
-    struct mail *mail = take_spare(engine);
+    struct mail *mail = engine->actors.spare_mails;
 
     ASSERT_LOCKED(engine);
-    if (!mail) {
-        mail = heap_new(engine->heap, sizeof *mail);
-        if (!mail)
-            return NULL;
-        scope_init(&mail->own, engine->heap, LIMIT_SCOPE);
+    if (mail) {
+        struct scope own = mail->own;
+
+        engine->actors.spare_mails = mail->next;
+        engine->actors.spare_count--;
+        own.trace = STR_NONE; /* of who sent it before */
+        own.arena.is_full = false;
+        *mail = (struct mail){ .own = own, .is_owned = true };
+        return mail;
     }
-    mail->is_owned = true;
+    mail = heap_new(engine->heap, sizeof *mail);
+    if (mail) {
+        scope_init(&mail->own, engine->heap, LIMIT_SCOPE);
+        mail->is_owned = true;
+    }
     return mail;
 }
 
@@ -61,27 +53,21 @@ void mail_fini(struct engine *engine)
     }
 }
 
-/* Any of them may be in the scope of the mail: a payload, why it failed or is poison, which worker
- * is gone. */
-static void move_texts(struct event *event, struct arena *arena)
-{
-    str *const texts[] = { &event->name,    &event->payload, &event->actor,
-                           &event->reason,  &event->given,   &event->failure,
-                           &event->poison,  &event->filter,  &event->filter_written };
-
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-        *texts[i] = arena_str(arena, *texts[i]);
-}
-
 void mail_renew_scope(struct engine *engine, struct mail *mail)
 {
     struct event event = mail->event;
+    /* Any of them may be in the scope of the mail: a payload, why it failed or is poison, which
+     * worker is gone. */
+    str *const texts[] = { &event.name,   &event.payload, &event.actor,
+                           &event.reason, &event.given,   &event.failure,
+                           &event.poison, &event.filter,  &event.filter_written };
     struct scope fresh;
 
     ASSERT(!mail->scope || mail->scope == &mail->own);
     scope_init(&fresh, engine->heap, LIMIT_SCOPE);
     fresh.trace = mail->own.trace;
-    move_texts(&event, &fresh.arena);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        *texts[i] = arena_str(&fresh.arena, *texts[i]);
     if (fresh.arena.failed) { /* no memory at all: it stays as it is, and is tried again */
         scope_fini(&fresh);
         return;

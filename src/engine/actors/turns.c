@@ -189,16 +189,6 @@ static bool is_clean_refusal(pawl_status status)
            status == PAWL_OVERLOADED;
 }
 
-/* A start that was refused leaves no job behind: its own, not one that another start of the same
- * step has in this turn. */
-static void drop_prepared(struct engine *engine, struct actor_turn *turn, struct job *prepared)
-{
-    if (!prepared || turn->jobs != prepared)
-        return;
-    turn->jobs = prepared->next;
-    job_free(engine, prepared);
-}
-
 /* An event on top of what the turn holds. */
 static pawl_status decide_one(struct engine *engine, struct actor_turn *turn, struct mail *mail,
                               struct scope *scope)
@@ -216,10 +206,13 @@ static pawl_status decide_one(struct engine *engine, struct actor_turn *turn, st
     if (!status)
         status =
             actor_decide(engine, turn->actor, &mail->event, scope, &turn->decision, &turn->jobs);
-    if (status && is_start)
-        drop_prepared(engine, turn, prepared);
-    if (status)
+    if (status) { /* it leaves no job: its own, not one that another start of the step has */
+        if (prepared && turn->jobs == prepared) {
+            turn->jobs = prepared->next;
+            job_free(engine, prepared);
+        }
         return status;
+    }
     if (is_start)
         steps_hand_over(mail, prepared, &turn->decision, before);
     note_outcome(mail, &turn->decision, before);

@@ -74,19 +74,6 @@ bool alarm_counts_key(struct engine *engine, const struct scope *scope, int64_t 
 
 /* ---- what is due ---- */
 
-static str print_refusal(struct engine *engine, struct scope *scope, pawl_status status,
-                         const char *words)
-{
-    struct buf text;
-
-    buf_init(&text, engine->heap, LIMIT_TEXT);
-    json_open(&text, '{');
-    json_put_text(&text, "reason", pawl_status_name(status));
-    json_put_text(&text, "detail", words);
-    json_close(&text, '}');
-    return buf_take(&text, &scope->arena);
-}
-
 static pawl_status perform(struct engine *engine, struct scope *work, str id, bool *is_gone)
 {
     struct standing_fact alarm;
@@ -112,11 +99,17 @@ static pawl_status end(struct engine *engine, struct scope *scope, str id, pawl_
 {
     struct keep_args over = { .what = CONTROL_ALARM, .id = id, .over = STR("fired") };
     pawl_error why = scope->error;
+    struct buf text;
     pawl_status status;
 
     if (refused) {
+        buf_init(&text, engine->heap, LIMIT_TEXT);
+        json_open(&text, '{');
+        json_put_text(&text, "reason", pawl_status_name(refused));
+        json_put_text(&text, "detail", why.message);
+        json_close(&text, '}');
         over.over = STR("refused");
-        over.more = print_refusal(engine, scope, refused, why.message);
+        over.more = buf_take(&text, &scope->arena);
         TRY_MEMORY(scope, over.more.data);
     }
     status = engine_keep(engine, scope, &over, NULL);

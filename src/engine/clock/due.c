@@ -78,13 +78,6 @@ static void look_ahead(struct engine *engine)
     scope_fini(&scope);
 }
 
-/* A host's rollback takes back timers that were armed, and brings back those that were fired. */
-static void look_again_attached(struct engine *engine)
-{
-    if (engine->options.connection)
-        look_ahead(engine);
-}
-
 /* Timers that were disarmed are still waited for: a host's loop would wake up for nothing, or never
  * see that there is nothing more. */
 static void look_after_work(struct engine *engine)
@@ -104,7 +97,8 @@ int64_t engine_next_due_ms(struct engine *engine)
     int64_t at_ms, left_ms, wall_ms;
     struct moment now;
 
-    look_again_attached(engine);
+    if (engine->options.connection) /* a rollback takes timers back, and brings back fired ones */
+        look_ahead(engine);
     guard_lock(&engine->lock);
     at_ms = due_at(engine);
     now = clock_read(engine);
@@ -179,7 +173,8 @@ pawl_status engine_run_due(struct engine *engine, struct scope *scope, uint32_t 
     engine_mend(engine);
     if (engine->options.own)
         keep_clock(engine, scope);
-    look_again_attached(engine);
+    if (engine->options.connection) /* a rollback takes timers back, and brings back fired ones */
+        look_ahead(engine);
     do {
         if (is_time_to_look(engine))
             recover_ready(engine);

@@ -129,24 +129,20 @@ static bool is_transition_wanted(const struct history_reader *reader, int32_t wh
     return !query->action.data || str_eq(query->action, transition->action);
 }
 
-static bool is_time_wanted(const struct history_query *query, int64_t fired_at_ms)
-{
-    if (query->has_after && fired_at_ms < query->after_ms)
-        return false;
-    return !query->has_before || fired_at_ms <= query->before_ms - PLANTED(BEFORE_EXCLUSIVE);
-}
-
 /* Notes where an entry of the window is, or that it is not wanted. */
 static bool note_entry(void *context, const struct record *row)
 {
     struct history_reader *reader = context;
+    const struct history_query *query = &reader->query;
     bool is_wanted;
 
     if (row->what < 0 || row->seq < reader->window_first || row->seq >= reader->window_end)
         return false;
-    is_wanted = is_transition_wanted(reader, row->what) &&
-                is_time_wanted(&reader->query, row->fired_at_ms);
-    if (is_wanted && reader->query.actor.data)
+    is_wanted =
+        is_transition_wanted(reader, row->what) &&
+        (!query->has_after || row->fired_at_ms >= query->after_ms) &&
+        (!query->has_before || row->fired_at_ms <= query->before_ms - PLANTED(BEFORE_EXCLUSIVE));
+    if (is_wanted && query->actor.data)
         reader->walked = see_actor(reader, row->actor, &is_wanted);
     reader->window[row->seq - reader->window_first] = is_wanted ? row->pos : UNWANTED;
     return reader->walked;
