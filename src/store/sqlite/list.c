@@ -6,7 +6,7 @@
  * One filter drives: its index gives numbers in order, from the cursor on, and the others are
  * looked at row by row (a `+` keeps SQLite from choosing again). So a page costs what its rows
  * and those passed over cost, wherever it lies, and all pages together pass over each row once.
- * States have no index (see counts.c); a rare one is found by looking at all rows that the
+ * States have no index (see count_rows.c); a rare one is found by looking at all rows that the
  * driving filter gives, on a connection of its own. What ended in a time is between two positions
  * of the log, since its times never fall: where few records are between them, they drive. */
 #include "base/buf.h"

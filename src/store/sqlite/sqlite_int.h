@@ -4,7 +4,7 @@
  *   writer  begin..commit, one thread at a time (the drain);
  *   reader  all reads, one at a time, under read_lock; no read transaction outlives a call;
  *   keeper  moves the WAL into the file, so that neither of the others has to.
- * An attached store has one, the host's, for all of it: attach.c.
+ * An attached store has one, the host's, for all of it: guest.c.
  * What must hold between calls is listed at struct sqlite_store. */
 #ifndef PAWL_STORE_SQLITE_INT_H
 #define PAWL_STORE_SQLITE_INT_H
@@ -195,7 +195,7 @@ struct sqlite_store {
     bool tip_known;
     struct store_tip tip;
     uint64_t writer_version;  /* PRAGMA data_version when `tip` was right */
-    _Atomic uint64_t changes; /* see tip.c */
+    _Atomic uint64_t changes; /* see read_tip.c */
     atomic_bool broken;       /* a COMMIT failed: what the file holds is unknown */
     atomic_bool is_rescued; /* and the contents of a deleted WAL were moved into the database */
     char gone_words[256]; /* written once, before is_gone is set: any thread reads it after that */
@@ -239,7 +239,7 @@ pawl_status sqlite_check(struct sqlite_store *store, struct scope *scope);
 pawl_status connection_open_sql(struct sqlite_store *store, struct scope *scope,
                                 struct connection *out);
 
-/* ---- Making and migrating: create.c, migrate.c ---- */
+/* ---- Making and migrating: create_file.c, migrate.c ---- */
 
 extern const str sqlite_schema[][2]; /* made by tools/embed: name and text of each migration */
 extern const str sqlite_flat[][2]; /* made by tools/flatten: what all of them make, in one text */
@@ -271,7 +271,7 @@ pawl_status schema_refuse_triggers(sqlite3 *db, struct scope *scope, const char 
                                    bool is_hosted);
 pawl_status sqlite_objects(struct store *store, struct scope *scope, object_fn fn, void *context);
 
-/* ---- Opening: open.c; inside a host's transaction: attach.c ---- */
+/* ---- Opening: open_file.c; inside a host's transaction: guest.c ---- */
 
 struct sqlite_store *sqlite_store_new(const struct store_options *options); /* NULL: no memory */
 pawl_status sqlite_reopen(struct store *store, struct scope *scope);
