@@ -2,6 +2,7 @@
  * from its beginning, as a new instance that knows of the first (X7, C38). */
 #include "api/ops_int.h"
 #include "base/limits.h"
+#include "base/sort.h"
 #include "flow/flow.h"
 #include "model/rights.h"
 #include <stdlib.h>
@@ -85,11 +86,6 @@ struct taken_result {
     str *sorted;             /* the same names */
 };
 
-static int compare_names(const void *a, const void *b)
-{
-    return str_compare(*(const str *)a, *(const str *)b);
-}
-
 /* Its first entry tells. */
 static pawl_status read_taken(const struct op_call *call, str id, struct taken_result *out)
 {
@@ -112,7 +108,7 @@ static pawl_status read_taken(const struct op_call *call, str id, struct taken_r
     TRY_MEMORY(call->scope, out->sorted);
     for (const struct node *name = out->done->first; name; name = name->next)
         out->sorted[count++] = name->text;
-    qsort(out->sorted, count, sizeof(str), compare_names);
+    qsort(out->sorted, count, sizeof(str), compare_strs);
     return PAWL_OK;
 }
 
@@ -137,8 +133,8 @@ static str made_by(const struct taken_result *chain, uint32_t count, str name)
 {
     uint32_t at = 1;
 
-    while (at < count && bsearch(&name, chain[at].sorted, chain[at].done->count, sizeof(str),
-                                 compare_names))
+    while (at < count &&
+           bsearch(&name, chain[at].sorted, chain[at].done->count, sizeof(str), compare_strs))
         at++;
     return chain[at - 1].of;
 }

@@ -358,13 +358,6 @@ static pawl_status keep_owed(const struct definition *definition, struct code_me
     return PAWL_OK;
 }
 
-static bool is_last(const struct definition *definition, const struct entry_view *entry)
-{
-    uint32_t to = definition->transitions[entry->transition].to;
-
-    return definition->states[to].terminal != TERMINAL_NOT;
-}
-
 pawl_status code_memory_apply(const struct definition *definition, void *memory,
                               const struct entry_view *entry, struct scope *scope,
                               struct arena *arena)
@@ -384,7 +377,7 @@ pawl_status code_memory_apply(const struct definition *definition, void *memory,
         if (effect->kind == EFFECT_ARM && str_eq(effect->name, TIMER_TURN))
             TRY(keep_owed(definition, mine, entry, scope, arena));
     }
-    if (is_last(definition, entry))
+    if (definition->states[definition->transitions[entry->transition].to].terminal != TERMINAL_NOT)
         mine->timer_count = mine->signal_count = mine->call.ordinal = 0;
     return PAWL_OK;
 }

@@ -16,11 +16,6 @@ static pawl_status fail_no_handler(const struct code_work *work)
                       STR_ARG(words_shown(plan_of(work->definition)->name)));
 }
 
-static uint32_t timer_ordinal(const struct code_memory *memory, uint32_t index)
-{
-    return str_eq(memory->timers[index].name, TIMER_AGAIN) ? memory->call.ordinal : 0;
-}
-
 /* The first of several waits wins and takes the others with it (E11, E12). */
 static pawl_status add_spent(struct code_work *work, struct effect_list *effects)
 {
@@ -31,7 +26,8 @@ static pawl_status add_spent(struct code_work *work, struct effect_list *effects
                        .is_bare = true));
     for (uint32_t i = 0; i < memory->timer_count && !PLANTED(LOSERS_STAY); i++)
         TRY(ADD_EFFECT(work, effects, .kind = EFFECT_DISARM, .name = memory->timers[i].name,
-                       .ordinal = timer_ordinal(memory, i)));
+                       .ordinal =
+                           str_eq(memory->timers[i].name, TIMER_AGAIN) ? memory->call.ordinal : 0));
     for (uint32_t i = 0; i < memory->signal_count; i++)
         if (!interest_is(memory->signals[i].name))
             TRY(ADD_EFFECT(work, effects, .kind = EFFECT_LEAVE, .name = memory->signals[i].name,
@@ -184,12 +180,6 @@ static pawl_status hold_turn(struct code_work *work, const struct cause *cause, 
     return code_owe_turn(work, cause, words);
 }
 
-/* Has it no sender that can be refused? */
-static bool is_unrefusable(const struct cause *cause)
-{
-    return cause->is_kept || (cause->kind != PAWL_EVENT_START && cause->kind != PAWL_EVENT_SIGNAL);
-}
-
 /* One turn, recorded as its cause says. */
 pawl_status code_take_turn(struct code_work *work, const struct cause *cause)
 {
@@ -206,7 +196,9 @@ pawl_status code_take_turn(struct code_work *work, const struct cause *cause)
     } else {
         status = binding ? run_handler(work, binding, cause) : fail_no_handler(work);
     }
-    if (status == PAWL_PAUSED && is_unrefusable(cause)) /* its process ended */
+    /* Its process ended, and it has no sender that can be refused. */
+    if (status == PAWL_PAUSED &&
+        (cause->is_kept || (cause->kind != PAWL_EVENT_START && cause->kind != PAWL_EVENT_SIGNAL)))
         return hold_turn(work, cause,
                          arena_str(&work->scope->arena, str_of(work->scope->error.message)));
     if (status != PAWL_OK)

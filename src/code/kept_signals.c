@@ -3,6 +3,10 @@
 #include "base/limits.h"
 #include "code/code_int.h"
 
+/* Each turn folds the memory once more, with all that is kept in it: what does not fit is left
+ * to the event that the engine sends as long as code_has_kept(). */
+#define KEPT_ROOM (LIMIT_SCOPE / 4)
+
 pawl_status code_fold_ahead(struct code_work *work, uint32_t known, struct code_memory **out)
 {
     struct arena *arena = &work->scope->arena;
@@ -53,13 +57,6 @@ static pawl_status pass_over(struct code_work *work, const struct cause *cause,
     return PAWL_OK;
 }
 
-/* Each turn folds the memory once more, with all that is kept in it: what does not fit is left
- * to the event that the engine sends as long as code_has_kept(). */
-static bool has_room(const struct code_work *work)
-{
-    return work->scope->arena.used < LIMIT_SCOPE / 4;
-}
-
 bool code_has_kept(const void *memory)
 {
     return code_memory_kept(memory) != NULL;
@@ -75,7 +72,8 @@ pawl_status code_take_kept(struct code_work *work)
     uint32_t known = 0;
 
     while (status == PAWL_OK && work->answer.end == TURN_WAITS &&
-           (is_resumed || waits_for_kept(work)) && (known == 0 || has_room(work))) {
+           (is_resumed || waits_for_kept(work)) &&
+           (known == 0 || work->scope->arena.used < KEPT_ROOM)) {
         const struct turn_answer waits = work->answer;
         struct code_memory *memory = NULL;
         const struct code_kept *kept;

@@ -4,11 +4,6 @@
 #include "model/interest.h"
 #include "model/words.h"
 
-static uint32_t type_version(const pawl_code_type *type)
-{
-    return type->version > 0 ? type->version : 1;
-}
-
 static void print_names(const char *key, const char *const *names, struct buf *out)
 {
     json_put_open(out, key, '[');
@@ -73,7 +68,7 @@ pawl_status code_source(struct scope *scope, const pawl_code_type *type, str *ou
     buf_init(&buf, scope->arena.heap, LIMIT_SCOPE);
     json_open(&buf, '{');
     json_put_text(&buf, "code", type->name);
-    json_put_u64(&buf, "version", type_version(type));
+    json_put_u64(&buf, "version", type->version > 0 ? type->version : 1);
     print_names("timers", type->timers, &buf);
     print_names("signals", type->signals, &buf);
     print_vars("vars", type->vars, &buf);

@@ -49,11 +49,6 @@ static pawl_status read_payload(struct run *run)
     return status == PAWL_INVALID_REQUEST && kind != PAWL_EVENT_SIGNAL ? take_misfit(run) : status;
 }
 
-static bool is_migrating(const struct run *run)
-{
-    return run->request->from_version > 0 && run->type->migrate;
-}
-
 /* Variables that changed their kind, or do not fit, stay as they begin: that is what the hook is
  * for. */
 static void load_kept(struct run *run)
@@ -114,8 +109,9 @@ static pawl_status load(struct run *run)
     if (request->kind == PAWL_EVENT_START)
         return input_read(run->scope, type, str_of(run->event.payload), shape_of(request),
                           run->state);
-    return is_migrating(run) ? migrate(run)
-                             : state_load(run->scope, type, &run->stored, run->state, &run->phase);
+    if (request->from_version > 0 && type->migrate)
+        return migrate(run);
+    return state_load(run->scope, type, &run->stored, run->state, &run->phase);
 }
 
 /* No turn: does the payload fit? */

@@ -208,23 +208,19 @@ bool var_load(struct var_place *place, const pawl_var *var, const struct node *n
     return false;
 }
 
-static bool is_added(const struct var_place *place, const struct node *member, bool inputs_only)
+/* What a machine starts may be given its event as well. */
+static bool is_declared(const struct var_place *place, str name, bool inputs_only)
 {
-    return inputs_only && place->shape == SHAPE_STARTED && str_is(member->key, "event");
-}
-
-static bool is_declared(const pawl_var *var, str name, bool inputs_only)
-{
-    for (; var && !vars_is_end(var); var++)
+    for (const pawl_var *var = place->vars; var && !vars_is_end(var); var++)
         if ((var->is_input || !inputs_only) && str_is(name, var->name))
             return true;
-    return false;
+    return inputs_only && place->shape == SHAPE_STARTED && str_is(name, "event");
 }
 
 static bool has_unknown(struct var_place *place, const struct node *object, bool inputs_only)
 {
     for (const struct node *member = object->first; member; member = member->next)
-        if (!is_declared(place->vars, member->key, inputs_only) && !is_added(place, member, inputs_only)) {
+        if (!is_declared(place, member->key, inputs_only)) {
             place->bad_vars = place->vars;
             place->bad_is_input = inputs_only;
             place->bad_node = member;

@@ -96,12 +96,6 @@ bool leases_make_room(struct engine *engine, uint32_t more)
            HEAP_GROW(engine->heap, work->leases, work->lease_capacity, wanted);
 }
 
-static bool has_room(const struct work *work)
-{
-    return work->lease_count < work->lease_capacity &&
-           map_has_room(&work->lease_places, work->lease_count + 1);
-}
-
 /* There is room for it. */
 static struct lease *new_lease(struct work *work, uint64_t instance, uint32_t ordinal)
 {
@@ -115,22 +109,25 @@ static struct lease *new_lease(struct work *work, uint64_t instance, uint32_t or
 
 void lease_add(struct engine *engine, const struct lease *lease)
 {
+    struct work *work = &engine->work;
     struct lease *old = find(engine, lease->instance, lease->ordinal);
+    bool has_room = work->lease_count < work->lease_capacity &&
+                    map_has_room(&work->lease_places, work->lease_count + 1);
     uint32_t next;
 
     ASSERT_LOCKED(engine);
-    if (!old && !has_room(&engine->work) && !leases_make_room(engine, 1)) {
+    if (!old && !has_room && !leases_make_room(engine, 1)) {
         engine_log(engine, PAWL_LOG_ERROR, "lease.unwatched", "no memory to watch over a step");
         return;
     }
     if (!old)
-        old = new_lease(&engine->work, lease->instance, lease->ordinal);
+        old = new_lease(work, lease->instance, lease->ordinal);
     next = old->next;
     *old = *lease;
     old->next = next;
     old->expires_at_ms = lease_clock(engine) + lease->length_ms;
-    if (old->expires_at_ms < engine->work.next_lease_ms)
-        engine->work.next_lease_ms = old->expires_at_ms;
+    if (old->expires_at_ms < work->next_lease_ms)
+        work->next_lease_ms = old->expires_at_ms;
 }
 
 bool lease_is_watched(struct engine *engine, uint64_t instance, uint32_t ordinal)

@@ -548,12 +548,6 @@ void engine_suspect(struct engine *engine)
     guard_unlock(&engine->lock);
 }
 
-/* Others may drain: has none for a while? */
-static bool is_quiet(const struct engine *engine)
-{
-    return engine->env->tick_ms(engine->env) - engine->writer.drained_ms >= FLUSH_AFTER_MS;
-}
-
 /* The server's drain: nothing but this. A quiet moment is used to put lagging rows right. Each wait
  * gives up the lock: another thread may drain after it, so that it is the next round that looks. */
 void *drain_thread(void *context)
@@ -575,7 +569,9 @@ void *drain_thread(void *context)
             /* A disk that takes no rows now may take them later; the log says it all meanwhile. */
             engine_wait_for(engine, &engine->writer.more,
                             engine->writer.commit_failed ? RETRY_STORE_MS : FLUSH_AFTER_MS);
-            if (!engine->writer.first && !engine->writer.drainer && is_quiet(engine)) {
+            /* Others may drain: is it quiet? */
+            if (!engine->writer.first && !engine->writer.drainer &&
+                engine->env->tick_ms(engine->env) - engine->writer.drained_ms >= FLUSH_AFTER_MS) {
                 engine->env->reached(engine->env, POINT_BEFORE_SWEEP);
                 drain_if_free(engine, LIMIT_SLICE);
             }

@@ -294,7 +294,6 @@ static void fire_is_done(struct engine *engine, struct request *request)
 pawl_status engine_fire_start(struct engine *engine, struct fire_call *call)
 {
     struct request *request = ARENA_NEW(&call->scope->arena, struct request);
-    bool has_drain;
 
     TRY_MEMORY(call->scope, request);
     *request = (struct request){ .drain = drain_fires,
@@ -303,10 +302,7 @@ pawl_status engine_fire_start(struct engine *engine, struct fire_call *call)
                                  .context = call,
                                  .fires = &call->fire,
                                  .fire_count = 1 };
-    guard_lock(&engine->lock);
-    has_drain = engine->thread_count > 0;
-    guard_unlock(&engine->lock);
-    if (has_drain) {
+    if (engine->thread_count > 0) {
         engine_lead_begin(engine);
         engine_post_request(engine, request);
         engine_lead_end(engine);
