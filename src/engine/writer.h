@@ -142,7 +142,7 @@ struct writer {
     thread_mark drainer;          /* the thread that drains; 0: none */
     uint32_t wait_for_drain;      /* threads that wait until none drains */
     bool rests;                   /* the drain's thread waits, for as long as it takes */
-    int64_t drained_ms;           /* by the tick: when the last drain ended */
+    uint64_t drains;              /* that have ended */
     int64_t commit_us;            /* the drain's: how long the last commit took */
     bool is_telling, has_news;    /* see engine_changed() */
     bool drain_stopping;          /* the other threads are gone: so does the drain */

@@ -351,7 +351,7 @@ static bool drain_if_free(struct engine *engine, uint32_t sweep)
     scope_clear(&engine->writer.scope);
     guard_lock(&engine->lock);
     thread_note(&engine->writer.drainer, 0);
-    engine->writer.drained_ms = engine->env->tick_ms(engine->env);
+    engine->writer.drains++;
     finish(engine, list);
     engine_set_wakeup(engine);
     return true;
@@ -553,6 +553,7 @@ void engine_suspect(struct engine *engine)
 void *drain_thread(void *context)
 {
     struct engine *engine = context;
+    uint64_t drains; /* before a wait: it was quiet if there are no more */
 
     panic_set(engine->options.panic);
     guard_lock(&engine->lock);
@@ -566,12 +567,12 @@ void *drain_thread(void *context)
             drain_if_free(engine, 0);
         } else if (has_rest(engine) && !engine->writer.drain_stopping) {
             engine->writer.is_suspect = false;
+            drains = engine->writer.drains;
             /* A disk that takes no rows now may take them later; the log says it all meanwhile. */
             engine_wait_for(engine, &engine->writer.more,
                             engine->writer.commit_failed ? RETRY_STORE_MS : FLUSH_AFTER_MS);
-            /* Others may drain: is it quiet? */
             if (!engine->writer.first && !engine->writer.drainer &&
-                engine->env->tick_ms(engine->env) - engine->writer.drained_ms >= FLUSH_AFTER_MS) {
+                drains == engine->writer.drains) {
                 engine->env->reached(engine->env, POINT_BEFORE_SWEEP);
                 drain_if_free(engine, LIMIT_SLICE);
             }
