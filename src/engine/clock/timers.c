@@ -116,8 +116,7 @@ static void log_refusal(struct engine *engine, const pawl_error *refusal)
 
 struct timers_fired {
     uint32_t count, refused;
-    uint32_t
-        late; /* of the refused: another event, a resume say, took the timer's turn meanwhile */
+    uint32_t late; /* of the refused: another event, such as a resume, took the timer's turn */
 };
 
 /* Fires what is due now by one of the clocks, and waits until all of it is decided and

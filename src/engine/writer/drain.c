@@ -2,16 +2,17 @@
  *
  * One thread at a time drains: it takes that role in drain_if_free(), and nowhere else. In a
  * library the first caller becomes leader and drains for the others; a server has a thread that
- * does nothing else. Waking that one costs more than a short commit's work. So the thread that reads
- * requests drains what it has queued itself, if none drains and little is queued; what was queued
- * meanwhile is left to the drain's thread. The thread that moves a test clock always does so.
+ * does nothing else. Waking that one costs more than a short commit's work. So the thread that
+ * reads requests drains what it has queued itself, if none drains and little is queued; what was
+ * queued meanwhile is left to the drain's thread. A thread that moves a test clock drains all that
+ * it queues.
  *
- * An owner decides first and takes the store's turn only if something was accepted; everybody else
- * takes the turn first, because only then is what it reads still true when it writes. */
+ * An owner decides first and takes the store's turn only if something was accepted. A writer that
+ * shares its store takes the turn first: only then is what it reads still true when it writes. */
 #include "engine/parts.h"
 
 #define TOLD_AT_ONCE 32u
-/* More requests, or a disk that was slower than this, are left to the thread of the drain. */
+/* More requests than this, and any after a slower commit, are left to the drain's thread. */
 #define LED_AT_ONCE   8u
 #define LED_WITHIN_US 20000
 #define EXPECTED     512u /* instances */
