@@ -2,11 +2,12 @@
 #include <stdio.h>
 
 static const char order[] = "name: order\n"
-    "states: [new, paid, shipped, dropped]\ninitial_state: new\nterminal_states: [shipped, dropped]\n"
-    "terminal_kinds: {shipped: success, dropped: cancel}\ntransitions:\n"
-    "  - {from_state: new, action: pay, to_state: paid}\n"
-    "  - {from_state: new, action: drop, to_state: dropped}\n"
-    "  - {from_state: paid, action: ship, to_state: shipped}\n";
+                            "states: [new, paid, shipped, dropped]\ninitial_state: new\n"
+                            "terminal_states: [shipped, dropped]\n"
+                            "terminal_kinds: {shipped: success, dropped: cancel}\ntransitions:\n"
+                            "  - {from_state: new, action: pay, to_state: paid}\n"
+                            "  - {from_state: new, action: drop, to_state: dropped}\n"
+                            "  - {from_state: paid, action: ship, to_state: shipped}\n";
 
 int main(void)
 {

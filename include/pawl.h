@@ -87,17 +87,17 @@ typedef struct pawl pawl;
 
 typedef enum pawl_log_level { PAWL_LOG_DEBUG, PAWL_LOG_INFO, PAWL_LOG_WARN, PAWL_LOG_ERROR } pawl_log_level;
 
-/* Zero is the default of every member, and options of NULL are all zero: a shared store, no threads,
- * the real clock, no exec, no log, libc's memory, and a line on stderr before abort(). */
+/* Zero is the default of every member, and options of NULL are all zero: a shared store, no
+ * threads, the real clock, no exec, no log, libc's memory, and a line on stderr before abort(). */
 typedef struct pawl_options {
     bool own;              /* own the store: rows may lag behind the log, no other process writes */
-    const char *address;   /* with own: where the owner can be reached, e.g. "http://127.0.0.1:7295" */
+    const char *address;   /* with own: the owner's address, e.g. "http://127.0.0.1:7295" */
     uint32_t workers;      /* with own: threads that drain, fire timers and run tools; 0: the host
                               calls pawl_run_due() */
     bool test_clock;       /* a virtual clock that only pawl_test_advance() moves */
     bool allow_exec;       /* flows may use the exec tool */
     void (*log)(void *context, pawl_log_level level, const char *event, const char *text); /* NULL:
-                              nothing is logged; called from any thread of pawl's, texts are borrowed */
+                              nothing is logged; from any thread of pawl's; texts are borrowed */
     void *log_context;
     void *(*resize)(void *context, void *block, size_t old_size, size_t new_size); /* the host's
                               allocator for all that pawl itself keeps (SQLite, libcrypto and
@@ -108,7 +108,7 @@ typedef struct pawl_options {
                               memory cannot be trusted: told here instead of stderr, then abort().
                               It may end the program its own way; it must not call pawl */
     void *panic_context;
-    const char *tools;     /* JSON or YAML: which tools flows may call and for whom, as under `tools`
+    const char *tools;     /* JSON or YAML: which tools flows may call and for whom, as `tools`
                               in pawl.yaml (docs/config.md); NULL: exec as said above, no http */
     uint32_t max_entries;  /* entries of an instance; at this limit it is paused; 0: 10,000,000 */
     uint32_t max_live_steps; /* of an instance at once, likewise; 0: 100,000 */
@@ -116,41 +116,42 @@ typedef struct pawl_options {
                               written to FILE-secret (0600) until pawl_close(); NULL: none */
 } pawl_options;
 
-/* Open the store at `url`: "sqlite:FILE" (created if missing) or "memory:"; NULL is "sqlite:pawl.db".
- * `options` may be NULL. On PAWL_OK *out is the caller's, to pawl_close().
- * Fails with INVALID_REQUEST (the url), IN_USE (its owner is named),
- * STORAGE_FAILURE, NO_MEMORY. *out is NULL then. */
+/* Open the store at `url`: "sqlite:FILE" (created if missing) or "memory:"; NULL is
+ * "sqlite:pawl.db". `options` may be NULL. On PAWL_OK *out is the caller's, to pawl_close(). Fails
+ * with INVALID_REQUEST (the url), IN_USE (its owner is named), STORAGE_FAILURE, NO_MEMORY. *out is
+ * NULL then. */
 PAWL_API pawl_status pawl_open(pawl **out, const char *url, const pawl_options *options,
                                pawl_error *error);
 
-/* Join the host's own SQLite connection: pawl's tables (pawl_...) lie in the host's file, and what is
- * called inside a transaction of the host's is part of it: its COMMIT makes the host's rows and pawl's
- * entries durable together, its ROLLBACK takes both back, and pawl knows it.
+/* Join the host's own SQLite connection: pawl's tables (pawl_...) lie in the host's file, and what
+ * is called inside a transaction of the host's is part of it: its COMMIT makes the host's rows and
+ * pawl's entries durable together, its ROLLBACK takes both back, and pawl knows it.
  *
- * Inside a transaction PAWL_OK means "part of your transaction", not "durable". A call that is refused
- * or fails undoes itself alone; if SQLite had to roll back everything, the message says so and every
- * call is refused until you begin again. Begin with BEGIN IMMEDIATE: a transaction that has read
- * before another one wrote gets OVERLOADED, as does one that meets another writer for longer than
- * your sqlite3_busy_timeout(). Outside of a transaction each call commits its own.
+ * Inside a transaction PAWL_OK means "part of your transaction", not "durable". A call that is
+ * refused or fails undoes itself alone; if SQLite had to roll back everything, the message says so
+ * and every call is refused until you begin again. Begin with BEGIN IMMEDIATE: a transaction that
+ * has read before another one wrote gets OVERLOADED, as does one that meets another writer for
+ * longer than your sqlite3_busy_timeout(). Outside of a transaction each call commits its own.
  *
- * The file must be in WAL mode; application_id and user_version stay yours, other settings are never
- * touched, and `synchronous` decides, as for your rows, what a power cut may take. No owner can be
- * beside an attachment; other shared writers (the command line) take turns with your transactions.
- * Unlike any other pawl, this one belongs to the thread that uses the connection. Tools are not run
- * here, timers fire when you call pawl_run_due(). pawl_close() comes before sqlite3_close(), outside of a
- * transaction, and leaves the connection to you.
+ * The file must be in WAL mode; application_id and user_version stay yours, other settings are
+ * never touched, and `synchronous` decides, as for your rows, what a power cut may take. No owner
+ * can be beside an attachment; other shared writers (the command line) take turns with your
+ * transactions. Unlike any other pawl, this one belongs to the thread that uses the connection.
+ * Tools are not run here, timers fire when you call pawl_run_due(). pawl_close() comes before
+ * sqlite3_close(), outside of a transaction, and leaves the connection to you.
  *
- * `own`, `workers` and `address` must be zero. Fails with INVALID_REQUEST (names what is wrong with the
- * connection), IN_USE (its owner is named), STORAGE_FAILURE, NO_MEMORY. */
+ * `own`, `workers` and `address` must be zero. Fails with INVALID_REQUEST (names what is wrong with
+ * the connection), IN_USE (its owner is named), STORAGE_FAILURE, NO_MEMORY. */
 struct sqlite3;
 PAWL_API pawl_status pawl_attach(pawl **out, struct sqlite3 *connection, const pawl_options *options,
                                  pawl_error *error);
 
 /* A store beside this one by its name ("default": this one itself), made before by
- * pawl_call(p, "store.put", "{\"store\":NAME}"): a file FILE-stores/NAME.db of its own beside sqlite:FILE,
- * which pawl_open() opens as well; beside memory: it lives as long as `p`. Stores share nothing. It is opened
- * with the options of `p` (tools and code types are registered for each), driven by itself, and
- * closed with `p`: pawl_close() lets it be. Fails with NOT_KNOWN, IN_USE, STORAGE_FAILURE, NO_MEMORY. */
+ * pawl_call(p, "store.put", "{\"store\":NAME}"): a file FILE-stores/NAME.db of its own beside
+ * sqlite:FILE, which pawl_open() opens as well; beside memory: it lives as long as `p`. Stores
+ * share nothing. It is opened with the options of `p` (tools and code types are registered for
+ * each), driven by itself, and closed with `p`: pawl_close() lets it be. Fails with NOT_KNOWN,
+ * IN_USE, STORAGE_FAILURE, NO_MEMORY. */
 PAWL_API pawl_status pawl_store(pawl *p, const char *name, pawl **out, pawl_error *error);
 
 /* Finish what was accepted, flush, release. NULL is allowed. */
@@ -239,7 +240,8 @@ PAWL_API pawl_status pawl_fire_batch(pawl *p, pawl_batch_fire *fires, size_t cou
                                      pawl_error *error);
 
 /* Cancel by the declared transition into a terminal state of kind cancel. `actor_ref`,
- * `reason` and `out` may be NULL. Fails with NOT_KNOWN, TERMINAL, NO_CANCEL_TRANSITION, and the store's failures. */
+ * `reason` and `out` may be NULL. Fails with NOT_KNOWN, TERMINAL, NO_CANCEL_TRANSITION, and the
+ * store's failures. */
 PAWL_API pawl_status pawl_cancel(pawl *p, const char *id, const char *actor_ref,
                                  const char *reason, pawl_fired *out, pawl_error *error);
 
@@ -326,11 +328,11 @@ PAWL_API pawl_status pawl_tool_register(pawl *p, const char *name, pawl_tool_fn 
 /* When the next thing falls due, in milliseconds from now: 0 at once, -1 never. */
 PAWL_API int64_t pawl_next_due(pawl *p);
 
-/* A descriptor for the host's poll(): readable while pawl_run_due() has something to do, because a timer
- * has fallen due or because another thread made work. It is pawl's: neither read nor close it, it
- * goes with pawl_close(). pawl_run_due() silences it. With `workers` it is never readable: they do it.
- * A shared store learns of timers that other processes arm only when pawl_run_due() looks.
- * -1 if the system has no descriptors left. */
+/* A descriptor for the host's poll(): readable while pawl_run_due() has something to do, because a
+ * timer has fallen due or because another thread made work. It is pawl's: neither read nor close
+ * it, it goes with pawl_close(). pawl_run_due() silences it. With `workers` it is never readable:
+ * they do it. A shared store learns of timers that other processes arm only when pawl_run_due()
+ * looks. -1 if the system has no descriptors left. */
 PAWL_API int pawl_fd(pawl *p);
 
 /* Do everything that is due: fire timers, run ready steps, flush rows. */
@@ -349,29 +351,32 @@ PAWL_API pawl_status pawl_test_fire_timer(pawl *p, const char *id, const char *n
 
 /* ---- Trees that another program runs -------------------------------------- */
 
-/* Pure functions over JSON, without a store. A tree of actions under do, dopar and try (JSON or YAML) becomes a job: a text that may be kept anywhere and gone on
- * with later, here or elsewhere. Its first members are {"status": pending, success or failure, "settled",
- * "context", "leaves": [{node, status, output}]}: a dopar of which a branch has failed is a failure at
- * once, and settled when its other branches have ended. Fails with INVALID_DEFINITION (where, and why), NO_MEMORY. */
+/* Pure functions over JSON, without a store. A tree of actions under do, dopar and try (JSON or
+ * YAML) becomes a job: a text that may be kept anywhere and gone on with later, here or elsewhere.
+ * Its first members are {"status": pending, success or failure, "settled", "context", "leaves":
+ * [{node, status, output}]}: a dopar of which a branch has failed is a failure at once, and settled
+ * when its other branches have ended. Fails with INVALID_DEFINITION (where, and why), NO_MEMORY. */
 PAWL_API pawl_status pawl_plan_make(const char *ast, char **job, pawl_error *error);
 
-/* Take results, in any order: a list of {"node":N,"status":"success"|"failure"|"timeout","output":JSON}, or
- * NULL for none (the first time). *next is the job from then on, *actions what is to be done now:
+/* Take results, in any order: a list of
+ * {"node":N,"status":"success"|"failure"|"timeout","output":JSON}, or NULL for none (the first
+ * time). *next is the job from then on, *actions what is to be done now:
  * [{"node","action","payload"}], each handed out once. Nodes are numbered depth first from 0, a try
  * having three (forms, rescue, finally). A failed action is not tried again: that is the runner's.
- * Each call reads and writes the whole job, so it takes as long as the job is. Of a wide job pass the
- * results that have come meanwhile in one call: a tenth of them at a time costs ten calls, and one
- * at a time as many calls as there are actions. A job of up to 16 MiB is never NO_MEMORY, unless the
- * machine has none: reading takes up to 64 bytes for each byte of a job of many small values.
- * Fails with INVALID_REQUEST (an unknown node, one that is not pending, no job), NO_MEMORY. */
+ * Each call reads and writes the whole job, so it takes as long as the job is. Of a wide job pass
+ * the results that have come meanwhile in one call: a tenth of them at a time costs ten calls, and
+ * one at a time as many calls as there are actions. A job of up to 16 MiB is never NO_MEMORY,
+ * unless the machine has none: reading takes up to 64 bytes for each byte of a job of many small
+ * values. Fails with INVALID_REQUEST (an unknown node, one that is not pending, no job),
+ * NO_MEMORY. */
 PAWL_API pawl_status pawl_plan_restart(const char *job, const char *results, char **next,
                                        char **actions, pawl_error *error);
 PAWL_API void pawl_plan_free(char *text); /* NULL is allowed */
 
 /* ---- Graphs that the caller runs ------------------------------------- */
 
-/* What the runner of a graph knows when a step is over. All texts are JSON; steps are given by their
- * names, or by their keys under `steps`. */
+/* What the runner of a graph knows when a step is over. All texts are JSON; steps are given by
+ * their names, or by their keys under `steps`. */
 typedef struct pawl_next_args {
     const char *step;    /* the step that is over; NULL: none yet, the flow begins */
     const char *result;  /* what it came to; NULL: null */
@@ -383,11 +388,12 @@ typedef struct pawl_next_args {
                             name them; NULL: none */
 } pawl_next_args;
 
-/* Which steps of a graph (JSON or YAML) follow a step with its result. A pure function, without a store: the same that the engine runs. *next is
- * {"status": pending, success or failure, "steps": [{name, kind, tool, args}], "joined": [...],
- * "context": {...}, "result" or "error" at the end}: `joined` and `context` are for the next call.
- * No step and status pending: others are waited for. A step that has failed is the runner's. Fails with
- * INVALID_DEFINITION (where, and why), INVALID_REQUEST (an unknown step, no JSON), NO_MEMORY. */
+/* Which steps of a graph (JSON or YAML) follow a step with its result. A pure function, without a
+ * store: the same that the engine runs. *next is {"status": pending, success or failure, "steps":
+ * [{name, kind, tool, args}], "joined": [...], "context": {...}, "result" or "error" at the end}:
+ * `joined` and `context` are for the next call. No step and status pending: others are waited for.
+ * A step that has failed is the runner's. Fails with INVALID_DEFINITION (where, and why),
+ * INVALID_REQUEST (an unknown step, no JSON), NO_MEMORY. */
 PAWL_API pawl_status pawl_next_steps(const char *flow, const pawl_next_args *args, char **next,
                                      pawl_error *error); /* *next: to pawl_plan_free() */
 

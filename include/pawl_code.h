@@ -33,16 +33,16 @@
  *   has(timer, NAME)
  *   has(signal, NAME[, KIND])             its payload: got->NAME
  *   has(call, NAME[, KIND])               a tool it calls; the result: got->NAME
- *   has(retry, CALL, MAX[, FIRST_MS[, LONGEST_MS]])  a call that fails is tried again, MAX times in all;
+ *   has(retry, CALL, MAX[, FIRST_MS[, LONGEST_MS]])  a call that fails is tried MAX times in all;
  *                                         the delay doubles from the first to the longest
  *   has(no_retry, CALL, ERROR)            but not after this error
  *   has(external, NAME[, KIND])           what a person answers with step.complete: got->NAME
  *   has(child, NAME[, KIND])              a definition it spawns; the child's result: got->NAME
  *   has(buffered, NAME)                   a signal that is kept while nothing awaits it
- *   has(await, NAME)                      a place where it waits. The name is what is stored, so that
- *                                         code above it may change under waiting instances
+ *   has(await, NAME)                      a place where it waits. The name is stored, so that code
+ *                                         above it may change under waiting instances
  *   has(version, NUMBER), has(migrate, FUNCTION)
- *   has(renamed, OLD, NEW)                the variable NEW was called OLD: it keeps the stored value
+ *   has(renamed, OLD, NEW)                the variable NEW was called OLD: its stored value stays
  * A KIND is int8_t to int64_t, uint8_t to uint64_t, float, double, bool, or with more to say:
  *   text, NAME, SIZE                      a char array with its NUL
  *   json, NAME, SIZE                      the same, holding any JSON; "" is null
@@ -51,10 +51,10 @@
  *   part, NAME, STRUCT                    a struct made by PAWL_STRUCT(STRUCT, LIST)
  *   parts, NAME, STRUCT, MAX              an array of those, and NAME_count
  *
- * What is stored is `self`. Other locals hold only until the next await, and the compiler refuses one that
- * would have to live longer, where it can tell. The arguments of an await are evaluated once, when it begins
- * to wait. An await may be anywhere in the function. What else the compiler refuses, and with which words:
- * docs/durable-code.md. */
+ * What is stored is `self`. Other locals hold only until the next await, and the compiler refuses
+ * one that would have to live longer, where it can tell. The arguments of an await are evaluated
+ * once, when it begins to wait. An await may be anywhere in the function. What else the compiler
+ * refuses, and with which words: docs/durable-code.md. */
 #ifndef PAWL_CODE_H
 #define PAWL_CODE_H
 
@@ -119,8 +119,9 @@
 #define PAWL_REDUCE(name, args) PAWL_TURN_REDUCE_(turn, #name, PAWL_GIVEN_(args))
 
 /* PAWL_SELECT(place) { arms } PAWL_AWAIT; : the first of the arms, and only that one (both are in
- * pawl_code_here.h). An arm may break out of the loop around the select, or continue it. An arm with a
- * condition is in braces: if (self->is_short) { PAWL_ON_TIMER(Short, PAWL_SECS(1)) break; } */
+ * pawl_code_here.h). An arm may break out of the loop around the select, or continue it. An arm
+ * with a condition is in braces: if (self->is_short) { PAWL_ON_TIMER(Short, PAWL_SECS(1)) break;
+ * } */
 #define PAWL_SELECT_AT_(label)                                                                     \
     enum { PAWL_ON_outside_of_a_PAWL_SELECT_ };                                                    \
     PAWL_PLACE_(label)
@@ -174,8 +175,8 @@
 #else
 #define PAWL_GIVEN_(text) (text)
 #endif
-/* A declaration, so that a second one in the same select is an error, and one without braces after an
- * `if` as well; but to C++ that one is all that the `if` guards. */
+/* A declaration, so that a second one in the same select is an error, and one without braces after
+ * an `if` as well; but to C++ that one is all that the `if` guards. */
 #ifdef __cplusplus
 #define PAWL_ONCE_(what)
 #else
@@ -213,8 +214,8 @@ typedef char pawl_arm_with_a_condition_needs_braces
     } while (0)
 
 /* Call a tool with `args` (JSON) and wait for its result. If it fails and has no attempts left
- * (has(retry, ...)), or its result is not of the KIND in the list, the instance fails with its error;
- * PAWL_TRY_CALL goes on, and PAWL_ERROR is the error as JSON then, else NULL. */
+ * (has(retry, ...)), or its result is not of the KIND in the list, the instance fails with its
+ * error; PAWL_TRY_CALL goes on, and PAWL_ERROR is the error as JSON then, else NULL. */
 #define PAWL_TRY_CALL(label, call, args)                                                           \
     do {                                                                                           \
         PAWL_ALONE_(label, PAWL_SEQ_CALL_(turn, (unsigned)pawl_call_##call##_, PAWL_GIVEN_(args)), \
@@ -225,8 +226,8 @@ typedef char pawl_arm_with_a_condition_needs_braces
         PAWL_TRY_CALL(label, call, args);                                                          \
         PAWL_FAIL_WITH_IT_;                                                                        \
     } while (0)
-/* With a key of one's own, for a loop that calls again by itself: all calls of this instance with the same
- * key are one to the tool, which is given INSTANCE:KEY as the idempotency key. */
+/* With a key of one's own, for a loop that calls again by itself: all calls of this instance with
+ * the same key are one to the tool, which is given INSTANCE:KEY as the idempotency key. */
 #define PAWL_TRY_CALL_KEYED(label, call, key, args)                                                \
     do {                                                                                           \
         PAWL_ALONE_(label,                                                                         \
@@ -252,9 +253,9 @@ typedef char pawl_arm_with_a_condition_needs_braces
         PAWL_FAIL_WITH_IT_;                                                                        \
     } while (0)
 
-/* Spawn a child with `input` (JSON) and wait for its result. If it fails or is cancelled, so does this
- * one, with its error; PAWL_TRY_SPAWN goes on, with PAWL_ERROR. PAWL_SPAWN_ABANDON: one that goes on
- * by itself if this one ends while it waits for it. */
+/* Spawn a child with `input` (JSON) and wait for its result. If it fails or is cancelled, so does
+ * this one, with its error; PAWL_TRY_SPAWN goes on, with PAWL_ERROR. PAWL_SPAWN_ABANDON: one that
+ * goes on by itself if this one ends while it waits for it. */
 #define PAWL_TRY_SPAWN(label, child, input) PAWL_SPAWN_AS_(label, child, input, false)
 #define PAWL_SPAWN(label, child, input)                                                            \
     do {                                                                                           \
@@ -277,10 +278,10 @@ typedef char pawl_arm_with_a_condition_needs_braces
     if (pawl_seq_failed(turn))                                                                     \
     return
 
-/* From now on a broadcast of the signal reaches this instance with this value (JSON) as its filter, or
- * without a filter; does not wait. Said again with another value: with either. NULL takes all of them
- * back, PAWL_UNSUBSCRIBE one. While it does not await the signal it is reached only if the signal is
- * `buffered`. */
+/* From now on a broadcast of the signal reaches this instance with this value (JSON) as its filter,
+ * or without a filter; does not wait. Said again with another value: with either. NULL takes all of
+ * them back, PAWL_UNSUBSCRIBE one. While it does not await the signal it is reached only if the
+ * signal is `buffered`. */
 #define PAWL_SUBSCRIBE(signal, value)                                                              \
     PAWL_SEQ_SUBSCRIBE_(turn, (unsigned)pawl_signal_##signal##_, PAWL_GIVEN_(value))
 #define PAWL_UNSUBSCRIBE(signal, value)                                                            \
@@ -289,7 +290,7 @@ typedef char pawl_arm_with_a_condition_needs_braces
 
 /* ---- What the compiler is asked to refuse -------------------------------- */
 
-/* An await needs PAWL_BEGIN above it. clang stops at the first one that lacks it; the others say it first. */
+/* An await needs PAWL_BEGIN above it. clang stops at the first without; others report it first. */
 #if defined(__clang__) && !defined(__cplusplus)
 #define PAWL_BEGINNING_ struct PAWL_BEGIN_is_missing_;
 #define PAWL_BEGUN_                                                                                \
@@ -307,11 +308,11 @@ typedef char pawl_arm_with_a_condition_needs_braces
 #define PAWL_OF_THE_LIST_
 #endif
 
-/* From the head of the code to PAWL_END a local that would have to live across an await is an error, where
- * the compiler can tell; to C++ it is one anyway. -Wshadow would mind a select inside of a select, and
- * -Wdeclaration-after-statement what PAWL_ONCE_ declares. (gcc 12 has a slip: asked for this once, it gives
- * the notes of -Wjump-misses-init, without the warning, to functions below that jump over an
- * initialization.) */
+/* From the head of the code to PAWL_END a local that would have to live across an await is an
+ * error, where the compiler can tell; to C++ it is one anyway. -Wshadow would mind a select inside
+ * of a select, and -Wdeclaration-after-statement what PAWL_ONCE_ declares. (gcc 12 has a slip:
+ * asked for this once, it gives the notes of -Wjump-misses-init, without the warning, to functions
+ * below that jump over an initialization.) */
 #if defined(__clang__)
 #define PAWL_STRICT_                                                                               \
     _Pragma("clang diagnostic push") _Pragma("clang diagnostic error \"-Wuninitialized\"")         \
@@ -484,8 +485,8 @@ void pawl_list_is_whole_(bool is_whole) __attribute__((
                                               const struct type_##_got *got,                       \
                                               struct type_##_result *result)
 
-/* A struct that may be a part of others: `has(KIND, NAME...)` in its list, or `has(required, KIND, NAME...)` for a
- * member that what is sent may not lack. */
+/* A struct that may be a part of others: `has(KIND, NAME...)` in its list, or `has(required, KIND,
+ * NAME...)` for a member that what is sent may not lack. */
 #define PAWL_STRUCT(name, LIST)                                                                    \
     PAWL_NO_MORE_(LIST(PAWL_NOTHING_))                                                             \
     struct name {                                                                                  \

@@ -1,10 +1,10 @@
-/* pawl_code_here.h - the few words of pawl_code.h that a warning may point at. Part of that header; nothing here
- * is for users.
- * SPDX-License-Identifier: Apache-2.0
+/* pawl_code_here.h - the few words of pawl_code.h that a warning may point at. Part of that header;
+ * nothing here is for users. SPDX-License-Identifier: Apache-2.0
  *
- * gcc does not warn of words that come from a system header, and an installed header is one. The line marker below
- * makes what follows it count as the author's own words, wherever this file is. The pragma is there so that
- * -Wpedantic accepts the marker. Some names in here are sentences: gcc shows them with its message. */
+ * gcc does not warn of words that come from a system header, and an installed header is one. The
+ * line marker below makes what follows it count as the author's own words, wherever this file is.
+ * The pragma is there so that -Wpedantic accepts the marker. Some names in here are sentences: gcc
+ * shows them with its message. */
 #ifndef PAWL_CODE_HERE_H
 #define PAWL_CODE_HERE_H
 

@@ -1,11 +1,10 @@
-/* pawl_code_list.h - how the lists of pawl_code.h are read. Part of that header; nothing here is for
- * users.
- * SPDX-License-Identifier: Apache-2.0
+/* pawl_code_list.h - how the lists of pawl_code.h are read. Part of that header; nothing here is
+ * for users. SPDX-License-Identifier: Apache-2.0
  *
- * A list is read once for each use: `has` is then a macro that picks, by the word in front, one line
- * of that use. A use has lines for its own words only, `, MACRO`; any other word is nothing to it.
- * Every line is given two zeros more, so that `...` is never empty. A new word is a line of PAWL_WORD_
- * and one of its use. */
+ * A list is read once for each use: `has` is then a macro that picks, by the word in front, one
+ * line of that use. A use has lines for its own words only, `, MACRO`; any other word is nothing to
+ * it. Every line is given two zeros more, so that `...` is never empty. A new word is a line of
+ * PAWL_WORD_ and one of its use. */
 #ifndef PAWL_CODE_LIST_H
 #define PAWL_CODE_LIST_H
 
@@ -26,8 +25,8 @@
 #define PAWL_REFUSE_UNLESS_(is_right, words)
 #endif
 
-/* A name is one word: gcc says so before it says what follows from it. Neither the preprocessor nor clang
- * can look into a text. */
+/* A name is one word: gcc says so before it says what follows from it. Neither the preprocessor nor
+ * clang can look into a text. */
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__cplusplus)
 #define PAWL_ONE_WORD_(name)                                                                       \
     PAWL_REFUSE_UNLESS_(!__builtin_strpbrk(#name, " =[]*;.-+&"),                                   \
@@ -56,9 +55,10 @@
     __VA_OPT__(PAWL_STOP_(expected lines of has(...) with a backslash behind each but the last,    \
                           found __VA_ARGS__))
 #define PAWL_NO_WRONG_(...) __VA_OPT__(PAWL_STOP_(__VA_ARGS__))
-/* A line of a list that is in no list: the line above it has lost its backslash. What a program itself
- * calls `has` stays what it is, if its first argument does not begin with an operator; else the program
- * says `#undef has` below the header. C++ has methods of that name, so this is for C alone. */
+/* A line of a list that is in no list: the line above it has lost its backslash. What a program
+ * itself calls `has` stays what it is, if its first argument does not begin with an operator; else
+ * the program says `#undef has` below the header. C++ has methods of that name, so this is for C
+ * alone. */
 #if !defined(__cplusplus) && !defined(has)
 #define has(...) PAWL_IN_NO_LIST_(__VA_ARGS__, 0)(__VA_ARGS__)
 #define PAWL_SAY_HAS_(...) has(PAWL_said_, __VA_ARGS__)
@@ -246,7 +246,7 @@
 
 /* ---- Kinds -------------------------------------------------------------- */
 
-/* The form of a kind: a number, with its type, or one of its own. 0 is no kind: nothing is carried. */
+/* The form of a kind: a number, with its type, or one of its own. 0: no kind and no value. */
 #define PAWL_KIND_0 , none_
 #define PAWL_KIND_int8_t , number_, PAWL_VAR_INT8
 #define PAWL_KIND_int16_t , number_, PAWL_VAR_INT16

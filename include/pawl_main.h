@@ -29,8 +29,8 @@ typedef struct pawl_module {
     const pawl_code_fn *types;        /* ending in NULL */
 } pawl_module;
 
-/* The table of types, by the names that PAWL_CODE gave them. Asked for whenever it is needed: nothing
- * has to have been called before. */
+/* The table of types, by the names that PAWL_CODE gave them. Asked for whenever it is needed:
+ * nothing has to have been called before. */
 #define PAWL_MODULE(...)                                                                           \
     PAWL_API const pawl_module *pawl_module_open(void);                                            \
     const pawl_module *pawl_module_open(void)                                                      \

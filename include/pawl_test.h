@@ -1,5 +1,5 @@
-/* pawl_test.h - a kit for tests of your own processes: a store in memory, a clock that only the test
- * moves, and expectations about what happened. A workflow of thirty days takes a millisecond.
+/* pawl_test.h - a kit for tests of your own processes: a store in memory, a clock that only the
+ * test moves, and expectations about what happened. A workflow of thirty days takes a millisecond.
  * SPDX-License-Identifier: Apache-2.0
  *
  *     pawl_kit kit;

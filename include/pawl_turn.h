@@ -22,7 +22,7 @@ typedef enum pawl_event_kind {
     PAWL_EVENT_CALL,        /* a call has its result */
     PAWL_EVENT_CALL_FAILED, /* or its error, also if the result is not as `payloads` says */
     PAWL_EVENT_CHILD,       /* a child has completed */
-    PAWL_EVENT_CHILD_FAILED /* or failed, or was cancelled, or its result is not as `payloads` says */
+    PAWL_EVENT_CHILD_FAILED /* or failed, was cancelled, or its result is not as `payloads` says */
 } pawl_event_kind;
 /* Nothing has happened: only for types that `renews`. Others need no case for it. */
 #define PAWL_EVENT_RENEW ((pawl_event_kind)8)
@@ -39,8 +39,8 @@ typedef struct pawl_event {
     const char *child_id; /* CHILD, CHILD_FAILED: the instance; NULL: none could be created */
 } pawl_event;
 
-/* A tracked variable: where it lies in the state struct. TEXT is a char array that ends in NUL, JSON one
- * that holds a JSON text ("" is null), STRUCT has fields of its own. */
+/* A tracked variable: where it lies in the state struct. TEXT is a char array that ends in NUL,
+ * JSON one that holds a JSON text ("" is null), STRUCT has fields of its own. */
 #define PAWL_VAR_TYPE_MAP(X)                                                                       \
     X(INT64, 1, "int64") X(DOUBLE, 2, "double") X(BOOL, 3, "bool") X(TEXT, 4, "text")              \
     X(INT8, 5, "int8") X(INT16, 6, "int16") X(INT32, 7, "int32") X(UINT8, 8, "uint8")              \
@@ -71,12 +71,12 @@ typedef struct pawl_var {
 typedef struct pawl_retry {
     const char *call;             /* one of the type's calls */
     uint32_t max_attempts;        /* 1..1000; the first and those that were lost count too */
-    int64_t first_ms, longest_ms; /* the delay before the second attempt; it doubles from one to the next,
-                                     up to the longest (0: without end). Both 0: 30 s, 2 min, then 5 min */
+    int64_t first_ms, longest_ms; /* the delay before the second attempt; it doubles each time, up
+                                     to the longest (0: none). Both 0: 30 s, 2 min, then 5 min */
 } pawl_retry;
 
-/* An error after which a call is not tried again: a text, or an object whose `code`, `reason` or `error`
- * is that text. */
+/* An error after which a call is not tried again: a text, or an object whose `code`, `reason` or
+ * `error` is that text. */
 typedef struct pawl_no_retry {
     const char *call, *error;
 } pawl_no_retry;
@@ -102,25 +102,25 @@ typedef struct pawl_code_type {
     size_t state_size;            /* of the struct that `vars` describes */
     const void *initial;          /* such a struct: how it begins, and what a variable is that the
                                      stored state does not have; NULL: zeros */
-    const pawl_var *payloads;     /* what a signal's, call's or child's payload must be, by its name;
+    const pawl_var *payloads;     /* what the payload of a signal, call or child must be, by name;
                                      one that is not named may be anything */
     size_t payload_size;          /* of the struct that `payloads` describes */
     const pawl_var *result;       /* of pawl_turn_return() */
     /* Handle one event. `state` holds the tracked variables as the last turn left
      * them (`initial` at the start) and is stored again after the call. */
     void (*handle)(void *context, pawl_turn *turn, void *state, const pawl_event *event);
-    /* The stored state was written by version `from`: make it one of this version. `state` holds the
-     * variables that have kept their kind, `stored` is all of it as JSON; return the phase to go on
-     * from, or NULL for the stored one. The change is an entry of its own. May be NULL. */
+    /* The stored state was written by version `from`: make it one of this version. `state` holds
+     * the variables that have kept their kind, `stored` is all of it as JSON; return the phase to
+     * go on from, or NULL for the stored one. The change is an entry of its own. May be NULL. */
     const char *(*migrate)(void *context, uint32_t from, const char *stored, void *state);
     void *context;
-    /* `handle` knows PAWL_EVENT_RENEW. It comes once to each instance that waits and was written by an
-     * older version: say what it waits for at its phase. What it waits for already stays as it is,
-     * a timer with its due time; anything else begins now. Variables are not stored. */
+    /* `handle` knows PAWL_EVENT_RENEW. It comes once to each instance that waits and was written by
+     * an older version: say what it waits for at its phase. What it waits for already stays as it
+     * is, a timer with its due time; anything else begins now. Variables are not stored. */
     bool renews;
-    const pawl_rename *renamed;   /* variables that an older build stored by another name, ending in a
-                                     zero row; NULL: none */
-    const pawl_retry *retries;       /* ending in a zero row; NULL: a failed call is the handler's */
+    const pawl_rename *renamed; /* variables that an older build stored by another name, ending in
+                                   a zero row; NULL: none */
+    const pawl_retry *retries;  /* ending in a zero row; NULL: the handler gets failures */
     const pawl_no_retry *no_retries; /* likewise */
 } pawl_code_type;
 
@@ -129,35 +129,37 @@ typedef struct pawl_code_type {
 PAWL_API pawl_status pawl_code_register(pawl *p, const pawl_code_type *type, pawl_error *error);
 
 /* A reduce: the host's own rows, in the same transaction as the turn that asked for it, in the same
- * file: both are there, or neither. `db` may do anything but touch pawl's tables, transactions, PRAGMA
- * and ATTACH; of a store in memory it is NULL. Return false, with words, to undo it all. It is called by the
- * thread that commits, and must be short. From inside it every call of pawl that needs a store is refused
- * with INVALID_REQUEST, because it would wait for this very commit; pawl_close() must not be called, nor
- * may it wait for another thread that calls pawl. Not in an attachment: there the transaction is the host's anyway.
- * Fails with INVALID_REQUEST, NO_MEMORY. */
+ * file: both are there, or neither. `db` may do anything but touch pawl's tables, transactions,
+ * PRAGMA and ATTACH; of a store in memory it is NULL. Return false, with words, to undo it all. It
+ * is called by the thread that commits, and must be short. From inside it every call of pawl that
+ * needs a store is refused with INVALID_REQUEST, because it would wait for this very commit;
+ * pawl_close() must not be called, nor may it wait for another thread that calls pawl. Not in an
+ * attachment: there the transaction is the host's anyway. Fails with INVALID_REQUEST, NO_MEMORY. */
 struct sqlite3;
 typedef bool (*pawl_reduce_fn)(void *context, struct sqlite3 *db, const char *args, char *words,
                                size_t words_size);
 PAWL_API pawl_status pawl_reduce_register(pawl *p, const char *name, pawl_reduce_fn fn,
                                           void *context, pawl_error *error);
 
-/* Say what happens next: wait for any of the armed timers and awaited signals, the call or the child
- * (the first wins, the others are disarmed with it), or end. A turn that does neither, or asks for what
- * its type does not declare, pauses its instance; resume gives the event to it again. Timers are armed afresh by each turn, for at least a millisecond. */
+/* Say what happens next: wait for any of the armed timers and awaited signals, the call or the
+ * child (the first wins, the others are disarmed with it), or end. A turn that does neither, or
+ * asks for what its type does not declare, pauses its instance; resume gives the event to it again.
+ * Timers are armed afresh by each turn, for at least a millisecond. */
 PAWL_API void pawl_turn_timer(pawl_turn *turn, const char *name, int64_t after_ms);
 PAWL_API void pawl_turn_signal(pawl_turn *turn, const char *name);
 PAWL_API void pawl_turn_call(pawl_turn *turn, const char *name, const char *args_json);
-/* The same with a key of its own: calls of one instance that have the same key have one idempotency key,
- * INSTANCE:KEY. Without one, each call has its own, which all its attempts share. 1..80 bytes. */
+/* The same with a key of its own: calls of one instance that have the same key have one idempotency
+ * key, INSTANCE:KEY. Without one, each call has its own, which all its attempts share. 1..80
+ * bytes. */
 PAWL_API void pawl_turn_call_keyed(pawl_turn *turn, const char *name, const char *key,
                                    const char *args_json);
-/* Create an instance of a definition that the type declares in `children`, in this very commit, and wait
- * for its end. It is cancelled with this one's end, unless it is to be abandoned. */
+/* Create an instance of a definition that the type declares in `children`, in this very commit, and
+ * wait for its end. It is cancelled with this one's end, unless it is to be abandoned. */
 PAWL_API void pawl_turn_spawn(pawl_turn *turn, const char *definition, const char *input_json,
                               bool abandon);
-/* From now on a broadcast of the signal reaches this instance with this value as its filter, with one
- * of the others that it has subscribed to, or without a filter. At most 256 values of a signal; does
- * not wait. NULL takes all of them back, pawl_turn_unsubscribe() one (or with NULL all). */
+/* From now on a broadcast of the signal reaches this instance with this value as its filter, with
+ * one of the others that it has subscribed to, or without a filter. At most 256 values of a signal;
+ * does not wait. NULL takes all of them back, pawl_turn_unsubscribe() one (or with NULL all). */
 PAWL_API void pawl_turn_subscribe(pawl_turn *turn, const char *signal, const char *value_json);
 PAWL_API void pawl_turn_unsubscribe(pawl_turn *turn, const char *signal, const char *value_json);
 PAWL_API void pawl_turn_complete(pawl_turn *turn, const char *result_json);
@@ -176,8 +178,8 @@ PAWL_API void pawl_turn_phase(pawl_turn *turn, const char *phase);
 /* Complete with the struct that the type's `result` describes; without one with null. */
 PAWL_API void pawl_turn_return(pawl_turn *turn, const void *result);
 
-/* A text as printf() makes it, and a JSON string of a text; both live as long as the turn. "" if there
- * is no memory, and the turn fails with NO_MEMORY then. */
+/* A text as printf() makes it, and a JSON string of a text; both live as long as the turn. "" if
+ * there is no memory, and the turn fails with NO_MEMORY then. */
 PAWL_API const char *pawl_turn_text(pawl_turn *turn, const char *format, ...)
 #if defined(__GNUC__)
     __attribute__((format(printf, 2, 3)))
@@ -185,8 +187,8 @@ PAWL_API const char *pawl_turn_text(pawl_turn *turn, const char *format, ...)
     ;
 PAWL_API const char *pawl_turn_quote(pawl_turn *turn, const char *text);
 
-/* StartPatrol -> start_patrol; what is no identifier stays as it is. Returns the length; `out` is cut
- * to `size` and ends in NUL. */
+/* StartPatrol -> start_patrol; what is no identifier stays as it is. Returns the length; `out` is
+ * cut to `size` and ends in NUL. */
 PAWL_API size_t pawl_wire_name(const char *name, char *out, size_t size);
 
 /* The other way: the timer or signal of a type that has this wire name, as the type declares it.
@@ -194,11 +196,11 @@ PAWL_API size_t pawl_wire_name(const char *name, char *out, size_t size);
 PAWL_API const char *pawl_timer_from_name(const pawl_code_type *type, const char *wire_name);
 PAWL_API const char *pawl_signal_from_name(const pawl_code_type *type, const char *wire_name);
 
-/* A signal as it is sent, as the event that a handler gets: its kind, the wire name, the payload and, in
- * `value`, the payload read and checked. `got` is a struct of the type's `payload_size` bytes (struct
- * NAME_got of PAWL_CODE), which `value` points to; the name and the payload are the caller's. NULL as
- * payload: null; NULL as `got`: the payload is only checked to be JSON.
- * Fails with NOT_KNOWN (the type has no such signal), INVALID_REQUEST (the payload is not as declared:
+/* A signal as it is sent, as the event that a handler gets: its kind, the wire name, the payload
+ * and, in `value`, the payload read and checked. `got` is a struct of the type's `payload_size`
+ * bytes (struct NAME_got of PAWL_CODE), which `value` points to; the name and the payload are the
+ * caller's. NULL as payload: null; NULL as `got`: the payload is only checked to be JSON. Fails
+ * with NOT_KNOWN (the type has no such signal), INVALID_REQUEST (the payload is not as declared:
  * what was expected, found, and where) and NO_MEMORY; *out is unchanged then. */
 PAWL_API pawl_status pawl_signal_from_name_and_payload(const pawl_code_type *type,
                                                        const char *wire_name,

@@ -1,4 +1,4 @@
-/* auction.h - a bid near the end gives everybody some time more; a bid that is too low is not heard. */
+/* auction.h - a bid near the end extends the auction; a bid that is too low is ignored. */
 #include <pawl_code.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ PAWL_CODE(auction, AUCTION)
     PAWL_BEGIN(AUCTION);
     PAWL_SELECT(open) {
         PAWL_ON_TIMER(Close, PAWL_HOURS(self->hours)) {
-            PAWL_DONE; /* nobody came */
+            PAWL_DONE; /* no bids */
         }
         PAWL_ON_SIGNAL(Withdraw) PAWL_FAIL("%s was withdrawn", self->item);
         PAWL_ON_SIGNAL(Bid) (void)auction_hear(&self->best, &got->Bid);

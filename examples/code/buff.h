@@ -1,4 +1,4 @@
-/* buff.h - a buff that stacks and runs out; every stack begins its time anew. */
+/* buff.h - a buff that stacks and runs out; every stack restarts its time. */
 #include <pawl_code.h>
 
 #define BUFF(has)                                                                                  \

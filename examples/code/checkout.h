@@ -1,5 +1,6 @@
-/* checkout.h - a card is charged once, however often the call is tried: all attempts have one idempotency
- * key. If the goods cannot be sent, the money goes back, by a loop that keeps its key as well. */
+/* checkout.h - a card is charged once, however often the call is tried: all attempts have one
+ * idempotency key. If the goods cannot be sent, the money goes back, by a loop that keeps its key
+ * as well. */
 #include <pawl_code.h>
 #include <stdio.h>
 

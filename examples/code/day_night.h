@@ -1,5 +1,5 @@
-/* day_night.h - the one of its kind: day and night take turns until the world ends. That there is one is said by
- * whoever starts it, with a key that stays the same: pawl start day_night --key the-world */
+/* day_night.h - day and night take turns until the world ends. There is only one instance of it
+ * because it is always started with the same key: pawl start day_night --key the-world */
 #include <pawl_code.h>
 
 #define DAY_NIGHT(has)                                                                             \

@@ -3,8 +3,8 @@
  *     cc -O2 -Wall -shared -fPIC -I include -o flows.so examples/code/flows.c
  *     pawl serve --module ./flows.so
  *
- * or, with -DPROGRAM and libpawl-main.a, as a program that is a full pawl and brings the rows of its own that
- * combat changes: pawl sql 'select * from damage'. */
+ * or, with -DPROGRAM and libpawl-main.a, as a program that is a full pawl and brings the rows of
+ * its own that combat changes: pawl sql 'select * from damage'. */
 #include "auction.h"
 #include "buff.h"
 #include "checkout.h"
@@ -27,7 +27,7 @@ PAWL_MODULE(buff, counter, conditional, counting_down, auction, trade, damage, p
 #ifdef PROGRAM
 #include <sqlite3.h>
 
-/* {"target":7,"damage":50}, in the transaction of the turn that says it: both are there, or neither. */
+/* {"target":7,"damage":50}, in the transaction of its turn: both commit, or neither. */
 static bool apply_damage(void *context, struct sqlite3 *db, const char *args, char *words, size_t size)
 {
     char *sql = sqlite3_mprintf("CREATE TABLE IF NOT EXISTS damage (target, damage);"

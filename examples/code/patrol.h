@@ -1,4 +1,4 @@
-/* patrol.h - walks its waypoints until a threat is seen, then fights (a child) and walks on. Needs combat.h. */
+/* patrol.h - walks waypoints until it sees a threat, fights (a child), walks on. Uses combat.h. */
 #include <pawl_code.h>
 
 #define OUTCOME(has) has(bool, victory) has(uint32_t, rounds)

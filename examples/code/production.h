@@ -1,5 +1,5 @@
-/* production.h - a line that makes things one after another and can be held: a select in an arm of a
- * select. What was left of a piece's time when it was held is not lost. */
+/* production.h - a line that makes things one after another and can be held: a select in an arm of
+ * a select. What was left of a piece's time when it was held is not lost. */
 #include <pawl_code.h>
 
 #define PRODUCTION(has)                                                                            \

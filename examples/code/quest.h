@@ -1,8 +1,8 @@
 /* quest.h - is reached by broadcasts of what happens in the world, as far as it has asked for it.
  *
- * The item may be found while the quest still hunts: the signal is buffered, so it is kept until it is
- * awaited. A broadcast without a filter, or a signal to this quest alone, may bring any item: the code
- * compares what it got, and waits on until it is the right one. */
+ * The item may be found while the quest still hunts: the signal is buffered, so it is kept until it
+ * is awaited. A broadcast without a filter, or a signal to this quest alone, may bring any item:
+ * the code compares what it got, and waits on until it is the right one. */
 #include <pawl_code.h>
 
 #define QUEST(has)                                                                                 \

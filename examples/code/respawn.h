@@ -1,4 +1,4 @@
-/* respawn.h - somebody falls and is back after a while, or earlier by a signal; as often as there are lives. */
+/* respawn.h - a player falls and returns after a while, or earlier by a signal, once per life. */
 #include <pawl_code.h>
 
 #define RESPAWN(has)                                                                               \

@@ -1,4 +1,4 @@
-/* trade.h - both sides accept within five minutes, then somebody outside moves the goods. */
+/* trade.h - both sides accept within five minutes, then another system moves the goods. */
 #include <pawl_code.h>
 
 #define TRADE(has)                                                                                 \
@@ -19,7 +19,7 @@ PAWL_CODE(trade, TRADE)
     PAWL_BEGIN(TRADE);
     while (!self->buyer_accepts || !self->seller_accepts) {
         PAWL_SELECT(offered) {
-            PAWL_ON_TIMER(Timeout, PAWL_MINUTES(5)) PAWL_FAIL("nobody moved for five minutes");
+            PAWL_ON_TIMER(Timeout, PAWL_MINUTES(5)) PAWL_FAIL("no reply for five minutes");
             PAWL_ON_SIGNAL(Decline) PAWL_FAIL("%llu declined", (unsigned long long)got->Decline);
             PAWL_ON_SIGNAL(Accept) {
                 self->buyer_accepts = self->buyer_accepts || got->Accept == self->buyer;

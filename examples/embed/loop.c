@@ -92,7 +92,7 @@ static pawl_status loop(pawl *p, int own_fd, pawl_error *err)
         if (poll(polled, 2, -1) < 0)
             return PAWL_STORAGE_FAILURE;
         if (polled[0].revents && read(own_fd, &byte, 1) == 1)
-            printf("the host heard '%c'\n", byte);
+            printf("the host got '%c'\n", byte);
         if (polled[1].revents)
             status = pawl_run_due(p, err);
     }

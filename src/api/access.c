@@ -273,8 +273,8 @@ pawl_status op_rights(const struct op_call *call, bool defines, str *out)
     return scope_no_memory(call->scope);
 }
 
-/* B27: what runs with a user's rights, or counts as a user's approval, was begun by that user. A call
- * without an actor is the token's own (op_ref()). */
+/* B27: what runs with a user's rights, or counts as a user's approval, was begun by that user. A
+ * call without an actor is the token's own (op_ref()). */
 static pawl_status check_actor(struct scope *scope, const struct op *op,
                                const struct op_request *request, str actor)
 {
@@ -306,7 +306,7 @@ static pawl_status check_worker(struct scope *scope, const struct op *op,
                       STR_ARG(words_shown(actor)), STR_ARG(words_shown(worker)));
 }
 
-/* The caller that sets an alarm must be allowed to do what the alarm will do, also to set another. */
+/* Setting an alarm needs the right to do what the alarm will do, also to set another. */
 pawl_status op_authorize(pawl *p, struct scope *scope, const struct op *op,
                          const struct op_request *request)
 {

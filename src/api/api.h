@@ -48,7 +48,8 @@ pawl_status api_text(struct scope *scope, str text, char **out);
 void api_enter(pawl *p, struct scope *scope);
 pawl_status api_leave(struct scope *scope, pawl_status status, pawl_error *error);
 
-/* Arguments that pawl.h does not call optional: API_NEED_TEXTS(error, GIVEN(ast)) is PAWL_OK, or INVALID_REQUEST and a sentence that names the call and the first of them that is NULL. */
+/* Arguments that pawl.h does not call optional: API_NEED_TEXTS(error, GIVEN(ast)) is PAWL_OK, or
+ * INVALID_REQUEST and a sentence that names the call and the first of them that is NULL. */
 struct given_argument {
     const char *name;
     bool is_there;
@@ -62,7 +63,7 @@ struct given_argument {
 
 pawl_status api_need(pawl_error *error, const char *call, const struct given_argument *given);
 
-/* The same of a call that needs a store: it is refused in a reduce, where it would wait for itself. */
+/* The same for a call that needs a store. A reduce must not make it: it would wait for itself. */
 #define API_NEED(error, ...)                                                                       \
     (api_in_reduce((error), __func__) ? PAWL_INVALID_REQUEST : API_NEED_TEXTS(error, __VA_ARGS__))
 

@@ -4,8 +4,8 @@
 
 #include <pawl.h>
 
-/* Load `path` in a child that is `program` --module-host. It lives until pawl_close(). NOT_KNOWN names
- * what is wrong with the module. A turn may take turn_ms; 0: five seconds. */
+/* Load `path` in a child that is `program` --module-host. It lives until pawl_close(). NOT_KNOWN
+ * names what is wrong with the module. A turn may take turn_ms; 0: five seconds. */
 pawl_status api_module_load(pawl *p, const char *program, const char *path, int turn_ms,
                             pawl_error *error);
 
@@ -15,7 +15,8 @@ pawl_status api_code_offer(pawl *p, const struct pawl_code_type *type, pawl_erro
 
 /* Read the files of all modules again. A build that differs takes the turns that begin from now on,
  * in every store that is open; those under way end in the one before. What becomes of each file, a
- * refused one too, is a line of the log: module.reloaded, module.refused. By one thread at a time. */
+ * refused one too, is a line of the log: module.reloaded, module.refused. By one thread at a
+ * time. */
 void api_modules_reload(pawl *p);
 
 /* A store beside another has the modules of that one, and shares their children. */

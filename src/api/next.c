@@ -1,8 +1,8 @@
 /* next.c - what follows a step of a graph: pawl_next_steps() (B18).
  *
- * Pure: JSON in, JSON out, no store and no clock. What the caller knows (steps under way, joins that
- * wait, the context, results) becomes the memory of an instance, and the reducer that runs flows
- * decides once. */
+ * Pure: JSON in, JSON out, no store and no clock. What the caller knows (steps under way, joins
+ * that wait, the context, results) becomes the memory of an instance, and the reducer that runs
+ * flows decides once. */
 #include "api/api.h"
 #include "base/limits.h"
 #include "base/node_own.h"
@@ -23,7 +23,7 @@ struct next {
     str ended;        /* the payload of finish or fail */
 };
 
-/* ---- What the caller knows ---------------------------------------------------------------------- */
+/* ---- What the caller knows ------------------------------------------------------------------- */
 
 static pawl_status fail_argument(const struct next *next, const char *name, const char *expected,
                                  const struct node *found)
@@ -178,7 +178,7 @@ static pawl_status load_memory(struct next *next)
                                      &next->scope->arena, &next->memory);
 }
 
-/* ---- Deciding ---------------------------------------------------------------------------------- */
+/* ---- Deciding -------------------------------------------------------------------------------- */
 
 /* Steps that begin: {"name":N,"kind":K,"tool":T,"args":{...}} */
 static pawl_status fold(struct next *next, const struct draft *draft)
@@ -225,7 +225,7 @@ static pawl_status decide(struct next *next)
     return status;
 }
 
-/* ---- The answer -------------------------------------------------------------------------------- */
+/* ---- The answer ------------------------------------------------------------------------------ */
 
 /* The steps at which others wait now, by name, from the memory's own text. */
 static pawl_status put_joined(const struct next *next, struct buf *out)
@@ -269,7 +269,7 @@ static pawl_status print_answer(const struct next *next, str *out)
     return PAWL_OK;
 }
 
-/* ---- The call ---------------------------------------------------------------------------------- */
+/* ---- The call -------------------------------------------------------------------------------- */
 
 static pawl_status find_next(struct next *next, const char *flow, str *out)
 {

@@ -46,9 +46,9 @@ bool api_in_reduce(pawl_error *error, const char *call)
     if (error) {
         error->status = PAWL_INVALID_REQUEST;
         (void)snprintf(error->message, sizeof error->message,
-                       "%s: not from a reduce: it runs inside a commit, and the call would wait for "
-                       "that to end; call pawl after it has returned, or let the code do it with "
-                       "PAWL_CALL",
+                       "%s: not from a reduce: it runs inside a commit, and the call would wait "
+                       "for that to end; call pawl after it has returned, or let the code do it "
+                       "with PAWL_CALL",
                        call);
     }
     return true;

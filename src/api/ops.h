@@ -37,7 +37,7 @@ struct op_param {
 #define OP_QUICK 32u     /* looks at one thing: not worth handing to another thread */
 #define OP_FIXED 64u     /* what is there never changes: worth a tag */
 #define OP_FIGURES 128u  /* what is counted; a surface adds what it has counted itself */
-#define OP_FIRST_STORE 1024u /* about all stores of a server: asked of the first, and of its tokens */
+#define OP_FIRST_STORE 1024u /* about all stores of a server: the first answers, by its tokens */
 #define OP_ASYNC 2048u   /* with a waiter it only starts, and does not block the calling thread */
 #define OP_STREAM 16u    /* the answer says where a stream begins; a surface that can, goes on */
 
@@ -162,7 +162,7 @@ typedef bool (*put_piece_fn)(void *context, struct scope *scope, str piece);
 pawl_status op_call_pieces(pawl *p, const char *operation, str input_json, struct scope *scope,
                            put_piece_fn put, void *context);
 
-/* The answer could not be sent: the steps that it gives are ready again, and no attempt is spent. */
+/* The answer could not be sent: its steps are ready again, and no attempt is spent. */
 void op_not_sent(pawl *p, const struct op_given *given);
 /* A copy on libc's heap, for op_not_sent() alone; steps NULL: no memory. */
 struct op_given op_given_copy(const struct op_given *given);

@@ -6,7 +6,8 @@
 #define TRIES_MAX 10 /* it may go on while its results are gathered */
 
 /* Results that the new definition asks for and the present one has no use for: it remembers none
- * of them, but its history does. *out: the entries that have them; data NULL: no result is needed. */
+ * of them, but its history does. *out: the entries that have them; data NULL: no result is
+ * needed. */
 static pawl_status gather(const struct op_call *call, const struct definition *now,
                           const struct definition *next, const struct flow_attempts *attempts,
                           str *out)

@@ -235,8 +235,8 @@ static pawl_status read_line(struct batch_call *batch, str text, struct op_call 
     return share_key(batch, out);
 }
 
-/* Should the answer of the whole batch not be sent, the steps of all its lines are given back. Keeps
- * what engine_claim_return() asks for: the line's own texts go with its scope. */
+/* Should the answer of the whole batch not be sent, the steps of all its lines are given back.
+ * Keeps what engine_claim_return() asks for: the line's own texts go with its scope. */
 static pawl_status note_given(struct batch_call *batch, const struct op_given *given)
 {
     uint32_t before = batch->given_count;
@@ -259,8 +259,8 @@ static pawl_status note_given(struct batch_call *batch, const struct op_given *g
     return PAWL_OK;
 }
 
-/* What is read leaves room for the answers of the lines behind it: what they write is not undone for
- * want of it. */
+/* What is read leaves room for the answers of the lines behind it: what they write is not undone
+ * for want of it. */
 static size_t room_for(const struct batch_call *batch, const struct op *op)
 {
     const struct buf *out = batch->out;

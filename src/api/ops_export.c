@@ -66,7 +66,7 @@ pawl_status op_definition_export(struct op_call *call, struct buf *out)
  * records are noted on one way back, the marks; then a window of positions at a time. However long
  * the chain is, one record is held. */
 #define MARKS_MAX   8192u
-#define MARK_STRIDE 512u /* records between two marks, in a chain that is not longer than 4 million */
+#define MARK_STRIDE 512u /* records between two marks, in a chain of up to 4 million */
 
 enum export_stage { EXPORT_HEAD, EXPORT_RECORDS, EXPORT_TAIL };
 

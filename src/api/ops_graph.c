@@ -74,8 +74,8 @@ struct graph_sight {
     uint32_t *taken;           /* else: how often each transition was */
 };
 
-/* Of an attempt that ends. Where another one of its step came after it, what it comes to is not shown.
- * It may have been made before the entries that are asked for. */
+/* Of an attempt that ends. Where another one of its step came after it, what it comes to is not
+ * shown. It may have been made before the entries that are asked for. */
 static struct last_attempt *last_of(const struct graph_sight *sight, const struct record *record,
                                     uint32_t ordinal)
 {

@@ -4,8 +4,8 @@
 #include "base/node.h"
 #include "base/time.h"
 
-/* Those that took it; and those that keep it, have no room to, or that it does not fit, if there are
- * any. */
+/* Those that took it; and those that keep it, have no room to, or that it does not fit, if there
+ * are any. */
 static void print_signalled(const struct broadcast *reached, struct buf *out)
 {
     json_put_u64(out, "delivered", reached->delivered);

@@ -1,5 +1,6 @@
 /* ops_sql.c - store.sql: read-only SQL over the views, for people. It has no HTTP route: what
- * SQL can see is everything, and a statement costs as much as its author likes, up to its timeout. */
+ * SQL can see is everything, and a statement costs as much as its author likes, up to its
+ * timeout. */
 #include "api/ops_int.h"
 #include "base/limits.h"
 #include "base/time.h"

@@ -1,4 +1,4 @@
-/* ops_token.c - tokens: made, listed and revoked. The secret is returned once and stored nowhere. */
+/* ops_token.c - create, list and revoke tokens. The secret is returned once and stored nowhere. */
 #include "api/ops_int.h"
 #include "base/time.h"
 

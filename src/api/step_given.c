@@ -149,7 +149,7 @@ static int compare_recalled(const void *a, const void *b)
     return one->last->seq < other->last->seq ? -1 : one->last->seq > other->last->seq;
 }
 
-/* In the order of their entries: a later one writes over what an earlier one put into the context. */
+/* In the order of their entries: a later one overwrites what an earlier one set. */
 static pawl_status recall(struct step_given *given, const struct flow_attempt *attempt,
                           const struct flow_sources *sources, struct scope *scope, void *memory)
 {
@@ -210,7 +210,7 @@ static pawl_status read_code(struct step_given *given, const struct flow_attempt
     return work_call(definition, memory, attempt->ordinal, scope, out);
 }
 
-/* Nothing of an amend or of what an instance was given that runs another one again is known here. */
+/* Neither an amend nor a redrive, which gives an instance the work of another, is known here. */
 pawl_status step_given_read(struct step_given *given, const struct flow_attempt *attempt,
                             struct scope *scope, struct flow_call *out, bool *is_known)
 {

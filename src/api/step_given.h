@@ -1,5 +1,5 @@
-/* step_given.h - what an attempt was given, where no memory is near: worked out from the entries that
- * its arguments are made from. */
+/* step_given.h - what an attempt was given, where no memory is near: worked out from the entries
+ * that its arguments are made from. */
 #ifndef PAWL_API_STEP_GIVEN_H
 #define PAWL_API_STEP_GIVEN_H
 

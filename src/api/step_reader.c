@@ -1,8 +1,9 @@
 /* step_reader.c - the attempts of one instance, one at a time.
  *
  * What an attempt was given is not stored: templates are replaced again, with the memory as it was
- * right after the entry that made the attempt. That memory is folded from the beginning, or from the
- * snapshot, of which there is one. Where both are far, step_given.c reads what the attempt needs. */
+ * right after the entry that made the attempt. That memory is folded from the beginning, or from
+ * the snapshot, of which there is one. Where both are far, step_given.c reads what the attempt
+ * needs. */
 #include "api/step_reader.h"
 #include "api/step_given.h"
 #include "base/limits.h"
@@ -29,7 +30,7 @@ struct step_reader {
     struct history_reader *entries; /* without values, of the whole history */
     uint32_t window_max;            /* attempts of the next one */
     uint32_t next;       /* in the window */
-    uint64_t begins_at;  /* the number of an entry before which no attempt behind the window is made */
+    uint64_t begins_at;  /* the number of an entry before every attempt behind the window */
     bool is_last_window;
     /* The fold. */
     struct history_reader *history;
@@ -145,7 +146,7 @@ static pawl_status probe(struct step_reader *reader, struct scope *scope, uint64
     return status;
 }
 
-/* The number of an entry before which no attempt behind `after` is made. Ordinals grow with entries. */
+/* The number of an entry before every attempt behind `after`. Ordinals grow with entries. */
 static pawl_status find_begin(struct step_reader *reader, struct scope *scope, uint32_t after)
 {
     uint64_t low = 1, high = reader->view.seq + 1;

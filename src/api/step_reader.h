@@ -22,7 +22,7 @@ struct step_view { /* lives until the next call */
 struct step_filter {
     unsigned statuses; /* one bit for each, 1u << STEP_READY; 0: any. Others are not read further */
     uint32_t count;    /* so many are wanted at first, and no more are read ahead; 0: not known */
-    bool without_args; /* of a flow, which need not be folded for the rest; one that was amended is */
+    bool without_args; /* a flow need not be folded then, unless it was amended */
 };
 
 /* Attempts behind ordinal `after`. NOT_KNOWN. */

@@ -210,7 +210,7 @@ pawl_status store_enter(pawl *p, struct scope *scope, str name, pawl **out)
         status = scope_no_memory(scope);
     else
         status = member ? member_use(p, scope, member, true) : PAWL_NOT_KNOWN;
-    if (status == PAWL_NOT_KNOWN) /* the file may be gone, and its path is not the caller's business */
+    if (status == PAWL_NOT_KNOWN) /* the file may be gone; callers do not learn its path */
         status = fail_not_known(scope, name);
     if (status == PAWL_OK)
         *out = member->p;

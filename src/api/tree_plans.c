@@ -1,12 +1,12 @@
-/* tree_plans.c - a tree that the caller runs: pawl_plan_make() and pawl_plan_restart() (C8-C10, C21,
- * C22).
+/* tree_plans.c - a tree that the caller runs: pawl_plan_make() and pawl_plan_restart() (C8-C10,
+ * C21, C22).
  *
  * Pure: JSON in, JSON out, no store and no clock. A job is
- *   {"status":"pending","settled":false,"context":{...},"leaves":[{"node":N,"status":S,"output":JSON}],
- *    "compiled":{...},"state":N,"memory":{...}}
+ *   {"status":"pending","settled":false,"context":{...},
+ *    "leaves":[{"node":N,"status":S,"output":JSON}],"compiled":{...},"state":N,"memory":{...}}
  * The first four are for the caller: the status is failure as soon as that is certain, and
- * `settled` is true when nothing is pending any more (X17). The rest is the reducer's, the same that
- * runs a flow. */
+ * `settled` is true when nothing is pending any more (X17). The rest is the reducer's, the same
+ * that runs a flow. */
 #include "api/api.h"
 #include "base/limits.h"
 #include "base/node_own.h"

@@ -1,5 +1,5 @@
-/* typed_args.c - values that both the typed functions and the operations take, checked in one way; and
- * what the typed functions check besides: a surface has seen to that for an operation. */
+/* typed_args.c - values that both the typed functions and the operations take, checked in one way;
+ * and what the typed functions check besides: a surface has seen to that for an operation. */
 #include "api/typed_args.h"
 #include "base/time.h"
 #include "model/rights.h"

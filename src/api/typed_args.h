@@ -28,7 +28,7 @@ pawl_status check_utf8(struct scope *scope, const char *what, str text);
 pawl_status check_ref(struct scope *scope, const char *what, str text);
 pawl_status check_json(struct scope *scope, const char *what, str text, struct node **out);
 
-/* The words of a failed check, for an engine that reports it in its place; NULL: it did not fail. */
+/* The message of a failed check, for an engine that reports it instead; NULL: it did not fail. */
 const char *late_words(struct scope *scope, pawl_status status);
 
 /* ---- What an idempotency key covers ---- */

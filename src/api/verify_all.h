@@ -20,8 +20,9 @@ struct verify_options {
 
 /* The members of store.verify's answer into `out`: {valid, records, entries, instances, root?,
  * first_bad?, what?, instance_id?, position?}; where a check went on, `resumed_at` or, if the
- * checkpoint could not be used, `not_resumed`. One that was stopped has no `valid`, but `stopped_at`
- * and `last`. Fails only where the store cannot be read; NOT_KNOWN for a definition. */
+ * checkpoint could not be used, `not_resumed`. One that was stopped has no `valid`, but
+ * `stopped_at` and `last`. Fails only where the store cannot be read; NOT_KNOWN for a
+ * definition. */
 pawl_status verify_all(pawl *p, const struct verify_options *options, struct buf *out,
                        pawl_error *error);
 

@@ -12,14 +12,14 @@ void world_random(pawl *p, void *out, size_t size);
 bool world_secret(char out[WORLD_SECRET_SIZE]);
 /* Are they equal? In constant time. */
 bool world_same_secret(const char *secret, const char *given, size_t given_size);
-/* The test clock goes to what is due next, so many times at most, for no longer than most_ms and not
- * beyond the end of the instance. */
+/* The test clock goes to what is due next, so many times at most, for no longer than most_ms and
+ * not beyond the end of the instance. */
 pawl_status world_take_turns(pawl *p, const char *id, uint32_t turns, int64_t most_ms,
                              int64_t *out_moved_ms, pawl_error *error);
 void world_share_memory(void); /* at the start of a server: env/trim.h */
 
-/* Set the clock of the store at `url` to this machine's, as its owner. IN_USE. *ahead_ms: how far it
- * was ahead. */
+/* Set the clock of the store at `url` to this machine's, as its owner. IN_USE. *ahead_ms: how far
+ * it was ahead. */
 pawl_status clock_accept(const char *url, int64_t *ahead_ms, pawl_error *error);
 
 #endif

@@ -30,7 +30,7 @@ void buf_zigzag(struct buf *buf, int64_t n);   /* LEB128 of (n << 1) ^ (n >> 63)
 
 str buf_view(const struct buf *buf);          /* valid until the next write */
 const char *buf_text(struct buf *buf);        /* NUL-terminated; "" if failed */
-str buf_keep(const struct buf *buf, struct arena *arena); /* a copy in the arena; data NULL if failed */
+str buf_keep(const struct buf *buf, struct arena *arena); /* copied; data NULL if failed */
 str buf_take(struct buf *buf, struct arena *arena);       /* the same, and frees the buffer */
 
 /* JSON out. Commas are the caller's except in objects and arrays made with these:

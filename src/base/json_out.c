@@ -12,8 +12,8 @@ static void separate(struct buf *buf)
 
 #define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-/* Is none of these eight bytes a control, a quote, a backslash or beyond ASCII? The first that is one
- * has its highest bit set by the differences; a bit that they set above it does not matter. */
+/* Are all of these eight bytes plain: no control, quote or backslash, and ASCII? The first that is
+ * not has its highest bit set by the differences; a bit that they set above it does not matter. */
 static bool are_plain(const char *bytes)
 {
     uint64_t eight, quotes, backslashes;

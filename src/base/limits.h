@@ -5,7 +5,7 @@
 #define LIMIT_TEXT (1u << 20)            /* a definition, a request body, one JSON value */
 #define LIMIT_SCOPE ((size_t)64 << 20)   /* memory of one unit of work */
 #define LIMIT_NAME 128                   /* definition, tool, store and key names */
-#define LIMIT_SPAWNS       2500u         /* steps of one flow that spawn: what one commit can hold */
+#define LIMIT_SPAWNS        2500u /* spawning steps of one flow: what one commit can hold */
 #define LIMIT_SPAWN_INPUT  ((size_t)8 << 20) /* of the children that begin together: bytes */
 #define LIMIT_WAIT_VALUES  ((size_t)8 << 20) /* of the waits that begin together: bytes */
 #define LIMIT_KEPT_SIGNALS 1000u         /* of one instance, that nothing has taken yet */

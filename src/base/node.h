@@ -37,7 +37,7 @@ pawl_status node_read_yaml(struct scope *scope, str text, struct node **out);
 pawl_status node_read(struct scope *scope, str text, struct node **out);
 bool text_looks_like_json(str text);
 
-struct node *node_find(const struct node *object, const char *key); /* NULL if absent or no object */
+struct node *node_find(const struct node *object, const char *key); /* NULL: absent, or no object */
 struct node *node_find_str(const struct node *object, str key);
 struct node *node_at(const struct node *array, uint32_t index);
 str node_text(const struct node *object,

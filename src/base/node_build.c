@@ -57,7 +57,10 @@ pawl_status tree_open(struct tree *tree, struct node *node)
     struct place place = { node->line, node->column };
 
     if (tree->depth == (tree->is_own ? NODE_OWN_DEPTH_MAX : NODE_DEPTH_MAX))
-        return tree_fail(tree, place, tree->is_own ? "at most 128 levels of nesting" : "at most 64 levels of nesting", "one more");
+        return tree_fail(tree, place,
+                         tree->is_own ? "at most 128 levels of nesting"
+                                      : "at most 64 levels of nesting",
+                         "one more");
     tree->open[tree->depth] = node;
     tree->last[tree->depth] = NULL;
     tree->depth++;

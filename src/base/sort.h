@@ -1,7 +1,7 @@
 /* sort.h - arrays in an order.
  *
- * Heapsort: no hostile choice of keys makes it slow (as it would a hash table), and, unlike qsort(), it
- * takes no memory behind the host's back. */
+ * Heapsort: no hostile choice of keys makes it slow (as it would a hash table), and, unlike
+ * qsort(), it takes no memory behind the host's back. */
 #ifndef PAWL_BASE_SORT_H
 #define PAWL_BASE_SORT_H
 

@@ -59,8 +59,8 @@ static pawl_status check_retry(struct scope *scope, const pawl_code_type *type, 
     if (row->first_ms < 0 || row->longest_ms < 0 || row->first_ms > LONGEST_MS ||
         (row->longest_ms > 0 && row->first_ms > row->longest_ms))
         return scope_fail(scope, PAWL_INVALID_REQUEST,
-                          "retry of '%s': expected delays of 0 ms or more, the first not longer than "
-                          "the longest, found %lld and %lld",
+                          "retry of '%s': expected delays of 0 ms or more, the first not longer "
+                          "than the longest, found %lld and %lld",
                           row->call, (long long)row->first_ms, (long long)row->longest_ms);
     for (const pawl_retry *before = type->retries; before < row; before++)
         if (strcmp(before->call, row->call) == 0)

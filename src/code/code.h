@@ -67,7 +67,8 @@ pawl_status code_run(const struct code_binding *binding, const struct turn_reque
 
 /* The canonical print of a registration: the source of its definition. JSON:
  * {"code":NAME,"version":V,"timers":[...],"signals":[...],"vars":[{"name":N,"type":"int64"}]}, then
- * calls, externals, children, buffered, phases, payloads, result, renamed and retries, where there are any. */
+ * calls, externals, children, buffered, phases, payloads, result, renamed and retries, where there
+ * are any. */
 pawl_status code_source(struct scope *scope, const pawl_code_type *type, str *out);
 
 /* A copy of a registration that lives as long as the arena, with the names as they are called

@@ -73,8 +73,8 @@ void plan_print_steps(const struct code_plan *plan, struct buf *out)
 static pawl_status fail_damaged(struct scope *scope)
 {
     return scope_fail(scope, PAWL_STORAGE_FAILURE,
-                      "an entry of a code instance has a plan that cannot follow the one before; look "
-                      "closer with 'pawl verify'");
+                      "an entry of a code instance has a plan that cannot follow the one before; "
+                      "look closer with 'pawl verify'");
 }
 
 static bool read_step(const struct node *node, struct code_step *out)

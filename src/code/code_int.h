@@ -8,7 +8,7 @@
 
 #define LIMIT_DECLARED 1024u /* timers, signals or variables of one type */
 #define LIMIT_PARTS    8u    /* structs inside structs */
-#define STRICT_COMPILER 3    /* from this compiler on, what is sent has no members that are unknown */
+#define STRICT_COMPILER 3     /* from this compiler on, payloads have no unknown members */
 
 /* ---- plan.c: a definition's plan, as its registration was printed ---- */
 
@@ -49,7 +49,7 @@ pawl_status plan_read_buffered(struct scope *scope, const struct node *registrat
 
 bool plan_has(const struct code_plan *plan, enum code_step_kind kind, str name, uint32_t *index);
 
-/* The steps of `before` where they were, and behind them what the type has besides; what it keeps. */
+/* The steps of `before` where they were, then what the type has besides them; what it keeps. */
 pawl_status plan_extend(struct scope *scope, const struct code_plan *before,
                         const pawl_code_type *type, struct code_plan *out);
 void plan_print_steps(const struct code_plan *plan, struct buf *out);
@@ -91,9 +91,9 @@ struct code_text {
     size_t size, capacity;
 };
 
-/* An event whose turn is owed: an answer that came while the instance was held, or any event whose turn
- * was a mistake of its author. Its entry spends all that was waited for and arms a timer of this name,
- * due at once, which cannot fire before resume. Its turn is that timer's. */
+/* An event whose turn is owed: an answer that came while the instance was held, or any event whose
+ * turn was a mistake of its author. Its entry spends all that was waited for and arms a timer of
+ * this name, due at once, which cannot fire before resume. Its turn is that timer's. */
 #define TIMER_TURN STR("~turn")
 
 /* Of the attempt that waits for its time, and of that ordinal; all others are the instance's. */
@@ -120,8 +120,8 @@ struct code_memory {
     struct code_attempt call;
     struct code_text args; /* of the call */
     struct code_text key;  /* likewise, its own; size 0: none */
-    char child[ID_SIZE + 1]; /* the id of the instance that it spawned last; "": none that is known */
-    str input;               /* of the instance, in the arena of its owner; for a start that is owed */
+    char child[ID_SIZE + 1]; /* the id of the instance that it spawned last; "": not known */
+    str input;               /* of the instance, in its owner's arena; for a start that is owed */
     struct code_owed owed; /* while TIMER_TURN is armed */
     uint32_t ordinals;     /* of attempts so far */
     uint32_t version;      /* of the type that wrote the state; 0: the definition's own */
@@ -253,15 +253,15 @@ str code_declared(const struct code_work *work, const struct code_binding *bindi
 const struct code_plan *code_work_plan(const struct code_work *work);
 enum code_step_kind code_called_kind(const struct code_work *work);
 
-/* amend, before the entry of the event: the state as this version has it if it was migrated, and the
- * registration if it is migrated or calls what the one before does not have. */
+/* amend, before the entry of the event: the state as this version has it if it was migrated, and
+ * the registration if it is migrated or calls what the one before does not have. */
 pawl_status code_add_amend(struct code_work *work, const struct code_binding *binding, uint32_t version);
 
 uint32_t code_state_version(const struct code_work *work);
 uint32_t code_type_version(const struct code_binding *binding);
 
-/* Was the state written by an older version than the type has now? An instance that is held, owes a turn
- * or ends the process is left alone. */
+/* Was the state written by an older version than the type has now? An instance that is held, owes a
+ * turn or ends the process is left alone. */
 bool code_is_renewal_due(const struct code_work *work);
 /* amend: the instance waits for what this build has at its place. work->memory is that after it. */
 pawl_status code_renew(struct code_work *work);
@@ -292,8 +292,8 @@ pawl_status code_retry_now(struct code_work *work); /* its time has come */
 /* reduce.c: a draft of the attempt that is live, without effects; NULL: no memory. */
 struct draft *code_draft_attempt(struct code_work *work, uint32_t transition);
 
-/* No turn: the event is recorded, and the turn that it is worth is owed. reason: why, where it is the
- * author's mistake; data NULL: the instance is held. */
+/* No turn: the event is recorded, and the turn that it is worth is owed. reason: why, where it is
+ * the author's mistake; data NULL: the instance is held. */
 pawl_status code_owe_turn(struct code_work *work, const struct cause *cause, str reason);
 
 /* The payload of a timer's or signal's entry. */
@@ -314,7 +314,7 @@ bool code_has_kept(const void *memory); /* something awaits a signal that is kep
 /* What is read, and so how strictly: members that the type requires or does not declare. */
 enum var_shape {
     SHAPE_STORED, /* by another build, perhaps: neither matters */
-    SHAPE_ANSWER, /* of a tool or child, which change by themselves: none that is required may be missing */
+    SHAPE_ANSWER, /* of a tool or child, which may grow: no required member is missing */
     SHAPE_SENT,   /* by a caller, who gets an error: nor may it have a member that is unknown ... */
     SHAPE_STARTED, /* ... but `event`, which a machine adds to the input of what it starts */
 };
@@ -327,7 +327,7 @@ struct var_place {
     const pawl_var *vars;
     void *base;
     enum var_shape shape;
-    const pawl_var *bad_var;     /* out: the variable that did not fit; NULL: a member is unknown ... */
+    const pawl_var *bad_var;     /* out: what variable does not fit; NULL: an unknown member ... */
     const pawl_var *bad_vars;    /* ... in the struct of these, ... */
     bool bad_is_input;           /* ... of which only the inputs count */
     bool bad_is_item;            /* an item of the list that bad_var is */
@@ -339,7 +339,7 @@ struct var_place {
 bool vars_load(struct var_place *place, const struct node *object, bool inputs_only);
 bool var_load(struct var_place *place, const pawl_var *var, const struct node *node);
 
-/* The stored state as a tree, for the two below; data NULL: NULL. STORAGE_FAILURE: it is no object. */
+/* The stored state as a tree, for the two below; data NULL: NULL. STORAGE_FAILURE: no object. */
 pawl_status state_read(struct scope *scope, const pawl_code_type *type, str text,
                        const struct node **out);
 
@@ -354,9 +354,9 @@ struct stored {
 const struct node *stored_value(const pawl_code_type *type, const struct stored *stored,
                                 const pawl_var *var);
 
-/* Fill `state`, which holds the first values. Fields that were not stored stay, fields the type does
- * not have are passed over. NOT_KNOWN if a variable was of another kind, a value does not fit it or
- * the phase is not the type's: this program cannot run the instance, another build might. */
+/* Fill `state`, which holds the first values. Fields that were not stored stay, fields the type
+ * does not have are passed over. NOT_KNOWN if a variable was of another kind, a value does not fit
+ * it or the phase is not the type's: this program cannot run the instance, another build might. */
 pawl_status state_load(struct scope *scope, const pawl_code_type *type, const struct stored *stored,
                        void *state, str *phase);
 
@@ -372,8 +372,8 @@ const struct node *declared_find(const pawl_code_type *type, const struct node *
 /* Was it of the same kind: integer, floating, bool, text, JSON or struct, alone or in a list? */
 bool declared_is_alike(const struct node *before, const pawl_var *var);
 
-/* Print variables; what cannot be printed is the turn's problem, and *out stays. A state has its phase
- * (data NULL: it has none) and its subscriptions before them. */
+/* Print variables; what cannot be printed is the turn's problem, and *out stays. A state has its
+ * phase (data NULL: it has none) and its subscriptions before them. */
 void state_print(struct pawl_turn *turn, const void *state, str phase, str *out);
 void result_print(struct pawl_turn *turn, const void *result, str *out);
 
@@ -383,8 +383,8 @@ bool vars_is_end(const pawl_var *var);
 
 /* ---- payload.c ---- */
 
-/* Fill the member of `value` that the type's `payloads` have for the event's name; nothing if they have
- * none. INVALID_REQUEST: the payload is not as declared. */
+/* Fill the member of `value` that the type's `payloads` have for the event's name; nothing if they
+ * have none. INVALID_REQUEST: the payload is not as declared. */
 pawl_status payload_read(struct scope *scope, const pawl_code_type *type, const pawl_event *event,
                          enum var_shape shape, void *value);
 

@@ -1,4 +1,4 @@
-/* code_reduce.c - (memory, event) -> may it be now, and what is it called -> one turn (effects.c). */
+/* code_reduce.c - (memory, event) -> is it legal now, and its name -> one turn (effects.c). */
 #include "base/limits.h"
 #include "base/planted.h"
 #include "code/code_int.h"
@@ -113,8 +113,8 @@ static pawl_status keep_signal(struct code_work *work)
     return PAWL_OK;
 }
 
-/* The turn for an event that is recorded already. It cannot be refused any more: where its payload does
- * not fit this build, the instance is held as for any mistake. */
+/* The turn for an event that is recorded already. It cannot be refused any more: where its payload
+ * does not fit this build, the instance is held as for any mistake. */
 static pawl_status decide_owed(struct code_work *work)
 {
     const struct code_owed *owed = &work->memory->owed;
@@ -145,8 +145,8 @@ static bool owes_turn(const struct code_work *work)
     return code_memory_has_timer(work->memory, TIMER_TURN);
 }
 
-/* What came while the instance was held: an answer, or signals that were kept though they were awaited
- * (code_take_kept() takes those). */
+/* What came while the instance was held: an answer, or signals that were kept though they were
+ * awaited (code_take_kept() takes those). */
 static pawl_status decide_resumed(struct code_work *work)
 {
     if (owes_turn(work))

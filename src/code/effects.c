@@ -167,9 +167,9 @@ static str hold_words(struct code_work *work)
     return buf_take(&buf, &work->scope->arena);
 }
 
-/* The turn is invalid, by a mistake of its author. The event is recorded with the reason, its turn is
- * owed, and the instance is paused, all in one commit. Where the turn was owed already, only the pause
- * is new. */
+/* The turn is invalid, by a mistake of its author. The event is recorded with the reason, its turn
+ * is owed, and the instance is paused, all in one commit. Where the turn was owed already, only the
+ * pause is new. */
 static pawl_status hold_turn(struct code_work *work, const struct cause *cause, str words)
 {
     TRY_MEMORY(work->scope, words.data);

@@ -30,12 +30,12 @@ static pawl_status fail_value(struct scope *scope, const char *what, const struc
 
     if (is_list && found && found->kind == NODE_ARRAY)
         (void)snprintf(most, sizeof most, " of %u where at most %u fit", found->count, var->max);
-    return scope_fail(scope, PAWL_INVALID_REQUEST, "%s: expected %s%s%s for '%s'%s, found %s%s%s%.*s",
-                      what, is_list ? "a list of " : "", var_type_name(var->type),
-                      has_size && !is_missing ? " that fits its size" : "", path,
-                      is_missing ? ", which is required" : "",
-                      found ? node_kind_name(found->kind) : "nothing", most, number.size > 0 ? ": " : "",
-                      STR_ARG(number));
+    return scope_fail(
+        scope, PAWL_INVALID_REQUEST, "%s: expected %s%s%s for '%s'%s, found %s%s%s%.*s", what,
+        is_list ? "a list of " : "", var_type_name(var->type),
+        has_size && !is_missing ? " that fits its size" : "", path,
+        is_missing ? ", which is required" : "", found ? node_kind_name(found->kind) : "nothing",
+        most, number.size > 0 ? ": " : "", STR_ARG(number));
 }
 
 struct payload_names {
@@ -88,7 +88,7 @@ static pawl_status fail_shape(struct scope *scope, const char *what, const struc
                           : fail_unknown(scope, what, place, path);
 }
 
-/* A member of the payload itself is called as the sender wrote it: without the name of the signal. */
+/* A member of the payload itself is named as its sender wrote it: without the signal's name. */
 static const char *path_inside(const struct var_place *place, const pawl_var *var)
 {
     size_t size = strlen(var->name);

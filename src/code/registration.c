@@ -214,8 +214,8 @@ static pawl_status check_rename(struct scope *scope, const pawl_code_type *type,
 
     if (!row->to || !has_var(type, row->to))
         return scope_fail(scope, PAWL_INVALID_REQUEST,
-                          "renamed '%s' to '%s': expected a variable of the list, found none of that "
-                          "name",
+                          "renamed '%s' to '%s': expected a variable of the list, found none of "
+                          "that name",
                           row->from, row->to ? row->to : "");
     if (has_var(type, row->from))
         return scope_fail(scope, PAWL_INVALID_REQUEST,
@@ -295,8 +295,8 @@ static pawl_status check_signals(struct scope *scope, const pawl_code_type *type
     for (const char *const *name = type->signals; name && *name; name++)
         if (interest_is(str_of(*name)))
             return scope_fail(scope, PAWL_INVALID_REQUEST,
-                              "signal '%.*s' begins with '~', as the engine's own names do; name it "
-                              "otherwise",
+                              "signal '%.*s' begins with '~', as the engine's own names do; name "
+                              "it otherwise",
                               STR_ARG(words_shown(str_of(*name))));
     return PAWL_OK;
 }

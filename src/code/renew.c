@@ -1,6 +1,6 @@
-/* renew.c - a newer build takes the turns of an instance: what it declares is in force from then on, by
- * an entry `amend`. With a higher version that comes before anything else: the instance is migrated, and
- * waits for what the build has at its place. */
+/* renew.c - a newer build takes the turns of an instance: what it declares is in force from then
+ * on, by an entry `amend`. With a higher version that comes before anything else: the instance is
+ * migrated, and waits for what the build has at its place. */
 #include "base/limits.h"
 #include "code/code_int.h"
 #include "model/interest.h"
@@ -42,7 +42,7 @@ uint32_t code_type_version(const struct code_binding *binding)
     return binding->type->version > 0 ? binding->type->version : 1;
 }
 
-/* ---- amend ------------------------------------------------------------------------------------ */
+/* ---- amend ----------------------------------------------------------------------------------- */
 
 static bool is_plan_due(const struct code_work *work, const struct code_binding *binding)
 {
@@ -99,7 +99,7 @@ pawl_status code_add_amend(struct code_work *work, const struct code_binding *bi
     return status == PAWL_OK && has_plan ? add_plan(work, binding, &draft->effects) : status;
 }
 
-/* ---- A new way out ---------------------------------------------------------------------------- */
+/* ---- A new way out --------------------------------------------------------------------------- */
 
 bool code_is_renewal_due(const struct code_work *work)
 {
@@ -139,9 +139,9 @@ static pawl_status add_left(struct code_work *work, struct effect_list *effects)
 static pawl_status fail_bare(const struct code_work *work, str name)
 {
     return scope_fail(work->scope, PAWL_NOT_KNOWN,
-                      "code type '%.*s' in this program waits for '%.*s' alone at the place where the "
-                      "instance is brought to, and has its arguments only for code that comes there; "
-                      "write a PAWL_SELECT at that place",
+                      "code type '%.*s' in this program waits for '%.*s' alone at the place where "
+                      "the instance is brought to, and has its arguments only for code that comes "
+                      "there; write a PAWL_SELECT at that place",
                       STR_ARG(plan_of(work->definition)->name), STR_ARG(name));
 }
 
@@ -187,9 +187,9 @@ static pawl_status add_begun(struct code_work *work, struct effect_list *effects
     if (is_called(work) || (!work->answer.call.data && !work->answer.is_moved))
         return PAWL_OK;
     return scope_fail(work->scope, PAWL_NOT_KNOWN,
-                      "the instance has begun '%.*s', which code type '%.*s' in this program does not "
-                      "wait for at its place; run it with a build that does, or let 'migrate' return "
-                      "NULL until that is over",
+                      "the instance has begun '%.*s', which code type '%.*s' in this program does "
+                      "not wait for at its place; run it with a build that does, or let 'migrate' "
+                      "return NULL until that is over",
                       STR_ARG(code_step_name_now(work->definition, work->memory, call->plan)),
                       STR_ARG(plan_of(work->definition)->name));
 }
@@ -233,7 +233,7 @@ pawl_status code_renew(struct code_work *work)
     work->plan = NULL;
     work->is_renewing = false;
     work->is_renewed = true;
-    if (work->event->kind != EVENT_WAKE) /* else signals that were kept for its new arms are taken */
+    if (work->event->kind != EVENT_WAKE) /* else it takes signals that were kept for its new arms */
         work->answer = (struct turn_answer){ 0 };
     return PAWL_OK;
 }

@@ -22,8 +22,8 @@ static enum var_shape shape_of(const struct turn_request *request)
                                      : SHAPE_SENT;
 }
 
-/* The answer is recorded, so it cannot be refused: one that is not as the type declares it is an error of
- * its call. */
+/* The answer is recorded, so it cannot be refused: one that is not as the type declares it is an
+ * error of its call. */
 static pawl_status take_misfit(struct run *run)
 {
     struct turn_answer *answer = run->turn.answer;
@@ -140,10 +140,10 @@ static const char *renewal_problem(const struct pawl_turn *turn)
                                           : NULL;
 }
 
-/* A local that code has lost across an await is what was left on the stack, often its own old value:
- * the mistake would show in production first. So the handler's part of the stack is filled before it
- * runs, and the mistake shows in the first test. As a number the pattern is large, so that a loop ends;
- * as a pointer it is invalid. */
+/* A local that code has lost across an await is what was left on the stack, often its own old
+ * value: the mistake would show in production first. So the handler's part of the stack is filled
+ * before it runs, and the mistake shows in the first test. As a number the pattern is large, so
+ * that a loop ends; as a pointer it is invalid. */
 #define STACK_FILL 2048
 #define STACK_BYTE 0x5a
 #define STACK_HEAD 64 /* more than what a function has there besides its variables */

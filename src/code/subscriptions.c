@@ -1,5 +1,5 @@
-/* subscriptions.c - the values of a signal for which broadcasts are to reach the instance: said in a
- * turn, stored with its state.
+/* subscriptions.c - the values of a signal for which broadcasts are to reach the instance: said in
+ * a turn, stored with its state.
  *
  * The state has `"subscriptions":{SIGNAL:VALUE}` with the first value of each, as it had when there
  * was only one, and `"more-subscriptions":{SIGNAL:[VALUE,...]}` with the others. */

@@ -2,12 +2,12 @@
  * to src/engine.
  *
  * Rules:
- *  (1) Everything here is under the lock, but for an actor's memory: that belongs to the thread that
- *      has its turn (`busy`).
+ *  (1) Everything here is under the lock, but for an actor's memory: that belongs to the thread
+ *      that has its turn (`busy`).
  *  (2) A decision is folded into the actor's memory before its commit. If the commit fails,
  *      `generation` grows, and the memory is loaded again.
- *  (3) The head of an instance that has an actor stays in memory (but for want of room): one that is
- *      not there has not changed while its actor was restored.
+ *  (3) The head of an instance that has an actor stays in memory (but for want of room): one that
+ *      is not there has not changed while its actor was restored.
  *  (4) In a shared engine nothing is remembered between turns.
  *  (5) A parent gets to know the end of a child after the commit of that end, and once. */
 #ifndef PAWL_ENGINE_ACTORS_H
@@ -36,8 +36,8 @@ struct request;
 #define POISON_AT        2u     /* an event that cannot be decided so often holds its instance */
 #define RETRY_STORE_MS   1000   /* an event that met a failing store is tried again after this */
 #define WAKES_AT_ONCE    256u  /* instances that are woken because nothing else does */
-#define WAKE_DRAFTS      4096u /* kept signals are taken in the decision that began to wait, likewise */
-#define CHAIN_DRAFTS     64u   /* pure steps end in the decision that began them, up to this many ... */
+#define WAKE_DRAFTS      4096u /* kept signals are taken in the decision that waits, likewise */
+#define CHAIN_DRAFTS     64u   /* pure steps end in the decision that begins them, so many ... */
 #define CHAIN_BYTES      (LIMIT_SCOPE / 4) /* ... and until so much of its scope is used */
 
 struct mail {
@@ -190,14 +190,14 @@ pawl_status family_record(struct engine *engine, struct scope *scope,
 pawl_status family_part(struct engine *engine, struct scope *scope, uint64_t parent,
                         const struct definition *definition, const struct decision *decision,
                         int64_t at_ms);
-/* After the commit, or its refusal. family_note(): which instances have ended. family_tell(): reports
- * one end to its parent; false: all are reported. */
+/* After the commit, or its refusal. family_note(): which instances have ended. family_tell():
+ * reports one end to its parent; false: all are reported. */
 void family_over(struct engine *engine, struct child_plan *child_plans, bool is_refused);
 void family_note(struct engine *engine, const struct batch *batch);
 bool family_tell(struct engine *engine);
 void family_fini(struct engine *engine);
-/* Children of `parent` (0: of all) whose end was not reported to it: it could not be, or the process
- * died. */
+/* Children of `parent` (0: of all) whose end was not reported to it: it could not be, or the
+ * process died. */
 pawl_status family_look(struct engine *engine, struct scope *scope, uint64_t parent);
 
 /* actors.c */
@@ -313,9 +313,10 @@ pawl_status pause_with_entry(struct engine *engine, struct scope *scope, struct 
 void pause_told(struct engine *engine, const struct decision *decision);
 pawl_status pause_refusal(struct scope *scope);
 
-/* deaths.c: turns and calls that the process did not survive. deaths_begin() is for any event: where it
- * takes a turn of code here, that is noted until deaths_end(); one that has died too often gets its
- * `poison`. deaths_ask() is for a call that is to be made here: unless it is DEATHS_FEW it is not started. */
+/* deaths.c: turns and calls that the process did not survive. deaths_begin() is for any event:
+ * where it takes a turn of code here, that is noted until deaths_end(); one that has died too often
+ * gets its `poison`. deaths_ask() is for a call that is to be made here: unless it is DEATHS_FEW it
+ * is not started. */
 enum death_verdict { DEATHS_FEW, DEATHS_WAIT, DEATHS_MANY };
 bool deaths_open(struct engine *engine);
 void deaths_close(struct engine *engine);
@@ -347,9 +348,9 @@ pawl_status redrive_note(struct engine *engine, struct scope *scope, const struc
                          const struct draft *draft);
 pawl_status redrive_check(struct engine *engine, struct scope *scope,
                           const struct create_args *args);
-/* Before the drain: a step of a flow that is run again had the child `id`, and wants one now. It gets
- * what `args` learns here, or the result of that child, which has completed; if neither, a new child.
- * CONFLICT: the child is under way; as engine_redrive_given(). */
+/* Before the drain: a step of a flow that is run again had the child `id`, and wants one now. It
+ * gets what `args` learns here, or the result of that child, which has completed; if neither, a new
+ * child. CONFLICT: the child is under way; as engine_redrive_given(). */
 struct child_wanted {
     const struct definition_row *row;
     const struct definition *definition;

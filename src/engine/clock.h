@@ -1,9 +1,9 @@
-/* clock.h - the store's clock, and what falls due by it: timers, deadlines of machines, alarms. Private
- * to src/engine.
+/* clock.h - the store's clock, and what falls due by it: timers, deadlines of machines, alarms.
+ * Private to src/engine.
  *
  * Rules:
- *  (1) Times of records come from the store's clock, which never goes back; times that a caller asks
- *      for by the wall clock are compared with that one.
+ *  (1) Times of records come from the store's clock, which never goes back; times that a caller
+ *      asks for by the wall clock are compared with that one.
  *  (2) `now` is read once for all that is fired together: a timer that arms itself again is left to
  *      the next call.
  *  (3) Everything here is under the engine's lock, but for the readings, which have their own.
@@ -44,7 +44,7 @@ struct clock {
     int64_t next_wall_ms;          /* likewise by the wall clock */
     bool timers_busy;              /* a thread fires what is due */
     pthread_cond_t look;           /* for the thread that fires, where the engine has one ... */
-    int64_t rests_until_ms; /* ... which waits so long; INT64_MIN: it is awake, or there is none */
+    int64_t rests_until_ms; /* ... which waits so long; INT64_MIN: it is awake, or not started */
     _Atomic uint32_t stuck_timers; /* due, but not to be fired now */
     int64_t stuck_until_ms;
     uint32_t firing_count;         /* alarms over many instances that fire here */

@@ -1,7 +1,7 @@
 /* engine.h - mailbox -> decide -> one drain -> commit -> act.
  *
- * The engine is the only writer. A call becomes an operation in a queue; the thread that drains (the
- * first caller as leader, or the drain thread of a server) decides what can be decided in
+ * The engine is the only writer. A call becomes an operation in a queue; the thread that drains
+ * (the first caller as leader, or the drain thread of a server) decides what can be decided in
  * place, puts all that is accepted into one commit, and answers after it is durable.
  *
  * Promises (tests quote the numbers):
@@ -165,8 +165,8 @@ pawl_status engine_code_register(struct engine *engine, const pawl_code_type *ty
 pawl_status engine_code_offer(struct engine *engine, const pawl_code_type *type,
                               struct scope *scope);
 
-/* A handler that may be elsewhere takes the turns of the type it names; copied. A binding that knows
- * only the names of its type has the source; of others it is printed here. */
+/* A handler that may be elsewhere takes the turns of the type it names; copied. A binding that
+ * knows only the names of its type has the source; of others it is printed here. */
 struct code_binding;
 pawl_status engine_code_bind(struct engine *engine, const struct code_binding *binding,
                              struct scope *scope);
@@ -191,7 +191,7 @@ str work_step_tool(const struct definition *definition, uint32_t plan_index); /*
 /* What a leaf without a name calls, to be shown beside its path; data NULL: it has a name, or calls
  * nothing. */
 str work_unnamed_tool(const struct definition *definition, uint32_t plan_index);
-/* What a pending step waits for: WHY_APPROVAL, "step", "child"; NULL: its timers and signals say so. */
+/* What a pending step waits for: WHY_APPROVAL, "step", "child"; NULL: timers and signals say it. */
 #define WHY_APPROVAL "approval"
 const char *work_why(const struct definition *definition, uint32_t plan_index);
 const struct behavior *behavior_of(enum definition_kind kind);
@@ -227,8 +227,8 @@ struct created {
 };
 pawl_status engine_create(struct engine *engine, struct scope *scope,
                           const struct create_args *args, struct created *out);
-/* Many that share commits. What is wrong with one is in its place; the others are created. Other than
- * OK: none is. */
+/* Many that share commits. What is wrong with one is in its place; the others are created. Other
+ * than OK: none is. */
 struct batch_create {
     struct create_args args;
     pawl_status status;
@@ -237,10 +237,11 @@ struct batch_create {
 };
 pawl_status engine_create_batch(struct engine *engine, struct scope *scope,
                                 struct batch_create *creates, size_t count);
-/* A creation without a waiting caller. `done` is called once it is durable or refused, on the draining
- * thread and without a lock; the call and its scope are the engine's until then. Where the start
- * sets *needs_thread nothing has happened, and `done` is not called. Either way engine_create_end()
- * says how it ended; where the call's needs_thread is set, by a thread that may wait. */
+/* A creation without a waiting caller. `done` is called once it is durable or refused, on the
+ * draining thread and without a lock; the call and its scope are the engine's until then. Where the
+ * start sets *needs_thread nothing has happened, and `done` is not called. Either way
+ * engine_create_end() says how it ended; where the call's needs_thread is set, by a thread that may
+ * wait. */
 struct create_call {
     struct scope *scope;
     struct create_args args;
@@ -338,8 +339,8 @@ pawl_status engine_signal(struct engine *engine, struct scope *scope, str id, st
 struct amend_args {
     str instance, definition; /* name, or name@version */
     str actor;
-    str entries;  /* JSON object by step name: which entry has a result that the new plan asks for and
-                   * the old one forgot */
+    str entries;  /* JSON object by step name: which entry has a result that the new plan needs
+                   * and the old one forgot */
     uint64_t seq; /* they are as of this entry, and it is still the last; 0: whatever */
     str rights;   /* what the caller may create; data NULL: anything */
     const char *late; /* as in struct event */
@@ -354,8 +355,8 @@ struct amended {
  * CONFLICT: names the live step that has no place in it. */
 pawl_status engine_amend(struct engine *engine, struct scope *scope, const struct amend_args *args,
                          struct amended *out);
-/* A registered definition of this kind by name or name@version, and its row. INVALID_REQUEST: it is of
- * another kind. */
+/* A registered definition of this kind by name or name@version, and its row. INVALID_REQUEST: it is
+ * of another kind. */
 pawl_status engine_find_kind(struct engine *engine, struct scope *scope, str text,
                              enum definition_kind kind, struct definition_row *row,
                              const struct definition **out);
@@ -369,8 +370,8 @@ pawl_status engine_key_find(struct engine *engine, struct scope *scope, const ui
 /* Keep one with what is needed to answer again. */
 pawl_status engine_key_keep(struct engine *engine, struct scope *scope, const uint8_t *key,
                             str body, str payload);
-/* Between the look-up of such a key and its use no other call may do the same: one with the same key
- * waits in enter(). The turn is the caller's, until it has left. */
+/* Between the look-up of such a key and its use no other call may do the same: one with the same
+ * key waits in enter(). The turn is the caller's, until it has left. */
 struct key_turn {
     const uint8_t *key;
     struct key_turn *next;
@@ -423,7 +424,7 @@ void engine_random(struct engine *engine, uint8_t *out, size_t size);
 struct pause_args {
     str id, actor, reason;
     bool resume;
-    bool ends_runs; /* what runs in this process and may be repeated is ended, and its attempt given back */
+    bool ends_runs;   /* end calls here that may be repeated, and give back their attempts */
     const char *late; /* as in struct event */
     const uint8_t *key;
 };
@@ -524,7 +525,7 @@ pawl_status engine_history_next(struct history_reader *reader, struct scope *sco
 void engine_history_seek(struct history_reader *reader, uint64_t from, uint64_t to);
 void engine_history_close(struct history_reader *reader); /* NULL is allowed */
 
-/* How often an instance took each transition of its definition; `counts` has room for all of them. */
+/* How often an instance took each transition of its definition; `counts` has room for all. */
 pawl_status engine_taken(struct engine *engine, struct scope *scope, str id, uint32_t *counts);
 
 /* All of them, for those that need the whole at once. */
@@ -548,8 +549,8 @@ uint64_t engine_position(struct engine *engine); /* of the last record that is d
 typedef pawl_status (*entry_fn)(void *context, str id, const struct entry *entry);
 
 /* Creations and entries behind position `after`, in commit order, none that is not durable; at most
- * `limit` records are looked at. *reached: the position up to which there is no other entry; where it is
- * engine_position(), there is nothing more. */
+ * `limit` records are looked at. *reached: the position up to which there is no other entry; where
+ * it is engine_position(), there is nothing more. */
 pawl_status engine_entries(struct engine *engine, struct scope *scope, uint64_t after,
                            uint32_t limit, entry_fn fn, void *context, uint64_t *reached);
 /* The entries of one instance, at most `limit`. */
@@ -583,8 +584,8 @@ struct waiting {
     str name;
     bool has_until, is_due;
     int64_t until_ms;
-    str refused;             /* kinds timer and child: why what came for it was refused here; data NULL:
-                                it was not */
+    str refused;             /* kinds timer and child: why its event was refused here; data NULL: it
+                                was not */
     struct pause_view pause; /* kind pause; the name is its reason */
     uint32_t ordinal;        /* of the step, if it is one; else 0 */
     str tool;                /* kind step: what it calls; data NULL: a call from outside ends it */

@@ -1,5 +1,5 @@
-/* queries.h - what callers read: where instances are, their histories, what they wait for. Private to
- * src/engine.
+/* queries.h - what callers read: where instances are, their histories, what they wait for. Private
+ * to src/engine.
  *
  * Rules:
  *  (1) A query returns what was committed, and nothing past the tip.

@@ -6,7 +6,8 @@
  *      and is never taken under it.
  *  (2) A definition that was given to a caller lives until the engine is closed; one that a host
  *      rolled back is retired, not freed.
- *  (3) A type of code is added, never removed; the newest version of a type starts new instances. */
+ *  (3) A type of code is added, never removed; the newest version of a type starts new
+ *      instances. */
 #ifndef PAWL_ENGINE_REGISTRY_H
 #define PAWL_ENGINE_REGISTRY_H
 
@@ -120,8 +121,8 @@ pawl_status rights_record(struct engine *engine, struct scope *scope, struct hea
 pawl_status rights_note(struct engine *engine, struct scope *scope,
                         const struct definition_row *row);
 
-/* code_types.c: the definition of a type that is recorded with its first instance; OK if `reference`
- * (NAME or NAME@VERSION) names none. */
+/* code_types.c: the definition of a type that is recorded with its first instance; OK if
+ * `reference` (NAME or NAME@VERSION) names none. */
 bool code_is_put_when_used(struct engine *engine, str reference);
 pawl_status code_put_when_used(struct engine *engine, struct scope *scope, str reference);
 

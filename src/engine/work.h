@@ -5,8 +5,8 @@
  *  (2) A step is started when a thread or a claim takes it, the oldest first.
  *  (3) A job belongs to the thread that runs it. A step that is over stops its job, and the answer
  *      of that job is for no one.
- *  (4) A waiting claim is called once, and taken by its owner; never while a step of it is being committed.
- *      Its memory is its owner's.
+ *  (4) A waiting claim is called once, and taken by its owner; never while a step of it is being
+ *      committed. Its memory is its owner's.
  *  (5) A lease is watched from the commit that started its step until the step ends.
  *  (6) What runs here is started only while arguments and answers under way leave room. */
 #ifndef PAWL_ENGINE_WORK_H
@@ -26,7 +26,7 @@ struct mail;
 #define TOOL_GRACE_MS    1000   /* a program is ended this long after its step has timed out */
 #define LEASE_DEFAULT_MS 120000 /* B33 */
 #define JOBS_QUICK       1024u /* log, set and fail: under way at once */
-#define JOBS_WHEN_BRISK  16u   /* of other tools, for each worker, while each takes next to no time */
+#define JOBS_WHEN_BRISK  16u   /* of other tools, for each worker, while each is very quick */
 #define PLACES_MAX       256u  /* of them in all, unless there are more workers */
 #define WORK_BYTES       (LIMIT_SCOPE / 2) /* under way at once, and LIMIT_TEXT for each worker */
 #define LATE_MS          5     /* a started step that no worker took by then gets another thread */
@@ -53,8 +53,8 @@ struct job {
     int64_t queued_at_ms;  /* by the tick */
     struct tool_stop stop; /* to end it early */
     bool is_over;          /* its step has ended: its answer is for no one */
-    bool is_held;          /* its instance was paused: if it did not begin, or was ended early, its attempt is
-                              given back */
+    bool is_held;          /* its instance was paused: if it did not begin, or was ended early, its
+                              attempt is given back */
 };
 
 struct job_list {

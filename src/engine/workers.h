@@ -1,4 +1,5 @@
-/* workers.h - steps for workers elsewhere: claimed, kept alive, answered (claims.c, waiting_claims.c, answers.c).
+/* workers.h - steps for workers elsewhere: claimed, kept alive, answered (claims.c,
+ * waiting_claims.c, answers.c).
  */
 #ifndef PAWL_ENGINE_WORKERS_H
 #define PAWL_ENGINE_WORKERS_H
@@ -26,14 +27,14 @@ struct claimed {
     str trace;             /* of the request that created the instance; data NULL: none */
     struct job *job;       /* until engine_claim_told() */
     struct waiting_claim *waiting;
-    struct ready_step *ready; /* as it was in its queue, until it is started; NULL: it was in none */
+    struct ready_step *ready; /* as it was in its queue, until it starts; NULL: it was in none */
     size_t size;              /* of what it takes of the answer's room */
     bool stays_ready;         /* the answer is full, or its client has gone */
     pawl_status status;
 };
 
-/* A claim under way: a waiting claim. Everything of it lives in the scope. The waiter is woken under
- * locks, and then takes again. IN_USE if the store is not owned by this engine. */
+/* A claim under way: a waiting claim. Everything of it lives in the scope. The waiter is woken
+ * under locks, and then takes again. IN_USE if the store is not owned by this engine. */
 pawl_status engine_claim_open(struct engine *engine, struct scope *scope,
                               const struct claim_args *args, const struct waiter *waiter,
                               struct waiting_claim **out);
@@ -59,9 +60,9 @@ int64_t engine_claim_left_ms(struct engine *engine, const struct waiting_claim *
 /* The same by a thread that has nothing else to do: the waiter is not asked. */
 pawl_status engine_claim_wait(struct engine *engine, struct scope *scope,
                               struct waiting_claim *waiting, struct claimed **out, uint32_t *count);
-/* Answers about steps, a worker's turn for example, in one commit where nothing else is in the way; each has its own
- * status and words. Fails only if none could be sent. `waiting claim` is offered before they are sent;
- * NULL: none. */
+/* Answers about steps, a worker's turn for example, in one commit where nothing else is in the way;
+ * each has its own status and words. Fails only if none could be sent. `waiting claim` is offered
+ * before they are sent; NULL: none. */
 struct step_answer {
     str step_id, lease; /* lease data NULL: none */
     struct event event; /* STEP_DONE, STEP_FAILED, APPROVE or REJECT */

@@ -1,5 +1,5 @@
-/* writer.h - the engine's writer: a queue of requests, one drain, one commit for all of them. Private
- * to src/engine.
+/* writer.h - the engine's writer: a queue of requests, one drain, one commit for all of them.
+ * Private to src/engine.
  *
  * Rules:
  *  (1) One thread at a time drains (`drainer`). It takes and gives back the role under the lock, in
@@ -146,12 +146,12 @@ struct writer {
     int64_t commit_us;            /* the drain's: how long the last commit took */
     bool is_telling, has_news;    /* see engine_changed() */
     bool drain_stopping;          /* the other threads are gone: so does the drain */
-    _Atomic bool broken;          /* what is in the store is not known: nothing is written meanwhile */
+    _Atomic bool broken;          /* the store's content is not known: nothing is written */
     bool commit_failed;           /* the last one did */
     bool is_suspect;              /* a read failed: a commit is to look at the files */
     struct store_tip tip;
     struct heads heads;
-    struct key_turn *key_turns;   /* keys whose calls are under way and leave no record of their own */
+    struct key_turn *key_turns; /* keys of calls under way that leave no record of their own */
     void (*committed)(void *context, uint64_t position); /* who follows the log; may be NULL */
     void *committed_context;
     struct histogram commit_times;

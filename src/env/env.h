@@ -30,7 +30,7 @@ enum env_point {
 struct env {
     int64_t (*now_ms)(struct env *env);   /* wall clock; may jump either way */
     int64_t (*boot_ms)(struct env *env);  /* since start, also asleep; cannot be set */
-    int64_t (*tick_ms)(struct env *env);  /* monotonic; stands still while the machine sleeps: for waiting */
+    int64_t (*tick_ms)(struct env *env);  /* monotonic; stops while the machine sleeps */
     int64_t (*tick_us)(struct env *env);  /* the same, finer: for measuring */
     void (*random)(struct env *env, void *out, size_t size); /* thread-safe */
     void (*reached)(struct env *env, enum env_point point);

@@ -70,7 +70,7 @@ struct rebuild_report {
     char what[REBUILD_TOLD_MAX][REBUILD_WORDS_SIZE];
 };
 
-/* What to check, and which callbacks report progress. All zero: the whole store, without reports. */
+/* What to check, and which callbacks report progress. All zero: the whole store, no reports. */
 struct verify_request {
     uint64_t instance;            /* this one alone; 0: not by number */
     str definition;               /* every instance of it; data NULL: not by definition */

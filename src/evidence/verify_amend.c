@@ -5,7 +5,7 @@
 #include "evidence/verify_int.h"
 #include "model/rights.h"
 
-/* ---- The results that it takes over ------------------------------------------------------------ */
+/* ---- The results that it takes over ---------------------------------------------------------- */
 
 static bool ends_own_row(const struct record *record, const struct effect_list *effects)
 {
@@ -64,7 +64,7 @@ static pawl_status check_results(struct verify *v, const struct chain *chain,
     return status;
 }
 
-/* ---- The definition ---------------------------------------------------------------------------- */
+/* ---- The definition -------------------------------------------------------------------------- */
 
 /* The definition that the payload names; *rules NULL: the payload was erased, or names none. */
 static pawl_status find_named(struct verify *v, const struct chain *chain,

@@ -1,10 +1,10 @@
 /* verify_checkpoint.c - how far a check has come, as bytes: for one that is interrupted.
  *
  * A checkpoint lies between two commits and holds what verify_int.h remembers of the log up to
- * there: chains, what effects left behind, keys, tokens and alarms, erased values, which values were
- * compared. It holds no payloads: the memories of flows are folded again when they are needed.
- * The store's id and the root at the checkpoint show whether it is still the store that was checked;
- * definitions are read again. Numbers are varints; the last 32 bytes are H(all before).
+ * there: chains, what effects left behind, keys, tokens and alarms, erased values, which values
+ * were compared. It holds no payloads: the memories of flows are folded again when they are needed.
+ * The store's id and the root at the checkpoint show whether it is still the store that was
+ * checked; definitions are read again. Numbers are varints; the last 32 bytes are H(all before).
  *
  * Each pass_...() is a list of members in the order of the file: it writes them, or reads them. */
 #include "base/assert.h"

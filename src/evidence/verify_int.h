@@ -157,7 +157,7 @@ static inline bool chain_has_ended(const struct verify *v, const struct chain *c
 /* verify.c */
 pawl_status verify_bad(struct verify *v, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* TRY() for what must be there: it is a finding, with these words, that the store does not know it. */
+/* TRY() for what must be there: NOT_KNOWN from the store becomes a finding with these words. */
 #define TRY_FOUND(v, call, ...)                                                                    \
     do {                                                                                           \
         pawl_status tried = (call);                                                                \

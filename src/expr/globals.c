@@ -1,5 +1,5 @@
-/* globals.c - names that an expression uses and nothing gives it. Such a name is nil, and so a slip of
- * the pen would be false without a word.
+/* globals.c - names that an expression uses and nothing gives it. Such a name is nil, and so a slip
+ * of the pen would be false without a word.
  *
  * Read by a small scanner: Lua itself looks a global up when it runs. What the text makes itself
  * (local, for, parameters, `name = ...`) counts as known wherever it is. */
@@ -14,9 +14,9 @@ static const char *const known_names[] = {
 };
 
 static const char *const keywords[] = {
-    "and",   "break", "do",  "else", "elseif", "end",    "false", "for",  "function", "goto",  "if",
-    "in",    "local", "nil", "not",  "or",     "repeat", "return", "then", "true",     "until", "while",
-    NULL,
+    "and",      "break",  "do",   "else", "elseif", "end",   "false", "for",
+    "function", "goto",   "if",   "in",   "local",  "nil",   "not",   "or",
+    "repeat",   "return", "then", "true", "until",  "while", NULL,
 };
 
 const char *const *expr_names(void)
@@ -139,7 +139,7 @@ static struct token next_token(str text, size_t *place)
                            { text.data + from, *place - from } };
 }
 
-/* ---- What the text makes itself --------------------------------------------------------------- */
+/* ---- What the text makes itself -------------------------------------------------------------- */
 
 static bool is_made(const struct expr_unknown *unknown, str name)
 {

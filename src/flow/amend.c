@@ -130,8 +130,8 @@ struct amended_step {
     str text; /* of the merged one */
 };
 
-/* The plan that an amend brings, and what it and the old one make together. `lasting`: the arena for
- * that; NULL: the scope's. CONFLICT: the one is a tree, the other a graph. */
+/* The plan that an amend brings, and what it and the old one make together. `lasting`: the arena
+ * for that; NULL: the scope's. CONFLICT: the one is a tree, the other a graph. */
 static pawl_status amend_load(struct scope *scope, const struct plan *old, str text,
                               struct arena *lasting, struct amended_step *out)
 {
@@ -368,7 +368,7 @@ static bool move_memory(struct flow_memory *memory, const struct plan *merged, s
     return true;
 }
 
-/* Where a result belongs that is given by its step's name; NULL: nothing asks for it, or it is there. */
+/* Where a result belongs that its step's name gives; NULL: nothing needs it, or it is there. */
 static struct kept_text *missing_result(const struct flow_memory *memory, str name)
 {
     uint32_t step = plan_find(memory->plan, name);

@@ -230,7 +230,7 @@ bool arms_take(const struct flow_memory *memory, const struct node *rows)
     return !rows || rows->kind == NODE_ARRAY;
 }
 
-/* ---- For `check --against` -------------------------------------------------------------------- */
+/* ---- For `check --against` ------------------------------------------------------------------- */
 
 static bool lose(struct scope *scope, const struct node *arm, struct flow_lost_arms *out)
 {

@@ -8,7 +8,7 @@
 #define SPARSE_LEAST 1024u           /* attempts, before any are left out */
 #define STEPS_MAX    (1u << 20) /* indexes: plans of several amends together */
 
-/* Ordinals run 1, 2, 3, ... so an attempt lies at its ordinal's place, unless some were left out. */
+/* Ordinals run 1, 2, 3, ...: an attempt is at its ordinal's place, unless some were left out. */
 static struct flow_attempt *find_attempt(const struct flow_attempts *attempts, uint32_t ordinal)
 {
     uint32_t low = 0, high = attempts->count;
@@ -41,7 +41,7 @@ static struct flow_step_past *step_past(struct scope *scope, struct flow_attempt
     return plan < STEPS_MAX ? &attempts->steps[plan] : NULL;
 }
 
-/* ---- Leaving out what nothing asks for -------------------------------------------------------- */
+/* ---- Leaving out what nothing asks for ------------------------------------------------------- */
 
 /* A last one that began another is older than that, and wanted itself: it is still found. */
 static void leave_out(struct flow_attempts *attempts)
@@ -66,7 +66,7 @@ static void leave_out(struct flow_attempts *attempts)
     attempts->sparse_next = 2 * kept;
 }
 
-/* ---- Folding ----------------------------------------------------------------------------------- */
+/* ---- Folding --------------------------------------------------------------------------------- */
 
 /* Where it belongs among the attempts of its step. */
 static pawl_status place_attempt(struct scope *scope, struct flow_attempts *attempts,

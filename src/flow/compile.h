@@ -54,8 +54,8 @@ bool step_expect(const struct source_step *step, const struct node *node, enum n
                  const char *expected);
 /* Is this key of a step true? What is not a boolean is reported. */
 bool step_is_true(const struct source_step *step, const char *key);
-/* Refuse the keys of `object`, of a step (NULL: of none), that are not in `keys`; `path` goes before
- * their names: "cancel.". */
+/* Refuse the keys of `object`, of a step (NULL: of none), that are not in `keys`; `path` goes
+ * before their names: "cancel.". */
 void compile_keys(struct compilation *compiler, const struct source_step *step,
                   const struct node *object, const struct known_key *keys, const char *path);
 /* The same with several tables, which NULL ends; `after` goes behind the names. */

@@ -21,9 +21,9 @@ struct flow_call {
     str step;                        /* name */
     str tool;                        /* data NULL: none */
     str args;                        /* JSON, templates replaced */
-    uint32_t attempt, first_ordinal; /* of the step's first attempt: its idempotency key is ID.N ... */
-    str key;                         /* ... unless it was given this one; data NULL: it was not ... */
-    str own_key;                     /* ... or has one of its own, which makes it ID:KEY; data NULL */
+    uint32_t attempt, first_ordinal; /* of the first attempt: its idempotency key is ID.N ... */
+    str key;                         /* ... unless it was given this one; else data NULL ... */
+    str own_key;                     /* ... or has its own, which makes it ID:KEY; else data NULL */
     int64_t timeout_ms;              /* how long a runner may take */
     bool is_timed;                   /* the step has a timer of its own for that */
     bool is_idempotent;              /* it may be run again after it was ended */
@@ -45,7 +45,7 @@ str flow_step_tool(const struct definition *definition, uint32_t plan_index); /*
 str flow_plan_tool(const struct definition *definition, uint32_t plan_index);
 /* The tool of a leaf that is called by its path; data NULL: it has a name, or calls none. */
 str flow_unnamed_tool(const struct definition *definition, uint32_t plan_index);
-/* What a leaf is that is called by its path and calls no tool: gate, wait, ...; NULL: another one. */
+/* The kind of a leaf that is called by its path and calls no tool: gate, wait, ...; else NULL. */
 const char *flow_unnamed_kind(const struct definition *definition, uint32_t plan_index);
 uint32_t flow_step_count(const struct definition *definition);
 bool flow_has_step(const struct definition *definition, str name);
@@ -93,8 +93,8 @@ bool flow_has_result(const struct entry_view *entry);
  * memory does not know. */
 #define FLOW_DONE_UNKNOWN UINT32_MAX
 uint32_t flow_done(const void *memory, uint32_t plan_index);
-/* Puts the result of a step into a memory, as folding entry `seq` does, and an attempt that is live.
- * With these alone a memory answers flow_call(). */
+/* Puts the result of a step into a memory, as folding entry `seq` does, and an attempt that is
+ * live. With these alone a memory answers flow_call(). */
 pawl_status flow_recall(void *memory, uint32_t plan_index, str result, uint32_t seq,
                         struct scope *scope, struct arena *arena);
 pawl_status flow_recall_live(void *memory, const struct flow_attempt *attempt, struct scope *scope,
@@ -103,8 +103,8 @@ pawl_status flow_recall_live(void *memory, const struct flow_attempt *attempt, s
 struct flow_attempts;
 const struct flow_attempt *flow_last_result(const struct flow_attempts *attempts, uint32_t plan_index);
 
-/* The paths of the input that its templates read and `input` does not have, each once, with the first
- * step that reads it; at most `max`. They are replaced by "". */
+/* The paths of the input that its templates read and `input` does not have, each once, with the
+ * first step that reads it; at most `max`. They are replaced by "". */
 struct input_gap {
     str path, step;
 };
@@ -116,8 +116,8 @@ bool flow_keeps(const struct definition *definition, str signal);
 /* Does anything in it look at what the instance is? Then its memory has to be introduced. */
 bool flow_asks_instance(const struct definition *definition);
 
-/* For a caller that runs a graph without an engine: the running attempt `ordinal`, of whatever kind, is over
- * with this result. What it begins, or the end. */
+/* For a caller that runs a graph without an engine: the running attempt `ordinal`, of whatever
+ * kind, is over with this result. What it begins, or the end. */
 pawl_status flow_after(const struct definition *definition, const struct standing *standing,
                        uint32_t ordinal, str result, struct scope *scope, struct decision *out);
 const char *flow_step_kind(const struct definition *definition, uint32_t plan_index);
@@ -151,11 +151,12 @@ struct flow_redrive {
 pawl_status flow_redrive(struct scope *scope, const struct flow_redrive *args, str *out);
 
 /* Attempts in creation order, folded from the history by the caller: it feeds entries in order.
- * With `max` it keeps a window of so many behind ordinal `after`, from an entry on that has not created
- * any of them. With `is_sparse` it keeps what an amend or a redrive asks for, which does not grow with
- * the history: live attempts, unfinished ones that were not retried, of each step the last and the last
- * that is done, and what those began. Without both, every attempt. A window, and what `is_sparse`, has no
- * results and errors: `ended_pos` and `ended_seq` say which record has them. */
+ * With `max` it keeps a window of so many behind ordinal `after`, from an entry on that has not
+ * created any of them. With `is_sparse` it keeps what an amend or a redrive asks for, which does
+ * not grow with the history: live attempts, unfinished ones that were not retried, of each step the
+ * last and the last that is done, and what those began. Without both, every attempt. A window, and
+ * what `is_sparse`, has no results and errors: `ended_pos` and `ended_seq` say which record has
+ * them. */
 struct flow_attempt {
     uint32_t ordinal, plan, attempt;
     uint32_t begun_by; /* the ordinal of the attempt whose entry created it; 0: none */
@@ -183,7 +184,7 @@ struct flow_attempts {
     uint32_t sparse_next; /* of attempts.c: as many are let be */
     uint32_t made;  /* not of a window: the last ordinal */
     struct flow_step_past {
-        uint32_t last, done; /* ordinals of its last attempt and of the last that is done; 0: none */
+        uint32_t last, done; /* ordinals of its last attempt and its last done one; 0: none */
         uint32_t rounds;
     } *steps; /* not of a window: by plan index */
     uint32_t step_count, step_capacity;

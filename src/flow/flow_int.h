@@ -40,8 +40,8 @@ bool template_has(str text); /* a template that is replaced */
  * `below`; what follows ".result." is left in *rest (data NULL: nothing). STEP_NONE: none. */
 uint32_t template_step(const struct plan *plan, str path, size_t below, str *rest);
 
-/* What lies at the dotted `path` below `value`, JSON; a key with dots is tried whole first. data NULL:
- * nothing, or the arena has failed. */
+/* What lies at the dotted `path` below `value`, JSON; a key with dots is tried whole first. data
+ * NULL: nothing, or the arena has failed. */
 str template_walk(struct arena *arena, str value, str path);
 
 /* Where values come from. `fresh` is a result that this very decision brings, `context` what
@@ -82,8 +82,8 @@ bool condition_begins_quoted(str text); /* ... and its V begins with a quote */
 bool condition_matches(const struct plan_target *target, const struct node *result);
 
 /* Of a branch: the first target whose condition holds, by its place; STEP_NONE: none does, or it is
- * no branch. What an expression cannot tell is INVALID_REQUEST with the reason, and the step's failure;
- * NO_MEMORY, STORAGE_FAILURE. `result` is that of the step which branches. */
+ * no branch. What an expression cannot tell is INVALID_REQUEST with the reason, and the step's
+ * failure; NO_MEMORY, STORAGE_FAILURE. `result` is that of the step which branches. */
 pawl_status condition_choose(struct scope *scope, const struct template_source *source,
                              const struct plan_step *step, str result, uint32_t *out);
 
@@ -179,8 +179,8 @@ bool is_behind_kept(const struct turn *turn); /* older ones of its name are to b
 void keep_signal(struct turn *turn, str payload);
 void decide_wake(struct turn *turn);
 bool flow_wakes(const void *memory);
-/* The rows by which broadcasts find a flow that keeps their signals, on the last draft; `before`: the
- * plan that it went by, NULL: it begins. */
+/* The rows by which broadcasts find a flow that keeps their signals, on the last draft; `before`:
+ * the plan that it went by, NULL: it begins. */
 void turn_keep_signals(struct turn *turn, const struct plan *before, const struct plan *plan);
 
 /* cancel.c: the two events that cancel a flow. */

@@ -17,8 +17,8 @@ static void add_gap(struct search *search, str path, str step)
         search->gaps[search->count++] = (struct input_gap){ .path = path, .step = step };
 }
 
-/* `text` is JSON as a plan keeps it: outside its strings it has no "{{". A path with an escape in it
- * is passed over. */
+/* `text` is JSON as a plan keeps it: outside its strings it has no "{{". A path with an escape in
+ * it is passed over. */
 static void search_text(struct search *search, str text, str step)
 {
     struct template_part part;

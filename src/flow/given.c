@@ -4,10 +4,10 @@
  *   {"retry_of":ID,"begin":[STEP],"after":[[STEP,RESULT]],"joins":[STEP],"done":[STEP],
  *    "failed":[STEP],"arms":{STEP:N},"keys":[[STEP,KEY]],"results":{STEP:JSON},"context":{...}}
  *
- * Steps are found by their names, since the new one may run another definition. `begin`, `after` and
- * `joins` are of graphs, `failed` and `arms` of trees. `after`: steps that are done and from which
- * no branch led on; their results choose again. `keys`: the idempotency keys of steps that did not
- * finish, for when they begin; of a step that spawns, the id of its last child. */
+ * Steps are found by their names, since the new one may run another definition. `begin`, `after`
+ * and `joins` are of graphs, `failed` and `arms` of trees. `after`: steps that are done and from
+ * which no branch led on; their results choose again. `keys`: the idempotency keys of steps that
+ * did not finish, for when they begin; of a step that spawns, the id of its last child. */
 #include "base/ids.h"
 #include "base/json_scan.h"
 #include "flow/reads.h"
@@ -335,7 +335,8 @@ static void print_graph(struct gathering *gathering)
     json_close(&gathering->out, ']');
 }
 
-/* ---- A tree --------------------------------------------------------------------------------------
+/* ---- A tree
+ * --------------------------------------------------------------------------------------
  */
 
 /* The step of the first plan that has the name of the new plan's step at `node`. */
@@ -429,7 +430,7 @@ static void print_arms(struct gathering *gathering)
     json_close(&gathering->out, '}');
 }
 
-/* ---- Results and context ---------------------------------------------------------------------- */
+/* ---- Results and context --------------------------------------------------------------------- */
 
 /* The result that the new one asks for, as the first instance kept it, or as its step brought it;
  * data NULL: it does not ask, or the step has no result. */

@@ -16,7 +16,7 @@
 
 struct attempt {
     uint32_t plan, ordinal, attempt, first_ordinal; /* first: of its step's first attempt */
-    str key;                 /* idempotency key that it was given; data NULL: its first ordinal is */
+    str key;                 /* idempotency key that it was given; data NULL: its first ordinal */
     enum step_status status; /* PENDING, READY or RUNNING */
     bool is_backing_off;                            /* waits for its retry */
 };
@@ -131,8 +131,8 @@ pawl_status redo_fail_nothing(struct scope *scope);
 pawl_status redo_read(struct scope *scope, const struct plan *plan, const struct node *given,
                       struct tree_redo **out);
 
-/* The states of all nodes, of which those are copied, page by page, that a decision looks at: a wide
- * tree has thousands, and a step's end concerns a few. */
+/* The states of all nodes, of which those are copied, page by page, that a decision looks at: a
+ * wide tree has thousands, and a step's end concerns a few. */
 struct node_pages {
     const struct node_state *states;
     uint32_t count;
@@ -178,8 +178,8 @@ static inline struct tree_errors *tree_errors_of(uint32_t compiler, struct tree_
 /* The tree has failed: walk->ended is what failed it, unless it is the error of the step itself. */
 void tree_error_end(const struct tree_walk *walk, uint32_t holder);
 bool tree_errors_copy(const struct tree_errors *from, struct arena *arena, struct tree_errors *out);
-/* A row with this text, or with the payload of entry `seq` if it is large or not given, from 1; 0: no
- * memory. */
+/* A row with this text, or with the payload of entry `seq` if it is large or not given, from 1; 0:
+ * no memory. */
 uint32_t tree_errors_add(struct tree_errors *errors, str text, uint32_t seq, struct arena *arena);
 /* What a step of a rescue or a finally sees: the error of the innermost try around it that has
  * one; without a text if none has. NULL: it is in neither, or there is one error for all. */
@@ -215,7 +215,7 @@ pawl_status flow_memory_load(const struct definition *definition, str text, str 
 
 bool flow_introduce(void *memory, const struct identity *identity, struct arena *arena);
 struct flow_memory *memory_of_plan(const struct plan *plan, str input, struct arena *arena);
-/* redrive.c: what an instance is given that runs another one again. STORAGE_FAILURE: another form. */
+/* redrive.c: what a redrive gives to its new instance. STORAGE_FAILURE: another form. */
 pawl_status given_read(struct scope *scope, str text, struct node **out);
 pawl_status memory_begin(struct flow_memory *memory, const struct node *given, struct scope *scope,
                          struct arena *arena);

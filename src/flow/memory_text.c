@@ -1,14 +1,14 @@
 /* memory_text.c - the snapshot of a flow's memory: printed, and loaded again.
  *
  *   {"plan":{...},"ordinal":3,"live":[[STEP,ORDINAL,ATTEMPT,FIRST,"pending",BACKING_OFF,KEY]],
- *    "arms":[[ORDINAL,IS_TIMER,"NAME",VALUE]],"moved":[[PLACE,INDEX]],"approvals":[[ORDINAL,"ann"]],
- *    "signals":[["NAME",PAYLOAD]],"results":[[STEP,JSON]],
+ *    "arms":[[ORDINAL,IS_TIMER,"NAME",VALUE]],"moved":[[PLACE,INDEX]],
+ *    "approvals":[[ORDINAL,"ann"]],"signals":[["NAME",PAYLOAD]],"results":[[STEP,JSON]],
  *    "context":{...},"error":JSON,"nodes":[[NODE,AT,HAS_FAILED,ERROR]],"joins":[STEP],
  *    "keys":[[STEP,"KEY"]],"done":[[STEP,SEQ]]}
  *
- * Members without anything in them are left out; the plan is there after an amend. JSON and ERROR are
- * `null,SEQ` where the text is the payload of entry SEQ. It is read row by row: all of it as nodes
- * would take more memory than the instance. */
+ * Members without anything in them are left out; the plan is there after an amend. JSON and ERROR
+ * are `null,SEQ` where the text is the payload of entry SEQ. It is read row by row: all of it as
+ * nodes would take more memory than the instance. */
 #include "base/json_scan.h"
 #include "flow/flow_int.h"
 #include "flow/memory.h"

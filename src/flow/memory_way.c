@@ -1,7 +1,7 @@
 /* memory_way.c - who began an attempt of a graph: the way of the step that ended, or a join.
  *
- * An entry says what began, not why. It matters only where a branch waits at a join whose step other
- * ways lead to as well: if one of them begins that step, the branch still waits (B15). */
+ * An entry says what began, not why. It matters only where a branch waits at a join whose step
+ * other ways lead to as well: if one of them begins that step, the branch still waits (B15). */
 #include "base/json_scan.h"
 #include "flow/flow_int.h"
 

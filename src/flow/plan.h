@@ -129,7 +129,7 @@ void arm_print(const struct node *arm, struct buf *out);
 /* plan_text.c: false: it is not a plan, or no memory. */
 bool plan_read(struct scope *scope, const struct node *document, struct plan *plan);
 
-/* Read a printed plan and make it ready; `text` must live as long. STORAGE_FAILURE if it is not one. */
+/* Read a printed plan and make it ready; `text` must live as long. STORAGE_FAILURE: not a plan. */
 pawl_status plan_load(struct scope *scope, str text, struct plan **out);
 
 /* plan_tree.c: nodes of the printed tree; false: it is not a tree, or no memory. */
@@ -140,7 +140,7 @@ pawl_status plan_find_reach(struct scope *scope, struct plan *plan);
 bool plan_can_reach(const struct plan *plan, uint32_t join, uint32_t step);
 bool plan_is_joined(const struct plan *plan, uint32_t step); /* does some step join at this one? */
 
-/* plan_name.c: sort `names` and find in them; plan_find() returns STEP_NONE if no step has the name. */
+/* plan_name.c: sort `names` and find one; plan_find() returns STEP_NONE if no step has the name. */
 void plan_sort_names(struct plan_name *names, uint32_t count);
 const struct plan_name *plan_find_name(const struct plan_name *names, uint32_t count, str text);
 uint32_t plan_find(const struct plan *plan, str name);
@@ -159,8 +159,8 @@ static inline bool plan_keeps(const struct plan *plan, str signal)
     return false;
 }
 
-/* Does the way of a step begin its target? All of NEXT and PARALLEL, of BRANCH and ARMS the one that
- * is chosen (STEP_NONE: none is), of a JOIN none. */
+/* Does the way of a step begin its target? All of NEXT and PARALLEL, of BRANCH and ARMS the one
+ * that is chosen (STEP_NONE: none is), of a JOIN none. */
 static inline bool way_begins(const struct plan_step *step, uint32_t target, uint32_t chosen)
 {
     return step->way == WAY_NEXT || step->way == WAY_PARALLEL ||

@@ -1,4 +1,5 @@
-/* plan_load.c - a printed plan, made ready to run: which results are kept, who can reach which join. */
+/* plan_load.c - make a printed plan ready to run: which results are kept, what reaches which
+ * join. */
 #include "base/node.h"
 #include "expr/expr.h"
 #include "flow/flow_int.h"

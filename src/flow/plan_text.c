@@ -1,23 +1,25 @@
-/* plan_text.c - the plan as text, in one canonical form. Each part is printed and read side by side.
+/* plan_text.c - the plan as text, in one canonical form. Each part is printed and read side by
+ * side.
  *
  * JSON without white space, members in this order; those that say nothing are left out, and new
  * ones go to the end:
  *
- *   {"notation":"graph","first":0,"steps":[{"name":"search","kind":"wait","tool":"log","args":{...},
- *    "next":1,"max":3,"backoff":[30000,120000,300000],"jitter":100,"timeout":120000,
+ *   {"notation":"graph","first":0,"steps":[{"name":"search","kind":"wait","tool":"log",
+ *    "args":{...},"next":1,"max":3,"backoff":[30000,120000,300000],"jitter":100,"timeout":120000,
  *    "idempotent":true,"once":true,"augment":[["dest","source"]],"by":["ann"],"count":2}],
  *    "tree":["do",0,["dopar",1,2]],"output":{...},"buffered":[NAME],"cancel":false}
  *
  * `kind` is the word of a row of kinds.h; tool is left out. The way on is one of `next`, `join` (an
- * index), `parallel`, `arms` (indices) and `branch` (pairs of condition and index, with `true` where
- * the condition compares with the text between its quotes: compiler 3); without one the step is the
- * last, or its tree knows. `args` has everything that a step needs when it begins: a wait's are
- * {"arms":[{"timer":"30s"},{"signal":"paid"}]}. `buffered` lists the signals that are kept until a
- * step awaits them. `cancel` is false, or the indices of the steps during which the flow cannot be
- * cancelled.
+ * index), `parallel`, `arms` (indices) and `branch` (pairs of condition and index, with `true`
+ * where the condition compares with the text between its quotes: compiler 3); without one the step
+ * is the last, or its tree knows. `args` has everything that a step needs when it begins: a wait's
+ * are {"arms":[{"timer":"30s"},{"signal":"paid"}]}. `buffered` lists the signals that are kept
+ * until a step awaits them. `cancel` is false, or the indices of the steps during which the flow
+ * cannot be cancelled.
  *
- * Defaults (X8): a graph's steps have max 3, 30 s / 120 s / 300 s and are idempotent; a tree's leaves
- * have max 1 and are not. A step that waits is not tried again unless its `retry` says so. */
+ * Defaults (X8): a graph's steps have max 3, 30 s / 120 s / 300 s and are idempotent; a tree's
+ * leaves have max 1 and are not. A step that waits is not tried again unless its `retry` says
+ * so. */
 #include "base/node.h"
 #include "flow/flow_int.h"
 

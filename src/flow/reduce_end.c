@@ -66,8 +66,8 @@ static bool is_led_to(const struct turn *turn, uint32_t join)
 }
 
 /* A join that waits is complete when neither a live step nor a branch at another join can still
- * reach it, whichever branch arrived last, and also if the last one went another way (B15). One pass
- * is enough: a join that another leads to is also reached by what this pass begins. */
+ * reach it, whichever branch arrived last, and also if the last one went another way (B15). One
+ * pass is enough: a join that another leads to is also reached by what this pass begins. */
 static void complete_joins(struct turn *turn)
 {
     for (uint32_t join = 0; turn->joins && join < turn->plan->count; join++)

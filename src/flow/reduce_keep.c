@@ -1,8 +1,9 @@
-/* reduce_keep.c - signals that nothing awaits yet: kept, if the plan says so, until a wait takes them.
+/* reduce_keep.c - signals that nothing awaits yet: kept, if the plan says so, until a wait takes
+ * them.
  *
- * A broadcast with a filter is kept if one of the plan's waits has its filter for a value, as far as the
- * input alone tells (what other steps bring is not known yet), or a wait that has begun. It is kept under
- * a name of model/interest.h, so that no other wait takes it. */
+ * A broadcast with a filter is kept if one of the plan's waits has its filter for a value, as far
+ * as the input alone tells (what other steps bring is not known yet), or a wait that has begun. It
+ * is kept under a name of model/interest.h, so that no other wait takes it. */
 #include "base/node.h"
 #include "flow/flow_int.h"
 #include "model/canonical.h"
@@ -110,7 +111,7 @@ void turn_keep_signals(struct turn *turn, const struct plan *before, const struc
 
 /* ---- Keeping --------------------------------------------------------------------------------- */
 
-/* The value of a wait that has begun, which is there while the instance is paused; data NULL: none. */
+/* The value of a wait that has begun, which stays while the instance is paused; data NULL: none. */
 static str awaited_value(const struct turn *turn)
 {
     const struct event *event = turn->event;

@@ -1,8 +1,8 @@
 /* machine_int.h - private to machine: a document on its way to a definition.
  *
  * The way: parse.c (states, kinds, initial) -> transitions.c (as written) -> expand.c (`*`,
- * then the definition's own table) -> deadlines.c -> check.c (what is legal but odd). Each part reports all it
- * finds and goes on; only machine_compile() asks whether anything was wrong. */
+ * then the definition's own table) -> deadlines.c -> check.c (what is legal but odd). Each part
+ * reports all it finds and goes on; only machine_compile() asks whether anything was wrong. */
 #ifndef PAWL_MACHINE_MACHINE_INT_H
 #define PAWL_MACHINE_MACHINE_INT_H
 

@@ -1,7 +1,8 @@
 /* canonical.h - one text for each value of JSON, so that values are equal if their texts are.
  *
- * No white space; members in the byte order of their keys; of a string only that is escaped which has
- * to be; a number as decimal_print() writes it. docs/format.md has it under "Canonical values". */
+ * No white space; members in the byte order of their keys; of a string only that is escaped which
+ * has to be; a number as decimal_print() writes it. docs/format.md has it under "Canonical
+ * values". */
 #ifndef PAWL_MODEL_CANONICAL_H
 #define PAWL_MODEL_CANONICAL_H
 

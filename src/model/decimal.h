@@ -8,8 +8,8 @@
  * equal. */
 int decimal_compare(str a, str b);
 
-/* The same text for all that are equal: 7, 0.5, 1e-7; digits without needless zeros, with an exponent
- * if it is 10^21 or more, or below 10^-6. */
+/* The same text for all that are equal: 7, 0.5, 1e-7; digits without needless zeros, with an
+ * exponent if it is 10^21 or more, or below 10^-6. */
 void decimal_print(str number, struct buf *out);
 
 /* Has it no fraction? 1.0 and 1e3 have none. */

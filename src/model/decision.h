@@ -39,29 +39,29 @@ enum event_kind {
 
 struct event {
     enum event_kind kind;
-    int64_t at_ms;      /* by the store's clock */
-    int64_t due_at_ms;  /* TIMER: the time it was armed for, before any shift; 0: unknown */
-    str name, payload;  /* payload: JSON text; data NULL: none */
-    str actor, reason;  /* data NULL: not supplied */
-    bool may_have_event; /* START: by a machine's transition, a parent, or again: the input may have the
-                            member `event`, which a caller does not add */
-    str given;          /* AMEND: the plan; START: what another instance leaves; data NULL: nothing */
+    int64_t at_ms;         /* by the store's clock */
+    int64_t due_at_ms;     /* TIMER: the time it was armed for, before any shift; 0: unknown */
+    str name, payload;     /* payload: JSON text; data NULL: none */
+    str actor, reason;     /* data NULL: not supplied */
+    bool may_have_event;   /* START: by a machine's transition, a parent, or again: the input may
+                              have the member `event`, which a caller does not add */
+    str given;             /* AMEND: the plan; START: what another instance leaves; or data NULL */
     uint64_t expected_seq; /* AMEND: refused unless this is the last entry; 0: whatever */
     uint32_t ordinal;
-    str failure;        /* JSON; what this event did could not be committed: fail with it */
-    bool is_deferred;   /* an answer whose turn cannot be taken here: it is recorded, the turn is owed */
-    str poison;         /* why its turn is not to be taken; data NULL: it may be */
+    str failure;      /* JSON; what this event did could not be committed: fail with it */
+    bool is_deferred; /* an answer whose turn cannot be taken here: recorded, the turn owed */
+    str poison;       /* why its turn is not to be taken; data NULL: it may be */
     bool guard_satisfied, no_retry;
     bool is_leased;      /* STEP_*: by the lease's holder, or the engine itself */
     bool is_worker_gone; /* STEP_TIMEOUT: the lease of a worker elsewhere ran out */
-    bool is_recorded;   /* found again from its entry (event_of), which may be of an older program */
-    bool is_forced;     /* TIMER: by hand, though it may not be due yet */
-    bool is_held;       /* the instance is paused. STEP_*: what came is recorded, and no turn is taken;
-                           SIGNAL: it is kept where the definition says so, else PAUSED */
-    str filter;         /* SIGNAL: only for a wait with this value, canonical JSON; data NULL: for any */
-    str filter_written; /* the same as its sender wrote it, where that differs: older waits have it so */
+    bool is_recorded;    /* read from its entry (event_of), which an older program may have made */
+    bool is_forced;      /* TIMER: by hand, though it may not be due yet */
+    bool is_held;        /* the instance is paused. STEP_*: it is recorded, and no turn is taken;
+                            SIGNAL: it is kept where the definition says so, else PAUSED */
+    str filter;          /* SIGNAL: only for a wait with this value, canonical; data NULL: any */
+    str filter_written;  /* as its sender wrote it, where that differs: older waits have that */
     enum terminal_kind outcome; /* CHILD: of the state it ended in */
-    const char *late;   /* what is wrong with a value: refused, but for nothing else first; NULL: nothing */
+    const char *late; /* what is wrong with a value, checked after all else; NULL: nothing */
 };
 
 /* Is the signal for a wait with this value? */
@@ -69,19 +69,18 @@ bool event_is_for(const struct event *event, str value);
 
 /* An entry to be: the engine numbers, stamps and chains it. */
 struct draft {
-    uint32_t transition; /* index */
+    uint32_t transition;             /* index */
     uint32_t step, ordinal, attempt; /* flows: plan index + 1, ... ; 0: none */
     str payload, reason, actor;      /* data NULL: absent */
     bool guard;
-    str keep; /* no entry, but a kept signal of this name (CONTROL_KEEP_SIGNAL); data NULL: an entry */
+    str keep; /* no entry but a kept signal of this name (CONTROL_KEEP_SIGNAL); else data NULL */
     struct effect_list effects;
 };
 
 struct decision {
     struct draft *drafts; /* in the scope's arena */
     uint32_t count;
-    str hold; /* why the instance is paused with its last entry, in the same commit; data NULL: it is
-                 not */
+    str hold; /* why the commit of its last entry also pauses the instance; data NULL: no */
 };
 
 /* An entry as apply() sees it: a draft just made, or a record read back. */
@@ -135,24 +134,24 @@ struct behavior {
 
     /* The rest is NULL for machines. Memory lives in the arena it was made in. */
     void *(*memory_new)(const struct definition *definition, str input, struct arena *arena);
-    /* Tells a memory its instance's identity, which is not part of a snapshot. False: no memory left.
-     * NULL where the memory does not use it. */
+    /* Tells a memory its instance's identity, which is not part of a snapshot. False: no memory
+     * left. NULL where the memory does not use it. */
     bool (*introduce)(void *memory, const struct identity *identity, struct arena *arena);
-    /* From now on the memory may leave payloads of entries in the history. NULL where it never does. */
+    /* From now on the memory may leave payloads in the history. NULL: this kind never does. */
     void (*attach)(void *memory, const struct payload_source *payloads);
     pawl_status (*apply)(const struct definition *definition, void *memory,
                          const struct entry_view *entry, struct scope *scope, struct arena *arena);
     /* The entry was recorded later than it was decided, and its timers count from then: their due
      * times as they stand in the log. NULL where memory holds none. */
     void (*restamp)(void *memory, const struct effect_list *effects);
-    /* A signal that no step awaits yet is kept; an entry with EFFECT_TAKE spends the oldest of its name.
-     * NULL where none are kept. NO_MEMORY. */
+    /* A signal that no step awaits yet is kept; an entry with EFFECT_TAKE spends the oldest of its
+     * name. NULL where none are kept. NO_MEMORY. */
     pawl_status (*keep)(void *memory, str name, str payload, struct scope *scope,
                         struct arena *arena);
-    str (*step_name)(const void *memory, uint32_t plan_index); /* by the plan in force; flows have it */
+    str (*step_name)(const void *memory, uint32_t plan_index); /* by the plan in force; of flows */
     uint32_t (*live_steps)(const void *memory); /* how many; NULL: never more than one */
     bool (*wakes)(const void *memory); /* would EVENT_WAKE take one? NULL: it needs no such event */
-    bool (*has_kept)(const void *memory); /* would it take one, in a commit of its own? NULL: as above */
+    bool (*has_kept)(const void *memory); /* would it take one, in its own commit? NULL: as above */
     void (*memory_print)(const struct definition *definition, const void *memory, struct buf *out);
     pawl_status (*memory_load)(const struct definition *definition, str text, str input,
                                struct scope *scope, struct arena *arena, void **out);

@@ -12,8 +12,8 @@
 #include "base/node.h"
 #include "base/scope.h"
 
-/* Goes up when the same source would compile, or its history read, differently. 2: leases in entries,
- * wall-clock times, `cancel: false`. 3: the meanings that docs/format.md lists under
+/* Goes up when the same source would compile, or its history read, differently. 2: leases in
+ * entries, wall-clock times, `cancel: false`. 3: the meanings that docs/format.md lists under
  * "Compilers". */
 #define COMPILER_NUMBER 3
 
@@ -88,8 +88,8 @@ pawl_status definition_index(struct definition *definition, struct scope *scope)
 /* The canonical text: {"compiler":3,"kind":"machine","states":[{"name":"a"},{"name":"z",
  * "terminal":"success"}],"initial":0,"transitions":[{"from":0,"action":"go","to":1,
  * "guard":"g","requires_reason":true,"by":"engine"}],"deadlines":[{"state":0,"after":1000,
- * "transition":0}],"plan":{...},"input":{...}}; members that are absent, empty `deadlines`, false or
- * "caller" are left out; a terminal without a kind has "terminal":"plain". */
+ * "transition":0}],"plan":{...},"input":{...}}; members that are absent, empty `deadlines`, false
+ * or "caller" are left out; a terminal without a kind has "terminal":"plain". */
 void definition_print(const struct definition *definition, struct buf *out);
 
 /* Read a canonical text. The result and all it points to live in scope->arena; the

@@ -13,7 +13,7 @@
  *   ["await","NAME",ORD]     a signal is awaited; ["await","NAME",ORD,VALUE]: VALUE, any JSON, is
  *                            what a broadcast's filter is compared with
  *   ["leave","NAME",ORD]     it is no longer
- *   ["await","~NAME",0]      nothing is awaited: the signal is kept (model/interest.h), until "leave"
+ *   ["await","~NAME",0]      not awaited: the signal is kept (model/interest.h), until "leave"
  *   ["spawn",ORD,"ID"]       an instance was created, which the row waits for;
  *                            ["spawn",ORD,"ID","abandon"]: it outlives this one
  *   ["take","NAME"]          the oldest kept signal of this name is spent
@@ -24,8 +24,9 @@
  *   ["reduce","NAME",ARGS]   the host's NAME was done with ARGS in the same commit
  *   ["snapshot","HEX"]       after this entry a snapshot was kept, with this SHA-256
  *   ["plan",{...}]           a flow goes on by this plan (amend);
- *                            ["plan",{...},[[WORD,NAME],...]]: a code instance by this registration,
- *                            and its steps by index: "call", "external" or "child", and the name
+ *                            ["plan",{...},[[WORD,NAME],...]]: a code instance by this
+ *                            registration, and its steps by index: "call", "external" or "child",
+ *                            and the name
  *   ["redrive","ID"]         the instance runs another one again, which has this id
  * Before them may stand ["trace","00-..."], the W3C traceparent of the request that caused the
  * entry. It is not an effect, and not in the list of effects.

@@ -65,7 +65,7 @@ static void name_types(const struct node *type, char *out, size_t size)
         (void)snprintf(out, size, "a value");
 }
 
-/* ---- One refusal ------------------------------------------------------------------------------ */
+/* ---- One refusal ----------------------------------------------------------------------------- */
 
 struct acceptance {
     struct scope *scope;
@@ -134,7 +134,7 @@ static void show_value(const struct acceptance *acceptance, const struct node *v
     buf_fini(&buf);
 }
 
-/* ---- Keywords --------------------------------------------------------------------------------- */
+/* ---- Keywords -------------------------------------------------------------------------------- */
 
 static pawl_status check_type(const struct acceptance *acceptance, const struct node *schema,
                               const struct node *value)
@@ -227,7 +227,7 @@ static pawl_status check_required(struct acceptance *acceptance, const struct no
     return PAWL_OK;
 }
 
-/* ---- The walk ----------------------------------------------------------------------------------- */
+/* ---- The walk -------------------------------------------------------------------------------- */
 
 static pawl_status check_value(struct acceptance *acceptance, const struct node *schema,
                                const struct node *value);

@@ -17,8 +17,8 @@ void input_schema_check(const struct node *schema, schema_report *report, void *
 pawl_status input_schema_accept(struct scope *scope, const struct node *schema, str input);
 
 /* Can an input that `schema` allows have something at the dotted `path` (data NULL: the input
- * itself)? Where a schema lists `properties`, a property that is not listed counts as missing unless
- * `additionalProperties` allows it explicitly. */
+ * itself)? Where a schema lists `properties`, a property that is not listed counts as missing
+ * unless `additionalProperties` allows it explicitly. */
 bool input_schema_has(const struct node *schema, str path);
 
 /* The schema of as much of `path` as there is, which is taken off it: what is left begins with the

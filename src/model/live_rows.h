@@ -1,8 +1,9 @@
-/* live_rows.h - live rows: what the entries of an instance leave behind, and how one entry changes it.
+/* live_rows.h - live rows: what the entries of an instance leave behind, and how one entry changes
+ * it.
  *
  * A live row says what is true now: a step under way, a timer, a wait, a child, a pause. Effects
- * (effect.h) become changes of rows in live_change_of() alone; the engine, import, verify and rebuild
- * use it, and both stores apply the changes. */
+ * (effect.h) become changes of rows in live_change_of() alone; the engine, import, verify and
+ * rebuild use it, and both stores apply the changes. */
 #ifndef PAWL_MODEL_LIVE_ROWS_H
 #define PAWL_MODEL_LIVE_ROWS_H
 
@@ -107,8 +108,8 @@ struct live_change {
     };
 };
 
-/* The change that an effect of an entry about this step (plan index + 1; 0: none) and attempt makes;
- * false: none. The instance, and whether it is a test, are the caller's to fill in. */
+/* The change that an effect of an entry about this step (plan index + 1; 0: none) and attempt
+ * makes; false: none. The instance, and whether it is a test, are the caller's to fill in. */
 bool live_change_of(const struct effect *effect, uint32_t step, uint32_t attempt, int64_t at_ms,
                     struct live_change *out);
 

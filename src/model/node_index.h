@@ -1,7 +1,8 @@
 /* node_index.h - members found by key and list items by value in large documents.
  *
- * What is searched is sorted once, the first time, and kept for the next search. If there is no memory
- * for that, it is searched one by one: the arena is `failed` then, and the caller says so. */
+ * What is searched is sorted once, the first time, and kept for the next search. If there is no
+ * memory for that, it is searched one by one: the arena is `failed` then, and the caller says
+ * so. */
 #ifndef PAWL_MODEL_NODE_INDEX_H
 #define PAWL_MODEL_NODE_INDEX_H
 

@@ -10,19 +10,19 @@
 #include "base/str.h"
 
 /* Control records: the numbers are part of the format. */
-#define CONTROL_MAP(X)                                                  \
-    X(CREATE, -1, "create")      /* an instance begins; seq 0 */        \
-    X(DEFINE, -2, "define")      /* a definition version was put */     \
-    X(PAUSE, -3, "pause")                                               \
-    X(RESUME, -4, "resume")                                             \
-    X(ALARM, -5, "alarm")                                               \
-    X(KEEP_SIGNAL, -6, "keep-signal") /* a buffered signal */           \
-    X(TOKEN, -7, "token")                                               \
-    X(ERASE, -8, "erase")                                               \
-    X(KEYED, -9, "keyed")        /* an accepted keyed call without an entry */ \
-    X(IMPORT, -10, "import")     /* how many records of another store follow, with their own times */ \
-    X(CLOCK, -11, "clock")       /* the store's clock minus the wall clock, from here on */ \
-    X(RIGHTS, -12, "rights")     /* what the starter may create, right behind the creation */
+#define CONTROL_MAP(X)                                                                             \
+    X(CREATE, -1, "create") /* an instance begins; seq 0 */                                        \
+    X(DEFINE, -2, "define") /* a definition version was put */                                     \
+    X(PAUSE, -3, "pause")                                                                          \
+    X(RESUME, -4, "resume")                                                                        \
+    X(ALARM, -5, "alarm")                                                                          \
+    X(KEEP_SIGNAL, -6, "keep-signal") /* a buffered signal */                                      \
+    X(TOKEN, -7, "token")                                                                          \
+    X(ERASE, -8, "erase")                                                                          \
+    X(KEYED, -9, "keyed")    /* an accepted keyed call without an entry */                         \
+    X(IMPORT, -10, "import") /* how many records of another store follow, with their times */      \
+    X(CLOCK, -11, "clock")   /* the store's clock minus the wall clock, from here on */            \
+    X(RIGHTS, -12, "rights") /* what the starter may create, right behind the creation */
 
 enum control {
 #define X(name, number, text) CONTROL_##name = (number),
@@ -48,9 +48,9 @@ struct record {
     uint32_t flags;
     int64_t at_ms;      /* when it was recorded, by the store's clock: never goes back */
     int64_t fired_at_ms; /* entries, create: as supplied, or the wall clock; else at_ms */
-    uint32_t step, ordinal, attempt; /* flows: plan index + 1, number of the attempt's row, attempt */
+    uint32_t step, ordinal, attempt; /* flows: plan index + 1, number of its row, attempt */
     uint64_t actor, payload, reason; /* ids of values; 0: absent */
-    str body;           /* effects as JSON (effect.h), or a control record's body; data NULL: none */
+    str body;           /* effects as JSON (effect.h), or a control record's body, or data NULL */
     str key;            /* idempotency: 16 bytes of key id, 32 of request hash; data NULL: none */
     uint8_t hash[SHA_SIZE];
     bool has_root;      /* the last record of a commit */

@@ -22,7 +22,7 @@ static void tell(const struct ruling *ruling, const struct node *at, const char 
 static void check_schema(const struct ruling *ruling, const struct node *schema,
                          const char *keyword);
 
-/* ---- Keywords ----------------------------------------------------------------------------------- */
+/* ---- Keywords -------------------------------------------------------------------------------- */
 
 static void check_type(const struct ruling *ruling, const struct node *value)
 {
@@ -104,7 +104,7 @@ static const struct {
     { "description", check_description },
 };
 
-/* ---- A schema ----------------------------------------------------------------------------------- */
+/* ---- A schema -------------------------------------------------------------------------------- */
 
 /* Keys: `input`: a schema, and each schema inside it. */
 static const struct known_key schema_keys[] = {
@@ -133,8 +133,8 @@ static void refuse_keyword(const struct ruling *ruling, const struct node *node)
     keys_hint(tables, node->key, hint);
     if (str_is(node->key, "default"))
         (void)snprintf(message, sizeof message,
-                       "'default' of an input's schema is not supported: an input is recorded as it "
-                       "is supplied; leave it out");
+                       "'default' of an input's schema is not supported: an input is recorded as "
+                       "it is supplied; leave it out");
     else
         (void)snprintf(message, sizeof message, "unknown keyword '%.*s' of an input's schema; %s",
                        STR_ARG(words_shown(node->key)), hint);

@@ -26,8 +26,8 @@ const char *keys_meant(const struct known_key *keys, str mistake);
 
 #define KEY_HINT_SIZE 320
 
-/* "did you mean 'max'? known here: max, backoff": what to write instead of `key`, which is in none of
- * the tables; NULL ends them. */
+/* "did you mean 'max'? known here: max, backoff": what to write instead of `key`, which is in none
+ * of the tables; NULL ends them. */
 void keys_hint(const struct known_key *const *tables, str key, char out[KEY_HINT_SIZE]);
 
 #endif

@@ -1,8 +1,8 @@
 /* ahead.c - turns that a child takes before they are asked for.
  *
- * With a test clock most turns are those of a timer, and nothing happens between two of them. Asking
- * for each takes longer than the turn. A turn is a function of its request: so an answer that is there
- * is used for a request of exactly the same bytes, and else not at all. */
+ * With a test clock most turns are those of a timer, and nothing happens between two of them.
+ * Asking for each takes longer than the turn. A turn is a function of its request: so an answer
+ * that is there is used for a request of exactly the same bytes, and else not at all. */
 #include "module/module_int.h"
 
 #define COUNT_MAX 31u

@@ -140,7 +140,7 @@ static pawl_status begin_child(const struct module *module, struct child_process
     child->in = answer[0];
     child->out = request[1];
     child->cpu = -1;
-    (void)fcntl(child->out, F_SETFL, O_NONBLOCK); /* frame_write() waits for one that does not read */
+    (void)fcntl(child->out, F_SETFL, O_NONBLOCK); /* frame_write() waits for slow readers */
     if (failed) {
         end_child(child, words);
         return fail_start(module, scope, failed);

@@ -29,8 +29,8 @@ struct module_options {
 };
 
 /* Reads the file once, begins a child, `program` --module-host `path`, and asks it what it has.
- * Every child of this module runs these bytes, whatever happens to the file. NOT_KNOWN names what is
- * wrong with the module: it cannot be loaded, is not a module, or was built for another ABI. */
+ * Every child of this module runs these bytes, whatever happens to the file. NOT_KNOWN names what
+ * is wrong with the module: it cannot be loaded, is not a module, or was built for another ABI. */
 pawl_status module_open(const struct heap *heap, const struct module_options *options,
                         struct scope *scope, struct module **out);
 void module_close(struct module *module); /* no turn is under way; NULL is allowed */

@@ -8,9 +8,9 @@
  *   {"end":N,"value":JSON,"state":JSON,"migrated":JSON,"timers":EFFECTS,"signals":EFFECTS,"call":S,
  *    "args":JSON,"key":S,"spawn":N,"reduces":EFFECTS,"problem":S,"misfit":S,"renewed":N}
  *                                           or {"status":N,"message":S}
- * Members that are absent, empty or 0 are left out. Behind a request may be a NUL and a number: so many
- * turns more are to be taken, each by the timer that is due first (ahead.c). Their answers follow the
- * first one, each behind a NUL. */
+ * Members that are absent, empty or 0 are left out. Behind a request may be a NUL and a number: so
+ * many turns more are to be taken, each by the timer that is due first (ahead.c). Their answers
+ * follow the first one, each behind a NUL. */
 #ifndef PAWL_MODULE_MODULE_INT_H
 #define PAWL_MODULE_MODULE_INT_H
 

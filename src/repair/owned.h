@@ -1,4 +1,4 @@
-/* owned.h - private to repair: a store that is opened as its owner, without an engine, for one repair. */
+/* owned.h - private to repair: a store opened as its owner, without an engine, for one repair. */
 #ifndef PAWL_REPAIR_OWNED_H
 #define PAWL_REPAIR_OWNED_H
 

@@ -1,5 +1,5 @@
-/* repair.h - repairs by `pawl doctor`, for a store without an owner: rebuild the rows that follow from
- * its log, replace what FILE-head remembers. */
+/* repair.h - repairs by `pawl doctor`, for a store without an owner: rebuild the rows that follow
+ * from its log, replace what FILE-head remembers. */
 #ifndef PAWL_REPAIR_REPAIR_H
 #define PAWL_REPAIR_REPAIR_H
 
@@ -12,9 +12,9 @@ struct rebuild_options {
 };
 
 /* Open the store at `url` as its owner, without an engine (which would act on what its rows say),
- * check the log, and rewrite the rows. IN_USE while another process owns it; if the log itself is not
- * valid nothing is written. Into `out`: {rebuilt, heads, steps, timers, waits, pauses, kept, keys,
- * differences, what: [...]}, or {rebuilt: false, what} . */
+ * check the log, and rewrite the rows. IN_USE while another process owns it; if the log itself is
+ * not valid nothing is written. Into `out`: {rebuilt, heads, steps, timers, waits, pauses, kept,
+ * keys, differences, what: [...]}, or {rebuilt: false, what} . */
 pawl_status rebuild_store(const char *url, const struct rebuild_options *options, struct buf *out,
                           pawl_error *error);
 

@@ -1,4 +1,4 @@
-/* instance_log.h - for backends: the reads that each has, and how an instance's log is put together. */
+/* instance_log.h - for backends: the reads that each has, and how they make an instance's log. */
 #ifndef PAWL_STORE_INSTANCE_LOG_H
 #define PAWL_STORE_INSTANCE_LOG_H
 

@@ -8,7 +8,8 @@
 /* Find the live owner of the store at `path` (a URL behind "sqlite:"). On OK *pid is its
  * process, or 0 if the store has no owner, and `address` is where it can be reached, "" if the
  * owner gave no address or there is no owner. Disturbs neither owner nor writers. Fails with
- * INVALID_REQUEST (no path), STORAGE_FAILURE (the sidecar cannot be read), TOO_LARGE (`size` is too small). */
+ * INVALID_REQUEST (no path), STORAGE_FAILURE (the sidecar cannot be read), TOO_LARGE (`size` is too
+ * small). */
 pawl_status sqlite_owner(str path, char *address, size_t size, int *pid);
 
 /* What that owner wants to be shown by its callers (FILE-secret), "" if nothing: 0. Else the errno

@@ -15,9 +15,9 @@
  *      whose first position is not tip.pos + 1 is refused whole with CONFLICT.
  *  (6) A head row is replaced only by one with a higher seq or position.
  *  (7) due() gives timers in order of (due, instance, ordinal, name), none due later than asked.
- *  (8) An interned value is found by its exact bytes. The commitment of one that is there follows from
- *      its salt and bytes, and is given whether it is stored or not; one put again without bytes,
- *      with its commitment, is erased.
+ *  (8) An interned value is found by its exact bytes. The commitment of one that is there follows
+ *      from its salt and bytes, and is given whether it is stored or not; one put again without
+ *      bytes, with its commitment, is erased.
  *  (9) list() gives each matching instance once, in order of number, and its cursor goes on
  *      where it stopped, also if instances were created meanwhile. Without a clock record, no
  *      instance has an instantiated_at after the time of its create record.
@@ -26,8 +26,8 @@
  * (12) A key names the last record that was committed with it; keys older than the commit says
  *      may go, a few at a time, and no others.
  * (13) Nothing that is read differs because of expect().
- * (14) After a commit() that answered IN_USE nothing of it is there, and this handle is over: begin()
- *      and reopen() answer IN_USE, too.
+ * (14) After a commit() that answered IN_USE nothing of it is there, and this handle is over:
+ *      begin() and reopen() answer IN_USE, too.
  * (15) records_of() gives what following `prev` (or `skip`) record by record gives, in that order.
  *
  * Reads may come from any thread; begin..commit from one thread at a time (the drain).
@@ -69,9 +69,9 @@ struct child_query {
     uint32_t limit;
 };
 
-/* Which instances are asked for: those that await `name`, with a filter by a wait of that value; and
- * those that have a row called `also` (data NULL: none), whatever its value. With `or_filter`, those
- * too that have this value, or a row called `or_also`, in its place. */
+/* Which instances are asked for: those that await `name`, with a filter by a wait of that value;
+ * and those that have a row called `also` (data NULL: none), whatever its value. With `or_filter`,
+ * those too that have this value, or a row called `or_also`, in its place. */
 struct wait_query {
     str name, filter, also;
     str or_filter, or_also;
@@ -115,12 +115,10 @@ struct instance_log_query {
 
 /* An instance's records, from one of them back. */
 struct chain_query {
-    uint64_t pos;       /* of the record where it begins; behind a read, where it goes on; 0: it ended */
+    uint64_t pos;       /* of the record where it begins; after a read, where it resumes; 0: end */
     uint64_t first;     /* the number of the entry where it ends; 0: at the first record */
-    uint64_t skip_from; /* a record of this number or a higher one leads to its `skip`, not to `prev`;
-                         * 0: always */
-    bool
-        with_texts; /* else only pos, seq, prev, skip, what, step, actor and fired_at_ms are filled in */
+    uint64_t skip_from; /* records from this number on lead to `skip`, not to `prev`; 0: all */
+    bool with_texts;    /* else only pos, seq, prev, skip, what, step, actor and fired_at_ms */
 };
 #define RECORDS_BYTES ((size_t)64 << 10)
 
@@ -270,7 +268,7 @@ struct store_options {
 
 struct store;
 typedef pawl_status (*record_fn)(void *context, const struct record *record);
-typedef bool (*record_sight)(void *context, const struct record *record); /* true: no more of them */
+typedef bool (*record_sight)(void *context, const struct record *record); /* true: stop */
 typedef pawl_status (*row_fn)(void *context, uint32_t column_count, const str *names, const str *values,
                               const bool *are_numbers); /* those whose text is a JSON number */
 
@@ -435,8 +433,8 @@ struct store_ops {
     pawl_status (*counts)(struct store *store, struct scope *scope, str name, uint32_t version,
                           struct state_count **out, uint32_t *count);
 
-    /* Read-only SQL over the pawl_... views, for people. TOO_LARGE: it was stopped after limit_ms of
-     * this process's time (0: never). NULL: it has no SQL, and neither of the next three. */
+    /* Read-only SQL over the pawl_... views, for people. TOO_LARGE: it was stopped after limit_ms
+     * of this process's time (0: never). NULL: it has no SQL, and neither of the next three. */
     pawl_status (*sql)(struct store *store, struct scope *scope, str text, int64_t limit_ms,
                        row_fn fn, void *context);
     /* Reports the objects that differ from those that the migrations make. */
@@ -445,8 +443,8 @@ struct store_ops {
      * and delays no other caller. */
     pawl_status (*examine)(struct store *store, struct scope *scope, bad_row_fn fn, void *context);
     pawl_status (*facts)(struct store *store, struct scope *scope, struct store_facts *out);
-    /* Compares FILE-head with the log. With a name in `accepted_by`, a FILE-head that contradicts the
-     * log then remembers it as it is now. May be NULL. */
+    /* Compares FILE-head with the log. With a name in `accepted_by`, a FILE-head that contradicts
+     * the log then remembers it as it is now. May be NULL. */
     pawl_status (*witness)(struct store *store, struct scope *scope, str accepted_by,
                            struct head_witness *out);
 };

@@ -1,5 +1,5 @@
-/* tip.c - the tip after a commit, and numbers from it, for every backend and for callers that keep a
- * copy of it. */
+/* tip.c - the tip after a commit, and numbers from it, for every backend and for callers that keep
+ * a copy of it. */
 #include "store/store.h"
 
 static void note_standing(struct store_tip *tip, const struct standing_change *change)

@@ -1,9 +1,9 @@
-/* turn_marks.h - FILE-turns: what a program is doing that may kill it, for the one that comes after its
- * death: turns of code and calls of tools.
+/* turn_marks.h - FILE-turns: what a program is doing that may kill it, for the one that comes after
+ * its death: turns of code and calls of tools.
  *
- * Written in place and never synced: what a process wrote is there after its own death, and the death
- * of the machine is not the code's fault. Programs that share a store have a file each: FILE-turns,
- * FILE-turns-1 to FILE-turns-7. */
+ * Written in place and never synced: what a process wrote is there after its own death, and the
+ * death of the machine is not the code's fault. Programs that share a store have a file each:
+ * FILE-turns, FILE-turns-1 to FILE-turns-7. */
 #ifndef PAWL_STORE_TURN_MARKS_H
 #define PAWL_STORE_TURN_MARKS_H
 
@@ -18,7 +18,7 @@
  * died. */
 struct turn_mark {
     uint64_t name;   /* of a turn its instance's number, or a hash; 0: none */
-    uint32_t deaths; /* of owners, one after the other, during it; of a type: instances paused for it */
+    uint32_t deaths; /* of owners in a row during it; of a type: instances paused for it */
     uint32_t is_running;
     int64_t at_ms; /* of a type: when the last of them was paused, by the wall clock */
 };
@@ -30,11 +30,11 @@ struct turn_file {
     uint32_t number;
 };
 
-/* The first file that no program keeps, with the marks that the program before left. False: this store
- * has no such files, or other programs keep all of them. */
+/* The first file that no program keeps, with the marks that the program before left. False: this
+ * store has no such files, or other programs keep all of them. */
 bool turns_open(const struct store *store, const uint8_t store_id[STORE_ID_SIZE],
                 struct turn_file *out, struct turn_mark marks[MARKS]);
-/* The marks in the file `number`, which is deleted. False: it is not there, or a program keeps it. */
+/* Read the marks in file `number` and delete it. False: it is not there, or a program uses it. */
 bool turns_inherit(const struct store *store, const uint8_t store_id[STORE_ID_SIZE],
                    uint32_t number, struct turn_mark marks[MARKS]);
 void turns_mark(const struct turn_file *file, uint32_t slot, const struct turn_mark *mark);

@@ -128,7 +128,7 @@ static int set_actions(struct program *program, posix_spawn_file_actions_t *acti
     return number;
 }
 
-/* A group of its own, no signal blocked, and those that hosts like to ignore as at planned child. */
+/* A process group of its own, no signal blocked, and signals that hosts often ignore at default. */
 static int set_attributes(posix_spawnattr_t *attributes)
 {
     static const int signals[] = { SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD };
@@ -357,8 +357,9 @@ static void answer(struct program *program, bool is_known, int status)
     } else if (program->said.failed) {
         call_no_memory(program->call);
     } else if (!is_known) {
-        call_fail(program->call, "exec '%.*s': its exit status is unknown; its keeper was killed, or it runs as another "
-                  "user and could not be",
+        call_fail(program->call,
+                  "exec '%.*s': its exit status is unknown; its keeper was killed, "
+                  "or it runs as another user and could not be",
                   STR_ARG(name));
     } else if (status != 0) {
         fail_ended(program, status);

@@ -144,7 +144,9 @@ static bool read_cwd(struct call *call, struct exec_order *order)
 
 static bool read_as(struct call *call, struct exec_order *order)
 {
-    static const char *const words[] = { [AS_JSON] = "json", [AS_TEXT] = "text", [AS_LINES] = "lines" };
+    static const char *const words[] = {
+        [AS_JSON] = "json", [AS_TEXT] = "text", [AS_LINES] = "lines"
+    };
     const struct node *as = node_find(call->args, "as");
 
     order->as = AS_IT_IS;

@@ -378,8 +378,8 @@ static void fail_exchange(struct exchange *exchange, CURLcode code)
                   exchange->refused);
     else if (code == CURLE_PARTIAL_FILE)
         call_fail(exchange->call,
-                  "http: the answer was cut short: the connection ended after %zu bytes, before the "
-                  "end that its head announced",
+                  "http: the answer was cut short: the connection ended after %zu bytes, before "
+                  "the end that its head announced",
                   exchange->body.size);
     else if (code == CURLE_OPERATION_TIMEDOUT)
         call_fail(exchange->call, "timeout: http took longer than %ld ms", timeout_of(exchange));

@@ -49,9 +49,10 @@ struct tool_stop {
     _Atomic bool is_asked;
 };
 
-/* Run a tool to its end, in this thread, or until `stop` (may be NULL). An unknown tool, a tool that is off, a crash of an
- * exec'd program, output that is no JSON, too much output or too much time are failed results
- * with an error in words, never a status; the status is only NO_MEMORY. timeout_ms 0: none. */
+/* Run a tool to its end, in this thread, or until `stop` (may be NULL). An unknown tool, a tool
+ * that is off, a crash of an exec'd program, output that is no JSON, too much output or too much
+ * time are failed results with an error in words, never a status; the status is only NO_MEMORY.
+ * timeout_ms 0: none. */
 pawl_status toolbox_run(struct toolbox *toolbox, const pawl_tool_call *call, int64_t timeout_ms,
                         struct tool_stop *stop, struct scope *scope, struct tool_result *out);
 void toolbox_stop(struct toolbox *toolbox, struct tool_stop *stop);

@@ -146,7 +146,7 @@ KIT_TEST(a_trade_waits_for_both_sides_and_for_the_goods)
     PAWL_EXPECT_STATUS(kit, pawl_kit_answer(kit, id, "78", NULL), PAWL_LEASE_LOST);
     id = pawl_kit_start(kit, "trade", "{\"buyer\":1,\"seller\":2}");
     pawl_kit_advance(kit, PAWL_MINUTES(5));
-    PAWL_EXPECT_ERROR(kit, id, "\"nobody moved for five minutes\"");
+    PAWL_EXPECT_ERROR(kit, id, "\"no reply for five minutes\"");
 }
 
 KIT_TEST(an_answer_that_is_an_error_or_no_number_fails_the_trade_in_words)

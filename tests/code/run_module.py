@@ -128,7 +128,7 @@ def test_a_type_of_a_module_is_run_by_its_name_and_tried_out_by_a_clock_of_its_o
     assert said.out.count("step.retry") == 4, said.out  # five attempts, by the policy of the module
     said = shell.pawl("run", *pay, "--stub", "charge_card=fail:card-declined", "--module", flows, "--test", expect=1)
     assert "step.retry" not in said.out, said.out
-    assert tried("trade", expect=1)["error"] == "nobody moved for five minutes"
+    assert tried("trade", expect=1)["error"] == "no reply for five minutes"
     assert "say: --complete transfer_goods=JSON" in shell.pawl("run", *trade, "--module", flows, "--test", expect=1).err
     assert not (shell.folder / "pawl.db").exists()
     shell.pawl("run", "counter", "--module", flows, "--input", '{"iterations": 1}')

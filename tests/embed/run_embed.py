@@ -82,7 +82,7 @@ def test_the_page_about_embedding_shows_that_very_program():
 
 def expect_loop(library):
     said = run(EXAMPLES / "loop.c", library)
-    assert said[:2] == ["the host heard 'x'", "completed \"result\":{\"grams\":250"], said
+    assert said[:2] == ["the host got 'x'", "completed \"result\":{\"grams\":250"], said
     assert said[2:] == ["completed \"result\":3", "weighed 2 times"], said
 
 

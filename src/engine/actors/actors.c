@@ -17,8 +17,8 @@ void actor_free(struct engine *engine, struct actor *actor)
     heap_free(engine->heap, actor, sizeof *actor);
 }
 
-/* Let go of the one at the hand. Its head goes with it: what sleeps takes no memory at all. The last
- * one takes its place, and is passed over. */
+/* Let go of the one at the hand. Its head goes with it: what sleeps takes no memory at all. The
+ * last one takes its place, and is passed over. */
 static void let_go(struct engine *engine)
 {
     uint32_t hand = engine->actors.hand;

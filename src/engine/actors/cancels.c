@@ -88,7 +88,7 @@ pawl_status engine_cancel_many(struct engine *engine, struct scope *scope,
     uint32_t count;
     pawl_status status = PAWL_OK;
 
-    /* The newest one there is now: what is created meanwhile is not cancelled, so that this ends. */
+    /* The newest one there is now: instances created meanwhile are not cancelled, so this ends. */
     TRY(store_list(engine->store, scope, &newest, &numbers, &count));
     last = count > 0 ? numbers[0] : 0;
     scope_init(&page, engine->heap, LIMIT_SCOPE);

@@ -130,7 +130,7 @@ static void take_over(struct engine *engine, uint32_t slot, const struct turn_ma
     write_mark(engine, (uint32_t)(own - engine->actors.deaths.marks));
 }
 
-/* What programs that shared the store left at their deaths: this may be one of them, started again. */
+/* What programs that shared the store left when they died: this may be one of them, restarted. */
 static void inherit(struct engine *engine, const uint8_t store_id[STORE_ID_SIZE])
 {
     struct turn_mark marks[MARKS];
@@ -253,9 +253,9 @@ void deaths_forgive(struct engine *engine)
 static pawl_status refuse_type(struct scope *scope, const struct actor *actor)
 {
     return scope_fail(scope, PAWL_NOT_KNOWN,
-                      "code type '%.*s' is held in this program, because its turns ended the process "
-                      "again and again; correct it, start the program again, then resume what was "
-                      "paused",
+                      "code type '%.*s' is held in this program, because its turns ended the "
+                      "process again and again; correct it, start the program again, then resume "
+                      "what was paused",
                       STR_ARG(words_shown(code_type_name(actor->definition))));
 }
 
@@ -343,23 +343,24 @@ enum death_verdict deaths_ask(struct engine *engine, const struct actor *actor, 
     return verdict;
 }
 
-/* The start of a call is refused: its instance is paused, or it waits until another call is over. */
+/* The start of a call is refused: its instance is paused, or waits until another call is over. */
 pawl_status deaths_refuse(struct engine *engine, const struct actor *actor,
                           const struct flow_call *call, enum death_verdict verdict,
                           struct scope *scope)
 {
     if (verdict == DEATHS_WAIT)
         return scope_fail(scope, PAWL_OVERLOADED,
-                          "step '%.*s' was under way at %u deaths of the process: it waits until it "
-                          "can be run alone",
+                          "step '%.*s' was under way at %u deaths of the process: it waits until "
+                          "it can be run alone",
                           STR_ARG(call->step), DEATHS_MAX - 1);
     guard_lock(&engine->actors.deaths.lock);
     (void)is_deadly(engine, call_range, name_of_call(actor->instance, call), DEATHS_MAX);
     guard_unlock(&engine->actors.deaths.lock);
     return scope_fail(scope, PAWL_PAUSED,
-                      "the tool '%.*s' cannot be called again: step '%.*s' ended the process %u times "
-                      "in a row; correct it, then resume",
-                      STR_ARG(words_shown(call->tool)), STR_ARG(words_shown(call->step)), DEATHS_MAX);
+                      "the tool '%.*s' cannot be called again: step '%.*s' ended the process %u "
+                      "times in a row; correct it, then resume",
+                      STR_ARG(words_shown(call->tool)), STR_ARG(words_shown(call->step)),
+                      DEATHS_MAX);
 }
 
 void deaths_begin_call(struct engine *engine, struct job *job, uint32_t *number)

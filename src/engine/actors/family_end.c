@@ -321,7 +321,7 @@ bool family_tell(struct engine *engine)
     if (!mail)
         return false;
     child = next_ended(engine);
-    engine->actors.mail_under_way++; /* until it is on its way: a clock that tests move waits for it */
+    engine->actors.mail_under_way++; /* until it is delivered: the test clock waits for it */
     guard_unlock(&engine->lock);
     status = make_news(engine, mail, child);
     guard_lock(&engine->lock);

@@ -66,8 +66,8 @@ void mail_group_leave(struct engine *engine, struct mail_group *group)
 }
 
 /* Of what the engine sent itself. not-known: its handler is not registered yet, or not in this
- * program, as `why` says. A step whose tool is not in this program waits for a worker. A timer may come
- * late: a resume took its turn. What a broadcast meets is logged by signals.c. */
+ * program, as `why` says. A step whose tool is not in this program waits for a worker. A timer may
+ * come late: a resume took its turn. What a broadcast meets is logged by signals.c. */
 static bool is_worth_a_warning(const struct mail *mail, pawl_status status)
 {
     enum event_kind kind = mail->event.kind;

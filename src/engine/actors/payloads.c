@@ -22,7 +22,7 @@ static pawl_status read_stored(struct engine *engine, struct scope *scope, uint6
     return status && status != PAWL_NO_MEMORY ? PAWL_STORAGE_FAILURE : status;
 }
 
-/* ---- Of an actor ------------------------------------------------------------------------------ */
+/* ---- Of an actor ----------------------------------------------------------------------------- */
 
 /* The draft of the n-th entry, from 0; NULL: there are fewer, and *n is less by those. */
 static const struct draft *find_draft(const struct decision *decision, uint32_t *n)
@@ -77,7 +77,7 @@ void payloads_decide(struct actor *actor, const struct decision *all, const stru
     actor->decided[1] = more;
 }
 
-/* ---- Of a reader ------------------------------------------------------------------------------ */
+/* ---- Of a reader ----------------------------------------------------------------------------- */
 
 static pawl_status read_of_reader(void *context, struct scope *scope, uint32_t seq, str *out)
 {

@@ -26,7 +26,7 @@ static uint64_t before(const struct record *record)
     return record->what >= 0 && record->seq <= 1 ? 0 : record->prev;
 }
 
-/* ---- Records, one at a time: each may hold a megabyte ----------------------------------------- */
+/* ---- Records, one at a time: each may hold a megabyte ---------------------------------------- */
 
 #define SCRATCH_MAX ((size_t)256 << 10)
 
@@ -363,8 +363,8 @@ static void note_load(struct engine *engine, struct actor *actor, const struct s
     actor->is_too_large = status == PAWL_NO_MEMORY && (work->arena.is_full || actor->arena.is_full);
 }
 
-/* `is_kept`: false for an actor of a reader's own, which no event reaches. What it says is as old as
- * its entries, and the heads, which only turns keep in step with commits, do not learn of it. */
+/* `is_kept`: false for an actor of a reader's own, which no event reaches. What it says is as old
+ * as its entries, and the heads, which only turns keep in step with commits, do not learn of it. */
 static pawl_status read_actor(struct engine *engine, struct scope *scope, struct actor *actor,
                               bool is_kept)
 {

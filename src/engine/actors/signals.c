@@ -238,7 +238,7 @@ static void log_refusals(struct engine *engine, struct scope *scope, str name,
     engine_log(engine, PAWL_LOG_WARN, "signal.refused", line);
 }
 
-/* Its canonical text; and as it was written, where that differs, for what an older program wrote. */
+/* Its canonical text; and the text as sent, where it differs: older programs kept that. */
 static pawl_status read_filter(struct scope *scope, str filter, struct event *event,
                                struct wait_query *query)
 {

@@ -83,7 +83,7 @@ static void put_back(struct engine *engine, struct actor *actor, struct mail *ma
         actor->last = mail;
 }
 
-/* All of the turn are decided again; `alone`: each by itself, so that one cannot fail the others. */
+/* Decide all mails of the turn again; `alone`: each by itself, so that none fails the others. */
 static void put_all_back(struct engine *engine, struct actor_turn *turn, bool alone)
 {
     if (alone && turn->riders)
@@ -302,8 +302,8 @@ static pawl_status check_late(struct engine *engine, struct actor_turn *turn, st
 
 /* ---- The stages of a decision ---- */
 
-/* What could not be decided is tried again once its instance was resumed. This is checked before the
- * instance is loaded: that may be what fails. */
+/* What could not be decided is tried again once its instance was resumed. This is checked before
+ * the instance is loaded: that may be what fails. */
 static pawl_status admit(struct engine *engine, struct actor_turn *turn, struct scope *scope,
                          pawl_status status)
 {

@@ -151,7 +151,7 @@ static bool is_time_to_look(struct engine *engine)
     return is_time;
 }
 
-/* Records a jump soon, even if there is no other commit. If that fails, a later call tries again. */
+/* Records a jump soon, even without another commit. If that fails, a later call tries again. */
 static void keep_clock(struct engine *engine, struct scope *scope)
 {
     bool has_news;

@@ -506,8 +506,8 @@ static pawl_status aim(struct engine *engine, struct scope *scope, struct advanc
     advance->from_ms = engine_now_ms(engine);
     if (advance->by_ms < 0 || advance->by_ms > TIME_LAST_MS - advance->from_ms)
         return scope_fail(scope, PAWL_INVALID_REQUEST,
-                          "by: expected a duration of 0 ms or more that ends before the year 10000, "
-                          "found %lld ms",
+                          "by: expected a duration of 0 ms or more that ends before the year "
+                          "10000, found %lld ms",
                           (long long)advance->by_ms);
     advance->target_ms = advance->from_ms + advance->by_ms;
     return PAWL_OK;

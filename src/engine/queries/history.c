@@ -30,7 +30,7 @@ struct history_reader {
     struct record ahead[AHEAD];
     uint32_t ahead_next, ahead_count, ahead_room; /* as many as were wanted so far */
     uint64_t next, last; /* numbers of entries */
-    uint64_t stride, mark_count, *marks; /* marks[i]: where entry (i + 1) * stride is; 0: not known */
+    uint64_t stride, mark_count, *marks; /* marks[i]: of entry (i + 1) * stride; 0: not known */
     uint64_t window_first, window_end;   /* numbers; the end is not in it */
     uint64_t window[WINDOW]; /* positions; 0: not found */
     pawl_status walked; /* what a record that was walked over brought about */

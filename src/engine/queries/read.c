@@ -1,6 +1,6 @@
 /* read.c - what callers see. Reads never wait for the drain.
  *
- * An owner answers from its memory where that is newer than the rows; everybody else reads
+ * An owner answers from its memory where that is newer than the rows; any other process reads
  * rows and tail. Nothing that is not yet durable is ever shown: pending heads live in the
  * batch and reach the cache after the commit. */
 #include "base/node.h"

@@ -280,7 +280,7 @@ void steps_act(struct engine *engine, uint64_t instance, struct job *jobs)
     engine_set_wakeup(engine);
 }
 
-/* The claim that took it from its queue can still run it: an amend may have given it another tool. */
+/* Can the claim that took it from its queue still run it? An amend may have changed its tool. */
 static pawl_status check_served(struct engine *engine, const struct actor *actor,
                                 struct claimed *claim, const struct flow_call *call,
                                 struct scope *scope)

@@ -54,8 +54,8 @@ static void unlist(struct engine *engine, struct waiting_claim *waiting)
     waiting->link = NULL;
 }
 
-/* While a step of it is being committed, or its owner's answers are, it is only taken from the list:
- * it is called when that is over. */
+/* While a step of it is being committed, or its owner's answers are, it is only taken from the
+ * list: it is called when that is over. */
 static void call(struct engine *engine, struct waiting_claim *waiting)
 {
     ASSERT_LOCKED(engine);

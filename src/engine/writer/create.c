@@ -269,8 +269,8 @@ pawl_status engine_create(struct engine *engine, struct scope *scope,
 
 /* ---- many ---- */
 
-/* Checked and, unless it is to be alone, decided. If it or a child has a reduce, it is decided again,
- * alone. */
+/* Checked and, unless it is to be alone, decided. If it or a child has a reduce, it is decided
+ * again, alone. */
 static pawl_status creating_begin(struct engine *engine, struct creating *one, struct scope *scope,
                                   const struct create_args *args, struct created *out)
 {

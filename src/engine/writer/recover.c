@@ -124,7 +124,7 @@ static bool recover_running(struct engine *engine, uint64_t number, const struct
 /* What the ready steps of an instance wait for. */
 struct waiting_room {
     uint64_t *since;                     /* by step; 0: it is not ready */
-    const struct definition *definition; /* a flow's, as it is in force; NULL: its memory has to say */
+    const struct definition *definition; /* a flow's, the one in force; NULL: its memory knows */
     str creator;
 };
 
@@ -147,7 +147,7 @@ static pawl_status find_room(struct engine *engine, struct scope *scope, uint64_
     return value_text(engine, scope, row.creator, &out->creator);
 }
 
-/* To the queue of its tool at once, where a claim finds it; else its start says where it belongs. */
+/* To the queue of its tool at once, where a claim finds it; otherwise its start decides. */
 static bool recover_waiting(struct engine *engine, uint64_t number, const struct live_step *step,
                             uint64_t since, const struct waiting_room *room)
 {

@@ -1,10 +1,10 @@
 /* memory_blocks.c - bytes that stay for ever.
  *
  * Most of them are the log, which is seldom read again. So that a test of a million turns does not
- * need the memory for all of it, blocks beyond SPILL_FROM are in a file without a name. A block that is
- * full is let go of: the kernel brings its pages back when they are read. So is a table of more than
- * TABLE_STEP bytes, which has a file of its own. Where there is no such file, or no room in it, they are
- * on the heap. */
+ * need the memory for all of it, blocks beyond SPILL_FROM are in a file without a name. A block
+ * that is full is let go of: the kernel brings its pages back when they are read. So is a table of
+ * more than TABLE_STEP bytes, which has a file of its own. Where there is no such file, or no room
+ * in it, they are on the heap. */
 #include "store/memory/memory_int.h"
 #include <fcntl.h>
 #include <stdio.h>
@@ -50,8 +50,8 @@ static struct block *map_block(struct disk *disk, size_t size)
     return at;
 }
 
-/* Of the newest blocks, which a reader of the log may have brought back: their bytes stay in the file,
- * only the pages go. */
+/* Of the newest blocks, which a reader of the log may have brought back: their bytes stay in the
+ * file, only the pages go. */
 static void let_go(struct block *block)
 {
     struct block *next;

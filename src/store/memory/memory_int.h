@@ -1,10 +1,10 @@
 /* memory_int.h - private to the memory store: its shapes, and how things are found in them.
  *
- * memory.c opens, closes and gives turns; memory_stage.c, memory_blocks.c and memory_commit.c write;
- * the others read. All that handles of one store share is its disk, guarded by one mutex. On it, what is never
- * taken back (records, values, definitions, instances) stands in tables by number; what comes and
- * goes, and what is looked up by text, is a row in a tree. Records, once there, never move or
- * change. */
+ * memory.c opens, closes and gives turns; memory_stage.c, memory_blocks.c and memory_commit.c
+ * write; the others read. All that handles of one store share is its disk, guarded by one mutex. On
+ * it, what is never taken back (records, values, definitions, instances) stands in tables by
+ * number; what comes and goes, and what is looked up by text, is a row in a tree. Records, once
+ * there, never move or change. */
 #ifndef PAWL_STORE_MEMORY_MEMORY_INT_H
 #define PAWL_STORE_MEMORY_MEMORY_INT_H
 
@@ -80,7 +80,7 @@ enum row_kind {
     ROW_VALUE,    /* name: the bytes of an interned value; number: its id */
     ROW_NAMED,    /* name: of a definition; number: its id; tie: newest version first */
     ROW_INLINE,   /* name: source_sha of an inline definition; number: its id */
-    ROW_STANDING, /* ordinal: its `what`, as a positive number; name: its id; number: the position */
+    ROW_STANDING, /* ordinal: its `what`, negated; name: its id; number: the position */
     ROW_KEY,      /* name: id of an idempotency key; number: the position; due_at_ms: its time */
 };
 

@@ -42,7 +42,7 @@ static bool is_leftover(const char *rest)
     return false;
 }
 
-/* Removes what makers that died left behind. No other process makes one now: FILE-owner is locked. */
+/* Removes what dead makers left behind. No other process makes one now: FILE-owner is locked. */
 static void remove_leftovers(const char *directory, const char *base)
 {
     size_t size = strlen(base);

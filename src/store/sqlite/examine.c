@@ -155,8 +155,9 @@ static const char *const stray_queries[] = {
     "SELECT inst, 'a number in a wait row of this instance is out of range' FROM pawl_wait"
     " WHERE " IS_NOT_32_BIT("ord") " LIMIT 1",
     "SELECT id, 'the row of a token, alarm, amend, redrive, definition or clock is out of range'"
-    " FROM pawl_kept WHERE what NOT IN (-2, -5, -7, -11, 0, 11) OR " IS_NO_NUMBER("due") " OR " IS_NOT_COUNT("pos")
-    " OR " IS_NO_NUMBER("firing") " OR firing = 0 OR coalesce(wall, 1) <> 1 LIMIT 1",
+    " FROM pawl_kept WHERE what NOT IN (-2, -5, -7, -11, 0, 11)"
+    " OR " IS_NO_NUMBER("due") " OR " IS_NOT_COUNT("pos") " OR " IS_NO_NUMBER("firing")
+    " OR firing = 0 OR coalesce(wall, 1) <> 1 LIMIT 1",
     "SELECT k.pos AS pos, 'a key row names a record that has no such key, or another time'"
     " FROM pawl_key k LEFT JOIN pawl_log l ON l.pos = k.pos"
     " WHERE l.pos IS NULL OR substr(l.key, 1, 16) IS NOT k.id OR l.at IS NOT k.at LIMIT 1",

@@ -300,8 +300,8 @@ pawl_status sqlite_find_inside(struct store *base, struct scope *scope,
     if (!is_value && query->kind != FIND_BYTES)
         return find_row(store, scope, query, out);
     TRY(find_row(store, scope, query, &found));
-    /* The read lock is held: the hasher belongs to one caller at a time. With neither commitment nor
-     * bytes the commitment stays zeros, for verify to find. */
+    /* The read lock is held: the hasher belongs to one caller at a time. With neither commitment
+     * nor bytes the commitment stays zeros, for verify to find. */
     if (is_value && found.is_bare && found.value.bytes.data) {
         sha_begin(store->sha);
         sha_add(store->sha, found.value.salt, SALT_SIZE);

@@ -2,7 +2,8 @@
 #include "list_int.h"
 
 /* `text` gives the first row from number ?1 on, and its time, which never falls. *out: the first
- * number up to `high` whose time is not before `at_ms`; the next number if no instance is that late. */
+ * number up to `high` whose time is not before `at_ms`; the next number if no instance is that
+ * late. */
 static pawl_status find_at(const struct listing *listing, const char *text, uint64_t high,
                            int64_t at_ms, uint64_t *out)
 {
@@ -114,8 +115,8 @@ static const char select_clock[] =
 
 /* Without a clock record, numbers grow with the times of their create records, and no instance has
  * an instantiated_at after its record's time. So a binary search finds the first number recorded at
- * or after that time, and no match has a lower number. After a jump of the clock that order does not
- * hold: all instances are compared. */
+ * or after that time, and no match has a lower number. After a jump of the clock that order does
+ * not hold: all instances are compared. */
 static pawl_status find_first(struct listing *listing)
 {
     uint64_t has_jumped = 0, last = 0;

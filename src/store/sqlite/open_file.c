@@ -127,8 +127,9 @@ static pawl_status check_file(struct sqlite_store *store, struct scope *scope)
     return PAWL_OK;
 }
 
-/* Is it ours, and of which schema? Looks without changing anything. In a file of our own, the header
- * says it: SQLite need not parse the schema, which is most of what opening a connection costs. */
+/* Is it ours, and of which schema? Looks without changing anything. In a file of our own, the
+ * header says it: SQLite need not parse the schema, which is most of what opening a connection
+ * costs. */
 static pawl_status read_header(struct sqlite_store *store, struct scope *scope, struct schema *out)
 {
     int flags = store->is_read_only ? SQLITE_OPEN_READONLY | SQLITE_OPEN_URI : SQLITE_OPEN_READWRITE;

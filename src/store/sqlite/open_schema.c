@@ -3,8 +3,8 @@
  * The expected schema is not written down a second time. It is made in a database in memory, by the
  * file's migrations, or as a new file is made; the SQL text that SQLite stores for each object is
  * compared. A trigger on one of our tables or views could change what we write: opening rejects it.
- * An index on one of them could make commits fail. So an object is ours if its table is, whatever its own name; an index
- * also by its name. All others belong to the host, and are only listed. */
+ * An index on one of them could make commits fail. So an object is ours if its table is, whatever
+ * its own name; an index also by its name. All others belong to the host, and are only listed. */
 #include "base/grow.h"
 #include "read_int.h"
 #include <pthread.h>
@@ -102,9 +102,9 @@ static pawl_status list_expected(struct scope *scope, const struct schema *schem
 
 /* ---- Remembered ----
  *
- * Making the expected schema costs more than the rest of verifying a small store, and it is the same
- * for every file of a version. So the process remembers its digest; the objects themselves are made
- * again only to name those that differ. */
+ * Making the expected schema costs more than the rest of verifying a small store, and it is the
+ * same for every file of a version. So the process remembers its digest; the objects themselves are
+ * made again only to name those that differ. */
 
 static struct {
     pthread_mutex_t lock;

@@ -89,13 +89,13 @@ pawl_status readonly_begin(struct sqlite_store *store, struct scope *scope, bool
         return PAWL_OK;
     if (faccessat(AT_FDCWD, store->path, R_OK, AT_EACCESS) != 0)
         return scope_fail(scope, PAWL_STORAGE_FAILURE,
-                          "%s may not be read by this user: expected the rights of user %u, who owns "
-                          "it (mode %04o)",
+                          "%s may not be read by this user: expected the rights of user %u, who "
+                          "owns it (mode %04o)",
                           store->path, (unsigned)info.st_uid, (unsigned)info.st_mode & 07777u);
     if (own)
         return scope_fail(scope, PAWL_STORAGE_FAILURE,
-                          "%s or its folder is read-only for this user: expected to own it, and may "
-                          "only read it",
+                          "%s or its folder is read-only for this user: expected to own it, and "
+                          "may only read it",
                           store->path);
     wal_size = size_beside(store->path, "-wal");
     is_shared = wal_size >= 0 && size_beside(store->path, "-shm") >= 0;
@@ -132,8 +132,8 @@ pawl_status readonly_check(const struct sqlite_store *store, struct scope *scope
 pawl_status readonly_refuse(const struct sqlite_store *store, struct scope *scope)
 {
     return scope_fail(scope, PAWL_STORAGE_FAILURE,
-                      "%s or its folder is read-only for this user: it can be read, and nothing can "
-                      "be recorded in it",
+                      "%s or its folder is read-only for this user: it can be read, and nothing "
+                      "can be recorded in it",
                       store->path);
 }
 

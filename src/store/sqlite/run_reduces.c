@@ -1,4 +1,5 @@
-/* run_reduces.c - the host's own statements inside our transaction: both are there, or neither (E13).
+/* run_reduces.c - the host's own statements inside our transaction: both are there, or neither
+ * (E13).
  *
  * An authorizer keeps them from our tables and from the transaction itself. What it cannot see, a
  * conflict clause that rolls everything back or a statement left open, is looked for afterwards. */

@@ -326,8 +326,8 @@ void watch_end(struct sqlite_store *store);                /* before the connect
 /* changed.c: what was done to files that are still there. */
 void unchanged_note(struct sqlite_store *store);
 struct wal_index unchanged_index(const struct sqlite_store *store);
-/* What happened ("was truncated"), or NULL; *what is the file. `found`: of each watched file, looked at
- * after the index was read into `before`. */
+/* What happened ("was truncated"), or NULL; *what is the file. `found`: of each watched file,
+ * looked at after the index was read into `before`. */
 const char *unchanged_check(struct sqlite_store *store, const struct wal_index *before,
                             const struct stat found[WATCHED_COUNT], const char **what);
 

@@ -27,7 +27,7 @@ struct tail {
     sqlite3_stmt *target; /* the connection's */
 };
 
-/* Reads the tail on a connection that is in a transaction. tail_end() must follow also if it fails. */
+/* Reads the tail on a connection in a transaction. tail_end() must follow, also after a failure. */
 pawl_status tail_begin(struct tail *tail, struct connection *connection, const struct heap *heap,
                        struct scope *scope);
 void tail_end(struct tail *tail);

@@ -128,7 +128,7 @@ struct cli {
 
 /* ---- args.c ---- */
 
-/* Fill cli from the words. USAGE (with a message on stderr) or DONE. cli->verb NULL: no verb given. */
+/* Fill cli from the words. USAGE (with a message on stderr) or DONE. cli->verb NULL: no verb. */
 int args_parse(struct cli *cli, int argc, char **argv);
 const char *args_option(const struct cli *cli, const char *name); /* the last; NULL: not given */
 bool args_flag(const struct cli *cli, const char *name);
@@ -145,10 +145,11 @@ pawl_status args_pair(struct cli *cli, const struct given *given, str *key, str 
 pawl_status args_json(struct cli *cli, const struct cli_option *option, const char *value,
                       str *out);
 
-/* when.c: a time as people type it (RFC 3339, a date, 7d, yesterday, ...), as RFC 3339. `kind` is one
- * of the three kinds of times. False: it is not a time. */
+/* when.c: a time as people type it (RFC 3339, a date, 7d, yesterday, ...), as RFC 3339. `kind` is
+ * one of the three kinds of times. False: it is not a time. */
 #define WHEN_SIZE     32
-#define WHEN_EXPECTED "a time (RFC 3339), a date, a duration like 7d, or now, today, yesterday, tomorrow"
+#define WHEN_EXPECTED                                                                              \
+    "a time (RFC 3339), a date, a duration like 7d, or now, today, yesterday, tomorrow"
 bool when_read(enum option_kind kind, const char *value, char out[WHEN_SIZE]);
 /* The same for OPTION_SPAN: "TIME", "TIME..TIME", "TIME.." or "..TIME". */
 #define WHEN_SPAN_SIZE (2 * WHEN_SIZE + 2)
@@ -173,8 +174,8 @@ int usage_fail(const struct cli *cli, const char *format, ...)
 
 int exit_of(pawl_status status);
 
-/* Say the error in cli->scope, "pawl: TOKEN: words", on stderr, and where sensible the next command to try; with
- * --json the problem as HTTP would answer it on stdout. Returns the exit status. */
+/* Say the error in cli->scope, "pawl: TOKEN: words", on stderr, and where sensible the next command
+ * to try; with --json the problem as HTTP would answer it on stdout. Returns the exit status. */
 int report(struct cli *cli);
 
 /* Of a name that is not known: those that are, and how to make another. */
@@ -198,8 +199,8 @@ struct ask_member {
 };
 #define WITH(...) ((const struct ask_member[]){ __VA_ARGS__, { 0 } })
 
-/* Inputs for target_call(): an empty one, which the caller closes; one of these members; one of what
- * the command line says (args_members()) and of these, which fails as that does. */
+/* Inputs for target_call(): an empty one, which the caller closes; one of these members; one of
+ * what the command line says (args_members()) and of these, which fails as that does. */
 void input_init(struct buf *input);
 void input_with(struct buf *input, const struct ask_member *members);
 pawl_status input_typed(struct cli *cli, struct buf *input, const struct ask_member *members);

@@ -248,8 +248,8 @@ pawl_status client_check_tls(const struct client *client, struct scope *scope, s
     if (!speaks_tls(client, answer))
         return PAWL_OK;
     return scope_fail(scope, PAWL_STORAGE_FAILURE,
-                      "http://%s:%s answers with TLS, and the command line speaks plain HTTP: at the "
-                      "server's machine give the store by its file, --store sqlite:FILE",
+                      "http://%s:%s answers with TLS, and the command line speaks plain HTTP: at "
+                      "the server's machine give the store by its file, --store sqlite:FILE",
                       client->host, client->port);
 }
 
@@ -388,8 +388,8 @@ static bool take_some(struct intake *intake)
     return !intake->is_whole;
 }
 
-/* To the end of the answer, which is that of the connection if the head gives no length. False, with
- * errno: the connection failed first. */
+/* To the end of the answer, which is that of the connection if the head gives no length. False,
+ * with errno: the connection failed first. */
 static bool take_in(const struct client *client, struct intake *intake, int fd)
 {
     char block[65536];

@@ -17,8 +17,8 @@ struct client {
     char store[160]; /* "/v1/stores/NAME"; "": the server's first */
     char token[128]; /* sent as the bearer token; "": $PAWL_TOKEN, if it is set */
     bool nothing_listens; /* the last connection was refused */
-    /* Waits about CLIENT_LOOK_MS for fd: 1 if it can be read, 0 if not yet, -1 to give up. NULL: the
-     * usual way, with a line on stderr after CLIENT_SILENT_MS. */
+    /* Waits about CLIENT_LOOK_MS for fd: 1 if it can be read, 0 if not yet, -1 to give up. NULL:
+     * the usual way, with a line on stderr after CLIENT_SILENT_MS. */
     int (*wait)(void *context, int fd, int64_t waited_ms);
     void *wait_context;
 };
@@ -32,8 +32,8 @@ struct http_request {
     const char *last; /* of a stream of events: the last one seen, or ""; NULL: no stream */
 };
 
-/* Where an answer goes: piece by piece to `put`, which returns false to end it (STORAGE_FAILURE, with
- * the words that `put` left in the scope); or as a whole into the scope. */
+/* Where an answer goes: piece by piece to `put`, which returns false to end it (STORAGE_FAILURE,
+ * with the words that `put` left in the scope); or as a whole into the scope. */
 struct answer_to {
     put_piece_fn put; /* NULL: */
     void *context;

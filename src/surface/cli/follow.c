@@ -11,7 +11,7 @@
 #define AWAY_MS    10000 /* how long a server may be away */
 #define AGAIN_MS   200
 #define QUIET_MS   20000
-#define END_MS     2000 /* between the end of one connection of a dying server and that of another */
+#define END_MS     2000              /* between the ends of two connections of a dying server */
 #define STREAM_MAX ((size_t)8 << 20) /* of one event */
 
 /* ---- A server's stream ---- */

@@ -72,8 +72,8 @@ struct follow {
     int64_t quiet_ms; /* for which the stream has sent nothing */
 };
 
-/* Begin behind what is there (or with the first entry). The caller has set cli, watching, fn, context
- * and id, and fd to -1. */
+/* Begin behind what is there (or with the first entry). The caller has set cli, watching, fn,
+ * context and id, and fd to -1. */
 pawl_status follow_begin(struct follow *follow, bool from_start);
 void follow_end(struct follow *follow);
 

@@ -17,8 +17,8 @@
 #define STORES_MAX 64 /* remembered ones */
 #define FILE_MAX   ((size_t)512 << 10)
 
-/* $XDG_STATE_HOME/pawl/last, or ~/.local/state/pawl/last. Where $HOME is not set (in a service, say)
- * the system knows it. */
+/* $XDG_STATE_HOME/pawl/last, or ~/.local/state/pawl/last. Where $HOME is not set (in a service,
+ * say) the system knows it. */
 static bool name_file(char out[PATH_MAX])
 {
     const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");

@@ -251,7 +251,7 @@ static pawl_status find_lacking(struct live_screen *live, const char *id, int de
     return PAWL_OK;
 }
 
-/* Nothing but workers can move it, and none can reach this process: there is nothing to wait for. */
+/* Only workers can move it, and none can reach this process: there is nothing to wait for. */
 static bool is_without_tools(struct live_screen *live, int *code)
 {
     struct cli *cli = live->cli;
@@ -273,7 +273,7 @@ static bool is_without_tools(struct live_screen *live, int *code)
     return true;
 }
 
-/* What pawl itself has paused: nothing happens before the cause that the reason names is corrected. */
+/* Paused by pawl itself: nothing happens before the cause that the reason names is corrected. */
 static int leave_held(struct live_screen *live, const struct node *instance)
 {
     end_view(live, instance);

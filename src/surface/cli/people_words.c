@@ -61,8 +61,9 @@ struct status_look {
 
 static const struct status_look looks[] = {
     { "running", "▶", LIVE },   { STATUS_WAITING, "●", WARN }, { "paused", "‖", WARN },
-    { "completed", "✔", GOOD }, { "done", "✔", GOOD },      { "failed", "✘", BAD },
-    { "ended", "◆", BOLD },     { "cancelled", "■", DIM },  { "pending", "○", DIM },    { "ready", "▷", LIVE },
+    { "completed", "✔", GOOD }, { "done", "✔", GOOD },         { "failed", "✘", BAD },
+    { "ended", "◆", BOLD },     { "cancelled", "■", DIM },     { "pending", "○", DIM },
+    { "ready", "▷", LIVE },
 };
 
 str status_words(str status)

@@ -1,5 +1,5 @@
-/* print_findings.c - errors and warnings of a definition: the place, the words, and the author's own
- * line with a caret under what is meant. */
+/* print_findings.c - errors and warnings of a definition: the place, the words, and the author's
+ * own line with a caret under what is meant. */
 #include "surface/cli/cli.h"
 
 #define GUTTER 9 /* "12345 | " and the blank before it */
@@ -74,7 +74,7 @@ pawl_status findings_ask(struct cli *cli, const char *path, str text, const char
                    &out->answer);
 }
 
-/* The first error's words are in the report; all other errors are printed as `check` prints them. */
+/* The report has the first error's words; all other errors are printed as `check` prints them. */
 void findings_explain(struct cli *cli, const char *path, str text)
 {
     struct term term;

@@ -277,8 +277,8 @@ static uint64_t newest_step(const struct node *entry)
     return last;
 }
 
-/* Where the newest page begins, by the steps that the last entries name; "": at the first step. Steps
- * that were made behind those have room in it too, as a rule. */
+/* Where the newest page begins, by the steps that the last entries name; "": at the first step.
+ * Steps that were made behind those have room in it too, as a rule. */
 static pawl_status find_page(struct cli *cli, const struct node *instance, const char *id,
                              char after[64])
 {
@@ -295,8 +295,8 @@ static pawl_status find_page(struct cli *cli, const struct node *instance, const
     return PAWL_OK;
 }
 
-/* The attempts of an instance; of one with very many, the newest page: a thousand, or 8 MiB. What was
- * read before it is forgotten. */
+/* The attempts of an instance; of one with very many, the newest page: a thousand, or 8 MiB. What
+ * was read before it is forgotten. */
 static pawl_status read_steps(struct cli *cli, const char *id, struct showing *showing)
 {
     struct scope kept = cli->scope;

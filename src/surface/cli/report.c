@@ -127,7 +127,8 @@ static bool hint_general(const struct cli *cli, pawl_status status)
     return false;
 }
 
-/* A handler or a reduce that is elsewhere: the sentences end so (code/effects.c, engine/registry/reduces.c).
+/* A handler or a reduce that is elsewhere: the sentences end so (code/effects.c,
+ * engine/registry/reduces.c).
  */
 static bool lacks_code(const pawl_error *error)
 {
@@ -201,8 +202,8 @@ static size_t word_size(const char *text)
 }
 
 /* Print the piece of a message that begins at `at`: a member of the input as the option that it
- * was typed as, a status as lists print it, else as it is. Returns its end. An unquoted word names a
- * member if it has a '_', which no English word has, or if the message begins with it. */
+ * was typed as, a status as lists print it, else as it is. Returns its end. An unquoted word names
+ * a member if it has a '_', which no English word has, or if the message begins with it. */
 static const char *put_piece(const struct cli *cli, const char *message, const char *at)
 {
     bool is_value = at - message >= 6 && memcmp(at - 6, "found ", 6) == 0;

@@ -1,5 +1,5 @@
-/* service.h - private to the command line: the protocol of systemd's socket activation and notifications,
- * without its library. Without a service manager nothing happens. */
+/* service.h - private to the command line: the protocol of systemd's socket activation and
+ * notifications, without its library. Without a service manager nothing happens. */
 #ifndef PAWL_SURFACE_CLI_SERVICE_H
 #define PAWL_SURFACE_CLI_SERVICE_H
 

@@ -40,7 +40,7 @@ static int sum(const struct table_layout *layout)
     return total;
 }
 
-/* Take from the widest column that is not in `whole` until the row fits, one character at a time. */
+/* Shorten the widest column that is not in `whole`, a character at a time, until the row fits. */
 static void squeeze(struct table_layout *layout, uint32_t whole)
 {
     int *widths = layout->widths;

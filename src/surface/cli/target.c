@@ -97,8 +97,8 @@ static pawl_status connect_owner(struct cli *cli, const char *file, const struct
     if (cli->target.client.is_tls && !client_is_loopback(&cli->target.client)) {
         cli->target = (struct target){ 0 };
         return scope_fail(&cli->scope, PAWL_IN_USE,
-                          "%s is served with TLS by process %d at %s, which is no loopback address; "
-                          "call it with curl, or let it listen on 127.0.0.1 or 0.0.0.0",
+                          "%s is served with TLS by process %d at %s, which is no loopback "
+                          "address; call it with curl, or let it listen on 127.0.0.1 or 0.0.0.0",
                           cli->store, owner->pid, owner->address);
     }
     snprintf(cli->target.client.token, sizeof cli->target.client.token, "%s", owner->secret);
@@ -190,10 +190,11 @@ static pawl_status check_file(struct cli *cli, const char *file, bool must_exist
 
     if (!is_there && errno == EACCES)
         return scope_fail(&cli->scope, PAWL_STORAGE_FAILURE,
-                          "'%s' cannot be reached by this user: a folder above it may not be entered",
+                          "'%s' cannot be reached by this user: a folder above it may not be "
+                          "entered",
                           file);
     cli->is_advised = must_exist && !is_there;
-    /* sqlite://FILE is typed where FILE is meant; a file in the root folder can also be reached so. */
+    /* Users type sqlite://FILE for FILE; a file in the root folder can also be reached so. */
     if (cli->is_advised && file[0] == '/' && file[1] == '/' && file[2] && file[2] != '/')
         return scope_fail(&cli->scope, PAWL_NOT_KNOWN,
                           "there is no store at '%s'; did you mean %ssqlite:%s?", file,

@@ -101,8 +101,8 @@ int term_columns(str text)
     return columns;
 }
 
-/* What is stored may hold escape sequences: a terminal must never see them. What is put in the place of
- * this character; 0: nothing. */
+/* What is stored may hold escape sequences: a terminal must never see them. What is put in the
+ * place of this character; 0: nothing. */
 static char instead_of(str text, size_t at, size_t size)
 {
     unsigned char first = (unsigned char)text.data[at];
@@ -155,8 +155,8 @@ void term_cell(const struct term *term, enum style style, str text, int width, i
         fprintf(term->out, "%*s", pad - columns, "");
 }
 
-/* The bytes of a text that a line of `room` columns takes: to its last space, or all that fit if the
- * line would be half empty. */
+/* The bytes of a text that a line of `room` columns takes: to its last space, or all that fit if
+ * the line would be half empty. */
 static size_t line_size(str text, int room)
 {
     int least = room < SHORT_LINE ? 0 : room / 2;

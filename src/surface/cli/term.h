@@ -29,9 +29,9 @@ void term_put(const struct term *term, enum style style, const char *format, ...
  * was cut; then spaces up to `pad` columns. */
 void term_cell(const struct term *term, enum style style, str text, int width, int pad);
 
-/* The whole text from the column `used` on, broken at spaces where it can be into further lines that
- * begin with `prefix`; what is longer than TERM_LINES of them is cut with "…". Off a terminal it is
- * one line. */
+/* The whole text from the column `used` on, broken at spaces where it can be into further lines
+ * that begin with `prefix`; what is longer than TERM_LINES of them is cut with "…". Off a terminal
+ * it is one line. */
 #define TERM_LINES 12
 void term_wrap(const struct term *term, enum style style, str text, int used, const char *prefix);
 
@@ -73,7 +73,7 @@ void elapsed_print(str before, str after, char out[MOMENT_SIZE]);
 void span_print(int64_t ms, char out[MOMENT_SIZE]); /* "1.2 s", "3 min", "2 d" */
 int64_t now_ms(void);
 
-/* The number in an instance's or a step's id, as `pawl_instances.number`: it can be typed. 0: none. */
+/* The number in an instance's or step's id, as `pawl_instances.number`, for typing. 0: none. */
 uint64_t id_number(str id);
 /* On a narrow terminal that number, in decimal. */
 #define SHORT_ID_SIZE 24

@@ -1,6 +1,6 @@
 /* trial.c - `run --test`: a virtual clock. It is moved to what falls due next, after all that
- * the command line says (--signal, --fire, --complete, --approve, --reject) was sent to the instances
- * that wait for it. */
+ * the command line says (--signal, --fire, --complete, --approve, --reject) was sent to the
+ * instances that wait for it. */
 #include "surface/cli/trial.h"
 #include "api/world.h"
 #include "base/time.h"
@@ -232,7 +232,8 @@ pawl_status trial_store(struct cli *cli)
 {
     static const char query[] = "select exists (select 1 from pawl_instance) and not exists "
                                 "(select 1 from pawl_meta where key = 'test_now'"
-                                " union all select 1 from pawl_kept where what = -11 and id = 'test')";
+                                " union all select 1 from pawl_kept where what = -11"
+                                " and id = 'test')";
     const char *file = store_file(cli->store);
     const struct node *first = NULL;
     pawl_status status;

@@ -39,9 +39,9 @@ void trial_fini(struct trial *trial);
 
 #define TRIAL_STUCK (-1)
 
-/* Send what an instance waits for and the options say, or else move the clock to what falls due next.
- * *wait_ms: how long until the next call makes sense, or TRIAL_STUCK: there is nothing to send, and
- * nothing falls due. */
+/* Send what an instance waits for and the options say, or else move the clock to what falls due
+ * next. *wait_ms: how long until the next call makes sense, or TRIAL_STUCK: there is nothing to
+ * send, and nothing falls due. */
 pawl_status trial_go_on(struct trial *trial, const char *id, int64_t *wait_ms);
 
 /* ---- trial_script.c ---- */

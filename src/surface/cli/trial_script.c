@@ -1,5 +1,5 @@
-/* trial_script.c - the script of a trial: its options --signal, --fire and --complete, read before anything
- * happens; and those that nothing waited for. */
+/* trial_script.c - the script of a trial: its options --signal, --fire and --complete, read before
+ * anything happens; and those that nothing waited for. */
 #include "base/time.h"
 #include "surface/cli/trial.h"
 

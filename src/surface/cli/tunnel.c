@@ -16,8 +16,8 @@
 
 #define CONNECT_WAIT_S 5L
 
-/* libcurl is loaded when it is needed, as for the http tool: a command that calls no TLS server does
- * without it. */
+/* libcurl is loaded when it is needed, as for the http tool: a command that calls no TLS server
+ * does without it. */
 #define TLS_FUNCTIONS(X)                                                                           \
     X(init, "curl_easy_init", CURL *, (void))                                                      \
     X(setopt, "curl_easy_setopt", CURLcode, (CURL *, CURLoption, ...))                             \

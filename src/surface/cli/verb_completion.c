@@ -4,7 +4,8 @@
 
 #define IDS_MAX 50 /* of the newest */
 
-/* completion/: each asks `pawl completion candidates -- WORDS`: lines "WORD<tab>WHAT", or ":files". */
+/* completion/: each runs `pawl completion candidates -- WORDS`, which prints
+ * lines "WORD<tab>WHAT" or ":files". */
 extern const str completion_files[][2];
 
 /* ---- Candidates ---- */

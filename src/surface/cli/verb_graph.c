@@ -28,8 +28,8 @@ static int graph_named(struct cli *cli, const char *word)
     return verb_put_text(cli, "definition.graph", &input, true);
 }
 
-/* What is the name of a file without a `name`: its own. A name has letters, digits, dots, hyphens and
- * underscores; each other byte becomes a hyphen. NULL: no memory. */
+/* What is the name of a file without a `name`: its own. A name has letters, digits, dots, hyphens
+ * and underscores; each other byte becomes a hyphen. NULL: no memory. */
 static const char *name_from(struct cli *cli, const char *path)
 {
     char *name = arena_text(&cli->scope.arena, str_of(file_stem(cli, path)));
@@ -41,8 +41,8 @@ static const char *name_from(struct cli *cli, const char *path)
     return name;
 }
 
-/* A file needs no store: it is put into one that is forgotten. A text that cannot be read is refused
- * when it is put. */
+/* A file needs no store: it is put into one that is forgotten. A text that cannot be read is
+ * refused when it is put. */
 static int graph_file(struct cli *cli, const char *path)
 {
     struct node *document;

@@ -238,7 +238,7 @@ static int64_t count_of(const struct node *item)
     return count;
 }
 
-/* Ends that declare no kind are not shown as a success, though the wire counts them as completed. */
+/* Ends that declare no kind are not shown as success, though the wire counts them as completed. */
 static void put_statuses(struct cli *cli, const struct node *item, int64_t without_kind)
 {
     for (; item; item = item->next) {

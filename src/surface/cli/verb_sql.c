@@ -1,5 +1,5 @@
-/* verb_sql.c - sql: rows as a table, or as paragraphs where they are too wide; what is longer than the
- * terminal goes through the reader's pager. */
+/* verb_sql.c - sql: rows as a table, or as paragraphs where they are too wide; what is longer than
+ * the terminal goes through the reader's pager. */
 #include "surface/cli/cli.h"
 #include <signal.h>
 #include <stdlib.h>

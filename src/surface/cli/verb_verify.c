@@ -1,4 +1,4 @@
-/* verb_verify.c - verify: the whole store, or an instance; the checkpoint of a check that was stopped. */
+/* verb_verify.c - verify the whole store, or an instance; the checkpoint of a stopped check. */
 #include "api/verify_all.h"
 #include "surface/cli/cli.h"
 #include <errno.h>
@@ -13,8 +13,8 @@
 
 /* ---- The checkpoint of a check, in a file beside the store ---- */
 
-/* FILE-verify: how far a check of FILE has come, for one that is interrupted. NULL: nowhere, it is no
- * file of ours. */
+/* FILE-verify: how far a check of FILE has come, for one that is interrupted. NULL: nowhere, it is
+ * no file of ours. */
 static const char *checkpoint_path(struct cli *cli)
 {
     const char *file = store_file(cli->store);

@@ -119,7 +119,7 @@ int frame_rows(const struct watching *watching)
     return (rows > 0 ? rows : ROWS_DEFAULT) - 1;
 }
 
-/* After a change of size the terminal may have wrapped lines again: what was there cannot be found. */
+/* After a change of size the terminal may have rewrapped lines: our old output cannot be found. */
 void frame_begin(struct watching *watching)
 {
     struct term *term = watching->term;

@@ -93,8 +93,8 @@ static bool read_info(int fd, struct tcp_info *out)
     return getsockopt(fd, IPPROTO_TCP, TCP_INFO, out, &size) == 0;
 }
 
-/* A kernel resets a connection whose process ended, or closed it, before it read all that came. When
- * both sides close in order the state is the same afterwards, but then the client's kernel has
+/* A kernel resets a connection whose process ended, or closed it, before it read all that came.
+ * When both sides close in order the state is the same afterwards, but then the client's kernel has
  * acknowledged this side's FIN, which counts as one byte more than was sent. (Over TLS a reset may
  * follow an answer that was read.) */
 static bool was_reset(const struct http_connection *connection)

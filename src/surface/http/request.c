@@ -21,7 +21,8 @@ static bool same_name(const char *name, const char *other)
     return strcasecmp(name, other) == 0;
 }
 
-/* A name with a blank in it, or a line end in a value, is read as another header by an intermediary.
+/* A name with a blank in it, or a line end in a value, is read as another header by an
+ * intermediary.
  */
 static enum MHD_Result look_at_header(void *context, enum MHD_ValueKind kind, const char *name,
                                       const char *value)

@@ -1,5 +1,6 @@
-/* run_request.c - what was asked for is run: here if it is quick, without any thread if it is OP_ASYNC,
- * else by a worker. Meanwhile the connection is suspended and this thread reads other requests. */
+/* run_request.c - what was asked for is run: here if it is quick, without any thread if it is
+ * OP_ASYNC, else by a worker. Meanwhile the connection is suspended and this thread reads other
+ * requests. */
 #include "api/stores.h"
 #include "api/world.h"
 #include "surface/http/stream_int.h"
@@ -155,8 +156,8 @@ void request_come_back(struct web_request *request, enum request_stage stage)
 /* ---- Running ---- */
 
 /* By the engine, which must not be held up. What was started by its connection's thread goes back
- * to it, unless that may take a while. What has gone on since, or was started by a worker, is parked
- * or will be. */
+ * to it, unless that may take a while. What has gone on since, or was started by a worker, is
+ * parked or will be. */
 static void on_wake(void *context)
 {
     struct web_request *request = context;

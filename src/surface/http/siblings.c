@@ -10,7 +10,7 @@
 
 #define TEND_MS 1000
 
-/* ---- Streams: the hubs of those stores that have been streamed from since they were opened ---- */
+/* ---- Streams: the hubs of those stores that have been streamed from since they were opened --- */
 
 /* Where the list has the hub of this store; *link is NULL: nowhere. */
 static struct hub **find(struct siblings *siblings, const pawl *p)

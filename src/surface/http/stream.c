@@ -51,7 +51,7 @@ static size_t copy_piece(struct stream *stream, char *out, size_t size)
     return size;
 }
 
-/* A comment with the position of the stream: a client that has seen no event yet can resume, too. */
+/* A comment with the stream's position: a client that has seen no event yet can resume, too. */
 static size_t put_beat(const struct stream *stream, char *out)
 {
     char cursor[ID_SIZE + 1];

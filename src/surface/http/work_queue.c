@@ -1,6 +1,7 @@
-/* work_queue.c - threads for what has to be waited for: commits of other operations than fire, lists,
- * verification. A request is queued, run by a free worker, and goes back to its connection. One
- * that waits for something to happen, as a claim does, is parked meanwhile, and holds no thread. */
+/* work_queue.c - threads for what has to be waited for: commits of other operations than fire,
+ * lists, verification. A request is queued, run by a free worker, and goes back to its connection.
+ * One that waits for something to happen, as a claim does, is parked meanwhile, and holds no
+ * thread. */
 #include "api/world.h"
 #include "surface/http/http_int.h"
 #include <errno.h>
