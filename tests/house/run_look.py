@@ -33,6 +33,13 @@ TRIES = {
     "long lines of pages are counted, but not of their code blocks and tables": (
         {"src/a/a.c": "int a;\n", "docs/x.md": "%s\n\n    %s\n\n```sh\n%s\n```\n| %s |\n" % (("x" * 101,) * 4)}, 0,
         ["1 lines of prose over 100 columns"]),
+    "more long lines than are left are an objection, and are named": (
+        {"src/a/a.c": "int a;\n", "docs/x.md": "%s\n" % ("x" * 101) * 9}, 1,
+        ["9 lines of prose over 100 columns", "docs/x.md:1 xxx"]),
+    "migrations are frozen and what man shows as it is is code: both may be long": (
+        {"src/a/a.c": "int a;\n", "src/store/sqlite/schema/001_x.sql": "-- %s\n" % ("x" * 101) * 9,
+         "man/man1/x.1": ".nf\n%s\n.fi\nx\n" % ("x" * 101)}, 0,
+        ["0 lines of prose over 100 columns"]),
     "comments that claim a lock and assertions are counted": (
         {"src/a/a.c": "/* Lock held. */\nvoid f(void)\n{\n    ASSERT_LOCKED(a);\n}\n"}, 0,
         ["1 assertions, 1 comments that claim a lock"]),
@@ -60,7 +67,8 @@ def main():
             print("  expected status %d and %r, found %d and:\n%s" % (status, wrong, found, text))
     done = subprocess.run([sys.executable, LOOK, "--check"], capture_output=True, text=True)
     failed += done.returncode != 0
-    print("%s - this repository has no door both ways and no name twice" % ("not ok" if done.returncode else "ok"))
+    print("%s - this repository has no door both ways, no name twice and no new long lines" % (
+        "not ok" if done.returncode else "ok"))
     if done.returncode:
         print(done.stdout)
     print("%d passed, %d failed" % (len(TRIES) + 1 - failed, failed))
