@@ -186,35 +186,23 @@ pawl_status code_retry_due(struct code_work *work, const struct cause *cause, bo
 /* Nothing else that the code waits for is touched: it still waits. */
 pawl_status code_try_again(struct code_work *work, const struct cause *cause, int64_t due_at_ms)
 {
-    const struct code_attempt *call = cause->attempt;
     struct draft *draft = code_draft_attempt(work, cause->transition);
     uint32_t ordinal = work->memory->ordinals + 1;
-    pawl_status status;
 
     TRY_MEMORY(work->scope, draft);
     draft->payload = cause->recorded;
-    status = ADD_EFFECT(work, &draft->effects, .kind = EFFECT_END, .ordinal = call->ordinal,
-                        .is_bare = true);
-    if (status == PAWL_OK)
-        status =
-            ADD_EFFECT(work, &draft->effects, .kind = EFFECT_STEP, .ordinal = ordinal,
-                       .plan = call->plan, .attempt = call->attempt + 1, .status = STEP_PENDING);
-    return status == PAWL_OK
-               ? ADD_EFFECT(work, &draft->effects, .kind = EFFECT_ARM, .name = TIMER_AGAIN,
-                            .ordinal = ordinal, .due_at_ms = due_at_ms)
-               : status;
+    TRY(code_add_attempt(work, draft, STEP_PENDING));
+    return ADD_EFFECT(work, &draft->effects, .kind = EFFECT_ARM, .name = TIMER_AGAIN,
+                      .ordinal = ordinal, .due_at_ms = due_at_ms);
 }
 
 pawl_status code_retry_now(struct code_work *work)
 {
     const struct code_attempt *call = &work->memory->call;
     struct draft *draft = code_draft_attempt(work, LIFE_T_STEP_RETRY);
-    pawl_status status;
 
     TRY_MEMORY(work->scope, draft);
-    status = ADD_EFFECT(work, &draft->effects, .kind = EFFECT_DISARM, .name = TIMER_AGAIN,
-                        .ordinal = call->ordinal);
-    return status == PAWL_OK
-               ? ADD_EFFECT(work, &draft->effects, .kind = EFFECT_READY, .ordinal = call->ordinal)
-               : status;
+    TRY(ADD_EFFECT(work, &draft->effects, .kind = EFFECT_DISARM, .name = TIMER_AGAIN,
+                   .ordinal = call->ordinal));
+    return ADD_EFFECT(work, &draft->effects, .kind = EFFECT_READY, .ordinal = call->ordinal);
 }

@@ -72,9 +72,7 @@ void plan_print_steps(const struct code_plan *plan, struct buf *out)
 
 static pawl_status fail_damaged(struct scope *scope)
 {
-    return scope_fail(scope, PAWL_STORAGE_FAILURE,
-                      "an entry of a code instance has a plan that cannot follow the one before; "
-                      "look closer with 'pawl verify'");
+    return code_fail_entry(scope, "has a plan that cannot follow the one before");
 }
 
 static bool read_step(const struct node *node, struct code_step *out)
@@ -183,15 +181,13 @@ pawl_status code_amended(struct scope *scope, const struct definition *definitio
     const struct effect *effect = effects_first(effects, EFFECT_PLAN);
     struct definition *amended = arena_copy(&scope->arena, definition, sizeof *definition);
     struct code_plan *plan = NULL;
-    pawl_status status = amended ? PAWL_OK : scope_no_memory(scope);
 
-    if (status == PAWL_OK && effect)
-        status = plan_amended(scope, plan_of(definition), effect, &scope->arena, &plan);
-    if (status == PAWL_OK && plan) {
+    TRY_MEMORY(scope, amended);
+    if (effect) {
+        TRY(plan_amended(scope, plan_of(definition), effect, &scope->arena, &plan));
         plan->binding = plan_of(definition)->binding;
         amended->plan = plan;
     }
-    if (status == PAWL_OK)
-        *out = amended;
-    return status;
+    *out = amended;
+    return PAWL_OK;
 }

@@ -144,10 +144,13 @@ pawl_status code_memory_load(const struct definition *definition, str text, str 
                              struct scope *scope, struct arena *arena, void **out);
 
 str code_memory_state(const struct code_memory *memory); /* data NULL: none yet */
+/* STORAGE_FAILURE: an entry does what none can do. */
+pawl_status code_fail_entry(struct scope *scope, const char *does);
 bool code_memory_spawns(const struct definition *definition, const struct code_memory *memory,
                         uint32_t plan_index);
 bool code_memory_has_timer(const struct code_memory *memory, str name);
 bool code_memory_has_signal(const struct code_memory *memory, str name);
+bool code_memory_has_wait(const struct code_memory *memory, str name); /* or a row of an interest */
 /* Has it subscribed to the signal's filter, if there is one? */
 bool code_memory_subscribes(const struct code_memory *memory, const struct event *signal);
 pawl_status code_memory_keep(void *memory, str name, str payload, struct scope *scope,
@@ -186,10 +189,9 @@ void turn_check_json(struct pawl_turn *turn, const char *what, str json);
 /* Settle how the turn ends, once the handler has returned. Fails with NO_MEMORY. */
 pawl_status turn_settle(struct pawl_turn *turn);
 
-/* By the index in the type's list. */
-void say_timer(struct pawl_turn *turn, unsigned timer, int64_t after_ms);
-void say_bare_timer(struct pawl_turn *turn, unsigned timer); /* due at TIMER_BARE */
-void say_signal(struct pawl_turn *turn, unsigned signal);
+/* By names as the type declares them. */
+void say_timer(struct pawl_turn *turn, const char *declared, int64_t due_at_ms);
+void say_signal(struct pawl_turn *turn, const char *declared);
 int64_t turn_due_after(int64_t at_ms, int64_t after_ms); /* at least a millisecond */
 void say_call(struct pawl_turn *turn, const char *declared, const char *key, const char *args_json);
 void say_spawn(struct pawl_turn *turn, const char *declared, const char *input_json, bool abandon);
@@ -291,6 +293,8 @@ pawl_status code_retry_now(struct code_work *work); /* its time has come */
 
 /* reduce.c: a draft of the attempt that is live, without effects; NULL: no memory. */
 struct draft *code_draft_attempt(struct code_work *work, uint32_t transition);
+/* The live attempt ends with the draft, and the next one of the same call begins. */
+pawl_status code_add_attempt(struct code_work *work, struct draft *draft, enum step_status status);
 
 /* No turn: the event is recorded, and the turn that it is worth is owed. reason: why, where it is
  * the author's mistake; data NULL: the instance is held. */

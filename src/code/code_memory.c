@@ -21,22 +21,27 @@ str code_memory_state(const struct code_memory *memory)
     return (str){ memory->state.data, memory->state.size };
 }
 
-static uint32_t find_timer(const struct code_memory *memory, str name)
+/* Where the row with this name is, or would be added. Every kind of row begins with its name. */
+static uint32_t find_row(const void *rows, uint32_t count, size_t size, str name)
 {
+    const char *row = rows;
     uint32_t i = 0;
 
-    while (i < memory->timer_count && !str_eq(memory->timers[i].name, name))
-        i++;
+    for (; i < count && !str_eq(*(const str *)(const void *)row, name); i++)
+        row += size;
     return i;
+}
+
+#define FIND_ROW(rows, count, name) find_row((rows), (count), sizeof *(rows), (name))
+
+static uint32_t find_timer(const struct code_memory *memory, str name)
+{
+    return FIND_ROW(memory->timers, memory->timer_count, name);
 }
 
 static uint32_t find_signal(const struct code_memory *memory, str name)
 {
-    uint32_t i = 0;
-
-    while (i < memory->signal_count && !str_eq(memory->signals[i].name, name))
-        i++;
-    return i;
+    return FIND_ROW(memory->signals, memory->signal_count, name);
 }
 
 bool code_memory_has_timer(const struct code_memory *memory, str name)
@@ -62,9 +67,14 @@ bool code_memory_subscribes(const struct code_memory *memory, const struct event
     return is_found;
 }
 
+bool code_memory_has_wait(const struct code_memory *memory, str name)
+{
+    return find_signal(memory, name) < memory->signal_count;
+}
+
 bool code_memory_has_signal(const struct code_memory *memory, str name)
 {
-    return !interest_is(name) && find_signal(memory, name) < memory->signal_count;
+    return !interest_is(name) && code_memory_has_wait(memory, name);
 }
 
 pawl_status code_memory_keep(void *memory, str name, str payload, struct scope *scope,
@@ -92,30 +102,26 @@ const struct code_kept *code_memory_kept(const struct code_memory *memory)
 
 static bool take_kept(struct code_memory *memory, str name)
 {
-    uint32_t at = 0;
+    uint32_t at = FIND_ROW(memory->kept, memory->kept_count, name);
 
-    while (at < memory->kept_count && !str_eq(memory->kept[at].name, name))
-        at++;
     if (at == memory->kept_count)
         return false;
-    memory->kept_count--;
-    memmove(memory->kept + at, memory->kept + at + 1,
-            (memory->kept_count - at) * sizeof *memory->kept);
+    ARRAY_DROP(memory->kept, memory->kept_count, at);
     return true;
 }
 
 /* The memory's own copy of a name; data NULL if there is no memory for it. */
 static str keep_name(struct code_memory *memory, str name, struct arena *arena)
 {
-    for (uint32_t i = 0; i < memory->name_count; i++)
-        if (str_eq(memory->names[i], name))
-            return memory->names[i];
+    uint32_t at = FIND_ROW(memory->names, memory->name_count, name);
+
+    if (at < memory->name_count)
+        return memory->names[at];
     if (!GROW(arena, memory->names, memory->name_count, memory->name_capacity))
         return STR_NONE;
-    memory->names[memory->name_count] = arena_str(arena, name);
-    if (!memory->names[memory->name_count].data)
-        return STR_NONE;
-    return memory->names[memory->name_count++];
+    memory->names[at] = arena_str(arena, name);
+    memory->name_count += memory->names[at].data != NULL;
+    return memory->names[at];
 }
 
 static bool arm(struct code_memory *memory, str name, int64_t due_at_ms, struct arena *arena)
@@ -148,22 +154,16 @@ static void disarm(struct code_memory *memory, str name)
 {
     uint32_t at = find_timer(memory, name);
 
-    if (at == memory->timer_count)
-        return;
-    memory->timer_count--;
-    memmove(memory->timers + at, memory->timers + at + 1,
-            (memory->timer_count - at) * sizeof *memory->timers);
+    if (at < memory->timer_count)
+        ARRAY_DROP(memory->timers, memory->timer_count, at);
 }
 
 static void leave(struct code_memory *memory, str name)
 {
     uint32_t at = find_signal(memory, name);
 
-    if (at == memory->signal_count)
-        return;
-    memory->signal_count--;
-    memmove(memory->signals + at, memory->signals + at + 1,
-            (memory->signal_count - at) * sizeof *memory->signals);
+    if (at < memory->signal_count)
+        ARRAY_DROP(memory->signals, memory->signal_count, at);
 }
 
 static bool set_text(struct code_text *text, str value, struct arena *arena)
@@ -232,6 +232,12 @@ static void note_child(struct code_memory *memory, const struct effect *effect)
     memory->child[ID_SIZE] = '\0';
 }
 
+pawl_status code_fail_entry(struct scope *scope, const char *does)
+{
+    return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                      "an entry of a code instance %s; look closer with 'pawl verify'", does);
+}
+
 static pawl_status apply_effect(const struct definition *definition, struct code_memory *memory,
                                 const struct effect *effect, struct scope *scope,
                                 struct arena *arena)
@@ -262,9 +268,7 @@ static pawl_status apply_effect(const struct definition *definition, struct code
         break;
     case EFFECT_STEP:
         if (effect->ordinal == 0 || effect->plan >= plan_in_force(definition, memory)->step_count)
-            return scope_fail(scope, PAWL_STORAGE_FAILURE,
-                              "an entry of a code instance begins a call that its type does not "
-                              "have; look closer with 'pawl verify'");
+            return code_fail_entry(scope, "begins a call that its type does not have");
         begin_attempt(memory, effect);
         break;
     case EFFECT_CALL:
@@ -284,9 +288,7 @@ static pawl_status apply_effect(const struct definition *definition, struct code
         break;
     case EFFECT_TAKE:
         if (!take_kept(memory, effect->name))
-            return scope_fail(scope, PAWL_STORAGE_FAILURE,
-                              "an entry of a code instance takes a signal that was not kept; look "
-                              "closer with 'pawl verify'");
+            return code_fail_entry(scope, "takes a signal that was not kept");
         break;
     }
     return ok ? PAWL_OK : scope_no_memory(scope);

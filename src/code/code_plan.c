@@ -50,19 +50,14 @@ pawl_status code_prepare(struct definition *definition, struct scope *scope)
     plan->name = name->text;
     plan->version = (uint32_t)number;
     plan->source = definition->plan_text;
-    status = read_steps(scope, node_find(root, "calls"), CODE_CALL, plan);
-    if (status == PAWL_OK)
-        status = read_steps(scope, node_find(root, "externals"), CODE_EXTERNAL, plan);
-    if (status == PAWL_OK)
-        status = read_steps(scope, node_find(root, "children"), CODE_CHILD, plan);
-    if (status == PAWL_OK)
-        status = plan_read_buffered(scope, root, plan);
-    if (status == PAWL_OK) {
-        definition->plan = plan;
-        definition->may_spawn =
-            plan->step_count > 0 && plan->steps[plan->step_count - 1].kind == CODE_CHILD;
-    }
-    return status;
+    TRY(read_steps(scope, node_find(root, "calls"), CODE_CALL, plan));
+    TRY(read_steps(scope, node_find(root, "externals"), CODE_EXTERNAL, plan));
+    TRY(read_steps(scope, node_find(root, "children"), CODE_CHILD, plan));
+    TRY(plan_read_buffered(scope, root, plan));
+    definition->plan = plan;
+    definition->may_spawn =
+        plan->step_count > 0 && plan->steps[plan->step_count - 1].kind == CODE_CHILD;
+    return PAWL_OK;
 }
 
 void code_bind(struct definition *definition, const struct code_binding *binding)

@@ -218,19 +218,25 @@ static pawl_status decide_call_start(struct code_work *work)
     return ADD_EFFECT(work, &draft->effects, .kind = EFFECT_RUN, .ordinal = call->ordinal);
 }
 
-/* It ran in a process that died. Nothing was wrong with it: another attempt, with the same key. */
-static pawl_status decide_call_lost(struct code_work *work)
+pawl_status code_add_attempt(struct code_work *work, struct draft *draft, enum step_status status)
 {
     const struct code_attempt *call = &work->memory->call;
-    struct draft *draft = code_draft_attempt(work, LIFE_T_STEP_FAIL);
 
-    TRY_MEMORY(work->scope, draft);
-    draft->payload = STR("\"lost\"");
     TRY(ADD_EFFECT(work, &draft->effects, .kind = EFFECT_END, .ordinal = call->ordinal,
                    .is_bare = true));
     return ADD_EFFECT(work, &draft->effects, .kind = EFFECT_STEP,
                       .ordinal = work->memory->ordinals + 1, .plan = call->plan,
-                      .attempt = call->attempt + 1, .status = STEP_READY);
+                      .attempt = call->attempt + 1, .status = status);
+}
+
+/* It ran in a process that died. Nothing was wrong with it: another attempt, with the same key. */
+static pawl_status decide_call_lost(struct code_work *work)
+{
+    struct draft *draft = code_draft_attempt(work, LIFE_T_STEP_FAIL);
+
+    TRY_MEMORY(work->scope, draft);
+    draft->payload = STR("\"lost\"");
+    return code_add_attempt(work, draft, STEP_READY);
 }
 
 /* Nothing of it is under way: the same attempt is ready again, with its key. */

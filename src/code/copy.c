@@ -28,65 +28,43 @@ static const char *const *copy_names(struct arena *arena, const char *const *nam
     return names ? (const char *const *)copy : NULL;
 }
 
+/* A copy of `count` rows, of which each begins with so many texts, and of the zero row behind. */
+static void *copy_rows(struct arena *arena, const void *rows, size_t count, size_t size,
+                       size_t texts)
+{
+    char *copy = rows ? arena_alloc(arena, (count + 1) * size) : NULL;
+
+    if (copy)
+        memcpy(copy, rows, count * size);
+    for (size_t i = 0; copy && i < count; i++)
+        for (size_t t = 0; t < texts; t++) {
+            const char **text = (const char **)(void *)(copy + i * size) + t;
+
+            *text = copy_text(arena, *text);
+        }
+    return copy;
+}
+
 /* Fields of structs are asked for by a function and need no copy. */
 static const pawl_var *copy_vars(struct arena *arena, const pawl_var *vars)
 {
     size_t count = 0;
-    pawl_var *copy;
 
     while (vars && !vars_is_end(&vars[count]) && count <= LIMIT_DECLARED)
         count++;
-    copy = ARENA_ARRAY(arena, pawl_var, count + 1);
-    for (size_t i = 0; copy && i < count; i++) {
-        copy[i] = vars[i];
-        copy[i].name = copy_text(arena, vars[i].name);
-    }
-    return vars ? copy : NULL;
+    return copy_rows(arena, vars, count, sizeof *vars, 1);
 }
 
-static const pawl_rename *copy_renamed(struct arena *arena, const pawl_rename *rows)
+/* Rows that end with one whose first text is NULL. */
+static void *copy_named(struct arena *arena, const void *rows, size_t size, size_t texts)
 {
+    const char *at = rows;
     size_t count = 0;
-    pawl_rename *copy;
 
-    while (rows && rows[count].from && count <= LIMIT_DECLARED)
+    while (rows && count <= LIMIT_DECLARED &&
+           *(const char *const *)(const void *)(at + count * size))
         count++;
-    copy = ARENA_ARRAY(arena, pawl_rename, count + 1);
-    for (size_t i = 0; copy && i < count; i++) {
-        copy[i].from = copy_text(arena, rows[i].from);
-        copy[i].to = copy_text(arena, rows[i].to);
-    }
-    return rows ? copy : NULL;
-}
-
-static const pawl_retry *copy_retries(struct arena *arena, const pawl_retry *rows)
-{
-    size_t count = 0;
-    pawl_retry *copy;
-
-    while (rows && rows[count].call && count <= LIMIT_DECLARED)
-        count++;
-    copy = ARENA_ARRAY(arena, pawl_retry, count + 1);
-    for (size_t i = 0; copy && i < count; i++) {
-        copy[i] = rows[i];
-        copy[i].call = copy_text(arena, rows[i].call);
-    }
-    return rows ? copy : NULL;
-}
-
-static const pawl_no_retry *copy_no_retries(struct arena *arena, const pawl_no_retry *rows)
-{
-    size_t count = 0;
-    pawl_no_retry *copy;
-
-    while (rows && rows[count].call && count <= LIMIT_DECLARED)
-        count++;
-    copy = ARENA_ARRAY(arena, pawl_no_retry, count + 1);
-    for (size_t i = 0; copy && i < count; i++) {
-        copy[i].call = copy_text(arena, rows[i].call);
-        copy[i].error = copy_text(arena, rows[i].error);
-    }
-    return rows ? copy : NULL;
+    return copy_rows(arena, rows, count, size, texts);
 }
 
 const pawl_code_type *code_copy(struct arena *arena, const pawl_code_type *type)
@@ -106,9 +84,9 @@ const pawl_code_type *code_copy(struct arena *arena, const pawl_code_type *type)
     copy->vars = copy_vars(arena, type->vars);
     copy->payloads = copy_vars(arena, type->payloads);
     copy->result = copy_vars(arena, type->result);
-    copy->renamed = copy_renamed(arena, type->renamed);
-    copy->retries = copy_retries(arena, type->retries);
-    copy->no_retries = copy_no_retries(arena, type->no_retries);
+    copy->renamed = copy_named(arena, type->renamed, sizeof *type->renamed, 2);
+    copy->retries = copy_named(arena, type->retries, sizeof *type->retries, 1);
+    copy->no_retries = copy_named(arena, type->no_retries, sizeof *type->no_retries, 2);
     if (type->initial && type->state_size <= LIMIT_TEXT)
         copy->initial = arena_copy(arena, type->initial, type->state_size);
     return arena->failed ? NULL : copy;

@@ -42,8 +42,8 @@ static pawl_status add_state(struct code_work *work, struct effect_list *effects
     return ADD_EFFECT(work, effects, .kind = EFFECT_STATE, .state = work->answer.state);
 }
 
-static pawl_status add_waits(struct code_work *work, struct effect_list *effects,
-                             const struct effect_list *waits)
+static pawl_status add_all(struct code_work *work, struct effect_list *effects,
+                           const struct effect_list *waits)
 {
     for (uint32_t i = 0; i < waits->count; i++)
         TRY(effect_add(work->scope, effects, waits->items[i]));
@@ -79,11 +79,11 @@ static pawl_status add_effects(struct code_work *work, struct effect_list *effec
     TRY(add_spent(work, effects));
     TRY(add_state(work, effects));
     if (work->answer.end != TURN_FAILS)
-        TRY(add_waits(work, effects, &work->answer.reduces));
+        TRY(add_all(work, effects, &work->answer.reduces));
     if (work->answer.end != TURN_WAITS)
         return PAWL_OK;
-    TRY(add_waits(work, effects, &work->answer.timers));
-    TRY(add_waits(work, effects, &work->answer.signals));
+    TRY(add_all(work, effects, &work->answer.timers));
+    TRY(add_all(work, effects, &work->answer.signals));
     TRY(code_add_interests(work, effects));
     return code_add_call(work, effects);
 }

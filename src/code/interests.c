@@ -65,14 +65,6 @@ static bool has_row(const struct rows *rows, str name)
     return false;
 }
 
-static bool has_now(const struct code_memory *memory, str name)
-{
-    for (uint32_t i = 0; i < memory->signal_count; i++)
-        if (str_eq(memory->signals[i].name, name))
-            return true;
-    return false;
-}
-
 pawl_status code_add_interests(struct code_work *work, struct effect_list *effects)
 {
     const struct code_memory *memory = work->memory;
@@ -83,7 +75,7 @@ pawl_status code_add_interests(struct code_work *work, struct effect_list *effec
         if (interest_is(memory->signals[i].name) && !has_row(&rows, memory->signals[i].name))
             TRY(ADD_EFFECT(work, effects, .kind = EFFECT_LEAVE, .name = memory->signals[i].name));
     for (uint32_t i = 0; i < rows.count; i++)
-        if (!has_now(memory, rows.names[i]))
+        if (!code_memory_has_wait(memory, rows.names[i]))
             TRY(ADD_EFFECT(work, effects, .kind = EFFECT_AWAIT, .name = rows.names[i]));
     return PAWL_OK;
 }

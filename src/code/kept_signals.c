@@ -13,22 +13,20 @@ pawl_status code_fold_ahead(struct code_work *work, uint32_t known, struct code_
     struct buf buf;
     void *memory;
     str text;
-    pawl_status status;
 
     buf_init(&buf, arena->heap, LIMIT_SCOPE);
     code_memory_print(work->definition, work->memory, &buf);
     text = buf_take(&buf, arena);
     TRY_MEMORY(work->scope, text.data);
-    status = code_memory_load(work->definition, text, work->memory->input, work->scope, arena, &memory);
-    for (uint32_t i = known; i < work->decision.count && status == PAWL_OK; i++) {
+    TRY(code_memory_load(work->definition, text, work->memory->input, work->scope, arena, &memory));
+    for (uint32_t i = known; i < work->decision.count; i++) {
         const struct draft *draft = &work->decision.drafts[i];
         struct entry_view entry = { .transition = draft->transition, .effects = &draft->effects };
 
-        status = code_memory_apply(work->definition, memory, &entry, work->scope, arena);
+        TRY(code_memory_apply(work->definition, memory, &entry, work->scope, arena));
     }
-    if (status == PAWL_OK)
-        *out = memory;
-    return status;
+    *out = memory;
+    return PAWL_OK;
 }
 
 /* Is one of the signals that the turn began to await kept? */
@@ -62,47 +60,56 @@ bool code_has_kept(const void *memory)
     return code_memory_kept(memory) != NULL;
 }
 
+/* The turn of one, by work->memory, as the event of its own. */
+static pawl_status take_one(struct code_work *work, const struct code_kept *kept, int64_t at_ms)
+{
+    const struct turn_answer waits = work->answer;
+    struct event event = {
+        .kind = EVENT_SIGNAL, .at_ms = at_ms, .name = kept->name, .payload = kept->payload
+    };
+    struct cause cause = { .transition = LIFE_T_SIGNAL,
+                           .kind = PAWL_EVENT_SIGNAL,
+                           .name = kept->name,
+                           .payload = kept->payload,
+                           .is_kept = true };
+    uint32_t first = work->decision.count;
+    pawl_status status;
+
+    work->event = &event;
+    work->answer = (struct turn_answer){ 0 };
+    TRY(code_print_payload(work, &cause.recorded));
+    status = code_take_turn(work, &cause);
+    if (status == PAWL_INVALID_REQUEST) {
+        work->decision.count = first;
+        status = pass_over(work, &cause, &waits);
+    }
+    return status ? status
+                  : ADD_EFFECT(work, &work->decision.drafts[first].effects, .kind = EFFECT_TAKE,
+                               .name = kept->name);
+}
+
 /* Signals that were kept for what the turn has just begun to await, or for what was awaited
  * during a pause: a turn more for each, in order, in the same commit. */
 pawl_status code_take_kept(struct code_work *work)
 {
-    bool is_resumed = work->event->kind == EVENT_WAKE;
-    int64_t at_ms = work->event->at_ms;
+    const struct event *event = work->event;
     pawl_status status = PAWL_OK;
     uint32_t known = 0;
 
     while (status == PAWL_OK && work->answer.end == TURN_WAITS &&
-           (is_resumed || waits_for_kept(work)) &&
+           (event->kind == EVENT_WAKE || waits_for_kept(work)) &&
            (known == 0 || work->scope->arena.used < KEPT_ROOM)) {
-        const struct turn_answer waits = work->answer;
         struct code_memory *memory = NULL;
         const struct code_kept *kept;
-        struct event event = { .kind = EVENT_SIGNAL, .at_ms = at_ms };
-        struct cause cause = { .transition = LIFE_T_SIGNAL, .kind = PAWL_EVENT_SIGNAL, .is_kept = true };
-        uint32_t first = work->decision.count;
 
-        status = code_fold_ahead(work, known, &memory);
-        if (status != PAWL_OK)
-            return status;
-        known = first;
+        TRY(code_fold_ahead(work, known, &memory));
+        known = work->decision.count;
         kept = code_memory_kept(memory);
         if (!kept) /* the last one was taken by the turn before */
             return PAWL_OK;
-        event.name = cause.name = kept->name;
-        event.payload = cause.payload = kept->payload;
         work->memory = memory;
-        work->event = &event;
-        work->answer = (struct turn_answer){ 0 };
-        status = code_print_payload(work, &cause.recorded);
-        if (status == PAWL_OK)
-            status = code_take_turn(work, &cause);
-        if (status == PAWL_INVALID_REQUEST) {
-            work->decision.count = first;
-            status = pass_over(work, &cause, &waits);
-        }
-        if (status == PAWL_OK)
-            status = ADD_EFFECT(work, &work->decision.drafts[first].effects, .kind = EFFECT_TAKE,
-                                .name = kept->name);
+        status = take_one(work, kept, event->at_ms);
+        work->event = event;
     }
     return status;
 }

@@ -9,41 +9,45 @@ struct code_loading {
     str child;
 };
 
+static pawl_status fail_damaged(struct scope *scope)
+{
+    return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                      "the snapshot of a code instance is damaged; it can be thrown away and is "
+                      "then made again from the entries");
+}
+
 /* A snapshot holds what effects once set, so it is read as a list of effects. */
 static pawl_status add_state(struct scope *scope, const struct node *state,
-                             struct effect_list *effects, bool *ok)
+                             struct effect_list *effects)
 {
     if (!state || state->kind == NODE_NULL)
         return PAWL_OK;
-    *ok = *ok && state->kind == NODE_OBJECT;
+    if (state->kind != NODE_OBJECT)
+        return fail_damaged(scope);
     return effect_add(scope, effects, (struct effect){ .kind = EFFECT_STATE, .state = state->raw });
 }
 
 static pawl_status add_timer(struct scope *scope, const struct node *timer,
-                             struct effect_list *effects, bool *ok)
+                             struct effect_list *effects)
 {
     const struct node *name = node_at(timer, 0);
     struct effect effect = { .kind = EFFECT_ARM };
 
     if (timer->kind != NODE_ARRAY || timer->count != 2 || name->kind != NODE_STRING ||
-        !node_to_i64(name->next, &effect.due_at_ms)) {
-        *ok = false;
-        return PAWL_OK;
-    }
+        !node_to_i64(name->next, &effect.due_at_ms))
+        return fail_damaged(scope);
     effect.name = name->text;
     return effect_add(scope, effects, effect);
 }
 
 static pawl_status add_signal(struct scope *scope, const struct node *signal,
-                              struct effect_list *effects, bool *ok)
+                              struct effect_list *effects)
 {
     const struct node *name = signal->kind == NODE_ARRAY ? node_at(signal, 0) : signal;
     const struct node *value = signal->kind == NODE_ARRAY ? node_at(signal, 1) : NULL;
 
-    if (!name || name->kind != NODE_STRING || (signal->kind == NODE_ARRAY && !value)) {
-        *ok = false;
-        return PAWL_OK;
-    }
+    if (!name || name->kind != NODE_STRING || (signal->kind == NODE_ARRAY && !value))
+        return fail_damaged(scope);
     return effect_add(scope, effects,
                       (struct effect){ .kind = EFFECT_AWAIT,
                                        .name = name->text,
@@ -51,8 +55,8 @@ static pawl_status add_signal(struct scope *scope, const struct node *signal,
 }
 
 /* As print_call() wrote it; what the effects could not tell is set when they are folded. */
-static pawl_status add_call(struct scope *scope, const struct node *root, struct code_loading *loading,
-                            bool *ok)
+static pawl_status add_call(struct scope *scope, const struct node *root,
+                            struct code_loading *loading)
 {
     const struct node *list = node_find(root, "call"), *key = node_find(root, "key");
     uint32_t numbers[6] = { 0 };
@@ -60,13 +64,13 @@ static pawl_status add_call(struct scope *scope, const struct node *root, struct
 
     if (!list)
         return PAWL_OK;
-    *ok = *ok && list->kind == NODE_ARRAY && (list->count == 7 || list->count == 8);
-    for (uint32_t i = 0; i < 6 && *ok; i++, node = node->next)
-        *ok = node_to_u32(node, UINT32_MAX, &numbers[i]);
-    if (!*ok || numbers[5] > STEP_RUNNING) {
-        *ok = false;
-        return PAWL_OK;
-    }
+    if (list->kind != NODE_ARRAY || (list->count != 7 && list->count != 8))
+        return fail_damaged(scope);
+    for (uint32_t i = 0; i < 6; i++, node = node->next)
+        if (!node_to_u32(node, UINT32_MAX, &numbers[i]))
+            return fail_damaged(scope);
+    if (numbers[5] > STEP_RUNNING)
+        return fail_damaged(scope);
     loading->ordinals = numbers[0];
     loading->call = (struct code_attempt){ numbers[1], numbers[2], numbers[3], numbers[4],
                                            (enum step_status)numbers[5] };
@@ -78,26 +82,24 @@ static pawl_status add_call(struct scope *scope, const struct node *root, struct
 }
 
 static pawl_status add_version(struct scope *scope, const struct node *node,
-                               struct effect_list *effects, bool *ok)
+                               struct effect_list *effects)
 {
     struct effect effect = { .kind = EFFECT_VERSION };
 
     if (!node)
         return PAWL_OK;
-    *ok = *ok && node_to_u32(node, UINT32_MAX, &effect.attempt);
-    return effect_add(scope, effects, effect);
+    return node_to_u32(node, UINT32_MAX, &effect.attempt) ? effect_add(scope, effects, effect)
+                                                          : fail_damaged(scope);
 }
 
 /* As print_plan() wrote it; before what goes by it. */
 static pawl_status add_plan(struct scope *scope, const struct node *list,
-                            struct effect_list *effects, bool *ok)
+                            struct effect_list *effects)
 {
     if (!list)
         return PAWL_OK;
-    if (list->kind != NODE_ARRAY || list->count != 2) {
-        *ok = false;
-        return PAWL_OK;
-    }
+    if (list->kind != NODE_ARRAY || list->count != 2)
+        return fail_damaged(scope);
     return effect_add(scope, effects,
                       (struct effect){ .kind = EFFECT_PLAN,
                                        .state = list->first->raw,
@@ -105,45 +107,36 @@ static pawl_status add_plan(struct scope *scope, const struct node *list,
 }
 
 static pawl_status read_snapshot(struct scope *scope, const struct node *root,
-                                 struct code_loading *loading, bool *ok)
+                                 struct code_loading *loading)
 {
     struct effect_list *effects = &loading->effects;
     const struct node *timers = node_find(root, "timers"), *signals = node_find(root, "signals");
-    pawl_status status = add_state(scope, node_find(root, "state"), effects, ok);
 
-    if (!timers || timers->kind != NODE_ARRAY || !signals || signals->kind != NODE_ARRAY) {
-        *ok = false;
-        return status;
-    }
-    if (status == PAWL_OK)
-        status = add_plan(scope, node_find(root, "plan"), effects, ok);
-    for (const struct node *node = timers->first; node && status == PAWL_OK; node = node->next)
-        status = add_timer(scope, node, effects, ok);
-    for (const struct node *node = signals->first; node && status == PAWL_OK; node = node->next)
-        status = add_signal(scope, node, effects, ok);
-    if (status == PAWL_OK)
-        status = add_call(scope, root, loading, ok);
-    if (status == PAWL_OK)
-        status = add_version(scope, node_find(root, "version"), effects, ok);
-    return status;
+    if (!timers || timers->kind != NODE_ARRAY || !signals || signals->kind != NODE_ARRAY)
+        return fail_damaged(scope);
+    TRY(add_state(scope, node_find(root, "state"), effects));
+    TRY(add_plan(scope, node_find(root, "plan"), effects));
+    for (const struct node *node = timers->first; node; node = node->next)
+        TRY(add_timer(scope, node, effects));
+    for (const struct node *node = signals->first; node; node = node->next)
+        TRY(add_signal(scope, node, effects));
+    TRY(add_call(scope, root, loading));
+    return add_version(scope, node_find(root, "version"), effects);
 }
 
 static pawl_status load_kept(struct scope *scope, const struct node *root, struct arena *arena,
-                             struct code_memory *memory, bool *ok)
+                             struct code_memory *memory)
 {
     const struct node *list = node_find(root, "kept");
-    pawl_status status = PAWL_OK;
 
-    for (const struct node *kept = list ? list->first : NULL; kept && status == PAWL_OK;
-         kept = kept->next) {
+    for (const struct node *kept = list ? list->first : NULL; kept; kept = kept->next) {
         const struct node *name = node_at(kept, 0), *payload = node_at(kept, 1);
 
         if (kept->kind != NODE_ARRAY || !name || name->kind != NODE_STRING || !payload)
-            *ok = false;
-        else
-            status = code_memory_keep(memory, name->text, payload->raw, scope, arena);
+            return fail_damaged(scope);
+        TRY(code_memory_keep(memory, name->text, payload->raw, scope, arena));
     }
-    return status;
+    return PAWL_OK;
 }
 
 /* [PLAN,FAILED,PAYLOAD], as programs wrote it that only ever owed a turn for an answer. */
@@ -180,8 +173,7 @@ static bool read_owed(const struct code_plan *steps, const struct node *list,
 
 /* A memory that owes a turn knows for what. */
 static pawl_status load_owed(const struct definition *definition, const struct node *root,
-                             struct scope *scope, struct arena *arena, struct code_memory *memory,
-                             bool *ok)
+                             struct scope *scope, struct arena *arena, struct code_memory *memory)
 {
     const struct node *list = node_find(root, "owed");
     pawl_event_kind kind;
@@ -189,20 +181,10 @@ static pawl_status load_owed(const struct definition *definition, const struct n
 
     if (!list && !code_memory_has_timer(memory, TIMER_TURN))
         return PAWL_OK;
-    if (!list || !read_owed(plan_in_force(definition, memory), list, &kind, &name)) {
-        *ok = false;
-        return PAWL_OK;
-    }
-    return code_memory_owe(memory, kind, name, node_at(list, 2)->raw, arena)
-               ? PAWL_OK
-               : scope_no_memory(scope);
-}
-
-static pawl_status fail_damaged(struct scope *scope)
-{
-    return scope_fail(scope, PAWL_STORAGE_FAILURE,
-                      "the snapshot of a code instance is damaged; it can be thrown away and is "
-                      "then made again from the entries");
+    if (!list || !read_owed(plan_in_force(definition, memory), list, &kind, &name))
+        return fail_damaged(scope);
+    TRY_MEMORY(scope, code_memory_owe(memory, kind, name, node_at(list, 2)->raw, arena));
+    return PAWL_OK;
 }
 
 pawl_status code_memory_load(const struct definition *definition, str text, str input,
@@ -212,26 +194,16 @@ pawl_status code_memory_load(const struct definition *definition, str text, str 
     struct code_loading loading = { .ordinals = 0 };
     struct entry_view view = { .transition = LIFE_T_START, .effects = &loading.effects };
     struct node *root;
-    bool ok = true;
     pawl_status status;
 
     TRY_MEMORY(scope, memory);
     status = node_read_json(scope, text, &root);
     if (status != PAWL_OK)
         return status == PAWL_NO_MEMORY ? status : fail_damaged(scope);
-    status = read_snapshot(scope, root, &loading, &ok);
-    if (status == PAWL_OK)
-        status = load_kept(scope, root, arena, memory, &ok);
-    if (status == PAWL_OK && !ok)
-        status = fail_damaged(scope);
-    if (status == PAWL_OK)
-        status = code_memory_apply(definition, memory, &view, scope, arena);
-    if (status == PAWL_OK)
-        status = load_owed(definition, root, scope, arena, memory, &ok);
-    if (status == PAWL_OK && !ok)
-        status = fail_damaged(scope);
-    if (status != PAWL_OK)
-        return status;
+    TRY(read_snapshot(scope, root, &loading));
+    TRY(load_kept(scope, root, arena, memory));
+    TRY(code_memory_apply(definition, memory, &view, scope, arena));
+    TRY(load_owed(definition, root, scope, arena, memory));
     memory->call = loading.call;
     memory->ordinals = loading.ordinals;
     if (loading.child.size == ID_SIZE)

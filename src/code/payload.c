@@ -67,11 +67,10 @@ static pawl_status fail_unknown(struct scope *scope, const char *what,
                                 const struct var_place *place, const char *path)
 {
     struct payload_names names;
-    pawl_status status = list_names(scope, place->bad_vars, place->bad_is_input, &names);
+    pawl_status status;
     const char *meant;
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(list_names(scope, place->bad_vars, place->bad_is_input, &names));
     meant = words_nearest(place->bad_node->key, names.known);
     status = scope_fail(scope, PAWL_INVALID_REQUEST,
                         "%s: expected one of %.200s, found the member '%s'%s%s%s", what,

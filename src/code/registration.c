@@ -192,11 +192,9 @@ static pawl_status check_var(const struct code_layout *layout, uint32_t index)
 
 static pawl_status check_vars(const struct code_layout *layout)
 {
-    pawl_status status = PAWL_OK;
-
-    for (uint32_t i = 0; status == PAWL_OK && layout->vars && !vars_is_end(&layout->vars[i]); i++)
-        status = check_var(layout, i);
-    return status;
+    for (uint32_t i = 0; layout->vars && !vars_is_end(&layout->vars[i]); i++)
+        TRY(check_var(layout, i));
+    return PAWL_OK;
 }
 
 static bool has_var(const pawl_code_type *type, const char *name)
@@ -212,6 +210,11 @@ static pawl_status check_rename(struct scope *scope, const pawl_code_type *type,
 {
     const pawl_rename *row = &type->renamed[index];
 
+    if (index == LIMIT_DECLARED)
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "a code type has at most %u renamed variables; end the list with a zero "
+                          "row",
+                          LIMIT_DECLARED);
     if (!row->to || !has_var(type, row->to))
         return scope_fail(scope, PAWL_INVALID_REQUEST,
                           "renamed '%s' to '%s': expected a variable of the list, found none of "
@@ -231,16 +234,9 @@ static pawl_status check_rename(struct scope *scope, const pawl_code_type *type,
 
 static pawl_status check_renamed(struct scope *scope, const pawl_code_type *type)
 {
-    pawl_status status = PAWL_OK;
-
-    for (uint32_t i = 0; status == PAWL_OK && type->renamed && type->renamed[i].from; i++)
-        status = i == LIMIT_DECLARED
-                     ? scope_fail(scope, PAWL_INVALID_REQUEST,
-                                  "a code type has at most %u renamed variables; end the list with "
-                                  "a zero row",
-                                  LIMIT_DECLARED)
-                     : check_rename(scope, type, i);
-    return status;
+    for (uint32_t i = 0; type->renamed && type->renamed[i].from; i++)
+        TRY(check_rename(scope, type, i));
+    return PAWL_OK;
 }
 
 /* The stored state has the phase under this name. */
@@ -319,46 +315,34 @@ static pawl_status check_lists(struct scope *scope, const pawl_code_type *type)
 
 static pawl_status check_type(struct scope *scope, const pawl_code_type *type)
 {
-    pawl_status status = check_head(scope, type);
+    const struct code_layout structs[] = {
+        { scope, type->vars, type->state_size, "state_size", 0 },
+        { scope, type->payloads, type->payload_size, "payload_size", 0 },
+        { scope, type->result, SIZE_MAX, "its struct", 0 },
+    };
 
-    if (status == PAWL_OK)
-        status = check_lists(scope, type);
-    if (status == PAWL_OK)
-        status = check_phase_name(scope, type);
-    if (status == PAWL_OK)
-        status =
-            check_vars(&(struct code_layout){ scope, type->vars, type->state_size, "state_size", 0 });
-    if (status == PAWL_OK)
-        status = check_vars(
-            &(struct code_layout){ scope, type->payloads, type->payload_size, "payload_size", 0 });
-    if (status == PAWL_OK)
-        status = check_vars(&(struct code_layout){ scope, type->result, SIZE_MAX, "its struct", 0 });
-    if (status == PAWL_OK)
-        status = check_renamed(scope, type);
-    if (status == PAWL_OK)
-        status = retries_check(scope, type);
-    return status;
+    TRY(check_head(scope, type));
+    TRY(check_lists(scope, type));
+    TRY(check_phase_name(scope, type));
+    for (size_t i = 0; i < sizeof structs / sizeof structs[0]; i++)
+        TRY(check_vars(&structs[i]));
+    TRY(check_renamed(scope, type));
+    return retries_check(scope, type);
 }
 
 pawl_status code_compile(struct scope *scope, const struct code_binding *binding,
                          struct definition **out)
 {
-    pawl_status status = check_type(scope, binding->type);
     struct definition *definition;
 
-    if (status != PAWL_OK)
-        return status;
+    TRY(check_type(scope, binding->type));
     definition = ARENA_NEW(&scope->arena, struct definition);
     TRY_MEMORY(scope, definition);
     definition->kind = KIND_CODE;
     definition->compiler = COMPILER_NUMBER;
-    status = code_source(scope, binding->type, &definition->plan_text);
-    if (status == PAWL_OK)
-        status = definition_set_lifecycle(definition, scope);
-    if (status == PAWL_OK)
-        status = code_prepare(definition, scope);
-    if (status != PAWL_OK)
-        return status;
+    TRY(code_source(scope, binding->type, &definition->plan_text));
+    TRY(definition_set_lifecycle(definition, scope));
+    TRY(code_prepare(definition, scope));
     code_bind(definition, binding);
     *out = definition;
     return PAWL_OK;

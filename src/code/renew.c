@@ -62,13 +62,10 @@ static pawl_status add_plan(struct code_work *work, const struct code_binding *b
     struct code_plan *plan = ARENA_NEW(&work->scope->arena, struct code_plan);
     struct effect effect = { .kind = EFFECT_PLAN, .state = binding->source };
     struct buf buf;
-    pawl_status status =
-        plan ? plan_extend(work->scope, plan_in_force(work->definition, work->memory), binding->type,
-                           plan)
-             : scope_no_memory(work->scope);
 
-    if (status != PAWL_OK)
-        return status;
+    TRY_MEMORY(work->scope, plan);
+    TRY(plan_extend(work->scope, plan_in_force(work->definition, work->memory), binding->type,
+                    plan));
     buf_init(&buf, work->scope->arena.heap, LIMIT_SCOPE);
     plan_print_steps(plan, &buf);
     effect.input = buf_take(&buf, &work->scope->arena);
@@ -81,9 +78,7 @@ pawl_status code_add_amend(struct code_work *work, const struct code_binding *bi
 {
     bool has_plan = is_plan_due(work, binding), is_migrated = work->answer.migrated.data != NULL;
     bool has_version = is_migrated || work->is_renewing;
-    struct effect state = { .kind = EFFECT_STATE, .state = work->answer.migrated };
     struct draft *draft;
-    pawl_status status = PAWL_OK;
 
     work->plan = NULL;
     if (!has_plan && !has_version)
@@ -92,11 +87,11 @@ pawl_status code_add_amend(struct code_work *work, const struct code_binding *bi
     TRY_MEMORY(work->scope, draft);
     if (is_migrated) {
         work->before = work->answer.migrated;
-        status = effect_add(work->scope, &draft->effects, state);
+        TRY(ADD_EFFECT(work, &draft->effects, .kind = EFFECT_STATE, .state = work->before));
     }
-    if (status == PAWL_OK && has_version)
-        status = ADD_EFFECT(work, &draft->effects, .kind = EFFECT_VERSION, .attempt = version);
-    return status == PAWL_OK && has_plan ? add_plan(work, binding, &draft->effects) : status;
+    if (has_version)
+        TRY(ADD_EFFECT(work, &draft->effects, .kind = EFFECT_VERSION, .attempt = version));
+    return has_plan ? add_plan(work, binding, &draft->effects) : PAWL_OK;
 }
 
 /* ---- A new way out --------------------------------------------------------------------------- */
@@ -196,17 +191,13 @@ static pawl_status add_begun(struct code_work *work, struct effect_list *effects
 
 static pawl_status add_waits(struct code_work *work, struct effect_list *effects)
 {
-    pawl_status status = PAWL_OK;
-
     if (!work->answer.is_renewed)
         return PAWL_OK;
     if (work->answer.is_moved)
-        status = add_left(work, effects);
-    if (status == PAWL_OK)
-        status = add_arms(work, effects);
-    if (status == PAWL_OK)
-        status = code_add_interests(work, effects);
-    return status == PAWL_OK ? add_begun(work, effects) : status;
+        TRY(add_left(work, effects));
+    TRY(add_arms(work, effects));
+    TRY(code_add_interests(work, effects));
+    return add_begun(work, effects);
 }
 
 pawl_status code_renew(struct code_work *work)
@@ -218,17 +209,12 @@ pawl_status code_renew(struct code_work *work)
                                     .from_version = code_state_version(work),
                                     .declared = code_declared(work, binding) };
     struct code_memory *memory = NULL;
-    pawl_status status = binding->run(binding, &request, work->scope, &work->answer);
 
+    TRY(binding->run(binding, &request, work->scope, &work->answer));
     work->is_renewing = true;
-    if (status == PAWL_OK)
-        status = code_add_amend(work, binding, code_type_version(binding));
-    if (status == PAWL_OK)
-        status = add_waits(work, &work->decision.drafts[work->decision.count - 1].effects);
-    if (status == PAWL_OK)
-        status = code_fold_ahead(work, 0, &memory);
-    if (status != PAWL_OK)
-        return status;
+    TRY(code_add_amend(work, binding, code_type_version(binding)));
+    TRY(add_waits(work, &work->decision.drafts[work->decision.count - 1].effects));
+    TRY(code_fold_ahead(work, 0, &memory));
     work->memory = memory;
     work->plan = NULL;
     work->is_renewing = false;

@@ -201,7 +201,6 @@ pawl_status code_run(const struct code_binding *binding, const struct turn_reque
 {
     struct turn_answer answer = { 0 };
     struct run run = { .type = binding->type, .request = request, .scope = scope };
-    pawl_status status;
 
     run.turn = (struct pawl_turn){
         .scope = scope, .type = binding->type, .event = &run.event, .answer = &answer
@@ -210,18 +209,11 @@ pawl_status code_run(const struct code_binding *binding, const struct turn_reque
         *out = answer;
         return check(binding->type, request, scope);
     }
-    status = state_read(scope, binding->type, request->state, &run.stored.object);
-    if (status == PAWL_OK)
-        status = declared_read(scope, request->declared, &run.stored.declared);
-    if (status == PAWL_OK)
-        status =
-            subscriptions_read(scope, binding->type, run.stored.object, &run.turn.subscriptions);
-    if (status == PAWL_OK)
-        status = load(&run);
-    if (status == PAWL_OK)
-        status = read_payload(&run);
-    if (status != PAWL_OK)
-        return status;
+    TRY(state_read(scope, binding->type, request->state, &run.stored.object));
+    TRY(declared_read(scope, request->declared, &run.stored.declared));
+    TRY(subscriptions_read(scope, binding->type, run.stored.object, &run.turn.subscriptions));
+    TRY(load(&run));
+    TRY(read_payload(&run));
     run.event.phase = run.phase.data ? arena_text(&scope->arena, run.phase) : NULL;
     run.turn.phase = str_of(run.event.phase);
     if (run.phase.data && !run.event.phase)

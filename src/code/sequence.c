@@ -64,10 +64,8 @@ bool pawl_seq_timer(pawl_turn *turn, unsigned timer, int64_t after_ms)
 {
     if (!turn->is_waking) {
         refuse_armed(turn, turn->type->timers[timer]);
-        if (is_bare(turn))
-            say_bare_timer(turn, timer);
-        else
-            say_timer(turn, timer, after_ms);
+        say_timer(turn, turn->type->timers[timer],
+                  is_bare(turn) ? TIMER_BARE : turn_due_after(turn->event->at_ms, after_ms));
     }
     return is_mine(turn, turn->event->kind == PAWL_EVENT_TIMER, turn->type->timers[timer]);
 }
@@ -75,7 +73,7 @@ bool pawl_seq_timer(pawl_turn *turn, unsigned timer, int64_t after_ms)
 bool pawl_seq_signal(pawl_turn *turn, unsigned signal)
 {
     if (!turn->is_waking)
-        say_signal(turn, signal);
+        say_signal(turn, turn->type->signals[signal]);
     return is_mine(turn, turn->event->kind == PAWL_EVENT_SIGNAL, turn->type->signals[signal]);
 }
 
@@ -86,10 +84,8 @@ static bool is_answer(const pawl_turn *turn)
 
 static void call_now(pawl_turn *turn, const char *declared, const char *key, const char *args_json)
 {
-    bool bare = is_bare(turn);
-
+    turn->answer->is_bare = is_bare(turn);
     say_call(turn, declared, key, args_json);
-    turn->answer->is_bare = bare;
 }
 
 bool pawl_seq_call(pawl_turn *turn, unsigned call, const char *args_json)
@@ -115,11 +111,9 @@ bool pawl_seq_spawn(pawl_turn *turn, unsigned child, const char *input_json, boo
 {
     pawl_event_kind kind = turn->event->kind;
 
-    bool bare = !turn->is_waking && is_bare(turn);
-
     if (!turn->is_waking) {
+        turn->answer->is_bare = is_bare(turn);
         say_spawn(turn, turn->type->children[child], input_json, abandon);
-        turn->answer->is_bare = bare;
     }
     return is_mine(turn, kind == PAWL_EVENT_CHILD || kind == PAWL_EVENT_CHILD_FAILED,
                    turn->type->children[child]);

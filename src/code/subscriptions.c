@@ -73,10 +73,8 @@ void say_unsubscribe(struct pawl_turn *turn, unsigned signal, const char *value_
 
     if (!value_json)
         values->count = 0;
-    if (!value.data || at == values->count)
-        return;
-    values->count--;
-    memmove(values->items + at, values->items + at + 1, (values->count - at) * sizeof *values->items);
+    else if (value.data && at < values->count)
+        ARRAY_DROP(values->items, values->count, at);
 }
 
 /* The signal's place in the type; false: it is the turn's problem. */
@@ -186,9 +184,8 @@ static void print_some(const struct pawl_turn *turn, const char *key, uint32_t l
 
         if (values->count < least)
             continue;
-        if (!has_any) {
+        if (!has_any)
             json_put_open(out, key, '{');
-        }
         has_any = true;
         json_key(out, turn->type->signals[i]);
         if (least > 1)

@@ -45,27 +45,29 @@ static void add(struct pawl_turn *turn, struct effect_list *list, struct effect 
         turn->status = effect_add(turn->scope, list, effect);
 }
 
-void say_timer(struct pawl_turn *turn, unsigned timer, int64_t after_ms)
+void say_timer(struct pawl_turn *turn, const char *declared, int64_t due_at_ms)
 {
     add(turn, &turn->answer->timers,
-        (struct effect){ .kind = EFFECT_ARM,
-                         .name = str_of(turn->type->timers[timer]),
-                         .due_at_ms = turn_due_after(turn->event->at_ms, after_ms) });
+        (struct effect){ .kind = EFFECT_ARM, .name = str_of(declared), .due_at_ms = due_at_ms });
 }
 
-void say_bare_timer(struct pawl_turn *turn, unsigned timer)
-{
-    add(turn, &turn->answer->timers,
-        (struct effect){ .kind = EFFECT_ARM,
-                         .name = str_of(turn->type->timers[timer]),
-                         .due_at_ms = TIMER_BARE });
-}
-
-void say_signal(struct pawl_turn *turn, unsigned signal)
+void say_signal(struct pawl_turn *turn, const char *declared)
 {
     add(turn, &turn->answer->signals,
-        (struct effect){ .kind = EFFECT_AWAIT,
-                         .name = str_of(turn->type->signals[signal]) });
+        (struct effect){ .kind = EFFECT_AWAIT, .name = str_of(declared) });
+}
+
+/* The name as the type declares it. NULL: it does not, which is the turn's problem. */
+static const char *find_declared(struct pawl_turn *turn, const char *const *names, const char *name,
+                                 const char *did)
+{
+    unsigned at = names_find(names, name);
+
+    if (at < names_count(names))
+        return names[at];
+    turn_problem(turn, "the handler %s '%.80s', which its type does not declare", did,
+                 name ? name : "");
+    return NULL;
 }
 
 int64_t pawl_turn_now(const pawl_turn *turn)
@@ -75,29 +77,20 @@ int64_t pawl_turn_now(const pawl_turn *turn)
 
 void pawl_turn_timer(pawl_turn *turn, const char *name, int64_t after_ms)
 {
-    unsigned timer = turn ? names_find(turn->type->timers, name) : 0;
+    const char *declared =
+        turn ? find_declared(turn, turn->type->timers, name, "armed the timer") : NULL;
 
-    if (!turn)
-        return;
-    if (timer < names_count(turn->type->timers))
-        say_timer(turn, timer, after_ms);
-    else
-        turn_problem(turn, "the handler armed the timer '%.80s', which its type does not declare",
-                     name ? name : "");
+    if (declared)
+        say_timer(turn, declared, turn_due_after(turn->event->at_ms, after_ms));
 }
 
 void pawl_turn_signal(pawl_turn *turn, const char *name)
 {
-    unsigned signal = turn ? names_find(turn->type->signals, name) : 0;
+    const char *declared =
+        turn ? find_declared(turn, turn->type->signals, name, "awaited the signal") : NULL;
 
-    if (!turn)
-        return;
-    if (signal < names_count(turn->type->signals))
-        say_signal(turn, signal);
-    else
-        turn_problem(turn,
-                     "the handler awaited the signal '%.80s', which its type does not declare",
-                     name ? name : "");
+    if (declared)
+        say_signal(turn, declared);
 }
 
 void turn_check_json(struct pawl_turn *turn, const char *what, str json)
@@ -166,15 +159,11 @@ void say_spawn(struct pawl_turn *turn, const char *declared, const char *input_j
 
 void pawl_turn_spawn(pawl_turn *turn, const char *definition, const char *input_json, bool abandon)
 {
-    unsigned child = turn ? names_find(turn->type->children, definition) : 0;
+    const char *declared =
+        turn ? find_declared(turn, turn->type->children, definition, "spawned") : NULL;
 
-    if (!turn)
-        return;
-    if (child < names_count(turn->type->children))
-        say_spawn(turn, turn->type->children[child], input_json, abandon);
-    else
-        turn_problem(turn, "the handler spawned '%.80s', which its type does not declare",
-                     definition ? definition : "");
+    if (declared)
+        say_spawn(turn, declared, input_json, abandon);
 }
 
 void pawl_turn_call(pawl_turn *turn, const char *name, const char *args_json)
@@ -184,19 +173,17 @@ void pawl_turn_call(pawl_turn *turn, const char *name, const char *args_json)
 
 void pawl_turn_call_keyed(pawl_turn *turn, const char *name, const char *key, const char *args_json)
 {
-    unsigned call, external;
+    const char *declared;
+    unsigned call;
 
     if (!turn)
         return;
     call = names_find(turn->type->calls, name);
-    external = names_find(turn->type->externals, name);
-    if (call < names_count(turn->type->calls))
-        say_call(turn, turn->type->calls[call], key, args_json);
-    else if (external < names_count(turn->type->externals))
-        say_call(turn, turn->type->externals[external], key, args_json);
-    else
-        turn_problem(turn, "the handler called '%.80s', which its type does not declare",
-                     name ? name : "");
+    declared = call < names_count(turn->type->calls)
+                   ? turn->type->calls[call]
+                   : find_declared(turn, turn->type->externals, name, "called");
+    if (declared)
+        say_call(turn, declared, key, args_json);
 }
 
 void pawl_turn_reduce(pawl_turn *turn, const char *name, const char *args_json)

@@ -196,15 +196,12 @@ static pawl_status open_context(struct expansion *expansion)
     const struct template_source *source = expansion->source;
     struct arena *arena = &expansion->scope->arena;
     struct flow_context *noted;
-    pawl_status status;
     str error;
 
     expansion->context = source->context ? source->context : expansion->memory->context;
     if (!source->last_error)
         return PAWL_OK;
-    status = memory_text(expansion->memory, source->last_error, expansion->scope, &error);
-    if (status != PAWL_OK)
-        return status;
+    TRY(memory_text(expansion->memory, source->last_error, expansion->scope, &error));
     if (!error.data && !context_find(expansion->context, arena, CONTEXT_LAST_ERROR).data)
         return PAWL_OK;
     if (!error.data)
