@@ -133,11 +133,9 @@ static void skip_plain(struct json_reader *reader)
 /* Past the closing quote; all between is valid then. The cursor is on the opening one. */
 static pawl_status skip_string(struct json_reader *reader)
 {
-    pawl_status status = PAWL_OK;
-
     reader->at++;
     skip_plain(reader);
-    while (status == PAWL_OK && peek(reader) != '"') {
+    while (peek(reader) != '"') {
         int byte = peek(reader);
         size_t size = byte == END ? 0 : utf8_size(str_from(reader->text, reader->at));
 
@@ -146,14 +144,13 @@ static pawl_status skip_string(struct json_reader *reader)
         if (size == 0)
             return fail_expected(reader, "valid UTF-8");
         if (byte == '\\')
-            status = skip_escape(reader);
+            TRY(skip_escape(reader));
         else
             reader->at += size;
-        if (status == PAWL_OK)
-            skip_plain(reader);
+        skip_plain(reader);
     }
     reader->at++;
-    return status;
+    return PAWL_OK;
 }
 
 /* Write what the escape at the front of `text` stands for; how much of it was read? */
@@ -321,15 +318,13 @@ static pawl_status read_item(struct json_reader *reader, struct node **out)
 {
     const struct node *parent = tree_top(&reader->tree);
     struct place key_place = here(reader);
-    pawl_status status = PAWL_OK;
+    pawl_status status;
     enum node_kind kind;
     str key = STR_NONE;
     size_t start;
 
     if (parent && parent->kind == NODE_OBJECT)
-        status = read_key(reader, &key);
-    if (status != PAWL_OK)
-        return status;
+        TRY(read_key(reader, &key));
     if (!kind_from_byte(peek(reader), &kind))
         return fail_expected(reader, "a value");
     TRY(tree_add(&reader->tree, kind, here(reader), key, key_place, out));
@@ -349,15 +344,14 @@ static pawl_status close_top(struct json_reader *reader, struct node *top)
 /* After a value, or in one just opened: up to the next item, or to the end of the root. */
 static pawl_status read_between(struct json_reader *reader, bool just_opened)
 {
-    pawl_status status = PAWL_OK;
     struct node *top;
 
-    while (status == PAWL_OK && (top = tree_top(&reader->tree)) != NULL) {
+    while ((top = tree_top(&reader->tree)) != NULL) {
         bool is_object = top->kind == NODE_OBJECT;
 
         skip_space(reader);
         if (peek(reader) == (is_object ? '}' : ']')) {
-            status = close_top(reader, top);
+            TRY(close_top(reader, top));
             just_opened = false;
             continue;
         }
@@ -366,7 +360,7 @@ static pawl_status read_between(struct json_reader *reader, bool just_opened)
         skip_space(reader);
         return PAWL_OK;
     }
-    return status;
+    return PAWL_OK;
 }
 
 static pawl_status read_text(struct scope *scope, str text, bool is_own, struct node **out)
@@ -374,19 +368,15 @@ static pawl_status read_text(struct scope *scope, str text, bool is_own, struct 
     struct json_reader reader = { .tree = { .scope = scope, .is_own = is_own },
                                   .text = text.data ? text : STR(""),
                                   .line = 1 };
-    pawl_status status;
 
     skip_space(&reader);
     do {
         uint32_t depth = reader.tree.depth;
         struct node *item;
 
-        status = read_item(&reader, &item);
-        if (status == PAWL_OK)
-            status = read_between(&reader, reader.tree.depth > depth);
-    } while (status == PAWL_OK && reader.tree.depth > 0);
-    if (status != PAWL_OK)
-        return status;
+        TRY(read_item(&reader, &item));
+        TRY(read_between(&reader, reader.tree.depth > depth));
+    } while (reader.tree.depth > 0);
     skip_space(&reader);
     if (peek(&reader) != END)
         return fail_expected(&reader, "nothing after the value");

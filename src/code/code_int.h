@@ -75,10 +75,6 @@ struct code_values {
     uint32_t count, capacity;
 };
 
-struct code_kept {
-    str name, payload;
-};
-
 /* What it has called and waits for; ordinal 0: nothing. */
 struct code_attempt {
     uint32_t ordinal, plan, attempt, first_ordinal;
@@ -112,7 +108,7 @@ struct code_memory {
     struct code_text state;    /* JSON of the tracked variables; NULL before the first turn */
     struct code_timer *timers; /* in the order they were armed */
     struct code_wait *signals; /* in the order they were awaited; with rows of model/interest.h */
-    struct code_kept *kept;    /* signals that nothing awaited, oldest first */
+    struct kept_signal *kept;  /* signals that nothing awaited, oldest first */
     uint32_t kept_count, kept_capacity;
     uint32_t timer_count, timer_capacity, signal_count, signal_capacity;
     str *names; /* each name once, however often it is armed */
@@ -159,7 +155,7 @@ pawl_status code_memory_keep(void *memory, str name, str payload, struct scope *
 bool code_memory_owe(struct code_memory *memory, pawl_event_kind kind, str name, str payload,
                      struct arena *arena);
 /* The oldest kept signal that is awaited; NULL: none. */
-const struct code_kept *code_memory_kept(const struct code_memory *memory);
+const struct kept_signal *code_memory_kept(const struct code_memory *memory);
 
 /* ---- turn.c: what the handler said ---- */
 

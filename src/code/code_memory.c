@@ -84,15 +84,15 @@ pawl_status code_memory_keep(void *memory, str name, str payload, struct scope *
 
     TRY_MEMORY(scope, GROW(arena, mine->kept, mine->kept_count, mine->kept_capacity));
     mine->kept[mine->kept_count] =
-        (struct code_kept){ arena_str(arena, name),
-                            arena_str(arena, payload.data ? payload : STR("null")) };
+        (struct kept_signal){ arena_str(arena, name),
+                              arena_str(arena, payload.data ? payload : STR("null")) };
     TRY_MEMORY(scope,
                mine->kept[mine->kept_count].name.data && mine->kept[mine->kept_count].payload.data);
     mine->kept_count++;
     return PAWL_OK;
 }
 
-const struct code_kept *code_memory_kept(const struct code_memory *memory)
+const struct kept_signal *code_memory_kept(const struct code_memory *memory)
 {
     for (uint32_t i = 0; i < memory->kept_count; i++)
         if (code_memory_has_signal(memory, memory->kept[i].name))
@@ -502,7 +502,6 @@ void code_memory_print(const struct definition *definition, const void *memory, 
     print_key(mine, out);
     print_owed(mine, out);
     print_plan(mine, out);
-    if (mine->version > 0)
-        json_put_u64(out, "version", mine->version);
+    json_opt_u64(out, "version", mine->version);
     json_close(out, '}');
 }

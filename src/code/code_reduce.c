@@ -80,15 +80,6 @@ static pawl_status check_kept(struct code_work *work, str payload)
     return PAWL_OK;
 }
 
-static size_t kept_size(const struct code_memory *memory)
-{
-    size_t size = 0;
-
-    for (uint32_t i = 0; i < memory->kept_count; i++)
-        size += memory->kept[i].payload.size;
-    return size;
-}
-
 /* No entry: it waits until the code awaits it. */
 static pawl_status keep_signal(struct code_work *work)
 {
@@ -96,15 +87,7 @@ static pawl_status keep_signal(struct code_work *work)
     struct draft *draft;
 
     TRY(check_kept(work, payload));
-    if (work->memory->kept_count == LIMIT_KEPT_SIGNALS)
-        return scope_fail(work->scope, PAWL_OVERLOADED,
-                          "%u signals are kept already and nothing takes them",
-                          work->memory->kept_count);
-    if (kept_size(work->memory) + payload.size > LIMIT_KEPT_TEXT)
-        return scope_fail(work->scope, PAWL_OVERLOADED,
-                          "%u signals are kept already and nothing takes them: with this one their "
-                          "payloads would be over %u MiB",
-                          work->memory->kept_count, LIMIT_KEPT_TEXT >> 20);
+    TRY(kept_check_room(work->scope, work->memory->kept, work->memory->kept_count, payload));
     draft = decision_add(work->scope, &work->decision, LIFE_T_SIGNAL);
     TRY_MEMORY(work->scope, draft);
     draft->keep = work->event->name;

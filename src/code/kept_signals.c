@@ -61,7 +61,7 @@ bool code_has_kept(const void *memory)
 }
 
 /* The turn of one, by work->memory, as the event of its own. */
-static pawl_status take_one(struct code_work *work, const struct code_kept *kept, int64_t at_ms)
+static pawl_status take_one(struct code_work *work, const struct kept_signal *kept, int64_t at_ms)
 {
     const struct turn_answer waits = work->answer;
     struct event event = {
@@ -100,7 +100,7 @@ pawl_status code_take_kept(struct code_work *work)
            (event->kind == EVENT_WAKE || waits_for_kept(work)) &&
            (known == 0 || work->scope->arena.used < KEPT_ROOM)) {
         struct code_memory *memory = NULL;
-        const struct code_kept *kept;
+        const struct kept_signal *kept;
 
         TRY(code_fold_ahead(work, known, &memory));
         known = work->decision.count;

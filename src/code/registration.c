@@ -26,8 +26,7 @@ static void print_vars(const char *key, const pawl_var *var, struct buf *out)
         json_open(out, '{');
         json_put_text(out, "name", var->name);
         json_put_text(out, "type", var_type_name(var->type));
-        if (var->max > 0)
-            json_put_u64(out, "max", var->max);
+        json_opt_u64(out, "max", var->max);
         if (var->fields)
             print_vars("fields", var->fields(), out);
         if (var->is_input)

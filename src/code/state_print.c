@@ -148,8 +148,7 @@ static void print_head(const struct pawl_turn *turn, str phase, struct buf *out)
 {
     if (PLANTED(PLACE_LOST))
         return;
-    if (phase.data)
-        json_put_str(out, "phase", phase);
+    json_opt_str(out, "phase", phase);
     subscriptions_print(turn, out);
 }
 

@@ -38,10 +38,6 @@ struct live_arm {
 };
 
 /* A signal that came before a step awaited it. */
-struct kept_signal {
-    str name, payload;
-};
-
 struct approval {
     uint32_t ordinal;
     str approver; /* data NULL: did not say */

@@ -184,14 +184,12 @@ static void print_step(const struct plan_step *step, struct buf *out)
     json_put_str(out, "name", step->name);
     if (!step->kind->is_tool)
         json_put_text(out, "kind", step->kind->word);
-    if (step->tool.data)
-        json_put_str(out, "tool", step->tool);
+    json_opt_str(out, "tool", step->tool);
     json_put_raw(out, "args", step->args);
     print_way(step, out);
     json_put_u64(out, "max", step->attempt_count_max);
     print_backoff(step, out);
-    if (step->jitter_permille > 0)
-        json_put_u64(out, "jitter", step->jitter_permille);
+    json_opt_u64(out, "jitter", step->jitter_permille);
     if (step->timeout_ms > 0)
         json_put_i64(out, "timeout", step->timeout_ms);
     json_put_bool(out, "idempotent", step->is_idempotent);
@@ -303,10 +301,8 @@ void plan_print(const struct plan *plan, struct buf *out)
     for (uint32_t i = 0; i < plan->count; i++)
         print_step(&plan->steps[i], out);
     json_close(out, ']');
-    if (plan->tree.data)
-        json_put_raw(out, "tree", plan->tree);
-    if (plan->output.data)
-        json_put_raw(out, "output", plan->output);
+    json_opt_raw(out, "tree", plan->tree);
+    json_opt_raw(out, "output", plan->output);
     if (plan->buffered_count > 0) {
         json_key(out, "buffered");
         plan_print_texts(plan->buffered, plan->buffered_count, out);

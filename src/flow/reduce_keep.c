@@ -158,15 +158,6 @@ bool is_behind_kept(const struct turn *turn)
     return false;
 }
 
-static size_t kept_size(const struct flow_memory *memory)
-{
-    size_t size = 0;
-
-    for (uint32_t i = 0; i < memory->signal_count; i++)
-        size += memory->signals[i].payload.size;
-    return size;
-}
-
 /* Nothing awaits it yet, or others are before it, or the instance is paused. */
 void keep_signal(struct turn *turn, str payload)
 {
@@ -180,15 +171,10 @@ void keep_signal(struct turn *turn, str payload)
     else if (!name.data)
         turn_fail(turn, PAWL_NOT_AWAITING, "nothing waits for the signal '%.*s'",
                   STR_ARG(words_shown(event->name)));
-    else if (turn->memory->signal_count == LIMIT_KEPT_SIGNALS)
-        turn_fail(turn, PAWL_OVERLOADED, "%u signals are kept already and nothing takes them",
-                  turn->memory->signal_count);
-    else if (kept_size(turn->memory) + payload.size > LIMIT_KEPT_TEXT)
-        turn_fail(turn, PAWL_OVERLOADED,
-                  "%u signals are kept already and nothing takes them: with this "
-                  "one their payloads would be over %u MiB",
-                  turn->memory->signal_count, LIMIT_KEPT_TEXT >> 20);
     else
+        turn->status = kept_check_room(turn->scope, turn->memory->signals,
+                                       turn->memory->signal_count, payload);
+    if (turn->status == PAWL_OK)
         turn_draft(turn, LIFE_T_SIGNAL, NULL, payload);
     if (turn->status == PAWL_OK)
         turn->decision.drafts[0].keep = name;

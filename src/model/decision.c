@@ -1,5 +1,6 @@
 /* decision.c - what happens next, as drafts of entries. */
 #include "model/decision.h"
+#include "base/limits.h"
 #include "model/record.h"
 
 struct draft *decision_add(struct scope *scope, struct decision *decision, uint32_t transition)
@@ -27,6 +28,24 @@ bool event_is_for(const struct event *event, str value)
 {
     return !event->filter.data || str_eq(value, event->filter) ||
            (event->filter_written.data && str_eq(value, event->filter_written));
+}
+
+pawl_status kept_check_room(struct scope *scope, const struct kept_signal *signals, uint32_t count,
+                            str payload)
+{
+    size_t size = payload.size;
+
+    for (uint32_t i = 0; i < count; i++)
+        size += signals[i].payload.size;
+    if (count == LIMIT_KEPT_SIGNALS)
+        return scope_fail(scope, PAWL_OVERLOADED,
+                          "%u signals are kept already and nothing takes them", count);
+    if (size > LIMIT_KEPT_TEXT)
+        return scope_fail(scope, PAWL_OVERLOADED,
+                          "%u signals are kept already and nothing takes them: with this one their "
+                          "payloads would be over %u MiB",
+                          count, LIMIT_KEPT_TEXT >> 20);
+    return PAWL_OK;
 }
 
 struct entry_view entry_of_draft(const struct draft *draft)

@@ -67,6 +67,15 @@ struct event {
 /* Is the signal for a wait with this value? */
 bool event_is_for(const struct event *event, str value);
 
+/* A signal that came before anything awaited it. */
+struct kept_signal {
+    str name, payload;
+};
+
+/* May one more be kept beside these? OVERLOADED. */
+pawl_status kept_check_room(struct scope *scope, const struct kept_signal *signals, uint32_t count,
+                            str payload);
+
 /* An entry to be: the engine numbers, stamps and chains it. */
 struct draft {
     uint32_t transition;             /* index */

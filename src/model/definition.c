@@ -182,12 +182,10 @@ static void print_transition(const struct transition *transition, struct buf *ou
     json_put_u64(out, "from", transition->from);
     json_put_str(out, "action", transition->action);
     json_put_u64(out, "to", transition->to);
-    if (transition->guard.data)
-        json_put_str(out, "guard", transition->guard);
+    json_opt_str(out, "guard", transition->guard);
     if (transition->requires_reason)
         json_put_bool(out, "requires_reason", true);
-    if (transition->starts.data)
-        json_put_raw(out, "starts", transition->starts);
+    json_opt_raw(out, "starts", transition->starts);
     if (transition->by_engine)
         json_put_text(out, "by", "engine");
     json_close(out, '}');
@@ -230,9 +228,7 @@ void definition_print(const struct definition *definition, struct buf *out)
         print_transition(&definition->transitions[i], out);
     json_close(out, ']');
     print_deadlines(definition, out);
-    if (definition->plan_text.data)
-        json_put_raw(out, "plan", definition->plan_text);
-    if (definition->input_text.data)
-        json_put_raw(out, "input", definition->input_text);
+    json_opt_raw(out, "plan", definition->plan_text);
+    json_opt_raw(out, "input", definition->input_text);
     json_close(out, '}');
 }

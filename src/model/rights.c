@@ -120,8 +120,7 @@ bool rights_are_valid(str rights)
 
 void rights_member(struct buf *out, str rights)
 {
-    if (rights.data)
-        json_put_str(out, "rights", rights);
+    json_opt_str(out, "rights", rights);
 }
 
 void define_body(struct buf *out, const struct definition_row *row, str rights)

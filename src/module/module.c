@@ -210,11 +210,9 @@ static pawl_status ask_twice(const struct module *module, struct child_process *
     char words[64] = "";
 
     for (int i = 0; i < TRIES; i++) {
-        pawl_status status = need_child(module, child, scope);
         enum frame_end end;
 
-        if (status != PAWL_OK)
-            return status;
+        TRY(need_child(module, child, scope));
         end = ask(module, child, scope, request, out);
         if (end == FRAME_OK)
             return PAWL_OK;

@@ -1,42 +1,21 @@
 /* wire.c - a turn's request and answer as JSON. */
 #include "module/module_int.h"
 
-static void print_raw(struct buf *out, const char *key, str json)
-{
-    if (!json.data)
-        return;
-    json_put_raw(out, key, json);
-}
-
-static void print_str(struct buf *out, const char *key, str text)
-{
-    if (!text.data)
-        return;
-    json_put_str(out, key, text);
-}
-
-/* 0, which most are, is not printed. */
-static void print_number(struct buf *out, const char *key, uint64_t number)
-{
-    if (number > 0)
-        json_put_u64(out, key, number);
-}
-
 void wire_print_request(const char *type, const struct turn_request *request, struct buf *out)
 {
     json_open(out, '{');
     json_put_text(out, "type", type);
     json_put_u64(out, "kind", request->kind);
     json_put_i64(out, "at", request->at_ms);
-    print_number(out, "from", request->from_version);
-    print_number(out, "strict", request->is_strict);
-    print_number(out, "event", request->may_have_event);
-    print_number(out, "check", request->is_check);
-    print_str(out, "name", request->name);
-    print_str(out, "child", request->child_id);
-    print_raw(out, "payload", request->payload);
-    print_raw(out, "state", request->state);
-    print_raw(out, "declared", request->declared);
+    json_opt_u64(out, "from", request->from_version);
+    json_opt_u64(out, "strict", request->is_strict);
+    json_opt_u64(out, "event", request->may_have_event);
+    json_opt_u64(out, "check", request->is_check);
+    json_opt_str(out, "name", request->name);
+    json_opt_str(out, "child", request->child_id);
+    json_opt_raw(out, "payload", request->payload);
+    json_opt_raw(out, "state", request->state);
+    json_opt_raw(out, "declared", request->declared);
     json_close(out, '}');
 }
 
@@ -87,20 +66,20 @@ void wire_print_answer(const struct turn_answer *answer, struct buf *out)
 {
     json_open(out, '{');
     json_put_u64(out, "end", answer->end);
-    print_raw(out, "value", answer->value);
-    print_raw(out, "state", answer->state);
-    print_raw(out, "migrated", answer->migrated);
+    json_opt_raw(out, "value", answer->value);
+    json_opt_raw(out, "state", answer->state);
+    json_opt_raw(out, "migrated", answer->migrated);
     print_effects(out, "timers", &answer->timers);
     print_effects(out, "signals", &answer->signals);
     print_effects(out, "reduces", &answer->reduces);
     print_effects(out, "subscriptions", &answer->subscriptions);
-    print_str(out, "call", answer->call);
-    print_raw(out, "args", answer->args);
-    print_str(out, "key", answer->key);
-    print_number(out, "spawn", answer->is_spawn + (answer->is_spawn && answer->is_abandoned));
-    print_str(out, "problem", answer->problem);
-    print_str(out, "misfit", answer->misfit);
-    print_number(out, "renewed",
+    json_opt_str(out, "call", answer->call);
+    json_opt_raw(out, "args", answer->args);
+    json_opt_str(out, "key", answer->key);
+    json_opt_u64(out, "spawn", answer->is_spawn + (answer->is_spawn && answer->is_abandoned));
+    json_opt_str(out, "problem", answer->problem);
+    json_opt_str(out, "misfit", answer->misfit);
+    json_opt_u64(out, "renewed",
                  (answer->is_renewed ? 1u : 0) + (answer->is_moved ? 2u : 0) +
                      (answer->is_bare ? 4u : 0));
     json_close(out, '}');

@@ -31,7 +31,25 @@ static pawl_status add_parting(struct scope *scope, struct parting **list, uint6
 }
 
 /* Whether a child can be cancelled follows from its table of transitions and, for a flow, from its
- * definition's `cancel`. A child that cannot be cancelled keeps running. */
+ * definition's `cancel`. Not: `out` stays without drafts. */
+static pawl_status decide_parting(struct engine *engine, struct scope *scope,
+                                  const struct head *head, const struct definition *definition,
+                                  const struct event *event, struct decision *out)
+{
+    struct standing standing = { .state = head->state, .seq = head->seq };
+    struct decision decision = { 0 };
+    bool is_barred = false;
+    pawl_status status = fire_decide_cancel(definition, &standing, event, scope, &decision);
+
+    if (status)
+        return status_is_ours(status) ? status : PAWL_OK;
+    TRY(bars_look(engine, scope, head, definition, &is_barred));
+    if (!is_barred)
+        *out = decision;
+    return PAWL_OK;
+}
+
+/* A child that cannot be cancelled keeps running. */
 static pawl_status cancel_child(struct engine *engine, struct scope *scope, uint64_t child,
                                 int64_t at_ms, struct parting **more)
 {
@@ -41,12 +59,10 @@ static pawl_status cancel_child(struct engine *engine, struct scope *scope, uint
                            .reason = STR("What had started it came to its end") };
     const struct transition *transition;
     struct decision decision = { 0 };
-    struct standing standing;
     struct definition_slot *slot;
     struct head *head;
     int64_t fired_at_ms;
     str operation = STR_NONE;
-    bool is_barred = false;
     pawl_status status;
 
     ASSERT_DRAINING(engine);
@@ -54,12 +70,8 @@ static pawl_status cancel_child(struct engine *engine, struct scope *scope, uint
     TRY(batch_head(engine, scope, child, &head));
     TRY(clock_fired_at(engine, scope, child, &fired_at_ms));
     TRY(definitions_of(engine, scope, head, &slot));
-    standing = (struct standing){ .state = head->state, .seq = head->seq };
-    status = fire_decide_cancel(slot->definition, &standing, &event, scope, &decision);
-    if (status)
-        return status_is_ours(status) ? status : PAWL_OK;
-    TRY(bars_look(engine, scope, head, slot->definition, &is_barred));
-    if (is_barred)
+    TRY(decide_parting(engine, scope, head, slot->definition, &event, &decision));
+    if (decision.count == 0)
         return PAWL_OK;
     transition = &slot->definition->transitions[decision.drafts[0].transition];
     if (transition->starts.data)

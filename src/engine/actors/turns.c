@@ -99,6 +99,26 @@ static void put_all_back(struct engine *engine, struct actor_turn *turn, bool al
     put_back(engine, turn->actor, turn->mail);
 }
 
+/* It is committed: what the engine keeps in memory follows the store. */
+static void turn_took(struct engine *engine, struct actor_turn *turn)
+{
+    struct actor *actor = turn->actor;
+
+    if (turn->decide.snapshot.data) {
+        actor->snapshot_size = turn->decide.snapshot.size;
+        actor->bytes_since_snapshot = 0;
+    }
+    actor_restamp(actor, &turn->decision);
+    untaken_forget(engine, actor->instance);
+    steps_note_ready(engine, actor, &turn->decision);
+    pause_told(engine, &turn->decision);
+    if (turn->mail->event.kind == EVENT_AMEND)
+        claims_amended(engine, actor);
+    steps_act(engine, actor->instance, turn->jobs);
+    if (actor->memory && actor_has_kept(engine, actor)) /* more than one decision could take */
+        mail_wake(engine, actor->instance);
+}
+
 /* After the commit, or its refusal. */
 static void turn_over(struct engine *engine, struct request *request)
 {
@@ -117,19 +137,7 @@ static void turn_over(struct engine *engine, struct request *request)
         actor->is_loaded = false;
         steps_drop(engine, turn->jobs);
     } else {
-        if (turn->decide.snapshot.data) {
-            actor->snapshot_size = turn->decide.snapshot.size;
-            actor->bytes_since_snapshot = 0;
-        }
-        actor_restamp(actor, &turn->decision);
-        untaken_forget(engine, actor->instance);
-        steps_note_ready(engine, actor, &turn->decision);
-        pause_told(engine, &turn->decision);
-        if (turn->mail->event.kind == EVENT_AMEND)
-            claims_amended(engine, actor);
-        steps_act(engine, actor->instance, turn->jobs);
-        if (actor->memory && actor_has_kept(engine, actor)) /* more than one decision could take */
-            mail_wake(engine, actor->instance);
+        turn_took(engine, turn);
     }
     if (status && reduces_failed(request)) { /* decide again, to fail with its words */
         turn->mail->event.failure = error_as_json(scope_of(turn->mail));

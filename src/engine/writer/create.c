@@ -510,21 +510,30 @@ static struct head *creation_head(struct engine *engine, const struct create_req
     return batch_put(&engine->writer.batch, &head);
 }
 
+/* With the next number. Its id, values and position are not known yet. */
+static struct instance_row creation_row(const struct writer *writer,
+                                        const struct create_request *create)
+{
+    const struct create_args *args = create->args;
+
+    return (struct instance_row){ .number =
+                                      tip_new_instance(&writer->tip, writer->batch.instance_count),
+                                  .definition = create->row->id,
+                                  .correlation = args->correlation,
+                                  .labels = args->labels,
+                                  .parent = create->parent,
+                                  .instantiated_at_ms = args->has_instantiated_at
+                                                            ? args->instantiated_at_ms
+                                                            : writer->now.wall_ms,
+                                  .test = args->test };
+}
+
 pawl_status create_record(struct engine *engine, struct scope *scope, struct create_request *create,
                           int64_t at_ms)
 {
     const struct create_args *args = create->args;
     const struct decision none = { 0 }, *decision = create->decision ? create->decision : &none;
-    struct instance_row row = { .number =
-                                    tip_new_instance(&engine->writer.tip, engine->writer.batch.instance_count),
-                                .definition = create->row->id,
-                                .correlation = args->correlation,
-                                .labels = args->labels,
-                                .parent = create->parent,
-                                .instantiated_at_ms = args->has_instantiated_at
-                                                          ? args->instantiated_at_ms
-                                                          : engine->writer.now.wall_ms,
-                                .test = args->test };
+    struct instance_row row = creation_row(&engine->writer, create);
     struct creation_values values;
     struct head *head;
     pawl_status status;

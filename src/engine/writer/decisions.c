@@ -85,34 +85,39 @@ static pawl_status decision_key(struct engine *engine, struct request *request, 
                : PAWL_OK;
 }
 
+/* Was it decided by what is there now? If not it is decided again. */
+static pawl_status decision_fresh(struct engine *engine, struct request *request,
+                                  const struct head *head)
+{
+    const struct decision_request *decide = request->decide;
+    pawl_status status;
+
+    request->is_stale = true;
+    if (head->seq != decide->expected_seq && !PLANTED(STALE_DECISION))
+        return scope_fail(request->scope, PAWL_CONFLICT, "decided against entry %u, now at %u",
+                          decide->expected_seq, head->seq);
+    /* A signal may have been kept meanwhile. */
+    if (decide->expected_pos && head->pos != decide->expected_pos && !PLANTED(STALE_DECISION))
+        return scope_fail(request->scope, PAWL_CONFLICT, "decided against an older record");
+    if ((head->flags & HEAD_PAUSED) && !decide->knew_pause)
+        return pause_refusal(request->scope);
+    status = family_check(engine, request->scope, decide->child_plans);
+    request->is_stale = status == PAWL_CONFLICT;
+    return status;
+}
+
 static pawl_status decision_one(struct engine *engine, struct request *request, int64_t at_ms)
 {
     struct decision_request *decide = request->decide;
     int64_t fired_at_ms = decide->fired_at_ms;
     struct head *head;
-    pawl_status status;
 
     TRY(batch_reserve(engine, request->scope, decide->decision->count + 1,
                       live_room(decide->decision)));
     TRY(batch_head(engine, request->scope, decide->instance, &head));
     if (!fired_at_ms)
         TRY(clock_fired_at(engine, request->scope, decide->instance, &fired_at_ms));
-    if (head->seq != decide->expected_seq && !PLANTED(STALE_DECISION)) {
-        request->is_stale = true;
-        return scope_fail(request->scope, PAWL_CONFLICT, "decided against entry %u, now at %u",
-                          decide->expected_seq, head->seq);
-    }
-    if (decide->expected_pos && head->pos != decide->expected_pos && !PLANTED(STALE_DECISION)) {
-        request->is_stale = true; /* a signal was kept meanwhile */
-        return scope_fail(request->scope, PAWL_CONFLICT, "decided against an older record");
-    }
-    if ((head->flags & HEAD_PAUSED) && !decide->knew_pause) {
-        request->is_stale = true;
-        return pause_refusal(request->scope);
-    }
-    status = family_check(engine, request->scope, decide->child_plans);
-    request->is_stale = status == PAWL_CONFLICT;
-    TRY(status);
+    TRY(decision_fresh(engine, request, head));
     head->flags |= HEAD_NOW;
     family_number(engine, decide->child_plans, head->instance, head->random);
     TRY(decision_record(engine, request->scope, head, decide->definition, decide->decision,
