@@ -180,14 +180,13 @@ static pawl_status decide(struct plan_job *job, const struct event *event)
     struct standing standing = { .state = job->state, .memory = job->memory };
     struct decision decision = { 0 };
     struct event leased = *event;
-    pawl_status status;
 
     leased.is_leased = true;
     leased.no_retry = true; /* when to try again is the runner's to know */
-    status = flow_behavior.decide(job->definition, &standing, &leased, &job->work, &decision);
-    for (uint32_t i = 0; status == PAWL_OK && i < decision.count; i++)
-        status = fold(job, &decision.drafts[i]);
-    return status;
+    TRY(flow_behavior.decide(job->definition, &standing, &leased, &job->work, &decision));
+    for (uint32_t i = 0; i < decision.count; i++)
+        TRY(fold(job, &decision.drafts[i]));
+    return PAWL_OK;
 }
 
 /* An event with all that follows from it. */

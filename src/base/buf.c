@@ -128,11 +128,6 @@ void buf_varint(struct buf *buf, uint64_t n)
     buf_add(buf, bytes, size);
 }
 
-void buf_zigzag(struct buf *buf, int64_t n)
-{
-    buf_varint(buf, (uint64_t)n << 1 ^ (n < 0 ? UINT64_MAX : 0));
-}
-
 str buf_view(const struct buf *buf)
 {
     return (str){ buf->data ? buf->data : "", buf->size };

@@ -25,8 +25,7 @@ void buf_fmt(struct buf *buf, const char *format, ...) __attribute__((format(pri
 void buf_item(struct buf *buf, str s); /* one more of a list with commas, which is all it has */
 void buf_u64(struct buf *buf, uint64_t n);  /* decimal */
 void buf_i64(struct buf *buf, int64_t n);
-void buf_varint(struct buf *buf, uint64_t n);  /* LEB128 */
-void buf_zigzag(struct buf *buf, int64_t n);   /* LEB128 of (n << 1) ^ (n >> 63) */
+void buf_varint(struct buf *buf, uint64_t n); /* LEB128 */
 
 str buf_view(const struct buf *buf);          /* valid until the next write */
 const char *buf_text(struct buf *buf);        /* NUL-terminated; "" if failed */

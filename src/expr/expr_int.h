@@ -30,7 +30,6 @@ void sandbox_charge(lua_State *lua, uint64_t operations);
 
 /* value.c: values of the flow. Containers are handles on nodes; null is nil. */
 void value_open(lua_State *lua); /* make their metatable, and the globals that are looked up */
-void value_push(lua_State *lua, const struct node *node);
 const struct node *value_to_node(lua_State *lua, int index); /* NULL: the value is no node */
 int value_pairs(lua_State *lua);
 

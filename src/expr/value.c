@@ -49,7 +49,7 @@ static void push_kept(lua_State *lua, const struct node *node)
     lua_rawsetp(lua, LUA_REGISTRYINDEX, node);
 }
 
-void value_push(lua_State *lua, const struct node *node)
+static void value_push(lua_State *lua, const struct node *node)
 {
     if (!node || node->kind == NODE_NULL)
         lua_pushnil(lua);

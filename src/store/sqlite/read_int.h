@@ -12,11 +12,6 @@ typedef void row_reader(sqlite3_stmt *statement, struct arena *arena, void *out)
 pawl_status read_row(struct scope *scope, sqlite3_stmt *statement, const char *what,
                      row_reader *read, void *out);
 
-/* Step a bound statement to its end and read all rows into one array of the scope's. Rows are
- * `size` bytes each; there may be at most `limit`. `out` is where the pointer to the array goes. */
-pawl_status read_rows(struct scope *scope, sqlite3_stmt *statement, row_reader *read, size_t size,
-                      uint32_t limit, void *out, uint32_t *count);
-
 /* The `find` of store_ops, inside of a read that has begun. */
 pawl_status sqlite_find_inside(struct store *base, struct scope *scope,
                                const struct find_query *query, void *out);

@@ -48,8 +48,9 @@ static void load_tip(sqlite3_stmt *statement, struct arena *arena, void *found)
         out->flushed = out->pos;
 }
 
-pawl_status sqlite_read_tip(struct connection *connection, struct scope *scope,
-                            struct store_tip *out)
+/* All but `changes`. */
+static pawl_status sqlite_read_tip(struct connection *connection, struct scope *scope,
+                                   struct store_tip *out)
 {
     sqlite3_stmt *statement;
 

@@ -3,8 +3,10 @@
 #include "base/grow.h"
 #include "tail.h"
 
-pawl_status read_rows(struct scope *scope, sqlite3_stmt *statement, row_reader *read, size_t size,
-                      uint32_t limit, void *out, uint32_t *count)
+/* Step a bound statement to its end and read all rows into one array of the scope's. Rows are
+ * `size` bytes each; there may be at most `limit`. `out` is where the pointer to the array goes. */
+static pawl_status read_rows(struct scope *scope, sqlite3_stmt *statement, row_reader *read,
+                             size_t size, uint32_t limit, void *out, uint32_t *count)
 {
     char *rows = NULL;
     uint32_t found = 0, capacity = 0;

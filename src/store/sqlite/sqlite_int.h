@@ -59,7 +59,6 @@ pawl_status connection_run(struct connection *connection, struct scope *scope, c
 /* What is bound is borrowed until the statement is reset or bound again. */
 void bind_u64(sqlite3_stmt *statement, int index, uint64_t n);
 void bind_i64(sqlite3_stmt *statement, int index, int64_t n);
-void bind_optional(sqlite3_stmt *statement, int index, uint64_t n); /* 0 is NULL */
 void bind_text(sqlite3_stmt *statement, int index, str s);          /* data NULL is NULL */
 void bind_blob(sqlite3_stmt *statement, int index, str s);          /* data NULL is NULL */
 void bind_bytes(sqlite3_stmt *statement, int index, const uint8_t *bytes, size_t size);
@@ -301,8 +300,6 @@ void sqlite_rollback(struct store *store);
 
 /* Make store->tip right. Only in the writer's transaction. */
 pawl_status tip_refresh(struct sqlite_store *store, struct scope *scope);
-pawl_status sqlite_read_tip(struct connection *connection, struct scope *scope,
-                            struct store_tip *out); /* all but `changes` */
 
 pawl_status write_rows(struct connection *writer, struct scope *scope, const struct commit *commit);
 pawl_status write_labels(struct connection *writer, struct scope *scope,

@@ -191,7 +191,8 @@ void bind_i64(sqlite3_stmt *statement, int index, int64_t n)
     BIND(sqlite3_bind_int64(statement, index, n));
 }
 
-void bind_optional(sqlite3_stmt *statement, int index, uint64_t n)
+/* 0 is NULL. */
+static void bind_optional(sqlite3_stmt *statement, int index, uint64_t n)
 {
     if (n > 0)
         bind_u64(statement, index, n);
