@@ -125,7 +125,9 @@ struct actor {
 struct deaths {
     struct guard lock; /* of all that follows; the engine's may be held */
     bool is_tried;     /* to open a FILE-turns */
-    bool is_open;      /* it is kept: this process runs code or its calls */
+    /* It is kept: this process runs code or its calls. A turn reads it without the lock: while none
+     * is kept there is nothing to look up, and code is registered while other instances run. */
+    _Atomic bool is_open;
     bool is_alone;     /* a call is under way that has to be the only one of its like ... */
     bool has_waiting;  /* ... and others like it are ready */
     struct turn_file file; /* is_open */
