@@ -40,7 +40,8 @@ def resident(child):
 
 def is_sanitized():
     with open(harness.PAWL, "rb") as file:
-        return b"__asan_init" in file.read()
+        program = file.read()
+    return b"__asan_init" in program or b"__tsan_init" in program
 
 
 def test_500_unfinished_bodies_without_a_token_are_refused_at_their_head_and_nothing_of_them_is_kept(shell):
