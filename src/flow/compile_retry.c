@@ -3,6 +3,7 @@
 
 #define DURATION_MAX_MS (INT64_C(100) * 366 * 86400 * 1000)
 #define FACTOR_MAX      1000 /* so that a delay times its factor fits */
+#define FACTOR_PRESET   2
 
 static const int64_t backoff_default_ms[] = { 30000, 120000, 300000 }; /* B30 */
 #define BACKOFF_DEFAULT_COUNT (sizeof backoff_default_ms / sizeof backoff_default_ms[0])
@@ -55,7 +56,8 @@ static void read_backoff_growth(struct source_step *step, const struct node *gro
 {
     const struct node *factor = node_find(growth, "factor"), *max = node_find(growth, "max");
     const struct node *jitter = node_find(growth, "jitter");
-    int64_t initial_ms, max_ms = DURATION_MAX_MS, factor_permille = 2000, jitter_permille = 0;
+    int64_t initial_ms, max_ms = DURATION_MAX_MS, factor_permille = FACTOR_PRESET * 1000,
+                        jitter_permille = 0;
 
     compile_keys(step->compiler, step, growth, backoff_keys, "retry.backoff.");
     if (factor && (!read_permille(factor, FACTOR_MAX, &factor_permille) || factor_permille < 1000))

@@ -7,38 +7,43 @@ const struct known_key flow_keys[] = {
     { "name", "NAME", "the definition's name, unless it is given when it is put", NULL },
     KEY_DESCRIPTION,
     { "input", "SCHEMA", "what an instance may be started with", NULL },
-    { "output", "TEMPLATE", "the result of the flow, instead of the last step's", NULL },
-    { "signals", "{NAME: {buffer: true}}", "signals that are kept until a step awaits them", NULL },
-    { "cancel", "true | false | {not_from}", "from where it can be cancelled", NULL },
+    { "output", "TEMPLATE", "the result of the flow, instead of the last step's", NULL,
+      "the last step's result, or a tree's context" },
+    { "signals", "{NAME: {buffer: true}}", "signals that are kept until a step awaits them", NULL,
+      "none" },
+    { "cancel", "true | false | {not_from}", "from where it can be cancelled", NULL, "true" },
     { 0 },
 };
 
 /* Keys: A flow written as a graph, too. */
 const struct known_key graph_keys[] = {
-    { "steps", "{NAME: STEP}", "the steps; the first is `start`, or else the first one", NULL },
+    { "steps", "{NAME: STEP}", "the steps; the first is `start`, or else the first one", NULL,
+      "required" },
     { 0 },
 };
 
 /* Keys: A signal under `signals`. */
 const struct known_key signal_keys[] = {
-    { "buffer", "true | false", "whether it is kept until a step awaits it", NULL },
+    { "buffer", "true | false", "whether it is kept until a step awaits it", NULL, "false" },
     { 0 },
 };
 
 /* Keys: `cancel` of a flow. */
 const struct known_key cancel_keys[] = {
-    { "not_from", "[STEP, ...]", "steps during which it cannot be cancelled", NULL },
+    { "not_from", "[STEP, ...]", "steps during which it cannot be cancelled", NULL, "required" },
     { 0 },
 };
 
 /* Keys: Every step. */
 const struct known_key step_keys[] = {
-    { "name", "NAME", "what the step is called", NULL },
+    { "name", "NAME", "what the step is called", NULL, "its key, or in a tree its path" },
     KEY_DESCRIPTION,
-    { "retry", "{max, backoff}", "how often it is tried, and after how long", "retries" },
-    { "timeout", "DURATION", "how long one attempt may take", NULL },
-    { "idempotent", "true | false", "whether an attempt without an answer may be repeated", NULL },
-    { "augment", "{DEST: SOURCE}", "what of the result is put into the context", NULL },
+    { "retry", "{max, backoff}", "how often it is tried, and after how long", "retries",
+      "see `max`" },
+    { "timeout", "DURATION", "how long one attempt may take", NULL, "no limit" },
+    { "idempotent", "true | false", "whether an attempt without an answer may be repeated", NULL,
+      "true in a graph, false in a tree" },
+    { "augment", "{DEST: SOURCE}", "what of the result is put into the context", NULL, "nothing" },
     { 0 },
 };
 
@@ -54,30 +59,30 @@ const struct known_key way_keys[] = {
 
 /* Keys: A branch of a step. */
 const struct known_key branch_keys[] = {
-    { "if", "CONDITION", "when it is taken", NULL },
-    { "then", "STEP", "the step that follows", NULL },
+    { "if", "CONDITION", "when it is taken", NULL, "required" },
+    { "then", "STEP", "the step that follows", NULL, "required" },
     { 0 },
 };
 
 /* Keys: A group that runs in sequence. */
 static const struct known_key do_keys[] = {
-    { "do", "[STEP, ...]", "one after the other", NULL },
+    { "do", "[STEP, ...]", "one after the other", NULL, "required" },
     KEY_DESCRIPTION,
     { 0 },
 };
 
 /* Keys: A group that runs in parallel. */
 static const struct known_key dopar_keys[] = {
-    { "dopar", "[STEP, ...]", "all at once", NULL },
+    { "dopar", "[STEP, ...]", "all at once", NULL, "required" },
     KEY_DESCRIPTION,
     { 0 },
 };
 
 /* Keys: A group that handles failures. */
 static const struct known_key try_keys[] = {
-    { "try", "[STEP, ...]", "one after the other", NULL },
-    { "rescue", "[STEP, ...]", "runs if one of them failed", "catch" },
-    { "finally", "[STEP, ...]", "runs after either", NULL },
+    { "try", "[STEP, ...]", "one after the other", NULL, "required" },
+    { "rescue", "[STEP, ...]", "runs if one of them failed", "catch", "none" },
+    { "finally", "[STEP, ...]", "runs after either", NULL, "none" },
     KEY_DESCRIPTION,
     { 0 },
 };
@@ -86,17 +91,19 @@ const struct known_key *const group_keys[] = { do_keys, dopar_keys, try_keys, NU
 
 /* Keys: `retry` of a step. */
 const struct known_key retry_keys[] = {
-    { "max", "NUMBER", "all attempts, the first included", "attempts" },
+    { "max", "1..@LIMIT_ATTEMPTS@", "all attempts, the first included", "attempts",
+      "a tool: @GRAPH_ATTEMPTS@ in a graph, @TREE_ATTEMPTS@ in a tree; any other step: 1" },
     { "backoff", "[DURATION, ...] | {initial, factor, max, jitter}", "the delays between them",
-      "delay" },
+      "delay", "[@backoff_default_ms@]" },
     { 0 },
 };
 
 /* Keys: `backoff` of `retry`. */
 const struct known_key backoff_keys[] = {
-    { "initial", "DURATION", "the first delay", NULL },
-    { "factor", "NUMBER", "each delay is that many times the one before; 2 by default", NULL },
-    { "max", "DURATION", "the longest delay", NULL },
-    { "jitter", "0..1", "the part of a delay that is random", NULL },
+    { "initial", "DURATION", "the first delay", NULL, "required" },
+    { "factor", "1..@FACTOR_MAX@", "each delay is that many times the one before", NULL,
+      "@FACTOR_PRESET@" },
+    { "max", "DURATION", "the longest delay", NULL, "no limit" },
+    { "jitter", "0..1", "the part of a delay that is added at random", NULL, "0" },
     { 0 },
 };

@@ -9,7 +9,7 @@ const struct step_kind *const step_kinds[STEP_KIND_COUNT] = {
 
 /* Keys: A step that another program completes. */
 static const struct known_key external_keys[] = {
-    { "external", "true | false", "completed from outside, without a lease", NULL },
+    { "external", "true | false", "another program completes it, without a lease", NULL, "false" },
     { 0 },
 };
 

@@ -14,8 +14,8 @@ static const struct known_key gate_keys[] = {
 
 /* Keys: `approval` of a gate. */
 static const struct known_key approval_keys[] = {
-    { "by", "[ACTOR, ...]", "who may approve; anyone by default", NULL },
-    { "count", "NUMBER", "how many must; 1 by default", NULL },
+    { "by", "[ACTOR, ...]", "who may approve or reject", NULL, "anyone" },
+    { "count", "NUMBER", "how many of them must approve", NULL, "1" },
     { 0 },
 };
 

@@ -10,13 +10,13 @@ static const struct known_key select_keys[] = {
 
 /* Keys: An arm of `select` in a graph: those of `wait`, and. */
 static const struct known_key arm_keys[] = {
-    { "then", "STEP", "the step that follows", "do" },
+    { "then", "STEP", "the step that follows", "do", "required" },
     { 0 },
 };
 
 /* Keys: An arm of `select` in a tree: those of `wait`, and. */
 static const struct known_key tree_arm_keys[] = {
-    { "do", "[STEP, ...]", "what follows", "then" },
+    { "do", "[STEP, ...]", "what follows", "then", "nothing" },
     { 0 },
 };
 

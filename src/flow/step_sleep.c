@@ -2,9 +2,16 @@
 #include "base/time.h"
 #include "flow/compile.h"
 
+/* Keys: Arguments of sleep. */
+static const struct known_key sleep_arguments[] = {
+    { "for", "DURATION", "how long", NULL, "required" },
+    { 0 },
+};
+
 void sleep_check(const struct source_step *step)
 {
-    const struct node *args = step->plan.args_node, *duration = node_find(args, "for");
+    const struct node *args = step->plan.args_node,
+                      *duration = node_find(args, sleep_arguments->word);
     int64_t ms;
 
     if (!str_is(step->plan.tool, "sleep"))
@@ -24,7 +31,7 @@ static pawl_status sleep_begin(struct turn *turn, const struct plan_step *step, 
     int64_t ms;
 
     TRY(begin_args_node(turn, step, &args));
-    duration = node_find(args, "for");
+    duration = node_find(args, sleep_arguments->word);
     if (!duration || duration->kind != NODE_STRING || !duration_parse(duration->text, &ms))
         return begin_refuse(turn, "for", "a duration like \"30s\"", duration);
     turn_arm(turn, ordinal, step->name, turn->event->at_ms + ms);

@@ -19,9 +19,10 @@ static const struct known_key spawn_step_keys[] = {
 
 /* Keys: `spawn` of a step. */
 static const struct known_key spawn_keys[] = {
-    { "definition", "NAME or NAME@VERSION", "what is run", NULL },
-    { "input", "TEMPLATE", "its input", NULL },
-    { "on_parent_end", "cancel | abandon", "what becomes of it when this flow ends first", NULL },
+    { "definition", "NAME or NAME@VERSION", "what is run", NULL, "required" },
+    { "input", "TEMPLATE", "its input", NULL, "{}" },
+    { "on_parent_end", "cancel | abandon", "what becomes of it when this flow ends first", NULL,
+      "cancel" },
     { 0 },
 };
 

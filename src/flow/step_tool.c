@@ -6,7 +6,7 @@
 /* Keys: A step that calls a tool. */
 static const struct known_key tool_keys[] = {
     { "tool", "NAME or null", "the tool that is called; null: a gate", NULL },
-    { "args", "OBJECT", "what the tool gets; templates are replaced", "input" },
+    { "args", "OBJECT", "what the tool gets; templates are replaced", "input", "{}" },
     { "action", "NAME", "another word for `tool`", NULL },
     { "payload", "ANYTHING", "another word for `args`", NULL },
     { 0 },

@@ -6,13 +6,16 @@ const struct known_key machine_keys[] = {
     { "name", "NAME", "the definition's name, unless it is given when it is put", NULL },
     KEY_DESCRIPTION,
     { "input", "SCHEMA", "what an instance may be started with", NULL },
-    { "states", "[STATE, ...]", "every state", NULL },
-    { "initial_state", "STATE", "the state in which an instance begins", "initial" },
-    { "terminal_states", "[STATE, ...]", "the states in which an instance has ended", "terminal" },
-    { "terminal_kinds", "{STATE: success | failure | cancel}", "how each terminal state ends",
-      NULL },
-    { "transitions", "[TRANSITION, ...]", "every transition", NULL },
-    { "deadlines", "[DEADLINE, ...]", "actions that the engine fires when time has passed", NULL },
+    { "states", "[STATE, ...]", "every state; at most @LIMIT_STATES@", NULL, "required" },
+    { "initial_state", "STATE", "the state in which an instance begins", "initial", "required" },
+    { "terminal_states", "[STATE, ...]", "the states in which an instance has ended", "terminal",
+      "none" },
+    { "terminal_kinds", "{STATE: success | failure | cancel}", "how each terminal state ends", NULL,
+      "required for each" },
+    { "transitions", "[TRANSITION, ...]", "every transition; at most @LIMIT_TRANSITIONS@", NULL,
+      "required" },
+    { "deadlines", "[DEADLINE, ...]",
+      "actions that pawl fires when time has passed; at most @LIMIT_DEADLINES@", NULL, "none" },
     { "labels", "ANYTHING", "for readers of the definition; not interpreted", NULL },
     { "version", "ANYTHING", "for readers of the definition; pawl numbers versions itself", NULL },
     { 0 },
@@ -21,28 +24,28 @@ const struct known_key machine_keys[] = {
 /* Keys: A transition of a machine. */
 const struct known_key transition_keys[] = {
     { "from_state", "STATE or '*'", "where it leads from; '*': every state that is not terminal",
-      "from" },
-    { "action", "ACTION", "what a caller fires", NULL },
-    { "to_state", "STATE", "where it leads to", "to" },
-    { "guard", "GUARD", "a condition that the caller must assert", NULL },
-    { "requires_reason", "true | false", "whether the caller must give a reason", NULL },
-    { "starts", "{definition, input}", "the instance that is created with it", NULL },
+      "from", "required" },
+    { "action", "ACTION", "what a caller fires", NULL, "required" },
+    { "to_state", "STATE", "where it leads to", "to", "required" },
+    { "guard", "GUARD", "a condition that the caller must assert", NULL, "none" },
+    { "requires_reason", "true | false", "whether the caller must give a reason", NULL, "false" },
+    { "starts", "{definition, input}", "the instance that is created with it", NULL, "none" },
     KEY_DESCRIPTION,
     { 0 },
 };
 
 /* Keys: `starts` of a transition. */
 const struct known_key starts_keys[] = {
-    { "definition", "NAME or NAME@VERSION", "what is created", NULL },
-    { "input", "OBJECT", "its input; `event` is added to it", NULL },
+    { "definition", "NAME or NAME@VERSION", "what is created", NULL, "required" },
+    { "input", "OBJECT", "its input; `event` is added to it", NULL, "{}" },
     { 0 },
 };
 
 /* Keys: A deadline of a machine. */
 const struct known_key deadline_keys[] = {
-    { "state", "STATE", "the state that is held", NULL },
-    { "after", "DURATION", "for how long", NULL },
-    { "action", "ACTION", "what is fired then", NULL },
+    { "state", "STATE", "the state that is held", NULL, "required" },
+    { "after", "DURATION", "for how long; more than 0", NULL, "required" },
+    { "action", "ACTION", "what is fired then", NULL, "required" },
     KEY_DESCRIPTION,
     { 0 },
 };

@@ -109,10 +109,11 @@ static const struct {
 /* Keys: `input`: a schema, and each schema inside it. */
 static const struct known_key schema_keys[] = {
     { "type", "null | boolean | integer | number | string | array | object, or a list of them",
-      "what kind of value it is", NULL },
+      "what kind of value it is", NULL, "any" },
     { "properties", "{NAME: SCHEMA}", "the members of an object", NULL },
-    { "required", "[NAME, ...]", "members that must be there", NULL },
-    { "additionalProperties", "true | false | SCHEMA", "members that are not listed", NULL },
+    { "required", "[NAME, ...]", "members that must be there", NULL, "none" },
+    { "additionalProperties", "true | false | SCHEMA", "members that are not listed", NULL,
+      "true" },
     { "items", "SCHEMA", "each item of an array", NULL },
     { "enum", "[VALUE, ...]", "the values that are allowed", NULL },
     { "const", "VALUE", "the only value that is allowed", NULL },

@@ -1,8 +1,10 @@
 /* vocabulary.h - the keys that a definition may have, in tables: one for each place.
  *
- * The compilers of machines and flows take what their tables hold and refuse every other key.
- * docs/reference/keys.md is printed from the same tables. A key that begins with "x-" is free in
- * every place. */
+ * The compilers of machines and flows take what their tables hold and refuse every other key. So do
+ * the built-in tools with their arguments. docs/definitions.md is made from the same tables: where
+ * it writes @keys NAME@ it has table NAME, and a table that it lacks fails a test. @NAME@ in a text
+ * here or there is the value of that constant. A key that begins with "x-" is free in every place.
+ */
 #ifndef PAWL_MODEL_VOCABULARY_H
 #define PAWL_MODEL_VOCABULARY_H
 
@@ -13,6 +15,7 @@ struct known_key {
     const char *value;   /* what it takes: "DURATION" */
     const char *summary; /* one line for the documentation */
     const char *mistake; /* what authors write instead; NULL: nothing known */
+    const char *preset;  /* without the key: a value, "required"; NULL: nothing of it */
 };
 
 #define KEY_DESCRIPTION { "description", "TEXT", "what it is for; not interpreted", NULL }

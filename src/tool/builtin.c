@@ -2,11 +2,23 @@
 #include "base/limits.h"
 #include "tool/tool_int.h"
 
-/* log {message}: tells the host, and returns the message. */
+/* Keys: Arguments of log. */
+static const struct known_key log_arguments[] = {
+    { "message", "ANYTHING", "what is logged", NULL, "required" },
+    { 0 },
+};
+
+/* Keys: Arguments of fail. */
+static const struct known_key fail_arguments[] = {
+    { "error", "ANYTHING", "the error of the step", NULL, "\"failed\"" },
+    { 0 },
+};
+
+/* Logs the message, and returns it. */
 static void run_log(struct call *call)
 {
     const struct toolbox_options *options = &call->toolbox->options;
-    const struct node *message = node_find(call->args, "message");
+    const struct node *message = node_find(call->args, log_arguments->word);
     struct arena *arena = &call->scope->arena;
     str json = message ? node_keep(message, arena) : STR_NONE;
     const char *text =
@@ -22,16 +34,15 @@ static void run_log(struct call *call)
         options->log(options->log_context, PAWL_LOG_INFO, "tool.log", text);
 }
 
-/* set {...}: returns its args. */
+/* Returns its args. */
 static void run_set(struct call *call)
 {
     call_result(call, str_of(call->given->args));
 }
 
-/* fail {error}: fails with it. */
 static void run_fail(struct call *call)
 {
-    const struct node *error = node_find(call->args, "error");
+    const struct node *error = node_find(call->args, fail_arguments->word);
 
     if (!error) {
         call_fail(call, "failed");

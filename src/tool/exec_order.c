@@ -6,7 +6,18 @@
 #include "tool/exec_int.h"
 #include <sys/stat.h>
 
-static const char *const known_arguments[] = { "argv", "input", "stdin", "env", "cwd", "as", NULL };
+/* Keys: Arguments of exec. */
+static const struct known_key exec_arguments[] = {
+    { "argv", "[TEXT, ...]", "the program and its arguments; no shell reads them", NULL,
+      "required" },
+    { "input", "ANYTHING", "what the program reads on stdin, as JSON", NULL, "null" },
+    { "stdin", "TEXT", "what it reads instead, as it is", NULL, "none" },
+    { "env", "{NAME: VALUE}", "variables for the program", NULL, "none" },
+    { "cwd", "FOLDER", "where it runs", NULL, "the folder of pawl's process" },
+    { "as", "json | text | lines", "what becomes of its stdout", NULL,
+      "JSON if it is JSON, null if it is blank, else text" },
+    { 0 },
+};
 
 static bool is_scalar(const struct node *node)
 {
@@ -161,7 +172,7 @@ static bool read_as(struct call *call, struct exec_order *order)
 bool exec_order_read(struct call *call, struct exec_order *out)
 {
     *out = (struct exec_order){ .cwd = NULL };
-    return call_knows(call, known_arguments) && read_argv(call, out) && check_program(call, out) &&
+    return call_knows(call, exec_arguments) && read_argv(call, out) && check_program(call, out) &&
            read_input(call, out) && read_variables(call, out) && read_cwd(call, out) &&
            read_as(call, out);
 }

@@ -184,13 +184,23 @@ static bool read_method(struct exchange *exchange)
     return true;
 }
 
+/* Keys: Arguments of http. */
+static const struct known_key http_arguments[] = {
+    { "url", "URL", "http:// or https://", NULL, "required" },
+    { "method", "GET | POST | PUT | PATCH | DELETE | HEAD", "how it is called", NULL,
+      "GET without a body, POST with one" },
+    { "headers", "{NAME: VALUE}", "headers of the request", NULL, "none" },
+    { "json", "ANYTHING", "the body, sent as JSON", NULL, "none" },
+    { "body", "TEXT", "the body, sent as it is", NULL, "none" },
+    { "expect", "STATUS or [STATUS, ...]", "statuses that are a success", NULL, "200 to 299" },
+    { 0 },
+};
+
 static bool check_args(struct exchange *exchange)
 {
-    static const char *const known[] = { "method", "url", "headers", "json", "body", "expect",
-                                         NULL };
     const struct node *url = node_find(exchange->call->args, "url");
 
-    if (!call_knows(exchange->call, known))
+    if (!call_knows(exchange->call, http_arguments))
         return false;
     if (!url || url->kind != NODE_STRING)
         return call_refuse(exchange->call, "http: 'url' must be a text");

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/node.h"
+#include "model/vocabulary.h"
 #include "tool/keeper.h"
 #include "tool/rules.h"
 #include "tool/tool.h"
@@ -65,8 +66,8 @@ static inline bool call_is_stopping(const struct call *call)
     return call->toolbox->is_stopping || (call->stop && call->stop->is_asked);
 }
 
-/* Are all arguments among `known` (ending in NULL)? Else the call is refused. */
-bool call_knows(struct call *call, const char *const *known);
+/* Are all arguments in the table? Else the call is refused. */
+bool call_knows(struct call *call, const struct known_key *known);
 
 /* Answer with a text from outside: it must be one JSON value, else the call fails and says
  * `who` is to blame. Blank counts as null. */

@@ -212,15 +212,19 @@ bool call_refuse(struct call *call, const char *format, ...)
     return false;
 }
 
-static bool refuse_unknown(struct call *call, str name, const char *const *known)
+#define ARGUMENTS_MAX 16 /* of one tool */
+
+static bool refuse_unknown(struct call *call, str name, const struct known_key *known)
 {
-    const char *nearest = words_nearest(name, known);
+    const char *words[ARGUMENTS_MAX + 1] = { NULL }, *nearest, *text;
     struct buf list;
-    const char *text;
 
     buf_init(&list, call->scope->arena.heap, KNOWN_SIZE_MAX);
-    for (size_t i = 0; known[i]; i++)
-        buf_item(&list, str_of(known[i]));
+    for (size_t i = 0; known[i].word && i < ARGUMENTS_MAX; i++) {
+        words[i] = known[i].word;
+        buf_item(&list, str_of(words[i]));
+    }
+    nearest = words_nearest(name, words);
     text = buf_text(&list);
     name = words_shown(name);
     if (nearest)
@@ -233,11 +237,16 @@ static bool refuse_unknown(struct call *call, str name, const char *const *known
     return false;
 }
 
-bool call_knows(struct call *call, const char *const *known)
+bool call_knows(struct call *call, const struct known_key *known)
 {
-    for (const struct node *argument = call->args->first; argument; argument = argument->next)
-        if (!str_is_one_of(argument->key, known))
+    for (const struct node *argument = call->args->first; argument; argument = argument->next) {
+        const struct known_key *key = known;
+
+        while (key->word && !str_is(argument->key, key->word))
+            key++;
+        if (!key->word)
             return refuse_unknown(call, argument->key, known);
+    }
     return true;
 }
 

@@ -48,6 +48,61 @@ def test_a_changed_page_would_be_seen():
     assert TOOL.stale({k: v for k, v in MADE.items() if k != "man/man1/pawl.1"})[1] == ["man/man1/pawl.1"]
 
 
+# ---- The definition language ----
+
+LANGUAGE = TOOL.load_tool("gen-definitions")
+PAGE = MADE["docs/definitions.md"]
+
+
+def is_defect(call):
+    try:
+        call()
+    except LANGUAGE.Defect as defect:
+        return str(defect)
+    return None
+
+
+def test_every_key_of_the_language_is_in_an_example_of_the_page():
+    """The examples are run by tests/docs/run_docs.py."""
+    examples = "\n".join(re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.M | re.S))
+    words = {row[0] for _, rows in LANGUAGE.read_tables(ROOT).values() for row in rows}
+    missing = sorted(word for word in words if not re.search(r"(?<![\w-])%s:" % word, examples))
+    assert len(words) > 80 and not missing, "docs/definitions.md.in has no example with %s" % missing
+
+
+def test_every_key_of_the_language_has_its_words_and_its_place():
+    """Where one lacks them the page is not made, so that nothing here could run."""
+    template = (ROOT / LANGUAGE.PAGE).read_text()
+    assert "spawn_keys" in is_defect(lambda: LANGUAGE.page(ROOT, template.replace("@keys spawn_keys@\n", "")))
+    assert "2 times" in is_defect(lambda: LANGUAGE.page(ROOT, template + "\n@keys spawn_keys@\n"))
+    assert "no table" in is_defect(lambda: LANGUAGE.page(ROOT, template + "\n@keys no_such_keys@\n"))
+    assert "LIMIT_NONE" in is_defect(lambda: LANGUAGE.page(ROOT, template + "\n@LIMIT_NONE@\n"))
+    assert "'word'" in is_defect(lambda: LANGUAGE.table_text(ROOT, "t", "T", [("word", "TEXT", "", "")]))
+
+
+def test_every_step_kind_and_every_tool_has_a_section():
+    kinds = re.findall(r"X\((\w+)\)", re.search(r"#define STEP_KINDS\(X\)((?:.*\\\n)*.*)", (ROOT / "src/flow/kinds.h").read_text()).group(1))
+    tools = re.findall(r'\{ \.name = "(\w+)"', (ROOT / "src/tool/builtin.c").read_text())
+    assert len(kinds) > 6 and len(tools) > 4
+    headings = "\n".join(re.findall(r"^### (.*)$", PAGE, re.M)).lower()
+    missing = [word for word in set(kinds + tools) - {"gone"} if word not in headings]
+    assert not missing, "docs/definitions.md.in has no section about %s" % missing
+
+
+def test_every_section_that_describes_keys_has_an_example():
+    parts = re.split(r"^## ", PAGE, flags=re.M)[1:]
+    bare = [part.split("\n")[0] for part in parts if "| key | takes |" in part and "```yaml" not in part]
+    assert not [heading for heading in bare if heading not in ("Flows",)], bare
+
+
+def test_the_facts_of_the_language_are_those_of_the_code():
+    code = (ROOT / "src/flow/compile_retry.c").read_text()
+    assert "{ 30000, 120000, 300000 }" in code and "| [30s, 2m, 5m] |" in PAGE
+    assert LANGUAGE.constant(ROOT, "LIMIT_STEPS") == "10,000" and LANGUAGE.constant(ROOT, "LIMIT_TEXT") == "1 MiB"
+    assert LANGUAGE.constant(ROOT, "LEASE_DEFAULT_MS") == "2m" and LANGUAGE.constant(ROOT, "EXPR_OPERATION_MAX") == "50,000"
+    assert not re.search(r"@\w+@", PAGE), re.findall(r"@\w+@", PAGE)
+
+
 # ---- pawl.yaml(5) and the environment ----
 
 # Which functions read the keys of which object.
