@@ -28,7 +28,28 @@ def test_an_error_shows_the_line_it_means_with_a_caret(shell):
         "       |             ^\n"
         "bad.yaml:3:16: error: 'initial_state': expected one of 'states', found 'b'; declare it there or correct the name\n"
         "     3 | initial_state: b\n"
-        "       |                ^\n")
+        "       |                ^\n"
+        "see 'Machines' in man pawl-definition, or docs/definitions.md#machines\n")
+
+
+def test_a_report_ends_with_the_section_that_describes_the_key_of_an_error(shell):
+    step = "name: f\nsteps:\n  wait: {%s, done: true}\n"
+    for text, words in ((step % "tool: log, args: {message: a}, timout: 3s", "see 'Timeouts' in man pawl-definition, or docs/definitions.md#timeouts"),
+                        (step % "tool: log, args: {message: a}, retry: {max: 0}", "see man pawl-definition, or docs/definitions.md"),
+                        (step % "spawn: {definition: 7}", "see 'Spawn: children' in man pawl-definition, or docs/definitions.md#spawn-children"),
+                        ("name: f\ncancel: {not_from: [x]}\n" + (step % "tool: log, args: {message: a}")[8:],
+                         "see 'Cancelling a flow' in man pawl-definition, or docs/definitions.md#cancelling-a-flow")):
+        shell.write("bad.yaml", text)
+        assert shell.pawl("check", "bad.yaml", expect=1).out.endswith("\n%s\n" % words), shell.pawl("check", "bad.yaml", expect=1)
+        assert shell.pawl("define", "bad.yaml", expect=1).err.endswith("\n%s\n" % words)
+    page = (ROOT / "docs/definitions.md").read_text()
+    for title, anchor in (("## Machines", "machines"), ("### Spawn: children", "spawn-children"), ("## Cancelling a flow", "cancelling-a-flow")):
+        assert "\n%s\n" % title in page, title
+
+
+def test_a_definition_without_errors_is_not_sent_to_the_page(shell):
+    shell.write("order.json", machine())
+    assert "pawl-definition" not in shell.pawl("check", "order.json").out
 
 
 def test_a_file_that_is_no_utf_8_is_refused_with_its_place_and_never_changed_on_the_way(shell):
@@ -70,7 +91,8 @@ def test_an_unknown_key_is_an_error_under_the_key_and_a_key_of_ones_own_is_kept(
         "odd.yaml:3:1: error: unknown key 'inital_state'; did you mean 'initial_state'? known here: name, description, "
         "input, states, initial_state, terminal_states, terminal_kinds, transitions, deadlines, labels, version\n"
         "     3 | inital_state: a\n"
-        "       | ^\n")
+        "       | ^\n"
+        "see 'Machines' in man pawl-definition, or docs/definitions.md#machines\n")
     assert "invalid-definition" in shell.pawl("define", "odd.yaml", expect=1).err
     shell.write("own.yaml", odd("x-team: {name: a}\n"))
     assert shell.pawl("define", "own.yaml").err == ""
@@ -82,7 +104,7 @@ def test_the_caret_stands_under_the_character_meant_in_a_line_of_any_width(shell
     states = ["ärger%d" % i for i in range(200)]
     text = json.dumps({"states": states, "initial_state": "nowhere", "transitions": []}, ensure_ascii=False)
     shell.write("wide.json", text)
-    where, line, caret = shell.pawl("check", "wide.json", expect=1).out.splitlines()
+    where, line, caret, _ = shell.pawl("check", "wide.json", expect=1).out.splitlines()
     assert where.startswith("wide.json:1:%d: error: " % (len(text.split('"nowhere"')[0].encode()) + 1)), where
     assert len(line) <= 80 and line[caret.index("^"):].startswith('"nowhere"'), (line, caret)
 

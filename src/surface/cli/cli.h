@@ -326,6 +326,13 @@ pawl_status findings_ask(struct cli *cli, const char *path, str text, const char
                          struct checked *out);
 /* All in `member` ("errors", "warnings"), each with the author's line and a caret. */
 void findings_put(const struct term *term, const struct checked *checked, const char *member);
+/* Which section of pawl-definition(5) describes a key; made by tools/gen-definitions. */
+struct key_section {
+    const char *key, *title, *anchor;
+};
+extern const struct key_section key_sections[]; /* a key that is NULL ends them */
+/* Prints where to read about the errors: the section of the first key that they name. */
+void findings_put_section(const struct term *term, const struct checked *checked);
 /* What is wrong with a text that was refused: where, and what else; on stderr. */
 void findings_explain(struct cli *cli, const char *path, str text);
 

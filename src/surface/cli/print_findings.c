@@ -66,6 +66,54 @@ void findings_put(const struct term *term, const struct checked *checked, const 
         put_finding(term, item, checked, strcmp(member, "errors") == 0);
 }
 
+/* ---- Where to read about it ---- */
+
+static const struct key_section *section_of_key(str key)
+{
+    const struct key_section *section = key_sections;
+
+    while (section->key && !str_is(key, section->key))
+        section++;
+    return section->key ? section : NULL;
+}
+
+/* Of the first key that the message has in quotes, as in 'timeout' or 'cancel.not_from'; NULL: of
+ * none. The name of the step, which messages begin with, is no key. */
+static const struct key_section *section_of(str message)
+{
+    const struct key_section *section = NULL;
+    str word;
+
+    if (str_starts(message, STR("step '"))) {
+        (void)str_take(&message, '\'', &word);
+        (void)str_take(&message, '\'', &word);
+    }
+    while (!section && str_take(&message, '\'', &word) && str_take(&message, '\'', &word)) {
+        str last = word;
+
+        while (str_has(last, '.'))
+            last = str_after(last, '.');
+        section = section_of_key(last);
+        if (!section)
+            section = section_of_key(str_before(word, '.'));
+    }
+    return section;
+}
+
+void findings_put_section(const struct term *term, const struct checked *checked)
+{
+    const struct node *first = node_first(checked->answer, "errors");
+    const struct key_section *section = NULL;
+
+    for (const struct node *error = first; error && !section; error = error->next)
+        section = section_of(member_str(error, "message"));
+    if (section)
+        fprintf(term->out, "see '%s' in man pawl-definition, or docs/definitions.md#%s\n",
+                section->title, section->anchor);
+    else if (first)
+        fputs("see man pawl-definition, or docs/definitions.md\n", term->out);
+}
+
 pawl_status findings_ask(struct cli *cli, const char *path, str text, const char *against,
                          struct checked *out)
 {
@@ -89,6 +137,7 @@ void findings_explain(struct cli *cli, const char *path, str text)
         put_excerpt(&term, text, member_int(first, "line"), member_int(first, "column"), BAD);
     for (const struct node *item = first ? first->next : NULL; item; item = item->next)
         put_finding(&term, item, &checked, true);
+    findings_put_section(&term, &checked);
 }
 
 /* ---- A declaration, which goes to the store as JSON ---- */

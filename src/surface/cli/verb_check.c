@@ -78,6 +78,7 @@ static pawl_status check_file(struct cli *cli, const char *path, bool *good)
     }
     findings_put(&cli->term, &checked, "errors");
     findings_put(&cli->term, &checked, "warnings");
+    findings_put_section(&cli->term, &checked);
     if (valid)
         fprintf(cli->term.out, "%s: valid\n", path);
     if (valid && against)
