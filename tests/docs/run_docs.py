@@ -138,6 +138,20 @@ def test_what_the_readme_lets_people_taste_tastes_so(shell):
     expect_text("README.md", "…no 'ship' from 'new'; legal now: pay, drop\npaid…\n…completed\n✔ valid…\n", out)
 
 
+def test_what_the_readme_tries_without_waiting_takes_no_days(shell):
+    days = re.search(r"^## Days in a moment\n(.*?)^## ", (ROOT / "README.md").read_text(), re.M | re.S).group(1)
+    lines = [line.strip() for line in days.splitlines() if line.startswith("    pawl ")]
+    assert len(lines) >= 3, lines
+    session = Session(shell)
+    try:
+        session.type("cd $PAWL_SOURCE")
+        status, out = session.type("\n".join(lines))
+    finally:
+        session.end()
+    assert status == 0, out
+    expect_text("README.md", "…\"amount\":12…\n…not paid in time…\n…completed…\n", out)
+
+
 def test_no_example_and_no_definition_of_the_tutorial_has_a_warning(shell):
     """The first thing that people put must not be questioned."""
     tutorial = [(name, text) for name, kind, text in BLOCK.findall((ROOT / "docs/tutorial.md").read_text()) if kind == "yaml"]
