@@ -2,7 +2,7 @@
  * row. */
 #include "flow/compile.h"
 
-/* Keys: A flow. */
+/* Keys: a flow, beside its steps. */
 const struct known_key flow_keys[] = {
     { "name", "NAME", "the definition's name, unless it is given when it is put", NULL },
     KEY_DESCRIPTION,
@@ -15,31 +15,31 @@ const struct known_key flow_keys[] = {
     { 0 },
 };
 
-/* Keys: A flow written as a graph, too. */
+/* Keys: a flow that is a graph. */
 const struct known_key graph_keys[] = {
     { "steps", "{NAME: STEP}", "the steps; the first is `start`, or else the first one", NULL,
       "required" },
     { 0 },
 };
 
-/* Keys: A signal under `signals`. */
+/* Keys: a signal under `signals`. */
 const struct known_key signal_keys[] = {
     { "buffer", "true | false", "whether it is kept until a step awaits it", NULL, "false" },
     { 0 },
 };
 
-/* Keys: `cancel` of a flow. */
+/* Keys: `cancel`. */
 const struct known_key cancel_keys[] = {
     { "not_from", "[STEP, ...]", "steps during which it cannot be cancelled", NULL, "required" },
     { 0 },
 };
 
-/* Keys: Every step. */
+/* Keys: every step. */
 const struct known_key step_keys[] = {
     { "name", "NAME", "what the step is called", NULL, "its key, or in a tree its path" },
     KEY_DESCRIPTION,
     { "retry", "{max, backoff}", "how often it is tried, and after how long", "retries",
-      "see `max`" },
+      "see Retries" },
     { "timeout", "DURATION", "how long one attempt may take", NULL, "no limit" },
     { "idempotent", "true | false", "whether an attempt without an answer may be repeated", NULL,
       "true in a graph, false in a tree" },
@@ -47,38 +47,38 @@ const struct known_key step_keys[] = {
     { 0 },
 };
 
-/* Keys: A step of a graph, too: the way on. */
+/* Keys: a step of a graph, for what follows it. */
 const struct known_key way_keys[] = {
     { "next", "STEP", "the step that follows", NULL },
     { "done", "true", "the flow ends here", NULL },
     { "branch", "[{if, then}, ...]", "the first branch whose condition holds follows", NULL },
     { "parallel", "[STEP, ...]", "all of these follow", NULL },
-    { "join", "STEP", "follows once when no sibling is outstanding", NULL },
+    { "join", "STEP", "this one follows, once, when all parallel steps have come", NULL },
     { 0 },
 };
 
-/* Keys: A branch of a step. */
+/* Keys: a branch. */
 const struct known_key branch_keys[] = {
     { "if", "CONDITION", "when it is taken", NULL, "required" },
     { "then", "STEP", "the step that follows", NULL, "required" },
     { 0 },
 };
 
-/* Keys: A group that runs in sequence. */
+/* Keys: a group that runs in sequence. */
 static const struct known_key do_keys[] = {
     { "do", "[STEP, ...]", "one after the other", NULL, "required" },
     KEY_DESCRIPTION,
     { 0 },
 };
 
-/* Keys: A group that runs in parallel. */
+/* Keys: a group that runs in parallel. */
 static const struct known_key dopar_keys[] = {
     { "dopar", "[STEP, ...]", "all at once", NULL, "required" },
     KEY_DESCRIPTION,
     { 0 },
 };
 
-/* Keys: A group that handles failures. */
+/* Keys: a group that handles failures. */
 static const struct known_key try_keys[] = {
     { "try", "[STEP, ...]", "one after the other", NULL, "required" },
     { "rescue", "[STEP, ...]", "runs if one of them failed", "catch", "none" },
@@ -89,19 +89,19 @@ static const struct known_key try_keys[] = {
 
 const struct known_key *const group_keys[] = { do_keys, dopar_keys, try_keys, NULL };
 
-/* Keys: `retry` of a step. */
+/* Keys: `retry`. */
 const struct known_key retry_keys[] = {
-    { "max", "1..@LIMIT_ATTEMPTS@", "all attempts, the first included", "attempts",
+    { "max", "NUMBER", "all attempts, the first included; at most @LIMIT_ATTEMPTS@", "attempts",
       "a tool: @GRAPH_ATTEMPTS@ in a graph, @TREE_ATTEMPTS@ in a tree; any other step: 1" },
     { "backoff", "[DURATION, ...] | {initial, factor, max, jitter}", "the delays between them",
       "delay", "[@backoff_default_ms@]" },
     { 0 },
 };
 
-/* Keys: `backoff` of `retry`. */
+/* Keys: `backoff`. */
 const struct known_key backoff_keys[] = {
     { "initial", "DURATION", "the first delay", NULL, "required" },
-    { "factor", "1..@FACTOR_MAX@", "each delay is that many times the one before", NULL,
+    { "factor", "NUMBER", "each delay is that many times the one before; 1 to @FACTOR_MAX@", NULL,
       "@FACTOR_PRESET@" },
     { "max", "DURATION", "the longest delay", NULL, "no limit" },
     { "jitter", "0..1", "the part of a delay that is added at random", NULL, "0" },

@@ -7,7 +7,7 @@ const struct step_kind *const step_kinds[STEP_KIND_COUNT] = {
 #undef X
 };
 
-/* Keys: A step that another program completes. */
+/* Keys: an external step. */
 static const struct known_key external_keys[] = {
     { "external", "true | false", "another program completes it, without a lease", NULL, "false" },
     { 0 },
@@ -16,6 +16,7 @@ static const struct known_key external_keys[] = {
 /* Another program does the work, and completes or fails the step. */
 const struct step_kind step_kind_external = {
     .word = "external",
+    .about = "waits until another program completes it",
     .key = "external",
     .keys = external_keys,
     .why = "step",

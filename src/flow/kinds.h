@@ -24,6 +24,7 @@ enum step_look { LOOK_STEP, LOOK_GATE, LOOK_WAIT };
 struct step_kind {
     /* ---- Words ---- */
     const char *word; /* in plans and in messages: "gate" */
+    const char *about; /* one line for the documentation; NULL: no author writes it */
     const char *key;  /* which says in a document that a step is one: "approval"; NULL: none */
     const struct known_key *keys; /* its keys of a step; NULL: none */
     bool is_alone;    /* no other kind's key may be beside it; false: step_tool.c decides */

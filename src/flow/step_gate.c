@@ -6,13 +6,13 @@
 #define RESULT_APPROVED STR("\"approved\"")
 #define ERROR_REJECTED  STR("\"rejected\"")
 
-/* Keys: A step that is a gate. */
+/* Keys: a gate. */
 static const struct known_key gate_keys[] = {
     { "approval", "{by, count}", "a gate: who may approve, and how many must", "gate" },
     { 0 },
 };
 
-/* Keys: `approval` of a gate. */
+/* Keys: `approval`. */
 static const struct known_key approval_keys[] = {
     { "by", "[ACTOR, ...]", "who may approve or reject", NULL, "anyone" },
     { "count", "NUMBER", "how many of them must approve", NULL, "1" },
@@ -219,6 +219,7 @@ static void gate_note(const struct plan_step *step, struct buf *out)
 
 const struct step_kind step_kind_gate = {
     .word = "gate",
+    .about = "waits until people approve or reject it",
     .key = "approval",
     .keys = gate_keys,
     .why = "approval",

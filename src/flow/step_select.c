@@ -2,19 +2,19 @@
  * own way on, and the result says which arm it was: {"arm":N,"payload":X}. */
 #include "flow/compile.h"
 
-/* Keys: A step that waits for the first of several things. */
+/* Keys: a step that selects. */
 static const struct known_key select_keys[] = {
     { "select", "[ARM, ...]", "waits for the first of several things", NULL },
     { 0 },
 };
 
-/* Keys: An arm of `select` in a graph: those of `wait`, and. */
+/* Keys: an arm in a graph, beside those of `wait`. */
 static const struct known_key arm_keys[] = {
     { "then", "STEP", "the step that follows", "do", "required" },
     { 0 },
 };
 
-/* Keys: An arm of `select` in a tree: those of `wait`, and. */
+/* Keys: an arm in a tree, beside those of `wait`. */
 static const struct known_key tree_arm_keys[] = {
     { "do", "[STEP, ...]", "what follows", "then", "nothing" },
     { 0 },
@@ -67,6 +67,7 @@ static bool select_read(str result, uint32_t *arm, str *payload)
 
 const struct step_kind step_kind_select = {
     .word = "select",
+    .about = "waits for the first of several times and signals",
     .key = "select",
     .keys = select_keys,
     .is_alone = true,

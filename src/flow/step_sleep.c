@@ -2,7 +2,7 @@
 #include "base/time.h"
 #include "flow/compile.h"
 
-/* Keys: Arguments of sleep. */
+/* Arguments: sleep. */
 static const struct known_key sleep_arguments[] = {
     { "for", "DURATION", "how long", NULL, "required" },
     { 0 },

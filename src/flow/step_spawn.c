@@ -11,13 +11,13 @@
 #define NOTE_FAILED    STR("{\"status\":\"failed\",\"error\":")
 #define NOTE_CANCELLED STR("{\"status\":\"cancelled\"}")
 
-/* Keys: A step that runs a child. */
+/* Keys: a step that runs a child. */
 static const struct known_key spawn_step_keys[] = {
     { "spawn", "{definition, input}", "runs another definition as a child", NULL },
     { 0 },
 };
 
-/* Keys: `spawn` of a step. */
+/* Keys: `spawn`. */
 static const struct known_key spawn_keys[] = {
     { "definition", "NAME or NAME@VERSION", "what is run", NULL, "required" },
     { "input", "TEMPLATE", "its input", NULL, "{}" },
@@ -170,6 +170,7 @@ static bool spawn_event(const struct entry_view *entry, uint32_t n, struct event
 
 const struct step_kind step_kind_spawn = {
     .word = "spawn",
+    .about = "runs another definition as a child, and waits for its end",
     .key = "spawn",
     .keys = spawn_step_keys,
     .is_alone = true,

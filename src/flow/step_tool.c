@@ -3,7 +3,7 @@
 #include "flow/compile.h"
 #include <stdio.h>
 
-/* Keys: A step that calls a tool. */
+/* Keys: a step that calls a tool. */
 static const struct known_key tool_keys[] = {
     { "tool", "NAME or null", "the tool that is called; null: a gate", NULL },
     { "args", "OBJECT", "what the tool gets; templates are replaced", "input", "{}" },
@@ -107,6 +107,7 @@ static void tool_check(const struct source_step *step)
 
 const struct step_kind step_kind_tool = {
     .word = "tool",
+    .about = "calls a tool, and takes its result",
     .key = "tool",
     .keys = tool_keys,
     .is_tool = true,

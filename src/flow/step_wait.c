@@ -6,13 +6,13 @@
 #include "flow/compile.h"
 #include "model/canonical.h"
 
-/* Keys: A step that waits. */
+/* Keys: a step that waits. */
 static const struct known_key wait_step_keys[] = {
     { "wait", "{timer | until | signal}", "waits instead of calling a tool", NULL },
     { 0 },
 };
 
-/* Keys: `wait` of a step. */
+/* Keys: `wait`. */
 static const struct known_key wait_keys[] = {
     { "timer", "DURATION", "for this long", NULL },
     { "until", "TIME", "until this time", NULL },
@@ -197,6 +197,7 @@ static void wait_note(const struct plan_step *step, struct buf *out)
 
 const struct step_kind step_kind_wait = {
     .word = "wait",
+    .about = "waits for a time or a signal",
     .key = "wait",
     .keys = wait_step_keys,
     .is_alone = true,

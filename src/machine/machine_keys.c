@@ -1,7 +1,7 @@
 /* machine_keys.c - the keys of a machine, by place. */
 #include "machine/machine_int.h"
 
-/* Keys: A machine. */
+/* Keys: a machine. */
 const struct known_key machine_keys[] = {
     { "name", "NAME", "the definition's name, unless it is given when it is put", NULL },
     KEY_DESCRIPTION,
@@ -21,7 +21,7 @@ const struct known_key machine_keys[] = {
     { 0 },
 };
 
-/* Keys: A transition of a machine. */
+/* Keys: a transition. */
 const struct known_key transition_keys[] = {
     { "from_state", "STATE or '*'", "where it leads from; '*': every state that is not terminal",
       "from", "required" },
@@ -34,14 +34,14 @@ const struct known_key transition_keys[] = {
     { 0 },
 };
 
-/* Keys: `starts` of a transition. */
+/* Keys: `starts`. */
 const struct known_key starts_keys[] = {
     { "definition", "NAME or NAME@VERSION", "what is created", NULL, "required" },
     { "input", "OBJECT", "its input; `event` is added to it", NULL, "{}" },
     { 0 },
 };
 
-/* Keys: A deadline of a machine. */
+/* Keys: a deadline. */
 const struct known_key deadline_keys[] = {
     { "state", "STATE", "the state that is held", NULL, "required" },
     { "after", "DURATION", "for how long; more than 0", NULL, "required" },

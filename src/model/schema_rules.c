@@ -106,7 +106,7 @@ static const struct {
 
 /* ---- A schema -------------------------------------------------------------------------------- */
 
-/* Keys: `input`: a schema, and each schema inside it. */
+/* Keys: `input`, and of each schema inside it. */
 static const struct known_key schema_keys[] = {
     { "type", "null | boolean | integer | number | string | array | object, or a list of them",
       "what kind of value it is", NULL, "any" },

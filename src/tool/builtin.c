@@ -2,13 +2,13 @@
 #include "base/limits.h"
 #include "tool/tool_int.h"
 
-/* Keys: Arguments of log. */
+/* Arguments: log. */
 static const struct known_key log_arguments[] = {
     { "message", "ANYTHING", "what is logged", NULL, "required" },
     { 0 },
 };
 
-/* Keys: Arguments of fail. */
+/* Arguments: fail. */
 static const struct known_key fail_arguments[] = {
     { "error", "ANYTHING", "the error of the step", NULL, "\"failed\"" },
     { 0 },

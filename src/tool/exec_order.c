@@ -6,7 +6,7 @@
 #include "tool/exec_int.h"
 #include <sys/stat.h>
 
-/* Keys: Arguments of exec. */
+/* Arguments: exec. */
 static const struct known_key exec_arguments[] = {
     { "argv", "[TEXT, ...]", "the program and its arguments; no shell reads them", NULL,
       "required" },

@@ -184,7 +184,7 @@ static bool read_method(struct exchange *exchange)
     return true;
 }
 
-/* Keys: Arguments of http. */
+/* Arguments: http. */
 static const struct known_key http_arguments[] = {
     { "url", "URL", "http:// or https://", NULL, "required" },
     { "method", "GET | POST | PUT | PATCH | DELETE | HEAD", "how it is called", NULL,
