@@ -6,6 +6,7 @@
 #include "fault/scenario_int.h"
 #include "fault/stage.h"
 #include "fault/vfs.h"
+#include <stdio.h>
 
 #define BEGUN_AT INT64_C(1777593600000) /* 2026-05-01T00:00:00Z */
 
@@ -103,6 +104,43 @@ TEST(promises, a_decision_that_is_no_longer_true_is_made_again)
     expect_valid(p);
     pawl_close(p);
     pawl_close(rival.p);
+}
+
+static void cut_after_ack(void *context, enum env_point point)
+{
+    (void)context;
+    if (point == POINT_AFTER_ACK)
+        disk_arm((struct disk_plan){ .ops = DISK_ALL, .fault = FAULT_POWER, .at = 1 });
+}
+
+/* (1), and 10 of the ten invariants: what is answered with storage-failure has changed nothing. */
+TEST(promises, a_signal_that_is_durable_is_not_reported_as_failed)
+{
+    struct env *env = env_sim_new(BEGUN_AT, 4);
+    char input[160], *out = NULL;
+    pawl_id id;
+    pawl *p = NULL;
+
+    stage_begin();
+    disk_load(stage_path);
+    EXPECT_OK(pawl_open_env(&p, stage_url, &(pawl_options){ .own = true, .test_clock = true }, env,
+                            &error));
+    EXPECT_OK(scenario_register(p, &error));
+    EXPECT_OK(
+        pawl_create(p, &(pawl_create_args){ .definition = "kettle", .input = "5" }, &id, &error));
+    env_sim_on_point(env, cut_after_ack, NULL);
+    snprintf(input, sizeof input,
+             "{\"instance_id\":\"%s\",\"name\":\"refill\",\"payload\":1,"
+             "\"idempotency_key\":\"once\"}",
+             id.text);
+    EXPECT_OK(pawl_call(p, "signal.send", input, &out, &error));
+    EXPECT_HAS(out, "\"delivered\":1");
+    pawl_free(p, out);
+    pawl_close(p);
+    disk_power_on(0);
+    p = door_open(true, &error);
+    EXPECT_EQ(door_entries(p, &id, &error), 2);
+    pawl_close(p);
 }
 
 TEST(promises, a_timer_fires_once) /* (4) */

@@ -90,13 +90,10 @@ pawl_status engine_signal(struct engine *engine, struct scope *scope, str id, st
                           "name: expected the name of a signal, found nothing");
     *is_kept = false;
     status = signal_new(engine, scope, id, &event, key, is_kept);
-    if (keys_explain(engine, scope, key, &status, &record))
-        status = PAWL_OK;
-    if (!status && key) /* as it was answered the first time */
-        status = keys_find(engine, scope, key, &record);
-    if (!status && key)
-        *is_kept = record.what == CONTROL_KEEP_SIGNAL;
-    return status;
+    if (!keys_explain(engine, scope, key, &status, &record))
+        return status;
+    *is_kept = record.what == CONTROL_KEEP_SIGNAL; /* as it was answered the first time */
+    return PAWL_OK;
 }
 
 /* ---- to all that await it or keep it ---- */
