@@ -563,6 +563,23 @@ TEST(change, with_a_higher_version_a_broadcast_that_is_buffered_now_is_kept_at_o
     end(&era);
 }
 
+/* The entry that brings the instance over is in the same commit. */
+TEST(change, a_signal_that_brings_an_instance_over_and_is_kept_is_reported_as_kept)
+{
+    struct era era;
+    char input[96], *out;
+
+    begin(&era, lasting());
+    build(&era, keeping());
+    snprintf(input, sizeof input, "{\"instance_id\":\"%s\",\"name\":\"later\",\"payload\":3}",
+             era.id);
+    PAWL_EXPECT_OK(&era.kit, pawl_call(era.kit.p, "signal.send", input, &out, &era.kit.error));
+    EXPECT_TEXT(out, "{\"delivered\":0,\"kept\":1}");
+    pawl_free(era.kit.p, out);
+    PAWL_EXPECT_HISTORY(&era.kit, era.id, "start amend");
+    end(&era);
+}
+
 /* | an arm more, and a higher version | */
 TEST(change, a_paused_instance_is_brought_over_when_it_is_resumed)
 {

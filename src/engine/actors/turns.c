@@ -181,11 +181,14 @@ static struct mail *take_rider(struct engine *engine, const struct actor_turn *t
 static void note_outcome(struct mail *mail, const struct decision *decision, uint32_t from)
 {
     mail->outcome = STEP_DONE;
-    mail->is_kept = from < decision->count && decision->drafts[from].keep.data;
-    for (uint32_t i = from; i < decision->count; i++)
+    mail->is_kept = false;
+    for (uint32_t i = from; i < decision->count; i++) {
+        mail->is_kept =
+            mail->is_kept || decision->drafts[i].keep.data; /* an amend may go before it */
         if (decision->drafts[i].ordinal == mail->event.ordinal)
             mail->outcome = step_outcome((int32_t)decision->drafts[i].transition,
                                          &decision->drafts[i].effects, mail->event.ordinal);
+    }
 }
 
 /* Refused without a trace, as a late answer is; anything else may have left half of itself behind.
