@@ -359,5 +359,16 @@ void disk_load(const char *path)
     while ((size = fread(piece, 1, sizeof piece, file)) > 0)
         bytes_write(&name->now->now, name->now->now.size, piece, size);
     fclose(file);
+    bytes_copy(&name->now->safe, &name->now->now);
     content_sync(name->now);
+}
+
+void disk_save(const char *path)
+{
+    const struct name *name = name_find(path);
+    FILE *file = fopen(path, "wb");
+
+    EXPECT(file != NULL && name != NULL && disk_is_closed());
+    EXPECT(fwrite(name->now->now.data, name->now->now.size, 1, file) == 1);
+    EXPECT(fclose(file) == 0);
 }

@@ -45,6 +45,7 @@ struct disk_plan {
 
 void disk_install(void);          /* as SQLite's default, once in a process */
 void disk_load(const char *path); /* forget everything; the real file, synced, is all there is */
+void disk_save(const char *path); /* the reverse: the real file is what this one is now */
 void disk_arm(struct disk_plan plan); /* counting begins anew */
 void disk_disarm(void);               /* nothing fails any more; has_failed and count are kept */
 bool disk_has_failed(void);

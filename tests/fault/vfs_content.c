@@ -61,8 +61,8 @@ struct content *content_new(void)
     return content;
 }
 
-static void note(struct content *content, bool is_truncation, size_t at, const void *data,
-                 size_t size)
+static struct unsynced *note(struct content *content, bool is_truncation, size_t at,
+                             const void *data, size_t size)
 {
     struct unsynced *op = calloc(1, sizeof *op + (is_truncation ? 0 : size));
 
@@ -75,11 +75,12 @@ static void note(struct content *content, bool is_truncation, size_t at, const v
         memcpy(op->data, data, size);
     *unsynced_end = op;
     unsynced_end = &op->next;
+    return op;
 }
 
 void content_note(struct content *content, size_t at, const void *data, size_t size)
 {
-    note(content, false, at, data, size);
+    note(content, false, at, data, size)->is_cut = true;
 }
 
 void content_write(struct content *content, size_t at, const void *data, size_t size)
@@ -115,7 +116,11 @@ static void unsynced_drop(const struct content *content)
 /* As on the file systems SQLite knows: a synced new file has its name. */
 void content_sync(struct content *content)
 {
-    bytes_copy(&content->safe, &content->now);
+    for (const struct unsynced *op = unsynced; op; op = op->next)
+        if (op->content == content && op->is_truncation)
+            bytes_truncate(&content->safe, op->size);
+        else if (op->content == content && !op->is_cut)
+            bytes_write(&content->safe, op->at, op->data, op->size);
     unsynced_drop(content);
     for (uint32_t i = 0; i < name_count; i++)
         if (names[i].now == content)

@@ -43,6 +43,7 @@ struct unsynced {
     struct unsynced *next;
     struct content *content;
     bool is_truncation;
+    bool is_cut; /* the power went as it was written: programs do not see it */
     size_t at, size;
     uint8_t data[];
 };
