@@ -1,406 +1,295 @@
-/* check.c - the ledger against the store. Each rule has its name from docs/internals/simulation.md. */
+/* check.c - the ledger against the store: which instances there are, and what of the ledger they have.
+ * Each rule has its name from docs/internals/simulation.md. */
 #include "sim/sim.h"
 #include "store/store.h"
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#define STEPS_MAX 16
-#define LINES_MAX 12
+#define FAIL(sim, subject, rule, ...) fold_fail((sim), (subject), (rule), __VA_ARGS__)
 
-/* What is known of one history while it is read. */
-struct reading {
-    struct sim *sim;
-    struct subject *subject;
-    uint32_t index, count; /* of the subject; of entries so far */
-    char state[24];
-    int64_t recorded_ms, ticked_ms, rested_ms; /* of the entry before; when a timer was armed */
-    bool has_ended;
-    struct {
-        char name[32];
-        uint32_t started, completed, failed; /* entries */
-    } steps[STEPS_MAX];
-    uint32_t step_count;
-    uint32_t ticks, signals;
-    char lines[LINES_MAX][160]; /* the last entries, in words */
-};
+/* ---- Which instances there are ---- */
 
-#define FAIL(r, rule, ...) check_failed((r), (rule), __VA_ARGS__)
-
-static _Noreturn void check_failed(const struct reading *r, const char *rule, const char *format,
-                                   ...) __attribute__((format(printf, 3, 4)));
-
-static _Noreturn void check_failed(const struct reading *r, const char *rule, const char *format,
-                                   ...)
+static enum process process_of(struct sim *sim, str definition)
 {
-    char words[400];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(words, sizeof words, format, args);
-    va_end(args);
-    for (uint32_t i = r->count > LINES_MAX ? r->count - LINES_MAX + 1 : 1; i <= r->count; i++)
-        sim_note(r->sim, "entry %u: %s", i, r->lines[i % LINES_MAX]);
-    sim_fail(r->sim, rule, "s%u (%s, %s), entry %u: %s", r->index,
-             process_names[r->subject->process], r->subject->id, r->count, words);
+    for (uint32_t i = 0; i < PROCESS_COUNT; i++)
+        if (str_is(definition, process_names[i]))
+            return (enum process)i;
+    sim_fail(sim, "C2 no phantom", "an instance of %.*s", STR_ARG(definition));
 }
 
-/* ---- All processes ---- */
-
-static void check_identity(struct reading *r, const pawl_entry *entry)
+static uint32_t find_id(const struct sim *sim, str id)
 {
-    if (entry->sequence_number != r->count)
-        FAIL(r, "I6 total order", "it has the number %" PRIu64, entry->sequence_number);
-    if (r->count > ENTRIES_MAX)
-        FAIL(r, "C15 bounded", "more than %u entries", ENTRIES_MAX);
-    if (r->count <= r->subject->count && strcmp(r->subject->hashes[r->count - 1], entry->hash) != 0)
-        FAIL(r, "I5 append-only", "it has changed since it was seen");
-    memcpy(r->subject->hashes[r->count - 1], entry->hash, 65);
-    if (entry->recorded_at_ms < r->recorded_ms)
-        FAIL(r, "clock", "it was recorded before the one before it");
-    if (r->count > 1 && strcmp(entry->from_state, r->state) != 0)
-        FAIL(r, "I7 replay", "it leaves %s, and %s was reached", entry->from_state, r->state);
-    if (r->has_ended)
-        FAIL(r, "I4 terminal", "%s after the end", entry->action);
-    snprintf(r->state, sizeof r->state, "%s", entry->to_state);
-}
-
-/* The client's act that an actor_ref names; NULL: none of ours. */
-static struct act *act_of(struct reading *r, const pawl_entry *entry)
-{
-    unsigned long number;
-
-    if (!entry->actor_ref || entry->actor_ref[0] != 'c')
-        return NULL;
-    number = strtoul(entry->actor_ref + 1, NULL, 10);
-    if (number >= r->sim->act_count)
-        FAIL(r, "C2 no phantom", "its actor %s has made no call", entry->actor_ref);
-    return &r->sim->acts[number];
-}
-
-static void check_act(struct reading *r, const pawl_entry *entry)
-{
-    struct act *act = act_of(r, entry);
-
-    if (!act || act->kind == ACT_CREATE)
-        return;
-    if (act->subject != r->index)
-        FAIL(r, "C2 no phantom", "%s was sent to s%u", entry->actor_ref, act->subject);
-    if (act->kind != ACT_SIGNAL && strcmp(act->action, entry->action) != 0)
-        FAIL(r, "C2 no phantom", "%s is %s, and was %s", entry->actor_ref, entry->action,
-             act->action);
-    if (act->outcome == OUTCOME_REFUSED)
-        FAIL(r, "C3 refused", "%s was refused", entry->actor_ref);
-    if (act->seen++)
-        FAIL(r, "C4 once", "%s has two entries", entry->actor_ref);
-    if (act->outcome == OUTCOME_DONE && act->seq && act->seq != entry->sequence_number)
-        FAIL(r, "C1 durable", "%s was answered as entry %" PRIu64, entry->actor_ref, act->seq);
-}
-
-/* ---- Timers ---- */
-
-/* A process that opens the store has only the wall clock to tell how much time has passed: if that
- * was set, the store's clock and all due times may have been shifted, and recorded times before and
- * after cannot be compared. */
-static void check_early(struct reading *r, int64_t armed_ms, int64_t after_ms, int64_t at_ms)
-{
-    if (at_ms < armed_ms + after_ms && !(r->sim->jumps && r->sim->crashes))
-        FAIL(r, "C10 timers", "a timer of %" PRId64 " ms fires %" PRId64 " ms early", after_ms,
-             armed_ms + after_ms - at_ms);
-}
-
-/* ---- The machine ---- */
-
-static void check_door(struct reading *r, const pawl_entry *entry)
-{
-    const struct door_way *way = door_way(entry->from_state, entry->action);
-
-    if (!way || strcmp(way->to, entry->to_state) != 0)
-        FAIL(r, "I3 declared transitions", "%s --%s-> %s", entry->from_state, entry->action,
-             entry->to_state);
-    if (entry->guard_satisfied != way->has_guard)
-        FAIL(r, "I8 guards", "the guard of %s was %sasserted", entry->action,
-             entry->guard_satisfied ? "" : "not ");
-    if (way->needs_reason && !entry->reason)
-        FAIL(r, "I3 declared transitions", "%s without a reason", entry->action);
-    if (entry->actor_ref && strcmp(entry->actor_ref, "pawl/timer") == 0)
-        check_early(r, r->recorded_ms, DOOR_DEADLINE_MS, entry->recorded_at_ms);
-    r->has_ended = door_is_end(entry->to_state);
-}
-
-/* ---- Flows ---- */
-
-static uint32_t step_index(struct reading *r, const char *name)
-{
-    for (uint32_t i = 0; i < r->step_count; i++)
-        if (strcmp(r->steps[i].name, name) == 0)
+    for (uint32_t i = 0; i < sim->subject_count && id.data; i++)
+        if (str_is(id, sim->subjects[i].id))
             return i;
-    if (r->step_count == STEPS_MAX)
-        FAIL(r, "C11 joins", "more than %u steps", STEPS_MAX);
-    snprintf(r->steps[r->step_count].name, sizeof r->steps->name, "%s", name);
-    return r->step_count++;
+    return SUBJECTS_MAX;
 }
 
-static bool is_completed(struct reading *r, const char *name)
+/* It was made by a redrive, or because its parent spawned it. */
+static struct subject *adopt(struct sim *sim, const struct node *row, uint32_t act)
 {
-    return r->steps[step_index(r, name)].completed > 0;
+    struct subject *subject = new_subject(sim, process_of(sim, sim_text(row, "definition")), act);
+
+    subject->created = OUTCOME_DONE;
+    subject->parent = find_id(sim, sim_text(row, "parent_id"));
+    subject->of = find_id(sim, sim_text(row, "retry_of"));
+    if (subject->of != SUBJECTS_MAX) {
+        subject->number = sim->subjects[subject->of].number;
+        subject->rounds = sim->subjects[subject->of].rounds;
+    } else if (subject->parent != SUBJECTS_MAX)
+        subject->rounds = sim->subjects[subject->parent].process == PROCESS_ORDER ? 2 : 1;
+    return subject;
 }
 
-static void check_order(struct reading *r, const char *step)
+/* The act that an instance says that it was created by. */
+static struct act *creator_of(struct sim *sim, const struct node *row)
 {
-    for (const struct order_rule *rule = order_rules; rule->step; rule++)
-        if (rule->process == r->subject->process && strcmp(rule->step, step) == 0 &&
-            !is_completed(r, rule->before))
-            FAIL(r, "C11 joins", "%s begins before the end of %s", step, rule->before);
+    str actor = sim_text(row, "created_by");
+    unsigned long number = actor.size > 1 ? strtoul(actor.data + 1, NULL, 10) : ACTS_MAX;
+
+    if (number >= sim->act_count ||
+        (sim->acts[number].kind != ACT_CREATE && sim->acts[number].kind != ACT_REDRIVE))
+        sim_fail(sim, "C2 no phantom", "%.*s was created by %.*s",
+                 STR_ARG(sim_text(row, "instance_id")), STR_ARG(actor));
+    return &sim->acts[number];
 }
 
-static void check_started(struct reading *r, const pawl_entry *entry)
+/* An instance that was not known before: a child, a redriven one, or one whose creator has no answer. */
+static struct subject *meet(struct sim *sim, const struct node *row)
 {
-    uint32_t index = step_index(r, entry->step);
+    struct subject *subject;
+    struct act *act;
 
-    check_order(r, entry->step);
-    if (r->steps[index].completed)
-        FAIL(r, "X1 one result", "%s is started after its end", entry->step);
-    if (entry->attempt != ++r->steps[index].started || entry->attempt > ATTEMPTS_MAX)
-        FAIL(r, "X4 attempts", "attempt %u of %s is its start %u", entry->attempt, entry->step,
-             r->steps[index].started);
-}
-
-/* A result of a worker names the claim that it was sent for. */
-static void check_nonce(struct reading *r, const pawl_entry *entry)
-{
-    const char *at = entry->payload ? strstr(entry->payload, "\"nonce\":") : NULL;
-    unsigned long nonce = at ? strtoul(at + 8, NULL, 10) : 0;
-    const struct claim *claim = &r->sim->claims[nonce % CLAIMS_MAX];
-
-    if (!at || strcmp(entry->step, "end") == 0)
-        return;
-    if (nonce >= r->sim->claim_count || !claim->is_sent)
-        FAIL(r, "C8 effects", "a result that no worker has sent: %s", entry->payload);
-    if (strcmp(claim->name, entry->step) != 0 || claim->attempt != entry->attempt)
-        FAIL(r, "C9 fenced", "attempt %u of %s has the result of attempt %u of %s", entry->attempt,
-             entry->step, claim->attempt, claim->name);
-}
-
-static void check_completed(struct reading *r, const pawl_entry *entry)
-{
-    uint32_t index = step_index(r, entry->step);
-
-    check_nonce(r, entry);
-    check_order(r, entry->step);
-    if (r->steps[index].completed++)
-        FAIL(r, "X1 one result", "%s is completed twice", entry->step);
-}
-
-static void check_timer(struct reading *r, const pawl_entry *entry)
-{
-    if (entry->step && strcmp(entry->step, "rest") == 0)
-        check_early(r, r->rested_ms, REST_MS, entry->recorded_at_ms);
-}
-
-static bool is(const pawl_entry *entry, const char *action)
-{
-    return strcmp(entry->action, action) == 0;
-}
-
-/* A tree that ends well has rescued what failed, and has always tidied up. */
-static void check_finished(struct reading *r)
-{
-    if (r->subject->process == PROCESS_TREE && !is_completed(r, "risky") && !is_completed(r, "mop"))
-        FAIL(r, "C11 joins", "risky failed, and was not rescued");
-    if (r->subject->process == PROCESS_TREE && !is_completed(r, "last"))
-        FAIL(r, "C11 joins", "it ends before its last step");
-}
-
-static void check_flow(struct reading *r, const pawl_entry *entry)
-{
-    if (is(entry, "step.start"))
-        check_started(r, entry);
-    else if (is(entry, "step.complete") && entry->step)
-        check_completed(r, entry);
-    else if (is(entry, "step.retry") &&
-             entry->step) /* an attempt that was given back keeps its number */
-        r->steps[step_index(r, entry->step)].started = entry->attempt - 1;
-    else if (is(entry, "step.fail") && entry->step)
-        r->steps[step_index(r, entry->step)].failed++;
-    else if ((is(entry, "timer") || is(entry, "signal") || is(entry, "child") ||
-              is(entry, "gate.approve")) &&
-             entry->step) {
-        check_timer(r, entry);
-        r->steps[step_index(r, entry->step)].completed++;
+    if (sim_text(row, "parent_id").data)
+        return adopt(sim, row, ACTS_MAX);
+    act = creator_of(sim, row);
+    if (act->outcome == OUTCOME_REFUSED)
+        sim_fail(sim, "C3 refused", "%s c%u was refused, and is there", act->action,
+                 act_index(sim, act));
+    if (act->kind == ACT_REDRIVE) {
+        if (act->made[0] && !str_is(sim_text(row, "instance_id"), act->made))
+            sim_fail(sim, "C4 once", "c%u redrove s%u twice", act_index(sim, act), act->subject);
+        snprintf(act->made, sizeof act->made, "%.*s", STR_ARG(sim_text(row, "instance_id")));
+        if (!str_is(sim_text(row, "retry_of"), sim->subjects[act->subject].id))
+            sim_fail(sim, "C2 no phantom", "c%u redrove another one", act_index(sim, act));
+        return adopt(sim, row, act_index(sim, act));
     }
-    if (is(entry, "finish"))
-        check_finished(r);
-    if (is(entry, "step.complete") && entry->step && strcmp(entry->step, "ship") == 0)
-        r->rested_ms = entry->recorded_at_ms;
+    subject = &sim->subjects[act->subject];
+    if (subject->id[0])
+        sim_fail(sim, "C4 once", "s%u is there twice", act->subject);
+    return subject;
 }
 
-/* ---- Code ---- */
+/* ---- One instance ---- */
 
-static void check_keeper(struct reading *r, const pawl_entry *entry)
+/* It ends at 0: each signal cost one more tick, and its result says both. */
+static void check_keeper(struct sim *sim, const struct subject *subject, const struct node *result)
 {
-    bool is_tick = is(entry, "timer");
+    const struct fold *fold = &subject->fold;
 
-    if (is_tick)
-        check_early(r, r->ticked_ms, TICK_MS, entry->recorded_at_ms);
-    r->ticks += is_tick;
-    r->signals += is(entry, "signal");
-    if (is_tick || is(entry, "start") || is(entry, "signal"))
-        r->ticked_ms = entry->recorded_at_ms;
-}
-
-/* It began with 1 to 3 and ends at 0: each signal cost one more tick, and its result says both. */
-static void check_kept(struct reading *r, const struct node *instance)
-{
-    const struct node *result = node_find(instance, "result");
-
-    if (!str_is(sim_text(instance, "current_state"), "completed"))
-        return;
-    if (sim_number(result, "ticks") != r->ticks || sim_number(result, "heard") != r->signals)
-        FAIL(r, "C7 replay",
+    if (sim_number(result, "ticks") != fold->ticks || sim_number(result, "heard") != fold->signals)
+        FAIL(sim, subject, "C7 replay",
              "it counted %" PRId64 " ticks and %" PRId64 " signals; its history has %u and %u",
-             sim_number(result, "ticks"), sim_number(result, "heard"), r->ticks, r->signals);
-    if (r->ticks != r->signals + 1 + r->index % 3)
-        FAIL(r, "C7 replay", "%u ticks and %u signals", r->ticks, r->signals);
+             sim_number(result, "ticks"), sim_number(result, "heard"), fold->ticks, fold->signals);
+    if (fold->ticks != fold->signals + subject->rounds)
+        FAIL(sim, subject, "C7 replay", "%u ticks and %u signals", fold->ticks, fold->signals);
 }
 
-/* ---- An instance ---- */
-
-static void check_entry(struct reading *r, const pawl_entry *entry)
+static void check_clerk(struct sim *sim, const struct subject *subject, const struct node *result)
 {
-    r->count++;
-    snprintf(r->lines[r->count % LINES_MAX], sizeof r->lines[0], "%" PRId64 " %s %s %s %u %.60s",
-             entry->recorded_at_ms, entry->action, entry->step ? entry->step : "-",
-             entry->actor_ref ? entry->actor_ref : "-", entry->attempt,
-             entry->payload ? entry->payload : "");
-    check_identity(r, entry);
-    check_act(r, entry);
-    switch (r->subject->process) {
-    case PROCESS_DOOR:
-        check_door(r, entry);
-        break;
-    case PROCESS_ORDER:
-    case PROCESS_TREE:
-        check_flow(r, entry);
-        break;
-    case PROCESS_KEEPER:
-        check_keeper(r, entry);
-        break;
-    case PROCESS_COUNT:
-        break;
-    }
-    if (r->subject->process != PROCESS_DOOR)
-        r->has_ended =
-            strcmp(entry->to_state, "running") != 0 && strcmp(entry->to_state, "created") != 0;
-    r->recorded_ms = entry->recorded_at_ms;
+    const struct fold *fold = &subject->fold;
+    int64_t bonus = sim_number(result, "bonus");
+
+    if (sim_number(result, "notes") != fold->signals ||
+        sim_number(result, "bored") != fold->ticks ||
+        sim_number(result, "sum") != (int64_t)fold->sum)
+        FAIL(sim, subject, "C7 replay",
+             "it read %" PRId64 " notes of %" PRId64 " and was bored %" PRId64
+             " times; its history has %u of %" PRIu64 " and %u",
+             sim_number(result, "notes"), sim_number(result, "sum"), sim_number(result, "bored"),
+             fold->signals, fold->sum, fold->ticks);
+    if (fold->signals + fold->ticks != subject->rounds)
+        FAIL(sim, subject, "C7 replay", "%u notes and %u times bored", fold->signals, fold->ticks);
+    if (bonus != -1 && bonus != BONUS)
+        FAIL(sim, subject, "C7 replay", "the bonus is %" PRId64, bonus);
 }
 
-static bool read_history(struct reading *r)
+static void check_result(struct sim *sim, const struct subject *subject, const struct node *row)
 {
-    struct sim *sim = r->sim;
+    if (strcmp(subject->fold.state, "completed") != 0)
+        return;
+    if (subject->process == PROCESS_KEEPER)
+        check_keeper(sim, subject, node_find(row, "result"));
+    if (subject->process == PROCESS_CLERK)
+        check_clerk(sim, subject, node_find(row, "result"));
+}
+
+/* Entries after those that are known; the last of these once more, for its hash covers all before. */
+static void read_history(struct sim *sim, struct subject *subject)
+{
+    uint32_t known = subject->fold.count;
+    pawl_history_query query = { .sequence_from = known };
     pawl_history *history = NULL;
     pawl_entry entry;
-    pawl_status status;
+    pawl_status status =
+        pawl_history_open(sim->nodes[0], subject->id, &query, &history, &sim->error);
 
-    for (uint32_t i = 0; i < sim->act_count; i++)
-        if (sim->acts[i].subject == r->index)
-            sim->acts[i].seen = 0;
-    status = pawl_history_open(sim->nodes[0], r->subject->id, NULL, &history, &sim->error);
     if (status != PAWL_OK)
-        FAIL(r, "C1 durable", "its history cannot be read: %s", sim->error.message);
+        FAIL(sim, subject, "C1 durable", "its history cannot be read: %s", sim->error.message);
     while (pawl_history_next(history, &entry))
-        check_entry(r, &entry);
+        if (known && entry.sequence_number == known) {
+            if (strncmp(subject->hashes[known - 1], entry.hash, 16) != 0)
+                FAIL(sim, subject, "I5 append-only", "it has changed since it was seen");
+        } else
+            fold_entry(sim, subject, &entry);
     status = pawl_history_close(history, &sim->error);
     if (status != PAWL_OK)
-        FAIL(r, "C1 durable", "its history cannot be read: %s", sim->error.message);
-    return true;
+        FAIL(sim, subject, "C1 durable", "its history cannot be read: %s", sim->error.message);
 }
 
-static void check_promised(struct reading *r)
+static void check_row(struct sim *sim, struct subject *subject, const struct node *row)
 {
-    if (r->count < r->subject->count || r->count < r->subject->last_seq)
-        FAIL(r, "C1 durable", "%u entries were seen, %" PRIu64 " acknowledged, %u are there",
-             r->subject->count, r->subject->last_seq, r->count);
-    for (uint32_t i = 0; i < r->sim->act_count; i++) {
-        const struct act *act = &r->sim->acts[i];
+    const struct fold *fold = &subject->fold;
+    int64_t next = sim_number(row, "next_sequence_number");
 
-        if (act->subject == r->index && act->outcome == OUTCOME_DONE && !act->seen &&
-            (act->kind == ACT_FIRE || act->kind == ACT_CANCEL))
-            FAIL(r, "C1 durable", "c%u (%s) was acknowledged, and is not there", i, act->action);
-    }
+    if (fold->count == 0)
+        fold_begin(sim, subject);
+    if (next != (int64_t)fold->count + 1 || subject->life != sim->life)
+        read_history(sim, subject);
+    subject->life = sim->life;
+    if (fold->count && !str_is(sim_text(row, "current_state"), fold->state))
+        FAIL(sim, subject, "I7 replay", "its history ends in %s, and it is in %.*s", fold->state,
+             STR_ARG(sim_text(row, "current_state")));
+    if (next != (int64_t)fold->count + 1)
+        FAIL(sim, subject, "I6 total order", "the next entry is %" PRId64, next);
+    if (fold->count < subject->count || fold->count < subject->last_seq)
+        FAIL(sim, subject, "C1 durable",
+             "%u entries were seen, %" PRIu64 " acknowledged, %u are there", subject->count,
+             subject->last_seq, fold->count);
+    check_result(sim, subject, row);
+    if (subject->process == PROCESS_DOOR)
+        snprintf(subject->state, sizeof subject->state, "%s", fold->count ? fold->state : "shut");
+    subject->has_ended = fold->has_ended;
+    subject->last_seq = subject->count = fold->count;
 }
 
-/* What is paused takes nothing; a flow may end what it had begun. */
-static void check_held(struct reading *r)
+static void check_listed(struct sim *sim, const struct node *row)
 {
-    struct subject *subject = r->subject;
-    bool is_strict = subject->process == PROCESS_DOOR || subject->process == PROCESS_KEEPER;
+    str id = sim_text(row, "instance_id");
+    uint32_t index = find_id(sim, id);
+    struct subject *subject = index == SUBJECTS_MAX ? meet(sim, row) : &sim->subjects[index];
 
-    if (subject->held == HELD_YES && is_strict && !subject->may_move &&
-        subject->held_count != r->count)
-        FAIL(r, "paused", "it had %u entries when it was paused", subject->held_count);
-    subject->held_count = r->count;
-    subject->may_move = false;
+    snprintf(subject->id, sizeof subject->id, "%.*s", STR_ARG(id));
+    if (subject->created == OUTCOME_REFUSED)
+        FAIL(sim, subject, "C3 refused", "it was refused, and is there");
+    if (subject->is_listed)
+        FAIL(sim, subject, "C6 reads", "it is listed twice");
+    subject->is_listed = true;
+    check_row(sim, subject, row);
 }
 
-static void check_instance(struct reading *r)
+/* By pages: each goes on where the one before it stopped. */
+static void read_list(struct sim *sim)
 {
-    struct sim *sim = r->sim;
-    struct node *instance;
-
-    if (sim_look(sim, &instance, "instance.get", "{\"instance_id\":\"%s\"}", r->subject->id) !=
-        PAWL_OK)
-        FAIL(r, "C1 durable", "it cannot be read: %s", sim->error.message);
-    if (r->count && !str_is(sim_text(instance, "current_state"), r->state))
-        FAIL(r, "I7 replay", "its history ends in %s, and it is in %.*s", r->state,
-             STR_ARG(sim_text(instance, "current_state")));
-    if (sim_number(instance, "next_sequence_number") != r->count + 1)
-        FAIL(r, "I6 total order", "the next entry is %" PRId64,
-             sim_number(instance, "next_sequence_number"));
-    if (r->subject->process == PROCESS_KEEPER)
-        check_kept(r, instance);
-    if (r->subject->process == PROCESS_DOOR)
-        snprintf(r->subject->state, sizeof r->subject->state, "%s", r->count ? r->state : "shut");
-    r->subject->has_ended = r->has_ended;
-    r->subject->count = r->count;
-    if (r->count > r->subject->last_seq)
-        r->subject->last_seq = r->count;
-}
-
-/* An instance whose creator does not know of it: it is there once, or not at all. */
-static bool find_subject(struct sim *sim, uint32_t index)
-{
-    struct subject *subject = &sim->subjects[index];
+    uint32_t limit = 3 + dice_below(&sim->dice, 30);
     struct node *answer;
     const struct node *rows;
+    char after[128] = "";
+    str next;
 
-    if (sim_look(sim, &answer, "instance.list", "{\"subject_ref\":\"s%u\"}", index) != PAWL_OK)
-        sim_fail(sim, "C1 durable", "the list cannot be read: %s", sim->error.message);
-    rows = node_find(answer, "instances");
-    if (rows->count > 1)
-        sim_fail(sim, "C4 once", "s%u is there %zu times", index, (size_t)rows->count);
-    if (rows->count == 0 && subject->created == OUTCOME_DONE)
-        sim_fail(sim, "C1 durable", "s%u was created, and is not there", index);
-    if (rows->count == 1 && subject->created == OUTCOME_REFUSED)
-        sim_fail(sim, "C3 refused", "s%u was refused, and is there", index);
-    if (rows->count == 1)
-        snprintf(subject->id, sizeof subject->id, "%.*s",
-                 STR_ARG(sim_text(rows->first, "instance_id")));
-    return rows->count == 1;
+    for (uint32_t i = 0; i < sim->subject_count; i++)
+        sim->subjects[i].is_listed = false;
+    do {
+        if (sim_look(sim, &answer, "instance.list", "{\"order\":\"oldest\",\"limit\":%u%s}", limit,
+                     after) != PAWL_OK)
+            sim_fail(sim, "C1 durable", "the list cannot be read: %s", sim->error.message);
+        rows = node_find(answer, "instances");
+        for (const struct node *row = rows ? rows->first : NULL; row; row = row->next)
+            check_listed(sim, row);
+        next = sim_text(answer, "next");
+        snprintf(after, sizeof after, ",\"after\":\"%.*s\"", STR_ARG(next));
+    } while (next.data);
 }
+
+/* ---- What was promised ---- */
+
+/* It is there, if it was acknowledged. */
+static bool must_have_entry(const struct act *act)
+{
+    return act->kind == ACT_FIRE || act->kind == ACT_CANCEL || act->kind == ACT_AMEND ||
+           act->kind == ACT_APPROVE || (act->kind == ACT_SIGNAL && act->is_delivered);
+}
+
+static void check_promise(struct sim *sim, const struct act *act)
+{
+    if (act->outcome != OUTCOME_DONE)
+        return;
+    if (must_have_entry(act) && !act->entry)
+        FAIL(sim, &sim->subjects[act->subject], "C1 durable",
+             "c%u (%s) was acknowledged, and is not there", act_index(sim, act), act->action);
+    if (act->kind == ACT_BROADCAST && __builtin_popcountll(act->seen) < act->delivered)
+        sim_fail(sim, "C1 durable", "c%u was delivered to %" PRId64 " instances, and %d have it",
+                 act_index(sim, act), act->delivered, __builtin_popcountll(act->seen));
+    if (act->kind == ACT_REDRIVE && find_id(sim, str_of(act->made)) == SUBJECTS_MAX)
+        sim_fail(sim, "C1 durable", "c%u made %s, which is not there", act_index(sim, act),
+                 act->made);
+}
+
+/* Signals that are kept are taken in the order in which they were accepted. */
+static void check_queue(struct sim *sim, const struct act *later)
+{
+    for (const struct act *act = sim->acts; act < later; act++)
+        if (act->kind == ACT_SIGNAL && act->subject == later->subject &&
+            act->outcome == OUTCOME_DONE && act->done_at < later->sent_at &&
+            (!act->entry || act->entry > later->entry))
+            FAIL(sim, &sim->subjects[act->subject], "C5 order",
+                 "c%u was accepted before c%u was sent, which is entry %" PRIu64,
+                 act_index(sim, act), act_index(sim, later), later->entry);
+}
+
+/* One run of a failed instance at a time; a child ends with its parent. */
+static void check_family(struct sim *sim, const struct subject *subject)
+{
+    uint32_t index = subject_index(sim, subject), heirs = 0;
+
+    if (subject->parent != SUBJECTS_MAX && sim->subjects[subject->parent].has_ended &&
+        !subject->has_ended)
+        FAIL(sim, subject, "C11 joins", "its parent s%u has ended", subject->parent);
+    for (uint32_t i = 0; i < sim->subject_count; i++)
+        heirs += sim->subjects[i].of == index &&
+                 strcmp(sim->subjects[i].fold.state, "failed") != 0 &&
+                 strcmp(sim->subjects[i].fold.state, "cancelled") != 0;
+    if (heirs > 1)
+        FAIL(sim, subject, "C4 once", "%u instances run it again", heirs);
+}
+
+static void check_promises(struct sim *sim)
+{
+    for (uint32_t i = 0; i < sim->subject_count; i++) {
+        const struct subject *subject = &sim->subjects[i];
+
+        if (!subject->is_listed && (subject->id[0] || subject->created == OUTCOME_DONE))
+            FAIL(sim, subject, "C1 durable", "it was created, and is not there");
+        check_family(sim, subject);
+    }
+    for (uint32_t i = 0; i < sim->act_count; i++) {
+        check_promise(sim, &sim->acts[i]);
+        if (sim->acts[i].kind == ACT_SIGNAL && sim->acts[i].entry)
+            check_queue(sim, &sim->acts[i]);
+    }
+    for (uint32_t i = 0; i < sim->claim_count; i++)
+        if (sim->claims[i].is_taken && !sim->claims[i].is_seen)
+            sim_fail(sim, "C1 durable",
+                     "the result of attempt %u of %s was taken, and is not there",
+                     sim->claims[i].attempt, sim->claims[i].step_id);
+}
+
+/* ---- Checks ---- */
 
 void check_all(struct sim *sim)
 {
-    for (uint32_t i = 0; i < sim->subject_count; i++) {
-        struct reading r = { .sim = sim, .subject = &sim->subjects[i], .index = i };
-
-        if (!find_subject(sim, i))
-            continue;
-        read_history(&r);
-        check_promised(&r);
-        check_held(&r);
-        check_instance(&r);
-    }
+    read_list(sim);
+    check_promises(sim);
     stream_follow(sim);
 }
 
@@ -414,4 +303,13 @@ void check_store(struct sim *sim)
     if (!report.valid)
         sim_fail(sim, "C13 evidence", "verify found, at record %" PRIu64 ": %s", report.bad_pos,
                  report.what);
+}
+
+void check_whole(struct sim *sim)
+{
+    for (uint32_t i = 0; i < sim->subject_count; i++)
+        sim->subjects[i].fold.count = 0;
+    check_all(sim);
+    check_store(sim);
+    tally_check(sim);
 }

@@ -1,19 +1,51 @@
-/* clients.c - callers who create, fire, cancel, signal, approve, pause and read, and who note what
- * they know afterwards. */
+/* clients.c - callers who create instances, fire machines and read, and who note what they know
+ * afterwards. */
 #include "sim/sim.h"
 #include <stdio.h>
 
+#define BATCH_MAX 5
+#define LONG_AGO  "1999-01-01T00:00:00.000Z" /* before any clock of the simulation */
+
 /* ---- The ledger ---- */
 
-static struct act *new_act(struct sim *sim, enum act_kind kind, uint32_t subject)
+uint32_t act_index(const struct sim *sim, const struct act *act)
+{
+    return (uint32_t)(act - sim->acts);
+}
+
+uint32_t subject_index(const struct sim *sim, const struct subject *subject)
+{
+    return (uint32_t)(subject - sim->subjects);
+}
+
+struct act *new_act(struct sim *sim, enum act_kind kind, uint32_t subject, const char *action)
 {
     struct act *act = &sim->acts[sim->act_count++];
 
-    *act = (struct act){ .kind = kind, .subject = subject };
+    if (sim->act_count > ACTS_MAX)
+        sim_fail(sim, "C14 progress", "the ledger is full");
+    *act = (struct act){
+        .kind = kind, .subject = subject, .action = action, .sent_at = ++sim->moment
+    };
     return act;
 }
 
-static bool is_unknown(pawl_status status)
+struct subject *new_subject(struct sim *sim, enum process process, uint32_t act)
+{
+    struct subject *subject = &sim->subjects[sim->subject_count++];
+
+    if (sim->subject_count > SUBJECTS_MAX)
+        sim_fail(sim, "C2 no phantom", "there are more than %u instances", SUBJECTS_MAX);
+    memset(subject, 0, sizeof *subject);
+    subject->process = process;
+    subject->act = act;
+    subject->parent = subject->of = SUBJECTS_MAX;
+    if (process == PROCESS_DOOR)
+        snprintf(subject->state, sizeof subject->state, "shut");
+    return subject;
+}
+
+bool is_unknown(pawl_status status)
 {
     return status == PAWL_OUTCOME_UNKNOWN;
 }
@@ -24,8 +56,10 @@ static enum outcome outcome_of(pawl_status status)
 }
 
 /* That a repeated call is refused says nothing about the first one. */
-static void note_outcome(struct act *act, pawl_status status)
+void note_outcome(struct sim *sim, struct act *act, pawl_status status)
 {
+    if (status == PAWL_OK && !act->done_at)
+        act->done_at = ++sim->moment;
     if (!act->was_sent || status == PAWL_OK)
         act->outcome = outcome_of(status);
     act->was_sent = true;
@@ -39,29 +73,27 @@ static struct subject *draw_subject(struct sim *sim)
     return subject && subject->id[0] ? subject : NULL;
 }
 
-static uint32_t index_of(const struct sim *sim, const struct subject *subject)
-{
-    return (uint32_t)(subject - sim->subjects);
-}
-
 /* ---- Creating ---- */
 
 static void send_create(struct sim *sim, struct act *act)
 {
     struct subject *subject = &sim->subjects[act->subject];
     struct node *answer;
-    uint32_t number = (uint32_t)(act - sim->acts);
-    pawl_status status = sim_ask(sim, &answer, "instance.create",
-                                 "{\"definition\":\"%s\",\"input\":{\"n\":%u,\"count\":%u},"
-                                 "\"subject_ref\":\"s%u\",\"actor_ref\":\"c%u\","
-                                 "\"idempotency_key\":\"k%u\"}",
-                                 process_names[subject->process], number, 1 + act->subject % 3,
-                                 act->subject, number, number);
+    uint32_t number = act_index(sim, act);
+    char version[16] = "";
+    pawl_status status;
 
+    if (act->version)
+        snprintf(version, sizeof version, "@%u", act->version);
+    status = sim_ask(sim, &answer, "instance.create",
+                     "{\"definition\":\"%s%s\",\"input\":{\"n\":%u,\"count\":%u},"
+                     "\"subject_ref\":\"s%u\",\"actor_ref\":\"c%u\",\"idempotency_key\":\"k%u\"}",
+                     process_names[subject->process], version, subject->number, subject->rounds,
+                     act->subject, number, number);
     if (act->outcome == OUTCOME_DONE && outcome_of(status) == OUTCOME_REFUSED &&
         !world_is_faulty(sim))
         sim_fail(sim, "C4 once", "a repeated create is refused: %s", sim->error.message);
-    note_outcome(act, status);
+    note_outcome(sim, act, status);
     subject->created = act->outcome;
     if (status != PAWL_OK)
         return;
@@ -70,23 +102,20 @@ static void send_create(struct sim *sim, struct act *act)
     snprintf(subject->id, sizeof subject->id, "%.*s", STR_ARG(sim_text(answer, "instance_id")));
 }
 
-void client_create(struct sim *sim)
+static void create(struct sim *sim)
 {
+    enum process process = (enum process)dice_below(&sim->dice, PROCESS_COUNT);
     struct subject *subject;
     struct act *act;
 
-    if (sim->subject_count == SUBJECTS_MAX)
+    if (sim->create_count == CREATES_MAX)
         return;
-    subject = &sim->subjects[sim->subject_count];
-    /* Only an owner runs steps. */
-    *subject =
-        (struct subject){ .process = sim->swarm.is_shared
-                                         ? PROCESS_DOOR
-                                         : (enum process)dice_below(&sim->dice, PROCESS_COUNT) };
-    if (subject->process == PROCESS_DOOR)
-        snprintf(subject->state, sizeof subject->state, "shut");
-    act = new_act(sim, ACT_CREATE, sim->subject_count++);
-    act->action = "create";
+    sim->create_count++;
+    act = new_act(sim, ACT_CREATE, sim->subject_count, "create");
+    subject = new_subject(sim, process, act_index(sim, act));
+    subject->number = act_index(sim, act);
+    subject->rounds = 1 + act->subject % 3;
+    act->version = process == PROCESS_ORDER ? 1 + dice_below(&sim->dice, 2) : 0;
     send_create(sim, act);
 }
 
@@ -128,7 +157,9 @@ static void check_prediction(struct sim *sim, const struct subject *subject, con
 
     if (act->expected && expected == PAWL_OK)
         return; /* a conflict is looked at elsewhere */
-    if (status == PAWL_INVALID_REQUEST && sim->wall_ms < sim->latest_ms)
+    if (act->is_early && expected == PAWL_OK)
+        expected = PAWL_INVALID_REQUEST;
+    else if (status == PAWL_INVALID_REQUEST && sim->wall_ms < sim->latest_ms)
         return; /* the clock was set back to before its creation */
     if (status != expected)
         sim_fail(sim, "I3 declared transitions", "%s of s%u in %s: expected %s, answered %s",
@@ -136,31 +167,40 @@ static void check_prediction(struct sim *sim, const struct subject *subject, con
                  pawl_status_name(status));
 }
 
-static void note_fired(struct sim *sim, struct act *act, const struct node *answer, bool is_first)
+/* What is known once it is answered. `was_certain`: its state was, when it was asked. */
+static void note_fire(struct sim *sim, struct act *act, pawl_status status, uint64_t seq,
+                      str new_state, bool was_certain)
 {
     struct subject *subject = &sim->subjects[act->subject];
-    uint64_t seq = (uint64_t)sim_number(answer, "sequence_number");
+    bool is_first = !act->was_sent && !sim->is_healing;
 
-    if (act->outcome == OUTCOME_DONE && act->seq && act->seq != seq)
+    if (was_certain && status != PAWL_STORAGE_FAILURE && status != PAWL_NO_MEMORY &&
+        !is_unknown(status))
+        check_prediction(sim, subject, act, status);
+    note_outcome(sim, act, status);
+    if (is_unknown(status))
+        subject->state[0] = '\0';
+    if (status != PAWL_OK)
+        return;
+    if (act->seq && act->seq != seq)
         sim_fail(sim, "C4 once", "c%u was entry %" PRIu64 ", and now is %" PRIu64,
-                 (uint32_t)(act - sim->acts), act->seq, seq);
+                 act_index(sim, act), act->seq, seq);
     if (act->expected && seq != act->expected)
         sim_fail(sim, "conflict", "entry %" PRIu64 " was expected, and it is %" PRIu64,
                  act->expected, seq);
     act->seq = seq;
     if (seq > subject->last_seq) {
         subject->last_seq = seq;
-        note_state(subject, sim_text(answer, "new_state"));
-    } else if (is_first)
+        note_state(subject, new_state);
+    } else if (is_first && was_certain)
         sim_fail(sim, "C5 order", "entry %" PRIu64 " comes after %" PRIu64, seq, subject->last_seq);
 }
 
-/* Other kinds of outcomes leave the state uncertain. */
-static void send_fire(struct sim *sim, struct act *act, bool is_first)
+static void send_fire(struct sim *sim, struct act *act)
 {
     struct subject *subject = &sim->subjects[act->subject];
-    uint32_t number = (uint32_t)(act - sim->acts);
-    bool was_certain = is_first && is_certain(subject);
+    uint32_t number = act_index(sim, act), meddled = sim->meddled;
+    bool was_certain = !act->was_sent && is_certain(subject);
     struct node *answer;
     char expected[48] = "";
     pawl_status status;
@@ -169,24 +209,21 @@ static void send_fire(struct sim *sim, struct act *act, bool is_first)
         snprintf(expected, sizeof expected, ",\"expected_sequence\":%" PRIu64, act->expected);
     status =
         sim_ask(sim, &answer, "instance.fire",
-                "{\"instance_id\":\"%s\",\"action\":\"%s\",\"actor_ref\":\"c%u\"%s%s%s,"
+                "{\"instance_id\":\"%s\",\"action\":\"%s\",\"actor_ref\":\"c%u\"%s%s%s%s,"
                 "\"payload\":{\"n\":%u},\"idempotency_key\":\"k%u\"}",
                 subject->id, act->action, number, act->guard ? ",\"guard_satisfied\":true" : "",
-                act->has_reason ? ",\"reason\":\"why not\"" : "", expected, number, number);
-    if (was_certain && status != PAWL_STORAGE_FAILURE && status != PAWL_NO_MEMORY &&
-        !is_unknown(status))
-        check_prediction(sim, subject, act, status);
-    if (status == PAWL_OK)
-        note_fired(sim, act, answer, is_first);
-    else if (is_unknown(status))
+                act->has_reason ? ",\"reason\":\"why not\"" : "",
+                act->is_early ? ",\"fired_at\":\"" LONG_AGO "\"" : "", expected, number, number);
+    note_fire(sim, act, status,
+              status == PAWL_OK ? (uint64_t)sim_number(answer, "sequence_number") : 0,
+              sim_text(answer, "new_state"), was_certain && sim->meddled == meddled);
+    if (sim->meddled != meddled)
         subject->state[0] = '\0';
-    note_outcome(act, status);
-    subject->may_move = true;
 }
 
-static void fire(struct sim *sim, struct subject *subject)
+static struct act *draw_fire(struct sim *sim, const struct subject *subject)
 {
-    struct act *act = new_act(sim, ACT_FIRE, index_of(sim, subject));
+    struct act *act = new_act(sim, ACT_FIRE, subject_index(sim, subject), NULL);
     uint32_t index = 0;
 
     for (uint32_t drawn = dice_below(&sim->dice, 7); drawn > 0 && door_way_at(index + 1); drawn--)
@@ -194,123 +231,112 @@ static void fire(struct sim *sim, struct subject *subject)
     act->action = door_way_at(index)->action;
     act->guard = dice_chance(&sim->dice, 700);
     act->has_reason = dice_chance(&sim->dice, 700);
+    act->is_early = dice_chance(&sim->dice, 60);
     if (dice_chance(&sim->dice, 200))
         act->expected = subject->last_seq + 1 + dice_below(&sim->dice, 2);
-    send_fire(sim, act, true);
+    return act;
+}
+
+/* ---- Batches ---- */
+
+struct batch {
+    struct act *acts[BATCH_MAX];
+    pawl_batch_fire fires[BATCH_MAX];
+    char actors[BATCH_MAX][12], keys[BATCH_MAX][12];
+    uint32_t count;
+};
+
+static void add_fire(struct sim *sim, struct batch *batch, const struct subject *subject)
+{
+    uint32_t i = batch->count++;
+    struct act *act = draw_fire(sim, subject);
+
+    batch->acts[i] = act;
+    snprintf(batch->actors[i], sizeof batch->actors[i], "c%u", act_index(sim, act));
+    snprintf(batch->keys[i], sizeof batch->keys[i], "k%u", act_index(sim, act));
+    batch->fires[i] = (pawl_batch_fire){
+        .id = subject->id,
+        .args = { .action = act->action,
+                  .actor_ref = batch->actors[i],
+                  .guard_satisfied = act->guard,
+                  .reason = act->has_reason ? "why not" : NULL,
+                  .fired_at = act->is_early ? LONG_AGO : NULL,
+                  .expected_sequence = (int64_t)act->expected,
+                  .idempotency_key = batch->keys[i] },
+    };
+}
+
+static void send_batch(struct sim *sim, struct batch *batch)
+{
+    pawl_status status = pawl_fire_batch(sim_node(sim), batch->fires, batch->count, &sim->error);
+    bool is_lost = !sim->is_healing && dice_chance(&sim->dice, sim->swarm.lost);
+
+    sim_note(sim, "a batch of %u: %s%s", batch->count, pawl_status_name(status),
+             is_lost ? ", and the answer is lost" : "");
+    if (status != PAWL_OK && !world_is_faulty(sim))
+        sim_fail(sim, "honest failures", "a batch failed without a fault: %s", sim->error.message);
+    for (uint32_t i = 0; i < batch->count; i++) {
+        const pawl_batch_fire *fire = &batch->fires[i];
+        pawl_status its = is_lost             ? PAWL_OUTCOME_UNKNOWN
+                          : status != PAWL_OK ? status
+                                              : fire->status;
+
+        sim->unknown_count += is_unknown(its);
+        sim_note(sim, "  %s: %s %" PRIu64, batch->acts[i]->action, pawl_status_name(its),
+                 its == PAWL_OK ? fire->fired.sequence_number : 0);
+        note_fire(sim, batch->acts[i], its, fire->fired.sequence_number,
+                  str_of(its == PAWL_OK ? fire->fired.new_state : ""),
+                  is_certain(&sim->subjects[batch->acts[i]->subject]) && !sim->is_shared);
+    }
+}
+
+static void fire(struct sim *sim, struct subject *subject)
+{
+    struct batch batch = { .count = 0 };
+    uint32_t count = dice_chance(&sim->dice, 150) ? 2 + dice_below(&sim->dice, BATCH_MAX - 1) : 1;
+
+    if (count == 1) {
+        send_fire(sim, draw_fire(sim, subject));
+        return;
+    }
+    while (batch.count < count)
+        add_fire(sim, &batch, subject);
+    send_batch(sim, &batch);
 }
 
 /* ---- All kinds ---- */
 
-/* Its leases may end with it. */
-static void doubt_leases(struct sim *sim, const struct subject *subject)
+/* Its leases may end with it, and those of its children. */
+void doubt_leases(struct sim *sim, const struct subject *subject)
 {
-    for (uint32_t i = 0; i < sim->claim_count; i++)
-        if (sim->claims[i].subject == index_of(sim, subject) ||
-            sim->claims[i].subject == SUBJECTS_MAX)
+    uint32_t index = subject_index(sim, subject);
+
+    for (uint32_t i = 0; i < sim->claim_count; i++) {
+        uint32_t of = sim->claims[i].subject;
+
+        if (of == index || of == SUBJECTS_MAX || sim->subjects[of].parent != SUBJECTS_MAX)
             sim->claims[i].may_be_lost = true;
+    }
 }
 
 static void send_cancel(struct sim *sim, struct act *act)
 {
     struct subject *subject = &sim->subjects[act->subject];
-    uint32_t number = (uint32_t)(act - sim->acts);
+    uint32_t number = act_index(sim, act), meddled = sim->meddled;
     struct node *answer;
     pawl_status status =
         sim_ask(sim, &answer, "instance.cancel",
                 "{\"instance_id\":\"%s\",\"actor_ref\":\"c%u\",\"idempotency_key\":\"k%u\"}",
                 subject->id, number, number);
 
-    note_outcome(act, status);
+    note_outcome(sim, act, status);
     if (status == PAWL_OK && subject->process == PROCESS_DOOR && subject->state[0] &&
-        strcmp(subject->state, "shut") != 0 && strcmp(subject->state, "gone") != 0 &&
-        strcmp(subject->state, DOOR_DEADLINE_STATE) != 0)
+        sim->meddled == meddled && strcmp(subject->state, "shut") != 0 &&
+        strcmp(subject->state, "gone") != 0 && strcmp(subject->state, DOOR_DEADLINE_STATE) != 0)
         sim_fail(sim, "I3 declared transitions", "a door in %s was cancelled", subject->state);
     subject->state[0] = '\0';
-    subject->may_move = true;
-    doubt_leases(sim, subject);
-}
-
-static void cancel(struct sim *sim, struct subject *subject)
-{
-    struct act *act = new_act(sim, ACT_CANCEL, index_of(sim, subject));
-
-    act->action = subject->process == PROCESS_DOOR ? "remove" : "cancel";
-    send_cancel(sim, act);
-}
-
-static void send_signal(struct sim *sim, struct act *act)
-{
-    struct subject *subject = &sim->subjects[act->subject];
-    uint32_t number = (uint32_t)(act - sim->acts);
-    struct node *answer;
-    pawl_status status = sim_ask(sim, &answer, "signal.send",
-                                 "{\"instance_id\":\"%s\",\"name\":\"%s\",\"payload\":{\"n\":%u},"
-                                 "\"actor_ref\":\"c%u\",\"idempotency_key\":\"k%u\"}",
-                                 subject->id, act->action, number, number, number);
-
-    note_outcome(act, status);
-    subject->may_move = true;
-}
-
-static void send_a_signal(struct sim *sim, struct subject *subject)
-{
-    struct act *act;
-
-    if (subject->process != PROCESS_ORDER && subject->process != PROCESS_KEEPER)
-        return;
-    act = new_act(sim, ACT_SIGNAL, index_of(sim, subject));
-    act->action = subject->process == PROCESS_ORDER ? "paid" : "more";
-    send_signal(sim, act);
-}
-
-/* The gate of an order, if it waits. */
-static bool find_gate(struct sim *sim, const struct subject *subject, char out[64])
-{
-    struct node *answer;
-    const struct node *steps;
-
-    if (sim_look(sim, &answer, "instance.steps", "{\"instance_id\":\"%s\"}", subject->id) !=
-        PAWL_OK)
-        return false;
-    steps = node_find(answer, "steps");
-    for (const struct node *step = steps ? steps->first : NULL; step; step = step->next)
-        if (str_is(sim_text(step, "name"), "sign") && str_is(sim_text(step, "status"), "pending")) {
-            snprintf(out, 64, "%.*s", STR_ARG(sim_text(step, "step_id")));
-            return true;
-        }
-    return false;
-}
-
-static void approve(struct sim *sim, struct subject *subject)
-{
-    char step[64];
-    struct act *act;
-    struct node *answer;
-    uint32_t number;
-
-    if (subject->process != PROCESS_ORDER || !find_gate(sim, subject, step))
-        return;
-    act = new_act(sim, ACT_APPROVE, index_of(sim, subject));
-    act->action = "gate.approve";
-    number = (uint32_t)(act - sim->acts);
-    act->outcome =
-        outcome_of(sim_ask(sim, &answer, "step.approve",
-                           "{\"step_id\":\"%s\",\"actor_ref\":\"%s\",\"idempotency_key\":\"k%u\"}",
-                           step, dice_chance(&sim->dice, 500) ? "ann" : "bob", number));
-    subject->may_move = true;
-}
-
-static void pause_or_resume(struct sim *sim, struct subject *subject, bool is_pause)
-{
-    struct node *answer;
-    pawl_status status = sim_ask(sim, &answer, is_pause ? "instance.pause" : "instance.resume",
-                                 "{\"instance_id\":\"%s\"}", subject->id);
-
-    if (is_unknown(status))
-        subject->held = HELD_MAYBE;
-    else if (status == PAWL_OK)
-        subject->held = is_pause ? HELD_YES : HELD_NO;
-    subject->may_move = true; /* until the next check has counted its entries */
+    if (status == PAWL_OK) /* what has ended is not paused */
+        subject->held = HELD_NO;
     doubt_leases(sim, subject);
 }
 
@@ -322,78 +348,103 @@ void client_retry(struct sim *sim, uint32_t index)
 
     if (sim->swarm.jumps_years) /* a key holds for seven days */
         return;
-    if (act->outcome == OUTCOME_REFUSED ||
+    if (act->outcome == OUTCOME_REFUSED || act->kind == ACT_BROADCAST ||
         (act->kind != ACT_CREATE && !sim->subjects[act->subject].id[0]))
         return;
     sim_note(sim, "again, c%u:", index);
-    switch (act->kind) {
-    case ACT_CREATE:
+    if (act->kind == ACT_CREATE)
         send_create(sim, act);
-        break;
-    case ACT_FIRE:
-        send_fire(sim, act, false);
-        break;
-    case ACT_CANCEL:
+    else if (act->kind == ACT_FIRE)
+        send_fire(sim, act);
+    else if (act->kind == ACT_CANCEL)
         send_cancel(sim, act);
-        break;
-    case ACT_SIGNAL:
-        send_signal(sim, act);
-        break;
-    case ACT_APPROVE:
-        break;
-    }
+    else
+        caller_retry(sim, act);
 }
 
 /* ---- Reading ---- */
 
+static void read_instance(struct sim *sim, struct subject *subject)
+{
+    uint64_t known = subject->last_seq;
+    struct node *answer;
+
+    if (sim_look(sim, &answer, "instance.get", "{\"instance_id\":\"%s\"}", subject->id) != PAWL_OK)
+        return;
+    if (sim_number(answer, "next_sequence_number") <= (int64_t)known)
+        sim_fail(sim, "C6 reads",
+                 "s%u: entry %" PRIu64 " was acknowledged, and the next is %" PRId64,
+                 subject_index(sim, subject), known, sim_number(answer, "next_sequence_number"));
+    if (subject->process == PROCESS_DOOR && is_certain(subject) &&
+        !str_is(sim_text(answer, "current_state"), subject->state))
+        sim_fail(sim, "C6 reads", "s%u is in %.*s, and not in %s", subject_index(sim, subject),
+                 STR_ARG(sim_text(answer, "current_state")), subject->state);
+}
+
+/* An entry is among those of its own time. */
+static void read_by_time(struct sim *sim, struct subject *subject)
+{
+    struct node *answer, *again;
+    const struct node *entries;
+    str at;
+
+    if (sim_look(sim, &answer, "instance.history",
+                 "{\"instance_id\":\"%s\",\"sequence_from\":\"1\",\"sequence_to\":\"1\"}",
+                 subject->id) != PAWL_OK)
+        return;
+    entries = node_find(answer, "entries");
+    if (!entries || !entries->first)
+        return;
+    at = sim_text(entries->first, "fired_at");
+    if (sim_look(sim, &again, "instance.history",
+                 "{\"instance_id\":\"%s\",\"fired_after\":\"%.*s\",\"fired_before\":\"%.*s\"}",
+                 subject->id, STR_ARG(at), STR_ARG(at)) != PAWL_OK)
+        return;
+    entries = node_find(again, "entries");
+    if (!entries || !entries->first || sim_number(entries->first, "sequence_number") != 1)
+        sim_fail(sim, "D29 bounds", "s%u: entry 1 is not among those of %.*s",
+                 subject_index(sim, subject), STR_ARG(at));
+}
+
 void client_read(struct sim *sim)
 {
     struct subject *subject = draw_subject(sim);
-    struct node *answer;
 
-    if (!subject ||
-        sim_look(sim, &answer, "instance.get", "{\"instance_id\":\"%s\"}", subject->id) != PAWL_OK)
-        return;
-    if (sim_number(answer, "next_sequence_number") <= (int64_t)subject->last_seq)
-        sim_fail(
-            sim, "C6 reads", "s%u: entry %" PRIu64 " was acknowledged, and the next is %" PRId64,
-            index_of(sim, subject), subject->last_seq, sim_number(answer, "next_sequence_number"));
-    if (subject->process == PROCESS_DOOR && is_certain(subject) &&
-        !str_is(sim_text(answer, "current_state"), subject->state))
-        sim_fail(sim, "C6 reads", "s%u is in %.*s, and not in %s", index_of(sim, subject),
-                 STR_ARG(sim_text(answer, "current_state")), subject->state);
+    if (dice_chance(&sim->dice, 50) && !sim->is_shared)
+        world_rival(sim);
+    else if (subject && dice_chance(&sim->dice, 100))
+        read_by_time(sim, subject);
+    else if (subject)
+        read_instance(sim, subject);
 }
 
 /* ---- One act ---- */
 
 static void act_on(struct sim *sim, struct subject *subject)
 {
-    uint32_t drawn = dice_below(&sim->dice, 100);
-
     if (dice_chance(&sim->dice, sim->swarm.pause))
-        pause_or_resume(sim, subject, subject->held == HELD_NO);
-    else if (drawn < 4)
-        cancel(sim, subject);
+        caller_pause(sim, subject, subject->held == HELD_NO);
+    else if (dice_chance(&sim->dice, 40))
+        send_cancel(sim, new_act(sim, ACT_CANCEL, subject_index(sim, subject),
+                                 subject->process == PROCESS_DOOR ? "remove" : "cancel"));
     else if (subject->process == PROCESS_DOOR)
         fire(sim, subject);
-    else if (drawn < 50)
-        send_a_signal(sim, subject);
     else
-        approve(sim, subject);
+        caller_act(sim, subject);
 }
 
 void client_act(struct sim *sim)
 {
     struct subject *subject = draw_subject(sim);
 
-    if (sim->act_count >= ACTS_MAX - 64)
+    if (sim->act_count >= ACTS_MAX - 256)
         return;
-    if (sim->act_count && dice_chance(&sim->dice, sim->swarm.repeat)) {
+    if (sim->act_count && dice_chance(&sim->dice, sim->swarm.repeat))
         client_retry(sim, dice_below(&sim->dice, sim->act_count));
-        return;
-    }
-    if (!subject || dice_chance(&sim->dice, 80))
-        client_create(sim);
+    else if (!subject || dice_chance(&sim->dice, 80))
+        create(sim);
+    else if (dice_chance(&sim->dice, 30))
+        caller_broadcast(sim);
     else
         act_on(sim, subject);
 }
@@ -402,23 +453,21 @@ void client_act(struct sim *sim)
 
 static void push_door(struct sim *sim, struct subject *subject)
 {
-    struct act *act = new_act(sim, ACT_FIRE, index_of(sim, subject));
+    struct act *act = new_act(sim, ACT_FIRE, subject_index(sim, subject), NULL);
 
     act->guard = act->has_reason = true;
     act->action = strcmp(subject->state, "open") == 0     ? "shut"
                   : strcmp(subject->state, "locked") == 0 ? "break"
                                                           : "remove";
-    send_fire(sim, act, false);
+    send_fire(sim, act);
 }
 
 void client_push(struct sim *sim, struct subject *subject)
 {
-    if (sim->act_count >= ACTS_MAX)
-        sim_fail(sim, "C14 progress", "the ledger is full");
     if (subject->held != HELD_NO)
-        pause_or_resume(sim, subject, false);
+        caller_pause(sim, subject, false);
     if (subject->process == PROCESS_DOOR)
         push_door(sim, subject);
     else if (subject->process == PROCESS_ORDER)
-        approve(sim, subject);
+        caller_approve(sim, subject, false);
 }

@@ -1,10 +1,9 @@
-/* processes.c - what runs in the simulated world: a machine, a graph, a tree and code, and the rules
- * by which check.c reads their histories. */
+/* processes.c - what runs in the simulated world: a machine, graphs and trees, and the rules by which
+ * fold.c reads their histories. Code is in code.c. */
 #include "sim/sim.h"
-#include <stdio.h>
-#include <stdlib.h>
 
-const char *const process_names[PROCESS_COUNT] = { "door", "order", "tree", "keeper" };
+const char *const process_names[PROCESS_COUNT] = { "door",   "order", "tree",
+                                                   "keeper", "clerk", "pair" };
 
 /* ---- The machine ---- */
 
@@ -59,19 +58,23 @@ bool door_is_end(const char *state)
 
 #define TRIED "idempotent: true, retry: {max: 5, backoff: [1s]}"
 
-static const char order_source[] =
-    "name: order\n"
-    "steps:\n"
-    "  start: {name: pick, tool: pick, " TRIED
-    ", args: {n: \"{{input.n}}\"}, parallel: [pack, label]}\n"
-    "  pack: {tool: pack, " TRIED ", args: {of: \"{{steps.pick.result.nonce}}\"}, join: ship}\n"
-    "  label: {tool: label, " TRIED ", join: ship}\n"
-    "  ship: {tool: press, " TRIED ", next: rest}\n"
-    "  rest: {tool: sleep, args: {for: 20s}, next: paid}\n"
-    "  paid: {select: [{signal: paid, then: sign}, {timer: 2m, then: sign}]}\n"
-    "  sign: {approval: {by: [ann, bob], count: 1}, next: mind}\n"
-    "  mind: {spawn: {definition: keeper, input: {count: 2}}, next: end}\n"
-    "  end: {tool: set, args: {picked: \"{{steps.pick.result.nonce}}\"}, done: true}\n";
+/* Two versions of a graph: by the second one there is a step more between the rest and the payment. */
+#define ORDER(next, more)                                                                          \
+    "name: order\n"                                                                                \
+    "signals: {paid: {buffer: true}}\n"                                                            \
+    "steps:\n"                                                                                     \
+    "  start: {name: pick, tool: pick, " TRIED                                                     \
+    ", args: {n: \"{{input.n}}\"}, parallel: [pack, label]}\n"                                     \
+    "  pack: {tool: pack, " TRIED ", args: {of: \"{{steps.pick.result.nonce}}\"}, join: ship}\n"   \
+    "  label: {tool: label, " TRIED ", join: ship}\n"                                              \
+    "  ship: {tool: press, " TRIED ", branch: [{if: \"input.n % 2 == 0\", then: rest},"            \
+    " {if: \"true\", then: brief}]}\n"                                                             \
+    "  rest: {tool: sleep, args: {for: 20s}, next: " next "}\n"                                    \
+    "  brief: {tool: set, args: {brief: true}, next: " next "}\n" more                             \
+    "  paid: {select: [{signal: paid, then: sign}, {timer: 2m, then: sign}]}\n"                    \
+    "  sign: {approval: {count: 2}, next: mind}\n"                                                 \
+    "  mind: {spawn: {definition: keeper, input: {count: 2}}, next: end}\n"                        \
+    "  end: {tool: set, args: {picked: \"{{steps.pick.result.nonce}}\"}, done: true}\n"
 
 static const char tree_source[] =
     "name: tree\n"
@@ -82,119 +85,36 @@ static const char tree_source[] =
     "  - try:\n"
     "      - {name: risky, tool: risky, retry: {max: 2, backoff: [1s]}}\n"
     "    rescue:\n"
+    "      - {name: note, tool: set, args: {why: \"{{context.exec/last-error}}\"}}\n"
     "      - {name: mop, tool: press, " TRIED "}\n"
     "    finally:\n"
     "      - {name: tidy, tool: press, " TRIED "}\n"
     "  - {name: last, tool: press, " TRIED "}\n";
 
+static const char pair_source[] = "name: pair\n"
+                                  "do:\n"
+                                  "  - dopar:\n"
+                                  "      - {name: one, spawn: {definition: keeper, input: {count: "
+                                  "1}}}\n"
+                                  "      - {name: two, spawn: {definition: tree, input: {}}}\n"
+                                  "  - {name: both, tool: pick, " TRIED "}\n";
+
+const char *const process_sources[] = {
+    door_source,
+    ORDER("paid", ""),
+    ORDER("extra", "  extra: {tool: press, " TRIED ", next: paid}\n"),
+    tree_source,
+    pair_source,
+    NULL,
+};
+
 const struct order_rule order_rules[] = {
     { PROCESS_ORDER, "pick", "pack" },  { PROCESS_ORDER, "pick", "label" },
     { PROCESS_ORDER, "pack", "ship" },  { PROCESS_ORDER, "label", "ship" },
-    { PROCESS_ORDER, "ship", "rest" },  { PROCESS_ORDER, "rest", "paid" },
+    { PROCESS_ORDER, "ship", "rest" },  { PROCESS_ORDER, "ship", "brief" },
     { PROCESS_ORDER, "paid", "sign" },  { PROCESS_ORDER, "sign", "mind" },
     { PROCESS_ORDER, "mind", "end" },   { PROCESS_TREE, "left", "risky" },
     { PROCESS_TREE, "right", "risky" }, { PROCESS_TREE, "tidy", "last" },
+    { PROCESS_PAIR, "one", "both" },    { PROCESS_PAIR, "two", "both" },
     { PROCESS_COUNT, NULL, NULL },
 };
-
-const char *process_source(enum process process)
-{
-    switch (process) {
-    case PROCESS_DOOR:
-        return door_source;
-    case PROCESS_ORDER:
-        return order_source;
-    case PROCESS_TREE:
-        return tree_source;
-    case PROCESS_KEEPER:
-    case PROCESS_COUNT:
-        break;
-    }
-    return NULL;
-}
-
-/* ---- Code: it counts ticks down, a signal adds one, and it ends with a call ---- */
-
-struct keeper {
-    int64_t left, ticks, heard;
-    bool is_calling;
-};
-
-static const pawl_var keeper_vars[] = {
-    PAWL_VAR(struct keeper, left, PAWL_VAR_INT64),
-    PAWL_VAR(struct keeper, ticks, PAWL_VAR_INT64),
-    PAWL_VAR(struct keeper, heard, PAWL_VAR_INT64),
-    PAWL_VAR(struct keeper, is_calling, PAWL_VAR_BOOL),
-    { 0 },
-};
-static const char *const keeper_timers[] = { "tick", NULL };
-static const char *const keeper_signals[] = { "more", NULL };
-static const char *const keeper_calls[] = { "press", NULL };
-static const pawl_retry keeper_retries[] = { { "press", 100, 1000, 1000 }, { 0 } };
-
-static int64_t read_count(const char *json)
-{
-    const char *at = strstr(json, "\"count\":");
-
-    return at ? strtoll(at + 8, NULL, 10) : 1;
-}
-
-static void keeper_handle(void *context, pawl_turn *turn, void *memory, const pawl_event *event)
-{
-    struct keeper *keeper = memory;
-
-    (void)context;
-    if (event->kind == PAWL_EVENT_START)
-        keeper->left = read_count(event->payload);
-    else if (event->kind == PAWL_EVENT_TIMER) {
-        keeper->ticks++;
-        keeper->left--;
-    } else if (event->kind == PAWL_EVENT_SIGNAL) {
-        keeper->heard++;
-        keeper->left++;
-    } else {
-        pawl_turn_complete(turn,
-                           pawl_turn_text(turn, "{\"ticks\":%lld,\"heard\":%lld}",
-                                          (long long)keeper->ticks, (long long)keeper->heard));
-        return;
-    }
-    if (keeper->left == 0) {
-        keeper->is_calling = true;
-        pawl_turn_call(turn, "press", "{}");
-        return;
-    }
-    pawl_turn_timer(turn, "tick", TICK_MS);
-    if (keeper->heard < 3)
-        pawl_turn_signal(turn, "more");
-}
-
-static const pawl_code_type keeper_type = {
-    .name = "keeper",
-    .timers = keeper_timers,
-    .signals = keeper_signals,
-    .calls = keeper_calls,
-    .retries = keeper_retries,
-    .vars = keeper_vars,
-    .state_size = sizeof(struct keeper),
-    .handle = keeper_handle,
-};
-
-/* ---- The tool that runs in the process ---- */
-
-static void press(void *context, const pawl_tool_call *call, pawl_tool_answer *answer)
-{
-    struct sim *sim = context;
-
-    (void)call;
-    if (!sim->is_healing && dice_chance(&sim->dice, 100))
-        pawl_answer_error(answer, "\"jammed\"");
-    else
-        pawl_answer_result(answer, "{\"pressed\":true}");
-}
-
-pawl_status processes_register(struct sim *sim, pawl *p)
-{
-    pawl_status status = pawl_tool_register(p, "press", press, sim, &sim->error);
-
-    return status == PAWL_OK ? pawl_code_register(p, &keeper_type, &sim->error) : status;
-}

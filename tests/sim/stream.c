@@ -41,7 +41,7 @@ static pawl_status on_entry(void *context, str id, const struct entry *entry)
     struct streamed event = { .pos = entry->record->pos, .seq = entry->record->seq };
 
     snprintf(event.id, sizeof event.id, "%.*s", STR_ARG(id));
-    sha_hex(entry->record->hash, SHA_SIZE, event.hash);
+    sha_hex(entry->record->hash, (sizeof event.hash - 1) / 2, event.hash);
     if (following->is_check)
         compare(following, &event);
     else

@@ -2,7 +2,9 @@
 #include "sim/sim.h"
 #include <stdio.h>
 
-#define TOOLS "[\"pick\",\"pack\",\"label\",\"left\",\"right\",\"risky\"]"
+#define TOOLS    "[\"pick\",\"pack\",\"label\",\"left\",\"right\",\"risky\",\"fetch\"]"
+#define PAD_MAX  3000 /* bytes of a result, at most */
+#define TURN_MAX 4    /* answers of one turn */
 
 static uint32_t subject_of(struct sim *sim, str instance_id)
 {
@@ -63,14 +65,13 @@ static void claim(struct sim *sim, uint32_t max)
 
 /* ---- Answers ---- */
 
-/* A later attempt was leased already. */
+/* A later attempt was leased already. Code may call a tool again: then attempts begin again. */
 static bool is_overtaken(const struct sim *sim, const struct claim *claim)
 {
-    for (uint32_t i = 0; i < sim->claim_count; i++)
-        if (strcmp(sim->claims[i].name, claim->name) == 0 &&
-            sim->claims[i].subject == claim->subject && claim->subject != SUBJECTS_MAX &&
-            sim->claims[i].attempt > claim->attempt)
-            return true;
+    for (const struct claim *later = claim + 1; later < sim->claims + sim->claim_count; later++)
+        if (claim->subject != SUBJECTS_MAX && later->subject == claim->subject &&
+            strcmp(later->name, claim->name) == 0)
+            return later->attempt > claim->attempt;
     return false;
 }
 
@@ -90,7 +91,8 @@ static bool must_hold(const struct sim *sim, const struct claim *claim)
 
     return claim->subject != SUBJECTS_MAX && !claim->may_be_lost && claim->life == sim->life &&
            !sim->is_faulty && sim->elapsed_ms + 1000 < claim->until_ms && !claim->is_over &&
-           !claim->is_sent && subject->held == HELD_NO && !may_have_failed(sim, claim->subject);
+           !claim->is_sent && subject->held == HELD_NO && subject->parent == SUBJECTS_MAX &&
+           !may_have_failed(sim, claim->subject);
 }
 
 static void check_answer(struct sim *sim, struct claim *claim, pawl_status status, bool was_due)
@@ -105,34 +107,49 @@ static void check_answer(struct sim *sim, struct claim *claim, pawl_status statu
         claim->is_over = true;
 }
 
+/* What the worker found: the claim's number, and something to carry. The same when it is repeated. */
+static const char *result_of(uint32_t nonce, char out[PAD_MAX + 64])
+{
+    int size = snprintf(out, 64, "{\"nonce\":%u,\"pad\":\"", nonce);
+    uint32_t pad = nonce % 3 ? 0 : nonce * 991 % PAD_MAX;
+
+    memset(out + size, 'y', pad);
+    snprintf(out + size + pad, 4, "\"}");
+    return out;
+}
+
 static void complete(struct sim *sim, struct claim *claim)
 {
     bool must = must_hold(sim, claim);
     struct node *answer;
+    char result[PAD_MAX + 64];
     uint32_t nonce = (uint32_t)(claim - sim->claims);
     pawl_status status;
 
     status = sim_ask(sim, &answer, "step.complete",
-                     "{\"step_id\":\"%s\",\"lease\":\"%s\",\"result\":{\"nonce\":%u},"
+                     "{\"step_id\":\"%s\",\"lease\":\"%s\",\"result\":%s,"
                      "\"idempotency_key\":\"w%u\"}",
-                     claim->step_id, claim->lease, nonce, nonce);
+                     claim->step_id, claim->lease, result_of(nonce, result), nonce);
     claim->is_sent = claim->is_sent || status == PAWL_OK || status == PAWL_OUTCOME_UNKNOWN;
+    claim->is_taken = claim->is_taken || status == PAWL_OK;
     check_answer(sim, claim, status, must);
 }
 
 static void fail(struct sim *sim, struct claim *claim)
 {
-    bool must = must_hold(sim, claim);
+    bool must = must_hold(sim, claim), is_last = dice_chance(&sim->dice, 250);
     struct node *answer;
 
     if (claim->is_sent)
         return;
     check_answer(sim, claim,
                  sim_ask(sim, &answer, "step.fail",
-                         "{\"step_id\":\"%s\",\"lease\":\"%s\",\"error\":\"clumsy\"}",
-                         claim->step_id, claim->lease),
+                         "{\"step_id\":\"%s\",\"lease\":\"%s\",\"error\":\"clumsy\"%s}",
+                         claim->step_id, claim->lease, is_last ? ",\"retry\":false" : ""),
                  must);
     claim->may_be_lost = true;
+    if (is_last && claim->subject != SUBJECTS_MAX) /* its flow fails, perhaps */
+        doubt_leases(sim, &sim->subjects[claim->subject]);
 }
 
 /* An answer with a lease that was never given. */
@@ -163,27 +180,71 @@ static void extend(struct sim *sim, struct claim *claim)
         claim->may_be_lost = true;
 }
 
-/* Several answers and the next claim in one request. */
+/* ---- Turns: several answers and the next claim in one request ---- */
+
+struct turn {
+    struct claim *claims[TURN_MAX];
+    uint32_t count;
+    char text[INPUT_MAX / 2];
+    size_t size;
+};
+
+static bool has(const struct turn *turn, const struct claim *claim)
+{
+    for (uint32_t i = 0; i < turn->count; i++)
+        if (turn->claims[i] == claim)
+            return true;
+    return false;
+}
+
+static void add_answer(struct sim *sim, struct turn *turn, struct claim *claim)
+{
+    if (claim->is_over || claim->is_sent || has(turn, claim))
+        return;
+    turn->size += (size_t)snprintf(
+        turn->text + turn->size, sizeof turn->text - turn->size,
+        "%s{\"step_id\":\"%s\",\"lease\":\"%s\",\"result\":{\"nonce\":%u}}", turn->count ? "," : "",
+        claim->step_id, claim->lease, (uint32_t)(claim - sim->claims));
+    turn->claims[turn->count++] = claim;
+}
+
+/* Each answer has its own outcome. */
+static void note_results(struct sim *sim, struct turn *turn, const struct node *answer)
+{
+    const struct node *results = answer ? node_find(answer, "results") : NULL;
+    const struct node *result = results ? results->first : NULL;
+
+    for (uint32_t i = 0; i < turn->count && result; i++, result = result->next) {
+        bool is_taken = sim_text(result, "status").data != NULL;
+        bool is_open = str_is(sim_text(result, "reason"), "outcome-unknown");
+
+        turn->claims[i]->is_over = !is_open;
+        turn->claims[i]->is_taken = is_taken;
+        turn->claims[i]->is_sent = is_taken || is_open;
+        sim->unknown_count += is_open;
+    }
+}
+
 static void take_turn(struct sim *sim, struct claim *claim)
 {
+    struct turn turn = { .count = 0 };
     struct node *answer;
-    uint32_t nonce = (uint32_t)(claim - sim->claims);
     int64_t before_ms = sim->elapsed_ms;
     pawl_status status;
 
-    if (claim->is_over)
+    add_answer(sim, &turn, claim);
+    for (uint32_t i = 0; i < TURN_MAX - 1; i++)
+        add_answer(sim, &turn, &sim->claims[dice_below(&sim->dice, sim->claim_count)]);
+    status = sim_ask(sim, &answer, "step.complete_many",
+                     "{\"steps\":[%s],\"claim\":{\"tools\":" TOOLS
+                     ",\"worker\":\"w\",\"max\":2,\"lease\":\"30s\"}}",
+                     turn.text);
+    for (uint32_t i = 0; i < turn.count; i++)
+        turn.claims[i]->is_sent = turn.claims[i]->may_be_lost = true;
+    if (status != PAWL_OK)
         return;
-    status =
-        sim_ask(sim, &answer, "step.complete_many",
-                "{\"steps\":[{\"step_id\":\"%s\",\"lease\":\"%s\",\"result\":{\"nonce\":%u}}],"
-                "\"claim\":{\"tools\":" TOOLS ",\"worker\":\"w\",\"max\":2,\"lease\":\"30s\"}}",
-                claim->step_id, claim->lease, nonce);
-    claim->is_sent = true; /* each answer has its own outcome */
-    claim->may_be_lost = true;
-    if (status == PAWL_OK) {
-        claim->is_over = true;
-        note_claims(sim, answer, 30000 - (sim->elapsed_ms - before_ms));
-    }
+    note_results(sim, &turn, answer);
+    note_claims(sim, answer, 30000 - (sim->elapsed_ms - before_ms));
 }
 
 static struct claim *draw_claim(struct sim *sim)
@@ -214,7 +275,7 @@ void worker_act(struct sim *sim)
         forge(sim, claimed);
     else if (drawn < 90)
         extend(sim, claimed);
-    else
+    else if (sim->claim_count < CLAIMS_MAX - 64)
         take_turn(sim, claimed);
 }
 
