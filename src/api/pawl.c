@@ -273,7 +273,7 @@ pawl_status pawl_run_due_within(pawl *p, uint32_t budget, pawl_error *error)
 
     TRY(API_NEED(error, GIVEN(p)));
     api_enter(p, &scope);
-    return api_leave(&scope, engine_run_due(p->engine, &scope, budget), error);
+    return api_leave(&scope, engine_tick(p->engine, &scope, budget, NULL), error);
 }
 
 pawl_status pawl_run_due(pawl *p, pawl_error *error)

@@ -291,7 +291,8 @@ struct mail *mail_to(struct engine *engine, uint64_t instance, const struct even
 bool mail_send(struct engine *engine, struct mail *mail);
 bool actors_have_work(const struct engine *engine); /* now, or to try again later */
 void engine_pass_news(struct engine *engine); /* of children that have ended */
-bool engine_pump(struct engine *engine);      /* one unit of waiting work, if any */
+bool actors_take_turn(struct engine *engine); /* of one that has mail; false: none */
+bool actors_pass_on(struct engine *engine);   /* an end to a parent, or what met a failing store */
 void mail_drop_all(struct engine *engine);    /* at close: their causes are still in the store */
 int64_t mail_retry_ms(const struct engine *engine);
 void mail_deliver(struct engine *engine, struct actor *actor, struct mail *mail);

@@ -34,23 +34,17 @@ struct clock {
 
     int64_t retry_ms;             /* by the tick: when to try again to record a jump */
     _Atomic int64_t test_now_ms;  /* set under the lock; the drain reads it without */
-    pthread_cond_t advanced;      /* none moves the test clock any more */
-    uint32_t advances;            /* calls that move it */
-    pthread_t mover;              /* one of their threads: it drains what it queues itself ... */
-    bool has_mover;               /* ... until its call ends */
 
     /* What falls due (timers.c, alarms.c). */
     int64_t next_due_ms;           /* as far as is known, by the store's clock; INT64_MAX: none */
     int64_t next_wall_ms;          /* likewise by the wall clock */
     bool timers_busy;              /* a thread fires what is due */
-    pthread_cond_t look;           /* for the thread that fires, where the engine has one ... */
-    int64_t rests_until_ms; /* ... which waits so long; INT64_MIN: it is awake, or not started */
     _Atomic uint32_t stuck_timers; /* due, but not to be fired now */
     int64_t stuck_until_ms;
     uint32_t firing_count;         /* alarms over many instances that fire here */
     int64_t firing_since_ms;       /* since when the first of them has; unset while none fires */
 
-    /* For a host with its own loop (due.c). */
+    /* For a host with its own loop (tick.c). */
     struct env_wakeup wakeup;               /* fd -1: the host has not asked for it */
     int64_t wakeup_boot_ms, wakeup_wall_ms; /* what it is set to */
     bool wakeup_is_stale;                   /* the host has acted on it: it has to be set again */
@@ -120,10 +114,11 @@ void timers_look_again(struct engine *engine);  /* what could not be fired may b
 int64_t timers_next_due(struct engine *engine); /* timers and leases */
 bool timers_are_due(struct engine *engine);
 void timers_note(struct engine *engine, const struct batch *batch);
-void *timers_thread(void *engine);
-void timers_end_rest(struct engine *engine); /* if there is something for that thread */
+bool timers_work(struct engine *engine,
+                 struct scope *scope);          /* one unit; what it frees is cleared */
+int64_t timers_pause_ms(struct engine *engine); /* how long there is none, as far as is known */
 
-/* due.c */
+/* tick.c */
 void engine_set_wakeup(struct engine *engine); /* something may be due earlier, or no more */
 
 #endif

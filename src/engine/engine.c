@@ -1,4 +1,4 @@
-/* engine.c - opening and closing: what is allocated once, and the threads of a server. */
+/* engine.c - opening and closing: what is allocated once. */
 #include "engine/parts.h"
 #include "store/sqlite.h"
 #include <stdio.h>
@@ -68,13 +68,7 @@ static bool init_parts(struct engine *engine)
 {
     guard_init(&engine->lock);
     guard_init(&engine->registry.lock);
-    engine_cond_init(&engine->changed);
-    engine_cond_init(&engine->clock.look);
-    engine->clock.rests_until_ms = INT64_MIN;
-    engine_cond_init(&engine->clock.advanced);
-    engine_cond_init(&engine->work.tools);
-    engine_cond_init(&engine->work.late);
-    engine_cond_init(&engine->writer.more);
+    shell_init(engine);
     engine->work.waiting_end = &engine->work.waiting;
     scope_init(&engine->writer.scope, engine->heap, LIMIT_SCOPE);
     batch_init(&engine->writer.batch, engine->heap);
@@ -123,65 +117,13 @@ static void free_parts(struct engine *engine)
     sha_free(engine->writer.sha);
     sha_free(engine->work.lease_sha);
     health_free(engine->health);
-    pthread_cond_destroy(&engine->writer.more);
-    pthread_cond_destroy(&engine->work.tools);
-    pthread_cond_destroy(&engine->work.late);
-    pthread_cond_destroy(&engine->changed);
-    pthread_cond_destroy(&engine->clock.look);
-    pthread_cond_destroy(&engine->clock.advanced);
+    shell_fini(engine);
     guard_fini(&engine->registry.lock);
     guard_fini(&engine->clock.lock);
     guard_fini(&engine->actors.deaths.lock);
     guard_fini(&engine->lock);
     env_wakeup_free(&engine->clock.wakeup);
     heap_free(engine->heap, engine, sizeof *engine);
-}
-
-static bool start_threads(struct engine *engine)
-{
-    uint32_t wanted = engine->options.workers + 2;
-
-    if (!runners_init(engine))
-        return false;
-    engine->threads = heap_new(engine->heap, sizeof *engine->threads * wanted);
-    if (!engine->threads)
-        return false;
-    for (uint32_t i = 0; i < wanted; i++) {
-        void *(*body)(void *) = i == 0 ? drain_thread : i == 1 ? timers_thread : runner_thread;
-        int failed;
-
-        guard_lock(&engine->lock);
-        failed = pthread_create(&engine->threads[i], NULL, body, engine);
-        engine->thread_count += !failed;
-        guard_unlock(&engine->lock);
-        if (failed)
-            return false;
-    }
-    return true;
-}
-
-static void stop_threads(struct engine *engine)
-{
-    uint32_t count = engine->thread_count;
-
-    guard_lock(&engine->lock);
-    engine->stopping = true;
-    waiting_call_all(engine);
-    engine_changed(engine);
-    guard_unlock(&engine->lock);
-    toolbox_kill_all(engine->toolbox);
-    for (uint32_t i = count; i > 1; i--)
-        pthread_join(engine->threads[i - 1], NULL);
-    runners_join(engine);
-    /* The drain (the first) goes last: the others may still have waited for it. */
-    guard_lock(&engine->lock);
-    engine->writer.drain_stopping = true;
-    pthread_cond_signal(&engine->writer.more);
-    guard_unlock(&engine->lock);
-    pthread_join(engine->threads[0], NULL);
-    engine->thread_count = 0;
-    heap_free(engine->heap, engine->threads,
-              sizeof *engine->threads * (engine->options.workers + 2));
 }
 
 static pawl_status begin_work(struct engine *engine, struct scope *scope)
@@ -194,7 +136,7 @@ static pawl_status begin_work(struct engine *engine, struct scope *scope)
     if (!engine->options.own)
         return PAWL_OK;
     TRY(recover_steps(engine, scope));
-    if (engine->options.workers && !start_threads(engine))
+    if (engine->options.workers && !shell_start(engine))
         return scope_fail(scope, PAWL_NO_MEMORY, "could not start %u threads",
                           engine->options.workers + 2);
     return PAWL_OK;
@@ -233,11 +175,10 @@ void engine_close(struct engine *engine)
 {
     struct env *env = engine->env;
 
-    if (engine->thread_count)
-        stop_threads(engine);
+    shell_stop(engine);
     if (engine->store && !engine->writer.broken) {
         guard_lock(&engine->lock);
-        while (engine_pump(engine))
+        while (engine_work(engine, NULL, WORK_WAITING))
             continue;
         guard_unlock(&engine->lock);
         engine_sweep(engine);

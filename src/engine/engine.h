@@ -51,7 +51,7 @@ struct engine_options {
     const struct heap *heap;
     bool own;
     const char *address, *secret;
-    uint32_t workers; /* threads; 0: the caller drives with engine_run_due() */
+    uint32_t workers; /* threads; 0: the caller drives with engine_tick() */
     bool test_clock;
     bool allow_exec;
     const char *tools;          /* rules for tools, as in pawl_options; NULL: none */
@@ -626,11 +626,16 @@ int64_t engine_next_due_ms(struct engine *engine); /* from now; 0: at once; -1: 
 /* Could it be closed now and opened when it is needed again, at the latest in *due_in_ms (-1:
  * never), without a visible difference? */
 bool engine_is_at_rest(struct engine *engine, int64_t *due_in_ms);
-/* A descriptor of the engine's, readable while engine_run_due() has something to do; -1: none. */
+/* A descriptor of the engine's, readable while engine_tick() has something to do; -1: none. */
 int engine_wakeup_fd(struct engine *engine);
+struct tick {
+    uint64_t commits, answers; /* made, and given to those who do not wait for them */
+    int64_t due_in_ms;         /* as engine_next_due_ms() */
+};
 /* Does what is due. `budget`: begins no more when so many events and tool calls were handled; 0: no
- * bound. */
-pawl_status engine_run_due(struct engine *engine, struct scope *scope, uint32_t budget);
+ * bound. `out` may be NULL. */
+pawl_status engine_tick(struct engine *engine, struct scope *scope, uint32_t budget,
+                        struct tick *out);
 /* Answers when nothing more is due and no tool is running. */
 pawl_status engine_advance(struct engine *engine, struct scope *scope, int64_t by_ms);
 /* To what is due next, so many times at most, but for no longer than most_ms, nor beyond the end of

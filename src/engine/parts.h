@@ -6,6 +6,7 @@
  *   clock.h     the store's clock and what falls due by it
  *   registry.h  definitions, types of code, reduces, rights
  *   queries.h   what callers read
+ *   shell.h     threads, and callers that wait; the six others know none
  *
  * Each part has a struct of its own, under the lock that its header names; most of them share the
  * engine's. A lock is taken in this order: the engine's, the registry's, one of a part's own. */
@@ -19,6 +20,7 @@
 #include "engine/health.h"
 #include "engine/queries.h"
 #include "engine/registry.h"
+#include "engine/shell.h"
 #include "engine/work.h"
 #include "engine/writer.h"
 
@@ -31,17 +33,29 @@ struct engine {
     struct health *health; /* health.h */
 
     struct guard lock;
-    pthread_cond_t changed; /* mail done, jobs queued, the drain free */
-    _Atomic bool stopping;  /* threads but the drain end as soon as they can */
-    pthread_t *threads;
-    uint32_t thread_count;
+    _Atomic bool stopping; /* threads but the drain end as soon as they can */
 
     struct writer writer;
     struct actors actors;
     struct work work;
     struct clock clock;
     struct registry registry;
+    struct shell shell;
 };
+
+/* A unit of work of these kinds, if there is one (tick.c). The lock is held, and released
+ * meanwhile. `scope`: for WORK_TIMERS, which clears it. */
+enum work_kind {
+    WORK_TURNS = 1,   /* instances with mail; ends of children; what met a failing store */
+    WORK_COMMITS = 2, /* what is queued */
+    WORK_LED = 4,     /* the same, if that is for this thread to do */
+    WORK_QUICK = 8,   /* tools that take no time */
+    WORK_TOOLS = 16,  /* all tools, and steps that wait for one */
+    WORK_TIMERS = 32, /* what falls due */
+    WORK_ROWS = 64,   /* rows that lag; a store that failed */
+    WORK_WAITING = WORK_TURNS | WORK_LED, /* by a caller that waits */
+};
+bool engine_work(struct engine *engine, struct scope *scope, unsigned kinds);
 
 /* What a function relies on; checked in every build. */
 #define ASSERT_LOCKED(engine)   ASSERT_HOLDS(&(engine)->lock)

@@ -29,8 +29,6 @@ struct mail;
 #define JOBS_WHEN_BRISK  16u   /* of other tools, for each worker, while each is very quick */
 #define PLACES_MAX       256u  /* of them in all, unless there are more workers */
 #define WORK_BYTES       (LIMIT_SCOPE / 2) /* under way at once, and LIMIT_TEXT for each worker */
-#define LATE_MS          5     /* a started step that no worker took by then gets another thread */
-#define RUNNER_IDLE_MS   1000  /* a thread beyond the workers ends after so long without work */
 #define BRISK_STREAK     64u   /* so many tools that took BRISK_MS at most */
 #define BRISK_MS         1
 
@@ -60,13 +58,6 @@ struct job {
 struct job_list {
     struct job *first, *last;
     uint32_t count;
-};
-
-/* A thread beyond the workers (runners.c). */
-struct runner {
-    struct engine *engine;
-    pthread_t thread;
-    enum { RUNNER_NONE, RUNNER_ALIVE, RUNNER_ENDED /* to be joined */ } state;
 };
 
 struct lease {
@@ -111,11 +102,7 @@ struct work {
     struct job *running;         /* in threads now */
     uint32_t jobs_under_way;
     _Atomic size_t bytes_under_way; /* of jobs, and of answers until they are recorded */
-    uint32_t brisk_jobs;         /* that took next to no time lately */
-    pthread_cond_t tools;        /* jobs queued or steps ready: for the threads that run tools */
-    uint32_t idle_runners;       /* of these threads, those that wait */
-    struct runner *runners, *watcher; /* watcher NULL: none */
-    pthread_cond_t late;              /* what the watcher waits on; its waits are short */
+    uint32_t brisk_jobs;            /* that took next to no time lately */
     struct ready_step *ready;  /* the oldest of those that are run here */
     struct tool_queue *queues; /* ready, but no tool of that name is here */
     uint32_t queue_count;
@@ -187,11 +174,11 @@ bool runners_have_room(const struct engine *engine);         /* for arguments an
 void runners_count(struct engine *engine, size_t *counted, size_t bytes);
 void runner_add(struct engine *engine, struct job *job); /* it was started: run it */
 bool runner_run_one(struct engine *engine);              /* one unit of work, by the caller */
+bool runner_run_quick(struct engine *engine);            /* a tool that takes no time */
+/* Steps that may be under way at once while tools take next to no time. */
+uint32_t runners_places(const struct engine *engine);
 void runners_withdraw(struct engine *engine, const struct batch *batch); /* steps that are over */
 void runners_fini(struct engine *engine);
-bool runners_init(struct engine *engine); /* no lock; room for its threads */
-void runners_join(struct engine *engine); /* no lock; when the engine stops */
-void *runner_thread(void *engine);
 void job_free(struct engine *engine, struct job *job);
 
 /* leases.c */

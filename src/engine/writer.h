@@ -77,7 +77,7 @@ struct request {
     bool is_again; /* its key is in this very batch: submit it once more, for the answer */
     bool accepted; /* has something in the present batch */
     void (*after)(struct engine *engine, struct request *request); /* NULL: a caller waits */
-    pthread_cond_t wake; /* whom it concerns alone: hundreds may wait at once */
+    pthread_cond_t wake; /* the shell's: whom it concerns alone; hundreds may wait at once */
     void *context;
     struct reduce *reduces; /* done with its commit, in which it is alone */
     size_t reduce_count;
@@ -138,14 +138,10 @@ struct intern_table {
 struct writer {
     struct request *first, *last; /* that wait for the drain */
     uint32_t queued;              /* so many */
-    pthread_cond_t more;          /* one is queued: for the drain thread */
     thread_mark drainer;          /* the thread that drains; 0: none */
-    uint32_t wait_for_drain;      /* threads that wait until none drains */
-    bool rests;                   /* the drain's thread waits, for as long as it takes */
     uint64_t drains;              /* that have ended */
     int64_t commit_us;            /* the drain's: how long the last commit took */
-    bool is_telling, has_news;    /* see engine_changed() */
-    bool drain_stopping;          /* the other threads are gone: so does the drain */
+    uint64_t commits, answers;    /* made; calls of `after` */
     _Atomic bool broken;          /* the store's content is not known: nothing is written */
     bool commit_failed;           /* the last one did */
     bool is_suspect;              /* a read failed: a commit is to look at the files */
@@ -258,22 +254,15 @@ pawl_status commit_batch(struct engine *engine, uint32_t slice);
 bool commit_accept(struct engine *engine); /* false: memory is short, start over */
 
 /* drain.c */
-pawl_status engine_submit(struct engine *engine, struct request *request); /* and wait */
-void engine_submit_all(struct engine *engine, struct request **requests, size_t count);
-void engine_post_request(struct engine *engine, struct request *request);  /* `after` is called */
-void engine_post_all(struct engine *engine, struct request *list);
-void engine_lead(struct engine *engine);    /* drain what is queued, as leader */
-/* What the calling thread queues between the two it drains itself, if no other thread drains. */
-void engine_lead_begin(struct engine *engine);
-void engine_lead_end(struct engine *engine);
-bool engine_drain(struct engine *engine);   /* once, if it is for this thread to do */
-void engine_sweep(struct engine *engine);   /* an owner's rows, until none lags */
-void engine_mend(struct engine *engine);    /* see whether a store that failed works again */
-void engine_changed(struct engine *engine); /* wake who waits for it */
-void engine_cond_init(pthread_cond_t *condition); /* for this: */
-void engine_wait_for(struct engine *engine, pthread_cond_t *condition, int64_t for_ms);
-void engine_wait_changed(struct engine *engine, int64_t for_ms);
-void *drain_thread(void *engine);
+void engine_submit(struct engine *engine, struct request *request); /* `after` is called */
+void engine_submit_list(struct engine *engine, struct request *list);
+void writer_queue(struct engine *engine, struct request *request);
+bool writer_drain(struct engine *engine);    /* once; false: nothing is queued, or another drains */
+bool writer_has_rest(struct engine *engine); /* for a quiet moment? */
+int64_t writer_rest_ms(struct engine *engine); /* how long to wait for one; -1: there is no rest */
+bool writer_tidy(struct engine *engine);  /* mends a store that failed, or writes rows that lag */
+void engine_sweep(struct engine *engine); /* an owner's rows, until none lags */
+void engine_mend(struct engine *engine);  /* see whether a store that failed works again */
 
 /* fire.c, create.c, decide.c */
 pawl_status drain_decision(struct engine *engine, struct request *request, int64_t at_ms);

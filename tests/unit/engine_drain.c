@@ -136,10 +136,10 @@ static void *wake_drain(void *context)
 static void break_store(struct engine *engine)
 {
     guard_lock(&engine->lock);
-    engine->writer.wait_for_drain++;
+    engine->shell.wait_for_drain++;
     while (engine->writer.drainer)
-        guard_wait(&engine->lock, &engine->changed);
-    engine->writer.wait_for_drain--;
+        guard_wait(&engine->lock, &engine->shell.changed);
+    engine->shell.wait_for_drain--;
     engine->writer.broken = true;
     guard_unlock(&engine->lock);
 }

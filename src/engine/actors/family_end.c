@@ -191,7 +191,7 @@ void family_note(struct engine *engine, const struct batch *batch)
         if (batch->live[i].kind == LIVE_CHILD_ENDED)
             add_ended(engine, batch->live[i].instance);
     if (engine->actors.ended_count > before)
-        engine_changed(engine);
+        shell_changed(engine);
 }
 
 pawl_status family_look(struct engine *engine, struct scope *scope, uint64_t parent)

@@ -171,7 +171,7 @@ void mail_deliver_all(struct engine *engine, struct mail *const *mails, uint32_t
         actor_take_turn(engine, mine, &gathered);
         mine = next;
     }
-    engine_post_all(engine, gathered);
+    engine_submit_list(engine, gathered);
 }
 
 /* An event that met a failing store, when its time has come. */
@@ -193,20 +193,23 @@ static bool try_again(struct engine *engine)
     return true;
 }
 
-/* One unit of waiting work, done by a thread that waits. */
-bool engine_pump(struct engine *engine)
+bool actors_take_turn(struct engine *engine)
 {
     struct actor *actor = engine->actors.runnable;
 
     ASSERT_LOCKED(engine);
-    if (actor) {
-        engine->actors.runnable = actor->next_runnable;
-        if (!engine->actors.runnable)
-            engine->actors.runnable_last = NULL;
-        actor_take_turn(engine, actor, NULL);
-        return true;
-    }
-    return engine_drain(engine) || family_tell(engine) || try_again(engine);
+    if (!actor)
+        return false;
+    engine->actors.runnable = actor->next_runnable;
+    if (!engine->actors.runnable)
+        engine->actors.runnable_last = NULL;
+    actor_take_turn(engine, actor, NULL);
+    return true;
+}
+
+bool actors_pass_on(struct engine *engine)
+{
+    return family_tell(engine) || try_again(engine);
 }
 
 bool actors_have_work(const struct engine *engine)
@@ -219,7 +222,8 @@ bool actors_have_work(const struct engine *engine)
 void engine_pass_news(struct engine *engine)
 {
     ASSERT_LOCKED(engine);
-    while (engine->actors.ended_count && !engine->thread_count && engine_pump(engine))
+    while (engine->actors.ended_count && !shell_has_threads(engine) &&
+           engine_work(engine, NULL, WORK_WAITING))
         continue;
 }
 
@@ -237,8 +241,7 @@ static pawl_status send_mail(struct engine *engine, struct scope *scope, uint64_
     }
     mail_deliver(engine, actor, mail);
     while (!mail->is_done)
-        if (!engine_pump(engine))
-            guard_wait(&engine->lock, &engine->changed);
+        shell_wait(engine);
     engine_pass_news(engine);
     guard_unlock(&engine->lock);
     return mail->status;

@@ -136,8 +136,7 @@ pawl_status mail_wake_all(struct engine *engine, struct scope *scope, const uint
     engine->actors.mail_under_way += made;
     mail_deliver_all(engine, mails, made);
     while (group.left)
-        if (!engine_pump(engine))
-            guard_wait(&engine->lock, &engine->changed);
+        shell_wait(engine);
     guard_unlock(&engine->lock);
     scope->error = group.error;
     return !group.error.status && made < count ? scope_no_memory(scope) : group.error.status;

@@ -228,7 +228,8 @@ static void resume_news(struct engine *engine, struct scope *scope, uint64_t ins
     while (engine->actors.ended_count && family_tell(engine))
         continue;
     mail_wake(engine, instance);
-    engine_lead(engine);
+    while (engine_work(engine, NULL, WORK_LED))
+        continue;
     guard_unlock(&engine->lock);
 }
 
@@ -241,7 +242,7 @@ pawl_status engine_pause(struct engine *engine, struct scope *scope, const struc
     struct head head;
 
     TRY(ref_check(scope, "actor_ref", args->actor));
-    TRY(engine_submit(engine, &request));
+    TRY(shell_submit(engine, &request));
     *out = pause.status;
     if (args->resume && pause.instance && pause.status != STATUS_PAUSED) {
         deaths_forgive(engine);

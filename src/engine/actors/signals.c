@@ -156,8 +156,7 @@ static uint32_t send_page(struct engine *engine, const uint64_t *numbers, uint32
         sent += some;
     } while (some == SENT_TOGETHER && sent < count);
     while (group->left)
-        if (!engine_pump(engine))
-            guard_wait(&engine->lock, &engine->changed);
+        shell_wait(engine);
     guard_unlock(&engine->lock);
     return sent;
 }

@@ -39,7 +39,7 @@ static void end_turn(struct engine *engine, struct actor *actor)
         engine->actors.runnable_last = actor;
         actor->busy = true; /* the thread that takes it from the list has the turn */
     }
-    engine_changed(engine);
+    shell_changed(engine);
 }
 
 static struct mail *take_mail(struct actor *actor)
@@ -494,7 +494,7 @@ void actor_take_turn(struct engine *engine, struct actor *actor, struct request 
         turn->request.next = *gathered;
         *gathered = &turn->request;
     } else if (!status)
-        engine_post_request(engine, &turn->request);
+        engine_submit(engine, &turn->request);
     guard_lock(&engine->lock);
     if (status)
         refuse(engine, turn, status);

@@ -401,7 +401,7 @@ pawl_status clock_keep(struct engine *engine, struct scope *scope)
 {
     struct request request = { .drain = drain_keep, .scope = scope };
 
-    return engine_submit(engine, &request);
+    return shell_submit(engine, &request);
 }
 
 /* Records the present time of the test clock. */
@@ -409,7 +409,7 @@ pawl_status clock_keep_test(struct engine *engine, struct scope *scope)
 {
     struct request request = { .drain = drain_keep, .scope = scope, .context = engine };
 
-    return engine_submit(engine, &request);
+    return shell_submit(engine, &request);
 }
 
 /* ---- Setting it right ---- */
@@ -461,7 +461,7 @@ void clock_realign(struct engine *engine, struct scope *scope)
         engine->clock.offset_ms != engine->writer.tip.clock_offset_ms ||
         engine->env->now_ms(engine->env) < engine->writer.tip.at_ms)
         return;
-    if (engine_submit(engine, &shift)) /* the store's clock keeps its offset */
+    if (shell_submit(engine, &shift)) /* the store's clock keeps its offset */
         engine_log(engine, PAWL_LOG_WARN, "clock.kept", scope->error.message);
 }
 
@@ -474,5 +474,5 @@ pawl_status engine_accept_clock(struct engine *engine, struct scope *scope, int6
         return scope_fail(scope, PAWL_INVALID_REQUEST,
                           "only a process that owns the store, without a test clock, can accept "
                           "the clock");
-    return *ahead_ms ? engine_submit(engine, &shift) : PAWL_OK;
+    return *ahead_ms ? shell_submit(engine, &shift) : PAWL_OK;
 }

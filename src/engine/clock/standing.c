@@ -181,7 +181,7 @@ pawl_status engine_keep(struct engine *engine, struct scope *scope, const struct
     struct request request = { .drain = drain_keep, .scope = scope, .context = &keeping };
 
     keeping.id[STANDING_ID_SIZE] = '\0';
-    TRY(engine_submit(engine, &request));
+    TRY(shell_submit(engine, &request));
     if (args->what == CONTROL_ALARM)
         timers_look_again(engine);
     return PAWL_OK;
@@ -221,7 +221,7 @@ pawl_status alarm_record_firing(struct engine *engine, struct scope *scope, str 
 {
     struct standing_row row = { .what = CONTROL_ALARM, .id = id };
     struct request request = { .drain = drain_firing, .scope = scope, .context = &row };
-    pawl_status status = engine_submit(engine, &request);
+    pawl_status status = shell_submit(engine, &request);
 
     *since_ms = row.firing_ms;
     return status;

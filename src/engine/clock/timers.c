@@ -40,7 +40,7 @@ void timers_note(struct engine *engine, const struct batch *batch)
     }
     if ((engine->clock.next_due_ms < known_ms && engine->clock.next_due_ms - PAUSE_MAX_MS < now.at_ms) ||
         (engine->clock.next_wall_ms < known_wall_ms && engine->clock.next_wall_ms - PAUSE_MAX_MS < now.wall_ms))
-        engine_changed(engine);
+        shell_changed(engine);
 }
 
 /* What an entry that a timer's end makes says of it; data NULL: its name says it. */
@@ -136,8 +136,7 @@ static pawl_status fire_some(struct engine *engine, struct scope *scope, bool wa
     guard_lock(&engine->lock);
     post_timers(engine, due, left, &group);
     while (group.left)
-        if (!engine_pump(engine))
-            guard_wait(&engine->lock, &engine->changed);
+        shell_wait(engine);
     fired->count += count;
     fired->refused += group.refused;
     fired->late += group.late;
@@ -205,7 +204,7 @@ static void set_busy(struct engine *engine, bool busy)
 {
     guard_lock(&engine->lock);
     engine->clock.timers_busy = busy;
-    engine_changed(engine);
+    shell_changed(engine);
     guard_unlock(&engine->lock);
 }
 
@@ -246,7 +245,7 @@ void timers_look_again(struct engine *engine)
     guard_lock(&engine->lock);
     engine->clock.stuck_timers = 0;
     engine->clock.next_due_ms = engine->clock.next_wall_ms = INT64_MIN;
-    engine_changed(engine);
+    shell_changed(engine);
     engine_set_wakeup(engine);
     guard_unlock(&engine->lock);
 }
@@ -284,7 +283,7 @@ bool timers_are_due(struct engine *engine)
 
 /* How long until there may be something to do: at most a second, because the wall clock may be
  * set, and a clock that tests move says when it does. */
-static int64_t pause_ms(struct engine *engine)
+int64_t timers_pause_ms(struct engine *engine)
 {
     int64_t now_ms = clock_at(engine);
 
@@ -296,19 +295,20 @@ static int64_t pause_ms(struct engine *engine)
 }
 
 /* Records a jump soon, even if there is no other commit. The lock is released meanwhile. */
-static void keep_clock(struct engine *engine, struct scope *scope)
+static bool keep_clock(struct engine *engine, struct scope *scope)
 {
     ASSERT_LOCKED(engine);
-    if (!clock_has_news(engine) || engine->env->tick_ms(engine->env) < engine->clock.retry_ms)
-        return;
+    if (!engine->options.own || !clock_has_news(engine) ||
+        engine->env->tick_ms(engine->env) < engine->clock.retry_ms)
+        return false;
     engine->clock.retry_ms = engine->env->tick_ms(engine->env) + RETRY_STORE_MS;
     guard_unlock(&engine->lock);
     scope_clear(scope);
     clock_keep(engine, scope);
     guard_lock(&engine->lock);
+    return true;
 }
 
-/* Decide what waits, and fire what falls due. Lock not held while it works. */
 static void fire_or_note(struct engine *engine, struct scope *scope)
 {
     if (timers_fire_due(engine, scope, NULL)) {
@@ -317,60 +317,25 @@ static void fire_or_note(struct engine *engine, struct scope *scope)
     }
 }
 
-static void rest(struct engine *engine)
-{
-    int64_t for_ms = pause_ms(engine);
-
-    ASSERT_LOCKED(engine);
-    engine->clock.rests_until_ms = clock_at(engine) + for_ms;
-    engine_wait_for(engine, &engine->clock.look, for_ms);
-    engine->clock.rests_until_ms = INT64_MIN;
-}
-
-/* The thread that rests is woken if there is something for it, not for each commit. */
-void timers_end_rest(struct engine *engine)
+bool timers_work(struct engine *engine, struct scope *scope)
 {
     ASSERT_LOCKED(engine);
-    if (engine->clock.rests_until_ms != INT64_MIN &&
-        (engine->stopping || actors_have_work(engine) || engine->clock.advances > 0 ||
-         steps_are_lost(engine) || timers_are_due(engine) ||
-         timers_next_due(engine) < engine->clock.rests_until_ms))
-        pthread_cond_signal(&engine->clock.look);
-}
-
-void *timers_thread(void *context)
-{
-    struct engine *engine = context;
-    struct scope scope;
-
-    scope_init(&scope, engine->heap, LIMIT_SCOPE);
-    panic_set(engine->options.panic);
-    guard_lock(&engine->lock);
-    while (!engine->stopping) {
-        if (engine->clock.advances > 0) { /* the call that moves the clock does all this */
-            engine_wait_for(engine, &engine->clock.advanced, STUCK_PAUSE_MS);
-            continue;
-        }
-        if (engine_pump(engine))
-            continue;
-        if (steps_are_lost(engine)) {
-            guard_unlock(&engine->lock);
-            recover_ready(engine);
-            guard_lock(&engine->lock);
-        }
-        keep_clock(engine, &scope);
-        if (timers_are_due(engine)) {
-            guard_unlock(&engine->lock);
-            scope_clear(&scope);
-            fire_or_note(engine, &scope);
-            guard_lock(&engine->lock);
-        } else {
-            rest(engine);
-        }
+    if (steps_are_lost(engine)) {
+        guard_unlock(&engine->lock);
+        recover_ready(engine);
+        guard_lock(&engine->lock);
+        return true;
     }
+    if (keep_clock(engine, scope))
+        return true;
+    if (engine->clock.timers_busy || !timers_are_due(engine))
+        return false;
+    engine->clock.timers_busy = true; /* from here on: another may move the clock as well */
     guard_unlock(&engine->lock);
-    scope_fini(&scope);
-    return NULL;
+    scope_clear(scope);
+    fire_or_note(engine, scope);
+    guard_lock(&engine->lock);
+    return true;
 }
 
 /* ---- the clock that tests move ---- */
@@ -379,43 +344,22 @@ static bool is_idle(struct engine *engine)
 {
     return !engine->writer.first && !engine->writer.drainer && !engine->actors.runnable &&
            !engine->work.ready && !engine->work.ready_lost && !engine->work.jobs_under_way &&
-           !engine->actors.mail_under_way && !engine->actors.ended_count && !engine->clock.timers_busy &&
-           !renewals_are_due(engine) && !wakes_are_due(engine) &&
+           !engine->actors.mail_under_way && !engine->actors.ended_count &&
+           !engine->clock.timers_busy && !renewals_are_due(engine) && !wakes_are_due(engine) &&
            (timers_next_due(engine) > clock_at(engine) || engine->clock.stuck_timers);
-}
-
-/* One thing that can be done by this thread, as timers_thread() does it; false: nothing to
- * do. */
-static bool do_one(struct engine *engine, struct scope *scope)
-{
-    if (engine_pump(engine))
-        return true;
-    if (steps_are_lost(engine)) {
-        guard_unlock(&engine->lock);
-        recover_ready(engine);
-        guard_lock(&engine->lock);
-        return true;
-    }
-    if (engine->clock.timers_busy || !timers_are_due(engine))
-        return false;
-    engine->clock.timers_busy = true; /* from here on: another may move the clock as well */
-    guard_unlock(&engine->lock);
-    fire_or_note(engine, scope);
-    guard_lock(&engine->lock);
-    return true;
 }
 
 /* By this thread itself, but for tools: another would have to be woken for each turn. */
 static pawl_status settle(struct engine *engine, struct scope *scope)
 {
-    if (!engine->thread_count)
-        return engine_run_due(engine, scope, 0);
+    if (!shell_has_threads(engine))
+        return engine_tick(engine, scope, 0, NULL);
     guard_lock(&engine->lock);
     while (family_tell(engine)) /* if the store cannot tell, its news is not waited for */
         continue;
     while (!is_idle(engine))
-        if (!do_one(engine, scope))
-            engine_wait_changed(engine, 5);
+        if (!engine_work(engine, scope, WORK_WAITING | WORK_TIMERS))
+            shell_sleep_for(engine, 5);
     guard_unlock(&engine->lock);
     return PAWL_OK;
 }
@@ -424,7 +368,7 @@ static void set_clock(struct engine *engine, int64_t now_ms)
 {
     guard_lock(&engine->lock);
     engine->clock.test_now_ms = now_ms;
-    engine_changed(engine);
+    shell_changed(engine);
     engine_set_wakeup(engine);
     guard_unlock(&engine->lock);
 }
@@ -462,32 +406,6 @@ static pawl_status advance_once(struct engine *engine, struct scope *scope, stru
     return PAWL_OK;
 }
 
-/* One at a time: two that go on side by side would turn the clock back for each other. */
-static void begin_advance(struct engine *engine)
-{
-    guard_lock(&engine->lock);
-    while (engine->clock.advances > 0)
-        guard_wait(&engine->lock, &engine->clock.advanced);
-    engine->clock.advances++;
-    if (!engine->clock.has_mover) {
-        engine->clock.has_mover = true;
-        engine->clock.mover = pthread_self();
-    }
-    engine_changed(engine); /* the thread that waits for timers, so that it waits for us */
-    guard_unlock(&engine->lock);
-}
-
-static void end_advance(struct engine *engine)
-{
-    guard_lock(&engine->lock);
-    engine->clock.advances--;
-    if (pthread_equal(engine->clock.mover, pthread_self()))
-        engine->clock.has_mover = false;
-    pthread_cond_broadcast(&engine->clock.advanced);
-    pthread_cond_signal(&engine->writer.more); /* what a failed advance has left in the queue */
-    guard_unlock(&engine->lock);
-}
-
 /* Each turn in a scope that is cleared: there may be millions of them. */
 static pawl_status take_turns(struct engine *engine, struct scope *turn, struct advance *advance)
 {
@@ -521,14 +439,14 @@ static pawl_status advance_by(struct engine *engine, struct scope *scope, struct
 
     scope_init(&turn, engine->heap, LIMIT_SCOPE);
     turn.trace = scope->trace;
-    begin_advance(engine);
+    shell_begin_advance(engine);
     status = aim(engine, &turn, advance);
     if (!status)
         status = take_turns(engine, &turn, advance);
     if (!status && advance->is_all)
         set_clock(engine, advance->target_ms);
     *out_moved_ms = engine_now_ms(engine) - advance->from_ms;
-    end_advance(engine);
+    shell_end_advance(engine);
     return scope_leave(&turn, scope, status);
 }
 

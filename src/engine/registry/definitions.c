@@ -350,7 +350,7 @@ pawl_status definition_put(struct engine *engine, struct scope *scope,
 {
     struct request request = { .drain = drain_define, .scope = scope, .define = define };
 
-    return engine_submit(engine, &request);
+    return shell_submit(engine, &request);
 }
 
 /* ---- checking ---- */

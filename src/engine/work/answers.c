@@ -193,8 +193,7 @@ pawl_status engine_step_answer_all(struct engine *engine, struct scope *scope,
     mail_deliver_all(engine, answering->sent, answering->sent_count);
     for (uint32_t i = 0; i < count; i++)
         while (!answering->mails[i].is_done)
-            if (!engine_pump(engine))
-                guard_wait(&engine->lock, &engine->changed);
+            shell_wait(engine);
     engine_pass_news(engine);
     guard_unlock(&engine->lock);
     conclude_all(engine, answering);
@@ -224,7 +223,7 @@ pawl_status engine_step_answers_start(struct engine *engine, struct scope *scope
 {
     struct answering *answering;
 
-    *needs_thread = count > ANSWERS_AT_ONCE || !engine->thread_count;
+    *needs_thread = count > ANSWERS_AT_ONCE;
     if (*needs_thread)
         return PAWL_OK;
     TRY(prepare(engine, scope, answers, count, &answering));
@@ -244,12 +243,12 @@ pawl_status engine_step_answers_start(struct engine *engine, struct scope *scope
         waiting_answering(waiting);
         engine_claim_offer(engine, waiting);
     }
-    engine_lead_begin(engine);
+    shell_lead_begin(engine);
     guard_lock(&engine->lock);
     mail_deliver_all(engine, answering->sent, answering->sent_count);
     mail_group_leave(engine, &answering->group);
     guard_unlock(&engine->lock);
-    engine_lead_end(engine);
+    shell_lead_end(engine);
     return PAWL_OK;
 }
 

@@ -209,7 +209,7 @@ void claim_hand_out(struct engine *engine, uint64_t instance, struct claimed *cl
     claim->instance = instance;
     claim->expires_at_ms = clock_read(engine).wall_ms + claim->lease_ms;
     claim->job = job; /* its call lives in it */
-    engine_changed(engine);
+    shell_changed(engine);
 }
 
 void engine_claim_told(struct engine *engine, struct claimed *claimed, uint32_t count)
@@ -293,8 +293,7 @@ static void send_all(struct engine *engine, const struct scope *scope, struct ma
     }
     for (uint32_t i = 0; i < count; i++)
         while (!mails[i].is_done)
-            if (!engine_pump(engine))
-                guard_wait(&engine->lock, &engine->changed);
+            shell_wait(engine);
     guard_unlock(&engine->lock);
     for (uint32_t i = 0; i < count; i++) {
         claimed[i].status = mails[i].status;

@@ -1,12 +1,9 @@
-/* runners.c - threads that run tools, and the end of what is over.
+/* runners.c - tools are run, and the end of what is over. The threads are the shell's.
  *
  * A step's timeout runs from its start, and a cancel must reach what has begun. So a step is
  * started only if a thread takes it: there are as many places as workers, and each worker is a
  * thread. While tools take next to no time the commits between them do: then more steps are
- * started, so that they share commits. One of them may turn out to be slow. The next in the queue
- * does not wait behind it: a watcher, a thread beyond the workers, takes what no worker has taken
- * within LATE_MS, and leaves its post to another thread. Tools that take no time at all (log, set,
- * fail) have one more thread, which runs nothing else.
+ * started, so that they share commits (shell/tool_threads.c).
  *
  * When a commit ends a step (a cancel, a timeout, the end of its instance), its run is withdrawn:
  * what has not begun is dropped, a program is killed with all that it began. When a caller pauses
@@ -23,8 +20,7 @@ static bool is_quick(str tool)
     return str_is(tool, "log") || str_is(tool, "set") || str_is(tool, "fail");
 }
 
-/* Steps that may be under way at once while tools take next to no time. */
-static uint32_t places_when_brisk(const struct engine *engine)
+uint32_t runners_places(const struct engine *engine)
 {
     uint32_t workers = engine->options.workers ? engine->options.workers : 1;
 
@@ -37,7 +33,7 @@ static uint32_t places(const struct engine *engine)
 {
     ASSERT_LOCKED(engine);
     if (engine->work.brisk_jobs >= BRISK_STREAK)
-        return places_when_brisk(engine);
+        return runners_places(engine);
     return engine->options.workers ? engine->options.workers : 1;
 }
 
@@ -67,66 +63,6 @@ bool runner_reserve(struct engine *engine, struct job *job)
         runners_count(engine, &job->bytes, job->scope.arena.used);
     guard_unlock(&engine->lock);
     return job->holds_place;
-}
-
-/* ---- Threads beyond the workers ----
- *
- * The first is for quick tools. The others begin as the watcher and become workers. Each ends when
- * it has had nothing to do for a while; its place in the list is joined when it is used again, or
- * at the end. */
-
-static uint32_t runners_max(const struct engine *engine)
-{
-    return 1 + places_when_brisk(engine) - engine->options.workers;
-}
-
-bool runners_init(struct engine *engine)
-{
-    engine->work.runners = heap_new(engine->heap, sizeof *engine->work.runners * runners_max(engine));
-    return engine->work.runners != NULL;
-}
-
-static void *spare_thread(void *context);
-
-static void begin_runner(struct engine *engine, struct runner *runner)
-{
-    if (runner->state == RUNNER_ALIVE)
-        return;
-    if (runner->state == RUNNER_ENDED)
-        pthread_join(runner->thread, NULL); /* it has given up the lock for good */
-    runner->engine = engine;
-    runner->state = RUNNER_ALIVE;
-    if (pthread_create(&runner->thread, NULL, spare_thread, runner) != 0)
-        runner->state = RUNNER_NONE; /* the job waits for a thread that is free */
-}
-
-/* There is one watcher at a time. Simulated time does not pass by waiting: then there is no
- * watcher. */
-static void begin_watcher(struct engine *engine)
-{
-    if (engine->work.watcher || engine->stopping || engine->env->is_simulated)
-        return;
-    for (uint32_t i = 1; i < runners_max(engine) && !engine->work.watcher; i++)
-        if (engine->work.runners[i].state != RUNNER_ALIVE) {
-            engine->work.watcher = &engine->work.runners[i];
-            begin_runner(engine, engine->work.watcher);
-            if (engine->work.runners[i].state != RUNNER_ALIVE)
-                engine->work.watcher = NULL;
-            return;
-        }
-}
-
-void runners_join(struct engine *engine)
-{
-    for (uint32_t i = 0; i < runners_max(engine); i++) {
-        bool was_begun;
-
-        guard_lock(&engine->lock); /* it may be about to note its end */
-        was_begun = engine->work.runners[i].state != RUNNER_NONE;
-        guard_unlock(&engine->lock);
-        if (was_begun)
-            pthread_join(engine->work.runners[i].thread, NULL);
-    }
 }
 
 /* ---- Jobs ---- */
@@ -168,14 +104,7 @@ void runner_add(struct engine *engine, struct job *job)
     job->is_quick = is_quick(job->call.tool);
     job->queued_at_ms = engine->env->tick_ms(engine->env);
     put_last(job->is_quick ? &engine->work.quick : &engine->work.jobs, job);
-    if (!engine->work.runners || engine->stopping)
-        return; /* the host runs it; or no thread does any more */
-    if (engine->work.quick.count + engine->work.jobs.count <= engine->work.idle_runners)
-        pthread_cond_signal(&engine->work.tools);
-    else if (job->is_quick)
-        begin_runner(engine, &engine->work.runners[0]);
-    else
-        begin_watcher(engine);
+    shell_job(engine, job->is_quick);
 }
 
 static bool answer(struct engine *engine, const struct job *job, const struct tool_result *result)
@@ -293,7 +222,7 @@ static void run_job(struct engine *engine, struct job *job)
     if (tell(engine, job, &result) && !job->call.is_timed)
         lease_drop(engine, job->instance, job->ordinal);
     job_free(engine, job);
-    engine_changed(engine);
+    shell_changed(engine);
 }
 
 /* ---- Withdrawing ---- */
@@ -366,19 +295,27 @@ void runners_fini(struct engine *engine)
     steps_drop(engine, engine->work.quick.first);
     steps_drop(engine, engine->work.jobs.first);
     guard_unlock(&engine->lock);
-    heap_free(engine->heap, engine->work.runners,
-              sizeof *engine->work.runners * runners_max(engine));
 }
 
 /* ---- Working ---- */
 
-bool runner_run_one(struct engine *engine)
+bool runner_run_quick(struct engine *engine)
 {
     struct job *job = take_first(&engine->work.quick);
 
     ASSERT_LOCKED(engine);
-    if (!job)
-        job = take_first(&engine->work.jobs);
+    if (job)
+        run_job(engine, job);
+    return job != NULL;
+}
+
+bool runner_run_one(struct engine *engine)
+{
+    struct job *job;
+
+    if (runner_run_quick(engine))
+        return true;
+    job = take_first(&engine->work.jobs);
     if (job) {
         run_job(engine, job);
         return true;
@@ -389,99 +326,4 @@ bool runner_run_one(struct engine *engine)
         return true;
     }
     return false;
-}
-
-void *runner_thread(void *context)
-{
-    struct engine *engine = context;
-
-    panic_set(engine->options.panic);
-    guard_lock(&engine->lock);
-    while (!engine->stopping) {
-        if (runner_run_one(engine))
-            continue;
-        engine->work.idle_runners++;
-        guard_wait(&engine->lock, &engine->work.tools);
-        engine->work.idle_runners--;
-    }
-    guard_unlock(&engine->lock);
-    return NULL;
-}
-
-static bool run_quick(struct engine *engine)
-{
-    struct job *job = take_first(&engine->work.quick);
-
-    if (job)
-        run_job(engine, job);
-    return job != NULL;
-}
-
-/* Wait for work; false: there was none for a while. */
-static bool wait_for_work(struct engine *engine, bool is_for_quick)
-{
-    int64_t until_ms = engine->env->tick_ms(engine->env) + RUNNER_IDLE_MS;
-    pthread_cond_t *condition = is_for_quick ? &engine->changed : &engine->work.tools;
-
-    engine->work.idle_runners += !is_for_quick;
-    if (engine->env->is_simulated)
-        guard_wait(&engine->lock, condition);
-    else
-        engine_wait_for(engine, condition, RUNNER_IDLE_MS);
-    engine->work.idle_runners -= !is_for_quick;
-    return engine->env->tick_ms(engine->env) < until_ms;
-}
-
-/* Until a job has waited for LATE_MS; false: there was none for a while, or the engine stops. */
-static bool watch(struct engine *engine)
-{
-    int64_t now_ms = engine->env->tick_ms(engine->env), until_ms = now_ms + RUNNER_IDLE_MS;
-
-    while (!engine->stopping && (now_ms < until_ms || engine->work.jobs.first)) {
-        const struct job *first = engine->work.jobs.first;
-
-        if (first && now_ms - first->queued_at_ms >= LATE_MS)
-            return true;
-        engine_wait_for(engine, &engine->work.late, LATE_MS);
-        now_ms = engine->env->tick_ms(engine->env);
-        if (first)
-            until_ms = now_ms + RUNNER_IDLE_MS;
-    }
-    return false;
-}
-
-static void work(struct engine *engine, bool is_for_quick)
-{
-    bool has_waited = false;
-
-    while (!engine->stopping) {
-        if (is_for_quick ? run_quick(engine) : runner_run_one(engine)) {
-            has_waited = false;
-            continue;
-        }
-        if (has_waited) /* and looked once more: a wake-up may have come with the end of the wait */
-            break;
-        has_waited = !wait_for_work(engine, is_for_quick);
-    }
-}
-
-static void *spare_thread(void *context)
-{
-    struct runner *runner = context;
-    struct engine *engine = runner->engine;
-    bool has_work = true;
-
-    panic_set(engine->options.panic);
-    guard_lock(&engine->lock);
-    if (runner == engine->work.watcher) {
-        has_work = watch(engine);
-        engine->work.watcher = NULL;
-        if (has_work && engine->work.jobs.count > 1)
-            begin_watcher(engine);
-    }
-    if (has_work)
-        work(engine, runner == &engine->work.runners[0]);
-    runner->state = RUNNER_ENDED;
-    guard_unlock(&engine->lock);
-    return NULL;
 }

@@ -276,7 +276,7 @@ void steps_act(struct engine *engine, uint64_t instance, struct job *jobs)
             waiting_settle(engine, claim, true);
         jobs = next;
     }
-    engine_changed(engine);
+    shell_changed(engine);
     engine_set_wakeup(engine);
 }
 
@@ -350,7 +350,7 @@ void engine_tools_changed(struct engine *engine)
 {
     guard_lock(&engine->lock);
     claims_release(engine);
-    engine_changed(engine);
+    shell_changed(engine);
     engine_set_wakeup(engine);
     guard_unlock(&engine->lock);
 }

@@ -379,7 +379,7 @@ static void sleep_until_called(struct engine *engine, struct sleeper *sleeper,
     guard_lock(&engine->lock);
     while (!sleeper->is_called &&
            ((left_ms = engine_claim_left_ms(engine, waiting)) > 0 || waiting->under_way))
-        engine_wait_for(engine, &sleeper->called, left_ms > 0 ? left_ms : 1000);
+        shell_wait_for(engine, &sleeper->called, left_ms > 0 ? left_ms : 1000);
     sleeper->is_called = false;
     guard_unlock(&engine->lock);
 }
@@ -391,7 +391,7 @@ pawl_status engine_claim_wait(struct engine *engine, struct scope *scope,
     bool may_wait, is_parked;
     pawl_status status;
 
-    engine_cond_init(&sleeper.called);
+    shell_cond_init(&sleeper.called);
     guard_lock(&engine->lock);
     waiting->waiter = (struct waiter){ .wake = wake_sleeper, .context = &sleeper };
     may_wait = engine->work.sleeper_count++ < SLEEPERS_MAX;

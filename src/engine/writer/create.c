@@ -187,7 +187,7 @@ static pawl_status create_actor(struct engine *engine, struct creating *one)
     pawl_status status = decide_start(engine, one, STR_NONE);
 
     if (!status)
-        status = engine_submit(engine, &one->request);
+        status = shell_submit(engine, &one->request);
     if (status && reduces_failed(&one->request)) { /* it is created, and fails with the words */
         str failure = error_as_json(one->scope);
 
@@ -202,7 +202,7 @@ static pawl_status create_actor(struct engine *engine, struct creating *one)
         one->actor->seq = 0;
         status = failure.data ? decide_start(engine, one, failure) : scope_no_memory(one->scope);
         if (!status)
-            status = engine_submit(engine, &one->request);
+            status = shell_submit(engine, &one->request);
     }
     creating_over(engine, one, status || one->create.is_repeat);
     return status;
@@ -251,7 +251,7 @@ static pawl_status create_new(struct engine *engine, struct scope *scope,
 
     TRY(creating_check(engine, &one, scope, args, out));
     if (one.create.definition->kind == KIND_MACHINE)
-        return engine_submit(engine, &one.request);
+        return shell_submit(engine, &one.request);
     one.actor = actor_new(engine);
     return one.actor ? create_actor(engine, &one) : scope_no_memory(scope);
 }
@@ -337,7 +337,7 @@ pawl_status engine_create_batch(struct engine *engine, struct scope *scope,
         if (!creates[i].status && !all[i].is_alone)
             requests[submitted++] = &all[i].request;
     }
-    engine_submit_all(engine, requests, submitted);
+    shell_submit_all(engine, requests, submitted);
     for (size_t i = 0; i < count; i++) {
         if (!creates[i].status && !all[i].is_alone)
             creates[i].status = all[i].request.status;
@@ -364,7 +364,7 @@ static void creation_is_done(struct engine *engine, struct request *request)
 /* What may take long, or has to wait for another commit first, is not begun here. */
 static bool may_take_long(struct engine *engine, const struct create_args *args)
 {
-    return !engine->thread_count || args->declaration.data || args->input.size > CREATE_AT_ONCE ||
+    return args->declaration.data || args->input.size > CREATE_AT_ONCE ||
            (args->definition.data && code_is_put_when_used(engine, args->definition));
 }
 
@@ -387,9 +387,9 @@ pawl_status engine_create_start(struct engine *engine, struct create_call *call,
         return status;
     one->request.after = creation_is_done;
     one->request.context = call;
-    engine_lead_begin(engine);
-    engine_post_request(engine, &one->request);
-    engine_lead_end(engine);
+    shell_lead_begin(engine);
+    engine_submit(engine, &one->request);
+    shell_lead_end(engine);
     return PAWL_OK;
 }
 

@@ -1,20 +1,13 @@
 /* drain.c - one drain: all that waits shares one commit.
  *
- * One thread at a time drains: it takes that role in drain_if_free(), and nowhere else. In a
- * library the first caller becomes leader and drains for the others; a server has a thread that
- * does nothing else. Waking that one costs more than a short commit's work. So the thread that
- * reads requests drains what it has queued itself, if none drains and little is queued; what was
- * queued meanwhile is left to the drain's thread. A thread that moves a test clock drains all that
- * it queues.
+ * One thread at a time drains: it takes that role in drain_if_free(), and nowhere else. Which thread
+ * that is, and who waits for it, is for the shell to say (shell/waits.c).
  *
  * An owner decides first and takes the store's turn only if something was accepted. A writer that
  * shares its store takes the turn first: only then is what it reads still true when it writes. */
 #include "engine/parts.h"
 
 #define TOLD_AT_ONCE 32u
-/* More requests than this, and any after a slower commit, are left to the drain's thread. */
-#define LED_AT_ONCE   8u
-#define LED_WITHIN_US 20000
 #define EXPECTED     512u /* instances */
 
 static void fail_request(struct engine *engine, struct request *request, pawl_status status)
@@ -117,6 +110,7 @@ static void after_commit(struct engine *engine)
     commit_note_success(engine);
     guard_lock(&engine->lock);
     engine->writer.commit_failed = false;
+    engine->writer.commits++;
     kept = commit_accept(engine);
     engine_tell_watcher(engine);
     guard_unlock(&engine->lock);
@@ -241,58 +235,21 @@ static bool lags(const struct engine *engine)
             engine->writer.tip.flushed < engine->writer.tip.pos);
 }
 
-/* Is there something for the drain's thread in a quiet moment? */
-static bool has_rest(struct engine *engine)
+bool writer_has_rest(struct engine *engine)
 {
+    ASSERT_LOCKED(engine);
     return engine->writer.broken || engine->writer.is_suspect || lags(engine) ||
            commit_is_due_again(engine);
 }
 
-/* The drain is free: one of those who wait has to lead now, if there is no drain's thread. That one
- * may not know of what a mover has queued. */
-static void pass_on(struct engine *engine)
-{
-    struct request *next = engine->writer.first;
-
-    if (engine->thread_count && (next || (engine->writer.rests && has_rest(engine))))
-        pthread_cond_signal(&engine->writer.more);
-    if (engine->writer.wait_for_drain || (next && !engine->thread_count))
-        engine_changed(engine);
-    while (next && next->after)
-        next = next->next;
-    if (next && !engine->thread_count)
-        pthread_cond_signal(&next->wake);
-}
-
-/* Threads that run tools are not woken for what does not concern them: there are many of them. One
- * is enough to start what is ready; runner_add() wakes one for each job. */
-static void wake(struct engine *engine)
-{
-    engine->writer.has_news = false;
-    pthread_cond_broadcast(&engine->changed);
-    timers_end_rest(engine);
-    if (engine->stopping)
-        pthread_cond_broadcast(&engine->work.tools);
-    else if (engine->work.ready)
-        pthread_cond_signal(&engine->work.tools);
-}
-
-void engine_changed(struct engine *engine)
-{
-    ASSERT_LOCKED(engine);
-    engine->writer.has_news = true;
-    if (!engine->writer.is_telling)
-        wake(engine);
-}
-
-/* A commit may end the turns of a thousand instances: waiting threads are woken for some of them at
- * a time, not for each. The lock is released meanwhile. */
+/* Waiting threads are woken for some of them at a time, not for each. The lock is released
+ * meanwhile. */
 static void make_calls(struct engine *engine, struct request *calls)
 {
     uint32_t count = 0;
 
     ASSERT_LOCKED(engine);
-    engine->writer.is_telling = true;
+    shell_hold(engine);
     guard_unlock(&engine->lock);
     engine->env->reached(engine->env, POINT_AFTER_ACK);
     while (calls) {
@@ -300,16 +257,12 @@ static void make_calls(struct engine *engine, struct request *calls)
 
         calls->after(engine, calls);
         calls = next;
-        if (++count % TOLD_AT_ONCE == 0) {
-            guard_lock(&engine->lock);
-            wake(engine);
-            guard_unlock(&engine->lock);
-        }
+        if (++count % TOLD_AT_ONCE == 0)
+            shell_tell(engine);
     }
     guard_lock(&engine->lock);
-    engine->writer.is_telling = false;
-    if (engine->writer.has_news)
-        engine_changed(engine);
+    engine->writer.answers += count;
+    shell_let_go(engine);
 }
 
 /* Tell those who wait, then those who left a call to be made. The list may be gone as soon
@@ -328,10 +281,10 @@ static void finish(struct engine *engine, struct request *list)
         }
         list->is_done = true;
         if (!list->after)
-            pthread_cond_signal(&list->wake);
+            shell_answered(list);
         list = next;
     }
-    pass_on(engine);
+    shell_drained(engine);
     make_calls(engine, calls);
 }
 
@@ -358,33 +311,7 @@ static bool drain_if_free(struct engine *engine, uint32_t sweep)
     return true;
 }
 
-static _Thread_local const struct engine *led; /* by this thread, which drains what it queues */
-
-/* Is it for the calling thread to drain what it queues? */
-static bool leads(const struct engine *engine)
-{
-    ASSERT_LOCKED(engine);
-    return !engine->thread_count || led == engine ||
-           (engine->clock.has_mover && pthread_equal(engine->clock.mover, pthread_self()));
-}
-
-bool engine_drain(struct engine *engine)
-{
-    ASSERT_LOCKED(engine);
-    return engine->writer.first && leads(engine) && drain_if_free(engine, 0);
-}
-
-/* The lock is released meanwhile. */
-static void wait_until_free(struct engine *engine)
-{
-    ASSERT_LOCKED(engine);
-    engine->writer.wait_for_drain++;
-    while (engine->writer.drainer)
-        guard_wait(&engine->lock, &engine->changed);
-    engine->writer.wait_for_drain--;
-}
-
-static void enqueue(struct engine *engine, struct request *request)
+void writer_queue(struct engine *engine, struct request *request)
 {
     ASSERT_LOCKED(engine);
     request->next = NULL;
@@ -395,101 +322,35 @@ static void enqueue(struct engine *engine, struct request *request)
     else
         engine->writer.first = request;
     engine->writer.last = request;
-    if (!leads(engine) && !engine->writer.drainer) /* which looks again when it is done */
-        pthread_cond_signal(&engine->writer.more);
+    if (!engine->writer.drainer) /* which looks again when it is done */
+        shell_queued(engine);
 }
 
-void engine_lead_begin(struct engine *engine)
-{
-    ASSERT(!led);
-    led = engine;
-}
-
-/* What its commit leads to is for the drain's thread. */
-void engine_lead_end(struct engine *engine)
-{
-    ASSERT(led == engine);
-    led = NULL;
-    guard_lock(&engine->lock);
-    if (engine->writer.first && engine->thread_count && !engine->writer.drainer) {
-        if (engine->writer.queued <= LED_AT_ONCE && engine->writer.commit_us <= LED_WITHIN_US)
-            drain_if_free(engine, 0);
-        else
-            pthread_cond_signal(&engine->writer.more);
-    }
-    guard_unlock(&engine->lock);
-}
-
-static void wait_for(struct engine *engine, struct request *request)
-{
-    ASSERT_LOCKED(engine);
-    while (!request->is_done)
-        if (!engine_drain(engine))
-            guard_wait(&engine->lock, &request->wake);
-}
-
-/* Once more, if its key was being used by another call of that commit: what became of that one
- * is known now. */
-pawl_status engine_submit(struct engine *engine, struct request *request)
-{
-    pthread_cond_init(&request->wake, NULL);
-    guard_lock(&engine->lock);
-    do {
-        enqueue(engine, request);
-        wait_for(engine, request);
-    } while (request->is_again);
-    engine_pass_news(engine);
-    guard_unlock(&engine->lock);
-    pthread_cond_destroy(&request->wake);
-    return request->status;
-}
-
-/* Together, so that they share a commit; each has its status. */
-void engine_submit_all(struct engine *engine, struct request **requests, size_t count)
-{
-    guard_lock(&engine->lock);
-    for (size_t i = 0; i < count; i++) {
-        pthread_cond_init(&requests[i]->wake, NULL);
-        enqueue(engine, requests[i]);
-    }
-    for (size_t i = 0; i < count; i++) {
-        wait_for(engine, requests[i]);
-        pthread_cond_destroy(&requests[i]->wake);
-    }
-    engine_pass_news(engine);
-    guard_unlock(&engine->lock);
-    for (size_t i = 0; i < count; i++)
-        if (requests[i]->is_again)
-            engine_submit(engine, requests[i]);
-}
-
-void engine_post_request(struct engine *engine, struct request *request)
+void engine_submit(struct engine *engine, struct request *request)
 {
     ASSERT(request->after);
     guard_lock(&engine->lock);
-    enqueue(engine, request);
+    writer_queue(engine, request);
     guard_unlock(&engine->lock);
 }
 
+bool writer_drain(struct engine *engine)
+{
+    ASSERT_LOCKED(engine);
+    return engine->writer.first && drain_if_free(engine, 0);
+}
+
 /* Under one lock: so no thread drains a part of them. */
-void engine_post_all(struct engine *engine, struct request *list)
+void engine_submit_list(struct engine *engine, struct request *list)
 {
     ASSERT_LOCKED(engine);
     while (list) {
         struct request *next = list->next;
 
         ASSERT(list->after);
-        enqueue(engine, list);
+        writer_queue(engine, list);
         list = next;
     }
-}
-
-/* Drain what is queued, unless another thread does. */
-void engine_lead(struct engine *engine)
-{
-    ASSERT_LOCKED(engine);
-    while (engine_drain(engine))
-        continue;
 }
 
 /* After a failure that was not mended at once: see whether it has passed. */
@@ -501,41 +362,32 @@ void engine_mend(struct engine *engine)
     guard_unlock(&engine->lock);
 }
 
+int64_t writer_rest_ms(struct engine *engine)
+{
+    if (!writer_has_rest(engine))
+        return -1;
+    /* A disk that takes no rows now may take them later; the log says it all meanwhile. */
+    return engine->writer.broken || engine->writer.commit_failed ? RETRY_STORE_MS : FLUSH_AFTER_MS;
+}
+
+bool writer_tidy(struct engine *engine)
+{
+    if (engine->writer.first || engine->writer.drainer || !writer_has_rest(engine))
+        return false;
+    engine->writer.is_suspect = false;
+    if (!engine->writer.broken)
+        engine->env->reached(engine->env, POINT_BEFORE_SWEEP);
+    return drain_if_free(engine, engine->writer.broken ? 0 : LIMIT_SLICE);
+}
+
 /* Rows that lag, written without waiting for a commit of records. */
 void engine_sweep(struct engine *engine)
 {
     guard_lock(&engine->lock);
     engine->writer.commit_failed = false;
-    while (lags(engine) && !engine->writer.commit_failed) {
-        wait_until_free(engine);
-        engine->env->reached(engine->env, POINT_BEFORE_SWEEP);
-        drain_if_free(engine, LIMIT_SLICE);
-    }
+    while (lags(engine) && !engine->writer.commit_failed && writer_tidy(engine))
+        continue;
     guard_unlock(&engine->lock);
-}
-
-void engine_cond_init(pthread_cond_t *condition)
-{
-    pthread_condattr_t monotonic;
-
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(condition, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-}
-
-void engine_wait_for(struct engine *engine, pthread_cond_t *condition, int64_t for_ms)
-{
-    int64_t until = engine->env->tick_ms(engine->env) + for_ms;
-    struct timespec at = { .tv_sec = until / 1000, .tv_nsec = until % 1000 * 1000000 };
-
-    guard_wait_until(&engine->lock, condition, &at);
-}
-
-void engine_wait_changed(struct engine *engine, int64_t for_ms)
-{
-    ASSERT_LOCKED(engine);
-    engine_wait_for(engine, &engine->changed, for_ms);
 }
 
 /* A read failed: its cause may be damaged files, which a commit notices. */
@@ -545,44 +397,6 @@ void engine_suspect(struct engine *engine)
         return;
     guard_lock(&engine->lock);
     engine->writer.is_suspect = true;
-    pthread_cond_broadcast(&engine->writer.more);
+    shell_is_suspect(engine);
     guard_unlock(&engine->lock);
-}
-
-/* The server's drain: nothing but this. A quiet moment is used to put lagging rows right. Each wait
- * gives up the lock: another thread may drain after it, so that it is the next round that looks. */
-void *drain_thread(void *context)
-{
-    struct engine *engine = context;
-    uint64_t drains; /* before a wait: it was quiet if there are no more */
-
-    panic_set(engine->options.panic);
-    guard_lock(&engine->lock);
-    while (!engine->writer.drain_stopping || engine->writer.first) {
-        if (engine->writer.drainer)
-            wait_until_free(engine);
-        else if (engine->writer.first)
-            drain_if_free(engine, 0);
-        else if (engine->writer.broken && !engine->writer.drain_stopping) {
-            engine_wait_for(engine, &engine->writer.more, RETRY_STORE_MS);
-            drain_if_free(engine, 0);
-        } else if (has_rest(engine) && !engine->writer.drain_stopping) {
-            engine->writer.is_suspect = false;
-            drains = engine->writer.drains;
-            /* A disk that takes no rows now may take them later; the log says it all meanwhile. */
-            engine_wait_for(engine, &engine->writer.more,
-                            engine->writer.commit_failed ? RETRY_STORE_MS : FLUSH_AFTER_MS);
-            if (!engine->writer.first && !engine->writer.drainer &&
-                drains == engine->writer.drains) {
-                engine->env->reached(engine->env, POINT_BEFORE_SWEEP);
-                drain_if_free(engine, LIMIT_SLICE);
-            }
-        } else {
-            engine->writer.rests = true;
-            guard_wait(&engine->lock, &engine->writer.more);
-            engine->writer.rests = false;
-        }
-    }
-    guard_unlock(&engine->lock);
-    return NULL;
 }

@@ -266,14 +266,14 @@ pawl_status engine_fire_batch(struct engine *engine, struct scope *scope, struct
     if (count > LIMIT_BATCH)
         return scope_fail(scope, PAWL_TOO_LARGE, "expected at most %u fires in a batch, found %zu",
                           (unsigned)LIMIT_BATCH, count);
-    TRY(engine_submit(engine, &request));
+    TRY(shell_submit(engine, &request));
     for (size_t i = 0; i < count; i++) {
         while (fires[i].is_again) { /* by now it is known how the call with the same key ended */
             fires[i].is_again = false;
             request = (struct request){
                 .drain = drain_fires, .scope = scope, .fires = &fires[i], .fire_count = 1
             };
-            TRY(engine_submit(engine, &request));
+            TRY(shell_submit(engine, &request));
         }
         if (fires[i].is_elsewhere)
             fire_elsewhere(engine, scope, &fires[i]);
@@ -302,15 +302,9 @@ pawl_status engine_fire_start(struct engine *engine, struct fire_call *call)
                                  .context = call,
                                  .fires = &call->fire,
                                  .fire_count = 1 };
-    if (engine->thread_count > 0) {
-        engine_lead_begin(engine);
-        engine_post_request(engine, request);
-        engine_lead_end(engine);
-    } else { /* no other thread is sure to come by */
-        request->after = NULL;
-        engine_submit(engine, request);
-        fire_is_done(engine, request);
-    }
+    shell_lead_begin(engine);
+    engine_submit(engine, request);
+    shell_lead_end(engine);
     return PAWL_OK;
 }
 

@@ -247,7 +247,7 @@ void engine_key_enter(struct engine *engine, struct key_turn *turn, const uint8_
 {
     guard_lock(&engine->lock);
     while (is_taken(engine, key))
-        guard_wait(&engine->lock, &engine->changed);
+        shell_sleep(engine);
     *turn = (struct key_turn){ key, engine->writer.key_turns };
     engine->writer.key_turns = turn;
     guard_unlock(&engine->lock);
@@ -261,7 +261,7 @@ void engine_key_leave(struct engine *engine, struct key_turn *turn)
     while (*at != turn)
         at = &(*at)->next;
     *at = turn->next;
-    engine_changed(engine);
+    shell_changed(engine);
     guard_unlock(&engine->lock);
 }
 
@@ -293,7 +293,7 @@ pawl_status engine_key_keep(struct engine *engine, struct scope *scope, const ui
     struct keep keep = { key, body, payload };
     struct request request = { .drain = keep_key, .scope = scope, .context = &keep };
 
-    return engine_submit(engine, &request);
+    return shell_submit(engine, &request);
 }
 
 pawl_status engine_key_find(struct engine *engine, struct scope *scope, const uint8_t *key,

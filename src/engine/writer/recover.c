@@ -246,7 +246,7 @@ void recover_ready(struct engine *engine)
     guard_lock(&engine->lock);
     if (status) /* not now: a host that asks when there is something to do must not be told "now" */
         steps_lose_ready(engine);
-    engine_changed(engine);
+    shell_changed(engine);
     guard_unlock(&engine->lock);
     scope_fini(&scope);
 }

@@ -1,16 +1,32 @@
-/* due.c - a host with its own loop: when there is something to do, and doing it.
+/* tick.c - the work of the core: a unit of it, all of it, and when there is more.
  *
- * The host asks (engine_next_due_ms) or polls a descriptor (the wakeup). It is set again wherever
- * something may have become due, by any thread: a thread that changes the answer calls
- * engine_set_wakeup(). */
+ * Threads of the shell and callers that wait do units of the kinds that are theirs. A host with its
+ * own loop calls engine_tick(). It asks when (engine_next_due_ms) or polls a descriptor (the
+ * wakeup). That is set again wherever something may have become due, by any thread: a thread that
+ * changes the answer calls engine_set_wakeup(). */
 #include "engine/parts.h"
 
 #define BROKEN_REST_MS 60000 /* a store that failed is tried again so much later */
 
+/* Turns before commits, so that they share one. */
+bool engine_work(struct engine *engine, struct scope *scope, unsigned kinds)
+{
+    ASSERT_LOCKED(engine);
+    return ((kinds & WORK_TURNS) && actors_take_turn(engine)) ||
+           (((kinds & WORK_COMMITS) || ((kinds & WORK_LED) && shell_leads(engine))) &&
+            writer_drain(engine)) ||
+           ((kinds & WORK_TURNS) && actors_pass_on(engine)) ||
+           ((kinds & WORK_QUICK) && runner_run_quick(engine)) ||
+           ((kinds & WORK_TOOLS) && runner_run_one(engine)) ||
+           ((kinds & WORK_TIMERS) && timers_work(engine, scope)) ||
+           ((kinds & WORK_ROWS) && writer_tidy(engine));
+}
+
 static bool has_work(const struct engine *engine)
 {
-    return engine->writer.first || engine->actors.runnable || engine->work.jobs.first || engine->work.quick.first || steps_can_start(engine) ||
-           steps_are_lost(engine) || engine->actors.ended_count || renewals_are_due(engine) ||
+    return engine->writer.first || engine->actors.runnable || engine->work.jobs.first ||
+           engine->work.quick.first || steps_can_start(engine) || steps_are_lost(engine) ||
+           engine->actors.ended_count || renewals_are_due(engine) ||
            (wakes_are_due(engine) && engine->options.own) || /* a shared one looks when it runs */
            (engine->actors.ended_lost && !engine->writer.broken && !engine->writer.commit_failed);
 }
@@ -35,10 +51,12 @@ static int64_t timers_at(struct engine *engine)
 
     if (engine->clock.stuck_timers && wait_ms > 0 && timers_next_due(engine) != INT64_MAX)
         return now.at_ms + wait_ms;
-    if (left_ms == 0 || engine->clock.next_due_ms <= now.at_ms || engine->clock.next_wall_ms <= now.wall_ms)
+    if (left_ms == 0 || engine->clock.next_due_ms <= now.at_ms ||
+        engine->clock.next_wall_ms <= now.wall_ms)
         return WAKEUP_NOW;
-    return left_ms != INT64_MAX && now.at_ms + left_ms < engine->clock.next_due_ms ? now.at_ms + left_ms
-                                                                            : engine->clock.next_due_ms;
+    return left_ms != INT64_MAX && now.at_ms + left_ms < engine->clock.next_due_ms
+               ? now.at_ms + left_ms
+               : engine->clock.next_due_ms;
 }
 
 /* When something is tried again that met a failing store. */
@@ -86,7 +104,7 @@ static void look_after_work(struct engine *engine)
 
     guard_lock(&engine->lock);
     waits = (engine->clock.next_due_ms != INT64_MAX || engine->clock.next_wall_ms != INT64_MAX) &&
-            !engine->thread_count;
+            !shell_has_threads(engine);
     guard_unlock(&engine->lock);
     if (waits)
         look_ahead(engine);
@@ -134,9 +152,10 @@ bool engine_is_at_rest(struct engine *engine, int64_t *due_in_ms)
 
 static void run_waiting(struct engine *engine, uint32_t *budget)
 {
+    unsigned kinds = shell_has_threads(engine) ? WORK_WAITING : WORK_WAITING | WORK_TOOLS;
+
     guard_lock(&engine->lock);
-    while (*budget > 0 &&
-           (engine_pump(engine) || (!engine->thread_count && runner_run_one(engine))))
+    while (*budget > 0 && engine_work(engine, NULL, kinds))
         --*budget;
     guard_unlock(&engine->lock);
 }
@@ -146,7 +165,7 @@ static bool is_time_to_look(struct engine *engine)
     bool is_time;
 
     guard_lock(&engine->lock);
-    is_time = steps_are_lost(engine) && !engine->thread_count;
+    is_time = steps_are_lost(engine) && !shell_has_threads(engine);
     guard_unlock(&engine->lock);
     return is_time;
 }
@@ -163,8 +182,19 @@ static void keep_clock(struct engine *engine, struct scope *scope)
         clock_keep(engine, scope);
 }
 
-pawl_status engine_run_due(struct engine *engine, struct scope *scope, uint32_t budget)
+static void tell_tick(struct engine *engine, const struct tick *before, struct tick *out)
 {
+    out->due_in_ms = engine_next_due_ms(engine);
+    guard_lock(&engine->lock);
+    out->commits = engine->writer.commits - before->commits;
+    out->answers = engine->writer.answers - before->answers;
+    guard_unlock(&engine->lock);
+}
+
+pawl_status engine_tick(struct engine *engine, struct scope *scope, uint32_t budget,
+                        struct tick *out)
+{
+    struct tick before = { engine->writer.commits, engine->writer.answers, 0 };
     bool is_bounded = budget > 0;
     uint32_t left = is_bounded ? budget : UINT32_MAX;
     pawl_status status = PAWL_OK;
@@ -182,19 +212,21 @@ pawl_status engine_run_due(struct engine *engine, struct scope *scope, uint32_t 
             left = UINT32_MAX;
         run_waiting(engine, &left);
         guard_lock(&engine->lock);
-        due = left > 0 && timers_are_due(engine) && !engine->thread_count;
+        due = left > 0 && timers_are_due(engine) && !shell_has_threads(engine);
         guard_unlock(&engine->lock);
         if (due)
             status = timers_fire_due(engine, scope, is_bounded ? &left : NULL);
     } while (due && !status && engine->options.test_clock);
     run_waiting(engine, &left);
-    if (!engine->thread_count && left > 0)
+    if (!shell_has_threads(engine) && left > 0)
         engine_sweep(engine);
     look_after_work(engine);
     guard_lock(&engine->lock);
     engine->clock.wakeup_is_stale = true;
     engine_set_wakeup(engine);
     guard_unlock(&engine->lock);
+    if (out)
+        tell_tick(engine, &before, out);
     return status;
 }
 
@@ -220,10 +252,10 @@ void engine_set_wakeup(struct engine *engine)
     ASSERT_LOCKED(engine);
     if (engine->clock.wakeup.fd < 0)
         return;
-    at_ms = engine->thread_count ? WAKEUP_NEVER : due_at(engine);
+    at_ms = shell_has_threads(engine) ? WAKEUP_NEVER : due_at(engine);
     if (engine->options.test_clock && at_ms != WAKEUP_NOW)
         at_ms = WAKEUP_NEVER;
-    if (engine->options.test_clock || engine->thread_count)
+    if (engine->options.test_clock || shell_has_threads(engine))
         wall_ms = WAKEUP_NEVER;
     boot_ms = by_boot(engine, at_ms);
     if (boot_ms != engine->clock.wakeup_boot_ms || wall_ms != engine->clock.wakeup_wall_ms ||
