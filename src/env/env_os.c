@@ -9,19 +9,23 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
-#define POOL_SIZE 4096u /* random bytes fetched at once: a call of the kernel per id is dear */
+/* Random bytes fetched at once: a call of the kernel per id is dear. A forked child must not hand out
+ * its parent's bytes: the kernel empties the page for it, so that nothing is left there. */
+struct pool {
+    size_t left; /* the last bytes, not handed out yet */
+    unsigned char bytes[4096 - sizeof(size_t)];
+};
 
 struct env_os {
     struct env env;
     struct heap heap;
     pthread_mutex_t lock; /* over the pool */
-    unsigned char pool[POOL_SIZE];
-    size_t pool_left;         /* the last bytes of the pool, not handed out yet */
-    pid_t pool_pid;           /* whose pool: a forked child must not hand out its parent's bytes */
+    struct pool *pool;
     enum env_point crash_at;  /* POINT_COUNT: nowhere */
     atomic_ullong crash_left; /* that point is passed this many times, the last time dead */
 };
@@ -78,31 +82,30 @@ static void fetch_random(unsigned char *out, size_t size)
 
 /* Bytes leave the pool when they are handed out, so that no later reader of our memory
  * learns a salt or an id from it. */
-static void take_from_pool(struct env_os *os, void *out, size_t size)
+static void take_from_pool(struct pool *pool, void *out, size_t size)
 {
     unsigned char *from;
 
-    if (os->pool_left < size || os->pool_pid != getpid()) {
-        fetch_random(os->pool, POOL_SIZE);
-        os->pool_left = POOL_SIZE;
-        os->pool_pid = getpid();
+    if (pool->left < size) {
+        fetch_random(pool->bytes, sizeof pool->bytes);
+        pool->left = sizeof pool->bytes;
     }
-    from = os->pool + (POOL_SIZE - os->pool_left);
+    from = pool->bytes + (sizeof pool->bytes - pool->left);
     memcpy(out, from, size);
     explicit_bzero(from, size);
-    os->pool_left -= size;
+    pool->left -= size;
 }
 
 static void os_random(struct env *env, void *out, size_t size)
 {
     struct env_os *os = (struct env_os *)env;
 
-    if (size > POOL_SIZE) {
+    if (!os->pool || size > sizeof os->pool->bytes) {
         fetch_random(out, size);
         return;
     }
     pthread_mutex_lock(&os->lock);
-    take_from_pool(os, out, size);
+    take_from_pool(os->pool, out, size);
     pthread_mutex_unlock(&os->lock);
 }
 
@@ -124,7 +127,10 @@ static void os_close(struct env *env)
     struct env_os *os = (struct env_os *)env;
     struct heap heap = os->heap;
 
-    explicit_bzero(os->pool, POOL_SIZE);
+    if (os->pool) {
+        explicit_bzero(os->pool, sizeof *os->pool);
+        munmap(os->pool, sizeof *os->pool);
+    }
     pthread_mutex_destroy(&os->lock);
     heap_free(&heap, os, sizeof *os);
 }
@@ -144,6 +150,20 @@ static void read_crash_point(struct env_os *os, str text)
             os->crash_at = point;
 }
 
+/* NULL: each call asks the kernel. */
+static struct pool *pool_new(void)
+{
+    struct pool *pool =
+        mmap(NULL, sizeof *pool, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (pool == MAP_FAILED)
+        return NULL;
+    if (madvise(pool, sizeof *pool, MADV_WIPEONFORK) == 0)
+        return pool;
+    munmap(pool, sizeof *pool);
+    return NULL;
+}
+
 struct env *env_os_new(const struct heap *heap)
 {
     struct env_os *os = heap_new(heap, sizeof *os);
@@ -155,6 +175,7 @@ struct env *env_os_new(const struct heap *heap)
         return NULL;
     }
     os->heap = *heap;
+    os->pool = pool_new();
     os->env = (struct env){ os_now_ms,  os_boot_ms, os_tick_ms, os_tick_us, os_random,
                             os_reached, os_share,   os_close,   false };
     read_crash_point(os, str_of(getenv("PAWL_CRASH_AT")));

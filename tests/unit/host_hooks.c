@@ -1,6 +1,8 @@
 /* host_hooks.c - what belongs to the host: its memory, its log, its last words; and that two
  * engines in one process know nothing of each other. */
 #include "base/assert.h"
+#include "base/heap.h"
+#include "env/env.h"
 #include "lib/fault.h"
 #include "lib/test.h"
 #include <pawl.h>
@@ -73,6 +75,28 @@ static void drive(pawl *p, uint64_t presses)
 }
 
 /* ---- memory ---- */
+
+TEST(host, a_forked_child_draws_other_ids_than_its_parent)
+{
+    struct env *env = env_os_new(&heap_libc);
+    unsigned char first[16], ours[16], theirs[16] = { 0 };
+    int ends[2];
+    pid_t child;
+
+    EXPECT(env && pipe(ends) == 0);
+    env->random(env, first, sizeof first); /* the rest of what was fetched is in memory now */
+    child = fork();
+    EXPECT(child >= 0);
+    env->random(env, ours, sizeof ours);
+    if (child == 0)
+        _exit(write(ends[1], ours, sizeof ours) == sizeof ours ? 0 : 1);
+    EXPECT_EQ(read(ends[0], theirs, sizeof theirs), sizeof theirs);
+    EXPECT_EQ(waitpid(child, NULL, 0), child);
+    EXPECT(memcmp(ours, theirs, sizeof ours) != 0);
+    close(ends[0]);
+    close(ends[1]);
+    env->close(env);
+}
 
 TEST(host, all_memory_comes_from_the_hosts_allocator_and_is_back_at_close)
 {
