@@ -22,6 +22,7 @@ static pawl_status job_new(struct engine *engine, struct actor *actor, uint32_t 
 
     TRY_MEMORY(scope, job);
     scope_init(&job->scope, engine->heap, LIMIT_SCOPE);
+    arena_init_small(&job->scope.arena, engine->heap, LIMIT_SCOPE); /* most need less than that */
     job->ordinal = ordinal;
     job->creator = arena_text(&job->scope.arena, actor->creator);
     job->trace = arena_text(&job->scope.arena, actor->trace);

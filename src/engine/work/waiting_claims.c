@@ -80,10 +80,13 @@ static bool has_room(const struct waiting_claim *waiting, size_t size)
     return !waiting->is_full && size <= LIMIT_CLAIM_TEXT - waiting->size;
 }
 
-/* A connection that is suspended does not notice that its client has gone. */
+/* A connection that is suspended does not notice that its client has gone. One whose answers are
+ * under way has just sent them: to ask the kernel for each step that they make ready costs more than
+ * the step's lease. */
 static bool is_there(const struct waiting_claim *waiting)
 {
-    return !waiting->waiter.is_there || waiting->waiter.is_there(waiting->waiter.context);
+    return waiting->is_answering || !waiting->waiter.is_there ||
+           waiting->waiter.is_there(waiting->waiter.context);
 }
 
 /* The first that can be given a step of this tool; those whose owners have gone are called. */

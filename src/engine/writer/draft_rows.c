@@ -49,6 +49,18 @@ static unsigned rows_of(struct engine *engine, const struct head *head,
     return head->flags & HEAD_PAUSED ? rows | ROWS_PAUSE : rows;
 }
 
+/* A step that becomes ready and is started in one commit is written once. */
+static struct live_change *row_for(struct batch *batch, const struct live_change *change)
+{
+    struct live_change *last = batch->live_count ? &batch->live[batch->live_count - 1] : NULL;
+
+    if (last && change->kind == LIVE_STEP_PUT && last->kind == LIVE_STEP_PUT &&
+        last->instance == change->instance && last->ordinal == change->ordinal)
+        return last;
+    ASSERT(batch->live_count < batch->live_capacity);
+    return &batch->live[batch->live_count++];
+}
+
 /* `ends`: the decision goes on to the instance's end, which takes all rows away; only children are
  * noted, because they have to be left behind. */
 void live_from_draft(struct engine *engine, struct head *head, const struct definition *definition,
@@ -75,7 +87,6 @@ void live_from_draft(struct engine *engine, struct head *head, const struct defi
             continue;
         if (change.kind == LIVE_TIMER_PUT)
             change.timer.test = (head->flags & HEAD_TEST) != 0;
-        ASSERT(batch->live_count < batch->live_capacity);
-        batch->live[batch->live_count++] = change;
+        *row_for(batch, &change) = change;
     }
 }
