@@ -26,7 +26,7 @@ struct definition_slot {
     str name;
     uint32_t version;
     bool is_doubtful; /* attached: a rollback may have put another one in its place */
-    uint8_t compiled_sha[SHA_SIZE];
+    uint8_t source_sha[SHA_SIZE], compiled_sha[SHA_SIZE];
     str rights; /* what its instances may create; data NULL: anything */
     struct definition_slot *next; /* of those that a rollback took back */
 };
@@ -38,6 +38,13 @@ struct reducer {
     void *context;
 };
 
+#define RESOLVED_KEPT 64u  /* references, by a hash of them ... */
+#define RESOLVED_SIZE 152u /* ... and none that is longer */
+/* Which definition a reference named when no later one was stored than `last` (definitions.c). */
+struct resolved {
+    char text[RESOLVED_SIZE]; /* the reference */
+    uint32_t id, last;        /* id 0: none */
+};
 /* Instances of types of code that have a higher version now (renewals.c). */
 struct renewal {
     uint32_t type, version; /* the one under way, by its index; the version that created them */
@@ -52,6 +59,7 @@ struct registry {
     struct definition_slot **definitions; /* by id */
     uint32_t definition_capacity;
     struct definition_slot *retired; /* not found any more, but names in results point into them */
+    struct resolved resolved[RESOLVED_KEPT]; /* an owner's: no other process stores definitions */
     uint64_t seen_pos; /* attached: the end of the log when the last definition was loaded */
     uint8_t seen_root[SHA_SIZE];
     struct arena code_arena; /* holds the copies below, until close */
@@ -66,6 +74,10 @@ struct registry {
 /* definitions.c */
 pawl_status definitions_get(struct engine *engine, struct scope *scope, uint32_t id,
                             struct definition_slot **out);
+/* The definition that a reference (name or name@version) names, and what its creation records of it.
+ * INVALID_REQUEST, NOT_KNOWN. */
+pawl_status definitions_resolve(struct engine *engine, struct scope *scope, str text,
+                                struct definition_row *row, struct definition_slot **out);
 /* The definition of the instance that stands at `head`; a head that names no state of it is
  * STORAGE_FAILURE: the store is damaged. */
 pawl_status definitions_of(struct engine *engine, struct scope *scope, const struct head *head,

@@ -24,7 +24,7 @@ static const struct {
 } table[] = {
     { "fire", "instance.fire", "\"action\":\"note\"", MACHINE, { 6, 5 }, { 0, 0 } },
     { "signal", "signal.send", "\"name\":\"slower\"", CODE, { 8, 7 }, { 0, 0 } },
-    { "create", "instance.create", "\"definition\":\"order\"", ANY, { 4, 3 }, { 1, 1 } },
+    { "create", "instance.create", "\"definition\":\"order\"", ANY, { 4, 3 }, { 0, 0 } },
 
     /* Everything that `pawl show` asks, of a machine, a flow and code. */
     { "show @last", "instance.find", "", ANY, { 3, 3 }, { 3, 3 } },

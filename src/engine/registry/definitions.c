@@ -44,6 +44,7 @@ static pawl_status load_slot(struct engine *engine, struct scope *scope, uint32_
     slot->name = arena_str(arena, row.name);
     slot->version = row.version;
     slot->rights = arena_str(arena, rights);
+    memcpy(slot->source_sha, row.source_sha, SHA_SIZE);
     memcpy(slot->compiled_sha, row.compiled_sha, SHA_SIZE);
     TRY_MEMORY(scope, !arena->failed);
     return PAWL_OK;
@@ -103,6 +104,76 @@ pawl_status definitions_get(struct engine *engine, struct scope *scope, uint32_t
         *out = engine->registry.definitions[id];
     guard_unlock(&engine->registry.lock);
     return status;
+}
+
+/* ---- references ----
+ *
+ * Each creation names its definition. Reading its row takes its whole text from the store, so an
+ * owner remembers what a reference named, for as long as no other definition is stored. */
+
+static struct resolved *resolved_at(struct engine *engine, str text)
+{
+    uint32_t hash = 2166136261u;
+
+    for (size_t i = 0; i < text.size; i++)
+        hash = (hash ^ (unsigned char)text.data[i]) * 16777619u;
+    return &engine->registry.resolved[hash % RESOLVED_KEPT];
+}
+
+static uint32_t last_definition(struct engine *engine)
+{
+    uint32_t last;
+
+    guard_lock(&engine->lock);
+    last = engine->writer.tip.last_definition;
+    guard_unlock(&engine->lock);
+    return last;
+}
+
+static bool is_resolved(struct engine *engine, str text, uint32_t last, struct definition_row *row,
+                        struct definition_slot **out)
+{
+    const struct resolved *known = resolved_at(engine, text);
+    bool is_known;
+
+    guard_lock(&engine->registry.lock);
+    is_known = known->id && known->last == last && str_is(text, known->text);
+    if (is_known) {
+        *out = engine->registry.definitions[known->id];
+        *row = (struct definition_row){ .id = known->id,
+                                        .name = (*out)->name,
+                                        .version = (*out)->version };
+        memcpy(row->source_sha, (*out)->source_sha, SHA_SIZE);
+        memcpy(row->compiled_sha, (*out)->compiled_sha, SHA_SIZE);
+    }
+    guard_unlock(&engine->registry.lock);
+    return is_known;
+}
+
+static void remember(struct engine *engine, str text, uint32_t last, uint32_t id)
+{
+    struct resolved *known = resolved_at(engine, text);
+
+    if (text.size >= RESOLVED_SIZE)
+        return;
+    guard_lock(&engine->registry.lock);
+    *known = (struct resolved){ .id = id, .last = last };
+    memcpy(known->text, text.data, text.size);
+    guard_unlock(&engine->registry.lock);
+}
+
+pawl_status definitions_resolve(struct engine *engine, struct scope *scope, str text,
+                                struct definition_row *row, struct definition_slot **out)
+{
+    uint32_t last = engine->options.own ? last_definition(engine) : 0;
+
+    if (engine->options.own && is_resolved(engine, text, last, row, out))
+        return PAWL_OK;
+    TRY(definition_find_registered(engine, scope, text, row));
+    TRY(definitions_get(engine, scope, row->id, out));
+    if (engine->options.own)
+        remember(engine, text, last, row->id);
+    return PAWL_OK;
 }
 
 pawl_status definitions_of(struct engine *engine, struct scope *scope, const struct head *head,

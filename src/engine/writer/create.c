@@ -220,8 +220,7 @@ pawl_status create_resolve(struct engine *engine, struct scope *scope,
         return definition_row_make(engine, scope, args->declaration, *definition, row);
     }
     TRY(code_put_when_used(engine, scope, args->definition));
-    TRY(definition_find_registered(engine, scope, args->definition, row));
-    TRY(definitions_get(engine, scope, row->id, &slot));
+    TRY(definitions_resolve(engine, scope, args->definition, row, &slot));
     *definition = slot->definition;
     return input_schema_accept(scope, slot->definition->input_schema, args->input);
 }
