@@ -213,10 +213,14 @@ static inline bool is_tls(const struct http_server *server)
 /* Away, it belongs to the worker or to the engine; else to the thread of its connection. */
 enum request_stage { STAGE_COMING, STAGE_AWAY, STAGE_OPENED /* its store is */, STAGE_BACK };
 
+/* A request that was started where it was read: does its connection have to be suspended? */
+enum request_start { START_HERE, START_WOKEN, START_AWAY };
+
 struct web_request {
     struct http_server *server;
     struct web_request *next; /* in the queue of work */
     enum request_stage stage;
+    _Atomic int start; /* enum request_start */
     uint64_t number;
     int64_t begun_us;           /* when it had been read */
     char id[REQUEST_ID_SIZE];   /* the client's, or ours */

@@ -155,8 +155,24 @@ void request_come_back(struct web_request *request, enum request_stage stage)
 
 /* ---- Running ---- */
 
-/* By the engine, which must not be held up. What was started by its connection's thread goes back
- * to it, unless that may take a while. What has gone on since, or was started by a worker, is
+/* Its connection is suspended. What was started by its connection's thread goes back to it, unless
+ * that may take a while. */
+static void end_suspension(struct web_request *request)
+{
+    if (request->running.wait->is_slow)
+        work_add(&request->server->work, request);
+    else
+        request_come_back(request, STAGE_BACK);
+}
+
+static bool change_start(struct web_request *request, int to)
+{
+    int from = START_HERE;
+
+    return atomic_compare_exchange_strong(&request->start, &from, to);
+}
+
+/* By the engine, which must not be held up. What has gone on since, or was started by a worker, is
  * parked or will be. */
 static void on_wake(void *context)
 {
@@ -164,10 +180,8 @@ static void on_wake(void *context)
 
     if (!(request->op->flags & OP_ASYNC) || request->goes_on)
         work_wake(&request->server->work, request);
-    else if (request->running.wait->is_slow)
-        work_add(&request->server->work, request);
-    else
-        request_come_back(request, STAGE_BACK);
+    else if (!change_start(request, START_WOKEN)) /* else the thread that started it goes on */
+        end_suspension(request);
 }
 
 /* The rest of the call, and whether its caller may: that may depend on the body. */
@@ -302,22 +316,35 @@ static bool go_on_here(struct web_request *request)
     return !waits;
 }
 
-/* Without a worker. The connection is suspended first: it may be woken at once. */
+/* It was started, and waits. It may be woken at once, because this thread has committed it: then the
+ * connection is not suspended. If the server stops, that will be soon. */
+static bool is_suspended(struct web_request *request, bool *is_away)
+{
+    while (atomic_load(&request->start) == START_HERE) {
+        if (go_away(request, is_away) == PAWL_OK) {
+            if (!change_start(request, START_AWAY))
+                end_suspension(request);
+            return true;
+        }
+        (void)poll(NULL, 0, 1);
+    }
+    if (!request->running.wait->is_slow || go_away(request, is_away) != PAWL_OK)
+        return false;
+    work_add(&request->server->work, request);
+    return true;
+}
+
+/* Without a worker. */
 static pawl_status start_async(struct web_request *request, bool *is_away)
 {
     bool waits;
-    pawl_status status;
 
     TRY(prepare(request));
-    TRY(go_away(request, is_away));
-    request->is_waiting = true;
-    status = op_start(&request->running, &request->answer, &request->result, &waits);
-    if (!waits) {
-        request->is_waiting = false;
-        request->status = status;
-        request_come_back(request, STAGE_BACK);
-    }
-    return status;
+    request->status = op_start(&request->running, &request->answer, &request->result, &waits);
+    request->is_waiting = waits;
+    if (waits && (is_suspended(request, is_away) || !go_on_here(request)))
+        *is_away = true; /* another thread has it */
+    return *is_away ? PAWL_OK : request->status;
 }
 
 static pawl_status hand_over(struct web_request *request, bool *is_away)
