@@ -74,8 +74,8 @@ struct registry {
 /* definitions.c */
 pawl_status definitions_get(struct engine *engine, struct scope *scope, uint32_t id,
                             struct definition_slot **out);
-/* The definition that a reference (name or name@version) names, and what its creation records of it.
- * INVALID_REQUEST, NOT_KNOWN. */
+/* The definition that a reference (name or name@version) names, and what its creation records of
+ * it. INVALID_REQUEST, NOT_KNOWN. */
 pawl_status definitions_resolve(struct engine *engine, struct scope *scope, str text,
                                 struct definition_row *row, struct definition_slot **out);
 /* The definition of the instance that stands at `head`; a head that names no state of it is

@@ -299,6 +299,7 @@ uint32_t live_room(const struct decision *decision);
 /* recover.c */
 pawl_status recover(struct engine *engine, struct scope *scope);
 void engine_set_tip(struct engine *engine, const struct store_tip *tip); /* by the drain */
+uint32_t engine_last_definition(struct engine *engine);
 pawl_status recover_tail(struct engine *engine, struct scope *scope);
 pawl_status recover_steps(struct engine *engine, struct scope *scope);
 pawl_status recover_instance(struct engine *engine, struct scope *scope, uint64_t number);

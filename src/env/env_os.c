@@ -14,8 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Random bytes fetched at once: a call of the kernel per id is dear. A forked child must not hand out
- * its parent's bytes: the kernel empties the page for it, so that nothing is left there. */
+/* Random bytes fetched at once: a call of the kernel per id is dear. A forked child must not
+ * hand out its parent's bytes: the kernel empties the page for it, so that nothing is left
+ * there. */
 struct pool {
     size_t left; /* the last bytes, not handed out yet */
     unsigned char bytes[4096 - sizeof(size_t)];

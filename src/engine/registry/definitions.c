@@ -120,16 +120,6 @@ static struct resolved *resolved_at(struct engine *engine, str text)
     return &engine->registry.resolved[hash % RESOLVED_KEPT];
 }
 
-static uint32_t last_definition(struct engine *engine)
-{
-    uint32_t last;
-
-    guard_lock(&engine->lock);
-    last = engine->writer.tip.last_definition;
-    guard_unlock(&engine->lock);
-    return last;
-}
-
 static bool is_resolved(struct engine *engine, str text, uint32_t last, struct definition_row *row,
                         struct definition_slot **out)
 {
@@ -165,7 +155,7 @@ static void remember(struct engine *engine, str text, uint32_t last, uint32_t id
 pawl_status definitions_resolve(struct engine *engine, struct scope *scope, str text,
                                 struct definition_row *row, struct definition_slot **out)
 {
-    uint32_t last = engine->options.own ? last_definition(engine) : 0;
+    uint32_t last = engine->options.own ? engine_last_definition(engine) : 0;
 
     if (engine->options.own && is_resolved(engine, text, last, row, out))
         return PAWL_OK;

@@ -1,10 +1,10 @@
 /* tool_threads.c - threads that run tools.
  *
- * Each worker is a thread. While tools take next to no time, more steps are started than there are
- * workers (work/runners.c). One of them may turn out to be slow. The next in the queue does not wait
- * behind it: a watcher, a thread beyond the workers, takes what no worker has taken within LATE_MS,
- * and leaves its post to another thread. Tools that take no time at all (log, set, fail) have one
- * more thread, which runs nothing else. */
+ * Each worker is a thread. While tools take next to no time, more steps are started than there
+ * are workers (work/runners.c). One of them may turn out to be slow. The next in the queue does
+ * not wait behind it: a watcher, a thread beyond the workers, takes what no worker has taken
+ * within LATE_MS, and leaves its post to another thread. Tools that take no time at all (log,
+ * set, fail) have one more thread, which runs nothing else. */
 #include "engine/parts.h"
 
 #define LATE_MS        5    /* a started step that no worker took by then gets another thread */

@@ -1,9 +1,10 @@
 /* waits.c - callers that wait: each does what it can meanwhile, and sleeps if that is nothing.
  *
- * In a library the first caller becomes leader and drains for the others; a server has a thread that
- * does nothing else. Waking that one costs more than a short commit's work. So the thread that reads
- * requests drains what it has queued itself, if none drains and little is queued; what was queued
- * meanwhile is left to that thread. A thread that moves a test clock drains all that it queues. */
+ * In a library the first caller becomes leader and drains for the others; a server has a thread
+ * that does nothing else. Waking that one costs more than a short commit's work. So the thread
+ * that reads requests drains what it has queued itself, if none drains and little is queued;
+ * what was queued meanwhile is left to that thread. A thread that moves a test clock drains all
+ * that it queues. */
 #include "engine/parts.h"
 
 /* More requests than this, and any after a slower commit, are left to the thread that commits. */
@@ -62,8 +63,8 @@ void shell_lead_begin(struct engine *engine)
     led = engine;
 }
 
-/* What its commit leads to is for the thread that commits. Without one it is done here, for no other
- * thread is sure to come by. */
+/* What its commit leads to is for the thread that commits. Without one it is done here, for no
+ * other thread is sure to come by. */
 void shell_lead_end(struct engine *engine)
 {
     ASSERT(led == engine);

@@ -81,8 +81,8 @@ static bool has_room(const struct waiting_claim *waiting, size_t size)
 }
 
 /* A connection that is suspended does not notice that its client has gone. One whose answers are
- * under way has just sent them: to ask the kernel for each step that they make ready costs more than
- * the step's lease. */
+ * under way has just sent them: to ask the kernel for each step that they make ready costs more
+ * than the step's lease. */
 static bool is_there(const struct waiting_claim *waiting)
 {
     return waiting->is_answering || !waiting->waiter.is_there ||

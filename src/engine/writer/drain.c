@@ -1,10 +1,11 @@
 /* drain.c - one drain: all that waits shares one commit.
  *
- * One thread at a time drains: it takes that role in drain_if_free(), and nowhere else. Which thread
- * that is, and who waits for it, is for the shell to say (shell/waits.c).
+ * One thread at a time drains: it takes that role in drain_if_free(), and nowhere else. Which
+ * thread that is, and who waits for it, is for the shell to say (shell/waits.c).
  *
- * An owner decides first and takes the store's turn only if something was accepted. A writer that
- * shares its store takes the turn first: only then is what it reads still true when it writes. */
+ * An owner decides first and takes the store's turn only if something was accepted. A writer
+ * that shares its store takes the turn first: only then is what it reads still true when it
+ * writes. */
 #include "engine/parts.h"
 
 #define TOLD_AT_ONCE 32u

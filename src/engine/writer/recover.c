@@ -62,6 +62,16 @@ void engine_set_tip(struct engine *engine, const struct store_tip *tip)
     guard_unlock(&engine->lock);
 }
 
+uint32_t engine_last_definition(struct engine *engine)
+{
+    uint32_t last;
+
+    guard_lock(&engine->lock);
+    last = engine->writer.tip.last_definition;
+    guard_unlock(&engine->lock);
+    return last;
+}
+
 pawl_status recover(struct engine *engine, struct scope *scope)
 {
     struct standing_row *amends;

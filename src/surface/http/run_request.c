@@ -316,8 +316,8 @@ static bool go_on_here(struct web_request *request)
     return !waits;
 }
 
-/* It was started, and waits. It may be woken at once, because this thread has committed it: then the
- * connection is not suspended. If the server stops, that will be soon. */
+/* It was started, and waits. It may be woken at once, because this thread has committed it: then
+ * the connection is not suspended. If the server stops, that will be soon. */
 static bool is_suspended(struct web_request *request, bool *is_away)
 {
     while (atomic_load(&request->start) == START_HERE) {
