@@ -13,9 +13,8 @@ static pawl_status find_overdue(const struct op_call *call, bool wall, int64_t n
 {
     struct live_timer *timers;
     uint32_t count = 0;
-    int64_t next_ms;
     pawl_status status = store_due(engine_store(op_engine(call)), call->scope, wall, now_ms,
-                                   LIMIT_LIST, &timers, &count, &next_ms);
+                                   LIMIT_LIST, &timers, &count);
 
     if (status != PAWL_OK || count == 0)
         return status;

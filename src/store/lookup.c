@@ -209,6 +209,7 @@ static bool timer_is_sound(const struct rows_query *query, const struct live_tim
 {
     return timers[i].name.data && is_instance_number(timers[i].instance) &&
            timers[i].wall == query->by.clock.wall &&
+           timers[i].due_at_ms <= query->by.clock.until_ms &&
            (i == 0 || timers[i - 1].due_at_ms <= timers[i].due_at_ms);
 }
 
@@ -369,17 +370,10 @@ pawl_status store_step_counts(struct store *store, struct scope *scope, str name
                 count);
 }
 
-/* One row more than asked for tells when the next is due. */
-pawl_status store_due(struct store *store, struct scope *scope, bool wall, int64_t now_ms,
-                      uint32_t limit, struct live_timer **out, uint32_t *count, int64_t *next_ms)
+pawl_status store_due(struct store *store, struct scope *scope, bool wall, int64_t until_ms,
+                      uint32_t limit, struct live_timer **out, uint32_t *count)
 {
-    const struct rows_query query = { LIST_DUE, limit + 1, { .clock = { wall, now_ms } } };
-    uint32_t found, due = 0;
-    pawl_status status = rows(store, scope, &query, out, &found);
-
-    while (due < found && due < limit && (*out)[due].due_at_ms <= now_ms)
-        due++;
-    *count = due;
-    *next_ms = due < found ? (*out)[due].due_at_ms : INT64_MAX;
-    return status;
+    return rows(store, scope,
+                &(struct rows_query){ LIST_DUE, limit, { .clock = { wall, until_ms } } }, out,
+                count);
 }

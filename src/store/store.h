@@ -341,8 +341,7 @@ enum rows_kind {
                        * `after_name`, in byte order */
     LIST_DUE,         /* live_timer by one clock, in order of (due, instance, ordinal, name), with
                        * what its instance is an instance of. Not those of test instances or of
-                       * paused ones. Those due later than `until_ms` may be left out, but for the
-                       * first */
+                       * paused ones, nor those due later than `until_ms` */
     LIST_BUSY,        /* busy_row: instances > after with a ready or running step, in order;
                        * `pending`: or a pending one */
     LIST_AWAITING,    /* last_row: instances > after that await a signal, in order. None where
@@ -501,8 +500,8 @@ pawl_status store_definitions(struct store *store, struct scope *scope, str afte
 pawl_status store_live(struct store *store, struct scope *scope, uint64_t instance, struct live *out);
 pawl_status store_alarms(struct store *store, struct scope *scope, bool wall, uint32_t limit,
                          struct standing_row **out, uint32_t *count);
-pawl_status store_due(struct store *store, struct scope *scope, bool wall, int64_t now_ms, uint32_t limit,
-                      struct live_timer **out, uint32_t *count, int64_t *next_ms);
+pawl_status store_due(struct store *store, struct scope *scope, bool wall, int64_t until_ms,
+                      uint32_t limit, struct live_timer **out, uint32_t *count);
 pawl_status store_busy(struct store *store, struct scope *scope, uint64_t after, bool pending,
                        uint32_t limit, struct busy_row **out, uint32_t *count);
 pawl_status store_awaiting(struct store *store, struct scope *scope, uint64_t after, uint32_t limit,

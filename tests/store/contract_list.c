@@ -284,13 +284,12 @@ static void read_all(struct stand *s, struct scope *scope)
     struct busy_row *busy;
     uint64_t *numbers;
     uint32_t count;
-    int64_t next_ms;
 
     expect_ok_or_no_memory(store_record(s->store, scope, 2, &record));
     expect_ok_or_no_memory(store_definition(s->store, scope, 1, &definition));
     expect_ok_or_no_memory(store_definitions(s->store, scope, STR_NONE, 9, &definitions, &count));
     expect_ok_or_no_memory(store_live(s->store, scope, 2, &live));
-    expect_ok_or_no_memory(store_due(s->store, scope, false, T0, 9, &timers, &count, &next_ms));
+    expect_ok_or_no_memory(store_due(s->store, scope, false, T0, 9, &timers, &count));
     expect_ok_or_no_memory(store_busy(s->store, scope, 0, true, 9, &busy, &count));
     expect_ok_or_no_memory(store_list(s->store, scope, &query, &numbers, &count));
     expect_ok_or_no_memory(store_counts(s->store, scope, STR_NONE, 0, &counts, &count));

@@ -221,3 +221,20 @@ TEST(reads, no_operation_reads_more_than_the_table_says)
     world_end(&world);
     EXPECT_EQ(wrong, 0);
 }
+
+/* However many are armed. */
+TEST(reads, a_timer_that_fires_reads_none_that_is_due_later)
+{
+    struct world world;
+
+    EXPECT_EQ(sqlite3_auto_extension((void (*)(void))count_connection), SQLITE_OK);
+    world_begin(&world, "sqlite");
+    (void)world_create(&world, "ticker", NULL);
+    world_advance(&world, 500);
+    for (int i = 0; i < 200; i++)
+        (void)world_create(&world, "ticker", NULL);
+    statements = rows = 0;
+    world_advance(&world, 500);
+    EXPECT(rows < 20);
+    world_end(&world);
+}

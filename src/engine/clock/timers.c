@@ -127,10 +127,9 @@ static pawl_status fire_some(struct engine *engine, struct scope *scope, bool wa
     struct mail_group group = { 0 };
     struct live_timer *due;
     uint32_t left, count;
-    int64_t next_ms;
 
     TRY(store_due(engine->store, scope, wall, now_ms, most + engine->clock.stuck_timers, &due,
-                  &count, &next_ms));
+                  &count));
     left = count;
     TRY(deadlines_fire(engine, scope, due, &left, &group.refused));
     guard_lock(&engine->lock);
@@ -160,9 +159,8 @@ static pawl_status look_ahead_by(struct engine *engine, struct scope *scope, boo
 {
     struct live_timer *due;
     uint32_t count;
-    int64_t next_ms;
 
-    TRY(store_due(engine->store, scope, wall, INT64_MAX, 1, &due, &count, &next_ms));
+    TRY(store_due(engine->store, scope, wall, INT64_MAX, 1, &due, &count));
     TRY(alarms_next(engine, scope, wall, out));
     if (count)
         note(out, due[0].due_at_ms);

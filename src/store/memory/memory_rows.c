@@ -37,18 +37,17 @@ static const struct row *skip_held(const struct disk *disk, bool wall, const str
 
 static void list_due(const struct disk *disk, const struct rows_query *query, struct found *found)
 {
-    bool wall = query->by.clock.wall, is_later = false;
+    bool wall = query->by.clock.wall;
     const struct row first = { .wall = wall, .due_at_ms = INT64_MIN };
     const struct row *row = skip_held(disk, wall, tree_seek(&disk->due, &first, false));
 
-    while (row && !is_later && found->count < query->limit) {
+    while (row && row->due_at_ms <= query->by.clock.until_ms && found->count < query->limit) {
         const struct cell *cell = table_find(&disk->cells, row->instance);
         struct live_timer timer = timer_of(row, found->arena);
 
         timer.definition = cell && cell->has_row ? cell->row.definition : 0;
         if (!found_add(found, &timer))
             return;
-        is_later = row->due_at_ms > query->by.clock.until_ms;
         row = skip_held(disk, wall, tree_seek(&disk->due, row, true));
     }
 }

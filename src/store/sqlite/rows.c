@@ -108,7 +108,7 @@ static void read_child(sqlite3_stmt *statement, struct arena *arena, void *out)
 #define SELECT_DUE(whose)                                                                          \
     "SELECT inst, ord, name, due, wall, shift,"                                                    \
     " (SELECT definition FROM pawl_instance WHERE number = inst)"                                  \
-    " FROM pawl_timer WHERE test = 0 AND wall " whose                                              \
+    " FROM pawl_timer WHERE test = 0 AND wall " whose " AND due <= ?2"                             \
     " AND inst NOT IN (SELECT inst FROM pawl_pause) ORDER BY due, inst, ord, name LIMIT ?1"
 static const char select_due[] = SELECT_DUE("IS NULL");
 static const char select_due_by_wall[] = SELECT_DUE("= 1");
@@ -342,6 +342,8 @@ static void bind_rows(sqlite3_stmt *statement, const struct rows_query *query)
         bind_text(statement, 2, query->by.name);
         break;
     case LIST_DUE:
+        bind_i64(statement, 2, query->by.clock.until_ms);
+        break;
     case LIST_ALARMS:
         break;
     }
