@@ -1,5 +1,6 @@
 /* code_plan.c - what a registration printed, read back; and the handler that is bound to it. */
 #include "code/code_int.h"
+#include "model/live_rows.h"
 
 static pawl_status read_steps(struct scope *scope, const struct node *names,
                               enum code_step_kind kind, struct code_plan *plan)
@@ -26,6 +27,17 @@ pawl_status plan_read_buffered(struct scope *scope, const struct node *registrat
     for (const struct node *name = names ? names->first : NULL; name; name = name->next)
         plan->buffered[plan->buffered_count++] = name->text;
     return PAWL_OK;
+}
+
+static unsigned rows_of(const struct node *root, const struct code_plan *plan)
+{
+    unsigned rows = ROWS_TIMERS | (node_first(root, "signals") ? ROWS_WAITS : 0);
+
+    if (plan->step_count > 0)
+        rows |= ROWS_STEPS;
+    if (plan->step_count > 0 && plan->steps[plan->step_count - 1].kind == CODE_CHILD)
+        rows |= ROWS_CHILDREN;
+    return rows;
 }
 
 pawl_status code_prepare(struct definition *definition, struct scope *scope)
@@ -55,8 +67,7 @@ pawl_status code_prepare(struct definition *definition, struct scope *scope)
     TRY(read_steps(scope, node_find(root, "children"), CODE_CHILD, plan));
     TRY(plan_read_buffered(scope, root, plan));
     definition->plan = plan;
-    definition->may_spawn =
-        plan->step_count > 0 && plan->steps[plan->step_count - 1].kind == CODE_CHILD;
+    definition->live_rows = rows_of(root, plan);
     return PAWL_OK;
 }
 

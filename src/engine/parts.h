@@ -79,11 +79,20 @@ static inline bool status_is_passing(pawl_status status)
     return status_is_ours(status) || status == PAWL_IN_USE || status == PAWL_OVERLOADED;
 }
 
-/* An amended instance goes on by a plan that its definition does not know. */
+/* Rows that an instance may have, but for that of a pause. An amended one goes on by a plan that
+ * its definition does not know. */
+static inline unsigned live_rows_of(const struct engine *engine,
+                                    const struct definition *definition)
+{
+    if (definition->kind == KIND_MACHINE)
+        return ROWS_TIMERS;
+    return engine->actors.has_amends ? ROWS_ALL & ~(unsigned)ROWS_PAUSE : definition->live_rows;
+}
+
 static inline bool family_is_possible(const struct engine *engine,
                                       const struct definition *definition)
 {
-    return definition->may_spawn || (definition->kind != KIND_MACHINE && engine->actors.has_amends);
+    return (live_rows_of(engine, definition) & ROWS_CHILDREN) != 0;
 }
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/node.h"
 #include "flow/flow_int.h"
 #include "model/fire.h"
+#include "model/live_rows.h"
 #include "model/words.h"
 
 /* ---- Drafts and their effects -------------------------------------------------------------- */
@@ -385,13 +386,24 @@ static pawl_status decide(const struct definition *definition, const struct stan
     return run_turn(handlers[event->kind], definition, standing, event, scope, out);
 }
 
+static unsigned rows_of_step(const struct plan_step *step)
+{
+    const struct node *arm = step->kind->has_arms ? node_first(step->args_node, "arms") : NULL;
+    unsigned rows = step->kind->may_spawn ? ROWS_CHILDREN : 0;
+
+    for (; arm; arm = arm->next)
+        rows |= node_find(arm, "signal") ? ROWS_WAITS : 0;
+    return rows;
+}
+
 static pawl_status prepare(struct definition *definition, struct scope *scope)
 {
     struct plan *plan = NULL;
 
     TRY(plan_load(scope, definition->plan_text, &plan));
+    definition->live_rows = ROWS_STEPS | ROWS_TIMERS | (plan->buffered_count ? ROWS_WAITS : 0);
     for (uint32_t i = 0; i < plan->count; i++)
-        definition->may_spawn = definition->may_spawn || plan->steps[i].kind->may_spawn;
+        definition->live_rows |= rows_of_step(&plan->steps[i]);
     definition->plan = plan;
     return PAWL_OK;
 }

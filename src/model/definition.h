@@ -74,7 +74,8 @@ struct definition {
     uint32_t deadline_count;
     uint32_t *exits;      /* transition indices ordered by (from, index) ... */
     uint32_t *exit_start; /* ... those of state s are exits[exit_start[s] .. exit_start[s + 1]) */
-    bool may_spawn;       /* instances of it may have children; known when its plan is loaded */
+    unsigned live_rows;   /* of enum live_rows: what its flows or code may have; known when its
+                             plan is loaded */
     str plan_text;        /* the behavior's part of the compiled text, JSON; data NULL: none */
     str input_text;       /* the schema of its input, JSON; data NULL: none */
     const struct node *input_schema; /* the same as a tree; NULL: none */

@@ -36,18 +36,12 @@ static bool comes_back(const struct draft *draft, uint32_t at)
     return gone && str_eq(gone->state, effect->state);
 }
 
-/* What an instance that ends may have left: looking for rows is most of what taking them away
- * costs. */
-static unsigned rows_of(struct engine *engine, const struct head *head,
-                        const struct definition *definition)
-{
-    unsigned rows =
-        definition->kind == KIND_MACHINE ? ROWS_TIMERS : ROWS_STEPS | ROWS_TIMERS | ROWS_WAITS;
-
-    if (family_is_possible(engine, definition))
-        rows |= ROWS_CHILDREN;
-    return head->flags & HEAD_PAUSED ? rows | ROWS_PAUSE : rows;
-}
+/* Looking for rows is most of what taking them away costs, so each has to be one that may be there
+ * when its instance ends. */
+static const unsigned rows_of[LIVE_CLEAR + 1] = { [LIVE_STEP_PUT] = ROWS_STEPS,
+                                                  [LIVE_TIMER_PUT] = ROWS_TIMERS,
+                                                  [LIVE_WAIT_PUT] = ROWS_WAITS,
+                                                  [LIVE_CHILD_PUT] = ROWS_CHILDREN };
 
 /* A step that becomes ready and is started in one commit is written once. */
 static struct live_change *row_for(struct batch *batch, const struct live_change *change)
@@ -67,13 +61,14 @@ void live_from_draft(struct engine *engine, struct head *head, const struct defi
                      const struct draft *draft, int64_t at_ms, bool ends)
 {
     struct batch *batch = &engine->writer.batch;
+    unsigned rows = live_rows_of(engine, definition);
 
     if (definition->states[head->state].terminal != TERMINAL_NOT) {
         ASSERT(batch->live_count < batch->live_capacity);
         batch->live[batch->live_count++] =
             (struct live_change){ .kind = LIVE_CLEAR,
                                   .instance = head->instance,
-                                  .rows = rows_of(engine, head, definition) };
+                                  .rows = rows | (head->flags & HEAD_PAUSED ? ROWS_PAUSE : 0) };
         head->flags &= (uint8_t)~HEAD_PAUSED;
         return;
     }
@@ -87,6 +82,7 @@ void live_from_draft(struct engine *engine, struct head *head, const struct defi
             continue;
         if (change.kind == LIVE_TIMER_PUT)
             change.timer.test = (head->flags & HEAD_TEST) != 0;
+        ASSERT(!(rows_of[change.kind] & ~rows));
         *row_for(batch, &change) = change;
     }
 }
