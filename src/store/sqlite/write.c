@@ -1,6 +1,6 @@
 /* write.c - the rows of one commit. Each loop binds and steps; nothing is allocated per row.
  *
- * Records and heads are what a busy store writes: they go sixteen to a statement, because
+ * Values, records and heads are what a busy store writes: they go sixteen to a statement, because
  * beginning and ending a statement costs SQLite as much as the insert itself. */
 #include "base/assert.h"
 #include "sqlite_int.h"
@@ -8,6 +8,8 @@
 #define ROWS_AT_ONCE   16u
 #define TIMES_4(row)   row ", " row ", " row ", " row
 #define TIMES_16(row)  TIMES_4(TIMES_4(row))
+#define VALUE_COLUMNS  4
+#define VALUE_ROW      "(?, ?, ?, ?)"
 #define RECORD_COLUMNS 19
 #define RECORD_ROW     "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 #define HEAD_COLUMNS   4
@@ -17,8 +19,9 @@ _Static_assert(ROWS_AT_ONCE *RECORD_COLUMNS <= STATEMENT_VARIABLES, "a host's li
 
 /* The commitment of a value that is there follows from it; once it is gone it stays for ever: every
  * hash over it can still be proved. */
-static const char put_value[] =
-    "INSERT INTO pawl_value (id, salt, bytes, interned) VALUES (?1, ?2, ?3, ?4)";
+#define PUT_VALUE "INSERT INTO pawl_value (id, salt, bytes, interned) VALUES "
+static const char put_value[] = PUT_VALUE VALUE_ROW;
+static const char put_values[] = PUT_VALUE TIMES_16(VALUE_ROW);
 static const char erase_value[] =
     "INSERT INTO pawl_value (id, commitment, interned) VALUES (?1, ?2, 0)"
     " ON CONFLICT (id) DO UPDATE SET commitment = coalesce(commitment, excluded.commitment),"
@@ -46,16 +49,6 @@ static const char put_snapshot[] = "INSERT OR REPLACE INTO pawl_snapshot (inst, 
 static const char put_flushed[] =
     "INSERT OR REPLACE INTO pawl_meta (key, value) VALUES ('flushed', ?1)";
 
-static pawl_status write_value(struct connection *writer, struct scope *scope,
-                               const struct value *value)
-{
-    if (!value->bytes.data)
-        return RUN(writer, scope, erase_value, NUMBER(value->id),
-                   BYTES(value->commitment, SHA_SIZE));
-    return RUN(writer, scope, put_value, NUMBER(value->id), BYTES(value->salt, SALT_SIZE),
-               BLOB(value->bytes), OPTIONAL(value->interned));
-}
-
 static pawl_status write_instance(struct connection *writer, struct scope *scope,
                                   const struct instance_row *row)
 {
@@ -78,6 +71,16 @@ static bool has_skip(const struct record *record)
 {
     return record->skip > 0 ||
            (record->what >= 0 && record->seq > 0 && record->seq % SKIP_EVERY == 0);
+}
+
+static void bind_value(sqlite3_stmt *statement, int before, const void *row)
+{
+    const struct value *value = row;
+
+    bind_u64(statement, before + 1, value->id);
+    bind_bytes(statement, before + 2, value->salt, SALT_SIZE);
+    bind_blob(statement, before + 3, value->bytes);
+    bind_unless_0(statement, before + 4, value->interned);
 }
 
 /* Into the parameters after `before`, which are NULL so far. */
@@ -129,6 +132,8 @@ struct row_writer {
     size_t size; /* of a row in memory */
 };
 
+static const struct row_writer value_writer = { put_value, put_values, bind_value, VALUE_COLUMNS,
+                                                sizeof(struct value) };
 static const struct row_writer record_writer = { put_record, put_records, bind_record,
                                                  RECORD_COLUMNS, sizeof(struct record) };
 static const struct row_writer head_writer = { put_head, put_heads, bind_head, HEAD_COLUMNS,
@@ -151,6 +156,23 @@ static pawl_status write_many(struct connection *writer, struct scope *scope,
     return PAWL_OK;
 }
 
+/* Those with bytes between two that are erased go together. */
+static pawl_status write_values(struct connection *writer, struct scope *scope,
+                                const struct value *values, size_t count)
+{
+    for (size_t i = 0, next; i < count; i = next) {
+        for (next = i; next < count && values[next].bytes.data; next++)
+            continue;
+        TRY(write_many(writer, scope, &value_writer, values + i, next - i));
+        if (next < count) {
+            TRY(RUN(writer, scope, erase_value, NUMBER(values[next].id),
+                    BYTES(values[next].commitment, SHA_SIZE)));
+            next++;
+        }
+    }
+    return PAWL_OK;
+}
+
 /* One without a text is deleted. */
 static pawl_status write_snapshot(struct connection *writer, struct scope *scope,
                                   const struct snapshot_row *snapshot)
@@ -163,8 +185,7 @@ static pawl_status write_snapshot(struct connection *writer, struct scope *scope
 
 pawl_status write_rows(struct connection *writer, struct scope *scope, const struct commit *commit)
 {
-    for (size_t i = 0; i < commit->value_count; i++)
-        TRY(write_value(writer, scope, &commit->values[i]));
+    TRY(write_values(writer, scope, commit->values, commit->value_count));
     for (size_t i = 0; i < commit->definition_count; i++)
         TRY(write_definition(writer, scope, &commit->definitions[i]));
     for (size_t i = 0; i < commit->instance_count; i++)
