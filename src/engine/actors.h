@@ -26,9 +26,9 @@ struct child_plan;
 struct job;
 struct request;
 
-#define MAILS_SPARED     256u /* a broadcast's worth, and no more than four megabytes of them */
+#define MAILS_SPARED     512u       /* no more than four megabytes of them */
 #define SPARE_BYTES      (16u << 10)  /* a mail that took more gives it back */
-#define ACTORS_KEPT      4096u        /* remembered; more only while they are busy */
+#define ACTORS_KEPT      4096u /* remembered; more only while busy, or restored ahead of a timer */
 #define ACTORS_AT_ONCE   64u          /* restored with one look at the store */
 #define ACTORS_LET_GO    64u          /* at once, past that */
 #define ACTOR_BYTES      (256u << 10) /* an actor's arena is rebuilt when it has grown past this */
@@ -154,6 +154,7 @@ struct actors {
     struct map map; /* from instances to items */
     struct actor **items;
     uint32_t count, capacity, hand;
+    uint32_t ahead;              /* so many more are remembered: their timers fall due soon */
     _Atomic uint32_t generation; /* grows when what actors remember may be wrong */
     struct actor *runnable, *runnable_last;
     struct mail *spare_mails; /* freed, with the first block of their scope, to be used again */
@@ -208,6 +209,7 @@ void actor_free(struct engine *engine, struct actor *actor);
 void actors_fini(struct engine *engine);
 pawl_status actor_adopt(struct engine *engine, struct actor *actor);
 struct actor *actor_get(struct engine *engine, uint64_t instance); /* NULL: no memory */
+void actors_forget(struct engine *engine); /* those that are too many, as far as they are idle */
 pawl_status actor_load(struct engine *engine, struct scope *scope, struct actor *actor);
 /* The context of a flow, running or ended, folded from its entries; lock not held. */
 pawl_status restore_context(struct engine *engine, struct scope *scope, uint64_t instance,
@@ -258,6 +260,7 @@ void payloads_decide(struct actor *actor, const struct decision *all, const stru
 
 /* turns.c: take the actor's next mail to the drain, or into `gathered`. `busy` is the caller's. */
 void actor_take_turn(struct engine *engine, struct actor *actor, struct request **gathered);
+void actor_release(struct engine *engine, struct actor *actor); /* gives the turn back */
 
 /* mailbox.c; mail_finish(): it was decided, or refused. */
 void mail_finish(struct engine *engine, struct mail *mail, pawl_status status);

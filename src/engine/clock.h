@@ -41,6 +41,7 @@ struct clock {
     bool timers_busy;              /* a thread fires what is due */
     _Atomic uint32_t stuck_timers; /* due, but not to be fired now */
     int64_t stuck_until_ms;
+    int64_t restored_until_ms;     /* what falls due until then was looked for (restore_ahead.c) */
     uint32_t firing_count;         /* alarms over many instances that fire here */
     int64_t firing_since_ms;       /* since when the first of them has; unset while none fires */
 
@@ -117,6 +118,8 @@ void timers_note(struct engine *engine, const struct batch *batch);
 bool timers_work(struct engine *engine,
                  struct scope *scope);          /* one unit; what it frees is cleared */
 int64_t timers_pause_ms(struct engine *engine); /* how long there is none, as far as is known */
+/* restore_ahead.c: false: there is nothing to restore now. Else the lock was released meanwhile. */
+bool timers_restore_ahead(struct engine *engine, struct scope *scope);
 
 /* tick.c */
 void engine_set_wakeup(struct engine *engine); /* something may be due earlier, or no more */

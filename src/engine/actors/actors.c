@@ -54,11 +54,24 @@ static void make_room(struct engine *engine)
     }
 }
 
+/* Twice around: the first time finds those that were just asked for. The lock is released now and
+ * then, for there may be thousands. */
+void actors_forget(struct engine *engine)
+{
+    uint32_t rounds = engine->actors.count / (2 * ACTORS_LET_GO) + 2;
+
+    while (engine->actors.count > ACTORS_KEPT + engine->actors.ahead && rounds-- > 0) {
+        make_room(engine);
+        guard_unlock(&engine->lock);
+        guard_lock(&engine->lock);
+    }
+}
+
 pawl_status actor_adopt(struct engine *engine, struct actor *actor)
 {
     ASSERT_LOCKED(engine);
     ASSERT(actor->instance && map_get(&engine->actors.map, actor->instance) == MAP_NONE);
-    if (engine->actors.count >= ACTORS_KEPT)
+    if (engine->actors.count >= ACTORS_KEPT + engine->actors.ahead)
         make_room(engine);
     if (!HEAP_GROW(engine->heap, engine->actors.items, engine->actors.capacity,
                    engine->actors.count + 1) ||

@@ -25,20 +25,26 @@ struct actor_turn {
     struct decision_request decide;
 };
 
-/* Give the turn back. */
-static void end_turn(struct engine *engine, struct actor *actor)
+void actor_release(struct engine *engine, struct actor *actor)
 {
     ASSERT_LOCKED(engine);
     actor->busy = false;
-    if (actor->first) {
-        actor->next_runnable = NULL;
-        if (engine->actors.runnable_last)
-            engine->actors.runnable_last->next_runnable = actor;
-        else
-            engine->actors.runnable = actor;
-        engine->actors.runnable_last = actor;
-        actor->busy = true; /* the thread that takes it from the list has the turn */
-    }
+    if (!actor->first)
+        return;
+    actor->next_runnable = NULL;
+    if (engine->actors.runnable_last)
+        engine->actors.runnable_last->next_runnable = actor;
+    else
+        engine->actors.runnable = actor;
+    engine->actors.runnable_last = actor;
+    actor->busy = true; /* the thread that takes it from the list has the turn */
+    shell_changed(engine);
+}
+
+/* Give the turn back, and wake the thread that waits for its end. */
+static void end_turn(struct engine *engine, struct actor *actor)
+{
+    actor_release(engine, actor);
     shell_changed(engine);
 }
 

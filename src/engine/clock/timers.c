@@ -326,8 +326,10 @@ bool timers_work(struct engine *engine, struct scope *scope)
     }
     if (keep_clock(engine, scope))
         return true;
-    if (engine->clock.timers_busy || !timers_are_due(engine))
+    if (engine->clock.timers_busy)
         return false;
+    if (!timers_are_due(engine))
+        return timers_restore_ahead(engine, scope);
     engine->clock.timers_busy = true; /* from here on: another may move the clock as well */
     guard_unlock(&engine->lock);
     scope_clear(scope);
