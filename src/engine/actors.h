@@ -27,7 +27,7 @@ struct job;
 struct request;
 
 #define MAILS_SPARED     512u       /* no more than four megabytes of them */
-#define SPARE_BYTES      (16u << 10)  /* a mail that took more gives it back */
+#define SPARE_BYTES      (8u << 10) /* a mail that took more gives it back */
 #define ACTORS_KEPT      4096u /* remembered; more only while busy, or restored ahead of a timer */
 #define ACTORS_AT_ONCE   64u          /* restored with one look at the store */
 #define ACTORS_LET_GO    64u          /* at once, past that */

@@ -6,8 +6,9 @@
 #include "base/time.h"
 #include "engine/parts.h"
 
-#define TIMERS_AT_ONCE  4000u /* each look for more waits for those before it */
+#define TIMERS_AT_ONCE   16384u /* each look for more waits for those before it */
 #define TIMERS_TOGETHER 128u
+#define TIMERS_IN_FLIGHT 1024u /* not yet committed: each has memory of its own */
 #define STUCK_PAUSE_MS  1000
 #define PAUSE_MAX_MS    1000 /* because the wall clock may be set */
 
@@ -93,16 +94,25 @@ static void post_some(struct engine *engine, const struct live_timer *due, uint3
     engine_set_wakeup(engine);
 }
 
+/* Until no more than so many of them are left. The lock is released meanwhile. */
+static void wait_for_most(struct engine *engine, const struct mail_group *group, uint32_t left)
+{
+    while (group->left > left)
+        shell_wait(engine);
+}
+
 static void post_timers(struct engine *engine, const struct live_timer *due, uint32_t count,
                         struct mail_group *group)
 {
     for (uint32_t i = 0; i < count; i += TIMERS_TOGETHER) {
         uint32_t some = count - i < TIMERS_TOGETHER ? count - i : TIMERS_TOGETHER;
 
+        wait_for_most(engine, group, TIMERS_IN_FLIGHT - TIMERS_TOGETHER);
         post_some(engine, due + i, some, group);
         if (PLANTED(TIMER_TWICE))
             post_some(engine, due + i, some, group);
     }
+    wait_for_most(engine, group, 0);
 }
 
 /* Why timers stay armed though they are due: said once, when the first of them does. */
@@ -134,8 +144,6 @@ static pawl_status fire_some(struct engine *engine, struct scope *scope, bool wa
     TRY(deadlines_fire(engine, scope, due, &left, &group.refused));
     guard_lock(&engine->lock);
     post_timers(engine, due, left, &group);
-    while (group.left)
-        shell_wait(engine);
     fired->count += count;
     fired->refused += group.refused;
     fired->late += group.late;
