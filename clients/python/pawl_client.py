@@ -107,6 +107,31 @@ def _is_busy(status: int, body: bytes) -> bool:
     return status in (502, 503, 504) and _error_of(status, body).reason in AGAIN | {"unknown"}
 
 
+class _Whole:
+    """A connection that sends head and body with one call: the server need not wait for the second part."""
+    _parts: list[bytes] | None = None
+
+    def request(self, *words: Any) -> None:
+        self._parts = []
+        super().request(*words)  # type: ignore[misc]
+        parts, self._parts = self._parts, None
+        super().send(b"".join(parts))  # type: ignore[misc]
+
+    def send(self, data: bytes) -> None:
+        if self._parts is None:
+            super().send(data)  # type: ignore[misc]
+        else:
+            self._parts.append(data)
+
+
+class _Plain(_Whole, http.client.HTTPConnection):
+    pass
+
+
+class _Secure(_Whole, http.client.HTTPSConnection):
+    pass
+
+
 class _Calls:
     """Connections, one a thread, and repetition."""
 
@@ -123,8 +148,7 @@ class _Calls:
         self._local = threading.local()
 
     def _connect(self, timeout: float) -> http.client.HTTPConnection:
-        kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
-        connection = kind(self._host, timeout=timeout)
+        connection = (_Secure if self._secure else _Plain)(self._host, timeout=timeout)
         connection.connect()
         connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
@@ -278,6 +302,7 @@ class Rejected(SystemExit):
 
 
 LOG = logging.getLogger("pawl_client")
+FRESH = 0.001          # seconds for which a claim of its own is held back behind steps that were just begun
 TRACEBACK_MAX = 16000  # characters of a traceback that are recorded
 MESSAGE_MAX = 64000    # characters of an exception's text that are recorded: with escapes they fit the 1 MiB of an error
 
@@ -341,6 +366,8 @@ class Worker:
         self._answers: list[Any] = []                                  # (step, answer) to be sent
         self._todo: list[Any] = []                                     # steps to begin
         self._held: dict[str, dict[str, Any]] = {}                     # step_id -> the claimed step
+        self._sending = False                                          # answers are on their way, with a claim for all that is free
+        self._fresh_until = 0.0                                        # steps were just begun: their answers may be there in a moment
         self._stopping = self._done = False
         self.rejection: PawlError | None = None                        # what ended the claiming
         self._lost_at: float | None = None                             # since when the server does not answer
@@ -420,7 +447,8 @@ class Worker:
             hint = "; 'pawl token create --scope work' makes a token for workers" if is_token or error.reason == "unauthenticated" else ""
             self._say("error", "%s rejects %s: %s: %s%s" % (self.pawl._url, what, error.reason, error.detail, hint))
 
-    # Places are reserved before they are asked for, so that no more is claimed than can be begun.
+    # Places are reserved before they are asked for, so that no more is claimed than can be begun. A claim rides with the answers, if there
+    # are any. Only when there are none a claim of its own is sent, and waits at the server.
 
     def _claim(self, places: int, wait: float) -> dict[str, Any]:
         return {"tools": list(self._tools), "worker": self.name, "max": places, "lease": self.lease, "wait": "%dms" % (wait * 1000)}
@@ -432,19 +460,27 @@ class Worker:
                 self._held[step["step_id"]] = step
                 step["lost"] = lambda step_id=step["step_id"]: step_id not in self._held
             self._todo += steps
+            self._fresh_until = time.monotonic() + FRESH if steps else 0.0
             self._change.notify_all()
 
-    def _reserve(self, block: bool) -> int:
+    def _reserve(self) -> int:
+        """All free places; the lock is held."""
+        places, self._free = (0, self._free) if self._stopping else (self._free, 0)
+        return places
+
+    def _wait_for_places(self) -> int:
         with self._change:
-            while block and self._free == 0 and not self._stopping:
-                self._change.wait(0.2)
-            places, self._free = (0, self._free) if self._stopping else (self._free, 0)
-            return places
+            while not self._stopping:
+                fresh = self._fresh_until - time.monotonic()
+                if self._free and not self._sending and not self._answers and fresh <= 0:
+                    break
+                self._change.wait(fresh if 0 < fresh and self._free else 0.2)
+            return self._reserve()
 
     def _claiming(self) -> None:
         """Parked at the server while there is nothing to do."""
         pause = 0.02
-        while places := self._reserve(True):
+        while places := self._wait_for_places():
             steps: list[Any] = []
             wait = self.wait if self._lost_at is None else 0.0  # so that it is known at once when the server is back
             try:
@@ -502,7 +538,7 @@ class Worker:
         return self._stopping and not self._held and not self._answers and self._free == self.threads
 
     def _answering(self) -> None:
-        """All answers that are there go in one request, which brings as many steps back."""
+        """All answers that are there go in one request, which brings steps back for their places and for all others that are free."""
         while True:
             with self._change:
                 while not self._answers and not self._is_over():
@@ -510,7 +546,8 @@ class Worker:
                 if self._is_over():
                     return
                 done, self._answers = self._answers[:1000], self._answers[1000:]
-                reserved = 0 if self._stopping else len(done)
+                self._free += len(done)
+                reserved, self._sending = self._reserve(), True
             self._send(done, reserved)
 
     def _send(self, done: list[Any], reserved: int) -> None:
@@ -518,7 +555,7 @@ class Worker:
         with self._change:
             for step, _ in done:
                 self._held.pop(step["step_id"], None)
-            self._free += len(done) - reserved
+            self._sending = False
         self._take(steps, reserved)
         for (step, _), outcome in zip(done, results):
             self._report(step, outcome)

@@ -249,11 +249,11 @@ def test_an_answer_that_the_server_refuses_is_its_steps_failure_and_no_other_ans
 
 
 class Proxy(threading.Thread):
-    """Answers 502 until it is opened; then it hands connections on."""
+    """Answers 502 until it is opened; then it hands connections on, and notes which claims and answers pass."""
 
-    def __init__(self, port):
+    def __init__(self, port, is_open=False):
         super().__init__(daemon=True)
-        self.port, self.is_open, self.refused = port, False, 0
+        self.port, self.is_open, self.refused, self.asked = port, is_open, 0, []
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.address = "http://127.0.0.1:%d" % self.listener.getsockname()[1]
         self.start()
@@ -279,6 +279,7 @@ class Proxy(threading.Thread):
     def copy(self, source, target):
         try:
             while text := source.recv(65536):
+                self.asked += re.findall(rb"^POST /v1/steps/(claim|complete) ", text)
                 target.sendall(text)
             target.shutdown(socket.SHUT_WR)
         except OSError:
@@ -297,6 +298,22 @@ def test_a_proxy_without_its_server_does_not_end_a_worker(shell):
         hand.wait_for("INFO", "is connected to %s again" % proxy.address)
         hand.end()
         assert len(hand.lines("WARNING")) == 1 and "HTTP 502" in hand.lines("WARNING")[0], hand.text()
+
+
+def test_a_worker_whose_steps_follow_each_other_claims_with_its_answers_alone(shell):
+    server = Server(shell)
+    proxy = Proxy(server.port, True)
+    node()
+    hand = Hand(shell, "node", proxy.address, wait="60s")
+    shell.wait_for(lambda: proxy.asked == [b"claim"])
+    pawl = client.Pawl(server.address)
+    chain = "".join("  s%d: {tool: note, %s}\n" % (n, "next: s%d" % (n + 1) if n < 9 else "done: true") for n in range(10))
+    pawl.definition_put("chain", "steps:\n" + chain)
+    id = pawl.instance_create(definition="chain")["instance_id"]
+    shell.wait_for(lambda: pawl.instance_get(id)["status"] == "completed")
+    shell.wait_for(lambda: len(proxy.asked) >= 12)
+    assert proxy.asked == [b"claim"] + [b"complete"] * 10 + [b"claim"], proxy.asked
+    hand.child.kill()  # its claim would wait for a minute
 
 
 def test_an_answer_that_was_not_recorded_is_logged(shell):
