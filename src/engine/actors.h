@@ -209,7 +209,11 @@ void actor_free(struct engine *engine, struct actor *actor);
 void actors_fini(struct engine *engine);
 pawl_status actor_adopt(struct engine *engine, struct actor *actor);
 struct actor *actor_get(struct engine *engine, uint64_t instance); /* NULL: no memory */
-void actors_forget(struct engine *engine); /* those that are too many, as far as they are idle */
+/* To be restored ahead of its timer: the actor, whose turn is the caller's from now on, until
+ * actor_release(); NULL: there is nothing to restore. */
+struct actor *actor_take_ahead(struct engine *engine, uint64_t instance);
+bool actors_are_ahead(const struct engine *engine); /* some were taken since the last ... */
+void actors_forget_ahead(struct engine *engine);    /* those that are too many and idle */
 pawl_status actor_load(struct engine *engine, struct scope *scope, struct actor *actor);
 /* The context of a flow, running or ended, folded from its entries; lock not held. */
 pawl_status restore_context(struct engine *engine, struct scope *scope, uint64_t instance,

@@ -54,13 +54,34 @@ static void make_room(struct engine *engine)
     }
 }
 
+struct actor *actor_take_ahead(struct engine *engine, uint64_t instance)
+{
+    struct actor *actor;
+
+    ASSERT_LOCKED(engine);
+    engine->actors.ahead++; /* first, so that none of these has to go for the next */
+    actor = actor_get(engine, instance);
+    if (!actor || actor->busy || actor->is_loaded)
+        return NULL;
+    actor->busy = true;
+    return actor;
+}
+
+bool actors_are_ahead(const struct engine *engine)
+{
+    ASSERT_LOCKED(engine);
+    return engine->actors.ahead > 0;
+}
+
 /* Twice around: the first time finds those that were just asked for. The lock is released now and
  * then, for there may be thousands. */
-void actors_forget(struct engine *engine)
+void actors_forget_ahead(struct engine *engine)
 {
     uint32_t rounds = engine->actors.count / (2 * ACTORS_LET_GO) + 2;
 
-    while (engine->actors.count > ACTORS_KEPT + engine->actors.ahead && rounds-- > 0) {
+    ASSERT_LOCKED(engine);
+    engine->actors.ahead = 0;
+    while (engine->actors.count > ACTORS_KEPT && rounds-- > 0) {
         make_room(engine);
         guard_unlock(&engine->lock);
         guard_lock(&engine->lock);

@@ -23,20 +23,6 @@ static uint32_t leave_out_machines(struct engine *engine, struct scope *scope,
     return left;
 }
 
-/* The actor, whose turn is ours from now on; NULL: there is nothing to restore. */
-static struct actor *take_actor(struct engine *engine, uint64_t instance)
-{
-    struct actor *actor;
-
-    ASSERT_LOCKED(engine);
-    engine->actors.ahead++; /* first, so that none of these has to go for the next */
-    actor = actor_get(engine, instance);
-    if (!actor || actor->busy || actor->is_loaded)
-        return NULL;
-    actor->busy = true;
-    return actor;
-}
-
 /* The first of them, with one look at the store; returns how many were looked at. The lock is
  * released meanwhile. */
 static uint32_t restore_some(struct engine *engine, const struct live_timer *due, uint32_t count,
@@ -47,7 +33,7 @@ static uint32_t restore_some(struct engine *engine, const struct live_timer *due
 
     ASSERT_LOCKED(engine);
     for (; seen < count && taken < ACTORS_AT_ONCE; seen++) {
-        actor = take_actor(engine, due[seen].instance);
+        actor = actor_take_ahead(engine, due[seen].instance);
         if (actor)
             some[taken++] = actor;
     }
@@ -87,10 +73,9 @@ bool timers_restore_ahead(struct engine *engine, struct scope *scope)
     ASSERT_LOCKED(engine);
     if (!engine->options.own || engine->options.test_clock ||
         now.at_ms + AHEAD_MS / 2 < engine->clock.restored_until_ms ||
-        (!is_due && !engine->actors.ahead))
+        (!is_due && !actors_are_ahead(engine)))
         return false;
-    engine->actors.ahead = 0;
-    actors_forget(engine);
+    actors_forget_ahead(engine);
     if (is_due) {
         engine->clock.restored_until_ms = now.at_ms + AHEAD_MS;
         restore_until(engine, scope, false, now.at_ms + AHEAD_MS);
