@@ -108,8 +108,8 @@ static const struct {
 
 /* Keys: `input`, and of each schema inside it. */
 static const struct known_key schema_keys[] = {
-    { "type", "null | boolean | integer | number | string | array | object, or a list of them",
-      "what kind of value it is", NULL, "any" },
+    { "type", "TYPE or [TYPE, ...]",
+      "null, boolean, integer, number, string, array or object; a list: one of them", NULL, "any" },
     { "properties", "{NAME: SCHEMA}", "the members of an object", NULL },
     { "required", "[NAME, ...]", "members that must be there", NULL, "none" },
     { "additionalProperties", "true | false | SCHEMA", "members that are not listed", NULL,

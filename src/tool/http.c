@@ -187,7 +187,7 @@ static bool read_method(struct exchange *exchange)
 /* Arguments: http. */
 static const struct known_key http_arguments[] = {
     { "url", "URL", "http:// or https://", NULL, "required" },
-    { "method", "GET | POST | PUT | PATCH | DELETE | HEAD", "how it is called", NULL,
+    { "method", "METHOD", "GET, POST, PUT, PATCH, DELETE or HEAD", NULL,
       "GET without a body, POST with one" },
     { "headers", "{NAME: VALUE}", "headers of the request", NULL, "none" },
     { "json", "ANYTHING", "the body, sent as JSON", NULL, "none" },
