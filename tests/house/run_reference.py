@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """run_reference.py - docs/reference/ and man/ are what the program says of itself."""
+import copy
+import functools
 import importlib.machinery
 import importlib.util
+import json
 import os
 import pathlib
 import re
@@ -102,6 +105,52 @@ def test_the_facts_of_the_language_are_those_of_the_code():
     assert LANGUAGE.constant(ROOT, "LIMIT_STEPS") == "10,000" and LANGUAGE.constant(ROOT, "LIMIT_TEXT") == "1 MiB"
     assert LANGUAGE.constant(ROOT, "LEASE_DEFAULT_MS") == "2m" and LANGUAGE.constant(ROOT, "EXPR_OPERATION_MAX") == "50,000"
     assert not re.search(r"@\w+@", PAGE), re.findall(r"@\w+@", PAGE)
+
+
+def graph(step, **beside):
+    return {"name": "f", "steps": {"a": step, "b": {"tool": "set", "done": True}}, **beside}
+
+
+def retried(retry):
+    return graph({"tool": "set", "next": "b", "retry": retry})
+
+
+MACHINE = {"name": "m", "states": ["a", "b"], "initial_state": "a", "terminal_states": ["b"], "terminal_kinds": {"b": "success"},
+           "transitions": [{"from_state": "a", "action": "go", "to_state": "b", "requires_reason": True, "starts": {"definition": "x", "input": {}}},
+                           {"from_state": "a", "action": "on", "to_state": "a"}],
+           "deadlines": [{"state": "a", "after": "1s", "action": "on"}]}
+# A table of keys -> a definition that has them, and where.
+PLACES = {
+    "machine_keys": (MACHINE, []), "transition_keys": (MACHINE, ["transitions", 0]), "starts_keys": (MACHINE, ["transitions", 0, "starts"]),
+    "deadline_keys": (MACHINE, ["deadlines", 0]),
+    "branch_keys": (graph({"tool": "set", "branch": [{"if": "true", "then": "b"}]}), ["steps", "a", "branch", 0]),
+    "arm_keys": (graph({"select": [{"timer": "1s", "then": "b"}]}), ["steps", "a", "select", 0]),
+    "tree_arm_keys": ({"name": "t", "do": [{"select": [{"timer": "1s", "do": [{"tool": "set"}]}]}]}, ["do", 0, "select", 0]),
+    "try_keys": ({"name": "t", "do": [{"try": [{"tool": "set"}], "rescue": [], "finally": []}]}, ["do", 0]),
+    "spawn_keys": (graph({"spawn": {"definition": "x", "input": {}, "on_parent_end": "cancel"}, "next": "b"}), ["steps", "a", "spawn"]),
+    "retry_keys": (retried({"max": 2, "backoff": ["1s"]}), ["steps", "a", "retry"]),
+    "backoff_keys": (retried({"max": 2, "backoff": {"initial": "1s", "factor": 2, "max": "1m", "jitter": 0}}), ["steps", "a", "retry", "backoff"]),
+    "approval_keys": (graph({"approval": {"by": ["ann"], "count": 1}, "next": "b"}), ["steps", "a", "approval"]),
+    "cancel_keys": (graph({"tool": "set", "next": "b"}, cancel={"not_from": ["a"]}), ["cancel"]),
+    "signal_keys": (graph({"tool": "set", "next": "b"}, signals={"x": {"buffer": True}}), ["signals", "x"]),
+    "sleep_arguments": (graph({"tool": "sleep", "args": {"for": "1s"}, "next": "b"}), ["steps", "a", "args"]),
+}
+NEEDED_BY_ANOTHER = {"terminal_states"}  # terminal_kinds names them
+
+
+def is_valid(definition):
+    done = subprocess.run([PAWL, "--store", "memory:", "check", "/dev/stdin"], input=json.dumps(definition).encode(), capture_output=True, timeout=60)
+    return done.returncode == 0
+
+
+def test_what_the_page_calls_required_is_required_and_every_other_key_may_be_left_out():
+    for table, (definition, path) in PLACES.items():
+        assert is_valid(definition), table
+        for word, _, _, preset in LANGUAGE.read_tables(ROOT)[table][1]:
+            without = copy.deepcopy(definition)
+            place = functools.reduce(lambda node, key: node[key], path, without)
+            if place.pop(word, None) is not None and word not in NEEDED_BY_ANOTHER:
+                assert is_valid(without) != preset.startswith("required"), "%s: '%s' is not %s" % (table, word, preset or "free to be left out")
 
 
 # ---- pawl.yaml(5) and the environment ----
