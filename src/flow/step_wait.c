@@ -17,7 +17,8 @@ static const struct known_key wait_keys[] = {
     { "timer", "DURATION", "for this long", NULL },
     { "until", "TIME", "until this time", NULL },
     { "signal", "NAME", "for this signal", NULL },
-    { "value", "ANYTHING", "of a signal: what a broadcast's filter is compared with", NULL, "none" },
+    { "value", "ANYTHING", "of a signal: what a broadcast's filter is compared with", NULL,
+      "none" },
     { 0 },
 };
 
