@@ -713,7 +713,7 @@ class NoMemory(PawlError):
 
 
 REASONS = {kind.reason: kind for kind in PawlError.__subclasses__()}
-UNKEYED = {"definition.get", "definition.graph", "definition.export", "definition.list", "definition.check", "instance.list", "instance.find", "instance.counts", "instance.get", "instance.current", "instance.history", "instance.declaration", "instance.why", "instance.variables", "instance.steps", "instance.graph", "instance.export", "instance.verify", "instance.events", "step.list", "step.claim", "step.complete_many", "step.heartbeat", "alarm.list", "token.create", "token.list", "batch", "events", "store.list", "store.info", "store.verify", "metrics.get", "openapi.get", "health.get"}
+UNKEYED = {"definition.get", "definition.graph", "definition.export", "definition.list", "definition.check", "instance.list", "instance.find", "instance.counts", "instance.get", "instance.view", "instance.current", "instance.history", "instance.declaration", "instance.why", "instance.variables", "instance.steps", "instance.graph", "instance.export", "instance.verify", "instance.events", "step.list", "step.claim", "step.complete_many", "step.heartbeat", "alarm.list", "token.create", "token.list", "batch", "events", "store.list", "store.info", "store.verify", "metrics.get", "openapi.get", "health.get"}
 
 Time = str
 Duration = str
@@ -935,6 +935,30 @@ class Comparison(TypedDict):
     states: list[Compared]
     steps: list[Compared]
     safe: bool
+
+
+class View(TypedDict):
+    instance: Instance
+    waiting_for: list[Waiting]
+    waiting_more: int
+    entries: list[Entry]
+    entries_before: int
+    steps: NotRequired[list[Step]]
+    steps_before: NotRequired[int]
+    reused: NotRequired[list[ReusedStep]]
+    children: NotRequired[list[ChildView]]
+    children_more: NotRequired[int]
+    children_awaited: NotRequired[int]
+    variables: NotRequired[Any]
+    graph: NotRequired[Any]
+
+
+class ChildView(TypedDict):
+    instance_id: Id
+    step_id: StepId
+    step: NotRequired[str]
+    awaited: bool
+    outlives: NotRequired[bool]
 
 
 class Waiting(TypedDict):
@@ -1281,6 +1305,11 @@ class Pawl(_Calls):
     def instance_get(self, instance_id: str, *, expanded: bool | None = None) -> Instance:
         """Get an instance, with the actions that are legal now."""
         answer: Instance = self._call("GET", "/v1/instances/{instance_id}", {"instance_id": instance_id}, {"expanded": expanded}, None)
+        return answer
+
+    def instance_view(self, instance_id: str, *, entries: int | None = None, steps: int | None = None, children: int | None = None) -> View:
+        """Get all that is shown of an instance: its state, what it waits for, its steps, its last entries."""
+        answer: View = self._call("GET", "/v1/instances/{instance_id}/view", {"instance_id": instance_id}, {"entries": entries, "steps": steps, "children": children}, None)
         return answer
 
     def instance_current(self, instance_id: str) -> InstanceCurrentAnswer:

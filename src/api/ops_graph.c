@@ -100,17 +100,14 @@ static void see_made(const struct graph_sight *sight, const struct record *recor
         drawing_see_way(sight->drawing, record->step - 1, effect->plan);
 }
 
-static pawl_status see_entry(struct scope *scratch, const struct graph_sight *sight,
-                             const struct record *record)
+static void see_entry(const struct graph_sight *sight, const struct record *record,
+                      const struct effect_list *effects)
 {
     uint32_t what = (uint32_t)record->what;
-    struct effect_list effects = { 0 };
     struct last_attempt *last;
 
-    if (record->body.data)
-        TRY(effects_read(scratch, record->body, &effects));
-    for (uint32_t i = 0; i < effects.count; i++) {
-        const struct effect *effect = &effects.items[i];
+    for (uint32_t i = 0; i < effects->count; i++) {
+        const struct effect *effect = &effects->items[i];
 
         if (effect->kind == EFFECT_STEP)
             see_made(sight, record, effect);
@@ -120,6 +117,16 @@ static pawl_status see_entry(struct scope *scratch, const struct graph_sight *si
     for (uint32_t i = 0; flow_is_end(what) && i < sight->drawing->step_count; i++)
         if (sight->last[i].status <= STEP_RUNNING)
             sight->last[i].status = STEP_CANCELLED;
+}
+
+static pawl_status see_record(struct scope *scratch, const struct graph_sight *sight,
+                              const struct record *record)
+{
+    struct effect_list effects = { 0 };
+
+    if (record->body.data)
+        TRY(effects_read(scratch, record->body, &effects));
+    see_entry(sight, record, &effects);
     return PAWL_OK;
 }
 
@@ -140,7 +147,7 @@ static pawl_status see_entries(struct op_call *call, str id, const struct histor
         if (status == PAWL_OK && is_found && sight->taken)
             sight->taken[entry.record->what]++;
         else if (status == PAWL_OK && is_found)
-            status = see_entry(&scratch, sight, entry.record);
+            status = see_record(&scratch, sight, entry.record);
     }
     if (scratch.error.status != PAWL_OK)
         call->scope->error = scratch.error;
@@ -149,20 +156,58 @@ static pawl_status see_entries(struct op_call *call, str id, const struct histor
     return status;
 }
 
+static pawl_status begin_flow(struct scope *scope, struct drawing *drawing, struct graph_sight *out)
+{
+    *out = (struct graph_sight){ .drawing = drawing,
+                                 .last = ARENA_ARRAY(&scope->arena, struct last_attempt,
+                                                     drawing->step_count + 1) };
+    return out->last ? PAWL_OK : scope_no_memory(scope);
+}
+
+static void end_flow(const struct graph_sight *sight, const struct instance_view *view)
+{
+    for (uint32_t i = 0; i < sight->drawing->step_count; i++)
+        if (sight->last[i].ordinal > 0)
+            drawing_see_outcome(sight->drawing, i, sight->last[i].status);
+    drawing_see_end(sight->drawing, view->definition->states[view->state].terminal);
+}
+
 static pawl_status see_flow(struct op_call *call, const struct instance_view *view,
                             const struct history_query *query, struct drawing *drawing)
 {
-    struct graph_sight sight = { .drawing = drawing,
-                                 .last = ARENA_ARRAY(&call->scope->arena, struct last_attempt,
-                                                     drawing->step_count + 1) };
+    struct graph_sight sight;
 
-    TRY_MEMORY(call->scope, sight.last);
+    TRY(begin_flow(call->scope, drawing, &sight));
     TRY(see_entries(call, str_of(view->id), query, &sight));
-    for (uint32_t i = 0; i < drawing->step_count; i++)
-        if (sight.last[i].ordinal > 0)
-            drawing_see_outcome(drawing, i, sight.last[i].status);
-    drawing_see_end(drawing, view->definition->states[view->state].terminal);
+    end_flow(&sight, view);
     return PAWL_OK;
+}
+
+/* Of a long history: what its memory, and its live rows, say of the steps before those entries. */
+static void see_before(const struct graph_sight *sight, const struct story *story)
+{
+    for (uint32_t i = 0; story->is_done && i < sight->drawing->step_count; i++)
+        if (story->is_done[i])
+            drawing_see_outcome(sight->drawing, i, STEP_DONE);
+    for (uint32_t i = 0; story->is_done && i < story->live.step_count; i++)
+        drawing_see_outcome(sight->drawing, story->live.steps[i].plan, story->live.steps[i].status);
+}
+
+pawl_status print_story_graph(struct op_call *call, const struct story *story, struct buf *out)
+{
+    const struct instance_view *view = &story->view;
+    struct graph_sight sight;
+    struct drawing drawing;
+
+    TRY(drawing_of(call->scope, view->definition,
+                   title_of(call->scope, view->definition_name, view->version, view->id),
+                   &drawing));
+    TRY(begin_flow(call->scope, &drawing, &sight));
+    see_before(&sight, story);
+    for (uint32_t i = 0; i < story->entry_count; i++)
+        see_entry(&sight, story->entries[i].record, &story->effects[i]);
+    end_flow(&sight, view);
+    return drawing_json(call->scope, &drawing, out);
 }
 
 /* A machine, or the life of code. */

@@ -131,7 +131,7 @@ static void print_gate(str id, const struct waiting *gate, struct buf *out)
     json_put_raw(out, "approval", gate->approval);
 }
 
-static void print_waiting(str id, const struct waiting *waiting, struct buf *out)
+void print_waiting(str id, const struct waiting *waiting, struct buf *out)
 {
     json_open(out, '{');
     json_put_text(out, "kind", waiting->kind);

@@ -6,7 +6,7 @@
 #include "model/words.h"
 #include <stdio.h>
 
-static void print_step(str id, const struct step_view *step, struct buf *out)
+void print_step(str id, const struct step_view *step, struct buf *out)
 {
     const struct flow_attempt *attempt = step->attempt;
     const struct waiting *gate = step->gate;
@@ -28,7 +28,7 @@ static void print_step(str id, const struct step_view *step, struct buf *out)
         json_put_time_or_null(out, "waiting_since", attempt->created_at_ms);
         json_put_time_or_null(out, "waiting_until", gate->has_until ? gate->until_ms : 0);
         json_put_raw(out, "approval", gate->approval);
-        json_put_raw(out, "approved_by", step->approved_by);
+        json_put_raw(out, "approved_by", gate->approved_by);
     }
     json_close(out, '}');
 }

@@ -343,52 +343,8 @@ static pawl_status read_outcome(struct step_reader *reader, struct step_view *ou
 
 /* ---- Gates ---- */
 
-/* Prints a name, unless it is in the list. */
-static pawl_status add_name(struct scope *scope, struct node *names, str name, struct buf *out)
-{
-    struct node *item;
-
-    for (item = names->first; item; item = item->next)
-        if (str_eq(item->text, name))
-            return PAWL_OK;
-    json_str(out, name);
-    item = ARENA_NEW(&scope->arena, struct node);
-    TRY_MEMORY(scope, item);
-    item->text = arena_str(&scope->arena, name);
-    item->next = names->first;
-    names->first = item;
-    return item->text.data ? PAWL_OK : scope_no_memory(scope);
-}
-
-/* Who has approved it so far, each once. */
-static pawl_status read_approved(struct step_reader *reader, const struct flow_attempt *attempt,
-                                 struct buf *out)
-{
-    struct history_query query = { .action = STR("gate.approve"),
-                                   .sequence_from = attempt->made_seq,
-                                   .without_values = true };
-    struct history_reader *history = NULL;
-    struct node names = { 0 };
-    struct entry entry;
-    bool is_found = true;
-    pawl_status status = engine_history_open(reader->engine, &reader->scratch, str_of(reader->id),
-                                             &query, &history);
-
-    json_open(out, '[');
-    while (status == PAWL_OK && is_found) {
-        status = engine_history_next(history, &reader->scratch, &entry, &is_found);
-        if (status == PAWL_OK && is_found && entry.record->ordinal == attempt->ordinal &&
-            entry.actor.data)
-            status = add_name(&reader->scratch, &names, entry.actor, out);
-    }
-    json_close(out, ']');
-    engine_history_close(history);
-    return status;
-}
-
 static pawl_status read_gate(struct step_reader *reader, struct step_view *out)
 {
-    struct buf names;
     pawl_status status = PAWL_OK;
 
     if (out->attempt->status != STEP_PENDING)
@@ -400,12 +356,7 @@ static pawl_status read_gate(struct step_reader *reader, struct step_view *out)
     for (uint32_t i = 0; i < reader->waiting_count && status == PAWL_OK; i++)
         if (reader->waiting[i].approval.data && reader->waiting[i].ordinal == out->attempt->ordinal)
             out->gate = &reader->waiting[i];
-    if (!out->gate || status != PAWL_OK)
-        return status;
-    buf_init(&names, &reader->heap, LIMIT_TEXT);
-    status = read_approved(reader, out->attempt, &names);
-    out->approved_by = buf_take(&names, &reader->scratch.arena);
-    return status == PAWL_OK && !out->approved_by.data ? scope_no_memory(&reader->scratch) : status;
+    return status;
 }
 
 /* ---- All of an attempt ---- */

@@ -16,7 +16,6 @@ struct step_view { /* lives until the next call */
     const struct flow_attempt *attempt;
     str name, tool, args, result, error; /* data NULL: none */
     const struct waiting *gate;          /* of a gate that waits; else NULL */
-    str approved_by;                     /* of a gate: a JSON array of names */
 };
 
 struct step_filter {
@@ -32,6 +31,7 @@ pawl_status step_reader_open(struct engine *engine, struct scope *scope, str id,
 pawl_status step_reader_seek(struct step_reader *reader, struct scope *scope, uint32_t ordinal);
 pawl_status step_reader_next(struct step_reader *reader, struct scope *scope,
                              struct step_view *out, bool *is_found);
+void print_step(str id, const struct step_view *step, struct buf *out); /* as instance.steps */
 void step_reader_close(struct step_reader *reader); /* NULL is allowed */
 
 #endif

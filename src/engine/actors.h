@@ -218,6 +218,12 @@ pawl_status actor_load(struct engine *engine, struct scope *scope, struct actor 
 /* The context of a flow, running or ended, folded from its entries; lock not held. */
 pawl_status restore_context(struct engine *engine, struct scope *scope, uint64_t instance,
                             str *out);
+/* Of a flow whose whole log was read: its context, and which steps have a result, by their index
+ * (NULL: not wanted). */
+pawl_status restore_known(struct engine *engine, struct scope *scope,
+                          const struct instance_log *log, bool *is_done, str *context);
+void instance_log_ask(struct engine *engine, uint64_t instance, struct instance_log *out,
+                      struct instance_log_query *query);
 void actors_load(struct engine *engine, struct actor *const *actors,
                  uint32_t count); /* those whose turn is ours; a hint: failures are not reported */
 pawl_status head_row_now(struct engine *engine, struct scope *scope, uint64_t instance,

@@ -592,12 +592,33 @@ struct waiting {
     enum step_status step_status; /* of such a step */
     bool is_here;            /* this process has the tool */
     int64_t since_ms;        /* kind approval: when the gate was reached; 0: not recorded */
-    str approval;            /* ... and who has to approve, JSON (flow_print_approval) */
+    str approval;            /* ... who has to approve, JSON (flow_print_approval) ... */
+    str approved_by;         /* ... and who has so far: a JSON array of names */
     uint64_t child; /* kind child: its number, and its id; 0: none */
     char child_id[ID_SIZE + 1];
 };
 pawl_status engine_why(struct engine *engine, struct scope *scope, str id, struct waiting **out,
                        uint32_t *count);
+
+/* All that is shown of one instance, as it was at one moment: read at one go. Of a long history the
+ * newest part: at most INSTANCE_LOG_RECORDS, or INSTANCE_LOG_BYTES. */
+#define STORY_WAITS 100u /* that are complete; of others the ids of children are not read */
+struct story {
+    struct instance_view view;
+    const struct definition *now; /* in force; differs from the view's if it was amended */
+    struct live live;
+    struct waiting *waiting;
+    uint32_t waiting_count;
+    struct entry *entries;       /* ascending */
+    struct effect_list *effects; /* of each */
+    uint32_t entry_count;
+    bool is_whole;       /* the first entry is among them */
+    str variables;       /* as engine_variables() */
+    const bool *is_done; /* of a flow that is not whole: which steps have a result, by index */
+};
+/* `entries_max`: of a machine no more are read; at most 1000. */
+pawl_status engine_story(struct engine *engine, struct scope *scope, str id, uint32_t entries_max,
+                         struct story *out);
 
 /* The tracked variables of a code instance as its last turn left them, or the context of a flow;
  * data NULL: none. */

@@ -13,11 +13,41 @@
 
 struct definition_slot;
 
-/* read.c. NOT_KNOWN: the instance has no entry, or it is not behind the creation. */
+/* story.c: an instance and its newest records, of one moment, in one read. */
+struct whole_log {
+    struct engine *engine;
+    struct scope *scope;
+    struct instance_log log;
+    struct head head;
+    struct definition_slot *slot;
+    const struct definition *now; /* in force */
+    bool is_whole;                /* the first entry is among the records */
+};
+/* With so many entries of a machine; 0: to explain what it waits for, for which some records are
+ * enough. NOT_KNOWN. */
+pawl_status whole_log_read(struct engine *engine, struct scope *scope, str id, uint32_t entries_max,
+                           struct whole_log *out);
+
+/* Who paused it, which it is. */
+pawl_status whole_log_pause(const struct whole_log *whole, struct pause_view *out);
+
+/* why.c. At least the first `max` of them are complete. */
+pawl_status why_list(const struct whole_log *whole, uint32_t max, struct waiting **out,
+                     uint32_t *count);
+
 /* gates.c: what is known of those among them that wait for an approval. */
-pawl_status why_gates(struct engine *engine, struct scope *scope, const struct head *head,
-                      const struct definition *definition, const struct live *live,
-                      struct waiting *waiting, uint32_t count);
+pawl_status why_gates(const struct whole_log *whole, struct waiting *waiting, uint32_t count);
+
+/* read.c */
+enum instance_status status_of(const struct definition *definition, uint32_t state, bool is_paused,
+                               const struct live *live);
+/* The first entry says whether the instance runs another one again: its payload; or it is looked
+ * for. */
+pawl_status read_retry_of(struct scope *scope, str payload, struct instance_view *out);
+pawl_status find_retry_of(struct engine *engine, struct scope *scope,
+                          const struct instance_row *row, struct instance_view *out);
+pawl_status read_successor(struct engine *engine, struct scope *scope, struct instance_view *out);
+/* NOT_KNOWN: the instance has no entry, or it is not behind the creation. */
 pawl_status read_first_entry(struct engine *engine, struct scope *scope,
                              const struct instance_row *row, struct record *out);
 

@@ -9,6 +9,7 @@ struct gather {
     struct scope *scope;
     struct instance_log *log;
     uint32_t capacity;
+    uint32_t records_max;
     size_t begun; /* how much of the scope was used before */
 };
 
@@ -38,10 +39,18 @@ static pawl_status gather_text(const struct gather *gather, uint64_t id, str *ou
 static pawl_status gather_instance(const struct gather *gather, uint64_t number)
 {
     struct instance_log *log = gather->log;
+    struct definition_row definition;
 
     TRY(find_number(gather, FIND_INSTANCE, number, &log->instance));
     TRY(gather_text(gather, log->instance.input, &log->input));
-    return gather_text(gather, log->instance.creator, &log->creator);
+    TRY(gather_text(gather, log->instance.creator, &log->creator));
+    if (!log->is_whole)
+        return PAWL_OK;
+    TRY(find_number(gather, FIND_DEFINITION, log->instance.definition, &definition));
+    log->kind = definition.kind;
+    TRY(gather_text(gather, log->instance.subject, &log->subject));
+    TRY(gather_text(gather, log->instance.metadata, &log->metadata));
+    return store_live(gather->store, gather->scope, number, &log->live);
 }
 
 /* None is no failure. */
@@ -50,8 +59,8 @@ static pawl_status gather_snapshot(const struct gather *gather, uint64_t instanc
     struct instance_log *log = gather->log;
     pawl_status status;
 
-    if (log->head.seq <= INSTANCE_LOG_SHORT)
-        return PAWL_OK;
+    if (log->head.seq <= (log->is_whole ? INSTANCE_LOG_RECORDS : INSTANCE_LOG_SHORT))
+        return PAWL_OK; /* of a whole one: all of it is read, or none is wanted */
     status = find_number(gather, FIND_SNAPSHOT, instance, &log->snapshot);
     if (status == PAWL_NOT_KNOWN)
         log->snapshot = (struct snapshot_row){ 0 };
@@ -81,14 +90,26 @@ static struct instance_log_record *add_record(struct gather *gather)
 static bool is_enough(const struct gather *gather)
 {
     return gather->log->record_count > 0 &&
-           (gather->log->record_count == INSTANCE_LOG_RECORDS ||
+           (gather->log->record_count == gather->records_max ||
             gather->scope->arena.used - gather->begun > INSTANCE_LOG_BYTES);
+}
+
+static pawl_status gather_texts(struct gather *gather, struct instance_log_record *out)
+{
+    out->is_left = gather->scope->arena.used - gather->begun > INSTANCE_LOG_BYTES;
+    if (!out->is_left)
+        TRY(gather_text(gather, out->record.payload, &out->payload));
+    if (!gather->log->is_whole)
+        return PAWL_OK;
+    TRY(gather_text(gather, out->record.reason, &out->reason));
+    return gather_text(gather, out->record.actor, &out->actor);
 }
 
 /* Back to the entry that names the snapshot, or to the first entry, as far as they fit. */
 static pawl_status gather_records(struct gather *gather)
 {
     struct instance_log *log = gather->log;
+    bool has_snapshot = log->snapshot.text.data && !log->is_whole;
     uint64_t pos = log->head.pos;
 
     while (pos && !is_enough(gather)) {
@@ -96,11 +117,8 @@ static pawl_status gather_records(struct gather *gather)
 
         TRY_MEMORY(gather->scope, next);
         TRY(find_number(gather, FIND_RECORD, pos, &next->record));
-        next->is_left = gather->scope->arena.used - gather->begun > INSTANCE_LOG_BYTES;
-        if (!next->is_left)
-            TRY(gather_text(gather, next->record.payload, &next->payload));
-        if (next->record.what >= 0 &&
-            next->record.seq <= (log->snapshot.text.data ? log->snapshot.seq : 1))
+        TRY(gather_texts(gather, next));
+        if (next->record.what >= 0 && next->record.seq <= (has_snapshot ? log->snapshot.seq : 1))
             break;
         pos = next->record.prev;
     }
@@ -111,7 +129,7 @@ static pawl_status gather_one(struct gather *gather, struct instance_log_query *
 {
     const struct find_query head = { .kind = FIND_HEAD,
                                      .by.head = { query->instance, query->trust_rows } };
-    struct instance_log log = { .head = query->head };
+    struct instance_log log = { .head = query->head, .is_whole = query->is_whole };
 
     gather->log = &log;
     gather->capacity = 0;
@@ -119,10 +137,22 @@ static pawl_status gather_one(struct gather *gather, struct instance_log_query *
         TRY(gather_row(gather, &head, &log.head));
     TRY(gather_instance(gather, query->instance));
     TRY(gather_snapshot(gather, query->instance));
+    gather->records_max = instance_log_max(query, &log);
     TRY(gather_records(gather));
     *query->out = log;
     query->is_read = true;
     return PAWL_OK;
+}
+
+uint32_t instance_log_max(const struct instance_log_query *query, const struct instance_log *log)
+{
+    bool is_idle = log->live.step_count == 0 && log->live.wait_count == 0;
+
+    if (!query->is_whole)
+        return INSTANCE_LOG_RECORDS;
+    return log->kind == KIND_MACHINE ? query->machine_max
+           : is_idle                 ? query->idle_max
+                                     : query->records_max;
 }
 
 pawl_status instance_log_gather(find_fn find, struct store *store, struct scope *scope,
@@ -149,7 +179,11 @@ pawl_status store_instance_logs(struct store *store, struct scope *scope,
         ASSERT(queries[i].out && queries[i].instance > 0 && queries[i].instance <= ID_NUMBER_MAX);
         queries[i].is_read = false;
     }
+    ASSERT(IMPLIES(queries[0].is_whole, count == 1 && queries[0].records_max > 0 &&
+                                            queries[0].idle_max > 0 && queries[0].machine_max > 0));
     status = store->ops->instance_logs(store, scope, queries, count);
+    if (status == PAWL_OK && queries[0].is_whole)
+        status = live_check(scope, &queries[0].out->live);
     for (uint32_t i = 0; i < count && queries[i].is_read; i++) {
         ASSERT(queries[i].out->instance.number == queries[i].instance);
         ASSERT(queries[i].out->record_count <= INSTANCE_LOG_RECORDS);

@@ -40,6 +40,9 @@ typedef pawl_status (*find_fn)(struct store *store, struct scope *scope,
 pawl_status instance_log_gather(find_fn find, struct store *store, struct scope *scope,
                                 struct instance_log_query *queries, uint32_t count);
 
+/* How many records are read. */
+uint32_t instance_log_max(const struct instance_log_query *query, const struct instance_log *log);
+
 /* Where a chain goes on behind this record; 0: it ends here. store.c */
 uint64_t chain_next(const struct chain_query *query, const struct record *record);
 
@@ -47,6 +50,7 @@ uint64_t chain_next(const struct chain_query *query, const struct record *record
 bool is_instance_number(uint64_t number); /* not 0, which is the store itself */
 bool record_is_sound(const struct record *record, uint64_t pos);
 pawl_status store_fail_damaged(struct scope *scope, const char *what); /* "a record" */
+pawl_status live_check(struct scope *scope, const struct live *live);  /* STORAGE_FAILURE */
 const char *find_word(enum find_kind kind); /* "instance": for what is not there */
 /* STORAGE_FAILURE if what was found cannot be; else `status`. */
 pawl_status find_check(struct scope *scope, const struct find_query *query, const void *out,

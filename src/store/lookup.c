@@ -236,18 +236,20 @@ static const char *live_fault(const struct live *live)
     return fault;
 }
 
+pawl_status live_check(struct scope *scope, const struct live *live)
+{
+    const char *fault = live_fault(live);
+
+    return fault ? store_fail_damaged(scope, fault) : PAWL_OK;
+}
+
 pawl_status store_live(struct store *store, struct scope *scope, uint64_t instance,
                        struct live *out)
 {
-    const char *fault = NULL;
-    pawl_status status;
-
     ASSERT(out);
     ASSERT(instance <= ID_NUMBER_MAX);
-    status = store->ops->live(store, scope, instance, out);
-    if (status == PAWL_OK)
-        fault = live_fault(out);
-    return fault ? store_fail_damaged(scope, fault) : status;
+    TRY(store->ops->live(store, scope, instance, out));
+    return live_check(scope, out);
 }
 
 /* The same for row `i` of those that were listed. */

@@ -88,6 +88,7 @@ struct snapshot_row {
 struct instance_log_record {
     struct record record;
     str payload;
+    str reason, actor; /* of a whole log */
     bool is_left; /* the payload was not read: there was much already */
 };
 struct instance_log {
@@ -99,12 +100,21 @@ struct instance_log {
      * INSTANCE_LOG_RECORDS or _BYTES. */
     struct instance_log_record *records;
     uint32_t record_count;
+    bool is_whole; /* as it was asked for; then these, too: */
+    int kind;      /* of its definition */
+    str subject, metadata;
+    struct live live;
 };
 struct instance_log_query {
     uint64_t instance;
     bool is_known;          /* where it stands: in `head`; else as head() says, with trust_rows */
     bool trust_rows;
     struct head_row head;
+    bool
+        is_whole; /* for a reader who shows it, alone in its read: with live rows and all texts, and
+                    * the records back to the first entry, whatever the snapshot */
+    uint32_t records_max; /* is_whole: no more than these, and at most INSTANCE_LOG_RECORDS; ... */
+    uint32_t idle_max, machine_max; /* ... without a live step or wait; of a machine */
     struct instance_log *out;
     bool is_read; /* out: *out is filled in */
 };

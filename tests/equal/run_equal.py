@@ -298,7 +298,7 @@ MACHINE = [
     look("$1"), look("$1", action="pay"), look("$1", sequence_from="2"), look("$1", sequence_from="x"), look("$1", nonsense="1"), look("$1", actor_ref="ann"), look("$1", actor_ref=BLANK),
     look("$1", fired_after="x"), look("$1", transition_id="$1-1"), look("$1", sequence_from="9", sequence_to="2"), look("0" * 26), look(" "),
     ("instance.current", {"instance_id": "$1"}), ("instance.current", {"instance_id": "$2"}), ("instance.current", {"instance_id": " "}),
-    ("instance.get", {"instance_id": "$1"}), ("instance.get", {"instance_id": "$2"}), ("instance.why", {"instance_id": "$2"}), ("instance.why", {"instance_id": "$1"}),
+    ("instance.get", {"instance_id": "$1"}), ("instance.get", {"instance_id": "$2"}), ("instance.view", {"instance_id": "$1"}), ("instance.view", {"instance_id": "$2", "entries": "1001"}), ("instance.why", {"instance_id": "$2"}), ("instance.why", {"instance_id": "$1"}),
     ("instance.cancel", {"instance_id": "$1"}), ("instance.cancel", {"instance_id": "$2", "actor_ref": BLANK}), ("instance.cancel", {"instance_id": "$2", "reason": BLANK}),
     ("instance.pause", {"instance_id": "$2", "actor_ref": "ann", "reason": "look"}), fire("$2", "pay"), ("instance.cancel", {"instance_id": "$2", "actor_ref": "ann"}),
     ("instance.cancel", {"instance_id": "$2"}), ("instance.cancel", {"instance_id": "$1", "reason": BLANK}), ("instance.cancel_many", {"correlation_id": "c"}),
@@ -314,7 +314,7 @@ MACHINE = [
     ("definition.get", {"name": "order", "version": "9"}), ("definition.list", {}), ("definition.list", {"limit": "0"}), ("store.verify", {}), ("store.verify", {"definition": "none"}),
 ]
 FLOW = [
-    define(ASK, "ask"), make(definition="ask"), ("instance.get", {"instance_id": "$1"}), ("instance.steps", {"instance_id": "$1"}), ("instance.why", {"instance_id": "$1"}),
+    define(ASK, "ask"), make(definition="ask"), ("instance.get", {"instance_id": "$1"}), ("instance.steps", {"instance_id": "$1"}), ("instance.view", {"instance_id": "$1"}), ("instance.why", {"instance_id": "$1"}),
     ("signal.send", {"instance_id": "$1", "name": "go"}), ("signal.send", {"instance_id": "$1", "name": BLANK}), ("signal.send", {"instance_id": "none", "name": "go"}),
     ("signal.send", {"instance_id": "$1", "name": "go", "actor_ref": BLANK}), fire("$1", "pay"),
     ("step.approve", {"step_id": "$1.9"}), ("step.approve", {"step_id": "none"}), ("step.approve", {"step_id": "$1.1", "actor_ref": BLANK}), ("step.approve", {"step_id": "$1.1", "reason": BLANK}),

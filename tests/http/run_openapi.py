@@ -322,9 +322,10 @@ def test_the_real_answers_of_every_operation_are_as_described(shell):
     web.post("/v1/definitions/check", "states: [", yaml)
     machine = web.create(definition="order", labels={"a": "b"}, actor_ref="ann", input={"x": 1}, correlation_id="C", instance_metadata=[1])
     web.expect(200, "POST", "/v1/instances/%s/fire" % machine, {"action": "pay", "actor_ref": "ann", "reason": "r", "payload": {"p": None}})
-    for path in ("", "/current", "/history", "/declaration", "/why", "/steps"):
+    for path in ("", "/current", "/view", "/history", "/declaration", "/why", "/steps"):
         web.ask("GET", "/v1/instances/%s%s" % (machine, path))
-    web.expect(200, "GET", "/v1/instances/%s/variables" % countdown)
+    for path in ("/variables", "/view"):
+        web.expect(200, "GET", "/v1/instances/%s%s" % (countdown, path))
     for verb in ("pause", "resume", "verify"):
         web.expect(200, "POST", "/v1/instances/%s/%s" % (machine, verb))
     work_through(web, web.create(definition="flow", test=True))

@@ -4,6 +4,7 @@
  *
  * SQLite itself counts, so the figures do not depend on which verbs the store's port has. */
 #include "engine_fixture.h"
+#include <dlfcn.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -26,39 +27,38 @@ static const struct {
     { "signal", "signal.send", "\"name\":\"slower\"", CODE, { 8, 7 }, { 0, 0 } },
     { "create", "instance.create", "\"definition\":\"order\"", ANY, { 4, 3 }, { 0, 0 } },
 
-    /* Everything that `pawl show` asks, of a machine, a flow and code. */
     { "show @last", "instance.find", "", ANY, { 3, 3 }, { 3, 3 } },
-    { "show machine", "instance.get", "", MACHINE, { 6, 5 }, { 4, 4 } },
-    { "show flow", "instance.get", "", FLOW, { 14, 9 }, { 14, 9 } },
-    { "show code", "instance.get", "", CODE, { 15, 12 }, { 13, 11 } },
-    { "show's path",
-      "instance.history",
-      "\"sequence_from\":151",
-      MACHINE,
-      { 110, 109 },
-      { 108, 108 } },
-    { "show's steps",
+    { "show machine", "instance.view", "\"entries\":\"24\"", MACHINE, { 5, 27 }, { 3, 26 } },
+    { "show flow", "instance.view", "\"entries\":\"24\"", FLOW, { 3, 7 }, { 3, 7 } },
+    { "show code", "instance.view", "\"entries\":\"24\"", CODE, { 5, 8 }, { 3, 7 } },
+
+    /* The parts of it, each for itself. */
+    { "machine", "instance.get", "", MACHINE, { 6, 5 }, { 4, 4 } },
+    { "flow", "instance.get", "", FLOW, { 10, 9 }, { 10, 9 } },
+    { "code", "instance.get", "", CODE, { 11, 12 }, { 9, 11 } },
+    { "path", "instance.history", "\"sequence_from\":151", MACHINE, { 110, 109 }, { 108, 108 } },
+    { "steps",
       "instance.steps",
       "\"limit\":1000,\"without_args\":\"true\"",
       FLOW,
-      { 42, 37 },
-      { 42, 37 } },
-    { "show's graph", "instance.graph", "\"format\":\"json\"", FLOW, { 26, 21 }, { 26, 21 } },
-    { "show's context", "instance.variables", "", FLOW, { 11, 11 }, { 11, 11 } },
-    { "show's variables", "instance.variables", "", CODE, { 5, 4 }, { 3, 3 } },
+      { 38, 37 },
+      { 38, 37 } },
+    { "graph", "instance.graph", "\"format\":\"json\"", FLOW, { 22, 21 }, { 22, 21 } },
+    { "context", "instance.variables", "", FLOW, { 11, 11 }, { 11, 11 } },
+    { "variables", "instance.variables", "", CODE, { 5, 4 }, { 3, 3 } },
 
-    { "why of a machine", "instance.why", "", MACHINE, { 5, 3 }, { 3, 2 } },
-    { "why of a flow", "instance.why", "", FLOW, { 11, 5 }, { 11, 5 } },
-    { "why of code", "instance.why", "", CODE, { 13, 8 }, { 11, 7 } },
+    { "why of a machine", "instance.why", "", MACHINE, { 6, 3 }, { 4, 2 } },
+    { "why of a flow", "instance.why", "", FLOW, { 4, 7 }, { 4, 7 } },
+    { "why of code", "instance.why", "", CODE, { 6, 8 }, { 4, 7 } },
 
-    { "live steps", "step.list", "\"limit\":10", ANY, { 529, 440 }, { 529, 440 } },
+    { "live steps", "step.list", "\"limit\":10", ANY, { 441, 440 }, { 441, 440 } },
     { "live steps of a tool",
       "step.list",
       "\"limit\":10,\"tool\":\"work\"",
       ANY,
-      { 529, 440 },
-      { 529, 440 } },
-    { "steps of one instance", "step.list", "", FLOW, { 48, 43 }, { 48, 43 } },
+      { 441, 440 },
+      { 441, 440 } },
+    { "steps of one instance", "step.list", "", FLOW, { 44, 43 }, { 44, 43 } },
 
     { "whole history", "instance.history", "", MACHINE, { 410, 409 }, { 408, 408 } },
     { "first page of a history",
@@ -81,7 +81,7 @@ static const struct {
       { 45, 45 } },
     { "history of a flow", "instance.history", "", FLOW, { 16, 16 }, { 16, 16 } },
 
-    { "list", "instance.list", "\"limit\":20", ANY, { 284, 215 }, { 280, 213 } },
+    { "list", "instance.list", "\"limit\":20", ANY, { 212, 215 }, { 208, 213 } },
     { "list of a definition",
       "instance.list",
       "\"limit\":20,\"definition\":\"order\"",
@@ -98,14 +98,14 @@ static const struct {
       "instance.list",
       "\"limit\":20,\"status\":\"suspended\"",
       ANY,
-      { 119, 134 },
-      { 115, 132 } },
+      { 115, 134 },
+      { 111, 132 } },
     { "list of flows",
       "instance.list",
       "\"limit\":20,\"kind\":\"flow\"",
       ANY,
-      { 302, 221 },
-      { 302, 221 } },
+      { 222, 221 },
+      { 222, 221 } },
     { "definitions", "definition.list", "", ANY, { 1, 3 }, { 1, 3 } },
 };
 
@@ -236,5 +236,55 @@ TEST(reads, a_timer_that_fires_reads_none_that_is_due_later)
     statements = rows = 0;
     world_advance(&world, 500);
     EXPECT(rows < 20);
+    world_end(&world);
+}
+
+/* ---- Calls of SQLite ---- */
+
+static atomic_int steps;
+
+/* In place of SQLite's own, in this program. */
+int sqlite3_step(sqlite3_stmt *statement)
+{
+    static int (*step)(sqlite3_stmt *);
+
+    if (!step)
+        *(void **)&step = dlsym(RTLD_NEXT, "sqlite3_step");
+    steps++;
+    return step(statement);
+}
+
+/* Eleven steps: start, a start and an end of each but the last, which waits. 22 entries. */
+#define LONG_REVIEW                                                                                \
+    "name: long\nsteps:\n  start: {name: s0, tool: set, args: {x: 1}, next: s1}\n" STEP_TO(        \
+        "s1", "s2") STEP_TO("s2", "s3") STEP_TO("s3", "s4") STEP_TO("s4", "s5")                    \
+        STEP_TO("s5", "s6") STEP_TO("s6", "s7") STEP_TO("s7", "s8")                                \
+            STEP_TO("s8", "s9") "  s9: {tool: set, args: {x: 1}, next: ask}\n  ask: {approval: "   \
+                                "{by: [ann]}, timeout: 7d, done: true}\n"
+#define STEP_TO(name, next) "  " name ": {tool: set, args: {x: 1}, next: " next "}\n"
+
+/* What `pawl show` asks once it has opened the store: this operation, by a process that does not own
+ * it. Every call of sqlite3_step() is counted: each row, each end, BEGIN and COMMIT; and so is the
+ * definition, which is not known yet. */
+TEST(reads, a_view_of_22_entries_is_one_read_of_at_most_30_steps)
+{
+    char input[INPUT_SIZE], *answer = NULL;
+    struct world world;
+    const char *id;
+
+    world_begin(&world, "sqlite");
+    world_define(&world, LONG_REVIEW);
+    id = world_create(&world, "long", NULL);
+    EXPECT_OK(pawl_run_due(world.p, &world.error));
+    world_close(&world);
+    world.options.own = false;
+    world_open(&world);
+    put_input(input, id, "");
+    steps = 0;
+    EXPECT_OK(pawl_call(world.p, "instance.view", input, &answer, &world.error));
+    if (steps > 30)
+        test_fail(__FILE__, __LINE__, "sqlite3_step() was called %d times", steps);
+    EXPECT(strstr(answer, "\"next_sequence_number\":23,") != NULL);
+    pawl_free(world.p, answer);
     world_end(&world);
 }

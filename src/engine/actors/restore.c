@@ -11,8 +11,11 @@ static pawl_status fold_entry(struct engine *engine, struct scope *scope, struct
     struct entry_view entry = entry_of_record(record, &effects);
 
     entry.payload = log->payload;
-    TRY(value_text(engine, scope, record->reason, &entry.reason));
-    if (entry.transition == LIFE_T_GATE_APPROVE) /* who it was counts */
+    entry.reason = log->reason;
+    entry.actor = log->actor;
+    if (!log->reason.data)
+        TRY(value_text(engine, scope, record->reason, &entry.reason));
+    if (!log->actor.data && entry.transition == LIFE_T_GATE_APPROVE) /* who it was counts */
         TRY(value_text(engine, scope, record->actor, &entry.actor));
     if (record->body.data)
         TRY(effects_read(scope, record->body, &effects));
@@ -237,17 +240,20 @@ static pawl_status restore_memory(struct engine *engine, struct scope *scope, st
 }
 
 static pawl_status introduce(struct engine *engine, struct scope *scope, struct actor *actor,
-                             const struct instance_row *row, const struct definition_slot *slot)
+                             const struct instance_log *log, const struct definition_slot *slot)
 {
     const struct behavior *behavior = behavior_of(actor->definition->kind);
+    const struct instance_row *row = &log->instance;
     struct identity identity = { .definition = slot->name,
                                  .version = slot->version,
                                  .creator = actor->creator,
                                  .correlation = row->correlation,
-                                 .labels = row->labels };
+                                 .labels = row->labels,
+                                 .subject = log->subject };
     char id[ID_SIZE + 1];
 
-    TRY(value_text(engine, scope, row->subject, &identity.subject));
+    if (!log->is_whole)
+        TRY(value_text(engine, scope, row->subject, &identity.subject));
     if (!behavior->introduce)
         return PAWL_OK;
     id_print(row->number, row->random, id);
@@ -293,8 +299,8 @@ pawl_status head_row_now(struct engine *engine, struct scope *scope, uint64_t in
                : store_head(engine->store, scope, instance, trust_rows, out);
 }
 
-static void ask_for(struct engine *engine, uint64_t instance, struct instance_log *out,
-                    struct instance_log_query *query)
+void instance_log_ask(struct engine *engine, uint64_t instance, struct instance_log *out,
+                      struct instance_log_query *query)
 {
     *query = (struct instance_log_query){ .instance = instance, .out = out };
     query->is_known = head_is_known(engine, instance, &query->head, &query->trust_rows);
@@ -344,7 +350,7 @@ static pawl_status restore(struct engine *engine, struct scope *scope, struct ac
             (unsigned long long)log->instance.number);
     TRY(restore_standing(engine, scope, actor, log, slot->definition));
     TRY(restore_memory(engine, scope, actor, log));
-    return introduce(engine, scope, actor, &log->instance, slot);
+    return introduce(engine, scope, actor, log, slot);
 }
 
 static bool is_remembered(const struct engine *engine, const struct actor *actor)
@@ -375,7 +381,7 @@ static pawl_status read_actor(struct engine *engine, struct scope *scope, struct
     pawl_status status;
 
     scope_init(&work, engine->heap, LIMIT_SCOPE);
-    ask_for(engine, actor->instance, &log, &query);
+    instance_log_ask(engine, actor->instance, &log, &query);
     status = store_instance_logs(engine->store, &work, &query, 1);
     if (!status)
         status = restore(engine, &work, actor, &log);
@@ -388,6 +394,51 @@ static pawl_status read_actor(struct engine *engine, struct scope *scope, struct
 pawl_status actor_load(struct engine *engine, struct scope *scope, struct actor *actor)
 {
     return is_remembered(engine, actor) ? PAWL_OK : read_actor(engine, scope, actor, true);
+}
+
+/* Back to the snapshot's entry, as restore() expects it. */
+static struct instance_log cut_at_snapshot(const struct instance_log *log)
+{
+    struct instance_log cut = *log;
+
+    for (uint32_t i = 0; log->snapshot.text.data && i < log->record_count; i++)
+        if (log->records[i].record.what >= 0 && log->records[i].record.seq == log->snapshot.seq)
+            cut.record_count = i + 1;
+    return cut;
+}
+
+static pawl_status print_known(struct scope *scope, const struct actor *actor, bool *is_done,
+                               str *context)
+{
+    struct buf text;
+
+    for (uint32_t i = 0; is_done && i < flow_step_count(actor->definition); i++) {
+        uint32_t seq = flow_done(actor->memory, i);
+
+        is_done[i] = seq > 0 && seq != FLOW_DONE_UNKNOWN;
+    }
+    buf_init(&text, scope->arena.heap, 0);
+    flow_print_context(actor->memory, &text);
+    *context = buf_take(&text, &scope->arena);
+    return context->data ? PAWL_OK : scope_no_memory(scope);
+}
+
+pawl_status restore_known(struct engine *engine, struct scope *scope,
+                          const struct instance_log *log, bool *is_done, str *context)
+{
+    struct actor actor = { .instance = log->instance.number };
+    struct instance_log cut = cut_at_snapshot(log);
+    struct scope work;
+    pawl_status status;
+
+    arena_init(&actor.arena, engine->heap, LIMIT_SCOPE);
+    scope_init(&work, engine->heap, LIMIT_SCOPE);
+    status = restore(engine, &work, &actor, &cut);
+    status = scope_leave(&work, scope, status);
+    if (!status)
+        status = print_known(scope, &actor, is_done, context);
+    arena_fini(&actor.arena);
+    return status;
 }
 
 pawl_status restore_context(struct engine *engine, struct scope *scope, uint64_t instance, str *out)
@@ -419,7 +470,7 @@ void actors_load(struct engine *engine, struct actor *const *actors, uint32_t co
     ASSERT(count <= ACTORS_AT_ONCE);
     for (uint32_t i = 0; i < count; i++)
         if (!is_remembered(engine, actors[i])) {
-            ask_for(engine, actors[i]->instance, &logs[wanted], &queries[wanted]);
+            instance_log_ask(engine, actors[i]->instance, &logs[wanted], &queries[wanted]);
             asked[wanted++] = actors[i];
         }
     if (wanted < 2 || !engine->options.own)

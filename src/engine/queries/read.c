@@ -5,7 +5,6 @@
  * batch and reach the cache after the commit. */
 #include "base/node.h"
 #include "engine/parts.h"
-#include "model/interest.h"
 
 pawl_status engine_locate(struct engine *engine, struct scope *scope, str id, struct head *out,
                           struct definition_slot **slot)
@@ -89,8 +88,8 @@ pawl_status value_text(struct engine *engine, struct scope *scope, uint64_t id, 
     return PAWL_OK;
 }
 
-static enum instance_status status_of(const struct definition *definition, uint32_t state,
-                                      bool is_paused, const struct live *live)
+enum instance_status status_of(const struct definition *definition, uint32_t state, bool is_paused,
+                               const struct live *live)
 {
     enum instance_status ended = instance_status_ended(definition->states[state].terminal);
 
@@ -150,11 +149,21 @@ pawl_status read_first_entry(struct engine *engine, struct scope *scope,
     return !status && (out->instance != row->number || out->what < 0) ? PAWL_NOT_KNOWN : status;
 }
 
-/* The first entry says whether the instance runs another one again. */
-static pawl_status read_retry_of(struct engine *engine, struct scope *scope,
-                                 const struct instance_row *row, struct instance_view *out)
+pawl_status read_retry_of(struct scope *scope, str payload, struct instance_view *out)
 {
-    struct node *payload = NULL, *id;
+    struct node *node = NULL, *id;
+
+    if (payload.data)
+        TRY(node_read_json(scope, payload, &node));
+    id = node_find(node, "retry_of");
+    if (id && id->kind == NODE_STRING)
+        out->retry_of = id->text;
+    return PAWL_OK;
+}
+
+pawl_status find_retry_of(struct engine *engine, struct scope *scope,
+                          const struct instance_row *row, struct instance_view *out)
+{
     struct record record;
     str text = STR_NONE;
     pawl_status status = read_first_entry(engine, scope, row, &record);
@@ -163,12 +172,7 @@ static pawl_status read_retry_of(struct engine *engine, struct scope *scope,
         return PAWL_OK;
     TRY(status);
     TRY(value_text(engine, scope, record.payload, &text));
-    if (text.data)
-        TRY(node_read_json(scope, text, &payload));
-    id = node_find(payload, "retry_of");
-    if (id && id->kind == NODE_STRING)
-        out->retry_of = id->text;
-    return PAWL_OK;
+    return read_retry_of(scope, text, out);
 }
 
 static pawl_status read_fixed(struct engine *engine, struct scope *scope, uint64_t number,
@@ -187,7 +191,7 @@ static pawl_status read_fixed(struct engine *engine, struct scope *scope, uint64
     out->labels = row.labels;
     out->instantiated_at_ms = row.instantiated_at_ms;
     out->test = row.test;
-    return out->kind != KIND_MACHINE ? read_retry_of(engine, scope, &row, out) : PAWL_OK;
+    return out->kind != KIND_MACHINE ? find_retry_of(engine, scope, &row, out) : PAWL_OK;
 }
 
 /* Head and live rows of one moment: read again if the instance moved in between. */
@@ -226,8 +230,7 @@ static pawl_status read_pause(struct engine *engine, struct scope *scope, const 
     return value_text(engine, scope, record.reason, &out->reason);
 }
 
-static pawl_status read_successor(struct engine *engine, struct scope *scope,
-                                  struct instance_view *out)
+pawl_status read_successor(struct engine *engine, struct scope *scope, struct instance_view *out)
 {
     struct successor successor;
 
@@ -280,148 +283,5 @@ pawl_status engine_id_of(struct engine *engine, struct scope *scope, uint64_t nu
 
     TRY(store_instance(engine->store, scope, number, &row));
     id_print(number, row.random, out);
-    return PAWL_OK;
-}
-
-/* ---- why ---- */
-
-static void why_machine(const struct definition *definition, uint32_t state, struct waiting *out,
-                        uint32_t *count)
-{
-    for (uint32_t i = definition->exit_start[state]; i < definition->exit_start[state + 1]; i++) {
-        const struct transition *transition = &definition->transitions[definition->exits[i]];
-
-        if (!transition->by_engine)
-            out[(*count)++] = (struct waiting){ .kind = "action", .name = transition->action };
-    }
-}
-
-/* A timer by the name people know: its own, or that of the step it belongs to. */
-static str timer_name(const struct definition *definition, const struct live *live,
-                      const struct live_timer *timer)
-{
-    for (uint32_t i = 0; i < live->step_count; i++)
-        if (timer->ordinal && live->steps[i].ordinal == timer->ordinal)
-            return work_step_name(definition, live->steps[i].plan);
-    return timer->name;
-}
-
-static uint64_t child_of(const struct live *live, uint32_t ordinal)
-{
-    for (uint32_t i = 0; i < live->child_count; i++)
-        if (live->children[i].ordinal == ordinal)
-            return live->children[i].child;
-    return 0;
-}
-
-/* A step that is ready or runs: which tool it is for, and whether that is in this process. */
-static void why_tool(struct engine *engine, const struct definition *definition,
-                     const struct live_step *step, struct waiting *out)
-{
-    if (step->status == STEP_PENDING)
-        return;
-    out->tool = work_step_tool(definition, step->plan);
-    out->step_status = step->status;
-    out->is_here = out->tool.data && toolbox_has(engine->toolbox, out->tool);
-}
-
-/* A step's own timeout; and the turn that a paused instance owes, for which nothing but resume
- * counts. */
-static bool is_internal(const struct live *live, const struct live_timer *timer)
-{
-    return str_is(timer->name, "~timeout") || (live->paused_pos && str_is(timer->name, "~turn"));
-}
-
-/* Times are shown by the wall clock. */
-static void why_live(struct engine *engine, const struct definition *definition,
-                     const struct live *live, struct waiting *out, uint32_t *count)
-{
-    int64_t ahead_ms = engine_clock_offset_ms(engine);
-    struct moment now = clock_now(engine);
-
-    for (uint32_t i = 0; i < live->step_count; i++) {
-        const char *kind = live->steps[i].status != STEP_PENDING
-                               ? "step"
-                               : work_why(definition, live->steps[i].plan);
-
-        if (!kind)
-            continue;
-        out[*count] = (struct waiting){ .kind = kind,
-                                        .name = work_step_name(definition, live->steps[i].plan),
-                                        .ordinal = live->steps[i].ordinal,
-                                        .child = child_of(live, live->steps[i].ordinal) };
-        why_tool(engine, definition, &live->steps[i], &out[(*count)++]);
-    }
-    for (uint32_t i = 0; i < live->timer_count; i++)
-        if (!is_internal(live, &live->timers[i]))
-            out[(*count)++] =
-                (struct waiting){ .kind = "timer",
-                                  .has_until = true,
-                                  .is_due = live->timers[i].due_at_ms <=
-                                            (live->timers[i].wall ? now.wall_ms : now.at_ms),
-                                  .name = timer_name(definition, live, &live->timers[i]),
-                                  .until_ms = live->timers[i].due_at_ms -
-                                              (live->timers[i].wall ? 0 : ahead_ms) };
-    for (uint32_t i = 0; i < live->wait_count; i++)
-        if (live->waits[i].ordinal > 0 || !interest_is(live->waits[i].name))
-            out[(*count)++] = (struct waiting){ .kind = "signal", .name = live->waits[i].name };
-}
-
-/* Paused, by whom, and with which reason, if one was given. */
-static pawl_status why_paused(struct engine *engine, struct scope *scope, const struct head *head,
-                              struct waiting *out, uint32_t *count)
-{
-    struct waiting *pause = &out[*count];
-
-    TRY(read_pause(engine, scope, head, &pause->pause));
-    pause->kind = "pause";
-    pause->name = pause->pause.reason;
-    *count += pause->pause.at_ms != 0;
-    return PAWL_OK;
-}
-
-/* What it waits for has come, and this process could not take it. */
-static pawl_status why_refused(struct engine *engine, struct scope *scope, uint64_t instance,
-                               struct waiting *out, uint32_t count)
-{
-    struct refusal refusal;
-    str words;
-
-    if (!untaken_of(engine, instance, &refusal))
-        return PAWL_OK;
-    words = arena_str(&scope->arena, str_of(refusal.words));
-    for (uint32_t i = 0; i < count; i++)
-        if (refusal.kind == EVENT_TIMER ? out[i].is_due : out[i].child != 0)
-            out[i].refused = words;
-    return words.data ? PAWL_OK : scope_no_memory(scope);
-}
-
-pawl_status engine_why(struct engine *engine, struct scope *scope, str id, struct waiting **out,
-                       uint32_t *count)
-{
-    const struct definition *definition;
-    struct definition_slot *slot;
-    struct live live;
-    struct head head;
-    size_t room;
-
-    TRY(read_moment(engine, scope, id, &head, &slot, &live));
-    definition = slot->definition;
-    TRY(amended_definition(engine, scope, &head, &definition));
-    room = (size_t)slot->definition->transition_count + live.step_count + live.timer_count +
-           live.wait_count + 2;
-    *out = ARENA_ARRAY(&scope->arena, struct waiting, room);
-    *count = 0;
-    TRY_MEMORY(scope, *out);
-    if (head.flags & HEAD_PAUSED)
-        TRY(why_paused(engine, scope, &head, *out, count));
-    if (slot->definition->kind == KIND_MACHINE)
-        why_machine(slot->definition, head.state, *out, count);
-    why_live(engine, definition, &live, *out, count);
-    TRY(why_refused(engine, scope, head.instance, *out, *count));
-    TRY(why_gates(engine, scope, &head, definition, &live, *out, *count));
-    for (uint32_t i = 0; i < *count; i++)
-        if ((*out)[i].child)
-            TRY(engine_id_of(engine, scope, (*out)[i].child, (*out)[i].child_id));
     return PAWL_OK;
 }

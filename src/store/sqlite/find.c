@@ -86,10 +86,9 @@ pawl_status read_row(struct scope *scope, sqlite3_stmt *statement, const char *w
 /* ---- Instances ---- */
 
 static const char select_instance[] =
-    "SELECT number, random, definition, instantiated_at, created_pos, creator, subject, input,"
-    " metadata, parent, correlation, labels, test FROM pawl_instance WHERE number = ?1";
+    "SELECT " INSTANCE_COLUMNS " FROM pawl_instance WHERE number = ?1";
 
-static void read_instance(sqlite3_stmt *statement, struct arena *arena, void *out)
+void read_instance(sqlite3_stmt *statement, struct arena *arena, void *out)
 {
     struct instance_row *row = out;
 
@@ -337,7 +336,9 @@ pawl_status sqlite_instance_logs(struct store *base, struct scope *scope,
     pawl_status status;
 
     TRY(reader_begin(store, scope));
-    status = instance_log_gather(sqlite_find_inside, base, scope, queries, count);
+    status = queries[0].is_whole
+                 ? sqlite_read_whole(store, scope, &queries[0])
+                 : instance_log_gather(sqlite_find_inside, base, scope, queries, count);
     reader_end(store);
     return status;
 }

@@ -2,10 +2,6 @@
 #include "read_int.h"
 #include "store/instance_log.h"
 
-#define RECORD_COLUMNS                                                                             \
-    "pos, inst, seq, prev, skip, what, flags, at, coalesce(fired, at), step, ord, attempt, actor," \
-    " payload, reason, body, key, hash, root"
-
 const char select_record[] = "SELECT " RECORD_COLUMNS " FROM pawl_log WHERE pos = ?1";
 static const char select_records[] =
     "SELECT " RECORD_COLUMNS " FROM pawl_log WHERE pos >= ?1 ORDER BY pos LIMIT ?2";

@@ -46,18 +46,22 @@ pawl_status read_one_number(struct connection *connection, struct scope *scope, 
 
 /* ---- How each kind is read ---- */
 
-static const char select_steps[] = "SELECT ord, plan, attempt, status, lease, lease_ms,"
-                                   " ready_at FROM pawl_step WHERE inst = ?1 ORDER BY ord";
-static const char select_timers[] =
-    "SELECT inst, ord, name, due, wall, shift FROM pawl_timer WHERE inst = ?1 ORDER BY ord, name";
-static const char select_waits[] =
-    "SELECT ord, name, value FROM pawl_wait WHERE inst = ?1"
-    " UNION ALL SELECT 0, name, NULL FROM pawl_interest WHERE inst = ?1 ORDER BY 1, 2";
-
-static const char select_children_of[] =
-    "SELECT child, inst, ord, abandon, ended FROM pawl_child WHERE inst = ?1 ORDER BY ord";
-
-static const char select_pause[] = "SELECT pos FROM pawl_pause WHERE inst = ?1";
+/* All live rows of an instance: the columns of each kind, then which kind it is (the places in
+ * live_kinds[]), and by what the rows of that kind are ordered. */
+static const char select_live[] =
+    "SELECT ord, plan, attempt, status, lease, lease_ms, ready_at, 0, ord, NULL"
+    " FROM pawl_step WHERE inst = ?1"
+    " UNION ALL SELECT inst, ord, name, due, wall, shift, NULL, 1, ord, name"
+    " FROM pawl_timer WHERE inst = ?1"
+    " UNION ALL SELECT ord, name, value, NULL, NULL, NULL, NULL, 2, ord, name"
+    " FROM pawl_wait WHERE inst = ?1"
+    " UNION ALL SELECT 0, name, NULL, NULL, NULL, NULL, NULL, 2, 0, name"
+    " FROM pawl_interest WHERE inst = ?1"
+    " UNION ALL SELECT child, inst, ord, abandon, ended, NULL, NULL, 3, ord, NULL"
+    " FROM pawl_child WHERE inst = ?1"
+    " UNION ALL SELECT pos, NULL, NULL, NULL, NULL, NULL, NULL, 4, NULL, NULL"
+    " FROM pawl_pause WHERE inst = ?1 ORDER BY 8, 9, 10";
+#define KIND_COLUMN 7
 
 static void read_step(sqlite3_stmt *statement, struct arena *arena, void *out)
 {
@@ -208,39 +212,70 @@ struct lister {
 
 #define LISTER(text, read, type) ((struct lister){ text, read, sizeof(type) })
 
-static const struct lister live_steps = { select_steps, read_step, sizeof(struct live_step) };
-static const struct lister live_timers = { select_timers, read_timer, sizeof(struct live_timer) };
-static const struct lister live_waits = { select_waits, read_wait, sizeof(struct live_wait) };
-static const struct lister live_children = { select_children_of, read_child,
-                                             sizeof(struct live_child) };
-static const struct lister live_pause = { select_pause, read_number, sizeof(uint64_t) };
+enum { STEPS, TIMERS, WAITS, CHILDREN_LEFT, PAUSES, LIVE_KINDS };
 
-static pawl_status read_of(struct sqlite_store *store, struct scope *scope,
-                           const struct lister *lister, uint64_t instance, void *out,
-                           uint32_t *count)
+static const struct {
+    row_reader *read;
+    size_t size;
+} live_kinds[LIVE_KINDS] = {
+    [STEPS] = { read_step, sizeof(struct live_step) },
+    [TIMERS] = { read_timer, sizeof(struct live_timer) },
+    [WAITS] = { read_wait, sizeof(struct live_wait) },
+    [CHILDREN_LEFT] = { read_child, sizeof(struct live_child) },
+    [PAUSES] = { read_number, sizeof(uint64_t) },
+};
+
+struct live_array {
+    char *rows;
+    uint32_t count, capacity;
+};
+
+static pawl_status read_live_row(struct scope *scope, sqlite3_stmt *statement,
+                                 struct live_array arrays[LIVE_KINDS])
 {
-    sqlite3_stmt *statement;
+    uint32_t kind = column_u32(statement, KIND_COLUMN);
+    struct live_array *array = &arrays[kind];
+    size_t size = live_kinds[kind].size;
 
-    TRY(statement_get(&store->reader, scope, lister->text, &statement));
-    bind_u64(statement, 1, instance);
-    return read_rows(scope, statement, lister->read, lister->size, UINT32_MAX, out, count);
+    TRY_MEMORY(scope,
+               arena_grow(&scope->arena, &array->rows, array->count, &array->capacity, size));
+    live_kinds[kind].read(statement, &scope->arena, array->rows + size * array->count++);
+    return scope->arena.failed ? scope_no_memory(scope) : PAWL_OK;
 }
 
-static pawl_status read_live(struct sqlite_store *store, struct scope *scope, uint64_t instance,
-                             struct live *out)
+static struct live live_of(const struct live_array arrays[LIVE_KINDS])
 {
-    struct live live = { 0 };
-    uint64_t *pauses;
-    uint32_t pause_count;
+    return (struct live){
+        .steps = (void *)arrays[STEPS].rows,
+        .step_count = arrays[STEPS].count,
+        .timers = (void *)arrays[TIMERS].rows,
+        .timer_count = arrays[TIMERS].count,
+        .waits = (void *)arrays[WAITS].rows,
+        .wait_count = arrays[WAITS].count,
+        .children = (void *)arrays[CHILDREN_LEFT].rows,
+        .child_count = arrays[CHILDREN_LEFT].count,
+        .paused_pos = arrays[PAUSES].count ? *(uint64_t *)(void *)arrays[PAUSES].rows : 0,
+    };
+}
 
-    TRY(read_of(store, scope, &live_steps, instance, &live.steps, &live.step_count));
-    TRY(read_of(store, scope, &live_timers, instance, &live.timers, &live.timer_count));
-    TRY(read_of(store, scope, &live_waits, instance, &live.waits, &live.wait_count));
-    TRY(read_of(store, scope, &live_children, instance, &live.children, &live.child_count));
-    TRY(read_of(store, scope, &live_pause, instance, &pauses, &pause_count));
-    live.paused_pos = pause_count ? *pauses : 0;
-    *out = live;
-    return PAWL_OK;
+pawl_status live_read(struct sqlite_store *store, struct scope *scope, uint64_t instance,
+                      struct live *out)
+{
+    struct live_array arrays[LIVE_KINDS] = { 0 };
+    sqlite3_stmt *statement;
+    bool row = true;
+    pawl_status status;
+
+    TRY(statement_get(&store->reader, scope, select_live, &statement));
+    bind_u64(statement, 1, instance);
+    do {
+        status = statement_step(statement, scope, &row);
+        if (status == PAWL_OK && row)
+            status = read_live_row(scope, statement, arrays);
+    } while (status == PAWL_OK && row);
+    sqlite3_reset(statement);
+    *out = live_of(arrays);
+    return status;
 }
 
 pawl_status sqlite_live(struct store *base, struct scope *scope, uint64_t instance,
@@ -250,7 +285,7 @@ pawl_status sqlite_live(struct store *base, struct scope *scope, uint64_t instan
     pawl_status status;
 
     TRY(reader_begin(store, scope));
-    status = read_live(store, scope, instance, out);
+    status = live_read(store, scope, instance, out);
     reader_end(store);
     return status;
 }
@@ -384,7 +419,7 @@ static pawl_status list_busy(struct sqlite_store *store, struct scope *scope,
     for (uint32_t i = 0; status == PAWL_OK && i < *count; i++) {
         struct busy_row *rows = *out;
 
-        status = read_live(store, scope, rows[i].instance, &rows[i].live);
+        status = live_read(store, scope, rows[i].instance, &rows[i].live);
     }
     reader_end(store);
     return status;

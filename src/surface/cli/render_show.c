@@ -5,10 +5,7 @@
 
 #define PATH_MAX_ENTRIES 24 /* of the newest entries; the rest is in `history` */
 #define TIMELINE_ENTRIES 1000
-#define STEPS_PAGE       1000
-#define GRAPH_ENTRIES 100000 /* the newest that are drawn */
-#define STEPS_SHOWN      900 /* before the newest that is known */
-#define LAST_ENTRIES     20
+#define STEPS_MAX        1000
 
 bool has_ended(const struct node *instance)
 {
@@ -118,7 +115,7 @@ void put_outcome(struct cli *cli, const struct node *instance)
 
 static void put_path(struct cli *cli, const struct showing *showing)
 {
-    const struct node *first = node_first(showing->history, "entries");
+    const struct node *first = node_first(showing->view, "entries");
     str before = member_str(showing->instance, "instantiated_at"), to;
     str status = status_shown(showing->instance);
     int64_t number = member_int(first, "sequence_number");
@@ -226,7 +223,7 @@ static void put_waits(struct cli *cli, const struct showing *showing)
 {
     bool titled = false;
 
-    for (const struct node *item = node_first(showing->why, "waiting_for"); item;
+    for (const struct node *item = node_first(showing->view, "waiting_for"); item;
          item = item->next) {
         char until[MOMENT_SIZE];
         str kind = member_str(item, "kind");
@@ -243,112 +240,18 @@ static void put_waits(struct cli *cli, const struct showing *showing)
         put_tool(cli, item);
         term_put(&cli->term, DIM, until[0] ? "  %s\n" : "%s\n", until);
         put_refusal(cli, item);
-        put_answer(cli, node_first(showing->steps, "steps"), item);
+        put_answer(cli, node_first(showing->view, "steps"), item);
     }
 }
 
 /* ---- All of it ---- */
-
-/* The number of the first of the newest entries; 0: there are no more. */
-static int64_t newest(const struct node *instance, int64_t entries_max)
-{
-    int64_t next = member_int(instance, "next_sequence_number");
-
-    return entries_max > 0 && next > entries_max + 1 ? next - entries_max : 0;
-}
-
-static pawl_status read_path(struct cli *cli, const char *id, const struct node *instance,
-                             int64_t entries_max, struct node **out)
-{
-    return cli_ask(cli, "instance.history",
-                   WITH({ "instance_id", str_of(id) },
-                        { "sequence_from", .number = newest(instance, entries_max) }),
-                   out);
-}
-
-static uint64_t newest_step(const struct node *entry)
-{
-    uint64_t last = 0, ordinal;
-    str id;
-
-    for (; entry; entry = entry->next)
-        if (id_split(member_str(entry, "step_id"), '.', &id, &ordinal) && ordinal > last)
-            last = ordinal;
-    return last;
-}
-
-/* Where the newest page begins, by the steps that the last entries name; "": at the first step.
- * Steps that were made behind those have room in it too, as a rule. */
-static pawl_status find_page(struct cli *cli, const struct node *instance, const char *id,
-                             char after[64])
-{
-    struct node *history;
-    uint64_t last;
-
-    after[0] = '\0';
-    if (member_int(instance, "next_sequence_number") <= STEPS_PAGE)
-        return PAWL_OK;
-    TRY(read_path(cli, id, instance, LAST_ENTRIES, &history));
-    last = newest_step(node_first(history, "entries"));
-    if (last > STEPS_SHOWN)
-        snprintf(after, 64, "%s.%llu", id, (unsigned long long)last - STEPS_SHOWN);
-    return PAWL_OK;
-}
-
-/* The attempts of an instance; of one with very many, the newest page: a thousand, or 8 MiB. What
- * was read before it is forgotten. */
-static pawl_status read_steps(struct cli *cli, const char *id, struct showing *showing)
-{
-    struct scope kept = cli->scope;
-    char after[64];
-    pawl_status status;
-
-    cli->scope = showing->pages;
-    status = find_page(cli, showing->instance, id, after);
-    for (bool is_last = false; status == PAWL_OK && !is_last; is_last = !after[0]) {
-        scope_clear(&cli->scope);
-        status = cli_ask(cli, "instance.steps",
-                         WITH({ "instance_id", str_of(id) }, { "limit", .number = STEPS_PAGE },
-                              { "without_args", STR("true") },
-                              { "after", str_of(after[0] ? after : NULL) }),
-                         &showing->steps);
-        snprintf(after, sizeof after, "%.*s",
-                 STR_ARG(status == PAWL_OK ? member_str(showing->steps, "next") : STR("")));
-    }
-    showing->pages = cli->scope;
-    kept.error = cli->scope.error;
-    cli->scope = kept;
-    return status;
-}
-
-static pawl_status read_rest(struct cli *cli, struct showing *showing)
-{
-    const struct node *instance = showing->instance;
-    const char *id = member_str(instance, "instance_id").data;
-    bool is_flow = str_is(member_str(instance, "kind"), "flow");
-    bool is_code = str_is(member_str(instance, "kind"), "code");
-
-    if (!is_flow)
-        TRY(read_path(cli, id, instance, showing->entries_max, &showing->history));
-    TRY(cli_ask_id(cli, "instance.why", id, &showing->why));
-    if (is_flow || is_code)
-        TRY(read_steps(cli, id, showing));
-    if (is_flow) /* with what its last entries did */
-        TRY(cli_ask(cli, "instance.graph",
-                    WITH({ "instance_id", str_of(id) }, { "format", STR("json") },
-                         { "sequence_from", .number = newest(instance, GRAPH_ENTRIES) }),
-                    &showing->graph));
-    if (is_flow || is_code)
-        TRY(cli_ask_id(cli, "instance.variables", id, &showing->variables));
-    return PAWL_OK;
-}
 
 /* Variables of code, or a flow's context; that of a tree that completed is its result. */
 static void put_variables(struct cli *cli, const struct showing *showing)
 {
     bool is_code = str_is(member_str(showing->instance, "kind"), "code");
     bool is_result = str_is(member_str(showing->instance, "status"), "completed");
-    str variables = member_json(showing->variables, "variables");
+    str variables = member_json(showing->view, "variables");
 
     if (is_code || (!is_result && !str_is(variables, "{}")))
         put_fact(cli, DIM, is_code ? "variables" : "context", variables);
@@ -394,17 +297,15 @@ static void put_frame(struct cli *cli, const struct showing *showing)
     put_outcome(cli, showing->instance);
 }
 
-/* Read the rest of it, and print. */
-static pawl_status show(struct cli *cli, struct showing *showing)
+static pawl_status read_view(struct cli *cli, const char *id, struct showing *showing)
 {
-    pawl_status status;
-
-    scope_init(&showing->pages, &heap_libc, CLI_MEMORY_MAX);
-    status = read_rest(cli, showing);
-    if (status == PAWL_OK)
-        (showing->spinner ? put_frame : put_all)(cli, showing);
-    scope_fini(&showing->pages);
-    return status;
+    TRY(cli_ask(cli, "instance.view",
+                WITH({ "instance_id", str_of(id) }, { "entries", .number = showing->entries_max },
+                     { "steps", .number = STEPS_MAX }),
+                &showing->view));
+    showing->instance = node_find(showing->view, "instance");
+    showing->graph = node_find(showing->view, "graph");
+    return PAWL_OK;
 }
 
 pawl_status view_draw(struct cli *cli, const char *id, int rows, uint32_t frame,
@@ -414,22 +315,35 @@ pawl_status view_draw(struct cli *cli, const char *id, int rows, uint32_t frame,
                                .spinner = spinner_at(frame) };
 
     showing.entries_max = showing.lines_max / 2;
-    TRY(cli_ask_id(cli, "instance.get", id, instance));
-    showing.instance = *instance;
-    return show(cli, &showing);
+    TRY(read_view(cli, id, &showing));
+    *instance = showing.instance;
+    put_frame(cli, &showing);
+    return PAWL_OK;
+}
+
+static int show_json(struct cli *cli)
+{
+    struct node *instance;
+
+    if (cli_ask_typed(cli, cli->verb->operation, NULL, &instance) != PAWL_OK)
+        return report(cli);
+    print_json(cli, instance->raw);
+    return EXIT_DONE;
 }
 
 int verb_show(struct cli *cli)
 {
     struct showing showing = { .entries_max = args_flag(cli, "timeline") ? TIMELINE_ENTRIES
                                                                          : PATH_MAX_ENTRIES };
+    const char *id;
 
-    if (target_open(cli, USE_EXISTING, NULL) != PAWL_OK ||
-        cli_ask_typed(cli, cli->verb->operation, NULL, &showing.instance) != PAWL_OK)
+    if (target_open(cli, USE_EXISTING, NULL) != PAWL_OK)
         return report(cli);
-    if (cli->json) {
-        print_json(cli, showing.instance->raw);
-        return EXIT_DONE;
-    }
-    return show(cli, &showing) == PAWL_OK ? EXIT_DONE : report(cli);
+    if (cli->json)
+        return show_json(cli);
+    if (id_resolve(cli, cli->operands[0], &id) != PAWL_OK ||
+        read_view(cli, id, &showing) != PAWL_OK)
+        return report(cli);
+    put_all(cli, &showing);
+    return EXIT_DONE;
 }

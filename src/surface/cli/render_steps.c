@@ -35,10 +35,7 @@ static struct step_sum sum_step(const struct node *step, str name)
 
 uint64_t earlier_attempts(const struct showing *showing)
 {
-    str step = member_str(node_first(showing->steps, "steps"), "step_id"), id;
-    uint64_t ordinal;
-
-    return id_split(step, '.', &id, &ordinal) && ordinal > 0 ? ordinal - 1 : 0;
+    return (uint64_t)member_int(showing->view, "steps_before");
 }
 
 /* "1.2 s" for what has ended, "1.2 s so far" for what has not. */
@@ -105,7 +102,7 @@ static int put_facts(struct cli *cli, const struct showing *showing, const struc
 /* Of a redriven instance: the one before it that has the step's result; empty: none. */
 static str reused_from(const struct showing *showing, str name)
 {
-    for (const struct node *item = node_first(showing->steps, "reused"); item; item = item->next)
+    for (const struct node *item = node_first(showing->view, "reused"); item; item = item->next)
         if (str_eq(member_str(item, "name"), name))
             return member_str(item, "instance_id");
     return STR("");
@@ -115,7 +112,7 @@ static void put_step(struct cli *cli, const struct showing *showing, const struc
                      int columns)
 {
     str name = member_str(node, "name");
-    struct step_sum sum = sum_step(node_first(showing->steps, "steps"), name);
+    struct step_sum sum = sum_step(node_first(showing->view, "steps"), name);
     str from = sum.last ? STR("") : reused_from(showing, name), seen = member_str(node, "mark");
     str status = sum.last ? member_str(sum.last, "status") : from.size > 0 ? STR("done") : STR("");
     const char *mark;
@@ -211,7 +208,7 @@ void put_steps(struct cli *cli, const struct showing *showing)
     if (earlier > 0) /* the counts are not of all attempts */
         term_put(&cli->term, DIM,
                  "  ⋮ of the newest %u attempts; %llu earlier: %s graph --instance %.10s\n",
-                 node_find(showing->steps, "steps")->count, earlier, cli->command, id);
+                 node_find(showing->view, "steps")->count, earlier, cli->command, id);
     if (showing->lines_max == 0) /* a frame has no room for hints */
         term_put(&cli->term, DIM, "\n  %s: %s history %.10s\n",
                  counted(&cli->scope.arena, count, "entry", "entries"), cli->command, id);

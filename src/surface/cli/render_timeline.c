@@ -62,7 +62,7 @@ static struct bar first_state(const struct showing *showing, const struct node *
 
 static void collect_states(const struct showing *showing, struct timeline *timeline)
 {
-    const struct node *entry = node_first(showing->history, "entries");
+    const struct node *entry = node_first(showing->view, "entries");
     int64_t at_ms;
 
     timeline->bars[timeline->count++] = first_state(showing, entry);
@@ -103,7 +103,7 @@ static void collect_attempts(struct cli *cli, const struct showing *showing,
     int64_t before_ms = moment_of(showing->instance, "instantiated_at", 0);
     uint64_t number = earlier_attempts(showing);
 
-    for (const struct node *step = node_first(showing->steps, "steps"); step; step = step->next) {
+    for (const struct node *step = node_first(showing->view, "steps"); step; step = step->next) {
         struct bar bar = { .name = member_str(step, "name"), .note = attempt_note(cli, step),
                            .number = ++number };
 
@@ -231,8 +231,8 @@ static void put_bars(struct cli *cli, const struct showing *showing, struct time
 
 void put_timeline(struct cli *cli, const struct showing *showing)
 {
-    const struct node *entries = node_find(showing->history, "entries");
-    const struct node *steps = node_find(showing->steps, "steps");
+    const struct node *entries = node_find(showing->view, "entries");
+    const struct node *steps = node_find(showing->view, "steps");
     uint32_t most = (entries ? entries->count : 0) + (steps ? steps->count : 0) + 1;
     struct timeline timeline = { .bars = ARENA_ARRAY(&cli->scope.arena, struct bar, most) };
 

@@ -4,11 +4,11 @@
 
 #include "surface/cli/cli.h"
 
-struct showing { /* answers; those that do not concern its kind are NULL */
-    struct node *instance, *history, *why, *steps, *graph, *variables;
-    struct scope pages;  /* of `steps` */
-    int64_t entries_max; /* of the newest; 0: all */
-    uint32_t lines_max;  /* of steps; 0: the usual */
+struct showing {
+    struct node *view;             /* the answer of instance.view; parts of it: */
+    struct node *instance, *graph; /* graph NULL: not of a flow */
+    int64_t entries_max;           /* of the newest */
+    uint32_t lines_max;            /* of steps; 0: the usual */
     const char *spinner; /* of a frame: drawn before a running step; NULL: no frame */
 };
 
@@ -18,7 +18,7 @@ pawl_status view_draw(struct cli *cli, const char *id, int rows, uint32_t frame,
                       struct node **instance);
 const char *spinner_at(uint32_t frame);
 
-/* How many attempts were made before those that were read: a long instance is read from its end. */
+/* How many attempts were made that are not in the view: a long instance is read from its end. */
 uint64_t earlier_attempts(const struct showing *showing);
 
 /* The rows of instance.list as a table. */
