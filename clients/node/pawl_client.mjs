@@ -618,12 +618,13 @@ export class InUse extends PawlError {}
 export class NoMemory extends PawlError {}
 
 const REASONS = {"invalid-request": InvalidRequest, "invalid-query": InvalidQuery, "unauthenticated": Unauthenticated, "forbidden": Forbidden, "not-known": NotKnown, "not-allowed": NotAllowed, "terminal": Terminal, "invalid-transition": InvalidTransition, "reason-required": ReasonRequired, "guard-not-satisfied": GuardNotSatisfied, "no-cancel-transition": NoCancelTransition, "not-awaiting": NotAwaiting, "lease-lost": LeaseLost, "conflict": Conflict, "paused": Paused, "too-large": TooLarge, "invalid-declaration": InvalidDeclaration, "invalid-definition": InvalidDefinition, "storage-failure": StorageFailure, "outcome-unknown": OutcomeUnknown, "overloaded": Overloaded, "in-use": InUse, "no-memory": NoMemory};
-const UNKEYED = new Set(["definition.get", "definition.graph", "definition.export", "definition.list", "definition.check", "instance.list", "instance.find", "instance.counts", "instance.get", "instance.view", "instance.current", "instance.history", "instance.declaration", "instance.why", "instance.variables", "instance.steps", "instance.graph", "instance.export", "instance.verify", "instance.events", "step.list", "step.claim", "step.complete_many", "step.heartbeat", "alarm.list", "token.create", "token.list", "batch", "events", "store.list", "store.info", "store.verify", "metrics.get", "openapi.get", "health.get"]);
+const UNKEYED = new Set(["definition.get", "definition.graph", "definition.export", "definition.list", "definition.check", "instance.list", "instance.find", "instance.counts", "instance.get", "instance.view", "instance.current", "instance.history", "instance.declaration", "instance.why", "instance.variables", "instance.steps", "instance.graph", "instance.export", "instance.verify", "instance.events", "step.list", "gate.list", "worker.list", "step.claim", "step.complete_many", "step.heartbeat", "alarm.list", "token.create", "token.list", "batch", "events", "store.list", "store.info", "store.verify", "metrics.get", "openapi.get", "health.get"]);
 
 /** @typedef {{action: string, to_state: string, guard?: string, requires_reason?: boolean}} Action */
 /** @typedef {{alarm_id: KeptId, at: Time, operation: string, input: Record<string, any>, firing?: boolean}} Alarm */
 /** @typedef {{step_id: string, status?: StepStatus, reason?: string, detail?: string}} Answered */
 /** @typedef {{by: any, count: number}} Approval */
+/** @typedef {{since: Time, asked_at: Time|null, asked_by: string|null, tools: Array<string>}} AskedTool */
 /** @typedef {{instance_id: Id, step_id: StepId, step?: string, awaited: boolean, outlives?: boolean}} ChildView */
 /** @typedef {{tools: Array<string>, worker: string, max?: number, wait?: Duration, lease?: Duration}} Claim */
 /** @typedef {{step_id: StepId, lease: string, instance_id: Id, name: string, tool: string, args: any, attempt: number, idempotency_key: string, lease_expires_at: Time, traceparent?: string}} ClaimedStep */
@@ -633,11 +634,15 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.expor
 /** @typedef {string} Cursor */
 /** @typedef {{name: Name, version: number, kind: Kind, sha256: Hash}} Definition */
 /** @typedef {string} Duration */
+/** @typedef {{status: ("completed"|"failed"|"cancelled"), at: Time, error: any, can_redrive: boolean}} Ending */
 /** @typedef {{transition_id: TransitionId, sequence_number: number, from_state: string, to_state: string, action: string, actor_ref?: string, fired_at: Time, recorded_at: Time, guard_satisfied?: boolean, reason?: string, payload?: any, step?: string, tool?: string, kind?: string, attempt?: number, step_id?: StepId, traceparent?: string, hash: Hash}} Entry */
 /** @typedef {{instance_id: Id, transition_id: TransitionId, sequence_number: number, from_state: string, to_state: string, action: string, actor_ref?: string, fired_at: Time, recorded_at: Time, guard_satisfied?: boolean, reason?: string, payload?: any, step?: string, tool?: string, attempt?: number, step_id?: StepId, traceparent?: string, hash: Hash}} Event */
+/** @typedef {{attempt: number, of: number|null, at: Time, error: any}} FailedAttempt */
 /** @typedef {{message: string, line: number, column: number}} Finding */
+/** @typedef {{step_id: StepId, instance_id: Id, definition: Name|null, version: number|null, step: string, subject_ref: string|null, approval: Approval, approved_by: Array<string>, since: Time|null, until: Time|null}} Gate */
 /** @typedef {string} Hash */
 /** @typedef {{condition: ("commit-failed"|"disk-full"|"storage-gone"|"second-name"|"went-back"|"clock-jumped"), what: string, since: Time}} HealthCondition */
+/** @typedef {{worker: string|null, since: Time, lease_until: Time|null}} HeldStep */
 /** @typedef {string} Id */
 /** @typedef {string} IdPrefix */
 /** @typedef {{instance_id: Id, definition: Name|null, version: number|null, kind: Kind, current_state: string, status: Status, terminal_kind: TerminalKind|null, actions: Array<Action>, can_cancel: boolean, next_sequence_number: number, subject_ref: string|null, correlation_id: string|null, labels: Labels|null, parent_id: Id|null, retry_of?: Id, retried_as?: Id, pause?: Pause, created_by: string|null, instantiated_at: Time, updated_at: Time, input: any, instance_metadata: any, result: any, error: any, transitions?: Array<Transition>}} Instance */
@@ -660,7 +665,9 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.expor
 /** @typedef {{from_state: string, action: string, to_state: string, guard?: string, requires_reason?: boolean, by: ("caller"|"engine")}} Transition */
 /** @typedef {string} TransitionId */
 /** @typedef {{instance: Instance, waiting_for: Array<Waiting>, waiting_more: number, entries: Array<Entry>, entries_before: number, steps?: Array<Step>, steps_before?: number, reused?: Array<ReusedStep>, children?: Array<ChildView>, children_more?: number, children_awaited?: number, variables?: any, graph?: any}} View */
-/** @typedef {{kind: ("action"|"timer"|"signal"|"child"|"step"|"approval"|"pause"), name: string|null, until?: Time, refused?: string, tool?: string, status?: ("ready"|"running"), here?: boolean, step_id?: StepId, since?: Time, approval?: Approval, paused_at?: Time, actor_ref?: string|null, reason?: string|null, instance_id?: Id}} Waiting */
+/** @typedef {{kind: ("action"|"timer"|"signal"|"child"|"step"|"approval"|"pause"), name: string|null, until?: Time, refused?: string, refused_at?: Time, tool?: string, status?: ("ready"|"running"), here?: boolean, step_id?: StepId, since?: Time, approval?: Approval, approved_by?: Array<string>, failed?: FailedAttempt, held?: HeldStep, workers?: AskedTool, paused_at?: Time, actor_ref?: string|null, reason?: string|null, instance_id?: Id}} Waiting */
+/** @typedef {{worker: string, tools: Array<WorkerTool>, waiting: boolean, steps_held: number, first_seen_at: Time, last_seen_at: Time}} Worker */
+/** @typedef {{tool: string, asked_at: Time}} WorkerTool */
 
 /** Every operation, by its name in camel case. */
 export class Pawl extends Calls {
@@ -789,7 +796,7 @@ export class Pawl extends Calls {
 
     /** List what the instance waits for.
      * @param {string} instance_id
-     * @returns {Promise<{waiting_for: Array<Waiting>, retried_as?: Id}>} */
+     * @returns {Promise<{waiting_for: Array<Waiting>, retried_as?: Id, ended?: Ending}>} */
     instanceWhy(instance_id) {
         return this._call("GET", "/v1/instances/{instance_id}/why", {instance_id}, {}, undefined, {});
     }
@@ -885,6 +892,19 @@ export class Pawl extends Calls {
      * @returns {Promise<{steps: Array<Step>, next: Cursor|null}>} */
     stepList(more = {}) {
         return this._call("GET", "/v1/steps", {}, {status: more.status, tool: more.tool, instance_id: more.instance_id, limit: more.limit, after: more.after}, undefined, {});
+    }
+
+    /** List the gates that wait for an approval: for whom, since when and until when.
+     * @param {{approver?: string, definition?: Reference, limit?: number, after?: Cursor}} [more]
+     * @returns {Promise<{gates: Array<Gate>, next: Cursor|null}>} */
+    gateList(more = {}) {
+        return this._call("GET", "/v1/gates", {}, {approver: more.approver, definition: more.definition, limit: more.limit, after: more.after}, undefined, {});
+    }
+
+    /** List the workers that have asked for steps: their tools, how many steps they hold, when they were seen.
+     * @returns {Promise<{workers: Array<Worker>, since: Time, owner: boolean, steps_held_by_unknown: number}>} */
+    workerList() {
+        return this._call("GET", "/v1/workers", {}, {}, undefined, {});
     }
 
     /** Claim ready steps of some tools, with a lease for each.
@@ -1047,7 +1067,7 @@ export class Pawl extends Calls {
     }
 
     /** Describe the store: versions, records, clock, overdue timers.
-     * @returns {Promise<{version: string, sqlite: string|null, format: string|null, migrations: string|null, records: number, rows_behind: number, instances: number, definitions: number, wal_bytes: number, now: Time, last_record_at: Time|null, clock_ahead_ms: number, test_clock: boolean, timers_overdue: number, oldest_overdue: Time|null, schema_fault: string|null, host_objects: number, modules: Array<CodeModule>}>} */
+     * @returns {Promise<{version: string, sqlite: string|null, format: string|null, migrations: string|null, store_id: string, records: number, root: Hash, rows_behind: number, instances: number, definitions: number, wal_bytes: number, now: Time, last_record_at: Time|null, clock_ahead_ms: number, test_clock: boolean, timers_overdue: number, oldest_overdue: Time|null, schema_fault: string|null, host_objects: number, modules: Array<CodeModule>}>} */
     storeInfo() {
         return this._call("GET", "/v1/info", {}, {}, undefined, {});
     }

@@ -713,7 +713,7 @@ class NoMemory(PawlError):
 
 
 REASONS = {kind.reason: kind for kind in PawlError.__subclasses__()}
-UNKEYED = {"definition.get", "definition.graph", "definition.export", "definition.list", "definition.check", "instance.list", "instance.find", "instance.counts", "instance.get", "instance.view", "instance.current", "instance.history", "instance.declaration", "instance.why", "instance.variables", "instance.steps", "instance.graph", "instance.export", "instance.verify", "instance.events", "step.list", "step.claim", "step.complete_many", "step.heartbeat", "alarm.list", "token.create", "token.list", "batch", "events", "store.list", "store.info", "store.verify", "metrics.get", "openapi.get", "health.get"}
+UNKEYED = {"definition.get", "definition.graph", "definition.export", "definition.list", "definition.check", "instance.list", "instance.find", "instance.counts", "instance.get", "instance.view", "instance.current", "instance.history", "instance.declaration", "instance.why", "instance.variables", "instance.steps", "instance.graph", "instance.export", "instance.verify", "instance.events", "step.list", "gate.list", "worker.list", "step.claim", "step.complete_many", "step.heartbeat", "alarm.list", "token.create", "token.list", "batch", "events", "store.list", "store.info", "store.verify", "metrics.get", "openapi.get", "health.get"}
 
 Time = str
 Duration = str
@@ -937,6 +937,33 @@ class Comparison(TypedDict):
     safe: bool
 
 
+class Ending(TypedDict):
+    status: Literal["completed", "failed", "cancelled"]
+    at: Time
+    error: Any
+    can_redrive: bool
+
+
+class FailedAttempt(TypedDict):
+    attempt: int
+    of: int | None
+    at: Time
+    error: Any
+
+
+class HeldStep(TypedDict):
+    worker: str | None
+    since: Time
+    lease_until: Time | None
+
+
+class AskedTool(TypedDict):
+    since: Time
+    asked_at: Time | None
+    asked_by: str | None
+    tools: list[str]
+
+
 class View(TypedDict):
     instance: Instance
     waiting_for: list[Waiting]
@@ -966,16 +993,48 @@ class Waiting(TypedDict):
     name: str | None
     until: NotRequired[Time]
     refused: NotRequired[str]
+    refused_at: NotRequired[Time]
     tool: NotRequired[str]
     status: NotRequired[Literal["ready", "running"]]
     here: NotRequired[bool]
     step_id: NotRequired[StepId]
     since: NotRequired[Time]
     approval: NotRequired[Approval]
+    approved_by: NotRequired[list[str]]
+    failed: NotRequired[FailedAttempt]
+    held: NotRequired[HeldStep]
+    workers: NotRequired[AskedTool]
     paused_at: NotRequired[Time]
     actor_ref: NotRequired[str | None]
     reason: NotRequired[str | None]
     instance_id: NotRequired[Id]
+
+
+class Gate(TypedDict):
+    step_id: StepId
+    instance_id: Id
+    definition: Name | None
+    version: int | None
+    step: str
+    subject_ref: str | None
+    approval: Approval
+    approved_by: list[str]
+    since: Time | None
+    until: Time | None
+
+
+class Worker(TypedDict):
+    worker: str
+    tools: list[WorkerTool]
+    waiting: bool
+    steps_held: int
+    first_seen_at: Time
+    last_seen_at: Time
+
+
+class WorkerTool(TypedDict):
+    tool: str
+    asked_at: Time
 
 
 class HealthCondition(TypedDict):
@@ -1059,6 +1118,7 @@ class InstanceHistoryAnswer(TypedDict):
 class InstanceWhyAnswer(TypedDict):
     waiting_for: list[Waiting]
     retried_as: NotRequired[Id]
+    ended: NotRequired[Ending]
 
 
 class InstanceVariablesAnswer(TypedDict):
@@ -1110,6 +1170,18 @@ class InstanceVerifyAnswer(TypedDict):
 class StepListAnswer(TypedDict):
     steps: list[Step]
     next: Cursor | None
+
+
+class GateListAnswer(TypedDict):
+    gates: list[Gate]
+    next: Cursor | None
+
+
+class WorkerListAnswer(TypedDict):
+    workers: list[Worker]
+    since: Time
+    owner: bool
+    steps_held_by_unknown: int
 
 
 class StepClaimAnswer(TypedDict):
@@ -1206,7 +1278,9 @@ class StoreInfoAnswer(TypedDict):
     sqlite: str | None
     format: str | None
     migrations: str | None
+    store_id: str
     records: int
+    root: Hash
     rows_behind: int
     instances: int
     definitions: int
@@ -1395,6 +1469,16 @@ class Pawl(_Calls):
     def step_list(self, *, status: StepStatus | None = None, tool: str | None = None, instance_id: Id | None = None, limit: int | None = None, after: Cursor | None = None) -> StepListAnswer:
         """List live steps of all instances, or every step of one instance."""
         answer: StepListAnswer = self._call("GET", "/v1/steps", {}, {"status": status, "tool": tool, "instance_id": instance_id, "limit": limit, "after": after}, None)
+        return answer
+
+    def gate_list(self, *, approver: str | None = None, definition: Reference | None = None, limit: int | None = None, after: Cursor | None = None) -> GateListAnswer:
+        """List the gates that wait for an approval: for whom, since when and until when."""
+        answer: GateListAnswer = self._call("GET", "/v1/gates", {}, {"approver": approver, "definition": definition, "limit": limit, "after": after}, None)
+        return answer
+
+    def worker_list(self) -> WorkerListAnswer:
+        """List the workers that have asked for steps: their tools, how many steps they hold, when they were seen."""
+        answer: WorkerListAnswer = self._call("GET", "/v1/workers", {}, {}, None)
         return answer
 
     def step_claim(self, tools: list[str], worker: str, *, max: int | None = None, wait: Duration | None = None, lease: Duration | None = None) -> StepClaimAnswer:

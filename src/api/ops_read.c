@@ -129,6 +129,48 @@ static void print_gate(str id, const struct waiting *gate, struct buf *out)
     if (gate->since_ms != 0)
         json_put_time(out, "since", gate->since_ms);
     json_put_raw(out, "approval", gate->approval);
+    json_put_raw(out, "approved_by", gate->approved_by);
+}
+
+static void print_failed(const struct waiting *waiting, struct buf *out)
+{
+    json_put_open(out, "failed", '{');
+    json_put_u64(out, "attempt", waiting->failed_attempt);
+    json_put_u64_or_null(out, "of", waiting->attempts_max);
+    json_put_time(out, "at", waiting->failed_ms);
+    json_put_raw(out, "error", waiting->error);
+    json_close(out, '}');
+}
+
+static void print_held(const struct waiting *waiting, struct buf *out)
+{
+    json_put_open(out, "held", '{');
+    json_put_str(out, "worker", waiting->worker);
+    json_put_time(out, "since", waiting->held_since_ms);
+    json_put_time_or_null(out, "lease_until", waiting->lease_until_ms);
+    json_close(out, '}');
+}
+
+static void print_asked(const struct waiting *waiting, struct buf *out)
+{
+    json_put_open(out, "workers", '{');
+    json_put_time(out, "since", waiting->known_since_ms);
+    json_put_time_or_null(out, "asked_at", waiting->asked_ms);
+    json_put_str(out, "asked_by", waiting->asked_by);
+    json_put_raw(out, "tools", waiting->served);
+    json_close(out, '}');
+}
+
+static void print_causes(const struct waiting *waiting, struct buf *out)
+{
+    if (waiting->refused_ms)
+        json_put_time(out, "refused_at", waiting->refused_ms);
+    if (waiting->failed_attempt)
+        print_failed(waiting, out);
+    if (waiting->held_since_ms)
+        print_held(waiting, out);
+    if (waiting->known_since_ms)
+        print_asked(waiting, out);
 }
 
 void print_waiting(str id, const struct waiting *waiting, struct buf *out)
@@ -150,6 +192,17 @@ void print_waiting(str id, const struct waiting *waiting, struct buf *out)
         print_gate(id, waiting, out);
     if (waiting->child)
         json_put_text(out, "instance_id", waiting->child_id);
+    print_causes(waiting, out);
+    json_close(out, '}');
+}
+
+static void print_ending(const struct ending *ending, bool is_retried, struct buf *out)
+{
+    json_put_open(out, "ended", '{');
+    json_put_text(out, "status", instance_status_name(ending->status));
+    json_put_time(out, "at", ending->at_ms);
+    json_put_raw(out, "error", ending->error);
+    json_put_bool(out, "can_redrive", ending->can_redrive && !is_retried);
     json_close(out, '}');
 }
 
@@ -158,17 +211,21 @@ pawl_status op_instance_why(struct op_call *call, struct buf *out)
 {
     str id = op_text(call, "instance_id");
     struct waiting *waiting = NULL;
-    struct successor successor;
+    struct successor successor = { 0 };
+    struct ending ending;
     uint32_t count = 0;
 
-    TRY(engine_why(op_engine(call), call->scope, id, &waiting, &count));
+    TRY(engine_why(op_engine(call), call->scope, id, &waiting, &count, &ending));
     json_put_open(out, "waiting_for", '[');
     for (uint32_t i = 0; i < count; i++)
         print_waiting(id, &waiting[i], out);
     json_close(out, ']');
-    TRY(engine_successor(op_engine(call), call->scope, id, &successor));
+    if (ending.can_redrive)
+        TRY(engine_successor(op_engine(call), call->scope, id, &successor));
     if (successor.pos != 0)
         json_put_text(out, "retried_as", successor.id);
+    if (ending.at_ms)
+        print_ending(&ending, successor.pos != 0, out);
     return PAWL_OK;
 }
 

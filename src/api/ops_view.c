@@ -19,10 +19,10 @@ static pawl_status read_most(const struct op_call *call, const char *name, uint6
 
     *out = usual;
     TRY(query_count(call, name, &has, out));
-    return *out <= VIEW_MAX ? PAWL_OK
-                            : scope_fail(call->scope, PAWL_INVALID_REQUEST,
-                                         "'%s': expected 0..%u, found %llu", name, VIEW_MAX,
-                                         (unsigned long long)*out);
+    return *out <= VIEW_MAX
+               ? PAWL_OK
+               : scope_fail(call->scope, PAWL_INVALID_REQUEST, "'%s': expected 0..%u, found %llu",
+                            name, VIEW_MAX, (unsigned long long)*out);
 }
 
 static pawl_status read_asked(const struct op_call *call, struct view_asked *out)
@@ -102,9 +102,9 @@ static void put_steps(const struct story *story, const struct flow_attempts *att
     while (older < story->live.step_count &&
            (first == 0 || story->live.steps[older].ordinal < first))
         older++;
-    made = first ? first - 1 + attempts->count
-                 : older ? story->live.steps[older - 1].ordinal
-                         : 0; /* ordinals count attempts */
+    made = first   ? first - 1 + attempts->count
+           : older ? story->live.steps[older - 1].ordinal
+                   : 0; /* ordinals count attempts */
     skipped = older + attempts->count > most ? (uint32_t)(older + attempts->count - most) : 0;
     json_put_open(out, "steps", '[');
     for (uint32_t i = skipped; i < older; i++) {
@@ -142,9 +142,9 @@ static void put_child(const struct story *story, const struct flow_attempts *att
     json_put_str(out, "instance_id", spawn->name);
     json_put_fmt(out, "step_id", "%s.%u", story->view.id, spawn->ordinal);
     if (is_made)
-        json_put_str(out, "step",
-                     work_step_name(story->now,
-                                    attempts->items[spawn->ordinal - attempts->after - 1].plan));
+        json_put_str(
+            out, "step",
+            work_step_name(story->now, attempts->items[spawn->ordinal - attempts->after - 1].plan));
     json_put_bool(out, "awaited", is_live_child(story, spawn->name));
     if (spawn->is_abandoned)
         json_put_bool(out, "outlives", true);

@@ -351,7 +351,7 @@ static pawl_status read_gate(struct step_reader *reader, struct step_view *out)
         return PAWL_OK;
     if (!reader->has_waiting)
         status = engine_why(reader->engine, &reader->kept, str_of(reader->id), &reader->waiting,
-                            &reader->waiting_count);
+                            &reader->waiting_count, NULL);
     reader->has_waiting = true;
     for (uint32_t i = 0; i < reader->waiting_count && status == PAWL_OK; i++)
         if (reader->waiting[i].approval.data && reader->waiting[i].ordinal == out->attempt->ordinal)

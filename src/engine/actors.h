@@ -19,6 +19,7 @@
 #include "engine/engine.h"
 #include "engine/heads.h"
 #include "flow/flow.h"
+#include "model/words.h"
 #include "store/turn_marks.h"
 
 struct batch;
@@ -144,6 +145,17 @@ struct wakes {
     _Atomic bool was_refused; /* one could not be woken: its code is not here */
 };
 
+/* A signal to one instance that was refused (refused_signals.c). */
+struct refused_signal {
+    uint64_t instance;
+    int64_t at_ms; /* by the wall clock */
+    char name[WORDS_SIZE_MAX + 1], words[sizeof((pawl_error *)0)->message];
+};
+struct refused_signals {
+    struct refused_signal *items; /* a ring; NULL: none */
+    uint32_t next;
+};
+
 struct untaken {
     struct map map; /* from instances to items */
     struct refusal *items;
@@ -166,6 +178,7 @@ struct actors {
     bool ended_lost;         /* some of them are in the store only: look */
     _Atomic bool has_amends; /* some flow may have been amended; shared: always */
     struct untaken untaken;
+    struct refused_signals refused_signals;
     struct deaths deaths;
     struct wakes wakes;
 };
@@ -358,6 +371,12 @@ void untaken_note(struct engine *engine, const struct mail *mail, pawl_status st
 void untaken_forget(struct engine *engine, uint64_t instance);
 bool untaken_of(struct engine *engine, uint64_t instance, struct refusal *out);
 void untaken_fini(struct engine *engine);
+
+/* refused_signals.c: both take the lock */
+void refused_signals_note(struct engine *engine, str id, str name, const char *words);
+bool refused_signals_find(struct engine *engine, uint64_t instance, str name,
+                          struct refused_signal *out); /* the last one */
+void refused_signals_fini(struct engine *engine);
 
 /* redrives.c */
 pawl_status redrive_note(struct engine *engine, struct scope *scope, const struct head *head,

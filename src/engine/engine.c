@@ -104,7 +104,9 @@ static void free_parts(struct engine *engine)
     steps_fini(engine);
     family_fini(engine);
     untaken_fini(engine);
+    refused_signals_fini(engine);
     starters_fini(engine);
+    workers_fini(engine);
     actors_fini(engine);
     mail_fini(engine);
     definitions_fini(engine);
@@ -167,6 +169,7 @@ pawl_status engine_open(const char *url, const struct engine_options *options, s
         engine_close(engine);
         return status;
     }
+    workers_init(engine);
     *out = engine;
     return PAWL_OK;
 }

@@ -584,10 +584,10 @@ struct waiting {
     str name;
     bool has_until, is_due;
     int64_t until_ms;
-    str refused;             /* kinds timer and child: why its event was refused here; data NULL: it
-                                was not */
+    str refused; /* kinds timer, child and signal: why what came for it was refused here;
+                                data NULL: it was not */
     struct pause_view pause; /* kind pause; the name is its reason */
-    uint32_t ordinal;        /* of the step, if it is one; else 0 */
+    uint32_t ordinal;        /* of the step, if it is one, or a timer of one; else 0 */
     str tool;                /* kind step: what it calls; data NULL: a call from outside ends it */
     enum step_status step_status; /* of such a step */
     bool is_here;            /* this process has the tool */
@@ -596,9 +596,43 @@ struct waiting {
     str approved_by;         /* ... and who has so far: a JSON array of names */
     uint64_t child; /* kind child: its number, and its id; 0: none */
     char child_id[ID_SIZE + 1];
+    /* Causes. Of a step that was tried before, and of the timer of its next attempt: */
+    uint32_t failed_attempt, attempts_max; /* failed 0: none; max 0: not known */
+    int64_t failed_ms;
+    str error; /* JSON; data NULL: none, or it was erased */
+    /* Of a step that runs: */
+    int64_t held_since_ms;  /* 0: not known */
+    str worker;             /* data NULL: not known, or no worker has it */
+    int64_t lease_until_ms; /* 0: not known, or it has none */
+    /* Of a ready step whose tool is not here, in the process that owns the store: */
+    int64_t known_since_ms; /* 0: not known */
+    int64_t asked_ms;       /* when a worker asked for the tool last; 0: none has since then */
+    str asked_by, served;   /* that worker; the tools that workers asked for, a JSON array */
+    int64_t refused_ms;     /* of a signal: when `refused` was; 0: not known */
 };
+#define SERVED_TOOLS 20u /* that are listed */
+/* How it ended; at_ms 0: it has not. */
+struct ending {
+    int64_t at_ms;
+    enum instance_status status;
+    str error;        /* JSON; data NULL: none */
+    bool can_redrive; /* unless it was run again already */
+};
+/* `ending` may be NULL. */
 pawl_status engine_why(struct engine *engine, struct scope *scope, str id, struct waiting **out,
-                       uint32_t *count);
+                       uint32_t *count, struct ending *ending);
+
+/* The same with what a list for people says of the instance, by its number. NOT_KNOWN. */
+struct inbox {
+    char id[ID_SIZE + 1];
+    str definition; /* data NULL: inline */
+    uint32_t version;
+    str subject; /* data NULL: none */
+    struct waiting *waiting;
+    uint32_t count;
+};
+pawl_status engine_inbox(struct engine *engine, struct scope *scope, uint64_t number,
+                         struct inbox *out);
 
 /* All that is shown of one instance, as it was at one moment: read at one go. Of a long history the
  * newest part: at most INSTANCE_LOG_RECORDS, or INSTANCE_LOG_BYTES. */

@@ -35,6 +35,12 @@ pawl_status whole_log_pause(const struct whole_log *whole, struct pause_view *ou
 pawl_status why_list(const struct whole_log *whole, uint32_t max, struct waiting **out,
                      uint32_t *count);
 
+const struct live_step *live_step_of(const struct live *live, uint32_t ordinal); /* NULL: none */
+
+/* causes.c: why what they wait for has not come; of the first `max`. */
+pawl_status why_causes(const struct whole_log *whole, uint32_t max, struct waiting *waiting,
+                       uint32_t count);
+
 /* gates.c: what is known of those among them that wait for an approval. */
 pawl_status why_gates(const struct whole_log *whole, struct waiting *waiting, uint32_t count);
 

@@ -64,6 +64,8 @@ struct lease {
     uint64_t instance;
     uint32_t ordinal;
     int64_t length_ms, expires_at_ms; /* by the leases' clock */
+    int64_t
+        until_ms; /* the same by the wall clock, as it was when the lease was given or extended */
     char hash[LEASE_HASH_SIZE + 1]; /* of its token; empty: it runs in this process */
     bool is_used; /* its worker has sent its token: the answer to the claim was read */
     char worker[WORDS_SIZE_MAX + 1]; /* whose it is, as a message shows it; empty: not known */
@@ -78,6 +80,19 @@ struct starters {
     struct map places;    /* of an attempt, by its ordinal, in: */
     uint64_t *actors;     /* values */
     uint32_t count, capacity;
+};
+
+/* Workers that have asked for steps since this engine was opened (known_workers.c). */
+struct known_worker {
+    str name;
+    struct known_tool *tools;
+    uint32_t tool_count, tool_capacity;
+    int64_t first_ms, seen_ms; /* by the wall clock */
+};
+struct known_workers {
+    struct known_worker *items;
+    uint32_t count, capacity;
+    int64_t since_ms; /* all that asked since then are here */
 };
 
 /* Ready steps whose tool is not here (claims.c). */
@@ -119,6 +134,7 @@ struct work {
     int64_t next_lease_ms; /* none ends before, by the leases' clock; INT64_MAX: none */
     struct sha *lease_sha;
     struct starters starters;
+    struct known_workers workers;
 };
 
 /* answers.c: what an entry of this transition and effects makes of the step it is about. */
@@ -185,6 +201,8 @@ void job_free(struct engine *engine, struct job *job);
 bool leases_make_room(struct engine *engine, uint32_t more);
 void lease_add(struct engine *engine, const struct lease *lease);
 bool lease_is_watched(struct engine *engine, uint64_t instance, uint32_t ordinal);
+/* When it ends, by the wall clock; 0: there is none. Takes the lock. */
+int64_t lease_until_ms(struct engine *engine, uint64_t instance, uint32_t ordinal);
 /* Is the step still held by the lease that the claim gave? */
 bool lease_is_given(struct engine *engine, const struct claimed *claimed);
 void lease_drop(struct engine *engine, uint64_t instance, uint32_t ordinal);
@@ -205,6 +223,12 @@ void starters_init(struct engine *engine);
 void starters_fini(struct engine *engine);
 pawl_status starter_find(struct engine *engine, struct scope *scope, uint64_t instance,
                          uint32_t ordinal, uint64_t *out_actor);
+
+/* known_workers.c */
+void workers_init(struct engine *engine);
+void workers_fini(struct engine *engine);
+void workers_ask(struct engine *engine, const struct claim_args *args); /* takes the lock */
+void workers_see(struct engine *engine, const struct lease *lease);     /* a sign of life */
 
 /* claims.c */
 bool claims_add(struct engine *engine, str tool, uint64_t instance, uint32_t ordinal,
@@ -249,6 +273,7 @@ void waiting_call_all(struct engine *engine);
 void waiting_answering(struct waiting_claim *waiting); /* before it is offered: call it later ... */
 void waiting_answered(struct engine *engine, struct waiting_claim *waiting); /* ... and now */
 uint32_t waiting_count(const struct engine *engine); /* that wait */
+bool waiting_has(const struct engine *engine, str worker); /* ... one of this worker */
 void steps_fini(struct engine *engine);
 
 #endif

@@ -13,6 +13,30 @@ struct claim_args {
     str worker;                /* the actor of the entries that start the steps */
     int64_t wait_ms, lease_ms; /* wait: at most five minutes; lease 0: two, at most seven days */
 };
+
+/* Workers that have asked for steps since `since_ms`, when the engine was opened or one was forgotten
+ * because there were so many. Times are by the wall clock. */
+struct known_tool {
+    str name;
+    int64_t asked_ms; /* last */
+};
+struct worker_view {
+    str name;
+    const struct known_tool *tools;
+    uint32_t tool_count;
+    uint32_t held; /* steps that it has, by leases of this process */
+    int64_t first_ms, seen_ms;
+    bool is_waiting; /* a claim of it waits now */
+};
+struct workers_view {
+    struct worker_view *items;
+    uint32_t count;
+    uint32_t held_unknown; /* steps whose worker is not known: claimed before this process began */
+    int64_t since_ms;
+    bool is_owner; /* else no worker asks here */
+};
+pawl_status engine_workers(struct engine *engine, struct scope *scope, struct workers_view *out);
+
 struct job;
 struct ready_step;
 struct waiting_claim;

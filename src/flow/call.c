@@ -160,6 +160,13 @@ const char *flow_step_why(const struct definition *definition, uint32_t plan_ind
     return step ? step->kind->why : NULL;
 }
 
+uint32_t flow_step_attempts(const struct definition *definition, uint32_t plan_index)
+{
+    const struct plan_step *step = step_at(definition, plan_index);
+
+    return step ? step->attempt_count_max : 0;
+}
+
 uint32_t flow_step_node(const struct definition *definition, uint32_t plan_index)
 {
     return plan_of(definition)->is_tree ? plan_of(definition)->steps[plan_index].node : NODE_NONE;

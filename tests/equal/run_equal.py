@@ -112,6 +112,7 @@ class Cli:
         "step.reject": ("reject", ["step_id"], {"actor_ref": "actor", "reason": "reason"}),
         "instance.get": ("show", ["instance_id"], {}),
         "instance.why": ("why", ["instance_id"], {}),
+        "gate.list": ("gates", [], {"approver": "approver", "definition": "definition", "limit": "limit", "after": "after"}),
         "instance.list": ("list", [], {"definition": "definition", "kind": "kind", "state": "state", "status": "status", "subject_ref": "subject",
                                        "correlation_id": "correlation", "created_after": "since", "created_before": "until", "order": "order", "limit": "limit",
                                        "active": "active", "ended_after": "ended-since", "ended_before": "ended-until"}),
@@ -315,6 +316,7 @@ MACHINE = [
 ]
 FLOW = [
     define(ASK, "ask"), make(definition="ask"), ("instance.get", {"instance_id": "$1"}), ("instance.steps", {"instance_id": "$1"}), ("instance.view", {"instance_id": "$1"}), ("instance.why", {"instance_id": "$1"}),
+    ("gate.list", {}), ("gate.list", {"approver": "eve"}), ("gate.list", {"definition": "none"}), ("gate.list", {"limit": "0"}), ("gate.list", {"after": "x"}),
     ("signal.send", {"instance_id": "$1", "name": "go"}), ("signal.send", {"instance_id": "$1", "name": BLANK}), ("signal.send", {"instance_id": "none", "name": "go"}),
     ("signal.send", {"instance_id": "$1", "name": "go", "actor_ref": BLANK}), fire("$1", "pay"),
     ("step.approve", {"step_id": "$1.9"}), ("step.approve", {"step_id": "none"}), ("step.approve", {"step_id": "$1.1", "actor_ref": BLANK}), ("step.approve", {"step_id": "$1.1", "reason": BLANK}),
@@ -371,7 +373,7 @@ def test_what_the_command_line_has_no_words_for_is_equal_in_c_and_over_http(shel
 def test_every_operation_stands_in_the_table_or_says_why_not(shell):
     told = {operation for steps in (MACHINE, FLOW, ALARMS, INLINES) for operation, _ in steps}
     elsewhere = {"batch": "run_batch.py", "token.list": "run_tokens.py: secrets differ", "store.put": "run_stores.py", "store.list": "run_stores.py",
-                 "metrics.get": "each surface counts its own", "store.info": "each store is another", "openapi.get": "run_openapi.py", "definition.graph": "a picture: run_graph.py",
+                 "metrics.get": "each surface counts its own", "worker.list": "each process has its own workers: run_causes.py", "store.info": "each store is another", "openapi.get": "run_openapi.py", "definition.graph": "a picture: run_graph.py",
                  "instance.graph": "a picture: run_graph.py", "definition.export": "run_export.py", "instance.export": "run_export.py", "test.signal": "as signal.send", "instance.resume": "the command line runs the instance"}
     assert sorted(set(OPS) - told - set(elsewhere)) == [], sorted(set(OPS) - told - set(elsewhere))
 

@@ -333,12 +333,15 @@ def test_the_real_answers_of_every_operation_are_as_described(shell):
         web.expect(200, "POST", "/v1/steps/%s.1/%s" % (web.create(definition="gate"), verb), {"actor_ref": "ann"})
     web.create(definition="worker")
     step = web.post("/v1/steps/claim", {"tools": ["other"], "worker": "w"}).json["steps"][0]
+    web.expect(200, "GET", "/v1/workers")
+    web.ask("GET", "/v1/instances/%s/why" % step["instance_id"])
     web.expect(200, "POST", "/v1/steps/%s/fail" % step["step_id"], {"lease": step["lease"], "error": {"why": "rain"}})
     web.expect(200, "POST", "/v1/test/advance", {"by": "2s"})
     step = web.post("/v1/steps/claim", {"tools": ["other"], "worker": "w"}).json["steps"][0]
     web.expect(200, "POST", "/v1/steps/%s/complete" % step["step_id"], {"lease": step["lease"], "result": None})
     web.expect(202, "POST", "/v1/instances/%s/signals" % web.create(definition="signalled"), {"name": "go"})
     failed = web.create(definition="gate")
+    web.expect(200, "GET", "/v1/gates?approver=ann")
     web.expect(200, "POST", "/v1/instances/%s/amend" % failed, {"definition": "gate@1"})
     web.expect(200, "POST", "/v1/steps/%s.1/reject" % failed)
     web.expect(201, "POST", "/v1/instances/%s/redrive" % failed)

@@ -90,10 +90,13 @@ pawl_status engine_signal(struct engine *engine, struct scope *scope, str id, st
                           "name: expected the name of a signal, found nothing");
     *is_kept = false;
     status = signal_new(engine, scope, id, &event, key, is_kept);
-    if (!keys_explain(engine, scope, key, &status, &record))
-        return status;
-    *is_kept = record.what == CONTROL_KEEP_SIGNAL; /* as it was answered the first time */
-    return PAWL_OK;
+    if (keys_explain(engine, scope, key, &status, &record)) {
+        *is_kept = record.what == CONTROL_KEEP_SIGNAL; /* as it was answered the first time */
+        return PAWL_OK;
+    }
+    if (status && !status_is_ours(status))
+        refused_signals_note(engine, id, name, scope->error.message);
+    return status;
 }
 
 /* ---- to all that await it or keep it ---- */

@@ -14,7 +14,7 @@ static void why_machine(const struct definition *definition, uint32_t state, str
 }
 
 /* They are in the order of their ordinals. */
-static const struct live_step *step_of(const struct live *live, uint32_t ordinal)
+const struct live_step *live_step_of(const struct live *live, uint32_t ordinal)
 {
     uint32_t low = 0, high = live->step_count;
 
@@ -33,7 +33,7 @@ static const struct live_step *step_of(const struct live *live, uint32_t ordinal
 static str timer_name(const struct definition *definition, const struct live *live,
                       const struct live_timer *timer)
 {
-    const struct live_step *step = timer->ordinal ? step_of(live, timer->ordinal) : NULL;
+    const struct live_step *step = timer->ordinal ? live_step_of(live, timer->ordinal) : NULL;
 
     return step ? work_step_name(definition, step->plan) : timer->name;
 }
@@ -86,19 +86,20 @@ static void why_live(struct engine *engine, const struct definition *definition,
 
         if (!kind)
             continue;
-        out[*count] = (struct waiting){ .kind = kind,
-                                        .name = work_step_name(definition, live->steps[i].plan),
-                                        .ordinal = live->steps[i].ordinal,
-                                        .child = strcmp(kind, "child") == 0
-                                                     ? child_of(live, live->steps[i].ordinal,
-                                                                &next_child)
-                                                     : 0 };
+        out[*count] =
+            (struct waiting){ .kind = kind,
+                              .name = work_step_name(definition, live->steps[i].plan),
+                              .ordinal = live->steps[i].ordinal,
+                              .child = strcmp(kind, "child") == 0
+                                           ? child_of(live, live->steps[i].ordinal, &next_child)
+                                           : 0 };
         why_tool(engine, definition, &live->steps[i], &out[(*count)++]);
     }
     for (uint32_t i = 0; i < live->timer_count; i++)
         if (!is_internal(live, &live->timers[i]))
             out[(*count)++] =
                 (struct waiting){ .kind = "timer",
+                                  .ordinal = live->timers[i].ordinal,
                                   .has_until = true,
                                   .is_due = live->timers[i].due_at_ms <=
                                             (live->timers[i].wall ? now.wall_ms : now.at_ms),
@@ -166,14 +167,33 @@ pawl_status why_list(const struct whole_log *whole, uint32_t max, struct waiting
     why_live(whole->engine, whole->now, live, *out, count);
     TRY(why_refused(whole, *out, *count));
     TRY(why_gates(whole, *out, *count));
+    TRY(why_causes(whole, max, *out, *count));
     return why_children(whole, max, *out, *count);
 }
 
+static struct ending ending_of(const struct whole_log *whole)
+{
+    const struct state *state = &whole->slot->definition->states[whole->head.state];
+    enum instance_status status = instance_status_ended(state->terminal);
+    bool is_machine = whole->now->kind == KIND_MACHINE;
+
+    if (!status)
+        return (struct ending){ 0 };
+    return (struct ending){
+        .at_ms = whole->log.records[0].record.at_ms,
+        .status = status,
+        .error = status == STATUS_FAILED && !is_machine ? whole->log.records[0].payload : STR_NONE,
+        .can_redrive = !is_machine && (status == STATUS_FAILED || status == STATUS_CANCELLED),
+    };
+}
+
 pawl_status engine_why(struct engine *engine, struct scope *scope, str id, struct waiting **out,
-                       uint32_t *count)
+                       uint32_t *count, struct ending *ending)
 {
     struct whole_log whole;
 
     TRY(whole_log_read(engine, scope, id, 0, &whole));
+    if (ending)
+        *ending = ending_of(&whole);
     return why_list(&whole, UINT32_MAX, out, count);
 }

@@ -126,6 +126,7 @@ void lease_add(struct engine *engine, const struct lease *lease)
     *old = *lease;
     old->next = next;
     old->expires_at_ms = lease_clock(engine) + lease->length_ms;
+    old->until_ms = clock_read(engine).wall_ms + lease->length_ms;
     if (old->expires_at_ms < work->next_lease_ms)
         work->next_lease_ms = old->expires_at_ms;
 }
@@ -134,6 +135,19 @@ bool lease_is_watched(struct engine *engine, uint64_t instance, uint32_t ordinal
 {
     ASSERT_LOCKED(engine);
     return find(engine, instance, ordinal) != NULL;
+}
+
+int64_t lease_until_ms(struct engine *engine, uint64_t instance, uint32_t ordinal)
+{
+    const struct lease *lease;
+    int64_t until_ms = 0;
+
+    guard_lock(&engine->lock);
+    lease = find(engine, instance, ordinal);
+    if (lease)
+        until_ms = lease->until_ms;
+    guard_unlock(&engine->lock);
+    return until_ms;
 }
 
 bool lease_is_given(struct engine *engine, const struct claimed *claimed)
@@ -184,6 +198,8 @@ bool lease_is_held(struct engine *engine, uint64_t instance, uint32_t ordinal, s
     guard_lock(&engine->lock);
     lease = find(engine, instance, ordinal);
     held = lease && is_token(engine, lease, token) && lease->expires_at_ms > lease_clock(engine);
+    if (held)
+        workers_see(engine, lease);
     guard_unlock(&engine->lock);
     return held;
 }
@@ -199,9 +215,10 @@ bool lease_extend(struct engine *engine, uint64_t instance, uint32_t ordinal, st
     held = lease && is_token(engine, lease, token) && lease->expires_at_ms > lease_clock(engine);
     if (held) {
         lease->is_used = true;
+        workers_see(engine, lease);
         by_ms = by_ms > 0 ? by_ms : lease->length_ms;
         lease->expires_at_ms = lease_clock(engine) + by_ms;
-        *out_expires_at_ms = clock_read(engine).wall_ms + by_ms;
+        *out_expires_at_ms = lease->until_ms = clock_read(engine).wall_ms + by_ms;
     }
     guard_unlock(&engine->lock);
     return held;

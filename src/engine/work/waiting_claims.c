@@ -142,6 +142,15 @@ void engine_claims_end(struct engine *engine)
     guard_unlock(&engine->lock);
 }
 
+bool waiting_has(const struct engine *engine, str worker)
+{
+    ASSERT_LOCKED(engine);
+    for (const struct waiting_claim *item = engine->work.waiting; item; item = item->next)
+        if (str_eq(item->args.worker, worker))
+            return true;
+    return false;
+}
+
 uint32_t waiting_count(const struct engine *engine)
 {
     uint32_t count = 0;
@@ -268,6 +277,7 @@ pawl_status engine_claim_open(struct engine *engine, struct scope *scope,
     waiting->args.lease_ms = args->lease_ms > 0 ? args->lease_ms : LEASE_DEFAULT_MS;
     if (waiting->args.lease_ms > LEASE_MAX_MS)
         waiting->args.lease_ms = LEASE_MAX_MS;
+    workers_ask(engine, args);
     *out = waiting;
     return PAWL_OK;
 }

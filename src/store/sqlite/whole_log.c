@@ -7,20 +7,21 @@
 
 /* ?2: is the tail of the log to be looked at? */
 static const char select_whole[] =
-    "SELECT " INSTANCE_COLUMNS ", " TEXT_OF("input") ", " TEXT_OF("creator") ", " TEXT_OF("subject") ", "
-    TEXT_OF("metadata") ", inst, seq, pos, state, EXISTS (SELECT 1 FROM pawl_pause WHERE inst = ?1),"
-    " ?2 AND EXISTS (SELECT 1 FROM pawl_log WHERE inst = ?1"
-    " AND pos > (SELECT value FROM pawl_meta WHERE key = 'flushed')),"
-    " (SELECT kind FROM pawl_definition WHERE id = definition)"
-    " FROM pawl_instance LEFT JOIN pawl_head ON inst = number WHERE number = ?1";
+    "SELECT " INSTANCE_COLUMNS
+    ", " TEXT_OF("input") ", " TEXT_OF("creator") ", " TEXT_OF("subject") ", " TEXT_OF(
+        "metadata") ", inst, seq, pos, state, EXISTS (SELECT 1 FROM pawl_pause WHERE inst = ?1),"
+                    " ?2 AND EXISTS (SELECT 1 FROM pawl_log WHERE inst = ?1"
+                    " AND pos > (SELECT value FROM pawl_meta WHERE key = 'flushed')),"
+                    " (SELECT kind FROM pawl_definition WHERE id = definition)"
+                    " FROM pawl_instance LEFT JOIN pawl_head ON inst = number WHERE number = ?1";
 
 /* The chain as positions, so that a row of it is small. It ends with entry 1. */
 #define BACK "CASE WHEN what >= 0 AND seq <= 1 THEN NULL ELSE prev END"
 static const char select_chain[] =
     "WITH RECURSIVE chain(at_pos, back) AS (SELECT pos, " BACK " FROM pawl_log WHERE pos = ?1"
     " UNION ALL SELECT pos, " BACK " FROM chain JOIN pawl_log ON pos = back LIMIT ?2)"
-    " SELECT " RECORD_COLUMNS ", " TEXT_OF("payload") ", " TEXT_OF("reason") ", " TEXT_OF("actor")
-    " FROM chain CROSS JOIN pawl_log ON pos = at_pos";
+    " SELECT " RECORD_COLUMNS ", " TEXT_OF("payload") ", " TEXT_OF("reason") ", " TEXT_OF(
+        "actor") " FROM chain CROSS JOIN pawl_log ON pos = at_pos";
 
 struct whole_row {
     struct instance_log *log;
@@ -101,8 +102,7 @@ static pawl_status read_links(struct scope *scope, sqlite3_stmt *statement, uint
     uint32_t capacity = 0;
     bool row = true;
 
-    while (log->record_count < records_max &&
-           scope->arena.used - begun < INSTANCE_LOG_BYTES) {
+    while (log->record_count < records_max && scope->arena.used - begun < INSTANCE_LOG_BYTES) {
         struct instance_log_record *next;
 
         TRY(statement_step(statement, scope, &row));
@@ -118,7 +118,7 @@ static pawl_status read_links(struct scope *scope, sqlite3_stmt *statement, uint
 }
 
 pawl_status sqlite_read_whole(struct sqlite_store *store, struct scope *scope,
-                           struct instance_log_query *query)
+                              struct instance_log_query *query)
 {
     struct instance_log log = { .is_whole = true };
     uint32_t records_max;

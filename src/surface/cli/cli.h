@@ -397,5 +397,7 @@ void render_entries(struct cli *cli, const struct node *entries, struct entry_pa
 void put_next_page(struct cli *cli, str after);
 
 void render_why(struct cli *cli, const struct node *answer);
+void render_workers(struct cli *cli, const struct node *answer);
+void render_gates(struct cli *cli, const struct node *answer);
 
 #endif

@@ -239,7 +239,7 @@ static void put_waits(struct cli *cli, const struct showing *showing)
         put_gate(cli, item);
         put_tool(cli, item);
         term_put(&cli->term, DIM, until[0] ? "  %s\n" : "%s\n", until);
-        put_refusal(cli, item);
+        put_causes(cli, member_str(showing->instance, "instance_id").data, item);
         put_answer(cli, node_first(showing->view, "steps"), item);
     }
 }
@@ -282,6 +282,7 @@ static void put_all(struct cli *cli, const struct showing *showing)
     put_facts(cli, showing->instance);
     put_variables(cli, showing);
     put_outcome(cli, showing->instance);
+    put_redrive(cli, member_str(showing->instance, "instance_id").data, showing->instance);
     fputc('\n', cli->term.out);
     put_body(cli, showing);
 }

@@ -148,20 +148,6 @@ void render_signalled(struct cli *cli, const struct node *answer)
                 refused);
 }
 
-/* Who paused it, and since when. */
-static void render_holder(struct cli *cli, const struct node *item)
-{
-    char moment[MOMENT_SIZE];
-    str who = member_str(item, "actor_ref");
-
-    moment_print(member_str(item, "paused_at"), moment);
-    if (moment[0])
-        fprintf(cli->term.out, "  since %s", moment);
-    if (who.size > 0)
-        fputs(" by ", cli->term.out);
-    term_cell(&cli->term, PLAIN, who, LIMIT_ACTION, 0);
-}
-
 /* A step that no thread and no worker has taken: what it waits for is its tool. */
 bool lacks_worker(const struct node *item)
 {
@@ -183,16 +169,23 @@ void put_tool(struct cli *cli, const struct node *item)
     term_cell(&cli->term, PLAIN, tool, LIMIT_ACTION, 0);
 }
 
-/* Why it waits on though what it waits for has come. */
-void put_refusal(struct cli *cli, const struct node *item)
+/* An instance that waits for nothing: whether it has ended, and how. */
+static void put_end(struct cli *cli, const struct node *ended)
 {
-    str words = member_str(item, "refused");
+    str error = member_json(ended, "error");
 
-    if (words.size == 0)
-        return;
-    term_put(&cli->term, WARN, "      refused: ");
-    term_cell(&cli->term, PLAIN, words, (int)words.size, 0);
+    fputs("waits for nothing", cli->term.out);
+    if (ended) {
+        fprintf(cli->term.out, ": it has ended, %.*s",
+                STR_ARG(status_words(member_str(ended, "status"))));
+        if (error.size > 0)
+            fputs(" with ", cli->term.out);
+        term_wrap(&cli->term, BAD, error, 40, "  ");
+    }
     fputc('\n', cli->term.out);
+    if (ended && member_true(ended, "can_redrive"))
+        term_put(&cli->term, DIM, "  run it again from where it ended: %s redrive %s\n",
+                 cli->command, cli->operands[0]);
 }
 
 void render_why(struct cli *cli, const struct node *answer)
@@ -200,7 +193,7 @@ void render_why(struct cli *cli, const struct node *answer)
     const struct node *first = node_first(answer, "waiting_for");
 
     if (!first)
-        fputs("waits for nothing\n", cli->term.out);
+        put_end(cli, node_find(answer, "ended"));
     if (member_str(answer, "retried_as").size > 0)
         fprintf(cli->term.out, "run again as %.*s\n", STR_ARG(member_str(answer, "retried_as")));
     for (const struct node *item = first; item; item = item->next) {
@@ -214,10 +207,8 @@ void render_why(struct cli *cli, const struct node *answer)
         if (moment[0])
             fprintf(cli->term.out, "  %s (%s)", moment, distance);
         put_tool(cli, item);
-        put_gate(cli, item);
-        render_holder(cli, item);
         fputc('\n', cli->term.out);
-        put_refusal(cli, item);
+        put_causes(cli, cli->operands[0], item);
     }
 }
 

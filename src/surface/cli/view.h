@@ -63,6 +63,10 @@ int exit_of_end(const struct node *instance); /* DONE if it succeeded, else REJE
 /* Of instance.why's items: does a step wait for a worker that has its tool? And: say which tool. */
 bool lacks_worker(const struct node *item);
 void put_tool(struct cli *cli, const struct node *item);
-void put_refusal(struct cli *cli, const struct node *item);
+
+/* Why what an item waits for has not come: sentences, a line or more each. */
+void put_causes(struct cli *cli, const char *id, const struct node *item);
+/* Of an instance that has failed or was cancelled: the command that runs it again. */
+void put_redrive(struct cli *cli, const char *id, const struct node *instance);
 
 #endif

@@ -1,0 +1,140 @@
+/* render_inbox.c - workers: who does the steps; gates: what waits for an approval. */
+#include "base/limits.h"
+#include "surface/cli/view.h"
+
+static str cell(struct cli *cli, struct buf *text)
+{
+    return buf_take(text, &cli->scope.arena);
+}
+
+static str distance_cell(struct cli *cli, str at)
+{
+    char *text = arena_alloc(&cli->scope.arena, MOMENT_SIZE);
+
+    if (!text || at.size == 0)
+        return STR("");
+    distance_print(at, text);
+    return str_of(text);
+}
+
+/* ---- Workers ---- */
+
+enum { WORKER_NAME, WORKER_HELD, WORKER_SEEN, WORKER_TOOLS, WORKER_COLUMNS };
+static const char *const worker_heads[WORKER_COLUMNS] = { "WORKER", "HOLDS", "SEEN", "TOOLS" };
+
+static void fill_worker(struct cli *cli, const struct text_table *table, const struct node *row,
+                        str *cells, enum style *styles)
+{
+    const struct node *first = node_first(row, "tools");
+    struct buf text;
+
+    (void)table;
+    cells[WORKER_NAME] = member_str(row, "worker");
+    buf_init(&text, &heap_libc, LIMIT_TEXT);
+    buf_fmt(&text, "%lld", (long long)member_int(row, "steps_held"));
+    cells[WORKER_HELD] = cell(cli, &text);
+    cells[WORKER_SEEN] = member_true(row, "waiting")
+                             ? STR("waits now")
+                             : distance_cell(cli, member_str(row, "last_seen_at"));
+    buf_init(&text, &heap_libc, LIMIT_TEXT);
+    for (const struct node *tool = first; tool; tool = tool->next)
+        buf_fmt(&text, "%s%.*s", tool == first ? "" : ", ", STR_ARG(member_str(tool, "tool")));
+    cells[WORKER_TOOLS] = cell(cli, &text);
+    styles[WORKER_SEEN] = DIM;
+}
+
+void render_workers(struct cli *cli, const struct node *answer)
+{
+    struct text_table table = { .column_count = WORKER_COLUMNS,
+                                .heads = worker_heads,
+                                .whole = 1u << WORKER_NAME | 1u << WORKER_HELD | 1u << WORKER_SEEN,
+                                .below = 1u << WORKER_TOOLS };
+    long long unknown = member_int(answer, "steps_held_by_unknown");
+    char since[MOMENT_SIZE];
+
+    moment_print(member_str(answer, "since"), since);
+    if (!member_true(answer, "owner"))
+        fprintf(cli->term.out, "no process serves this store, so no worker can ask: %s serve\n",
+                cli->command);
+    else if (!rows_print(cli, node_find(answer, "workers"), &table, fill_worker,
+                         &(struct table_pages){ 0 }))
+        fprintf(cli->term.out, "no worker has asked for steps since this server started at %s\n",
+                since);
+    else
+        term_put(&cli->term, DIM, "since this server started at %s\n", since);
+    if (unknown > 0)
+        term_put(&cli->term, DIM, "%lld more steps are held by workers that claimed them before\n",
+                 unknown);
+}
+
+/* ---- Gates ---- */
+
+enum { GATE_STEP, GATE_DEFINITION, GATE_NAME, GATE_WHO, GATE_UNTIL, GATE_SUBJECT, GATE_COLUMNS };
+static const char *const gate_heads[GATE_COLUMNS] = { "STEP_ID", "DEFINITION", "STEP",
+                                                      "APPROVALS", "UNTIL",      "SUBJECT" };
+
+/* "1 of 2: ann, bob" */
+static str approvals_cell(struct cli *cli, const struct node *row)
+{
+    const struct node *approval = node_find(row, "approval"), *by = node_find(approval, "by");
+    const struct node *approved = node_find(row, "approved_by");
+    struct buf text;
+
+    buf_init(&text, &heap_libc, LIMIT_TEXT);
+    buf_fmt(&text, "%u of %lld", approved ? approved->count : 0,
+            (long long)member_int(approval, "count"));
+    if (by && by->kind == NODE_ARRAY)
+        for (const struct node *name = by->first; name; name = name->next)
+            buf_fmt(&text, "%s%.*s", name == by->first ? ": " : ", ", STR_ARG(name->text));
+    else
+        buf_str(&text, STR(": anyone"));
+    return cell(cli, &text);
+}
+
+/* The id as `pawl approve` takes it: the number of the instance and of the attempt. */
+static str step_cell(struct cli *cli, const struct node *row)
+{
+    str step = member_str(row, "step_id");
+    const char *dot = strrchr(step.data, '.');
+    struct buf text;
+
+    buf_init(&text, &heap_libc, LIMIT_TEXT);
+    buf_fmt(&text, "%llu%s", (unsigned long long)id_number(step), dot ? dot : "");
+    return cell(cli, &text);
+}
+
+static void fill_gate(struct cli *cli, const struct text_table *table, const struct node *row,
+                      str *cells, enum style *styles)
+{
+    char *until = arena_alloc(&cli->scope.arena, MOMENT_SIZE);
+
+    (void)table;
+    if (until)
+        until_print(member_str(row, "until"), until);
+    cells[GATE_STEP] = step_cell(cli, row);
+    cells[GATE_DEFINITION] = member_str(row, "definition");
+    cells[GATE_NAME] = member_str(row, "step");
+    cells[GATE_WHO] = approvals_cell(cli, row);
+    cells[GATE_UNTIL] = until ? str_of(until) : STR("");
+    cells[GATE_SUBJECT] = member_str(row, "subject_ref");
+    styles[GATE_UNTIL] = DIM;
+}
+
+void render_gates(struct cli *cli, const struct node *answer)
+{
+    struct text_table table = { .column_count = GATE_COLUMNS,
+                                .heads = gate_heads,
+                                .whole = 1u << GATE_STEP | 1u << GATE_UNTIL,
+                                .below = 1u << GATE_WHO | 1u << GATE_SUBJECT };
+    const struct node *first = node_first(answer, "gates");
+    str next = member_str(answer, "next");
+
+    if (!rows_print(cli, node_find(answer, "gates"), &table, fill_gate,
+                    &(struct table_pages){ 0 }))
+        fputs("no gate waits\n", cli->term.out);
+    else
+        term_put(&cli->term, DIM, "%s approve %.*s --actor WHO\n", cli->command,
+                 STR_ARG(step_cell(cli, first)));
+    if (next.size > 0)
+        put_next_page(cli, next);
+}
