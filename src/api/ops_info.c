@@ -74,7 +74,9 @@ pawl_status op_store_info(struct op_call *call, struct buf *out)
     json_put_str(out, "sqlite", facts.sqlite);
     json_put_str(out, "format", facts.format);
     json_put_str(out, "migrations", facts.migrations);
+    json_put_hex(out, "store_id", tip.store_id, STORE_ID_SIZE);
     json_put_u64(out, "records", tip.pos);
+    json_put_hex(out, "root", tip.root, SHA_SIZE);
     json_put_u64(out, "rows_behind", tip.pos > tip.flushed ? tip.pos - tip.flushed : 0);
     json_put_u64(out, "instances", tip.last_instance);
     json_put_u64(out, "definitions", tip.last_definition);

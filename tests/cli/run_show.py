@@ -1,7 +1,9 @@
 """`pawl show`: the path, the tree of steps, the timeline; colours and widths."""
+import html.parser
 import json
 import re
 import shlex
+import sqlite3
 import urllib.request
 
 from harness import EXAMPLES, Terminal, main
@@ -316,5 +318,82 @@ def test_stats_counts_an_end_that_declares_no_kind_as_ended(shell):
     assert shell.json("stats")["by_status"] == {"completed": 3}, "the wire is as it was"
     lines = [line.split() for line in shell.pawl("stats").out.splitlines()]
     assert ["1", "completed"] in lines and ["2", "ended"] in lines, lines
+
+
+class Page(html.parser.HTMLParser):
+    """Every element is closed, none loads anything, and none is a script."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.words = [], []
+        self.feed(text)
+        assert not self.open, self.open
+
+    def handle_starttag(self, tag, attrs):
+        assert tag in ("html", "head", "meta", "title", "style", "body", "h1", "h2", "h3", "table", "tr", "th", "td", "pre", "p"), tag
+        assert not {name for name, _ in attrs} & {"src", "href", "onclick", "onload"}, attrs
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+NASTY = '<script>alert("1")</script> & \u001b[31m\''
+
+
+def evident(shell):
+    shell.write("order.yaml", "name: order  # <b>\nstates: [new, paid]\ninitial_state: new\nterminal_states: [paid]\nterminal_kinds: {paid: success}\n"
+                              "transitions: [{from_state: new, action: note, to_state: new}, {from_state: new, action: pay, to_state: paid}]\n")
+    shell.pawl("define", "order.yaml")
+    one = shell.json("start", "order", "--subject", "<A & B>", "--input", json.dumps({"x": NASTY}))["instance_id"]
+    shell.pawl("fire", one, "note", "--actor", "ann", "--reason", "because <i>", "--payload", json.dumps(NASTY))
+    shell.pawl("pause", one, "--reason", "audit")
+    return one
+
+
+def test_an_evidence_page_has_every_record_with_its_hash_and_what_verify_says(shell):
+    one = evident(shell)
+    page = shell.pawl("show", one, "--evidence").out
+    entries = shell.json("history", one)["entries"]
+    exported = [json.loads(line).get("record") for line in shell.pawl("export", one).out.splitlines()]
+    hashes = [record["hash"] for record in exported if record]
+    assert len(hashes) == 3 and all(page.count(h) == 1 for h in hashes) and entries[0]["hash"] in hashes, page
+    assert "result            VALID" in page and "terminal_kinds: {paid: success}" in page, page
+    assert re.search(r"store's root +[0-9a-f]{64}", page) and "all other times on this page are UTC" in page, page
+    commitments = [record[name]["commitment"] for record in exported if record for name in ("actor", "reason", "payload") if name in record]
+    assert commitments and all(c in page for c in commitments), page
+    assert "because <i>" in page and "pause\n" in page and "printed by" in page and "pawl " in page
+    assert "\x1b" not in page, "no control character reaches a terminal"
+
+
+def test_an_evidence_page_in_html_is_one_file_that_escapes_everything(shell):
+    one = evident(shell)
+    text = shell.pawl("show", one, "--evidence", "--format", "html").out
+    page = Page(text)
+    words = "".join(page.words)
+    assert "<script" not in text and "<i>" not in text and "<b>" not in text and "http" not in re.sub("http-equiv", "", text), text
+    assert "because <i>" in words and "<A & B>" in words and "VALID" in words and "name: order  # <b>" in words, words
+    assert all(entry["hash"] in words for entry in shell.json("history", one)["entries"])
+
+
+def test_an_evidence_page_of_a_tampered_instance_says_so_and_fails(shell):
+    one = evident(shell)
+    with sqlite3.connect(shell.folder / "pawl.db") as db:
+        db.execute("UPDATE pawl_value SET bytes = CAST('\"other\"' AS BLOB) WHERE id = (SELECT payload FROM pawl_log WHERE payload IS NOT NULL)")
+    page = shell.pawl("show", one, "--evidence", expect=1).out
+    assert "NOT VALID" in page and "what is wrong" in page, page
+
+
+def test_evidence_is_a_page_and_not_json(shell):
+    one = evident(shell)
+    shell.pawl("show", one, "--evidence", "--json", expect=2)
+    shell.pawl("show", one, "--evidence", "--format", "pdf", expect=2)
+    shell.pawl("show", one, "--format", "html", expect=2)
+    shell.pawl("show", "0" * 26, "--evidence", expect=1)
+
 
 main(globals())

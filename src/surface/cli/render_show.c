@@ -340,6 +340,10 @@ int verb_show(struct cli *cli)
 
     if (target_open(cli, USE_EXISTING, NULL) != PAWL_OK)
         return report(cli);
+    if (args_flag(cli, "evidence"))
+        return show_evidence(cli);
+    if (args_option(cli, "format"))
+        return usage_fail(cli, "--format goes with --evidence");
     if (cli->json)
         return show_json(cli);
     if (id_resolve(cli, cli->operands[0], &id) != PAWL_OK ||

@@ -57,6 +57,9 @@ void put_gate(struct cli *cli, const struct node *waiting);
 /* What it ended with, if it has ended. */
 void put_outcome(struct cli *cli, const struct node *instance);
 
+/* show --evidence: the exit status. evidence_page.c */
+int show_evidence(struct cli *cli);
+
 bool has_ended(const struct node *instance);
 int exit_of_end(const struct node *instance); /* DONE if it succeeded, else REJECTED */
 
