@@ -755,7 +755,7 @@ export class Pawl extends Calls {
         return this._call("GET", "/v1/instances/{instance_id}", {instance_id}, {expanded: more.expanded}, undefined, {});
     }
 
-    /** Get all that is shown of an instance: its state, what it waits for, its steps, its last entries.
+    /** Get all that is shown of an instance, with its steps, waits and last entries.
      * @param {string} instance_id
      * @param {{entries?: number, steps?: number, children?: number}} [more]
      * @returns {Promise<View>} */
@@ -901,7 +901,7 @@ export class Pawl extends Calls {
         return this._call("GET", "/v1/gates", {}, {approver: more.approver, definition: more.definition, limit: more.limit, after: more.after}, undefined, {});
     }
 
-    /** List the workers that have asked for steps: their tools, how many steps they hold, when they were seen.
+    /** List the workers that have asked for steps, with their tools and load.
      * @returns {Promise<{workers: Array<Worker>, since: Time, owner: boolean, steps_held_by_unknown: number}>} */
     workerList() {
         return this._call("GET", "/v1/workers", {}, {}, undefined, {});

@@ -1382,7 +1382,7 @@ class Pawl(_Calls):
         return answer
 
     def instance_view(self, instance_id: str, *, entries: int | None = None, steps: int | None = None, children: int | None = None) -> View:
-        """Get all that is shown of an instance: its state, what it waits for, its steps, its last entries."""
+        """Get all that is shown of an instance, with its steps, waits and last entries."""
         answer: View = self._call("GET", "/v1/instances/{instance_id}/view", {"instance_id": instance_id}, {"entries": entries, "steps": steps, "children": children}, None)
         return answer
 
@@ -1477,7 +1477,7 @@ class Pawl(_Calls):
         return answer
 
     def worker_list(self) -> WorkerListAnswer:
-        """List the workers that have asked for steps: their tools, how many steps they hold, when they were seen."""
+        """List the workers that have asked for steps, with their tools and load."""
         answer: WorkerListAnswer = self._call("GET", "/v1/workers", {}, {}, None)
         return answer
 

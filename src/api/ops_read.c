@@ -196,7 +196,7 @@ void print_waiting(str id, const struct waiting *waiting, struct buf *out)
     json_close(out, '}');
 }
 
-static void print_ending(const struct ending *ending, bool is_retried, struct buf *out)
+static void print_ending(const struct instance_end *ending, bool is_retried, struct buf *out)
 {
     json_put_open(out, "ended", '{');
     json_put_text(out, "status", instance_status_name(ending->status));
@@ -212,7 +212,7 @@ pawl_status op_instance_why(struct op_call *call, struct buf *out)
     str id = op_text(call, "instance_id");
     struct waiting *waiting = NULL;
     struct successor successor = { 0 };
-    struct ending ending;
+    struct instance_end ending;
     uint32_t count = 0;
 
     TRY(engine_why(op_engine(call), call->scope, id, &waiting, &count, &ending));

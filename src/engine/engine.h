@@ -612,7 +612,7 @@ struct waiting {
 };
 #define SERVED_TOOLS 20u /* that are listed */
 /* How it ended; at_ms 0: it has not. */
-struct ending {
+struct instance_end {
     int64_t at_ms;
     enum instance_status status;
     str error;        /* JSON; data NULL: none */
@@ -620,7 +620,7 @@ struct ending {
 };
 /* `ending` may be NULL. */
 pawl_status engine_why(struct engine *engine, struct scope *scope, str id, struct waiting **out,
-                       uint32_t *count, struct ending *ending);
+                       uint32_t *count, struct instance_end *ending);
 
 /* The same with what a list for people says of the instance, by its number. NOT_KNOWN. */
 struct inbox {

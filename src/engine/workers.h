@@ -14,8 +14,8 @@ struct claim_args {
     int64_t wait_ms, lease_ms; /* wait: at most five minutes; lease 0: two, at most seven days */
 };
 
-/* Workers that have asked for steps since `since_ms`, when the engine was opened or one was forgotten
- * because there were so many. Times are by the wall clock. */
+/* Workers that have asked for steps since `since_ms`, when the engine was opened or one was
+ * forgotten because there were so many. Times are by the wall clock. */
 struct known_tool {
     str name;
     int64_t asked_ms; /* last */

@@ -1,5 +1,5 @@
-/* refused_signals.c - signals to one instance that were refused, for people who ask why it still waits:
- * one may have come too early, or does not fit.
+/* refused_signals.c - signals to one instance that were refused, for people who ask why it still
+ * waits: one may have come too early, or does not fit.
  *
  * Kept in memory, the last ones of all instances. */
 #include "engine/parts.h"
@@ -30,8 +30,8 @@ void refused_signals_note(struct engine *engine, str id, str name, const char *w
         refused->items = heap_new(engine->heap, REFUSED_MAX * sizeof *refused->items);
     item = refused->items ? &refused->items[refused->next++ % REFUSED_MAX] : NULL;
     if (item) {
-        *item = (struct refused_signal){ .instance = instance,
-                                         .at_ms = clock_read(engine).wall_ms };
+        *item =
+            (struct refused_signal){ .instance = instance, .at_ms = clock_read(engine).wall_ms };
         (void)snprintf(item->name, sizeof item->name, "%.*s", STR_ARG(words_shown(name)));
         (void)snprintf(item->words, sizeof item->words, "%s", words);
     }

@@ -141,9 +141,8 @@ static pawl_status tell_cause(struct causes *causes, struct waiting *out)
         tell_failure(causes, step, out);
     if (step->status == STEP_RUNNING)
         tell_holder(causes, step, out);
-    return step->status == STEP_READY && out->tool.data && !out->is_here
-               ? tell_workers(causes, out)
-               : PAWL_OK;
+    return step->status == STEP_READY && out->tool.data && !out->is_here ? tell_workers(causes, out)
+                                                                         : PAWL_OK;
 }
 
 pawl_status why_causes(const struct whole_log *whole, uint32_t max, struct waiting *waiting,

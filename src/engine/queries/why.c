@@ -171,15 +171,15 @@ pawl_status why_list(const struct whole_log *whole, uint32_t max, struct waiting
     return why_children(whole, max, *out, *count);
 }
 
-static struct ending ending_of(const struct whole_log *whole)
+static struct instance_end ending_of(const struct whole_log *whole)
 {
     const struct state *state = &whole->slot->definition->states[whole->head.state];
     enum instance_status status = instance_status_ended(state->terminal);
     bool is_machine = whole->now->kind == KIND_MACHINE;
 
     if (!status)
-        return (struct ending){ 0 };
-    return (struct ending){
+        return (struct instance_end){ 0 };
+    return (struct instance_end){
         .at_ms = whole->log.records[0].record.at_ms,
         .status = status,
         .error = status == STATUS_FAILED && !is_machine ? whole->log.records[0].payload : STR_NONE,
@@ -188,7 +188,7 @@ static struct ending ending_of(const struct whole_log *whole)
 }
 
 pawl_status engine_why(struct engine *engine, struct scope *scope, str id, struct waiting **out,
-                       uint32_t *count, struct ending *ending)
+                       uint32_t *count, struct instance_end *ending)
 {
     struct whole_log whole;
 

@@ -1,8 +1,8 @@
-/* known_workers.c - which workers have asked for steps since this engine was opened, for which tools,
- * and when each was seen last. For people who ask why a step waits.
+/* known_workers.c - which workers have asked for steps since this engine was opened, for which
+ * tools, and when each was seen last. For people who ask why a step waits.
  *
- * Kept in memory, a bounded number: where there are more, the one that was seen the longest ago is
- * forgotten, and what is said of workers holds since then. */
+ * Kept in memory, a bounded number: where there are more, the one that was seen the longest ago
+ * is forgotten, and what is said of workers holds since then. */
 #include "engine/parts.h"
 
 #define WORKERS_MAX 256u
@@ -193,11 +193,10 @@ pawl_status engine_workers(struct engine *engine, struct scope *scope, struct wo
                                   .items = ARENA_ARRAY(&scope->arena, struct worker_view,
                                                        workers->count + 1) };
     for (uint32_t i = 0; out->items && has_room && i < workers->count; i++)
-        has_room = copy_worker(engine, &scope->arena, &workers->items[i],
-                               &out->items[out->count++]);
+        has_room =
+            copy_worker(engine, &scope->arena, &workers->items[i], &out->items[out->count++]);
     for (uint32_t i = 0; i < engine->work.lease_count; i++)
-        out->held_unknown +=
-            engine->work.leases[i].hash[0] && !engine->work.leases[i].worker[0];
+        out->held_unknown += engine->work.leases[i].hash[0] && !engine->work.leases[i].worker[0];
     guard_unlock(&engine->lock);
     return out->items && has_room ? PAWL_OK : scope_no_memory(scope);
 }

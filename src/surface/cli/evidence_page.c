@@ -1,6 +1,6 @@
 /* evidence_page.c - show --evidence: all that the store has of one instance, on one page for an
- * auditor's file: definition, facts, every record with its hash and its values or their commitments,
- * and what verify says. */
+ * auditor's file: definition, facts, every record with its hash and its values or their
+ * commitments, and what verify says. */
 #include "base/time.h"
 #include "surface/cli/cli.h"
 #include "surface/cli/sheet.h"
@@ -135,11 +135,12 @@ static void put_verdict(struct evidence *evidence)
     sheet_fact(&evidence->sheet, "store's root", member_str(info, "root"));
     sheet_fact(&evidence->sheet, "at position", number_text(cli, info, "records"));
     sheet_fact(&evidence->sheet, "last record", member_str(info, "last_record_at"));
-    sheet_words(&evidence->sheet,
-                STR("Each hash is SHA-256 over its record and the hash of the record before it. The "
-                    "root covers all records of the store up to that position. A commitment is "
-                    "SHA-256 over a salt and the value; it stays when the value is erased. Whether "
-                    "the store as a whole is valid is not said here: run pawl verify."));
+    sheet_words(
+        &evidence->sheet,
+        STR("Each hash is SHA-256 over its record and the hash of the record before it. The "
+            "root covers all records of the store up to that position. A commitment is "
+            "SHA-256 over a salt and the value; it stays when the value is erased. Whether "
+            "the store as a whole is valid is not said here: run pawl verify."));
 }
 
 static void put_definition(struct evidence *evidence, const struct node *definition,
@@ -156,9 +157,9 @@ static void put_definition(struct evidence *evidence, const struct node *definit
 
 static void put_instance(struct evidence *evidence, const struct node *row)
 {
-    static const char *const names[] = { "instance_id",    "kind",          "current_state",
-                                         "status",         "terminal_kind", "correlation_id",
-                                         "parent_id",      "retry_of",      "retried_as",
+    static const char *const names[] = { "instance_id",     "kind",          "current_state",
+                                         "status",          "terminal_kind", "correlation_id",
+                                         "parent_id",       "retry_of",      "retried_as",
                                          "instantiated_at", "updated_at" };
     static const char *const values[] = { "subject", "creator", "input", "metadata" };
 
@@ -176,8 +177,9 @@ static void put_instance(struct evidence *evidence, const struct node *row)
 
 static const char *control_word(int64_t what)
 {
-    static const char *const words[] = { "create", "define", "pause",  "resume", "alarm",  "keep-signal",
-                                         "token",  "erase",  "keyed",  "import", "clock",  "rights" };
+    static const char *const words[] = { "create", "define",      "pause", "resume",
+                                         "alarm",  "keep-signal", "token", "erase",
+                                         "keyed",  "import",      "clock", "rights" };
 
     return what < 0 && what >= -(int64_t)(sizeof words / sizeof *words) ? words[-what - 1]
                                                                         : "control record";
@@ -230,8 +232,8 @@ static void put_record(struct evidence *evidence, const struct node *record,
     sheet_fact(&evidence->sheet, "hash", member_str(record, "hash"));
 }
 
-/* An entry for each record that is one, in the same order; what was recorded since the export was read
- * is left out. */
+/* An entry for each record that is one, in the same order; what was recorded since the export
+ * was read is left out. */
 static void put_records(struct evidence *evidence, const struct node *line)
 {
     const struct node *entry = node_first(evidence->history, "entries");

@@ -1,10 +1,10 @@
-/* render_causes.c - why what an instance waits for has not come, in sentences; and what to do about one
- * that has failed. */
+/* render_causes.c - why what an instance waits for has not come, in sentences; and what to do
+ * about one that has failed. */
 #include "base/limits.h"
 #include "surface/cli/view.h"
 
-#define INDENT  6
-#define MARGIN  "      "
+#define INDENT        6
+#define MARGIN        "      "
 #define ERROR_COLUMNS 400 /* of an error; the rest is in `history` */
 
 static void put_sentence(struct cli *cli, enum style style, struct buf *text)
@@ -38,7 +38,10 @@ static void print_until(struct buf *out, str at)
 static void print_names(struct buf *out, const struct node *list, const char *last_word)
 {
     for (const struct node *name = list ? list->first : NULL; name; name = name->next)
-        buf_fmt(out, "%s%.*s", name == list->first ? "" : name->next ? ", " : last_word,
+        buf_fmt(out, "%s%.*s",
+                name == list->first ? ""
+                : name->next        ? ", "
+                                    : last_word,
                 STR_ARG(name->text));
 }
 
@@ -126,7 +129,8 @@ static void put_approved(struct cli *cli, const struct node *item, struct buf *t
         print_names(text, by, " or ");
     else
         buf_str(text, STR("anyone"));
-    buf_fmt(text, "; %u of %lld approved", approved->count, (long long)member_int(approval, "count"));
+    buf_fmt(text, "; %u of %lld approved", approved->count,
+            (long long)member_int(approval, "count"));
     if (approved->first) {
         buf_str(text, STR(": "));
         print_names(text, approved, " and ");

@@ -70,7 +70,7 @@ void render_workers(struct cli *cli, const struct node *answer)
 /* ---- Gates ---- */
 
 enum { GATE_STEP, GATE_DEFINITION, GATE_NAME, GATE_WHO, GATE_UNTIL, GATE_SUBJECT, GATE_COLUMNS };
-static const char *const gate_heads[GATE_COLUMNS] = { "STEP_ID", "DEFINITION", "STEP",
+static const char *const gate_heads[GATE_COLUMNS] = { "STEP_ID",   "DEFINITION", "STEP",
                                                       "APPROVALS", "UNTIL",      "SUBJECT" };
 
 /* "1 of 2: ann, bob" */
@@ -129,8 +129,7 @@ void render_gates(struct cli *cli, const struct node *answer)
     const struct node *first = node_first(answer, "gates");
     str next = member_str(answer, "next");
 
-    if (!rows_print(cli, node_find(answer, "gates"), &table, fill_gate,
-                    &(struct table_pages){ 0 }))
+    if (!rows_print(cli, node_find(answer, "gates"), &table, fill_gate, &(struct table_pages){ 0 }))
         fputs("no gate waits\n", cli->term.out);
     else
         term_put(&cli->term, DIM, "%s approve %.*s --actor WHO\n", cli->command,

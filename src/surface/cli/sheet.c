@@ -26,8 +26,8 @@ static void put_text(const struct sheet *sheet, str text, bool has_lines)
             fputc('\n', sheet->out);
         else if (byte < 0x20 || byte == 0x7F)
             fprintf(sheet->out, "\\x%02x", byte);
-        else if (sheet->is_html && (byte == '&' || byte == '<' || byte == '>' || byte == '"' ||
-                                    byte == '\''))
+        else if (sheet->is_html &&
+                 (byte == '&' || byte == '<' || byte == '>' || byte == '"' || byte == '\''))
             fprintf(sheet->out, "&#%d;", byte);
         else
             fputc(byte, sheet->out);

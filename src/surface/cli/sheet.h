@@ -1,5 +1,5 @@
-/* sheet.h - a page to print: facts under headings, as text or as one HTML file. Everything that is put
- * on it is escaped. */
+/* sheet.h - a page to print: facts under headings, as text or as one HTML file. Everything that
+ * is put on it is escaped. */
 #ifndef PAWL_SURFACE_CLI_SHEET_H
 #define PAWL_SURFACE_CLI_SHEET_H
 
@@ -15,7 +15,7 @@ struct sheet {
 
 void sheet_begin(struct sheet *sheet, str title);
 void sheet_section(struct sheet *sheet, const char *title);
-void sheet_entry(struct sheet *sheet, str title); /* a heading below a section */
+void sheet_entry(struct sheet *sheet, str title);                  /* a heading below a section */
 void sheet_fact(struct sheet *sheet, const char *name, str value); /* none, if value is empty */
 void sheet_block(struct sheet *sheet, str text);                   /* lines as they are */
 void sheet_words(struct sheet *sheet, str text);                   /* a paragraph */
