@@ -123,7 +123,7 @@ def test_a_view_refuses_what_it_cannot_show(shell):
 def test_a_view_of_a_long_history_reads_its_newest_part_and_counts_the_rest(shell):
     _, web = server(shell, "--test")
     yaml(web, "round", ROUND)
-    turns = 100000 if os.environ.get("PAWL_TEST_LONG") else 700
+    turns = 20000 if os.environ.get("PAWL_TEST_LONG") else 700
     flow = web.create(definition="round")
     web.expect(200, "POST", "/v1/test/advance", {"by": "%ds" % turns})
     got = view(web, flow, "?entries=1000&steps=1000&children=1000")
@@ -138,7 +138,7 @@ def test_a_view_of_a_long_history_reads_its_newest_part_and_counts_the_rest(shel
 
 def test_a_view_of_very_many_children_is_bounded_and_counts_them(shell):
     _, web = server(shell)
-    width = 10000 if os.environ.get("PAWL_TEST_LONG") else 300
+    width = 2500 if os.environ.get("PAWL_TEST_LONG") else 300
     yaml(web, "kid", "steps: {a: {tool: far, done: true}}")
     web.expect(201, "PUT", "/v1/definitions/wide", {"dopar": [{"name": "k%d" % i, "spawn": {"definition": "kid"}} for i in range(width)]})
     flow = web.create(definition="wide")
