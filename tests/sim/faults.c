@@ -125,6 +125,7 @@ static void on_point(void *context, enum env_point point)
         return;
     if (dice_chance(&sim->dice, sim->swarm.point)) {
         sim_note(sim, "the power goes %s", env_point_name(point));
+        sim->is_faulty = world_is_faulty(sim); /* another one may have hit before */
         disk_arm((struct disk_plan){ .ops = DISK_ALL, .fault = FAULT_POWER, .at = 1 });
     } else if (sim->is_shared && sim->nodes[1] && point == POINT_BEFORE_BEGIN &&
                dice_chance(&sim->dice, sim->swarm.meddle)) {

@@ -100,8 +100,8 @@ struct fold {
     uint32_t way_version; /* ORDER: of the one that its way to `paid` was chosen by */
     struct {
         char name[32];
-        uint32_t started, completed, failed; /* entries */
-        bool is_reused;                      /* its result is that of the instance before it */
+        uint32_t started, completed; /* entries */
+        bool is_reused;              /* its result is that of the instance before it */
     } steps[STEPS_MAX];
     uint32_t step_count;
     uint32_t ticks, signals, answers, approvals;
@@ -254,6 +254,7 @@ bool door_is_end(const char *state);
 #define DOOR_DEADLINE_MS    30000
 #define DOOR_DEADLINE_STATE "open"
 #define ATTEMPTS_MAX        5u
+#define RISKY_ATTEMPTS_MAX  2u
 #define REST_MS             20000
 #define TICK_MS             10000
 #define BORED_MS            40000

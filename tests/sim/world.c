@@ -276,9 +276,9 @@ static void draw_swarm(struct sim *sim)
                                  .meddle = draw_rate(dice, 300),
                                  .restart = draw_rate(dice, 20),
                                  .jumps_years = dice_chance(dice, 200) };
-    if (dice_chance(dice, 400)) { /* a storm */
-        sim->swarm.power = 100 + dice_below(dice, 400);
-        sim->swarm.kill = 100 + dice_below(dice, 400);
+    if (dice_chance(dice, 500)) { /* a storm */
+        sim->swarm.power = 200 + dice_below(dice, 500);
+        sim->swarm.kill = 200 + dice_below(dice, 500);
     }
     sim->swarm.shared = dice_chance(dice, 700) ? 0 : dice_chance(dice, 500) ? 500 : 1000;
 }
