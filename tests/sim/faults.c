@@ -206,6 +206,7 @@ void world_heal(struct sim *sim)
         world_crash(sim, false);
     else if (sim->is_shared) /* only an owner runs steps */
         world_restart(sim);
+    sim_run_due(sim);                  /* as a host's loop does, which mends a store that failed */
     if (sim->wall_ms < sim->latest_ms) /* fires before a creation are refused */
         world_set_wall(sim, sim->latest_ms);
     sim_note(sim, "the faults are over");
