@@ -47,9 +47,9 @@ static const struct {
     { "context", "instance.variables", "", FLOW, { 11, 11 }, { 11, 11 } },
     { "variables", "instance.variables", "", CODE, { 5, 4 }, { 3, 3 } },
 
-    { "why of a machine", "instance.why", "", MACHINE, { 6, 3 }, { 4, 2 } },
-    { "why of a flow", "instance.why", "", FLOW, { 4, 7 }, { 4, 7 } },
-    { "why of code", "instance.why", "", CODE, { 6, 8 }, { 4, 7 } },
+    { "why of a machine", "instance.why", "", MACHINE, { 5, 3 }, { 3, 2 } },
+    { "why of a flow", "instance.why", "", FLOW, { 3, 7 }, { 3, 7 } },
+    { "why of code", "instance.why", "", CODE, { 5, 8 }, { 3, 7 } },
 
     { "live steps", "step.list", "\"limit\":10", ANY, { 441, 440 }, { 441, 440 } },
     { "live steps of a tool",
