@@ -198,7 +198,8 @@ WORLD_TEST(deadline, why_tells_the_timer_beside_the_actions)
     EXPECT_HAS(ask(world, "instance.why", id),
                "{\"kind\":\"timer\",\"name\":\"remind\",\"until\":\"2026-05-01T12:00:04.000Z\"}]}");
     EXPECT_OK(world_fire(world, id, "settle"));
-    EXPECT_TEXT(ask(world, "instance.why", id), "{\"waiting_for\":[]}");
+    EXPECT_HAS(ask(world, "instance.why", id),
+               "{\"waiting_for\":[],\"ended\":{\"status\":\"completed\",");
 }
 
 WORLD_TEST(deadline, of_a_test_instance_fires_only_by_hand)
