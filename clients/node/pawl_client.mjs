@@ -648,6 +648,7 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.expor
 /** @typedef {{instance_id: Id, definition: Name|null, version: number|null, kind: Kind, current_state: string, status: Status, terminal_kind: TerminalKind|null, actions: Array<Action>, can_cancel: boolean, next_sequence_number: number, subject_ref: string|null, correlation_id: string|null, labels: Labels|null, parent_id: Id|null, retry_of?: Id, retried_as?: Id, pause?: Pause, created_by: string|null, instantiated_at: Time, updated_at: Time, input: any, instance_metadata: any, result: any, error: any, transitions?: Array<Transition>}} Instance */
 /** @typedef {string} KeptId */
 /** @typedef {("machine"|"flow"|"code")} Kind */
+/** @typedef {{worker: string, tools: Array<WorkerTool>, waiting: boolean, steps_held: number, first_seen_at: Time, last_seen_at: Time}} KnownWorker */
 /** @typedef {Record<string, string>} Labels */
 /** @typedef {string} Name */
 /** @typedef {{paused_at: Time, actor_ref: string|null, reason: string|null}} Pause */
@@ -666,7 +667,6 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.expor
 /** @typedef {string} TransitionId */
 /** @typedef {{instance: Instance, waiting_for: Array<Waiting>, waiting_more: number, entries: Array<Entry>, entries_before: number, steps?: Array<Step>, steps_before?: number, reused?: Array<ReusedStep>, children?: Array<ChildView>, children_more?: number, children_awaited?: number, variables?: any, graph?: any}} View */
 /** @typedef {{kind: ("action"|"timer"|"signal"|"child"|"step"|"approval"|"pause"), name: string|null, until?: Time, refused?: string, refused_at?: Time, tool?: string, status?: ("ready"|"running"), here?: boolean, step_id?: StepId, since?: Time, approval?: Approval, approved_by?: Array<string>, failed?: FailedAttempt, held?: HeldStep, workers?: AskedTool, paused_at?: Time, actor_ref?: string|null, reason?: string|null, instance_id?: Id}} Waiting */
-/** @typedef {{worker: string, tools: Array<WorkerTool>, waiting: boolean, steps_held: number, first_seen_at: Time, last_seen_at: Time}} Worker */
 /** @typedef {{tool: string, asked_at: Time}} WorkerTool */
 
 /** Every operation, by its name in camel case. */
@@ -902,7 +902,7 @@ export class Pawl extends Calls {
     }
 
     /** List the workers that have asked for steps, with their tools and load.
-     * @returns {Promise<{workers: Array<Worker>, since: Time, owner: boolean, steps_held_by_unknown: number}>} */
+     * @returns {Promise<{workers: Array<KnownWorker>, since: Time, owner: boolean, steps_held_by_unknown: number}>} */
     workerList() {
         return this._call("GET", "/v1/workers", {}, {}, undefined, {});
     }

@@ -1023,7 +1023,7 @@ class Gate(TypedDict):
     until: Time | None
 
 
-class Worker(TypedDict):
+class KnownWorker(TypedDict):
     worker: str
     tools: list[WorkerTool]
     waiting: bool
@@ -1178,7 +1178,7 @@ class GateListAnswer(TypedDict):
 
 
 class WorkerListAnswer(TypedDict):
-    workers: list[Worker]
+    workers: list[KnownWorker]
     since: Time
     owner: bool
     steps_held_by_unknown: int

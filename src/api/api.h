@@ -2,7 +2,7 @@
 #ifndef PAWL_API_API_H
 #define PAWL_API_API_H
 
-#include "engine/engine.h"
+#include "engine/explain.h"
 #include <pawl.h>
 #include <pthread.h>
 

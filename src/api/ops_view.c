@@ -49,6 +49,8 @@ static pawl_status fold_steps(struct scope *scope, const struct story *story,
 {
     uint32_t first = first_made(story), after = first ? first - 1 : 0;
 
+    if (!first && !story->is_whole) /* all were made before the entries: none can be folded */
+        after = UINT32_MAX - 1;
     *out = (struct flow_attempts){ .after = after, .max = UINT32_MAX - after };
     for (uint32_t i = 0; i < story->entry_count; i++) {
         struct entry_view view = entry_to_fold(&story->entries[i], &story->effects[i]);
@@ -93,6 +95,19 @@ static void put_step(const struct story *story, const struct flow_attempt *attem
     print_step(str_of(story->view.id), &step, out);
 }
 
+/* The highest ordinal that entries or live steps name. Ordinals count attempts, so this is how many
+ * were made, as far as can be seen. */
+static uint32_t highest_named(const struct story *story)
+{
+    uint32_t last =
+        story->live.step_count ? story->live.steps[story->live.step_count - 1].ordinal : 0;
+
+    for (uint32_t i = 0; i < story->entry_count; i++)
+        if (story->entries[i].record->ordinal > last)
+            last = story->entries[i].record->ordinal;
+    return last;
+}
+
 /* Live ones that are older than the entries, then those that the entries made; the newest. */
 static void put_steps(const struct story *story, const struct flow_attempts *attempts,
                       uint64_t most, struct buf *out)
@@ -102,9 +117,7 @@ static void put_steps(const struct story *story, const struct flow_attempts *att
     while (older < story->live.step_count &&
            (first == 0 || story->live.steps[older].ordinal < first))
         older++;
-    made = first   ? first - 1 + attempts->count
-           : older ? story->live.steps[older - 1].ordinal
-                   : 0; /* ordinals count attempts */
+    made = first ? first - 1 + attempts->count : highest_named(story);
     skipped = older + attempts->count > most ? (uint32_t)(older + attempts->count - most) : 0;
     json_put_open(out, "steps", '[');
     for (uint32_t i = skipped; i < older; i++) {

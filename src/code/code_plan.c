@@ -29,9 +29,10 @@ pawl_status plan_read_buffered(struct scope *scope, const struct node *registrat
     return PAWL_OK;
 }
 
-static unsigned rows_of(const struct node *root, const struct code_plan *plan)
+/* A new build of the same version may await its first signal: rows of waits are always possible. */
+static unsigned rows_of(const struct code_plan *plan)
 {
-    unsigned rows = ROWS_TIMERS | (node_first(root, "signals") ? ROWS_WAITS : 0);
+    unsigned rows = ROWS_TIMERS | ROWS_WAITS;
 
     if (plan->step_count > 0)
         rows |= ROWS_STEPS;
@@ -67,7 +68,7 @@ pawl_status code_prepare(struct definition *definition, struct scope *scope)
     TRY(read_steps(scope, node_find(root, "children"), CODE_CHILD, plan));
     TRY(plan_read_buffered(scope, root, plan));
     definition->plan = plan;
-    definition->live_rows = rows_of(root, plan);
+    definition->live_rows = rows_of(plan);
     return PAWL_OK;
 }
 

@@ -225,6 +225,7 @@ struct actor *actor_get(struct engine *engine, uint64_t instance); /* NULL: no m
 /* To be restored ahead of its timer: the actor, whose turn is the caller's from now on, until
  * actor_release(); NULL: there is nothing to restore. */
 struct actor *actor_take_ahead(struct engine *engine, uint64_t instance);
+bool actors_are_runnable(const struct engine *engine); /* turns wait that no thread has taken */
 bool actors_are_ahead(const struct engine *engine); /* some were taken since the last ... */
 void actors_forget_ahead(struct engine *engine);    /* those that are too many and idle */
 pawl_status actor_load(struct engine *engine, struct scope *scope, struct actor *actor);

@@ -8,7 +8,7 @@
 #ifndef PAWL_ENGINE_QUERIES_H
 #define PAWL_ENGINE_QUERIES_H
 
-#include "engine/engine.h"
+#include "engine/explain.h"
 #include "engine/heads.h"
 
 struct definition_slot;

@@ -194,12 +194,16 @@ static void tell_tick(struct engine *engine, const struct tick *before, struct t
 pawl_status engine_tick(struct engine *engine, struct scope *scope, uint32_t budget,
                         struct tick *out)
 {
-    struct tick before = { engine->writer.commits, engine->writer.answers, 0 };
+    struct tick before = { 0 };
     bool is_bounded = budget > 0;
     uint32_t left = is_bounded ? budget : UINT32_MAX;
     pawl_status status = PAWL_OK;
     bool due;
 
+    guard_lock(&engine->lock);
+    before.commits = engine->writer.commits;
+    before.answers = engine->writer.answers;
+    guard_unlock(&engine->lock);
     engine_mend(engine);
     if (engine->options.own)
         keep_clock(engine, scope);

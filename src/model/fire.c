@@ -85,8 +85,8 @@ static pawl_status check_conditions(const struct transition *transition, const s
     TRY(check_reason(transition, event, state, scope));
     if (transition->guard.data && !event->guard_satisfied && !PLANTED(GUARD_UNASKED))
         return scope_fail(scope, PAWL_GUARD_NOT_SATISFIED,
-                          "'%.*s' from '%.*s' is guarded by '%.*s'; once that holds, assert it "
-                          "with guard_satisfied true",
+                          "'%.*s' from '%.*s' is guarded by '%.*s'; once that holds, assert "
+                          "guard_satisfied",
                           STR_ARG(action), STR_ARG(state), STR_ARG(guard));
     return PAWL_OK;
 }

@@ -209,7 +209,7 @@ def test_a_gate_waits_for_those_it_names(shell):  # B37, B38, B43
     assert (gate["waiting_until"], gate["approval"], gate["approved_by"]) == (None, rule, []), gate
     [why] = web.get("/v1/instances/%s/why" % instance).json["waiting_for"]
     assert why == {"kind": "approval", "name": "request_approval", "step_id": gate["step_id"],
-                   "since": gate["waiting_since"], "approval": rule}, why
+                   "since": gate["waiting_since"], "approval": rule, "approved_by": []}, why
     path = "/v1/steps/%s/" % gate["step_id"]
     web.refused("not-known", "POST", "/v1/steps/nobody/approve", {"actor_ref": "  "})
     web.refused("invalid-request", "POST", path + "approve", {"actor_ref": "  "})

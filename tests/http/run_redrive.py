@@ -143,7 +143,9 @@ def test_one_instance_is_redriven_once_at_a_time_and_names_its_successor(shell):
     refused = web.refused("conflict", "POST", path + "redrive")
     assert second in refused.json["detail"], refused.json
     assert web.get(path[:-1]).json["retried_as"] == second
-    assert web.get(path + "why").json == {"waiting_for": [], "retried_as": second}
+    why = web.get(path + "why").json
+    assert (why["waiting_for"], why["retried_as"]) == ([], second), why
+    assert (why["ended"]["status"], why["ended"]["can_redrive"]) == ("failed", False), why
     assert "retried_as" not in web.get("/v1/instances/" + second).json
     assert shell.json("sql", "SELECT retried_as FROM pawl_instances ORDER BY number")["rows"] == [[second], [None]]
     fail(web, claim(web, "b")[0])

@@ -50,6 +50,15 @@ def compare(web, instance):
     return got
 
 
+def test_steps_that_were_all_made_before_the_entries_that_are_read_are_no_damage(shell):
+    _, web = server(shell)
+    yaml(web, "wide", "dopar:\n" + "".join("  - {name: s%d, tool: set, args: {n: %d}}\n" % (n, n) for n in range(600)))
+    wide = web.create(definition="wide")
+    shell.wait_for(lambda: web.get("/v1/instances/" + wide).json["status"] == "completed")
+    got = view(web, wide)
+    assert got["entries_before"] > 1000 and got["steps_before"] + len(got["steps"]) == 600, (got["entries_before"], got["steps_before"])
+
+
 def test_a_view_says_what_the_other_reads_say_at_every_step_of_a_flow(shell):
     _, web = server(shell, "--test")
     yaml(web, "kid", "steps: {a: {tool: far, done: true}}")

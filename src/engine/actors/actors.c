@@ -67,6 +67,12 @@ struct actor *actor_take_ahead(struct engine *engine, uint64_t instance)
     return actor;
 }
 
+bool actors_are_runnable(const struct engine *engine)
+{
+    ASSERT_LOCKED(engine);
+    return engine->actors.runnable != NULL;
+}
+
 bool actors_are_ahead(const struct engine *engine)
 {
     ASSERT_LOCKED(engine);

@@ -94,7 +94,7 @@ pawl_status engine_signal(struct engine *engine, struct scope *scope, str id, st
         *is_kept = record.what == CONTROL_KEEP_SIGNAL; /* as it was answered the first time */
         return PAWL_OK;
     }
-    if (status && !status_is_ours(status))
+    if (status && status != PAWL_NOT_KNOWN && !status_is_ours(status))
         refused_signals_note(engine, id, name, scope->error.message);
     return status;
 }

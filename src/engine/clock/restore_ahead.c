@@ -47,7 +47,8 @@ static uint32_t restore_some(struct engine *engine, const struct live_timer *due
     return seen;
 }
 
-/* What falls due by one of the clocks until then. It ends when something is due. */
+/* What falls due by one of the clocks until then. It ends when something is due, or when a turn
+ * waits that this thread has to take. */
 static void restore_until(struct engine *engine, struct scope *scope, bool wall, int64_t until_ms)
 {
     struct live_timer *due;
@@ -60,7 +61,8 @@ static void restore_until(struct engine *engine, struct scope *scope, bool wall,
     if (!store_due(engine->store, scope, wall, until_ms, AHEAD_MOST, &due, &count))
         count = leave_out_machines(engine, scope, due, count);
     guard_lock(&engine->lock);
-    while (seen < count && bytes < AHEAD_BYTES && !timers_are_due(engine) && !engine->stopping)
+    while (seen < count && bytes < AHEAD_BYTES && !timers_are_due(engine) &&
+           !actors_are_runnable(engine) && !engine->stopping)
         seen += restore_some(engine, due + seen, count - seen, &bytes);
 }
 

@@ -129,17 +129,25 @@ static bool client_is_there(void *context)
 
 /* Counted first, then looked: the thread that stops the server sets the flag first, then looks at
  * the count. */
-static pawl_status go_away(struct web_request *request, bool *is_away)
+static bool try_away(struct web_request *request, bool *is_away)
 {
     atomic_fetch_add(&request->server->away, 1);
     if (atomic_load(&request->server->is_stopping)) {
         atomic_fetch_sub(&request->server->away, 1);
-        return scope_fail(&request->scope, PAWL_OVERLOADED, "the server is stopping");
+        return false;
     }
     *is_away = true;
     request->stage = STAGE_AWAY;
     MHD_suspend_connection(request->connection);
-    return PAWL_OK;
+    return true;
+}
+
+/* For a request whose scope is still its own: a call that was started may be writing to it. */
+static pawl_status go_away(struct web_request *request, bool *is_away)
+{
+    return try_away(request, is_away)
+               ? PAWL_OK
+               : scope_fail(&request->scope, PAWL_OVERLOADED, "the server is stopping");
 }
 
 /* Once resumed the request may be gone; the count is the last that is touched, because the server
@@ -321,14 +329,14 @@ static bool go_on_here(struct web_request *request)
 static bool is_suspended(struct web_request *request, bool *is_away)
 {
     while (atomic_load(&request->start) == START_HERE) {
-        if (go_away(request, is_away) == PAWL_OK) {
+        if (try_away(request, is_away)) {
             if (!change_start(request, START_AWAY))
                 end_suspension(request);
             return true;
         }
         (void)poll(NULL, 0, 1);
     }
-    if (!request->running.wait->is_slow || go_away(request, is_away) != PAWL_OK)
+    if (!request->running.wait->is_slow || !try_away(request, is_away))
         return false;
     work_add(&request->server->work, request);
     return true;
