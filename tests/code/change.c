@@ -487,6 +487,42 @@ TEST(change, a_new_arm_is_awaited_when_the_code_comes_to_its_place_again)
     end(&era);
 }
 
+/* Rests for a day again and again, and awaits no signal. */
+#define DAYS_ALONE(has) has(timer, Day) has(await, resting)
+PAWL_CODE_AS(alone, "changing", DAYS_ALONE)
+{
+    PAWL_BEGIN(DAYS_ALONE);
+    for (;;)
+        PAWL_TIMER(resting, Day, PAWL_DAYS(1));
+    PAWL_END;
+}
+
+#define DAYS_UNTIL(has) has(timer, Day) has(signal, Stop) has(await, resting)
+PAWL_CODE_AS(until_stopped, "changing", DAYS_UNTIL)
+{
+    PAWL_BEGIN(DAYS_UNTIL);
+    for (;;) {
+        PAWL_SELECT(resting)
+        {
+            PAWL_ON_TIMER(Day, PAWL_DAYS(1)) continue;
+            PAWL_ON_SIGNAL(Stop) break;
+        }
+        PAWL_AWAIT;
+    }
+    PAWL_END;
+}
+
+TEST(change, the_first_signal_of_a_type_is_awaited_when_the_code_comes_to_its_place_again)
+{
+    struct era era;
+
+    begin(&era, alone());
+    build(&era, until_stopped());
+    pawl_kit_advance(&era.kit, PAWL_DAYS(2));
+    signal_ok(&era, "stop", NULL);
+    end(&era);
+}
+
 /* | an arm more, and a higher version | */
 TEST(change, with_a_higher_version_an_instance_that_waits_is_given_a_new_way_out)
 {

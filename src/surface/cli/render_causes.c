@@ -179,11 +179,23 @@ static void put_pause(struct cli *cli, const char *id, const struct node *item, 
     put_sentence(cli, WARN, text);
 }
 
+static void put_awaited(struct cli *cli, const struct node *item, struct buf *text)
+{
+    str child = member_str(item, "instance_id");
+
+    if (!str_is(member_str(item, "kind"), "child") || child.size == 0)
+        return;
+    buf_fmt(text, "the child %.*s has not ended; what it waits for: %s why %.*s", STR_ARG(child),
+            cli->command, STR_ARG(child));
+    put_sentence(cli, DIM, text);
+}
+
 typedef void put_fn(struct cli *cli, const struct node *item, struct buf *text);
 
 void put_causes(struct cli *cli, const char *id, const struct node *item)
 {
-    static put_fn *const all[] = { put_failed, put_held, put_asked, put_approved, put_refused };
+    static put_fn *const all[] = { put_failed,   put_held,    put_asked,
+                                   put_approved, put_refused, put_awaited };
     struct buf text;
 
     buf_init(&text, &heap_libc, CLI_ANSWER_MAX);
