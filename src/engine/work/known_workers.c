@@ -62,15 +62,41 @@ static struct known_worker *find_worker(struct engine *engine, str name)
     return NULL;
 }
 
+static uint32_t held_by(const struct engine *engine, str name)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < engine->work.lease_count; i++) {
+        const struct lease *lease = &engine->work.leases[i];
+
+        count += lease->hash[0] && str_eq(str_of(lease->worker), words_shown(name));
+    }
+    return count;
+}
+
+static bool is_busy(const struct engine *engine, const struct known_worker *worker)
+{
+    return waiting_has(engine, worker->name) || held_by(engine, worker->name) > 0;
+}
+
+/* One that waits or holds steps stays, as long as there is another. */
 static void forget_oldest(struct engine *engine)
 {
     struct known_workers *workers = &engine->work.workers;
     uint32_t oldest = 0;
+    bool oldest_is_busy = is_busy(engine, &workers->items[0]);
 
-    for (uint32_t i = 1; i < workers->count; i++)
-        if (workers->items[i].seen_ms < workers->items[oldest].seen_ms)
+    for (uint32_t i = 1; i < workers->count; i++) {
+        bool busy = is_busy(engine, &workers->items[i]);
+
+        if (busy != oldest_is_busy ? oldest_is_busy
+                                   : workers->items[i].seen_ms < workers->items[oldest].seen_ms) {
             oldest = i;
-    workers->since_ms = workers->items[oldest].seen_ms;
+            oldest_is_busy = busy;
+        }
+    }
+    if (workers->since_ms < workers->items[oldest].seen_ms)
+        workers->since_ms = workers->items[oldest].seen_ms;
     worker_free(engine, &workers->items[oldest]);
     workers->items[oldest] = workers->items[--workers->count];
 }
@@ -151,18 +177,6 @@ void workers_see(struct engine *engine, const struct lease *lease)
 }
 
 /* ---- Asking ---- */
-
-static uint32_t held_by(const struct engine *engine, str name)
-{
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < engine->work.lease_count; i++) {
-        const struct lease *lease = &engine->work.leases[i];
-
-        count += lease->hash[0] && str_eq(str_of(lease->worker), words_shown(name));
-    }
-    return count;
-}
 
 static bool copy_worker(const struct engine *engine, struct arena *arena,
                         const struct known_worker *worker, struct worker_view *out)

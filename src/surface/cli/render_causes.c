@@ -102,8 +102,7 @@ static void put_asked(struct cli *cli, const struct node *item, struct buf *text
         put_sentence(cli, DIM, text);
         return;
     }
-    buf_fmt(text, "no worker has asked for the tool %.*s since this server started at",
-            STR_ARG(member_str(item, "tool")));
+    buf_fmt(text, "no worker has asked for the tool %.*s since", STR_ARG(member_str(item, "tool")));
     print_moment(text, member_str(workers, "since"));
     if (tools && tools->first) {
         buf_str(text, STR("; workers here serve "));

@@ -58,10 +58,9 @@ void render_workers(struct cli *cli, const struct node *answer)
                 cli->command);
     else if (!rows_print(cli, node_find(answer, "workers"), &table, fill_worker,
                          &(struct table_pages){ 0 }))
-        fprintf(cli->term.out, "no worker has asked for steps since this server started at %s\n",
-                since);
+        fprintf(cli->term.out, "no worker has asked this server for steps since %s\n", since);
     else
-        term_put(&cli->term, DIM, "since this server started at %s\n", since);
+        term_put(&cli->term, DIM, "those that asked this server since %s\n", since);
     if (unknown > 0)
         term_put(&cli->term, DIM, "%lld more steps are held by workers that claimed them before\n",
                  unknown);
