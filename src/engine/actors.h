@@ -375,6 +375,7 @@ void untaken_fini(struct engine *engine);
 
 /* refused_signals.c: both take the lock */
 void refused_signals_note(struct engine *engine, str id, str name, const char *words);
+void refused_signals_drop(struct engine *engine, str id, str name);
 bool refused_signals_find(struct engine *engine, uint64_t instance, str name,
                           struct refused_signal *out); /* the last one */
 void refused_signals_fini(struct engine *engine);

@@ -99,6 +99,18 @@ def test_a_signal_that_was_refused_is_remembered(shell):
     assert "the last one was refused at" in shell.pawl("why", flow).out
 
 
+def test_a_refused_signal_explains_nothing_once_one_was_accepted(shell):
+    _, web = server(shell)
+    yaml(web, "twice", "steps:\n  a: {tool: far, next: b}\n  b: {wait: {signal: paid}, next: c}\n"
+                       "  c: {wait: {signal: paid}, done: true}\n")
+    flow = web.create(definition="twice")
+    web.refused("not-awaiting", "POST", "/v1/instances/%s/signals" % flow, {"name": "paid"})
+    complete(web, claim(web, "far")[0], 1)
+    assert "refused" in waits(web, flow)[0]
+    web.expect(202, "POST", "/v1/instances/%s/signals" % flow, {"name": "paid"})
+    assert "refused" not in waits(web, flow)[0]
+
+
 def test_a_pause_says_who_and_why_and_how_to_go_on(shell):
     _, web = server(shell)
     yaml(web, "far", "steps: {go: {tool: far, done: true}}")

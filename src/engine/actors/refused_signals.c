@@ -38,6 +38,23 @@ void refused_signals_note(struct engine *engine, str id, str name, const char *w
     guard_unlock(&engine->lock);
 }
 
+/* It was accepted now: what was refused before explains nothing any more. */
+void refused_signals_drop(struct engine *engine, str id, str name)
+{
+    struct refused_signals *refused = &engine->actors.refused_signals;
+    uint8_t random[ID_RANDOM_SIZE];
+    uint64_t instance;
+
+    if (!id_parse(id, &instance, random))
+        return;
+    guard_lock(&engine->lock);
+    for (uint32_t i = 0; refused->items && i < REFUSED_MAX; i++)
+        if (refused->items[i].instance == instance &&
+            str_eq(str_of(refused->items[i].name), words_shown(name)))
+            refused->items[i].instance = 0;
+    guard_unlock(&engine->lock);
+}
+
 bool refused_signals_find(struct engine *engine, uint64_t instance, str name,
                           struct refused_signal *out)
 {

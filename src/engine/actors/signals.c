@@ -96,6 +96,8 @@ pawl_status engine_signal(struct engine *engine, struct scope *scope, str id, st
     }
     if (status && status != PAWL_NOT_KNOWN && !status_is_ours(status))
         refused_signals_note(engine, id, name, scope->error.message);
+    else if (!status)
+        refused_signals_drop(engine, id, name);
     return status;
 }
 

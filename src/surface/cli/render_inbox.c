@@ -72,7 +72,7 @@ enum { GATE_STEP, GATE_DEFINITION, GATE_NAME, GATE_WHO, GATE_UNTIL, GATE_SUBJECT
 static const char *const gate_heads[GATE_COLUMNS] = { "STEP_ID",   "DEFINITION", "STEP",
                                                       "APPROVALS", "UNTIL",      "SUBJECT" };
 
-/* "1 of 2: ann, bob" */
+/* "1 of 2 (ann): ann, bob": so many have approved, those, of the ones who may */
 static str approvals_cell(struct cli *cli, const struct node *row)
 {
     const struct node *approval = node_find(row, "approval"), *by = node_find(approval, "by");
@@ -82,6 +82,9 @@ static str approvals_cell(struct cli *cli, const struct node *row)
     buf_init(&text, &heap_libc, LIMIT_TEXT);
     buf_fmt(&text, "%u of %lld", approved ? approved->count : 0,
             (long long)member_int(approval, "count"));
+    for (const struct node *name = approved ? approved->first : NULL; name; name = name->next)
+        buf_fmt(&text, "%s%.*s%s", name == approved->first ? " (" : ", ", STR_ARG(name->text),
+                name->next ? "" : ")");
     if (by && by->kind == NODE_ARRAY)
         for (const struct node *name = by->first; name; name = name->next)
             buf_fmt(&text, "%s%.*s", name == by->first ? ": " : ", ", STR_ARG(name->text));
