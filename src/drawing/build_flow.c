@@ -54,6 +54,28 @@ static str way_label(struct builder *builder, const struct plan_step *step, uint
     return step->way == WAY_JOIN ? STR("join") : STR_NONE;
 }
 
+static str error_label(struct builder *builder, const struct plan_target *target)
+{
+    struct buf text;
+
+    buf_init(&text, builder->scope->arena.heap, 0);
+    buf_str(&text, STR("on error"));
+    if (target->condition.data)
+        buf_fmt(&text, ", %.*s", STR_ARG(target->condition));
+    return take_text(builder, &text);
+}
+
+/* Where it leads if it fails for good. */
+static void build_errors(struct builder *builder, const struct plan_step *step, uint32_t from)
+{
+    for (uint32_t i = 0; i < step->error_count && !builder->failed; i++)
+        build_edge(builder,
+                   (struct drawing_edge){ .from = from,
+                                          .to = builder->drawing->of_step[step->errors[i].step],
+                                          .label = error_label(builder, &step->errors[i]),
+                                          .is_by_fault = true });
+}
+
 void build_graph(struct builder *builder, const struct plan *plan)
 {
     struct drawing *drawing = builder->drawing;
@@ -67,6 +89,7 @@ void build_graph(struct builder *builder, const struct plan *plan)
             build_edge(builder, (struct drawing_edge){ .from = nodes[i],
                                                        .to = nodes[step->targets[j].step],
                                                        .label = way_label(builder, step, j) });
+        build_errors(builder, step, nodes[i]);
         if (step->way == WAY_DONE)
             build_edge(builder, (struct drawing_edge){ .from = nodes[i], .to = drawing->end });
     }

@@ -18,7 +18,7 @@
 /* What an expression sees. Asked for when it is looked at, and once. A failure of the caller's
  * own (no memory) is kept in *status and ends the evaluation with it. */
 struct expr_world {
-    /* result, input, context, instance; NULL: nil. */
+    /* result, error, input, context, instance; NULL: nil. */
     const struct node *(*global)(void *context, str name, pawl_status *status);
     /* The result of a step; false: there is no such step, or its result is not kept. */
     bool (*step)(void *context, str name, const struct node **out, pawl_status *status);

@@ -6,11 +6,18 @@
 #include "expr/expr_int.h"
 
 static const char *const known_names[] = {
-    "result", "input", "context", "steps", "instance",
+    "result",
+    "error",
+    "input",
+    "context",
+    "steps",
+    "instance",
 #define X(name, function) #name,
     EXPR_FUNCTIONS(X)
 #undef X
-    "string", "math", NULL,
+        "string",
+    "math",
+    NULL,
 };
 
 static const char *const keywords[] = {

@@ -29,18 +29,28 @@ static void find_places(struct plan_merge *merge)
     }
 }
 
+/* The targets with the merged indices; NULL: no memory. */
+static struct plan_target *place_targets(struct plan_merge *merge,
+                                         const struct plan_target *targets, uint32_t count)
+{
+    struct plan_target *placed = ARENA_ARRAY(&merge->scope->arena, struct plan_target, count + 1);
+
+    for (uint32_t i = 0; placed && i < count; i++) {
+        placed[i] = targets[i];
+        placed[i].step = merge->places[targets[i].step];
+    }
+    return placed;
+}
+
 static bool place_step(struct plan_merge *merge, uint32_t index)
 {
     const struct plan_step *step = &merge->new->steps[index];
     struct plan_step *placed = &merge->merged.steps[merge->places[index]];
 
     *placed = *step;
-    placed->targets = ARENA_ARRAY(&merge->scope->arena, struct plan_target, step->target_count + 1);
-    for (uint32_t i = 0; placed->targets && i < step->target_count; i++) {
-        placed->targets[i] = step->targets[i];
-        placed->targets[i].step = merge->places[step->targets[i].step];
-    }
-    return placed->targets != NULL;
+    placed->targets = place_targets(merge, step->targets, step->target_count);
+    placed->errors = place_targets(merge, step->errors, step->error_count);
+    return placed->targets && placed->errors;
 }
 
 /* The tree as plan_tree.c reads it, with the merged indices. */
@@ -74,7 +84,7 @@ static bool place_all(struct plan_merge *merge)
         merged->steps[i] = merge->old->steps[i];
         merged->steps[i].kind = step_kind_find(STR("gone"), STR_NONE);
         merged->steps[i].way = merge->new->is_tree ? WAY_TREE : WAY_DONE;
-        merged->steps[i].target_count = 0;
+        merged->steps[i].target_count = merged->steps[i].error_count = 0;
         merged->steps[i].bars_cancel = false;
     }
     for (uint32_t i = 0; i < merge->new->count; i++)

@@ -13,6 +13,7 @@ struct source_step {
     struct plan_step plan;
     const struct node *node;
     const struct node *way; /* a graph's way on, names not yet looked up */
+    const struct node *errors; /* ... and where its error leads; NULL: nowhere */
     str key;                /* in the map of steps; data NULL: none */
     bool is_refused;        /* said to be wrong already: say no more about it */
 };

@@ -149,15 +149,45 @@ static void check_condition(const struct source_step *step, const struct node *c
         check_globals(step, condition);
 }
 
-static void check_branch(const struct source_step *step, const struct node *item)
+static void check_branch(const struct source_step *step, const struct node *item, const char *path)
 {
     const struct node *condition = node_find(item, "if"), *then = node_find(item, "then");
 
-    compile_keys(step->compiler, step, item, branch_keys, "branch.");
+    compile_keys(step->compiler, step, item, branch_keys, path);
     if (!condition || condition->kind != NODE_STRING || !then || then->kind != NODE_STRING)
-        step_error(step, item, "a branch is {if: CONDITION, then: STEP}");
+        step_error(step, item, "%s is {if: CONDITION, then: STEP}",
+                   strcmp(path, "branch.") == 0 ? "a branch" : "each of 'on_error'");
     else
         check_condition(step, condition);
+}
+
+/* The six forms compare a result, and a step that has failed has none. */
+static void check_error(const struct source_step *step, const struct node *item)
+{
+    const struct node *condition = node_find(item, "if");
+
+    check_branch(step, item, "on_error.");
+    if (condition && condition->kind == NODE_STRING &&
+        condition_is_pattern(condition_text(condition)))
+        step_error(step, condition,
+                   "a step that failed has no result; compare 'error', like error == \"timeout\"");
+}
+
+/* `on_error: STEP` or `on_error: [{if, then}]` */
+static void check_errors(struct source_step *step)
+{
+    const struct node *errors = node_find(step->node, "on_error");
+
+    if (!errors)
+        return;
+    step->errors = errors;
+    if (errors->kind != NODE_STRING && (errors->kind != NODE_ARRAY || errors->count == 0))
+        step_error(step, errors,
+                   "'on_error' must name a step, or be a list of {if, then}, found %s",
+                   errors->kind == NODE_ARRAY ? "an empty one" : node_kind_name(errors->kind));
+    for (const struct node *item = errors->kind == NODE_ARRAY ? errors->first : NULL; item;
+         item = item->next)
+        check_error(step, item);
 }
 
 static void check_way(const struct source_step *step)
@@ -173,7 +203,7 @@ static void check_way(const struct source_step *step)
     }
     for (const struct node *item = is_list ? way->first : NULL; item; item = item->next)
         if (str_is(way->key, "branch"))
-            check_branch(step, item);
+            check_branch(step, item, "branch.");
         else if (item->kind != NODE_STRING)
             step_error(step, item, "'parallel' lists names of steps, found %s",
                        node_kind_name(item->kind));
@@ -215,6 +245,7 @@ void compile_way(struct source_step *step)
 {
     uint32_t count;
 
+    check_errors(step);
     step->plan.way = find_way(step, &count);
     if (step->plan.kind->leads_by_arm) {
         if (count > 0)
@@ -256,41 +287,53 @@ static void check_named(const struct source_step *step, const struct node *condi
                        STR_ARG(words_shown(name)));
 }
 
-static void link_one(struct source_step *step, const struct node *item)
+/* One that is listed has `then`, and may have `if`; others are a name alone. */
+static void link_one(struct source_step *step, const struct node *item, bool is_listed,
+                     const struct node *way, struct plan_target *targets, uint32_t *count)
 {
-    bool is_listed = step->plan.way == WAY_BRANCH || step->plan.way == WAY_ARMS;
     const struct node *name = is_listed ? node_find(item, "then") : item;
-    struct plan_target *target = &step->plan.targets[step->plan.target_count];
+    const struct node *condition = is_listed ? node_find(item, "if") : NULL;
+    struct plan_target *target = &targets[*count];
 
     if (!name || name->kind != NODE_STRING)
         return; /* said already */
     target->step = compile_find_step(step->compiler, name->text);
-    if (step->plan.way == WAY_BRANCH && node_find(item, "if")) {
-        target->condition = condition_text(node_find(item, "if"));
+    if (condition && condition->kind == NODE_STRING) {
+        target->condition = condition_text(condition);
         target->is_quoted = condition_is_quoted(target->condition);
-        check_named(step, node_find(item, "if"));
+        check_named(step, condition);
     }
     if (target->step == STEP_NONE)
-        step_error(step, name, "'%.*s' names '%.*s', and there is no such step",
-                   STR_ARG(step->way->key), STR_ARG(words_shown(name->text)));
+        step_error(step, name, "'%.*s' names '%.*s', and there is no such step", STR_ARG(way->key),
+                   STR_ARG(words_shown(name->text)));
     else
-        step->plan.target_count++;
+        ++*count;
+}
+
+static struct plan_target *link_way(struct source_step *step, const struct node *way,
+                                    bool is_listed, uint32_t *count)
+{
+    bool is_list = way->kind == NODE_ARRAY;
+    struct plan_target *targets = ARENA_ARRAY(&step->compiler->scope->arena, struct plan_target,
+                                              (is_list ? way->count : 1) + 1);
+
+    for (const struct node *item = is_list ? way->first : way; item && targets;
+         item = is_list ? item->next : NULL)
+        link_one(step, item, is_listed, way, targets, count);
+    return targets;
 }
 
 void compile_link(struct compilation *compiler)
 {
     for (uint32_t i = 0; i < compiler->count; i++) {
         struct source_step *step = &compiler->steps[i];
-        bool is_list = step->way && step->way->kind == NODE_ARRAY;
+        struct plan_step *plan = &step->plan;
+        bool is_listed = plan->way == WAY_BRANCH || plan->way == WAY_ARMS;
 
-        if (!step->way)
-            continue;
-        step->plan.targets = ARENA_ARRAY(&compiler->scope->arena, struct plan_target,
-                                         (is_list ? step->way->count : 1) + 1);
-        if (!step->plan.targets)
-            return;
-        for (const struct node *item = is_list ? step->way->first : step->way; item;
-             item = is_list ? item->next : NULL)
-            link_one(step, item);
+        if (step->way)
+            plan->targets = link_way(step, step->way, is_listed, &plan->target_count);
+        if (step->errors)
+            plan->errors =
+                link_way(step, step->errors, step->errors->kind == NODE_ARRAY, &plan->error_count);
     }
 }

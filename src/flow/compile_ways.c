@@ -18,10 +18,10 @@ static void find_reached(struct ways *ways)
     while (depth > 0) {
         const struct plan_step *step = &compiler->steps[ways->stack[--depth]].plan;
 
-        for (uint32_t i = 0; i < step->target_count; i++)
-            if (!ways->is_reached[step->targets[i].step]) {
-                ways->is_reached[step->targets[i].step] = true;
-                ways->stack[depth++] = step->targets[i].step;
+        for (uint32_t i = 0; i < step_lead_count(step); i++)
+            if (!ways->is_reached[step_lead(step, i)]) {
+                ways->is_reached[step_lead(step, i)] = true;
+                ways->stack[depth++] = step_lead(step, i);
             }
     }
 }
@@ -29,6 +29,11 @@ static void find_reached(struct ways *ways)
 static bool is_hasty(const struct ways *ways, uint32_t step)
 {
     return ways->is_reached[step] && step_is_taken(&ways->compiler->steps[step].plan);
+}
+
+static const struct plan_step *step_at(const struct ways *ways, uint32_t step)
+{
+    return &ways->compiler->steps[step].plan;
 }
 
 /* Steps are taken away that no step leads to any more; what is left goes round, or comes behind
@@ -39,18 +44,18 @@ static void take_away(struct ways *ways)
     uint32_t depth = 0;
 
     for (uint32_t i = 0; i < compiler->count; i++)
-        for (uint32_t t = 0; is_hasty(ways, i) && t < compiler->steps[i].plan.target_count; t++)
-            ways->degree[compiler->steps[i].plan.targets[t].step]++;
+        for (uint32_t t = 0; is_hasty(ways, i) && t < step_lead_count(step_at(ways, i)); t++)
+            ways->degree[step_lead(step_at(ways, i), t)]++;
     for (uint32_t i = 0; i < compiler->count; i++)
         if (ways->is_reached[i] && ways->degree[i] == 0)
             ways->stack[depth++] = i;
     while (depth > 0) {
         uint32_t at = ways->stack[--depth];
-        const struct plan_step *step = &compiler->steps[at].plan;
+        const struct plan_step *step = step_at(ways, at);
 
-        for (uint32_t t = 0; is_hasty(ways, at) && t < step->target_count; t++)
-            if (--ways->degree[step->targets[t].step] == 0)
-                ways->stack[depth++] = step->targets[t].step;
+        for (uint32_t t = 0; is_hasty(ways, at) && t < step_lead_count(step); t++)
+            if (--ways->degree[step_lead(step, t)] == 0)
+                ways->stack[depth++] = step_lead(step, t);
     }
 }
 
@@ -68,9 +73,8 @@ static void find_cycle(struct ways *ways)
         return;
     for (uint32_t i = 0; i < compiler->count; i++)
         for (uint32_t t = 0;
-             is_hasty(ways, i) && ways->degree[i] > 0 && t < compiler->steps[i].plan.target_count;
-             t++)
-            origin[compiler->steps[i].plan.targets[t].step] = i;
+             is_hasty(ways, i) && ways->degree[i] > 0 && t < step_lead_count(step_at(ways, i)); t++)
+            origin[step_lead(step_at(ways, i), t)] = i;
     for (uint32_t i = 0; i < compiler->count; i++)
         left = origin[left];
     step_warning(&compiler->steps[left], NULL,

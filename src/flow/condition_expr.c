@@ -16,6 +16,7 @@ struct view {
     const struct template_source *source;
     str text;                  /* the result of the step that branches, ... */
     const struct node *result; /* ... read when an expression first asks for it */
+    str error;                 /* of a step that failed; data NULL: it did not */
     struct node open;            /* the context, whose members are read when they are asked for: */
     struct read_member *members; /* these were */
     const struct node *whole;    /* all of it; NULL: it was not asked for */
@@ -121,6 +122,8 @@ static const struct node *find_global(void *context, str name, pawl_status *stat
 
     if (str_is(name, "result"))
         return read_result(view, status);
+    if (str_is(name, "error"))
+        return read_value(view, view->error, status);
     if (str_is(name, "input"))
         return read_value(view, source->memory->input, status);
     if (str_is(name, "context"))
@@ -171,7 +174,8 @@ static pawl_status holds(struct view *view, const struct plan_target *target, bo
 
 /* Which condition of which step cannot be told: "step 'check': condition 2, 'result > 3':
  * attempt to ...". Older versions record the words alone (compiler 3). */
-static pawl_status name_condition(struct scope *scope, const struct plan_step *step, uint32_t index,
+static pawl_status name_condition(struct scope *scope, const struct plan_step *step,
+                                  const struct plan_target *targets, uint32_t index,
                                   pawl_status status)
 {
     static const char line[] = "condition:1: ", plain[] = "condition: ";
@@ -185,21 +189,23 @@ static pawl_status name_condition(struct scope *scope, const struct plan_step *s
         shown += sizeof plain - 1;
     return scope_fail(scope, status, "step '%.*s': condition %u, '%.*s': %s",
                       STR_ARG(words_shown(step->name)), index + 1,
-                      STR_ARG(words_shown(step->targets[index].condition)), shown);
+                      STR_ARG(words_shown(targets[index].condition)), shown);
 }
 
-static pawl_status choose(struct view *view, const struct plan_step *step, uint32_t *out)
+static pawl_status choose(struct view *view, const struct plan_step *step,
+                          const struct plan_target *targets, uint32_t count, uint32_t *out)
 {
     pawl_status status = PAWL_OK;
     bool does = false;
 
-    for (uint32_t i = 0;
-         i < step->target_count && status == PAWL_OK && (!does || PLANTED(BRANCH_LAST)); i++) {
-        status = holds(view, &step->targets[i], &does);
+    for (uint32_t i = 0; i < count && status == PAWL_OK && (!does || PLANTED(BRANCH_LAST)); i++) {
+        does = !targets[i].condition.data;
+        if (!does)
+            status = holds(view, &targets[i], &does);
         if (status == PAWL_OK && does)
             *out = i;
         if (status != PAWL_OK && !status_is_trouble(status) && view->source->names_conditions)
-            status = name_condition(view->scope, step, i, status);
+            status = name_condition(view->scope, step, targets, i, status);
     }
     return status;
 }
@@ -219,7 +225,25 @@ pawl_status condition_choose(struct scope *scope, const struct template_source *
     if (step->way != WAY_BRANCH)
         return PAWL_OK;
     scope_init(&values, scope->arena.heap, LIMIT_SCOPE);
-    status = choose(&view, step, out);
+    status = choose(&view, step, step->targets, step->target_count, out);
+    scope_fini(&values);
+    return status;
+}
+
+pawl_status condition_choose_error(struct scope *scope, const struct template_source *source,
+                                   const struct plan_step *step, str error, uint32_t *out)
+{
+    struct scope values;
+    struct view view = { .scope = scope,
+                         .values = &values,
+                         .source = source,
+                         .error = error,
+                         .open = { .kind = NODE_OBJECT } };
+    pawl_status status;
+
+    *out = STEP_NONE;
+    scope_init(&values, scope->arena.heap, LIMIT_SCOPE);
+    status = choose(&view, step, step->errors, step->error_count, out);
     scope_fini(&values);
     return status;
 }

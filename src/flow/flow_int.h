@@ -87,6 +87,10 @@ bool condition_matches(const struct plan_target *target, const struct node *resu
 pawl_status condition_choose(struct scope *scope, const struct template_source *source,
                              const struct plan_step *step, str result, uint32_t *out);
 
+/* Likewise of a step that failed for good: where its error leads. */
+pawl_status condition_choose_error(struct scope *scope, const struct template_source *source,
+                                   const struct plan_step *step, str error, uint32_t *out);
+
 /* ---- Retries: retry.c ---------------------------------------------------------- */
 
 enum retry_cause { RETRY_FAILED, RETRY_TIMEOUT, RETRY_LOST };
@@ -119,6 +123,7 @@ enum args_sum { ARGS_OF_WAITS, ARGS_OF_CHILDREN, ARGS_SUM_COUNT };
 struct begun {
     struct attempt attempt;
     str error; /* it could not begin; data NULL: it did */
+    bool is_over; /* ... and has failed */
 };
 
 /* A decision in the making. `status` is sticky: after a failure the rest does nothing. */

@@ -54,6 +54,8 @@ const struct known_key way_keys[] = {
     { "branch", "[{if, then}, ...]", "the first branch whose condition holds follows", NULL },
     { "parallel", "[STEP, ...]", "all of these follow", NULL },
     { "join", "STEP", "this one follows, once, when all parallel steps have come", NULL },
+    { "on_error", "STEP | [{if, then}, ...]", "the step that follows if this one fails for good",
+      "catch", "the flow fails" },
     { 0 },
 };
 

@@ -323,6 +323,14 @@ static void fold_tree(const struct folding *fold, bool is_success)
         (void)tree_settle(&walk, step->node, is_success);
 }
 
+/* Where a graph's errors lead somewhere, the context has the last one. */
+static pawl_status fold_error(struct folding *fold)
+{
+    if (fold->plan->steps[fold->subject.plan].error_count == 0)
+        return PAWL_OK;
+    return context_note_error(fold->scope, fold->memory->context, payload_of(fold), fold->arena);
+}
+
 /* The subject is settled: its result, or its failure, is what the rest builds on. It comes
  * before the effects, because a join that completes is known by the step that it begins. A tree
  * remembers what went wrong last; a graph ends with it. */
@@ -334,7 +342,7 @@ static pawl_status fold_outcome(struct folding *fold)
     if (is_success)
         TRY(fold_success(fold));
     if (!fold->plan->is_tree)
-        return PAWL_OK;
+        return is_success ? PAWL_OK : fold_error(fold);
     if (!is_success) {
         TRY_MEMORY(fold->scope, memory_keep(&memory->last_error, payload_of(fold), fold->arena));
         TRY(context_note_error(fold->scope, memory->context, payload_of(fold), fold->arena));

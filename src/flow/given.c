@@ -255,6 +255,20 @@ static void print_again(struct gathering *gathering, uint32_t step)
     print_begin(gathering, step);
 }
 
+/* Its failure led to another step, which is looked at by itself. */
+static bool is_routed(const struct gathering *gathering, uint32_t index)
+{
+    const struct flow_attempts *attempts = gathering->attempts;
+    const struct flow_attempt *failed = &attempts->items[index];
+
+    if (gathering->plan->steps[failed->plan].error_count == 0)
+        return false;
+    for (uint32_t i = index + 1; i < attempts->count; i++)
+        if (attempts->items[i].begun_by == failed->ordinal)
+            return true;
+    return false;
+}
+
 static void print_unfinished(struct gathering *gathering)
 {
     const struct flow_attempts *attempts = gathering->attempts;
@@ -262,7 +276,8 @@ static void print_unfinished(struct gathering *gathering)
     for (uint32_t i = 0; i < attempts->count; i++) {
         enum step_status status = attempts->items[i].status;
 
-        if (status == STEP_CANCELLED || (status == STEP_FAILED && !attempts->items[i].is_retried))
+        if (status == STEP_CANCELLED ||
+            (status == STEP_FAILED && !attempts->items[i].is_retried && !is_routed(gathering, i)))
             print_again(gathering, attempts->items[i].plan);
     }
 }
@@ -305,10 +320,10 @@ static bool mark_from(struct gathering *gathering)
 
         if (old != STEP_NONE)
             gathering->outcomes[old].is_redone = true;
-        for (uint32_t i = 0; i < step->target_count; i++)
-            if (!is_found[step->targets[i].step]) {
-                is_found[step->targets[i].step] = true;
-                found[count++] = step->targets[i].step;
+        for (uint32_t i = 0; i < step_lead_count(step); i++)
+            if (!is_found[step_lead(step, i)]) {
+                is_found[step_lead(step, i)] = true;
+                found[count++] = step_lead(step, i);
             }
     }
     return true;

@@ -17,26 +17,39 @@ uint32_t memory_taken_arm(str payload, struct scope *scope)
     return node_to_i64(&arm, &number) && number >= 0 ? (uint32_t)number : 0;
 }
 
-/* How many attempts of `plan` the way of a step begins. Where a branch led: the memory has by now
- * what its condition read. */
-static pawl_status count_begun(const struct flow_memory *memory, const struct plan_step *step,
-                               str result, uint32_t plan, struct scope *scope, uint32_t *out)
+/* Which way the step took, with this result or error: the memory has by now what its conditions
+ * read. */
+static pawl_status find_chosen(const struct flow_memory *memory, const struct plan_step *step,
+                               str result, bool is_failure, struct scope *scope, uint32_t *chosen)
 {
     struct template_source source = { .plan = memory->plan,
                                       .memory = memory,
                                       .fresh_slot = STEP_NONE };
-    uint32_t chosen = STEP_NONE;
-    pawl_status status = condition_choose(scope, &source, step, result, &chosen);
+    pawl_status status = is_failure ? condition_choose_error(scope, &source, step, result, chosen)
+                                    : condition_choose(scope, &source, step, result, chosen);
 
     if (status_is_trouble(status))
         return status;
     if (status != PAWL_OK) { /* it could be told once, or nothing had begun */
         scope->error = (pawl_error){ .status = PAWL_OK };
-        chosen = STEP_NONE;
+        *chosen = STEP_NONE;
     }
-    if (step->way == WAY_ARMS)
-        chosen = memory_taken_arm(result, scope);
-    *out = 0;
+    if (step->way == WAY_ARMS && !is_failure)
+        *chosen = memory_taken_arm(result, scope);
+    return PAWL_OK;
+}
+
+/* How many attempts of `plan` the way of a step begins. */
+static pawl_status count_begun(const struct flow_memory *memory, const struct plan_step *step,
+                               str result, bool is_failure, uint32_t plan, struct scope *scope,
+                               uint32_t *out)
+{
+    uint32_t chosen = STEP_NONE;
+
+    TRY(find_chosen(memory, step, result, is_failure, scope, &chosen));
+    *out = is_failure && chosen != STEP_NONE && step->errors[chosen].step == plan;
+    if (is_failure)
+        return PAWL_OK;
     for (uint32_t i = 0; i < step->target_count; i++)
         *out += way_begins(step, i, chosen) && step->targets[i].step == plan;
     return PAWL_OK;
@@ -52,8 +65,8 @@ pawl_status memory_end_join(struct flow_memory *memory, const struct attempt *su
     for (const struct effect *other = entry->effects->items; other < effect; other++)
         before += other->kind == EFFECT_STEP && other->plan == effect->plan;
     if (subject->ordinal > 0)
-        TRY(count_begun(memory, &memory->plan->steps[subject->plan], result, effect->plan, scope,
-                        &begun));
+        TRY(count_begun(memory, &memory->plan->steps[subject->plan], result,
+                        lifecycle_is_failure(entry->transition), effect->plan, scope, &begun));
     /* What the way begins comes first, then the joins that are complete. */
     if (effect->attempt == 1 && before >= begun) {
         memory->joins[effect->plan] = false;

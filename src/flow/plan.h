@@ -33,7 +33,7 @@ enum way_kind {
 
 struct plan_target {
     uint32_t step;
-    str condition;  /* BRANCH */
+    str condition;  /* BRANCH, and where an error leads; data NULL: always */
     bool is_quoted; /* ... which compares with the text between its quotes (compiler 3) */
 };
 
@@ -49,6 +49,9 @@ struct plan_step {
     enum way_kind way;
     struct plan_target *targets; /* one for NEXT and JOIN; by arm for ARMS */
     uint32_t target_count;
+    struct plan_target
+        *errors; /* graphs: where it leads if it fails for good: the first that holds */
+    uint32_t error_count;
     uint32_t attempt_count_max;
     int64_t *backoff_ms; /* its last value is repeated */
     uint32_t backoff_count, jitter_permille;
@@ -165,6 +168,18 @@ static inline bool way_begins(const struct plan_step *step, uint32_t target, uin
 {
     return step->way == WAY_NEXT || step->way == WAY_PARALLEL ||
            ((step->way == WAY_BRANCH || step->way == WAY_ARMS) && target == chosen);
+}
+
+/* Every step that it may lead to, when it succeeds or fails: `i` below the count. */
+static inline uint32_t step_lead_count(const struct plan_step *step)
+{
+    return step->target_count + step->error_count;
+}
+
+static inline uint32_t step_lead(const struct plan_step *step, uint32_t i)
+{
+    return i < step->target_count ? step->targets[i].step
+                                  : step->errors[i - step->target_count].step;
 }
 
 /* Is it taken to a runner? All others wait where they are. */

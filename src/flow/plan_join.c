@@ -34,20 +34,20 @@ static bool find_origins(struct scope *scope, const struct plan *plan, struct or
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < plan->count; i++)
-        count += plan->steps[i].target_count;
+        count += step_lead_count(&plan->steps[i]);
     out->start = ARENA_ARRAY(&scope->arena, uint32_t, plan->count + 2);
     out->from = ARENA_ARRAY(&scope->arena, uint32_t, count + 1);
     out->stack = ARENA_ARRAY(&scope->arena, uint32_t, plan->count);
     if (!out->start || !out->from || !out->stack)
         return false;
     for (uint32_t i = 0; i < plan->count; i++)
-        for (uint32_t t = 0; t < plan->steps[i].target_count; t++)
-            out->start[plan->steps[i].targets[t].step + 2]++;
+        for (uint32_t t = 0; t < step_lead_count(&plan->steps[i]); t++)
+            out->start[step_lead(&plan->steps[i], t) + 2]++;
     for (uint32_t i = 2; i < plan->count + 2; i++)
         out->start[i] += out->start[i - 1];
     for (uint32_t i = 0; i < plan->count; i++)
-        for (uint32_t t = 0; t < plan->steps[i].target_count; t++)
-            out->from[out->start[plan->steps[i].targets[t].step + 1]++] = i;
+        for (uint32_t t = 0; t < step_lead_count(&plan->steps[i]); t++)
+            out->from[out->start[step_lead(&plan->steps[i], t) + 1]++] = i;
     return true;
 }
 

@@ -38,23 +38,29 @@ static bool scan_templates(struct plan *plan, const struct node *node)
     return found;
 }
 
+static void scan_condition(struct plan *plan, str condition)
+{
+    size_t at = 0;
+    str name;
+
+    if (!condition.data || condition_is_pattern(condition))
+        return;
+    while (expr_next_step(condition, &at, &name)) {
+        uint32_t index = plan_find(plan, name);
+
+        if (index != STEP_NONE && plan->steps[index].result_slot == STEP_NONE)
+            plan->steps[index].result_slot = plan->slot_count++;
+    }
+    plan->asks_instance =
+        plan->asks_instance || memmem(condition.data, condition.size, "instance", 8);
+}
+
 static void scan_conditions(struct plan *plan, const struct plan_step *step)
 {
-    for (uint32_t i = 0; step->way == WAY_BRANCH && i < step->target_count; i++) {
-        str condition = step->targets[i].condition, name;
-        size_t at = 0;
-
-        if (condition_is_pattern(condition))
-            continue;
-        while (expr_next_step(condition, &at, &name)) {
-            uint32_t index = plan_find(plan, name);
-
-            if (index != STEP_NONE && plan->steps[index].result_slot == STEP_NONE)
-                plan->steps[index].result_slot = plan->slot_count++;
-        }
-        plan->asks_instance =
-            plan->asks_instance || memmem(condition.data, condition.size, "instance", 8);
-    }
+    for (uint32_t i = 0; step->way == WAY_BRANCH && i < step->target_count; i++)
+        scan_condition(plan, step->targets[i].condition);
+    for (uint32_t i = 0; i < step->error_count; i++)
+        scan_condition(plan, step->errors[i].condition);
 }
 
 /* ---- Loading --------------------------------------------------------------------- */

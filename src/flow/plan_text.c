@@ -6,16 +6,18 @@
  *
  *   {"notation":"graph","first":0,"steps":[{"name":"search","kind":"wait","tool":"log",
  *    "args":{...},"next":1,"max":3,"backoff":[30000,120000,300000],"jitter":100,"timeout":120000,
- *    "idempotent":true,"once":true,"augment":[["dest","source"]],"by":["ann"],"count":2}],
+ *    "idempotent":true,"once":true,"augment":[["dest","source"]],"by":["ann"],"count":2,
+ *    "on_error":[["error == \"timeout\"",2],3]}],
  *    "tree":["do",0,["dopar",1,2]],"output":{...},"buffered":[NAME],"cancel":false}
  *
  * `kind` is the word of a row of kinds.h; tool is left out. The way on is one of `next`, `join` (an
  * index), `parallel`, `arms` (indices) and `branch` (pairs of condition and index, with `true`
  * where the condition compares with the text between its quotes: compiler 3); without one the step
- * is the last, or its tree knows. `args` has everything that a step needs when it begins: a wait's
- * are {"arms":[{"timer":"30s"},{"signal":"paid"}]}. `buffered` lists the signals that are kept
- * until a step awaits them. `cancel` is false, or the indices of the steps during which the flow
- * cannot be cancelled.
+ * is the last, or its tree knows. `on_error` lists where a step leads that fails for good: pairs of
+ * condition and index, or an index alone, which is taken always. `args` has everything that a step
+ * needs when it begins: a wait's are {"arms":[{"timer":"30s"},{"signal":"paid"}]}. `buffered` lists
+ * the signals that are kept until a step awaits them. `cancel` is false, or the indices of the
+ * steps during which the flow cannot be cancelled.
  *
  * Defaults (X8): a graph's steps have max 3, 30 s / 120 s / 300 s and are idempotent; a tree's
  * leaves have max 1 and are not. A step that waits is not tried again unless its `retry` says
@@ -176,6 +178,31 @@ static bool read_way(struct scope *scope, const struct plan *plan, const struct 
     return way->kind == NODE_ARRAY;
 }
 
+/* ---- Where an error leads ----------------------------------------------------------------- */
+
+static void print_errors(const struct plan_step *step, struct buf *out)
+{
+    if (step->error_count == 0)
+        return;
+    json_put_open(out, "on_error", '[');
+    for (uint32_t i = 0; i < step->error_count; i++)
+        print_target(step->errors[i].condition.data ? WAY_BRANCH : WAY_NEXT, &step->errors[i], out);
+    json_close(out, ']');
+}
+
+static bool read_errors(struct scope *scope, const struct plan *plan, const struct node *list,
+                        struct plan_step *step)
+{
+    if (!list)
+        return true;
+    step->errors = ARENA_ARRAY(&scope->arena, struct plan_target, list->count + 1);
+    for (const struct node *item = list->first; item && step->errors; item = item->next)
+        if (!read_target(plan, item->kind == NODE_ARRAY ? WAY_BRANCH : WAY_NEXT, item,
+                         &step->errors[step->error_count++]))
+            return false;
+    return step->errors && list->kind == NODE_ARRAY && !plan->is_tree;
+}
+
 /* ---- Steps --------------------------------------------------------------------------------- */
 
 static void print_step(const struct plan_step *step, struct buf *out)
@@ -202,6 +229,7 @@ static void print_step(const struct plan_step *step, struct buf *out)
     }
     if (step->approval_count > 1)
         json_put_u64(out, "count", step->approval_count);
+    print_errors(step, out);
     json_close(out, '}');
 }
 
@@ -236,6 +264,7 @@ static bool read_step(struct scope *scope, const struct plan *plan, const struct
            node_to_u32(node_find(node, "max"), LIMIT_ATTEMPTS, &step->attempt_count_max) &&
            read_backoff(scope, node_find(node, "backoff"), step) &&
            read_augments(scope, node_find(node, "augment"), step) &&
+           read_errors(scope, plan, node_find(node, "on_error"), step) &&
            read_texts(scope, node_find(node, "by"), &step->approvers, &step->approver_count);
 }
 

@@ -49,7 +49,8 @@ static void read_condition(struct plan_reads *reads, str condition)
     size_t at = 0;
     str name;
 
-    while (!condition_is_pattern(condition) && expr_next_step(condition, &at, &name)) {
+    while (condition.data && !condition_is_pattern(condition) &&
+           expr_next_step(condition, &at, &name)) {
         uint32_t index = plan_find(reads->plan, name);
 
         if (index != STEP_NONE)
@@ -68,6 +69,8 @@ pawl_status reads_find(struct scope *scope, const struct plan *plan, struct plan
             read_node(out, step->args_node);
         for (uint32_t j = 0; step->way == WAY_BRANCH && j < step->target_count; j++)
             read_condition(out, step->targets[j].condition);
+        for (uint32_t j = 0; j < step->error_count; j++)
+            read_condition(out, step->errors[j].condition);
     }
     if (out->of && plan->output_node)
         read_node(out, plan->output_node);

@@ -275,10 +275,11 @@ static void decide_sent(struct turn *turn)
 static void follow_begun(struct turn *turn)
 {
     while (turn->status == PAWL_OK && !turn->is_finished && turn->begun_seen < turn->begun_count) {
-        struct begun begun = turn->begun[turn->begun_seen++];
+        struct begun begun = turn->begun[turn->begun_seen];
         const struct step_kind *kind = turn->plan->steps[begun.attempt.plan].kind;
         bool was_hopeless = turn->is_hopeless;
 
+        turn->begun[turn->begun_seen++].is_over = begun.error.data != NULL;
         if (begun.error.data) {
             turn->is_hopeless = true; /* the same arguments would fail again */
             step_fail(turn, LIFE_T_STEP_FAIL, &begun.attempt, RETRY_FAILED, begun.error);

@@ -50,7 +50,8 @@ static bool is_live(const struct turn *turn, uint32_t join)
             return true;
     }
     for (uint32_t i = 0; i < turn->begun_count; i++)
-        if (join == STEP_NONE || plan_can_reach(turn->plan, join, turn->begun[i].attempt.plan))
+        if (!turn->begun[i].is_over &&
+            (join == STEP_NONE || plan_can_reach(turn->plan, join, turn->begun[i].attempt.plan)))
             return true;
     return false;
 }
@@ -88,16 +89,22 @@ static void take_way(struct turn *turn, const struct plan_step *step, str result
             begin_step(turn, step->targets[i].step);
 }
 
-static void graph_goes_on(struct turn *turn, const struct plan_step *step, str result, uint32_t arm)
+/* The decision's own copy of who waits at which join. */
+static bool open_joins(struct turn *turn)
 {
-    if (turn->memory->join_count > 0 || step->way == WAY_JOIN) {
+    if (!turn->joins)
         turn->joins =
             arena_copy(&turn->scope->arena, turn->memory->joins, turn->plan->count * sizeof(bool));
-        if (!turn->joins)
-            turn->status = scope_no_memory(turn->scope);
-        else if (step->way == WAY_JOIN)
-            turn->joins[step->targets[0].step] = true;
-    }
+    if (!turn->joins)
+        turn->status = scope_no_memory(turn->scope);
+    return turn->joins != NULL;
+}
+
+static void graph_goes_on(struct turn *turn, const struct plan_step *step, str result, uint32_t arm)
+{
+    if ((turn->memory->join_count > 0 || step->way == WAY_JOIN) && open_joins(turn) &&
+        step->way == WAY_JOIN)
+        turn->joins[step->targets[0].step] = true;
     if (turn->status != PAWL_OK)
         return;
     take_way(turn, step, result, step->way == WAY_ARMS ? arm : turn->branch);
@@ -106,6 +113,45 @@ static void graph_goes_on(struct turn *turn, const struct plan_step *step, str r
     complete_joins(turn);
     if (turn->status == PAWL_OK && !is_live(turn, STEP_NONE)) /* B13 */
         fail_flow(turn, ERROR_NO_BRANCH);
+}
+
+/* What went wrong, where steps find it (C27). */
+static void note_error(struct turn *turn, str error)
+{
+    struct arena *arena = &turn->scope->arena;
+
+    if (turn->status == PAWL_OK && !turn->context)
+        turn->context = context_over(turn->memory->context, arena);
+    if (turn->status == PAWL_OK)
+        turn->status = turn->context ? context_note_error(turn->scope, turn->context, error, arena)
+                                     : scope_no_memory(turn->scope);
+}
+
+/* A step that fails for good leads to where its `on_error` says; where none of that holds, or
+ * cannot be told, the flow fails. */
+static void graph_takes_error(struct turn *turn, const struct plan_step *step, str error)
+{
+    struct template_source source;
+    uint32_t chosen = STEP_NONE;
+    pawl_status status = PAWL_OK;
+
+    if (step->error_count > 0)
+        note_error(turn, error);
+    source = turn_source(turn);
+    if (turn->status == PAWL_OK)
+        status = condition_choose_error(turn->scope, &source, step, error, &chosen);
+    if (status_is_trouble(status))
+        turn->status = status;
+    if (turn->status != PAWL_OK)
+        return;
+    if (chosen == STEP_NONE || PLANTED(ERROR_UNROUTED)) {
+        fail_flow(turn, status == PAWL_OK ? error : turn_take_error(turn));
+        return;
+    }
+    if ((turn->memory->join_count > 0 || turn->joins) && !open_joins(turn))
+        return;
+    begin_step(turn, step->errors[chosen].step);
+    complete_joins(turn);
 }
 
 /* ---- A tree goes on ----------------------------------------------------------------------------
@@ -267,7 +313,6 @@ void step_fail(struct turn *turn, enum lifecycle_transition transition,
                const struct attempt *attempt, enum retry_cause cause, str error)
 {
     const struct plan_step *step = step_of(turn, attempt);
-    struct arena *arena = &turn->scope->arena;
 
     turn_draft(turn, transition, attempt, error);
     turn_end(turn, attempt);
@@ -276,15 +321,10 @@ void step_fail(struct turn *turn, enum lifecycle_transition transition,
         try_again(turn, attempt, cause);
     } else if (turn->plan->is_tree) {
         turn->error = error; /* rescue and finally see it */
-        if (turn->status == PAWL_OK && !turn->context)
-            turn->context = context_over(turn->memory->context, arena);
-        if (turn->status == PAWL_OK)
-            turn->status = turn->context
-                               ? context_note_error(turn->scope, turn->context, error, arena)
-                               : scope_no_memory(turn->scope);
+        note_error(turn, error);
         tree_goes_on(turn, step, false, 0);
     } else {
-        fail_flow(turn, error);
+        graph_takes_error(turn, step, error);
     }
 }
 

@@ -23,10 +23,11 @@ static void ask_result(struct asking *asking, str path)
 
 /* The last result of each step that puts something there, in their order, gives the value; but the
  * order of the members of an object is that in which they were put first. The context of a tree has
- * errors as well. */
+ * errors as well, and that of a graph the last one that led to another step. */
 static void ask_context(struct asking *asking, str path)
 {
-    asking->is_whole = asking->is_whole || asking->plan->is_tree || !path.data;
+    asking->is_whole = asking->is_whole || asking->plan->is_tree || !path.data ||
+                       str_starts(path, CONTEXT_LAST_ERROR);
     for (uint32_t i = 0; !asking->is_whole && i < asking->plan->count; i++)
         for (uint32_t j = 0; j < asking->plan->steps[i].augment_count; j++) {
             str dest = asking->plan->steps[i].augments[j].dest;

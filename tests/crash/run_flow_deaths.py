@@ -53,6 +53,7 @@ FLOWS = {
     "create-deployable": Example("create-deployable.yaml", "--input", '{"name":"shop"}', edit=try_again),
     "paid": Example("payment.yaml", "--input", '{"order":"A"}', "--signal", 'paid@2d={"amount":3}'),
     "unpaid": Example("payment.yaml", "--input", '{"order":"A"}'),
+    "charged": Example("checkout.yaml", "--input", '{"order":"A","amount":2000}', "--stub", 'charge={"paid":true}', "--reject", "ann"),
     "trip": Example("trip.yaml", "--with", "booking.yaml", "--input", '{"to":"Turin"}', edit=lambda text: text.replace(
         "tool: set", "idempotent: true, retry: {max: 9, backoff: [1s]}, tool: set")),
     "fan-out": Example("fan-out.sh", steps=40),

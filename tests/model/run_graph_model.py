@@ -14,7 +14,7 @@ from walking import LONG, Tally, answers, explore, in_portions, main, text  # no
 
 NAMES = ["start", "b", "c", "d", "e", "f"]
 WORD = re.compile(r"(\d+)(.)(?:@([^=]*))?(?:=(.*))?$")
-WAITS = "GW"  # a gate, a timer; T is a tool
+WAITS = "GW"  # a gate, a timer; T is a tool; E2 is a tool whose error leads to step 2
 
 # ---- All graphs: a list of (kind, way, targets), the first being the first ----
 
@@ -64,6 +64,7 @@ def renamed(graph, order):
     steps = [None] * len(graph)
     for number, (kind, way, targets) in enumerate(graph):
         targets = tuple(order[target] for target in targets)
+        kind = "E%d" % order[int(kind[1:])] if kind[0] == "E" else kind
         steps[order[number]] = (kind, way, tuple(sorted(targets)) if way == "parallel" else targets)
     return tuple(steps)
 
@@ -87,7 +88,9 @@ def definition_of(graph, is_backwards):
     steps = {}
     for number, (kind, way, targets) in list(enumerate(graph))[:: -1 if is_backwards else 1]:
         names = [NAMES[target] if target < len(graph) else "nowhere" for target in targets]
-        step = {"T": {"tool": "x"}, "G": {"tool": None}, "W": {"wait": {"timer": "1s"}}}[kind].copy()
+        step = {"T": {"tool": "x"}, "E": {"tool": "x"}, "G": {"tool": None}, "W": {"wait": {"timer": "1s"}}}[kind[0]].copy()
+        if kind[0] == "E":
+            step["on_error"] = NAMES[int(kind[1:])]
         if way in ("next", "join"):
             step[way] = names[0]
         elif way == "both":
@@ -102,18 +105,25 @@ def definition_of(graph, is_backwards):
 # ---- The model ----
 
 
+def leads(graph, step):
+    """Wherever a step may lead, when it succeeds or fails."""
+    kind, _, targets = graph[step]
+    return targets + ((int(kind[1:]),) if kind[0] == "E" else ())
+
+
 def arrives(graph, step, join, seen):
     """Can somebody who is at `step` still arrive at `join`? Who comes through the join's own step begins another round: none is waited for."""
     way, targets = graph[step][1:]
     if way == "join" and targets[0] == join:
         return True
-    return any(arrives(graph, target, join, seen | {target}) for target in targets if target not in seen and target != join)
+    return any(arrives(graph, target, join, seen | {target}) for target in leads(graph, step) if target not in seen and target != join)
 
 
 class Graph:
     def __init__(self, graph, is_backwards):
         self.graph, self.order = graph, sorted(range(len(graph)), reverse=is_backwards)
         self.live, self.waiting, self.last, self.state, self.said, self.over = (), frozenset(), 0, "running", "", ()
+        self.context = "{}"
         self.begin(0)
 
     def begin(self, step):
@@ -121,9 +131,9 @@ class Graph:
         self.live += ((self.last, step),)
 
     def line(self):
-        live = ",".join("%d:%s:1:%s" % (ordinal, NAMES[step], "running" if self.graph[step][0] == "T" else "pending")
+        live = ",".join("%d:%s:1:%s" % (ordinal, NAMES[step], "running" if self.graph[step][0][0] in "TE" else "pending")
                         for ordinal, step in self.live)
-        return "%s|%s|{}|%s" % (self.state, live, self.said)
+        return "%s|%s|%s|%s" % (self.state, live, self.context, self.said)
 
     def key(self):
         return tuple(step for ordinal, step in self.live), self.waiting, self.state
@@ -134,7 +144,7 @@ class Graph:
         for ordinal, step in self.live:
             kind, way = self.graph[step][:2]
             results = ("=true", "=false") if way == "branch" else ("=true",)
-            if kind == "T":
+            if kind[0] in "TE":
                 yield from ("%dd%s" % (ordinal, result) for result in results)
                 yield '%dx="bad"' % ordinal
             if kind == "G":
@@ -147,7 +157,8 @@ class Graph:
         """A second answer to what is over (B34): to what ended just now, and with the flow."""
         for ordinal, step in self.over:
             kind = self.graph[step][0]
-            yield {"T": "%dd=true", "G": "%dg@bob", "W": "%dw@" + NAMES[step]}[kind] % ordinal, "lease-lost" if kind == "T" else "not-awaiting"
+            words = {"T": "%dd=true", "E": "%dd=true", "G": "%dg@bob", "W": "%dw@" + NAMES[step]}
+            yield words[kind[0]] % ordinal, "lease-lost" if kind[0] in "TE" else "not-awaiting"
 
     def after(self, word):
         other = Graph.__new__(Graph)
@@ -165,7 +176,10 @@ class Graph:
         way, targets = self.graph[step][1:]
         self.live = tuple(one for one in self.live if one[0] != ordinal)
         self.over, self.said = ((ordinal, step),), ""
-        if letter in "xj":  # it fails for good, and the flow with it
+        if letter == "x" and self.graph[step][0][0] == "E":  # its error leads on, and is in the context
+            self.context = '{"exec/last-error":"bad"}'
+            self.go_on("next", (int(self.graph[step][0][1:]),), result)
+        elif letter in "xj":  # it fails for good, and the flow with it
             self.end("failed", '"bad"' if letter == "x" else '"rejected"')
         elif way == "done":
             self.end("completed", result)
@@ -200,7 +214,7 @@ class Graph:
 
 
 def has_cycle(graph):
-    steps = [step[1:] for step in graph]
+    steps = [(None, leads(graph, step)) for step in range(len(graph))]
     return any(leads_to(steps, target, number) for number, (_, targets) in enumerate(steps) for target in targets)
 
 
@@ -234,6 +248,12 @@ def test_every_graph_of_four_steps_without_cycles_does_what_the_model_says_in_ev
     hold((3, "TGW", True), (4, "T", True, () if LONG else ("twice",)))
     if LONG:
         hold((5, "T", True, ("branch", "twice")))
+
+
+def test_an_error_leads_to_its_step_in_every_graph_of_up_to_three_steps():  # on_error
+    hold((1, ["E0"]), (2, ["T", "E0", "E1", "G"]), (3, ["T", "E0", "E1", "E2"] if LONG else ["E2", "E1"], True))
+    if LONG:
+        hold((3, ["T", "E2"], False, ("twice",)), (4, ["T", "E3"], True, ("twice", "branch")))
 
 
 # ---- The validator: None if it must refuse, else what it must warn of ----

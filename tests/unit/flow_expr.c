@@ -195,9 +195,10 @@ static void expect_warned(struct scope *scope, const char *condition, const char
 
 TEST(flow_expr, a_global_that_is_always_nil_is_warned_of_with_a_hint)
 {
-    expect_warned(&t->scope, "imput.x > 3",
-                  "names 'imput', which is always nil; did you mean 'input'? known are result, input, "
-                  "context, steps, instance, type, tostring, tonumber, ipairs, pairs, string, math");
+    expect_warned(
+        &t->scope, "imput.x > 3",
+        "names 'imput', which is always nil; did you mean 'input'? known are result, error, input, "
+        "context, steps, instance, type, tostring, tonumber, ipairs, pairs, string, math");
     expect_warned(&t->scope, "default", "for the last branch write if: \"true\"");
     expect_warned(&t->scope, "input.x ~= null", "write nil");
     expect_warned(&t->scope, "zzz", "always nil; known are");
