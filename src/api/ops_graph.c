@@ -96,8 +96,9 @@ static void see_made(const struct graph_sight *sight, const struct record *recor
     drawing_see_attempt(sight->drawing, effect->plan, effect->attempt);
     if (effect->plan < sight->drawing->step_count)
         sight->last[effect->plan] = (struct last_attempt){ effect->ordinal, effect->status };
-    if (record->step > 0 && effect->attempt == 1)
-        drawing_see_way(sight->drawing, record->step - 1, effect->plan);
+    if (effect->attempt == 1)
+        drawing_see_way(sight->drawing, record->step > 0 ? record->step - 1 : DRAWING_NONE,
+                        effect->plan);
 }
 
 static void see_entry(const struct graph_sight *sight, const struct record *record,
@@ -164,12 +165,12 @@ static pawl_status begin_flow(struct scope *scope, struct drawing *drawing, stru
     return out->last ? PAWL_OK : scope_no_memory(scope);
 }
 
-static void end_flow(const struct graph_sight *sight, const struct instance_view *view)
+static pawl_status end_flow(const struct graph_sight *sight, const struct instance_view *view)
 {
     for (uint32_t i = 0; i < sight->drawing->step_count; i++)
         if (sight->last[i].ordinal > 0)
             drawing_see_outcome(sight->drawing, i, sight->last[i].status);
-    drawing_see_end(sight->drawing, view->definition->states[view->state].terminal);
+    return drawing_see_end(sight->drawing, view->definition->states[view->state].terminal);
 }
 
 static pawl_status see_flow(struct op_call *call, const struct instance_view *view,
@@ -179,8 +180,7 @@ static pawl_status see_flow(struct op_call *call, const struct instance_view *vi
 
     TRY(begin_flow(call->scope, drawing, &sight));
     TRY(see_entries(call, str_of(view->id), query, &sight));
-    end_flow(&sight, view);
-    return PAWL_OK;
+    return end_flow(&sight, view);
 }
 
 /* Of a long history: what its memory, and its live rows, say of the steps before those entries. */
@@ -199,14 +199,14 @@ pawl_status print_story_graph(struct op_call *call, const struct story *story, s
     struct graph_sight sight;
     struct drawing drawing;
 
-    TRY(drawing_of(call->scope, view->definition,
+    TRY(drawing_of(call->scope, story->now,
                    title_of(call->scope, view->definition_name, view->version, view->id),
                    &drawing));
     TRY(begin_flow(call->scope, &drawing, &sight));
     see_before(&sight, story);
     for (uint32_t i = 0; i < story->entry_count; i++)
         see_entry(&sight, story->entries[i].record, &story->effects[i]);
-    end_flow(&sight, view);
+    TRY(end_flow(&sight, view));
     return drawing_json(call->scope, &drawing, out);
 }
 
@@ -231,13 +231,17 @@ pawl_status op_instance_graph(struct op_call *call, struct buf *out)
 {
     struct history_query query = { .without_values = true };
     struct instance_view view;
+    const struct definition *now;
     struct drawing drawing;
     struct format format = { 0 };
 
     TRY(read_format(call, &format));
     TRY(history_bounds(call, &query));
     TRY(engine_get(op_engine(call), call->scope, op_text(call, "instance_id"), &view));
-    TRY(drawing_of(call->scope, view.definition,
+    now = view.definition;
+    if (view.is_amended)
+        TRY(engine_definition_now(op_engine(call), call->scope, str_of(view.id), &now));
+    TRY(drawing_of(call->scope, now,
                    title_of(call->scope, view.definition_name, view.version, view.id), &drawing));
     TRY(view.kind == KIND_FLOW ? see_flow(call, &view, &query, &drawing)
                                : see_states(call, &view, &query, &drawing));

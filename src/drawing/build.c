@@ -111,9 +111,12 @@ static pawl_status build_flow(struct builder *builder, const struct definition *
     drawing->of_step = ARENA_ARRAY(&builder->scope->arena, uint32_t, plan->count + 1);
     TRY_MEMORY(builder->scope, drawing->of_step);
     drawing->step_count = plan->count;
+    drawing->scope = builder->scope;
+    drawing->plan = plan;
     drawing->start = build_node(builder, (struct drawing_node){ .shape = SHAPE_START });
     for (uint32_t i = 0; i < plan->count && !builder->failed; i++)
-        drawing->of_step[i] = build_step(builder, &plan->steps[i]);
+        drawing->of_step[i] =
+            plan->steps[i].kind->is_gone ? DRAWING_NONE : build_step(builder, &plan->steps[i]);
     drawing->end = build_node(
         builder, (struct drawing_node){ .shape = SHAPE_END, .terminal = TERMINAL_SUCCESS });
     if (plan->is_tree)

@@ -25,6 +25,9 @@ static str step_note(struct builder *builder, const struct plan_step *step)
 {
     struct buf text;
 
+    if (step->kind->is_gone)
+        return build_text(builder, "%.*s%sremoved from the definition", STR_ARG(step->tool),
+                          step->tool.size > 0 ? ", " : "");
     if (!step->kind->note)
         return step->tool.data ? step->tool : str_of(step->kind->word);
     buf_init(&text, builder->scope->arena.heap, 0);

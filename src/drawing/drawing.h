@@ -14,6 +14,8 @@
 
 #define DRAWING_NONE UINT32_MAX
 
+struct plan;
+
 /* name, word in JSON and as a class */
 #define DRAWING_SHAPE_MAP(X)                                                                       \
     X(START, "start")                                                                              \
@@ -81,6 +83,10 @@ struct drawing {
     uint32_t *of_step;       /* flows: the node of a step, by its place in the plan */
     uint32_t step_count;
     uint32_t start, end; /* the dots; DRAWING_NONE: none */
+    /* Steps that an amend has removed are drawn once they are seen. */
+    struct scope *scope;
+    const struct plan *plan;
+    bool has_failed; /* no memory for one of them */
 };
 
 /* The picture of a definition as definition_load() gives it; title: what it is called. */
@@ -93,12 +99,12 @@ void drawing_see_state(struct drawing *drawing, const struct definition *definit
                        uint32_t state);
 
 /* Of a flow: attempt number `attempt` of a step, in the order of creation; what became of the last
- * one; that step `cause` made step `plan` begin; and at last how it ended (TERMINAL_NOT: it has
- * not). */
+ * one; that step `cause` made step `plan` begin (DRAWING_NONE: the start did); and at last how it
+ * ended (TERMINAL_NOT: it has not). NO_MEMORY. */
 void drawing_see_attempt(struct drawing *drawing, uint32_t plan, uint32_t attempt);
 void drawing_see_outcome(struct drawing *drawing, uint32_t plan, enum step_status status);
 void drawing_see_way(struct drawing *drawing, uint32_t cause, uint32_t plan);
-void drawing_see_end(struct drawing *drawing, enum terminal_kind terminal);
+pawl_status drawing_see_end(struct drawing *drawing, enum terminal_kind terminal);
 
 /* The languages, in the order they are offered. */
 #define DRAWING_FORMAT_MAP(X)                                                                      \

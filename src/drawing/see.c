@@ -49,9 +49,29 @@ static const enum drawing_mark marks_of_steps[] = {
     [STEP_DONE] = MARK_DONE,       [STEP_FAILED] = MARK_FAILED, [STEP_CANCELLED] = MARK_CANCELLED,
 };
 
+static bool is_removed(const struct drawing *drawing, uint32_t plan)
+{
+    return plan < drawing->step_count && drawing->plan->steps[plan].kind->is_gone;
+}
+
+/* A step that an amend has removed, and that was begun before. A tree has it behind its forms. */
+static void add_removed(struct drawing *drawing, uint32_t plan)
+{
+    struct builder builder = { .scope = drawing->scope, .drawing = drawing };
+    uint32_t node = build_step(&builder, &drawing->plan->steps[plan]);
+    struct drawing_line line = { .node = node, .word = STR("") };
+
+    drawing->of_step[plan] = node;
+    if (drawing->line_count > 0 && !builder.failed)
+        BUILD_ADD(&builder, drawing->lines, drawing->line_count, drawing->line_capacity, line);
+    drawing->has_failed = drawing->has_failed || builder.failed;
+}
+
 static struct drawing_node *node_of_step(struct drawing *drawing, uint32_t plan)
 {
     drawing->is_marked = true;
+    if (is_removed(drawing, plan) && drawing->of_step[plan] == DRAWING_NONE)
+        add_removed(drawing, plan);
     return plan < drawing->step_count ? node_at_index(drawing, drawing->of_step[plan]) : NULL;
 }
 
@@ -71,16 +91,40 @@ void drawing_see_outcome(struct drawing *drawing, uint32_t plan, enum step_statu
         node->mark = marks_of_steps[status];
 }
 
+/* A way that the definition in force does not have. In a tree the ways between its steps follow
+ * from its forms, and may pass forks. */
+static bool is_former(const struct drawing *drawing, uint32_t cause, uint32_t plan)
+{
+    if (is_removed(drawing, cause) || is_removed(drawing, plan))
+        return true;
+    return cause != DRAWING_NONE && drawing->line_count == 0;
+}
+
+static void add_former_way(struct drawing *drawing, uint32_t from, uint32_t to)
+{
+    struct builder builder = { .scope = drawing->scope, .drawing = drawing };
+
+    build_edge(&builder, (struct drawing_edge){
+                             .from = from, .to = to, .note = STR("before the amend"), .taken = 1 });
+    drawing->has_failed = drawing->has_failed || builder.failed;
+}
+
 void drawing_see_way(struct drawing *drawing, uint32_t cause, uint32_t plan)
 {
-    if (cause >= drawing->step_count || plan >= drawing->step_count)
+    bool is_start = cause == DRAWING_NONE;
+    uint32_t from;
+
+    if (plan >= drawing->step_count || (!is_start && cause >= drawing->step_count) ||
+        (is_start && !is_removed(drawing, plan)))
         return;
+    from = is_start ? drawing->start : drawing->of_step[cause];
     for (uint32_t i = 0; i < drawing->edge_count; i++)
-        if (drawing->edges[i].from == drawing->of_step[cause] &&
-            drawing->edges[i].to == drawing->of_step[plan]) {
+        if (drawing->edges[i].from == from && drawing->edges[i].to == drawing->of_step[plan]) {
             drawing->edges[i].taken++;
             return;
         }
+    if (is_former(drawing, cause, plan))
+        add_former_way(drawing, from, drawing->of_step[plan]);
 }
 
 /* Forks are no steps: one was passed if what leads to it was left and what it leads to begun. */
@@ -116,7 +160,7 @@ static bool is_implied(const struct drawing *drawing, const struct drawing_edge 
            str_is(edge->label, "join");
 }
 
-void drawing_see_end(struct drawing *drawing, enum terminal_kind terminal)
+pawl_status drawing_see_end(struct drawing *drawing, enum terminal_kind terminal)
 {
     struct drawing_node *end = node_at_index(drawing, drawing->end);
 
@@ -128,4 +172,5 @@ void drawing_see_end(struct drawing *drawing, enum terminal_kind terminal)
     for (uint32_t i = 0; i < drawing->edge_count; i++)
         if (is_implied(drawing, &drawing->edges[i]))
             drawing->edges[i].taken = 1;
+    return drawing->has_failed ? scope_no_memory(drawing->scope) : PAWL_OK;
 }

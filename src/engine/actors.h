@@ -233,9 +233,10 @@ pawl_status actor_load(struct engine *engine, struct scope *scope, struct actor 
 pawl_status restore_context(struct engine *engine, struct scope *scope, uint64_t instance,
                             str *out);
 /* Of a flow whose whole log was read: its context, and which steps have a result, by their index
- * (NULL: not wanted). */
+ * (NULL: not wanted; else of so many steps, those of the definition in force). */
 pawl_status restore_known(struct engine *engine, struct scope *scope,
-                          const struct instance_log *log, bool *is_done, str *context);
+                          const struct instance_log *log, bool *is_done, uint32_t steps,
+                          str *context);
 void instance_log_ask(struct engine *engine, uint64_t instance, struct instance_log *out,
                       struct instance_log_query *query);
 void actors_load(struct engine *engine, struct actor *const *actors,

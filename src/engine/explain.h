@@ -76,6 +76,10 @@ struct story {
     str variables;       /* as engine_variables() */
     const bool *is_done; /* of a flow that is not whole: which steps have a result, by index */
 };
+/* The definition in force: its plan has every amend in it. */
+pawl_status engine_definition_now(struct engine *engine, struct scope *scope, str id,
+                                  const struct definition **out);
+
 /* `entries_max`: of a machine no more are read; at most 1000. */
 pawl_status engine_story(struct engine *engine, struct scope *scope, str id, uint32_t entries_max,
                          struct story *out);

@@ -118,6 +118,46 @@ def test_a_tree_is_drawn_as_a_tree_with_what_came_of_each_step(shell):
                      "│  └─ ✔ roll-back  log", "└─ finally", "   └─ ✔ tidy-up  log"], found
 
 
+def amended(shell, first, second):
+    """A flow under way that was moved to its second version."""
+    shell.pawl("define", shell.write("one.yaml", "name: f\n" + first))
+    one = shell.pawl("start", "f").out.strip()
+    child, _ = shell.serve()
+    shell.wait_for(lambda: shell.json("show", one)["status"] == "suspended")
+    shell.stop(child)
+    shell.pawl("define", shell.write("two.yaml", "name: f\n" + second))
+    shell.pawl("amend", one, "f")
+    return one
+
+
+def test_an_amended_graph_is_drawn_by_the_definition_in_force_and_with_the_way_it_took(shell):
+    one = amended(shell, "steps: {start: {name: old, tool: set, args: {x: 1}, next: kept}, kept: {tool: set, args: {x: 2}, next: w},"
+                         " w: {wait: {signal: go}, next: late}, late: {tool: set, args: {}, done: true}}\n",
+                  "steps: {start: {name: fresh, tool: set, args: {}, next: between}, between: {tool: set, args: {}, next: w},"
+                  " kept: {tool: set, args: {}, next: w}, w: {wait: {signal: go}, next: more}, more: {tool: log, args: {message: m}, done: true}}\n")
+    drawn = shell.json("graph", "--instance", one)
+    name = {n["id"]: n["name"] or n["shape"] for n in drawn["nodes"]}
+    assert sorted(name.values()) == sorted(["start", "end", "old", "kept", "w", "fresh", "between", "more"]), name
+    edges = {(name[e["from"]], name[e["to"]]): (e["taken"], e["note"]) for e in drawn["edges"]}
+    assert edges["w", "more"] == (0, "") and ("old", "end") not in edges and ("w", "late") not in edges, edges
+    assert edges["start", "old"] == edges["old", "kept"] == (1, "before the amend") and edges["kept", "w"][0] == 1, edges
+    assert [n["note"] for n in drawn["nodes"] if n["name"] == "old"] == ["set, removed from the definition"], drawn["nodes"]
+    for words in (["show", one], ["graph", "--instance", one], ["graph", "--instance", one, "--format", "mermaid"],
+                  ["graph", "--instance", one, "--format", "svg"], ["graph", "--instance", one, "--format", "dot"]):
+        found = shell.pawl(*words).out
+        assert "between" in found and "more" in found and "late" not in found and "old" in found, (words, found)
+    assert "✔ old" in shell.pawl("show", one).out and "· between" in shell.pawl("show", one).out
+
+
+def test_an_amended_tree_is_drawn_by_the_definition_in_force(shell):
+    one = amended(shell, "do: [{name: old, tool: set, args: {}}, {name: w, wait: {signal: go}}, {name: late, tool: set, args: {}}]\n",
+                  "do: [{name: w, wait: {signal: go}}, {name: more, tool: set, args: {}}]\n")
+    found = shell.pawl("graph", "--instance", one).out.splitlines()[1:]
+    assert found == ["do", "├─ ● w  signal go", "└─ · more  set", "✔ old  set, removed from the definition"], found
+    shown = shell.pawl("show", one).out
+    assert "more" in shown and "late" not in shown and "✔ old" in shown, shown
+
+
 def test_a_server_draws_the_same(shell):
     shell.pawl("define", str(EXAMPLES / "order.yaml"))
     shell.pawl("start", "order")

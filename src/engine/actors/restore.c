@@ -408,11 +408,11 @@ static struct instance_log cut_at_snapshot(const struct instance_log *log)
 }
 
 static pawl_status print_known(struct scope *scope, const struct actor *actor, bool *is_done,
-                               str *context)
+                               uint32_t steps, str *context)
 {
     struct buf text;
 
-    for (uint32_t i = 0; is_done && i < flow_step_count(actor->definition); i++) {
+    for (uint32_t i = 0; is_done && i < steps; i++) {
         uint32_t seq = flow_done(actor->memory, i);
 
         is_done[i] = seq > 0 && seq != FLOW_DONE_UNKNOWN;
@@ -424,7 +424,8 @@ static pawl_status print_known(struct scope *scope, const struct actor *actor, b
 }
 
 pawl_status restore_known(struct engine *engine, struct scope *scope,
-                          const struct instance_log *log, bool *is_done, str *context)
+                          const struct instance_log *log, bool *is_done, uint32_t steps,
+                          str *context)
 {
     struct actor actor = { .instance = log->instance.number };
     struct instance_log cut = cut_at_snapshot(log);
@@ -436,7 +437,7 @@ pawl_status restore_known(struct engine *engine, struct scope *scope,
     status = restore(engine, &work, &actor, &cut);
     status = scope_leave(&work, scope, status);
     if (!status)
-        status = print_known(scope, &actor, is_done, context);
+        status = print_known(scope, &actor, is_done, steps, context);
     arena_fini(&actor.arena);
     return status;
 }

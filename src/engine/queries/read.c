@@ -51,6 +51,17 @@ pawl_status engine_declaration(struct engine *engine, struct scope *scope, str i
     return PAWL_OK;
 }
 
+pawl_status engine_definition_now(struct engine *engine, struct scope *scope, str id,
+                                  const struct definition **out)
+{
+    struct head head;
+    struct definition_slot *slot;
+
+    TRY(engine_locate(engine, scope, id, &head, &slot));
+    *out = slot->definition;
+    return amended_definition(engine, scope, &head, out);
+}
+
 #define LOOK_BACK_MAX 4096 /* records: other branches may have gone on for long */
 
 struct look_back {

@@ -221,18 +221,19 @@ static pawl_status find_variables(const struct whole_log *whole, struct story *o
 static pawl_status fill_known(const struct whole_log *whole, struct story *out)
 {
     bool *is_done = NULL;
+    uint32_t steps; /* of the definition in force */
 
     if (out->view.kind == KIND_CODE)
         return find_variables(whole, out);
     if (out->view.kind != KIND_FLOW)
         return PAWL_OK;
+    steps = work_step_count(whole->now);
     if (!whole->is_whole) {
-        is_done =
-            ARENA_ARRAY(&whole->scope->arena, bool, work_step_count(out->view.definition) + 1);
+        is_done = ARENA_ARRAY(&whole->scope->arena, bool, steps + 1);
         TRY_MEMORY(whole->scope, is_done);
     }
     out->is_done = is_done;
-    return restore_known(whole->engine, whole->scope, &whole->log, is_done, &out->variables);
+    return restore_known(whole->engine, whole->scope, &whole->log, is_done, steps, &out->variables);
 }
 
 pawl_status engine_story(struct engine *engine, struct scope *scope, str id, uint32_t entries_max,
