@@ -98,7 +98,8 @@ void print_fired(const struct fired *fired, struct buf *out);
 /* As instance.history prints it; with `instance_id` first where `with_id`. */
 void print_entry(str id, const struct entry *entry, bool with_id, struct buf *out);
 void print_instance(const struct instance_view *view, struct buf *out); /* its members */
-void print_waiting(str id, const struct waiting *waiting, struct buf *out); /* as instance.why */
+void print_waiting(const struct op_call *call, str id, const struct waiting *waiting,
+                   struct buf *out); /* as instance.why */
 /* The picture of a flow as instance.graph prints it as JSON. ops_graph.c */
 pawl_status print_story_graph(struct op_call *call, const struct story *story, struct buf *out);
 /* The member `transitions`: the compiled table, with each `*` replaced by the states it means. */

@@ -151,17 +151,21 @@ static void print_held(const struct waiting *waiting, struct buf *out)
     json_close(out, '}');
 }
 
-static void print_asked(const struct waiting *waiting, struct buf *out)
+/* Which workers and tools there are is not for a token that is limited to definitions: worker.list
+ * is not, either. */
+static void print_asked(const struct op_call *call, const struct waiting *waiting, struct buf *out)
 {
     json_put_open(out, "workers", '{');
     json_put_time(out, "since", waiting->known_since_ms);
     json_put_time_or_null(out, "asked_at", waiting->asked_ms);
-    json_put_str(out, "asked_by", waiting->asked_by);
-    json_put_raw(out, "tools", waiting->served);
+    if (op_allows(call, STR_NONE)) {
+        json_put_str(out, "asked_by", waiting->asked_by);
+        json_put_raw(out, "tools", waiting->served);
+    }
     json_close(out, '}');
 }
 
-static void print_causes(const struct waiting *waiting, struct buf *out)
+static void print_causes(const struct op_call *call, const struct waiting *waiting, struct buf *out)
 {
     if (waiting->refused_ms)
         json_put_time(out, "refused_at", waiting->refused_ms);
@@ -170,10 +174,11 @@ static void print_causes(const struct waiting *waiting, struct buf *out)
     if (waiting->held_since_ms)
         print_held(waiting, out);
     if (waiting->known_since_ms)
-        print_asked(waiting, out);
+        print_asked(call, waiting, out);
 }
 
-void print_waiting(str id, const struct waiting *waiting, struct buf *out)
+void print_waiting(const struct op_call *call, str id, const struct waiting *waiting,
+                   struct buf *out)
 {
     json_open(out, '{');
     json_put_text(out, "kind", waiting->kind);
@@ -192,7 +197,7 @@ void print_waiting(str id, const struct waiting *waiting, struct buf *out)
         print_gate(id, waiting, out);
     if (waiting->child)
         json_put_text(out, "instance_id", waiting->child_id);
-    print_causes(waiting, out);
+    print_causes(call, waiting, out);
     json_close(out, '}');
 }
 
@@ -218,7 +223,7 @@ pawl_status op_instance_why(struct op_call *call, struct buf *out)
     TRY(engine_why(op_engine(call), call->scope, id, &waiting, &count, &ending));
     json_put_open(out, "waiting_for", '[');
     for (uint32_t i = 0; i < count; i++)
-        print_waiting(id, &waiting[i], out);
+        print_waiting(call, id, &waiting[i], out);
     json_close(out, ']');
     if (ending.can_redrive)
         TRY(engine_successor(op_engine(call), call->scope, id, &successor));

@@ -184,13 +184,13 @@ static void put_children(const struct story *story, const struct flow_attempts *
 
 /* ---- The rest ---- */
 
-static void put_waits(const struct story *story, struct buf *out)
+static void put_waits(const struct op_call *call, const struct story *story, struct buf *out)
 {
     uint32_t count = story->waiting_count < STORY_WAITS ? story->waiting_count : STORY_WAITS;
 
     json_put_open(out, "waiting_for", '[');
     for (uint32_t i = 0; i < count; i++)
-        print_waiting(str_of(story->view.id), &story->waiting[i], out);
+        print_waiting(call, str_of(story->view.id), &story->waiting[i], out);
     json_close(out, ']');
     json_put_u64(out, "waiting_more", story->waiting_count - count);
 }
@@ -236,7 +236,7 @@ pawl_status op_instance_view(struct op_call *call, struct buf *out)
     json_put_open(out, "instance", '{');
     print_instance(&story.view, out);
     json_close(out, '}');
-    put_waits(&story, out);
+    put_waits(call, &story, out);
     put_entries(&story, asked.entries, out);
     return story.view.kind == KIND_MACHINE ? PAWL_OK : put_flow(call, &story, &asked, out);
 }

@@ -77,6 +77,10 @@ void engine_tell_watcher(struct engine *engine);
  * returns true. It keeps no text of a record. */
 pawl_status records_look_back(struct engine *engine, struct scope *scope, uint64_t pos,
                               record_sight see, void *context);
+/* The same much further, for explanations: what `see` is given has no texts, and neither ordinal
+ * nor attempt (chain_query.with_texts). */
+pawl_status chain_look_back(struct engine *engine, struct scope *scope, uint64_t pos,
+                            record_sight see, void *context);
 pawl_status value_text(struct engine *engine, struct scope *scope, uint64_t id, str *out);
 pawl_status engine_locate(struct engine *engine, struct scope *scope, str id, struct head *out,
                           struct definition_slot **slot);

@@ -1,4 +1,5 @@
 """Why an instance waits, and what people have to do: causes in instance.why, gate.list, worker.list."""
+import os
 import time
 
 from run_flows import claim, complete, server, yaml
@@ -40,6 +41,29 @@ def test_a_step_whose_tool_no_worker_has_asked_for_says_so_and_which_tools_are_s
     web.post("/v1/steps/claim", {"tools": ["charge_crd"], "worker": "w3"})
     item = waits(web, flow)[1]
     assert item["workers"]["asked_by"] == "w3" and item["workers"]["asked_at"] >= begun, item
+
+
+def test_a_token_that_is_limited_to_a_definition_sees_no_other_workers_and_tools(shell):
+    _, web = server(shell)
+    yaml(web, "typo", "steps: {go: {tool: charge_crd, done: true}}")
+    yaml(web, "other", "steps: {go: {tool: launder, done: true}}")
+    flow = web.create(definition="typo")
+    web.post("/v1/steps/claim", {"tools": ["launder"], "worker": "crook"})
+    web.create(definition="other")
+    make = lambda scopes: {"Authorization": "Bearer " + web.expect(201, "POST", "/v1/tokens", {"scopes": scopes}).json["token"]}  # noqa: E731
+    mine, every = make("read:typo"), make("read")
+    assert web.refused("forbidden", "GET", "/v1/workers", None, mine)
+    for path in ("/why", "/view"):
+        whole, part = (web.expect(200, "GET", "/v1/instances/%s%s" % (flow, path), None, token).json["waiting_for"][0]["workers"] for token in (every, mine))
+        assert whole["tools"] == ["launder"] and part == {"since": whole["since"], "asked_at": None}, (whole, part)
+    env = {"PAWL_STORE": "http://" + web.host, "PAWL_TOKEN": mine["Authorization"].split()[1]}
+    words = " ".join(shell.pawl("why", flow, env=env).out.split())
+    assert "no worker has asked for the tool charge_crd since 20" in words and "serve" not in words and "any tool" not in words, words
+    web.expect(200, "POST", "/v1/instances/%s/pause" % flow)
+    web.post("/v1/steps/claim", {"tools": ["charge_crd"], "worker": "crook"})
+    for path in ("/why", "/view"):
+        text = web.expect(200, "GET", "/v1/instances/%s%s" % (flow, path), None, mine).body.decode()
+        assert "crook" not in text and "launder" not in text and '"asked_at":"20' in text, text
 
 
 def test_a_step_that_a_worker_holds_names_it_and_its_lease(shell):
@@ -86,6 +110,37 @@ def test_a_step_that_failed_names_its_error_its_attempts_and_its_next_try(shell)
     web.expect(200, "POST", "/v1/test/advance", {"by": "2h"})
     [item] = waits(web, flow)
     assert item["status"] == "ready" and item["failed"]["attempt"] == 1, item
+
+
+LONG = """steps:
+  start: {name: split, tool: set, args: {n: 1}, parallel: [held, failed, gate, turn]}
+  held: {tool: far, idempotent: true, done: true}
+  failed: {tool: near, retry: {max: 3, backoff: [1000d]}, done: true}
+  gate: {approval: {by: [ann, bob], count: 2}, done: true}
+  turn: {tool: set, args: {n: 1}, next: rest}
+  rest: {tool: sleep, args: {for: 1s}, next: turn}
+"""
+
+
+def test_causes_are_said_however_many_entries_came_since(shell):
+    _, web = server(shell, "--test")
+    yaml(web, "long", LONG)
+    flow = web.create(definition="long")
+    web.expect(200, "POST", "/v1/test/advance", {"by": "0s"})
+    [held] = claim(web, "far", worker="w1", lease="1000000s")
+    [step] = claim(web, "near", worker="w2")
+    web.expect(200, "POST", "/v1/steps/%s/fail" % step["step_id"], {"lease": step["lease"], "error": {"why": "rain"}})
+    gate = [w["step_id"] for w in why(web, flow)["waiting_for"] if w["kind"] == "approval"][0]
+    web.expect(200, "POST", "/v1/steps/%s/approve" % gate, {"actor_ref": "bob"})
+    told = lambda: {w["name"]: {k: w.get(k) for k in ("held", "failed", "since", "approved_by")} for w in waits(web, flow) if w["name"] != "rest"}  # noqa: E731
+    before = told()
+    assert before["held"]["held"]["worker"] == "w1" and before["failed"]["failed"]["error"] == {"why": "rain"}, before
+    assert before["gate"]["approved_by"] == ["bob"] and before["gate"]["since"], before
+    web.expect(200, "POST", "/v1/test/advance", {"by": "%ds" % (20000 if os.environ.get("PAWL_TEST_LONG") else 1500)})
+    shell.wait_for(lambda: web.get("/v1/instances/" + flow).json["next_sequence_number"] > 4 * 1024 + 256)
+    later = told()
+    assert later["held"]["held"].pop("lease_until") and before["held"]["held"].pop("lease_until")
+    assert later == before, (later, before)
 
 
 def test_a_signal_that_was_refused_is_remembered(shell):

@@ -85,9 +85,17 @@ static bool note_record(struct gates *gates, const struct record *record, str ac
     return gates->status != PAWL_OK;
 }
 
-static bool note_earlier(void *context, const struct record *record)
+/* The walk back reads no texts: a record of the right kind is read whole. */
+static bool note_earlier(void *context, const struct record *slim)
 {
-    return note_record(context, record, STR_NONE);
+    struct gates *gates = context;
+    struct record record;
+
+    if (slim->what != LIFE_T_GATE_WAIT && slim->what != LIFE_T_GATE_APPROVE)
+        return false;
+    gates->status =
+        store_record(gates->whole->engine->store, gates->whole->scope, slim->pos, &record);
+    return gates->status || note_record(gates, &record, STR_NONE);
 }
 
 /* What was read, and then back from there. */
@@ -102,8 +110,8 @@ static pawl_status look_for_gates(struct gates *gates)
     TRY(gates->status);
     if (is_over || whole->is_whole)
         return PAWL_OK;
-    TRY(records_look_back(whole->engine, whole->scope,
-                          log->records[log->record_count - 1].record.prev, note_earlier, gates));
+    TRY(chain_look_back(whole->engine, whole->scope,
+                        log->records[log->record_count - 1].record.prev, note_earlier, gates));
     return gates->status;
 }
 

@@ -2,26 +2,21 @@
  * has the step, the tool that no worker has asked for, the signal that was refused. */
 #include "engine/parts.h"
 
+/* A record that is looked for: the start of a step that runs, or the failure before an attempt. */
+struct sought {
+    struct sought *next;
+    const struct live_step *step;
+    struct waiting *out;
+    bool is_failure;
+};
+
 struct causes {
     const struct whole_log *whole;
     struct workers_view workers;
     str served; /* the tools that workers have asked for, a JSON array; data NULL: not looked at */
+    struct sought *sought; /* that are not among the records that were read */
+    pawl_status status;    /* of the look back for them */
 };
-
-/* The newest record of this kind about an attempt; NULL: it is not among those that were read. */
-static const struct instance_log_record *find_record(const struct instance_log *log,
-                                                     const struct live_step *step, bool is_failure)
-{
-    for (uint32_t i = 0; i < log->record_count; i++) {
-        const struct record *record = &log->records[i].record;
-
-        if (is_failure ? record->what >= 0 && lifecycle_is_failure((uint32_t)record->what) &&
-                             record->step == step->plan + 1 && record->attempt + 1 == step->attempt
-                       : record->what == LIFE_T_STEP_START && record->ordinal == step->ordinal)
-            return &log->records[i];
-    }
-    return NULL;
-}
 
 /* Times are shown by the wall clock. */
 static int64_t shown_ms(const struct whole_log *whole, int64_t at_ms)
@@ -29,32 +24,124 @@ static int64_t shown_ms(const struct whole_log *whole, int64_t at_ms)
     return at_ms - engine_clock_offset_ms(whole->engine);
 }
 
-static void tell_failure(const struct causes *causes, const struct live_step *step,
-                         struct waiting *out)
+/* Is it a record of the wanted kind, about the wanted step? Of its attempt, only if it has texts. */
+static bool is_about(const struct sought *sought, const struct record *record)
 {
-    const struct whole_log *whole = causes->whole;
-    const struct instance_log_record *failure = find_record(&whole->log, step, true);
-
-    if (!failure)
-        return;
-    out->failed_attempt = step->attempt - 1;
-    out->attempts_max =
-        whole->now->kind == KIND_FLOW ? flow_step_attempts(whole->now, step->plan) : 0;
-    out->failed_ms = shown_ms(whole, failure->record.at_ms);
-    out->error = failure->payload;
+    if (record->what < 0 || record->step != sought->step->plan + 1)
+        return false;
+    return sought->is_failure ? lifecycle_is_failure((uint32_t)record->what)
+                              : record->what == LIFE_T_STEP_START;
 }
 
-static void tell_holder(const struct causes *causes, const struct live_step *step,
-                        struct waiting *out)
+static bool is_of_attempt(const struct sought *sought, const struct record *record)
+{
+    return sought->is_failure ? record->attempt + 1 == sought->step->attempt
+                              : record->ordinal == sought->step->ordinal;
+}
+
+static void tell_found(const struct causes *causes, const struct sought *sought, int64_t at_ms,
+                       str text)
 {
     const struct whole_log *whole = causes->whole;
-    const struct instance_log_record *start = find_record(&whole->log, step, false);
+    struct waiting *out = sought->out;
 
-    out->held_since_ms = start ? shown_ms(whole, start->record.at_ms) : 0;
-    if (!step->lease.data) /* it runs in the process that owns the store */
+    if (!sought->is_failure) {
+        out->held_since_ms = shown_ms(whole, at_ms);
+        out->worker = sought->step->lease.data ? text : STR_NONE;
         return;
-    out->worker = start ? start->actor : STR_NONE;
-    out->lease_until_ms = lease_until_ms(whole->engine, whole->head.instance, step->ordinal);
+    }
+    out->failed_attempt = sought->step->attempt - 1;
+    out->attempts_max =
+        whole->now->kind == KIND_FLOW ? flow_step_attempts(whole->now, sought->step->plan) : 0;
+    out->failed_ms = shown_ms(whole, at_ms);
+    out->error = text;
+}
+
+/* The newest record that fits. */
+static pawl_status find_read(struct causes *causes, const struct sought *sought, bool *is_found)
+{
+    const struct instance_log *log = &causes->whole->log;
+
+    *is_found = false;
+    for (uint32_t i = 0; i < log->record_count && !*is_found; i++) {
+        const struct instance_log_record *item = &log->records[i];
+        str text = sought->is_failure ? item->payload : item->actor;
+
+        *is_found = is_about(sought, &item->record) && is_of_attempt(sought, &item->record);
+        if (*is_found && sought->is_failure && item->is_left)
+            TRY(value_text(causes->whole->engine, causes->whole->scope, item->record.payload,
+                           &text));
+        if (*is_found)
+            tell_found(causes, sought, item->record.at_ms, text);
+    }
+    return PAWL_OK;
+}
+
+static pawl_status seek(struct causes *causes, const struct live_step *step, bool is_failure,
+                        struct waiting *out)
+{
+    struct sought wanted = { .step = step, .out = out, .is_failure = is_failure };
+    struct sought *kept;
+    bool is_found;
+
+    TRY(find_read(causes, &wanted, &is_found));
+    if (is_found || causes->whole->is_whole)
+        return PAWL_OK;
+    kept = ARENA_NEW(&causes->whole->scope->arena, struct sought);
+    TRY_MEMORY(causes->whole->scope, kept);
+    wanted.next = causes->sought;
+    *kept = wanted;
+    causes->sought = kept;
+    return PAWL_OK;
+}
+
+/* ---- Further back ---- */
+
+/* `slim` has no texts: a record that may fit is read whole. */
+static pawl_status compare_whole(struct causes *causes, const struct sought *sought,
+                                 const struct record *slim, bool *is_found)
+{
+    const struct whole_log *whole = causes->whole;
+    struct record record;
+    str text;
+
+    TRY(store_record(whole->engine->store, whole->scope, slim->pos, &record));
+    *is_found = is_of_attempt(sought, &record);
+    if (!*is_found)
+        return PAWL_OK;
+    TRY(value_text(whole->engine, whole->scope, sought->is_failure ? record.payload : record.actor,
+                   &text));
+    tell_found(causes, sought, record.at_ms, text);
+    return PAWL_OK;
+}
+
+/* True: all are found, or a read has failed. */
+static bool look_for_sought(void *context, const struct record *record)
+{
+    struct causes *causes = context;
+
+    for (struct sought **link = &causes->sought; *link && !causes->status;) {
+        bool is_found = false;
+
+        if (is_about(*link, record))
+            causes->status = compare_whole(causes, *link, record, &is_found);
+        if (is_found)
+            *link = (*link)->next;
+        else
+            link = &(*link)->next;
+    }
+    return !causes->sought || causes->status;
+}
+
+static pawl_status look_further(struct causes *causes)
+{
+    const struct instance_log *log = &causes->whole->log;
+
+    if (!causes->sought)
+        return PAWL_OK;
+    TRY(chain_look_back(causes->whole->engine, causes->whole->scope,
+                        log->records[log->record_count - 1].record.prev, look_for_sought, causes));
+    return causes->status;
 }
 
 /* ---- Tools that no worker has asked for ---- */
@@ -138,9 +225,12 @@ static pawl_status tell_cause(struct causes *causes, struct waiting *out)
     if (!step)
         return PAWL_OK;
     if (step->attempt > 1)
-        tell_failure(causes, step, out);
+        TRY(seek(causes, step, true, out));
     if (step->status == STEP_RUNNING)
-        tell_holder(causes, step, out);
+        TRY(seek(causes, step, false, out));
+    if (step->status == STEP_RUNNING && step->lease.data) /* else the store's owner runs it */
+        out->lease_until_ms =
+            lease_until_ms(causes->whole->engine, causes->whole->head.instance, step->ordinal);
     return step->status == STEP_READY && out->tool.data && !out->is_here ? tell_workers(causes, out)
                                                                          : PAWL_OK;
 }
@@ -152,5 +242,5 @@ pawl_status why_causes(const struct whole_log *whole, uint32_t max, struct waiti
 
     for (uint32_t i = 0; i < count && i < max; i++)
         TRY(tell_cause(&causes, &waiting[i]));
-    return PAWL_OK;
+    return look_further(&causes);
 }

@@ -64,24 +64,35 @@ pawl_status engine_definition_now(struct engine *engine, struct scope *scope, st
 
 #define LOOK_BACK_MAX 4096 /* records: other branches may have gone on for long */
 
+#define EXPLAIN_MAX 1000000 /* records without texts: a second or so, and rarely any */
+
 struct look_back {
     record_sight see;
     void *context;
-    uint32_t count;
+    uint32_t count, max;
 };
 
 static bool look_at(void *context, const struct record *record)
 {
     struct look_back *look = context;
 
-    return look->see(look->context, record) || ++look->count == LOOK_BACK_MAX;
+    return look->see(look->context, record) || ++look->count == look->max;
 }
 
 pawl_status records_look_back(struct engine *engine, struct scope *scope, uint64_t pos,
                               record_sight see, void *context)
 {
-    struct look_back look = { .see = see, .context = context };
+    struct look_back look = { .see = see, .context = context, .max = LOOK_BACK_MAX };
     const struct chain_query query = { pos, .skip_from = UINT64_MAX, .with_texts = true };
+
+    return pos ? store_walk(engine->store, scope, &query, look_at, &look) : PAWL_OK;
+}
+
+pawl_status chain_look_back(struct engine *engine, struct scope *scope, uint64_t pos,
+                            record_sight see, void *context)
+{
+    struct look_back look = { .see = see, .context = context, .max = EXPLAIN_MAX };
+    const struct chain_query query = { pos, .skip_from = UINT64_MAX };
 
     return pos ? store_walk(engine->store, scope, &query, look_at, &look) : PAWL_OK;
 }

@@ -91,13 +91,13 @@ static void put_held(struct cli *cli, const struct node *item, struct buf *text)
 static void put_asked(struct cli *cli, const struct node *item, struct buf *text)
 {
     const struct node *workers = node_find(item, "workers"), *tools = node_find(workers, "tools");
-    str asked = member_str(workers, "asked_at");
+    str asked = member_str(workers, "asked_at"), by = member_str(workers, "asked_by");
 
     if (!workers)
         return;
     if (asked.size > 0) {
-        buf_fmt(text, "the worker %.*s asked for this tool last at",
-                STR_ARG(member_str(workers, "asked_by")));
+        buf_fmt(text, "%s%.*s asked for this tool last at",
+                by.size > 0 ? "the worker " : "a worker", STR_ARG(by));
         print_moment(text, asked);
         put_sentence(cli, DIM, text);
         return;
@@ -107,7 +107,7 @@ static void put_asked(struct cli *cli, const struct node *item, struct buf *text
     if (tools && tools->first) {
         buf_str(text, STR("; workers here serve "));
         print_names(text, tools, " and ");
-    } else {
+    } else if (tools) {
         buf_str(text, STR("; no worker has asked for any tool"));
     }
     put_sentence(cli, WARN, text);
