@@ -960,8 +960,8 @@ class HeldStep(TypedDict):
 class AskedTool(TypedDict):
     since: Time
     asked_at: Time | None
-    asked_by: str | None
-    tools: list[str]
+    asked_by: NotRequired[str | None]
+    tools: NotRequired[list[str]]
 
 
 class View(TypedDict):

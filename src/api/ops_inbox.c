@@ -90,13 +90,20 @@ static void print_waiting_gate(const struct inbox *inbox, const struct waiting *
     json_close(out, '}');
 }
 
-static bool is_wanted(const struct gate_listing *listing, const struct inbox *inbox)
+static bool is_wanted(void *context, const struct inbox *inbox)
 {
+    struct gate_listing *listing = context;
+
     if (listing->definition.data && !str_eq(inbox->definition, listing->definition))
         return false;
     if (listing->version > 0 && inbox->version != listing->version)
         return false;
-    return op_allows(listing->call, inbox->definition);
+    if (!op_allows(listing->call, inbox->definition))
+        return false;
+    for (uint32_t i = 0; i < inbox->count; i++)
+        if (may_approve(listing, &inbox->gates[i], &listing->scope))
+            return true;
+    return false;
 }
 
 static bool has_pending(const struct live *live)
@@ -108,20 +115,22 @@ static bool has_pending(const struct live *live)
 }
 
 /* One that has ended meanwhile has none. */
-static pawl_status list_gates(struct gate_listing *listing, uint64_t number, struct buf *out)
+static pawl_status list_gates(struct gate_listing *listing, const struct busy_row *row,
+                              struct buf *out)
 {
     struct inbox inbox;
     pawl_status status;
 
     scope_clear(&listing->scope);
-    status = engine_inbox(op_engine(listing->call), &listing->scope, number, &inbox);
+    status =
+        engine_inbox(op_engine(listing->call), &listing->scope, row, is_wanted, listing, &inbox);
     if (status != PAWL_OK) {
         listing->call->scope->error = listing->scope.error;
         return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
     }
-    for (uint32_t i = 0; is_wanted(listing, &inbox) && i < inbox.count; i++)
-        if (may_approve(listing, &inbox.waiting[i], &listing->scope)) {
-            print_waiting_gate(&inbox, &inbox.waiting[i], out);
+    for (uint32_t i = 0; i < inbox.count; i++)
+        if (may_approve(listing, &inbox.gates[i], &listing->scope)) {
+            print_waiting_gate(&inbox, &inbox.gates[i], out);
             listing->count++;
         }
     return PAWL_OK;
@@ -149,7 +158,7 @@ static pawl_status list_all_gates(struct gate_listing *listing, struct buf *out,
             listing->after = rows[i].instance;
             listing->looked++;
             if (has_pending(&rows[i].live))
-                status = list_gates(listing, rows[i].instance, out);
+                status = list_gates(listing, &rows[i], out);
             *is_last = i + 1 == count && count < INSTANCES_AT_ONCE;
         }
         if (status == PAWL_OK && count == 0)

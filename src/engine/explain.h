@@ -1,5 +1,5 @@
 /* explain.h - what an instance waits for and why, and all that is shown of it (queries/why.c,
- * causes.c, story.c). */
+ * causes.c, story.c, inbox.c). */
 #ifndef PAWL_ENGINE_EXPLAIN_H
 #define PAWL_ENGINE_EXPLAIN_H
 
@@ -48,17 +48,21 @@ struct instance_end {
 pawl_status engine_why(struct engine *engine, struct scope *scope, str id, struct waiting **out,
                        uint32_t *count, struct instance_end *ending);
 
-/* The same with what a list for people says of the instance, by its number. NOT_KNOWN. */
+/* The gates at which an instance waits, for a list. */
 struct inbox {
     char id[ID_SIZE + 1];
     str definition; /* data NULL: inline */
     uint32_t version;
     str subject; /* data NULL: none */
-    struct waiting *waiting;
+    struct waiting *gates;
     uint32_t count;
 };
-pawl_status engine_inbox(struct engine *engine, struct scope *scope, uint64_t number,
-                         struct inbox *out);
+/* Is one of them wanted? Its subject, since when and who has approved are not known yet. */
+typedef bool (*inbox_sight)(void *context, const struct inbox *inbox);
+/* By the live rows of an instance. The log is read only of what is wanted; count 0: none is.
+ * NOT_KNOWN. */
+pawl_status engine_inbox(struct engine *engine, struct scope *scope, const struct busy_row *row,
+                         inbox_sight is_wanted, void *context, struct inbox *out);
 
 /* All that is shown of one instance, as it was at one moment: read at one go. Of a long history the
  * newest part: at most INSTANCE_LOG_RECORDS, or INSTANCE_LOG_BYTES. */

@@ -41,8 +41,11 @@ const struct live_step *live_step_of(const struct live *live, uint32_t ordinal);
 pawl_status why_causes(const struct whole_log *whole, uint32_t max, struct waiting *waiting,
                        uint32_t count);
 
-/* gates.c: what is known of those among them that wait for an approval. */
-pawl_status why_gates(const struct whole_log *whole, struct waiting *waiting, uint32_t count);
+/* gates.c: of those among them that wait for an approval, for whom and until when, by the plan and
+ * the live rows; then since when and who has approved, by the records that were read and those
+ * before them. */
+pawl_status gates_rules(const struct whole_log *whole, struct waiting *waiting, uint32_t count);
+pawl_status gates_progress(const struct whole_log *whole, struct waiting *waiting, uint32_t count);
 
 /* read.c */
 enum instance_status status_of(const struct definition *definition, uint32_t state, bool is_paused,

@@ -320,6 +320,15 @@ def test_stats_counts_an_end_that_declares_no_kind_as_ended(shell):
     assert ["1", "completed"] in lines and ["2", "ended"] in lines, lines
 
 
+def test_waits_that_are_not_listed_are_counted(shell):
+    shell.pawl("define", shell.write("kid.yaml", "name: kid\nsteps: {a: {wait: {signal: go}, done: true}}\n"))
+    shell.pawl("define", shell.write("wide.yaml", "name: wide\ndopar:\n" + "".join("  - {name: k%d, spawn: {definition: kid}}\n" % i for i in range(130))))
+    one = shell.pawl("start", "wide").out.strip()
+    shown = shell.pawl("show", one).out
+    assert shown.count("has not ended") == 100 and "⋮ 30 more: pawl why %s" % one[:10] in shown, shown[-600:]
+    assert shell.pawl("why", one).out.count("has not ended") == 130
+
+
 class Page(html.parser.HTMLParser):
     """Every element is closed, none loads anything, and none is a script."""
 

@@ -24,7 +24,6 @@ TOUCHES = {
     ("registry", "writer"): 8,
     ("registry", "actors"): 2,
     ("queries", "writer"): 7,
-    ("queries", "actors"): 1,
     ("shell", "writer"): 10,
     ("shell", "work"): 5,
 }

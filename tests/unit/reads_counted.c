@@ -288,3 +288,50 @@ TEST(reads, a_view_of_22_entries_is_one_read_of_at_most_30_steps)
     pawl_free(world.p, answer);
     world_end(&world);
 }
+
+/* ---- The inbox ---- */
+
+#define SLEEPER "name: sleeper\nsteps: {nap: {tool: sleep, args: {for: 7d}, done: true}}\n"
+
+static struct reads inbox_of(struct world *world, const char *query, int gates)
+{
+    char *answer = NULL;
+    int found = 0;
+
+    statements = rows = 0;
+    EXPECT_OK(pawl_call(world->p, "gate.list", query, &answer, &world->error));
+    for (const char *at = answer; (at = strstr(at, "\"step\":\"ask\"")); at++)
+        found++;
+    EXPECT_EQ(found, gates);
+    pawl_free(world->p, answer);
+    return (struct reads){ statements, rows };
+}
+
+/* What waits for something else costs its rows. A gate costs what its last records are, however
+ * long the way to it was. What a filter leaves out has no record read. */
+TEST(reads, an_inbox_reads_the_log_of_gates_alone_and_of_those_the_end)
+{
+    struct reads all, none, slept;
+    struct world world;
+
+    EXPECT_EQ(sqlite3_auto_extension((void (*)(void))count_connection), SQLITE_OK);
+    world_begin(&world, "sqlite");
+    world_define(&world, LONG_REVIEW);
+    world_define(&world, SLEEPER);
+    for (int i = 0; i < 10; i++)
+        (void)world_create(&world, "sleeper", NULL);
+    EXPECT_OK(pawl_run_due(world.p, &world.error));
+    slept = inbox_of(&world, "{}", 0);
+    for (int i = 0; i < 10; i++)
+        (void)world_create(&world, "long", NULL);
+    EXPECT_OK(pawl_run_due(world.p, &world.error));
+    all = inbox_of(&world, "{}", 10);
+    none = inbox_of(&world, "{\"approver\":\"eve\"}", 0);
+    EXPECT_EQ(slept.statements, 1 + 10 * 2);
+    EXPECT_EQ(slept.rows, 10 * 4);
+    EXPECT_EQ(none.statements - slept.statements, 10 * 2);
+    EXPECT_EQ(none.rows - slept.rows, 10 * 4);
+    EXPECT_EQ(all.statements - none.statements, 10 * 2);
+    EXPECT_EQ(all.rows - none.rows, 10 * 2);
+    world_end(&world);
+}

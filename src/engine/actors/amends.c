@@ -85,7 +85,7 @@ pawl_status amended_definition(struct engine *engine, struct scope *scope, const
 {
     uint64_t pos = 0;
 
-    if ((*definition)->kind != KIND_MACHINE)
+    if ((*definition)->kind != KIND_MACHINE && engine->actors.has_amends)
         TRY(last_amend(engine, scope, head, &pos));
     return pos ? fold_amends(engine, scope, pos, definition) : PAWL_OK;
 }

@@ -111,7 +111,9 @@ static pawl_status look_for_gates(struct gates *gates)
     if (is_over || whole->is_whole)
         return PAWL_OK;
     TRY(chain_look_back(whole->engine, whole->scope,
-                        log->records[log->record_count - 1].record.prev, note_earlier, gates));
+                        log->record_count ? log->records[log->record_count - 1].record.prev
+                                          : whole->head.pos,
+                        note_earlier, gates));
     return gates->status;
 }
 
@@ -143,10 +145,8 @@ static pawl_status print_rule(const struct whole_log *whole, uint32_t plan, stru
     return gate->approval.data ? PAWL_OK : scope_no_memory(scope);
 }
 
-pawl_status why_gates(const struct whole_log *whole, struct waiting *waiting, uint32_t count)
+pawl_status gates_rules(const struct whole_log *whole, struct waiting *waiting, uint32_t count)
 {
-    struct gates gates = { .whole = whole, .waiting = waiting, .count = count };
-
     for (uint32_t i = 0; i < count; i++) {
         const struct live_step *gate = gate_of(&whole->log.live, &waiting[i]);
 
@@ -154,8 +154,16 @@ pawl_status why_gates(const struct whole_log *whole, struct waiting *waiting, ui
             continue;
         TRY(print_rule(whole, gate->plan, &waiting[i]));
         read_until(whole->engine, &whole->log.live, &waiting[i]);
-        gates.left++;
     }
+    return PAWL_OK;
+}
+
+pawl_status gates_progress(const struct whole_log *whole, struct waiting *waiting, uint32_t count)
+{
+    struct gates gates = { .whole = whole, .waiting = waiting, .count = count };
+
+    for (uint32_t i = 0; i < count; i++)
+        gates.left += waiting[i].approval.data != NULL;
     TRY(look_for_gates(&gates));
     for (uint32_t i = 0; i < count; i++)
         if (waiting[i].approval.data)

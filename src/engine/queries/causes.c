@@ -24,7 +24,7 @@ static int64_t shown_ms(const struct whole_log *whole, int64_t at_ms)
     return at_ms - engine_clock_offset_ms(whole->engine);
 }
 
-/* Is it a record of the wanted kind, about the wanted step? Of its attempt, only if it has texts. */
+/* Is it a record of the wanted kind, about the wanted step? */
 static bool is_about(const struct sought *sought, const struct record *record)
 {
     if (record->what < 0 || record->step != sought->step->plan + 1)

@@ -133,7 +133,7 @@ static pawl_status read_can_cancel(struct engine *engine, struct scope *scope,
 {
     *out = definition->states[head->state].terminal == TERMINAL_NOT &&
            definition_find_cancel(definition, head->state) != NULL;
-    if (*out && definition->kind == KIND_FLOW && engine->actors.has_amends)
+    if (*out && definition->kind == KIND_FLOW)
         TRY(amended_definition(engine, scope, head, &definition));
     return *out && bars_cancel(definition, live)
                ? poison_holds(engine, scope, live->paused_pos, out)

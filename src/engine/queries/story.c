@@ -252,20 +252,3 @@ pawl_status engine_story(struct engine *engine, struct scope *scope, str id, uin
     TRY(fill_known(&whole, out));
     return why_list(&whole, STORY_WAITS, &out->waiting, &out->waiting_count);
 }
-
-pawl_status engine_inbox(struct engine *engine, struct scope *scope, uint64_t number,
-                         struct inbox *out)
-{
-    struct whole_log whole;
-    bool is_amended;
-
-    *out = (struct inbox){ 0 };
-    TRY(engine_id_of(engine, scope, number, out->id));
-    TRY(whole_log_read(engine, scope, str_of(out->id), 0, &whole));
-    out->definition = whole.slot->name;
-    out->version = whole.slot->version;
-    out->subject = whole.log.subject;
-    if (whole.now != whole.slot->definition && whole.now->kind == KIND_FLOW)
-        TRY(amended_name(engine, scope, &whole.head, &out->definition, &out->version, &is_amended));
-    return why_list(&whole, UINT32_MAX, &out->waiting, &out->count);
-}

@@ -166,7 +166,8 @@ pawl_status why_list(const struct whole_log *whole, uint32_t max, struct waiting
         why_machine(definition, whole->head.state, *out, count);
     why_live(whole->engine, whole->now, live, *out, count);
     TRY(why_refused(whole, *out, *count));
-    TRY(why_gates(whole, *out, *count));
+    TRY(gates_rules(whole, *out, *count));
+    TRY(gates_progress(whole, *out, *count));
     TRY(why_causes(whole, max, *out, *count));
     return why_children(whole, max, *out, *count);
 }

@@ -242,6 +242,10 @@ static void put_waits(struct cli *cli, const struct showing *showing)
         put_causes(cli, member_str(showing->instance, "instance_id").data, item);
         put_answer(cli, node_first(showing->view, "steps"), item);
     }
+    if (member_int(showing->view, "waiting_more") > 0)
+        term_put(&cli->term, DIM, "    ⋮ %lld more: %s why %.10s\n",
+                 (long long)member_int(showing->view, "waiting_more"), cli->command,
+                 member_str(showing->instance, "instance_id").data);
 }
 
 /* ---- All of it ---- */
