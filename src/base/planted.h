@@ -33,6 +33,7 @@
     X(JOIN_EARLY, "a join begins though a branch can still arrive")                                \
     X(BRANCH_LAST, "of the conditions that hold the last one wins")                                \
     X(RETRY_UNCOUNTED, "a step that may not be tried again is")                                    \
+    X(RETRY_NEVER_IGNORED, "an error is tried again though `never` lists it")                      \
     X(DOPAR_HASTY, "a dopar is settled by the first of its branches")                              \
     X(RESCUE_MISSED, "a try that fails goes past its rescue")                                      \
     X(ERROR_FORGOTTEN, "what went wrong is not put into the context")                              \

@@ -95,6 +95,15 @@ void sleep_check(const struct source_step *step);
 /* compile_retry.c: how often, and after how long. */
 void compile_retry(struct source_step *step);
 
+/* compile_way.c: a condition without the blanks around it; one that may not be of the six forms,
+ * which compare a result: "a condition WORDS"; whether the steps that it names are there, with a
+ * result. */
+str condition_text(const struct node *condition);
+void compile_condition(const struct source_step *step, const struct node *condition,
+                       const char *words);
+void compile_check_named(const struct source_step *step, const struct node *condition);
+bool compile_has_result(const struct source_step *step, str name);
+
 /* compile_way.c: a graph's way on; the names are looked up when all steps are known. */
 void compile_way(struct source_step *step);
 void compile_link(struct compilation *compiler);

@@ -75,6 +75,29 @@ static void read_backoff_growth(struct source_step *step, const struct node *gro
                      step->plan.attempt_count_max, &step->plan.backoff_count);
 }
 
+/* `on` and `never`: kinds are texts; a number is its text. */
+static str *read_kinds(struct source_step *step, const struct node *list, const char *key,
+                       uint32_t *count)
+{
+    str *kinds;
+
+    if (!list)
+        return NULL;
+    if (list->kind != NODE_ARRAY || list->count == 0 || list->count > LIMIT_ATTEMPTS) {
+        step_error(step, list, "retry.%s must list 1..%d kinds of errors, like [timeout, busy]",
+                   key, LIMIT_ATTEMPTS);
+        return NULL;
+    }
+    kinds = ARENA_ARRAY(&step->compiler->scope->arena, str, list->count);
+    for (const struct node *item = list->first; item && kinds; item = item->next)
+        if ((item->kind == NODE_STRING && !str_is_blank(item->text)) || item->kind == NODE_NUMBER)
+            kinds[(*count)++] = item->text;
+        else
+            step_error(step, item, "a kind of errors is a text or a number, found %s",
+                       node_kind_name(item->kind));
+    return kinds;
+}
+
 void compile_retry(struct source_step *step)
 {
     const struct node *retry = node_find(step->node, "retry");
@@ -84,10 +107,14 @@ void compile_retry(struct source_step *step)
     step->plan.backoff_ms =
         arena_copy(&step->compiler->scope->arena, backoff_default_ms, sizeof backoff_default_ms);
     if (!step->plan.backoff_ms || !retry ||
-        !step_expect(step, retry, NODE_OBJECT, "{max, backoff}"))
+        !step_expect(step, retry, NODE_OBJECT, "{max, backoff, on, never}"))
         return;
     compile_keys(step->compiler, step, retry, retry_keys, "retry.");
     read_attempts(step, max);
+    step->plan.retry_on =
+        read_kinds(step, node_find(retry, "on"), "on", &step->plan.retry_on_count);
+    step->plan.retry_never =
+        read_kinds(step, node_find(retry, "never"), "never", &step->plan.retry_never_count);
     if (backoff && backoff->kind == NODE_ARRAY)
         read_backoff_list(step, backoff);
     else if (backoff && backoff->kind == NODE_OBJECT)

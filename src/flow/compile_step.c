@@ -50,6 +50,21 @@ static void check_keys(struct source_step *step)
             refuse_key(step, node, tables);
 }
 
+/* The keys of a kind that stands alone belong to steps that have its own key. */
+static void check_kind_keys(const struct source_step *step)
+{
+    for (uint32_t i = 0; i < STEP_KIND_COUNT; i++) {
+        const struct step_kind *kind = step_kinds[i];
+
+        if (!kind->is_alone || node_find(step->node, kind->key))
+            continue;
+        for (const struct known_key *key = kind->keys; key->word; key++)
+            if (node_find(step->node, key->word))
+                step_error(step, node_find(step->node, key->word),
+                           "'%s' belongs to a step with '%s'", key->word, kind->key);
+    }
+}
+
 static void read_name(struct source_step *step)
 {
     const struct node *node = node_find(step->node, "name");
@@ -182,6 +197,7 @@ static void read_step(struct source_step *step)
 
     read_name(step);
     check_keys(step);
+    check_kind_keys(step);
     read_kind(step);
     compile_retry(step);
     if (step->plan.attempt_count_max == 1)

@@ -187,6 +187,7 @@ static void check_template(const struct source_step *step, const struct node *no
 {
     str text = words_shown(part->text);
     char hint[TEMPLATE_HINT_SIZE] = "";
+    uint32_t found;
     str rest;
 
     if (part->kind != TEMPLATE_TEXT)
@@ -217,8 +218,12 @@ static void check_template(const struct source_step *step, const struct node *no
                        STR_ARG(text));
         break;
     case TEMPLATE_STEP:
-        if (template_step(&step->compiler->named, part->path, SIZE_MAX, &rest) == STEP_NONE)
+        found = template_step(&step->compiler->named, part->path, SIZE_MAX, &rest);
+        if (found == STEP_NONE)
             refuse_step(step, node, part, hint);
+        else if (step->compiler->steps[found].plan.kind->is_without_result)
+            step_error(step, node, "%.*s: a %s has no result", STR_ARG(text),
+                       step->compiler->steps[found].plan.kind->word);
         else if (rest.data && (str_has(rest, '[') || str_has(rest, '|')))
             warn_template(step, node, part, hint);
         break;

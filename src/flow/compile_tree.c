@@ -26,15 +26,15 @@ static void compile_node(struct compilation *compiler, const struct node *node, 
 
 /* ["do",...] or ["dopar",...]: the children of a list. */
 static void compile_list(struct compilation *compiler, const struct node *list, const char *kind,
-                         const char *key, str path)
+                         str path)
 {
     uint32_t index = 0;
 
     json_open(&compiler->tree, '[');
     json_text(&compiler->tree, kind);
     if (list && list->kind != NODE_ARRAY)
-        compile_error(compiler, list, "'%s' must be an array of steps, found %s", key,
-                      node_kind_name(list->kind));
+        compile_error(compiler, list, "'%.*s' must be an array of steps, found %s",
+                      STR_ARG(list->key), node_kind_name(list->kind));
     for (const struct node *node = list && list->kind == NODE_ARRAY ? list->first : NULL; node;
          node = node->next) {
         str name = path_with(compiler, path, NULL, index++);
@@ -51,14 +51,13 @@ static void compile_group(struct compilation *compiler, const struct node *group
     static const char *const parts[] = { "try", "rescue", "finally" };
 
     if (strcmp(kind, "try") != 0) {
-        compile_list(compiler, node_find(group, kind), kind, kind,
-                     path_with(compiler, parent, kind, 0));
+        compile_list(compiler, node_find(group, kind), kind, path_with(compiler, parent, kind, 0));
         return;
     }
     json_open(&compiler->tree, '[');
     json_text(&compiler->tree, kind);
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        compile_list(compiler, node_find(group, parts[i]), "do", parts[i],
+        compile_list(compiler, node_find(group, parts[i]), "do",
                      path_with(compiler, parent, parts[i], 0));
     json_close(&compiler->tree, ']');
 }
@@ -84,15 +83,14 @@ static const struct known_key *find_group(struct compilation *compiler, const st
 static void compile_arms(struct compilation *compiler, const struct node *node, uint32_t step,
                          str path)
 {
-    str group = path_with(compiler, path, "select", 0);
-    uint32_t index = 0;
+    const struct step_kind *kind = compiler->steps[step].plan.kind;
+    str group = path_with(compiler, path, kind->key, 0);
 
     json_open(&compiler->tree, '[');
     json_text(&compiler->tree, "select");
     json_u64(&compiler->tree, step);
-    for (const struct node *arm = node_find(node, "select")->first; arm; arm = arm->next)
-        compile_list(compiler, node_find(arm, "do"), "do", "do",
-                     path_with(compiler, group, NULL, index++));
+    for (uint32_t i = 0; i < kind->arm_count(node); i++)
+        compile_list(compiler, kind->arm(node, i), "do", path_with(compiler, group, NULL, i));
     json_close(&compiler->tree, ']');
 }
 
@@ -114,7 +112,7 @@ static void compile_node(struct compilation *compiler, const struct node *node, 
     if (step == STEP_NONE)
         return;
     kind = compiler->steps[step].plan.kind;
-    if (kind->leads_by_arm && node_find(node, kind->key)->kind == NODE_ARRAY)
+    if (kind->leads_by_arm && kind->arm_count(node) > 0)
         compile_arms(compiler, node, step, path);
     else
         json_u64(&compiler->tree, step);
@@ -130,7 +128,7 @@ static str leaf_name(const struct node *leaf)
     if (tool && tool->kind == NODE_STRING)
         return tool->text;
     for (uint32_t i = 0; i < STEP_KIND_COUNT; i++)
-        if (!step_kinds[i]->is_tool && node_find(leaf, step_kinds[i]->word))
+        if (!step_kinds[i]->is_tool && step_kinds[i]->key && node_find(leaf, step_kinds[i]->key))
             return str_of(step_kinds[i]->word);
     return STR("gate");
 }

@@ -7,7 +7,7 @@
 /* ---- What is written ------------------------------------------------------------------------ */
 
 /* Blanks around a condition do not count: YAML's `if: |` ends it with a newline. */
-static str condition_text(const struct node *condition)
+str condition_text(const struct node *condition)
 {
     str text = condition->text;
 
@@ -149,6 +149,15 @@ static void check_condition(const struct source_step *step, const struct node *c
         check_globals(step, condition);
 }
 
+void compile_condition(const struct source_step *step, const struct node *condition,
+                       const char *words)
+{
+    if (condition_is_pattern(condition_text(condition)))
+        step_error(step, condition, "a condition %s", words);
+    else
+        check_condition(step, condition);
+}
+
 static void check_branch(const struct source_step *step, const struct node *item, const char *path)
 {
     const struct node *condition = node_find(item, "if"), *then = node_find(item, "then");
@@ -273,18 +282,28 @@ uint32_t compile_find_step(const struct compilation *compiler, str text)
     return found ? found->step : plan_find(&compiler->named, text);
 }
 
-/* An expression names steps that are there: a slip of the pen is not left for the run. */
-static void check_named(const struct source_step *step, const struct node *condition)
+bool compile_has_result(const struct source_step *step, str name)
 {
-    str text = condition_text(condition), name;
+    uint32_t found = plan_find(&step->compiler->named, name);
+
+    return found != STEP_NONE && !step->compiler->steps[found].plan.kind->is_without_result;
+}
+
+/* An expression names steps that are there: a slip of the pen is not left for the run. */
+void compile_check_named(const struct source_step *step, const struct node *condition)
+{
+    str text = condition && condition->kind == NODE_STRING ? condition_text(condition) : STR("");
     size_t at = 0;
+    str name;
 
     if (condition_is_pattern(text))
         return;
     while (expr_next_step(text, &at, &name))
-        if (plan_find(&step->compiler->named, name) == STEP_NONE)
-            step_error(step, condition, "the condition names steps.%.*s, and there is no such step",
-                       STR_ARG(words_shown(name)));
+        if (!compile_has_result(step, name))
+            step_error(
+                step, condition, "the condition names steps.%.*s, and there is no such step%s",
+                STR_ARG(words_shown(name)),
+                plan_find(&step->compiler->named, name) == STEP_NONE ? "" : " with a result");
 }
 
 /* One that is listed has `then`, and may have `if`; others are a name alone. */
@@ -301,7 +320,7 @@ static void link_one(struct source_step *step, const struct node *item, bool is_
     if (condition && condition->kind == NODE_STRING) {
         target->condition = condition_text(condition);
         target->is_quoted = condition_is_quoted(target->condition);
-        check_named(step, condition);
+        compile_check_named(step, condition);
     }
     if (target->step == STEP_NONE)
         step_error(step, name, "'%.*s' names '%.*s', and there is no such step", STR_ARG(way->key),

@@ -128,7 +128,10 @@ static const struct node *find_global(void *context, str name, pawl_status *stat
         return read_value(view, source->memory->input, status);
     if (str_is(name, "context"))
         return view->whole ? view->whole : &view->open;
-    if (str_is(name, "instance"))
+    if (str_is(name, "instance") && source->is_nameless)
+        *status = scope_fail(view->scope, PAWL_NOT_AWAITING,
+                             "'instance' is not known yet when a flow begins");
+    else if (str_is(name, "instance"))
         return read_value(view, source->memory->instance, status);
     return NULL;
 }
@@ -144,7 +147,8 @@ static bool find_step(void *context, str name, const struct node **out, pawl_sta
     if (slot == STEP_NONE)
         return false;
     if (slot == source->fresh_slot) {
-        *out = read_result(view, status);
+        *out =
+            view->text.data ? read_result(view, status) : read_value(view, source->fresh, status);
         return true;
     }
     *status = memory_text(source->memory, &source->memory->results[slot], view->values, &text);
@@ -230,8 +234,9 @@ pawl_status condition_choose(struct scope *scope, const struct template_source *
     return status;
 }
 
-pawl_status condition_choose_error(struct scope *scope, const struct template_source *source,
-                                   const struct plan_step *step, str error, uint32_t *out)
+pawl_status condition_first(struct scope *scope, const struct template_source *source,
+                            const struct plan_step *step, const struct plan_target *targets,
+                            uint32_t count, str error, uint32_t *out)
 {
     struct scope values;
     struct view view = { .scope = scope,
@@ -243,7 +248,13 @@ pawl_status condition_choose_error(struct scope *scope, const struct template_so
 
     *out = STEP_NONE;
     scope_init(&values, scope->arena.heap, LIMIT_SCOPE);
-    status = choose(&view, step, step->errors, step->error_count, out);
+    status = choose(&view, step, targets, count, out);
     scope_fini(&values);
     return status;
+}
+
+pawl_status condition_choose_error(struct scope *scope, const struct template_source *source,
+                                   const struct plan_step *step, str error, uint32_t *out)
+{
+    return condition_first(scope, source, step, step->errors, step->error_count, error, out);
 }

@@ -87,6 +87,10 @@ bool condition_matches(const struct plan_target *target, const struct node *resu
 pawl_status condition_choose(struct scope *scope, const struct template_source *source,
                              const struct plan_step *step, str result, uint32_t *out);
 
+/* The first of these whose condition holds, or that has none; they see `error`, if it is there. */
+pawl_status condition_first(struct scope *scope, const struct template_source *source,
+                            const struct plan_step *step, const struct plan_target *targets,
+                            uint32_t count, str error, uint32_t *out);
 /* Likewise of a step that failed for good: where its error leads. */
 pawl_status condition_choose_error(struct scope *scope, const struct template_source *source,
                                    const struct plan_step *step, str error, uint32_t *out);
@@ -96,6 +100,8 @@ pawl_status condition_choose_error(struct scope *scope, const struct template_so
 enum retry_cause { RETRY_FAILED, RETRY_TIMEOUT, RETRY_LOST };
 
 bool retry_is_due(const struct plan_step *step, uint32_t attempt, enum retry_cause cause);
+/* May this error be tried again, as far as `on` and `never` of the step say? The arena may fail. */
+bool retry_takes(const struct plan_step *step, str error, struct arena *arena);
 /* `seed` spreads the delays of many instances, where the step asks for jitter. */
 int64_t retry_delay_ms(const struct plan_step *step, uint32_t attempt, uint64_t seed);
 
@@ -238,6 +244,9 @@ void flow_begin(struct turn *turn, const struct tree_redo *redo); /* NULL: from 
 void flow_go_on(struct turn *turn, uint32_t step, str result);
 void step_succeed(struct turn *turn, enum lifecycle_transition transition,
                   const struct attempt *attempt, str result, uint32_t arm);
+/* A step of a tree that leads by arms is over in the decision that began it. Nothing may ask for
+ * its result, and it puts nothing into the context. */
+void step_take_arm(struct turn *turn, const struct attempt *attempt, str result, uint32_t arm);
 void step_fail(struct turn *turn, enum lifecycle_transition transition,
                const struct attempt *attempt, enum retry_cause cause, str error);
 /* What came cannot be used (a context past all bounds, a condition that cannot be told): the step

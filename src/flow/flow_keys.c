@@ -38,7 +38,7 @@ const struct known_key cancel_keys[] = {
 const struct known_key step_keys[] = {
     { "name", "NAME", "what the step is called", NULL, "its key, or in a tree its path" },
     KEY_DESCRIPTION,
-    { "retry", "{max, backoff}", "how often it is tried, and after how long", "retries",
+    { "retry", "{max, backoff, on, never}", "how often it is tried, and after how long", "retries",
       "see Retries" },
     { "timeout", "DURATION", "how long one attempt may take", NULL, "no limit" },
     { "idempotent", "true | false", "whether an attempt without an answer may be repeated", NULL,
@@ -97,6 +97,8 @@ const struct known_key retry_keys[] = {
       "a tool: @GRAPH_ATTEMPTS@ in a graph, @TREE_ATTEMPTS@ in a tree; any other step: 1" },
     { "backoff", "[DURATION, ...] | {initial, factor, max, jitter}", "the delays between them",
       "delay", "[@backoff_default_ms@]" },
+    { "on", "[KIND, ...]", "the kinds of errors that are tried again", "only", "all" },
+    { "never", "[KIND, ...]", "the kinds of errors that are not", "except", "none" },
     { 0 },
 };
 

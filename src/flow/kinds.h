@@ -41,6 +41,7 @@ struct step_kind {
     bool has_arms;      /* ... whose `arms` lists what it waits for */
     bool leads_by_arm;  /* each arm has its own way on, and the result says which it was */
     bool is_tried_once; /* `retry` is refused */
+    bool is_without_result; /* no template or condition may name its result */
     enum step_look look;
     /* Prints what a picture says below its name. NULL: its tool, or `word`. */
     void (*note)(const struct plan_step *step, struct buf *out);
@@ -51,6 +52,10 @@ struct step_kind {
     void (*compile)(struct source_step *step, const struct node *node);
     /* When all steps are known. NULL: nothing to check. */
     void (*check)(const struct source_step *step);
+    /* In a tree, of a step that leads by arms: how many it has, and the list of what follows one of
+     * them; NULL: nothing follows. */
+    uint32_t (*arm_count)(const struct node *step);
+    const struct node *(*arm)(const struct node *step, uint32_t arm);
 
     /* ---- Deciding: pure, on the turn. NULL: nothing happens ---- */
     /* Adds the effects by which the new attempt waits. A status that is not trouble
@@ -75,7 +80,7 @@ struct step_kind {
 };
 
 /* In the order in which messages list them. A row with a `tool` comes before the one without. */
-#define STEP_KINDS(X) X(sleep) X(tool) X(gate) X(wait) X(select) X(spawn) X(external) X(gone)
+#define STEP_KINDS(X) X(sleep) X(tool) X(gate) X(wait) X(select) X(if) X(spawn) X(external) X(gone)
 
 #define X(name) extern const struct step_kind step_kind_##name;
 STEP_KINDS(X)

@@ -61,6 +61,10 @@ static void scan_conditions(struct plan *plan, const struct plan_step *step)
         scan_condition(plan, step->targets[i].condition);
     for (uint32_t i = 0; i < step->error_count; i++)
         scan_condition(plan, step->errors[i].condition);
+    for (const struct node *arm = node_first(step->args_node, "arms");
+         arm && step->kind->leads_by_arm; arm = arm->next)
+        if (node_find(arm, "if"))
+            scan_condition(plan, node_find(arm, "if")->text);
 }
 
 /* ---- Loading --------------------------------------------------------------------- */

@@ -7,7 +7,7 @@
  *   {"notation":"graph","first":0,"steps":[{"name":"search","kind":"wait","tool":"log",
  *    "args":{...},"next":1,"max":3,"backoff":[30000,120000,300000],"jitter":100,"timeout":120000,
  *    "idempotent":true,"once":true,"augment":[["dest","source"]],"by":["ann"],"count":2,
- *    "on_error":[["error == \"timeout\"",2],3]}],
+ *    "on_error":[["error == \"timeout\"",2],3],"on":["timeout"],"never":["declined"]}],
  *    "tree":["do",0,["dopar",1,2]],"output":{...},"buffered":[NAME],"cancel":false}
  *
  * `kind` is the word of a row of kinds.h; tool is left out. The way on is one of `next`, `join` (an
@@ -205,6 +205,15 @@ static bool read_errors(struct scope *scope, const struct plan *plan, const stru
 
 /* ---- Steps --------------------------------------------------------------------------------- */
 
+/* Of errors that are tried again, or are not. */
+static void print_kinds(const str *kinds, uint32_t count, const char *key, struct buf *out)
+{
+    if (count == 0)
+        return;
+    json_key(out, key);
+    plan_print_texts(kinds, count, out);
+}
+
 static void print_step(const struct plan_step *step, struct buf *out)
 {
     json_open(out, '{');
@@ -230,6 +239,8 @@ static void print_step(const struct plan_step *step, struct buf *out)
     if (step->approval_count > 1)
         json_put_u64(out, "count", step->approval_count);
     print_errors(step, out);
+    print_kinds(step->retry_on, step->retry_on_count, "on", out);
+    print_kinds(step->retry_never, step->retry_never_count, "never", out);
     json_close(out, '}');
 }
 
@@ -265,6 +276,9 @@ static bool read_step(struct scope *scope, const struct plan *plan, const struct
            read_backoff(scope, node_find(node, "backoff"), step) &&
            read_augments(scope, node_find(node, "augment"), step) &&
            read_errors(scope, plan, node_find(node, "on_error"), step) &&
+           read_texts(scope, node_find(node, "on"), &step->retry_on, &step->retry_on_count) &&
+           read_texts(scope, node_find(node, "never"), &step->retry_never,
+                      &step->retry_never_count) &&
            read_texts(scope, node_find(node, "by"), &step->approvers, &step->approver_count);
 }
 

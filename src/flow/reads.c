@@ -71,6 +71,10 @@ pawl_status reads_find(struct scope *scope, const struct plan *plan, struct plan
             read_condition(out, step->targets[j].condition);
         for (uint32_t j = 0; j < step->error_count; j++)
             read_condition(out, step->errors[j].condition);
+        for (const struct node *arm = node_first(step->args_node, "arms");
+             arm && step->kind->leads_by_arm; arm = arm->next)
+            if (node_find(arm, "if"))
+                read_condition(out, node_find(arm, "if")->text);
     }
     if (out->of && plan->output_node)
         read_node(out, plan->output_node);

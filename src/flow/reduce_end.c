@@ -295,6 +295,13 @@ void step_succeed(struct turn *turn, enum lifecycle_transition transition,
         graph_goes_on(turn, step, result, arm);
 }
 
+void step_take_arm(struct turn *turn, const struct attempt *attempt, str result, uint32_t arm)
+{
+    turn_draft(turn, LIFE_T_STEP_COMPLETE, attempt, result);
+    turn_end(turn, attempt);
+    tree_goes_on(turn, step_of(turn, attempt), true, arm);
+}
+
 static void try_again(struct turn *turn, const struct attempt *failed, enum retry_cause cause)
 {
     struct attempt next;
@@ -317,7 +324,8 @@ void step_fail(struct turn *turn, enum lifecycle_transition transition,
     turn_draft(turn, transition, attempt, error);
     turn_end(turn, attempt);
     if (!turn->event->no_retry && !turn->is_hopeless && transition != LIFE_T_GATE_REJECT &&
-        retry_is_due(step, attempt->attempt, cause)) {
+        retry_is_due(step, attempt->attempt, cause) &&
+        retry_takes(step, error, &turn->scope->arena)) {
         try_again(turn, attempt, cause);
     } else if (turn->plan->is_tree) {
         turn->error = error; /* rescue and finally see it */

@@ -30,6 +30,18 @@ static void select_compile(struct source_step *step, const struct node *select)
     step->plan.args_node = select;
 }
 
+static uint32_t select_arm_count(const struct node *step)
+{
+    const struct node *arms = node_find(step, "select");
+
+    return arms->kind == NODE_ARRAY ? arms->count : 0;
+}
+
+static const struct node *select_arm(const struct node *step, uint32_t arm)
+{
+    return node_find(node_at(node_find(step, "select"), arm), "do");
+}
+
 static pawl_status select_result(struct turn *turn, const struct attempt *attempt, uint32_t arm,
                                  str payload, str *out)
 {
@@ -76,6 +88,8 @@ const struct step_kind step_kind_select = {
     .leads_by_arm = true,
     .look = LOOK_WAIT,
     .compile = select_compile,
+    .arm_count = select_arm_count,
+    .arm = select_arm,
     .begin = arms_begin,
     .arm_result = select_result,
     .read_arm = select_read,

@@ -177,7 +177,6 @@ const struct step_kind step_kind_spawn = {
     .why = "child",
     .may_spawn = true,
     .has_own_args = true,
-    .is_tried_once = true,
     .compile = spawn_compile,
     .check = spawn_check,
     .begin = spawn_begin,

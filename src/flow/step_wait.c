@@ -188,7 +188,8 @@ const struct node *plan_arms(const struct plan_step *step)
 void arm_print(const struct node *arm, struct buf *out)
 {
     if (arm && arm->first && arm->first->kind == NODE_STRING)
-        buf_fmt(out, "%.*s %.200s", STR_ARG(arm->first->key), arm->first->text.data);
+        buf_fmt(out, "%.*s%s%.200s", STR_ARG(arm->first->key), arm->first->text.size > 0 ? " " : "",
+                arm->first->text.data);
 }
 
 static void wait_note(const struct plan_step *step, struct buf *out)

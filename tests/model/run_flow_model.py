@@ -78,6 +78,8 @@ def name_leaves(tree, names):
         return next(names)
     if tree[0] == "select":
         return ("select", next(names), *([name_leaves(item, names) for item in arm] for arm in tree[1:]))
+    if tree[0] == "if":
+        return ("if", tree[1], *([name_leaves(item, names) for item in arm] for arm in tree[2:]))
     if tree[0] == "try":
         return ("try", *([name_leaves(item, names) for item in part] for part in tree[1:]))
     return (tree[0], [name_leaves(item, names) for item in tree[1]])
@@ -91,6 +93,10 @@ def as_json(tree):
     if tree[0] == "select":
         return {"name": tree[1], "select": [{"signal": tree[1], "do": [as_json(t) for t in tree[2]]},
                                             {"timer": "1s", "do": [as_json(t) for t in tree[3]]}]}
+    if tree[0] == "if":
+        words = ("context.none", "input", "steps")  # the first is nil; the others are there
+        return {"if": words[tree[1] == 0], "then": [as_json(t) for t in tree[2]],
+                "elif": [{"if": words[tree[1] == 1], "then": [as_json(t) for t in tree[3]]}], "else": [as_json(t) for t in tree[4]]}
     if tree[0] == "try":
         return {"try": [as_json(t) for t in tree[1]], "rescue": [as_json(t) for t in tree[2]],
                 "finally": [as_json(t) for t in tree[3]]}
@@ -106,6 +112,8 @@ def outcome(tree, answered):
             if "%s/%d" % (tree[1], arm) in answered:
                 return outcome(("do", tree[2 + arm]), answered)
         return None
+    if tree[0] == "if":  # its conditions are known: what it comes to is what came of the arm that holds
+        return outcome(("do", tree[2 + tree[1]]), answered)
     if tree[0] == "do":
         for child in tree[1]:  # C11: a failed child stops it
             found = outcome(child, answered)
@@ -132,6 +140,8 @@ def live(tree, answered):
             if "%s/%d" % (tree[1], arm) in answered:
                 return live(("do", tree[2 + arm]), answered)
         return {tree[1]}
+    if tree[0] == "if":
+        return live(("do", tree[2 + tree[1]]), answered)
     if tree[0] == "do":
         for child in tree[1]:
             if outcome(child, answered) is not True:
@@ -340,6 +350,32 @@ def test_small_graphs_do_what_the_model_says_in_every_order():  # B12-B18
     paths, refused = compare(cases, graph_json, graph_paths)
     assert paths > 2000 and refused < len(cases) / 2, (paths, refused, len(cases))
     print("# %d graphs, %d refused when put, %d paths" % (len(cases), refused, paths))
+
+
+def trees_with_ifs():
+    """An if in every place of small trees, with each of its three arms, some of them empty, and one in another."""
+    for arm, a, b, c in itertools.product(range(3), "SF", "SF", "SF"):
+        full = ("if", arm, [a + "1"], [b + "2"], [c + "3"])
+        bare = ("if", arm, [], [b + "2"], [])
+        nested = ("if", arm, [("if", 2 - arm, [], [a + "1"], [c + "4"]), "S5"], [], [bare])
+        for one in (full, bare, nested):
+            yield from (("do", [one, "S6"]), ("do", ["S6", one, one_more(one)]), ("dopar", [one, b + "6"]), ("dopar", [bare_twin(one), one]),
+                        ("try", [one], ["S6"], ["S7"]), ("try", [a + "6"], [one], ["S7"]), ("try", ["S6"], [], [one]))
+
+
+def one_more(tree):
+    return ("if", 0, ["S8"], [], [])
+
+
+def bare_twin(tree):
+    return ("if", 2, ["S8"], ["S9"], [])
+
+
+def test_trees_with_conditions_do_what_the_model_says():
+    cases = list(trees_with_ifs())
+    paths, refused = compare(cases, as_json, tree_paths)
+    assert refused == 0 and paths > 500, (paths, refused)
+    print("# %d trees, %d paths" % (len(cases), paths))
 
 
 # ---- The same with every fate ----

@@ -1,6 +1,7 @@
 /* flow_routes.c - where errors lead: `on_error` of a graph's steps, and which errors are tried
  * again. */
 #include "flow_rig.h"
+#include <stdio.h>
 
 static void expect_refused(struct scope *scope, const char *text, const char *part)
 {
@@ -34,7 +35,7 @@ static void fail(struct rig *rig, uint32_t ordinal, const char *error)
     "  charge:\n"                                                                                  \
     "    tool: charge\n    retry: {max: 2, backoff: [1s]}\n    next: ship\n"                       \
     "    on_error:\n"                                                                              \
-    "      - {if: 'error == \"declined\"', then: refuse}\n"                                          \
+    "      - {if: 'error == \"declined\"', then: refuse}\n"                                        \
     "      - {if: 'error.code == 7 and input.big', then: call}\n"                                  \
     "  ship: {tool: ship, on_error: call, done: true}\n"                                           \
     "  refuse: {tool: mail, args: {why: '{{context.exec/last-error}}'}, done: true}\n"             \
@@ -43,7 +44,9 @@ static void fail(struct rig *rig, uint32_t ordinal, const char *error)
 TEST(flow_routes, a_step_that_failed_for_good_leads_where_its_first_condition_holds)
 {
     static const char *const ends[][2] = {
-        { "\"declined\"", "refuse" }, { "{\"code\":7}", "call" }, { "{\"code\":8}", NULL },
+        { "\"declined\"", "refuse" },
+        { "{\"code\":7}", "call" },
+        { "{\"code\":8}", NULL },
     };
 
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
@@ -194,4 +197,94 @@ TEST(flow_routes, on_error_is_checked_and_compiled)
                "input.big\",3]]}");
     EXPECT_HAS(arena_str(&t->scope.arena, rig_compile(&t->scope, PAYMENT, NULL)->plan_text).data,
                "\"on_error\":[3]}");
+}
+
+/* ---- retry: on, never ------------------------------------------------------------------------ */
+
+TEST(flow_routes, only_the_kinds_of_errors_that_are_listed_are_tried_again)
+{
+    static const struct {
+        const char *rule, *error;
+        bool is_tried;
+    } cases[] = {
+        { "on: [timeout, busy]", "\"busy\"", true },
+        { "on: [timeout, busy]", "\"busy: later\"", true },
+        { "on: [timeout, busy]", "\"busybody\"", false },
+        { "on: [503]", "{\"status\":503}", true },
+        { "on: [503]", "503", true },
+        { "on: [503]", "{\"status\":404}", false },
+        { "on: [E1]", "{\"message\":\"E1\",\"code\":\"E1\"}", true },
+        { "on: [child-failed]", "{\"reason\":\"child-failed\",\"error\":1}", true },
+        { "never: [declined]", "\"declined\"", false },
+        { "never: [declined]", "\"other\"", true },
+        { "never: [declined]", "null", true },
+        { "on: [a, b], never: [b]", "\"b\"", false },
+        { "on: [a, b], never: [b]", "{\"kind\":\"a\"}", true },
+        { "on: [a]", "[\"a\"]", false },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[200];
+        struct rig rig;
+
+        (void)snprintf(text, sizeof text,
+                       "steps: {a: {tool: x, retry: {max: 2, backoff: [1s], %s}, done: true}}",
+                       cases[i].rule);
+        rig_init(&rig, &t->scope, text, NULL);
+        rig_begin(&rig);
+        fail(&rig, 1, cases[i].error);
+        EXPECT_EQ(rig.state == LIFE_RUNNING, cases[i].is_tried);
+        rig_fini(&rig);
+    }
+}
+
+TEST(flow_routes, kinds_of_errors_are_checked_and_compiled)
+{
+    static const char *const bad[][2] = {
+        { "on: timeout", "retry.on must list" },
+        { "never: []", "retry.never must list" },
+        { "on: [{}]", "a kind of errors is a text or a number, found an object" },
+        { "only: [a]", "unknown key 'retry.only'" },
+    };
+
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char text[120];
+
+        (void)snprintf(text, sizeof text, "steps: {a: {tool: x, retry: {%s}, done: true}}",
+                       bad[i][0]);
+        expect_refused(&t->scope, text, bad[i][1]);
+    }
+    EXPECT_HAS(arena_str(&t->scope.arena,
+                         rig_compile(&t->scope,
+                                     "steps: {a: {tool: x, retry: {on: [timeout, 503], never: "
+                                     "[x]}, done: true}}",
+                                     NULL)
+                             ->plan_text)
+                   .data,
+               "\"on\":[\"timeout\",\"503\"],\"never\":[\"x\"]}");
+}
+
+TEST(flow_routes, a_child_that_failed_is_started_again_as_another_one)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope,
+             "steps: {a: {spawn: {definition: kid}, retry: {max: 2, backoff: [1s]}, done: true}}",
+             NULL);
+    rig_begin(&rig);
+    EXPECT_STORY_HAS(&rig, "[\"spawn\",1");
+    EXPECT_OK(rig_do(&rig, (struct event){ .kind = EVENT_CHILD,
+                                           .ordinal = 1,
+                                           .outcome = TERMINAL_FAILURE,
+                                           .payload = STR("\"no\"") }));
+    EXPECT_STORY_HAS(&rig, "[\"step\",2,0,2,\"pending\"],[\"arm\",\"~retry\",2000,2]");
+    EXPECT_OK(rig_timer(&rig, "~retry", 2));
+    EXPECT_STORY_HAS(&rig, "[\"spawn\",2");
+    EXPECT_OK(rig_do(&rig, (struct event){ .kind = EVENT_CHILD,
+                                           .ordinal = 2,
+                                           .outcome = TERMINAL_SUCCESS,
+                                           .payload = STR("7") }));
+    EXPECT_EQ(rig.state, LIFE_COMPLETED);
+    EXPECT_STR(rig.last_payload, "7");
+    rig_fini(&rig);
 }
