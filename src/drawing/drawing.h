@@ -2,7 +2,8 @@
  *
  * Pure: no store, no clock, no I/O. drawing_of() makes the picture of a definition, the
  * drawing_see...() functions mark in it what an instance did, and one of the languages prints
- * it: Mermaid, Graphviz, SVG (laid out here, by layers), text for a terminal, JSON.
+ * it: Mermaid, Graphviz, SVG (laid out here, by layers), text for a terminal, JSON, and JSON with
+ * the place of everything (`layout`) for programs that draw.
  * Everything lives in the scope it was made in. */
 #ifndef PAWL_DRAWING_DRAWING_H
 #define PAWL_DRAWING_DRAWING_H
@@ -112,7 +113,8 @@ pawl_status drawing_see_end(struct drawing *drawing, enum terminal_kind terminal
     X(mermaid, "text/plain; charset=utf-8")                                                        \
     X(dot, "text/vnd.graphviz; charset=utf-8")                                                     \
     X(svg, "image/svg+xml")                                                                        \
-    X(json, "application/json")
+    X(json, "application/json")                                                                    \
+    X(layout, "application/json")
 
 #define X(name, type)                                                                              \
     pawl_status drawing_##name(struct scope *scope, const struct drawing *drawing, struct buf *out);
@@ -123,6 +125,6 @@ DRAWING_FORMAT_MAP(X)
 typedef pawl_status (*drawing_print_fn)(struct scope *scope, const struct drawing *drawing,
                                         struct buf *out);
 bool drawing_find_format(str name, drawing_print_fn *print, const char **content_type);
-#define DRAWING_FORMATS "text, mermaid, dot, svg or json"
+#define DRAWING_FORMATS "text, mermaid, dot, svg, json or layout"
 
 #endif

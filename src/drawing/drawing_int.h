@@ -42,6 +42,10 @@ static inline bool drawing_is_dot(const struct drawing_node *node)
 /* "pay [guard QP]": a label with its note. */
 str edge_words(struct scope *scope, const struct drawing_edge *edge);
 
+/* The members of both in JSON, without the brackets. */
+void json_node_members(const struct drawing_node *node, uint32_t index, struct buf *out);
+void json_edge_members(const struct drawing_edge *edge, struct buf *out);
+
 /* Nodes from top to bottom, for a list. NO_MEMORY. */
 pawl_status drawing_order(struct scope *scope, const struct drawing *drawing, uint32_t **out);
 
@@ -87,5 +91,11 @@ pawl_status layout_place(struct scope *scope, struct layout *layout);
 /* Of what hangs at the right of a node: an edge from it to itself, with its label. */
 double loops_width(struct scope *scope, const struct drawing *drawing, uint32_t node);
 double text_width(str text); /* as the letters of the picture are wide */
+
+/* svg.c: the line of an edge as SVG's `d`; the middle of its label, false: it has none. */
+void edge_path(struct scope *scope, const struct drawing *drawing, const struct layout *layout,
+               uint32_t index, struct buf *out);
+bool edge_label(struct scope *scope, const struct drawing *drawing, const struct layout *layout,
+                uint32_t index, double *x, double *y);
 
 #endif

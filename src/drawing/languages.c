@@ -146,12 +146,11 @@ pawl_status drawing_dot(struct scope *scope, const struct drawing *drawing, stru
 
 /* ---- JSON ---- */
 
-static void json_node(const struct drawing_node *node, uint32_t index, struct buf *out)
+void json_node_members(const struct drawing_node *node, uint32_t index, struct buf *out)
 {
     /* A state that declares no kind has always been `done` here. */
     enum drawing_mark mark = node->mark == MARK_ENDED ? MARK_DONE : node->mark;
 
-    json_open(out, '{');
     json_put_u64(out, "id", index);
     json_put_text(out, "shape", shape_names[node->shape]);
     json_put_str(out, "name", node->name);
@@ -159,18 +158,15 @@ static void json_node(const struct drawing_node *node, uint32_t index, struct bu
     json_put_text(out, "terminal_kind", terminal_kind_name(node->terminal));
     json_put_text(out, "mark", node->mark == MARK_NONE ? NULL : mark_looks[mark].name);
     json_put_u64(out, "count", node->count);
-    json_close(out, '}');
 }
 
-static void json_edge(const struct drawing_edge *edge, struct buf *out)
+void json_edge_members(const struct drawing_edge *edge, struct buf *out)
 {
-    json_open(out, '{');
     json_put_u64(out, "from", edge->from);
     json_put_u64(out, "to", edge->to);
     json_put_str(out, "label", edge->label);
     json_put_str(out, "note", edge->note);
     json_put_u64(out, "taken", edge->taken);
-    json_close(out, '}');
 }
 
 static void json_line(uint32_t depth, uint32_t node, str word, struct buf *out)
@@ -207,12 +203,18 @@ pawl_status drawing_json(struct scope *scope, const struct drawing *drawing, str
     json_open(out, '{');
     json_put_str(out, "title", drawing->title);
     json_put_open(out, "nodes", '[');
-    for (uint32_t i = 0; i < drawing->node_count; i++)
-        json_node(&drawing->nodes[i], i, out);
+    for (uint32_t i = 0; i < drawing->node_count; i++) {
+        json_open(out, '{');
+        json_node_members(&drawing->nodes[i], i, out);
+        json_close(out, '}');
+    }
     json_close(out, ']');
     json_put_open(out, "edges", '[');
-    for (uint32_t i = 0; i < drawing->edge_count; i++)
-        json_edge(&drawing->edges[i], out);
+    for (uint32_t i = 0; i < drawing->edge_count; i++) {
+        json_open(out, '{');
+        json_edge_members(&drawing->edges[i], out);
+        json_close(out, '}');
+    }
     json_close(out, ']');
     json_put_open(out, "lines", '[');
     status = json_lines(scope, drawing, out);

@@ -142,7 +142,7 @@ struct point {
 };
 
 /* From the upper end to the lower one, or the other way round, so that the arrow is at its end. */
-static void put_path(const struct layout *layout, const struct layout_edge *edge, struct buf *out)
+static void put_way(const struct layout *layout, const struct layout_edge *edge, struct buf *out)
 {
     for (uint32_t i = 0; i + 1 < edge->count; i++) {
         uint32_t at = edge->is_turned ? edge->count - 2 - i : i;
@@ -175,40 +175,63 @@ static void put_label(struct scope *scope, const struct drawing_edge *edge, doub
     buf_str(out, STR("</text>\n"));
 }
 
+/* At the right of its node a loop hangs. */
+static void put_loop(struct scope *scope, const struct drawing *drawing,
+                     const struct layout_box *box, struct buf *out)
+{
+    double x = box->x + box->width / 2 - loops_width(scope, drawing, box->node);
+
+    buf_fmt(out, "M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f", x, box->y - 7, x + 26, box->y - 14,
+            x + 26, box->y + 14, x + 1, box->y + 7);
+}
+
+void edge_path(struct scope *scope, const struct drawing *drawing, const struct layout *layout,
+               uint32_t index, struct buf *out)
+{
+    if (layout->edges[index].is_loop)
+        put_loop(scope, drawing, &layout->boxes[drawing->edges[index].from], out);
+    else
+        put_way(layout, &layout->edges[index], out);
+}
+
 static void put_line(struct scope *scope, const struct drawing *drawing,
                      const struct layout *layout, uint32_t index, struct buf *out)
 {
     const struct drawing_edge *edge = &drawing->edges[index];
-    const struct layout_box *box = &layout->boxes[edge->from]; /* at its right a loop hangs */
-    bool is_loop = layout->edges[index].is_loop;
-    double x = box->x + box->width / 2 - (is_loop ? loops_width(scope, drawing, edge->from) : 0);
 
     buf_fmt(out, "<path class=\"edge%s%s\" marker-end=\"url(#%s)\" d=\"",
             edge->is_by_fault ? " fault" : "", edge->taken ? " taken" : "",
             edge->taken ? "way" : "head");
-    if (is_loop)
-        buf_fmt(out, "M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f", x, box->y - 7, x + 26, box->y - 14,
-                x + 26, box->y + 14, x + 1, box->y + 7);
-    else
-        put_path(layout, &layout->edges[index], out);
+    edge_path(scope, drawing, layout, index, out);
     buf_str(out, STR("\"/>\n"));
+}
+
+bool edge_label(struct scope *scope, const struct drawing *drawing, const struct layout *layout,
+                uint32_t index, double *x, double *y)
+{
+    const struct drawing_edge *edge = &drawing->edges[index];
+    const struct layout_edge *laid = &layout->edges[index];
+    const struct layout_box *box = &layout->boxes[laid->is_loop ? edge->from : 0];
+
+    if (!laid->is_loop && laid->label == DRAWING_NONE)
+        return false;
+    if (!laid->is_loop)
+        box = &layout->boxes[laid->label];
+    *x = box->x;
+    *y = box->y;
+    if (laid->is_loop)
+        *x += box->width / 2 - text_width(edge_words(scope, edge)) / 2 - 4;
+    return true;
 }
 
 static void put_labels(struct scope *scope, const struct drawing *drawing,
                        const struct layout *layout, struct buf *out)
 {
-    for (uint32_t i = 0; i < drawing->edge_count; i++) {
-        const struct drawing_edge *edge = &drawing->edges[i];
-        const struct layout_edge *laid = &layout->edges[i];
-        const struct layout_box *box = &layout->boxes[laid->is_loop ? edge->from : 0];
+    double x, y;
 
-        if (laid->is_loop)
-            put_label(scope, edge,
-                      box->x + box->width / 2 - text_width(edge_words(scope, edge)) / 2 - 4, box->y,
-                      out);
-        else if (laid->label != DRAWING_NONE)
-            put_label(scope, edge, layout->boxes[laid->label].x, layout->boxes[laid->label].y, out);
-    }
+    for (uint32_t i = 0; i < drawing->edge_count; i++)
+        if (edge_label(scope, drawing, layout, i, &x, &y))
+            put_label(scope, &drawing->edges[i], x, y, out);
 }
 
 pawl_status drawing_svg(struct scope *scope, const struct drawing *drawing, struct buf *out)

@@ -175,7 +175,7 @@ def test_what_cannot_be_drawn_is_said(shell):
     assert "not-known" in shell.pawl("graph", "nobody", expect=1).err
     assert "not-known" in shell.pawl("graph", "order@7", expect=1).err
     found = shell.pawl("graph", "order", "--format", "png", expect=1).err
-    assert "expected text, mermaid, dot, svg or json, found 'png'" in found, found
+    assert "expected text, mermaid, dot, svg, json or layout, found 'png'" in found, found
     shell.pawl("graph", expect=2)
     shell.pawl("graph", "missing.yaml", expect=2)
     shell.write("broken.yaml", "name: x\nstates: 3\n")

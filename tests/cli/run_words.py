@@ -60,7 +60,7 @@ def test_a_refused_option_is_named_and_its_value_shown_as_it_was_typed(shell):
     shell.pawl("define", ORDER)
     shell.pawl("start", "order")
     for words, status, said in (
-            (("graph", "order", "--format", "sgv"), "invalid-request", "--format: expected text, mermaid, dot, svg or json, found 'sgv'"),
+            (("graph", "order", "--format", "sgv"), "invalid-request", "--format: expected text, mermaid, dot, svg, json or layout, found 'sgv'"),
             (("start", "order", "--key", ""), "invalid-request", "--key: expected 1..128 bytes of UTF-8"),
             (("history", "1", "--fired", "2026-05-02..2026-05-01"), "invalid-query",
              "--fired: expected a range whose second time is not the earlier one, found '2026-05-02..2026-05-01'")):
