@@ -618,13 +618,14 @@ export class InUse extends PawlError {}
 export class NoMemory extends PawlError {}
 
 const REASONS = {"invalid-request": InvalidRequest, "invalid-query": InvalidQuery, "unauthenticated": Unauthenticated, "forbidden": Forbidden, "not-known": NotKnown, "not-allowed": NotAllowed, "terminal": Terminal, "invalid-transition": InvalidTransition, "reason-required": ReasonRequired, "guard-not-satisfied": GuardNotSatisfied, "no-cancel-transition": NoCancelTransition, "not-awaiting": NotAwaiting, "lease-lost": LeaseLost, "conflict": Conflict, "paused": Paused, "too-large": TooLarge, "invalid-declaration": InvalidDeclaration, "invalid-definition": InvalidDefinition, "storage-failure": StorageFailure, "outcome-unknown": OutcomeUnknown, "overloaded": Overloaded, "in-use": InUse, "no-memory": NoMemory};
-const UNKEYED = new Set(["definition.get", "definition.graph", "definition.export", "definition.list", "definition.check", "instance.list", "instance.find", "instance.counts", "instance.get", "instance.view", "instance.current", "instance.history", "instance.declaration", "instance.why", "instance.variables", "instance.steps", "instance.graph", "instance.export", "instance.verify", "instance.events", "step.list", "gate.list", "worker.list", "step.claim", "step.complete_many", "step.heartbeat", "alarm.list", "token.create", "token.list", "batch", "events", "store.list", "store.info", "store.verify", "metrics.get", "openapi.get", "health.get"]);
+const UNKEYED = new Set(["definition.get", "definition.graph", "definition.export", "definition.list", "definition.check", "instance.list", "instance.find", "instance.counts", "instance.get", "instance.view", "instance.current", "instance.history", "instance.declaration", "instance.why", "instance.variables", "instance.steps", "instance.graph", "instance.export", "instance.records", "instance.verify", "instance.events", "step.list", "gate.list", "worker.list", "step.claim", "step.complete_many", "step.heartbeat", "alarm.list", "timer.list", "token.create", "token.list", "batch", "events", "store.list", "store.info", "store.verify", "metrics.get", "openapi.get", "health.get"]);
 
 /** @typedef {{action: string, to_state: string, guard?: string, requires_reason?: boolean}} Action */
 /** @typedef {{alarm_id: KeptId, at: Time, operation: string, input: Record<string, any>, firing?: boolean}} Alarm */
 /** @typedef {{step_id: string, status?: StepStatus, reason?: string, detail?: string}} Answered */
 /** @typedef {{by: any, count: number}} Approval */
-/** @typedef {{since: Time, asked_at: Time|null, asked_by?: string|null, tools?: Array<string>}} AskedTool */
+/** @typedef {{instance_id: Id, definition: Name|null, version: number|null, subject_ref: string|null, name: string, step_id: StepId|null, due_at: Time}} ArmedTimer */
+/** @typedef {{since: Time, asked_at: Time|null, asked_by: string|null, tools: Array<string>}} AskedTool */
 /** @typedef {{instance_id: Id, step_id: StepId, step?: string, awaited: boolean, outlives?: boolean}} ChildView */
 /** @typedef {{tools: Array<string>, worker: string, max?: number, wait?: Duration, lease?: Duration}} Claim */
 /** @typedef {{step_id: StepId, lease: string, instance_id: Id, name: string, tool: string, args: any, attempt: number, idempotency_key: string, lease_expires_at: Time, traceparent?: string}} ClaimedStep */
@@ -683,14 +684,14 @@ export class Pawl extends Calls {
     /** A definition with its text as supplied.
      * @param {string} name
      * @param {{version?: number, expanded?: boolean}} [more]
-     * @returns {Promise<{name: Name, version: number, kind: Kind, sha256: Hash, text: string, transitions?: Array<Transition>}>} */
+     * @returns {Promise<{name: Name, version: number, kind: Kind, sha256: Hash, text: string, transitions?: Array<Transition>, input?: Record<string, any>}>} */
     definitionGet(name, more = {}) {
         return this._call("GET", "/v1/definitions/{name}", {name}, {version: more.version, expanded: more.expanded}, undefined, {});
     }
 
     /** A picture of a definition: text, Mermaid, Graphviz, SVG or JSON.
      * @param {string} name
-     * @param {{version?: number, format?: ("text"|"mermaid"|"dot"|"svg"|"json")}} [more]
+     * @param {{version?: number, format?: ("text"|"mermaid"|"dot"|"svg"|"json"|"layout")}} [more]
      * @returns {Promise<string>} */
     definitionGraph(name, more = {}) {
         return this._call("GET", "/v1/graphs/{name}", {name}, {version: more.version, format: more.format}, undefined, {raw: true});
@@ -803,9 +804,10 @@ export class Pawl extends Calls {
 
     /** Get the variables of a code instance, or the context of a flow.
      * @param {string} instance_id
+     * @param {{sequence_to?: number}} [more]
      * @returns {Promise<{variables: any}>} */
-    instanceVariables(instance_id) {
-        return this._call("GET", "/v1/instances/{instance_id}/variables", {instance_id}, {}, undefined, {});
+    instanceVariables(instance_id, more = {}) {
+        return this._call("GET", "/v1/instances/{instance_id}/variables", {instance_id}, {sequence_to: more.sequence_to}, undefined, {});
     }
 
     /** List every attempt of every step, in the order of creation.
@@ -818,7 +820,7 @@ export class Pawl extends Calls {
 
     /** A picture of its definition, with the path that the instance took and its current state.
      * @param {string} instance_id
-     * @param {{format?: ("text"|"mermaid"|"dot"|"svg"|"json"), sequence_from?: number, sequence_to?: number}} [more]
+     * @param {{format?: ("text"|"mermaid"|"dot"|"svg"|"json"|"layout"), sequence_from?: number, sequence_to?: number}} [more]
      * @returns {Promise<string>} */
     instanceGraph(instance_id, more = {}) {
         return this._call("GET", "/v1/instances/{instance_id}/graph", {instance_id}, {format: more.format, sequence_from: more.sequence_from, sequence_to: more.sequence_to}, undefined, {raw: true});
@@ -829,6 +831,13 @@ export class Pawl extends Calls {
      * @returns {Promise<string>} */
     instanceExport(instance_id) {
         return this._call("GET", "/v1/instances/{instance_id}/export", {instance_id}, {}, undefined, {raw: true});
+    }
+
+    /** Get its row and every record with values and hash, so that a caller can verify them.
+     * @param {string} instance_id
+     * @returns {Promise<string>} */
+    instanceRecords(instance_id) {
+        return this._call("GET", "/v1/instances/{instance_id}/records", {instance_id}, {}, undefined, {raw: true});
     }
 
     /** Cancel an instance.
@@ -1028,6 +1037,13 @@ export class Pawl extends Calls {
      * @returns {Promise<{cancelled: boolean}>} */
     alarmCancel(alarm_id, more = {}) {
         return this._call("DELETE", "/v1/alarms/{alarm_id}", {alarm_id}, {}, undefined, {key: more.idempotencyKey, keyed: true});
+    }
+
+    /** List the timers of instances that fall due next, the next one first.
+     * @param {{definition?: Reference, limit?: number}} [more]
+     * @returns {Promise<{timers: Array<ArmedTimer>, more: boolean}>} */
+    timerList(more = {}) {
+        return this._call("GET", "/v1/timers", {}, {definition: more.definition, limit: more.limit}, undefined, {});
     }
 
     /** Create a token; its secret is returned only once.

@@ -713,7 +713,7 @@ class NoMemory(PawlError):
 
 
 REASONS = {kind.reason: kind for kind in PawlError.__subclasses__()}
-UNKEYED = {"definition.get", "definition.graph", "definition.export", "definition.list", "definition.check", "instance.list", "instance.find", "instance.counts", "instance.get", "instance.view", "instance.current", "instance.history", "instance.declaration", "instance.why", "instance.variables", "instance.steps", "instance.graph", "instance.export", "instance.verify", "instance.events", "step.list", "gate.list", "worker.list", "step.claim", "step.complete_many", "step.heartbeat", "alarm.list", "token.create", "token.list", "batch", "events", "store.list", "store.info", "store.verify", "metrics.get", "openapi.get", "health.get"}
+UNKEYED = {"definition.get", "definition.graph", "definition.export", "definition.list", "definition.check", "instance.list", "instance.find", "instance.counts", "instance.get", "instance.view", "instance.current", "instance.history", "instance.declaration", "instance.why", "instance.variables", "instance.steps", "instance.graph", "instance.export", "instance.records", "instance.verify", "instance.events", "step.list", "gate.list", "worker.list", "step.claim", "step.complete_many", "step.heartbeat", "alarm.list", "timer.list", "token.create", "token.list", "batch", "events", "store.list", "store.info", "store.verify", "metrics.get", "openapi.get", "health.get"}
 
 Time = str
 Duration = str
@@ -1037,6 +1037,16 @@ class WorkerTool(TypedDict):
     asked_at: Time
 
 
+class ArmedTimer(TypedDict):
+    instance_id: Id
+    definition: Name | None
+    version: int | None
+    subject_ref: str | None
+    name: str
+    step_id: StepId | None
+    due_at: Time
+
+
 class HealthCondition(TypedDict):
     condition: Literal["commit-failed", "disk-full", "storage-gone", "second-name", "went-back", "clock-jumped"]
     what: str
@@ -1064,6 +1074,7 @@ class DefinitionGetAnswer(TypedDict):
     sha256: Hash
     text: str
     transitions: NotRequired[list[Transition]]
+    input: NotRequired[dict[str, Any]]
 
 
 class DefinitionListAnswer(TypedDict):
@@ -1251,6 +1262,11 @@ class AlarmCancelAnswer(TypedDict):
     cancelled: bool
 
 
+class TimerListAnswer(TypedDict):
+    timers: list[ArmedTimer]
+    more: bool
+
+
 class TokenCreateAnswer(TypedDict):
     token_id: KeptId
     token: str
@@ -1336,7 +1352,7 @@ class Pawl(_Calls):
         answer: DefinitionGetAnswer = self._call("GET", "/v1/definitions/{name}", {"name": name}, {"version": version, "expanded": expanded}, None)
         return answer
 
-    def definition_graph(self, name: str, *, version: int | None = None, format: Literal["text", "mermaid", "dot", "svg", "json"] | None = None) -> Any:
+    def definition_graph(self, name: str, *, version: int | None = None, format: Literal["text", "mermaid", "dot", "svg", "json", "layout"] | None = None) -> Any:
         """A picture of a definition: text, Mermaid, Graphviz, SVG or JSON."""
         answer: Any = self._call("GET", "/v1/graphs/{name}", {"name": name}, {"version": version, "format": format}, None)
         return answer
@@ -1411,9 +1427,9 @@ class Pawl(_Calls):
         answer: InstanceWhyAnswer = self._call("GET", "/v1/instances/{instance_id}/why", {"instance_id": instance_id}, {}, None)
         return answer
 
-    def instance_variables(self, instance_id: str) -> InstanceVariablesAnswer:
+    def instance_variables(self, instance_id: str, *, sequence_to: int | None = None) -> InstanceVariablesAnswer:
         """Get the variables of a code instance, or the context of a flow."""
-        answer: InstanceVariablesAnswer = self._call("GET", "/v1/instances/{instance_id}/variables", {"instance_id": instance_id}, {}, None)
+        answer: InstanceVariablesAnswer = self._call("GET", "/v1/instances/{instance_id}/variables", {"instance_id": instance_id}, {"sequence_to": sequence_to}, None)
         return answer
 
     def instance_steps(self, instance_id: str, *, limit: int | None = None, after: Cursor | None = None, without_args: Literal["true", "false"] | None = None) -> InstanceStepsAnswer:
@@ -1421,7 +1437,7 @@ class Pawl(_Calls):
         answer: InstanceStepsAnswer = self._call("GET", "/v1/instances/{instance_id}/steps", {"instance_id": instance_id}, {"limit": limit, "after": after, "without_args": without_args}, None)
         return answer
 
-    def instance_graph(self, instance_id: str, *, format: Literal["text", "mermaid", "dot", "svg", "json"] | None = None, sequence_from: int | None = None, sequence_to: int | None = None) -> Any:
+    def instance_graph(self, instance_id: str, *, format: Literal["text", "mermaid", "dot", "svg", "json", "layout"] | None = None, sequence_from: int | None = None, sequence_to: int | None = None) -> Any:
         """A picture of its definition, with the path that the instance took and its current state."""
         answer: Any = self._call("GET", "/v1/instances/{instance_id}/graph", {"instance_id": instance_id}, {"format": format, "sequence_from": sequence_from, "sequence_to": sequence_to}, None)
         return answer
@@ -1429,6 +1445,11 @@ class Pawl(_Calls):
     def instance_export(self, instance_id: str) -> bytes:
         """Export its definition, its row and every record with values and hash, one line each."""
         answer: bytes = self._call("GET", "/v1/instances/{instance_id}/export", {"instance_id": instance_id}, {}, None)
+        return answer
+
+    def instance_records(self, instance_id: str) -> bytes:
+        """Get its row and every record with values and hash, so that a caller can verify them."""
+        answer: bytes = self._call("GET", "/v1/instances/{instance_id}/records", {"instance_id": instance_id}, {}, None)
         return answer
 
     def instance_cancel(self, instance_id: str, *, actor_ref: str | None = None, reason: str | None = None, idempotency_key: str | None = None) -> InstanceCancelAnswer:
@@ -1554,6 +1575,11 @@ class Pawl(_Calls):
     def alarm_cancel(self, alarm_id: str, *, idempotency_key: str | None = None) -> AlarmCancelAnswer:
         """Cancel an alarm that has not fired."""
         answer: AlarmCancelAnswer = self._call("DELETE", "/v1/alarms/{alarm_id}", {"alarm_id": alarm_id}, {}, None, key=idempotency_key, keyed=True)
+        return answer
+
+    def timer_list(self, *, definition: Reference | None = None, limit: int | None = None) -> TimerListAnswer:
+        """List the timers of instances that fall due next, the next one first."""
+        answer: TimerListAnswer = self._call("GET", "/v1/timers", {}, {"definition": definition, "limit": limit}, None)
         return answer
 
     def token_create(self, scopes: str, *, actor: str | None = None, expires: Duration | None = None, name: str | None = None) -> TokenCreateAnswer:

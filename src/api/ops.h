@@ -70,6 +70,12 @@ struct op_given {
     uint32_t count;
 };
 
+/* What an answer for a browser needs besides its bytes; zeros: nothing. */
+struct op_page {
+    const char *policy; /* its Content-Security-Policy; it is also asked for again at each use */
+    str token;          /* the browser keeps this token; "": it forgets it */
+};
+
 struct op_call {
     pawl *p;
     struct scope *scope;
@@ -86,6 +92,7 @@ struct op_call {
     struct op_given given;          /* out */
     struct op_pieces *pieces; /* out: the answer; the handler has put nothing into its buffer */
     bool takes_pieces;        /* the caller reads on by itself what is longer than one piece */
+    struct op_page page;      /* out */
 };
 
 struct op {
@@ -128,6 +135,7 @@ struct op_answer {
     struct op_stream stream;
     struct op_pieces *pieces; /* the rest of the answer, the caller's to close; NULL: none */
     struct op_given given;
+    struct op_page page;
 };
 
 /* ---- Running an operation ---- */

@@ -166,8 +166,10 @@ pawl_status op_definition_get(struct op_call *call, struct buf *out)
         TRY(definition_load(call->scope, row.compiled, &definition));
     print_identity(row.name, row.version, row.kind, row.source_sha, out);
     json_put_str(out, "text", row.source);
-    if (definition)
+    if (definition) {
         print_transitions(definition, out);
+        json_opt_raw(out, "input", definition->input_text);
+    }
     return PAWL_OK;
 }
 

@@ -1,5 +1,6 @@
-/* ops_export.c - definition.export and instance.export: lines of JSON with everything that a hash
- * covers, so that another store can hold the same records (docs/format.md, "Export files"). */
+/* ops_export.c - definition.export, instance.export and instance.records: lines of JSON with
+ * everything that a hash covers, so that another store can hold the same records, and a caller can
+ * verify them (docs/format.md, "Export files"). */
 #include "api/ops_int.h"
 #include "base/limits.h"
 #include "base/node_own.h"
@@ -81,6 +82,7 @@ struct exporting {
     char id[ID_SIZE + 1];
     uint64_t number;
     enum export_stage stage;
+    bool without_definitions;
     uint64_t last_pos;
     uint64_t count; /* of its records */
     uint64_t marks[MARKS_MAX]; /* of the last record, and of every stride-th before it */
@@ -184,7 +186,7 @@ static pawl_status print_amended(struct exporting *work, const struct record *re
 static pawl_status print_record(struct exporting *work, const struct record *record)
 {
     bool is_amend = record->what == LIFE_T_AMEND && record->payload != 0 &&
-                    work->definition.kind == KIND_FLOW;
+                    work->definition.kind == KIND_FLOW && !work->without_definitions;
     struct buf *out = work->out;
 
     TRY(is_amend ? print_amended(work, record) : PAWL_OK);
@@ -359,7 +361,8 @@ static pawl_status print_stage(struct exporting *work, bool *is_last)
     switch (work->stage) {
     case EXPORT_HEAD:
         work->stage = EXPORT_RECORDS;
-        print_definition(&work->definition, work->out);
+        if (!work->without_definitions)
+            print_definition(&work->definition, work->out);
         return print_row(work);
     case EXPORT_RECORDS:
         if (work->window_left > 0 || work->mark_count > 0)
@@ -429,20 +432,20 @@ static pawl_status export_begin(struct exporting *work)
     return find_all(work);
 }
 
-pawl_status op_instance_export(struct op_call *call, struct buf *out)
+static pawl_status export_lines(struct op_call *call, bool without_definitions)
 {
     uint8_t random[ID_RANDOM_SIZE];
     struct exporting *work;
     uint64_t number = 0;
     pawl_status status;
 
-    (void)out;
     TRY(require_known(call));
     if (!id_parse(op_text(call, "instance_id"), &number, random))
         return PAWL_NOT_KNOWN;
     work = export_new(call);
     TRY_MEMORY(call->scope, work);
     work->number = number;
+    work->without_definitions = without_definitions;
     call->content_type = "application/x-ndjson";
     status = export_begin(work);
     if (status == PAWL_OK) {
@@ -453,4 +456,18 @@ pawl_status op_instance_export(struct op_call *call, struct buf *out)
         work->record_scope.error.status ? work->record_scope.error : work->kept.error;
     close_export(&work->base);
     return status;
+}
+
+pawl_status op_instance_export(struct op_call *call, struct buf *out)
+{
+    (void)out;
+    return export_lines(call, false);
+}
+
+/* A caller that may read the instance may not be allowed to read the definitions that it was
+ * amended to: their lines are for exports. */
+pawl_status op_instance_records(struct op_call *call, struct buf *out)
+{
+    (void)out;
+    return export_lines(call, true);
 }

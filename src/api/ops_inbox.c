@@ -1,5 +1,5 @@
 /* ops_inbox.c - lists for people: worker.list, who does the steps; gate.list, what waits for an
- * approval. */
+ * approval; timer.list, what falls due next. */
 #include "api/ops_int.h"
 #include "base/limits.h"
 #include "engine/workers.h"
@@ -195,5 +195,112 @@ pawl_status op_gate_list(struct op_call *call, struct buf *out)
     scope_fini(&listing.scope);
     snprintf(next, sizeof next, "%llu", (unsigned long long)listing.after);
     json_put_text(out, "next", is_last ? NULL : next);
+    return status;
+}
+
+/* ---- Timers ---- */
+
+/* Timers by the store's clock and those by the wall clock, to be merged. */
+struct timer_listing {
+    const struct op_call *call;
+    str definition; /* data NULL: any */
+    uint32_t version, limit, count;
+    struct live_timer *rows[2];
+    uint32_t row_count[2], next[2];
+    int64_t offset_ms;  /* of the store's clock */
+    struct scope scope; /* of one instance */
+};
+
+static bool is_listed(const struct timer_listing *listing, const struct instance_view *view)
+{
+    if (listing->definition.data && !str_eq(view->definition_name, listing->definition))
+        return false;
+    if (listing->version > 0 && view->version != listing->version)
+        return false;
+    return op_allows(listing->call, view->definition_name);
+}
+
+/* Of an instance that has ended meanwhile nothing is printed. */
+static pawl_status print_timer(struct timer_listing *listing, const struct live_timer *timer,
+                               int64_t due_ms, struct buf *out)
+{
+    struct engine *engine = op_engine(listing->call);
+    struct instance_view view;
+    char id[ID_SIZE + 1];
+    pawl_status status = engine_id_of(engine, &listing->scope, timer->instance, id);
+
+    if (status == PAWL_OK)
+        status = engine_get(engine, &listing->scope, str_of(id), &view);
+    if (status != PAWL_OK || !is_listed(listing, &view))
+        return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
+    listing->count++;
+    json_open(out, '{');
+    json_put_text(out, "instance_id", id);
+    json_put_str(out, "definition", view.definition_name);
+    json_put_u64_or_null(out, "version", view.version);
+    json_put_str(out, "subject_ref", view.subject);
+    json_put_str(out, "name", timer->name);
+    if (timer->ordinal > 0)
+        json_put_fmt(out, "step_id", "%s.%u", id, timer->ordinal);
+    else
+        json_put_text(out, "step_id", NULL);
+    json_put_time(out, "due_at", due_ms);
+    json_close(out, '}');
+    return PAWL_OK;
+}
+
+static int64_t due_of(const struct timer_listing *listing, int wall)
+{
+    if (listing->next[wall] >= listing->row_count[wall])
+        return INT64_MAX;
+    return listing->rows[wall][listing->next[wall]].due_at_ms - (wall ? 0 : listing->offset_ms);
+}
+
+static bool has_more(const struct timer_listing *listing)
+{
+    return due_of(listing, 0) != INT64_MAX || due_of(listing, 1) != INT64_MAX;
+}
+
+static pawl_status print_timers(struct timer_listing *listing, struct buf *out)
+{
+    pawl_status status = PAWL_OK;
+
+    scope_init(&listing->scope, engine_heap(op_engine(listing->call)), LIMIT_SCOPE);
+    while (status == PAWL_OK && listing->count < listing->limit && has_more(listing)) {
+        int wall = due_of(listing, 1) < due_of(listing, 0);
+        int64_t due_ms = due_of(listing, wall);
+
+        scope_clear(&listing->scope);
+        status = print_timer(listing, &listing->rows[wall][listing->next[wall]++], due_ms, out);
+    }
+    return scope_leave(&listing->scope, listing->call->scope, status);
+}
+
+/* With a filter as many are looked at as a page may have; one more tells whether there are more. */
+static pawl_status find_timers(struct timer_listing *listing)
+{
+    struct engine *engine = op_engine(listing->call);
+    uint32_t most = listing->definition.data ? LIMIT_LIST : listing->limit + 1;
+
+    for (int wall = 0; wall < 2; wall++)
+        TRY(store_due(engine_store(engine), listing->call->scope, wall, DUE_NEVER_MS - 1, most,
+                      &listing->rows[wall], &listing->row_count[wall]));
+    listing->offset_ms = engine_clock_offset_ms(engine);
+    return PAWL_OK;
+}
+
+pawl_status op_timer_list(struct op_call *call, struct buf *out)
+{
+    struct timer_listing listing = { .call = call };
+    pawl_status status;
+
+    TRY(query_check(call, false));
+    TRY(query_limit(call, &listing.limit));
+    TRY(query_definition(call, &listing.definition, &listing.version));
+    TRY(find_timers(&listing));
+    json_put_open(out, "timers", '[');
+    status = print_timers(&listing, out);
+    json_close(out, ']');
+    json_put_bool(out, "more", has_more(&listing));
     return status;
 }

@@ -237,8 +237,12 @@ pawl_status op_instance_why(struct op_call *call, struct buf *out)
 pawl_status op_instance_variables(struct op_call *call, struct buf *out)
 {
     str variables;
+    uint64_t seq = 0;
+    bool has;
 
-    TRY(engine_variables(op_engine(call), call->scope, op_text(call, "instance_id"), &variables));
+    TRY(query_count(call, "sequence_to", &has, &seq));
+    TRY(engine_variables(op_engine(call), call->scope, op_text(call, "instance_id"), seq,
+                         &variables));
     json_put_raw(out, "variables", variables);
     return PAWL_OK;
 }

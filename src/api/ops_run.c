@@ -213,7 +213,7 @@ static pawl_status conclude(struct op_call *call, pawl_status status, struct buf
         engine_suspect(call->p->engine);
     if (status == PAWL_OK)
         *answer = (struct op_answer){ call->http_status, call->content_type, call->stream,
-                                      call->pieces, call->given };
+                                      call->pieces,      call->given,        call->page };
     return status;
 }
 

@@ -229,9 +229,10 @@ bool actors_are_runnable(const struct engine *engine); /* turns wait that no thr
 bool actors_are_ahead(const struct engine *engine); /* some were taken since the last ... */
 void actors_forget_ahead(struct engine *engine);    /* those that are too many and idle */
 pawl_status actor_load(struct engine *engine, struct scope *scope, struct actor *actor);
-/* The context of a flow, running or ended, folded from its entries; lock not held. */
+/* The context of a flow, running or ended, folded from its entries up to `at`, the head that it had
+ * after one of them (NULL: all of them); lock not held. */
 pawl_status restore_context(struct engine *engine, struct scope *scope, uint64_t instance,
-                            str *out);
+                            const struct head_row *at, str *out);
 /* Of a flow whose whole log was read: its context, and which steps have a result, by their index
  * (NULL: not wanted; else of so many steps, those of the definition in force). */
 pawl_status restore_known(struct engine *engine, struct scope *scope,

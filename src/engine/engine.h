@@ -589,7 +589,8 @@ struct recorded_payloads {
 };
 pawl_status engine_payloads(struct engine *engine, struct scope *scope, str id,
                             struct recorded_payloads *out);
-pawl_status engine_variables(struct engine *engine, struct scope *scope, str id, str *out);
+pawl_status engine_variables(struct engine *engine, struct scope *scope, str id, uint64_t seq,
+                             str *out); /* seq: as entry number `seq` left them; 0: as they are */
 
 struct flow_attempts;
 /* The last snapshot of its memory, if its entry names it; text.data NULL: none. */

@@ -317,6 +317,7 @@ MACHINE = [
 FLOW = [
     define(ASK, "ask"), make(definition="ask"), ("instance.get", {"instance_id": "$1"}), ("instance.steps", {"instance_id": "$1"}), ("instance.view", {"instance_id": "$1"}), ("instance.why", {"instance_id": "$1"}),
     ("gate.list", {}), ("gate.list", {"approver": "eve"}), ("gate.list", {"definition": "none"}), ("gate.list", {"limit": "0"}), ("gate.list", {"after": "x"}),
+    ("timer.list", {}), ("timer.list", {"limit": "0"}), ("timer.list", {"colour": "1"}), ("instance.variables", {"instance_id": "$1", "sequence_to": "1"}), ("instance.variables", {"instance_id": "$1", "sequence_to": "99"}),
     ("signal.send", {"instance_id": "$1", "name": "go"}), ("signal.send", {"instance_id": "$1", "name": BLANK}), ("signal.send", {"instance_id": "none", "name": "go"}),
     ("signal.send", {"instance_id": "$1", "name": "go", "actor_ref": BLANK}), fire("$1", "pay"),
     ("step.approve", {"step_id": "$1.9"}), ("step.approve", {"step_id": "none"}), ("step.approve", {"step_id": "$1.1", "actor_ref": BLANK}), ("step.approve", {"step_id": "$1.1", "reason": BLANK}),
@@ -374,7 +375,7 @@ def test_every_operation_stands_in_the_table_or_says_why_not(shell):
     told = {operation for steps in (MACHINE, FLOW, ALARMS, INLINES) for operation, _ in steps}
     elsewhere = {"batch": "run_batch.py", "token.list": "run_tokens.py: secrets differ", "store.put": "run_stores.py", "store.list": "run_stores.py",
                  "metrics.get": "each surface counts its own", "worker.list": "each process has its own workers: run_causes.py", "store.info": "each store is another", "openapi.get": "run_openapi.py", "definition.graph": "a picture: run_graph.py",
-                 "instance.graph": "a picture: run_graph.py", "definition.export": "run_export.py", "instance.export": "run_export.py", "test.signal": "as signal.send", "instance.resume": "the command line runs the instance"}
+                 "instance.graph": "a picture: run_graph.py", "definition.export": "run_export.py", "instance.export": "run_export.py", "instance.records": "run_dashboard.py", "test.signal": "as signal.send", "instance.resume": "the command line runs the instance"}
     assert sorted(set(OPS) - told - set(elsewhere)) == [], sorted(set(OPS) - told - set(elsewhere))
 
 

@@ -442,7 +442,29 @@ pawl_status restore_known(struct engine *engine, struct scope *scope,
     return status;
 }
 
-pawl_status restore_context(struct engine *engine, struct scope *scope, uint64_t instance, str *out)
+/* As it was after an entry of the past: its log is read back from there. A later snapshot knows of
+ * what came after. */
+static pawl_status read_actor_at(struct engine *engine, struct scope *scope, struct actor *actor,
+                                 const struct head_row *at)
+{
+    struct instance_log log;
+    struct instance_log_query query = {
+        .instance = actor->instance, .out = &log, .head = *at, .is_known = true
+    };
+    struct scope work;
+    pawl_status status;
+
+    scope_init(&work, engine->heap, LIMIT_SCOPE);
+    status = store_instance_logs(engine->store, &work, &query, 1);
+    if (!status && log.snapshot.seq > at->seq)
+        log.snapshot = (struct snapshot_row){ 0 };
+    if (!status)
+        status = restore(engine, &work, actor, &log);
+    return scope_leave(&work, scope, status);
+}
+
+pawl_status restore_context(struct engine *engine, struct scope *scope, uint64_t instance,
+                            const struct head_row *at, str *out)
 {
     struct actor actor = { .instance = instance };
     struct buf text;
@@ -450,7 +472,8 @@ pawl_status restore_context(struct engine *engine, struct scope *scope, uint64_t
 
     arena_init(&actor.arena, engine->heap, LIMIT_SCOPE);
     buf_init(&text, engine->heap, 0);
-    status = read_actor(engine, scope, &actor, false);
+    status =
+        at ? read_actor_at(engine, scope, &actor, at) : read_actor(engine, scope, &actor, false);
     if (!status)
         flow_print_context(actor.memory, &text);
     *out = buf_take(&text, &scope->arena);

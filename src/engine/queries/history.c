@@ -431,20 +431,44 @@ static bool find_state(void *context, const struct record *record)
     return sight->status || sight->state.data;
 }
 
-pawl_status engine_variables(struct engine *engine, struct scope *scope, str id, str *out)
+/* Where an instance stood after entry `seq`. */
+static pawl_status head_after(struct engine *engine, struct scope *scope, str id, uint64_t seq,
+                              const struct definition *definition, struct head_row *out)
+{
+    struct history_query query = { .sequence_from = seq,
+                                   .sequence_to = seq,
+                                   .without_values = true };
+    struct history found = { 0 };
+
+    TRY(engine_history(engine, scope, id, &query, &found));
+    if (found.count != 1)
+        return scope_fail(scope, PAWL_NOT_KNOWN, "instance %.26s has no entry %llu", id.data,
+                          (unsigned long long)seq);
+    out->seq = seq;
+    out->pos = found.entries[0].record->pos;
+    out->state = definition->transitions[found.entries[0].record->what].to;
+    return PAWL_OK;
+}
+
+pawl_status engine_variables(struct engine *engine, struct scope *scope, str id, uint64_t seq,
+                             str *out)
 {
     struct state_sight sight = { .scope = scope };
     struct definition_slot *slot;
+    struct head_row at = { 0 };
     struct head head;
 
     *out = STR_NONE;
     TRY(engine_locate(engine, scope, id, &head, &slot));
+    at = (struct head_row){ .instance = head.instance, .pos = head.pos };
+    if (seq > 0)
+        TRY(head_after(engine, scope, id, seq, slot->definition, &at));
     if (slot->definition->kind == KIND_FLOW)
-        return restore_context(engine, scope, head.instance, out);
+        return restore_context(engine, scope, head.instance, seq > 0 ? &at : NULL, out);
     if (slot->definition->kind != KIND_CODE)
         return PAWL_OK;
     TRY(store_walk(engine->store, scope,
-                   &(struct chain_query){ head.pos, .skip_from = UINT64_MAX, .with_texts = true },
+                   &(struct chain_query){ at.pos, .skip_from = UINT64_MAX, .with_texts = true },
                    find_state, &sight));
     *out = sight.state;
     return sight.status;

@@ -214,7 +214,7 @@ static pawl_status find_variables(const struct whole_log *whole, struct story *o
                 return PAWL_OK;
             }
     return whole->is_whole ? PAWL_OK
-                           : engine_variables(whole->engine, whole->scope, str_of(out->view.id),
+                           : engine_variables(whole->engine, whole->scope, str_of(out->view.id), 0,
                                               &out->variables);
 }
 
