@@ -1,6 +1,7 @@
 /* host.c - taking a store, a port and the signals that end it, and giving them back. */
 #include "surface/cli/host.h"
 #include "api/modules.h"
+#include "surface/dashboard/dashboard.h"
 #include "surface/http/http.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -81,10 +82,13 @@ static void log_request(void *context, const char *line, size_t size)
     (void)written;
 }
 
+static const struct op *const mounts[] = { dashboard_rows, NULL };
+
 static pawl_status serve_on(struct cli *cli, const struct host_options *options, struct host *host,
                             int listener)
 {
     struct http_options http = { .socket = listener,
+                                 .mounts = mounts,
                                  .hosts = options->hosts,
                                  .body_memory = options->body_memory,
                                  .opened = types_register_beside,

@@ -301,6 +301,12 @@ void body_release(struct web_request *request); /* frees its memory; after the a
 
 /* ---- auth.c: who calls ---- */
 
+#define PAGE_HEADER      "X-Pawl-Page" /* our own pages send it with each write */
+#define COOKIE_NAME_SIZE 16
+
+void cookie_name(const struct http_server *server, char out[COOKIE_NAME_SIZE]);
+bool request_has_token(const struct web_request *request); /* not checked */
+
 /* Fill in request->call.who, by the tokens that count in `p`. UNAUTHENTICATED. */
 pawl_status request_authenticate(struct web_request *request, pawl *p);
 /* The same for a store that does not exist: answers as if it existed. */

@@ -1,8 +1,10 @@
 /* response.c - how it went: the answer, or the rejection as application/problem+json. */
 #include "base/sha.h"
 #include "surface/http/stream_int.h"
+#include <stdio.h>
 
-#define TAG_BYTES 16
+#define COOKIE_SIZE 512
+#define TAG_BYTES   16
 _Static_assert(TAG_SIZE >= 2 * TAG_BYTES + 5, "with W/, quotes and NUL");
 
 /* ---- What never changes ---- */
@@ -61,6 +63,35 @@ static bool add(struct MHD_Response *response, const char *name, const char *val
     return !value || !value[0] || MHD_add_response_header(response, name, value) == MHD_YES;
 }
 
+/* HttpOnly: no script reads it. Strict: no other site makes a browser send it. */
+static bool add_cookie(const struct web_request *request, struct MHD_Response *response)
+{
+    str token = request->result.page.token;
+    char name[COOKIE_NAME_SIZE], cookie[COOKIE_SIZE];
+    int size;
+
+    if (!token.data)
+        return true;
+    cookie_name(request->server, name);
+    size = snprintf(cookie, sizeof cookie, "%s=%.*s; Path=/; HttpOnly; SameSite=Strict%s%s", name,
+                    STR_ARG(token), is_tls(request->server) ? "; Secure" : "",
+                    token.size == 0 ? "; Max-Age=0" : "");
+    return size > 0 && size < COOKIE_SIZE && add(response, "Set-Cookie", cookie);
+}
+
+/* A page is asked for again at each use (its tag tells whether it is the same), and shows nothing
+ * of another site, nor itself in one. */
+static bool describe_page(const struct web_request *request, struct MHD_Response *response)
+{
+    const char *policy = request->result.page.policy;
+
+    return add_cookie(request, response) &&
+           (!policy || (add(response, "Content-Security-Policy", policy) &&
+                        add(response, "Cache-Control", "no-cache") &&
+                        add(response, "Referrer-Policy", "no-referrer") &&
+                        add(response, "Cross-Origin-Opener-Policy", "same-origin")));
+}
+
 static bool describe(const struct web_request *request, struct MHD_Response *response)
 {
     int http = request->result.http_status;
@@ -76,7 +107,8 @@ static bool describe(const struct web_request *request, struct MHD_Response *res
            add(response, "traceparent", request->trace) && add(response, "ETag", request->tag) &&
            add(response, "WWW-Authenticate", http == 401 ? "Bearer" : NULL) &&
            add(response, "Retry-After", http == 503 ? "1" : NULL) &&
-           add(response, "Connection", request->is_last ? "close" : NULL);
+           add(response, "Connection", request->is_last ? "close" : NULL) &&
+           describe_page(request, response);
 }
 
 /* The response is released in any case; NULL: no memory. */

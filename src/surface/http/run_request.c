@@ -384,7 +384,7 @@ static pawl_status open_later(struct web_request *request, bool *is_away)
 {
     bool is_short = request->length <= HTTP_EARLY_MAX && !request_header(request, "Expect").data;
 
-    if (!request_header(request, "Authorization").data && request->server->needs_token)
+    if (!request_has_token(request) && request->server->needs_token)
         return request_authenticate_nowhere(request);
     return is_short ? PAWL_OK : hand_over(request, is_away);
 }
