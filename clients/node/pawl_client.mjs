@@ -625,7 +625,7 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.expor
 /** @typedef {{step_id: string, status?: StepStatus, reason?: string, detail?: string}} Answered */
 /** @typedef {{by: any, count: number}} Approval */
 /** @typedef {{instance_id: Id, definition: Name|null, version: number|null, subject_ref: string|null, name: string, step_id: StepId|null, due_at: Time}} ArmedTimer */
-/** @typedef {{since: Time, asked_at: Time|null, asked_by: string|null, tools: Array<string>}} AskedTool */
+/** @typedef {{since: Time, asked_at: Time|null, asked_by?: string|null, tools?: Array<string>}} AskedTool */
 /** @typedef {{instance_id: Id, step_id: StepId, step?: string, awaited: boolean, outlives?: boolean}} ChildView */
 /** @typedef {{tools: Array<string>, worker: string, max?: number, wait?: Duration, lease?: Duration}} Claim */
 /** @typedef {{step_id: StepId, lease: string, instance_id: Id, name: string, tool: string, args: any, attempt: number, idempotency_key: string, lease_expires_at: Time, traceparent?: string}} ClaimedStep */
