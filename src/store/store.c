@@ -9,7 +9,13 @@
 #include "model/definition.h"
 #include "store/instance_log.h"
 
-static const struct store_ops *const backends[] = { &sqlite_store_ops, &memory_store_ops };
+static const struct {
+    const char *scheme; /* of the URL */
+    const struct store_ops *ops;
+} backends[] = { { "sqlite", &sqlite_store_ops },
+                 { "memory", &memory_store_ops },
+                 { "postgres", &postgres_store_ops },
+                 { "postgresql", &postgres_store_ops } };
 #define BACKEND_COUNT (sizeof backends / sizeof *backends)
 
 /* Rows that are claimed are there. */
@@ -30,11 +36,13 @@ pawl_status store_open(str url, const struct store_options *options, struct scop
     ASSERT(options && options->env && options->heap);
     ASSERT(out);
     for (size_t i = 0; path.data && i < BACKEND_COUNT; i++)
-        if (str_is(str_before(url, ':'), backends[i]->scheme))
-            ops = backends[i];
+        if (str_is(str_before(url, ':'), backends[i].scheme))
+            ops = backends[i].ops;
     if (!ops)
         return scope_fail(scope, PAWL_INVALID_REQUEST,
-                          "a store's URL is sqlite:FILE or memory:, found '%.*s'", STR_ARG(url));
+                          "a store's URL is sqlite:FILE, postgres://HOST/DATABASE or memory:, "
+                          "found '%.*s'",
+                          STR_ARG(url));
     status = ops->open(path, options, scope, out);
     ASSERT(IMPLIES(status == PAWL_OK, *out && (*out)->ops == ops));
     return status;

@@ -272,6 +272,7 @@ struct store_options {
     const char *address;  /* with own: written for others to find */
     const char *secret;   /* with own: written for other processes of this user; NULL: none */
     bool create;          /* make it if it is not there */
+    const uint8_t *store_id; /* with create: of what it is to be a copy of; NULL: a new one */
     struct env *env;
     const struct heap *heap;
 };
@@ -548,7 +549,7 @@ pawl_status store_objects(struct store *store, struct scope *scope, object_fn fn
 pawl_status store_examine(struct store *store, struct scope *scope, bad_row_fn fn, void *context);
 pawl_status store_facts(struct store *store, struct scope *scope, struct store_facts *out);
 
-extern const struct store_ops memory_store_ops, sqlite_store_ops;
+extern const struct store_ops memory_store_ops, postgres_store_ops, sqlite_store_ops;
 
 /* How a commit changes the tip, but for `changes`. tip.c */
 void tip_advance(struct store_tip *tip, const struct commit *commit);

@@ -2,6 +2,7 @@
  *   PROGRAM [--list] [--no-fork] [--timeout SECONDS] [PART OF A NAME]... */
 #include "lib/test.h"
 #include "lib/folder.h"
+#include "lib/postgres.h"
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -228,10 +229,16 @@ static int run_all(char **filters)
 
         if (!is_wanted(test, filters) || is_for_tomorrow(test, filters))
             continue;
+        if (strstr(test->suite, "_postgres") && !test_postgres_start()) {
+            printf("ok %d - %s: %s # SKIP there is no PostgreSQL here\n", ++number, test->suite,
+                   test->name);
+            continue;
+        }
         passed = forking ? run_forked(test) : run_unforked(test);
         failed += !passed;
         print_result(test, ++number, passed, used_s() - before_s);
     }
+    test_postgres_stop();
     if (others)
         printf("SKIPPED: %d tests over their other store, whose turn is tomorrow\n", others);
     printf("# %d passed, %d failed\n", number - failed, failed);

@@ -343,7 +343,7 @@ STORE_TEST(a_store_that_is_missing_is_made_only_if_asked_for)
 {
     struct store *store;
 
-    (void)snprintf(s->url + strlen(s->url), sizeof s->url - strlen(s->url), "-other");
+    (void)snprintf(s->url + strlen(s->url), sizeof s->url - strlen(s->url), "_other");
     EXPECT_EQ(stand_open(s, (struct store_options){ 0 }, &store), PAWL_NOT_KNOWN);
     EXPECT_OK(stand_open(s, (struct store_options){ .create = true }, &store));
     store_close(store);

@@ -7,6 +7,7 @@
 #define PAWL_TESTS_STORE_CONTRACT_H
 
 #include "base/grow.h"
+#include "lib/postgres.h"
 #include "lib/test.h"
 #include "model/definition.h"
 #include "store/store.h"
@@ -20,7 +21,7 @@ struct stand {
     struct scope *scope; /* the test's */
     struct env *env;
     bool is_memory;
-    char dir[64], url[96];
+    char dir[64], url[TEST_POSTGRES_URL + 16];
     struct store *store;
 };
 
@@ -28,11 +29,15 @@ struct stand {
     static void contract_##test_name(struct stand *s);                                             \
     TEST(store_memory, test_name)                                                                  \
     {                                                                                              \
-        stand_run(t, true, contract_##test_name);                                                  \
+        stand_run(t, "memory", contract_##test_name);                                              \
     }                                                                                              \
     TEST(store_sqlite, test_name)                                                                  \
     {                                                                                              \
-        stand_run(t, false, contract_##test_name);                                                 \
+        stand_run(t, "sqlite", contract_##test_name);                                              \
+    }                                                                                              \
+    TEST(store_postgres, test_name)                                                                \
+    {                                                                                              \
+        stand_run(t, "postgres", contract_##test_name);                                            \
     }                                                                                              \
     static void contract_##test_name(struct stand *s)
 
@@ -66,12 +71,14 @@ static inline int remove_file(const char *path, const struct stat *info, int kin
     return remove(path);
 }
 
-static inline void stand_run(struct test *t, bool is_memory, void (*body)(struct stand *s))
+static inline void stand_run(struct test *t, const char *backend, void (*body)(struct stand *s))
 {
-    struct stand s = { .test = t, .scope = &t->scope, .is_memory = is_memory };
+    struct stand s = { .test = t, .scope = &t->scope, .is_memory = strcmp(backend, "memory") == 0 };
 
     test_folder(s.dir);
-    (void)snprintf(s.url, sizeof s.url, is_memory ? "memory:%s" : "sqlite:%s/store.db", s.dir);
+    (void)snprintf(s.url, sizeof s.url, s.is_memory ? "memory:%s" : "sqlite:%s/store.db", s.dir);
+    if (strcmp(backend, "postgres") == 0)
+        test_postgres_url("store", s.url);
     s.env = env_sim_new(T0, 7);
     EXPECT(s.env);
     EXPECT_OK(stand_open(&s, (struct store_options){ .create = true }, &s.store));

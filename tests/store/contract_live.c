@@ -289,6 +289,17 @@ static pawl_status find_key(struct stand *s, uint8_t id, struct key_row *out)
     return store_key(s->store, s->scope, bytes, out);
 }
 
+#define DAY_MS INT64_C(86400000) /* a store may drop whole days */
+
+/* A record of its own for this key, `day` days later. */
+static void use_key(struct change *c, uint8_t id, int64_t day)
+{
+    struct record *record = add_record(c, 1, 0, CONTROL_KEYED);
+
+    record->at_ms = record->fired_at_ms = T0 + day * DAY_MS;
+    add_key(c, id, record);
+}
+
 /* Contract (12) */
 STORE_TEST(a_key_names_its_last_record_and_only_old_ones_go_a_few_at_a_time)
 {
@@ -298,14 +309,14 @@ STORE_TEST(a_key_names_its_last_record_and_only_old_ones_go_a_few_at_a_time)
     put_orders(s, 1);
     c = change_begin(s);
     for (uint8_t id = 1; id <= 5; id++)
-        add_key(&c, id, add_record(&c, 1, 0, CONTROL_KEYED));
+        use_key(&c, id, id);
     EXPECT_OK(change_commit(&c));
     EXPECT_OK(find_key(s, 3, &row));
-    EXPECT(row.pos == 4 && row.at_ms == T0 + 4 && row.id[0] == 3);
+    EXPECT(row.pos == 4 && row.at_ms == T0 + 3 * DAY_MS && row.id[0] == 3);
     EXPECT_EQ(find_key(s, 6, &row), PAWL_NOT_KNOWN);
     c = change_begin(s);
-    add_key(&c, 5, add_record(&c, 1, 0, CONTROL_KEYED)); /* used again */
-    c.keys_before_ms = T0 + 5;                           /* the first three are older */
+    use_key(&c, 5, 6);                  /* used again */
+    c.keys_before_ms = T0 + 4 * DAY_MS; /* the first three are older */
     EXPECT_OK(change_commit(&c));
     EXPECT_EQ(find_key(s, 1, &row), PAWL_NOT_KNOWN);
     EXPECT_EQ(find_key(s, 2, &row), PAWL_NOT_KNOWN);

@@ -1,0 +1,179 @@
+/* pg_schema.c - the schema of a store: is it there, is it ours, is it not too new; and making
+ * it. */
+#include "base/buf.h"
+#include "postgres_int.h"
+#include <stdio.h>
+
+static const char has_tables[] =
+    "SELECT count(*) FROM information_schema.tables WHERE table_schema = $1"
+    " AND table_name = 'pawl_store'";
+static const char select_store[] = "SELECT format, schema, shards FROM pawl_store WHERE one = 1";
+static const char put_store[] =
+    "INSERT INTO pawl_store (one, format, schema, store_id, shards, created_at, secret)"
+    " VALUES (1, 1, $2, $3, 1, $4, $5)";
+static const char put_shard[] =
+    "INSERT INTO pawl_shard (shard, epoch, store_id, pos, flushed, at, last_instance, last_value,"
+    " last_definition, test_now) VALUES ($1, 0, $2, 0, 0, 0, 0, 0, 0, 0)";
+static const char commit[] = "COMMIT";
+
+#define SECRET_SIZE 32
+
+/* ---- Making it ---- */
+
+/* Of shard s: the first 16 bytes of H("pawl.shard.1" || store_id || varint s || varint N). */
+static void shard_id(struct postgres_store *store, const uint8_t store_id[STORE_ID_SIZE],
+                     uint32_t shard, uint32_t shards, uint8_t out[STORE_ID_SIZE])
+{
+    uint8_t hash[SHA_SIZE];
+    struct buf text;
+
+    buf_init(&text, store->heap, 256);
+    buf_str(&text, STR("pawl.shard.1"));
+    buf_add(&text, store_id, STORE_ID_SIZE);
+    buf_varint(&text, shard);
+    buf_varint(&text, shards);
+    sha_once(store->sha, buf_view(&text), hash);
+    memcpy(out, hash, STORE_ID_SIZE);
+    buf_fini(&text);
+}
+
+/* The numbered files, in one transaction. */
+static pawl_status make_tables(struct postgres_store *store, struct scope *scope)
+{
+    struct pg_link *link = &store->writer;
+    struct buf text;
+    enum link_end end;
+
+    buf_init(&text, store->heap, (size_t)1 << 20);
+    buf_fmt(&text, "BEGIN; CREATE SCHEMA IF NOT EXISTS %s;\n", store->url.schema);
+    for (size_t i = 0; postgres_schema[i][0].data; i++)
+        buf_str(&text, postgres_schema[i][1]);
+    end = text.failed ? LINK_REFUSED : link_script(link, buf_text(&text));
+    buf_fini(&text);
+    return end == LINK_OK ? PAWL_OK : link_fail(link, scope, "making the store's tables");
+}
+
+static pawl_status put_rows(struct postgres_store *store, struct scope *scope,
+                            const struct store_options *options)
+{
+    uint8_t id[STORE_ID_SIZE], of_shard[STORE_ID_SIZE], secret[SECRET_SIZE];
+    struct params first = { .arena = &scope->arena }, second = { .arena = &scope->arena };
+    struct statement statements[] = { { put_store, &first, NULL },
+                                      { put_shard, &second, NULL },
+                                      { commit, NULL, NULL } };
+    enum link_end end;
+
+    store->env->random(store->env, id, sizeof id);
+    store->env->random(store->env, secret, sizeof secret);
+    shard_id(store, id, 0, 1, of_shard);
+    if (options->store_id) /* a copy: it has the id of what it is a copy of */
+        memcpy(of_shard, options->store_id, STORE_ID_SIZE);
+    params_int4(&first, 0);
+    params_int4(&first, SCHEMA_VERSION);
+    params_bytes(&first, (str){ (const char *)id, sizeof id });
+    params_int(&first, store->env->now_ms(store->env));
+    params_bytes(&first, (str){ (const char *)secret, sizeof secret });
+    params_int4(&second, 0);
+    params_bytes(&second, (str){ (const char *)of_shard, sizeof of_shard });
+    TRY_MEMORY(scope, !scope->arena.failed);
+    end = link_exchange(&store->writer, statements, 3);
+    link_clear(&store->writer, statements, 3);
+    return end == LINK_OK ? PAWL_OK : link_fail(&store->writer, scope, "making the store");
+}
+
+/* Two nodes may make it at once: the second finds it when it looks again. */
+static pawl_status make(struct postgres_store *store, struct scope *scope,
+                        const struct store_options *options, bool *is_raced)
+{
+    static const char *const taken[] = { "23505", "42P06", "42P07", "40P01", "XX000", NULL };
+    pawl_status status = make_tables(store, scope);
+
+    if (status == PAWL_OK)
+        status = put_rows(store, scope, options);
+    *is_raced = status != PAWL_OK && str_is_one_of(str_of(store->writer.state), taken);
+    if (status != PAWL_OK && store->writer.conn) {
+        char state[SQLSTATE_SIZE];
+
+        memcpy(state, store->writer.state, sizeof state);
+        (void)link_script(&store->writer, "ROLLBACK");
+        memcpy(store->writer.state, state, sizeof state);
+    }
+    return status;
+}
+
+/* ---- Looking ---- */
+
+static pawl_status look(struct postgres_store *store, struct scope *scope, bool *is_there)
+{
+    struct params params = { .arena = &scope->arena };
+    struct statement statement = { has_tables, &params, NULL };
+    enum link_end end;
+
+    params_text(&params, str_of(store->url.schema));
+    TRY_MEMORY(scope, !scope->arena.failed);
+    end = link_exchange(&store->writer, &statement, 1);
+    *is_there = end == LINK_OK &&
+                cell_i64(&(struct pg_rows){ store->writer.pq, statement.result, 0 }, 0) > 0;
+    link_clear(&store->writer, &statement, 1);
+    return end == LINK_OK ? PAWL_OK : link_fail(&store->writer, scope, "looking for the store");
+}
+
+static pawl_status check_version(struct postgres_store *store, struct scope *scope, uint32_t format,
+                                 uint32_t schema, uint32_t shards)
+{
+    if (format != 1 || schema > SCHEMA_VERSION)
+        return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                          "%s: expected schema %d of format 1 or an older one, found schema %u"
+                          " of "
+                          "format %u: it was made by a newer pawl; use that one",
+                          store->url.shown, SCHEMA_VERSION, schema, format);
+    if (store->url.shard >= shards)
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "%s: the store has shards 0 to %u, found"
+                          " #%u",
+                          store->url.shown, shards - 1, store->url.shard);
+    return PAWL_OK;
+}
+
+static pawl_status check_store(struct postgres_store *store, struct scope *scope)
+{
+    struct statement statement = { select_store, NULL, NULL };
+    enum link_end end = link_exchange(&store->writer, &statement, 1);
+    struct pg_rows rows = { store->writer.pq, statement.result, 0 };
+    pawl_status status = PAWL_OK;
+
+    if (end != LINK_OK)
+        status = link_fail(&store->writer, scope, "reading the store's row");
+    else if (rows_count(&rows) == 0)
+        status = scope_fail(scope, PAWL_STORAGE_FAILURE,
+                            "%s: schema %s has pawl's tables and no row in pawl_store",
+                            store->url.shown, store->url.schema);
+    else
+        status =
+            check_version(store, scope, cell_u32(&rows, 0), cell_u32(&rows, 1), cell_u32(&rows, 2));
+    link_clear(&store->writer, &statement, 1);
+    return status;
+}
+
+#define MAKE_TRIES 5
+
+pawl_status postgres_find_schema(struct postgres_store *store, struct scope *scope,
+                                 const struct store_options *options)
+{
+    bool is_there = false, is_raced = true;
+
+    TRY(look(store, scope, &is_there));
+    if (!is_there && !options->create)
+        return scope_fail(scope, PAWL_NOT_KNOWN, "%s: there is no store in schema %s",
+                          store->url.shown, store->url.schema);
+    for (int i = 0; !is_there && i < MAKE_TRIES; i++) {
+        pawl_status status = make(store, scope, options, &is_raced);
+
+        if (status == PAWL_OK)
+            break;
+        if (!is_raced)
+            return status;
+        TRY(look(store, scope, &is_there));
+    }
+    return check_store(store, scope);
+}
