@@ -15,6 +15,8 @@ static int serve(struct cli *cli, struct host *host)
     if (args_flag(cli, "examples") && examples_put(cli) != PAWL_OK)
         return report(cli);
     fprintf(cli->term.out, "pawl is ready on %s (store %s)\n", host->address, cli->store);
+    if (args_flag(cli, "examples"))
+        fprintf(cli->term.out, "open %s/ in a browser\n", host->address);
     fflush(cli->term.out);
     service_tell("READY=1");
     host_wait(host, -1);

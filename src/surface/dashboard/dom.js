@@ -91,7 +91,7 @@ function patchChildren(parent, to) {
   for (const wanted of [...to.childNodes]) {
     let found = keyOf(wanted) ? keyed.get(keyOf(wanted)) : at;
     if (found && isLike(found, wanted)) {
-      if (found === at) at = at.nextSibling;
+      if (found === at) at = found.nextSibling;
       else parent.insertBefore(found, at);
       patch(found, wanted);
     } else parent.insertBefore(wanted, at);

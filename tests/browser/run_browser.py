@@ -1,0 +1,75 @@
+"""The dashboard in a real Chromium (scenarios.mjs): every day five pages, an action, a live update and hostile strings;
+with PAWL_TEST_LONG every page and action, races, many instances, narrow and dark screens, and the rules of WCAG AA.
+Without Chromium or npm this suite fails, by name. Pictures are left in BUILD/screenshots: look at them."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / "http"), str(HERE.parent / "npm")]
+from modules import BUILD, npm_modules  # noqa: E402
+from web import Web, harness  # noqa: E402
+
+LONG = "PAWL_TEST_LONG" in os.environ
+HOSTILE = "<img src=x onerror=\"window.hacked=1\">'\"></script><script>window.hacked=1</script>\u202e{{7*7}}"
+
+PLAIN = HOSTILE.replace("{{7*7}}", "")  # where that would be a template
+
+
+def browse(shell, scenario, address, *words):
+    """Run one scenario; what it says is the failure."""
+    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    assert chromium, "there is no Chromium here: script/install-deps chromium, or set CHROMIUM"
+    modules = npm_modules()
+    profile = shell.folder / "tmp"  # Chromium leaves files in its temporary folder
+    profile.mkdir(exist_ok=True)
+    environment = shell.environment({"PAWL": os.path.abspath(harness.PAWL), "PAWL_SHOTS": str(BUILD / "screenshots"), "CHROMIUM": chromium,
+                                     "TMPDIR": str(profile), "HOME": str(profile), "XDG_CONFIG_HOME": str(profile), "XDG_CACHE_HOME": str(profile)})
+    done = subprocess.run(["node", str(HERE / "browser.mjs"), str(modules), scenario, address, *words], env=environment, capture_output=True,
+                          timeout=1500 if LONG else 240)
+    assert done.returncode == 0, done.stdout.decode()[-3000:] + done.stderr.decode()[-6000:]
+    return done.stdout.decode()
+
+
+def only_long():
+    if not LONG:
+        raise harness.Skip("takes a while: PAWL_TEST_LONG=1 runs it")
+
+
+def test_five_pages_an_action_and_an_update_that_comes_by_itself(shell):
+    _, address = shell.serve("--examples")
+    browse(shell, "fivePages", address)
+
+
+def hostile_store(web):
+    """Instances whose every text is markup: {kind: id}."""
+    machine = {"states": [HOSTILE, "other " + HOSTILE, "end " + HOSTILE], "initial_state": HOSTILE, "terminal_states": ["end " + HOSTILE],
+               "terminal_kinds": {"end " + HOSTILE: "failure"},
+               "transitions": [{"from_state": HOSTILE, "action": HOSTILE, "to_state": "other " + HOSTILE, "guard": HOSTILE, "requires_reason": True},
+                               {"from_state": "other " + HOSTILE, "action": "go " + HOSTILE, "to_state": "end " + HOSTILE}]}
+    flow = {"steps": {"start": {"name": "start", "tool": "remote", "args": {PLAIN: PLAIN}, "retry": {"max": 2, "backoff": ["1h"]}, "next": "ask"},
+                      "ask": {"approval": {"by": [HOSTILE], "count": 1}, "done": True}}}
+    waits = {"steps": {"start": {"name": "start", "wait": {"signal": HOSTILE}, "done": True}}}
+    for name, text in (("hostile", machine), ("hostile-flow", flow), ("hostile-wait", waits)):
+        web.expect(201, "PUT", "/v1/definitions/" + name, text)
+    told = dict(subject_ref=HOSTILE, correlation_id=HOSTILE, labels={HOSTILE: HOSTILE, "k": HOSTILE}, input={HOSTILE: [HOSTILE]}, actor_ref=HOSTILE,
+                instance_metadata={HOSTILE: HOSTILE})
+    made = {"machine": web.create(definition="hostile", **told), "flow": web.create(definition="hostile-flow", **told), "wait": web.create(definition="hostile-wait", **told)}
+    web.expect(200, "POST", "/v1/instances/%s/fire" % made["machine"], {"action": HOSTILE, "actor_ref": HOSTILE, "guard_satisfied": True, "reason": HOSTILE, "payload": {HOSTILE: HOSTILE}})
+    step = web.post("/v1/steps/claim", {"tools": ["remote"], "worker": HOSTILE}).json["steps"][0]
+    web.expect(200, "POST", "/v1/steps/%s/fail" % step["step_id"], {"lease": step["lease"], "error": {HOSTILE: HOSTILE}})
+    web.expect(200, "POST", "/v1/instances/%s/pause" % made["wait"], {"actor_ref": HOSTILE, "reason": HOSTILE})
+    web.expect(201, "POST", "/v1/alarms", {"after": "1h", "operation": "instance.fire", "input": {"instance_id": made["machine"], "action": HOSTILE}})
+    return made
+
+
+def test_markup_in_every_field_is_shown_as_text(shell):
+    _, address = shell.serve()
+    browse(shell, "hostileStrings", address, json.dumps(hostile_store(Web(address))))
+
+
+if __name__ == "__main__":
+    harness.main(globals())
