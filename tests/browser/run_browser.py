@@ -71,5 +71,96 @@ def test_markup_in_every_field_is_shown_as_text(shell):
     browse(shell, "hostileStrings", address, json.dumps(hostile_store(Web(address))))
 
 
+# ---- With PAWL_TEST_LONG ----
+
+
+def test_every_action_of_an_instance_can_be_taken_and_refusals_are_shown(shell):
+    only_long()
+    _, address = shell.serve("--examples")
+    changed = shell.write("approval.yaml", (harness.EXAMPLES / "approval.yaml").read_text().replace("timeout: 7d", "timeout: 9d"))
+    browse(shell, "everyAction", address, str(shell.folder / changed))
+
+
+def test_the_form_of_a_definition_follows_the_schema_of_its_input(shell):
+    only_long()
+    _, address = shell.serve()
+    schema = {"type": "object", "required": ["amount"], "properties": {"amount": {"type": "integer", "minimum": 0, "description": "in cents"},
+              "colour": {"enum": ["red", "blue"]}, "tags": {"type": "array"}}}
+    Web(address).expect(201, "PUT", "/v1/definitions/form", {"input": schema, "steps": {"start": {"name": "start", "wait": {"signal": "go"}, "done": True}}})
+    browse(shell, "startForm", address)
+
+
+def test_the_past_is_shown_by_slider_by_key_and_by_address(shell):
+    only_long()
+    _, address = shell.serve("--examples", "--test")
+    Web(address).expect(200, "POST", "/v1/test/advance", {"by": "20s"})
+    browse(shell, "timeTravel", address)
+
+
+def test_of_two_browsers_that_approve_at_once_one_is_recorded_and_both_agree(shell):
+    only_long()
+    _, address = shell.serve()
+    web = Web(address)
+    web.expect(201, "PUT", "/v1/definitions/once", {"steps": {"start": {"name": "sign", "approval": {"by": ["ann", "bob"], "count": 1}, "done": True}}})
+    web.create(definition="once")
+    browse(shell, "race", address)
+
+
+def test_keys_alone_lead_through_the_pages(shell):
+    only_long()
+    _, address = shell.serve("--examples")
+    browse(shell, "keyboard", address)
+
+
+def test_every_page_in_every_look_breaks_no_rule_of_wcag_aa(shell):
+    only_long()
+    _, address = shell.serve("--examples")
+    browse(shell, "everyLook", address)
+
+
+def test_a_hundred_thousand_instances_are_listed_and_found(shell):
+    only_long()
+    shell.pawl("define", str(harness.EXAMPLES / "order.yaml"))
+    _, address = shell.serve()
+    web = Web(address)
+    for begin in range(0, 100_000, 5_000):
+        lines = [json.dumps({"operation": "instance.create", "input": {"definition": "order", "subject_ref": "S-%d" % (begin + i)}}) for i in range(5_000)]
+        web.expect(200, "POST", "/v1/batch", "\n".join(lines))
+    print(browse(shell, "manyInstances", address))
+
+
+def test_a_server_that_wants_tokens_is_signed_in_to(shell):
+    only_long()
+    shell.pawl("define", str(harness.EXAMPLES / "order.yaml"))
+    order = shell.pawl("start", "order").out.strip()
+    token = shell.json("token", "create", "--scope", "read,write", "--actor", "ann")["token"]
+    _, address = shell.serve("--require-token")
+    browse(shell, "signIn", address, token, order)
+
+
+def test_a_graph_of_a_hundred_states_can_be_read(shell):
+    only_long()
+    _, address = shell.serve()
+    names = ["state-%d" % i for i in range(100)]
+    ways = [{"from_state": names[i], "action": "go-%d" % k, "to_state": names[k]} for i in range(99) for k in {min(99, i + 1 + i % 3), min(99, i + 2)}]
+    Web(address).expect(201, "PUT", "/v1/definitions/large", {"states": names, "initial_state": names[0], "terminal_states": [names[99]], "terminal_kinds": {names[99]: "success"}, "transitions": ways})
+    browse(shell, "largeGraph", address)
+
+
+def test_the_first_paint_comes_soon(shell):
+    only_long()
+    _, address = shell.serve("--examples")
+    print(browse(shell, "firstPaint", address))
+
+
+def test_the_types_in_the_comments_are_right(shell):
+    only_long()
+    config = {"compilerOptions": {"allowJs": True, "checkJs": True, "noEmit": True, "strict": True, "target": "es2023", "module": "es2022", "moduleResolution": "bundler",
+                                  "lib": ["es2023", "dom", "dom.iterable"], "types": []}, "include": [str(harness.ROOT / "src/surface/dashboard/*.js")]}
+    shell.write("tsconfig.json", json.dumps(config))
+    done = subprocess.run([str(npm_modules() / "node_modules/.bin/tsc"), "-p", str(shell.folder)], capture_output=True, timeout=120)
+    assert done.returncode == 0, done.stdout.decode()
+
+
 if __name__ == "__main__":
     harness.main(globals())

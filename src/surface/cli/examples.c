@@ -62,7 +62,7 @@ pawl_status examples_put(struct cli *cli)
 
     for (const str(*file)[2] = example_files; (*file)[0].data; file++)
         TRY(define_text(cli, (*file)[1], (*file)[0].data, NULL, &put));
-    TRY(cli_ask(cli, "instance.list", WITH({ "definition", STR("order") }, { "limit", .number = 1 }),
-                &page));
+    TRY(cli_ask(cli, "instance.list",
+                WITH({ "definition", STR("order") }, { "limit", .number = 1 }), &page));
     return node_first(page, "instances") ? PAWL_OK : run_story(cli);
 }
