@@ -4,8 +4,8 @@
 extern const str example_files[][2]; /* made by tools/embed from examples/ */
 
 /* What to do in a store without orders: create an instance, or fire an action at the newest. By the
- * label `example` the dashboard finds those that it greets with; `killed` is begun by script/server,
- * in a process that it kills. */
+ * label `example` the dashboard finds those that it greets with. One more, `killed`, is begun by
+ * script/server, in a process that it kills. */
 static const struct {
     const char *definition, *subject, *action, *actor;
     const char *labels, *input; /* JSON */
