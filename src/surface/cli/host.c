@@ -3,6 +3,7 @@
 #include "api/modules.h"
 #include "surface/dashboard/dashboard.h"
 #include "surface/http/http.h"
+#include "surface/mcp/mcp.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -82,13 +83,11 @@ static void log_request(void *context, const char *line, size_t size)
     (void)written;
 }
 
-static const struct op *const mounts[] = { dashboard_rows, NULL };
-
 static pawl_status serve_on(struct cli *cli, const struct host_options *options, struct host *host,
                             int listener)
 {
     struct http_options http = { .socket = listener,
-                                 .mounts = mounts,
+                                 .mounts = host->mounts,
                                  .hosts = options->hosts,
                                  .body_memory = options->body_memory,
                                  .opened = types_register_beside,
@@ -98,6 +97,15 @@ static pawl_status serve_on(struct cli *cli, const struct host_options *options,
                                  .needs_token = options->needs_token,
                                  .secret = options->needs_token ? host->secret : NULL };
 
+    host->mcp =
+        mcp_start(cli->target.local, &(struct mcp_options){ .has_fixtures = options->mcp_fixtures,
+                                                            .tools = options->mcp_tools,
+                                                            .actor = options->actor });
+    if (!host->mcp)
+        return scope_fail(&cli->scope, PAWL_NO_MEMORY, "the MCP surface cannot start: %s",
+                          strerror(errno));
+    host->mounts[0] = mcp_rows(host->mcp);
+    host->mounts[1] = dashboard_rows;
     if (options->log_format) {
         http.log = log_request;
         http.log_format =
@@ -165,8 +173,11 @@ pawl_status host_open(struct cli *cli, const struct host_options *options, struc
 
 void host_close(struct cli *cli, struct host *host)
 {
+    mcp_end_streams(host->mcp);
     http_stop(host->server);
     host->server = NULL;
+    mcp_free(host->mcp);
+    host->mcp = NULL;
     target_close(cli);
 }
 

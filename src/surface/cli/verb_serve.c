@@ -12,7 +12,8 @@ static int serve(struct cli *cli, struct host *host)
                    cli->target.address);
         return report(cli);
     }
-    if (args_flag(cli, "examples") && examples_put(cli) != PAWL_OK)
+    if ((args_flag(cli, "examples") && examples_put(cli) != PAWL_OK) ||
+        (args_flag(cli, "mcp-fixtures") && mcp_fixtures_put(cli) != PAWL_OK))
         return report(cli);
     fprintf(cli->term.out, "pawl is ready on %s (store %s)\n", host->address, cli->store);
     if (args_flag(cli, "examples"))
@@ -93,7 +94,9 @@ int verb_serve(struct cli *cli)
 {
     struct host_options options = { .reloads = true,
                                     .test_clock = args_flag(cli, "test"),
-                                    .allow_exec = args_flag(cli, "allow-exec") };
+                                    .allow_exec = args_flag(cli, "allow-exec"),
+                                    .mcp_fixtures = args_flag(cli, "mcp-fixtures"),
+                                    .mcp_tools = args_option(cli, "mcp-tools") };
     struct config config;
     struct host host;
     int code;
