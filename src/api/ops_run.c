@@ -214,8 +214,9 @@ static pawl_status conclude(struct op_call *call, pawl_status status, struct buf
     if (status == PAWL_STORAGE_FAILURE && !call->wait) /* a commit knows itself */
         engine_suspect(call->p->engine);
     if (status == PAWL_OK)
-        *answer = (struct op_answer){ call->http_status, call->content_type, call->stream,
-                                      call->pieces, call->given, call->page, call->answer_headers };
+        *answer = (struct op_answer){ call->http_status,   call->content_type, call->stream,
+                                      call->pieces,        call->given,        call->page,
+                                      call->answer_headers };
     return status;
 }
 

@@ -112,7 +112,11 @@ static pawl_status serve_on(struct cli *cli, const struct host_options *options,
             strcmp(options->log_format, "json") == 0 ? HTTP_LOG_JSON : HTTP_LOG_LOGFMT;
     }
     host->server = http_start(cli->target.local, &http, &cli->scope.error);
-    return host->server ? PAWL_OK : cli->scope.error.status;
+    if (host->server)
+        return PAWL_OK;
+    mcp_free(host->mcp);
+    host->mcp = NULL;
+    return cli->scope.error.status;
 }
 
 /* The socket that was given, or one on the address that was asked for; -1 with the error in cli. */

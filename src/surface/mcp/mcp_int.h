@@ -392,7 +392,8 @@ pawl_status caller_keep(struct rpc_exchange *exchange, const struct op_principal
 #define METHOD_MAP(X)                                                                              \
     X(server_discover)                                                                             \
     X(initialize)                                                                                  \
-    X(ping) X(set_level) X(tools_list) X(tools_call) X(tasks_get) X(tasks_update) X(tasks_cancel)  \
+    X(ping)                                                                                        \
+    X(set_level) X(tools_list) X(tools_call) X(tasks_get) X(tasks_update) X(tasks_cancel)          \
         X(tasks_result) X(tasks_list) X(resources_list) X(templates_list) X(resources_read)        \
             X(subscribe) X(unsubscribe) X(prompts_list) X(prompts_get) X(complete) X(listen)
 #define X(name) pawl_status method_##name(struct rpc_exchange *exchange, struct buf *result);
