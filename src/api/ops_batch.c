@@ -107,18 +107,17 @@ static void group_clear(struct batch_call *batch)
     batch->count = batch->item_count = batch->bytes = 0;
 }
 
-/* Room for the lines of any group, once for all of them. */
+/* Room for lines, once for all groups. */
 static pawl_status group_begin(struct batch_call *batch)
 {
     struct arena *arena = &batch->call->scope->arena;
-    size_t most = batch->line_count < GROUP_LINES ? (size_t)batch->line_count : GROUP_LINES;
 
     if (!batch->lines)
-        batch->lines = ARENA_ARRAY(arena, struct batch_line, most);
+        batch->lines = ARENA_ARRAY(arena, struct batch_line, GROUP_LINES);
     if (!batch->fires)
-        batch->fires = ARENA_ARRAY(arena, struct batch_fire, most);
+        batch->fires = ARENA_ARRAY(arena, struct batch_fire, GROUP_LINES);
     if (!batch->creates)
-        batch->creates = ARENA_ARRAY(arena, struct batch_create, most);
+        batch->creates = ARENA_ARRAY(arena, struct batch_create, GROUP_LINES);
     return batch->lines && batch->fires && batch->creates ? PAWL_OK
                                                            : scope_no_memory(&batch->scope);
 }

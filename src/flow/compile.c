@@ -386,7 +386,6 @@ pawl_status flow_compile(struct scope *scope, const struct node *document,
 {
     struct findings unread = { 0 };
     struct compilation compiler = { .scope = scope,
-                                    .of = STEP_NONE,
                                     .report = { scope, findings ? findings : &unread } };
     pawl_status status;
 

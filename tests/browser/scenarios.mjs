@@ -342,4 +342,15 @@ async function largeGraph(t) {
   await t.shot(page, "large-graph");
 }
 
-export const scenarios = { fivePages, hostileStrings, everyAction, startForm, timeTravel, race, keyboard, everyLook, manyInstances, firstPaint, signIn, largeGraph };
+/** docs/pictures/dashboard.png: script/screenshot. */
+async function picture(t) {
+  const page = await t.page({ actor: "ann", viewport: { width: 1280, height: 800 } });
+  t.pawl("start", "order", "--subject", "A-21", "--actor", "ann", "--label", "region=eu");
+  const id = instanceOf(t, "--subject", "A-21");
+  t.pawl("fire", id, "pay", "--actor", "eve", "--payload", '{"amount": 12}');
+  await t.go(page, "instances/" + id);
+  await says(page, "2 records verified in this browser");
+  await page.screenshot({ path: t.words[0] });
+}
+
+export const scenarios = { picture, fivePages, hostileStrings, everyAction, startForm, timeTravel, race, keyboard, everyLook, manyInstances, firstPaint, signIn, largeGraph };

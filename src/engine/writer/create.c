@@ -150,7 +150,7 @@ struct creating {
     struct decision decision;
     struct job *jobs;
     str state;     /* of an inline machine, whose definition goes with the scope */
-    bool is_alone; /* it has reduces: those are alone in their commits */
+    bool is_alone; /* it has reduces, or may have: those are alone in their commits */
 };
 
 /* Decided or rejected, committed or not: what its actor and its children become. */
@@ -268,14 +268,16 @@ pawl_status engine_create(struct engine *engine, struct scope *scope,
 
 /* ---- many ---- */
 
-/* Checked and decided. If it or a child has a reduce, it is decided again, alone. */
+/* Checked and, unless it is to be alone, decided. If it or a child has a reduce, it is decided
+ * again, alone. */
 static pawl_status creating_begin(struct engine *engine, struct creating *one, struct scope *scope,
                                   const struct create_args *args, struct created *out)
 {
     pawl_status status;
 
     TRY(creating_check(engine, one, scope, args, out));
-    if (one->create.definition->kind == KIND_MACHINE)
+    one->is_alone = one->create.definition->kind == KIND_CODE;
+    if (one->create.definition->kind != KIND_FLOW)
         return PAWL_OK;
     one->actor = actor_new(engine);
     TRY_MEMORY(scope, one->actor);
