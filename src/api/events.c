@@ -56,9 +56,9 @@ pawl_status op_events(struct op_call *call, struct buf *out)
 
 /* ---- Reading ---- */
 
-bool events_watch(pawl *p, void (*committed)(void *context, uint64_t position), void *context)
+void events_watch(pawl *p, void (*committed)(void *context, uint64_t position), void *context)
 {
-    return engine_watch(p->engine, committed, context);
+    engine_watch(p->engine, committed, context);
 }
 
 uint64_t events_position(pawl *p)

@@ -12,9 +12,8 @@
 #include <pawl.h>
 
 /* `committed` is called after each commit, on a thread that must not be held up: it may wake a
- * thread, no more. NULL ends the watching of this context; after that call has returned it is not
- * called any more. False: too many watch already. */
-bool events_watch(pawl *p, void (*committed)(void *context, uint64_t position), void *context);
+ * thread, no more. NULL ends it; after that call has returned it is not called any more. */
+void events_watch(pawl *p, void (*committed)(void *context, uint64_t position), void *context);
 uint64_t events_position(pawl *p); /* of the last record that is durable */
 
 /* What lives for that call. */

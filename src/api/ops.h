@@ -56,29 +56,13 @@ struct op_stream {
 
 /* An answer that comes in pieces, because the whole may be larger than memory. `read` appends
  * about OP_PIECE bytes; *is_last: they are the last. When it fails, the pieces so far are no
- * answer. `close` frees it, also before the end.
- *
- * Of a live answer (`sleep` is there) the next piece may not exist yet. Then `read` appends
- * nothing, and `sleep` is called: true, and `wake` will be called once, when it is worth reading
- * again, perhaps by another thread before this returns; false: read again now. */
+ * answer. `close` frees it, also before the end. */
 struct op_pieces {
     pawl_status (*read)(struct op_pieces *pieces, struct scope *scope, struct buf *out,
                         bool *is_last);
     void (*close)(struct op_pieces *pieces);
-    bool (*sleep)(struct op_pieces *pieces, void (*wake)(void *context), void *context);
 };
 #define OP_PIECE ((size_t)64 << 10)
-
-/* Headers of a request and of its answer, where the surface has them; for rows that other surfaces
- * mount (surface/http/http.h). A value that is asked for lives as long as the request. */
-struct op_headers {
-    str (*get)(const void *context, const char *name); /* data NULL: it has none */
-    const void *context;
-};
-struct op_header {
-    const char *name, *value;
-    const struct op_header *next;
-};
 
 /* The steps that an answer gives to a worker; they live in the scope. */
 struct op_given {
@@ -107,8 +91,6 @@ struct op_call {
     bool *waits;                    /* out: it has to wait; the caller's, of op_start() */
     struct op_given given;          /* out */
     struct op_pieces *pieces; /* out: the answer; the handler has put nothing into its buffer */
-    struct op_headers request_headers;      /* get NULL: there are none */
-    const struct op_header *answer_headers; /* out; in the scope; of a live answer static */
     bool takes_pieces;        /* the caller reads on by itself what is longer than one piece */
     struct op_page page;      /* out */
 };
@@ -146,7 +128,6 @@ struct op_request {
     struct op_principal who;
     const struct waiter *waiter; /* it may wait without a thread (below); NULL: it may not */
     bool takes_pieces;     /* the caller reads answer.pieces */
-    struct op_headers headers;
 };
 struct op_answer {
     int http_status;
@@ -155,7 +136,6 @@ struct op_answer {
     struct op_pieces *pieces; /* the rest of the answer, the caller's to close; NULL: none */
     struct op_given given;
     struct op_page page;
-    const struct op_header *headers;
 };
 
 /* ---- Running an operation ---- */

@@ -181,8 +181,6 @@ static pawl_status take_pieces(struct op_call *call, struct buf *out)
     bool is_last = false;
     pawl_status status = PAWL_OK;
 
-    if (call->pieces->sleep) /* what there is goes out at once */
-        return PAWL_OK;
     while (status == PAWL_OK && !is_last && !(call->takes_pieces && out->size >= OP_PIECE)) {
         status = call->pieces->read(call->pieces, call->scope, out, &is_last);
         if (status == PAWL_OK && out->failed)
@@ -214,9 +212,8 @@ static pawl_status conclude(struct op_call *call, pawl_status status, struct buf
     if (status == PAWL_STORAGE_FAILURE && !call->wait) /* a commit knows itself */
         engine_suspect(call->p->engine);
     if (status == PAWL_OK)
-        *answer = (struct op_answer){ call->http_status,   call->content_type, call->stream,
-                                      call->pieces,        call->given,        call->page,
-                                      call->answer_headers };
+        *answer = (struct op_answer){ call->http_status, call->content_type, call->stream,
+                                      call->pieces,      call->given,        call->page };
     return status;
 }
 
@@ -329,7 +326,6 @@ pawl_status op_prepare(pawl *p, const struct op *op, const struct op_request *re
     if (status == PAWL_OK && !has_kept_answer(out))
         out->waiter = request->waiter;
     out->takes_pieces = request->takes_pieces;
-    out->request_headers = request->headers;
     return status;
 }
 

@@ -539,10 +539,9 @@ pawl_status engine_history(struct engine *engine, struct scope *scope, str id,
 /* ---- Following the log ---- */
 
 /* `committed` is called after each commit with the position of its last record, on the draining
- * thread and under the engine's lock: it may do no more than wake a thread. NULL ends the watching
- * of this context; when that has returned, it is not called any more. At most LOG_WATCHERS at a
- * time; false: there are that many. */
-bool engine_watch(struct engine *engine, void (*committed)(void *context, uint64_t position),
+ * thread and under the engine's lock: it may do no more than wake a thread. NULL ends it; when
+ * that has returned, it is not called any more. One watcher at a time. */
+void engine_watch(struct engine *engine, void (*committed)(void *context, uint64_t position),
                   void *context);
 uint64_t engine_position(struct engine *engine); /* of the last record that is durable */
 

@@ -132,12 +132,6 @@ struct intern_table {
     uint32_t slot_count, count;
 };
 
-#define LOG_WATCHERS 4u
-struct log_watcher {
-    void (*committed)(void *context, uint64_t position); /* NULL: none */
-    void *context;
-};
-
 #define FLUSH_AFTER_MS   10     /* quiet time before rows that lag are put right */
 
 /* Under the lock, but for what the drain alone uses. */
@@ -154,7 +148,8 @@ struct writer {
     struct store_tip tip;
     struct heads heads;
     struct key_turn *key_turns; /* keys of calls under way that leave no record of their own */
-    struct log_watcher watchers[LOG_WATCHERS]; /* who follow the log */
+    void (*committed)(void *context, uint64_t position); /* who follows the log; may be NULL */
+    void *committed_context;
     struct histogram commit_times;
     _Atomic uint64_t commits_failed;
 

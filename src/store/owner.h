@@ -1,7 +1,8 @@
-/* owner.h - who owns an SQLite store, asked without opening it. */
+/* owner.h - who owns a store, asked without opening it. */
 #ifndef PAWL_STORE_OWNER_H
 #define PAWL_STORE_OWNER_H
 
+#include "base/scope.h"
 #include "base/str.h"
 #include <pawl.h>
 
@@ -16,6 +17,16 @@ pawl_status sqlite_owner(str path, char *address, size_t size, int *pid);
  * of the file, which is there and cannot be read. */
 #define OWNER_SECRET_SIZE 128
 int sqlite_owner_secret(str path, char out[OWNER_SECRET_SIZE]);
+
+/* Is it the URL of a store in PostgreSQL? */
+bool url_is_postgres(str url);
+
+/* The node that owns the store at such a URL, "" if none does; what it wants to be shown, "" if
+ * nothing. NOT_KNOWN: there is no store; STORAGE_FAILURE: it cannot be reached. */
+struct postgres_owner {
+    char node[96], address[256], secret[OWNER_SECRET_SIZE];
+};
+pawl_status postgres_owner(struct scope *scope, str url, struct postgres_owner *out);
 
 /* Is there a store that this user may only read (its file, folder or disk)? */
 bool sqlite_is_read_only(str path);

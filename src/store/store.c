@@ -6,6 +6,7 @@
 #include "store/store.h"
 #include "base/assert.h"
 #include "base/limits.h"
+#include "base/redact.h"
 #include "model/definition.h"
 #include "store/instance_log.h"
 
@@ -42,7 +43,7 @@ pawl_status store_open(str url, const struct store_options *options, struct scop
         return scope_fail(scope, PAWL_INVALID_REQUEST,
                           "a store's URL is sqlite:FILE, postgres://HOST/DATABASE or memory:, "
                           "found '%.*s'",
-                          STR_ARG(url));
+                          STR_ARG(url_redact(&scope->arena, url)));
     status = ops->open(path, options, scope, out);
     ASSERT(IMPLIES(status == PAWL_OK, *out && (*out)->ops == ops));
     return status;

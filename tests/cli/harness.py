@@ -3,7 +3,9 @@
 A test is a function whose name is a sentence; it is given a Shell and asserts. main() runs
 those of the calling module and ends with "N passed, M failed".
 """
+import atexit
 import fcntl
+import hashlib
 import json
 import os
 import pathlib
@@ -18,6 +20,9 @@ import tempfile
 import termios
 import time
 import traceback
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import postgres  # noqa: E402
 
 PAWL = os.environ.get("PAWL", "build/pawl")
 STATE = tempfile.TemporaryDirectory(prefix="pawl-state-")  # what @last means is kept here
@@ -43,6 +48,15 @@ class Answer:
         return "exit %d\n--- stdout\n%s\n--- stderr\n%s" % (self.code, self.out, self.err)
 
 
+def postgres_store(folder):
+    """With PAWL_TEST_STORE=postgres: the store of a folder is a schema of one private cluster."""
+    if "PAWL_TEST_POSTGRES" not in os.environ:
+        cluster = postgres.Private()
+        atexit.register(cluster.stop)
+        os.environ["PAWL_TEST_POSTGRES"] = cluster.url
+    return "%s&schema=t%s" % (os.environ["PAWL_TEST_POSTGRES"], hashlib.sha256(str(folder).encode()).hexdigest()[:20])
+
+
 class Shell:
     """A folder, and commands typed in it. What still runs at the end is ended."""
 
@@ -52,6 +66,8 @@ class Shell:
 
     def environment(self, extra=None):
         names = {k: v for k, v in os.environ.items() if k not in ("PAWL_STORE", "NO_COLOR")}
+        if os.environ.get("PAWL_TEST_STORE") == "postgres":
+            names["PAWL_STORE"] = postgres_store(self.folder)
         return {**names, "XDG_STATE_HOME": STATE.name, **(extra or {})}
 
     def pawl(self, *words, expect=0, env=None, input=None):
@@ -77,6 +93,8 @@ class Shell:
         """A server on a free port: (child, address)."""
         child = self.begin("serve", "--listen", "127.0.0.1:0", *words)
         line = child.stdout.readline().decode()
+        while line.startswith("pawl waits:"):  # for the lease of one that was killed, in PostgreSQL
+            line = child.stdout.readline().decode()
         found = re.fullmatch(r"pawl is ready on (http://127\.0\.0\.1:\d+) \(store \S+\)\n", line)
         assert found, "expected the line that it is ready, found %r" % line
         return child, found.group(1)

@@ -69,7 +69,7 @@ def test_a_refused_option_is_named_and_its_value_shown_as_it_was_typed(shell):
 
 
 def test_a_store_that_is_typed_wrong_is_named_where_it_was_typed_with_what_was_meant(shell):
-    forms = "expected sqlite:FILE, memory: or http://host:port, found "
+    forms = "expected sqlite:FILE, postgres://HOST/DATABASE, memory: or http://host:port, found "
     for store, option, variable in (
             ("o.db", "--store: " + forms + "'o.db'; did you mean --store sqlite:o.db?",
              "PAWL_STORE: " + forms + "'o.db'; did you mean PAWL_STORE=sqlite:o.db?"),
@@ -241,7 +241,7 @@ def test_run_prints_the_last_state_once(shell):
 
 def test_a_store_that_cannot_be_meant_gets_a_sentence_and_a_right_command(shell):
     for store, words in (("orders.db", "--store sqlite:orders.db"), ("127.0.0.1:7295", "--store http://127.0.0.1:7295"),
-                         ("https://a.example", "TLS"), ("postgres://a", "expected sqlite:FILE, memory: or http://"),
+                         ("https://a.example", "TLS"), ("mysql://a", "expected sqlite:FILE, postgres://HOST/DATABASE, memory: or http://"),
                          ("file:s.db", "--store sqlite:s.db?"), ("http://127.0.0.1:1", "pawl serve --listen 127.0.0.1:1\n"),
                          ("http://nosuch.invalid:80", "'nosuch.invalid' cannot be resolved"),
                          ("http://127.0.0.1:99999", "expected a port from 1 to 65535, found '99999'"),

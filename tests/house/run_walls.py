@@ -23,7 +23,7 @@ TOUCHES = {
     ("clock", "work"): 3,
     ("registry", "writer"): 8,
     ("registry", "actors"): 2,
-    ("queries", "writer"): 4,
+    ("queries", "writer"): 7,
     ("shell", "writer"): 10,
     ("shell", "work"): 5,
 }

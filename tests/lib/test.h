@@ -18,13 +18,14 @@ struct test {
     const char *suite, *name;
     void (*run)(struct test *t);
     struct test *next;
-    const char *store;  /* of a test that exists over two stores; else NULL */
+    const char *store;  /* of a test that exists over several stores; else NULL */
     struct scope scope; /* ready to use, on heap_libc; ends with the test */
 };
 
 #define TEST(suite_name, test_name) TEST_OVER(NULL, suite_name, test_name)
 
-/* One of a pair, over "memory" and over "sqlite". script/test runs one of the two a day. */
+/* One of three, over "memory", "sqlite" and "postgres". script/test runs one of the first two each
+ * day, and the third once in eight days. */
 #define TEST_OVER(store_name, suite_name, test_name)                                               \
     static void suite_name##_##test_name(struct test *t);                                          \
     __attribute__((constructor)) static void suite_name##_##test_name##_register(void)             \

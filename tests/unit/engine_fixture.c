@@ -20,6 +20,8 @@ void world_begin(struct world *world, const char *backend)
     test_folder(world->folder);
     if (strcmp(backend, "sqlite") == 0)
         snprintf(world->url, sizeof world->url, "sqlite:%s/store.db", world->folder);
+    else if (strcmp(backend, "postgres") == 0)
+        test_postgres_url("world", world->url);
     else
         snprintf(world->url, sizeof world->url, "memory:engine-%d", number++);
     world_open(world);

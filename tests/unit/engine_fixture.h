@@ -4,12 +4,13 @@
 
 #include "api/api.h"
 #include "evidence/evidence.h"
+#include "lib/postgres.h"
 #include "lib/test.h"
 
 #define NOON INT64_C(1777636800000) /* 2026-05-01T12:00:00Z */
 
 struct world {
-    char folder[64], url[96];
+    char folder[64], url[TEST_POSTGRES_URL];
     struct env *env;  /* of the present pawl */
     pawl *p;
     pawl_error error;
@@ -17,7 +18,7 @@ struct world {
     int64_t now_ms;
 };
 
-void world_begin(struct world *world, const char *backend); /* "sqlite" or "memory" */
+void world_begin(struct world *world, const char *backend); /* "sqlite", "memory", "postgres" */
 void world_open(struct world *world);   /* again, after world_close(): a restart */
 void world_close(struct world *world);
 void world_end(struct world *world);    /* and remove the folder */
@@ -56,6 +57,13 @@ extern const pawl_code_type ticker_type;
     {                                                                                              \
         struct world world;                                                                        \
         world_begin(&world, "sqlite");                                                             \
+        suite##_##name##_on(t, &world);                                                            \
+        world_end(&world);                                                                         \
+    }                                                                                              \
+    TEST_OVER("postgres", suite##_postgres, name)                                                  \
+    {                                                                                              \
+        struct world world;                                                                        \
+        world_begin(&world, "postgres");                                                           \
         suite##_##name##_on(t, &world);                                                            \
         world_end(&world);                                                                         \
     }                                                                                              \

@@ -38,7 +38,7 @@ static void start_over(struct engine *engine, bool reopen)
     engine->writer.scope.error = kept;
     guard_lock(&engine->lock);
     if (!engine->writer.broken)
-        engine_tell_watchers(engine); /* an unknown outcome may have been a commit */
+        engine_tell_watcher(engine); /* an unknown outcome may have been a commit */
     guard_unlock(&engine->lock);
 }
 
@@ -113,7 +113,7 @@ static void after_commit(struct engine *engine)
     engine->writer.commit_failed = false;
     engine->writer.commits++;
     kept = commit_accept(engine);
-    engine_tell_watchers(engine);
+    engine_tell_watcher(engine);
     guard_unlock(&engine->lock);
     if (!kept)
         start_over(engine, false);

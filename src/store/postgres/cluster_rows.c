@@ -4,14 +4,18 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static const char put_node[] = "INSERT INTO pawl_node (node, address, version, beat, ttl_ms, state)"
-                               " VALUES ($1, $2, $3, now(), $4, 1)";
+static const char put_node[] =
+    "INSERT INTO pawl_node (node, address, version, beat, ttl_ms, state, secret)"
+    " VALUES ($1, $2, $3, now(), $4, 1, $5)";
 static const char drop_old_nodes[] =
     "DELETE FROM pawl_node WHERE state = 3 AND beat < now() - interval '1 day'";
 static const char beat_node[] =
     "UPDATE pawl_node SET beat = now() WHERE node = $1 AND state <> 3 RETURNING 1";
 static const char declare_node[] = "UPDATE pawl_node SET state = 3 WHERE node = $1 AND state <> 3"
                                    " AND beat + ttl_ms * interval '1 ms' < now()";
+static const char bury_node[] = "UPDATE pawl_node SET state = 3 WHERE node = $1";
+static const char node_sessions[] =
+    "SELECT 1 FROM pg_stat_activity WHERE application_name = 'pawl/' || $1 LIMIT 1";
 static const char node_is_live[] = "SELECT 1 FROM pawl_node WHERE node = $1 AND state <> 3";
 static const char delete_node[] = "DELETE FROM pawl_node WHERE node = $1";
 
@@ -61,7 +65,7 @@ static pawl_status run(struct pg_link *link, struct scope *scope, struct stateme
 }
 
 pawl_status node_register(struct pg_link *link, struct scope *scope, const char *node,
-                          const char *address, int32_t ttl_ms)
+                          const char *address, const char *secret, int32_t ttl_ms)
 {
     struct params params = { .arena = &scope->arena };
     struct statement statements[] = { { put_node, &params, NULL }, { drop_old_nodes, NULL, NULL } };
@@ -71,6 +75,7 @@ pawl_status node_register(struct pg_link *link, struct scope *scope, const char 
     params_text(&params, str_of(address));
     params_text(&params, STR(PAWL_VERSION));
     params_int4(&params, ttl_ms);
+    params_text(&params, str_of(secret));
     status = run(link, scope, statements, 2, "registering this node");
     link_clear(link, statements, 2);
     return status;
@@ -106,6 +111,26 @@ pawl_status node_declare(struct pg_link *link, struct scope *scope, str node, bo
     TRY(run_on_node(link, scope, declare_node, node, &rows));
     TRY(run_on_node(link, scope, node_is_live, node, &rows));
     *is_dead = rows == 0;
+    return PAWL_OK;
+}
+
+pawl_status node_bury(struct pg_link *link, struct scope *scope, str node)
+{
+    uint32_t rows;
+
+    return run_on_node(link, scope, bury_node, node, &rows);
+}
+
+pawl_status node_is_gone(struct pg_link *link, struct scope *scope, str node, str address,
+                         bool *is_gone)
+{
+    uint32_t sessions = 1;
+
+    *is_gone = false;
+    if (!address.data || !address_refuses(address))
+        return PAWL_OK;
+    TRY(run_on_node(link, scope, node_sessions, node, &sessions));
+    *is_gone = sessions == 0;
     return PAWL_OK;
 }
 
@@ -249,12 +274,22 @@ pawl_status shard_release(struct pg_link *link, struct scope *scope, uint32_t sh
     return status;
 }
 
+pawl_status shard_look_at_owner(struct pg_link *link, struct scope *scope,
+                                const struct shard_row *row, bool *is_dead)
+{
+    TRY(node_declare(link, scope, row->node, is_dead));
+    if (*is_dead)
+        return PAWL_OK;
+    TRY(node_is_gone(link, scope, row->node, row->address, is_dead));
+    return *is_dead ? node_bury(link, scope, row->node) : PAWL_OK;
+}
+
 pawl_status shard_take_from_dead(struct pg_link *link, struct scope *scope, struct shard_row *row,
                                  uint32_t shard)
 {
     bool is_dead = false;
 
-    TRY(node_declare(link, scope, row->node, &is_dead));
+    TRY(shard_look_at_owner(link, scope, row, &is_dead));
     if (!is_dead)
         return PAWL_OK;
     TRY(shard_release(link, scope, shard, row->epoch));

@@ -35,11 +35,17 @@ struct shard_row {
 void node_name(struct env *env, char out[NODE_MAX]);
 
 pawl_status node_register(struct pg_link *link, struct scope *scope, const char *node,
-                          const char *address, int32_t ttl_ms);
+                          const char *address, const char *secret, int32_t ttl_ms);
 /* *is_over: this incarnation was declared dead. */
 pawl_status node_beat(struct pg_link *link, struct scope *scope, const char *node, bool *is_over);
 /* Dead, if its lease has run out by the database's clock. *is_dead: it is, or its row is gone. */
 pawl_status node_declare(struct pg_link *link, struct scope *scope, str node, bool *is_dead);
+/* Is it certain that a live node's process has ended? Its port refuses connections, and none of its
+ * sessions is there. One that was stopped, or cut off, refuses nothing: its lease is waited for. */
+pawl_status node_is_gone(struct pg_link *link, struct scope *scope, str node, str address,
+                         bool *is_gone);
+/* Dead, whatever its lease says: of one that is gone. */
+pawl_status node_bury(struct pg_link *link, struct scope *scope, str node);
 pawl_status node_leave(struct pg_link *link, struct scope *scope, const char *node);
 
 pawl_status shard_read(struct pg_link *link, struct scope *scope, uint32_t shard,
@@ -54,6 +60,9 @@ pawl_status shard_claim(struct pg_link *link, struct scope *scope, uint32_t shar
                         const char *node, const char *old, struct shard_row *out);
 /* To no owner; a shard of another epoch is left alone. */
 pawl_status shard_release(struct pg_link *link, struct scope *scope, uint32_t shard, int64_t epoch);
+/* Is the row's owner dead, or gone? Then its row says so from now on. */
+pawl_status shard_look_at_owner(struct pg_link *link, struct scope *scope,
+                                const struct shard_row *row, bool *is_dead);
 /* A shared writer, in its transaction: the dead owner is no more. */
 pawl_status shard_take_from_dead(struct pg_link *link, struct scope *scope, struct shard_row *row,
                                  uint32_t shard);

@@ -62,19 +62,21 @@ bool pg_ahead_add(struct reading_ahead *ahead, enum ahead_kind kind, PGresult **
 {
     struct pg_rows rows = { ahead->store->writer.pq, *result, 0 };
     uint32_t count = rows_count(&rows), index = ahead->result_count;
+    uint64_t before = 0;
 
     if (index == AHEAD_RESULTS || count >= 1u << ROW_BITS)
         return false;
     ahead->results[ahead->result_count++] = *result;
     *result = NULL;
     for (uint32_t i = 0; i < count; i++) {
-        uint64_t name, before = rows.row > 0 ? name_of(kind, &rows) : 0;
+        uint64_t name;
 
         rows.row = (int)i;
         name = name_of(kind, &rows);
         if ((kind != AHEAD_LIVE || name != before) &&
             !map_put(&ahead->places[kind], name, index << ROW_BITS | i))
             return false;
+        before = name;
     }
     return true;
 }
@@ -218,7 +220,7 @@ bool pg_ahead_live(const struct reading_ahead *ahead, struct scope *scope, uint6
     return true;
 }
 
-/* Under the lock: what the calling thread has read ahead; NULL: nothing that holds. */
+/* Under the lock: what this thread has read ahead, if it still holds; else NULL. */
 static const struct reading_ahead *mine(struct postgres_store *store)
 {
     for (int i = 0; i < AHEAD_THREADS; i++)

@@ -1,11 +1,15 @@
 /* link.c - connecting, and exchanging statements for results. */
 #include "link.h"
 #include "base/assert.h"
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#define REFUSE_MS   200 /* a host that is up refuses at once */
 #define CONNECT_MS  10000
 #define OPTIONS_MAX 40
 
@@ -76,6 +80,39 @@ pawl_status link_fail(struct pg_link *link, struct scope *scope, const char *doi
     return scope_fail(scope, PAWL_STORAGE_FAILURE, "%s: %s%s%s%s", doing,
                       *link->words ? link->words : "PostgreSQL did not answer",
                       *link->state ? " (SQLSTATE " : "", link->state, *link->state ? ")" : "");
+}
+
+/* ---- Other nodes ---- */
+
+/* Only numbers: a name might not be known here, or be another machine's there. */
+bool address_refuses(str address)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET };
+    str host = str_after(str_after(address, '/'), '/');
+    char text[64];
+    uint64_t port = 0;
+    int fd, code;
+
+    if (!host.data || host.size >= sizeof text || !str_to_u64(str_after(host, ':'), &port))
+        return false;
+    snprintf(text, sizeof text, "%.*s", STR_ARG(str_before(host, ':')));
+    at.sin_port = htons((uint16_t)port);
+    fd = inet_pton(AF_INET, text, &at.sin_addr) == 1
+             ? socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)
+             : -1;
+    if (fd < 0)
+        return false;
+    code = connect(fd, (const struct sockaddr *)(const void *)&at, sizeof at) == 0 ? 0 : errno;
+    if (code == EINPROGRESS) {
+        struct pollfd wait = { .fd = fd, .events = POLLOUT };
+        socklen_t size = sizeof code;
+
+        if (poll(&wait, 1, REFUSE_MS) <= 0 ||
+            getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &size) != 0)
+            code = 0;
+    }
+    (void)close(fd);
+    return code == ECONNREFUSED;
 }
 
 /* ---- Waiting ---- */

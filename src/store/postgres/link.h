@@ -111,6 +111,8 @@ enum link_end link_script(struct pg_link *link, const char *text);
 enum link_end link_stream(struct pg_link *link, const char *text,
                           pawl_status (*fn)(void *context, PGresult *row), void *context,
                           pawl_status *status);
+/* Does nothing listen at "http://A.B.C.D:PORT"? False where that is not certain. */
+bool address_refuses(str address);
 /* The words of a failed exchange: STORAGE_FAILURE, or what fits better. `doing`: "reading". */
 pawl_status link_fail(struct pg_link *link, struct scope *scope, const char *doing);
 bool link_is_full(const struct pg_link *link); /* the last error: the server's disk */

@@ -32,7 +32,7 @@ static pawl_status begin_shared(struct postgres_store *store, struct scope *scop
 
     TRY(link_connect(&store->writer, scope));
     TRY(shard_lock(&store->writer, scope, store->url.shard, &row));
-    if (row.is_there && row.node.data && !row.is_owner_live)
+    if (row.is_there && row.node.data)
         TRY(shard_take_from_dead(&store->writer, scope, &row, store->url.shard));
     if (!row.is_there)
         return scope_fail(scope, PAWL_STORAGE_FAILURE, "shard %u has no row in pawl_shard",

@@ -42,7 +42,7 @@ static pawl_status claim(struct postgres_store *store, struct scope *scope)
 
     TRY(shard_read(link, scope, store->url.shard, &row));
     if (row.node.data) {
-        TRY(node_declare(link, scope, row.node, &is_dead));
+        TRY(shard_look_at_owner(link, scope, &row, &is_dead));
         snprintf(old, sizeof old, "pawl/%.*s", STR_ARG(row.node));
     }
     if (!is_dead)
@@ -54,11 +54,13 @@ static pawl_status claim(struct postgres_store *store, struct scope *scope)
     return PAWL_OK;
 }
 
-static pawl_status own(struct postgres_store *store, struct scope *scope)
+static pawl_status own(struct postgres_store *store, struct scope *scope,
+                       const struct store_options *options)
 {
     pawl_status status;
 
-    TRY(node_register(&store->writer, scope, store->node, store->address, store->url.ttl_ms));
+    TRY(node_register(&store->writer, scope, store->node, store->address, options->secret,
+                      store->url.ttl_ms));
     status = claim(store, scope);
     if (status == PAWL_CONFLICT) /* two started at once */
         status = scope_fail(scope, PAWL_IN_USE, "another node has just claimed this store");
@@ -148,7 +150,7 @@ static pawl_status postgres_open(str rest, const struct store_options *options, 
     TRY_MEMORY(scope, store);
     status = prepare(store, scope, rest, options);
     if (status == PAWL_OK && options->own)
-        status = own(store, scope);
+        status = own(store, scope, options);
     if (status != PAWL_OK) {
         postgres_free(store);
         return status;

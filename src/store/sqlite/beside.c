@@ -5,6 +5,7 @@
 #include "base/grow.h"
 #include "base/sort.h"
 #include "sqlite_int.h"
+#include "store/owner.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -57,11 +58,21 @@ static pawl_status find_folder(struct scope *scope, str url, char out[PATH_MAX])
     return PAWL_OK;
 }
 
+/* There a store is a schema, and each has a server of its own. */
+static pawl_status fail_far(struct scope *scope)
+{
+    return scope_fail(scope, PAWL_INVALID_REQUEST,
+                      "a store in PostgreSQL has no stores beside it: another one is another "
+                      "schema, postgres://...?schema=NAME, with a server of its own");
+}
+
 pawl_status store_beside(struct scope *scope, str url, str name, const char **out)
 {
     char folder[PATH_MAX], text[URL_MAX];
 
     ASSERT(store_name_is_valid(name));
+    if (url_is_postgres(url))
+        return fail_far(scope);
     if (!is_file(url)) {
         *out = "memory:";
         return PAWL_OK;
@@ -85,6 +96,8 @@ pawl_status store_make_room_beside(struct scope *scope, str url)
 {
     char folder[PATH_MAX], above[PATH_MAX];
 
+    if (url_is_postgres(url))
+        return fail_far(scope);
     if (!is_file(url))
         return PAWL_OK;
     TRY(find_folder(scope, url, folder));

@@ -1,6 +1,7 @@
 /* args.c - words of the command line into a verb, its operands and its options; and those
  * into the input of an operation. */
 #include "base/limits.h"
+#include "base/redact.h"
 #include "surface/cli/cli.h"
 #include <string.h>
 
@@ -21,7 +22,8 @@ const struct cli_option *option_find(const struct cli_option *options, str name)
 }
 
 const struct cli_option global_options[] = {
-    { "store", "URL", OPTION_TEXT, NULL, "sqlite:FILE, memory: or http://host:port" },
+    { "store", "URL", OPTION_TEXT, NULL,
+      "sqlite:FILE, postgres://HOST/DATABASE, memory: or http://host:port" },
     { "json", NULL, OPTION_FLAG, NULL, "print what HTTP would answer" },
     { "color", "WHEN", OPTION_TEXT, NULL, "always, never or auto" },
     { "help", NULL, OPTION_FLAG, NULL, "options and examples" },
@@ -43,6 +45,18 @@ static const char *take_value(struct args_reader *reader, const char *equals)
     return reader->at + 1 < reader->count ? reader->words[++reader->at] : NULL;
 }
 
+/* A copy: a password in it must not be seen in the list of processes. */
+static const char *take_store(struct args_reader *reader, const char *equals)
+{
+    char *given = (char *)(uintptr_t)take_value(reader, equals), *kept;
+
+    if (!given)
+        return NULL;
+    kept = arena_text(&reader->cli->scope.arena, str_of(given));
+    url_blank(given);
+    return kept;
+}
+
 static int take_global(struct args_reader *reader, str name, const char *equals, bool *taken)
 {
     struct cli *cli = reader->cli;
@@ -53,7 +67,7 @@ static int take_global(struct args_reader *reader, str name, const char *equals,
     else if (str_is(name, "help"))
         cli->help = true;
     else if (str_is(name, "store")) {
-        cli->store = take_value(reader, equals);
+        cli->store = take_store(reader, equals);
         cli->store_given = cli->store_named = true;
         if (!cli->store || !*cli->store)
             return usage_fail(cli, "--store needs a URL, e.g. --store sqlite:pawl.db");

@@ -120,13 +120,13 @@ static int run_verb(struct cli *cli)
 /* The commands that messages advise must reach the same store. */
 static void name_command(struct cli *cli, const char *usual_store)
 {
-    size_t size = strlen(cli->store) + 32;
+    size_t size = strlen(store_shown(cli)) + 32;
     char *command = arena_alloc(&cli->scope.arena, size);
 
     cli->command = "pawl";
     if (!command || strcmp(cli->store, usual_store) == 0)
         return;
-    snprintf(command, size, "pawl --store %s", cli->store);
+    snprintf(command, size, "pawl --store %s", store_shown(cli));
     cli->command = command;
 }
 

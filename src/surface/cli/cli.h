@@ -94,6 +94,7 @@ enum target_use {
     USE_CREATE,   /* made if it is missing */
     USE_READ,     /* read here, also if a process owns it; nothing is registered */
     USE_OWN,      /* ours alone, with workers; through its owner if it has one */
+    USE_SERVE,    /* the same; but one in PostgreSQL that has an owner is IN_USE */
 };
 
 struct target {
@@ -227,6 +228,10 @@ pawl_status sql_first(struct cli *cli, const char *query, const struct node **ou
 const char *store_normal(struct cli *cli, const char *url);
 /* The file of a sqlite: URL, or NULL. */
 const char *store_file(const char *url);
+/* Is what it holds there when this process has ended? */
+bool store_outlives(const char *url);
+/* The store's URL for people: without a password. */
+const char *store_shown(struct cli *cli);
 
 /* ---- resolve.c ---- */
 
@@ -342,7 +347,6 @@ int report_declaration(struct cli *cli, const char *path, str text);
 
 /* Put the examples and, in an empty store, begin a few instances of them. */
 pawl_status examples_put(struct cli *cli);
-pawl_status mcp_fixtures_put(struct cli *cli); /* definitions that the conformance suite calls */
 
 /* ---- Verbs with a function of their own ---- */
 
@@ -363,7 +367,6 @@ int verb_run(struct cli *cli);
 int verb_resume(struct cli *cli);
 int verb_verify(struct cli *cli);
 int verb_sql(struct cli *cli);
-int verb_mcp(struct cli *cli);
 int verb_serve(struct cli *cli);
 int verb_token(struct cli *cli);
 int verb_stores(struct cli *cli);

@@ -109,7 +109,7 @@ static pawl_status find_again(struct follow *follow)
         if (status == PAWL_OK && !cli->target.remote) {
             if (!event_cursor_parse(str_of(follow->cursor), &follow->position))
                 follow->position = events_position(cli->target.local);
-            watching_say(watching, 0, "nothing serves %s now; reading its file", cli->store);
+            watching_say(watching, 0, "nothing serves %s now; reading its file", store_shown(cli));
             return PAWL_OK;
         }
         if (status == PAWL_OK)

@@ -1,9 +1,9 @@
 /* host.c - taking a store, a port and the signals that end it, and giving them back. */
 #include "surface/cli/host.h"
 #include "api/modules.h"
+#include "store/owner.h"
 #include "surface/dashboard/dashboard.h"
 #include "surface/http/http.h"
-#include "surface/mcp/mcp.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -83,11 +83,13 @@ static void log_request(void *context, const char *line, size_t size)
     (void)written;
 }
 
+static const struct op *const mounts[] = { dashboard_rows, NULL };
+
 static pawl_status serve_on(struct cli *cli, const struct host_options *options, struct host *host,
                             int listener)
 {
     struct http_options http = { .socket = listener,
-                                 .mounts = host->mounts,
+                                 .mounts = mounts,
                                  .hosts = options->hosts,
                                  .body_memory = options->body_memory,
                                  .opened = types_register_beside,
@@ -97,26 +99,13 @@ static pawl_status serve_on(struct cli *cli, const struct host_options *options,
                                  .needs_token = options->needs_token,
                                  .secret = options->needs_token ? host->secret : NULL };
 
-    host->mcp =
-        mcp_start(cli->target.local, &(struct mcp_options){ .has_fixtures = options->mcp_fixtures,
-                                                            .tools = options->mcp_tools,
-                                                            .actor = options->actor });
-    if (!host->mcp)
-        return scope_fail(&cli->scope, PAWL_NO_MEMORY, "the MCP surface cannot start: %s",
-                          strerror(errno));
-    host->mounts[0] = mcp_rows(host->mcp);
-    host->mounts[1] = dashboard_rows;
     if (options->log_format) {
         http.log = log_request;
         http.log_format =
             strcmp(options->log_format, "json") == 0 ? HTTP_LOG_JSON : HTTP_LOG_LOGFMT;
     }
     host->server = http_start(cli->target.local, &http, &cli->scope.error);
-    if (host->server)
-        return PAWL_OK;
-    mcp_free(host->mcp);
-    host->mcp = NULL;
-    return cli->scope.error.status;
+    return host->server ? PAWL_OK : cli->scope.error.status;
 }
 
 /* The socket that was given, or one on the address that was asked for; -1 with the error in cli. */
@@ -140,6 +129,41 @@ static int take_port(struct cli *cli, const struct host_options *options, struct
     snprintf(host->address, sizeof host->address, "http%s://%.*s:%u", options->tls_cert ? "s" : "",
              (int)(colon ? (size_t)(colon - listen) : strlen(listen)), listen, (unsigned)port);
     return listener;
+}
+
+#define TURN_MS 500 /* between two looks whether the owner of a store is gone */
+
+/* Has it no live owner? What looking takes is freed at once: it may go on for days. A database that
+ * is away counts as owned. */
+static bool is_free(struct cli *cli)
+{
+    struct postgres_owner owner;
+    struct scope look;
+    bool is_known;
+
+    scope_init(&look, &heap_libc, CLI_MEMORY_MAX);
+    is_known = postgres_owner(&look, str_of(cli->store), &owner) == PAWL_OK;
+    scope_fini(&look);
+    return is_known && !owner.node[0];
+}
+
+/* The second of two nodes: it takes the store over when the first has gone, or is dead. A signal
+ * ends the wait. */
+static pawl_status open_in_turn(struct cli *cli, struct host *host, const pawl_options *own)
+{
+    pawl_status status = target_open(cli, USE_SERVE, own);
+
+    if (status == PAWL_IN_USE) {
+        fprintf(cli->term.out, "pawl waits: %s\n", cli->scope.error.message);
+        fflush(cli->term.out);
+    }
+    while (status == PAWL_IN_USE) {
+        if (host_wait(host, TURN_MS))
+            return scope_fail(&cli->scope, PAWL_IN_USE, "stopped while it waited for the store");
+        if (is_free(cli))
+            status = target_open(cli, USE_SERVE, own);
+    }
+    return status;
 }
 
 /* The port is taken before the store, so that the store's owner can say where it is. */
@@ -167,7 +191,9 @@ pawl_status host_open(struct cli *cli, const struct host_options *options, struc
     if (listener < 0)
         return cli->scope.error.status;
     own.address = out->address;
-    status = target_open(cli, USE_OWN, &own);
+    status = options->waits && url_is_postgres(str_of(cli->store))
+                 ? open_in_turn(cli, out, &own)
+                 : target_open(cli, USE_OWN, &own);
     out->reloaded = cli->target.local;
     if (status == PAWL_OK && cli->target.local)
         return serve_on(cli, options, out, listener);
@@ -177,11 +203,8 @@ pawl_status host_open(struct cli *cli, const struct host_options *options, struc
 
 void host_close(struct cli *cli, struct host *host)
 {
-    mcp_end_streams(host->mcp);
     http_stop(host->server);
     host->server = NULL;
-    mcp_free(host->mcp);
-    host->mcp = NULL;
     target_close(cli);
 }
 

@@ -47,8 +47,8 @@ static pawl_status find_last(struct cli *cli, const char **out)
                           "@last is the instance that you created last, and none of yours is known "
                           "in %s, where the newest may be another user's: name it by its ID (%s "
                           "list)",
-                          cli->store, cli->command);
-    if (cli->target.remote || store_file(cli->store))
+                          store_shown(cli), cli->command);
+    if (cli->target.remote || store_outlives(cli->store))
         fprintf(stderr, "pawl: @last: none of yours is known in this store; this is its newest\n");
     return PAWL_OK;
 }
@@ -58,7 +58,7 @@ void last_note(struct cli *cli, str id)
     struct node *answer;
     const char *found;
 
-    if (id.size != ID_SIZE || !(cli->target.remote || store_file(cli->store)))
+    if (id.size != ID_SIZE || !(cli->target.remote || store_outlives(cli->store)))
         return; /* a store in memory is forgotten with this process */
     if (find(cli, id.data, &answer, &found) == PAWL_OK)
         last_write(member_str(answer, "store_id"), id);

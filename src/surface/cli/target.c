@@ -1,6 +1,7 @@
 /* target.c - where operations go: a store opened here, its owner, or a server. */
 #include "base/assert.h"
 #include "base/node_own.h"
+#include "base/redact.h"
 #include "store/owner.h"
 #include "surface/cli/cli.h"
 #include "surface/cli/remote.h"
@@ -15,7 +16,9 @@
 #define OWNER_PAUSE_MS 20
 #define ROWS_PAGE      200
 
-static const char *const schemes[] = { "sqlite:", "memory:", "http:", "https:" };
+static const char *const schemes[] = { "sqlite:",     "memory:", "postgres:",
+                                       "postgresql:", "http:",   "https:" };
+#define EXPECTED_STORE "sqlite:FILE, postgres://HOST/DATABASE, memory: or http://host:port"
 #define SCHEME_COUNT (sizeof schemes / sizeof schemes[0])
 
 const char *store_normal(struct cli *cli, const char *url)
@@ -37,6 +40,18 @@ const char *store_file(const char *url)
     return str_starts(str_of(url), STR("sqlite:")) ? url + strlen("sqlite:") : NULL;
 }
 
+bool store_outlives(const char *url)
+{
+    return store_file(url) || url_is_postgres(str_of(url));
+}
+
+const char *store_shown(struct cli *cli)
+{
+    str shown = url_redact(&cli->scope.arena, str_of(cli->store));
+
+    return shown.data ? shown.data : "the store";
+}
+
 static pawl_status connect_to(struct cli *cli, const char *address)
 {
     TRY(client_init(&cli->target.client, address, &cli->scope));
@@ -47,6 +62,7 @@ static pawl_status connect_to(struct cli *cli, const char *address)
 
 struct owner {
     int pid; /* 0: it has none */
+    char who[110]; /* "process 123" */
     char address[sizeof((struct target *)0)->address];
     char secret[OWNER_SECRET_SIZE]; /* "": it wants none, or: */
     int secret_failure;             /* an errno */
@@ -57,8 +73,23 @@ static void look_for_owner(str file, struct owner *out)
     *out = (struct owner){ 0 };
     if (sqlite_owner(file, out->address, sizeof out->address, &out->pid) != PAWL_OK || out->pid < 0)
         out->pid = 0;
+    snprintf(out->who, sizeof out->who, "process %d", out->pid);
     if (out->pid > 0)
         out->secret_failure = sqlite_owner_secret(file, out->secret);
+}
+
+/* The same of a store in PostgreSQL. */
+static pawl_status look_for_node(struct cli *cli, struct owner *out)
+{
+    struct postgres_owner found;
+
+    *out = (struct owner){ 0 };
+    TRY(postgres_owner(&cli->scope, str_of(cli->store), &found));
+    out->pid = found.node[0] != '\0';
+    snprintf(out->who, sizeof out->who, "node %s", found.node);
+    snprintf(out->address, sizeof out->address, "%s", found.address);
+    snprintf(out->secret, sizeof out->secret, "%s", found.secret);
+    return PAWL_OK;
 }
 
 /* FILE-stores/NAME.db is served by the owner of FILE, also while it is closed: "ADDRESS" of that
@@ -85,37 +116,44 @@ static void find_first_owner(const char *file, struct owner *out)
 static pawl_status connect_owner(struct cli *cli, const char *file, const struct owner *owner)
 {
     if (!owner->address[0])
-        return scope_fail(&cli->scope, PAWL_IN_USE,
-                          "%s is owned by process %d, which has no address", cli->store,
-                          owner->pid);
+        return scope_fail(&cli->scope, PAWL_IN_USE, "%s is owned by %s, which has no address",
+                          store_shown(cli), owner->who);
     if (owner->secret_failure && !getenv("PAWL_TOKEN"))
         return scope_fail(&cli->scope, PAWL_IN_USE,
-                          "%s is owned by process %d, which takes commands only from its own user: "
+                          "%s is owned by %s, which takes commands only from its own user: "
                           "%s-secret: %s",
-                          cli->store, owner->pid, file, strerror(owner->secret_failure));
+                          cli->store, owner->who, file, strerror(owner->secret_failure));
     TRY(connect_to(cli, owner->address));
     if (cli->target.client.is_tls && !client_is_loopback(&cli->target.client)) {
         cli->target = (struct target){ 0 };
         return scope_fail(&cli->scope, PAWL_IN_USE,
-                          "%s is served with TLS by process %d at %s, which is no loopback "
+                          "%s is served with TLS by %s at %s, which is no loopback "
                           "address; call it with curl, or let it listen on 127.0.0.1 or 0.0.0.0",
-                          cli->store, owner->pid, owner->address);
+                          store_shown(cli), owner->who, owner->address);
     }
     snprintf(cli->target.client.token, sizeof cli->target.client.token, "%s", owner->secret);
     cli->target.through_owner = true;
     return PAWL_OK;
 }
 
-/* Go through the owner of a file, if it has one: *found. An owner takes the store first and
- * listens a moment later, so it is given that moment. */
+static pawl_status look(struct cli *cli, const char *file, struct owner *owner)
+{
+    if (!file)
+        return look_for_node(cli, owner);
+    look_for_owner(str_of(file), owner);
+    if (owner->pid == 0)
+        find_first_owner(file, owner);
+    return PAWL_OK;
+}
+
+/* Go through the owner of a file, or of a store in PostgreSQL (NULL), if it has one: *found. An
+ * owner takes the store first and listens a moment later, so it is given that moment. */
 static pawl_status try_owner(struct cli *cli, const char *file, bool *found)
 {
     struct owner owner;
 
     for (int waited_ms = 0;; waited_ms += OWNER_PAUSE_MS) {
-        look_for_owner(str_of(file), &owner);
-        if (owner.pid == 0)
-            find_first_owner(file, &owner);
+        TRY(look(cli, file, &owner));
         *found = owner.pid > 0;
         if (!*found)
             return PAWL_OK;
@@ -124,8 +162,8 @@ static pawl_status try_owner(struct cli *cli, const char *file, bool *found)
             return PAWL_OK;
         if (waited_ms >= OWNER_WAIT_MS)
             return scope_fail(&cli->scope, PAWL_IN_USE,
-                              "%s is owned by process %d, which does not answer at %s", cli->store,
-                              owner.pid, owner.address);
+                              "%s is owned by %s, which does not answer at %s", store_shown(cli),
+                              owner.who, owner.address);
         cli->target = (struct target){ 0 };
         nanosleep(&(struct timespec){ .tv_nsec = OWNER_PAUSE_MS * 1000000L }, NULL);
     }
@@ -225,6 +263,27 @@ static pawl_status open_file(struct cli *cli, const char *file, enum target_use 
     return try_owner(cli, file, &owned) == PAWL_OK && owned ? PAWL_OK : cli->scope.error.status;
 }
 
+/* A server that finds another owner does not go through it: it waits for its own turn. */
+static pawl_status open_far(struct cli *cli, enum target_use use, const pawl_options *options)
+{
+    bool owned = false;
+    pawl_status status = PAWL_OK;
+
+    if (use != USE_READ && use != USE_SERVE)
+        status = try_owner(cli, NULL, &owned);
+    if (status == PAWL_NOT_KNOWN && use == USE_EXISTING) {
+        cli->is_advised = true;
+        return scope_fail(&cli->scope, PAWL_NOT_KNOWN, "there is no store at %s; make one: %s init",
+                          store_shown(cli), cli->command);
+    }
+    if ((status != PAWL_OK && status != PAWL_NOT_KNOWN) || owned)
+        return status;
+    status = open_local(cli, use, options);
+    if (status != PAWL_IN_USE || use == USE_SERVE)
+        return status;
+    return try_owner(cli, NULL, &owned) == PAWL_OK && owned ? PAWL_OK : cli->scope.error.status;
+}
+
 /* "HOST:PORT": digits behind a colon, and no folder before it. */
 static bool looks_like_address(const char *text)
 {
@@ -261,13 +320,11 @@ static pawl_status check_url(struct cli *cli)
             return PAWL_OK;
     if (strstr(url, "://"))
         return scope_fail(&cli->scope, PAWL_INVALID_REQUEST,
-                          "%s: expected sqlite:FILE, memory: or http://host:port, found '%s'",
-                          source, url);
+                          "%s: expected " EXPECTED_STORE ", found '%s'", source, store_shown(cli));
     scheme = meant_scheme(&rest);
     return scope_fail(&cli->scope, PAWL_INVALID_REQUEST,
-                      "%s: expected sqlite:FILE, memory: or http://host:port, found '%s'; did you "
-                      "mean %s%s%s?",
-                      source, url, store_prefix(cli), scheme, rest);
+                      "%s: expected " EXPECTED_STORE ", found '%s'; did you mean %s%s%s?", source,
+                      url, store_prefix(cli), scheme, rest);
 }
 
 pawl_status target_open(struct cli *cli, enum target_use use, const pawl_options *options)
@@ -279,6 +336,8 @@ pawl_status target_open(struct cli *cli, enum target_use use, const pawl_options
         return connect_to(cli, cli->store);
     if (file && *file)
         return open_file(cli, file, use, options);
+    if (url_is_postgres(str_of(cli->store)))
+        return open_far(cli, use, options);
     return open_local(cli, use, options);
 }
 
@@ -308,7 +367,7 @@ static bool follow_owner(struct cli *cli)
     const char *file = store_file(cli->store);
     bool owned = false;
 
-    if (!file)
+    if (!store_outlives(cli->store))
         return false;
     target_close(cli);
     return try_owner(cli, file, &owned) == PAWL_OK && owned;

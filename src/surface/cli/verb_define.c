@@ -14,7 +14,8 @@ int verb_init(struct cli *cli)
     if (cli->json)
         print_json(cli, was_there ? STR("{\"created\":false}") : STR("{\"created\":true}"));
     else
-        fprintf(cli->term.out, "%s %s\n", cli->store, was_there ? "exists already" : "created");
+        fprintf(cli->term.out, "%s %s\n", store_shown(cli),
+                was_there ? "exists already" : "created");
     if (cli->term.tty && !cli->json)
         term_put(&cli->term, DIM, "next: pawl define FILE, or pawl run FILE\n");
     return EXIT_DONE;

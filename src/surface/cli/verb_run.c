@@ -118,7 +118,7 @@ static int in_host(struct cli *cli, struct trial *trial, run_fn run)
             &cli->scope, PAWL_IN_USE,
             "--%s needs a store of its own, and %s is served at %s; name another, or none with "
             "--test",
-            needs_owner(cli), cli->store, cli->target.address);
+            needs_owner(cli), store_shown(cli), cli->target.address);
         code = report(cli);
     } else {
         code = run(cli, &running);

@@ -8,16 +8,13 @@
 static int serve(struct cli *cli, struct host *host)
 {
     if (!host->server) {
-        scope_fail(&cli->scope, PAWL_IN_USE, "%s is already served at %s", cli->store,
+        scope_fail(&cli->scope, PAWL_IN_USE, "%s is already served at %s", store_shown(cli),
                    cli->target.address);
         return report(cli);
     }
-    if ((args_flag(cli, "examples") && examples_put(cli) != PAWL_OK) ||
-        (args_flag(cli, "mcp-fixtures") && mcp_fixtures_put(cli) != PAWL_OK))
+    if (args_flag(cli, "examples") && examples_put(cli) != PAWL_OK)
         return report(cli);
-    fprintf(cli->term.out, "pawl is ready on %s (store %s)\n", host->address, cli->store);
-    if (args_flag(cli, "examples"))
-        fprintf(cli->term.out, "open %s/ in a browser\n", host->address);
+    fprintf(cli->term.out, "pawl is ready on %s (store %s)\n", host->address, store_shown(cli));
     fflush(cli->term.out);
     service_tell("READY=1");
     host_wait(host, -1);
@@ -83,7 +80,9 @@ static int read_options(struct cli *cli, const struct config *config, struct hos
         !read_bound(cli, "max-live-steps", config->max_live_steps, &options->max_live_steps))
         return EXIT_USAGE;
     if (str_starts(str_of(cli->store), STR("http:")))
-        return usage_fail(cli, "a server has its store here: sqlite:FILE or memory:");
+        return usage_fail(cli,
+                          "a server has its store here: sqlite:FILE, postgres://HOST/DATABASE or "
+                          "memory:");
     if (options->log_format && strcmp(options->log_format, "logfmt") != 0 &&
         strcmp(options->log_format, "json") != 0)
         return usage_fail(cli, "--log-format: expected logfmt or json");
@@ -93,10 +92,9 @@ static int read_options(struct cli *cli, const struct config *config, struct hos
 int verb_serve(struct cli *cli)
 {
     struct host_options options = { .reloads = true,
+                                    .waits = true,
                                     .test_clock = args_flag(cli, "test"),
-                                    .allow_exec = args_flag(cli, "allow-exec"),
-                                    .mcp_fixtures = args_flag(cli, "mcp-fixtures"),
-                                    .mcp_tools = args_option(cli, "mcp-tools") };
+                                    .allow_exec = args_flag(cli, "allow-exec") };
     struct config config;
     struct host host;
     int code;

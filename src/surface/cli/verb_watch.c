@@ -144,7 +144,7 @@ static pawl_status draw_list(struct watch *watch)
     struct node *answer;
 
     TRY(cli_ask(cli, "instance.list", WITH({ "limit", .number = rows > 1 ? rows : 1 }), &answer));
-    term_put(&cli->term, BOLD, "%s", cli->store);
+    term_put(&cli->term, BOLD, "%s", store_shown(cli));
     term_put(&cli->term, DIM, "  newest first; q ends\n");
     put_list(cli, answer);
     if (watch->recent_count > 0)
@@ -154,10 +154,8 @@ static pawl_status draw_list(struct watch *watch)
     return PAWL_OK;
 }
 
-static void note_end(struct watch *watch, const struct node *view)
+static void note_end(struct watch *watch, const struct node *instance)
 {
-    const struct node *instance = node_find(view, "instance");
-
     watch->has_ended = has_ended(instance);
     watch->end_seq = member_int(instance, "next_sequence_number") - 1;
     watch->code = exit_of_end(instance);
@@ -167,16 +165,16 @@ static pawl_status draw(struct watch *watch)
 {
     struct cli *cli = watch->cli;
     struct scope kept = scope_take(cli);
-    struct node *view;
+    struct node *instance;
     pawl_status status;
 
     await_openly(watch);
     frame_begin(&watch->watching);
-    status = watch->id
-                 ? view_draw(cli, watch->id, frame_rows(&watch->watching), watch->frame++, &view)
-                 : draw_list(watch);
+    status = watch->id ? view_draw(cli, watch->id, frame_rows(&watch->watching), watch->frame++,
+                                   &instance)
+                       : draw_list(watch);
     if (status == PAWL_OK && watch->id)
-        note_end(watch, view);
+        note_end(watch, instance);
     frame_end(&watch->watching);
     scope_give(cli, kept);
     return status;
@@ -186,13 +184,13 @@ static pawl_status draw(struct watch *watch)
 static pawl_status look_for_end(struct watch *watch)
 {
     struct scope kept = scope_take(watch->cli);
-    struct node *view;
+    struct node *instance;
     pawl_status status;
 
     await_openly(watch);
-    status = view_read(watch->cli, watch->id, 0, &view);
+    status = cli_ask_id(watch->cli, "instance.get", watch->id, &instance);
     if (status == PAWL_OK)
-        note_end(watch, view);
+        note_end(watch, instance);
     scope_give(watch->cli, kept);
     return status;
 }

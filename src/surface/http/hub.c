@@ -349,7 +349,7 @@ void hub_end_streams(struct hub *hub)
 {
     if (!hub)
         return;
-    events_watch(hub->p, NULL, hub);
+    events_watch(hub->p, NULL, NULL);
     atomic_store(&hub->is_stopping, true);
     hub_wake(hub);
     pthread_join(hub->thread, NULL);

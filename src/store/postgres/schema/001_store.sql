@@ -25,7 +25,8 @@ CREATE TABLE pawl_node (
     ttl_ms int NOT NULL,
     state int NOT NULL,     -- 1 up, 2 leaving, 3 dead
     seen_home bigint,
-    ready text
+    ready text,
+    secret text             -- what it wants to be shown by callers who can read this; NULL: nothing
 );
 
 CREATE TABLE pawl_shard (
