@@ -32,7 +32,11 @@ amalgamation: $(BUILD)/build.ninja
 deb:
 	@./script/deb
 
+# A tarball for any machine with the C library of Debian 12 or newer: pawl-VERSION-ARCHITECTURE.tar.gz.
+dist:
+	@./script/dist
+
 clean:
 	@rm -rf build build-*
 
-.PHONY: all test check install amalgamation deb clean
+.PHONY: all test check install amalgamation deb dist clean

@@ -56,6 +56,10 @@ function errorOf(status, text) {
 
 const AGAIN = new Set(["overloaded", "storage-failure", "outcome-unknown", "in-use"]); // may be gone in a moment
 
+// What may share a request with others of its kind, by its path (see _together), how long such a line may be, and how many lines it may have.
+const TOGETHER = { "/v1/instances": "instance.create", "/v1/instances/{instance_id}/fire": "instance.fire" };
+const LINE_MAX = 16384, LINES_MAX = 256;
+
 /** @param {string} duration like 30s @returns {number} */
 function milliseconds(duration) {
     const found = /^(\d+)(ms|s|m|h|d)$/.exec(duration);
@@ -105,6 +109,7 @@ class Calls {
         this._token = token;
         this._timeout = timeout;
         this._patience = patience;
+        this._lines = []; // calls of this turn of the event loop that may share a request
         const named = storeOf(this._url, url, store);
         this._prefix = named ? "/v1/stores/" + encodeURIComponent(named) : "/v1";
         this._where = this._url.origin + (named ? this._prefix : ""); // for messages
@@ -146,14 +151,54 @@ class Calls {
 
     /** One operation. keyed: it takes an Idempotency-Key, and gets one; again: it may be repeated; noticed is called after each try with
      * null or why there was no answer, and whether its connection was a new one; false ends the repetition. */
-    async _call(method, path, values, query, body,
-        { media = "application/json", key = undefined, keyed = false, again = true, wait = 0, raw = false, noticed = () => true } = {}) {
+    _call(method, path, values, query, body, { key = undefined, keyed = false, ...how } = {}) {
+        if (!keyed) return this._alone(method, path, values, query, body, how);
+        const own = key ?? randomUUID();
+        return path in TOGETHER ? this._together(path, values, body, own) : this._alone(method, path, values, query, body, { key: own, ...how });
+    }
+
+    async _alone(method, path, values, query, body,
+        { media = "application/json", key = undefined, again = true, wait = 0, raw = false, noticed = () => true } = {}) {
         const headers = body === undefined ? {} : { "Content-Type": media };
-        if (keyed) headers["Idempotency-Key"] = key ?? randomUUID();
+        if (key !== undefined) headers["Idempotency-Key"] = key;
         const data = body === undefined || typeof body === "string" ? body : JSON.stringify(given(body));
         const answer = await this._patiently(method, this._target(path, values, query), data, headers, again, wait, noticed);
         if (answer.status >= 400) throw errorOf(answer.status, answer.text);
         return raw ? answer.text : JSON.parse(answer.text);
+    }
+
+    // Creations and fires that are called in one turn of the event loop go in one request (batch), in their order: they share its cost and their
+    // commits. Each has its own key and its own answer. One that is alone is sent as it is; so is a long one, for which the others would wait.
+
+    async _together(path, values, body, key) {
+        const text = JSON.stringify({ operation: TOGETHER[path], input: { ...values, ...given(body), idempotency_key: key } });
+        const answer = text.length > LINE_MAX ? null : await new Promise((resolve, reject) => {
+            this._lines.push({ text, resolve, reject });
+            if (this._lines.length === 1) setImmediate(() => this._sendLines(this._lines.splice(0)));
+        });
+        if (answer === null) return this._alone("POST", path, values, {}, body, { key });
+        if (answer.status >= 400) throw errorOf(answer.status, answer.text);
+        return answer.body;
+    }
+
+    _sendLines(lines) {
+        if (lines.length === 1) return lines[0].resolve(null);
+        while (lines.length > 0) this._sendTogether(lines.splice(0, LINES_MAX));
+    }
+
+    /** A line that may be answered in a moment is sent again, alone: it has a key. */
+    async _sendTogether(lines) {
+        try {
+            const text = await this._alone("POST", "/v1/batch", {}, {}, lines.map((line) => line.text).join("\n"), { media: "application/x-ndjson", raw: true });
+            const answers = text.split("\n").filter(Boolean).map((line) => JSON.parse(line));
+            if (answers.length !== lines.length) throw new PawlError("unknown", `expected ${lines.length} answers, found ${answers.length}`);
+            lines.forEach((line, i) => {
+                const answer = { ...answers[i], text: answers[i].status < 400 ? "" : JSON.stringify(answers[i].body) };
+                line.resolve(isBusy(answer) ? null : answer);
+            });
+        } catch (error) {
+            for (const line of lines) line.reject(error);
+        }
     }
 
     async _patiently(method, target, data, headers, again, wait, noticed) {
@@ -655,7 +700,6 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.expor
 /** @typedef {{paused_at: Time, actor_ref: string|null, reason: string|null}} Pause */
 /** @typedef {string} Reference */
 /** @typedef {{name: string, instance_id: Id}} ReusedStep */
-/** @typedef {{shard: number, records: number, root: Hash}} ShardRoot */
 /** @typedef {("running"|"suspended"|"paused"|"completed"|"failed"|"cancelled")} Status */
 /** @typedef {{step_id: StepId, instance_id: Id, name: string, tool: string|null, status: StepStatus, attempt: number, args: any, result: any, error: any, ready_at: Time|null, started_at: Time|null, completed_at: Time|null, waiting_since?: Time|null, waiting_until?: Time|null, approval?: Approval, approved_by?: Array<string>}} Step */
 /** @typedef {{step_id: StepId, lease?: string, result?: any, error?: any, retry?: boolean}} StepAnswer */
@@ -1084,14 +1128,14 @@ export class Pawl extends Calls {
     }
 
     /** Describe the store: versions, records, clock, overdue timers.
-     * @returns {Promise<{version: string, sqlite: string|null, format: string|null, migrations: string|null, store_id: string, records: number, root: Hash, shards?: number, rows_behind: number, instances: number, definitions: number, wal_bytes: number, now: Time, last_record_at: Time|null, clock_ahead_ms: number, test_clock: boolean, timers_overdue: number, oldest_overdue: Time|null, schema_fault: string|null, host_objects: number, modules: Array<CodeModule>}>} */
+     * @returns {Promise<{version: string, sqlite: string|null, format: string|null, migrations: string|null, store_id: string, records: number, root: Hash, rows_behind: number, instances: number, definitions: number, wal_bytes: number, now: Time, last_record_at: Time|null, clock_ahead_ms: number, test_clock: boolean, timers_overdue: number, oldest_overdue: Time|null, schema_fault: string|null, host_objects: number, modules: Array<CodeModule>}>} */
     storeInfo() {
         return this._call("GET", "/v1/info", {}, {}, undefined, {});
     }
 
     /** Verify every record of the store, or every instance of a definition.
      * @param {{definition?: Reference}} [more]
-     * @returns {Promise<{valid?: boolean, records: number, entries: number, instances: number, root?: Hash, shards?: Array<ShardRoot>, first_bad?: number, what?: string, instance_id?: Id, position?: number, stopped_at?: number, last?: number, resumed_at?: number, not_resumed?: string, foreign?: any}>} */
+     * @returns {Promise<{valid?: boolean, records: number, entries: number, instances: number, root?: Hash, first_bad?: number, what?: string, instance_id?: Id, position?: number, stopped_at?: number, last?: number, resumed_at?: number, not_resumed?: string, foreign?: any}>} */
     storeVerify(more = {}) {
         return this._call("POST", "/v1/verify", {}, {}, {definition: more.definition}, {});
     }

@@ -41,16 +41,6 @@ struct op_param {
 #define OP_ASYNC 2048u   /* with a waiter it only starts, and does not block the calling thread */
 #define OP_STREAM 16u    /* the answer says where a stream begins; a surface that can, goes on */
 
-/* Which shard of a store of several it concerns (shards.h). */
-enum op_where {
-    AT_INSTANCE, /* that of instance_id or step_id */
-    AT_KEYED,    /* that of the idempotency key; without one, each in turn */
-    AT_ALARM,    /* that of alarm_id */
-    AT_HOME,     /* the first */
-    AT_ALL,      /* each for itself, merged by the handler */
-    AT_HERE,     /* none: the process, or what the handler finds in its input */
-};
-
 /* Who calls. */
 struct op_principal {
     str name;   /* data NULL: a local caller, who may do everything */
@@ -59,21 +49,36 @@ struct op_principal {
 };
 
 /* Where a stream of entries begins (events.h reads on from there). */
-struct shard_vector;
 struct op_stream {
-    const struct shard_vector *after; /* entries behind it; in the scope */
+    uint64_t after;    /* entries behind this position */
     char instance[27]; /* of this instance; "": of all */
 };
 
 /* An answer that comes in pieces, because the whole may be larger than memory. `read` appends
  * about OP_PIECE bytes; *is_last: they are the last. When it fails, the pieces so far are no
- * answer. `close` frees it, also before the end. */
+ * answer. `close` frees it, also before the end.
+ *
+ * Of a live answer (`sleep` is there) the next piece may not exist yet. Then `read` appends
+ * nothing, and `sleep` is called: true, and `wake` will be called once, when it is worth reading
+ * again, perhaps by another thread before this returns; false: read again now. */
 struct op_pieces {
     pawl_status (*read)(struct op_pieces *pieces, struct scope *scope, struct buf *out,
                         bool *is_last);
     void (*close)(struct op_pieces *pieces);
+    bool (*sleep)(struct op_pieces *pieces, void (*wake)(void *context), void *context);
 };
 #define OP_PIECE ((size_t)64 << 10)
+
+/* Headers of a request and of its answer, where the surface has them; for rows that other surfaces
+ * mount (surface/http/http.h). A value that is asked for lives as long as the request. */
+struct op_headers {
+    str (*get)(const void *context, const char *name); /* data NULL: it has none */
+    const void *context;
+};
+struct op_header {
+    const char *name, *value;
+    const struct op_header *next;
+};
 
 /* The steps that an answer gives to a worker; they live in the scope. */
 struct op_given {
@@ -102,6 +107,8 @@ struct op_call {
     bool *waits;                    /* out: it has to wait; the caller's, of op_start() */
     struct op_given given;          /* out */
     struct op_pieces *pieces; /* out: the answer; the handler has put nothing into its buffer */
+    struct op_headers request_headers;      /* get NULL: there are none */
+    const struct op_header *answer_headers; /* out; in the scope; of a live answer static */
     bool takes_pieces;        /* the caller reads on by itself what is longer than one piece */
     struct op_page page;      /* out */
 };
@@ -115,7 +122,6 @@ struct op {
     const struct op_param *params; /* ending in a zero row */
     pawl_status (*handle)(struct op_call *call, struct buf *out);
     const char *scope; /* what a token must have: one of OP_SCOPES; NULL: no token is enough */
-    enum op_where where;
 };
 
 /* "none": needs no token; "any": needs a token of any scope. */
@@ -140,6 +146,7 @@ struct op_request {
     struct op_principal who;
     const struct waiter *waiter; /* it may wait without a thread (below); NULL: it may not */
     bool takes_pieces;     /* the caller reads answer.pieces */
+    struct op_headers headers;
 };
 struct op_answer {
     int http_status;
@@ -148,6 +155,7 @@ struct op_answer {
     struct op_pieces *pieces; /* the rest of the answer, the caller's to close; NULL: none */
     struct op_given given;
     struct op_page page;
+    const struct op_header *headers;
 };
 
 /* ---- Running an operation ---- */

@@ -6,7 +6,6 @@
  * may not do. */
 #include "api/key.h"
 #include "api/ops_int.h"
-#include "api/shards.h"
 #include "base/grow.h"
 #include "base/limits.h"
 #include "engine/workers.h"
@@ -108,31 +107,32 @@ static void group_clear(struct batch_call *batch)
     batch->count = batch->item_count = batch->bytes = 0;
 }
 
-/* Room for lines, once for all groups. */
+/* Room for the lines of any group, once for all of them. */
 static pawl_status group_begin(struct batch_call *batch)
 {
     struct arena *arena = &batch->call->scope->arena;
+    size_t most = batch->line_count < GROUP_LINES ? (size_t)batch->line_count : GROUP_LINES;
 
     if (!batch->lines)
-        batch->lines = ARENA_ARRAY(arena, struct batch_line, GROUP_LINES);
+        batch->lines = ARENA_ARRAY(arena, struct batch_line, most);
     if (!batch->fires)
-        batch->fires = ARENA_ARRAY(arena, struct batch_fire, GROUP_LINES);
+        batch->fires = ARENA_ARRAY(arena, struct batch_fire, most);
     if (!batch->creates)
-        batch->creates = ARENA_ARRAY(arena, struct batch_create, GROUP_LINES);
+        batch->creates = ARENA_ARRAY(arena, struct batch_create, most);
     return batch->lines && batch->fires && batch->creates ? PAWL_OK
                                                            : scope_no_memory(&batch->scope);
 }
 
 static void group_run(struct batch_call *batch)
 {
-    pawl *p = batch->call->p;
+    struct engine *engine = op_engine(batch->call);
     pawl_status stored = PAWL_OK;
     size_t next = 0;
 
     if (batch->item_count > 0 && is_fire(batch->op))
-        stored = shards_fire(p, &batch->scope, batch->fires, batch->item_count);
+        stored = engine_fire_batch(engine, &batch->scope, batch->fires, batch->item_count);
     else if (batch->item_count > 0)
-        stored = shards_create(p, &batch->scope, batch->creates, batch->item_count);
+        stored = engine_create_batch(engine, &batch->scope, batch->creates, batch->item_count);
     for (size_t i = 0; i < batch->count; i++)
         if (batch->lines[i].status != PAWL_OK)
             refuse(batch->out, batch->lines[i].status, batch->lines[i].words);
@@ -212,9 +212,7 @@ static pawl_status share_key(struct batch_call *batch, struct op_call *line)
         return scope_fail(&batch->scope, PAWL_INVALID_REQUEST,
                           "%s cannot be part of a batch with a key: its answer is not kept",
                           line->op->name);
-    TRY(key_nth(&batch->scope, batch->call->key, batch->line_number, &line->key));
-    line->p = shard_route(batch->call->p, line->op, line->input, line->key);
-    return PAWL_OK;
+    return key_nth(&batch->scope, batch->call->key, batch->line_number, &line->key);
 }
 
 static pawl_status read_line(struct batch_call *batch, str text, struct op_call *out)

@@ -227,6 +227,23 @@ static pawl_status see_states(struct op_call *call, const struct instance_view *
     return PAWL_OK;
 }
 
+/* A picture of the past has the state of the past: the one that entry `seq` led to. */
+static pawl_status see_past(struct op_call *call, uint64_t seq, struct instance_view *view)
+{
+    struct history_query query = { .sequence_from = seq,
+                                   .sequence_to = seq,
+                                   .without_values = true };
+    struct history found = { 0 };
+
+    view->state = view->definition->initial;
+    if (seq == 0)
+        return PAWL_OK;
+    TRY(engine_history(op_engine(call), call->scope, str_of(view->id), &query, &found));
+    if (found.count == 1)
+        view->state = view->definition->transitions[found.entries[0].record->what].to;
+    return PAWL_OK;
+}
+
 pawl_status op_instance_graph(struct op_call *call, struct buf *out)
 {
     struct history_query query = { .without_values = true };
@@ -238,6 +255,8 @@ pawl_status op_instance_graph(struct op_call *call, struct buf *out)
     TRY(read_format(call, &format));
     TRY(history_bounds(call, &query));
     TRY(engine_get(op_engine(call), call->scope, op_text(call, "instance_id"), &view));
+    if (query.sequence_to < view.seq)
+        TRY(see_past(call, query.sequence_to, &view));
     now = view.definition;
     if (view.is_amended)
         TRY(engine_definition_now(op_engine(call), call->scope, str_of(view.id), &now));

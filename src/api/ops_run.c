@@ -1,7 +1,6 @@
 /* ops_run.c - run an operation: merge what came apart, check it against the table, handle. */
 #include "api/key.h"
 #include "api/ops_int.h"
-#include "api/shards.h"
 #include "base/limits.h"
 #include "base/trace.h"
 
@@ -148,10 +147,10 @@ static pawl_status check(pawl *p, struct merge *merge, struct op_call *out)
         .content_type = "application/json",
         .who = merge->who,
     };
-    if (merge->key.data && (op->flags & OP_WRITES))
-        TRY(key_of_input(merge->scope, merge->who.name, merge->key, op, merge->input, &out->key));
-    out->p = shard_route(p, op, merge->input, out->key);
-    if (out->key && (op->flags & OP_NO_KEY))
+    if (!merge->key.data || !(op->flags & OP_WRITES))
+        return PAWL_OK;
+    TRY(key_of_input(merge->scope, merge->who.name, merge->key, op, merge->input, &out->key));
+    if (op->flags & OP_NO_KEY)
         return scope_fail(merge->scope, PAWL_INVALID_REQUEST,
                           "%s takes no idempotency key: its answer is not kept", op->name);
     return PAWL_OK;
@@ -182,6 +181,8 @@ static pawl_status take_pieces(struct op_call *call, struct buf *out)
     bool is_last = false;
     pawl_status status = PAWL_OK;
 
+    if (call->pieces->sleep) /* what there is goes out at once */
+        return PAWL_OK;
     while (status == PAWL_OK && !is_last && !(call->takes_pieces && out->size >= OP_PIECE)) {
         status = call->pieces->read(call->pieces, call->scope, out, &is_last);
         if (status == PAWL_OK && out->failed)
@@ -213,8 +214,9 @@ static pawl_status conclude(struct op_call *call, pawl_status status, struct buf
     if (status == PAWL_STORAGE_FAILURE && !call->wait) /* a commit knows itself */
         engine_suspect(call->p->engine);
     if (status == PAWL_OK)
-        *answer = (struct op_answer){ call->http_status, call->content_type, call->stream,
-                                      call->pieces,      call->given,        call->page };
+        *answer = (struct op_answer){ call->http_status,   call->content_type, call->stream,
+                                      call->pieces,        call->given,        call->page,
+                                      call->answer_headers };
     return status;
 }
 
@@ -327,6 +329,7 @@ pawl_status op_prepare(pawl *p, const struct op *op, const struct op_request *re
     if (status == PAWL_OK && !has_kept_answer(out))
         out->waiter = request->waiter;
     out->takes_pieces = request->takes_pieces;
+    out->request_headers = request->headers;
     return status;
 }
 

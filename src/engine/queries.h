@@ -73,7 +73,7 @@ pawl_status entry_open(struct engine *engine, struct scope *scope,
                        struct value_texts *texts, struct entry *out);
 pawl_status entry_fill(struct engine *engine, struct scope *scope, struct value_texts *texts,
                        struct entry *entry);
-void engine_tell_watcher(struct engine *engine);
+void engine_tell_watchers(struct engine *engine);
 
 /* read.c */
 /* From the record at `pos` back through an instance's records, some thousands at most, until `see`

@@ -132,6 +132,12 @@ struct intern_table {
     uint32_t slot_count, count;
 };
 
+#define LOG_WATCHERS 4u
+struct log_watcher {
+    void (*committed)(void *context, uint64_t position); /* NULL: none */
+    void *context;
+};
+
 #define FLUSH_AFTER_MS   10     /* quiet time before rows that lag are put right */
 
 /* Under the lock, but for what the drain alone uses. */
@@ -148,8 +154,7 @@ struct writer {
     struct store_tip tip;
     struct heads heads;
     struct key_turn *key_turns; /* keys of calls under way that leave no record of their own */
-    void (*committed)(void *context, uint64_t position); /* who follows the log; may be NULL */
-    void *committed_context;
+    struct log_watcher watchers[LOG_WATCHERS]; /* who follow the log */
     struct histogram commit_times;
     _Atomic uint64_t commits_failed;
 
@@ -258,12 +263,6 @@ void engine_submit(struct engine *engine, struct request *request); /* `after` i
 void engine_submit_list(struct engine *engine, struct request *list);
 void writer_queue(struct engine *engine, struct request *request);
 bool writer_drain(struct engine *engine);    /* once; false: nothing is queued, or another drains */
-void writer_note_highest(struct engine *engine);                 /* for the other shards */
-void writer_mark_id(const struct engine *engine, uint8_t id[2]); /* a random id tells its shard */
-/* The id of the next definition; one of this batch, version 0: the last; NULL: not known. */
-uint32_t writer_definition_id(const struct engine *engine);
-const struct definition_row *writer_find_definition(const struct engine *engine, str name,
-                                                    uint32_t version);
 bool writer_has_rest(struct engine *engine); /* for a quiet moment? */
 int64_t writer_rest_ms(struct engine *engine); /* how long to wait for one; -1: there is no rest */
 bool writer_tidy(struct engine *engine);  /* mends a store that failed, or writes rows that lag */

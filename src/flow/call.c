@@ -1,5 +1,6 @@
 /* call.c - what a runner and a reader ask of a flow. */
 #include "flow/compile.h"
+#include "flow/map_items.h"
 
 #define WATCHDOG_MS 120000 /* B33: of a step that says nothing itself */
 
@@ -20,7 +21,10 @@ pawl_status flow_call(const struct definition *definition, const void *state, ui
         return scope_fail(scope, PAWL_LEASE_LOST, "attempt %u is over", ordinal);
     step = &plan->steps[attempt->plan];
     if (plan->is_tree)
-        source.last_error = tree_last_error(&walk, step->node);
+        source.last_error =
+            tree_last_error(&walk, step->of == STEP_NONE ? step->node : plan->steps[step->of].node);
+    source.item =
+        map_item_of(plan, memory_find_map(memory, attempt->map), attempt->plan, attempt->item);
     TRY(template_expand(&source, step, scope, &args));
     if (!step->has_template)
         args = arena_str(&scope->arena, args);
@@ -89,9 +93,8 @@ str flow_step_tool(const struct definition *definition, uint32_t plan_index)
 /* A path of a tree, like do.1.dopar.0: groups and places, a group first and a place last. */
 static bool is_path(str name)
 {
-    static const char *const groups[] = {
-        "do", "dopar", "try", "rescue", "finally", "select", NULL
-    };
+    static const char *const groups[] = { "do",     "dopar", "try", "rescue", "finally",
+                                          "select", "if",    "map", NULL };
     bool is_first = true;
     uint64_t place;
 

@@ -5,6 +5,7 @@
 #include "flow/compile.h"
 #include "base/grow.h"
 #include "model/input_schema.h"
+#include "model/mcp_key.h"
 #include <stdio.h>
 
 #define PLAN_TEXT_SIZE_MAX ((size_t)8 * LIMIT_TEXT)
@@ -198,6 +199,8 @@ static void read_about(struct compilation *compiler, const struct node *document
     if (input)
         input_schema_check(input, report_schema, compiler);
     compiler->input = compiler->report.error_count == error_count ? input : NULL;
+    if (node_find(document, "mcp"))
+        mcp_key_check(node_find(document, "mcp"), report_schema, compiler);
     compiler->cancel_node = node_find(document, "cancel");
     compiler->output = node_find(document, "output");
     if (compiler->output)
@@ -383,6 +386,7 @@ pawl_status flow_compile(struct scope *scope, const struct node *document,
 {
     struct findings unread = { 0 };
     struct compilation compiler = { .scope = scope,
+                                    .of = STEP_NONE,
                                     .report = { scope, findings ? findings : &unread } };
     pawl_status status;
 

@@ -33,6 +33,7 @@ struct compilation {
     const struct node *output;
     str output_text;
     uint32_t spawn_count;
+    uint32_t of;   /* the map whose step is compiled; STEP_NONE: none */
     str *buffered; /* signals that are kept */
     uint32_t buffered_count;
     const struct node *cancel_node; /* NULL: there is no `cancel` */
@@ -126,6 +127,9 @@ void compile_check(struct compilation *compiler);
 
 /* compile_template.c: the templates in `node`, of a step; `plan` has the names of all steps. */
 void compile_check_templates(const struct source_step *step, const struct node *node);
+
+/* A template that is replaced when the step begins; {{item}} where it is the step of a map. */
+bool compile_has_template(const struct source_step *step, str text);
 
 /* compile_ways.c: unreachable steps, joins, cycles without a wait. */
 void compile_check_ways(struct compilation *compiler);

@@ -10,7 +10,7 @@
 /* Words that later versions will know (DESIGN section 4). */
 bool compile_is_reserved(str key)
 {
-    static const char *const words[] = { "compensate", "saga", "map", "schedule", NULL };
+    static const char *const words[] = { "compensate", "saga", "schedule", NULL };
 
     return str_is_one_of(key, words);
 }
@@ -26,7 +26,8 @@ static void refuse_key(struct source_step *step, const struct node *node,
     if (is_reserved)
         step_error(step, node, "'%.*s' is not supported by this version yet", STR_ARG(node->key));
     else if (keys_have(way_keys, node->key))
-        step_error(step, node, "'%.*s' belongs to 'steps', not to a tree", STR_ARG(node->key));
+        step_error(step, node, "'%.*s' belongs to 'steps', not to %s", STR_ARG(node->key),
+                   step->plan.of == STEP_NONE ? "a tree" : "the step of a map");
     else
         compile_refuse_key(step->compiler, step, node, tables, "", "");
 }
@@ -41,7 +42,7 @@ static void check_keys(struct source_step *step)
     for (uint32_t i = 0; i < STEP_KIND_COUNT; i++)
         if (step_kinds[i]->keys)
             tables[count++] = step_kinds[i]->keys;
-    if (!step->compiler->is_tree)
+    if (!step->compiler->is_tree && step->plan.of == STEP_NONE)
         tables[count++] = way_keys;
     if (step->node == step->compiler->leaf)
         tables[count] = flow_keys;
@@ -190,6 +191,17 @@ static void read_kind(struct source_step *step)
     gate_compile(step);
 }
 
+/* An item's step leads nowhere, and what it brings is in its map's result. */
+static void check_body(const struct source_step *step)
+{
+    if (step->plan.kind->leads_by_arm)
+        step_error(step, NULL, "a %s cannot be the step of a map; let it spawn a child",
+                   step->plan.kind->word);
+    if (step->plan.augment_count > 0)
+        step_error(step, node_find(step->node, "augment"),
+                   "the step of a map puts nothing into the context; write 'augment' beside 'map'");
+}
+
 static void read_step(struct source_step *step)
 {
     const struct node *timeout = node_find(step->node, "timeout");
@@ -210,13 +222,44 @@ static void read_step(struct source_step *step)
         step->plan.is_once = !idempotent->truth;
     }
     read_augment(step);
-    if (!step->compiler->is_tree)
+    if (step->plan.of != STEP_NONE)
+        check_body(step);
+    else if (!step->compiler->is_tree)
         compile_way(step);
+}
+
+/* The step for each item is one of its own, named after its map unless it has a name. Steps may
+ * move while they grow: the index is what lasts. */
+static void compile_body(struct compilation *compiler, uint32_t index)
+{
+    const struct source_step *step = &compiler->steps[index];
+    const struct step_kind *kind = step->plan.kind;
+    const struct node *map = kind->body ? node_find(step->node, kind->key) : NULL;
+    const struct node *body = map ? kind->body(map) : NULL;
+    struct buf name;
+
+    if (!map || map->kind != NODE_OBJECT)
+        return;
+    if (!body) {
+        step_error(step, map, "a %s needs 'step: STEP'", kind->word);
+        return;
+    }
+    if (step->plan.of != STEP_NONE) {
+        step_error(step, map, "a %s cannot be the step of another one; let it spawn a child",
+                   kind->word);
+        return;
+    }
+    buf_init(&name, compiler->scope->arena.heap, 0);
+    buf_fmt(&name, "%.*s.map.0", STR_ARG(step->plan.name));
+    compiler->of = index;
+    compile_step(compiler, body, STR_NONE, compile_take(compiler, &name));
+    compiler->of = STEP_NONE;
 }
 
 uint32_t compile_step(struct compilation *compiler, const struct node *node, str key, str name)
 {
     struct source_step *step = add_step(compiler, node);
+    uint32_t index;
 
     if (!step)
         return STEP_NONE;
@@ -230,10 +273,13 @@ uint32_t compile_step(struct compilation *compiler, const struct node *node, str
         .approval_count = 1,
         .is_idempotent = !compiler->is_tree,
         .result_slot = STEP_NONE,
+        .of = compiler->of,
     };
+    index = compiler->count - 1;
     if (node->kind == NODE_OBJECT)
         read_step(step);
     else
         step_error(step, NULL, "a step must be an object, found %s", node_kind_name(node->kind));
-    return compiler->count - 1;
+    compile_body(compiler, index);
+    return index;
 }

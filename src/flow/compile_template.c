@@ -182,6 +182,18 @@ static void refuse_step(const struct source_step *step, const struct node *node,
                    hint);
 }
 
+/* {{item.x}} and {{index}} of the step of a map. */
+static bool is_of_item(const struct source_step *step, const struct template_part *part)
+{
+    str inner = str_trim((str){ part->text.data + 2, part->text.size - 4 }, " \t");
+    str root = str_before(inner, '.');
+    const struct node *map =
+        step->plan.of == STEP_NONE ? NULL : step->compiler->steps[step->plan.of].node;
+    const struct node *as = node_find(node_find(map, "map"), "as");
+
+    return map && (str_is(root, "index") || (as ? str_eq(root, as->text) : str_is(root, "item")));
+}
+
 static void check_template(const struct source_step *step, const struct node *node,
                            const struct template_part *part)
 {
@@ -205,6 +217,8 @@ static void check_template(const struct source_step *step, const struct node *no
             warn_template(step, node, part, hint);
         break;
     case TEMPLATE_UNKNOWN: /* "{{.Names}}" may be meant for the tool (B21) */
+        if (is_of_item(step, part))
+            break;
         step_warning(step, node,
                      "%.*s stays as it is: templates begin with input, context, "
                      "steps or instance%s",
@@ -221,6 +235,9 @@ static void check_template(const struct source_step *step, const struct node *no
         found = template_step(&step->compiler->named, part->path, SIZE_MAX, &rest);
         if (found == STEP_NONE)
             refuse_step(step, node, part, hint);
+        else if (step->compiler->steps[found].plan.of != STEP_NONE)
+            step_error(step, node, "%.*s: the results of a map's items are its own result",
+                       STR_ARG(text));
         else if (step->compiler->steps[found].plan.kind->is_without_result)
             step_error(step, node, "%.*s: a %s has no result", STR_ARG(text),
                        step->compiler->steps[found].plan.kind->word);
@@ -242,6 +259,17 @@ static void check_braces(const struct source_step *step, const struct node *node
         step_warning(step, node,
                      "{{%.*s}} keeps its outer braces: they stay around the value; write %.*s",
                      STR_ARG(words_shown(part->text)), STR_ARG(words_shown(part->text)));
+}
+
+bool compile_has_template(const struct source_step *step, str text)
+{
+    struct template_part part;
+
+    for (str rest = text; template_next(&rest, &part);)
+        if (template_is_replaced(&part) ||
+            (part.kind == TEMPLATE_UNKNOWN && is_of_item(step, &part)))
+            return true;
+    return false;
 }
 
 void compile_check_templates(const struct source_step *step, const struct node *node)

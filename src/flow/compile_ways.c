@@ -107,7 +107,9 @@ void compile_check_ways(struct compilation *compiler)
         return;
     find_reached(&ways);
     for (uint32_t i = 0; i < compiler->count; i++)
-        if (!ways.is_reached[i])
+        if (compiler->steps[i].plan.of != STEP_NONE)
+            continue;
+        else if (!ways.is_reached[i])
             step_warning(&compiler->steps[i], NULL,
                          "no way leads here; name it in another step, or remove it");
         else if (compiler->steps[i].plan.way == WAY_JOIN && compiler->report.warning_count < 100)

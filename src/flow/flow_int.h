@@ -44,6 +44,19 @@ uint32_t template_step(const struct plan *plan, str path, size_t below, str *res
  * NULL: nothing, or the arena has failed. */
 str template_walk(struct arena *arena, str value, str path);
 
+/* What the step of a map's item sees by its own roots: `name` and `index`; no name: nothing. */
+struct template_item {
+    str name, value;
+    uint32_t index;
+};
+
+/* A result that this very decision brings. */
+struct fresh {
+    uint32_t slot;
+    str text;
+    const struct fresh *next;
+};
+
 /* Where values come from. `fresh` is a result that this very decision brings, `context` what
  * it makes of the context, so that the memory does not have them yet; data NULL: none. */
 struct template_source {
@@ -51,6 +64,8 @@ struct template_source {
     const struct flow_memory *memory;
     uint32_t fresh_slot;
     str fresh;
+    const struct fresh *older; /* that this decision brought before it */
+    struct template_item item;
     const struct flow_context *context; /* NULL: the memory's */
     const struct kept_text *last_error; /* of the try around the step; NULL: as the context says */
     bool names_conditions; /* an error of a condition says which one it is (compiler 3) */
@@ -151,6 +166,10 @@ struct turn {
     bool *joins;                 /* graphs: likewise; NULL: as in the memory */
     uint32_t fresh_slot;         /* what the ended step brought */
     str fresh, error;
+    const struct fresh *older;    /* what was brought before it by this decision */
+    struct map_turn *maps;        /* map_items.c: those whose items it concerns */
+    struct template_item item;    /* of the item that begins */
+    uint32_t item_map, item_over; /* ordinals: its map; of the item that this decision ended */
     struct flow_context *context; /* over the memory's; NULL: it puts nothing there */
     uint32_t branch; /* which target the ended step takes, by its place; STEP_NONE: none */
     bool is_finished;

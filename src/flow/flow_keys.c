@@ -12,6 +12,7 @@ const struct known_key flow_keys[] = {
     { "signals", "{NAME: {buffer: true}}", "signals that are kept until a step awaits them", NULL,
       "none" },
     { "cancel", "true | false | {not_from}", "from where it can be cancelled", NULL, "true" },
+    { "mcp", "{task, sync_wait, description}", "how MCP clients are offered it", NULL },
     { 0 },
 };
 

@@ -2,7 +2,7 @@
 #include "base/assert.h"
 #include "base/grow.h"
 #include "flow/flow_int.h"
-#include "flow/memory.h"
+#include "flow/map_items.h"
 #include "model/interest.h"
 
 struct flow_memory *memory_of_plan(const struct plan *plan, str input, struct arena *arena)
@@ -67,6 +67,16 @@ uint32_t memory_find_arm(const struct flow_memory *memory, uint32_t ordinal, boo
 
 bool memory_add_live(struct flow_memory *memory, const struct attempt *attempt, struct arena *arena)
 {
+    if (memory->live_count == memory->live_capacity && memory->live_skip > memory->live_count / 2) {
+        struct attempt *first = memory->live - memory->live_skip;
+
+        memmove(first, memory->live, memory->live_count * sizeof *first);
+        memory->live = first;
+        memory->live_capacity += memory->live_skip;
+        memory->live_skip = 0;
+    }
+    if (memory->live_count == memory->live_capacity)
+        memory->live_skip = 0; /* they move to a new place */
     if (!GROW(arena, memory->live, memory->live_count, memory->live_capacity))
         return false;
     memory->live[memory->live_count++] = *attempt;
@@ -149,11 +159,25 @@ bool memory_add_approval(struct flow_memory *memory, const struct approval *appr
     return !arena->failed;
 }
 
+/* Thousands may be live, and most often the oldest end first: the shorter side is moved. */
+static void drop_attempt(struct flow_memory *memory, uint32_t place)
+{
+    if (place >= memory->live_count / 2) {
+        ARRAY_DROP(memory->live, memory->live_count, place);
+        return;
+    }
+    memmove(&memory->live[1], memory->live, place * sizeof *memory->live);
+    memory->live++;
+    memory->live_skip++;
+    memory->live_capacity--;
+    memory->live_count--;
+}
+
 static void drop_live(struct flow_memory *memory, uint32_t ordinal)
 {
     uint32_t place = live_place(memory, ordinal), arms = 0, approvals = 0;
 
-    ARRAY_DROP(memory->live, memory->live_count, place);
+    drop_attempt(memory, place);
     for (uint32_t i = 0; i < memory->arm_count; i++)
         if (memory->arms[i].ordinal != ordinal)
             memory->arms[arms++] = memory->arms[i];
@@ -184,6 +208,23 @@ static pawl_status fail_damaged(const struct folding *fold, const char *what)
                       what);
 }
 
+/* Items begin in the order of their list: which one an attempt is for follows from whose entry
+ * began it. */
+static pawl_status fold_item(struct folding *fold, const struct effect *effect,
+                             struct attempt *attempt)
+{
+    uint32_t of = fold->plan->steps[effect->plan].of;
+    bool is_map = fold->subject.ordinal > 0 && fold->subject.plan == of;
+
+    if (of == STEP_NONE)
+        return PAWL_OK;
+    attempt->map = is_map ? fold->subject.ordinal : fold->subject.map;
+    attempt->item = fold->subject.item;
+    if (effect->attempt == 1 && !memory_begin_item(fold->memory, attempt->map, &attempt->item))
+        return fail_damaged(fold, "an item that a map does not have");
+    return PAWL_OK;
+}
+
 static pawl_status fold_step(struct folding *fold, const struct effect *effect)
 {
     struct flow_memory *memory = fold->memory;
@@ -202,6 +243,7 @@ static pawl_status fold_step(struct folding *fold, const struct effect *effect)
     } else {
         attempt.key = take_key(memory, effect->plan);
     }
+    TRY(fold_item(fold, effect, &attempt));
     memory->ordinal_last = effect->ordinal;
     if (!fold->plan->is_tree && memory->joins[effect->plan])
         TRY(memory_end_join(memory, &fold->subject, fold->entry, effect, fold->scope));
@@ -235,6 +277,9 @@ static pawl_status fold_live(struct folding *fold, const struct effect *effect)
     live = &fold->memory->live[live_place(fold->memory, effect->ordinal)];
     if (effect->kind == EFFECT_END) {
         fold->is_over = fold->is_over || effect->ordinal == fold->subject.ordinal;
+        if (fold->plan->steps[live->plan].kind->body)
+            memory_close_map(fold->memory, effect->ordinal,
+                             !lifecycle_is_failure(fold->entry->transition));
         drop_live(fold->memory, effect->ordinal);
     } else if (effect->kind == EFFECT_ARM || effect->kind == EFFECT_AWAIT) {
         return fold_arm(fold, live, effect);
@@ -339,6 +384,11 @@ static pawl_status fold_outcome(struct folding *fold)
     struct flow_memory *memory = fold->memory;
     bool is_success = !lifecycle_is_failure(fold->entry->transition);
 
+    if (fold->plan->steps[fold->subject.plan].of != STEP_NONE) {
+        TRY_MEMORY(fold->scope, memory_end_item(memory, &fold->subject, is_success,
+                                                payload_of(fold), fold->entry->seq, fold->arena));
+        return PAWL_OK;
+    }
     if (is_success)
         TRY(fold_success(fold));
     if (!fold->plan->is_tree)
@@ -382,6 +432,8 @@ static pawl_status fold_subject(struct folding *fold)
     if (!subject)
         return fail_damaged(fold, "an attempt that is not live");
     fold->subject = *subject;
+    if (fold->entry->transition == LIFE_T_STEP_START && fold->plan->steps[subject->plan].kind->body)
+        TRY(memory_open_map(fold->memory, subject, payload_of(fold), fold->scope, fold->arena));
     if (fold->entry->transition == LIFE_T_GATE_APPROVE &&
         !memory_add_approval(
             fold->memory, &(struct approval){ subject->ordinal, fold->entry->actor }, fold->arena))

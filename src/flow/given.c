@@ -2,12 +2,14 @@
  * the first, and told by the payload of the new one's `start`.
  *
  *   {"retry_of":ID,"begin":[STEP],"after":[[STEP,RESULT]],"joins":[STEP],"done":[STEP],
- *    "failed":[STEP],"arms":{STEP:N},"keys":[[STEP,KEY]],"results":{STEP:JSON},"context":{...}}
+ *    "failed":[STEP],"arms":{STEP:N},"keys":[[STEP,KEY]],"maps":[[STEP,[[INDEX,RESULT]]]],
+ *    "results":{STEP:JSON},"context":{...}}
  *
  * Steps are found by their names, since the new one may run another definition. `begin`, `after`
  * and `joins` are of graphs, `failed` and `arms` of trees. `after`: steps that are done and from
  * which no branch led on; their results choose again. `keys`: the idempotency keys of steps that
- * did not finish, for when they begin; of a step that spawns, the id of its last child. */
+ * did not finish, for when they begin; of a step that spawns, the id of its last child. `maps`: the
+ * items that maps which did not finish had done, so that only the others are run. */
 #include "base/ids.h"
 #include "base/json_scan.h"
 #include "flow/reads.h"
@@ -202,7 +204,8 @@ static str given_key(const struct gathering *gathering, const struct flow_attemp
 static void print_key(struct gathering *gathering, uint32_t step, str key)
 {
     if (plan_find(gathering->next, name_of(gathering, step)) == STEP_NONE ||
-        gathering->outcomes[step].status == STEP_DONE)
+        (gathering->outcomes[step].status == STEP_DONE &&
+         gathering->plan->steps[step].of == STEP_NONE))
         return;
     json_open(&gathering->out, '[');
     json_str(&gathering->out, name_of(gathering, step));
@@ -210,25 +213,58 @@ static void print_key(struct gathering *gathering, uint32_t step, str key)
     json_close(&gathering->out, ']');
 }
 
+static bool is_unfinished(const struct flow_attempt *attempt)
+{
+    return (attempt->status == STEP_FAILED || attempt->status == STEP_CANCELLED) &&
+           !attempt->is_retried;
+}
+
+static void print_attempt_key(struct gathering *gathering, const struct flow_attempt *attempt)
+{
+    str given = attempt->child.data ? attempt->child : given_key(gathering, attempt);
+    char own[ID_SIZE + 12];
+
+    (void)snprintf(own, sizeof own, "%.*s.%u", STR_ARG(gathering->args->retry_of), attempt->first);
+    print_key(gathering, attempt->plan, given.data ? given : str_of(own));
+}
+
+/* Keys are taken as items begin, which is in the order of the list: by rounds, and not by when the
+ * last attempt of each was made. */
+static void print_item_keys(struct gathering *gathering, const struct map_state *map)
+{
+    const struct flow_attempts *attempts = gathering->attempts;
+    uint32_t body = gathering->plan->steps[map->plan].body;
+    uint32_t rounds = body < attempts->step_count ? attempts->steps[body].rounds : 0;
+    const struct flow_attempt **by_round =
+        ARENA_ARRAY(&gathering->scope->arena, const struct flow_attempt *, rounds + 1);
+
+    for (uint32_t i = 0; i < attempts->count && by_round; i++) {
+        const struct flow_attempt *attempt = &attempts->items[i];
+
+        if (attempt->plan == body && attempt->ordinal > map->ordinal && is_unfinished(attempt) &&
+            attempt->round < rounds)
+            by_round[attempt->round] = attempt;
+    }
+    for (uint32_t i = 0; i < rounds && by_round; i++)
+        if (by_round[i])
+            print_attempt_key(gathering, by_round[i]);
+    if (!by_round && gathering->status == PAWL_OK)
+        gathering->status = scope_no_memory(gathering->scope);
+}
+
 /* Of every attempt that ended without a result and was not followed by another, and those that were
  * given and not used. A step that is done and is run again on purpose gets a new key. */
 static void print_keys(struct gathering *gathering)
 {
     const struct flow_attempts *attempts = gathering->attempts;
-    char own[ID_SIZE + 12];
 
     json_put_open(&gathering->out, "keys", '[');
-    for (uint32_t i = 0; i < attempts->count; i++) {
-        const struct flow_attempt *attempt = &attempts->items[i];
-        str given = attempt->child.data ? attempt->child : given_key(gathering, attempt);
-
-        if ((attempt->status != STEP_FAILED && attempt->status != STEP_CANCELLED) ||
-            attempt->is_retried)
-            continue;
-        (void)snprintf(own, sizeof own, "%.*s.%u", STR_ARG(gathering->args->retry_of),
-                       attempt->first);
-        print_key(gathering, attempt->plan, given.data ? given : str_of(own));
-    }
+    for (uint32_t i = 0; i < attempts->count; i++)
+        if (is_unfinished(&attempts->items[i]) &&
+            gathering->plan->steps[attempts->items[i].plan].of == STEP_NONE)
+            print_attempt_key(gathering, &attempts->items[i]);
+    for (uint32_t i = 0; i < gathering->memory->map_count; i++)
+        print_item_keys(gathering, &gathering->memory->maps[i]);
     for (uint32_t i = 0; i < gathering->memory->key_count; i++)
         print_key(gathering, gathering->memory->keys[i].plan, gathering->memory->keys[i].key);
     json_close(&gathering->out, ']');
@@ -276,6 +312,8 @@ static void print_unfinished(struct gathering *gathering)
     for (uint32_t i = 0; i < attempts->count; i++) {
         enum step_status status = attempts->items[i].status;
 
+        if (gathering->plan->steps[attempts->items[i].plan].of != STEP_NONE)
+            continue; /* its map is among them */
         if (status == STEP_CANCELLED ||
             (status == STEP_FAILED && !attempts->items[i].is_retried && !is_routed(gathering, i)))
             print_again(gathering, attempts->items[i].plan);
@@ -418,7 +456,8 @@ static void print_names(struct gathering *gathering, const char *key, enum step_
 {
     json_put_open(&gathering->out, key, '[');
     for (uint32_t i = 0; i < gathering->plan->count; i++)
-        if (gathering->outcomes[i].status == status && !gathering->outcomes[i].is_redone)
+        if (gathering->outcomes[i].status == status && !gathering->outcomes[i].is_redone &&
+            gathering->plan->steps[i].of == STEP_NONE)
             json_str(&gathering->out, name_of(gathering, i));
     json_close(&gathering->out, ']');
 }
@@ -508,6 +547,49 @@ static pawl_status print_context(struct gathering *gathering)
     return PAWL_OK;
 }
 
+/* ---- Items of maps ---- */
+
+static void print_map(struct gathering *gathering, const struct map_state *map)
+{
+    json_open(&gathering->out, '[');
+    json_str(&gathering->out, name_of(gathering, map->plan));
+    json_open(&gathering->out, '[');
+    for (uint32_t i = 0; i < map->count && !gathering->out.failed; i++) {
+        str result;
+
+        if (map->ends[i] != MAP_DONE)
+            continue;
+        result =
+            kept_is_there(&map->results[i]) ? read_kept(gathering, &map->results[i]) : RESULT_NULL;
+        json_open(&gathering->out, '[');
+        json_u64(&gathering->out, i);
+        json_raw(&gathering->out, result.data ? result : RESULT_NULL);
+        json_close(&gathering->out, ']');
+    }
+    json_close(&gathering->out, ']');
+    json_close(&gathering->out, ']');
+}
+
+/* Those that did not finish, and what this instance itself was given and has not used. */
+static void print_maps(struct gathering *gathering)
+{
+    const struct flow_memory *memory = gathering->memory;
+
+    if (memory->map_count + memory->given_map_count == 0 || gathering->from != STEP_NONE)
+        return;
+    json_put_open(&gathering->out, "maps", '[');
+    for (uint32_t i = 0; i < memory->map_count; i++)
+        if (plan_find(gathering->next, name_of(gathering, memory->maps[i].plan)) != STEP_NONE)
+            print_map(gathering, &memory->maps[i]);
+    for (uint32_t i = 0; i < memory->given_map_count; i++) {
+        json_open(&gathering->out, '[');
+        json_str(&gathering->out, name_of(gathering, memory->given_maps[i].plan));
+        json_raw(&gathering->out, memory->given_maps[i].items);
+        json_close(&gathering->out, ']');
+    }
+    json_close(&gathering->out, ']');
+}
+
 /* ---- All of it ----------------------------------------------------------------------------------
  */
 
@@ -527,6 +609,7 @@ static pawl_status print_given(struct gathering *gathering)
         print_arms(gathering);
     }
     print_keys(gathering);
+    print_maps(gathering);
     print_results(gathering);
     status = print_context(gathering);
     json_close(&gathering->out, '}');

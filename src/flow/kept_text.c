@@ -71,6 +71,11 @@ pawl_status template_result(const struct template_source *source, uint32_t slot,
         *out = source->fresh;
         return PAWL_OK;
     }
+    for (const struct fresh *older = source->older; older; older = older->next)
+        if (older->slot == slot) {
+            *out = older->text;
+            return PAWL_OK;
+        }
     return memory_text(source->memory, &source->memory->results[slot], scope, out);
 }
 

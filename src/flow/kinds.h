@@ -52,6 +52,8 @@ struct step_kind {
     void (*compile)(struct source_step *step, const struct node *node);
     /* When all steps are known. NULL: nothing to check. */
     void (*check)(const struct source_step *step);
+    /* The step that is done for each of its items: in the value of `key`. NULL: it has no items. */
+    const struct node *(*body)(const struct node *node);
     /* In a tree, of a step that leads by arms: how many it has, and the list of what follows one of
      * them; NULL: nothing follows. */
     uint32_t (*arm_count)(const struct node *step);
@@ -80,7 +82,8 @@ struct step_kind {
 };
 
 /* In the order in which messages list them. A row with a `tool` comes before the one without. */
-#define STEP_KINDS(X) X(sleep) X(tool) X(gate) X(wait) X(select) X(if) X(spawn) X(external) X(gone)
+#define STEP_KINDS(X)                                                                              \
+    X(sleep) X(tool) X(gate) X(wait) X(select) X(if) X(map) X(spawn) X(external) X(gone)
 
 #define X(name) extern const struct step_kind step_kind_##name;
 STEP_KINDS(X)

@@ -19,6 +19,25 @@ struct attempt {
     str key;                 /* idempotency key that it was given; data NULL: its first ordinal */
     enum step_status status; /* PENDING, READY or RUNNING */
     bool is_backing_off;                            /* waits for its retry */
+    uint32_t map, item; /* of an item: the ordinal of its map's attempt, 0: none; its index */
+};
+
+/* The items of a map that is under way, or has failed: map_items.c. */
+enum map_item_end { MAP_OPEN, MAP_DONE, MAP_FAILED };
+struct map_state {
+    uint32_t ordinal, plan;
+    str over; /* the list, JSON */
+    str *items;
+    uint8_t *ends;             /* by item: enum map_item_end */
+    struct kept_text *results; /* by item: its result, or its error */
+    uint32_t count, begun, live, ended,
+        failed; /* begun: those before it have begun, or were done */
+    bool is_over;
+};
+/* What an instance that is run again had done of a map. */
+struct given_map {
+    uint32_t plan;
+    str items; /* JSON: [[INDEX,RESULT],...] */
 };
 
 /* The idempotency key that a step has when it begins: it did not finish in the instance that this
@@ -82,6 +101,11 @@ struct flow_memory {
     uint32_t approval_count, approval_capacity;
     struct given_key *keys; /* of steps that have not begun yet, in order */
     uint32_t key_count, key_capacity;
+    struct map_state *maps;
+    uint32_t map_count, map_capacity;
+    struct given_map *given_maps;
+    uint32_t given_map_count, given_map_capacity;
+    uint32_t live_skip;          /* places before `live` that are free */
     struct kept_text *results;   /* by result_slot */
     uint32_t *done; /* by step: the entry that has its last result; 0: it has none. NULL: not known,
                      * because the memory was loaded from a snapshot that does not say */
@@ -253,6 +277,8 @@ bool memory_add_live(struct flow_memory *memory, const struct attempt *attempt,
 bool memory_add_arm(struct flow_memory *memory, const struct live_arm *arm, struct arena *arena);
 bool memory_add_approval(struct flow_memory *memory, const struct approval *approval,
                          struct arena *arena);
+bool memory_add_given_map(struct flow_memory *memory, const struct given_map *given,
+                          struct arena *arena);
 bool memory_add_key(struct flow_memory *memory, const struct given_key *key, struct arena *arena);
 bool memory_add_signal(struct flow_memory *memory, const struct kept_signal *signal,
                        struct arena *arena);

@@ -11,7 +11,7 @@
  * nodes would take more memory than the instance. */
 #include "base/json_scan.h"
 #include "flow/flow_int.h"
-#include "flow/memory.h"
+#include "flow/map_items.h"
 
 /* ---- Printing -------------------------------------------------------------------- */
 
@@ -63,6 +63,12 @@ static void print_live(const struct flow_memory *memory, uint32_t i, struct buf 
     json_bool(out, live->is_backing_off);
     if (live->key.data)
         json_str(out, live->key);
+    else if (live->map > 0)
+        json_null(out);
+    if (live->map > 0) {
+        json_u64(out, live->map);
+        json_u64(out, live->item);
+    }
 }
 
 static void print_arm(const struct flow_memory *memory, uint32_t i, struct buf *out)
@@ -90,6 +96,12 @@ static void print_key(const struct flow_memory *memory, uint32_t i, struct buf *
 {
     json_u64(out, memory->keys[i].plan);
     json_str(out, memory->keys[i].key);
+}
+
+static void print_given(const struct flow_memory *memory, uint32_t i, struct buf *out)
+{
+    json_u64(out, memory->given_maps[i].plan);
+    json_raw(out, memory->given_maps[i].items);
 }
 
 /* A text, or the entry that has it. */
@@ -188,6 +200,12 @@ void flow_memory_print(const struct definition *definition, const void *state, s
         print_rows(memory, "keys", memory->key_count, print_key, out);
     if (memory->done)
         print_rows(memory, "done", plan->count, print_done, out);
+    if (memory->map_count > 0) {
+        print_rows(memory, "maps", memory->map_count, map_print, out);
+        print_rows(memory, "items", memory->map_count, map_print_items, out);
+    }
+    if (memory->given_map_count > 0)
+        print_rows(memory, "given", memory->given_map_count, print_given, out);
     json_close(out, '}');
 }
 
@@ -206,11 +224,14 @@ static bool load_live(struct flow_loading *loading, const struct node *row)
     uint32_t before = memory->live_count > 0 ? memory->live[memory->live_count - 1].ordinal : 0;
     struct attempt live = { 0 };
 
-    if (row->count < 6 || row->count > 7 || loading->plan->count == 0)
+    if (row->count < 6 || row->count == 8 || row->count > 9 || loading->plan->count == 0)
         return false;
     live.is_backing_off = node_at(row, 5)->truth;
-    if (row->count == 7)
+    if (row->count >= 7 && node_at(row, 6)->kind == NODE_STRING)
         live.key = arena_str(loading->arena, node_at(row, 6)->text);
+    if (row->count == 9 && (!node_to_u32(node_at(row, 7), UINT32_MAX, &live.map) ||
+                            !node_to_u32(node_at(row, 8), UINT32_MAX, &live.item)))
+        return false;
     while (live.status <= STEP_RUNNING &&
            !str_is(node_at(row, 4)->text, step_status_name(live.status)))
         live.status++;
@@ -338,6 +359,27 @@ static bool load_key(struct flow_loading *loading, const struct node *row)
     return memory_add_key(loading->memory, &key, loading->arena);
 }
 
+static bool load_map(struct flow_loading *loading, const struct node *row)
+{
+    return map_load(loading->memory, row, loading->arena);
+}
+
+static bool load_items(struct flow_loading *loading, const struct node *row)
+{
+    return map_load_item(loading->memory, row, loading->arena);
+}
+
+static bool load_given(struct flow_loading *loading, const struct node *row)
+{
+    struct given_map given = { 0 };
+
+    if (row->count != 2 || loading->plan->count == 0 ||
+        !node_to_u32(row->first, loading->plan->count - 1, &given.plan))
+        return false;
+    given.items = row->first->next->raw;
+    return memory_add_given_map(loading->memory, &given, loading->arena);
+}
+
 static bool load_ordinal(struct flow_loading *loading, const struct node *ordinal)
 {
     return node_to_u32(ordinal, UINT32_MAX, &loading->memory->ordinal_last);
@@ -366,7 +408,8 @@ static const struct member {
     { "results", load_result, true },     { "nodes", load_node, true },
     { "joins", load_join, true },         { "keys", load_key, true },
     { "context", load_context, false },   { "error", load_error, false },
-    { "done", load_done, true },
+    { "done", load_done, true },          { "maps", load_map, true },
+    { "items", load_items, true },        { "given", load_given, true },
 };
 
 static bool load_value(struct flow_loading *loading, str value, load_fn load)

@@ -68,6 +68,8 @@ struct plan_step {
     bool has_template;    /* set by plan_load() */
     uint32_t result_slot; /* where a memory keeps its result; STEP_NONE: nothing asks for it */
     uint32_t node;        /* in a tree: where it stands; set by plan_load() */
+    uint32_t of;          /* the map whose items it is done for; STEP_NONE: it is no item's */
+    uint32_t body;        /* of a map: that step; set by plan_load() */
 };
 
 /* The nodes of a tree, in depth-first pre-order (C9); 0 is the root. */

@@ -7,7 +7,8 @@
  *   {"notation":"graph","first":0,"steps":[{"name":"search","kind":"wait","tool":"log",
  *    "args":{...},"next":1,"max":3,"backoff":[30000,120000,300000],"jitter":100,"timeout":120000,
  *    "idempotent":true,"once":true,"augment":[["dest","source"]],"by":["ann"],"count":2,
- *    "on_error":[["error == \"timeout\"",2],3],"on":["timeout"],"never":["declined"]}],
+ *    "on_error":[["error == \"timeout\"",2],3],"on":["timeout"],"never":["declined"],
+ *    "of":4}],
  *    "tree":["do",0,["dopar",1,2]],"output":{...},"buffered":[NAME],"cancel":false}
  *
  * `kind` is the word of a row of kinds.h; tool is left out. The way on is one of `next`, `join` (an
@@ -241,6 +242,8 @@ static void print_step(const struct plan_step *step, struct buf *out)
     print_errors(step, out);
     print_kinds(step->retry_on, step->retry_on_count, "on", out);
     print_kinds(step->retry_never, step->retry_never_count, "never", out);
+    if (step->of != STEP_NONE)
+        json_put_u64(out, "of", step->of);
     json_close(out, '}');
 }
 
@@ -248,8 +251,10 @@ static bool read_optional(const struct node *node, struct plan_step *step)
 {
     const struct node *timeout = node_find(node, "timeout"), *jitter = node_find(node, "jitter");
     const struct node *tool = node_find(node, "tool"), *count = node_find(node, "count");
+    const struct node *of = node_find(node, "of");
 
-    return (!timeout || node_to_i64(timeout, &step->timeout_ms)) &&
+    return (!of || node_to_u32(of, LIMIT_STEPS, &step->of)) &&
+           (!timeout || node_to_i64(timeout, &step->timeout_ms)) &&
            (!jitter || node_to_u32(jitter, 1000, &step->jitter_permille)) &&
            (!tool || read_text(tool, &step->tool)) &&
            (!count || node_to_u32(count, LIMIT_STEPS, &step->approval_count));
@@ -261,7 +266,11 @@ static bool read_step(struct scope *scope, const struct plan *plan, const struct
     const struct node *idempotent = node_find(node, "idempotent");
     const struct node *once = node_find(node, "once"), *kind = node_find(node, "kind");
 
-    *step = (struct plan_step){ .result_slot = STEP_NONE, .node = NODE_NONE, .approval_count = 1 };
+    *step = (struct plan_step){ .result_slot = STEP_NONE,
+                                .node = NODE_NONE,
+                                .of = STEP_NONE,
+                                .body = STEP_NONE,
+                                .approval_count = 1 };
     step->args_node = node_find(node, "args");
     if (!step->args_node || !read_optional(node, step))
         return false;
@@ -282,6 +291,24 @@ static bool read_step(struct scope *scope, const struct plan *plan, const struct
            read_texts(scope, node_find(node, "by"), &step->approvers, &step->approver_count);
 }
 
+/* Each map has one step for its items. */
+static bool find_bodies(struct plan *plan)
+{
+    for (uint32_t i = 0; i < plan->count; i++) {
+        uint32_t of = plan->steps[i].of;
+
+        if (of == STEP_NONE)
+            continue;
+        if (of >= plan->count || of == i)
+            return false;
+        plan->steps[of].body = i;
+    }
+    for (uint32_t i = 0; i < plan->count; i++)
+        if (plan->steps[i].kind->body && plan->steps[i].body == STEP_NONE)
+            return false;
+    return true;
+}
+
 static bool read_steps(struct scope *scope, const struct node *list, struct plan *plan)
 {
     uint32_t index = 0;
@@ -293,7 +320,7 @@ static bool read_steps(struct scope *scope, const struct node *list, struct plan
     for (const struct node *item = list->first; item && plan->steps; item = item->next)
         if (!read_step(scope, plan, item, &plan->steps[index++]))
             return false;
-    return plan->steps != NULL;
+    return plan->steps && find_bodies(plan);
 }
 
 /* ---- The plan ------------------------------------------------------------------------------- */

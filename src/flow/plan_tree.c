@@ -109,7 +109,8 @@ bool plan_load_tree(struct scope *scope, const struct node *tree, struct plan *p
     if (!tree || load_node(&loader, tree, NODE_NONE, 0) == NODE_NONE)
         return false;
     for (uint32_t i = 0; i < plan->count; i++)
-        if (plan->steps[i].node == NODE_NONE && !plan->steps[i].kind->is_gone)
+        if (plan->steps[i].node == NODE_NONE && !plan->steps[i].kind->is_gone &&
+            plan->steps[i].of == STEP_NONE)
             return false; /* nothing would ever begin it */
     return true;
 }

@@ -25,6 +25,12 @@ static bool is_key(const struct node *item)
     return is_result(item) && item->first->next->kind == NODE_STRING;
 }
 
+/* [STEP,[[INDEX,RESULT],...]] */
+static bool is_map(const struct node *item)
+{
+    return is_result(item) && item->first->next->kind == NODE_ARRAY;
+}
+
 static const struct given_member {
     const char *name;
     enum node_kind kind;
@@ -34,7 +40,7 @@ static const struct given_member {
     { "joins", NODE_ARRAY, is_name },  { "done", NODE_ARRAY, is_name },
     { "failed", NODE_ARRAY, is_name }, { "arms", NODE_OBJECT, NULL },
     { "keys", NODE_ARRAY, is_key },    { "results", NODE_OBJECT, NULL },
-    { "context", NODE_OBJECT, NULL },
+    { "context", NODE_OBJECT, NULL },  { "maps", NODE_ARRAY, is_map },
 };
 
 static bool has_form(const struct node *found, const struct given_member *member)
@@ -171,6 +177,12 @@ pawl_status memory_begin(struct flow_memory *memory, const struct node *given, s
                                  item->first->next->text };
 
         TRY_MEMORY(scope, key.plan == STEP_NONE || memory_add_key(memory, &key, arena));
+    }
+    for (const struct node *item = node_first(given, "maps"); item; item = item->next) {
+        struct given_map map = { plan_find(memory->plan, item->first->text),
+                                 item->first->next->raw };
+
+        TRY_MEMORY(scope, map.plan == STEP_NONE || memory_add_given_map(memory, &map, arena));
     }
     return memory_take_results(memory, node_find(given, "results"), scope, arena);
 }

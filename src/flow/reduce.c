@@ -59,6 +59,11 @@ struct attempt turn_create(struct turn *turn, uint32_t plan, uint32_t number,
                                .first_ordinal = turn->ordinal_last,
                                .status = status };
 
+    if (turn->plan->steps[plan].of != STEP_NONE) {
+        attempt.map = turn->item_map;
+        attempt.item = turn->item.index;
+    }
+
     turn_cause(turn, (struct effect){ .kind = EFFECT_STEP,
                                       .ordinal = attempt.ordinal,
                                       .plan = plan,
@@ -72,6 +77,10 @@ void turn_end(struct turn *turn, const struct attempt *attempt)
     const struct plan_step *step = &turn->plan->steps[attempt->plan];
 
     turn->ended = attempt;
+    for (uint32_t i = 0; attempt->ordinal > turn->memory->ordinal_last && i < turn->begun_count;
+         i++)
+        if (turn->begun[i].attempt.ordinal == attempt->ordinal)
+            turn->begun[i].is_over = true;
     turn_cause(turn, (struct effect){ .kind = EFFECT_END,
                                       .ordinal = attempt->ordinal,
                                       .is_bare = step_is_taken(step) && step->timeout_ms == 0 });
@@ -83,6 +92,7 @@ struct template_source turn_source(const struct turn *turn)
                                      .memory = turn->memory,
                                      .fresh_slot = turn->fresh_slot,
                                      .fresh = turn->fresh,
+                                     .older = turn->older,
                                      .context = turn->context,
                                      .names_conditions =
                                          turn->compiler >= COMPILER_NAMED_CONDITIONS,
@@ -100,6 +110,10 @@ struct template_source turn_step_source(const struct turn *turn, const struct pl
                               .copy = &pages,
                               .errors = tree_errors_of(turn->compiler, &errors) };
 
+    if (step->of != STEP_NONE) {
+        source.item = turn->item;
+        step = &turn->plan->steps[step->of];
+    }
     if (turn->plan->is_tree)
         source.last_error = tree_last_error(&walk, step->node);
     return source;
@@ -279,7 +293,7 @@ static void follow_begun(struct turn *turn)
         const struct step_kind *kind = turn->plan->steps[begun.attempt.plan].kind;
         bool was_hopeless = turn->is_hopeless;
 
-        turn->begun[turn->begun_seen++].is_over = begun.error.data != NULL;
+        turn->begun_seen++;
         if (begun.error.data) {
             turn->is_hopeless = true; /* the same arguments would fail again */
             step_fail(turn, LIFE_T_STEP_FAIL, &begun.attempt, RETRY_FAILED, begun.error);

@@ -5,7 +5,7 @@
  * dispatched end (C12, C14, C18, C19). */
 #include "base/node.h"
 #include "base/planted.h"
-#include "flow/flow_int.h"
+#include "flow/map_items.h"
 
 #define ERROR_NO_BRANCH STR("\"no-branch-matched\"")
 
@@ -45,12 +45,13 @@ static bool is_live(const struct turn *turn, uint32_t join)
     for (uint32_t i = 0; i < turn->memory->live_count; i++) {
         const struct attempt *live = &turn->memory->live[i];
 
-        if (live != turn->ended &&
+        if (live != turn->ended && turn->plan->steps[live->plan].of == STEP_NONE &&
             (join == STEP_NONE || plan_can_reach(turn->plan, join, live->plan)))
             return true;
     }
     for (uint32_t i = 0; i < turn->begun_count; i++)
         if (!turn->begun[i].is_over &&
+            turn->plan->steps[turn->begun[i].attempt.plan].of == STEP_NONE &&
             (join == STEP_NONE || plan_can_reach(turn->plan, join, turn->begun[i].attempt.plan)))
             return true;
     return false;
@@ -237,6 +238,13 @@ static pawl_status choose_way(struct turn *turn, const struct plan_step *step, s
 {
     struct template_source source;
 
+    struct fresh *older = ARENA_NEW(&turn->scope->arena, struct fresh);
+
+    TRY_MEMORY(turn->scope, older);
+    if (turn->fresh_slot != STEP_NONE) {
+        *older = (struct fresh){ turn->fresh_slot, turn->fresh, turn->older };
+        turn->older = older;
+    }
     turn->fresh_slot = step->result_slot;
     turn->fresh = result;
     source = turn_source(turn);
@@ -248,7 +256,7 @@ static pawl_status take_result(struct turn *turn, const struct plan_step *step, 
     struct arena *arena = &turn->scope->arena;
 
     if (step->augment_count > 0) {
-        turn->context = context_over(turn->memory->context, arena);
+        turn->context = context_over(turn->context ? turn->context : turn->memory->context, arena);
         TRY_MEMORY(turn->scope, turn->context);
         TRY(context_augment(turn->scope, step, turn->context, result, arena));
     }
@@ -281,8 +289,13 @@ void step_succeed(struct turn *turn, enum lifecycle_transition transition,
                   const struct attempt *attempt, str result, uint32_t arm)
 {
     const struct plan_step *step = step_of(turn, attempt);
-    pawl_status status = take_result(turn, step, result);
+    pawl_status status;
 
+    if (step->of != STEP_NONE) {
+        map_item_over(turn, transition, attempt, true, result);
+        return;
+    }
+    status = take_result(turn, step, result);
     if (status != PAWL_OK) {
         step_spoil(turn, attempt, status);
         return;
@@ -307,6 +320,9 @@ static void try_again(struct turn *turn, const struct attempt *failed, enum retr
     struct attempt next;
     uint64_t seed = (uint64_t)turn->event->at_ms + failed->ordinal;
 
+    turn->item_map = failed->map;
+    turn->item.index = failed->item;
+
     if (cause == RETRY_LOST) { /* nothing was wrong with the step: it need not wait */
         turn_create(turn, failed->plan, failed->attempt + 1, STEP_READY);
         return;
@@ -323,10 +339,14 @@ void step_fail(struct turn *turn, enum lifecycle_transition transition,
 
     turn_draft(turn, transition, attempt, error);
     turn_end(turn, attempt);
+    if (step->kind->body)
+        map_end_items(turn, attempt);
     if (!turn->event->no_retry && !turn->is_hopeless && transition != LIFE_T_GATE_REJECT &&
         retry_is_due(step, attempt->attempt, cause) &&
         retry_takes(step, error, &turn->scope->arena)) {
         try_again(turn, attempt, cause);
+    } else if (step->of != STEP_NONE) {
+        map_item_over(turn, LIFE_T_COUNT, attempt, false, error);
     } else if (turn->plan->is_tree) {
         turn->error = error; /* rescue and finally see it */
         note_error(turn, error);

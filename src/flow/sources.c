@@ -64,6 +64,10 @@ pawl_status flow_sources(const struct definition *definition, uint32_t plan_inde
     *out = (struct flow_sources){ 0 };
     if (!plan->steps[plan_index].has_template)
         return PAWL_OK;
+    if (plan->steps[plan_index].of != STEP_NONE) { /* its item is in the memory alone */
+        out->is_whole = true;
+        return PAWL_OK;
+    }
     asking.is_asked = ARENA_ARRAY(&scope->arena, bool, plan->count);
     out->steps = ARENA_ARRAY(&scope->arena, uint32_t, plan->count);
     TRY_MEMORY(scope, asking.is_asked && out->steps);

@@ -17,7 +17,7 @@ void sleep_check(const struct source_step *step)
     if (!str_is(step->plan.tool, "sleep"))
         return;
     if (!duration || duration->kind != NODE_STRING ||
-        (!template_has(duration->text) && !duration_parse(duration->text, &ms)))
+        (!compile_has_template(step, duration->text) && !duration_parse(duration->text, &ms)))
         step_error(step, duration, "sleep needs {for: DURATION}, like \"30s\"");
     for (const struct node *node = args ? args->first : NULL; node; node = node->next)
         if (node != duration)

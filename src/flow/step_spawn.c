@@ -30,7 +30,7 @@ static const struct known_key spawn_keys[] = {
 
 static void refer(const struct source_step *step, const struct node *definition)
 {
-    if (!template_has(definition->text))
+    if (!compile_has_template(step, definition->text))
         findings_refer(step->compiler->report.findings, step->compiler->scope,
                        &(struct reference){ .owner = "step",
                                             .key = "spawn",

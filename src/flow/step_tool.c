@@ -97,7 +97,7 @@ static void tool_check(const struct source_step *step)
     const struct node *args = step->plan.args_node;
 
     if (!str_is(step->plan.tool, "log") ||
-        (args && args->kind == NODE_STRING && template_has(args->text)))
+        (args && args->kind == NODE_STRING && compile_has_template(step, args->text)))
         return;
     if (!args || !node_find(args, "message"))
         step_warning(step, args, "the built-in log takes {message: TEXT}, and fails with %s",

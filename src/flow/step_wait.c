@@ -29,7 +29,7 @@ static void check_value(const struct source_step *step, const struct node *value
     bool is_text = value->kind == NODE_STRING;
     int64_t ms;
 
-    if (is_text && template_has(value->text))
+    if (is_text && compile_has_template(step, value->text))
         return;
     if (str_is(value->key, "timer"))
         compile_duration(step, value, "'timer'", &ms);

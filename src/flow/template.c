@@ -278,8 +278,42 @@ static str find_instance(struct expansion *expansion, str path)
     return find_in(expansion, text, path);
 }
 
+/* The path below a root of its own that the step of a map's item has. */
+static bool is_rooted(const struct template_part *part, str root, str *path)
+{
+    str inner = str_trim((str){ part->text.data + 2, part->text.size - 4 }, " \t");
+
+    *path = path_after(inner, root.size);
+    return str_starts(inner, root) && (inner.size == root.size || inner.data[root.size] == '.');
+}
+
+/* Is it replaced here? A text {{...}} with another root stays as it is, unless it is the item's. */
+static bool is_replaced(const struct expansion *expansion, const struct template_part *part)
+{
+    str name = expansion->source->item.name, path;
+
+    return template_is_replaced(part) ||
+           (part->kind == TEMPLATE_UNKNOWN && name.data &&
+            (is_rooted(part, name, &path) || is_rooted(part, STR("index"), &path)));
+}
+
+static str find_item(struct expansion *expansion, const struct template_part *part)
+{
+    const struct template_item *item = &expansion->source->item;
+    struct buf number;
+    str path;
+
+    if (is_rooted(part, item->name, &path))
+        return find_in(expansion, item->value, path);
+    buf_init(&number, expansion->scope->arena.heap, 0);
+    buf_u64(&number, item->index);
+    return buf_take(&number, &expansion->scope->arena);
+}
+
 static str find_value(struct expansion *expansion, const struct template_part *part)
 {
+    if (part->kind == TEMPLATE_UNKNOWN)
+        return find_item(expansion, part);
     if (part->kind == TEMPLATE_INSTANCE)
         return find_instance(expansion, part->path);
     if (part->kind == TEMPLATE_INPUT)
@@ -322,7 +356,7 @@ static void add_piece(struct expansion *expansion, const struct template_part *p
     struct node value;
     str found;
 
-    if (!template_is_replaced(part)) {
+    if (!is_replaced(expansion, part)) {
         buf_str(&expansion->text, part->text);
         return;
     }
@@ -341,7 +375,7 @@ static void expand_string(struct expansion *expansion, const struct node *node)
     struct template_part part = { .kind = TEMPLATE_TEXT };
     str rest = node->text, value;
 
-    if (template_next(&rest, &part) && rest.size == 0 && template_is_replaced(&part)) {
+    if (template_next(&rest, &part) && rest.size == 0 && is_replaced(expansion, &part)) {
         value = find_value(expansion, &part);
         if (value.data)
             json_compact(&expansion->out, value);

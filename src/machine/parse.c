@@ -2,6 +2,7 @@
 #include "base/limits.h"
 #include "machine/machine_int.h"
 #include "model/input_schema.h"
+#include "model/mcp_key.h"
 #include "model/words.h"
 
 /* What makes a definition something else than a machine. */
@@ -314,6 +315,8 @@ static pawl_status read_document(struct compiler *compiler)
         check_registered(compiler);
     compiler_check_keys(compiler, document, machine_keys, "");
     read_input(compiler);
+    if (!compiler->is_inline && node_find(document, "mcp"))
+        mcp_key_check(node_find(document, "mcp"), report_schema, compiler);
     TRY(read_states(compiler));
     if (compiler->definition->state_count == 0)
         return PAWL_OK;

@@ -1,4 +1,7 @@
 """`pawl doctor`: what is looked at; --rebuild: the rows that follow from the history, made anew."""
+import os
+import pwd
+import re
 import sqlite3
 import urllib.request
 
@@ -70,6 +73,17 @@ def test_a_healthy_store_is_healthy_here_and_over_http(shell):
     found = shell.json("--store", address, "doctor")
     assert found["healthy"] and "content" in [check["name"] for check in found["checks"]], found
     shell.stop(child)
+
+
+def test_the_store_is_named_by_its_path_its_user_and_the_process_that_owns_it(shell):
+    shell.pawl("init")
+    me, path = pwd.getpwuid(os.getuid()).pw_name, os.path.realpath(shell.folder / "pawl.db")
+    told = lambda *words, **more: {c["name"]: c["what"] for c in shell.pawl(*words, "doctor", "--json", **more).json["checks"]}  # noqa: E731
+    assert re.fullmatch(r"%s, \d+ KiB, of user %s, mode 600; the default store" % (path, me), told()["file"]), told()
+    assert told("--store", "sqlite:" + path)["file"].endswith("; from --store")
+    assert told(env={"PAWL_STORE": "sqlite:" + path})["file"].endswith("; from PAWL_STORE")
+    child, address = shell.serve()
+    assert told()["owner"] == "process %d of user %s has the store open, and answers at %s" % (child.pid, me, address), told()
 
 
 def test_what_is_wrong_is_told_with_the_next_command(shell):

@@ -117,7 +117,7 @@ def test_a_taken_port_is_in_use(shell):
 def test_serve_with_examples_begins_instances_once(shell):
     server, _ = shell.serve("--examples")
     names = {row["definition"] for row in shell.json("list")["instances"]}
-    assert names == {"order", "batch-release", "welcome", "countdown"}, names
+    assert names == {"order", "batch-release", "welcome", "countdown", "approval"}, names
     count = len(shell.json("list")["instances"])
     shell.stop(server)
     server, _ = shell.serve("--examples")

@@ -58,7 +58,7 @@ def test_a_store_without_the_right_to_read_it_gets_a_sentence_of_its_own(shell):
         refused = read(shell, "list", expect=3).err
         assert "may not be read by this user" in refused and "(mode 0600)" in refused, refused
         examined = read(shell, "doctor", expect=3).out
-        assert re.search(r"✘ file +pawl\.db, \d+ KiB; this user may not read it\n", examined), examined
+        assert re.search(r"✘ file +\S+pawl\.db, \d+ KiB, of user root, .*; this user may not read it\n", examined), examined
         assert "chmod u+w" not in examined and "may be read" not in examined, examined
     inner = shell.folder / "inner"
     inner.mkdir(mode=0)

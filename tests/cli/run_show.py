@@ -339,9 +339,9 @@ class Page(html.parser.HTMLParser):
         assert not self.open, self.open
 
     def handle_starttag(self, tag, attrs):
-        assert tag in ("html", "head", "meta", "title", "style", "body", "h1", "h2", "h3", "table", "tr", "th", "td", "pre", "p"), tag
+        assert tag in ("html", "head", "meta", "title", "style", "body", "h1", "h2", "h3", "table", "thead", "tbody", "tr", "th", "td", "pre", "p", "br", "span"), tag
         assert not {name for name, _ in attrs} & {"src", "href", "onclick", "onload"}, attrs
-        if tag != "meta":
+        if tag not in ("meta", "br"):
             self.open.append(tag)
 
     def handle_endtag(self, tag):
@@ -352,13 +352,14 @@ class Page(html.parser.HTMLParser):
 
 
 NASTY = '<script>alert("1")</script> & \u001b[31m\''
+TURNED = "\u202egnp.exe\u2028 \u0085"
 
 
 def evident(shell):
     shell.write("order.yaml", "name: order  # <b>\nstates: [new, paid]\ninitial_state: new\nterminal_states: [paid]\nterminal_kinds: {paid: success}\n"
                               "transitions: [{from_state: new, action: note, to_state: new}, {from_state: new, action: pay, to_state: paid}]\n")
     shell.pawl("define", "order.yaml")
-    one = shell.json("start", "order", "--subject", "<A & B>", "--input", json.dumps({"x": NASTY}))["instance_id"]
+    one = shell.json("start", "order", "--subject", "<A & B>" + TURNED, "--input", json.dumps({"x": NASTY}))["instance_id"]
     shell.pawl("fire", one, "note", "--actor", "ann", "--reason", "because <i>", "--payload", json.dumps(NASTY))
     shell.pawl("pause", one, "--reason", "audit")
     return one
@@ -368,15 +369,39 @@ def test_an_evidence_page_has_every_record_with_its_hash_and_what_verify_says(sh
     one = evident(shell)
     page = shell.pawl("show", one, "--evidence").out
     entries = shell.json("history", one)["entries"]
-    exported = [json.loads(line).get("record") for line in shell.pawl("export", one).out.splitlines()]
+    exported = [json.loads(line).get("record") for line in shell.pawl("export", one).out.strip().split("\n")]
     hashes = [record["hash"] for record in exported if record]
     assert len(hashes) == 3 and all(page.count(h) == 1 for h in hashes) and entries[0]["hash"] in hashes, page
-    assert "result            VALID" in page and "terminal_kinds: {paid: success}" in page, page
+    assert page.splitlines()[4].startswith("  VALID: 1 entry, with all records") and "result            VALID" in page and "terminal_kinds: {paid: success}" in page, page
     assert re.search(r"store's root +[0-9a-f]{64}", page) and "all other times on this page are UTC" in page, page
     commitments = [record[name]["commitment"] for record in exported if record for name in ("actor", "reason", "payload") if name in record]
     assert commitments and all(c in page for c in commitments), page
     assert "because <i>" in page and "pause\n" in page and "printed by" in page and "pawl " in page
-    assert "\x1b" not in page, "no control character reaches a terminal"
+    assert not re.search("[\x1b\u0085\u2028\u202e]", page), "no control character reaches a terminal"
+    assert r"\xe2\x80\xaegnp.exe\xe2\x80\xa8 \xc2\x85" in page, page
+    assert re.search(r"(?m)^  1  20\S+Z  note +ann +because <i>$", page) and not re.search(r"(?m) $", page), page
+
+
+def test_what_turns_text_around_reaches_no_terminal(shell):
+    one = evident(shell)
+    for words in (["show", one], ["history", one], ["list"]):
+        assert not re.search("[\x1b\u0085\u2028\u202e]", shell.pawl(*words).out), words
+
+
+def test_an_evidence_page_has_every_definition_that_an_instance_went_by_and_where_it_stands(shell):
+    flow = "name: f\nsteps: {w: {approval: {by: [ann, bob], count: 2}, next: %s}, %s: {tool: set, args: {}, done: true}}\n"
+    shell.pawl("define", shell.write("f.yaml", flow % ("old", "old")))
+    one = shell.pawl("start", "f").out.strip()
+    shell.pawl("define", shell.write("f.yaml", flow % ("fresh", "fresh")))
+    shell.pawl("amend", one, "f", "--actor", "op")
+    shell.pawl("approve", one + ".1", "--actor", "ann")
+    page = shell.pawl("show", one, "--evidence").out
+    assert "f@1, from the beginning" in page and "f@2, from entry 3 on (amend)" in page, page
+    assert "next: old" in page and "next: fresh" in page and "definition        f@2" in page, page
+    assert re.search(r'(?m)^  approval  w     +\{"by":\["ann","bob"\],"count":2\}  \["ann"\]$', page), page
+    assert re.search(r"(?m)^  3  20\S+Z  amend +op$", page), page
+    sources = [json.loads(line)["definition"] for line in shell.pawl("export", one).out.splitlines() if "definition" in json.loads(line)]
+    assert len(sources) == 2 and all(s["sha256"] in page and s["compiled_sha256"] in page for s in sources), page
 
 
 def test_an_evidence_page_in_html_is_one_file_that_escapes_everything(shell):
@@ -394,7 +419,21 @@ def test_an_evidence_page_of_a_tampered_instance_says_so_and_fails(shell):
     with sqlite3.connect(shell.folder / "pawl.db") as db:
         db.execute("UPDATE pawl_value SET bytes = CAST('\"other\"' AS BLOB) WHERE id = (SELECT payload FROM pawl_log WHERE payload IS NOT NULL)")
     page = shell.pawl("show", one, "--evidence", expect=1).out
-    assert "NOT VALID" in page and "what is wrong" in page, page
+    assert page.splitlines()[4].startswith("  NOT VALID: ") and "what is wrong" in page, page
+
+
+def test_an_auditors_token_that_may_read_prints_evidence_over_http(shell):
+    one = evident(shell)
+    make = lambda scope: shell.json("token", "create", "--scope", scope)["token"]  # noqa: E731
+    auditor, limited, stranger, writer = (make(scope) for scope in ("read", "read:order", "read:other", "write,work,define,admin"))
+    _, address = shell.serve("--require-token")
+    ask = lambda token, expect=0: shell.pawl("--store", address, "show", one, "--evidence", env={"PAWL_TOKEN": token}, expect=expect)  # noqa: E731
+    page = ask(auditor).out
+    assert "  VALID: 1 entry" in page and re.search(r"store's root +[0-9a-f]{64}\n", page), page
+    assert re.search(r"with the token +%s\n" % auditor.split(".")[0], page) and auditor.split(".")[1] not in page, page
+    page = ask(limited).out
+    assert "  VALID: 1 entry" in page and "not for this token, which is limited" in page and len(re.findall(r"(?m)^  hash ", page)) == 3, page
+    assert "forbidden" in ask(stranger, 1).err and "forbidden" in ask(writer, 1).err
 
 
 def test_evidence_is_a_page_and_not_json(shell):

@@ -37,6 +37,34 @@ def test_a_server_is_watched_the_same(shell):
     shell.stop(child)
 
 
+def asked(shell, server):
+    """The operations that a server was asked for, as its log says."""
+    err = shell.stop(server)[1]
+    return {json.loads(line).get("operation") for line in err.splitlines() if line.startswith('{"at"')}
+
+
+def test_without_a_terminal_watch_run_and_show_read_an_instance_by_its_view(shell):
+    flow = "name: two\nsteps: {a: {tool: set, args: {}, next: b}, b: {tool: sleep, args: {for: 200ms}, done: true}}\n"
+    shell.pawl("define", shell.write("two.yaml", flow))
+    id = shell.pawl("start", "two").out.strip()
+    shell.pawl("run", "two.yaml")
+    parts = {"instance.get", "instance.history", "instance.why", "instance.steps", "instance.graph"}
+    for words in (["watch", id], ["show", id], ["run", "two"]):
+        server, _ = shell.serve("--log-format", "json")
+        out = shell.pawl(*words).out
+        assert words[0] == "show" or ("step.complete" in out and "completed" in out), out
+        operations = asked(shell, server)
+        assert "instance.view" in operations and not operations & parts, (words, operations)
+
+
+def test_entries_between_two_looks_are_printed_however_many_they_are(shell):
+    steps = "".join("  s%d: {tool: set, args: {n: %d}, next: s%d}\n" % (n, n, n + 1) for n in range(700))
+    shell.write("long.yaml", "name: long\nsteps:\n" + steps.replace("  s0:", "  start:", 1).replace("start: {", "start: {name: s0, ") + "  s700: {tool: set, args: {}, done: true}\n")
+    out = shell.pawl("run", "long.yaml", "--test").out
+    numbers = [int(n) for n in re.findall(r"(?m)^  │ +(\d+)  20", out)]
+    assert numbers == list(range(1, len(numbers) + 1)) and len(numbers) > 1400, (len(numbers), out[-300:])
+
+
 def test_a_named_store_of_a_server_is_watched_the_same(shell):
     child, address = shell.serve()
     request = urllib.request.Request(address + "/v1/stores/other", method="PUT")

@@ -149,6 +149,28 @@ def test_a_call_whose_answer_was_lost_is_repeated_and_done_once(shell):
         assert straight.instance_counts()["total"] == number, "it was done more than once"
 
 
+def test_what_node_calls_in_one_turn_shares_a_request_and_each_call_has_its_own_answer(shell):
+    server = Server(shell)
+    client.Pawl(server.address).definition_put("order", ORDER)
+    told = tour(server.address, "together")
+    assert told["before"] == ['pawl_operation_seconds_count{operation="instance.create"} 1'], told["before"]
+    assert told["asked"] == ['pawl_operation_seconds_count{operation="batch"} 1', 'pawl_operation_seconds_count{operation="instance.create"} 2'], \
+        "all but the long one go in one request, that alone: %r" % told["asked"]
+    made, none, paid, jumped, shipped, long, first, again = told["answers"]
+    assert (none, jumped) == ("NotKnown", "InvalidTransition") and (paid["new_state"], shipped["new_state"]) == ("paid", "shipped"), told["answers"]
+    assert len({made["instance_id"], long["instance_id"], first["instance_id"]}) == 3, told["answers"]
+    assert first["instance_id"] == again["instance_id"], "a key's call is made once"
+
+
+def test_calls_that_shared_a_request_whose_answer_was_lost_are_repeated_and_done_once(shell):
+    server = Server(shell)
+    straight = client.Pawl(server.address)
+    straight.definition_put("order", ORDER)
+    made = tour(Forgetful(server.port, lose=4).address, "crowd")
+    assert len({one["instance_id"] for one in made}) == straight.instance_counts()["total"] == 600
+    assert {straight.instance_get(made[i]["instance_id"])["subject_ref"] for i in (0, 255, 256, 599)} == {"0", "255", "256", "599"}
+
+
 def test_what_must_not_be_repeated_is_not(shell):
     server = Server(shell)
     between = Forgetful(server.port, lose=1)

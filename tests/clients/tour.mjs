@@ -31,6 +31,19 @@ const tours = {
             listed: listed.instances.map((one) => one.instance_id), got: got.body.current_state, made: made.status,
             declaration: await pawl.instanceDeclaration(instance_id), metrics: (await pawl.metricsGet()).includes("# TYPE") };
     },
+    /** What is called in one turn of the event loop: an answer or the class of its rejection each, and how many requests that took. */
+    async together() {
+        const asked = async () => ((await pawl.metricsGet()).match(/^pawl_operation_seconds_count\{operation="(?:instance|batch).*$/gm) ?? []).sort();
+        const { instance_id } = await pawl.instanceCreate({ definition: "order" });
+        const before = await asked();
+        const calls = [pawl.instanceCreate({ definition: "order", subject_ref: "a" }), pawl.instanceCreate({ definition: "none" }),
+            pawl.instanceFire(instance_id, "pay"), pawl.instanceFire(instance_id, "jump"), pawl.instanceFire(instance_id, "ship"),
+            pawl.instanceCreate({ definition: "order", instance_metadata: "x".repeat(20000) }),
+            pawl.instanceCreate({ definition: "order", idempotencyKey: "k" }), pawl.instanceCreate({ definition: "order", idempotencyKey: "k" })];
+        const answers = await Promise.all(calls.map((call) => call.catch((error) => error.constructor.name)));
+        return { before, answers, asked: await asked() };
+    },
+    crowd: () => Promise.all(Array.from({ length: 600 }, (_, i) => pawl.instanceCreate({ definition: "order", subject_ref: String(i) }))),
     create: () => pawl.instanceCreate({ definition: "order", subject_ref: word }),
     async follow() {
         const seen = [];

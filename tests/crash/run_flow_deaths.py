@@ -54,6 +54,8 @@ FLOWS = {
     "paid": Example("payment.yaml", "--input", '{"order":"A"}', "--signal", 'paid@2d={"amount":3}'),
     "unpaid": Example("payment.yaml", "--input", '{"order":"A"}'),
     "charged": Example("checkout.yaml", "--input", '{"order":"A","amount":2000}', "--stub", 'charge={"paid":true}', "--reject", "ann"),
+    "order-items": Example("order-items.yaml", "--input", '{"order":"A","items":[{"sku":"tea"},{"sku":"pot"},{"sku":"cup"},{"sku":"jug"}]}',
+                           "--stub", 'pack="box"', edit=lambda text: text.replace("max: 3", "max: 9")),
     "trip": Example("trip.yaml", "--with", "booking.yaml", "--input", '{"to":"Turin"}', edit=lambda text: text.replace(
         "tool: set", "idempotent: true, retry: {max: 9, backoff: [1s]}, tool: set")),
     "fan-out": Example("fan-out.sh", steps=40),

@@ -16,6 +16,7 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.request
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "cli"))
@@ -136,6 +137,25 @@ def test_what_the_readme_lets_people_taste_tastes_so(shell):
         session.end()
     assert status == 0 and "warning" not in out, out
     expect_text("README.md", "…no 'ship' from 'new'; legal now: pay, drop\npaid…\n…completed\n✔ valid…\n", out)
+
+
+def test_what_the_readme_starts_first_ends_in_a_link_to_four_examples(shell):
+    """script/server with a new store, in a clean folder; it builds nothing, because the program is there."""
+    readme = (ROOT / "README.md").read_text()
+    assert "    ./script/server " in readme and "pawl list " in readme
+    environment = shell.environment({"PAWL": os.path.abspath(harness.PAWL), "PAWL_STORE": "sqlite:%s" % (shell.folder / "first.db")})
+    child = subprocess.Popen([str(ROOT / "script/server"), "--listen", "127.0.0.1:0"], cwd=shell.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    shell.children.append(child)
+    lines = [child.stdout.readline().decode() for _ in range(2)]
+    link = re.fullmatch(r"open (http://127\.0\.0\.1:\d+)/ in a browser\n", lines[1])
+    assert link, lines
+    with urllib.request.urlopen(link.group(1) + "/", timeout=60) as page:
+        assert page.headers["Content-Type"].startswith("text/html"), page.headers
+    found = shell.json("--store", link.group(1), "list", "--limit", "100")["instances"]
+    examples = {one["labels"]["example"]: one for one in found if (one["labels"] or {}).get("example")}
+    assert set(examples) == {"verified", "refused", "approval", "killed"}, examples
+    shell.wait_for(lambda: shell.json("--store", link.group(1), "show", examples["killed"]["instance_id"])["status"] == "completed")
+    shell.stop(child)
 
 
 def test_what_the_readme_tries_without_waiting_takes_no_days(shell):

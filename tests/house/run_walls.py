@@ -21,9 +21,9 @@ TOUCHES = {
     ("clock", "writer"): 26,
     ("clock", "actors"): 4,
     ("clock", "work"): 3,
-    ("registry", "writer"): 2,
+    ("registry", "writer"): 8,
     ("registry", "actors"): 2,
-    ("queries", "writer"): 7,
+    ("queries", "writer"): 4,
     ("shell", "writer"): 10,
     ("shell", "work"): 5,
 }

@@ -153,7 +153,7 @@ def test_creations_of_a_batch_share_commits_and_are_answered_as_they_would_be_al
     rows = shell.json("sql", "select count(*) from pawl_log l where root is not null and exists"
                              " (select 1 from pawl_log c where c.what = -1 and c.pos <= l.pos and c.pos > coalesce((select max(b.pos)"
                              "  from pawl_log b where b.root is not null and b.pos < l.pos), 0))")
-    assert rows["rows"][0][0] <= 25 + 5, "76 creations and 25 of code took %r commits" % rows
+    assert rows["rows"][0][0] <= 6, "101 creations, 25 of them of code, took %r commits" % rows
     shell.pawl("verify")
 
 

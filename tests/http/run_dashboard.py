@@ -146,6 +146,22 @@ def test_timers_are_listed_by_when_they_are_due_and_only_those_that_may_be_read(
     assert web.expect(200, "GET", "/v1/timers").json == {"timers": [], "more": False}
 
 
+def test_a_picture_of_the_past_has_the_state_of_the_past(shell):
+    shell.pawl("define", str(harness.EXAMPLES / "order.yaml"))
+    _, address = shell.serve()
+    web = Web(address)
+    order = web.create(definition="order")
+    for action in ("pay", "ship"):
+        web.expect(200, "POST", "/v1/instances/%s/fire" % order, {"action": action})
+
+    def marks(seq):
+        nodes = web.expect(200, "GET", "/v1/instances/%s/graph?format=layout&sequence_to=%d" % (order, seq)).json["nodes"]
+        return {node["name"]: node["mark"] for node in nodes if node["mark"]}
+
+    assert marks(0) == {"new": "present"} and marks(1) == {"new": "passed", "paid": "present"}, (marks(0), marks(1))
+    assert marks(2) == {"new": "passed", "paid": "passed", "shipped": "done"} == marks(9), marks(2)
+
+
 def test_the_variables_of_a_flow_and_of_code_are_known_as_each_entry_left_them(shell):
     shell.pawl("init")
     count = shell.json("start", "countdown", "--input", '{"from":3,"every":"1h"}')["instance_id"]

@@ -6,13 +6,16 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import subprocess
+import sys
 
 import described
 import table
 from sse import Stream
 from web import Web, harness
+
+sys.path.insert(0, str(harness.ROOT / "tests/npm"))
+from modules import Unavailable, npm_modules  # noqa: E402
 
 ROOT = harness.ROOT
 BUILD = pathlib.Path(os.environ.get("PAWL_BUILD", ROOT / "build")).resolve()
@@ -126,25 +129,11 @@ def test_the_check_of_answers_would_see_a_wrong_one(shell):
     assert list(described.defects({"$ref": "#/components/schemas/time"}, "yesterday"))
 
 
-def npm_modules():
-    """node_modules of tests/npm/package-lock.json, kept in the build folder."""
-    lock, place = ROOT / "tests/npm/package-lock.json", BUILD / "npm"
-    if not shutil.which("npm"):
-        raise harness.Skip("there is no npm here")
-    if not (place / "package-lock.json").exists() or (place / "package-lock.json").read_text() != lock.read_text():
-        place.mkdir(exist_ok=True)
-        shutil.copy(ROOT / "tests/npm/package.json", place)
-        shutil.copy(lock, place)
-        done = subprocess.run(["npm", "ci", "--silent", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=place,
-                              capture_output=True, timeout=300)
-        if done.returncode != 0:
-            (place / "package-lock.json").unlink()
-            raise harness.Skip("npm cannot fetch the validator: %s" % done.stderr.decode()[-200:])
-    return place
-
-
 def official(shell, text):
-    modules, name = npm_modules(), shell.write("openapi.json", text)
+    try:
+        modules, name = npm_modules(), shell.write("openapi.json", text)
+    except Unavailable as why:
+        raise harness.Skip(why)
     done = subprocess.run(["node", str(ROOT / "tests/npm/openapi.mjs"), str(modules), str(shell.folder / name)],
                           capture_output=True, timeout=120)
     assert done.returncode == 0, done.stderr.decode()

@@ -31,6 +31,57 @@ def package():
     return found[0]
 
 
+def dist():
+    """The portable tarball, unpacked; made once, from a release build."""
+    place = FOLDER / "dist"
+    if not place.exists():
+        for program in ("meson", "strip", "ldd", "tar"):
+            need(program)
+        tarball = sh(ROOT / "script/dist", "--build", BUILD.parent / "build-dist", "--output", FOLDER).strip().splitlines()[-1]
+        place.mkdir()
+        sh("tar", "-xzf", tarball, "-C", place, "--strip-components=1")
+    return place
+
+
+def test_the_portable_tarball_has_its_libraries_man_pages_and_completion():
+    need_long("a release build")
+    place = dist()
+    for name in ("bin/pawl", "share/man/man1/pawl.1", "share/man/man1/pawl-fire.1", "share/bash-completion/completions/pawl.bash", "share/zsh/site-functions/_pawl",
+                 "share/fish/vendor_completions.d/pawl.fish", "clients/python/pawl_client.py", "examples/order.yaml", "README.md", "LICENSE"):
+        assert (place / name).exists(), name
+    names = {path.name for path in (place / "lib/pawl").iterdir()}
+    assert any(name.startswith("libsqlite3.so") for name in names) and any(name.startswith("libmicrohttpd.so") for name in names), names
+    assert not any(re.match(r"(libc|libm|ld-linux.*)\.so", name) for name in names), names
+
+
+def test_the_portable_tarball_runs_where_there_is_the_c_library_and_nothing_else():
+    """A root folder with the files of Debian's libc6 package, a shell, and the tarball: what a bare Debian 12 has, and less."""
+    need_long("a release build")
+    if os.geteuid() != 0:
+        raise Skip("chroot needs root")
+    root = FOLDER / "bare"
+    shutil.copytree(dist(), root / "opt/pawl", symlinks=True)
+    for path in sh("dpkg", "-L", "libc6").split():
+        if re.search(r"/(ld-linux-x86-64|libc|libm|libdl|libpthread|librt|libresolv)\.so[.0-9]*$", path):
+            target = root / path.lstrip("/")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(os.path.realpath(path), target)
+    (root / "lib64").mkdir(exist_ok=True)
+    if not (root / "lib64/ld-linux-x86-64.so.2").exists():
+        shutil.copy(os.path.realpath("/lib64/ld-linux-x86-64.so.2"), root / "lib64/ld-linux-x86-64.so.2")
+    (root / "tmp").mkdir()
+
+    def inside(*words):
+        return sh("chroot", root, "/opt/pawl/bin/pawl", "--store", "sqlite:/tmp/a.db", *words, env={"LD_LIBRARY_PATH": "", "HOME": "/tmp"})
+
+    assert "pawl" in inside("--version")
+    inside("define", "/opt/pawl/examples/order.yaml")
+    made = inside("start", "order").strip()
+    inside("fire", made, "pay", "--actor", "ann")
+    assert "valid" in inside("verify")
+    assert "completed" in inside("run", "/opt/pawl/examples/welcome.yaml", "--input", '{"name":"Ann"}', "--test")
+
+
 def listed(path):
     """name -> mode"""
     lines = [line.split() for line in sh("dpkg-deb", "-c", path).splitlines()]

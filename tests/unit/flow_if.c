@@ -48,7 +48,8 @@ TEST(flow_if, the_first_condition_that_holds_chooses_what_is_done)
         rig_init(&rig, &t->scope, SIZES, ways[i][1]);
         rig_begin(&rig);
         rig_run(&rig, 1, ways[i][0]);
-        (void)snprintf(story, sizeof story, "step.complete choose.2#1 {\"arm\":%s} [[\"end\",2]", ways[i][3]);
+        (void)snprintf(story, sizeof story, "step.complete choose.2#1 {\"arm\":%s} [[\"end\",2]",
+                       ways[i][3]);
         EXPECT_STORY_HAS(&rig, story);
         EXPECT_TEXT(step_of(&rig, 3), ways[i][2]);
         rig_run(&rig, 3, "1");
@@ -65,12 +66,14 @@ TEST(flow_if, conditions_in_a_row_and_within_each_other_are_decided_at_once)
 {
     struct rig rig;
 
-    rig_init(&rig, &t->scope,
-             "do:\n"
-             "  - {if: 'input.a', then: [{if: 'not input.b', then: [{tool: x}]}, {name: in, tool: x}]}\n"
-             "  - {if: 'input.c', then: [{tool: x}]}\n"
-             "  - dopar: [{if: 'true', then: [{name: one, tool: x}]}, {if: 'false', then: [{tool: x}]}]\n",
-             "{\"a\":1,\"b\":1}");
+    rig_init(
+        &rig, &t->scope,
+        "do:\n"
+        "  - {if: 'input.a', then: [{if: 'not input.b', then: [{tool: x}]}, {name: in, tool: x}]}\n"
+        "  - {if: 'input.c', then: [{tool: x}]}\n"
+        "  - dopar: [{if: 'true', then: [{name: one, tool: x}]}, {if: 'false', then: [{tool: "
+        "x}]}]\n",
+        "{\"a\":1,\"b\":1}");
     rig_begin(&rig);
     EXPECT_TEXT(step_of(&rig, 3), "in");
     rig_run(&rig, 3, "1");
@@ -85,10 +88,11 @@ TEST(flow_if, a_condition_that_cannot_be_told_fails_its_step_and_a_rescue_sees_t
 {
     struct rig rig;
 
-    rig_init(&rig, &t->scope,
-             "try:\n  - {name: c, if: 'input.x > 1', then: [{tool: x}]}\n"
-             "rescue:\n  - {if: 'error and error:find(\"condition 1\")', then: [{name: ok, tool: x}]}\n",
-             "{}");
+    rig_init(
+        &rig, &t->scope,
+        "try:\n  - {name: c, if: 'input.x > 1', then: [{tool: x}]}\n"
+        "rescue:\n  - {if: 'error and error:find(\"condition 1\")', then: [{name: ok, tool: x}]}\n",
+        "{}");
     rig_begin(&rig);
     EXPECT_STORY_HAS(&rig, "step.fail c.1#1 \"step 'c': condition 1, 'input.x > 1': ");
     EXPECT_TEXT(step_of(&rig, 3), "ok");

@@ -58,20 +58,45 @@ pawl_status entry_fill(struct engine *engine, struct scope *scope, struct value_
 
 /* ---- Following ---- */
 
-void engine_watch(struct engine *engine, void (*committed)(void *context, uint64_t position),
-                  void *context)
+/* The place of this context, or else a free one; NULL: none is. */
+static struct log_watcher *watcher_find(struct engine *engine, const void *context)
 {
-    guard_lock(&engine->lock);
-    engine->writer.committed = committed;
-    engine->writer.committed_context = context;
-    guard_unlock(&engine->lock);
+    struct log_watcher *free_one = NULL;
+
+    ASSERT_LOCKED(engine);
+    for (uint32_t i = 0; i < LOG_WATCHERS; i++) {
+        struct log_watcher *watcher = &engine->writer.watchers[i];
+
+        if (watcher->committed && watcher->context == context)
+            return watcher;
+        if (!watcher->committed && !free_one)
+            free_one = watcher;
+    }
+    return free_one;
 }
 
-void engine_tell_watcher(struct engine *engine)
+bool engine_watch(struct engine *engine, void (*committed)(void *context, uint64_t position),
+                  void *context)
+{
+    struct log_watcher *watcher;
+
+    guard_lock(&engine->lock);
+    watcher = watcher_find(engine, context);
+    if (watcher)
+        *watcher = (struct log_watcher){ committed, context };
+    guard_unlock(&engine->lock);
+    return watcher != NULL;
+}
+
+void engine_tell_watchers(struct engine *engine)
 {
     ASSERT_LOCKED(engine);
-    if (engine->writer.committed)
-        engine->writer.committed(engine->writer.committed_context, engine->writer.tip.pos);
+    for (uint32_t i = 0; i < LOG_WATCHERS; i++) {
+        const struct log_watcher *watcher = &engine->writer.watchers[i];
+
+        if (watcher->committed)
+            watcher->committed(watcher->context, engine->writer.tip.pos);
+    }
 }
 
 /* Others write too: what they have committed is in the store, and durable. */

@@ -25,8 +25,7 @@ static pawl_status find_gates(const struct whole_log *whole, struct inbox *out)
     TRY_MEMORY(whole->scope, out->gates);
     for (uint32_t i = 0; i < live->step_count; i++) {
         const struct live_step *step = &live->steps[i];
-        const char *kind =
-            step->status == STEP_PENDING ? work_why(whole->now, step->plan) : NULL;
+        const char *kind = step->status == STEP_PENDING ? work_why(whole->now, step->plan) : NULL;
 
         if (kind && strcmp(kind, WHY_APPROVAL) == 0)
             out->gates[out->count++] =

@@ -47,10 +47,7 @@ pawl_status definition_find_registered(struct engine *engine, struct scope *scop
                           "definition: expected name or name@version, found '%.*s'", STR_ARG(text));
     if (!definition_name_is_valid(name))
         return scope_fail(scope, PAWL_NOT_KNOWN, "no definition '%.*s'", STR_ARG(text));
-    if (engine->options.home)
-        status = definition_copy(engine, scope, name, version, row);
-    else
-        status = store_find_definition(engine->store, scope, name, version, NULL, row);
+    status = store_find_definition(engine->store, scope, name, version, NULL, row);
     if (status == PAWL_NOT_KNOWN)
         return scope_fail(scope, PAWL_NOT_KNOWN, "no definition '%.*s'; define it first",
                           STR_ARG(text));
@@ -153,7 +150,7 @@ struct creating {
     struct decision decision;
     struct job *jobs;
     str state;     /* of an inline machine, whose definition goes with the scope */
-    bool is_alone; /* it has reduces, or may have: those are alone in their commits */
+    bool is_alone; /* it has reduces: those are alone in their commits */
 };
 
 /* Decided or rejected, committed or not: what its actor and its children become. */
@@ -271,16 +268,14 @@ pawl_status engine_create(struct engine *engine, struct scope *scope,
 
 /* ---- many ---- */
 
-/* Checked and, unless it is to be alone, decided. If it or a child has a reduce, it is decided
- * again, alone. */
+/* Checked and decided. If it or a child has a reduce, it is decided again, alone. */
 static pawl_status creating_begin(struct engine *engine, struct creating *one, struct scope *scope,
                                   const struct create_args *args, struct created *out)
 {
     pawl_status status;
 
     TRY(creating_check(engine, one, scope, args, out));
-    one->is_alone = one->create.definition->kind == KIND_CODE;
-    if (one->create.definition->kind != KIND_FLOW)
+    if (one->create.definition->kind == KIND_MACHINE)
         return PAWL_OK;
     one->actor = actor_new(engine);
     TRY_MEMORY(scope, one->actor);
@@ -367,8 +362,7 @@ static void creation_is_done(struct engine *engine, struct request *request)
 static bool may_take_long(struct engine *engine, const struct create_args *args)
 {
     return args->declaration.data || args->input.size > CREATE_AT_ONCE ||
-           (args->definition.data && (code_is_put_when_used(engine, args->definition) ||
-                                      definitions_are_far(engine, args->definition)));
+           (args->definition.data && code_is_put_when_used(engine, args->definition));
 }
 
 /* Once its request is posted the call may be gone. */

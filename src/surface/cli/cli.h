@@ -347,6 +347,7 @@ int report_declaration(struct cli *cli, const char *path, str text);
 
 /* Put the examples and, in an empty store, begin a few instances of them. */
 pawl_status examples_put(struct cli *cli);
+pawl_status mcp_fixtures_put(struct cli *cli); /* definitions that the conformance suite calls */
 
 /* ---- Verbs with a function of their own ---- */
 
@@ -367,6 +368,7 @@ int verb_run(struct cli *cli);
 int verb_resume(struct cli *cli);
 int verb_verify(struct cli *cli);
 int verb_sql(struct cli *cli);
+int verb_mcp(struct cli *cli);
 int verb_serve(struct cli *cli);
 int verb_token(struct cli *cli);
 int verb_stores(struct cli *cli);

@@ -6,13 +6,17 @@
 #include "surface/cli/sheet.h"
 #include "surface/cli/view.h"
 #include <pwd.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
+
+#define ROWS_MAX 1000 /* of steps, and of children */
 
 struct evidence {
     struct cli *cli;
     const char *id;
-    struct node *instance, *history, *verdict, *info;
+    struct node *view, *instance, *history, *verdict;
+    struct node *info;     /* NULL: a token that is limited to definitions may not read it */
     struct node *exported; /* a list: the lines of instance.export, in their order */
     struct sheet sheet;
 };
@@ -49,12 +53,20 @@ static pawl_status read_export(struct evidence *evidence)
 static pawl_status read_all(struct evidence *evidence)
 {
     struct cli *cli = evidence->cli;
+    pawl_status status;
 
-    TRY(cli_ask_id(cli, "instance.get", evidence->id, &evidence->instance));
+    TRY(cli_ask(cli, "instance.view",
+                WITH({ "instance_id", str_of(evidence->id) }, { "steps", .number = ROWS_MAX },
+                     { "children", .number = ROWS_MAX }),
+                &evidence->view));
+    evidence->instance = node_find(evidence->view, "instance");
     TRY(read_export(evidence));
     TRY(cli_ask_id(cli, "instance.history", evidence->id, &evidence->history));
     TRY(cli_ask_id(cli, "instance.verify", evidence->id, &evidence->verdict));
-    return cli_ask_id(cli, "store.info", NULL, &evidence->info);
+    status = cli_ask_id(cli, "store.info", NULL, &evidence->info);
+    if (status == PAWL_FORBIDDEN)
+        evidence->info = NULL;
+    return status == PAWL_FORBIDDEN ? PAWL_OK : status;
 }
 
 /* ---- Pieces ---- */
@@ -62,6 +74,19 @@ static pawl_status read_all(struct evidence *evidence)
 static str printed(struct cli *cli, struct buf *text)
 {
     return buf_take(text, &cli->scope.arena);
+}
+
+/* The text of a member, or its JSON. Of two names ("result error") the first that is there. */
+static str cell_text(const struct node *object, const char *name)
+{
+    const char *space = strchr(name, ' ');
+    char first[32];
+    str text;
+
+    snprintf(first, sizeof first, "%.*s", space ? (int)(space - name) : (int)strlen(name), name);
+    text = member_str(object, first);
+    text = text.size > 0 ? text : member_json(object, first);
+    return text.size == 0 && space ? cell_text(object, space + 1) : text;
 }
 
 static str number_text(struct cli *cli, const struct node *object, const char *name)
@@ -74,25 +99,54 @@ static str number_text(struct cli *cli, const struct node *object, const char *n
     return printed(cli, &text);
 }
 
+/* "refund@2" */
+static str name_text(struct cli *cli, const struct node *object, const char *member)
+{
+    str name = member_str(object, member);
+    struct buf text;
+
+    if (name.size == 0)
+        return STR("(inline)");
+    buf_init(&text, &heap_libc, CLI_ANSWER_MAX);
+    buf_fmt(&text, "%.*s@%lld", STR_ARG(name), (long long)member_int(object, "version"));
+    return printed(cli, &text);
+}
+
+/* What JSON cannot hold as text was exported in hexadecimal. */
+static str bytes_text(struct cli *cli, const struct node *object, const char *name,
+                      const char *hex_name)
+{
+    const struct node *text = node_find(object, name), *hex = node_find(object, hex_name);
+    struct buf words;
+
+    if (text && text->kind == NODE_STRING)
+        return text->text.size > 0 ? text->text : STR("(an empty text)");
+    if (!hex || hex->kind != NODE_STRING)
+        return STR_NONE;
+    buf_init(&words, &heap_libc, CLI_ANSWER_MAX);
+    buf_fmt(&words, "(bytes in hexadecimal) %.*s", STR_ARG(hex->text));
+    return printed(cli, &words);
+}
+
 /* A value: its text, or that it was erased; and its commitment. */
 static void put_value(struct evidence *evidence, const char *name, const struct node *value)
 {
-    const struct node *text = node_find(value, "text");
-    struct buf words;
+    str text = bytes_text(evidence->cli, value, "text", "hex");
 
-    if (!value || value->kind != NODE_OBJECT)
-        return;
-    if (text && text->kind == NODE_STRING)
-        sheet_fact(&evidence->sheet, name,
-                   text->text.size > 0 ? text->text : STR("(an empty text)"));
-    else
-        sheet_fact(&evidence->sheet, name, STR("(erased)"));
-    buf_init(&words, &heap_libc, 256);
-    buf_fmt(&words, "SHA-256 %.*s", STR_ARG(member_str(value, "commitment")));
-    sheet_fact(&evidence->sheet, "  commitment", printed(evidence->cli, &words));
+    if (value && value->kind == NODE_OBJECT)
+        sheet_noted(&evidence->sheet, name, text.data ? text : STR("(erased)"), "commitment",
+                    member_str(value, "commitment"));
 }
 
 /* ---- Sections ---- */
+
+/* Which token asked a server; empty: none. */
+static str token_shown(const struct cli *cli)
+{
+    const char *token = getenv("PAWL_TOKEN");
+
+    return token && strncmp(cli->store, "http", 4) == 0 ? str_before(str_of(token), '.') : STR("");
+}
 
 /* Who printed it, when, with which program, from where. */
 static void put_origin(struct evidence *evidence)
@@ -111,13 +165,32 @@ static void put_origin(struct evidence *evidence)
     buf_init(&who, &heap_libc, 1024);
     buf_fmt(&who, "%s at %s", user ? user->pw_name : "unknown", host);
     sheet_section(&evidence->sheet, "This page");
+    sheet_fact(&evidence->sheet, "printed by", printed(cli, &who));
+    sheet_fact(&evidence->sheet, "with the token", token_shown(cli));
     sheet_fact(&evidence->sheet, "printed at", str_of(now));
     sheet_fact(&evidence->sheet, "local time", str_of(zone));
-    sheet_fact(&evidence->sheet, "printed by", printed(cli, &who));
+    sheet_fact(&evidence->sheet, "time zone", STR("all other times on this page are UTC"));
     sheet_fact(&evidence->sheet, "program", STR("pawl " PAWL_VERSION));
     sheet_fact(&evidence->sheet, "store", str_of(store_shown(cli)));
     sheet_fact(&evidence->sheet, "store's program", member_str(evidence->info, "version"));
-    sheet_fact(&evidence->sheet, "time zone", STR("all other times on this page are UTC"));
+}
+
+/* The first thing on the page. */
+static void put_result(struct evidence *evidence)
+{
+    bool is_valid = member_true(evidence->verdict, "valid");
+    struct buf words;
+
+    buf_init(&words, &heap_libc, CLI_ANSWER_MAX);
+    if (is_valid)
+        buf_fmt(&words,
+                "VALID: %s, with all records, rows and decisions of this instance, as they "
+                "were when this page was printed.",
+                counted(&evidence->cli->scope.arena, member_int(evidence->verdict, "entries"),
+                        "entry", "entries"));
+    else
+        buf_fmt(&words, "NOT VALID: %.*s", STR_ARG(member_str(evidence->verdict, "what")));
+    sheet_verdict(&evidence->sheet, is_valid, printed(evidence->cli, &words));
 }
 
 static void put_verdict(struct evidence *evidence)
@@ -135,42 +208,134 @@ static void put_verdict(struct evidence *evidence)
     sheet_fact(&evidence->sheet, "store's root", member_str(info, "root"));
     sheet_fact(&evidence->sheet, "at position", number_text(cli, info, "records"));
     sheet_fact(&evidence->sheet, "last record", member_str(info, "last_record_at"));
+    if (!info)
+        sheet_fact(&evidence->sheet, "store's root", STR("not for this token, which is limited"));
     sheet_words(
         &evidence->sheet,
         STR("Each hash is SHA-256 over its record and the hash of the record before it. The "
             "root covers all records of the store up to that position. A commitment is "
             "SHA-256 over a salt and the value; it stays when the value is erased. Whether "
-            "the store as a whole is valid is not said here: run pawl verify."));
-}
-
-static void put_definition(struct evidence *evidence, const struct node *definition,
-                           const struct node *row)
-{
-    sheet_section(&evidence->sheet, "Definition");
-    sheet_fact(&evidence->sheet, "name", member_str(definition, "name"));
-    sheet_fact(&evidence->sheet, "version", number_text(evidence->cli, definition, "version"));
-    sheet_fact(&evidence->sheet, "kind", member_str(definition, "kind"));
-    sheet_fact(&evidence->sheet, "source SHA-256", member_str(row, "source"));
-    sheet_fact(&evidence->sheet, "compiled SHA-256", member_str(row, "compiled"));
-    sheet_block(&evidence->sheet, member_str(definition, "source"));
+            "the store as a whole is valid is not said here: run pawl verify. The records "
+            "with salts, to check the hashes elsewhere: pawl export."));
 }
 
 static void put_instance(struct evidence *evidence, const struct node *row)
 {
-    static const char *const names[] = { "instance_id",     "kind",          "current_state",
-                                         "status",          "terminal_kind", "correlation_id",
-                                         "parent_id",       "retry_of",      "retried_as",
-                                         "instantiated_at", "updated_at" };
-    static const char *const values[] = { "subject", "creator", "input", "metadata" };
+    static const char *const names[] = { "kind",          "current_state",  "status",
+                                         "terminal_kind", "correlation_id", "parent_id",
+                                         "retry_of",      "retried_as",     "instantiated_at",
+                                         "updated_at",    "created_by" };
+    static const char *const values[] = { "subject", "input", "metadata" };
 
     sheet_section(&evidence->sheet, "Instance");
+    sheet_fact(&evidence->sheet, "instance_id", str_of(evidence->id));
+    sheet_fact(&evidence->sheet, "definition",
+               name_text(evidence->cli, evidence->instance, "definition"));
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         sheet_fact(&evidence->sheet, names[i], member_str(evidence->instance, names[i]));
     sheet_fact(&evidence->sheet, "labels", member_json(evidence->instance, "labels"));
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         put_value(evidence, values[i], node_find(row, values[i]));
+    sheet_fact(&evidence->sheet, "variables", member_json(evidence->view, "variables"));
     sheet_fact(&evidence->sheet, "result", member_json(evidence->instance, "result"));
     sheet_fact(&evidence->sheet, "error", member_json(evidence->instance, "error"));
+}
+
+/* ---- Lists ---- */
+
+/* One row for each item: the texts of these members. */
+static void put_list_of(struct evidence *evidence, const char *title, const char *list,
+                        const char *const *members, const char *const *heads, uint32_t columns)
+{
+    const struct node *items = node_find(evidence->view, list);
+    uint32_t count = items ? items->count : 0, row = 0;
+    str *cells = ARENA_ARRAY(&evidence->cli->scope.arena, str, (size_t)count * columns + 1);
+
+    if (count == 0 || !cells)
+        return;
+    sheet_section(&evidence->sheet, title);
+    for (const struct node *item = items->first; item; item = item->next, row++)
+        for (uint32_t i = 0; i < columns; i++)
+            cells[row * columns + i] = cell_text(item, members[i]);
+    sheet_table(&evidence->sheet, heads, cells, columns, count);
+}
+
+static void put_left_out(struct evidence *evidence, const char *member, const char *what)
+{
+    int64_t count = member_int(evidence->view, member);
+    struct buf words;
+
+    if (count <= 0)
+        return;
+    buf_init(&words, &heap_libc, 256);
+    buf_fmt(&words, "%lld more are not listed here; %s.", (long long)count, what);
+    sheet_words(&evidence->sheet, printed(evidence->cli, &words));
+}
+
+#define LIST_OF(evidence, title, list, members, heads)                                             \
+    put_list_of(evidence, title, list, members, heads, sizeof(members) / sizeof *(members))
+
+static void put_lists(struct evidence *evidence)
+{
+    static const char *const steps[] = { "name",       "tool",         "attempt",     "status",
+                                         "started_at", "completed_at", "result error" };
+    static const char *const step_heads[] = { "step",       "tool",     "attempt",        "status",
+                                              "started at", "ended at", "result or error" };
+    static const char *const waits[] = { "kind", "name", "until", "approval", "approved_by" };
+    static const char *const wait_heads[] = { "kind", "name", "until", "who may approve",
+                                              "approved by" };
+    static const char *const children[] = { "instance_id", "step", "awaited" };
+    static const char *const child_heads[] = { "instance", "created by the step", "still awaited" };
+
+    LIST_OF(evidence, "Waits for", "waiting_for", waits, wait_heads);
+    put_left_out(evidence, "waiting_more", "pawl why lists them all");
+    LIST_OF(evidence, "Steps", "steps", steps, step_heads);
+    put_left_out(evidence, "steps_before", "the records below have them all");
+    LIST_OF(evidence, "Children", "children", children, child_heads);
+    put_left_out(evidence, "children_more", "the records below have them all");
+}
+
+/* ---- Definitions ---- */
+
+/* The number of the first entry behind this line; it is the amend that a definition came with. */
+static int64_t entry_behind(const struct node *line)
+{
+    const struct node *record = NULL;
+
+    for (; line && !record; line = line->next)
+        record = node_find(line, "record");
+    return member_int(record, "seq");
+}
+
+static void put_definition(struct evidence *evidence, const struct node *line, bool is_first)
+{
+    const struct node *definition = node_find(line, "definition");
+    struct cli *cli = evidence->cli;
+    struct buf title;
+
+    buf_init(&title, &heap_libc, CLI_ANSWER_MAX);
+    buf_str(&title, name_text(cli, definition, "name"));
+    if (is_first)
+        buf_str(&title, STR(", from the beginning"));
+    else
+        buf_fmt(&title, ", from entry %lld on (amend)", (long long)entry_behind(line->next));
+    sheet_entry(&evidence->sheet, printed(cli, &title));
+    sheet_fact(&evidence->sheet, "kind", member_str(definition, "kind"));
+    sheet_fact(&evidence->sheet, "source SHA-256", member_str(definition, "sha256"));
+    sheet_fact(&evidence->sheet, "compiled SHA-256", member_str(definition, "compiled_sha256"));
+    sheet_block(&evidence->sheet, bytes_text(cli, definition, "source", "source_hex"));
+}
+
+static void put_definitions(struct evidence *evidence)
+{
+    bool is_first = true;
+
+    sheet_section(&evidence->sheet, "Definition");
+    for (const struct node *line = evidence->exported->first; line; line = line->next)
+        if (node_find(line, "definition")) {
+            put_definition(evidence, line, is_first);
+            is_first = false;
+        }
 }
 
 /* ---- Records ---- */
@@ -184,6 +349,73 @@ static const char *control_word(int64_t what)
     return what < 0 && what >= -(int64_t)(sizeof words / sizeof *words) ? words[-what - 1]
                                                                         : "control record";
 }
+
+static str time_text(struct cli *cli, const struct node *record, const char *name)
+{
+    char *text = arena_alloc(&cli->scope.arena, 64);
+
+    if (!text)
+        return STR("");
+    time_print(member_int(record, name), text);
+    return str_of(text);
+}
+
+/* ---- What happened, in short ---- */
+
+enum { PATH_NUMBER, PATH_AT, PATH_WHAT, PATH_STATE, PATH_STEP, PATH_BY, PATH_REASON, PATH_COLUMNS };
+
+static str step_text(struct cli *cli, const struct node *entry)
+{
+    str name = member_str(entry, "step");
+    struct buf text;
+
+    if (name.size == 0 || member_int(entry, "attempt") < 2)
+        return name;
+    buf_init(&text, &heap_libc, CLI_ANSWER_MAX);
+    buf_fmt(&text, "%.*s, attempt %lld", STR_ARG(name), (long long)member_int(entry, "attempt"));
+    return printed(cli, &text);
+}
+
+static void fill_path(struct cli *cli, const struct node *record, const struct node *entry,
+                      str *cells)
+{
+    str from = member_str(entry, "from_state"), to = member_str(entry, "to_state");
+
+    cells[PATH_NUMBER] = entry ? number_text(cli, record, "seq") : STR("");
+    cells[PATH_AT] = time_text(cli, record, "at");
+    cells[PATH_WHAT] =
+        entry ? member_str(entry, "action") : str_of(control_word(member_int(record, "what")));
+    cells[PATH_STATE] = str_eq(from, to) ? STR("") : to;
+    cells[PATH_STEP] = step_text(cli, entry);
+    cells[PATH_BY] = member_str(node_find(record, "actor"), "text");
+    cells[PATH_REASON] = member_str(node_find(record, "reason"), "text");
+}
+
+static void put_path(struct evidence *evidence)
+{
+    static const char *const heads[PATH_COLUMNS] = { "#",    "recorded at", "what",  "new state",
+                                                     "step", "by",          "reason" };
+    const struct node *entry = node_first(evidence->history, "entries");
+    struct cli *cli = evidence->cli;
+    uint32_t count = 0;
+    str *cells =
+        ARENA_ARRAY(&cli->scope.arena, str, (size_t)evidence->exported->count * PATH_COLUMNS + 1);
+
+    sheet_section(&evidence->sheet, "What happened");
+    for (const struct node *line = evidence->exported->first; line && cells; line = line->next) {
+        const struct node *record = node_find(line, "record");
+        bool is_entry = record && member_int(record, "what") >= 0;
+
+        if (!record)
+            continue;
+        fill_path(cli, record, is_entry ? entry : NULL, &cells[count++ * PATH_COLUMNS]);
+        if (is_entry && entry)
+            entry = entry->next;
+    }
+    sheet_table(&evidence->sheet, heads, cells, PATH_COLUMNS, count);
+}
+
+/* ---- Records, whole ---- */
 
 static str record_title(struct cli *cli, const struct node *record, const struct node *entry)
 {
@@ -205,16 +437,6 @@ static str record_title(struct cli *cli, const struct node *record, const struct
     return printed(cli, &text);
 }
 
-static str time_text(struct cli *cli, const struct node *record, const char *name)
-{
-    char *text = arena_alloc(&cli->scope.arena, 64);
-
-    if (!text)
-        return STR("");
-    time_print(member_int(record, name), text);
-    return str_of(text);
-}
-
 static void put_record(struct evidence *evidence, const struct node *record,
                        const struct node *entry)
 {
@@ -227,7 +449,7 @@ static void put_record(struct evidence *evidence, const struct node *record,
     put_value(evidence, "actor", node_find(record, "actor"));
     put_value(evidence, "reason", node_find(record, "reason"));
     put_value(evidence, "payload", node_find(record, "payload"));
-    sheet_fact(&evidence->sheet, "effects", member_str(record, "body"));
+    sheet_fact(&evidence->sheet, "effects", bytes_text(cli, record, "body", "body_hex"));
     sheet_fact(&evidence->sheet, "position", number_text(cli, record, "position"));
     sheet_fact(&evidence->sheet, "hash", member_str(record, "hash"));
 }
@@ -255,20 +477,21 @@ static void put_records(struct evidence *evidence, const struct node *line)
 
 static void put_page(struct evidence *evidence)
 {
-    const struct node *definition = NULL, *row = NULL, *line = evidence->exported->first;
+    const struct node *row = NULL, *line = evidence->exported->first;
     struct buf title;
 
-    for (const struct node *item = line; item; item = item->next) {
-        definition = definition ? definition : node_find(item, "definition");
-        row = row ? row : node_find(item, "instance");
-    }
+    for (const struct node *item = line; item && !row; item = item->next)
+        row = node_find(item, "instance");
     buf_init(&title, &heap_libc, 256);
     buf_fmt(&title, "Evidence of instance %s", evidence->id);
     sheet_begin(&evidence->sheet, printed(evidence->cli, &title));
+    put_result(evidence);
     put_origin(evidence);
     put_verdict(evidence);
-    put_definition(evidence, definition, row);
     put_instance(evidence, row);
+    put_path(evidence);
+    put_lists(evidence);
+    put_definitions(evidence);
     put_records(evidence, line);
     sheet_end(&evidence->sheet);
 }

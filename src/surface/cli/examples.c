@@ -3,19 +3,33 @@
 
 extern const str example_files[][2]; /* made by tools/embed from examples/ */
 
-/* What to do in an empty store: create an instance, or fire an action at the newest. */
+/* What to do in a store without orders: create an instance, or fire an action at the newest. By the
+ * label `example` the dashboard finds those that it greets with. One more, `killed`, is begun by
+ * script/server, in a process that it kills. */
 static const struct {
     const char *definition, *subject, *action, *actor;
     const char *labels, *input; /* JSON */
 } story[] = {
-    { .definition = "order", .subject = "A-17", .actor = "ann", .labels = "{\"region\":\"eu\"}" },
+    { .definition = "order",
+      .subject = "A-17",
+      .actor = "ann",
+      .labels = "{\"region\":\"eu\",\"example\":\"verified\"}" },
     { .action = "pay", .actor = "ann" },
     { .action = "ship", .actor = "bob" },
     { .definition = "order", .subject = "A-18", .actor = "ann" },
     { .action = "pay", .actor = "eve" },
+    { .definition = "order",
+      .subject = "A-19",
+      .actor = "ann",
+      .labels = "{\"example\":\"refused\"}" },
     { .definition = "batch-release", .subject = "batch-7" },
     { .action = "begin-testing", .actor = "lab" },
     { .definition = "welcome", .input = "{\"name\":\"Ann\"}" },
+    { .definition = "approval",
+      .subject = "the annual report",
+      .actor = "ann",
+      .labels = "{\"example\":\"approval\"}",
+      .input = "{\"what\":\"the annual report\"}" },
     { .definition = "countdown", .input = "{\"from\":60,\"every\":\"2s\"}" },
 };
 
@@ -48,6 +62,7 @@ pawl_status examples_put(struct cli *cli)
 
     for (const str(*file)[2] = example_files; (*file)[0].data; file++)
         TRY(define_text(cli, (*file)[1], (*file)[0].data, NULL, &put));
-    TRY(cli_ask(cli, "instance.list", WITH({ "limit", .number = 1 }), &page));
+    TRY(cli_ask(cli, "instance.list",
+                WITH({ "definition", STR("order") }, { "limit", .number = 1 }), &page));
     return node_first(page, "instances") ? PAWL_OK : run_story(cli);
 }

@@ -4,6 +4,7 @@
 #include "store/owner.h"
 #include "surface/dashboard/dashboard.h"
 #include "surface/http/http.h"
+#include "surface/mcp/mcp.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -83,13 +84,11 @@ static void log_request(void *context, const char *line, size_t size)
     (void)written;
 }
 
-static const struct op *const mounts[] = { dashboard_rows, NULL };
-
 static pawl_status serve_on(struct cli *cli, const struct host_options *options, struct host *host,
                             int listener)
 {
     struct http_options http = { .socket = listener,
-                                 .mounts = mounts,
+                                 .mounts = host->mounts,
                                  .hosts = options->hosts,
                                  .body_memory = options->body_memory,
                                  .opened = types_register_beside,
@@ -99,13 +98,26 @@ static pawl_status serve_on(struct cli *cli, const struct host_options *options,
                                  .needs_token = options->needs_token,
                                  .secret = options->needs_token ? host->secret : NULL };
 
+    host->mcp =
+        mcp_start(cli->target.local, &(struct mcp_options){ .has_fixtures = options->mcp_fixtures,
+                                                            .tools = options->mcp_tools,
+                                                            .actor = options->actor });
+    if (!host->mcp)
+        return scope_fail(&cli->scope, PAWL_NO_MEMORY, "the MCP surface cannot start: %s",
+                          strerror(errno));
+    host->mounts[0] = mcp_rows(host->mcp);
+    host->mounts[1] = dashboard_rows;
     if (options->log_format) {
         http.log = log_request;
         http.log_format =
             strcmp(options->log_format, "json") == 0 ? HTTP_LOG_JSON : HTTP_LOG_LOGFMT;
     }
     host->server = http_start(cli->target.local, &http, &cli->scope.error);
-    return host->server ? PAWL_OK : cli->scope.error.status;
+    if (host->server)
+        return PAWL_OK;
+    mcp_free(host->mcp);
+    host->mcp = NULL;
+    return cli->scope.error.status;
 }
 
 /* The socket that was given, or one on the address that was asked for; -1 with the error in cli. */
@@ -176,7 +188,6 @@ pawl_status host_open(struct cli *cli, const struct host_options *options, struc
                          .allow_exec = options->allow_exec,
                          .max_entries = options->max_entries,
                          .max_live_steps = options->max_live_steps,
-                         .shards = options->shards,
                          .log = log_line,
                          .log_context = cli };
     int listener;
@@ -204,8 +215,11 @@ pawl_status host_open(struct cli *cli, const struct host_options *options, struc
 
 void host_close(struct cli *cli, struct host *host)
 {
+    mcp_end_streams(host->mcp);
     http_stop(host->server);
     host->server = NULL;
+    mcp_free(host->mcp);
+    host->mcp = NULL;
     target_close(cli);
 }
 

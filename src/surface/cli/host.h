@@ -10,6 +10,7 @@
 #define HOST_WORKERS 4
 
 struct http_server;
+struct mcp_server;
 
 struct host_options {
     const char *listen; /* "HOST:PORT"; port 0: any free one */
@@ -22,12 +23,16 @@ struct host_options {
     const char *tools;                      /* as in pawl_options */
     uint32_t workers;                       /* 0: HOST_WORKERS */
     uint64_t body_memory;                   /* as in http_options */
-    uint32_t max_entries, max_live_steps, shards; /* as in pawl_options */
+    uint32_t max_entries, max_live_steps;   /* as in pawl_options */
+    bool mcp_fixtures;                      /* as in mcp_options, and the next two */
+    const char *mcp_tools, *actor;
     const char *log_format; /* "logfmt" or "json": a line for each request on stderr; NULL: none */
 };
 
 struct host {
     struct http_server *server; /* NULL: another process owns the store, and we go through it */
+    struct mcp_server *mcp;
+    const struct op *mounts[3]; /* what other surfaces have there */
     char address[128];          /* "http://HOST:PORT" */
     char secret[WORLD_SECRET_SIZE]; /* with needs_token */
     sigset_t stop_signals;      /* held back, for host_wait() */

@@ -9,6 +9,7 @@
 
 #define POLL_MS     100
 #define POLL_MIN_MS 5 /* at first: a short flow is over in less than a glance */
+#define ENTRIES_AT_ONCE 1000
 
 struct live_screen {
     struct cli *cli;
@@ -22,8 +23,14 @@ struct live_screen {
     char after[LIMIT_ACTION + 1]; /* the state behind the last entry, not drawn yet; "": drawn */
     uint32_t said;       /* steps without their tool that were named */
     uint32_t frame;
+    struct node *view;        /* instance.view, as this turn has read it */
     struct watching watching; /* a flow on a terminal */
 };
+
+static struct node *instance_seen(const struct live_screen *live)
+{
+    return node_find(live->view, "instance");
+}
 
 static void clear_line(const struct live_screen *live)
 {
@@ -70,23 +77,35 @@ static void draw_entry(struct live_screen *live, const struct node *entry)
     snprintf(live->before, sizeof live->before, "%.*s", STR_ARG(member_str(entry, "fired_at")));
 }
 
-static pawl_status draw_news(struct live_screen *live)
+static void draw_entries(struct live_screen *live, const struct node *entry)
 {
-    struct node *history;
-    const struct node *first;
-
-    TRY(cli_ask(
-        live->cli, "instance.history",
-        WITH({ "instance_id", str_of(live->id) }, { "sequence_from", .number = live->seq + 1 }),
-        &history));
-    first = node_first(history, "entries");
-    if (first)
+    while (entry && member_int(entry, "sequence_number") <= live->seq)
+        entry = entry->next;
+    if (entry)
         clear_line(live);
-    for (const struct node *entry = first; entry; entry = entry->next) {
+    for (; entry; entry = entry->next) {
         if (!live->cli->json)
             draw_entry(live, entry);
         live->seq = member_int(entry, "sequence_number");
     }
+}
+
+/* Those of the view; and before them what has happened since the last look and is not in it. */
+static pawl_status draw_news(struct live_screen *live)
+{
+    const struct node *first = node_first(live->view, "entries");
+    int64_t begin = member_int(first, "sequence_number");
+    struct node *history;
+
+    if (begin > live->seq + 1) {
+        TRY(cli_ask(live->cli, "instance.history",
+                    WITH({ "instance_id", str_of(live->id) },
+                         { "sequence_from", .number = live->seq + 1 },
+                         { "sequence_to", .number = begin - 1 }),
+                    &history));
+        draw_entries(live, node_first(history, "entries"));
+    }
+    draw_entries(live, first);
     return PAWL_OK;
 }
 
@@ -115,7 +134,7 @@ static void put_spinner(struct live_screen *live, const struct node *instance)
     term_put(term, status_style(status), "%.*s", STR_ARG(status));
 }
 
-static void draw_line(struct live_screen *live, const struct node *instance, const struct node *why)
+static void draw_line(struct live_screen *live)
 {
     struct term *term = &live->cli->term;
 
@@ -123,19 +142,19 @@ static void draw_line(struct live_screen *live, const struct node *instance, con
         return;
     clear_line(live);
     fputs("\033[?7l", term->out); /* a line that is too long must not wrap */
-    put_spinner(live, instance);
-    put_waits(term, node_first(why, "waiting_for"));
+    put_spinner(live, instance_seen(live));
+    put_waits(term, node_first(live->view, "waiting_for"));
     fputs("\033[?7h", term->out);
     fflush(term->out);
 }
 
 /* ---- A machine that nothing but people will move ---- */
 
-static bool waits_for_people(const struct node *instance, const struct node *why)
+static bool waits_for_people(const struct live_screen *live)
 {
-    if (!str_is(member_str(instance, "kind"), "machine"))
+    if (!str_is(member_str(instance_seen(live), "kind"), "machine"))
         return false;
-    for (const struct node *item = node_first(why, "waiting_for"); item; item = item->next)
+    for (const struct node *item = node_first(live->view, "waiting_for"); item; item = item->next)
         if (str_is(member_str(item, "kind"), "timer"))
             return false;
     return true;
@@ -231,14 +250,24 @@ static void say_lack(struct live_screen *live, struct lacking *lacking, const st
             STR_ARG(member_str(item, "name")), STR_ARG(tool));
 }
 
+/* A view has the first waits: if these are not all, they are asked for. */
+static pawl_status read_waits(struct live_screen *live, const char *id, struct node **out)
+{
+    *out = live->view;
+    if (strcmp(id, live->id) != 0)
+        TRY(view_read(live->cli, id, 0, out));
+    return member_int(*out, "waiting_more") > 0 ? cli_ask_id(live->cli, "instance.why", id, out)
+                                                : PAWL_OK;
+}
+
 /* Of an instance and its children. */
 static pawl_status find_lacking(struct live_screen *live, const char *id, int depth,
                                 struct lacking *lacking)
 {
-    struct node *why;
+    struct node *waits;
 
-    TRY(cli_ask_id(live->cli, "instance.why", id, &why));
-    for (const struct node *item = node_first(why, "waiting_for"); item; item = item->next) {
+    TRY(read_waits(live, id, &waits));
+    for (const struct node *item = node_first(waits, "waiting_for"); item; item = item->next) {
         str child = member_str(item, "instance_id");
 
         if (lacks_worker(item))
@@ -256,15 +285,14 @@ static bool is_without_tools(struct live_screen *live, int *code)
 {
     struct cli *cli = live->cli;
     struct lacking lacking = { 0 };
-    struct node *instance;
 
     if (live->trial || !live->host->server)
         return false;
     if (find_lacking(live, live->id, 0, &lacking) != PAWL_OK || lacking.steps == 0 ||
         lacking.others > 0)
         return false;
-    if (cli->json && cli_ask_id(cli, "instance.get", live->id, &instance) == PAWL_OK)
-        print_json(cli, instance->raw);
+    if (cli->json)
+        print_json(cli, instance_seen(live)->raw);
     fprintf(stderr,
             "  give its answer with --stub %s=JSON or in pawl.yaml, or serve the store and start a "
             "worker that has it: %s serve\n",
@@ -282,31 +310,31 @@ static int leave_held(struct live_screen *live, const struct node *instance)
     return leave(live);
 }
 
-static pawl_status ask_all(struct live_screen *live, struct node **instance, struct node **why)
+static pawl_status read_all(struct live_screen *live)
 {
-    TRY(cli_ask_id(live->cli, "instance.get", live->id, instance));
-    TRY(draw_news(live));
-    return cli_ask_id(live->cli, "instance.why", live->id, why);
+    TRY(view_read(live->cli, live->id, ENTRIES_AT_ONCE, &live->view));
+    return draw_news(live);
 }
 
 static int look(struct live_screen *live, bool *over)
 {
-    struct node *instance, *why;
+    const struct node *instance;
 
     *over = true;
-    if (ask_all(live, &instance, &why) != PAWL_OK) {
+    if (read_all(live) != PAWL_OK) {
         clear_line(live);
         return report(live->cli);
     }
+    instance = instance_seen(live);
     if (has_ended(instance))
         return finish(live, instance);
     draw_actions(live, instance);
-    if (!live->trial && waits_for_people(instance, why))
+    if (!live->trial && waits_for_people(live))
         return leave_to_people(live, instance);
     if (!live->trial &&
         str_starts(member_str(node_find(instance, "pause"), "actor_ref"), STR("pawl/")))
         return leave_held(live, instance);
-    draw_line(live, instance, why);
+    draw_line(live);
     fflush(live->cli->term.out);
     *over = false;
     return EXIT_DONE;
@@ -318,13 +346,15 @@ static int look_at_tree(struct live_screen *live, bool *over)
 {
     struct cli *cli = live->cli;
     struct watching *watching = &live->watching;
-    struct node *instance = NULL;
+    const struct node *instance = NULL;
     char span[MOMENT_SIZE];
     pawl_status status;
 
     term_measure(&cli->term);
     frame_begin(watching);
-    status = view_draw(cli, live->id, frame_rows(watching), live->frame, &instance);
+    status = view_draw(cli, live->id, frame_rows(watching), live->frame, &live->view);
+    if (status == PAWL_OK)
+        instance = instance_seen(live);
     *over = status != PAWL_OK || has_ended(instance);
     if (!*over) {
         live->seq = member_int(instance, "next_sequence_number") - 1;
@@ -343,15 +373,13 @@ static int look_at_tree(struct live_screen *live, bool *over)
 /* Nothing falls due. It may have ended after the last look: then the next look shows that. */
 static int leave_stuck(struct live_screen *live, int64_t *wait_ms)
 {
-    struct node *instance;
-
-    if (cli_ask_id(live->cli, "instance.get", live->id, &instance) != PAWL_OK)
+    if (view_read(live->cli, live->id, 0, &live->view) != PAWL_OK)
         return report(live->cli);
-    if (has_ended(instance)) {
+    if (has_ended(instance_seen(live))) {
         *wait_ms = 0;
         return EXIT_DONE;
     }
-    end_view(live, instance);
+    end_view(live, instance_seen(live));
     return stuck_report(live->cli, live->id) == PAWL_OK ? EXIT_REJECTED : report(live->cli);
 }
 
@@ -376,10 +404,8 @@ static int take_turn(struct live_screen *live, bool is_tree, int64_t *wait_ms)
 
 static bool is_flow(struct live_screen *live)
 {
-    struct node *instance;
-
-    return cli_ask_id(live->cli, "instance.get", live->id, &instance) == PAWL_OK &&
-           str_is(member_str(instance, "kind"), "flow");
+    return view_read(live->cli, live->id, 0, &live->view) == PAWL_OK &&
+           str_is(member_str(instance_seen(live), "kind"), "flow");
 }
 
 /* What is read in a turn goes with it, not with the verb: there may be millions of entries. */

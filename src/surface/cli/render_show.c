@@ -302,7 +302,7 @@ static void put_frame(struct cli *cli, const struct showing *showing)
     put_outcome(cli, showing->instance);
 }
 
-static pawl_status read_view(struct cli *cli, const char *id, struct showing *showing)
+static pawl_status read_shown(struct cli *cli, const char *id, struct showing *showing)
 {
     TRY(cli_ask(cli, "instance.view",
                 WITH({ "instance_id", str_of(id) }, { "entries", .number = showing->entries_max },
@@ -313,15 +313,25 @@ static pawl_status read_view(struct cli *cli, const char *id, struct showing *sh
     return PAWL_OK;
 }
 
-pawl_status view_draw(struct cli *cli, const char *id, int rows, uint32_t frame,
-                      struct node **instance)
+pawl_status view_read(struct cli *cli, const char *id, int64_t entries, struct node **out)
+{
+    const str none = STR("0"); /* a number that is 0 would be left out */
+
+    return cli_ask(cli, "instance.view",
+                   WITH({ "instance_id", str_of(id) },
+                        { "entries", .number = entries, .json = entries > 0 ? STR_NONE : none },
+                        { "steps", .json = none }, { "children", .json = none }),
+                   out);
+}
+
+pawl_status view_draw(struct cli *cli, const char *id, int rows, uint32_t frame, struct node **view)
 {
     struct showing showing = { .lines_max = rows > 12 ? (uint32_t)rows - 8 : 4,
                                .spinner = spinner_at(frame) };
 
     showing.entries_max = showing.lines_max / 2;
-    TRY(read_view(cli, id, &showing));
-    *instance = showing.instance;
+    TRY(read_shown(cli, id, &showing));
+    *view = showing.view;
     put_frame(cli, &showing);
     return PAWL_OK;
 }
@@ -351,7 +361,7 @@ int verb_show(struct cli *cli)
     if (cli->json)
         return show_json(cli);
     if (id_resolve(cli, cli->operands[0], &id) != PAWL_OK ||
-        read_view(cli, id, &showing) != PAWL_OK)
+        read_shown(cli, id, &showing) != PAWL_OK)
         return report(cli);
     put_all(cli, &showing);
     return EXIT_DONE;

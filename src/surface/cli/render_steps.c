@@ -53,9 +53,41 @@ static void print_took(const struct step_sum *sum, char out[MOMENT_SIZE])
     snprintf(out, MOMENT_SIZE, "%.25s%s", span, has_ended ? "" : " so far");
 }
 
-static void put_outcome_of(struct cli *cli, const struct step_sum *sum, int columns)
+/* Of a step whose attempt has failed, and whose next one is not due yet: the timer that says so. */
+static const struct node *retry_of(const struct showing *showing, const struct step_sum *sum)
 {
-    str error = member_json(sum->last, "error"), result = member_json(sum->last, "result");
+    str name = member_str(sum->last, "name");
+
+    if (!sum->last || !str_is(member_str(sum->last, "status"), "pending"))
+        return NULL;
+    for (const struct node *item = node_first(showing->view, "waiting_for"); item;
+         item = item->next)
+        if (str_eq(member_str(item, "name"), name) && node_find(item, "failed") &&
+            member_str(item, "until").size > 0)
+            return item;
+    return NULL;
+}
+
+static int put_retry(struct cli *cli, const struct node *retry)
+{
+    const struct node *failed = node_find(retry, "failed");
+    char text[2 * MOMENT_SIZE + 64], distance[MOMENT_SIZE], of[24] = "";
+
+    until_print(member_str(retry, "until"), distance);
+    if (member_int(failed, "of") > 0)
+        snprintf(of, sizeof of, " of %lld", (long long)member_int(failed, "of"));
+    snprintf(text, sizeof text, "  attempt %lld%s failed, next try %s",
+             (long long)member_int(failed, "attempt"), of, distance);
+    term_put(&cli->term, WARN, "%s", text);
+    return term_columns(str_of(text));
+}
+
+static void put_outcome_of(struct cli *cli, const struct showing *showing,
+                           const struct step_sum *sum, int columns)
+{
+    const struct node *failed = node_find(retry_of(showing, sum), "failed");
+    str error = member_json(failed ? failed : sum->last, "error");
+    str result = member_json(sum->last, "result");
     str shown = error.size > 0 ? error : result;
     int room = cli->term.tty ? cli->term.width - columns - 2 : TABLE_CELL_MAX;
 
@@ -80,6 +112,7 @@ static int put_count(struct cli *cli, const char *word, uint32_t count, bool mor
 static int put_facts(struct cli *cli, const struct showing *showing, const struct node *node,
                      const struct step_sum *sum)
 {
+    const struct node *retry = retry_of(showing, sum);
     char took[MOMENT_SIZE];
     int columns = 0;
     str note = member_str(node, "note");
@@ -91,8 +124,10 @@ static int put_facts(struct cli *cli, const struct showing *showing, const struc
     }
     if (!sum->last)
         return columns;
-    columns += put_count(cli, "×", sum->rounds, earlier_attempts(showing) > 0) +
-               put_count(cli, "attempt ", (uint32_t)member_int(sum->last, "attempt"), false);
+    columns += put_count(cli, "×", sum->rounds, earlier_attempts(showing) > 0);
+    if (retry)
+        return columns + put_retry(cli, retry);
+    columns += put_count(cli, "attempt ", (uint32_t)member_int(sum->last, "attempt"), false);
     print_took(sum, took);
     if (took[0])
         term_put(&cli->term, DIM, "  %s", took);
@@ -129,7 +164,7 @@ static void put_step(struct cli *cli, const struct showing *showing, const struc
     columns += 2 + term_columns(name);
     columns += put_facts(cli, showing, node, &sum);
     if (sum.last)
-        put_outcome_of(cli, &sum, columns);
+        put_outcome_of(cli, showing, &sum, columns);
     if (from.size > 0)
         term_put(&cli->term, DIM, "  in %.10s", from.data);
 }

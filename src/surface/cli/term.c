@@ -101,6 +101,22 @@ int term_columns(str text)
     return columns;
 }
 
+/* U+061C, U+200E, U+200F, U+2028 to U+202E, U+2066 to U+2069 */
+bool turns_text(str text, size_t at)
+{
+    const unsigned char *bytes = (const unsigned char *)text.data + at;
+    size_t left = text.size - at;
+
+    if (left >= 2 && bytes[0] == 0xD8)
+        return bytes[1] == 0x9C;
+    if (left < 3 || bytes[0] != 0xE2)
+        return false;
+    if (bytes[1] == 0x81)
+        return bytes[2] >= 0xA6 && bytes[2] <= 0xA9;
+    return bytes[1] == 0x80 &&
+           (bytes[2] == 0x8E || bytes[2] == 0x8F || (bytes[2] >= 0xA8 && bytes[2] <= 0xAE));
+}
+
 /* What is stored may hold escape sequences: a terminal must never see them. What is put in the
  * place of this character; 0: nothing. */
 static char instead_of(str text, size_t at, size_t size)
@@ -109,7 +125,7 @@ static char instead_of(str text, size_t at, size_t size)
 
     if (first == '\n' || first == '\t')
         return ' ';
-    if (first < 0x20 || first == 0x7F)
+    if (first < 0x20 || first == 0x7F || turns_text(text, at))
         return '?';
     return first == 0xC2 && size == 2 && (unsigned char)text.data[at + 1] < 0xA0 ? '?' : 0; /* C1 */
 }

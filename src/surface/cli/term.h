@@ -40,6 +40,9 @@ bool term_is_slim(const struct term *term);
 
 /* Columns that a text takes, one for each character. */
 int term_columns(str text);
+/* Does this character end a line, or change the direction in which what follows is read? A stored
+ * text could look like another one. */
+bool turns_text(str text, size_t at);
 
 /* ---- Members of answers ---- */
 

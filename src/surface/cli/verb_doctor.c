@@ -4,7 +4,10 @@
 #include "repair/repair.h"
 #include "store/owner.h"
 #include "surface/cli/cli.h"
+#include <limits.h>
+#include <pwd.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -89,21 +92,51 @@ static uint64_t file_bytes(const char *file, const char *ending)
     return (uint64_t)info.st_size;
 }
 
+/* The user to whom a file belongs, or /proc/PID; by number, if that has no name. */
+static const char *user_of(const char *path, char out[64])
+{
+    struct stat info;
+    const struct passwd *user;
+
+    if (stat(path, &info) != 0)
+        return "unknown";
+    user = getpwuid(info.st_uid);
+    if (user)
+        snprintf(out, 64, "%s", user->pw_name);
+    else
+        snprintf(out, 64, "%u", (unsigned)info.st_uid);
+    return out;
+}
+
+static const char *store_source(const struct cli *cli)
+{
+    if (cli->store_named)
+        return "from --store";
+    return cli->store_given ? "from PAWL_STORE" : "the default store";
+}
+
+/* Which file it is, whose, and why this one. */
 static void check_file(struct doctor *doctor, const char *file)
 {
-    char size[MOMENT_SIZE];
-    bool can_write = access(file, W_OK) == 0;
+    char size[MOMENT_SIZE], user[64], path[PATH_MAX];
+    bool can_read = access(file, R_OK) == 0, can_write = access(file, W_OK) == 0;
+    struct stat info = { 0 };
 
-    if (access(file, R_OK) != 0) {
-        doctor_say(doctor, DOCTOR_BAD, "file", "run doctor as the user who owns it",
-                   "%s, %s; this user may not read it", file,
-                   size_words(file_bytes(file, ""), size));
-        return;
-    }
-    doctor_say(doctor, can_write ? DOCTOR_GOOD : DOCTOR_WARN, "file",
-               can_write ? NULL : "chmod u+w, or run as the user who owns it", "%s, %s%s", file,
-               size_words(file_bytes(file, ""), size),
-               can_write ? "" : "; this user may read it, but not write it");
+    (void)stat(file, &info);
+    doctor_say(doctor,
+               can_write  ? DOCTOR_GOOD
+               : can_read ? DOCTOR_WARN
+                          : DOCTOR_BAD,
+               "file",
+               can_write  ? NULL
+               : can_read ? "chmod u+w, or run as the user who owns it"
+                          : "run doctor as the user who owns it",
+               "%.200s, %s, of user %s, mode %o; %s%s", realpath(file, path) ? path : file,
+               size_words(file_bytes(file, ""), size), user_of(file, user),
+               (unsigned)info.st_mode & 07777, store_source(doctor->cli),
+               can_write  ? ""
+               : can_read ? "; this user may read it, but not write it"
+                          : "; this user may not read it");
 }
 
 static void check_wal(struct doctor *doctor, const char *file)
@@ -138,7 +171,7 @@ static void check_disk(struct doctor *doctor, const char *file)
 static void check_owner(struct doctor *doctor, const char *file)
 {
     struct cli *cli = doctor->cli;
-    char address[256] = "";
+    char address[256] = "", user[64], process[32];
     int pid = 0;
     struct client client;
 
@@ -146,7 +179,8 @@ static void check_owner(struct doctor *doctor, const char *file)
         doctor_say(doctor, DOCTOR_WARN, "owner", NULL, "%s-owner cannot be read", file);
     } else if (pid <= 0) {
         doctor_say(doctor, DOCTOR_GOOD, "owner", NULL,
-                   "none; steps and timers wait for: pawl serve, run or resume");
+                   "none: no process has the store open; steps and timers wait for pawl serve, "
+                   "run or resume");
     } else if (!address[0]) {
         doctor_say(doctor, DOCTOR_WARN, "owner", "end it, or go through it",
                    "process %d, which has no address: commands cannot go through it", pid);
@@ -154,7 +188,10 @@ static void check_owner(struct doctor *doctor, const char *file)
         doctor_say(doctor, DOCTOR_BAD, "owner", "look at that process, and end it if it hangs",
                    "process %d, which does not answer at %s", pid, address);
     } else {
-        doctor_say(doctor, DOCTOR_GOOD, "owner", NULL, "process %d at %s", pid, address);
+        snprintf(process, sizeof process, "/proc/%d", pid);
+        doctor_say(doctor, DOCTOR_GOOD, "owner", NULL,
+                   "process %d of user %s has the store open, and answers at %s", pid,
+                   user_of(process, user), address);
     }
 }
 

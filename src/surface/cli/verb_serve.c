@@ -12,9 +12,12 @@ static int serve(struct cli *cli, struct host *host)
                    cli->target.address);
         return report(cli);
     }
-    if (args_flag(cli, "examples") && examples_put(cli) != PAWL_OK)
+    if ((args_flag(cli, "examples") && examples_put(cli) != PAWL_OK) ||
+        (args_flag(cli, "mcp-fixtures") && mcp_fixtures_put(cli) != PAWL_OK))
         return report(cli);
     fprintf(cli->term.out, "pawl is ready on %s (store %s)\n", host->address, store_shown(cli));
+    if (args_flag(cli, "examples"))
+        fprintf(cli->term.out, "open %s/ in a browser\n", host->address);
     fflush(cli->term.out);
     service_tell("READY=1");
     host_wait(host, -1);
@@ -65,19 +68,6 @@ static bool read_bound(struct cli *cli, const char *option, uint32_t configured,
     return true;
 }
 
-static bool read_shards(struct cli *cli, const struct config *config, struct host_options *options)
-{
-    const char *given = choose(cli, "shards", NULL);
-    uint64_t count = config->shards;
-
-    if (given && (!str_to_u64(str_of(given), &count) || !config_allows_shards(count))) {
-        usage_fail(cli, "--shards: expected a power of two, 1 to 1024, found '%s'", given);
-        return false;
-    }
-    options->shards = (uint32_t)count;
-    return true;
-}
-
 /* What the command line says and else the file. */
 static int read_options(struct cli *cli, const struct config *config, struct host_options *options)
 {
@@ -88,7 +78,7 @@ static int read_options(struct cli *cli, const struct config *config, struct hos
     options->workers = config->workers;
     options->body_memory = config->body_memory;
     options->needs_token = config->needs_token || args_flag(cli, "require-token");
-    if (!read_shards(cli, config, options) || !read_tls(cli, config, options) ||
+    if (!read_tls(cli, config, options) ||
         !read_bound(cli, "max-entries", config->max_entries, &options->max_entries) ||
         !read_bound(cli, "max-live-steps", config->max_live_steps, &options->max_live_steps))
         return EXIT_USAGE;
@@ -107,7 +97,9 @@ int verb_serve(struct cli *cli)
     struct host_options options = { .reloads = true,
                                     .waits = true,
                                     .test_clock = args_flag(cli, "test"),
-                                    .allow_exec = args_flag(cli, "allow-exec") };
+                                    .allow_exec = args_flag(cli, "allow-exec"),
+                                    .mcp_fixtures = args_flag(cli, "mcp-fixtures"),
+                                    .mcp_tools = args_option(cli, "mcp-tools") };
     struct config config;
     struct host host;
     int code;

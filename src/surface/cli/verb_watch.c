@@ -154,8 +154,10 @@ static pawl_status draw_list(struct watch *watch)
     return PAWL_OK;
 }
 
-static void note_end(struct watch *watch, const struct node *instance)
+static void note_end(struct watch *watch, const struct node *view)
 {
+    const struct node *instance = node_find(view, "instance");
+
     watch->has_ended = has_ended(instance);
     watch->end_seq = member_int(instance, "next_sequence_number") - 1;
     watch->code = exit_of_end(instance);
@@ -165,16 +167,16 @@ static pawl_status draw(struct watch *watch)
 {
     struct cli *cli = watch->cli;
     struct scope kept = scope_take(cli);
-    struct node *instance;
+    struct node *view;
     pawl_status status;
 
     await_openly(watch);
     frame_begin(&watch->watching);
-    status = watch->id ? view_draw(cli, watch->id, frame_rows(&watch->watching), watch->frame++,
-                                   &instance)
-                       : draw_list(watch);
+    status = watch->id
+                 ? view_draw(cli, watch->id, frame_rows(&watch->watching), watch->frame++, &view)
+                 : draw_list(watch);
     if (status == PAWL_OK && watch->id)
-        note_end(watch, instance);
+        note_end(watch, view);
     frame_end(&watch->watching);
     scope_give(cli, kept);
     return status;
@@ -184,13 +186,13 @@ static pawl_status draw(struct watch *watch)
 static pawl_status look_for_end(struct watch *watch)
 {
     struct scope kept = scope_take(watch->cli);
-    struct node *instance;
+    struct node *view;
     pawl_status status;
 
     await_openly(watch);
-    status = cli_ask_id(watch->cli, "instance.get", watch->id, &instance);
+    status = view_read(watch->cli, watch->id, 0, &view);
     if (status == PAWL_OK)
-        note_end(watch, instance);
+        note_end(watch, view);
     scope_give(watch->cli, kept);
     return status;
 }

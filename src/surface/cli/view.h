@@ -12,10 +12,13 @@ struct showing {
     const char *spinner; /* of a frame: drawn before a running step; NULL: no frame */
 };
 
-/* One instance in about so many rows; *instance as it was read. For views that are drawn again
+/* instance.view: its newest entries, at most so many, and neither steps nor children. */
+pawl_status view_read(struct cli *cli, const char *id, int64_t entries, struct node **out);
+
+/* One instance in about so many rows; *view as it was read. For views that are drawn again
  * and again; this is frame number `frame`, which turns the spinner. */
 pawl_status view_draw(struct cli *cli, const char *id, int rows, uint32_t frame,
-                      struct node **instance);
+                      struct node **view);
 const char *spinner_at(uint32_t frame);
 
 /* How many attempts were made that are not in the view: a long instance is read from its end. */

@@ -46,7 +46,7 @@ function actionButton(item, action, index, again) {
   return h("div.action", null,
     h("button.primary", { onclick: () => go(false), title: "key " + (index + 1) }, action.action),
     h("span.muted", null, "→ ", action.to_state, action.guard && " · guard " + action.guard, action.requires_reason && " · wants a reason"),
-    h("button.plain", { onclick: () => go(true), "aria-label": action.action + " with reason or payload" }, "with data…"));
+    h("button.plain", { onclick: () => go(true), "aria-label": "with data…: " + action.action }, "with data…"));
 }
 
 /** The legal actions of a machine. @param {Instance} item @param {Again} again */
@@ -80,7 +80,7 @@ export function gateButtons(gate, name, again) {
     h("button.primary", { disabled: !!refusal, "aria-describedby": refusal ? id : null, onclick: () => approve(gate, again) }, "Approve"),
     h("button", { disabled: !!refusal, "aria-describedby": refusal ? id : null, onclick: () =>
       ask("Reject " + name, "The step fails with your reason.", [{ ...REASON, required: true }], "Reject", (values) => act(path + "/reject", values, "Rejected", again), true) }, "Reject"),
-    h("button.plain", { disabled: !!refusal, "aria-label": "Approve " + name + " with a reason or result", onclick: () =>
+    h("button.plain", { disabled: !!refusal, "aria-label": "with data…: approve " + name, onclick: () =>
       ask("Approve " + name, null, [REASON, { ...PAYLOAD, hint: "The step's result. Without it: \"approved\"." }], "Approve", (values) => act(path + "/approve", values, "Approved", again)) }, "with data…")),
     refusal && h("p.hint", { id }, refusal)];
 }

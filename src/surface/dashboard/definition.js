@@ -44,21 +44,21 @@ export async function page(route) {
   const newest = await get("/definitions/" + namePath(name));
   const definition = await get("/definitions/" + namePath(name), { version: asked ?? newest.version, expanded: true });
   const href = "definitions/" + encodeURIComponent(name);
-  /** @type {any} */
-  let graph = null, counts = null, report = null, other = null, zoom = 0;
-  let graphWords = "";
+  /** @type {{graph: any, counts: any, report: any, other: any}} */
+  const found = { graph: null, counts: null, report: null, other: null };
+  let graphWords = "", zoom = 0;
   try {
-    graph = await get("/graphs/" + namePath(name), { version: definition.version, format: "layout" });
+    found.graph = await get("/graphs/" + namePath(name), { version: definition.version, format: "layout" });
   } catch (error) {
     graphWords = error instanceof Refusal ? error.message : "";
   }
-  if (against) other = await get("/definitions/" + namePath(name), { version: against });
-  const readCounts = async () => { counts = await get("/instances/counts", { definition: name + "@" + definition.version }); if (route.isCurrent()) draw(); };
+  if (against) found.other = await get("/definitions/" + namePath(name), { version: against });
+  const readCounts = async () => { found.counts = await get("/instances/counts", { definition: name + "@" + definition.version }); if (route.isCurrent()) draw(); };
   async function check() {
     try {
-      report = definition.kind === "code" ? { refused: "Code is checked by its compiler." } : await postText("/definitions/check", definition.text, definition.text.trimStart().startsWith("{") ? "application/json" : "application/yaml");
+      found.report = definition.kind === "code" ? { refused: "Code is checked by its compiler." } : await postText("/definitions/check", definition.text, definition.text.trimStart().startsWith("{") ? "application/json" : "application/yaml");
     } catch (error) {
-      report = { refused: /** @type {Error} */ (error).message };
+      found.report = { refused: /** @type {Error} */ (error).message };
     }
     if (route.isCurrent()) draw();
   }
@@ -68,18 +68,18 @@ export async function page(route) {
       n !== definition.version && [" · ", h("a", { href: link(href + "?version=" + definition.version + "&against=" + n) }, "diff with @" + definition.version)])));
   }
   function draw() {
-    const statuses = counts && Object.entries(counts.by_status).filter(([, n]) => Number(n) > 0);
+    const statuses = found.counts && Object.entries(found.counts.by_status).filter(([, n]) => Number(n) > 0);
     show(route.root, h("div.head", null, h("h1", null, name, h("span.muted", null, "@" + definition.version)), h("p.now", null, definition.kind, definition.version !== newest.version && [" · ", h("a", { href: link(href) }, "newest is @" + newest.version)])),
       h("div.columns", null, h("div.main", null,
-        h("section.card.graph-card", null, graph ? graphFrame(graph) : h("p.muted", null, graphWords), h("div.zoom", null, ["−", "+", "fit"].map((sign) => h("button.plain", { "aria-label": sign === "−" ? "Smaller" : sign === "+" ? "Larger" : "Fit", onclick: () => { const frame = /** @type {Element} */ (route.root.querySelector(".graph-frame")); zoom = sign === "fit" ? 0 : Math.min(3, Math.max(0.2, (zoom || fitGraph(frame)) * (sign === "+" ? 1.25 : 0.8))); draw(); } }, sign)))),
-        other && h("section.card", null, h("h2", null, "What changed from @" + against + " to @" + definition.version), diffView(other.text, definition.text), h("p", null, h("a", { href: link(href + "?version=" + definition.version) }, "Close the comparison"))),
+        h("section.card.graph-card", null, found.graph ? graphFrame(found.graph) : h("p.muted", null, graphWords), h("div.zoom", null, ["−", "+", "fit"].map((sign) => h("button.plain", { "aria-label": sign === "−" ? "Smaller" : sign === "+" ? "Larger" : "Fit", onclick: () => { const frame = /** @type {Element} */ (route.root.querySelector(".graph-frame")); zoom = sign === "fit" ? 0 : Math.min(3, Math.max(0.2, (zoom || fitGraph(frame)) * (sign === "+" ? 1.25 : 0.8))); draw(); } }, sign)))),
+        found.other && h("section.card", null, h("h2", null, "What changed from @" + against + " to @" + definition.version), diffView(found.other.text, definition.text), h("p", null, h("a", { href: link(href + "?version=" + definition.version) }, "Close the comparison"))),
         h("section.card", null, h("h2", null, "Text"), h("pre.text", { tabindex: 0 }, definition.text), h("p.hint", null, "SHA-256 ", h("code", null, definition.sha256)))),
       h("aside", null,
         h("section.card", null, h("h2", null, "Start one"), startForm(definition)),
-        h("section.card", null, h("h2", null, "Instances"), !counts ? h("p.muted", null, "…") : counts.total === 0 ? h("p.muted", null, "None of this version yet.")
-          : [h("p", null, h("a", { href: link("instances?definition=" + encodeURIComponent(name + "@" + definition.version)) }, count(counts.total) + " of this version")), h("ul.plain", null, statuses.map((/** @type {any} */ [status, n]) => h("li", null, badge(status), " " + count(n)))),
-            h("h3", null, "By state"), h("ul.plain", null, Object.entries(counts.by_state).map(([state, n]) => h("li", null, h("a", { href: link("instances?definition=" + encodeURIComponent(name + "@" + definition.version) + "&state=" + encodeURIComponent(state)) }, state), " " + count(Number(n)))))]),
-        h("section.card", null, h("h2", null, "Check"), report ? checkReport(report) : h("p.muted", null, "…")),
+        h("section.card", null, h("h2", null, "Instances"), !found.counts ? h("p.muted", null, "…") : found.counts.total === 0 ? h("p.muted", null, "None of this version yet.")
+          : [h("p", null, h("a", { href: link("instances?definition=" + encodeURIComponent(name + "@" + definition.version)) }, count(found.counts.total) + " of this version")), h("ul.plain", null, statuses.map((/** @type {any} */ [status, n]) => h("li", null, badge(status), " " + count(n)))),
+            h("h3", null, "By state"), h("ul.plain", null, Object.entries(found.counts.by_state).map(([state, n]) => h("li", null, h("a", { href: link("instances?definition=" + encodeURIComponent(name + "@" + definition.version) + "&state=" + encodeURIComponent(state)) }, state), " " + count(Number(n)))))]),
+        h("section.card", null, h("h2", null, "Check"), found.report ? checkReport(found.report) : h("p.muted", null, "…")),
         h("section.card", null, h("h2", null, "Versions"), versions()),
         h("section.card", null, h("h2", null, "Take it along"), copyMenu({ operation: "instance.create", method: "POST", path: "/instances", body: { definition: name, ...actorMember() }, pawl: ["start", name] })))));
     const frame = route.root.querySelector(".graph-frame");

@@ -10,6 +10,7 @@ export function toast(text, isBad = false) {
   if (!place) document.body.append(place = h("div", { id: "toasts", role: "status", "aria-live": "polite" }));
   const note = h("div.toast" + (isBad ? ".bad" : ""), null, text);
   place.append(note);
+  while (place.childElementCount > 3) place.firstElementChild?.remove();
   window.setTimeout(() => note.remove(), isBad ? 9000 : 4000);
 }
 

@@ -91,7 +91,7 @@ function patchChildren(parent, to) {
   for (const wanted of [...to.childNodes]) {
     let found = keyOf(wanted) ? keyed.get(keyOf(wanted)) : at;
     if (found && isLike(found, wanted)) {
-      if (found === at) at = at.nextSibling;
+      if (found === at) at = found.nextSibling;
       else parent.insertBefore(found, at);
       patch(found, wanted);
     } else parent.insertBefore(wanted, at);
@@ -115,6 +115,7 @@ export function patch(from, to) {
     return from;
   }
   if (from instanceof Element && to instanceof Element) {
+    if (from.hasAttribute("data-own")) return from; /* what is inside keeps itself */
     patchAttributes(from, to);
     if (from instanceof HTMLInputElement || from instanceof HTMLTextAreaElement || from instanceof HTMLSelectElement) {
       const other = /** @type {any} */ (to);
@@ -122,7 +123,7 @@ export function patch(from, to) {
       if (document.activeElement !== from && from.value !== other.value && !from.dataset.keep) from.value = other.value;
       return from;
     }
-    if (!from.hasAttribute("data-own")) patchChildren(from, to);
+    patchChildren(from, to);
   }
   return from;
 }

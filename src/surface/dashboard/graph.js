@@ -49,7 +49,7 @@ function drawNode(node, options) {
   const act = options.onNode && !isDot ? () => options.onNode?.(node) : null;
   const kind = ["node", node.shape, node.mark ?? "", node.terminal_kind ?? "", options.isFresh?.(node) ? "fresh" : ""];
   return s("g", { class: kind.filter(Boolean).join(" "), "data-key": "n" + node.id, ...(act && { tabindex: 0, role: "button",
-    "aria-label": words(node), onclick: act,
+    "aria-description": (node.mark && SIGNS[node.mark]) || null, onclick: act,
     onkeydown: (/** @type {KeyboardEvent} */ e) => { if (e.key === "Enter") act(); } }) },
     !act && !isDot && s("title", null, words(node)),
     isDot ? dot(node) : [outline(node), inner(node),
@@ -90,14 +90,25 @@ export function graphFrame(graph, options = {}) {
   return h("div.graph-frame", { tabindex: 0, role: "region", "aria-label": "The graph of " + graph.title }, svg);
 }
 
+const LEAST = 0.75; /* below that letters are hard to read: the frame is scrolled instead */
+
+/** Where the instance stands is in view. @param {Element} frame */
+function showPresent(frame) {
+  const node = frame.querySelector(".node.present");
+  if (!node) return;
+  const box = node.getBoundingClientRect(), room = frame.getBoundingClientRect();
+  frame.scrollBy(box.x + box.width / 2 - room.x - room.width / 2, box.y + box.height / 2 - room.y - room.height / 2);
+}
+
 /** As large as it may be where it is shown, and never larger than it is. @param {Element} frame @param {number} [zoom] */
 export function fitGraph(frame, zoom = 0) {
   const svg = frame.querySelector("svg.graph");
   if (!(svg instanceof SVGSVGElement)) return 1;
   const { width, height } = svg.viewBox.baseVal;
   const fit = Math.min(1, (frame.clientWidth - 2) / width, 560 / height);
-  const scale = zoom || Math.max(fit, Math.min(0.55, 1));
+  const scale = zoom || Math.max(fit, LEAST);
   svg.style.width = Math.round(width * scale) + "px";
   svg.style.height = Math.round(height * scale) + "px";
+  if (!zoom && fit < LEAST && !frame.scrollTop) showPresent(frame);
   return scale;
 }

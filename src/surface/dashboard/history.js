@@ -44,7 +44,7 @@ export const historyTable = (entries, marks, isChecking, at, go) => h("div.scrol
 
 // ---- The timeline ----
 
-const LANE = 26, LEFT = 170, WIDTH = 900;
+const LANE = 26, LEFT = 170;
 
 /** @typedef {{name: string, from: number, to: number, kind: string, note: string}} Bar */
 
@@ -73,11 +73,11 @@ function ticks(from, to) {
   return Array.from({ length: count + 1 }, (_, i) => from + ((to - from) * i) / count);
 }
 
-/** @param {Entry[]} entries @param {any} item @param {any[]} steps */
-export function timeline(entries, item, steps) {
+/** @param {Entry[]} entries @param {any} item @param {any[]} steps @param {number} room in pixels */
+export function timeline(entries, item, steps, room) {
   const now = Date.now(), bars = item.kind === "machine" ? stateBars(entries, item, now) : stepBars(steps, now);
   if (!bars.length) return h("p.muted", null, "Nothing has taken time yet.");
-  const from = Math.min(...bars.map((bar) => bar.from)), to = Math.max(...bars.map((bar) => bar.to), from + 1);
+  const WIDTH = Math.max(440, room), from = Math.min(...bars.map((bar) => bar.from)), to = Math.max(...bars.map((bar) => bar.to), from + 1);
   const x = (/** @type {number} */ time) => LEFT + ((time - from) / (to - from)) * (WIDTH - LEFT - 70);
   const lanes = [...new Set(bars.map((bar) => bar.name))].slice(0, 200), height = lanes.length * LANE + 34;
   return h("div.graph-frame", { tabindex: 0, role: "region", "aria-label": "Timeline" }, s("svg", { class: "timeline", viewBox: "0 0 " + WIDTH + " " + height, width: WIDTH, height, role: "img",

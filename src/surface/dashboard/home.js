@@ -64,11 +64,11 @@ export async function page(route) {
   function draw() {
     show(route.root, h("h1", null, "Home"), data.examples && welcome(data.examples, draw, again), tiles(data.counts),
       h("div.charts", null, chart("Records a second", rates("pawl_records_total"), (n) => n.toFixed(n < 10 ? 1 : 0)), chart("Commit latency", means("pawl_commit_seconds"), (n) => n ? n.toFixed(n < 10 ? 1 : 0) + " ms" : "—"), chart("Queue depth", levels("pawl_queue_depth"), (n) => count(n)), chart("Open streams", levels("pawl_http_streams"), (n) => count(n))),
-      h("div.grid.two", null,
+      h("div.stacks", null, h("div", null,
         h("section.card", null, h("h2", null, h("a.quiet", { href: link("approvals") }, actor().name ? "Approvals that wait for " + actor().name : "Approvals")), data.gates.length ? h("div.gates", null, data.gates.map((/** @type {any} */ gate) => gateCard(gate, again))) : h("p.muted", null, "Nothing waits.")),
-        listCard("Failed last", data.failed, "instances?status=failed", "Nothing has failed."),
-        listCard("Under way", data.running, "instances?active=true", "Nothing is under way. Start one from a definition."),
-        workersCard(data.known, data.ready), storeCard(data.health, data.info), storesCard(data.stores)));
+        listCard("Under way", data.running, "instances?active=true", "Nothing is under way. Start one from a definition.")),
+      h("div", null, listCard("Failed last", data.failed, "instances?status=failed", "Nothing has failed."),
+        workersCard(data.known, data.ready), storeCard(data.health, data.info), storesCard(data.stores))));
   }
   await read();
   if (route.isCurrent()) draw();

@@ -26,7 +26,7 @@ function facts(item) {
     line("Kind", item.kind), line("Subject", item.subject_ref && h("a", { href: link("instances?subject_ref=" + encodeURIComponent(item.subject_ref)) }, item.subject_ref)),
     line("Correlation", item.correlation_id && h("a", { href: link("instances?correlation_id=" + encodeURIComponent(item.correlation_id)) }, item.correlation_id)),
     line("Labels", item.labels && Object.entries(item.labels).map(([k, v]) => h("a.label", { href: link("instances?" + new URLSearchParams({ ["label." + k]: /** @type {string} */ (v) })) }, k + "=" + v))),
-    line("Created", [when(item.instantiated_at), item.created_by && " by " + item.created_by]), line("Changed", when(item.updated_at)),
+    line("Created", [when(item.instantiated_at), item.created_by && [" by ", h("bdi", null, item.created_by)]]), line("Changed", when(item.updated_at)),
     line("Parent", item.parent_id && other(item.parent_id)), line("Redrives", item.retry_of && other(item.retry_of)), line("Redriven as", item.retried_as && other(item.retried_as)));
 }
 
@@ -171,7 +171,7 @@ export async function page(route) {
     ["history", "History", () => [proofLine(proof), proof.state === "none" && proof.seq >= 0 && total() > VERIFY_MAX && h("button", { onclick: verifyNow }, "Verify " + count(total()) + " entries here"),
       historyTable(entries(), proof.marks, proof.state === "checking" && !proof.marks.size, isPast() ? at : Infinity, travel),
       entries()[0]?.sequence_number > 1 && h("p.end", null, h("button", { onclick: readEarlier }, "Show earlier entries"), " ", count(entries()[0].sequence_number - 1) + " more")]],
-    ["timeline", "Timeline", () => timeline(entries().filter((entry) => entry.sequence_number <= at), { ...view.instance, ...(past && { current_state: past.instance.current_state, terminal_kind: past.instance.terminal_kind }) }, shown().steps ?? [])],
+    ["timeline", "Timeline", () => timeline(entries().filter((entry) => entry.sequence_number <= at), { ...view.instance, ...(past && { current_state: past.instance.current_state, terminal_kind: past.instance.terminal_kind }) }, shown().steps ?? [], (route.root.querySelector(".columns > .main")?.clientWidth ?? 700) - 40)],
     ["steps", "Steps", () => stepTree(shown(), args)],
     ["data", "Data", () => h("div", null, jsonBlock("Input", view.instance.input), jsonBlock("Variables" + (past ? " as of entry " + at : ""), shown().variables), jsonBlock("Result", shown().instance.result), jsonBlock("Error", shown().instance.error), jsonBlock("Metadata", view.instance.instance_metadata),
       [view.instance.input, shown().variables, shown().instance.result, view.instance.instance_metadata].every((value) => value === null || value === undefined) && h("p.muted", null, "This instance has no input, variables or result."))],
@@ -201,7 +201,7 @@ export async function page(route) {
   function draw() {
     const item = view.instance, then = shown().instance;
     show(route.root,
-      h("div.head", null, h("h1", null, item.subject_ref ?? item.definition ?? "Instance", " ", h("code.muted", null, shortId(id))),
+      h("div.head", null, h("h1", null, h("bdi", null, item.subject_ref ?? item.definition ?? "Instance"), " ", h("code.muted", null, shortId(id))),
         h("p.now", { "aria-live": "polite" }, badge(then.status), " ", h("b.state-name", null, then.current_state), past && h("span.muted", null, " (as of entry " + at + "; now " + item.current_state + ")"))),
       h("div.columns", null,
         h("div.main", null,

@@ -28,25 +28,29 @@ export function withQuery(query, changes) {
 
 // ---- Rows ----
 
+/** Rows are grids, so that a browser lays out only those that are seen; the roles say that it is a table.
+ * @param {string} spec @param {...import("./dom.js").Child} children */
+const cell = (spec, ...children) => h("td" + spec, { role: "cell" }, ...children);
+
 /** @param {Instance} item */
 function row(item) {
-  const waits = item.status === "failed" && item.error ? JSON.stringify(item.error) : "";
-  return h("tr", { "data-key": item.instance_id },
-    h("td", null, badge(item.status)),
-    h("td", null, h("a", { href: link("instances/" + item.instance_id), "data-row": "1" }, item.subject_ref ?? h("code", null, shortId(item.instance_id)))),
-    h("td", null, item.definition ? h("a.quiet", { href: link("definitions/" + encodeURIComponent(item.definition) + "?version=" + item.version) }, item.definition, h("span.muted", null, "@" + item.version)) : h("span.muted", null, "inline")),
-    h("td", null, h("span.state-name", null, item.current_state), waits && h("div.error-line", { title: waits }, waits.slice(0, 160))),
-    h("td.wide", null, item.labels && Object.entries(item.labels).map(([k, v]) => h("span.label", null, k + "=" + v))),
-    h("td.wide", null, h("code.muted", { title: item.instance_id }, shortId(item.instance_id))),
-    h("td.time", null, when(item.updated_at)));
+  const fault = item.status === "failed" && item.error ? JSON.stringify(item.error) : "";
+  return h("tr", { "data-key": item.instance_id, role: "row" },
+    cell("", badge(item.status)),
+    cell("", h("a", { href: link("instances/" + item.instance_id), "data-row": "1" }, item.subject_ref ?? h("code", null, shortId(item.instance_id)))),
+    cell("", item.definition ? h("a.quiet", { href: link("definitions/" + encodeURIComponent(item.definition) + "?version=" + item.version) }, item.definition, h("span.muted", null, "@" + item.version)) : h("span.muted", null, "inline")),
+    cell("", h("span.state-name", null, item.current_state), fault && h("div.error-line", { title: fault }, fault.slice(0, 160))),
+    cell(".wide", item.labels && Object.entries(item.labels).map(([k, v]) => h("span.label", null, k + "=" + v))),
+    cell(".wide", h("code.muted", { title: item.instance_id }, shortId(item.instance_id))),
+    cell(".time", when(item.updated_at)));
 }
 
-const HEAD = ["Status", "Subject or id", "Definition", "State"];
+const HEAD = ["Status", "Subject or id", "Definition", "State", "Labels", "Id", "Changed"];
 
-/** @param {Instance[]} items */
-const table = (items) => h("table.list", null, h("caption.sr", null, "Instances, the newest first"),
-  h("thead", null, h("tr", null, HEAD.map((name) => h("th", { scope: "col" }, name)), h("th.wide", { scope: "col" }, "Labels"), h("th.wide", { scope: "col" }, "Id"), h("th.time", { scope: "col" }, "Changed"))),
-  h("tbody", null, items.map(row)));
+/** @param {Instance[]} items @param {boolean} isNewest */
+const table = (items, isNewest) => h("table.list.rows", { role: "table", "aria-label": "Instances, the " + (isNewest ? "newest" : "oldest") + " first" },
+  h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, HEAD.map((name) => h("th" + (name === "Labels" || name === "Id" ? ".wide" : name === "Changed" ? ".time" : ""), { role: "columnheader", scope: "col" }, name)))),
+  h("tbody", { role: "rowgroup" }, items.map(row)));
 
 // ---- Filters ----
 
@@ -129,7 +133,7 @@ export async function page(route) {
   function draw() {
     show(route.root, h("h1", null, "Instances"), filterForm(route, names),
       problem ? h("p.problem", { role: "alert" }, problem)
-        : items.size ? [h("div.scroll", null, table([...items.values()])),
+        : items.size ? [h("div.scroll", null, table([...items.values()], route.query.get("order") !== "oldest")),
           h("p.end", null, count(items.size) + (items.size === 1 ? " instance" : " instances") + (next ? " shown. " : "."), next && h("button", { onclick: more }, items.size >= ROWS_MAX ? "Next page" : "Show more"))]
         : emptyList(filters));
   }

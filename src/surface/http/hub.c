@@ -52,7 +52,7 @@ static void on_commit(void *context, uint64_t position)
 {
     struct hub *hub = context;
 
-    (void)position;
+    atomic_store(&hub->committed, position);
     if (atomic_load(&hub->stream_count) > 0)
         hub_wake(hub);
 }
@@ -111,9 +111,10 @@ static void window_add(struct hub *hub, struct piece *piece)
 /* A payload is kept as it was supplied, line ends and all: each begins another data line. */
 static void add_event(struct buf *out, const struct log_event *event)
 {
-    buf_str(out, STR("id: "));
-    event_cursor_print(event->after, out);
-    buf_fmt(out, "\nevent: %s\ndata: ", event->kind);
+    char cursor[ID_SIZE + 1];
+
+    event_cursor_print(event->position, cursor);
+    buf_fmt(out, "id: %s\nevent: %s\ndata: ", cursor, event->kind);
     for (size_t i = 0; i < event->json.size; i++) {
         char byte = event->json.data[i];
 
@@ -125,13 +126,15 @@ static void add_event(struct buf *out, const struct log_event *event)
     buf_str(out, STR("\n\n"));
 }
 
-struct piece *piece_new(const struct buf *text)
+static struct piece *piece_new(const struct buf *text, uint64_t position, uint64_t instance)
 {
     struct piece *piece = text->failed ? NULL : malloc(sizeof *piece + text->size);
 
     if (!piece)
         return NULL;
-    *piece = (struct piece){ .references = 1, .size = text->size };
+    *piece = (struct piece){
+        .references = 1, .position = position, .instance = instance, .size = text->size
+    };
     memcpy(piece->text, text->data, text->size);
     return piece;
 }
@@ -146,39 +149,33 @@ static pawl_status add_to_window(void *context, const struct log_event *event)
 
     buf_init(&text, &heap_libc, LIMIT_SCOPE);
     add_event(&text, event);
-    piece = piece_new(&text);
+    piece = piece_new(&text, event->position, is_entry ? event->instance : 0);
     buf_fini(&text);
     if (!piece)
         return PAWL_NO_MEMORY;
-    piece->shard = event->shard;
-    piece->position = event->position;
-    piece->instance = is_entry ? event->instance : 0;
     guard_lock(&hub->lock);
     window_add(hub, piece);
-    hub->at.at[event->shard] = event->position;
+    hub->position = event->position;
     guard_unlock(&hub->lock);
     return PAWL_OK;
 }
 
 /* Read on to the end of the log. What fails now (the store is being reopened, memory is short)
- * is tried again with the next commit or tick: hub->at says how far it came. */
+ * is tried again with the next commit or tick: hub->position says how far it came. */
 static bool follow_page(struct hub *hub, struct scope *scope)
 {
-    struct shard_vector at;
-    bool has_more;
+    uint64_t after, reached;
     pawl_status status;
 
-    events_end(hub->p, &hub->end);
     guard_lock(&hub->lock);
-    vector_copy(&at, &hub->at);
-    has_more = atomic_load(&hub->stream_count) > 0 && !vector_reaches(&at, &hub->end);
+    after = hub->position;
     guard_unlock(&hub->lock);
-    if (!has_more)
+    if (atomic_load(&hub->stream_count) == 0 || after >= atomic_load(&hub->committed))
         return false;
-    status = events_read(hub->p, scope, "", &at, &hub->end, PAGE_EVENTS, add_to_window, hub);
+    status = events_read(hub->p, scope, "", after, PAGE_EVENTS, add_to_window, hub, &reached);
     guard_lock(&hub->lock);
     if (status == PAWL_OK)
-        vector_copy(&hub->at, &at);
+        hub->position = reached;
     resume_all(&hub->idle);
     guard_unlock(&hub->lock);
     return status == PAWL_OK;
@@ -198,8 +195,7 @@ static void follow(struct hub *hub)
 
 struct hub_page {
     struct buf text;
-    struct shard_vector at, until; /* where the stream stands then; where the hub stood */
-    uint64_t number;               /* the window's end there */
+    uint64_t last;
 };
 
 static pawl_status add_to_page(void *context, const struct log_event *event)
@@ -209,30 +205,21 @@ static pawl_status add_to_page(void *context, const struct log_event *event)
     if (page->text.size > PAGE_BYTES)
         return PAWL_TOO_LARGE; /* enough for now; the caller does not report it */
     add_event(&page->text, event);
+    page->last = event->position;
     return page->text.failed ? PAWL_NO_MEMORY : PAWL_OK;
 }
 
-/* Level with the window as it was when the page was begun: what follows comes from there. */
-static void give_page(struct stream *stream, const struct hub_page *page, struct piece *piece)
+/* Level with the window: what follows comes from there. */
+static void give_page(struct hub *hub, struct stream *stream, struct piece *piece, uint64_t reached)
 {
-    vector_copy(&stream->at, &page->at);
-    if (vector_reaches(&page->at, &page->until)) {
+    stream->position = reached;
+    if (reached >= hub->position) {
         stream->is_behind = false;
-        stream->next_number = page->number;
+        stream->next_number = hub->end_number;
     }
     stream->piece = piece;
     stream->offset = 0;
     stream_resume(stream);
-}
-
-static void begin_page(struct hub *hub, const struct stream *stream, struct hub_page *page)
-{
-    buf_init(&page->text, &heap_libc, LIMIT_SCOPE);
-    guard_lock(&hub->lock);
-    vector_copy(&page->at, &stream->at);
-    vector_copy(&page->until, &hub->at);
-    page->number = hub->end_number;
-    guard_unlock(&hub->lock);
 }
 
 /* One page for the stream that waits first. The lock is free while it is read: the stream cannot
@@ -240,21 +227,24 @@ static void begin_page(struct hub *hub, const struct stream *stream, struct hub_
 static void serve_one_behind(struct hub *hub, struct stream *stream)
 {
     struct piece *piece = NULL;
-    struct hub_page page;
+    struct hub_page page = { .last = stream->position };
     struct scope scope;
+    uint64_t reached = stream->position;
     pawl_status status;
 
-    begin_page(hub, stream, &page);
+    buf_init(&page.text, &heap_libc, LIMIT_SCOPE);
     scope_init(&scope, &heap_libc, LIMIT_SCOPE);
-    status = events_read(hub->p, &scope, stream->id, &page.at, &page.until, PAGE_EVENTS,
-                         add_to_page, &page);
-    if (status == PAWL_TOO_LARGE && page.text.size > 0)
+    status = events_read(hub->p, &scope, stream->id, stream->position, PAGE_EVENTS, add_to_page,
+                         &page, &reached);
+    if (status == PAWL_TOO_LARGE && page.last > stream->position) {
+        reached = page.last;
         status = PAWL_OK;
-    if (status == PAWL_OK && page.text.size > 0 && !(piece = piece_new(&page.text)))
+    }
+    if (status == PAWL_OK && page.text.size > 0 && !(piece = piece_new(&page.text, reached, 0)))
         status = PAWL_NO_MEMORY;
     guard_lock(&hub->lock);
     if (status == PAWL_OK)
-        give_page(stream, &page, piece);
+        give_page(hub, stream, piece, reached);
     else
         stream->has_ended = true, stream_resume(stream); /* it may resume by its cursor */
     guard_unlock(&hub->lock);
@@ -342,7 +332,6 @@ struct hub *hub_start(pawl *p, void (*tick)(void *context, uint32_t seconds), vo
     if (!hub)
         return NULL;
     hub->p = p;
-    events_end(p, &hub->at);
     hub->tick = tick;
     hub->tick_context = context;
     hub->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -360,7 +349,7 @@ void hub_end_streams(struct hub *hub)
 {
     if (!hub)
         return;
-    events_watch(hub->p, NULL, NULL);
+    events_watch(hub->p, NULL, hub);
     atomic_store(&hub->is_stopping, true);
     hub_wake(hub);
     pthread_join(hub->thread, NULL);

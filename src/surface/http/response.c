@@ -92,12 +92,21 @@ static bool describe_page(const struct web_request *request, struct MHD_Response
                         add(response, "Cross-Origin-Opener-Policy", "same-origin")));
 }
 
+static bool add_all(struct MHD_Response *response, const struct op_header *header)
+{
+    for (; header; header = header->next)
+        if (!add(response, header->name, header->value))
+            return false;
+    return true;
+}
+
 static bool describe(const struct web_request *request, struct MHD_Response *response)
 {
     int http = request->result.http_status;
     bool names_methods = http == 204 || http == 405, varies = http == 304 || answer_varies(request);
 
-    return add(response, "Content-Type", http == 304 ? NULL : request->result.content_type) &&
+    return add_all(response, request->result.headers) &&
+           add(response, "Content-Type", http == 304 ? NULL : request->result.content_type) &&
            add(response, "X-Content-Type-Options", request->stream ? NULL : "nosniff") &&
            add(response, "Cache-Control", request->stream ? "no-store" : NULL) &&
            add(response, "Allow", names_methods ? request->allow : NULL) &&
@@ -142,6 +151,8 @@ static ssize_t read_pieces(void *context, uint64_t offset, char *out, size_t siz
     if (request->status != PAWL_OK)
         return MHD_CONTENT_READER_END_WITH_ERROR;
     if (left > 0) {
+        if (request->sent == 0)
+            connection_allow(request->connection, PATIENCE_PIECE);
         size = size < left ? size : left;
         memcpy(out, request->answer.data + request->sent, size);
         request->sent += size;
@@ -149,7 +160,8 @@ static ssize_t read_pieces(void *context, uint64_t offset, char *out, size_t siz
     }
     if (!request->result.pieces)
         return MHD_CONTENT_READER_END_OF_STREAM;
-    connection_allow(request->connection, PATIENCE_PIECE);
+    connection_allow(request->connection,
+                     request->result.pieces->sleep ? PATIENCE_ANY : PATIENCE_PIECE);
     return request_read_on(request) ? 0 : MHD_CONTENT_READER_END_WITH_ERROR;
 }
 

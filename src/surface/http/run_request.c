@@ -192,6 +192,11 @@ static void on_wake(void *context)
         end_suspension(request);
 }
 
+static str get_header(const void *context, const char *name)
+{
+    return request_header(context, name);
+}
+
 /* The rest of the call, and whether its caller may: that may depend on the body. */
 static pawl_status prepare(struct web_request *request)
 {
@@ -207,8 +212,19 @@ static pawl_status prepare(struct web_request *request)
     request->waiter = (struct waiter){ on_wake, client_is_there, request };
     request->call.waiter = &request->waiter;
     request->call.takes_pieces = true;
+    request->call.headers = (struct op_headers){ get_header, request };
     TRY(op_authorize(request->p, &request->scope, request->op, &request->call));
     return op_prepare(request->p, request->op, &request->call, &request->scope, &request->running);
+}
+
+/* It may last for days: what the request held is let go. */
+static void become_live(struct web_request *request)
+{
+    body_release(request);
+    if (!(request->op->flags & OP_FIRST_STORE))
+        return; /* the name of its store is in the scope */
+    scope_fini(&request->scope);
+    scope_init(&request->scope, &heap_libc, LIMIT_SCOPE);
 }
 
 static pawl_status run(struct web_request *request, bool *waits)
@@ -217,6 +233,8 @@ static pawl_status run(struct web_request *request, bool *waits)
     TRY(op_start(&request->running, &request->answer, &request->result, waits));
     if (*waits)
         return PAWL_OK;
+    if (request->result.pieces && request->result.pieces->sleep)
+        become_live(request);
     if (request->op->flags & OP_FIGURES)
         metrics_print(request->server, &request->answer);
     return request->op->flags & OP_STREAM ? become_stream(request) : PAWL_OK;
@@ -249,6 +267,22 @@ static pawl_status go_on(struct web_request *request, bool *waits)
                     &request->result, waits);
 }
 
+/* By the thread that makes the next piece of a live answer. */
+static void on_live(void *context)
+{
+    struct web_request *request = context;
+
+    work_add(&request->server->work, request);
+}
+
+/* The connection stays suspended; woken, the request may be another thread's before this returns.
+ */
+static void sleep_until_woken(struct web_request *request)
+{
+    if (!request->result.pieces->sleep(request->result.pieces, on_live, request))
+        work_add(&request->server->work, request);
+}
+
 /* By a worker. A failure can no longer be answered: the connection ends before the answer does. */
 static void read_piece(struct web_request *request)
 {
@@ -260,6 +294,11 @@ static void read_piece(struct web_request *request)
                                                    &request->answer, &is_last);
     if (request->status == PAWL_OK && request->answer.failed)
         request->status = scope_no_memory(&request->scope);
+    if (request->status == PAWL_OK && !is_last && request->answer.size == 0 &&
+        request->result.pieces->sleep) {
+        sleep_until_woken(request);
+        return;
+    }
     if (is_last || request->status != PAWL_OK)
         request_close_pieces(request);
     request_come_back(request, STAGE_BACK);

@@ -1,0 +1,368 @@
+/* exchange.c - one request: turns of its method until it is answered, and what goes out
+ * meanwhile. */
+#include "api/world.h"
+#include "surface/mcp/mcp_int.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+#define BEAT_MS 15000 /* of silence before a comment is sent on a stream */
+
+int64_t tick_ms(const struct mcp_server *server)
+{
+    return world_tick_us(server->p) / 1000;
+}
+
+/* ---- Beginning and ending ---- */
+
+static pawl_status read_piece(struct op_pieces *pieces, struct scope *scope, struct buf *out,
+                              bool *is_last)
+{
+    struct rpc_exchange *exchange = (struct rpc_exchange *)pieces;
+
+    (void)scope;
+    if (!exchange->is_done)
+        exchange_run(exchange);
+    exchange_take(exchange, out);
+    *is_last = exchange->is_done;
+    return PAWL_OK;
+}
+
+static void close_pieces(struct op_pieces *pieces)
+{
+    exchange_free((struct rpc_exchange *)pieces);
+}
+
+struct rpc_exchange *exchange_new(struct mcp_server *server, enum transport transport)
+{
+    struct rpc_exchange *exchange = calloc(1, sizeof *exchange);
+
+    if (!exchange)
+        return NULL;
+    exchange->pieces = (struct op_pieces){ read_piece, close_pieces, exchange_sleep };
+    exchange->server = server;
+    exchange->transport = transport;
+    scope_init(&exchange->scope, &heap_libc, LIMIT_SCOPE);
+    scope_init(&exchange->work, &heap_libc, LIMIT_SCOPE);
+    buf_init(&exchange->meta_out, &heap_libc, LIMIT_TEXT);
+    buf_init(&exchange->out, &heap_libc, LIMIT_SCOPE);
+    buf_init(&exchange->answer, &heap_libc, LIMIT_SCOPE);
+    exchange->http_status = 200;
+    return exchange;
+}
+
+void exchange_free(struct rpc_exchange *exchange)
+{
+    if (!exchange)
+        return;
+    watcher_leave(exchange);
+    session_leave(exchange->server, exchange->session);
+    free((void *)(uintptr_t)exchange->reply_text);
+    buf_fini(&exchange->meta_out);
+    buf_fini(&exchange->out);
+    buf_fini(&exchange->answer);
+    scope_fini(&exchange->work);
+    scope_fini(&exchange->scope);
+    free(exchange);
+}
+
+/* ---- What goes out ---- */
+
+static void put_framed(struct rpc_exchange *exchange, str message)
+{
+    if (exchange->is_deaf)
+        return;
+    if (exchange->transport == OVER_HTTP)
+        buf_str(&exchange->out, STR("event: message\ndata: "));
+    buf_str(&exchange->out, message);
+    buf_str(&exchange->out, exchange->transport == OVER_HTTP ? STR("\n\n") : STR("\n"));
+    exchange->beat_ms = tick_ms(exchange->server) + BEAT_MS;
+}
+
+void exchange_notify(struct rpc_exchange *exchange, const char *method, str params)
+{
+    struct buf message;
+
+    exchange->is_stream = true;
+    buf_init(&message, &heap_libc, LIMIT_SCOPE);
+    buf_fmt(&message, "{\"jsonrpc\":\"2.0\",\"method\":\"%s\",\"params\":{", method);
+    buf_str(&message, params);
+    buf_str(&message, STR("}}"));
+    if (!message.failed)
+        put_framed(exchange, buf_view(&message));
+    buf_fini(&message);
+}
+
+void exchange_ask(struct rpc_exchange *exchange, const char *method, str params)
+{
+    struct buf message;
+
+    exchange->is_stream = true;
+    guard_lock(&exchange->server->lock);
+    exchange->asked = ++exchange->server->asked;
+    exchange->reply = STR_NONE;
+    guard_unlock(&exchange->server->lock);
+    buf_init(&message, &heap_libc, LIMIT_SCOPE);
+    buf_fmt(&message, "{\"jsonrpc\":\"2.0\",\"id\":\"pawl-%llu\",\"method\":\"%s\",\"params\":{",
+            (unsigned long long)exchange->asked, method);
+    buf_str(&message, params);
+    buf_str(&message, STR("}}"));
+    if (!message.failed)
+        put_framed(exchange, buf_view(&message));
+    buf_fini(&message);
+}
+
+void exchange_progress(struct rpc_exchange *exchange, uint64_t done, uint64_t total, str words)
+{
+    struct buf params;
+
+    if (!exchange->progress_token.data || (exchange->progress && done <= exchange->progress))
+        return;
+    exchange->progress = done;
+    buf_init(&params, &heap_libc, LIMIT_TEXT);
+    json_put_raw(&params, "progressToken", exchange->progress_token);
+    json_put_u64(&params, "progress", done);
+    json_opt_u64(&params, "total", total);
+    json_opt_str(&params, "message", words);
+    exchange_notify(exchange, "notifications/progress", buf_view(&params));
+    buf_fini(&params);
+}
+
+void exchange_take(struct rpc_exchange *exchange, struct buf *out)
+{
+    if (exchange->out.size == 0 && !exchange->is_done && exchange->transport == OVER_HTTP &&
+        exchange->beat_ms && tick_ms(exchange->server) >= exchange->beat_ms) {
+        buf_str(out, STR(":\n\n"));
+        exchange->beat_ms = tick_ms(exchange->server) + BEAT_MS;
+    }
+    if (exchange->is_done && exchange->answer.size > 0) {
+        put_framed(exchange, buf_view(&exchange->answer));
+        buf_clear(&exchange->answer);
+    }
+    buf_str(out, buf_view(&exchange->out));
+    buf_clear(&exchange->out);
+}
+
+/* ---- Turns ---- */
+
+static void put_server_info(struct buf *out)
+{
+    json_put_open(out, META_PREFIX "serverInfo", '{');
+    json_put_text(out, "name", "pawl");
+    json_put_text(out, "version", PAWL_VERSION);
+    json_close(out, '}');
+}
+
+static void print_result(struct rpc_exchange *exchange, struct buf *members)
+{
+    struct buf *out = &exchange->answer;
+    bool modern = is_modern(exchange->version);
+
+    json_open(out, '{');
+    json_put_text(out, "jsonrpc", "2.0");
+    json_put_raw(out, "id", exchange->id);
+    json_put_open(out, "result", '{');
+    if (modern)
+        json_put_text(out, "resultType",
+                      exchange->result_type ? exchange->result_type : "complete");
+    if (members->size > 0) {
+        if (modern)
+            buf_byte(out, ',');
+        buf_str(out, buf_view(members));
+    }
+    if (modern || exchange->meta_out.size > 0) {
+        json_put_open(out, "_meta", '{');
+        if (modern)
+            put_server_info(out);
+        if (modern && exchange->meta_out.size > 0)
+            buf_byte(out, ',');
+        buf_str(out, buf_view(&exchange->meta_out));
+        json_close(out, '}');
+    }
+    buf_str(out, STR("}}"));
+}
+
+static void conclude(struct rpc_exchange *exchange, pawl_status status, struct buf *members)
+{
+    exchange->is_done = true;
+    buf_clear(&exchange->answer);
+    if (!exchange->id.data || exchange->is_deaf)
+        return;
+    if (status == PAWL_OK && !members->failed)
+        print_result(exchange, members);
+    if (status != PAWL_OK || members->failed || exchange->answer.failed) {
+        if (!exchange->error.code)
+            rpc_fail_as(exchange, status == PAWL_OK ? PAWL_NO_MEMORY : status);
+        buf_fini(&exchange->answer);
+        buf_init(&exchange->answer, &heap_libc, LIMIT_SCOPE);
+        error_print(exchange, &exchange->answer);
+    }
+}
+
+/* What the client has answered lies on libc's heap until the exchange's own thread takes it. */
+static void take_reply(struct rpc_exchange *exchange)
+{
+    guard_lock(&exchange->server->lock);
+    if (exchange->reply_text) {
+        exchange->reply =
+            arena_str(&exchange->scope.arena, (str){ exchange->reply_text, exchange->reply_size });
+        free((void *)(uintptr_t)exchange->reply_text);
+        exchange->reply_text = NULL;
+    }
+    guard_unlock(&exchange->server->lock);
+}
+
+/* The server stops. What was begun is durable, and goes on. */
+static pawl_status end_early(struct rpc_exchange *exchange)
+{
+    if (exchange->ends_well)
+        return PAWL_OK;
+    return rpc_fail(exchange, RPC_INTERNAL, "the server is stopping%s%s",
+                    exchange->instance[0] ? "; look again later at the process " : "",
+                    exchange->instance);
+}
+
+void exchange_run(struct rpc_exchange *exchange)
+{
+    pawl_status status;
+    struct buf members;
+
+    if (exchange->is_done)
+        return;
+    if (exchange->is_known)
+        take_reply(exchange);
+    scope_clear(&exchange->work);
+    exchange->work.trace = node_text(exchange->meta, "traceparent");
+    exchange->waits = false;
+    exchange->due_ms = 0;
+    buf_init(&members, &heap_libc, LIMIT_SCOPE);
+    status = exchange->is_deaf ? PAWL_OK : exchange->method->run(exchange, &members);
+    if (!exchange->waits || status != PAWL_OK || exchange->is_deaf)
+        conclude(exchange, status, &members);
+    else if (atomic_load(&exchange->server->is_stopping))
+        conclude(exchange, end_early(exchange), &members);
+    else
+        watcher_join(exchange);
+    buf_fini(&members);
+}
+
+/* ---- Waiting ---- */
+
+void exchange_watch(struct rpc_exchange *exchange, str instance)
+{
+    uint8_t random[ID_RANDOM_SIZE];
+
+    if (instance.size != ID_SIZE || !id_parse(instance, &exchange->watched, random))
+        return;
+    memcpy(exchange->instance, instance.data, ID_SIZE);
+    watcher_join(exchange);
+}
+
+void exchange_watch_all(struct rpc_exchange *exchange)
+{
+    exchange->watches_all = true;
+    watcher_join(exchange);
+    look_at_definitions(exchange->server);
+}
+
+void exchange_wait(struct rpc_exchange *exchange, int64_t most_ms)
+{
+    exchange->waits = true;
+    exchange->due_ms = most_ms > 0 ? tick_ms(exchange->server) + most_ms : 0;
+}
+
+bool exchange_is_late(struct rpc_exchange *exchange)
+{
+    return exchange->give_up_ms && tick_ms(exchange->server) >= exchange->give_up_ms;
+}
+
+/* When it is to be woken even if nothing happens. */
+static void note_due(struct rpc_exchange *exchange)
+{
+    struct mcp_server *server = exchange->server;
+    int64_t due = exchange->due_ms;
+
+    if (exchange->transport == OVER_HTTP) {
+        if (!exchange->beat_ms)
+            exchange->beat_ms = tick_ms(server) + BEAT_MS;
+        due = !due || exchange->beat_ms < due ? exchange->beat_ms : due;
+    }
+    exchange->due_ms = due;
+    if (due && (!server->due_ms || due < server->due_ms)) {
+        server->due_ms = due;
+        watcher_wake(server);
+    }
+}
+
+bool exchange_sleep(struct op_pieces *pieces, void (*wake)(void *context), void *context)
+{
+    struct rpc_exchange *exchange = (struct rpc_exchange *)pieces;
+    struct mcp_server *server = exchange->server;
+    bool sleeps;
+
+    guard_lock(&server->lock);
+    sleeps = !exchange->is_woken && !atomic_load(&server->is_stopping);
+    exchange->is_woken = false;
+    if (sleeps) {
+        exchange->wake = wake;
+        exchange->wake_context = context;
+        exchange->is_asleep = true;
+        note_due(exchange);
+    }
+    guard_unlock(&server->lock);
+    return sleeps;
+}
+
+/* ---- In this thread ---- */
+
+struct napping {
+    pthread_mutex_t lock;
+    pthread_cond_t woken;
+    bool is_woken;
+};
+
+static void end_nap(void *context)
+{
+    struct napping *nap = context;
+
+    pthread_mutex_lock(&nap->lock);
+    nap->is_woken = true;
+    pthread_cond_signal(&nap->woken);
+    pthread_mutex_unlock(&nap->lock);
+}
+
+static void take_nap(struct rpc_exchange *exchange, struct napping *nap)
+{
+    nap->is_woken = false;
+    if (!exchange_sleep(&exchange->pieces, end_nap, nap))
+        return;
+    pthread_mutex_lock(&nap->lock);
+    while (!nap->is_woken)
+        pthread_cond_wait(&nap->woken, &nap->lock);
+    pthread_mutex_unlock(&nap->lock);
+}
+
+void exchange_finish(struct rpc_exchange *exchange, void (*put)(void *context, str text),
+                     void *context)
+{
+    struct napping nap = { .lock = PTHREAD_MUTEX_INITIALIZER, .woken = PTHREAD_COND_INITIALIZER };
+    struct buf text;
+
+    buf_init(&text, &heap_libc, LIMIT_SCOPE);
+    while (!exchange->is_done) {
+        exchange_run(exchange);
+        if (put && !exchange->is_done) {
+            exchange_take(exchange, &text);
+            put(context, buf_view(&text));
+            buf_clear(&text);
+        }
+        if (!exchange->is_done)
+            take_nap(exchange, &nap);
+    }
+    if (put) {
+        exchange_take(exchange, &text);
+        put(context, buf_view(&text));
+    }
+    buf_fini(&text);
+    pthread_mutex_destroy(&nap.lock);
+    pthread_cond_destroy(&nap.woken);
+}

@@ -1,0 +1,253 @@
+/* resources.c - definitions and processes as resources, read through the operations. */
+#include "surface/mcp/fixtures.h"
+#include "surface/mcp/mcp_int.h"
+#include <stdio.h>
+
+#define SCHEME "pawl://"
+
+/* What a process has: the end of its URI, the operation, and what that prints. */
+static const struct part {
+    const char *end, *name, *operation, *format, *media;
+} parts[] = {
+    { "", "A process", "instance.get", NULL, "application/json" },
+    { "/history", "The history of a process", "instance.history", NULL, "application/json" },
+    { "/why", "What a process waits for", "instance.why", NULL, "application/json" },
+    { "/diagram", "A diagram of a process with the path that it took", "instance.graph", "mermaid",
+      "text/vnd.mermaid" },
+    { 0 },
+};
+
+/* "pawl://process/ID/history": the id, and what follows it. */
+static bool split_process(str uri, str *id, str *end)
+{
+    const str prefix = STR(SCHEME "process/");
+
+    if (!str_starts(uri, prefix) || uri.size < prefix.size + ID_SIZE)
+        return false;
+    *id = (str){ uri.data + prefix.size, ID_SIZE };
+    *end = str_from(uri, prefix.size + ID_SIZE);
+    return true;
+}
+
+uint64_t uri_instance(str uri)
+{
+    uint8_t random[ID_RANDOM_SIZE];
+    uint64_t number = 0;
+    str id, end;
+
+    return split_process(uri, &id, &end) && id_parse(id, &number, random) ? number : 0;
+}
+
+bool uri_process(str uri, str *id)
+{
+    str end;
+
+    return split_process(uri, id, &end);
+}
+
+/* ---- Lists ---- */
+
+static void put_entry(struct buf *out, const char *kind, str name, const char *words,
+                      const char *media)
+{
+    json_open(out, '{');
+    json_key(out, "uri");
+    buf_fmt(out, "\"" SCHEME "%s/%.*s\"", kind, STR_ARG(name));
+    json_put_str(out, "name", name);
+    json_put_text(out, "description", words);
+    json_put_text(out, "mimeType", media);
+    json_close(out, '}');
+}
+
+#define PAGE "100"
+
+/* A page of definitions, each with its diagram. */
+pawl_status method_resources_list(struct rpc_exchange *exchange, struct buf *result)
+{
+    const struct node *cursor = node_find(exchange->params, "cursor");
+    struct node *page = NULL;
+    pawl_status status;
+
+    status = op_ask_node(
+        exchange, "definition.list",
+        MEMBERS({ "limit", STR(PAGE) }, { "after", cursor ? cursor->text : STR_NONE }), &page);
+    if (status == PAWL_INVALID_QUERY || (cursor && !cursor->text.data))
+        return cursor_refuse(exchange);
+    if (status != PAWL_FORBIDDEN)
+        TRY(status);
+    json_put_open(result, "resources", '[');
+    if (!cursor)
+        fixtures_put_resources(exchange, result);
+    for (const struct node *one = node_first(page, "definitions"); one; one = one->next) {
+        put_entry(result, "definition", node_text(one, "name"), "A definition, as it was written",
+                  "text/plain");
+        put_entry(result, "diagram", node_text(one, "name"), "A diagram of a definition",
+                  "text/vnd.mermaid");
+    }
+    json_close(result, ']');
+    if (node_text(page, "next").data)
+        json_put_str(result, "nextCursor", node_text(page, "next"));
+    cache_put(exchange, result);
+    return PAWL_OK;
+}
+
+static void put_template(struct buf *out, const char *uri, const char *name, const char *media)
+{
+    json_open(out, '{');
+    json_put_text(out, "uriTemplate", uri);
+    json_put_text(out, "name", name);
+    json_put_text(out, "description", name);
+    json_put_text(out, "mimeType", media);
+    json_close(out, '}');
+}
+
+pawl_status method_templates_list(struct rpc_exchange *exchange, struct buf *result)
+{
+    if (node_find(exchange->params, "cursor"))
+        return cursor_refuse(exchange);
+    json_put_open(result, "resourceTemplates", '[');
+    fixtures_put_templates(exchange, result);
+    put_template(result, SCHEME "definition/{name}", "A definition, as it was written",
+                 "text/plain");
+    put_template(result, SCHEME "diagram/{name}", "A diagram of a definition", "text/vnd.mermaid");
+    for (const struct part *part = parts; part->end; part++) {
+        char uri[64];
+
+        snprintf(uri, sizeof uri, SCHEME "process/{id}%s", part->end);
+        put_template(result, uri, part->name, part->media);
+    }
+    json_close(result, ']');
+    cache_put(exchange, result);
+    return PAWL_OK;
+}
+
+/* ---- Reading ---- */
+
+static pawl_status not_found(struct rpc_exchange *exchange, str uri)
+{
+    struct buf data;
+
+    rpc_fail(exchange, is_modern(exchange->version) ? RPC_PARAMS : RPC_NO_RESOURCE,
+             "Resource not found");
+    buf_init(&data, &heap_libc, LIMIT_TEXT + 64);
+    json_open(&data, '{');
+    json_put_str(&data, "uri", uri);
+    json_close(&data, '}');
+    exchange->error.data = buf_take(&data, &exchange->scope.arena);
+    return PAWL_INVALID_REQUEST;
+}
+
+void contents_put(struct buf *result, str uri, const char *media, const char *member, str text)
+{
+    json_put_open(result, "contents", '[');
+    json_open(result, '{');
+    json_put_str(result, "uri", uri);
+    json_put_text(result, "mimeType", media);
+    json_put_str(result, member, text);
+    json_close(result, '}');
+    json_close(result, ']');
+}
+
+static pawl_status ask_text(struct rpc_exchange *exchange, const char *operation,
+                            const struct op_member *members, str *out)
+{
+    struct node input = { .kind = NODE_OBJECT }, nodes[3], **link = &input.first;
+    struct buf answer;
+    pawl_status status;
+
+    for (uint32_t i = 0; members[i].name && i < 3; i++) {
+        if (!members[i].text.data)
+            continue;
+        nodes[i] = (struct node){ .kind = NODE_STRING,
+                                  .key = str_of(members[i].name),
+                                  .text = members[i].text };
+        *link = &nodes[i];
+        link = &nodes[i].next;
+    }
+    buf_init(&answer, &heap_libc, LIMIT_SCOPE);
+    status = op_ask(exchange, operation, &input, &answer);
+    if (status == PAWL_OK)
+        *out = buf_keep(&answer, &exchange->work.arena);
+    buf_fini(&answer);
+    TRY(status);
+    TRY_MEMORY(&exchange->work, out->data);
+    return PAWL_OK;
+}
+
+static pawl_status read_definition(struct rpc_exchange *exchange, str name, str *out)
+{
+    struct node *answer;
+
+    TRY(op_ask_node(exchange, "definition.get", MEMBERS({ "name", name }), &answer));
+    *out = node_text(answer, "text");
+    return PAWL_OK;
+}
+
+static pawl_status read_uri(struct rpc_exchange *exchange, str uri, str *out, const char **media)
+{
+    const str definition = STR(SCHEME "definition/"), diagram = STR(SCHEME "diagram/");
+    str id, end;
+
+    *media = "text/plain";
+    if (str_starts(uri, definition))
+        return read_definition(exchange, str_from(uri, definition.size), out);
+    *media = "text/vnd.mermaid";
+    if (str_starts(uri, diagram))
+        return ask_text(
+            exchange, "definition.graph",
+            MEMBERS({ "name", str_from(uri, diagram.size) }, { "format", STR("mermaid") }), out);
+    for (const struct part *part = parts; split_process(uri, &id, &end) && part->end; part++) {
+        if (!str_is(end, part->end))
+            continue;
+        *media = part->media;
+        return ask_text(exchange, part->operation,
+                        MEMBERS({ "instance_id", id }, { "format", str_of(part->format) }), out);
+    }
+    return scope_fail(&exchange->work, PAWL_NOT_KNOWN, "no such resource");
+}
+
+pawl_status method_resources_read(struct rpc_exchange *exchange, struct buf *result)
+{
+    str uri = node_text(exchange->params, "uri"), text = STR_NONE;
+    const char *media;
+    pawl_status status;
+    bool is_there = false;
+
+    if (!uri.data)
+        return rpc_fail(exchange, RPC_PARAMS, "params.uri: expected a string");
+    TRY(fixture_resource_read(exchange, uri, result, &is_there));
+    if (!is_there) {
+        status = read_uri(exchange, uri, &text, &media);
+        if (status == PAWL_NOT_KNOWN || status == PAWL_FORBIDDEN ||
+            status == PAWL_INVALID_REQUEST || status == PAWL_INVALID_QUERY)
+            return not_found(exchange, uri);
+        TRY(status);
+        contents_put(result, uri, media, "text", text);
+    }
+    cache_put(exchange, result);
+    return PAWL_OK;
+}
+
+/* ---- Legacy subscriptions ---- */
+
+pawl_status method_subscribe(struct rpc_exchange *exchange, struct buf *result)
+{
+    str uri = node_text(exchange->params, "uri");
+
+    (void)result;
+    if (!uri.data)
+        return rpc_fail(exchange, RPC_PARAMS, "params.uri: expected a string");
+    TRY_MEMORY(&exchange->work, session_subscribe(exchange->server, exchange->session, uri));
+    return PAWL_OK;
+}
+
+pawl_status method_unsubscribe(struct rpc_exchange *exchange, struct buf *result)
+{
+    str uri = node_text(exchange->params, "uri");
+
+    (void)result;
+    if (!uri.data)
+        return rpc_fail(exchange, RPC_PARAMS, "params.uri: expected a string");
+    session_unsubscribe(exchange->server, exchange->session, uri);
+    return PAWL_OK;
+}

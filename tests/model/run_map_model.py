@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""run_map_model.py - maps of up to four items against a model of them, in every order and with every outcome of every item.
+
+The model is a list of what came of each item and nothing else: which items are under way, what the map comes to and what its result is
+are worked out from it each time. The reducer keeps counts, and finds an item by the order in which attempts began."""
+import itertools
+import sys
+
+sys.dont_write_bytecode = True
+from walking import LONG, Tally, explore, in_portions, main, text  # noqa: E402
+
+
+class Map:
+    """outcomes: by item, None while it has none, else (is_done, value); begun: item by ordinal."""
+
+    def __init__(self, count, parallel, tolerate, collect, tries, is_tree):
+        self.count, self.parallel, self.tolerate, self.collect, self.tries, self.is_tree = count, parallel, tolerate, collect, tries, is_tree
+        self.outcomes, self.live, self.backing, self.last, self.said, self.end, self.over = {}, (), (), 1, "", None, ()
+        self.begun = 0
+        self.go_on()
+
+    def definition(self):
+        step = {"tool": "x", "args": {"v": "{{thing}}", "n": "{{index}}"}, "retry": {"max": self.tries, "backoff": ["1s"]}}
+        options = {"over": "{{input.none}}" if self.count is None else ["i%d" % i for i in range(self.count)], "as": "thing",
+                   "step": step, "max_parallel": self.parallel, "tolerate": self.tolerate, "collect": self.collect}
+        if self.is_tree:
+            return {"do": [{"name": "m", "map": options, "augment": {"all": "identity"}}], "output": "{{context.all}}"}
+        return {"steps": {"m": {"map": options, "done": True}}}
+
+    def failed(self):
+        return [item for item in sorted(self.outcomes) if not self.outcomes[item][0]]
+
+    def go_on(self):
+        """Items begin in the order of the list, as many as may, as long as not too many have failed."""
+        self.said = ""
+        said = []
+        while len(self.failed()) <= self.tolerate and self.begun < self.count and len(self.live) < self.parallel:
+            self.last += 1
+            self.live += ((self.last, self.begun, 1),)
+            said.append("call %d %s" % (self.last, text({"v": "i%d" % self.begun, "n": self.begun})))
+            self.begun += 1
+        self.said = ";".join(said)
+        if self.live:
+            return
+        failed = self.failed()
+        if len(failed) > self.tolerate:
+            self.end = "failed", {"reason": "item-failed", "index": failed[0], "error": self.outcomes[failed[0]][1]}
+        elif self.collect:
+            self.end = "completed", [self.outcomes[i][1] if self.outcomes[i][0] else
+                                     {"failed": True, "index": i, "error": self.outcomes[i][1]} for i in range(self.count)]
+        else:
+            self.end = "completed", {"count": self.count, "failed": len(failed)}
+        self.said = "end 0 " + text(self.end[1])
+
+    def context(self):
+        if not self.end or not self.is_tree:
+            return {}
+        return {"all": self.end[1]} if self.end[0] == "completed" else {"exec/last-error": self.end[1]}
+
+    def line(self):
+        rows = ["1:m:1:pending"] + ["%d:m.map.0:%d:%s" % (ordinal, attempt, "pending" if ordinal in self.backing else "running")
+                                    for ordinal, item, attempt in self.live]
+        return "%s|%s|%s|%s" % (self.end[0] if self.end else "running", "" if self.end else ",".join(rows), text(self.context()), self.said)
+
+    def key(self):
+        return self.live, self.backing, tuple(sorted(self.outcomes.items())), self.end is None
+
+    def words(self):
+        for ordinal, item, attempt in () if self.end else self.live:
+            if ordinal in self.backing:
+                yield "%dr" % ordinal
+            else:
+                yield '%dd="r%d"' % (ordinal, item)
+                yield '%de="e%d"' % (ordinal, item)
+
+    def refused(self):
+        """A second answer to an item that is over."""
+        for ordinal in self.over:
+            yield "%dd=1" % ordinal, "lease-lost"
+
+    def after(self, word):
+        other = Map.__new__(Map)
+        other.__dict__.update(self.__dict__)
+        other.outcomes = dict(self.outcomes)
+        ordinal, letter = int(word[:-1] if word.endswith("r") else word.split("=")[0][:-1]), word.split("=")[0][-1]
+        item, attempt = next(row[1:] for row in self.live if row[0] == ordinal)
+        other.said = ""
+        if letter == "r":
+            other.backing = tuple(one for one in self.backing if one != ordinal)
+            other.said = "call %d %s" % (ordinal, text({"v": "i%d" % item, "n": item}))
+            return other
+        other.live = tuple(row for row in self.live if row[0] != ordinal)
+        other.over = (ordinal,)
+        if letter == "e" and attempt < self.tries:
+            other.last += 1
+            other.live = tuple(sorted(other.live + ((other.last, item, attempt + 1),)))
+            other.backing += (other.last,)
+            return other
+        other.outcomes[item] = (letter == "d", "%s%d" % ("r" if letter == "d" else "e", item))
+        other.go_on()
+        return other
+
+
+def cases(counts, tries):
+    for count, parallel, tolerate, collect, is_tree in itertools.product(counts, (1, 2, 9), (0, 1, 9), (True, False), (False, True)):
+        model = Map(count, parallel, tolerate, collect, tries, is_tree)
+        ways, lines = explore(model, 99)
+        yield model.definition(), ways, lines
+
+
+def test_maps_of_up_to_three_items_do_what_the_model_says_in_every_order():
+    tally = in_portions(cases((0, 1, 2, 3, 4) if LONG else (0, 1, 2, 3), 1), Tally())
+    print("# %s" % tally)
+
+
+def test_items_that_are_tried_again_keep_to_their_place_in_the_list():
+    tally = in_portions(cases((1, 2, 3) if LONG else (1, 2), 2), Tally())
+    print("# %s" % tally)
+
+
+if __name__ == "__main__":
+    sys.exit(main(globals()))
