@@ -114,6 +114,8 @@ typedef struct pawl_options {
     uint32_t max_live_steps; /* of an instance at once, likewise; 0: 100,000 */
     const char *secret;    /* with own: what callers at `address` must send as their bearer token;
                               written to FILE-secret (0600) until pawl_close(); NULL: none */
+    uint32_t shards;       /* of a new store: 1, 2, 4, ... or 1024; each has a log of its own, and
+                              commits by itself. Fixed when it is made; 0: one, or what it has */
 } pawl_options;
 
 /* Open the store at `url`: "sqlite:FILE" (created if missing) or "memory:"; NULL is

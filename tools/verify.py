@@ -45,6 +45,7 @@ NUMBER_MAX = (1 << 50) - 1
 KEY_KEPT_MS = 7 * 24 * 3600 * 1000
 LEASE_COMPILER = 2  # from this compiler on, an entry covers every lease
 META_KEYS = {b"format", b"store_id", b"flushed", b"test_now"}
+SHARD_KEYS = {b"whole_id", b"shard", b"shards"}
 SEED_VIEWS = {b"workflows", b"workflow_steps"}
 
 # SHA-256 over the objects of each schema, by its last migration: (in a file of its own, in a host's file).
@@ -551,17 +552,34 @@ class Store:
         known = META_KEYS | ({b"schema"} if self.is_hosted else set())
         if self.schema < CREATED:
             known |= {b"created_at"}
+        if SHARD_KEYS & set(meta):
+            known |= SHARD_KEYS
         for key in meta:
             if key not in known:
                 raise Bad(f"pawl_meta has an unknown row: {key!r}")
         if meta.get(b"format") != 1:
             raise Bad(f"the format is {meta.get(b'format')!r}, not 1")
         self.store_id = bytes_in(meta.get(b"store_id"), "the store_id", 16)
+        self.check_shard(meta)
         self.root = first_root(self.store_id)
         self.test_now = meta.get(b"test_now")
         if meta.get(b"flushed") is None:
             raise Bad("pawl_meta has no number in a row flushed")
         self.flushed = number_in(meta.get(b"flushed"), "flushed")
+
+    def check_shard(self, meta):
+        """One of several shards has an id that says which, and numbers that say so too."""
+        self.shard, self.shards = 0, 1
+        if not SHARD_KEYS & set(meta):
+            return
+        self.shard = number_in(meta.get(b"shard"), "shard")
+        self.shards = number_in(meta.get(b"shards"), "shards")
+        whole = bytes_in(meta.get(b"whole_id"), "the whole_id", 16)
+        if self.shards not in [1 << n for n in range(1, 11)] or self.shard >= self.shards:
+            raise Bad(f"it is said to be shard {self.shard} of {self.shards}")
+        named = sha(b"pawl.shard.1" + whole + varint(self.shard) + varint(self.shards))[:16]
+        if named != self.store_id:
+            raise Bad(f"its store_id is not that of shard {self.shard} of {self.shards}")
 
     # -- values, sources, definitions
 
@@ -660,6 +678,8 @@ class Store:
         for row in self.db.execute(
                 "SELECT number, random, definition, instantiated_at, created_pos, creator, subject,"
                 " input, metadata, parent, correlation, labels, test FROM pawl_instance"):
+            if row[0] % self.shards != self.shard:
+                raise Bad(f"the number of instance {row[0]} is another shard's")
             self.instances[row[0]] = row
 
     def id_of(self, number):
@@ -1203,7 +1223,8 @@ class Store:
             for _, name, declared, *_ in self.db.execute(f"PRAGMA table_info({table})").fetchall():
                 name, declared = name.decode(), declared.decode().lower()
                 wrong = (f"typeof({name}) NOT IN ('null', '{declared}')" if declared else
-                         f"typeof({name}) <> CASE key WHEN 'store_id' THEN 'blob' ELSE 'integer' END")
+                         f"typeof({name}) <> CASE WHEN key IN ('store_id', 'whole_id')"
+                         " THEN 'blob' ELSE 'integer' END")
                 if self.one(f"SELECT 1 FROM {table} WHERE {wrong} LIMIT 1"):
                     raise Bad(f"a row of {table} holds in {name} what the column does not declare")
 

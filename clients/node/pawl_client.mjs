@@ -700,6 +700,7 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.expor
 /** @typedef {{paused_at: Time, actor_ref: string|null, reason: string|null}} Pause */
 /** @typedef {string} Reference */
 /** @typedef {{name: string, instance_id: Id}} ReusedStep */
+/** @typedef {{shard: number, records: number, root: Hash}} ShardRoot */
 /** @typedef {("running"|"suspended"|"paused"|"completed"|"failed"|"cancelled")} Status */
 /** @typedef {{step_id: StepId, instance_id: Id, name: string, tool: string|null, status: StepStatus, attempt: number, args: any, result: any, error: any, ready_at: Time|null, started_at: Time|null, completed_at: Time|null, waiting_since?: Time|null, waiting_until?: Time|null, approval?: Approval, approved_by?: Array<string>}} Step */
 /** @typedef {{step_id: StepId, lease?: string, result?: any, error?: any, retry?: boolean}} StepAnswer */
@@ -1128,14 +1129,14 @@ export class Pawl extends Calls {
     }
 
     /** Describe the store: versions, records, clock, overdue timers.
-     * @returns {Promise<{version: string, sqlite: string|null, format: string|null, migrations: string|null, store_id: string, records: number, root: Hash, rows_behind: number, instances: number, definitions: number, wal_bytes: number, now: Time, last_record_at: Time|null, clock_ahead_ms: number, test_clock: boolean, timers_overdue: number, oldest_overdue: Time|null, schema_fault: string|null, host_objects: number, modules: Array<CodeModule>}>} */
+     * @returns {Promise<{version: string, sqlite: string|null, format: string|null, migrations: string|null, store_id: string, records: number, root: Hash, shards?: number, rows_behind: number, instances: number, definitions: number, wal_bytes: number, now: Time, last_record_at: Time|null, clock_ahead_ms: number, test_clock: boolean, timers_overdue: number, oldest_overdue: Time|null, schema_fault: string|null, host_objects: number, modules: Array<CodeModule>}>} */
     storeInfo() {
         return this._call("GET", "/v1/info", {}, {}, undefined, {});
     }
 
     /** Verify every record of the store, or every instance of a definition.
      * @param {{definition?: Reference}} [more]
-     * @returns {Promise<{valid?: boolean, records: number, entries: number, instances: number, root?: Hash, first_bad?: number, what?: string, instance_id?: Id, position?: number, stopped_at?: number, last?: number, resumed_at?: number, not_resumed?: string, foreign?: any}>} */
+     * @returns {Promise<{valid?: boolean, records: number, entries: number, instances: number, root?: Hash, shards?: Array<ShardRoot>, first_bad?: number, what?: string, instance_id?: Id, position?: number, stopped_at?: number, last?: number, resumed_at?: number, not_resumed?: string, foreign?: any}>} */
     storeVerify(more = {}) {
         return this._call("POST", "/v1/verify", {}, {}, {definition: more.definition}, {});
     }

@@ -1047,6 +1047,12 @@ class ArmedTimer(TypedDict):
     due_at: Time
 
 
+class ShardRoot(TypedDict):
+    shard: int
+    records: int
+    root: Hash
+
+
 class HealthCondition(TypedDict):
     condition: Literal["commit-failed", "disk-full", "storage-gone", "second-name", "went-back", "clock-jumped"]
     what: str
@@ -1297,6 +1303,7 @@ class StoreInfoAnswer(TypedDict):
     store_id: str
     records: int
     root: Hash
+    shards: NotRequired[int]
     rows_behind: int
     instances: int
     definitions: int
@@ -1318,6 +1325,7 @@ class StoreVerifyAnswer(TypedDict):
     entries: int
     instances: int
     root: NotRequired[Hash]
+    shards: NotRequired[list[ShardRoot]]
     first_bad: NotRequired[int]
     what: NotRequired[str]
     instance_id: NotRequired[Id]

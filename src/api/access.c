@@ -4,6 +4,7 @@
  * no slow hash is needed. An unknown id costs the same work as a wrong secret. What no scope
  * allows is forbidden. */
 #include "api/ops_int.h"
+#include "api/shards.h"
 #include "api/world.h"
 #include "base/assert.h"
 #include "model/definition.h"
@@ -119,7 +120,7 @@ static bool reaches_others(str scopes)
 /* A token belongs to its store; an administrator of the first store reaches the others. */
 pawl_status op_authenticate(pawl *p, struct scope *scope, str bearer, struct op_principal *out)
 {
-    pawl_status status = authenticate_in(p, scope, bearer, out);
+    pawl_status status = authenticate_in(shard_home(p), scope, bearer, out);
 
     if (status != PAWL_UNAUTHENTICATED || !p->first)
         return status;
@@ -183,7 +184,8 @@ static void read_named(pawl *p, struct scope *scope, const struct op *op, const 
         is_instance && value.size > ID_SIZE ? ID_SIZE : value.size; /* a step's begins so */
     if (is_definition)
         name = reference_name(value);
-    else if (engine_get(p->engine, scope, value, &view) == PAWL_OK && view.definition_name.data)
+    else if (engine_get(shard_of_id(p, value)->engine, scope, value, &view) == PAWL_OK &&
+             view.definition_name.data)
         name = view.definition_name;
     ASSERT(out->count < NAMED_MAX);
     out->names[out->count++] = name;

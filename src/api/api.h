@@ -6,11 +6,15 @@
 #include <pawl.h>
 #include <pthread.h>
 
+struct shards;
 struct stores;
 
+/* A store that is alone, or one shard of several. */
 struct pawl {
     struct heap heap;
     struct engine *engine;
+    struct shards *shards;     /* all of them, the home shard first; NULL: it is alone */
+    struct engine_group group; /* of the home shard: what their engines share */
     struct panic_hook panic;
     struct stores *stores;   /* those beside it; NULL: it is one of them itself, or attached */
     struct pawl *first;      /* the store that it lies beside; NULL: it is the first */

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/node.h"
+#include "model/shard.h"
 #include "model/words.h"
 #include "tool/rules.h"
 
@@ -163,6 +164,19 @@ static pawl_status read_limits(struct reading *reading, const struct node *node,
     return read_keys(reading, node, "limits.", keys);
 }
 
+bool config_allows_shards(uint64_t count)
+{
+    return shards_are_valid(count);
+}
+
+static pawl_status read_shards(struct reading *reading, const struct node *node,
+                               const struct key *key)
+{
+    TRY(read_number(reading, node, key));
+    return shards_are_valid(reading->config->shards) ? PAWL_OK
+                                                     : fail_at(reading, node, key->expected);
+}
+
 /* Read here for its errors, which know their line; the engine reads them again. */
 static pawl_status read_tools(struct reading *reading, const struct node *node,
                               const struct key *key)
@@ -185,6 +199,7 @@ pawl_status config_read(struct scope *scope, str text, struct config *out)
         { "log", read_log, AT(log) },
         { "tls", read_tls },
         { "limits", read_limits },
+        { "shards", read_shards, AT(shards), SHARDS_MAX, "a power of two, 1 to 1024" },
         { "tools", read_tools, AT(tools) },
         { "require_token", read_flag, AT(needs_token) },
         { 0 },

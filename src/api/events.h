@@ -9,32 +9,44 @@
 #include "base/buf.h"
 #include "base/ids.h"
 #include "base/scope.h"
+#include "model/shard.h"
 #include <pawl.h>
 
 /* `committed` is called after each commit, on a thread that must not be held up: it may wake a
  * thread, no more. NULL ends the watching of this context; after that call has returned it is not
  * called any more. False: too many watch already. */
 bool events_watch(pawl *p, void (*committed)(void *context, uint64_t position), void *context);
-uint64_t events_position(pawl *p); /* of the last record that is durable */
+void events_end(pawl *p, struct shard_vector *out); /* the last records that are durable */
 
 /* What lives for that call. */
 struct log_event {
     const char *kind; /* EVENT_ENTRY or EVENT_CREATED */
+    uint32_t shard;
     uint64_t position, instance;
+    const struct shard_vector *after; /* where a reader stands that has seen it */
     str json;
 };
 #define EVENT_ENTRY   "entry"
 #define EVENT_CREATED "created" /* only in the stream of all instances */
 typedef pawl_status (*event_fn)(void *context, const struct log_event *event);
 
-/* Events behind `after`: the entries of `instance` (an id), or the creations and entries of all
- * (""); about `limit` of them at most.
- * *reached: read on behind this. */
-pawl_status events_read(pawl *p, struct scope *scope, const char *instance, uint64_t after,
-                        uint32_t limit, event_fn fn, void *context, uint64_t *reached);
+/* Events behind *at: the entries of `instance` (an id), or the creations and entries of all (""),
+ * about `limit` of each shard at most, and none behind `until` (NULL: to the end). *at moves with
+ * each event that `fn` takes, and then to where there is no other: read on behind it. */
+pawl_status events_read(pawl *p, struct scope *scope, const char *instance, struct shard_vector *at,
+                        const struct shard_vector *until, uint32_t limit, event_fn fn,
+                        void *context);
 
-/* A position in the shape of an id: opaque, safe in a header and in a URL. */
-void event_cursor_print(uint64_t position, char out[ID_SIZE + 1]);
-bool event_cursor_parse(str text, uint64_t *position);
+/* A position, or a number, of each shard as text: opaque, safe in a header and in a URL. That of a
+ * store that is alone has the shape of an id. */
+#define EVENT_CURSOR_SIZE SHARD_VECTOR_TEXT
+void event_cursor_print(const struct shard_vector *at, struct buf *out);
+bool event_cursor_parse(str text, uint32_t shards, struct shard_vector *out);
+
+/* Has one that stands at `at` seen all up to `until`? */
+bool vector_reaches(const struct shard_vector *at, const struct shard_vector *until);
+/* Copies no more than there is: one that has few shards may be short. */
+size_t vector_size(uint32_t shards);
+void vector_copy(struct shard_vector *to, const struct shard_vector *from);
 
 #endif

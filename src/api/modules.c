@@ -3,6 +3,7 @@
  * way in it; the newest build of a file takes the turns that begin. */
 #include "api/modules.h"
 #include "api/api.h"
+#include "api/shards.h"
 #include "api/stores_int.h"
 #include "module/module.h"
 #include <stdio.h>
@@ -12,7 +13,9 @@
 static pawl_status bind_types(pawl *p, struct scope *scope, struct module *module)
 {
     for (uint32_t i = 0; i < module_type_count(module); i++)
-        TRY(engine_code_bind(p->engine, &module_type_at(module, i)->binding, scope));
+        for (uint32_t s = 0; s < shards_count(p); s++)
+            TRY(engine_code_bind(shard_at(p, s)->engine, &module_type_at(module, i)->binding,
+                                 scope));
     return PAWL_OK;
 }
 

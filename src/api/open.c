@@ -1,6 +1,6 @@
 /* open.c - a store is opened, attached and closed; and what every call of pawl.h begins and ends
  * with: a scope, the host's memory and its panic hook. */
-#include "api/api.h"
+#include "api/shards.h"
 #include "base/limits.h"
 #include "store/sqlite.h"
 #include <stdio.h>
@@ -93,13 +93,16 @@ pawl_status api_open(pawl **out, pawl *first, const char *url, const pawl_option
     from.log_context = o->log_context;
     from.alarm = alarm_fire;
     from.alarm_context = p;
-    status = api_leave(&scope, engine_open(url, &from, &scope, &p->engine), error);
-    if (status == PAWL_OK) {
+    from.group = &p->group;
+    from.shard = (struct store_shard){ .shards = url ? o->shards : 0 };
+    status = engine_open(url, &from, &scope, &p->engine);
+    if (status == PAWL_OK)
+        status = shards_open(p, url, o, &from, &scope);
+    status = api_leave(&scope, status, error);
+    if (status == PAWL_OK)
         *out = p;
-        return PAWL_OK;
-    }
-    pthread_mutex_destroy(&p->modules_lock);
-    heap_free(&heap, p, sizeof *p);
+    else
+        api_close(p);
     return status;
 }
 
@@ -108,7 +111,9 @@ void api_close(pawl *p)
     const struct panic_hook *outer = panic_set(&p->panic);
     struct heap heap = p->heap;
 
-    engine_close(p->engine);
+    shards_close(p);
+    if (p->engine)
+        engine_close(p->engine);
     api_modules_close(p);
     pthread_mutex_destroy(&p->modules_lock);
     panic_set(outer);
@@ -119,6 +124,21 @@ void api_close(pawl *p)
 
 static const pawl_options defaults = { 0 };
 
+static pawl_status check_shards(const pawl_options *options, struct env *env, pawl_error *error)
+{
+    if (options->shards == 0 || shards_are_valid(options->shards))
+        return PAWL_OK;
+    if (env)
+        env->close(env);
+    if (error) {
+        error->status = PAWL_INVALID_REQUEST;
+        (void)snprintf(error->message, sizeof error->message,
+                       "shards: expected 1, 2, 4, ... or %u, found %u", SHARDS_MAX,
+                       options->shards);
+    }
+    return PAWL_INVALID_REQUEST;
+}
+
 pawl_status pawl_open_env(pawl **out, const char *url, const pawl_options *options, struct env *env,
                           pawl_error *error)
 {
@@ -126,6 +146,7 @@ pawl_status pawl_open_env(pawl **out, const char *url, const pawl_options *optio
 
     *out = NULL;
     url = url ? url : "sqlite:pawl.db";
+    TRY(check_shards(o, env, error));
     TRY(api_open(out, NULL, url, o,
                  (struct engine_options){ .env = env,
                                           .own = o->own,

@@ -41,6 +41,16 @@ struct op_param {
 #define OP_ASYNC 2048u   /* with a waiter it only starts, and does not block the calling thread */
 #define OP_STREAM 16u    /* the answer says where a stream begins; a surface that can, goes on */
 
+/* Which shard of a store of several it concerns (shards.h). */
+enum op_where {
+    AT_INSTANCE, /* that of instance_id or step_id */
+    AT_KEYED,    /* that of the idempotency key; without one, each in turn */
+    AT_ALARM,    /* that of alarm_id */
+    AT_HOME,     /* the first */
+    AT_ALL,      /* each for itself, merged by the handler */
+    AT_HERE,     /* none: the process, or what the handler finds in its input */
+};
+
 /* Who calls. */
 struct op_principal {
     str name;   /* data NULL: a local caller, who may do everything */
@@ -49,8 +59,9 @@ struct op_principal {
 };
 
 /* Where a stream of entries begins (events.h reads on from there). */
+struct shard_vector;
 struct op_stream {
-    uint64_t after;    /* entries behind this position */
+    const struct shard_vector *after; /* entries behind it; in the scope */
     char instance[27]; /* of this instance; "": of all */
 };
 
@@ -122,6 +133,7 @@ struct op {
     const struct op_param *params; /* ending in a zero row */
     pawl_status (*handle)(struct op_call *call, struct buf *out);
     const char *scope; /* what a token must have: one of OP_SCOPES; NULL: no token is enough */
+    enum op_where where;
 };
 
 /* "none": needs no token; "any": needs a token of any scope. */

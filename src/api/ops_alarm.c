@@ -1,5 +1,6 @@
 /* ops_alarm.c - any writing operation, later, once (B40). */
 #include "api/ops_int.h"
+#include "api/shards.h"
 #include "base/limits.h"
 #include "base/time.h"
 #include "model/rights.h"
@@ -121,8 +122,8 @@ pawl_status op_alarm_cancel(struct op_call *call, struct buf *out)
     return status;
 }
 
-static pawl_status print_alarm(const struct op_call *call, const struct standing_fact *alarm,
-                               struct buf *out)
+static pawl_status print_alarm(const struct op_call *call, struct engine *engine,
+                               const struct standing_fact *alarm, struct buf *out)
 {
     struct node *payload = NULL;
 
@@ -130,8 +131,9 @@ static pawl_status print_alarm(const struct op_call *call, const struct standing
         TRY(node_read_json(call->scope, alarm->payload, &payload));
     json_open(out, '{');
     json_put_str(out, "alarm_id", alarm->id);
-    json_put_time(out, "at", alarm->wall ? alarm->due_at_ms
-                               : alarm->due_at_ms - engine_clock_offset_ms(op_engine(call)));
+    json_put_time(out, "at",
+                  alarm->wall ? alarm->due_at_ms
+                              : alarm->due_at_ms - engine_clock_offset_ms(engine));
     json_put_str(out, "operation", node_text(payload, "operation"));
     json_put_raw(out, "input", node_raw(payload, "input"));
     if (alarm->is_firing)
@@ -140,16 +142,40 @@ static pawl_status print_alarm(const struct op_call *call, const struct standing
     return PAWL_OK;
 }
 
+/* Those of one shard, in order of due time. */
+struct alarms_of {
+    struct engine *engine;
+    struct standing_fact *alarms;
+    uint32_t count, next;
+};
+
+static struct alarms_of *first_alarm(const pawl *p, struct alarms_of *shards)
+{
+    struct alarms_of *first = NULL;
+
+    for (uint32_t i = 0; i < shards_count(p); i++)
+        if (shards[i].next < shards[i].count &&
+            (!first ||
+             shards[i].alarms[shards[i].next].due_at_ms < first->alarms[first->next].due_at_ms))
+            first = &shards[i];
+    return first;
+}
+
 pawl_status op_alarm_list(struct op_call *call, struct buf *out)
 {
-    struct standing_fact *alarms = NULL;
-    uint32_t count = 0;
+    struct alarms_of *shards =
+        ARENA_ARRAY(&call->scope->arena, struct alarms_of, shards_count(call->p));
+    struct alarms_of *first;
 
-    TRY(engine_standing_list(op_engine(call), call->scope, CONTROL_ALARM, LIMIT_LIST, &alarms,
-                             &count));
+    TRY_MEMORY(call->scope, shards);
+    for (uint32_t i = 0; i < shards_count(call->p); i++) {
+        shards[i] = (struct alarms_of){ .engine = shard_at(call->p, i)->engine };
+        TRY(engine_standing_list(shards[i].engine, call->scope, CONTROL_ALARM, LIMIT_LIST,
+                                 &shards[i].alarms, &shards[i].count));
+    }
     json_put_open(out, "alarms", '[');
-    for (uint32_t i = 0; i < count; i++)
-        TRY(print_alarm(call, &alarms[i], out));
+    for (uint32_t i = 0; i < LIMIT_LIST && (first = first_alarm(call->p, shards)) != NULL; i++)
+        TRY(print_alarm(call, first->engine, &first->alarms[first->next++], out));
     json_close(out, ']');
     return PAWL_OK;
 }
@@ -178,6 +204,7 @@ pawl_status alarm_fire(void *context, struct engine *engine, struct scope *scope
     pawl here = { .heap = opened->heap,
                   .panic = opened->panic,
                   .engine = engine }; /* it may be opening still */
+    struct shards *shards = opened->shards;
     struct node *payload = NULL, *input;
     struct op_principal who = { .name = STR("alarm") };
     const struct op *op;
@@ -191,6 +218,10 @@ pawl_status alarm_fire(void *context, struct engine *engine, struct scope *scope
     op = op_find(node_text(payload, "operation"));
     if (!op || !input)
         return scope_fail(scope, PAWL_INVALID_REQUEST, "this alarm names no operation");
+    if (op->where == AT_ALL) /* any other lies in the shard where it runs */
+        here.shards = shards;
+    if (op->where == AT_ALL && engine_shards(engine) > 1 && (!shards || !shards->is_open))
+        return scope_fail(scope, PAWL_OVERLOADED, "the other shards are being opened");
     TRY(begin(engine, scope, alarm, payload, op));
     buf_init(&answer, &here.heap, LIMIT_SCOPE);
     who.scopes = node_text(payload, "scopes");

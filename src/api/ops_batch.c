@@ -6,6 +6,7 @@
  * may not do. */
 #include "api/key.h"
 #include "api/ops_int.h"
+#include "api/shards.h"
 #include "base/grow.h"
 #include "base/limits.h"
 #include "engine/workers.h"
@@ -125,14 +126,14 @@ static pawl_status group_begin(struct batch_call *batch)
 
 static void group_run(struct batch_call *batch)
 {
-    struct engine *engine = op_engine(batch->call);
+    pawl *p = batch->call->p;
     pawl_status stored = PAWL_OK;
     size_t next = 0;
 
     if (batch->item_count > 0 && is_fire(batch->op))
-        stored = engine_fire_batch(engine, &batch->scope, batch->fires, batch->item_count);
+        stored = shards_fire(p, &batch->scope, batch->fires, batch->item_count);
     else if (batch->item_count > 0)
-        stored = engine_create_batch(engine, &batch->scope, batch->creates, batch->item_count);
+        stored = shards_create(p, &batch->scope, batch->creates, batch->item_count);
     for (size_t i = 0; i < batch->count; i++)
         if (batch->lines[i].status != PAWL_OK)
             refuse(batch->out, batch->lines[i].status, batch->lines[i].words);
@@ -212,7 +213,9 @@ static pawl_status share_key(struct batch_call *batch, struct op_call *line)
         return scope_fail(&batch->scope, PAWL_INVALID_REQUEST,
                           "%s cannot be part of a batch with a key: its answer is not kept",
                           line->op->name);
-    return key_nth(&batch->scope, batch->call->key, batch->line_number, &line->key);
+    TRY(key_nth(&batch->scope, batch->call->key, batch->line_number, &line->key));
+    line->p = shard_route(batch->call->p, line->op, line->input, line->key);
+    return PAWL_OK;
 }
 
 static pawl_status read_line(struct batch_call *batch, str text, struct op_call *out)

@@ -3,6 +3,7 @@
  * `definition` is a filter, as it is for instance.list: an unknown one matches nothing,
  * which is no error. States and statuses without an instance are left out. */
 #include "api/ops_int.h"
+#include "api/shards.h"
 #include <stdlib.h>
 
 static int compare_states(const void *a, const void *b)
@@ -41,7 +42,7 @@ pawl_status op_instance_counts(struct op_call *call, struct buf *out)
 
     TRY(query_check(call, false));
     TRY(query_definition(call, &name, &version));
-    TRY(engine_counts(op_engine(call), call->scope, name, version, &counts));
+    TRY(shards_counts(call->p, call->scope, name, version, &counts));
     print_states(&counts, out);
     json_put_open(out, "by_status", '{');
     for (int i = STATUS_RUNNING; i < STATUS_COUNT; i++)

@@ -1,6 +1,9 @@
 /* ops_inbox.c - lists for people: worker.list, who does the steps; gate.list, what waits for an
  * approval; timer.list, what falls due next. */
+#include "api/events.h"
+#include "api/merge.h"
 #include "api/ops_int.h"
+#include "api/shards.h"
 #include "base/limits.h"
 #include "engine/workers.h"
 #include <stdio.h>
@@ -26,11 +29,35 @@ static void print_worker(const struct worker_view *worker, struct buf *out)
     json_close(out, '}');
 }
 
+/* A claim asks every shard, so each knows the same workers. */
+static pawl_status add_workers(struct engine *engine, struct scope *scope, struct workers_view *sum)
+{
+    struct workers_view one;
+
+    TRY(engine_workers(engine, scope, &one));
+    sum->held_unknown += one.held_unknown;
+    for (uint32_t i = 0; i < one.count; i++)
+        for (uint32_t k = 0; k < sum->count; k++) {
+            struct worker_view *into = &sum->items[k];
+
+            if (!str_eq(into->name, one.items[i].name))
+                continue;
+            into->held += one.items[i].held;
+            into->is_waiting |= one.items[i].is_waiting;
+            if (one.items[i].seen_ms > into->seen_ms)
+                into->seen_ms = one.items[i].seen_ms;
+        }
+    return PAWL_OK;
+}
+
 pawl_status op_worker_list(struct op_call *call, struct buf *out)
 {
     struct workers_view workers;
 
     TRY(engine_workers(op_engine(call), call->scope, &workers));
+    for (uint32_t i = 0; i < shards_count(call->p); i++)
+        if (shard_at(call->p, i) != call->p)
+            TRY(add_workers(shard_at(call->p, i)->engine, call->scope, &workers));
     json_put_open(out, "workers", '[');
     for (uint32_t i = 0; i < workers.count; i++)
         print_worker(&workers.items[i], out);
@@ -50,7 +77,7 @@ struct gate_listing {
     const struct op_call *call;
     str definition, approver; /* data NULL: any */
     uint32_t version, limit, count, looked;
-    uint64_t after;
+    struct merge_busy busy;
     struct scope scope; /* of one instance */
 };
 
@@ -115,15 +142,14 @@ static bool has_pending(const struct live *live)
 }
 
 /* One that has ended meanwhile has none. */
-static pawl_status list_gates(struct gate_listing *listing, const struct busy_row *row,
-                              struct buf *out)
+static pawl_status list_gates(struct gate_listing *listing, struct engine *engine,
+                              const struct busy_row *row, struct buf *out)
 {
     struct inbox inbox;
     pawl_status status;
 
     scope_clear(&listing->scope);
-    status =
-        engine_inbox(op_engine(listing->call), &listing->scope, row, is_wanted, listing, &inbox);
+    status = engine_inbox(engine, &listing->scope, row, is_wanted, listing, &inbox);
     if (status != PAWL_OK) {
         listing->call->scope->error = listing->scope.error;
         return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
@@ -144,70 +170,91 @@ static bool is_full(const struct gate_listing *listing)
 
 static pawl_status list_all_gates(struct gate_listing *listing, struct buf *out, bool *is_last)
 {
-    struct scope page;
-    struct busy_row *rows;
-    uint32_t count = INSTANCES_AT_ONCE;
-    pawl_status status = PAWL_OK;
+    const struct busy_row *row;
+    struct merge_row at;
 
-    scope_init(&page, engine_heap(op_engine(listing->call)), LIMIT_SCOPE);
-    while (status == PAWL_OK && count == INSTANCES_AT_ONCE && !is_full(listing)) {
-        scope_clear(&page);
-        status = store_busy(engine_store(op_engine(listing->call)), &page, listing->after, true,
-                            INSTANCES_AT_ONCE, &rows, &count);
-        for (uint32_t i = 0; status == PAWL_OK && i < count && !is_full(listing); i++) {
-            listing->after = rows[i].instance;
-            listing->looked++;
-            if (has_pending(&rows[i].live))
-                status = list_gates(listing, &rows[i], out);
-            *is_last = i + 1 == count && count < INSTANCES_AT_ONCE;
-        }
-        if (status == PAWL_OK && count == 0)
-            *is_last = true;
+    for (*is_last = false; !is_full(listing);) {
+        TRY(busy_next(&listing->busy, &at, &row));
+        *is_last = row == NULL;
+        if (!row)
+            return PAWL_OK;
+        listing->looked++;
+        if (has_pending(&row->live))
+            TRY(list_gates(listing, at.engine, row, out));
     }
-    return scope_leave(&page, listing->call->scope, status);
+    return busy_peek(&listing->busy, is_last);
+}
+
+/* Of a store that is alone, a number. */
+static pawl_status read_after(const struct op_call *call, struct shard_vector *out)
+{
+    str after = op_text(call, "after");
+    bool is_good = true;
+
+    out->count = shards_count(call->p);
+    if (after.data && out->count > 1)
+        is_good = event_cursor_parse(after, out->count, out);
+    else if (after.data)
+        is_good = str_to_u64(after, &out->at[0]);
+    return is_good ? PAWL_OK : query_refuse(call, "after", "`next` of a page");
 }
 
 static pawl_status read_gate_query(struct op_call *call, struct gate_listing *out)
 {
-    str after = op_text(call, "after");
-
     TRY(query_check(call, false));
     TRY(query_limit(call, &out->limit));
     TRY(query_definition(call, &out->definition, &out->version));
     out->approver = op_text(call, "approver");
-    if (after.data && !str_to_u64(after, &out->after))
-        return query_refuse(call, "after", "`next` of a page");
-    return PAWL_OK;
+    TRY(read_after(call, &out->busy.at));
+    out->busy.at_once = INSTANCES_AT_ONCE;
+    return busy_begin(call, &out->busy);
+}
+
+static void print_next(const struct shard_vector *at, bool is_last, struct buf *out)
+{
+    char next[24];
+
+    snprintf(next, sizeof next, "%llu", (unsigned long long)at->at[0]);
+    if (is_last || at->count == 1)
+        json_put_text(out, "next", is_last ? NULL : next);
+    else
+        print_cursor(at, "next", out);
 }
 
 pawl_status op_gate_list(struct op_call *call, struct buf *out)
 {
-    struct gate_listing listing = { .call = call };
-    char next[24];
+    struct gate_listing *listing = ARENA_NEW(&call->scope->arena, struct gate_listing);
     bool is_last = false;
     pawl_status status;
 
-    TRY(read_gate_query(call, &listing));
-    scope_init(&listing.scope, engine_heap(op_engine(call)), LIMIT_SCOPE);
+    TRY_MEMORY(call->scope, listing);
+    listing->call = call;
+    TRY(read_gate_query(call, listing));
+    scope_init(&listing->scope, engine_heap(op_engine(call)), LIMIT_SCOPE);
     json_put_open(out, "gates", '[');
-    status = list_all_gates(&listing, out, &is_last);
+    status = list_all_gates(listing, out, &is_last);
     json_close(out, ']');
-    scope_fini(&listing.scope);
-    snprintf(next, sizeof next, "%llu", (unsigned long long)listing.after);
-    json_put_text(out, "next", is_last ? NULL : next);
+    scope_fini(&listing->scope);
+    print_next(&listing->busy.at, is_last, out);
     return status;
 }
 
 /* ---- Timers ---- */
 
-/* Timers by the store's clock and those by the wall clock, to be merged. */
+/* Timers of one shard by its store's clock, or by the wall clock, in order of due time. */
+struct timers_of {
+    struct engine *engine;
+    int64_t offset_ms; /* of that clock */
+    struct live_timer *rows;
+    uint32_t count, next;
+};
+
 struct timer_listing {
     const struct op_call *call;
     str definition; /* data NULL: any */
     uint32_t version, limit, count;
-    struct live_timer *rows[2];
-    uint32_t row_count[2], next[2];
-    int64_t offset_ms;  /* of the store's clock */
+    struct timers_of *sources; /* two of each shard, to be merged */
+    uint32_t source_count;
     struct scope scope; /* of one instance */
 };
 
@@ -221,10 +268,9 @@ static bool is_listed(const struct timer_listing *listing, const struct instance
 }
 
 /* Of an instance that has ended meanwhile nothing is printed. */
-static pawl_status print_timer(struct timer_listing *listing, const struct live_timer *timer,
-                               int64_t due_ms, struct buf *out)
+static pawl_status print_timer(struct timer_listing *listing, struct engine *engine,
+                               const struct live_timer *timer, int64_t due_ms, struct buf *out)
 {
-    struct engine *engine = op_engine(listing->call);
     struct instance_view view;
     char id[ID_SIZE + 1];
     pawl_status status = engine_id_of(engine, &listing->scope, timer->instance, id);
@@ -249,29 +295,36 @@ static pawl_status print_timer(struct timer_listing *listing, const struct live_
     return PAWL_OK;
 }
 
-static int64_t due_of(const struct timer_listing *listing, int wall)
+static int64_t due_of(const struct timers_of *of)
 {
-    if (listing->next[wall] >= listing->row_count[wall])
-        return INT64_MAX;
-    return listing->rows[wall][listing->next[wall]].due_at_ms - (wall ? 0 : listing->offset_ms);
+    return of->next < of->count ? of->rows[of->next].due_at_ms - of->offset_ms : INT64_MAX;
 }
 
-static bool has_more(const struct timer_listing *listing)
+/* NULL: there are no more. */
+static struct timers_of *next_timers(const struct timer_listing *listing)
 {
-    return due_of(listing, 0) != INT64_MAX || due_of(listing, 1) != INT64_MAX;
+    struct timers_of *first = NULL;
+
+    for (uint32_t i = 0; i < listing->source_count; i++) {
+        struct timers_of *of = &listing->sources[i];
+
+        if (due_of(of) != INT64_MAX && (!first || due_of(of) < due_of(first)))
+            first = of;
+    }
+    return first;
 }
 
 static pawl_status print_timers(struct timer_listing *listing, struct buf *out)
 {
+    struct timers_of *of;
     pawl_status status = PAWL_OK;
 
     scope_init(&listing->scope, engine_heap(op_engine(listing->call)), LIMIT_SCOPE);
-    while (status == PAWL_OK && listing->count < listing->limit && has_more(listing)) {
-        int wall = due_of(listing, 1) < due_of(listing, 0);
-        int64_t due_ms = due_of(listing, wall);
+    while (status == PAWL_OK && listing->count < listing->limit && (of = next_timers(listing))) {
+        int64_t due_ms = due_of(of);
 
         scope_clear(&listing->scope);
-        status = print_timer(listing, &listing->rows[wall][listing->next[wall]++], due_ms, out);
+        status = print_timer(listing, of->engine, &of->rows[of->next++], due_ms, out);
     }
     return scope_leave(&listing->scope, listing->call->scope, status);
 }
@@ -279,13 +332,21 @@ static pawl_status print_timers(struct timer_listing *listing, struct buf *out)
 /* With a filter as many are looked at as a page may have; one more tells whether there are more. */
 static pawl_status find_timers(struct timer_listing *listing)
 {
-    struct engine *engine = op_engine(listing->call);
     uint32_t most = listing->definition.data ? LIMIT_LIST : listing->limit + 1;
+    struct scope *scope = listing->call->scope;
 
-    for (int wall = 0; wall < 2; wall++)
-        TRY(store_due(engine_store(engine), listing->call->scope, wall, DUE_NEVER_MS - 1, most,
-                      &listing->rows[wall], &listing->row_count[wall]));
-    listing->offset_ms = engine_clock_offset_ms(engine);
+    listing->source_count = 2 * shards_count(listing->call->p);
+    listing->sources = ARENA_ARRAY(&scope->arena, struct timers_of, listing->source_count);
+    TRY_MEMORY(scope, listing->sources);
+    for (uint32_t i = 0; i < listing->source_count; i++) {
+        struct timers_of *of = &listing->sources[i];
+        bool wall = i % 2 != 0;
+
+        *of = (struct timers_of){ .engine = shard_at(listing->call->p, i / 2)->engine };
+        of->offset_ms = wall ? 0 : engine_clock_offset_ms(of->engine);
+        TRY(store_due(engine_store(of->engine), scope, wall, DUE_NEVER_MS - 1, most, &of->rows,
+                      &of->count));
+    }
     return PAWL_OK;
 }
 
@@ -301,6 +362,6 @@ pawl_status op_timer_list(struct op_call *call, struct buf *out)
     json_put_open(out, "timers", '[');
     status = print_timers(&listing, out);
     json_close(out, ']');
-    json_put_bool(out, "more", has_more(&listing));
+    json_put_bool(out, "more", next_timers(&listing) != NULL);
     return status;
 }

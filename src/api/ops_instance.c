@@ -4,6 +4,7 @@
  * fields first (ops_run.c), then what the store knows, and the values of actor_ref, reason
  * and the times last. */
 #include "api/ops_int.h"
+#include "api/shards.h"
 #include "flow/flow.h"
 #include "machine/machine.h"
 #include "model/words.h"
@@ -294,14 +295,18 @@ pawl_status op_instance_cancel_many(struct op_call *call, struct buf *out)
     struct cancel_args args = { .correlation = op_ref(call, "correlation_id"),
                                 .actor = op_ref(call, "actor_ref"),
                                 .reason = op_told(call, "reason") };
-    struct cancelled done;
+    struct cancelled done = { 0 }, one;
 
     if (!defect && !args.correlation.data)
         defect = "correlation_id: expected the id of what belongs together, found nothing";
     if (!defect)
         defect = op_ref_defect(call, "actor_ref");
     TRY(defect_status(call->scope, defect));
-    TRY(engine_cancel_many(op_engine(call), call->scope, &args, &done));
+    for (uint32_t i = 0; i < shards_count(call->p); i++) {
+        TRY(engine_cancel_many(shard_at(call->p, i)->engine, call->scope, &args, &one));
+        done.cancelled += one.cancelled;
+        done.refused += one.refused;
+    }
     json_put_u64(out, "cancelled", done.cancelled);
     json_put_u64(out, "refused", done.refused);
     return PAWL_OK;

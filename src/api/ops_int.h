@@ -126,6 +126,10 @@ bool op_allows(const struct op_call *call, str definition);
 pawl_status op_rights(const struct op_call *call, bool defines, str *out);
 pawl_status token_secret(struct op_call *call, char secret[65], char hash[2 * SHA_SIZE + 1]);
 
+/* The member `name`: a cursor (events.h). paging.c */
+struct shard_vector;
+void print_cursor(const struct shard_vector *at, const char *name, struct buf *out);
+
 /* ---- Lists in pieces ---- */
 
 /* Without the filter `limit`, {MEMBER: [all]}; with it {MEMBER: [...], next: CURSOR or null}. */

@@ -1,5 +1,6 @@
 /* ops_list.c - instance.list: many instances, filtered, a page at a time. */
 #include "api/events.h"
+#include "api/merge.h"
 #include "api/ops_int.h"
 #include "base/limits.h"
 
@@ -67,8 +68,6 @@ static pawl_status read_labels(const struct op_call *call, struct list_query *qu
 
 static pawl_status read_query(const struct op_call *call, struct list_query *query)
 {
-    str cursor = op_text(call, "after");
-
     query->state = op_text(call, "state");
     query->subject = op_text(call, "subject_ref");
     query->correlation = op_text(call, "correlation_id");
@@ -81,19 +80,27 @@ static pawl_status read_query(const struct op_call *call, struct list_query *que
     TRY(read_active(call, query));
     TRY(query_span(call, "ended_after", "ended_before", &query->ended));
     TRY(read_labels(call, query));
-    TRY(query_limit(call, &query->limit));
-    return cursor.data && !event_cursor_parse(cursor, &query->after)
-               ? query_refuse(call, "after", "a cursor that `next` gave")
-               : PAWL_OK;
+    return query_limit(call, &query->limit);
 }
 
-static pawl_status print_row(const struct op_call *call, uint64_t number, struct buf *out)
+/* One row more than the page was asked for: only if it is there is there a next one. */
+static pawl_status begin(struct op_call *call, struct list_merge *out)
+{
+    struct list_query query = { 0 };
+
+    TRY(read_query(call, &query));
+    out->limit = query.limit++;
+    return merge_begin(call, &query, out);
+}
+
+static pawl_status print_row(const struct op_call *call, const struct merge_row *row,
+                             struct buf *out)
 {
     struct instance_view view;
     char id[ID_SIZE + 1];
 
-    TRY(engine_id_of(op_engine(call), call->scope, number, id));
-    TRY(engine_get(op_engine(call), call->scope, str_of(id), &view));
+    TRY(engine_id_of(row->engine, call->scope, row->number, id));
+    TRY(engine_get(row->engine, call->scope, str_of(id), &view));
     if (!op_allows(call, view.definition_name)) /* it may have been amended */
         return PAWL_OK;
     json_open(out, '{');
@@ -102,29 +109,24 @@ static pawl_status print_row(const struct op_call *call, uint64_t number, struct
     return PAWL_OK;
 }
 
-/* One row more than the page was asked for: only if it is there is there a next one. */
 pawl_status op_instance_list(struct op_call *call, struct buf *out)
 {
-    struct list_query query = { 0 };
-    char cursor[ID_SIZE + 1];
-    uint64_t *numbers = NULL;
-    uint32_t count = 0, limit;
+    struct list_merge *merge = ARENA_NEW(&call->scope->arena, struct list_merge);
+    struct merge_row row;
+    bool is_there = true;
 
-    TRY(read_query(call, &query));
-    limit = query.limit++;
-    TRY(engine_list(op_engine(call), call->scope, &query, &numbers, &count));
-    TRY(store_expect(engine_store(op_engine(call)), call->scope,
-                     &(struct expectation){ .instances = numbers,
-                                            .instance_count = count,
-                                            .rows = EXPECT_HEADS | EXPECT_ROWS | EXPECT_RECORDS |
-                                                    EXPECT_LIVE }));
+    TRY_MEMORY(call->scope, merge);
+    TRY(begin(call, merge));
     json_put_open(out, "instances", '[');
-    for (uint32_t i = 0; i < count && i < limit;
-         i++) /* also finds numbers too large for a cursor */
-        TRY(print_row(call, numbers[i], out));
+    for (uint32_t i = 0; i < merge->limit && is_there; i++) {
+        TRY(merge_next(merge, &row, &is_there));
+        if (is_there) /* also finds numbers too large for a cursor */
+            TRY(print_row(call, &row, out));
+    }
     json_close(out, ']');
-    if (count > limit)
-        event_cursor_print(numbers[limit - 1], cursor);
-    json_put_text(out, "next", count > limit ? cursor : NULL);
+    if (is_there && merge_has_more(merge))
+        print_cursor(&merge->at, "next", out);
+    else
+        json_put_text(out, "next", NULL);
     return PAWL_OK;
 }

@@ -1,18 +1,39 @@
 /* ops_metrics.c - metrics.get: what the engine has counted, for Prometheus; and the world, for
  * surfaces that count as well. */
 #include "api/ops_int.h"
+#include "api/shards.h"
 #include "api/world.h"
-#include "env/trim.h"
 #include "env/env.h"
+#include "env/trim.h"
+
+/* All shards of this process together. */
+static void add_figures(struct engine *engine, struct engine_figures *sum,
+                        struct histogram *commits)
+{
+    struct engine_figures one;
+
+    engine_figures(engine, &one);
+    histogram_join(commits, one.commit);
+    sum->failed += one.failed;
+    sum->position += one.position;
+    sum->flushed += one.flushed;
+    sum->wal_bytes += one.wal_bytes;
+    sum->conditions |= one.conditions;
+    sum->queued += one.queued;
+    if (one.claims > sum->claims) /* a claim waits on every shard */
+        sum->claims = one.claims;
+}
 
 pawl_status op_metrics_get(struct op_call *call, struct buf *out)
 {
-    struct engine_figures figures;
+    struct engine_figures figures = { 0 };
+    struct histogram commits = { 0 };
 
-    engine_figures(op_engine(call), &figures);
+    for (uint32_t i = 0; i < shards_count(call->p); i++)
+        add_figures(shard_at(call->p, i)->engine, &figures, &commits);
     call->content_type = "text/plain; version=0.0.4; charset=utf-8";
     figure_head(out, "pawl_commit_seconds", "histogram", "Time of a commit, its sync included.");
-    figure_histogram(out, "pawl_commit_seconds", NULL, NULL, figures.commit);
+    figure_histogram(out, "pawl_commit_seconds", NULL, NULL, &commits);
     figure_alone(out, "pawl_records_total", "counter", "Records in the log.", figures.position);
     figure_alone(out, "pawl_commits_failed_total", "counter", "Commits that the store refused.",
                  figures.failed);

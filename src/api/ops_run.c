@@ -1,6 +1,7 @@
 /* ops_run.c - run an operation: merge what came apart, check it against the table, handle. */
 #include "api/key.h"
 #include "api/ops_int.h"
+#include "api/shards.h"
 #include "base/limits.h"
 #include "base/trace.h"
 
@@ -147,10 +148,10 @@ static pawl_status check(pawl *p, struct merge *merge, struct op_call *out)
         .content_type = "application/json",
         .who = merge->who,
     };
-    if (!merge->key.data || !(op->flags & OP_WRITES))
-        return PAWL_OK;
-    TRY(key_of_input(merge->scope, merge->who.name, merge->key, op, merge->input, &out->key));
-    if (op->flags & OP_NO_KEY)
+    if (merge->key.data && (op->flags & OP_WRITES))
+        TRY(key_of_input(merge->scope, merge->who.name, merge->key, op, merge->input, &out->key));
+    out->p = shard_route(p, op, merge->input, out->key);
+    if (out->key && (op->flags & OP_NO_KEY))
         return scope_fail(merge->scope, PAWL_INVALID_REQUEST,
                           "%s takes no idempotency key: its answer is not kept", op->name);
     return PAWL_OK;

@@ -1,5 +1,6 @@
 /* ops_signal.c - signals, and the operations of the test clock. */
 #include "api/ops_int.h"
+#include "api/shards.h"
 #include "base/limits.h"
 #include "base/node.h"
 #include "base/time.h"
@@ -45,12 +46,19 @@ static pawl_status filter_of(const struct op_call *call, str *out)
 pawl_status op_signal_broadcast(struct op_call *call, struct buf *out)
 {
     const char *defect = op_ref_defect(call, "actor_ref");
-    struct broadcast reached;
+    struct broadcast reached = { 0 }, one;
     str filter;
 
     TRY(defect ? defect_status(call->scope, defect) : filter_of(call, &filter));
-    TRY(engine_broadcast(op_engine(call), call->scope, op_text(call, "name"), filter,
-                         op_json(call, "payload"), op_ref(call, "actor_ref"), call->key, &reached));
+    for (uint32_t i = 0; i < shards_count(call->p); i++) {
+        TRY(engine_broadcast(shard_at(call->p, i)->engine, call->scope, op_text(call, "name"),
+                             filter, op_json(call, "payload"), op_ref(call, "actor_ref"), call->key,
+                             &one));
+        reached.delivered += one.delivered;
+        reached.kept += one.kept;
+        reached.full += one.full;
+        reached.refused += one.refused;
+    }
     print_signalled(&reached, out);
     return PAWL_OK;
 }
@@ -90,7 +98,7 @@ pawl_status op_test_advance(struct op_call *call, struct buf *out)
                           "'by': expected a duration like 500ms, 30s, 5m, 72h or 7d, found "
                           "'%.*s'",
                           STR_ARG(by));
-    TRY(engine_advance(op_engine(call), call->scope, by_ms));
+    TRY(shards_advance(call->p, call->scope, by_ms));
     json_put_time(out, "now", engine_now_ms(op_engine(call)));
     return PAWL_OK;
 }

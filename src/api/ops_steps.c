@@ -1,5 +1,9 @@
 /* ops_steps.c - instance.steps: every attempt of every step, in creation order, in pieces or by
  * pages; step.list: live steps of all instances, or all of one. */
+#include "api/events.h"
+#include "api/merge.h"
+#include "api/ops_int.h"
+#include "api/shards.h"
 #include "api/step_reader.h"
 #include "base/limits.h"
 #include "engine/workers.h"
@@ -48,9 +52,10 @@ struct step_listing {
     struct paging paging;
     struct step_cursor last; /* where the page begins; then the last that was printed */
     bool is_full;
+    const struct shard_vector *over; /* how far each shard was read; NULL: of one instance */
 };
 
-/* "7-12"; the id of a step names a place as well. */
+/* "7-12"; the id of a step names a place as well. Of several shards, "VECTOR.7-12". */
 static pawl_status read_cursor(const struct op_call *call, struct step_cursor *out)
 {
     str text = op_text(call, "after"), id;
@@ -59,6 +64,8 @@ static pawl_status read_cursor(const struct op_call *call, struct step_cursor *o
 
     if (!text.data)
         return PAWL_OK;
+    if (text.size > 0 && text.data[0] == 'v' && str_has(text, '.'))
+        text = str_after(text, '.');
     if ((!str_to_u64(str_before(text, '-'), &out->instance) ||
          !str_to_u64(str_after(text, '-'), &ordinal)) &&
         (!id_split(text, '.', &id, &ordinal) || !id_parse(id, &out->instance, random)))
@@ -166,13 +173,22 @@ static pawl_status list_attempts(struct step_listing *listing, struct attempts *
     return PAWL_OK;
 }
 
-static void end_steps(const struct step_listing *listing, struct buf *out)
+static pawl_status end_steps(const struct step_listing *listing, struct scope *scope,
+                             struct buf *out)
 {
-    char cursor[48];
+    struct buf cursor;
+    bool has_memory;
 
-    snprintf(cursor, sizeof cursor, "%llu-%u", (unsigned long long)listing->last.instance,
-             listing->last.ordinal);
-    paging_end(&listing->paging, listing->is_full ? cursor : NULL, out);
+    buf_init(&cursor, scope->arena.heap, SHARD_VECTOR_TEXT + 48);
+    if (listing->over && listing->over->count > 1) {
+        event_cursor_print(listing->over, &cursor);
+        buf_byte(&cursor, '.');
+    }
+    buf_fmt(&cursor, "%llu-%u", (unsigned long long)listing->last.instance, listing->last.ordinal);
+    paging_end(&listing->paging, listing->is_full ? buf_text(&cursor) : NULL, out);
+    has_memory = !cursor.failed;
+    buf_fini(&cursor);
+    return has_memory ? PAWL_OK : scope_no_memory(scope);
 }
 
 /* ---- Those of one instance, in pieces ---- */
@@ -206,7 +222,7 @@ static pawl_status read_steps(struct op_pieces *base, struct scope *scope, struc
     TRY(list_attempts(listing, &pieces->attempts, scope, OP_PIECE, out, &is_found));
     *is_last = !is_found || listing->is_full;
     if (*is_last) {
-        end_steps(listing, out);
+        TRY(end_steps(listing, scope, out));
         json_close(out, '}');
     }
     return PAWL_OK;
@@ -274,17 +290,17 @@ pawl_status op_instance_steps(struct op_call *call, struct buf *out)
 /* ---- Live ones of all instances ---- */
 
 static pawl_status list_instance(const struct op_call *call, struct step_listing *listing,
-                                 const struct busy_row *row, struct buf *out)
+                                 const struct merge_row *at, const struct busy_row *row,
+                                 struct buf *out)
 {
-    uint64_t number = row->instance;
     char id[ID_SIZE + 1];
-    struct attempts attempts = { .id = { id, ID_SIZE }, .instance = number };
+    struct attempts attempts = { .id = { id, ID_SIZE }, .instance = at->number };
     bool is_found;
-    pawl_status status = engine_id_of(op_engine(call), call->scope, number, id);
+    pawl_status status = engine_id_of(at->engine, call->scope, at->number, id);
 
     if (status == PAWL_OK)
-        status = attempts_open(op_engine(call), call->scope, &row->live,
-                               number == listing->last.instance ? listing->last.ordinal : 0,
+        status = attempts_open(at->engine, call->scope, &row->live,
+                               at->number == listing->last.instance ? listing->last.ordinal : 0,
                                &listing->filter, &attempts);
     if (status == PAWL_OK)
         status = list_attempts(listing, &attempts, call->scope, SIZE_MAX, out, &is_found);
@@ -294,32 +310,51 @@ static pawl_status list_instance(const struct op_call *call, struct step_listing
 
 #define BUSY_AT_ONCE 100u
 
-/* Each instance has a live step, so a page needs no more of them than steps, and one to know of a
- * next page. Where the steps are filtered, more are asked for. */
-static pawl_status list_all(const struct op_call *call, struct step_listing *listing,
-                            struct buf *out)
+/* The instance of the last step is looked at again: it may have others. Each instance has a live
+ * step, so a page needs no more of them than steps, and one to know of a next page. Where the steps
+ * are filtered, more are asked for. */
+static pawl_status begin_all(struct op_call *call, const struct step_listing *listing,
+                             struct merge_busy *busy)
 {
-    uint64_t after = listing->last.instance > 0 ? listing->last.instance - 1 : 0;
-    uint32_t limit = listing->paging.limit, count;
-    uint32_t at_once = limit < BUSY_AT_ONCE ? limit + 1 : BUSY_AT_ONCE;
-    struct busy_row *rows;
+    str text = op_text(call, "after");
+    uint32_t shards = busy->at.count = shards_count(call->p), limit = listing->paging.limit;
 
-    do {
-        TRY(store_busy(engine_store(op_engine(call)), call->scope, after, true, at_once, &rows,
-                       &count));
-        for (uint32_t i = 0; i < count && !listing->is_full; i++) {
-            after = rows[i].instance;
-            TRY(list_instance(call, listing, &rows[i], out));
-        }
-    } while (!listing->is_full && count == at_once);
+    for (uint32_t i = 0; i < shards; i++)
+        busy->at.at[i] = listing->last.instance;
+    if (text.size > 0 && text.data[0] == 'v' &&
+        !event_cursor_parse(str_before(text, '.'), shards, &busy->at))
+        return query_refuse(call, "after", "`next` of a page or the id of a step");
+    if (listing->last.instance > 0)
+        busy->at.at[shard_of_number(listing->last.instance, shards)] = listing->last.instance - 1;
+    busy->at_once = limit < BUSY_AT_ONCE ? limit + 1 : BUSY_AT_ONCE;
+    return busy_begin(call, busy);
+}
+
+/* One of which nothing fitted is left to the next page. */
+static pawl_status list_all(const struct op_call *call, struct step_listing *listing,
+                            struct merge_busy *busy, struct buf *out)
+{
+    const struct busy_row *row;
+    struct merge_row at;
+
+    while (!listing->is_full) {
+        TRY(busy_next(busy, &at, &row));
+        if (!row)
+            return PAWL_OK;
+        TRY(list_instance(call, listing, &at, row, out));
+        if (listing->is_full && listing->last.instance != at.number)
+            busy->at.at[shard_of_number(at.number, busy->at.count)] = at.number - 1;
+    }
     return PAWL_OK;
 }
 
 pawl_status op_step_list(struct op_call *call, struct buf *out)
 {
+    struct merge_busy *busy = ARENA_NEW(&call->scope->arena, struct merge_busy);
     struct step_listing listing = { .paging = { .has_limit = true } };
     unsigned *statuses = &listing.filter.statuses;
 
+    TRY_MEMORY(call->scope, busy);
     TRY(query_check(call, false));
     TRY(query_limit(call, &listing.paging.limit));
     TRY(read_wanted(call, &listing));
@@ -327,9 +362,10 @@ pawl_status op_step_list(struct op_call *call, struct buf *out)
     if (op_text(call, "instance_id").data)
         return open_steps(call, &listing);
     *statuses = *statuses ? *statuses & LIVE_STATUSES : LIVE_STATUSES;
+    TRY(begin_all(call, &listing, busy));
     paging_begin(&listing.paging, "steps", out);
     if (*statuses)
-        TRY(list_all(call, &listing, out));
-    end_steps(&listing, out);
-    return PAWL_OK;
+        TRY(list_all(call, &listing, busy, out));
+    listing.over = &busy->at;
+    return end_steps(&listing, call->scope, out);
 }

@@ -2,6 +2,8 @@
  * those who decide: approve, reject. */
 #include "api/key.h"
 #include "api/ops_int.h"
+#include "api/shards.h"
+#include "api/worker_claims.h"
 #include "base/limits.h"
 #include "base/time.h"
 #include "engine/workers.h"
@@ -73,119 +75,11 @@ static pawl_status read_claim(const struct op_call *call, const struct node *obj
 
 /* ---- Claims ---- */
 
-static void print_claimed(const struct claimed *claimed, struct buf *out)
-{
-    char key[WORK_KEY_SIZE];
-
-    json_open(out, '{');
-    json_put_fmt(out, "step_id", "%s.%u", claimed->id, claimed->ordinal);
-    json_put_text(out, "lease", claimed->token);
-    json_put_text(out, "instance_id", claimed->id);
-    json_put_str(out, "name", claimed->call.step);
-    json_put_str(out, "tool", claimed->call.tool);
-    json_put_raw(out, "args", claimed->call.args);
-    json_put_u64(out, "attempt", claimed->call.attempt);
-    work_key(&claimed->call, claimed->id, key);
-    json_put_text(out, "idempotency_key", key);
-    json_put_time(out, "lease_expires_at", claimed->expires_at_ms);
-    json_opt_str(out, "traceparent", claimed->trace);
-    json_close(out, '}');
-}
-
-/* A claim, and what waits for it without a thread. */
-struct claim_wait {
-    struct op_wait wait;
-    struct op_call *call;
-    struct waiting_claim *waiting; /* NULL: a turn that claims nothing */
-};
-
-static void wake_claim(void *context)
-{
-    struct claim_wait *claim = context;
-
-    if (!claim->call->waiter)
-        return;
-    claim->wait.is_slow = claim->waiting && engine_claim_is_slow(claim->waiting);
-    claim->call->waiter->wake(claim->call->waiter->context);
-}
-
-static bool claimer_is_there(void *context)
-{
-    const struct waiter *waiter = ((struct claim_wait *)context)->call->waiter;
-
-    return !waiter || !waiter->is_there || waiter->is_there(waiter->context);
-}
-
-static struct waiter waiter_of(struct claim_wait *claim)
-{
-    return (struct waiter){ wake_claim, claimer_is_there, claim };
-}
-
-static pawl_status open_claim(struct op_call *call, const struct claim_args *args,
-                              struct claim_wait *out)
-{
-    struct waiter waiter = waiter_of(out);
-
-    return engine_claim_open(op_engine(call), call->scope, args, &waiter, &out->waiting);
-}
-
-/* The end of every answer that a claim is a part of. */
-static void give_claimed(struct op_call *call, struct claimed *claimed, uint32_t count,
-                         struct buf *out)
-{
-    json_put_open(out, "steps", '[');
-    for (uint32_t i = 0; i < count; i++)
-        print_claimed(&claimed[i], out);
-    json_close(out, ']');
-    engine_claim_told(op_engine(call), claimed, count);
-    call->given = (struct op_given){ claimed, count };
-}
-
-/* What there is, or nothing yet: then it waits. */
-static pawl_status claim_go_on(struct op_call *call, bool is_stopping, struct buf *out)
-{
-    struct claim_wait *waiting = (struct claim_wait *)call->wait;
-    struct claimed *claimed;
-    uint32_t count;
-    bool is_parked;
-    pawl_status status;
-
-    waiting->wait.left_ms =
-        is_stopping ? 0 : engine_claim_left_ms(op_engine(call), waiting->waiting);
-    status = engine_claim_take(op_engine(call), call->scope, waiting->waiting,
-                               waiting->wait.left_ms > 0, &claimed, &count, &is_parked);
-    if (is_parked)
-        op_waits(call, call->wait);
-    if (status != PAWL_OK || is_parked)
-        return status;
-    give_claimed(call, claimed, count, out);
-    if (!out->failed)
-        return PAWL_OK;
-    op_not_sent(call->p, &call->given);
-    return scope_no_memory(call->scope);
-}
-
-/* Without a waiter the caller's own thread waits. */
-static pawl_status claim(struct op_call *call, struct claim_wait *waiting, bool is_stopping,
-                         struct buf *out)
-{
-    struct claimed *claimed;
-    uint32_t count;
-
-    if (!call->waiter) {
-        TRY(engine_claim_wait(op_engine(call), call->scope, waiting->waiting, &claimed, &count));
-        give_claimed(call, claimed, count, out);
-        return PAWL_OK;
-    }
-    waiting->wait.go_on = claim_go_on;
-    call->wait = &waiting->wait;
-    return claim_go_on(call, is_stopping, out);
-}
-
 void op_not_sent(pawl *p, const struct op_given *given)
 {
-    if (given->count > 0)
-        engine_claim_return(p->engine, given->steps, given->count);
+    for (uint32_t i = 0; i < given->count; i++)
+        engine_claim_return(shard_of_instance(p, given->steps[i].instance)->engine,
+                            &given->steps[i], 1);
 }
 
 struct op_given op_given_copy(const struct op_given *given)
@@ -216,8 +110,8 @@ pawl_status op_step_claim(struct op_call *call, struct buf *out)
     TRY_MEMORY(call->scope, waiting);
     *waiting = (struct claim_wait){ .call = call };
     TRY(read_claim(call, call->input, &args));
-    TRY(open_claim(call, &args, waiting));
-    return claim(call, waiting, false, out);
+    TRY(claim_open(call, &args, waiting));
+    return claim_run(call, waiting, false, out);
 }
 
 /* ---- Answers ---- */
@@ -316,6 +210,7 @@ struct turn_wait {
     struct claim_wait claim; /* first: the call waits for it */
     struct step_answer *answers;
     uint32_t count;
+    pawl *shard;                 /* of all of them; NULL: they are of several */
     struct answering *answering; /* NULL: not sent yet */
 };
 
@@ -365,18 +260,59 @@ static pawl_status end_turn(struct op_call *call, struct turn_wait *turn, bool i
     for (uint32_t i = 0; i < turn->count; i++)
         print_answered(&turn->answers[i], out);
     json_close(out, ']');
-    if (turn->claim.waiting)
-        return claim(call, &turn->claim, is_stopping, out);
-    give_claimed(call, NULL, 0, out);
+    if (turn->claim.shards)
+        return claim_run(call, &turn->claim, is_stopping, out);
+    claim_print(call, &turn->claim, out);
     return PAWL_OK;
 }
 
-/* By a thread that may wait. What the answers make ready may be started for the claim in their own
- * commit. */
+/* By a thread that may wait: those of each shard in one commit. What the first make ready may be
+ * started for the claim in their own commit. */
+static pawl_status send_shard(struct op_call *call, struct turn_wait *turn, pawl *shard,
+                              struct step_answer *some, bool *has_claimed)
+{
+    struct shard_claim *claim = *has_claimed ? NULL : claim_on(&turn->claim, shard);
+    uint32_t count = 0, next = 0;
+
+    for (uint32_t i = 0; i < turn->count; i++)
+        if (shard_of_id(call->p, turn->answers[i].step_id) == shard)
+            some[count++] = turn->answers[i];
+    if (count == 0)
+        return PAWL_OK;
+    *has_claimed = true;
+    TRY(engine_step_answer_all(shard->engine, call->scope, some, count,
+                               claim ? claim->waiting : NULL));
+    for (uint32_t i = 0; i < turn->count; i++)
+        if (shard_of_id(call->p, turn->answers[i].step_id) == shard)
+            turn->answers[i] = some[next++];
+    return PAWL_OK;
+}
+
 static pawl_status send_turn(struct op_call *call, struct turn_wait *turn)
 {
-    return engine_step_answer_all(op_engine(call), call->scope, turn->answers, turn->count,
-                                  turn->claim.waiting);
+    struct step_answer *some =
+        ARENA_ARRAY(&call->scope->arena, struct step_answer, turn->count + 1);
+    bool has_claimed = false;
+
+    TRY_MEMORY(call->scope, some);
+    for (uint32_t i = 0; i < shards_count(call->p); i++)
+        TRY(send_shard(call, turn, shard_at(call->p, i), some, &has_claimed));
+    return PAWL_OK;
+}
+
+/* The shard of all answers; NULL: of several, or of no answer at all. */
+static pawl *one_shard(const struct op_call *call, const struct turn_wait *turn)
+{
+    pawl *shard = NULL;
+
+    for (uint32_t i = 0; i < turn->count; i++) {
+        pawl *of = shard_of_id(call->p, turn->answers[i].step_id);
+
+        if (shard && of != shard)
+            return NULL;
+        shard = of;
+    }
+    return shard || shards_count(call->p) > 1 ? shard : call->p;
 }
 
 static pawl_status turn_go_on(struct op_call *call, bool is_stopping, struct buf *out)
@@ -384,25 +320,32 @@ static pawl_status turn_go_on(struct op_call *call, bool is_stopping, struct buf
     struct turn_wait *turn = (struct turn_wait *)call->wait;
 
     if (turn->answering)
-        engine_step_answers_end(op_engine(call), turn->answering);
+        engine_step_answers_end(turn->shard->engine, turn->answering);
     else
         TRY(send_turn(call, turn));
     return end_turn(call, turn, is_stopping, out);
 }
 
-/* Without a thread. What may take long goes on at once, by a thread that may wait. */
+/* Without a thread. What may take long, or concerns several shards, goes on at once, by a thread
+ * that may wait. */
 static pawl_status start_turn(struct op_call *call, struct turn_wait *turn)
 {
-    struct waiter waiter = waiter_of(&turn->claim);
+    struct waiter waiter = claim_waiter(&turn->claim);
     bool *waits = call->waits; /* once it is started, the call is another thread's */
-    bool needs_thread;
-    pawl_status status;
+    struct shard_claim *claim;
+    bool needs_thread = true;
+    pawl_status status = PAWL_OK;
 
     turn->claim.wait.go_on = turn_go_on;
+    turn->shard = one_shard(call, turn);
     op_waits(call, &turn->claim.wait);
-    status =
-        engine_step_answers_start(op_engine(call), call->scope, turn->answers, turn->count,
-                                  turn->claim.waiting, &waiter, &turn->answering, &needs_thread);
+    claim_will_wait(&turn->claim);
+    if (turn->shard) {
+        claim = claim_on(&turn->claim, turn->shard);
+        status = engine_step_answers_start(turn->shard->engine, call->scope, turn->answers,
+                                           turn->count, claim ? claim->waiting : NULL, &waiter,
+                                           &turn->answering, &needs_thread);
+    }
     if (status != PAWL_OK) {
         *waits = false;
         return status;
@@ -426,7 +369,7 @@ pawl_status op_step_complete_many(struct op_call *call, struct buf *out)
         claimed = NULL;
     TRY(read_turn(call, turn, claimed, &args));
     if (claimed)
-        TRY(open_claim(call, &args, &turn->claim));
+        TRY(claim_open(call, &args, &turn->claim));
     if (call->waiter)
         return start_turn(call, turn);
     TRY(send_turn(call, turn));

@@ -1,4 +1,5 @@
 /* paging.c - a list that is printed in pieces: all of it, or a page with the cursor of the next. */
+#include "api/events.h"
 #include "api/ops_int.h"
 
 #define PAGE_BYTES ((size_t)8 << 20) /* a page that holds as much ends before its limit */
@@ -42,4 +43,12 @@ void paging_end(const struct paging *page, const char *next, struct buf *out)
     if (page->has_limit)
         json_put_text(out, "next", next);
     json_opt_raw(out, "reused", page->reused);
+}
+
+void print_cursor(const struct shard_vector *at, const char *name, struct buf *out)
+{
+    json_key(out, name);
+    buf_byte(out, '"');
+    event_cursor_print(at, out);
+    buf_byte(out, '"');
 }

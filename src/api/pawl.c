@@ -2,8 +2,9 @@
  *
  * Nothing is decided here. Texts that end in NUL become views; results become texts that live
  * as long as the header says. */
-#include "api/world.h"
+#include "api/shards.h"
 #include "api/typed_args.h"
+#include "api/world.h"
 #include "base/limits.h"
 #include "store/sqlite.h"
 #include "tool/tool.h"
@@ -105,7 +106,7 @@ pawl_status pawl_fire(pawl *p, const char *id, const pawl_fire_args *args, pawl_
     fire_args_of(&scope, id, args, &fire);
     status = fire_key(&scope, id, args, &fire);
     if (!status)
-        status = engine_fire(p->engine, &scope, &fire, &fired);
+        status = engine_fire(shard_of_id(p, fire.id)->engine, &scope, &fire, &fired);
     if (!status && out)
         fired_of(&fired, out);
     return api_leave(&scope, status, error);
@@ -138,7 +139,7 @@ pawl_status pawl_fire_batch(pawl *p, pawl_batch_fire *fires, size_t count, pawl_
     for (size_t i = 0; i < count && !status; i++)
         status = fire_key(&scope, fires[i].id, &fires[i].args, &batch[i].args);
     if (!status)
-        status = engine_fire_batch(p->engine, &scope, batch, count);
+        status = shards_fire(p, &scope, batch, count);
     for (size_t i = 0; i < count && !status; i++) {
         fires[i].status = batch[i].status;
         if (!batch[i].status)
@@ -160,7 +161,7 @@ pawl_status pawl_cancel(pawl *p, const char *id, const char *actor_ref, const ch
     fire_args_of(&scope, id, &(pawl_fire_args){ .actor_ref = actor_ref, .reason = reason },
                  &cancel);
     cancel.is_cancel = true;
-    status = engine_fire(p->engine, &scope, &cancel, &fired);
+    status = engine_fire(shard_of_id(p, cancel.id)->engine, &scope, &cancel, &fired);
     if (!status && out)
         fired_of(&fired, out);
     return api_leave(&scope, status, error);
@@ -182,8 +183,8 @@ pawl_status pawl_signal(pawl *p, const char *id, const char *name, const char *p
     if (!status)
         status = check_utf8(&scope, "name", str_of(name));
     if (!status)
-        status = engine_signal(p->engine, &scope, str_of(id), str_of(name), supplied(payload),
-                               supplied(actor_ref), late, NULL, &is_kept);
+        status = engine_signal(shard_of_id(p, str_of(id))->engine, &scope, str_of(id), str_of(name),
+                               supplied(payload), supplied(actor_ref), late, NULL, &is_kept);
     return api_leave(&scope, status, error);
 }
 
@@ -195,7 +196,7 @@ pawl_status pawl_current(pawl *p, const char *id, const char **out, pawl_error *
 
     TRY(API_NEED(error, GIVEN(p), GIVEN(id), GIVEN(out)));
     api_enter(p, &scope);
-    status = engine_current(p->engine, &scope, str_of(id), &state);
+    status = engine_current(shard_of_id(p, str_of(id))->engine, &scope, str_of(id), &state);
     if (!status)
         *out = state.data;
     return api_leave(&scope, status, error);
@@ -206,7 +207,7 @@ static pawl_status read_declaration(pawl *p, struct scope *scope, const char *id
 {
     str text;
 
-    TRY(engine_declaration(p->engine, scope, str_of(id), &text));
+    TRY(engine_declaration(shard_of_id(p, str_of(id))->engine, scope, str_of(id), &text));
     *out = heap_new(&p->heap, text.size + 1);
     TRY_MEMORY(scope, *out);
     memcpy(*out, text.data, text.size);
@@ -236,8 +237,12 @@ pawl_status pawl_tool_register(pawl *p, const char *name, pawl_tool_fn fn, void 
     pawl_error unused;
 
     TRY(API_NEED(error, GIVEN(p), GIVEN(name), { "fn", fn != NULL }));
-    TRY(toolbox_register(engine_toolbox(p->engine), name, fn, context, error ? error : &unused));
-    engine_tools_changed(p->engine);
+    for (uint32_t i = 0; i < shards_count(p); i++) {
+        struct engine *engine = shard_at(p, i)->engine;
+
+        TRY(toolbox_register(engine_toolbox(engine), name, fn, context, error ? error : &unused));
+        engine_tools_changed(engine);
+    }
     return PAWL_OK;
 }
 
@@ -249,7 +254,7 @@ int64_t pawl_next_due(pawl *p)
     if (!p || reduce_is_under_way())
         return -1;
     outer = panic_set(&p->panic);
-    left_ms = engine_next_due_ms(p->engine);
+    left_ms = shards_next_due_ms(p);
     panic_set(outer);
     return left_ms;
 }
@@ -262,7 +267,7 @@ int pawl_fd(pawl *p)
     if (!p)
         return -1;
     outer = panic_set(&p->panic);
-    fd = engine_wakeup_fd(p->engine);
+    fd = shards_fd(p);
     panic_set(outer);
     return fd;
 }
@@ -270,10 +275,13 @@ int pawl_fd(pawl *p)
 pawl_status pawl_run_due_within(pawl *p, uint32_t budget, pawl_error *error)
 {
     struct scope scope;
+    pawl_status status = PAWL_OK;
 
     TRY(API_NEED(error, GIVEN(p)));
     api_enter(p, &scope);
-    return api_leave(&scope, engine_tick(p->engine, &scope, budget, NULL), error);
+    for (uint32_t i = 0; i < shards_count(p) && status == PAWL_OK; i++)
+        status = engine_tick(shard_at(p, i)->engine, &scope, budget, NULL);
+    return api_leave(&scope, status, error);
 }
 
 pawl_status pawl_run_due(pawl *p, pawl_error *error)
@@ -288,7 +296,7 @@ pawl_status pawl_test_advance(pawl *p, int64_t by_ms, pawl_error *error)
 
     TRY(API_NEED(error, GIVEN(p)));
     api_enter(p, &scope);
-    return api_leave(&scope, engine_advance(p->engine, &scope, by_ms), error);
+    return api_leave(&scope, shards_advance(p, &scope, by_ms), error);
 }
 
 pawl_status world_take_turns(pawl *p, const char *id, uint32_t turns, int64_t most_ms,
@@ -297,10 +305,8 @@ pawl_status world_take_turns(pawl *p, const char *id, uint32_t turns, int64_t mo
     struct scope scope;
 
     api_enter(p, &scope);
-    return api_leave(&scope,
-                     engine_advance_turns(p->engine, &scope, str_of(id), turns, most_ms,
-                                          out_moved_ms),
-                     error);
+    return api_leave(
+        &scope, shards_advance_turns(p, &scope, str_of(id), turns, most_ms, out_moved_ms), error);
 }
 
 pawl_status pawl_test_fire_timer(pawl *p, const char *id, const char *name, pawl_error *error)
@@ -309,7 +315,9 @@ pawl_status pawl_test_fire_timer(pawl *p, const char *id, const char *name, pawl
 
     TRY(API_NEED(error, GIVEN(p), GIVEN(id), GIVEN(name)));
     api_enter(p, &scope);
-    return api_leave(&scope, engine_fire_timer(p->engine, &scope, str_of(id), str_of(name), NULL),
+    return api_leave(&scope,
+                     engine_fire_timer(shard_of_id(p, str_of(id))->engine, &scope, str_of(id),
+                                       str_of(name), NULL),
                      error);
 }
 

@@ -1,4 +1,5 @@
 /* stores.c - the stores beside the first: found, opened once, and shared by their users. */
+#include "api/shards.h"
 #include "api/stores_int.h"
 #include "base/assert.h"
 #include "env/env.h"
@@ -83,6 +84,10 @@ static pawl_status open_member(pawl *p, struct scope *scope, struct member *memb
     pawl_status status;
 
     TRY(store_beside(scope, stores_url(p->stores), str_of(member->name), &url));
+    options.shards =
+        must_exist || store_is_beside(scope, stores_url(p->stores), str_of(member->name))
+            ? 0
+            : shards_count(p);
     if (options.log) {
         options.log = member_log;
         options.log_context = member;

@@ -1,8 +1,9 @@
 /* stores_tend.c - stores are closed when they rest, and opened before something falls due. */
+#include "api/shards.h"
 #include "api/stores_int.h"
 #include "base/limits.h"
-#include "env/trim.h"
 #include "engine/workers.h"
+#include "env/trim.h"
 
 #define NEAR_MS  60000              /* due within that: not worth closing */
 #define LOOK_MS  ((int64_t)3600000) /* the wall clock drifts: check at least this often */
@@ -35,8 +36,7 @@ static bool may_rest(const struct member *member, int64_t now_ms, int64_t rest_m
                      int64_t *due_in_ms)
 {
     return member->p && !member->is_busy && !member->is_pinned && !member->users &&
-           now_ms - member->left_at_ms >= rest_ms &&
-           engine_is_at_rest(member->p->engine, due_in_ms) &&
+           now_ms - member->left_at_ms >= rest_ms && shards_are_at_rest(member->p, due_in_ms) &&
            (*due_in_ms < 0 || *due_in_ms >= NEAR_MS);
 }
 
@@ -145,12 +145,12 @@ uint32_t stores_open_count(pawl *p)
 
 void stores_end_claims(pawl *p)
 {
-    engine_claims_end(p->engine);
+    shards_end_claims(p);
     if (!p->stores)
         return;
     guard_lock(&p->stores->lock);
     for (const struct member *member = p->stores->first; member; member = member->next)
         if (member->p && !member->is_busy)
-            engine_claims_end(member->p->engine);
+            shards_end_claims(member->p);
     guard_unlock(&p->stores->lock);
 }

@@ -1,4 +1,5 @@
 /* typed_create.c - pawl_create(): an instance of a definition, or of an inline declaration. */
+#include "api/shards.h"
 #include "api/typed_args.h"
 
 static pawl_status check_values(struct scope *scope, const pawl_create_args *from,
@@ -86,7 +87,7 @@ pawl_status pawl_create(pawl *p, const pawl_create_args *args, pawl_id *out, paw
     if (!status)
         status = create_key(&scope, args, &create);
     if (!status)
-        status = engine_create(p->engine, &scope, &create, &created);
+        status = engine_create(shard_for_new(p, create.key)->engine, &scope, &create, &created);
     if (!status)
         memcpy(out->text, created.id, sizeof out->text);
     return api_leave(&scope, status, error);

@@ -1,5 +1,6 @@
 /* typed_history.c - pawl_history_...: a history that is read while it is stepped through. */
 #include "api/api.h"
+#include "api/shards.h"
 #include "base/limits.h"
 #include "base/time.h"
 #include <stdio.h>
@@ -69,12 +70,13 @@ static pawl_status query_of(struct scope *scope, const pawl_history_query *from,
 static pawl_status begin(pawl *p, pawl_history *history, const char *id,
                             const pawl_history_query *query)
 {
+    const pawl *of = shard_of_id(p, str_of(id));
     struct history_query parsed;
     str state;
 
-    TRY(engine_current(p->engine, &history->scope, str_of(id), &state));
+    TRY(engine_current(of->engine, &history->scope, str_of(id), &state));
     TRY(query_of(&history->scope, query, &parsed));
-    TRY(engine_history_open(p->engine, &history->scope, str_of(id), &parsed, &history->reader));
+    TRY(engine_history_open(of->engine, &history->scope, str_of(id), &parsed, &history->reader));
     memcpy(history->id, id, ID_SIZE);
     return PAWL_OK;
 }

@@ -3,9 +3,11 @@
  * Checking is evidence's; that flows are decided again comes from here: it alone knows both. */
 #include "api/verify_all.h"
 #include "api/ops_int.h"
+#include "api/shards.h"
 #include "base/limits.h"
 #include "evidence/evidence.h"
 #include "flow/flow.h"
+#include <stdio.h>
 
 /* ---- the answer ---- */
 
@@ -118,6 +120,100 @@ static pawl_status ask_witness(pawl *p, struct verify_report *report, pawl_error
     return status;
 }
 
+/* ---- several shards, one after the other ---- */
+
+struct verify_sums {
+    struct verify_report report;
+    struct shard_tip *tips; /* in the scope */
+    struct scope scope;
+};
+
+static pawl_status verify_shard(pawl *p, uint32_t shard, const struct verify_request *request,
+                                struct verify_sums *sums, pawl_error *error)
+{
+    struct verify_report one, *sum = &sums->report;
+    pawl *of = shard_at(p, shard);
+    pawl_status status = verify_run(engine_store(of->engine), &p->heap, request, &one, error);
+
+    if (status == PAWL_NOT_KNOWN && request->definition.data && shard != SHARD_HOME)
+        return PAWL_OK; /* nothing there was created by it */
+    if (status == PAWL_OK && !request->definition.data && one.valid && !one.stopped)
+        status = ask_witness(of, &one, error);
+    if (status != PAWL_OK)
+        return status;
+    one.records += sum->records;
+    one.entries += sum->entries;
+    one.instances += sum->instances;
+    memcpy(sums->tips[shard].root, one.root, SHA_SIZE);
+    sums->tips[shard].pos = one.last;
+    *sum = one;
+    if (!one.valid && !one.stopped)
+        snprintf(sum->what, sizeof sum->what, "shard %u: %.*s", shard, (int)sizeof sum->what - 32,
+                 one.what);
+    return PAWL_OK;
+}
+
+/* The root of all, over their ends; each shard's stands beside it. */
+static pawl_status put_roots(pawl *p, struct verify_sums *sums, struct buf *out)
+{
+    struct sha *sha = sha_new(&p->heap);
+    struct store_tip home;
+
+    TRY_MEMORY(&sums->scope, sha);
+    TRY(store_tip(engine_store(p->engine), &sums->scope, &home));
+    shards_root(sha, home.whole_id, sums->tips, home.stride, sums->report.root);
+    sha_free(sha);
+    json_put_open(out, "shards", '[');
+    for (uint32_t i = 0; i < shards_count(p); i++) {
+        json_open(out, '{');
+        json_put_u64(out, "shard", i);
+        json_put_u64(out, "records", sums->tips[i].pos);
+        json_put_hex(out, "root", sums->tips[i].root, SHA_SIZE);
+        json_close(out, '}');
+    }
+    json_close(out, ']');
+    return PAWL_OK;
+}
+
+static pawl_status verify_each(pawl *p, const struct verify_request *request,
+                               struct verify_telling *telling, struct verify_sums *sums,
+                               struct buf *out, pawl_error *error)
+{
+    struct verify_request whole = *request;
+    bool is_whole = !request->definition.data;
+    pawl_status status = PAWL_OK;
+
+    whole.limit = whole.keep_every = 0; /* a shard is checked in one go */
+    whole.checkpoint = STR_NONE;
+    whole.keep = NULL;
+    sums->tips = ARENA_ARRAY(&sums->scope.arena, struct shard_tip, shards_count(p));
+    TRY_MEMORY(&sums->scope, sums->tips);
+    sums->report.valid = true;
+    for (uint32_t i = 0;
+         i < shards_count(p) && status == PAWL_OK && sums->report.valid && !sums->report.stopped;
+         i++)
+        status = verify_shard(p, i, &whole, sums, error);
+    if (status == PAWL_OK && sums->report.valid && !sums->report.stopped && is_whole)
+        TRY(put_roots(p, sums, out));
+    if (status == PAWL_OK)
+        put_report(&sums->report, is_whole, buf_view(&telling->foreign), out);
+    return status;
+}
+
+static pawl_status verify_shards(pawl *p, const struct verify_request *request,
+                                 struct verify_telling *telling, struct buf *out, pawl_error *error)
+{
+    struct verify_sums sums = { 0 };
+    pawl_status status;
+
+    scope_init(&sums.scope, &p->heap, LIMIT_SCOPE);
+    status = verify_each(p, request, telling, &sums, out, error);
+    if (status != PAWL_OK && sums.scope.error.status == status)
+        *error = sums.scope.error;
+    scope_fini(&sums.scope);
+    return status;
+}
+
 pawl_status verify_all(pawl *p, const struct verify_options *options, struct buf *out,
                        pawl_error *error)
 {
@@ -136,6 +232,11 @@ pawl_status verify_all(pawl *p, const struct verify_options *options, struct buf
     pawl_status status = ask_definition(options->definition, &request, error);
 
     buf_init(&telling.foreign, &p->heap, LIMIT_SCOPE);
+    if (status == PAWL_OK && shards_count(p) > 1) {
+        status = verify_shards(p, &request, &telling, out, error);
+        buf_fini(&telling.foreign);
+        return status;
+    }
     if (status == PAWL_OK)
         status = verify_run(engine_store(p->engine), &p->heap, &request, &report, error);
     if (status == PAWL_OK && !request.definition.data && report.valid && !report.stopped)

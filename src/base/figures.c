@@ -24,6 +24,13 @@ void histogram_add(struct histogram *histogram, int64_t us)
     atomic_fetch_add_explicit(&histogram->sum_us, us > 0 ? (uint64_t)us : 0, memory_order_relaxed);
 }
 
+void histogram_join(struct histogram *histogram, const struct histogram *other)
+{
+    for (uint32_t i = 0; i <= HISTOGRAM_BOUNDS; i++)
+        atomic_fetch_add_explicit(&histogram->counts[i], other->counts[i], memory_order_relaxed);
+    atomic_fetch_add_explicit(&histogram->sum_us, other->sum_us, memory_order_relaxed);
+}
+
 void figure_head(struct buf *out, const char *name, const char *type, const char *help)
 {
     buf_fmt(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);

@@ -35,6 +35,7 @@ struct histogram {
 };
 
 void histogram_add(struct histogram *histogram, int64_t us);
+void histogram_join(struct histogram *histogram, const struct histogram *other);
 
 /* ---- Text ---- */
 

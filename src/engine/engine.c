@@ -19,6 +19,16 @@ const struct heap *engine_heap(struct engine *engine)
     return engine->heap;
 }
 
+uint32_t engine_shards(struct engine *engine)
+{
+    uint32_t shards;
+
+    guard_lock(&engine->lock);
+    shards = engine->writer.tip.stride;
+    guard_unlock(&engine->lock);
+    return shards;
+}
+
 struct store *engine_store(struct engine *engine)
 {
     return engine->store;
@@ -56,6 +66,7 @@ static pawl_status open_store(struct engine *engine, const char *url, struct sco
                                      .address = engine->options.address,
                                      .secret = engine->options.secret,
                                      .create = !engine->options.must_exist,
+                                     .shard = engine->options.shard,
                                      .env = engine->env,
                                      .heap = engine->heap };
 
@@ -172,6 +183,11 @@ pawl_status engine_open(const char *url, const struct engine_options *options, s
     workers_init(engine);
     *out = engine;
     return PAWL_OK;
+}
+
+void engine_stop(struct engine *engine)
+{
+    shell_stop(engine);
 }
 
 void engine_close(struct engine *engine)

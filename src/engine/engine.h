@@ -46,6 +46,11 @@ struct clock_mark {
     uint64_t clock_pos; /* position of the store's last clock record then */
 };
 
+/* What the engines of one store's shards share. */
+struct engine_group {
+    _Atomic uint64_t highest; /* number of an instance of any of them: the next ones lie above */
+};
+
 struct engine_options {
     struct env *env; /* the engine's from now on */
     const struct heap *heap;
@@ -57,6 +62,11 @@ struct engine_options {
     const char *tools;          /* rules for tools, as in pawl_options; NULL: none */
     uint32_t max_entries, max_live_steps; /* of an instance, as in pawl_options; 0: the default */
     bool must_exist;            /* do not create the store */
+    struct store_shard shard;   /* a new store is made as this shard; shards 0: alone */
+    /* Of a store of several shards: the home shard's engine, which outlives this one. It decides
+     * the versions of definitions; one that is used here is copied from there. */
+    struct engine *home;        /* NULL: this is the home shard's, or it is alone */
+    struct engine_group *group; /* outlives them all; NULL: it is alone */
     struct clock_mark clock;    /* of the engine that had the store open before; may be unset */
     struct sqlite3 *connection; /* of the host's: attach to it instead of opening; without `own`,
                                    by one thread at a time */
@@ -73,6 +83,7 @@ struct engine_options {
 
 pawl_status engine_open(const char *url, const struct engine_options *options, struct scope *scope,
                         struct engine **out);
+void engine_stop(struct engine *engine); /* ends its threads; it is to be closed then */
 void engine_close(struct engine *engine);
 void engine_log(struct engine *engine, pawl_log_level level, const char *event, const char *text);
 
@@ -83,6 +94,7 @@ int64_t engine_clock_offset_ms(struct engine *engine);
 struct clock_mark engine_clock_mark(struct engine *engine); /* before it is closed */
 /* Sets the store's clock, and every due time by it, to the wall clock. Needs ownership. */
 pawl_status engine_accept_clock(struct engine *engine, struct scope *scope, int64_t *ahead_ms);
+uint32_t engine_shards(struct engine *engine); /* that the store has; 1: it is alone */
 struct toolbox *engine_toolbox(struct engine *engine);
 void engine_tools_changed(struct engine *engine); /* steps that no tool served may be served now */
 const struct heap *engine_heap(struct engine *engine);

@@ -78,6 +78,7 @@ pawl_status definitions_get(struct engine *engine, struct scope *scope, uint32_t
  * it. INVALID_REQUEST, NOT_KNOWN. */
 pawl_status definitions_resolve(struct engine *engine, struct scope *scope, str text,
                                 struct definition_row *row, struct definition_slot **out);
+bool definitions_are_far(struct engine *engine, str text); /* the home shard has to be asked */
 /* The definition of the instance that stands at `head`; a head that names no state of it is
  * STORAGE_FAILURE: the store is damaged. */
 pawl_status definitions_of(struct engine *engine, struct scope *scope, const struct head *head,
@@ -88,6 +89,9 @@ pawl_status definition_row_make(struct engine *engine, struct scope *scope, str 
                                 const struct definition *definition, struct definition_row *out);
 pawl_status definition_put(struct engine *engine, struct scope *scope,
                            struct define_request *define);
+/* The home shard's version of it, recorded here as well: in *row as it is here. */
+pawl_status definition_copy(struct engine *engine, struct scope *scope, str name, uint32_t version,
+                            struct definition_row *row);
 void definitions_fini(struct engine *engine);
 
 /* attach.c: what a host may have rolled back. */

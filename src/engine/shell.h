@@ -83,6 +83,7 @@ pawl_status shell_submit(struct engine *engine, struct request *request);
 void shell_submit_all(struct engine *engine, struct request **requests, size_t count);
 /* What the calling thread queues between the two it drains itself, if no other thread drains. */
 void shell_lead_begin(struct engine *engine);
+void shell_lead_note(const struct engine *engine); /* a request was queued */
 void shell_lead_end(struct engine *engine);
 bool shell_leads(const struct engine *engine); /* is it for this thread to drain what is queued? */
 /* One call at a time moves the clock of tests. */

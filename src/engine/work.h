@@ -267,6 +267,8 @@ pawl_status waiting_check(struct engine *engine, struct scope *scope, struct cla
 pawl_status waiting_charge(struct engine *engine, struct scope *scope, struct claimed *claimed,
                            size_t size);
 void waiting_give_back(struct claimed *claimed); /* it was not started */
+bool waiting_may_have(struct waiting_claim *waiting); /* one step more; counted from now on ... */
+void waiting_has_not(struct waiting_claim *waiting);  /* ... unless it was not started */
 bool waiting_serves(const struct claimed *claimed, str tool);
 void waiting_call(struct engine *engine, str tool); /* one of them: a step waits */
 void waiting_call_all(struct engine *engine);

@@ -57,11 +57,18 @@ struct claimed {
     pawl_status status;
 };
 
+/* What claims on several shards, of one worker's one call, may be given together. */
+struct claim_budget {
+    _Atomic uint32_t left; /* steps */
+    _Atomic size_t size;   /* of the arguments of what they have */
+};
+
 /* A claim under way: a waiting claim. Everything of it lives in the scope. The waiter is woken
- * under locks, and then takes again. IN_USE if the store is not owned by this engine. */
+ * under locks, and then takes again. `budget` lives as long; NULL: it is the only one. IN_USE if
+ * the store is not owned by this engine. */
 pawl_status engine_claim_open(struct engine *engine, struct scope *scope,
                               const struct claim_args *args, const struct waiter *waiter,
-                              struct waiting_claim **out);
+                              struct claim_budget *budget, struct waiting_claim **out);
 /* From now on steps that become ready may be started for it, in the commit that makes them so. Not
  * every time while others wait: each comes to its turn. */
 void engine_claim_offer(struct engine *engine, struct waiting_claim *waiting);

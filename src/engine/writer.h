@@ -263,6 +263,12 @@ void engine_submit(struct engine *engine, struct request *request); /* `after` i
 void engine_submit_list(struct engine *engine, struct request *list);
 void writer_queue(struct engine *engine, struct request *request);
 bool writer_drain(struct engine *engine);    /* once; false: nothing is queued, or another drains */
+void writer_note_highest(struct engine *engine);                 /* for the other shards */
+void writer_mark_id(const struct engine *engine, uint8_t id[2]); /* a random id tells its shard */
+/* The id of the next definition; one of this batch, version 0: the last; NULL: not known. */
+uint32_t writer_definition_id(const struct engine *engine);
+const struct definition_row *writer_find_definition(const struct engine *engine, str name,
+                                                    uint32_t version);
 bool writer_has_rest(struct engine *engine); /* for a quiet moment? */
 int64_t writer_rest_ms(struct engine *engine); /* how long to wait for one; -1: there is no rest */
 bool writer_tidy(struct engine *engine);  /* mends a store that failed, or writes rows that lag */

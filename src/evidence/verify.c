@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/limits.h"
 #include "evidence/verify_int.h"
+#include "model/shard.h"
 #include <stdio.h>
 
 #define BATCH_FULL PAWL_OVERLOADED /* ends a scan; never leaves this file */
@@ -198,6 +199,23 @@ static pawl_status check_log(struct verify *v)
 
 /* ---- the store ---- */
 
+/* A shard's id says which shard of which store it is. */
+static pawl_status check_shard(struct verify *v)
+{
+    uint8_t id[STORE_ID_SIZE];
+
+    verify_at(v, 0, 0, 0);
+    if (v->tip.stride == 1)
+        return PAWL_OK;
+    if (!shards_are_valid(v->tip.stride) || v->tip.offset >= v->tip.stride)
+        return verify_bad(v, "it is said to be shard %u of %u", v->tip.offset, v->tip.stride);
+    shard_store_id(v->root_sha, v->tip.whole_id, v->tip.offset, v->tip.stride, id);
+    if (memcmp(id, v->tip.store_id, sizeof id) != 0)
+        return verify_bad(v, "its store_id is not that of shard %u of %u", v->tip.offset,
+                          v->tip.stride);
+    return PAWL_OK;
+}
+
 static pawl_status check_tip(struct verify *v)
 {
     verify_at(v, 0, 0, 0);
@@ -230,17 +248,9 @@ typedef pawl_status (*check_fn)(struct verify *v);
 static pawl_status verify_whole(struct verify *v)
 {
     static const check_fn checks[] = {
-        check_log,
-        check_tip,
-        verify_all_definitions,
-        verify_all_rows,
-        verify_all_values,
-        verify_all_erasures,
-        verify_all_keys,
-        verify_all_standing,
-        verify_schema,
-        verify_tables,
-        NULL,
+        check_shard,         check_log,         check_tip,           verify_all_definitions,
+        verify_all_rows,     verify_all_values, verify_all_erasures, verify_all_keys,
+        verify_all_standing, verify_schema,     verify_tables,       NULL,
     };
     static const check_fn rebuild[] = {
         check_log,      verify_all_definitions, verify_all_values, verify_all_erasures,

@@ -56,6 +56,7 @@ struct store_tip {
     int64_t clock_offset_ms;  /* of the last clock record; 0 without one */
     uint64_t clock_pos;       /* of that record; 0: none */
     uint8_t store_id[STORE_ID_SIZE];
+    uint8_t whole_id[STORE_ID_SIZE]; /* of the store that it is a shard of; alone: store_id */
     uint8_t root[SHA_SIZE];   /* after the last commit */
     uint64_t changes;         /* grows with every commit of any process: caches are checked by it */
 };
@@ -267,12 +268,19 @@ bool witness_is_against(const struct head_witness *witness); /* all but NONE, AG
 bool witness_proves_loss(const struct head_witness *witness); /* the log was longer or another */
 void witness_words(const struct head_witness *witness, char *out, size_t size);
 
+/* Which one of several shards a new store is to be (model/shard.h). */
+struct store_shard {
+    uint32_t shard, shards;
+    const uint8_t *whole_id; /* of the store that they make together; NULL: a new one */
+};
+
 struct store_options {
     bool own;             /* hold the store exclusively for life */
     const char *address;  /* with own: written for others to find */
     const char *secret;   /* with own: written for other processes of this user; NULL: none */
     bool create;          /* make it if it is not there */
     const uint8_t *store_id; /* with create: of what it is to be a copy of; NULL: a new one */
+    struct store_shard shard; /* with create: as this one; shards 0: alone */
     struct env *env;
     const struct heap *heap;
 };
@@ -472,6 +480,16 @@ struct store {
 pawl_status store_open(str url, const struct store_options *options, struct scope *scope,
                        struct store **out);
 void store_close(struct store *store); /* NULL is allowed */
+
+/* Where shard `shard` of the store at `url` lies: the home shard is the store itself. With `make`,
+ * so that it can be opened there: STORAGE_FAILURE. */
+pawl_status store_shard_url(struct scope *scope, str url, uint32_t shard, bool make,
+                            const char **out);
+pawl_status sqlite_shard_url(struct scope *scope, str url, uint32_t shard, bool make,
+                             const char **out); /* of a shard that is not the first */
+/* The ids of a new store, random where it is alone. NO_MEMORY. */
+pawl_status store_new_ids(const struct store_options *options, struct scope *scope,
+                          struct store_tip *out);
 
 /* The layers above call these, never the table: they check arguments and results of every
  * backend at once. Same contracts as the methods above. */

@@ -25,7 +25,7 @@ static void run_log(struct call *call)
         json.data ? arena_text(arena, message->kind == NODE_STRING ? message->text : json) : NULL;
 
     if (!message)
-        call_fail(call, "log: no 'message' in its args");
+        (void)call_refuse(call, "log: no 'message' in its args"); /* another try has none, either */
     else if (!text)
         call_no_memory(call);
     else

@@ -91,7 +91,8 @@ class Shell:
 
     def serve(self, *words):
         """A server on a free port: (child, address)."""
-        child = self.begin("serve", "--listen", "127.0.0.1:0", *words)
+        shards = os.environ.get("PAWL_TEST_SHARDS")
+        child = self.begin("serve", "--listen", "127.0.0.1:0", *(["--shards", shards] if shards else []), *words)
         line = child.stdout.readline().decode()
         while line.startswith("pawl waits:"):  # for the lease of one that was killed, in PostgreSQL
             line = child.stdout.readline().decode()

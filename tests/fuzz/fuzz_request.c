@@ -146,10 +146,12 @@ static bool is_at_rest(struct stream *stream)
 {
     struct hub *hub = stream->hub;
     bool is_level = false, is_at_rest = false;
+    struct shard_vector end;
 
     while (!is_level) {
         guard_lock(&hub->lock);
-        is_level = hub->position >= events_position(hub->p);
+        events_end(hub->p, &end);
+        is_level = vector_reaches(&hub->at, &end);
         is_at_rest = stream->is_suspended && !stream->is_behind &&
                      (stream->instance || stream->next_number == hub->end_number);
         guard_unlock(&hub->lock);

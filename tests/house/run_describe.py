@@ -15,6 +15,7 @@ GOOD = """operations:
     summary: A thing
     route: GET /v1/things/{name}
     scope: read
+    where: home
     flags: [quick]
     takes:
       name: text -- which one
@@ -46,7 +47,7 @@ def test_a_description_becomes_a_row_of_c_and_a_prototype():
     assert ('static const struct op_param thing_get_params[] = {\n'
             '    { "name", IN_PATH, OP_STRING, true, "which one" },\n'
             '    { "limit", IN_QUERY, OP_INTEGER, false, "how many" },\n    { 0 },\n};') in c_table.table(made)
-    assert '{ "thing.get", "GET", "/v1/things/{name}", OP_QUICK, 200, "A thing", thing_get_params, op_thing_get, "read" }' in c_table.table(made)
+    assert '{ "thing.get", "GET", "/v1/things/{name}", OP_QUICK, 200, "A thing", thing_get_params, op_thing_get, "read", AT_HOME }' in c_table.table(made)
     assert "pawl_status op_thing_get(struct op_call *call, struct buf *out);" in c_table.handlers(made)
 
 

@@ -21,7 +21,7 @@ TOUCHES = {
     ("clock", "writer"): 26,
     ("clock", "actors"): 4,
     ("clock", "work"): 3,
-    ("registry", "writer"): 8,
+    ("registry", "writer"): 2,
     ("registry", "actors"): 2,
     ("queries", "writer"): 4,
     ("shell", "writer"): 10,

@@ -230,6 +230,7 @@ def test_gates_are_an_inbox_with_filters_and_pages(shell):
         web.refused("invalid-query", "GET", "/v1/gates?" + query)
     out = shell.pawl("gates", "--approver", "ann").out
     assert "0 of 2: ann, bob" in out and "A-1" in out and "pawl approve" in out, out
+    assert re.search(r"APPROVALS +SINCE +UNTIL +SUBJECT\n", out) and re.search(r"ann, bob +\S+ m?s ago +in 6 d 23 h +A-1\n", out), out
 
 
 def test_workers_are_listed_with_their_tools_and_what_they_hold(shell):

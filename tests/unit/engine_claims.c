@@ -227,8 +227,8 @@ static void come(struct world *world, struct visitor *visitor)
 
     *visitor = (struct visitor){ .woken = 0 };
     scope_init(&visitor->scope, &heap_libc, LIMIT_SCOPE);
-    EXPECT_OK(
-        engine_claim_open(world->p->engine, &visitor->scope, &args, &waiter, &visitor->waiting));
+    EXPECT_OK(engine_claim_open(world->p->engine, &visitor->scope, &args, &waiter, NULL,
+                                &visitor->waiting));
     engine_claim_offer(world->p->engine, visitor->waiting);
 }
 

@@ -48,7 +48,8 @@ static void open_claim(struct world *world, struct claimant *out, const str *too
                                         .worker = STR("w/1"),
                                         .wait_ms = 60000 } };
     scope_init(&out->scope, &heap_libc, LIMIT_SCOPE);
-    EXPECT_OK(engine_claim_open(world->p->engine, &out->scope, &out->args, &waiter, &out->waiting));
+    EXPECT_OK(
+        engine_claim_open(world->p->engine, &out->scope, &out->args, &waiter, NULL, &out->waiting));
 }
 
 /* One that finds nothing, and waits. */

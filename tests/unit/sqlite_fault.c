@@ -9,7 +9,7 @@
     static void body_##test_name(struct stand *s);                                                 \
     TEST(sqlite_fault, test_name)                                                                  \
     {                                                                                              \
-        stand_run(t, false, body_##test_name);                                                     \
+        stand_run(t, "sqlite", body_##test_name);                                                  \
     }                                                                                              \
     static void body_##test_name(struct stand *s)
 
@@ -312,7 +312,7 @@ static void body_warm(struct stand *s)
 TEST(sqlite_fault, each_allocation_of_sqlite_that_fails_leaves_the_truth)
 {
     sqlite_heap_install(); /* before SQLite is used for the first time in this process */
-    stand_run(t, false, body_warm);
+    stand_run(t, "sqlite", body_warm);
 }
 
 /* Just opened, so that every statement is yet to be prepared: thousands of allocations, of
@@ -331,7 +331,7 @@ static void body_cold(struct stand *s)
 TEST(sqlite_fault, an_allocation_of_sqlite_that_fails_while_preparing_leaves_the_truth)
 {
     sqlite_heap_install(); /* before SQLite is used for the first time in this process */
-    stand_run(t, false, body_cold);
+    stand_run(t, "sqlite", body_cold);
 }
 
 FAULT_TEST(each_allocation_of_ours_that_fails_while_opening_leaves_nothing)

@@ -13,7 +13,7 @@
     static void body_##test_name(struct stand *s);                                                 \
     TEST(sqlite_watch, test_name)                                                                  \
     {                                                                                              \
-        stand_run(t, false, body_##test_name);                                                     \
+        stand_run(t, "sqlite", body_##test_name);                                                  \
     }                                                                                              \
     static void body_##test_name(struct stand *s)
 

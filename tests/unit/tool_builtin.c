@@ -59,6 +59,7 @@ TEST(tool, log_tells_the_host_and_returns_its_message)
     expect_result(t, toolbox, "log", "{\"message\": {\"n\" : 1.50}}", "{\"n\":1.50}");
     EXPECT_TEXT(logged, "tool.log|{\"n\":1.50}");
     expect_error(t, toolbox, "log", "{}", "no 'message'");
+    EXPECT(run(t, toolbox, "log", "{}").is_final);
     toolbox_free(toolbox);
 }
 

@@ -16,8 +16,9 @@ def param(one):
 
 def row(op, params):
     flags = " | ".join("OP_" + flag.upper() for flag in op.flags) or "0"
-    return "    { %s, %s, %s, %s, %d, %s, %s, %s, %s },\n" % (
-        text(op.name), text(op.method), text(op.path), flags, op.status, text(op.summary), params, op.handler, text(op.scope))
+    return "    { %s, %s, %s, %s, %d, %s, %s, %s, %s, AT_%s },\n" % (
+        text(op.name), text(op.method), text(op.path), flags, op.status, text(op.summary), params, op.handler, text(op.scope),
+        op.where.upper())
 
 
 def table(described):

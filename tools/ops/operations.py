@@ -3,8 +3,9 @@ import re
 
 from . import plain_yaml
 
-KEYS = {"summary", "route", "scope", "flags", "status", "handler", "takes", "query", "later", "labels", "body", "media",
+KEYS = {"summary", "route", "scope", "where", "flags", "status", "handler", "takes", "query", "later", "labels", "body", "media",
         "answer", "also", "rejects", "doc", "example", "gives"}
+PLACES = {"instance", "keyed", "alarm", "home", "all", "here"}  # enum op_where
 PLAIN = {"text": "string", "int": "integer", "count": "integer", "bool": "bool", "object": "object", "json": "json",
          "null": "json"}
 
@@ -20,7 +21,7 @@ class Param:
 class Operation:
     def __init__(self, name, told, params):
         self.name, self.told, self.params = name, told, params
-        self.summary, self.scope = told["summary"], told["scope"]
+        self.summary, self.scope, self.where = told["summary"], told["scope"], told["where"]
         self.method, _, self.path = told.get("route", "").partition(" ")
         self.flags = told.get("flags", [])
         self.status = told.get("status", 200)
@@ -97,6 +98,7 @@ def check(told, params, scopes):
     """What a reader of the table relies on."""
     names = {param.name for param in params}
     wrong = [("key", set(told) - KEYS), ("scope", {told["scope"]} - set(scopes)),
+             ("place (where)", {told["where"]} - PLACES),
              ("parameter", (set(told.get("query", ())) | set(told.get("later", ()))) - names),
              ("parameter", set(re.findall(r"\{(\w+)\}", told.get("route", ""))) - names),
              ("parameter of the example", set(told["example"]) - names), ("example's answer", {"gives"} - set(told))]

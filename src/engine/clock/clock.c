@@ -298,6 +298,9 @@ void clock_start(struct engine *engine)
     int64_t wall_ms, boot_ms, offset_ms = tip->clock_offset_ms;
 
     if (engine->options.test_clock) {
+        if (engine->options.home) /* the home shard's clock is the store's */
+            engine->clock.test_now_ms =
+                later(engine->clock.test_now_ms, engine->options.home->clock.test_now_ms);
         if (!engine->clock.test_now_ms) /* no time is recorded */
             engine->clock.test_now_ms = engine->env->now_ms(engine->env);
         return;

@@ -112,6 +112,7 @@ static str make_id(struct engine *engine, char id[STANDING_ID_SIZE + 1])
 
     ASSERT_DRAINING(engine);
     engine->env->random(engine->env, random, sizeof random);
+    writer_mark_id(engine, random);
     sha_hex(random, sizeof random, id);
     return (str){ id, STANDING_ID_SIZE };
 }

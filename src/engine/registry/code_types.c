@@ -101,6 +101,8 @@ pawl_status code_put_when_used(struct engine *engine, struct scope *scope, str r
 
     if (!binding)
         return PAWL_OK;
+    if (engine->options.home)
+        engine = engine->options.home;
     TRY(make_row(engine, scope, binding, &define.row));
     return put_definition(engine, scope, &define);
 }
@@ -119,7 +121,9 @@ pawl_status engine_code_bind(struct engine *engine, const struct code_binding *b
     if (wired.run == code_run)
         (void)deaths_open(engine);
     TRY(keep_binding(engine, scope, &wired));
-    return binding->is_put_when_used ? PAWL_OK : put_definition(engine, scope, &define);
+    if (binding->is_put_when_used || engine->options.home) /* the home shard's is put */
+        return PAWL_OK;
+    return put_definition(engine, scope, &define);
 }
 
 bool engine_has_code(struct engine *engine, str name)

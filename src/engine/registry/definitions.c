@@ -152,10 +152,26 @@ static void remember(struct engine *engine, str text, uint32_t last, uint32_t id
     guard_unlock(&engine->registry.lock);
 }
 
+/* Grows with each definition that is stored here, or in the home shard. */
+static uint32_t last_of(struct engine *engine)
+{
+    uint32_t last = engine_last_definition(engine);
+
+    return engine->options.home ? last + engine_last_definition(engine->options.home) : last;
+}
+
+bool definitions_are_far(struct engine *engine, str text)
+{
+    struct definition_row row;
+    struct definition_slot *slot;
+
+    return engine->options.home && !is_resolved(engine, text, last_of(engine), &row, &slot);
+}
+
 pawl_status definitions_resolve(struct engine *engine, struct scope *scope, str text,
                                 struct definition_row *row, struct definition_slot **out)
 {
-    uint32_t last = engine->options.own ? engine_last_definition(engine) : 0;
+    uint32_t last = engine->options.own ? last_of(engine) : 0;
 
     if (engine->options.own && is_resolved(engine, text, last, row, out))
         return PAWL_OK;
@@ -321,11 +337,12 @@ pawl_status engine_define(struct engine *engine, struct scope *scope, str name, 
 static pawl_status find_newest(struct engine *engine, struct scope *scope, str name,
                                struct definition_row *out)
 {
-    for (uint32_t i = engine->writer.batch.definition_count; i > 0; i--)
-        if (str_eq(engine->writer.batch.definitions[i - 1].name, name)) {
-            *out = engine->writer.batch.definitions[i - 1];
-            return PAWL_OK;
-        }
+    const struct definition_row *known = writer_find_definition(engine, name, 0);
+
+    if (known) {
+        *out = *known;
+        return PAWL_OK;
+    }
     TRY(store_find_definition(engine->store, scope, name, 0, NULL, out));
     return engine_definition_rights(engine, scope, name, out->version, &out->rights);
 }
@@ -357,6 +374,25 @@ static bool is_as_put(const struct definition_row *newest, const struct definiti
             str_eq(behind_number(newest->compiled), behind_number(row->compiled)));
 }
 
+static pawl_status record_define(struct engine *engine, struct request *request, int64_t at_ms,
+                                 int32_t what, str body)
+{
+    const struct define_request *define = request->define;
+    struct batch *batch = &engine->writer.batch;
+    pawl_status status;
+
+    TRY(standing_room(engine, request->scope));
+    TRY(batch_store_record(engine, request->scope, what, at_ms, body, STR_NONE, define->key));
+    if (what == CONTROL_DEFINE) {
+        status = rights_note(engine, request->scope, &define->row);
+        if (status)
+            return batch_spoil(engine, request->scope, status);
+        batch->definitions[batch->definition_count++] = define->row;
+    }
+    request->accepted = true;
+    return PAWL_OK;
+}
+
 /* Putting the same text again returns the existing version, unless the caller has rights which that
  * version lacks: then it becomes a new version, so that the rights of a version never grow. */
 static pawl_status define_new(struct engine *engine, struct request *request, int64_t at_ms)
@@ -376,21 +412,12 @@ static pawl_status define_new(struct engine *engine, struct request *request, in
     define->row.version = define->is_new ? (status ? 0 : newest.version) + 1 : newest.version;
     if (!define->is_new && !define->key)
         return PAWL_OK;
-    define->row.id = engine->writer.tip.last_definition + engine->writer.batch.definition_count + 1;
+    define->row.id = writer_definition_id(engine);
     define->row.created_at_ms = at_ms;
     body = print_define(engine, request->scope, &define->row);
     TRY_MEMORY(request->scope, body.data);
-    TRY(standing_room(engine, request->scope));
-    TRY(batch_store_record(engine, request->scope, define->is_new ? CONTROL_DEFINE : CONTROL_KEYED,
-                           at_ms, body, STR_NONE, define->key));
-    if (define->is_new) {
-        status = rights_note(engine, request->scope, &define->row);
-        if (status)
-            return batch_spoil(engine, request->scope, status);
-        engine->writer.batch.definitions[engine->writer.batch.definition_count++] = define->row;
-    }
-    request->accepted = true;
-    return PAWL_OK;
+    return record_define(engine, request, at_ms, define->is_new ? CONTROL_DEFINE : CONTROL_KEYED,
+                         body);
 }
 
 static pawl_status drain_define(struct engine *engine, struct request *request, int64_t at_ms)
@@ -412,6 +439,60 @@ pawl_status definition_put(struct engine *engine, struct scope *scope,
     struct request request = { .drain = drain_define, .scope = scope, .define = define };
 
     return shell_submit(engine, &request);
+}
+
+/* ---- from the home shard ---- */
+
+/* Another creation may have brought it here meanwhile. */
+static pawl_status find_here(struct engine *engine, struct scope *scope, str name, uint32_t version,
+                             struct definition_row *out)
+{
+    const struct definition_row *known = writer_find_definition(engine, name, version);
+
+    if (!known)
+        return store_find_definition(engine->store, scope, name, version, NULL, out);
+    *out = *known;
+    return PAWL_OK;
+}
+
+/* As the home shard has it: name, version, text, what it was compiled to, and its rights. */
+static pawl_status drain_copy(struct engine *engine, struct request *request, int64_t at_ms)
+{
+    struct definition_row *row = &request->define->row, known;
+    str body;
+    pawl_status status = find_here(engine, request->scope, row->name, row->version, &known);
+
+    ASSERT_DRAINING(engine);
+    if (status != PAWL_NOT_KNOWN) {
+        row->id = status ? 0 : known.id;
+        return status;
+    }
+    row->id = writer_definition_id(engine);
+    row->created_at_ms = at_ms;
+    body = print_define(engine, request->scope, row);
+    TRY_MEMORY(request->scope, body.data);
+    return record_define(engine, request, at_ms, CONTROL_DEFINE, body);
+}
+
+pawl_status definition_copy(struct engine *engine, struct scope *scope, str name, uint32_t version,
+                            struct definition_row *row)
+{
+    struct define_request define = { 0 };
+    struct request request = { .drain = drain_copy, .scope = scope, .define = &define };
+    pawl_error before = scope->error; /* what the caller has found, to be reported later */
+    pawl_status status;
+
+    TRY(store_find_definition(engine->options.home->store, scope, name, version, NULL,
+                              &define.row));
+    status = store_find_definition(engine->store, scope, name, define.row.version, NULL, row);
+    if (status != PAWL_NOT_KNOWN)
+        return status;
+    TRY(engine_definition_rights(engine->options.home, scope, name, define.row.version,
+                                 &define.row.rights));
+    TRY(shell_submit(engine, &request));
+    scope->error = before;
+    *row = define.row;
+    return PAWL_OK;
 }
 
 /* ---- checking ---- */

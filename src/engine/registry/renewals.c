@@ -100,6 +100,16 @@ static pawl_status renew_page(struct engine *engine, struct scope *scope,
     return status;
 }
 
+/* A shard has the versions that were used in it. */
+static bool has_later(struct engine *engine, struct scope *scope, str name, uint32_t version)
+{
+    struct definition_row newest;
+
+    return engine->options.home &&
+           store_find_definition(engine->store, scope, name, 0, NULL, &newest) == PAWL_OK &&
+           newest.version > version;
+}
+
 /* One step: a type, a version of it, or a page of its instances. */
 static pawl_status renew_some(struct engine *engine, struct scope *scope,
                               const struct code_binding *binding)
@@ -113,7 +123,7 @@ static pawl_status renew_some(struct engine *engine, struct scope *scope,
     renewal->version += renewal->version == 0;
     status = store_find_definition(engine->store, scope, name, renewal->version, NULL, &row);
     if (status == PAWL_NOT_KNOWN) {
-        go_on(engine, true);
+        go_on(engine, !has_later(engine, scope, name, renewal->version));
         return PAWL_OK;
     }
     TRY(status);

@@ -56,6 +56,7 @@ void shell_let_go(struct engine *engine)
 void shell_queued(struct engine *engine)
 {
     ASSERT_LOCKED(engine);
+    shell_lead_note(engine);
     if (!shell_leads(engine))
         pthread_cond_signal(&engine->shell.more);
 }

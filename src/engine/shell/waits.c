@@ -7,7 +7,8 @@
  * that it queues. */
 #include "engine/parts.h"
 
-/* More requests than this, and any after a slower commit, are left to the thread that commits. */
+/* More requests of others than this, and any after a slower commit, are left to the thread that
+ * commits. What the thread has queued itself is one turn of a worker, whose answers are bounded. */
 #define LED_AT_ONCE   8u
 #define LED_WITHIN_US 20000
 
@@ -49,6 +50,7 @@ void shell_wait(struct engine *engine)
 /* ---- Who drains ---- */
 
 static _Thread_local const struct engine *led; /* by this thread, which drains what it queues */
+static _Thread_local uint32_t led_count;       /* requests that it has queued since */
 
 bool shell_leads(const struct engine *engine)
 {
@@ -61,6 +63,13 @@ void shell_lead_begin(struct engine *engine)
 {
     ASSERT(!led);
     led = engine;
+    led_count = 0;
+}
+
+void shell_lead_note(const struct engine *engine)
+{
+    if (led == engine)
+        led_count++;
 }
 
 /* What its commit leads to is for the thread that commits. Without one it is done here, for no
@@ -73,7 +82,7 @@ void shell_lead_end(struct engine *engine)
     while (!engine->shell.thread_count && engine_work(engine, NULL, WORK_WAITING))
         continue;
     if (engine->writer.first && !engine->writer.drainer) {
-        if (engine->writer.queued <= LED_AT_ONCE && engine->writer.commit_us <= LED_WITHIN_US)
+        if (engine->writer.queued <= LED_AT_ONCE + led_count && engine->writer.commit_us <= LED_WITHIN_US)
             engine_work(engine, NULL, WORK_COMMITS);
         else
             pthread_cond_signal(&engine->shell.more);

@@ -316,6 +316,19 @@ void claim_token(struct engine *engine, struct claimed *claimed)
     guard_unlock(&engine->lock);
 }
 
+static struct ready_step *take_for(struct engine *engine, const struct claim_args *args,
+                                   struct waiting_claim *waiting)
+{
+    struct ready_step *step = NULL;
+
+    if (!claims_wait(engine, args) || !waiting_may_have(waiting))
+        return NULL;
+    step = take(engine, args);
+    if (!step)
+        waiting_has_not(waiting);
+    return step;
+}
+
 /* Steps that are waiting, taken out of their queues. */
 static uint32_t take_some(struct engine *engine, const struct claim_args *args, uint32_t max,
                           struct waiting_claim *waiting, struct claimed *out, bool *is_short)
@@ -327,7 +340,7 @@ static uint32_t take_some(struct engine *engine, const struct claim_args *args, 
     *is_short = !leases_make_room(engine, max);
     if (*is_short)
         max = 0;
-    while (count < max && (step = take(engine, args)) != NULL)
+    while (count < max && (step = take_for(engine, args, waiting)) != NULL)
         out[count++] = (struct claimed){ .instance = step->instance,
                                          .ordinal = step->ordinal,
                                          .worker = args->worker,
@@ -352,6 +365,7 @@ static void let_go(struct engine *engine, struct claimed *claimed, pawl_status *
 {
     guard_lock(&engine->lock);
     waiting_give_back(claimed);
+    waiting_has_not(claimed->waiting);
     if (claimed->stays_ready) { /* before those that became ready later */
         ready_put(&engine->work.queues[claimed->ready->queue].oldest, claimed->ready);
         claimed->ready = NULL;

@@ -20,6 +20,7 @@ struct waiting_claim {
     struct waiting_claim *next, **link; /* link NULL: not listed */
     struct claim_args args;
     struct waiter waiter;
+    struct claim_budget *budget; /* shared with those on other shards; NULL: none */
     int64_t until_ms;        /* by the tick: as long as it may wait */
     struct claimed *claimed; /* of args.max */
     uint32_t taken;          /* of them: for steps that are committed, under way, or were refused */
@@ -77,7 +78,32 @@ static bool serves(const struct waiting_claim *waiting, str tool)
 
 static bool has_room(const struct waiting_claim *waiting, size_t size)
 {
-    return !waiting->is_full && size <= LIMIT_CLAIM_TEXT - waiting->size;
+    size_t taken = waiting->budget ? waiting->budget->size : waiting->size;
+
+    return !waiting->is_full && taken <= LIMIT_CLAIM_TEXT && size <= LIMIT_CLAIM_TEXT - taken;
+}
+
+static void add_size(struct waiting_claim *waiting, size_t size)
+{
+    waiting->size += size;
+    if (waiting->budget)
+        waiting->budget->size += size;
+}
+
+bool waiting_may_have(struct waiting_claim *waiting)
+{
+    uint32_t left = waiting->budget ? waiting->budget->left : 1;
+
+    while (waiting->budget && left > 0 &&
+           !atomic_compare_exchange_weak(&waiting->budget->left, &left, left - 1))
+        continue;
+    return left > 0;
+}
+
+void waiting_has_not(struct waiting_claim *waiting)
+{
+    if (waiting->budget)
+        waiting->budget->left++;
 }
 
 /* A connection that is suspended does not notice that its client has gone. One whose answers are
@@ -99,9 +125,10 @@ static struct waiting_claim *find(struct engine *engine, const struct flow_call 
         if (!serves(waiting, step->tool) || waiting->taken == waiting->args.max ||
             !has_room(waiting, step->args.size))
             continue;
-        if (is_there(waiting))
+        if (!is_there(waiting))
+            call(engine, waiting);
+        else if (waiting_may_have(waiting))
             return waiting;
-        call(engine, waiting);
     }
     return NULL;
 }
@@ -182,7 +209,7 @@ struct claimed *waiting_reserve(struct engine *engine, const struct flow_call *s
                                      .size = step->args.size,
                                      .status = PAWL_LEASE_LOST };
         waiting->under_way++;
-        waiting->size += claimed->size;
+        add_size(waiting, claimed->size);
     }
     guard_unlock(&engine->lock);
     if (claimed)
@@ -196,8 +223,10 @@ void waiting_settle(struct engine *engine, struct claimed *claimed, bool is_gran
 {
     struct waiting_claim *waiting = claimed->waiting;
 
-    if (!is_granted)
+    if (!is_granted) {
         waiting_give_back(claimed);
+        waiting_has_not(waiting);
+    }
     claimed->status = is_granted ? PAWL_OK : PAWL_LEASE_LOST;
     waiting->granted += is_granted;
     if (--waiting->under_way > 0)
@@ -218,6 +247,8 @@ bool waiting_serves(const struct claimed *claimed, str tool)
 void waiting_give_back(struct claimed *claimed)
 {
     claimed->waiting->size -= claimed->size;
+    if (claimed->waiting->budget)
+        claimed->waiting->budget->size -= claimed->size;
     claimed->size = 0;
 }
 
@@ -249,7 +280,7 @@ pawl_status waiting_charge(struct engine *engine, struct scope *scope, struct cl
     waiting_give_back(claimed); /* it may be decided again */
     fits = has_room(waiting, size);
     claimed->size = fits ? size : 0;
-    waiting->size += claimed->size;
+    add_size(waiting, claimed->size);
     waiting->is_full = waiting->is_full || !fits;
     guard_unlock(&engine->lock);
     return fits ? PAWL_OK : refuse(scope, claimed);
@@ -259,7 +290,7 @@ pawl_status waiting_charge(struct engine *engine, struct scope *scope, struct cl
 
 pawl_status engine_claim_open(struct engine *engine, struct scope *scope,
                               const struct claim_args *args, const struct waiter *waiter,
-                              struct waiting_claim **out)
+                              struct claim_budget *budget, struct waiting_claim **out)
 {
     int64_t wait_ms = args->wait_ms < WAIT_MAX_MS ? args->wait_ms : WAIT_MAX_MS;
     struct waiting_claim *waiting = ARENA_NEW(&scope->arena, struct waiting_claim);
@@ -272,6 +303,7 @@ pawl_status engine_claim_open(struct engine *engine, struct scope *scope,
     TRY_MEMORY(scope, waiting && claimed);
     *waiting = (struct waiting_claim){ .args = *args,
                                        .waiter = *waiter,
+                                       .budget = budget,
                                        .claimed = claimed,
                                        .until_ms = engine->env->tick_ms(engine->env) + wait_ms };
     waiting->args.lease_ms = args->lease_ms > 0 ? args->lease_ms : LEASE_DEFAULT_MS;
@@ -337,7 +369,7 @@ static bool park(struct engine *engine, struct waiting_claim *waiting)
     waits = !claims_wait(engine, &waiting->args) && !engine->stopping && !engine->work.claims_ended;
     waiting->taken = waiting->granted = 0;
     waiting->is_full = false;
-    waiting->size = 0;
+    add_size(waiting, (size_t)0 - waiting->size);
     if (waits)
         list(engine, waiting);
     guard_unlock(&engine->lock);

@@ -47,7 +47,10 @@ pawl_status definition_find_registered(struct engine *engine, struct scope *scop
                           "definition: expected name or name@version, found '%.*s'", STR_ARG(text));
     if (!definition_name_is_valid(name))
         return scope_fail(scope, PAWL_NOT_KNOWN, "no definition '%.*s'", STR_ARG(text));
-    status = store_find_definition(engine->store, scope, name, version, NULL, row);
+    if (engine->options.home)
+        status = definition_copy(engine, scope, name, version, row);
+    else
+        status = store_find_definition(engine->store, scope, name, version, NULL, row);
     if (status == PAWL_NOT_KNOWN)
         return scope_fail(scope, PAWL_NOT_KNOWN, "no definition '%.*s'; define it first",
                           STR_ARG(text));
@@ -362,7 +365,8 @@ static void creation_is_done(struct engine *engine, struct request *request)
 static bool may_take_long(struct engine *engine, const struct create_args *args)
 {
     return args->declaration.data || args->input.size > CREATE_AT_ONCE ||
-           (args->definition.data && code_is_put_when_used(engine, args->definition));
+           (args->definition.data && (code_is_put_when_used(engine, args->definition) ||
+                                      definitions_are_far(engine, args->definition)));
 }
 
 /* Once its request is posted the call may be gone. */

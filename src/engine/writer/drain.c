@@ -7,6 +7,7 @@
  * that shares its store takes the turn first: only then is what it reads still true when it
  * writes. */
 #include "engine/parts.h"
+#include "model/shard.h"
 
 #define TOLD_AT_ONCE 32u
 #define EXPECTED     512u /* instances */
@@ -103,6 +104,41 @@ static void end_without_commit(struct engine *engine)
         intern_clear(&engine->writer.interned);
 }
 
+void writer_mark_id(const struct engine *engine, uint8_t id[2])
+{
+    ASSERT_DRAINING(engine);
+    shard_mark_alarm(id, engine->writer.tip.offset, engine->writer.tip.stride);
+}
+
+uint32_t writer_definition_id(const struct engine *engine)
+{
+    ASSERT_DRAINING(engine);
+    return engine->writer.tip.last_definition + engine->writer.batch.definition_count + 1;
+}
+
+/* The last one of that name; with a version, of that. */
+const struct definition_row *writer_find_definition(const struct engine *engine, str name,
+                                                    uint32_t version)
+{
+    const struct batch *batch = &engine->writer.batch;
+
+    ASSERT_DRAINING(engine);
+    for (uint32_t i = batch->definition_count; i > 0; i--)
+        if (str_eq(batch->definitions[i - 1].name, name) &&
+            (version == 0 || batch->definitions[i - 1].version == version))
+            return &batch->definitions[i - 1];
+    return NULL;
+}
+
+void writer_note_highest(struct engine *engine)
+{
+    struct engine_group *group = engine->options.group;
+    uint64_t mine = engine->writer.tip.last_instance, seen = group ? group->highest : mine;
+
+    while (seen < mine && !atomic_compare_exchange_weak(&group->highest, &seen, mine))
+        continue;
+}
+
 static void after_commit(struct engine *engine)
 {
     bool kept;
@@ -113,6 +149,7 @@ static void after_commit(struct engine *engine)
     engine->writer.commit_failed = false;
     engine->writer.commits++;
     kept = commit_accept(engine);
+    writer_note_highest(engine);
     engine_tell_watchers(engine);
     guard_unlock(&engine->lock);
     if (!kept)
@@ -168,6 +205,18 @@ static void expect_fires(struct engine *engine, const struct request *list)
     (void)store_expect(engine->store, &engine->writer.scope, &fires); /* what fails, fails again */
 }
 
+/* Ids of several shards sort by creation, as far as this process creates them. */
+static void raise_numbers(struct engine *engine)
+{
+    uint64_t highest = engine->options.group ? engine->options.group->highest : 0;
+
+    if (highest <= engine->writer.tip.last_instance)
+        return;
+    guard_lock(&engine->lock);
+    engine->writer.tip.last_instance = highest;
+    guard_unlock(&engine->lock);
+}
+
 /* Everything between taking requests and telling how they ended. */
 static void process(struct engine *engine, struct request *list, uint32_t sweep)
 {
@@ -188,6 +237,7 @@ static void process(struct engine *engine, struct request *list, uint32_t sweep)
         intern_clear(&engine->writer.interned);
     if (engine->store->ops->expect)
         expect_fires(engine, list);
+    raise_numbers(engine);
     for (struct request *r = list; r; r = r->next)
         decide_request(engine, r, at_ms);
     slice = sweep ? sweep : commit_slice(engine);

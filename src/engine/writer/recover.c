@@ -80,6 +80,7 @@ pawl_status recover(struct engine *engine, struct scope *scope)
 
     TRY(store_tip(engine->store, scope, &tip));
     engine_set_tip(engine, &tip);
+    writer_note_highest(engine);
     guard_lock(&engine->lock);
     if (engine->options.test_clock && engine->clock.test_now_ms < tip.test_now_ms)
         engine->clock.test_now_ms = tip.test_now_ms;

@@ -118,7 +118,7 @@ static void disk_free(struct disk *disk)
 }
 
 /* One with a name is in the registry from now on. */
-static struct disk *disk_new(const struct heap *heap, str name, struct env *env)
+static struct disk *disk_new(const struct heap *heap, str name, const struct store_tip *tip)
 {
     struct disk *disk = heap_new(heap, sizeof *disk);
 
@@ -134,8 +134,7 @@ static struct disk *disk_new(const struct heap *heap, str name, struct env *env)
     disk->children = (struct row_tree){ NULL, 1, compare_children };
     pthread_mutex_init(&disk->lock, NULL); /* neither fails here: no attributes, no system */
     pthread_cond_init(&disk->turn_over, NULL);
-    disk->tip.stride = 1;
-    env->random(env, disk->tip.store_id, STORE_ID_SIZE);
+    disk->tip = *tip;
     if (name.size == 0)
         return disk;
     disk->name = heap_new(heap, name.size + 1);
@@ -154,13 +153,15 @@ static pawl_status find_disk(str name, const struct store_options *options, stru
                              struct disk **out)
 {
     struct disk *disk = registry.first;
+    struct store_tip tip;
 
     while (disk && !str_eq((str){ disk->name, disk->name_size }, name))
         disk = disk->next;
     if (!disk && !options->create)
         return scope_fail(scope, PAWL_NOT_KNOWN, "there is no store memory:%.*s", STR_ARG(name));
     if (!disk) {
-        disk = disk_new(name.size > 0 ? &heap_libc : options->heap, name, options->env);
+        TRY(store_new_ids(options, scope, &tip));
+        disk = disk_new(name.size > 0 ? &heap_libc : options->heap, name, &tip);
         TRY_MEMORY(scope, disk);
     }
     if (options->own && disk->owner)

@@ -26,7 +26,8 @@ static const char delete_node[] = "DELETE FROM pawl_node WHERE node = $1";
     "'), (SELECT pos FROM pawl_kept k WHERE k.shard = s.shard AND what = -11 AND id ="             \
     " '" CLOCK_WALL                                                                                \
     "'), (SELECT address FROM pawl_node WHERE node = s.node), EXISTS (SELECT 1 FROM pawl_node n"   \
-    " WHERE n.node = s.node AND n.state <> 3 AND n.beat + n.ttl_ms * interval '1 ms' >= now())"
+    " WHERE n.node = s.node AND n.state <> 3 AND n.beat + n.ttl_ms * interval '1 ms' >= now()),"   \
+    " (SELECT store_id FROM pawl_store WHERE one = 1)"
 static const char select_shard[] = "SELECT " SHARD_COLUMNS " FROM pawl_shard s WHERE shard = $1";
 static const char lock_shard[] =
     "SELECT " SHARD_COLUMNS " FROM pawl_shard s WHERE shard = $1 FOR UPDATE OF s";
@@ -167,6 +168,7 @@ static void load_shard(const struct pg_rows *rows, struct scope *scope, uint32_t
                  .clock_pos = cell_u64(rows, 13) },
     };
     cell_bytes(rows, 2, tip->store_id, STORE_ID_SIZE);
+    cell_bytes(rows, tip->stride > 1 ? 16 : 2, tip->whole_id, STORE_ID_SIZE);
     cell_bytes(rows, 10, tip->root, SHA_SIZE);
 }
 

@@ -6,6 +6,7 @@
 #include "base/sort.h"
 #include "sqlite_int.h"
 #include "store/owner.h"
+#include "store/store.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +17,8 @@
 #include <unistd.h>
 
 #define SCHEME  "sqlite:"
-#define FOLDER  "-stores"
+#define STORES  "-stores"
+#define SHARDS  "-shards"
 #define ENDING  ".db"
 #define URL_MAX (PATH_MAX + 256)
 
@@ -42,7 +44,7 @@ static bool is_file(str url)
 }
 
 /* Beside the file itself, whatever links led to it, as FILE-owner is. */
-static pawl_status find_folder(struct scope *scope, str url, char out[PATH_MAX])
+static pawl_status find_folder(struct scope *scope, str url, const char *ending, char out[PATH_MAX])
 {
     char given[PATH_MAX], real[PATH_MAX];
     str path = str_from(url, strlen(SCHEME));
@@ -53,7 +55,7 @@ static pawl_status find_folder(struct scope *scope, str url, char out[PATH_MAX])
     snprintf(given, sizeof given, "%.*s", STR_ARG(path));
     if (!realpath(given, real))
         return sqlite_fail_file(scope, "finding", given);
-    if (snprintf(out, PATH_MAX, "%.*s" FOLDER, PATH_MAX - 512, real) >= PATH_MAX - 256)
+    if (snprintf(out, PATH_MAX, "%.*s%s", PATH_MAX - 512, real, ending) >= PATH_MAX - 256)
         return scope_fail(scope, PAWL_INVALID_REQUEST, "the path of the store is too long");
     return PAWL_OK;
 }
@@ -77,7 +79,7 @@ pawl_status store_beside(struct scope *scope, str url, str name, const char **ou
         *out = "memory:";
         return PAWL_OK;
     }
-    TRY(find_folder(scope, url, folder));
+    TRY(find_folder(scope, url, STORES, folder));
     snprintf(text, sizeof text, SCHEME "%s/%.*s" ENDING, folder, STR_ARG(name));
     *out = arena_text(&scope->arena, str_of(text));
     return *out ? PAWL_OK : scope_no_memory(scope);
@@ -92,21 +94,44 @@ bool store_is_beside(struct scope *scope, str url, str name)
            stat(found + strlen(SCHEME), &info) == 0 && S_ISREG(info.st_mode);
 }
 
-pawl_status store_make_room_beside(struct scope *scope, str url)
+static pawl_status make_folder(struct scope *scope, const char *folder)
 {
-    char folder[PATH_MAX], above[PATH_MAX];
+    char above[PATH_MAX];
 
-    if (url_is_postgres(url))
-        return fail_far(scope);
-    if (!is_file(url))
-        return PAWL_OK;
-    TRY(find_folder(scope, url, folder));
     if (mkdir(folder, 0700) != 0 && errno != EEXIST)
         return sqlite_fail_file(scope, "making", folder);
     /* A folder is there for good when the one above it has been synced; also if it was there: its
      * maker may have died. */
     sqlite_folder_of(folder, above);
     return sqlite_sync(scope, above, O_DIRECTORY);
+}
+
+pawl_status store_make_room_beside(struct scope *scope, str url)
+{
+    char folder[PATH_MAX];
+
+    if (url_is_postgres(url))
+        return fail_far(scope);
+    if (!is_file(url))
+        return PAWL_OK;
+    TRY(find_folder(scope, url, STORES, folder));
+    return make_folder(scope, folder);
+}
+
+/* ---- Shards ---- */
+
+pawl_status sqlite_shard_url(struct scope *scope, str url, uint32_t shard, bool make,
+                             const char **out)
+{
+    char folder[PATH_MAX], text[URL_MAX];
+
+    ASSERT(shard > 0);
+    TRY(find_folder(scope, url, SHARDS, folder));
+    if (make)
+        TRY(make_folder(scope, folder));
+    snprintf(text, sizeof text, SCHEME "%s/%u" ENDING, folder, shard);
+    *out = arena_text(&scope->arena, str_of(text));
+    return *out ? PAWL_OK : scope_no_memory(scope);
 }
 
 /* ---- The list ---- */
@@ -149,7 +174,7 @@ pawl_status store_names_beside(struct scope *scope, str url, str **out, uint32_t
     *count = 0;
     if (!is_file(url))
         return PAWL_OK;
-    TRY(find_folder(scope, url, path));
+    TRY(find_folder(scope, url, STORES, path));
     folder = opendir(path);
     if (!folder)
         return errno == ENOENT ? PAWL_OK : sqlite_fail_file(scope, "reading", path);

@@ -58,17 +58,23 @@ static void remove_leftovers(const char *directory, const char *base)
 }
 
 /* Writes the facts that identify this store. */
-int sqlite_put_facts(struct sqlite_store *store, sqlite3 *db)
+int sqlite_put_facts(const struct sqlite_store *store, sqlite3 *db)
 {
-    uint8_t id[STORE_ID_SIZE];
+    static const char alone[] = "INSERT INTO pawl_meta VALUES ('store_id', ?1)";
+    static const char shard[] = "INSERT INTO pawl_meta VALUES ('store_id', ?1), ('whole_id', ?2),"
+                                " ('shard', ?3), ('shards', ?4)";
+    const struct store_tip *made = &store->made;
     sqlite3_stmt *statement = NULL;
-    int code = sqlite3_prepare_v2(db, "INSERT INTO pawl_meta VALUES ('store_id', ?1)", -1,
-                                  &statement, NULL);
+    int code = sqlite3_prepare_v2(db, made->stride > 1 ? shard : alone, -1, &statement, NULL);
 
     if (code != SQLITE_OK)
         return code;
-    store->env->random(store->env, id, sizeof id);
-    bind_bytes(statement, 1, id, sizeof id);
+    bind_bytes(statement, 1, made->store_id, STORE_ID_SIZE);
+    if (made->stride > 1) {
+        bind_bytes(statement, 2, made->whole_id, STORE_ID_SIZE);
+        sqlite3_bind_int64(statement, 3, made->offset);
+        sqlite3_bind_int64(statement, 4, made->stride);
+    }
     sqlite3_step(statement);
     return sqlite3_finalize(statement);
 }

@@ -115,7 +115,8 @@ static const char *const stray_queries[] = {
     " AND NOT EXISTS (SELECT 1 FROM pawl_value AS w"
     " WHERE w.interned = 1 AND w.bytes = v.bytes AND w.id < v.id) LIMIT 1",
     "SELECT key, 'pawl_meta has an unknown row' FROM pawl_meta"
-    " WHERE key NOT IN ('format', 'store_id', 'flushed', 'test_now', 'schema')"
+    " WHERE key NOT IN ('format', 'store_id', 'flushed', 'test_now', 'schema',"
+    " 'whole_id', 'shard', 'shards')"
     " OR typeof(key) <> 'text' LIMIT 1",
     "SELECT value, 'pawl_meta has a test clock, and a clock record must hold it' FROM pawl_meta"
     " WHERE key = 'test_now' AND (value = 0"
@@ -126,6 +127,12 @@ static const char *const stray_queries[] = {
     "SELECT value, 'head rows are said to be right up to a position that is not there'"
     " FROM pawl_meta WHERE key = 'flushed'"
     " AND value NOT BETWEEN 0 AND (SELECT coalesce(max(pos), 0) FROM pawl_log)",
+    "SELECT 1, 'half of what makes it a shard is missing' WHERE (SELECT count(*) FROM pawl_meta"
+    " WHERE key IN ('whole_id', 'shard', 'shards')) NOT IN (0, 3)",
+    "SELECT number, 'the number of this instance is another shard''s' FROM pawl_instance,"
+    " (SELECT value AS shard FROM pawl_meta WHERE key = 'shard'),"
+    " (SELECT value AS shards FROM pawl_meta WHERE key = 'shards')"
+    " WHERE number % shards <> shard LIMIT 1",
     "SELECT 1, 'the format is not'"
     " WHERE (SELECT value FROM pawl_meta WHERE key = 'format') IS NOT 1",
     "SELECT pos, 'a number of this record is out of range' FROM pawl_log WHERE pos < 1"
@@ -244,7 +251,8 @@ static pawl_status add_column(void *context, sqlite3_stmt *statement)
                 STR_ARG(name), STR_ARG(type), STR_ARG(name));
     else
         buf_fmt(&check->text,
-                " WHEN typeof(%.*s) <> CASE key WHEN 'store_id' THEN 'blob' ELSE 'integer' END"
+                " WHEN typeof(%.*s) <> CASE WHEN key IN ('store_id', 'whole_id') THEN 'blob'"
+                " ELSE 'integer' END"
                 " THEN '%.*s'",
                 STR_ARG(name), STR_ARG(name));
     return status;

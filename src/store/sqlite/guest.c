@@ -98,7 +98,9 @@ pawl_status store_attach(sqlite3 *db, const struct store_options *options, struc
     TRY_MEMORY(scope, store);
     store->is_attached = store->witness.is_off = true;
     store->writer = store->reader = (struct connection){ .db = db, .is_borrowed = true };
-    status = sqlite_find_path(store, scope, str_of(sqlite3_db_filename(db, "main")));
+    status = store_new_ids(options, scope, &store->made);
+    if (status == PAWL_OK)
+        status = sqlite_find_path(store, scope, str_of(sqlite3_db_filename(db, "main")));
     if (status == PAWL_OK)
         status = settle_schema(store, scope);
     if (status == PAWL_OK)

@@ -357,7 +357,9 @@ static pawl_status sqlite_open_store(str rest, const struct store_options *optio
 
     ASSERT(options->env);
     TRY_MEMORY(scope, store);
-    status = sqlite_find_path(store, scope, rest);
+    status = store_new_ids(options, scope, &store->made);
+    if (status == PAWL_OK)
+        status = sqlite_find_path(store, scope, rest);
     if (status == PAWL_OK)
         status = readonly_begin(store, scope, options->own);
     if (status == PAWL_OK)

@@ -20,7 +20,10 @@ static const char select_tip[] =
     " (SELECT value FROM pawl_meta WHERE key = 'test_now'),"
     " (SELECT due FROM pawl_kept WHERE what = -11 AND id = '" CLOCK_WALL "'),"
     " (SELECT pos FROM pawl_kept WHERE what = -11 AND id = '" CLOCK_WALL "'),"
-    " (SELECT root FROM pawl_log WHERE root IS NOT NULL ORDER BY pos DESC LIMIT 1)";
+    " (SELECT root FROM pawl_log WHERE root IS NOT NULL ORDER BY pos DESC LIMIT 1),"
+    " (SELECT value FROM pawl_meta WHERE key = 'whole_id'),"
+    " coalesce((SELECT value FROM pawl_meta WHERE key = 'shard'), 0),"
+    " coalesce((SELECT value FROM pawl_meta WHERE key = 'shards'), 1)";
 
 static void load_tip(sqlite3_stmt *statement, struct arena *arena, void *found)
 {
@@ -37,13 +40,15 @@ static void load_tip(sqlite3_stmt *statement, struct arena *arena, void *found)
         .test_now_ms = column_i64(statement, 6),
         .clock_offset_ms = column_i64(statement, 9),
         .clock_pos = column_u64(statement, 10),
-        .stride = 1,
+        .offset = column_u32(statement, 13),
+        .stride = column_u32(statement, 14),
     };
     out->test_is_old = !out->test_now_ms && column_i64(statement, 8) != 0;
     if (out->test_is_old)
         out->test_now_ms = column_i64(statement, 8);
     column_bytes(statement, 7, out->store_id, STORE_ID_SIZE);
     column_bytes(statement, 11, out->root, SHA_SIZE);
+    column_bytes(statement, out->stride > 1 ? 12 : 7, out->whole_id, STORE_ID_SIZE);
     if (out->flushed > out->pos) /* a log whose tail was cut off: verify tells, we just go on */
         out->flushed = out->pos;
 }

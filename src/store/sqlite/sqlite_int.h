@@ -181,6 +181,7 @@ struct sqlite_store {
     bool has_savepoint; /* joined: and there is something of ours to undo */
     bool has_lost;      /* attached: SQLite has rolled back the host's transaction by itself */
     bool is_guest;      /* attached, reading: inside of a transaction */
+    struct store_tip made; /* the ids that it gets if it is made */
     char path[PATH_MAX];
     char *uri; /* is_read_only: the path for SQLite, with how it is read; NULL: `path` */
     size_t uri_size;
@@ -261,7 +262,7 @@ pawl_status schema_check(struct sqlite_store *store, struct scope *scope,
  * transaction. */
 pawl_status sqlite_migrate(struct sqlite_store *store, sqlite3 *db, struct scope *scope,
                            const struct schema *schema);
-int sqlite_put_facts(struct sqlite_store *store, sqlite3 *db);
+int sqlite_put_facts(const struct sqlite_store *store, sqlite3 *db);
 int schema_make(sqlite3 *db, uint32_t version, bool is_hosted); /* what migrations 1.. make */
 uint32_t sqlite_schema_version(void); /* the newest one known */
 

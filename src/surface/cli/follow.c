@@ -107,8 +107,9 @@ static pawl_status find_again(struct follow *follow)
         target_close(cli);
         status = target_open(cli, USE_EXISTING, NULL);
         if (status == PAWL_OK && !cli->target.remote) {
-            if (!event_cursor_parse(str_of(follow->cursor), &follow->position))
-                follow->position = events_position(cli->target.local);
+            events_end(cli->target.local, &follow->at);
+            if (!event_cursor_parse(str_of(follow->cursor), follow->at.count, &follow->at))
+                events_end(cli->target.local, &follow->at);
             watching_say(watching, 0, "nothing serves %s now; reading its file", store_shown(cli));
             return PAWL_OK;
         }
@@ -169,7 +170,7 @@ static pawl_status read_file(struct follow *follow, int64_t wait_ms)
     for (int64_t waited_ms = 0; status == PAWL_OK && !watching_is_over(); waited_ms += LOOK_MS) {
         scope_clear(&cli->scope);
         status = events_read(cli->target.local, &cli->scope, follow->id ? follow->id : "",
-                             follow->position, PAGE, read_logged, follow, &follow->position);
+                             &follow->at, NULL, PAGE, read_logged, follow);
         if (follow->count > 0 || waited_ms >= wait_ms)
             break;
         watching_wait(follow->watching, -1, LOOK_MS);
@@ -185,8 +186,9 @@ pawl_status follow_begin(struct follow *follow, bool from_start)
     buf_init(&follow->bytes, &heap_libc, STREAM_MAX);
     if (follow->cli->target.remote)
         return open_stream(follow, from_start);
-    if (!from_start)
-        follow->position = events_position(follow->cli->target.local);
+    events_end(follow->cli->target.local, &follow->at);
+    if (from_start)
+        memset(follow->at.at, 0, sizeof follow->at.at);
     return PAWL_OK;
 }
 

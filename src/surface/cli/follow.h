@@ -3,6 +3,7 @@
 #ifndef PAWL_SURFACE_CLI_FOLLOW_H
 #define PAWL_SURFACE_CLI_FOLLOW_H
 
+#include "api/events.h"
 #include "surface/cli/cli.h"
 #include <signal.h>
 #include <termios.h>
@@ -65,8 +66,8 @@ struct follow {
     uint32_t count;    /* of entries that the last follow_read() reported */
     const char *id;    /* of one instance; NULL: all */
     int fd;            /* a server's stream; -1: the file is looked at */
-    uint64_t position; /* of the last entry that was reported, of a file */
-    char cursor[64];   /* the same, of a stream */
+    struct shard_vector at;         /* the last entries that were reported, of a file */
+    char cursor[EVENT_CURSOR_SIZE]; /* the same, of a stream */
     struct buf bytes;  /* of a stream, not yet understood */
     bool has_head;
     int64_t quiet_ms; /* for which the stream has sent nothing */

@@ -35,7 +35,8 @@ void help_overview(const struct term *term)
           "with a 0 are a number. A TIME is RFC 3339, a date (2026-05-01; days are UTC), a\n"
           "duration (7d: so long ago), or now, today, yesterday, tomorrow. Exit status: 0 done,\n"
           "1 rejected, 2 usage, 3 storage failure or in use.\n\n"
-          "New here?  pawl demo, and the language of definitions: man pawl-definition\n",
+          "New here?  pawl demo, and the language of definitions: man pawl-definition, or\n"
+          "           docs/definitions.md\n",
           term->out);
 }
 

@@ -188,6 +188,7 @@ pawl_status host_open(struct cli *cli, const struct host_options *options, struc
                          .allow_exec = options->allow_exec,
                          .max_entries = options->max_entries,
                          .max_live_steps = options->max_live_steps,
+                         .shards = options->shards,
                          .log = log_line,
                          .log_context = cli };
     int listener;

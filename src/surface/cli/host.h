@@ -23,7 +23,7 @@ struct host_options {
     const char *tools;                      /* as in pawl_options */
     uint32_t workers;                       /* 0: HOST_WORKERS */
     uint64_t body_memory;                   /* as in http_options */
-    uint32_t max_entries, max_live_steps;   /* as in pawl_options */
+    uint32_t max_entries, max_live_steps, shards; /* as in pawl_options */
     bool mcp_fixtures;                      /* as in mcp_options, and the next two */
     const char *mcp_tools, *actor;
     const char *log_format; /* "logfmt" or "json": a line for each request on stderr; NULL: none */

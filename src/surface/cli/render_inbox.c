@@ -68,9 +68,19 @@ void render_workers(struct cli *cli, const struct node *answer)
 
 /* ---- Gates ---- */
 
-enum { GATE_STEP, GATE_DEFINITION, GATE_NAME, GATE_WHO, GATE_UNTIL, GATE_SUBJECT, GATE_COLUMNS };
+enum {
+    GATE_STEP,
+    GATE_DEFINITION,
+    GATE_NAME,
+    GATE_WHO,
+    GATE_SINCE,
+    GATE_UNTIL,
+    GATE_SUBJECT,
+    GATE_COLUMNS
+};
 static const char *const gate_heads[GATE_COLUMNS] = { "STEP_ID",   "DEFINITION", "STEP",
-                                                      "APPROVALS", "UNTIL",      "SUBJECT" };
+                                                      "APPROVALS", "SINCE",      "UNTIL",
+                                                      "SUBJECT" };
 
 /* "1 of 2 (ann): ann, bob": so many have approved, those, of the ones who may */
 static str approvals_cell(struct cli *cli, const struct node *row)
@@ -109,24 +119,28 @@ static void fill_gate(struct cli *cli, const struct text_table *table, const str
                       str *cells, enum style *styles)
 {
     char *until = arena_alloc(&cli->scope.arena, MOMENT_SIZE);
+    char *since = arena_alloc(&cli->scope.arena, MOMENT_SIZE);
 
     (void)table;
     if (until)
         until_print(member_str(row, "until"), until);
+    if (since)
+        distance_print(member_str(row, "since"), since);
     cells[GATE_STEP] = step_cell(cli, row);
     cells[GATE_DEFINITION] = member_str(row, "definition");
     cells[GATE_NAME] = member_str(row, "step");
     cells[GATE_WHO] = approvals_cell(cli, row);
+    cells[GATE_SINCE] = since ? str_of(since) : STR("");
     cells[GATE_UNTIL] = until ? str_of(until) : STR("");
     cells[GATE_SUBJECT] = member_str(row, "subject_ref");
-    styles[GATE_UNTIL] = DIM;
+    styles[GATE_SINCE] = styles[GATE_UNTIL] = DIM;
 }
 
 void render_gates(struct cli *cli, const struct node *answer)
 {
     struct text_table table = { .column_count = GATE_COLUMNS,
                                 .heads = gate_heads,
-                                .whole = 1u << GATE_STEP | 1u << GATE_UNTIL,
+                                .whole = 1u << GATE_STEP | 1u << GATE_SINCE | 1u << GATE_UNTIL,
                                 .below = 1u << GATE_WHO | 1u << GATE_SUBJECT };
     const struct node *first = node_first(answer, "gates");
     str next = member_str(answer, "next");

@@ -68,6 +68,19 @@ static bool read_bound(struct cli *cli, const char *option, uint32_t configured,
     return true;
 }
 
+static bool read_shards(struct cli *cli, const struct config *config, struct host_options *options)
+{
+    const char *given = choose(cli, "shards", NULL);
+    uint64_t count = config->shards;
+
+    if (given && (!str_to_u64(str_of(given), &count) || !config_allows_shards(count))) {
+        usage_fail(cli, "--shards: expected a power of two, 1 to 1024, found '%s'", given);
+        return false;
+    }
+    options->shards = (uint32_t)count;
+    return true;
+}
+
 /* What the command line says and else the file. */
 static int read_options(struct cli *cli, const struct config *config, struct host_options *options)
 {
@@ -78,7 +91,7 @@ static int read_options(struct cli *cli, const struct config *config, struct hos
     options->workers = config->workers;
     options->body_memory = config->body_memory;
     options->needs_token = config->needs_token || args_flag(cli, "require-token");
-    if (!read_tls(cli, config, options) ||
+    if (!read_shards(cli, config, options) || !read_tls(cli, config, options) ||
         !read_bound(cli, "max-entries", config->max_entries, &options->max_entries) ||
         !read_bound(cli, "max-live-steps", config->max_live_steps, &options->max_live_steps))
         return EXIT_USAGE;

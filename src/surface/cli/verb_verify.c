@@ -183,6 +183,21 @@ static void render_foreign(struct cli *cli, const struct node *answer)
     fputc('\n', out);
 }
 
+/* Of a store of several shards: where each of them ends, and all together. */
+static void render_roots(struct cli *cli, const struct node *answer)
+{
+    const struct node *shards = node_find(answer, "shards");
+    FILE *out = cli->term.out;
+
+    if (!shards)
+        return;
+    for (const struct node *shard = shards->first; shard; shard = shard->next)
+        fprintf(out, "  shard %-4lld  %lld records  root %.*s\n",
+                (long long)member_int(shard, "shard"), (long long)member_int(shard, "records"),
+                STR_ARG(member_str(shard, "root")));
+    fprintf(out, "  all together  root %.*s\n", STR_ARG(member_str(answer, "root")));
+}
+
 static void render_verified(struct cli *cli, const struct node *answer)
 {
     struct arena *arena = &cli->scope.arena;
@@ -198,6 +213,7 @@ static void render_verified(struct cli *cli, const struct node *answer)
         fprintf(term->out, " of %s",
                 counted(arena, member_int(answer, "instances"), "instance", "instances"));
     fputc('\n', term->out);
+    render_roots(cli, answer);
 }
 
 /* Where it went on is no part of the verdict, but people want to know. */

@@ -52,7 +52,7 @@ static void on_commit(void *context, uint64_t position)
 {
     struct hub *hub = context;
 
-    atomic_store(&hub->committed, position);
+    (void)position;
     if (atomic_load(&hub->stream_count) > 0)
         hub_wake(hub);
 }
@@ -111,10 +111,9 @@ static void window_add(struct hub *hub, struct piece *piece)
 /* A payload is kept as it was supplied, line ends and all: each begins another data line. */
 static void add_event(struct buf *out, const struct log_event *event)
 {
-    char cursor[ID_SIZE + 1];
-
-    event_cursor_print(event->position, cursor);
-    buf_fmt(out, "id: %s\nevent: %s\ndata: ", cursor, event->kind);
+    buf_str(out, STR("id: "));
+    event_cursor_print(event->after, out);
+    buf_fmt(out, "\nevent: %s\ndata: ", event->kind);
     for (size_t i = 0; i < event->json.size; i++) {
         char byte = event->json.data[i];
 
@@ -126,15 +125,13 @@ static void add_event(struct buf *out, const struct log_event *event)
     buf_str(out, STR("\n\n"));
 }
 
-static struct piece *piece_new(const struct buf *text, uint64_t position, uint64_t instance)
+struct piece *piece_new(const struct buf *text)
 {
     struct piece *piece = text->failed ? NULL : malloc(sizeof *piece + text->size);
 
     if (!piece)
         return NULL;
-    *piece = (struct piece){
-        .references = 1, .position = position, .instance = instance, .size = text->size
-    };
+    *piece = (struct piece){ .references = 1, .size = text->size };
     memcpy(piece->text, text->data, text->size);
     return piece;
 }
@@ -149,33 +146,39 @@ static pawl_status add_to_window(void *context, const struct log_event *event)
 
     buf_init(&text, &heap_libc, LIMIT_SCOPE);
     add_event(&text, event);
-    piece = piece_new(&text, event->position, is_entry ? event->instance : 0);
+    piece = piece_new(&text);
     buf_fini(&text);
     if (!piece)
         return PAWL_NO_MEMORY;
+    piece->shard = event->shard;
+    piece->position = event->position;
+    piece->instance = is_entry ? event->instance : 0;
     guard_lock(&hub->lock);
     window_add(hub, piece);
-    hub->position = event->position;
+    hub->at.at[event->shard] = event->position;
     guard_unlock(&hub->lock);
     return PAWL_OK;
 }
 
 /* Read on to the end of the log. What fails now (the store is being reopened, memory is short)
- * is tried again with the next commit or tick: hub->position says how far it came. */
+ * is tried again with the next commit or tick: hub->at says how far it came. */
 static bool follow_page(struct hub *hub, struct scope *scope)
 {
-    uint64_t after, reached;
+    struct shard_vector at;
+    bool has_more;
     pawl_status status;
 
+    events_end(hub->p, &hub->end);
     guard_lock(&hub->lock);
-    after = hub->position;
+    vector_copy(&at, &hub->at);
+    has_more = atomic_load(&hub->stream_count) > 0 && !vector_reaches(&at, &hub->end);
     guard_unlock(&hub->lock);
-    if (atomic_load(&hub->stream_count) == 0 || after >= atomic_load(&hub->committed))
+    if (!has_more)
         return false;
-    status = events_read(hub->p, scope, "", after, PAGE_EVENTS, add_to_window, hub, &reached);
+    status = events_read(hub->p, scope, "", &at, &hub->end, PAGE_EVENTS, add_to_window, hub);
     guard_lock(&hub->lock);
     if (status == PAWL_OK)
-        hub->position = reached;
+        vector_copy(&hub->at, &at);
     resume_all(&hub->idle);
     guard_unlock(&hub->lock);
     return status == PAWL_OK;
@@ -195,7 +198,8 @@ static void follow(struct hub *hub)
 
 struct hub_page {
     struct buf text;
-    uint64_t last;
+    struct shard_vector at, until; /* where the stream stands then; where the hub stood */
+    uint64_t number;               /* the window's end there */
 };
 
 static pawl_status add_to_page(void *context, const struct log_event *event)
@@ -205,21 +209,30 @@ static pawl_status add_to_page(void *context, const struct log_event *event)
     if (page->text.size > PAGE_BYTES)
         return PAWL_TOO_LARGE; /* enough for now; the caller does not report it */
     add_event(&page->text, event);
-    page->last = event->position;
     return page->text.failed ? PAWL_NO_MEMORY : PAWL_OK;
 }
 
-/* Level with the window: what follows comes from there. */
-static void give_page(struct hub *hub, struct stream *stream, struct piece *piece, uint64_t reached)
+/* Level with the window as it was when the page was begun: what follows comes from there. */
+static void give_page(struct stream *stream, const struct hub_page *page, struct piece *piece)
 {
-    stream->position = reached;
-    if (reached >= hub->position) {
+    vector_copy(&stream->at, &page->at);
+    if (vector_reaches(&page->at, &page->until)) {
         stream->is_behind = false;
-        stream->next_number = hub->end_number;
+        stream->next_number = page->number;
     }
     stream->piece = piece;
     stream->offset = 0;
     stream_resume(stream);
+}
+
+static void begin_page(struct hub *hub, const struct stream *stream, struct hub_page *page)
+{
+    buf_init(&page->text, &heap_libc, LIMIT_SCOPE);
+    guard_lock(&hub->lock);
+    vector_copy(&page->at, &stream->at);
+    vector_copy(&page->until, &hub->at);
+    page->number = hub->end_number;
+    guard_unlock(&hub->lock);
 }
 
 /* One page for the stream that waits first. The lock is free while it is read: the stream cannot
@@ -227,24 +240,21 @@ static void give_page(struct hub *hub, struct stream *stream, struct piece *piec
 static void serve_one_behind(struct hub *hub, struct stream *stream)
 {
     struct piece *piece = NULL;
-    struct hub_page page = { .last = stream->position };
+    struct hub_page page;
     struct scope scope;
-    uint64_t reached = stream->position;
     pawl_status status;
 
-    buf_init(&page.text, &heap_libc, LIMIT_SCOPE);
+    begin_page(hub, stream, &page);
     scope_init(&scope, &heap_libc, LIMIT_SCOPE);
-    status = events_read(hub->p, &scope, stream->id, stream->position, PAGE_EVENTS, add_to_page,
-                         &page, &reached);
-    if (status == PAWL_TOO_LARGE && page.last > stream->position) {
-        reached = page.last;
+    status = events_read(hub->p, &scope, stream->id, &page.at, &page.until, PAGE_EVENTS,
+                         add_to_page, &page);
+    if (status == PAWL_TOO_LARGE && page.text.size > 0)
         status = PAWL_OK;
-    }
-    if (status == PAWL_OK && page.text.size > 0 && !(piece = piece_new(&page.text, reached, 0)))
+    if (status == PAWL_OK && page.text.size > 0 && !(piece = piece_new(&page.text)))
         status = PAWL_NO_MEMORY;
     guard_lock(&hub->lock);
     if (status == PAWL_OK)
-        give_page(hub, stream, piece, reached);
+        give_page(stream, &page, piece);
     else
         stream->has_ended = true, stream_resume(stream); /* it may resume by its cursor */
     guard_unlock(&hub->lock);
@@ -332,6 +342,7 @@ struct hub *hub_start(pawl *p, void (*tick)(void *context, uint32_t seconds), vo
     if (!hub)
         return NULL;
     hub->p = p;
+    events_end(p, &hub->at);
     hub->tick = tick;
     hub->tick_context = context;
     hub->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -6,8 +6,6 @@
 #define STREAM_BLOCK  512        /* the daemon's buffer where it cannot send chunks */
 #define STREAM_KERNEL (16 << 10) /* bytes that the kernel buffers for a client that does not read */
 
-#define BEAT_SIZE (sizeof ":\nid: \n\n" - 1 + ID_SIZE)
-
 /* ---- What comes next ---- */
 
 /* The next entry of the window that this stream wants; false: none, or it has left the window. */
@@ -25,13 +23,14 @@ static bool look_in_window(struct stream *stream)
     while (stream->next_number < hub->end_number) {
         struct piece *piece = window_find(hub, stream->next_number++);
 
-        if (piece->position <= stream->position ||
-            (stream->instance && stream->instance != piece->instance))
+        if (piece->position <= stream->at.at[piece->shard])
+            continue;
+        stream->at.at[piece->shard] = piece->position;
+        if ((stream->instance && stream->instance != piece->instance))
             continue;
         piece->references++;
         stream->piece = piece;
         stream->offset = 0;
-        stream->position = piece->position;
         return true;
     }
     return false;
@@ -51,16 +50,20 @@ static size_t copy_piece(struct stream *stream, char *out, size_t size)
     return size;
 }
 
-/* A comment with the stream's position: a client that has seen no event yet can resume, too. */
-static size_t put_beat(const struct stream *stream, char *out)
+/* A comment with the stream's position: a client that has seen no event yet can resume, too. Sent
+ * as a piece, since a cursor may be longer than the room there is. */
+static void make_beat(struct stream *stream)
 {
-    char cursor[ID_SIZE + 1];
+    struct buf text;
 
-    event_cursor_print(stream->position, cursor);
-    memcpy(out, ":\nid: ", 6);
-    memcpy(out + 6, cursor, ID_SIZE);
-    memcpy(out + 6 + ID_SIZE, "\n\n", 2);
-    return BEAT_SIZE;
+    buf_init(&text, &heap_libc, SHARD_VECTOR_TEXT + 16);
+    buf_str(&text, STR(":\nid: "));
+    event_cursor_print(&stream->at, &text);
+    buf_str(&text, STR("\n\n"));
+    stream->piece = piece_new(&text); /* NULL: the next beat comes in its time */
+    stream->offset = 0;
+    stream->wants_beat = false;
+    buf_fini(&text);
 }
 
 static size_t fill(struct stream *stream, char *out, size_t size)
@@ -69,8 +72,10 @@ static size_t fill(struct stream *stream, char *out, size_t size)
 
     while (used < size && (stream->piece || look_in_window(stream)))
         used += copy_piece(stream, out + used, size - used);
-    if (used == 0 && stream->wants_beat && size >= BEAT_SIZE)
-        used = put_beat(stream, out);
+    if (used == 0 && stream->wants_beat)
+        make_beat(stream);
+    if (used == 0 && stream->piece)
+        used = copy_piece(stream, out, size);
     if (used > 0) {
         stream->wants_beat = false;
         stream->quiet_s = 0;
@@ -114,12 +119,14 @@ static ssize_t read_stream(void *context, uint64_t offset, char *out, size_t siz
 
 /* ---- Beginning and ending ---- */
 
-/* A stream that begins at the hub's position follows the window; any other is behind. While there
- * was no stream the hub did not read: it goes on from the end of the log. */
+/* A stream that begins where the hub stands follows the window; any other is behind, also one that
+ * begins where the hub has not come to yet: it reads on when the hub is there. While there was no
+ * stream the hub did not read: it goes on from the end of the log. */
 struct stream *stream_begin(struct hub *hub, struct MHD_Connection *connection,
                             const struct op_stream *from)
 {
-    struct stream *stream = calloc(1, sizeof *stream);
+    struct stream *stream =
+        calloc(1, offsetof(struct stream, at) + vector_size(from->after->count));
     uint8_t random[ID_RANDOM_SIZE];
     int kernel = STREAM_KERNEL;
 
@@ -127,7 +134,7 @@ struct stream *stream_begin(struct hub *hub, struct MHD_Connection *connection,
         return NULL;
     stream->hub = hub;
     stream->connection = connection;
-    stream->position = from->after;
+    vector_copy(&stream->at, from->after);
     stream->wants_beat = true; /* so that a client sees at once that the stream is open */
     memcpy(stream->id, from->instance, sizeof stream->id);
     if (stream->id[0])
@@ -136,8 +143,9 @@ struct stream *stream_begin(struct hub *hub, struct MHD_Connection *connection,
     MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, STALL_SECONDS);
     guard_lock(&hub->lock);
     if (atomic_fetch_add(&hub->stream_count, 1) == 0)
-        hub->position = events_position(hub->p);
-    stream->is_behind = stream->position < hub->position;
+        events_end(hub->p, &hub->at);
+    stream->is_behind =
+        !vector_reaches(&stream->at, &hub->at) || !vector_reaches(&hub->at, &stream->at);
     stream->next_number = hub->end_number;
     stream_move(stream, &hub->busy);
     guard_unlock(&hub->lock);

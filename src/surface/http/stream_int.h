@@ -1,9 +1,10 @@
 /* stream_int.h - private to http: streams of entries, and the hub that feeds them.
  *
  * What holds, under hub->lock:
- *  (1) The window holds the entries of positions up to hub->position, numbered without gaps;
- *      those before first_number have left it.
- *  (2) A stream has been given every entry it wants up to stream->position, and none behind it.
+ *  (1) The window holds the entries up to hub->at, in the order in which the hub read them,
+ *      numbered without gaps; those before first_number have left it.
+ *  (2) A stream has been given every entry it wants up to stream->at, and none behind it; one that
+ *      is not behind stands where the hub stood before next_number.
  *  (3) A stream that is not behind wants nothing of the window before next_number.
  *  (4) A stream is suspended if and only if it is on an idle list, or behind and waiting for a
  *      page; the thread that takes it off resumes it. */
@@ -24,7 +25,8 @@
 /* Text to be sent, shared by all streams that send it. */
 struct piece {
     uint32_t references;
-    uint64_t position, instance; /* of its entry; of a page: up to where it goes */
+    uint32_t shard;
+    uint64_t position, instance; /* of its entry; of a page: 0 */
     size_t size;
     char text[];
 };
@@ -38,13 +40,14 @@ struct stream {
     struct MHD_Connection *connection;
     struct stream_list *list; /* the one it is on */
     struct stream *next, *previous;
-    uint64_t position, next_number;
+    uint64_t next_number;
     uint64_t instance; /* its number; 0: all */
     char id[ID_SIZE + 1];
     bool is_behind, is_suspended, has_ended, wants_beat;
     uint32_t quiet_s;
     struct piece *piece; /* being sent, from `offset` on */
     size_t offset;
+    struct shard_vector at; /* last: no longer than there are shards */
 };
 
 struct hub {
@@ -57,8 +60,7 @@ struct hub {
     int wake; /* an eventfd */
     atomic_bool is_stopping;
     atomic_uint stream_count;
-    _Atomic uint64_t committed; /* the last position the engine told */
-    uint64_t position;
+    struct shard_vector at, end;         /* end: of the log, when the thread looked last; its own */
     struct piece *window[WINDOW_EVENTS]; /* by number, modulo */
     uint64_t first_number, end_number;
     size_t window_bytes;
@@ -80,6 +82,7 @@ void hub_free(struct hub *hub); /* when there are no streams any more; NULL is a
 void hub_wake(struct hub *hub);
 void stream_move(struct stream *stream, struct stream_list *to);
 struct piece *window_find(const struct hub *hub, uint64_t number);
+struct piece *piece_new(const struct buf *text); /* NULL: no memory */
 void piece_release(struct piece *piece);
 
 /* ---- stream.c ---- */

@@ -11,6 +11,7 @@
 #ifndef PAWL_SURFACE_MCP_MCP_INT_H
 #define PAWL_SURFACE_MCP_MCP_INT_H
 
+#include "api/events.h"
 #include "api/ops.h"
 #include "base/guard.h"
 #include "base/ids.h"
@@ -266,8 +267,7 @@ struct mcp_server {
     int event; /* an eventfd */
     bool is_running;
     atomic_bool is_stopping;
-    _Atomic uint64_t committed;
-    uint64_t position;          /* up to where the watcher has read, while an exchange waits */
+    struct shard_vector at;     /* up to where the watcher has read, while an exchange waits */
     struct rpc_exchange *first; /* those that the watcher knows */
     struct rpc_exchange *buckets[BUCKETS + 1]; /* by the instance; the last: of everything */
     uint32_t exchange_count;

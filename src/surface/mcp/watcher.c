@@ -25,7 +25,7 @@ static void on_commit(void *context, uint64_t position)
 {
     struct mcp_server *server = context;
 
-    atomic_store(&server->committed, position);
+    (void)position;
     watcher_wake(server);
 }
 
@@ -84,7 +84,7 @@ void watcher_join(struct rpc_exchange *exchange)
         return;
     guard_lock(&server->lock);
     if (server->exchange_count++ == 0)
-        server->position = events_position(server->p);
+        events_end(server->p, &server->at);
     exchange->is_known = true;
     exchange->of_all = (struct exchange_link){ .next = server->first };
     if (server->first)
@@ -177,27 +177,26 @@ void look_at_definitions(struct mcp_server *server)
 /* If the log cannot be read, all are woken and look for themselves. */
 static void look_at_log(struct mcp_server *server)
 {
-    uint64_t from, reached;
+    struct shard_vector at, end;
     struct scope scope;
     bool has_more;
 
+    events_end(server->p, &end);
     guard_lock(&server->lock);
-    from = server->position;
-    has_more = server->exchange_count > 0 && from < atomic_load(&server->committed);
+    vector_copy(&at, &server->at);
+    has_more = server->exchange_count > 0 && !vector_reaches(&at, &end);
     guard_unlock(&server->lock);
     if (!has_more)
         return;
     scope_init(&scope, &heap_libc, LIMIT_SCOPE);
-    reached = from;
-    while (events_read(server->p, &scope, "", from, EVENTS_PAGE, on_event, server, &reached) ==
-               PAWL_OK &&
-           reached > from) {
-        from = reached;
+    while (!vector_reaches(&at, &end) && events_read(server->p, &scope, "", &at, &end, EVENTS_PAGE,
+                                                     on_event, server) == PAWL_OK)
         scope_clear(&scope);
-    }
     scope_fini(&scope);
     guard_lock(&server->lock);
-    server->position = from > server->position ? from : server->position;
+    for (uint32_t i = 0; i < at.count; i++) /* one that joined meanwhile may have moved it on */
+        if (at.at[i] > server->at.at[i])
+            server->at.at[i] = at.at[i];
     guard_unlock(&server->lock);
     look_at_definitions(server);
     lists_wake(server);
