@@ -407,7 +407,7 @@ class Chain:
             pass  # what it goes on by; verified by whoever decides again
         elif word == "snapshot":
             self.snapshot = (self.seq, rest[0])
-        elif word not in ("state", "call", "version", "reduce"):
+        elif word not in ("state", "call", "version", "reduce", "note", "send"):
             raise ValueError(f"unknown effect {word!r}")
 
     def shift(self, by):

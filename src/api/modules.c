@@ -6,17 +6,112 @@
 #include "api/shards.h"
 #include "api/stores_int.h"
 #include "module/module.h"
+#include "tool/tool.h"
 #include <stdio.h>
 
 #define DIGEST_SHOWN 12 /* characters in the log */
 
+static _Atomic bool are_expected;
+
+void api_modules_expect(void)
+{
+    are_expected = true;
+}
+
+bool api_modules_are_expected(void)
+{
+    return are_expected;
+}
+
+void api_modules_ready(pawl *p)
+{
+    for (uint32_t i = 0; i < shards_count(p); i++)
+        engine_alarms_go(shard_at(p, i)->engine);
+}
+
+/* ---- Its tools -------------------------------------------------------------------------- */
+
+/* A tool that a module brought to a store. The newest build that has it runs its calls. */
+struct module_tool {
+    struct module_tool *next;
+    struct module *_Atomic module;
+    size_t size;
+    char name[];
+};
+
+static void run_tool(void *context, const pawl_tool_call *call, pawl_tool_answer *answer)
+{
+    struct module_tool *tool = context;
+    struct module_answer out;
+    struct scope scope;
+    const char *text;
+
+    scope_init(&scope, &heap_libc, LIMIT_SCOPE);
+    module_call(tool->module, call, &scope, &out);
+    text = arena_text(&scope.arena, out.json);
+    if (!text)
+        pawl_answer_error(answer, "\"no memory\"");
+    else if (out.has_failed)
+        pawl_answer_error(answer, text);
+    else
+        pawl_answer_result(answer, text);
+    if (out.is_final)
+        toolbox_answer_is_final(answer);
+    scope_fini(&scope);
+}
+
+/* NULL: no memory. */
+static struct module_tool *new_tool(pawl *p, const char *name, struct module *module)
+{
+    size_t size = sizeof(struct module_tool) + strlen(name) + 1;
+    struct module_tool *tool = heap_new(&p->heap, size);
+
+    if (!tool)
+        return NULL;
+    tool->size = size;
+    tool->module = module;
+    memcpy(tool->name, name, strlen(name) + 1);
+    return tool;
+}
+
+static pawl_status bind_tool(pawl *p, struct scope *scope, struct module *module, const char *name)
+{
+    struct module_tool *tool = p->module_tools;
+
+    while (tool && strcmp(tool->name, name) != 0)
+        tool = tool->next;
+    if (tool) {
+        tool->module = module;
+        return PAWL_OK;
+    }
+    tool = new_tool(p, name, module);
+    TRY_MEMORY(scope, tool);
+    tool->next = p->module_tools;
+    p->module_tools = tool;
+    return pawl_tool_register(p, name, run_tool, tool, &scope->error);
+}
+
+/* ---- Its types -------------------------------------------------------------------------- */
+
+static pawl_status bind_type(pawl *p, struct scope *scope, const struct code_binding *binding)
+{
+    for (uint32_t i = 0; i < shards_count(p); i++)
+        TRY(engine_code_bind(shard_at(p, i)->engine, binding, scope));
+    return PAWL_OK;
+}
+
 static pawl_status bind_types(pawl *p, struct scope *scope, struct module *module)
 {
-    for (uint32_t i = 0; i < module_type_count(module); i++)
-        for (uint32_t s = 0; s < shards_count(p); s++)
-            TRY(engine_code_bind(shard_at(p, s)->engine, &module_type_at(module, i)->binding,
-                                 scope));
-    return PAWL_OK;
+    pawl_status status = PAWL_OK;
+    const char *name;
+
+    pthread_mutex_lock(&p->modules_lock);
+    for (uint32_t i = 0; status == PAWL_OK && (name = module_tool_at(module, i)); i++)
+        status = bind_tool(p, scope, module, name);
+    pthread_mutex_unlock(&p->modules_lock);
+    for (uint32_t i = 0; status == PAWL_OK && i < module_type_count(module); i++)
+        status = bind_type(p, scope, &module_type_at(module, i)->binding);
+    return status;
 }
 
 static void report(void *context, const char *words)
@@ -204,6 +299,23 @@ pawl_status api_modules_print(pawl *p, struct scope *scope, struct buf *out)
     return status;
 }
 
+const char *api_module_type(pawl *p, uint32_t index)
+{
+    const char *found = NULL;
+
+    pthread_mutex_lock(&p->modules_lock);
+    for (uint32_t i = 0; i < p->module_count && !found; i++) {
+        uint32_t count = module_type_count(p->modules[i]);
+
+        if (index < count)
+            found = module_type_at(p->modules[i], index)->binding.type->name;
+        else
+            index -= count;
+    }
+    pthread_mutex_unlock(&p->modules_lock);
+    return found;
+}
+
 bool api_has_code(pawl *p, const char *name)
 {
     return engine_has_code(p->engine, str_of(name));
@@ -214,6 +326,10 @@ void api_modules_close(pawl *p)
     for (uint32_t i = 0; i < p->module_count; i++)
         module_close(p->modules[i]);
     heap_free(&p->heap, p->modules, sizeof *p->modules * p->module_count);
+    for (struct module_tool *tool = p->module_tools, *next; tool; tool = next) {
+        next = tool->next;
+        heap_free(&p->heap, tool, tool->size);
+    }
 }
 
 int api_module_host(const char *path)

@@ -4,6 +4,12 @@
 
 #include <pawl.h>
 
+/* Stores that are opened from now on have their code registered right after, by who says so: their
+ * alarms, which may start or signal it, wait for api_modules_ready(). */
+void api_modules_expect(void);
+bool api_modules_are_expected(void);
+void api_modules_ready(pawl *p);
+
 /* Load `path` in a child that is `program` --module-host. It lives until pawl_close(). NOT_KNOWN
  * names what is wrong with the module. A turn may take turn_ms; 0: five seconds. */
 pawl_status api_module_load(pawl *p, const char *program, const char *path, int turn_ms,
@@ -21,6 +27,9 @@ void api_modules_reload(pawl *p);
 
 /* A store beside another has the modules of that one, and shares their children. */
 pawl_status api_modules_share(pawl *p, pawl_error *error);
+
+/* The name of a type of the modules that were loaded; NULL: there are no more. */
+const char *api_module_type(pawl *p, uint32_t index);
 
 /* Has a code type its handler in this process, or in a child of it? */
 bool api_has_code(pawl *p, const char *name);

@@ -1,5 +1,6 @@
 /* open.c - a store is opened, attached and closed; and what every call of pawl.h begins and ends
  * with: a scope, the host's memory and its panic hook. */
+#include "api/modules.h"
 #include "api/shards.h"
 #include "base/limits.h"
 #include "store/sqlite.h"
@@ -92,6 +93,7 @@ pawl_status api_open(pawl **out, pawl *first, const char *url, const pawl_option
     from.log = o->log;
     from.log_context = o->log_context;
     from.alarm = alarm_fire;
+    from.alarms_wait = api_modules_are_expected();
     from.alarm_context = p;
     from.group = &p->group;
     from.shard = (struct store_shard){ .shards = url ? o->shards : 0 };

@@ -198,7 +198,7 @@ pawl_status code_try_again(struct code_work *work, const struct cause *cause, in
 
 pawl_status code_retry_now(struct code_work *work)
 {
-    const struct code_attempt *call = &work->memory->call;
+    const struct code_attempt *call = code_attempt_of(work);
     struct draft *draft = code_draft_attempt(work, LIFE_T_STEP_RETRY);
 
     TRY_MEMORY(work->scope, draft);

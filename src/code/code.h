@@ -11,6 +11,29 @@
 
 /* ---- One turn, from texts to texts: what may happen in another process ---- */
 
+/* A type that is replayed has no stored state of its own: its turn is given the events since the
+ * last checkpoint, which follow from the entries (journal.c). */
+struct turn_journal {
+    str id;              /* of the instance */
+    str before, fresh;   /* events: JSON objects with commas between them; fresh: those that no
+                            turn has seen yet */
+    uint32_t count;      /* of `before` */
+    uint32_t calls;      /* begun so far */
+    uint64_t mark;       /* stands for `before`, and for the checkpoint */
+    uint64_t fresh_mark; /* for both */
+    str open;            /* JSON: what the instance waits for now */
+};
+
+/* The mark after one more event, note or checkpoint (of which the mark begins with 0). */
+uint64_t journal_chain(uint64_t mark, str text);
+
+/* What is begun by a turn: a call, an external step, or a child. */
+struct turn_call {
+    str name, args; /* args: JSON; of a child its input */
+    str key;        /* its own; data NULL: none */
+    bool is_spawn, is_abandoned;
+};
+
 struct turn_request {
     pawl_event_kind kind;
     str name, payload; /* of the event; payload: JSON, data NULL: none */
@@ -23,6 +46,10 @@ struct turn_request {
     bool is_strict;        /* START, SIGNAL: members that the type does not declare are refused */
     bool may_have_event;   /* START: but for `event`, which a machine adds */
     bool is_check;         /* SIGNAL: no turn is taken; does the payload fit? */
+    uint32_t call;         /* CALL, CHILD and their failures: the number of the call, from 1 */
+    uint32_t first_call;   /* of those that were begun by the last turn that began any */
+    uint32_t open_calls;   /* that are still open, this one not counted */
+    const struct turn_journal *journal; /* of a type that is replayed; else NULL */
 };
 
 /* HOLDS: the turn is invalid, by a mistake of its author. Nothing of it counts but the problem. */
@@ -34,11 +61,15 @@ struct turn_answer {
     str state;    /* JSON after the turn; data NULL: it cannot be printed, keep the old */
     str migrated; /* JSON after migrating, before the turn; data NULL: it was not */
     struct effect_list timers, signals; /* ARM and AWAIT */
-    str call, args;                     /* what is called, and its JSON; data NULL: nothing */
-    str key;                            /* of the call, its own; data NULL: none */
-    bool is_spawn, is_abandoned;        /* `call` is a child's definition, `args` its input */
+    struct turn_call *calls;            /* what is begun, in order */
+    uint32_t call_count, call_capacity;
+    bool keeps; /* what was open stays, but for what the event was for and what is dropped; else
+                    the turn names all that the instance waits for */
+    struct effect_list dropped; /* keeps: DISARM, LEAVE, and END by the call's number */
+    str note; /* JSON: what the code is to have again when it is replayed; data NULL: nothing */
     struct effect_list subscriptions;   /* AWAIT: a signal and a value of it each */
     struct effect_list reduces;         /* REDUCE: done with the commit */
+    struct effect_list sends;           /* SEND: operations that are ordered with it */
     str problem; /* HOLDS: what is wrong, in words */
     str misfit;  /* why the answer that the turn is for counts as an error: it is not as the type
                     declares it; data NULL: it is, or it was none */
@@ -57,6 +88,7 @@ struct code_binding {
     void *context; /* of `run` */
     str source;    /* the registration as printed; data NULL: not known */
     bool is_put_when_used; /* its definition is recorded with its first instance, not before */
+    bool is_replayed;      /* `run` wants the journal, and keeps no variables */
 };
 
 /* `run` of a handler in this process. */

@@ -44,6 +44,7 @@ pawl_status plan_extend(struct scope *scope, const struct code_plan *before,
                     names_count(type->children);
 
     *out = (struct code_plan){ .name = before->name,
+                               .is_replayed = before->is_replayed,
                                .steps = ARENA_ARRAY(&scope->arena, struct code_step, most + 1),
                                .step_count = before->step_count };
     TRY_MEMORY(scope, out->steps);

@@ -31,6 +31,7 @@ struct code_plan {
     uint32_t step_count;
     str *buffered; /* signals that are kept */
     uint32_t buffered_count;
+    bool is_replayed;                           /* the memory has the journal */
     const struct code_binding *_Atomic binding; /* may come while others look; NULL: none yet */
 };
 
@@ -41,6 +42,7 @@ static inline const struct code_plan *plan_of(const struct definition *definitio
     return definition->plan;
 }
 
+bool plan_is_replayed(const struct node *registration);
 /* "buffered" of a registration. */
 pawl_status plan_read_buffered(struct scope *scope, const struct node *registration,
                                struct code_plan *plan);
@@ -62,6 +64,7 @@ pawl_status plan_amended(struct scope *scope, const struct code_plan *before,
 
 struct code_timer {
     str name;
+    uint32_t ordinal; /* TIMER_AGAIN: of the attempt that waits for it; else 0 */
     int64_t due_at_ms;
 };
 
@@ -75,16 +78,21 @@ struct code_values {
     uint32_t count, capacity;
 };
 
-/* What it has called and waits for; ordinal 0: nothing. */
-struct code_attempt {
-    uint32_t ordinal, plan, attempt, first_ordinal;
-    enum step_status status;
-};
-
 /* A text that is changed in place. */
 struct code_text {
     char *data; /* NULL: none */
     size_t size, capacity;
+};
+
+/* What it has called and waits for. */
+struct code_attempt {
+    uint32_t ordinal; /* 0: it has ended; the next attempt of the same call may take its place */
+    uint32_t plan, attempt, first_ordinal;
+    uint32_t number; /* of the call among all that it ever began, from 1 */
+    enum step_status status;
+    struct code_text args;
+    struct code_text key;    /* its own; size 0: none */
+    char child[ID_SIZE + 1]; /* the id of the instance that it spawned; "": not known */
 };
 
 /* An event whose turn is owed: an answer that came while the instance was held, or any event whose
@@ -101,6 +109,17 @@ struct code_text {
 struct code_owed {
     pawl_event_kind kind;
     struct code_text name, payload; /* of the event */
+    uint32_t call;                  /* its number, of an answer */
+    char child[ID_SIZE + 1];        /* of a child's end */
+};
+
+/* The events since the last checkpoint, of a type that is replayed. */
+struct code_journal {
+    struct code_text events;
+    uint32_t count;
+    size_t taken_size; /* of those that a turn has seen ... */
+    uint32_t taken;    /* ... and how many */
+    uint64_t mark, taken_mark;
 };
 
 /* Lives in one arena and is changed in place: an instance of many turns must not grow it. */
@@ -113,13 +132,15 @@ struct code_memory {
     uint32_t timer_count, timer_capacity, signal_count, signal_capacity;
     str *names; /* each name once, however often it is armed */
     uint32_t name_count, name_capacity;
-    struct code_attempt call;
-    struct code_text args; /* of the call */
-    struct code_text key;  /* likewise, its own; size 0: none */
-    char child[ID_SIZE + 1]; /* the id of the instance that it spawned last; "": not known */
-    str input;               /* of the instance, in its owner's arena; for a start that is owed */
+    struct code_attempt *calls; /* in the order in which they were begun */
+    uint32_t call_count, call_capacity;
+    char id[ID_SIZE + 1];  /* of the instance */
+    str input;             /* of the instance, in its owner's arena; for a start that is owed */
     struct code_owed owed; /* while TIMER_TURN is armed */
+    struct code_journal journal;
     uint32_t ordinals;     /* of attempts so far */
+    uint32_t numbers;      /* of calls so far */
+    uint32_t first_call;   /* of those that the last turn began that began any */
     uint32_t version;      /* of the type that wrote the state; 0: the definition's own */
     const struct code_plan *plan; /* in force since an amend; NULL: the definition's */
 };
@@ -131,6 +152,10 @@ static inline const struct code_plan *plan_in_force(const struct definition *def
 }
 
 void *code_memory_new(const struct definition *definition, str input, struct arena *arena);
+/* The same without the journal, which a snapshot has whole. */
+pawl_status code_memory_fold(const struct definition *definition, void *memory,
+                             const struct entry_view *entry, struct scope *scope,
+                             struct arena *arena);
 pawl_status code_memory_apply(const struct definition *definition, void *memory,
                               const struct entry_view *entry, struct scope *scope,
                               struct arena *arena);
@@ -145,6 +170,13 @@ pawl_status code_fail_entry(struct scope *scope, const char *does);
 bool code_memory_spawns(const struct definition *definition, const struct code_memory *memory,
                         uint32_t plan_index);
 bool code_memory_has_timer(const struct code_memory *memory, str name);
+bool code_memory_is_retried(const struct code_memory *memory,
+                            uint32_t ordinal); /* it waits for that */
+/* The live attempt; NULL: it is over. */
+struct code_attempt *code_memory_call(const struct code_memory *memory, uint32_t ordinal);
+bool code_introduce(void *memory, const struct identity *identity, struct arena *arena);
+uint32_t code_live_steps(const void *memory);
+bool code_set_text(struct code_text *text, str value, struct arena *arena);
 bool code_memory_has_signal(const struct code_memory *memory, str name);
 bool code_memory_has_wait(const struct code_memory *memory, str name); /* or a row of an interest */
 /* Has it subscribed to the signal's filter, if there is one? */
@@ -156,6 +188,20 @@ bool code_memory_owe(struct code_memory *memory, pawl_event_kind kind, str name,
                      struct arena *arena);
 /* The oldest kept signal that is awaited; NULL: none. */
 const struct kept_signal *code_memory_kept(const struct code_memory *memory);
+
+/* ---- journal.c: the events of a type that is replayed ---- */
+
+/* Is the entry an event of the code? Then it is added. */
+pawl_status journal_apply(const struct definition *definition, struct code_memory *memory,
+                          const struct entry_view *entry, struct scope *scope, struct arena *arena);
+/* What the turn of this cause is given. */
+struct cause;
+struct code_work;
+pawl_status journal_request(struct code_work *work, const struct cause *cause,
+                            struct turn_journal *out);
+void journal_print(const struct code_memory *memory, struct buf *out);
+pawl_status journal_load(struct scope *scope, const struct node *root, struct code_memory *memory,
+                         struct arena *arena);
 
 /* ---- turn.c: what the handler said ---- */
 
@@ -171,6 +217,7 @@ struct pawl_turn {
     bool is_taken;                   /* an arm has had it */
     bool is_given;                   /* the next arm has its arguments */
     bool is_done;                    /* the code came to its end */
+    uint32_t open_calls;             /* that the instance still waits for */
     str problem;                     /* why the turn is invalid; data NULL: it is not */
     pawl_status status;              /* NO_MEMORY and NOT_KNOWN stick */
 };
@@ -249,7 +296,7 @@ str code_declared(const struct code_work *work, const struct code_binding *bindi
 
 /* The plan that the turn's steps go by, and the kind of what the turn calls. */
 const struct code_plan *code_work_plan(const struct code_work *work);
-enum code_step_kind code_called_kind(const struct code_work *work);
+enum code_step_kind code_called_kind(const struct code_work *work, const struct turn_call *call);
 
 /* amend, before the entry of the event: the state as this version has it if it was migrated, and
  * the registration if it is migrated or calls what the one before does not have. */
@@ -264,8 +311,8 @@ bool code_is_renewal_due(const struct code_work *work);
 /* amend: the instance waits for what this build has at its place. work->memory is that after it. */
 pawl_status code_renew(struct code_work *work);
 
-/* The step that the turn calls, if it calls one. */
-pawl_status code_add_call(struct code_work *work, struct effect_list *effects);
+/* The steps that the turn calls. */
+pawl_status code_add_calls(struct code_work *work, struct effect_list *effects);
 
 /* kept.c: the memory as it will be after what was decided so far; it knows the first `known` drafts
  * already. */
@@ -287,7 +334,9 @@ pawl_status code_retry_due(struct code_work *work, const struct cause *cause, bo
 pawl_status code_try_again(struct code_work *work, const struct cause *cause, int64_t due_at_ms);
 pawl_status code_retry_now(struct code_work *work); /* its time has come */
 
-/* reduce.c: a draft of the attempt that is live, without effects; NULL: no memory. */
+/* reduce.c: the live attempt that the event is about; of none, one with the ordinal 0. */
+const struct code_attempt *code_attempt_of(const struct code_work *work);
+/* A draft of that attempt, without effects; NULL: no memory. */
 struct draft *code_draft_attempt(struct code_work *work, uint32_t transition);
 /* The live attempt ends with the draft, and the next one of the same call begins. */
 pawl_status code_add_attempt(struct code_work *work, struct draft *draft, enum step_status status);

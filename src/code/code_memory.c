@@ -6,6 +6,16 @@
 #include "code/code_int.h"
 #include "model/interest.h"
 
+bool code_introduce(void *memory, const struct identity *identity, struct arena *arena)
+{
+    struct code_memory *mine = memory;
+
+    (void)arena;
+    if (identity->id.size == ID_SIZE)
+        memcpy(mine->id, identity->id.data, ID_SIZE);
+    return true;
+}
+
 void *code_memory_new(const struct definition *definition, str input, struct arena *arena)
 {
     struct code_memory *memory = ARENA_NEW(arena, struct code_memory);
@@ -34,9 +44,15 @@ static uint32_t find_row(const void *rows, uint32_t count, size_t size, str name
 
 #define FIND_ROW(rows, count, name) find_row((rows), (count), sizeof *(rows), (name))
 
-static uint32_t find_timer(const struct code_memory *memory, str name)
+/* TIMER_AGAIN is there once for each attempt that waits for it. */
+static uint32_t find_timer(const struct code_memory *memory, str name, uint32_t ordinal)
 {
-    return FIND_ROW(memory->timers, memory->timer_count, name);
+    uint32_t i = 0;
+
+    while (i < memory->timer_count &&
+           (memory->timers[i].ordinal != ordinal || !str_eq(memory->timers[i].name, name)))
+        i++;
+    return i;
 }
 
 static uint32_t find_signal(const struct code_memory *memory, str name)
@@ -46,7 +62,25 @@ static uint32_t find_signal(const struct code_memory *memory, str name)
 
 bool code_memory_has_timer(const struct code_memory *memory, str name)
 {
-    return find_timer(memory, name) < memory->timer_count;
+    return find_timer(memory, name, 0) < memory->timer_count;
+}
+
+bool code_memory_is_retried(const struct code_memory *memory, uint32_t ordinal)
+{
+    return find_timer(memory, TIMER_AGAIN, ordinal) < memory->timer_count;
+}
+
+struct code_attempt *code_memory_call(const struct code_memory *memory, uint32_t ordinal)
+{
+    for (uint32_t i = 0; ordinal > 0 && i < memory->call_count; i++)
+        if (memory->calls[i].ordinal == ordinal)
+            return &memory->calls[i];
+    return NULL;
+}
+
+uint32_t code_live_steps(const void *memory)
+{
+    return ((const struct code_memory *)memory)->call_count;
 }
 
 static bool subscribes_to(const struct code_wait *wait, const struct event *signal)
@@ -124,14 +158,14 @@ static str keep_name(struct code_memory *memory, str name, struct arena *arena)
     return memory->names[at];
 }
 
-static bool arm(struct code_memory *memory, str name, int64_t due_at_ms, struct arena *arena)
+static bool arm(struct code_memory *memory, const struct effect *effect, struct arena *arena)
 {
-    uint32_t at = find_timer(memory, name);
-    str kept = keep_name(memory, name, arena);
+    uint32_t at = find_timer(memory, effect->name, effect->ordinal);
+    str kept = keep_name(memory, effect->name, arena);
 
     if (!kept.data || !GROW(arena, memory->timers, memory->timer_count, memory->timer_capacity))
         return false;
-    memory->timers[at] = (struct code_timer){ kept, due_at_ms };
+    memory->timers[at] = (struct code_timer){ kept, effect->ordinal, effect->due_at_ms };
     memory->timer_count += at == memory->timer_count;
     return true;
 }
@@ -150,9 +184,9 @@ static bool await(struct code_memory *memory, str name, str value, struct arena 
     return true;
 }
 
-static void disarm(struct code_memory *memory, str name)
+static void disarm(struct code_memory *memory, const struct effect *effect)
 {
-    uint32_t at = find_timer(memory, name);
+    uint32_t at = find_timer(memory, effect->name, effect->ordinal);
 
     if (at < memory->timer_count)
         ARRAY_DROP(memory->timers, memory->timer_count, at);
@@ -166,7 +200,7 @@ static void leave(struct code_memory *memory, str name)
         ARRAY_DROP(memory->signals, memory->signal_count, at);
 }
 
-static bool set_text(struct code_text *text, str value, struct arena *arena)
+bool code_set_text(struct code_text *text, str value, struct arena *arena)
 {
     if (!text->data || value.size > text->capacity) {
         size_t capacity = value.size * 2 + 1;
@@ -183,34 +217,67 @@ static bool set_text(struct code_text *text, str value, struct arena *arena)
     return true;
 }
 
-/* A later attempt of the same call keeps its arguments and its idempotency key. */
-static void begin_attempt(struct code_memory *memory, const struct effect *effect)
+/* The one that ended with this entry and is tried again; else one more. NULL: no memory. */
+static struct code_attempt *place_of_attempt(struct code_memory *memory,
+                                             const struct effect *effect, struct arena *arena)
 {
-    uint32_t first = effect->attempt > 1 ? memory->call.first_ordinal : effect->ordinal;
+    for (uint32_t i = 0; effect->attempt > 1 && i < memory->call_count; i++)
+        if (memory->calls[i].ordinal == 0 && memory->calls[i].plan == effect->plan)
+            return &memory->calls[i];
+    if (!GROW(arena, memory->calls, memory->call_count, memory->call_capacity))
+        return NULL;
+    memory->calls[memory->call_count] =
+        (struct code_attempt){ .first_ordinal = effect->ordinal, .number = ++memory->numbers };
+    return &memory->calls[memory->call_count++];
+}
 
-    memory->call = (struct code_attempt){ .ordinal = effect->ordinal,
-                                          .plan = effect->plan,
-                                          .attempt = effect->attempt,
-                                          .first_ordinal = first ? first : effect->ordinal,
-                                          .status = effect->status };
-    if (effect->attempt <= 1) {
-        memory->args.data = NULL;
-        memory->key.size = 0;
-    }
-    memory->child[0] = '\0';
+/* A later attempt of the same call keeps its arguments and its idempotency key. */
+static bool begin_attempt(struct code_memory *memory, const struct effect *effect,
+                          struct arena *arena)
+{
+    struct code_attempt *call = place_of_attempt(memory, effect, arena);
+
+    if (!call)
+        return false;
+    call->ordinal = effect->ordinal;
+    call->plan = effect->plan;
+    call->attempt = effect->attempt;
+    call->status = effect->status;
+    call->child[0] = '\0';
     memory->ordinals = effect->ordinal > memory->ordinals ? effect->ordinal : memory->ordinals;
+    return true;
 }
 
 static void set_attempt(struct code_memory *memory, const struct effect *effect)
 {
-    struct code_attempt *call = &memory->call;
+    struct code_attempt *call = code_memory_call(memory, effect->ordinal);
 
-    if (call->ordinal != effect->ordinal)
+    if (!call)
         return;
     if (effect->kind == EFFECT_END)
         call->ordinal = 0;
     else
         call->status = effect->kind == EFFECT_RUN ? STEP_RUNNING : STEP_READY;
+}
+
+static bool set_arguments(struct code_memory *memory, const struct effect *effect,
+                          struct arena *arena)
+{
+    struct code_attempt *call = code_memory_call(memory, effect->ordinal);
+
+    return !call || (code_set_text(&call->args, effect->state, arena) &&
+                     code_set_text(&call->key, effect->name, arena));
+}
+
+/* Those that ended with the entry, and were not tried again. */
+static void drop_ended(struct code_memory *memory)
+{
+    uint32_t left = 0;
+
+    for (uint32_t i = 0; i < memory->call_count; i++)
+        if (memory->calls[i].ordinal > 0)
+            memory->calls[left++] = memory->calls[i];
+    memory->call_count = left;
 }
 
 static pawl_status amend(const struct definition *definition, struct code_memory *memory,
@@ -226,10 +293,12 @@ static pawl_status amend(const struct definition *definition, struct code_memory
 /* A draft does not know the id yet: code_memory_restamp() brings it. */
 static void note_child(struct code_memory *memory, const struct effect *effect)
 {
-    if (effect->name.size != ID_SIZE)
+    struct code_attempt *call = code_memory_call(memory, effect->ordinal);
+
+    if (!call || effect->name.size != ID_SIZE)
         return;
-    memcpy(memory->child, effect->name.data, ID_SIZE);
-    memory->child[ID_SIZE] = '\0';
+    memcpy(call->child, effect->name.data, ID_SIZE);
+    call->child[ID_SIZE] = '\0';
 }
 
 pawl_status code_fail_entry(struct scope *scope, const char *does)
@@ -246,22 +315,24 @@ static pawl_status apply_effect(const struct definition *definition, struct code
 
     switch (effect->kind) {
     case EFFECT_ARM:
-        ok = arm(memory, effect->name, effect->due_at_ms, arena);
+        ok = arm(memory, effect, arena);
         break;
     case EFFECT_AWAIT:
         ok = await(memory, effect->name, effect->state, arena);
         break;
     case EFFECT_STATE:
-        ok = set_text(&memory->state, effect->state, arena);
+        ok = code_set_text(&memory->state, effect->state, arena);
         break;
     case EFFECT_PLAN:
         return amend(definition, memory, effect, scope, arena);
     case EFFECT_REDUCE:
     case EFFECT_SNAPSHOT:
     case EFFECT_REDRIVE:
+    case EFFECT_NOTE: /* journal.c */
+    case EFFECT_SEND:
         break;
     case EFFECT_DISARM:
-        disarm(memory, effect->name);
+        disarm(memory, effect);
         break;
     case EFFECT_LEAVE:
         leave(memory, effect->name);
@@ -269,11 +340,10 @@ static pawl_status apply_effect(const struct definition *definition, struct code
     case EFFECT_STEP:
         if (effect->ordinal == 0 || effect->plan >= plan_in_force(definition, memory)->step_count)
             return code_fail_entry(scope, "begins a call that its type does not have");
-        begin_attempt(memory, effect);
+        ok = begin_attempt(memory, effect, arena);
         break;
     case EFFECT_CALL:
-        ok = set_text(&memory->args, effect->state, arena) &&
-             set_text(&memory->key, effect->name, arena);
+        ok = set_arguments(memory, effect, arena);
         break;
     case EFFECT_READY:
     case EFFECT_RUN:
@@ -298,8 +368,8 @@ bool code_memory_owe(struct code_memory *memory, pawl_event_kind kind, str name,
                      struct arena *arena)
 {
     memory->owed.kind = kind;
-    return set_text(&memory->owed.name, name, arena) &&
-           set_text(&memory->owed.payload, payload.data ? payload : STR("null"), arena);
+    return code_set_text(&memory->owed.name, name, arena) &&
+           code_set_text(&memory->owed.payload, payload.data ? payload : STR("null"), arena);
 }
 
 static pawl_event_kind owed_kind(const struct definition *definition,
@@ -360,18 +430,29 @@ static pawl_status keep_owed(const struct definition *definition, struct code_me
     return PAWL_OK;
 }
 
-pawl_status code_memory_apply(const struct definition *definition, void *memory,
-                              const struct entry_view *entry, struct scope *scope,
-                              struct arena *arena)
+/* Which call it was: before the entry's effects end it. */
+static void note_answered(struct code_memory *memory, const struct entry_view *entry)
+{
+    const struct code_attempt *call = code_memory_call(memory, entry->ordinal);
+
+    memory->owed.call = call ? call->number : 0;
+    memory->owed.child[0] = '\0';
+    if (call)
+        memcpy(memory->owed.child, call->child, sizeof call->child);
+}
+
+static void end_waits(struct code_memory *memory)
+{
+    memory->timer_count = memory->signal_count = memory->call_count = 0;
+}
+
+pawl_status code_memory_fold(const struct definition *definition, void *memory,
+                             const struct entry_view *entry, struct scope *scope,
+                             struct arena *arena)
 {
     struct code_memory *mine = memory;
-    uint32_t count = entry->effects ? entry->effects->count : 0;
+    uint32_t count = entry->effects ? entry->effects->count : 0, begun = mine->numbers;
 
-    if (entry->transition >= definition->transition_count)
-        return scope_fail(scope, PAWL_STORAGE_FAILURE,
-                          "an entry names transition %u, and its definition has %u; look closer "
-                          "with 'pawl verify'",
-                          entry->transition, definition->transition_count);
     for (uint32_t i = 0; i < count; i++) {
         const struct effect *effect = &entry->effects->items[i];
 
@@ -380,8 +461,29 @@ pawl_status code_memory_apply(const struct definition *definition, void *memory,
             TRY(keep_owed(definition, mine, entry, scope, arena));
     }
     if (definition->states[definition->transitions[entry->transition].to].terminal != TERMINAL_NOT)
-        mine->timer_count = mine->signal_count = mine->call.ordinal = 0;
+        end_waits(mine);
+    drop_ended(mine);
+    if (mine->numbers > begun)
+        mine->first_call = begun + 1;
     return PAWL_OK;
+}
+
+pawl_status code_memory_apply(const struct definition *definition, void *memory,
+                              const struct entry_view *entry, struct scope *scope,
+                              struct arena *arena)
+{
+    struct code_memory *mine = memory;
+
+    if (entry->transition >= definition->transition_count)
+        return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                          "an entry names transition %u, and its definition has %u; look closer "
+                          "with 'pawl verify'",
+                          entry->transition, definition->transition_count);
+    if (mine->call_count > 0 && !code_memory_has_timer(mine, TIMER_TURN))
+        note_answered(mine, entry);
+    if (plan_in_force(definition, mine)->is_replayed)
+        TRY(journal_apply(definition, mine, entry, scope, arena));
+    return code_memory_fold(definition, memory, entry, scope, arena);
 }
 
 void code_memory_restamp(void *memory, const struct effect_list *effects)
@@ -390,7 +492,7 @@ void code_memory_restamp(void *memory, const struct effect_list *effects)
 
     for (uint32_t i = 0; i < effects->count; i++) {
         const struct effect *effect = &effects->items[i];
-        uint32_t at = find_timer(mine, effect->name);
+        uint32_t at = find_timer(mine, effect->name, effect->ordinal);
 
         if (effect->kind == EFFECT_SPAWN)
             note_child(mine, effect);
@@ -399,36 +501,37 @@ void code_memory_restamp(void *memory, const struct effect_list *effects)
     }
 }
 
-/* "call":[ORDINALS,ORD,PLAN,ATTEMPT,FIRST,STATUS,ARGS], if it ever called anything; and CHILD, the
- * id, if that is known. */
-static void print_call(const struct code_memory *memory, struct buf *out)
+/* [ORD,PLAN,ATTEMPT,FIRST,STATUS,ARGS,NUMBER,KEY,CHILD], the last two as texts. */
+static void print_call(const struct code_attempt *call, struct buf *out)
 {
-    const struct code_attempt *call = &memory->call;
-
-    if (memory->ordinals == 0)
-        return;
-    json_put_open(out, "call", '[');
-    json_u64(out, memory->ordinals);
+    json_open(out, '[');
     json_u64(out, call->ordinal);
     json_u64(out, call->plan);
     json_u64(out, call->attempt);
     json_u64(out, call->first_ordinal);
     json_u64(out, call->status);
-    json_raw(out, (str){ memory->args.data, memory->args.size });
-    if (memory->child[0])
-        json_text(out, memory->child);
+    json_raw(out, (str){ call->args.data, call->args.size });
+    json_u64(out, call->number);
+    json_str(out, (str){ call->key.size > 0 ? call->key.data : "", call->key.size });
+    json_text(out, call->child);
     json_close(out, ']');
 }
 
-/* "key":KEY, if the call has one of its own. */
-static void print_key(const struct code_memory *memory, struct buf *out)
+/* "calls":[ORDINALS,NUMBERS,FIRST_CALL,CALL,...], if it ever called anything. */
+static void print_calls(const struct code_memory *memory, struct buf *out)
 {
-    if (memory->key.size == 0)
+    if (memory->ordinals == 0)
         return;
-    json_put_str(out, "key", (str){ memory->key.data, memory->key.size });
+    json_put_open(out, "calls", '[');
+    json_u64(out, memory->ordinals);
+    json_u64(out, memory->numbers);
+    json_u64(out, memory->first_call);
+    for (uint32_t i = 0; i < memory->call_count; i++)
+        print_call(&memory->calls[i], out);
+    json_close(out, ']');
 }
 
-/* "owed":[KIND,NAME,PAYLOAD], while there is one. */
+/* "owed":[KIND,NAME,PAYLOAD], while there is one; of an answer CALL and CHILD behind them. */
 static void print_owed(const struct code_memory *memory, struct buf *out)
 {
     if (!code_memory_has_timer(memory, TIMER_TURN))
@@ -437,6 +540,21 @@ static void print_owed(const struct code_memory *memory, struct buf *out)
     json_u64(out, memory->owed.kind);
     json_str(out, (str){ memory->owed.name.data, memory->owed.name.size });
     json_raw(out, (str){ memory->owed.payload.data, memory->owed.payload.size });
+    if (memory->owed.call > 0) {
+        json_u64(out, memory->owed.call);
+        json_text(out, memory->owed.child);
+    }
+    json_close(out, ']');
+}
+
+/* [NAME,DUE], and behind it the ordinal of an attempt. */
+static void print_timer(const struct code_timer *timer, struct buf *out)
+{
+    json_open(out, '[');
+    json_str(out, timer->name);
+    json_i64(out, timer->due_at_ms);
+    if (timer->ordinal > 0)
+        json_u64(out, timer->ordinal);
     json_close(out, ']');
 }
 
@@ -486,21 +604,17 @@ void code_memory_print(const struct definition *definition, const void *memory, 
     json_open(out, '{');
     json_put_raw(out, "state", code_memory_state(mine));
     json_put_open(out, "timers", '[');
-    for (uint32_t i = 0; i < mine->timer_count; i++) {
-        json_open(out, '[');
-        json_str(out, mine->timers[i].name);
-        json_i64(out, mine->timers[i].due_at_ms);
-        json_close(out, ']');
-    }
+    for (uint32_t i = 0; i < mine->timer_count; i++)
+        print_timer(&mine->timers[i], out);
     json_close(out, ']');
     json_put_open(out, "signals", '[');
     for (uint32_t i = 0; i < mine->signal_count; i++)
         print_wait(&mine->signals[i], out);
     json_close(out, ']');
     print_kept(mine, out);
-    print_call(mine, out);
-    print_key(mine, out);
+    print_calls(mine, out);
     print_owed(mine, out);
+    journal_print(mine, out);
     print_plan(mine, out);
     json_opt_u64(out, "version", mine->version);
     json_close(out, '}');

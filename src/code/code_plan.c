@@ -29,6 +29,13 @@ pawl_status plan_read_buffered(struct scope *scope, const struct node *registrat
     return PAWL_OK;
 }
 
+bool plan_is_replayed(const struct node *registration)
+{
+    const struct node *replay = node_find(registration, "replay");
+
+    return replay && str_is(replay->raw, "true");
+}
+
 /* A new build of the same version may await its first signal: rows of waits are always possible. */
 static unsigned rows_of(const struct code_plan *plan)
 {
@@ -67,6 +74,7 @@ pawl_status code_prepare(struct definition *definition, struct scope *scope)
     TRY(read_steps(scope, node_find(root, "externals"), CODE_EXTERNAL, plan));
     TRY(read_steps(scope, node_find(root, "children"), CODE_CHILD, plan));
     TRY(plan_read_buffered(scope, root, plan));
+    plan->is_replayed = plan_is_replayed(root);
     definition->plan = plan;
     definition->live_rows = rows_of(plan);
     return PAWL_OK;
@@ -137,16 +145,9 @@ bool code_runs_here(const struct definition *definition)
     return binding && binding->run == code_run;
 }
 
-static const struct code_attempt *find_call(const void *memory, uint32_t ordinal)
-{
-    const struct code_memory *mine = memory;
-
-    return mine->call.ordinal == ordinal && ordinal > 0 ? &mine->call : NULL;
-}
-
 str code_tool_of(const struct definition *definition, const void *memory, uint32_t ordinal)
 {
-    const struct code_attempt *call = find_call(memory, ordinal);
+    const struct code_attempt *call = code_memory_call(memory, ordinal);
 
     return call && is_step(plan_in_force(definition, memory), call->plan, CODE_CALL)
                ? code_step_name_now(definition, memory, call->plan)
@@ -157,17 +158,17 @@ pawl_status code_call(const struct definition *definition, const void *memory, u
                       struct scope *scope, struct code_call *out)
 {
     const struct code_memory *mine = memory;
-    const struct code_attempt *call = find_call(memory, ordinal);
+    const struct code_attempt *call = code_memory_call(mine, ordinal);
     str key = STR_NONE;
 
     if (!call)
         return scope_fail(scope, PAWL_LEASE_LOST, "attempt %u is over", ordinal);
-    if (mine->key.size > 0)
-        key = arena_str(&scope->arena, (str){ mine->key.data, mine->key.size });
+    if (call->key.size > 0)
+        key = arena_str(&scope->arena, (str){ call->key.data, call->key.size });
     *out = (struct code_call){
         .name = arena_str(&scope->arena, code_step_name_now(definition, mine, call->plan)),
         .tool = arena_str(&scope->arena, code_tool_of(definition, memory, ordinal)),
-        .args = arena_str(&scope->arena, (str){ mine->args.data, mine->args.size }),
+        .args = arena_str(&scope->arena, (str){ call->args.data, call->args.size }),
         .key = key,
         .attempt = call->attempt,
         .first_ordinal = call->first_ordinal

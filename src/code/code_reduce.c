@@ -53,7 +53,8 @@ static pawl_status fail_not_awaiting(const struct code_work *work)
 static bool is_early(const struct code_work *work)
 {
     for (uint32_t i = 0; i < work->memory->timer_count; i++)
-        if (str_eq(work->memory->timers[i].name, work->event->name))
+        if (str_eq(work->memory->timers[i].name, work->event->name) &&
+            work->memory->timers[i].ordinal == work->event->ordinal)
             return work->memory->timers[i].due_at_ms > work->event->at_ms &&
                    work->memory->timers[i].due_at_ms != work->event->due_at_ms &&
                    !work->event->is_forced && !PLANTED(TIMER_TWICE);
@@ -111,8 +112,8 @@ static pawl_status decide_owed(struct code_work *work)
     pawl_error words;
     pawl_status status;
 
-    if (is_child && work->memory->child[0])
-        cause.child_id = str_of(work->memory->child);
+    if (is_child && owed->child[0])
+        cause.child_id = str_of(owed->child);
     if (owed->kind == PAWL_EVENT_START)
         cause.name = STR_NONE;
     status = code_take_turn(work, &cause);
@@ -139,6 +140,8 @@ static pawl_status decide_resumed(struct code_work *work)
 
 static bool awaits_event(const struct code_work *work)
 {
+    if (work->event->kind == EVENT_TIMER && str_eq(work->event->name, TIMER_AGAIN))
+        return code_memory_is_retried(work->memory, work->event->ordinal);
     return work->event->kind == EVENT_TIMER
                ? code_memory_has_timer(work->memory, work->event->name)
                : code_memory_has_signal(work->memory, work->event->name) &&
@@ -159,7 +162,7 @@ static pawl_status decide_wakeup(struct code_work *work)
 
     if (!is_timer && work->event->is_held && !may_keep)
         return scope_fail(work->scope, PAWL_PAUSED, PAUSED_WORDS);
-    if (may_keep && (!awaited || work->event->is_held))
+    if (may_keep && (!awaited || work->event->is_held || !work->binding))
         return keep_signal(work);
     if (!awaited || (is_timer && is_early(work)))
         return fail_not_awaiting(work);
@@ -173,10 +176,18 @@ static pawl_status decide_wakeup(struct code_work *work)
 
 /* ---- Calls ------------------------------------------------------------------------------ */
 
+const struct code_attempt *code_attempt_of(const struct code_work *work)
+{
+    static const struct code_attempt none;
+    const struct code_attempt *call = code_memory_call(work->memory, work->event->ordinal);
+
+    return call ? call : &none;
+}
+
 /* A draft of an attempt that needs no turn: it is started, or it is tried again. */
 struct draft *code_draft_attempt(struct code_work *work, uint32_t transition)
 {
-    const struct code_attempt *call = &work->memory->call;
+    const struct code_attempt *call = code_attempt_of(work);
     struct draft *draft = decision_add(work->scope, &work->decision, transition);
 
     if (!draft)
@@ -190,10 +201,10 @@ struct draft *code_draft_attempt(struct code_work *work, uint32_t transition)
 
 static pawl_status decide_call_start(struct code_work *work)
 {
-    const struct code_attempt *call = &work->memory->call;
+    const struct code_attempt *call = code_attempt_of(work);
     struct draft *draft;
 
-    if (call->ordinal != work->event->ordinal || call->status != STEP_READY)
+    if (call->ordinal == 0 || call->status != STEP_READY)
         return scope_fail(work->scope, PAWL_LEASE_LOST, "attempt %u is not ready",
                           work->event->ordinal);
     draft = code_draft_attempt(work, LIFE_T_STEP_START);
@@ -203,7 +214,7 @@ static pawl_status decide_call_start(struct code_work *work)
 
 pawl_status code_add_attempt(struct code_work *work, struct draft *draft, enum step_status status)
 {
-    const struct code_attempt *call = &work->memory->call;
+    const struct code_attempt *call = code_attempt_of(work);
 
     TRY(ADD_EFFECT(work, &draft->effects, .kind = EFFECT_END, .ordinal = call->ordinal,
                    .is_bare = true));
@@ -229,17 +240,16 @@ static pawl_status decide_call_returned(struct code_work *work)
 
     TRY_MEMORY(work->scope, draft);
     draft->reason = work->event->reason;
-    return ADD_EFFECT(work, &draft->effects, .kind = EFFECT_READY,
-                      .ordinal = work->memory->call.ordinal);
+    return ADD_EFFECT(work, &draft->effects, .kind = EFFECT_READY, .ordinal = work->event->ordinal);
 }
 
 static pawl_status check_call(struct code_work *work)
 {
-    const struct code_attempt *call = &work->memory->call;
+    const struct code_attempt *call = code_attempt_of(work);
 
-    if (call->ordinal == 0 || call->ordinal != work->event->ordinal)
+    if (call->ordinal == 0)
         return scope_fail(work->scope, PAWL_LEASE_LOST, "attempt %u is over", work->event->ordinal);
-    if (call->status == STEP_PENDING && !code_memory_has_timer(work->memory, TIMER_AGAIN))
+    if (call->status == STEP_PENDING && !code_memory_is_retried(work->memory, call->ordinal))
         return PAWL_OK; /* external: ended from where it waits */
     if (call->status != STEP_RUNNING)
         return scope_fail(work->scope, PAWL_LEASE_LOST, "attempt %u is not being worked on",
@@ -253,12 +263,12 @@ static pawl_status check_call(struct code_work *work)
 
 static pawl_status decide_call_end(struct code_work *work)
 {
+    const struct code_attempt *call = code_attempt_of(work);
     struct cause cause = { .transition = LIFE_T_STEP_COMPLETE,
                            .kind = PAWL_EVENT_CALL,
-                           .name = code_step_name_now(work->definition, work->memory,
-                                                      work->memory->call.plan),
+                           .name = code_step_name_now(work->definition, work->memory, call->plan),
                            .payload = work->event->payload,
-                           .attempt = &work->memory->call };
+                           .attempt = call };
     int64_t due_at_ms;
     bool is_again;
 
@@ -308,7 +318,7 @@ static pawl_status note_child(struct code_work *work, str error)
 
 static pawl_status decide_child(struct code_work *work)
 {
-    const struct code_attempt *call = &work->memory->call;
+    const struct code_attempt *call = code_attempt_of(work);
     enum terminal_kind outcome = work->event->outcome;
     struct cause cause = { .transition = LIFE_T_CHILD,
                            .kind = PAWL_EVENT_CHILD,
@@ -317,8 +327,7 @@ static pawl_status decide_child(struct code_work *work)
                            .child_id = work->event->name,
                            .attempt = call };
 
-    if (call->ordinal == 0 || call->ordinal != work->event->ordinal ||
-        !code_memory_spawns(work->definition, work->memory, call->plan))
+    if (call->ordinal == 0 || !code_memory_spawns(work->definition, work->memory, call->plan))
         return scope_fail(work->scope, PAWL_NOT_AWAITING, "nothing waits for this child");
     if (!cause.payload.data)
         cause.payload = STR("null");
@@ -435,6 +444,8 @@ const struct behavior code_behavior = {
     .prepare = code_prepare,
     .decide = decide,
     .memory_new = code_memory_new,
+    .introduce = code_introduce,
+    .live_steps = code_live_steps,
     .apply = code_memory_apply,
     .restamp = code_memory_restamp,
     .keep = code_memory_keep,

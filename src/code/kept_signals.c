@@ -19,9 +19,12 @@ pawl_status code_fold_ahead(struct code_work *work, uint32_t known, struct code_
     text = buf_take(&buf, arena);
     TRY_MEMORY(work->scope, text.data);
     TRY(code_memory_load(work->definition, text, work->memory->input, work->scope, arena, &memory));
+    memcpy(((struct code_memory *)memory)->id, work->memory->id, ID_SIZE);
     for (uint32_t i = known; i < work->decision.count; i++) {
         const struct draft *draft = &work->decision.drafts[i];
-        struct entry_view entry = { .transition = draft->transition, .effects = &draft->effects };
+        struct entry_view entry = entry_of_draft(draft);
+
+        entry.at_ms = work->event->at_ms;
 
         TRY(code_memory_apply(work->definition, memory, &entry, work->scope, arena));
     }

@@ -20,14 +20,14 @@ const struct code_plan *code_work_plan(const struct code_work *work)
     return work->plan ? work->plan : plan_in_force(work->definition, work->memory);
 }
 
-enum code_step_kind code_called_kind(const struct code_work *work)
+enum code_step_kind code_called_kind(const struct code_work *work, const struct turn_call *call)
 {
     const pawl_code_type *type = work->binding->type;
 
-    if (work->answer.is_spawn)
+    if (call->is_spawn)
         return CODE_CHILD;
     for (const char *const *name = type->calls; name && *name; name++)
-        if (str_is(work->answer.call, *name))
+        if (str_is(call->name, *name))
             return CODE_CALL;
     return CODE_EXTERNAL;
 }
@@ -44,16 +44,27 @@ uint32_t code_type_version(const struct code_binding *binding)
 
 /* ---- amend ----------------------------------------------------------------------------------- */
 
+/* Does the turn begin what the registration before does not have? */
+static bool calls_more(const struct code_work *work, const struct code_plan *plan)
+{
+    uint32_t index;
+
+    for (uint32_t i = 0; i < work->answer.call_count; i++) {
+        const struct turn_call *call = &work->answer.calls[i];
+
+        if (!plan_has(plan, code_called_kind(work, call), call->name, &index))
+            return true;
+    }
+    return false;
+}
+
 static bool is_plan_due(const struct code_work *work, const struct code_binding *binding)
 {
     const struct code_plan *plan = plan_in_force(work->definition, work->memory);
-    uint32_t index;
 
     if (!binding->source.data || str_eq(plan->source, binding->source))
         return false;
-    return work->is_renewing || work->answer.migrated.data ||
-           (work->answer.call.data &&
-            !plan_has(plan, code_called_kind(work), work->answer.call, &index));
+    return work->is_renewing || work->answer.migrated.data || calls_more(work, plan);
 }
 
 static pawl_status add_plan(struct code_work *work, const struct code_binding *binding,
@@ -100,9 +111,8 @@ bool code_is_renewal_due(const struct code_work *work)
 {
     const struct code_binding *binding = work->binding;
 
-    return binding && work->memory->state.data && !work->event->is_held &&
-           !work->event->poison.data &&
-           !code_memory_has_timer(work->memory, TIMER_TURN) &&
+    return binding && !binding->is_replayed && work->memory->state.data && !work->event->is_held &&
+           !work->event->poison.data && !code_memory_has_timer(work->memory, TIMER_TURN) &&
            code_type_version(binding) > code_state_version(work);
 }
 
@@ -162,30 +172,37 @@ static pawl_status add_arms(struct code_work *work, struct effect_list *effects)
     return PAWL_OK;
 }
 
-static bool is_called(const struct code_work *work)
+static const struct turn_call *called(const struct code_work *work)
 {
+    return work->answer.call_count > 0 ? &work->answer.calls[0] : NULL;
+}
+
+static bool is_called(const struct code_work *work, const struct code_attempt *begun)
+{
+    const struct turn_call *call = called(work);
     uint32_t index;
 
-    return work->answer.call.data &&
-           plan_has(code_work_plan(work), code_called_kind(work), work->answer.call, &index) &&
-           index == work->memory->call.plan;
+    return call &&
+           plan_has(code_work_plan(work), code_called_kind(work, call), call->name, &index) &&
+           index == begun->plan;
 }
 
 /* What has begun is not begun again, and not given up. */
 static pawl_status add_begun(struct code_work *work, struct effect_list *effects)
 {
-    const struct code_attempt *call = &work->memory->call;
+    const struct code_attempt *begun =
+        work->memory->call_count > 0 ? &work->memory->calls[0] : NULL;
 
-    if (call->ordinal == 0)
-        return work->answer.is_bare ? fail_bare(work, work->answer.call)
-                                    : code_add_call(work, effects);
-    if (is_called(work) || (!work->answer.call.data && !work->answer.is_moved))
+    if (!begun)
+        return work->answer.is_bare ? fail_bare(work, called(work)->name)
+                                    : code_add_calls(work, effects);
+    if (is_called(work, begun) || (!called(work) && !work->answer.is_moved))
         return PAWL_OK;
     return scope_fail(work->scope, PAWL_NOT_KNOWN,
                       "the instance has begun '%.*s', which code type '%.*s' in this program does "
                       "not wait for at its place; run it with a build that does, or let 'migrate' "
                       "return NULL until that is over",
-                      STR_ARG(code_step_name_now(work->definition, work->memory, call->plan)),
+                      STR_ARG(code_step_name_now(work->definition, work->memory, begun->plan)),
                       STR_ARG(plan_of(work->definition)->name));
 }
 

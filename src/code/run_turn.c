@@ -131,7 +131,7 @@ static pawl_status check(const pawl_code_type *type, const struct turn_request *
 static const char *renewal_problem(const struct pawl_turn *turn)
 {
     const struct turn_answer *answer = turn->answer;
-    bool waits = answer->timers.count > 0 || answer->signals.count > 0 || answer->call.data;
+    bool waits = answer->timers.count > 0 || answer->signals.count > 0 || answer->call_count > 0;
 
     return turn->problem.data             ? turn->problem.data
            : answer->end != TURN_WAITS    ? "it ends"

@@ -1,4 +1,5 @@
 /* turn.c - what a handler says during one event: wait for these, or end so. */
+#include "base/grow.h"
 #include "base/limits.h"
 #include "code/code_int.h"
 #include <stdarg.h>
@@ -133,11 +134,21 @@ static bool is_key(const char *key)
     return size > 0 && size <= LIMIT_CALL_KEY;
 }
 
+static void add_call(struct pawl_turn *turn, struct turn_call call)
+{
+    struct turn_answer *answer = turn->answer;
+
+    if (GROW(&turn->scope->arena, answer->calls, answer->call_count, answer->call_capacity))
+        answer->calls[answer->call_count++] = call;
+    else if (turn->status == PAWL_OK)
+        turn->status = scope_no_memory(turn->scope);
+}
+
 void say_call(struct pawl_turn *turn, const char *declared, const char *key, const char *args_json)
 {
     str args = str_of(args_json ? args_json : "null");
 
-    if (turn->answer->call.data)
+    if (turn->answer->call_count > 0 && !turn->answer->keeps)
         turn_problem(turn, "the handler called two things in one turn; it may wait for one");
     turn_check_json(turn, "arguments", args);
     if (key && !is_key(key))
@@ -145,16 +156,21 @@ void say_call(struct pawl_turn *turn, const char *declared, const char *key, con
                      "the key of a call: expected 1..%d printable ASCII characters without blanks, "
                      "found '%.80s'",
                      LIMIT_CALL_KEY, key);
-    turn->answer->call = str_of(declared);
-    turn->answer->args = keep(turn, args);
-    turn->answer->key = key ? keep(turn, str_of(key)) : STR_NONE;
+    add_call(turn, (struct turn_call){ .name = str_of(declared),
+                                       .args = keep(turn, args),
+                                       .key = key ? keep(turn, str_of(key)) : STR_NONE });
 }
 
 void say_spawn(struct pawl_turn *turn, const char *declared, const char *input_json, bool abandon)
 {
+    struct turn_answer *answer = turn->answer;
+    uint32_t before = answer->call_count;
+
     say_call(turn, declared, NULL, input_json ? input_json : "{}");
-    turn->answer->is_spawn = true;
-    turn->answer->is_abandoned = abandon;
+    if (answer->call_count == before)
+        return;
+    answer->calls[before].is_spawn = true;
+    answer->calls[before].is_abandoned = abandon;
 }
 
 void pawl_turn_spawn(pawl_turn *turn, const char *definition, const char *input_json, bool abandon)
@@ -295,7 +311,7 @@ pawl_status turn_settle(struct pawl_turn *turn)
     struct turn_answer *answer = turn->answer;
 
     if (answer->end == TURN_WAITS && answer->timers.count == 0 && answer->signals.count == 0 &&
-        !answer->call.data)
+        answer->call_count == 0 && !(answer->keeps && turn->open_calls > 0))
         turn_problem(turn, "the handler neither waited nor ended; code leaves by PAWL_DONE or "
                            "PAWL_FAIL, not by a plain return");
     turn_tell_subscriptions(turn);

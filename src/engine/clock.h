@@ -67,6 +67,10 @@ bool alarm_counts_key(struct engine *engine, const struct scope *scope,
 pawl_status start_prepare(struct engine *engine, struct scope *scope, const struct head *head,
                           const struct definition *definition, const struct transition *transition,
                           const struct event *event, str *out);
+/* sends.c: what code orders with its turn. Heads may be elsewhere afterwards. */
+bool sends_any(const struct decision *decision);
+pawl_status sends_record(struct engine *engine, struct scope *scope,
+                         const struct decision *decision, str rights, int64_t at_ms);
 /* standing.c */
 pawl_status alarm_record_start(struct engine *engine, struct scope *scope, str operation,
                                int64_t at_ms);

@@ -78,6 +78,7 @@ struct engine_options {
     pawl_status (*alarm)(void *context, struct engine *engine, struct scope *scope,
                          struct standing_fact *alarm);
     void *alarm_context;
+    bool alarms_wait; /* until engine_alarms_go(): code that they need is still to be registered */
     const struct panic_hook *panic; /* for threads of the engine's own; lives as long as it does */
 };
 
@@ -182,6 +183,8 @@ pawl_status engine_code_offer(struct engine *engine, const pawl_code_type *type,
 struct code_binding;
 pawl_status engine_code_bind(struct engine *engine, const struct code_binding *binding,
                              struct scope *scope);
+/* Alarms that waited for the program to register its code fire from now on. */
+void engine_alarms_go(struct engine *engine);
 bool engine_has_code(struct engine *engine, str name); /* a handler was registered here */
 
 pawl_status engine_reduce_register(struct engine *engine, struct scope *scope, str name,

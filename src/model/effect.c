@@ -88,6 +88,8 @@ static const struct effect_member effect_members[][MEMBERS_MAX] = {
     [EFFECT_VERSION] = { OF(U32, attempt) },
     [EFFECT_REDUCE] = { OF(TEXT, name), OF(ANY, state) },
     [EFFECT_REDRIVE] = { OF(TEXT, name) },
+    [EFFECT_NOTE] = { OF(ANY, state) },
+    [EFFECT_SEND] = { OF(TEXT, name), OF(OBJECT, state) },
 };
 
 static void print_member(const struct effect *effect, const struct effect_member *member,

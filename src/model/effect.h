@@ -27,6 +27,8 @@
  *                            ["plan",{...},[[WORD,NAME],...]]: a code instance by this
  *                            registration, and its steps by index: "call", "external" or "child",
  *                            and the name
+ *   ["note",JSON]            what code that is replayed is to have again with this event
+ *   ["send",OPERATION,INPUT] the operation was ordered, by an alarm that is due at once
  *   ["redrive","ID"]         the instance runs another one again, which has this id
  * Before them may stand ["trace","00-..."], the W3C traceparent of the request that caused the
  * entry. It is not an effect, and not in the list of effects.
@@ -57,7 +59,9 @@
     X(CALL, "call")                                                                                \
     X(VERSION, "version")                                                                          \
     X(REDUCE, "reduce")                                                                            \
-    X(REDRIVE, "redrive")
+    X(REDRIVE, "redrive")                                                                          \
+    X(NOTE, "note")                                                                                \
+    X(SEND, "send")
 
 enum effect_kind {
 #define X(name, word) EFFECT_##name,
@@ -86,11 +90,11 @@ struct effect {
     uint32_t ordinal;
     uint32_t plan, attempt;  /* STEP; VERSION: attempt is the number */
     enum step_status status; /* STEP: PENDING or READY */
-    str name; /* ARM, DISARM, AWAIT, LEAVE, TAKE, REDUCE; SNAPSHOT: its hash; SPAWN, REDRIVE: the
-                 id; CALL: its key, or none */
+    str name; /* ARM, DISARM, AWAIT, LEAVE, TAKE, REDUCE, SEND; SNAPSHOT: its hash; SPAWN,
+                 REDRIVE: the id; CALL: its key, or none */
     int64_t due_at_ms;     /* ARM */
     bool wall;             /* ARM: due by the wall clock */
-    str state;             /* STATE, PLAN: JSON; CALL, REDUCE: arguments; AWAIT: its value, JSON, or
+    str state; /* STATE, PLAN, NOTE: JSON; CALL, REDUCE, SEND: arguments; AWAIT: its value, JSON, or
                               none; LEAVE: the value it had, which is not printed */
     str definition, input; /* SPAWN: what is created; told by its own create record. PLAN of code:
                               input is its list of steps, JSON */

@@ -75,6 +75,8 @@ bool live_change_of(const struct effect *effect, uint32_t step, uint32_t attempt
     case EFFECT_VERSION:
     case EFFECT_REDUCE:
     case EFFECT_SNAPSHOT:
+    case EFFECT_NOTE:
+    case EFFECT_SEND: /* its alarm is a standing row */
         break; /* nothing of it is live */
     }
     return false;

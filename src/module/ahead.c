@@ -24,8 +24,8 @@ bool ahead_foresee(const struct turn_answer *answer, struct turn_request *out)
 {
     const struct effect *first = answer->timers.items;
 
-    if (answer->end != TURN_WAITS || answer->timers.count == 0 || answer->call.data ||
-        answer->reduces.count > 0 || !answer->state.data)
+    if (answer->end != TURN_WAITS || answer->timers.count == 0 || answer->call_count > 0 ||
+        answer->keeps || answer->reduces.count > 0 || !answer->state.data)
         return false;
     for (uint32_t i = 1; i < answer->timers.count; i++)
         if (answer->timers.items[i].due_at_ms < first->due_at_ms)
@@ -43,7 +43,7 @@ static void foresee(struct ahead *ahead, const char *type, const struct turn_ans
 
     buf_clear(&ahead->request);
     if (ahead_foresee(answer, &next))
-        wire_print_request(type, &next, &ahead->request);
+        wire_print_request(type, &next, 0, 0, &ahead->request);
 }
 
 /* More of them each time that what was foreseen has come. */

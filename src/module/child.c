@@ -96,6 +96,7 @@ static pawl_status print_types(struct child *child, struct buf *frame)
 {
     TRY(copy_types(child));
     json_open(frame, '{');
+    json_put_u64(frame, "pawl", TURN_PROTOCOL);
     json_put_open(frame, "types", '[');
     for (const pawl_code_type **type = child->types; *type; type++) {
         struct code_binding binding = { .type = *type, .run = code_run };

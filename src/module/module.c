@@ -1,267 +1,82 @@
-/* module.c - a module as its server sees it: children to ask, to end, and to begin again.
+/* module.c - a module as its server sees it: its types and tools, a turn, a call.
  *
  * One child takes one turn at a time; another is begun when all that live are busy, up to CHILDREN.
- */
+ * Calls of tools have children of their own, so that a long call holds up no turn. */
 #include "module/module.h"
 #include "module/module_int.h"
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <sched.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#define TURN_MS  5000  /* a turn that takes longer does not come back */
-#define LOAD_MS  30000 /* until a module has said what it has */
-#define TRIES    2     /* of one turn that ends its process */
-#define CHILDREN 4u    /* turns at once */
-
-extern char **environ;
-
-struct child_process {
-    pid_t pid; /* 0: none */
-    int in, out;
-    int cpu; /* where it has to run; -1: anywhere */
-    bool is_busy; /* the thread that set it uses the child */
-};
-
-struct module {
-    const struct heap *heap;
-    pthread_mutex_t lock; /* of the children's is_busy, and of a pid whose child is not */
-    pthread_cond_t freed; /* one of them is no longer busy */
-    bool is_retired;      /* a newer build takes the turns: none of the children stays */
-    struct scope kept;    /* paths, types */
-    char *program, *path;
-    struct image image;
-    char digest[2 * SHA_SIZE + 1];
-    void (*report)(void *context, const char *words);
-    void *context;
-    struct child_process children[CHILDREN];
-    int turn_ms;
-    bool is_near;
-    struct ahead ahead; /* is_near; under the lock */
-    struct module_type *types;
-    uint32_t type_count;
-};
-
-/* ---- The child ------------------------------------------------------------------------ */
-
-static void close_fd(int *fd)
-{
-    if (*fd >= 0)
-        (void)close(*fd);
-    *fd = -1;
-}
-
-/* How it ended, in words; it is killed if it lives. */
-static void end_child(struct child_process *child, char words[64])
-{
-    int how = 0;
-
-    words[0] = '\0';
-    close_fd(&child->in);
-    close_fd(&child->out);
-    if (child->pid == 0)
-        return;
-    /* A child that ended by itself is distinguished from one that we end. A moment is enough: its
-     * pipe is closed. */
-    (void)kill(-child->pid, SIGKILL);
-    while (waitpid(child->pid, &how, 0) < 0 && errno == EINTR) {
-    }
-    if (WIFSIGNALED(how) && WTERMSIG(how) != SIGKILL)
-        (void)snprintf(words, 64, "signal %d", WTERMSIG(how));
-    else if (WIFEXITED(how))
-        (void)snprintf(words, 64, "exit status %d", WEXITSTATUS(how));
-    child->pid = 0;
-}
-
-/* Out of the way of 0 and 1, which a host may have closed. */
-static bool make_pipe(int pipe_fds[2])
-{
-    if (pipe2(pipe_fds, O_CLOEXEC) != 0)
-        return false;
-    for (int i = 0; i < 2; i++) {
-        int raised = fcntl(pipe_fds[i], F_DUPFD_CLOEXEC, 3);
-
-        (void)close(pipe_fds[i]);
-        pipe_fds[i] = raised;
-    }
-    return pipe_fds[0] >= 0 && pipe_fds[1] >= 0;
-}
-
-/* A group of its own, and none of the signals that we hold back. */
-static int spawn(const struct module *module, struct child_process *child, int in, int out)
-{
-    char *argv[] = { module->program, (char *)(uintptr_t) "--module-host", module->path, NULL };
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t none;
-    int failed;
-
-    sigemptyset(&none);
-    (void)posix_spawn_file_actions_init(&actions);
-    (void)posix_spawnattr_init(&attributes);
-    (void)posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
-    (void)posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
-    (void)posix_spawn_file_actions_adddup2(&actions, module->image.fd, IMAGE_FD); /* the last */
-    (void)posix_spawnattr_setsigmask(&attributes, &none);
-    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
-    failed = posix_spawn(&child->pid, module->program, &actions, &attributes, argv, environ);
-    if (failed)
-        child->pid = 0;
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
-    return failed;
-}
-
-static pawl_status fail_start(const struct module *module, struct scope *scope, int number)
-{
-    char words[128];
-
-    return scope_fail(scope, PAWL_NOT_KNOWN, "module '%s': no process for it: %s", module->path,
-                      strerror_r(number, words, sizeof words));
-}
-
-/* Begin a child and hear its first words: the frame lives in the scope. */
-static pawl_status begin_child(const struct module *module, struct child_process *child,
-                               struct scope *scope, str *hello)
-{
-    int request[2] = { -1, -1 }, answer[2] = { -1, -1 }, failed;
-    char words[64];
-    enum frame_end end;
-
-    failed = make_pipe(request) && make_pipe(answer) ? spawn(module, child, request[0], answer[1])
-                                                     : errno;
-    close_fd(&request[0]);
-    close_fd(&answer[1]);
-    child->in = answer[0];
-    child->out = request[1];
-    child->cpu = -1;
-    (void)fcntl(child->out, F_SETFL, O_NONBLOCK); /* frame_write() waits for slow readers */
-    if (failed) {
-        end_child(child, words);
-        return fail_start(module, scope, failed);
-    }
-    end = frame_read(child->in, LOAD_MS, scope, hello);
-    if (end == FRAME_OK)
-        return PAWL_OK;
-    end_child(child, words);
-    return scope_fail(scope, PAWL_NOT_KNOWN, "module '%s' ended its process while loading (%s)",
-                      module->path, end == FRAME_LATE ? "it did not come back" : words);
-}
-
-static pawl_status check_hello(struct scope *scope, str hello, struct node **out)
-{
-    struct node *error, *root;
-
-    TRY(node_read_json(scope, hello, &root));
-    error = node_find(root, "error");
-    *out = node_find(root, "types");
-    return *out ? PAWL_OK
-                : scope_fail(scope, PAWL_NOT_KNOWN, "%.*s",
-                             STR_ARG(error ? error->text : STR("a module said nothing")));
-}
+#define TURN_MS 5000   /* a turn that takes longer does not come back */
+#define CALL_MS 121000 /* of a call: a little more than the engine waits */
+#define TRIES   2      /* of one turn that ends its process */
 
 /* ---- One turn ------------------------------------------------------------------------- */
 
-static pawl_status need_child(const struct module *module, struct child_process *child, struct scope *scope)
-{
-    struct node *types;
-    str hello;
+struct asked_turn {
+    struct module *module;
+    const char *type;
+    const struct turn_request *request;
+    struct scope *scope;
+    struct buf frame;
+    struct child_process *child;
+    uint64_t keep; /* the number under which the child keeps the instance */
+};
 
-    if (child->pid)
-        return PAWL_OK;
-    TRY(begin_child(module, child, scope, &hello));
-    return check_hello(scope, hello, &types);
+static void print_turn(struct asked_turn *turn, bool is_whole)
+{
+    const struct turn_journal *journal = turn->request->journal;
+    uint64_t have = 0;
+
+    if (journal && !is_whole) {
+        have = held_find(turn->child, held_key(journal->mark, journal->id));
+        if (!have) /* its first turn was taken before it had an id */
+            have = held_find(turn->child, held_key(journal->mark, STR("")));
+    }
+    if (journal)
+        turn->keep = ++turn->child->numbers;
+    buf_clear(&turn->frame);
+    wire_print_request(turn->type, turn->request, turn->keep, have, &turn->frame);
 }
 
-/* On the processor of the thread that asks, which does nothing while it waits: to wake a process on
- * another one takes longer than the turn. */
-static void come_near(struct child_process *child)
+/* A child that has not got what it was asked to go on with is told all. */
+static enum frame_end ask(struct asked_turn *turn, str *out)
 {
-    int cpu = sched_getcpu();
-    cpu_set_t here;
-
-    if (cpu < 0 || cpu == child->cpu)
-        return;
-    CPU_ZERO(&here);
-    CPU_SET(cpu, &here);
-    if (sched_setaffinity(child->pid, sizeof here, &here) == 0)
-        child->cpu = cpu;
-}
-
-static enum frame_end ask(const struct module *module, struct child_process *child, struct scope *scope,
-                          const struct buf *request, str *out)
-{
+    struct module *module = turn->module;
     enum frame_end end;
 
-    if (module->is_near)
-        come_near(child);
-    end = frame_write(child->out, module->turn_ms, request);
-    return end == FRAME_OK ? frame_read(child->in, module->turn_ms, scope, out) : end;
+    end = process_ask(module, turn->child, module->turn_ms, turn->scope, &turn->frame, out);
+    if (end != FRAME_OK || !turn->request->journal || !wire_is_need(*out))
+        return end;
+    print_turn(turn, true);
+    return process_ask(module, turn->child, module->turn_ms, turn->scope, &turn->frame, out);
 }
 
-static pawl_status ask_twice(const struct module *module, struct child_process *child,
-                             const char *type, struct scope *scope, struct buf *request, str *out)
+static pawl_status ask_twice(struct asked_turn *turn, str *out)
 {
+    struct module *module = turn->module;
     char words[64] = "";
 
     for (int i = 0; i < TRIES; i++) {
         enum frame_end end;
 
-        TRY(need_child(module, child, scope));
-        end = ask(module, child, scope, request, out);
+        TRY(process_need(module, turn->child, turn->scope));
+        if (turn->request->journal)
+            print_turn(turn, i > 0);
+        end = ask(turn, out);
         if (end == FRAME_OK)
             return PAWL_OK;
         if (end == FRAME_NO_MEMORY)
-            return scope_no_memory(scope);
-        end_child(child, words);
-        request->size = str_before(buf_view(request), '\0').size; /* no turn more than this one */
+            return scope_no_memory(turn->scope);
+        process_end(turn->child, words);
+        turn->frame.size = str_before(buf_view(&turn->frame), '\0').size; /* this turn alone */
         if (end == FRAME_LATE)
             (void)snprintf(words, sizeof words, "no answer in %d ms", module->turn_ms);
     }
-    return scope_fail(scope, PAWL_PAUSED,
+    return scope_fail(turn->scope, PAWL_PAUSED,
                       "the code of '%s' ended its process twice on this event (%s); set the module "
                       "'%s' right, then resume",
-                      type, words, module->path);
-}
-
-/* One that lives if there is one, else one to be begun; waits while all are busy. */
-static struct child_process *take_child(struct module *module)
-{
-    struct child_process *found = NULL;
-
-    pthread_mutex_lock(&module->lock);
-    for (;;) {
-        for (uint32_t i = 0; i < CHILDREN; i++) {
-            struct child_process *child = &module->children[i];
-
-            if (!child->is_busy && (!found || (child->pid && !found->pid)))
-                found = child;
-        }
-        if (found)
-            break;
-        pthread_cond_wait(&module->freed, &module->lock);
-    }
-    found->is_busy = true;
-    pthread_mutex_unlock(&module->lock);
-    return found;
-}
-
-static void give_child_back(struct module *module, struct child_process *child, bool went_too_far)
-{
-    char words[64];
-
-    pthread_mutex_lock(&module->lock);
-    child->is_busy = false;
-    module->ahead.is_off = module->ahead.is_off || went_too_far;
-    if (module->is_retired)
-        end_child(child, words);
-    pthread_cond_signal(&module->freed);
-    pthread_mutex_unlock(&module->lock);
+                      turn->type, words, module->path);
 }
 
 static void cut_folders(const char *path, const char *words, char *out, size_t size)
@@ -288,19 +103,6 @@ static void report(const struct module *module, struct scope *scope)
     cut_folders(module->path, words, scope->error.message, sizeof scope->error.message);
 }
 
-static pawl_status ask_child(struct module *module, const char *type, struct scope *scope,
-                             struct buf *request, str *out)
-{
-    struct child_process *child = take_child(module);
-    size_t size = request->size;
-    pawl_status status = ask_twice(module, child, type, scope, request, out);
-
-    give_child_back(module, child, request->size < size);
-    if (status == PAWL_PAUSED || status == PAWL_NOT_KNOWN)
-        report(module, scope);
-    return status;
-}
-
 /* Is the turn taken already? Else the request says how many more are to be taken. */
 static bool is_taken_ahead(struct module *module, const char *type, struct buf *request,
                            struct scope *scope, struct turn_answer *out)
@@ -317,39 +119,152 @@ static bool is_taken_ahead(struct module *module, const char *type, struct buf *
     return is_taken;
 }
 
-static pawl_status take_answer(struct module *module, const char *type, str answers,
-                               struct scope *scope, struct turn_answer *out)
+/* Under which mark the instance will be found when the turn is recorded. */
+static void note_held(struct asked_turn *turn, const struct turn_answer *answer)
 {
+    const struct turn_journal *journal = turn->request->journal;
+    uint64_t mark = journal->fresh_mark;
+
+    if (answer->note.data)
+        mark = journal_chain(mark, answer->note);
+    if (answer->state.data)
+        mark = journal_chain(0, answer->state);
+    if (answer->end == TURN_WAITS)
+        held_put(turn->module->heap, turn->child, held_key(mark, journal->id), turn->keep);
+}
+
+static pawl_status take_answer(struct asked_turn *turn, str answers, struct turn_answer *out)
+{
+    struct module *module = turn->module;
     str answer = STR_NONE;
 
     (void)str_take(&answers, '\0', &answer);
-    TRY(wire_read_answer(scope, answer, out));
+    TRY(wire_read_answer(turn->scope, answer, out));
+    if (turn->request->journal) {
+        note_held(turn, out);
+        return PAWL_OK;
+    }
     if (!module->is_near)
         return PAWL_OK;
     pthread_mutex_lock(&module->lock);
-    ahead_keep(&module->ahead, type, out, answers);
+    ahead_keep(&module->ahead, turn->type, out, answers);
     pthread_mutex_unlock(&module->lock);
     return PAWL_OK;
+}
+
+static pawl_status ask_child(struct asked_turn *turn, struct turn_answer *out)
+{
+    struct module *module = turn->module;
+    const struct turn_journal *journal = turn->request->journal;
+    size_t size = turn->frame.size;
+    str answers = STR_NONE;
+    pawl_status status;
+
+    turn->child = process_take(module, module->children, CHILDREN,
+                               journal ? held_key(journal->mark, journal->id) : 0);
+    status = ask_twice(turn, &answers);
+    if (!journal && turn->frame.size < size) {
+        pthread_mutex_lock(&module->lock);
+        module->ahead.is_off = true;
+        pthread_mutex_unlock(&module->lock);
+    }
+    if (status == PAWL_OK)
+        status = take_answer(turn, answers, out);
+    process_give_back(module, turn->child);
+    if (status == PAWL_PAUSED || status == PAWL_NOT_KNOWN)
+        report(module, turn->scope);
+    return status;
 }
 
 static pawl_status run_turn(const struct code_binding *binding, const struct turn_request *request,
                             struct scope *scope, struct turn_answer *out)
 {
     struct module *module = binding->context;
-    const char *type = binding->type->name;
+    struct asked_turn turn = { module, binding->type->name, request, scope, { 0 }, NULL, 0 };
+    bool is_alone = !module->is_near || request->journal; /* no turn is taken ahead */
     pawl_status status = PAWL_OK;
+
+    buf_init(&turn.frame, module->heap, FRAME_MAX);
+    if (!request->journal)
+        wire_print_request(turn.type, request, 0, 0, &turn.frame);
+    if (is_alone || !is_taken_ahead(module, turn.type, &turn.frame, scope, out))
+        status = ask_child(&turn, out);
+    buf_fini(&turn.frame);
+    return status;
+}
+
+/* ---- One call of a tool ----------------------------------------------------------------- */
+
+static void print_call(const pawl_tool_call *call, struct buf *out)
+{
+    json_open(out, '{');
+    json_put_text(out, "tool", call->tool);
+    json_put_raw(out, "args", str_of(call->args));
+    json_put_text(out, "key", call->idempotency_key);
+    json_put_text(out, "instance", call->instance_id);
+    json_put_text(out, "step", call->step);
+    json_put_u64(out, "attempt", call->attempt);
+    if (call->traceparent)
+        json_put_text(out, "trace", call->traceparent);
+    json_close(out, '}');
+}
+
+static void fail_call(struct scope *scope, const char *words, struct module_answer *out)
+{
+    struct buf buf;
+
+    buf_init(&buf, scope->arena.heap, LIMIT_TEXT);
+    json_text(&buf, words);
+    *out = (struct module_answer){ .has_failed = true, .json = buf_take(&buf, &scope->arena) };
+    if (!out->json.data)
+        out->json = STR("\"no memory\"");
+}
+
+static void read_answer(struct scope *scope, str text, struct module_answer *out)
+{
+    const struct node *result, *failed;
+    struct node *root = NULL;
+
+    if (node_read_json(scope, text, &root) != PAWL_OK) {
+        fail_call(scope, "the process of the tool gave an answer that cannot be read", out);
+        return;
+    }
+    result = node_find(root, "result");
+    failed = node_find(root, "failed");
+    if (!result && !failed) {
+        fail_call(scope, "the process of the tool answered neither a result nor an error", out);
+        return;
+    }
+    *out = (struct module_answer){ .has_failed = failed != NULL,
+                                   .is_final = failed && node_find(root, "final"),
+                                   .json = failed ? failed->raw : result->raw };
+}
+
+/* A call is not repeated here: the engine does so, by the policy of the type that called. */
+void module_call(struct module *module, const pawl_tool_call *call, struct scope *scope,
+                 struct module_answer *out)
+{
+    struct child_process *child = process_take(module, module->callers, CALLERS, 0);
+    char words[64] = "", all[200];
+    enum frame_end end;
     struct buf frame;
-    str answers = STR_NONE;
+    str text = STR_NONE;
 
     buf_init(&frame, module->heap, FRAME_MAX);
-    wire_print_request(type, request, &frame);
-    if (!module->is_near || !is_taken_ahead(module, type, &frame, scope, out)) {
-        status = ask_child(module, type, scope, &frame, &answers);
-        if (status == PAWL_OK)
-            status = take_answer(module, type, answers, scope, out);
+    print_call(call, &frame);
+    if (process_need(module, child, scope) != PAWL_OK) {
+        report(module, scope);
+        fail_call(scope, scope->error.message, out);
+    } else if ((end = process_ask(module, child, CALL_MS, scope, &frame, &text)) == FRAME_OK) {
+        read_answer(scope, text, out);
+    } else {
+        process_end(child, words);
+        (void)snprintf(all, sizeof all, "the tool '%.60s' ended its process (%s)", call->tool,
+                       end == FRAME_LATE ? "no answer in time" : words);
+        fail_call(scope, all, out);
     }
+    process_give_back(module, child);
     buf_fini(&frame);
-    return status;
 }
 
 /* ---- Opening -------------------------------------------------------------------------- */
@@ -361,7 +276,7 @@ static const char *const *names_of(struct scope *scope, const struct node *sourc
     uint32_t count = 0;
 
     for (const struct node *name = list ? list->first : NULL; name && names; name = name->next)
-        names[count++] = name->text.data;
+        names[count++] = name->kind == NODE_STRING ? name->text.data : ""; /* refused by name */
     return list ? (const char *const *)names : NULL;
 }
 
@@ -373,17 +288,31 @@ static void elsewhere(void *context, pawl_turn *turn, void *state, const pawl_ev
     pawl_turn_fail(turn, "\"this handler is in another process\"");
 }
 
+static pawl_status check_source(struct module *module, const struct node *source, int64_t *version)
+{
+    const struct node *name = node_find(source, "code"), *number = node_find(source, "version");
+
+    *version = 1;
+    if (source->kind == NODE_OBJECT && name && name->kind == NODE_STRING &&
+        (!number || (node_to_i64(number, version) && *version >= 1 && *version <= UINT32_MAX)))
+        return PAWL_OK;
+    return scope_fail(
+        &module->kept, PAWL_NOT_KNOWN,
+        "module '%s': expected a type as an object with a text 'code' and a 'version' "
+        "of 1 or more, found %.*s",
+        module->path, (int)(source->raw.size < 80 ? source->raw.size : 80), source->raw.data);
+}
+
 static pawl_status read_type(struct module *module, const struct node *source,
                              struct module_type *out)
 {
     pawl_code_type *type = ARENA_NEW(&module->kept.arena, pawl_code_type);
-    const struct node *name = node_find(source, "code"), *version = node_find(source, "version");
-    int64_t number = 1;
+    const struct node *replay = node_find(source, "replay");
+    int64_t number;
 
     TRY_MEMORY(&module->kept, type);
-    if (version)
-        (void)node_to_i64(version, &number);
-    type->name = name ? name->text.data : NULL;
+    TRY(check_source(module, source, &number));
+    type->name = node_find(source, "code")->text.data;
     type->version = (uint32_t)number;
     type->timers = names_of(&module->kept, source, "timers");
     type->signals = names_of(&module->kept, source, "signals");
@@ -393,22 +322,37 @@ static pawl_status read_type(struct module *module, const struct node *source,
     type->buffered = names_of(&module->kept, source, "buffered");
     type->phases = names_of(&module->kept, source, "phases");
     type->handle = elsewhere;
-    *out = (struct module_type){ { .type = type, .run = run_turn, .context = module, .source = source->raw } };
+    *out = (struct module_type){ { .type = type,
+                                   .run = run_turn,
+                                   .context = module,
+                                   .source = source->raw,
+                                   .is_replayed = replay && str_is(replay->raw, "true") } };
     return module->kept.arena.failed ? scope_no_memory(&module->kept) : PAWL_OK;
 }
 
-static pawl_status read_types(struct module *module)
+static pawl_status read_types(struct module *module, const struct node *types)
 {
-    struct node *types = NULL;
-    str hello;
-
-    TRY(begin_child(module, &module->children[0], &module->kept, &hello));
-    TRY(check_hello(&module->kept, hello, &types));
     module->types = ARENA_ARRAY(&module->kept.arena, struct module_type, types->count + 1u);
     TRY_MEMORY(&module->kept, module->types);
     for (const struct node *type = types->first; type; type = type->next)
         TRY(read_type(module, type, &module->types[module->type_count++]));
     return PAWL_OK;
+}
+
+static pawl_status read_hello(struct module *module)
+{
+    struct node *root = NULL;
+    str hello, build;
+
+    TRY(process_begin(module, &module->children[0], &module->kept, &hello));
+    TRY(hello_read(&module->kept, module->path, hello, &root));
+    build = node_text(root, "build");
+    if (module->command)
+        (void)snprintf(module->digest, sizeof module->digest, "%.*s", STR_ARG(build));
+    module->tools = (const char **)(uintptr_t)names_of(&module->kept, root, "tools");
+    while (module->tools && module->tools[module->tool_count])
+        module->tool_count++;
+    return read_types(module, node_find(root, "types"));
 }
 
 static struct module *make_module(const struct heap *heap, const struct module_options *options)
@@ -425,6 +369,8 @@ static struct module *make_module(const struct heap *heap, const struct module_o
                                .image.fd = -1 };
     for (uint32_t i = 0; i < CHILDREN; i++)
         module->children[i] = (struct child_process){ .in = -1, .out = -1 };
+    for (uint32_t i = 0; i < CALLERS; i++)
+        module->callers[i] = (struct child_process){ .in = -1, .out = -1 };
     ahead_init(&module->ahead, heap);
     pthread_mutex_init(&module->lock, NULL);
     pthread_cond_init(&module->freed, NULL);
@@ -442,11 +388,14 @@ pawl_status module_open(const struct heap *heap, const struct module_options *op
 
     TRY_MEMORY(scope, module);
     status = module->program && module->path
-                 ? image_read(&module->kept, module->path, &module->image)
+                 ? command_split(&module->kept, module->path, &module->command)
                  : scope_no_memory(&module->kept);
-    sha_hex(module->image.sha, SHA_SIZE, module->digest);
+    if (status == PAWL_OK && !module->command) {
+        status = image_read(&module->kept, module->path, &module->image);
+        sha_hex(module->image.sha, SHA_SIZE, module->digest);
+    }
     if (status == PAWL_OK)
-        status = read_types(module);
+        status = read_hello(module);
     if (status == PAWL_OK) {
         *out = module;
         return PAWL_OK;
@@ -476,7 +425,10 @@ void module_retire(struct module *module)
     module->is_retired = true;
     for (uint32_t i = 0; i < CHILDREN; i++)
         if (!module->children[i].is_busy)
-            end_child(&module->children[i], words);
+            process_end(&module->children[i], words);
+    for (uint32_t i = 0; i < CALLERS; i++)
+        if (!module->callers[i].is_busy)
+            process_end(&module->callers[i], words);
     pthread_mutex_unlock(&module->lock);
 }
 
@@ -488,8 +440,13 @@ void module_close(struct module *module)
     if (!module)
         return;
     heap = module->heap;
-    for (uint32_t i = 0; i < CHILDREN; i++)
-        end_child(&module->children[i], words);
+    for (uint32_t i = 0; i < CHILDREN + CALLERS; i++) {
+        struct child_process *child =
+            i < CHILDREN ? &module->children[i] : &module->callers[i - CHILDREN];
+
+        process_end(child, words);
+        held_free(heap, child);
+    }
     image_close(&module->image);
     scope_fini(&module->kept);
     ahead_fini(&module->ahead);
@@ -516,6 +473,11 @@ bool module_is_retired(struct module *module)
     is_retired = module->is_retired;
     pthread_mutex_unlock(&module->lock);
     return is_retired;
+}
+
+const char *module_tool_at(const struct module *module, uint32_t index)
+{
+    return index < module->tool_count ? module->tools[index] : NULL;
 }
 
 const char *module_path(const struct module *module)

@@ -1,4 +1,4 @@
-/* module.h - code types in a shared object, run by a child process.
+/* module.h - code types in a shared object or behind a command, run by child processes.
  *
  * Whatever the code does to its process, crash it or never come back, it does to the child: that
  * one is ended and another begun, and the turn is tried once more. If that too ends it, the turn is
@@ -28,9 +28,10 @@ struct module_options {
     void *context;
 };
 
-/* Reads the file once, begins a child, `program` --module-host `path`, and asks it what it has.
- * Every child of this module runs these bytes, whatever happens to the file. NOT_KNOWN names what
- * is wrong with the module: it cannot be loaded, is not a module, or was built for another ABI. */
+/* path: of a shared object, or a command (docs/turn-protocol.md). Reads the file once, begins a
+ * child, `program` --module-host `path` or the command, and asks it what it has. All children of
+ * this module run the same build, whatever happens to the file. NOT_KNOWN names what is wrong with
+ * the module: it cannot be loaded, is not a module, or was built for another ABI. */
 pawl_status module_open(const struct heap *heap, const struct module_options *options,
                         struct scope *scope, struct module **out);
 void module_close(struct module *module); /* no turn is under way; NULL is allowed */
@@ -49,6 +50,16 @@ const char *module_digest(const struct module *module);    /* SHA-256 of its byt
 
 uint32_t module_type_count(const struct module *module);
 const struct module_type *module_type_at(const struct module *module, uint32_t index);
+
+/* The tools that its processes serve; NULL: there are no more. */
+const char *module_tool_at(const struct module *module, uint32_t index);
+struct module_answer {
+    bool has_failed, is_final; /* final: another attempt would fail likewise */
+    str json;                  /* the result, or the error; in the scope */
+};
+/* From any thread; waits while all its processes are busy. A process that ends is a failed call. */
+void module_call(struct module *module, const pawl_tool_call *call, struct scope *scope,
+                 struct module_answer *out);
 
 /* The life of the child: `argv` of --module-host PATH. The exit status. */
 int module_host(const char *path);

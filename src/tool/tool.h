@@ -34,6 +34,9 @@ bool toolbox_is_of_host(const struct toolbox *toolbox, str name);
  * durable. */
 bool toolbox_is_pure(str name);
 
+/* Of a host's tool that has answered with an error: another attempt would fail likewise. */
+void toolbox_answer_is_final(pawl_tool_answer *answer);
+
 struct tool_result {
     bool failed;
     bool is_final; /* another attempt would fail likewise */

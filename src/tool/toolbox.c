@@ -273,7 +273,7 @@ void call_outside(struct call *call, const char *who, str text)
 
 struct pawl_tool_answer {
     struct buf json;
-    bool failed, is_too_large;
+    bool failed, is_too_large, is_final;
 };
 
 static void set_answer(pawl_tool_answer *answer, const char *json, bool failed)
@@ -299,6 +299,11 @@ void pawl_answer_error(pawl_tool_answer *answer, const char *json)
     set_answer(answer, json, true);
 }
 
+void toolbox_answer_is_final(pawl_tool_answer *answer)
+{
+    answer->is_final = answer->failed;
+}
+
 /* ---- Running ------------------------------------------------------------------------- */
 
 static void run_host_tool(struct call *call, const struct host_tool *tool)
@@ -315,6 +320,8 @@ static void run_host_tool(struct call *call, const struct host_tool *tool)
         call_outside(call, "the tool's answer", buf_view(&answer.json));
     if (answer.failed)
         call->result.failed = true;
+    if (answer.is_final)
+        call->result.is_final = true;
     buf_fini(&answer.json);
 }
 

@@ -64,7 +64,7 @@ class Server:
 def test_every_operation_is_in_both_clients(shell):
     names = [name for name, method, _, _ in described.operations() if method]
     missing = [name for name in names if not hasattr(client.Pawl, name.replace(".", "_"))]
-    assert not missing, "clients/python/pawl_client.py lacks %s: run tools/gen-reference" % missing
+    assert not missing, "clients/python/pawl_client/__init__.py lacks %s: run tools/gen-reference" % missing
     found = tour("http://127.0.0.1:1", "names")
     missing = [name for name in names if re.sub(r"[._](.)", lambda m: m.group(1).upper(), name) not in found]
     assert not missing, "clients/node/pawl_client.mjs lacks %s: run tools/gen-reference" % missing

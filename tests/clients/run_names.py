@@ -38,13 +38,13 @@ def test_both_packages_are_called_pawl_client_and_have_the_version_of_the_progra
     python = tomllib.loads((CLIENTS / "python/pyproject.toml").read_text())
     node = json.loads((CLIENTS / "node/package.json").read_text())
     assert python["project"]["name"] == node["name"] == "pawl-client"
-    assert python["tool"]["setuptools"]["py-modules"] == ["pawl_client"] and node["exports"] == "./pawl_client.mjs"
+    assert python["tool"]["setuptools"]["packages"] == ["pawl_client"] and node["exports"] == "./pawl_client.mjs"
     assert not python["project"]["dependencies"] and "dependencies" not in node
-    assert '__version__ = "%s"\n' % VERSION in (CLIENTS / "python/pawl_client.py").read_text()
+    assert '__version__ = "%s"\n' % VERSION in (CLIENTS / "python/pawl_client/__init__.py").read_text()
     assert node["version"] == VERSION
 
 
-def test_the_python_package_holds_the_module_and_no_more(shell):
+def test_the_python_package_holds_the_client_and_durable_code_and_no_more(shell):
     if not importlib.util.find_spec("setuptools"):
         raise harness.Skip("there is no setuptools here")
     source = shutil.copytree(CLIENTS / "python", shell.folder / "source", ignore=shutil.ignore_patterns("__pycache__"))
@@ -54,7 +54,8 @@ def test_the_python_package_holds_the_module_and_no_more(shell):
         about = next(name for name in archive.getnames() if name.endswith("/PKG-INFO"))
         fields = archive.extractfile(about).read().decode().splitlines()
         modules = [name.partition("/")[2] for name in archive.getnames() if name.endswith(".py")]
-    assert "Name: pawl-client" in fields and "Version: " + VERSION in fields and modules == ["pawl_client.py"], (fields, modules)
+    assert "Name: pawl-client" in fields and "Version: " + VERSION in fields and all(
+        name.startswith("pawl_client/") for name in modules) and "pawl_client/durable.py" in modules, (fields, modules)
 
 
 def test_the_node_package_is_imported_by_its_name(shell):

@@ -99,7 +99,7 @@ def expect_whole(path, prefix):
                           (r"lib/systemd/system/pawl\.service", "-rw-r--r--"), (r"lib/systemd/system/pawl\.socket", "-rw-r--r--")):
         there = [m for name, m in files.items() if re.fullmatch("%s/%s" % (prefix, pattern), name)]
         assert there == [mode], "%s: expected one of mode %s, found %s" % (pattern, mode, there)
-    for name in ("copyright", "changelog.gz", "clients/python/pawl_client.py", "clients/python/pyproject.toml",
+    for name in ("copyright", "changelog.gz", "clients/python/pawl_client/__init__.py", "clients/python/pyproject.toml",
                  "clients/node/pawl_client.mjs", "clients/node/package.json", "examples/order.yaml"):
         assert "usr/share/doc/pawl/" + name in files, name
     strange = [name for name in files if not name.startswith((prefix + "/", "usr/share/doc/pawl/")) or re.search(r"__pycache__|egg-info|clients/python/build", name)]

@@ -150,9 +150,27 @@ static pawl_status fire_due_by(struct engine *engine, struct scope *scope, bool 
     return status;
 }
 
+static bool may_fire(struct engine *engine)
+{
+    bool may;
+
+    guard_lock(&engine->lock);
+    may = engine->options.alarm && !engine->options.alarms_wait;
+    guard_unlock(&engine->lock);
+    return may;
+}
+
+void engine_alarms_go(struct engine *engine)
+{
+    guard_lock(&engine->lock);
+    engine->options.alarms_wait = false;
+    guard_unlock(&engine->lock);
+    timers_look_again(engine);
+}
+
 pawl_status alarms_fire_due(struct engine *engine, struct scope *scope, const struct moment *now)
 {
-    if (!engine->options.alarm)
+    if (!may_fire(engine))
         return PAWL_OK;
     TRY(fire_due_by(engine, scope, false, now->at_ms));
     return fire_due_by(engine, scope, true, now->wall_ms);
@@ -164,7 +182,7 @@ pawl_status alarms_next(struct engine *engine, struct scope *scope, bool wall, i
     uint32_t count = 0;
 
     *out = INT64_MAX;
-    if (engine->options.alarm)
+    if (may_fire(engine))
         TRY(store_alarms(engine->store, scope, wall, 1, &rows, &count));
     if (count)
         *out = rows[0].due_at_ms;

@@ -118,6 +118,14 @@ pawl_status create_decide(struct engine *engine, struct scope *scope,
                                  : status;
 }
 
+/* Code that is replayed knows its id from its second turn on, whether it was restored or not. */
+static void tell_id(const struct create_request *create, struct actor *actor)
+{
+    struct identity identity = { .id = str_of(create->out->id) };
+
+    (void)code_behavior.introduce(actor->memory, &identity, &actor->arena);
+}
+
 /* After its commit, or its refusal. */
 void create_over(struct engine *engine, const struct create_request *create, struct actor *actor,
                  struct job *jobs, bool is_refused)
@@ -127,6 +135,8 @@ void create_over(struct engine *engine, const struct create_request *create, str
     actor->instance = create->number;
     if (actor->definition->kind == KIND_FLOW && flow_asks_instance(actor->definition))
         actor->is_loaded = false; /* it was made before it had a name */
+    if (actor->definition->kind == KIND_CODE)
+        tell_id(create, actor);
     if (is_refused) {
         steps_drop(engine, jobs);
     } else {
@@ -529,6 +539,18 @@ static struct instance_row creation_row(const struct writer *writer,
                                   .test = args->test };
 }
 
+/* What its first turn orders. */
+static pawl_status send_all(struct engine *engine, struct scope *scope,
+                            const struct create_request *create, int64_t at_ms)
+{
+    str rights = STR_NONE;
+    pawl_status status =
+        rights_of_creation(engine, scope, create->args->rights, create->row, &rights);
+
+    return status ? batch_spoil(engine, scope, status)
+                  : sends_record(engine, scope, create->decision, rights, at_ms);
+}
+
 pawl_status create_record(struct engine *engine, struct scope *scope, struct create_request *create,
                           int64_t at_ms)
 {
@@ -565,5 +587,5 @@ pawl_status create_record(struct engine *engine, struct scope *scope, struct cre
     status = decision_record(engine, scope, head, create->definition, decision,
                              create->decided_at_ms, at_ms, engine->writer.now.wall_ms, NULL);
     create->out->state = create->definition->states[head->state].name;
-    return status;
+    return !status && sends_any(decision) ? send_all(engine, scope, create, at_ms) : status;
 }

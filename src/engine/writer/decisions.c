@@ -106,6 +106,17 @@ static pawl_status decision_fresh(struct engine *engine, struct request *request
     return status;
 }
 
+/* The entries are there: what fails now fails the batch. */
+static pawl_status send_all(struct engine *engine, struct request *request, int64_t at_ms)
+{
+    str rights = STR_NONE;
+    pawl_status status =
+        rights_of_instance(engine, request->scope, request->decide->instance, &rights);
+
+    return status ? batch_spoil(engine, request->scope, status)
+                  : sends_record(engine, request->scope, request->decide->decision, rights, at_ms);
+}
+
 static pawl_status decision_one(struct engine *engine, struct request *request, int64_t at_ms)
 {
     struct decision_request *decide = request->decide;
@@ -130,8 +141,9 @@ static pawl_status decision_one(struct engine *engine, struct request *request, 
     if (decide->out)
         fired_tell(head, decide->definition, decide->out);
     TRY(family_record(engine, request->scope, decide->child_plans, at_ms));
-    return family_part(engine, request->scope, decide->instance, decide->definition,
-                       decide->decision, at_ms);
+    TRY(family_part(engine, request->scope, decide->instance, decide->definition, decide->decision,
+                    at_ms));
+    return sends_any(decide->decision) ? send_all(engine, request, at_ms) : PAWL_OK;
 }
 
 pawl_status drain_decision(struct engine *engine, struct request *request, int64_t at_ms)

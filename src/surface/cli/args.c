@@ -79,6 +79,17 @@ static int take_global(struct args_reader *reader, str name, const char *equals,
     return EXIT_DONE;
 }
 
+bool args_add(struct cli *cli, const char *name, const char *value)
+{
+    const struct cli_option *option =
+        option_find(cli->verb ? cli->verb->options : NULL, str_of(name));
+
+    if (!option || cli->given_count == CLI_OPTIONS_MAX)
+        return false;
+    cli->given[cli->given_count++] = (struct given){ option, value };
+    return true;
+}
+
 /* One letter too many, too few, wrong, or two swapped: all of them leave most letters. */
 static bool is_near(str a, const char *b)
 {

@@ -134,6 +134,8 @@ int args_parse(struct cli *cli, int argc, char **argv);
 const char *args_option(const struct cli *cli, const char *name); /* the last; NULL: not given */
 bool args_flag(const struct cli *cli, const char *name);
 /* The next option of this name behind `before` (NULL: the first); NULL: there is no other. */
+/* As if it had been given; false: it is not an option of the verb, or there are too many. */
+bool args_add(struct cli *cli, const char *name, const char *value);
 const struct given *given_next(const struct cli *cli, const char *name, const struct given *before);
 
 /* Write the members that options and operands name, without the braces. Ids among the

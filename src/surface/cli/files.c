@@ -29,6 +29,18 @@ bool word_is_file(const char *word)
            (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0 || strcmp(dot, ".json") == 0);
 }
 
+/* A file of a language in which durable code is written: it is a module. */
+bool word_is_code(const char *word)
+{
+    static const char *const suffixes[] = { ".py", ".js", ".mjs", ".ts" };
+    const char *dot = strrchr(word, '.');
+
+    for (size_t i = 0; dot && i < sizeof suffixes / sizeof suffixes[0]; i++)
+        if (strcmp(dot, suffixes[i]) == 0)
+            return true;
+    return false;
+}
+
 bool read_to_end(int fd, struct buf *out)
 {
     char block[65536];

@@ -10,6 +10,7 @@ bool file_is_readable(const char *path);
 
 /* Where a word may be a file or a definition's name: it is the file, if there is one (not a
  * folder), or if it ends like one (.yaml, .yml, .json). */
+bool word_is_code(const char *word); /* .py, .js, .mjs, .ts */
 bool word_is_file(const char *word);
 
 /* A file's text, NUL-terminated ("-": standard input). INVALID_REQUEST names it. */

@@ -1,4 +1,5 @@
 /* target.c - where operations go: a store opened here, its owner, or a server. */
+#include "api/modules.h"
 #include "base/assert.h"
 #include "base/node_own.h"
 #include "base/redact.h"
@@ -194,6 +195,8 @@ static pawl_status open_local(struct cli *cli, enum target_use use, const pawl_o
 
     if (!given.log)
         given.log = warn_of_loss;
+    if (use != USE_READ && !is_read_only(cli->store))
+        api_modules_expect();
     TRY(pawl_open(&cli->target.local, cli->store, &given, &cli->scope.error));
     if (use != USE_READ && !is_read_only(cli->store))
         TRY(types_register(cli, cli->target.local, &cli->scope.error));

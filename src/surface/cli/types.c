@@ -18,7 +18,9 @@ static pawl_status register_own(const struct cli *cli, pawl *p, pawl_error *erro
 pawl_status types_register_beside(void *cli, pawl *p, pawl_error *error)
 {
     TRY(register_own(cli, p, error));
-    return api_modules_share(p, error);
+    TRY(api_modules_share(p, error));
+    api_modules_ready(p);
+    return PAWL_OK;
 }
 
 /* --module-time in milliseconds, digits as they were parsed; 0: the usual. */
@@ -35,5 +37,6 @@ pawl_status types_register(struct cli *cli, pawl *p, pawl_error *error)
     TRY(register_own(cli, p, error));
     for (const struct given *given = NULL; (given = given_next(cli, "module", given));)
         TRY(api_module_load(p, OURSELVES, given->value, turn_ms(cli), error));
+    api_modules_ready(p);
     return PAWL_OK;
 }

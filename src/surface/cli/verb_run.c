@@ -25,7 +25,11 @@ static int find_definition(struct cli *cli, const struct trial *trial, const cha
     struct put put;
 
     *out = word;
-    if (word_is_file(word)) {
+    if (word_is_code(word)) {
+        const char *name = args_option(cli, "name");
+
+        *out = name ? name : api_module_type(cli->target.local, 0);
+    } else if (word_is_file(word)) {
         if (define_file(cli, word, args_option(cli, "name"), &put) != PAWL_OK)
             return report_definition(cli, word, &put);
         *out = put.name;
@@ -62,6 +66,53 @@ static int report_create(struct cli *cli, const char *definition)
     return report(cli);
 }
 
+/* Only of an instance that is paused: one that merely stopped needs no permission to resume. */
+static pawl_status clear_pause(struct cli *cli, const struct node *instance)
+{
+    struct node *answer;
+
+    if (!str_is(member_str(instance, "status"), "paused"))
+        return PAWL_OK;
+    TRY(cli_ask_typed(cli, "instance.resume", NULL, &answer)); /* with its instance_id */
+    if (str_is(member_str(answer, "status"), "paused"))
+        return scope_fail(&cli->scope, PAWL_PAUSED,
+                          "it is at a limit and is paused again: `pawl why` names the limit");
+    return PAWL_OK;
+}
+
+/* `pawl run game.py` again goes on with what the last one left unfinished, unless it is given an
+ * input. NULL: it did not. */
+static const char *unfinished(struct cli *cli, const char *definition)
+{
+    struct node *instance;
+    const char *id = NULL;
+
+    if (!word_is_code(cli->operands[0]) || args_option(cli, "input") || args_flag(cli, "test"))
+        return NULL;
+    if (id_resolve(cli, "@last", &id) != PAWL_OK ||
+        cli_ask_id(cli, "instance.get", id, &instance) != PAWL_OK || has_ended(instance) ||
+        !str_is(member_str(instance, "definition"), definition))
+        id = NULL;
+    cli->scope.error = (pawl_error){ .status = PAWL_OK };
+    return id;
+}
+
+static int follow_unfinished(struct cli *cli, struct run_view *running, const char *id)
+{
+    struct node *instance;
+    int64_t seq;
+
+    cli->operands[0] = id;
+    if (cli_ask_id(cli, "instance.get", id, &instance) != PAWL_OK ||
+        clear_pause(cli, instance) != PAWL_OK)
+        return report(cli);
+    if (!cli->json)
+        fprintf(cli->term.out, "%s was unfinished and goes on\n", id);
+    fflush(cli->term.out);
+    seq = member_int(instance, "next_sequence_number") - 1;
+    return live_follow(cli, &running->host, id, seq, running->trial);
+}
+
 static int run_here(struct cli *cli, struct run_view *running)
 {
     struct node *created;
@@ -77,6 +128,9 @@ static int run_here(struct cli *cli, struct run_view *running)
     code = find_definition(cli, running->trial, &definition);
     if (code != EXIT_DONE)
         return code;
+    id = unfinished(cli, definition);
+    if (id)
+        return follow_unfinished(cli, running, id);
     if (cli_ask_typed(cli, "instance.create", WITH({ "definition", str_of(definition) }),
                       &created) != PAWL_OK)
         return report_create(cli, definition);
@@ -176,6 +230,8 @@ static int check_operand(struct cli *cli)
 
     if (word_is_file(cli->operands[0]) && !file_is_readable(cli->operands[0]))
         return EXIT_USAGE;
+    if (word_is_code(cli->operands[0]) && !args_add(cli, "module", cli->operands[0]))
+        return usage_fail(cli, "too many options");
     if (!word_is_file(cli->operands[0]) && args_option(cli, "name"))
         return usage_fail(cli, "--name goes with a FILE");
     if (input_typed(cli, &input, NULL) != PAWL_OK)
@@ -192,7 +248,8 @@ static int check_name(struct cli *cli)
     struct node *answer;
     int code = EXIT_DONE;
 
-    if (word_is_file(word) || !file || access(file, F_OK) == 0 || args_flag(cli, "with"))
+    if (word_is_code(word) || word_is_file(word) || !file || access(file, F_OK) == 0 ||
+        args_flag(cli, "with"))
         return EXIT_DONE;
     cli->store = "memory:";
     if (target_open(cli, USE_CREATE, NULL) != PAWL_OK)
@@ -216,20 +273,6 @@ int verb_run(struct cli *cli)
     if (code == EXIT_DONE)
         code = check_name(cli);
     return code == EXIT_DONE ? in_store(cli, run_here) : code;
-}
-
-/* Only of an instance that is paused: one that merely stopped needs no permission to resume. */
-static pawl_status clear_pause(struct cli *cli, const struct node *instance)
-{
-    struct node *answer;
-
-    if (!str_is(member_str(instance, "status"), "paused"))
-        return PAWL_OK;
-    TRY(cli_ask_typed(cli, "instance.resume", NULL, &answer)); /* with its instance_id */
-    if (str_is(member_str(answer, "status"), "paused"))
-        return scope_fail(&cli->scope, PAWL_PAUSED,
-                          "it is at a limit and is paused again: `pawl why` names the limit");
-    return PAWL_OK;
 }
 
 /* An instance whose code is not here would never take a turn. */

@@ -1,4 +1,4 @@
-"""pawl_client.py - a client of pawl, and a worker for the tools of its flows. One file, nothing but Python 3.11.
+"""pawl_client - a client of pawl, a worker for the tools of its flows, and durable code (durable.py). Nothing but Python 3.11.
 
     from pawl_client import Pawl, Worker
 
@@ -28,8 +28,8 @@ import http.client
 import json
 import logging
 import os
-import random
-import signal
+import random as _random
+import signal as _signal
 import socket
 import threading
 import time
@@ -37,6 +37,13 @@ import traceback
 import urllib.parse
 import uuid
 from typing import Any, Callable, Iterable, Iterator, Literal, NotRequired, TypedDict
+
+from .durable import (ChildError as ChildError, Fail as Fail, Future as Future, NondeterminismError as NondeterminismError, Signal as Signal,
+                      StepError as StepError, Workflow as Workflow, continue_as as continue_as, external as external, gather as gather,
+                      instance_id as instance_id, now as now, patched as patched, random as random, retries as retries, select as select,
+                      send as send, signal as signal, sleep as sleep, spawn as spawn, start as start, step as step, subscribe as subscribe,
+                      uuid4 as uuid4, workflow as workflow)
+from .turns import StepInfo as StepInfo, log as log, run as run, step_info as step_info
 
 __version__ = "0.1.0"
 
@@ -124,11 +131,11 @@ class _Whole:
             self._parts.append(data)
 
 
-class _Plain(_Whole, http.client.HTTPConnection):
+class _Plain(_Whole, http.client.HTTPConnection):  # type: ignore[misc]
     pass
 
 
-class _Secure(_Whole, http.client.HTTPSConnection):
+class _Secure(_Whole, http.client.HTTPSConnection):  # type: ignore[misc]
     pass
 
 
@@ -213,7 +220,7 @@ class _Calls:
                 wanted = noticed(str(lost) or type(lost).__name__, fresh)
                 if not again or not wanted or time.monotonic() > until:
                     raise Unreachable("%s %s at %s: %s" % (method, target, self._host, lost)) from lost
-            time.sleep(pause * random.uniform(0.5, 1.5))
+            time.sleep(pause * _random.uniform(0.5, 1.5))
             pause = min(pause * 2, 2.0)
 
     def close(self) -> None:
@@ -282,14 +289,6 @@ class _Calls:
 
 
 # ---- Working ----
-
-
-class Fail(Exception):
-    """Raised by a tool: the step has failed with this error (any JSON); retry=False ends its attempts."""
-
-    def __init__(self, error: Any, retry: bool = True):
-        super().__init__(str(error))
-        self.error, self.retry = error, retry
 
 
 class Rejected(SystemExit):
@@ -382,8 +381,8 @@ class Worker:
         """Work until stop() or, in the main thread, SIGTERM or SIGINT. What was claimed is finished and answered first. Raises Rejected if
         the server rejects the worker: its token, its name, its store, its tools."""
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, lambda *_: self.stop())
+            for number in (_signal.SIGTERM, _signal.SIGINT):
+                _signal.signal(number, lambda *_: self.stop())
         if self.log is LOG:
             _show_log()
         self._say("info", "worker %s serves %s at %s, %d at a time" % (self.name, ", ".join(self._tools) or "no tool", self.pawl._url, self.threads))
@@ -490,7 +489,7 @@ class Worker:
                 if _is_final(error):
                     self._reject(error)
                 else:
-                    time.sleep(pause * (0.5 + random.random()))
+                    time.sleep(pause * (0.5 + _random.random()))
                 pause = min(pause * 2, 2.0)
             finally:
                 self._take(steps, places)

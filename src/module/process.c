@@ -1,0 +1,290 @@
+/* process.c - the processes in which a module's code runs: begun, asked, ended, and what each still
+ * has of the instances it took turns of. */
+#include "module/module_int.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LOAD_MS 30000 /* until a module has said what it has */
+
+extern char **environ;
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        (void)close(*fd);
+    *fd = -1;
+}
+
+void process_end(struct child_process *child, char words[64])
+{
+    int how = 0;
+
+    words[0] = '\0';
+    close_fd(&child->in);
+    close_fd(&child->out);
+    if (child->pid == 0)
+        return;
+    /* A child that ended by itself is distinguished from one that we end. A moment is enough: its
+     * pipe is closed. */
+    (void)kill(-child->pid, SIGKILL);
+    while (waitpid(child->pid, &how, 0) < 0 && errno == EINTR) {
+    }
+    if (WIFSIGNALED(how) && WTERMSIG(how) != SIGKILL)
+        (void)snprintf(words, 64, "signal %d", WTERMSIG(how));
+    else if (WIFEXITED(how))
+        (void)snprintf(words, 64, "exit status %d", WEXITSTATUS(how));
+    child->pid = 0;
+    if (child->held)
+        memset(child->held, 0, sizeof *child->held * HELD_ROWS);
+}
+
+/* Out of the way of 0 and 1, which a host may have closed. */
+static bool make_pipe(int pipe_fds[2])
+{
+    if (pipe2(pipe_fds, O_CLOEXEC) != 0)
+        return false;
+    for (int i = 0; i < 2; i++) {
+        int raised = fcntl(pipe_fds[i], F_DUPFD_CLOEXEC, 3);
+
+        (void)close(pipe_fds[i]);
+        pipe_fds[i] = raised;
+    }
+    return pipe_fds[0] >= 0 && pipe_fds[1] >= 0;
+}
+
+/* A group of its own, and none of the signals that we hold back. */
+static int spawn(const struct module *module, struct child_process *child, int in, int out)
+{
+    char *host[] = { module->program, (char *)(uintptr_t) "--module-host", module->path, NULL };
+    char **argv = module->command ? module->command : host;
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none;
+    int failed;
+
+    sigemptyset(&none);
+    (void)posix_spawn_file_actions_init(&actions);
+    (void)posix_spawnattr_init(&attributes);
+    (void)posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
+    (void)posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+    if (!module->command) /* the last */
+        (void)posix_spawn_file_actions_adddup2(&actions, module->image.fd, IMAGE_FD);
+    (void)posix_spawnattr_setsigmask(&attributes, &none);
+    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+    failed = posix_spawnp(&child->pid, argv[0], &actions, &attributes, argv, environ);
+    if (failed)
+        child->pid = 0;
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+    return failed;
+}
+
+static pawl_status fail_start(const struct module *module, struct scope *scope, int number)
+{
+    char words[128];
+
+    return scope_fail(scope, PAWL_NOT_KNOWN, "module '%s': no process for it: %s", module->path,
+                      strerror_r(number, words, sizeof words));
+}
+
+pawl_status process_begin(const struct module *module, struct child_process *child,
+                          struct scope *scope, str *hello)
+{
+    int request[2] = { -1, -1 }, answer[2] = { -1, -1 }, failed;
+    char words[64];
+    enum frame_end end;
+
+    failed = make_pipe(request) && make_pipe(answer) ? spawn(module, child, request[0], answer[1])
+                                                     : errno;
+    close_fd(&request[0]);
+    close_fd(&answer[1]);
+    child->in = answer[0];
+    child->out = request[1];
+    child->cpu = -1;
+    (void)fcntl(child->out, F_SETFL, O_NONBLOCK); /* frame_write() waits for slow readers */
+    if (failed) {
+        process_end(child, words);
+        return fail_start(module, scope, failed);
+    }
+    end = frame_read(child->in, LOAD_MS, scope, hello);
+    if (end == FRAME_OK)
+        return PAWL_OK;
+    process_end(child, words);
+    return scope_fail(scope, PAWL_NOT_KNOWN, "module '%s' ended its process while loading (%s)%s",
+                      module->path, end == FRAME_LATE ? "it did not come back" : words,
+                      module->command ? "; it has to speak the protocol of docs/turn-protocol.md, "
+                                        "as run() of pawl_client does"
+                                      : "");
+}
+
+/* ---- What it says first ---------------------------------------------------------------------- */
+
+pawl_status hello_read(struct scope *scope, const char *path, str hello, struct node **out)
+{
+    const struct node *error, *types;
+    int64_t protocol = 0;
+
+    if (node_read_json(scope, hello, out) != PAWL_OK || (*out)->kind != NODE_OBJECT)
+        return scope_fail(scope, PAWL_NOT_KNOWN,
+                          "module '%s': its first frame is not a JSON object; see "
+                          "docs/turn-protocol.md",
+                          path);
+    error = node_find(*out, "error");
+    if (error)
+        return scope_fail(scope, PAWL_NOT_KNOWN, "%.*s", STR_ARG(error->text));
+    if (!node_find(*out, "pawl") || !node_to_i64(node_find(*out, "pawl"), &protocol) ||
+        protocol != TURN_PROTOCOL)
+        return scope_fail(scope, PAWL_NOT_KNOWN,
+                          "module '%s' speaks version %lld of the turn protocol, and this program "
+                          "version %d; use a client of this release",
+                          path, (long long)protocol, TURN_PROTOCOL);
+    types = node_find(*out, "types");
+    if (!types || types->kind != NODE_ARRAY)
+        return scope_fail(scope, PAWL_NOT_KNOWN,
+                          "module '%s': its first frame has no list 'types'; see "
+                          "docs/turn-protocol.md",
+                          path);
+    return PAWL_OK;
+}
+
+/* Every process of one load runs the same build: a shared object's bytes are ours, and of a command
+ * the process says which it is. */
+static pawl_status check_build(const struct module *module, const struct node *hello,
+                               struct scope *scope)
+{
+    str build = node_text(hello, "build");
+
+    if (!module->command || !module->digest[0] || str_is(build, module->digest))
+        return PAWL_OK;
+    return scope_fail(
+        scope, PAWL_NOT_KNOWN,
+        "module '%s' has changed since it was loaded; load it again (kill -HUP of the "
+        "server), or put the old files back",
+        module->path);
+}
+
+pawl_status process_need(const struct module *module, struct child_process *child,
+                         struct scope *scope)
+{
+    struct node *root = NULL;
+    char words[64];
+    pawl_status status;
+    str hello;
+
+    if (child->pid)
+        return PAWL_OK;
+    TRY(process_begin(module, child, scope, &hello));
+    status = hello_read(scope, module->path, hello, &root);
+    if (status == PAWL_OK)
+        status = check_build(module, root, scope);
+    if (status != PAWL_OK)
+        process_end(child, words);
+    return status;
+}
+
+/* ---- Asking ---------------------------------------------------------------------------------- */
+
+/* On the processor of the thread that asks, which does nothing while it waits: to wake a process on
+ * another one takes longer than the turn. */
+static void come_near(struct child_process *child)
+{
+    int cpu = sched_getcpu();
+    cpu_set_t here;
+
+    if (cpu < 0 || cpu == child->cpu)
+        return;
+    CPU_ZERO(&here);
+    CPU_SET(cpu, &here);
+    if (sched_setaffinity(child->pid, sizeof here, &here) == 0)
+        child->cpu = cpu;
+}
+
+enum frame_end process_ask(const struct module *module, struct child_process *child, int wait_ms,
+                           struct scope *scope, const struct buf *request, str *out)
+{
+    enum frame_end end;
+
+    if (module->is_near)
+        come_near(child);
+    end = frame_write(child->out, wait_ms, request);
+    return end == FRAME_OK ? frame_read(child->in, wait_ms, scope, out) : end;
+}
+
+/* Does `child` suit better than `found`? */
+static bool is_better(const struct child_process *child, const struct child_process *found,
+                      uint64_t key)
+{
+    if (!found || (child->pid != 0) != (found->pid != 0))
+        return !found || child->pid != 0;
+    return key && held_find(child, key) && !held_find(found, key);
+}
+
+struct child_process *process_take(struct module *module, struct child_process *children,
+                                   uint32_t count, uint64_t key)
+{
+    struct child_process *found = NULL;
+
+    pthread_mutex_lock(&module->lock);
+    for (;;) {
+        for (uint32_t i = 0; i < count; i++)
+            if (!children[i].is_busy && is_better(&children[i], found, key))
+                found = &children[i];
+        if (found)
+            break;
+        pthread_cond_wait(&module->freed, &module->lock);
+    }
+    found->is_busy = true;
+    pthread_mutex_unlock(&module->lock);
+    return found;
+}
+
+void process_give_back(struct module *module, struct child_process *child)
+{
+    char words[64];
+
+    pthread_mutex_lock(&module->lock);
+    child->is_busy = false;
+    if (module->is_retired)
+        process_end(child, words);
+    pthread_cond_broadcast(&module->freed); /* some wait for a caller, some for a taker of turns */
+    pthread_mutex_unlock(&module->lock);
+}
+
+/* ---- What a child still has ------------------------------------------------------------------ */
+
+/* 0 stands for none. */
+uint64_t held_key(uint64_t mark, str id)
+{
+    uint64_t key = journal_chain(mark, id);
+
+    return key ? key : 1;
+}
+
+uint64_t held_find(const struct child_process *child, uint64_t key)
+{
+    const struct held *row = child->held ? &child->held[key % HELD_ROWS] : NULL;
+
+    return row && row->key == key ? row->number : 0;
+}
+
+/* Without memory for the table the child is told all, each time. */
+void held_put(const struct heap *heap, struct child_process *child, uint64_t key, uint64_t number)
+{
+    if (!child->held)
+        child->held = heap_new(heap, sizeof *child->held * HELD_ROWS);
+    if (child->held)
+        child->held[key % HELD_ROWS] = (struct held){ key, number };
+}
+
+void held_free(const struct heap *heap, struct child_process *child)
+{
+    if (child->held)
+        heap_free(heap, child->held, sizeof *child->held * HELD_ROWS);
+    child->held = NULL;
+}
