@@ -34,11 +34,6 @@ def browse(shell, scenario, address, *words):
     return done.stdout.decode()
 
 
-def only_long():
-    if not LONG:
-        raise harness.Skip("takes a while: PAWL_TEST_LONG=1 runs it")
-
-
 def test_five_pages_an_action_and_an_update_that_comes_by_itself(shell):
     _, address = shell.serve("--examples")
     browse(shell, "fivePages", address)
@@ -73,16 +68,16 @@ def test_markup_in_every_field_is_shown_as_text(shell):
 
 # ---- With PAWL_TEST_LONG ----
 
+DAILY = [name for name in globals() if name.startswith("test_")]
+
 
 def test_every_action_of_an_instance_can_be_taken_and_refusals_are_shown(shell):
-    only_long()
     _, address = shell.serve("--examples")
     changed = shell.write("approval.yaml", (harness.EXAMPLES / "approval.yaml").read_text().replace("timeout: 7d", "timeout: 9d"))
     browse(shell, "everyAction", address, str(shell.folder / changed))
 
 
 def test_the_form_of_a_definition_follows_the_schema_of_its_input(shell):
-    only_long()
     _, address = shell.serve()
     schema = {"type": "object", "required": ["amount"], "properties": {"amount": {"type": "integer", "minimum": 0, "description": "in cents"},
               "colour": {"enum": ["red", "blue"]}, "tags": {"type": "array"}}}
@@ -91,14 +86,12 @@ def test_the_form_of_a_definition_follows_the_schema_of_its_input(shell):
 
 
 def test_the_past_is_shown_by_slider_by_key_and_by_address(shell):
-    only_long()
     _, address = shell.serve("--examples", "--test")
     Web(address).expect(200, "POST", "/v1/test/advance", {"by": "20s"})
     browse(shell, "timeTravel", address)
 
 
 def test_of_two_browsers_that_approve_at_once_one_is_recorded_and_both_agree(shell):
-    only_long()
     _, address = shell.serve()
     web = Web(address)
     web.expect(201, "PUT", "/v1/definitions/once", {"steps": {"start": {"name": "sign", "approval": {"by": ["ann", "bob"], "count": 1}, "done": True}}})
@@ -107,19 +100,16 @@ def test_of_two_browsers_that_approve_at_once_one_is_recorded_and_both_agree(she
 
 
 def test_keys_alone_lead_through_the_pages(shell):
-    only_long()
     _, address = shell.serve("--examples")
     browse(shell, "keyboard", address)
 
 
 def test_every_page_in_every_look_breaks_no_rule_of_wcag_aa(shell):
-    only_long()
     _, address = shell.serve("--examples")
     browse(shell, "everyLook", address)
 
 
 def test_a_hundred_thousand_instances_are_listed_and_found(shell):
-    only_long()
     shell.pawl("define", str(harness.EXAMPLES / "order.yaml"))
     _, address = shell.serve()
     web = Web(address)
@@ -130,7 +120,6 @@ def test_a_hundred_thousand_instances_are_listed_and_found(shell):
 
 
 def test_a_server_that_wants_tokens_is_signed_in_to(shell):
-    only_long()
     shell.pawl("define", str(harness.EXAMPLES / "order.yaml"))
     order = shell.pawl("start", "order").out.strip()
     token = shell.json("token", "create", "--scope", "read,write", "--actor", "ann")["token"]
@@ -139,7 +128,6 @@ def test_a_server_that_wants_tokens_is_signed_in_to(shell):
 
 
 def test_a_graph_of_a_hundred_states_can_be_read(shell):
-    only_long()
     _, address = shell.serve()
     names = ["state-%d" % i for i in range(100)]
     ways = [{"from_state": names[i], "action": "go-%d" % k, "to_state": names[k]} for i in range(99) for k in {min(99, i + 1 + i % 3), min(99, i + 2)}]
@@ -148,13 +136,11 @@ def test_a_graph_of_a_hundred_states_can_be_read(shell):
 
 
 def test_the_first_paint_comes_soon(shell):
-    only_long()
     _, address = shell.serve("--examples")
     print(browse(shell, "firstPaint", address))
 
 
 def test_the_types_in_the_comments_are_right(shell):
-    only_long()
     config = {"compilerOptions": {"allowJs": True, "checkJs": True, "noEmit": True, "strict": True, "target": "es2023", "module": "es2022", "moduleResolution": "bundler",
                                   "lib": ["es2023", "dom", "dom.iterable"], "types": []}, "include": [str(harness.ROOT / "src/surface/dashboard/*.js")]}
     shell.write("tsconfig.json", json.dumps(config))
@@ -163,4 +149,4 @@ def test_the_types_in_the_comments_are_right(shell):
 
 
 if __name__ == "__main__":
-    harness.main(globals())
+    harness.main(globals() if LONG else {name: globals()[name] for name in DAILY})

@@ -27,7 +27,7 @@ function storeCard(health, info) {
   const line = (/** @type {string} */ name, /** @type {any} */ value) => [h("dt", null, name), h("dd", null, value)];
   return h("section.card", null, h("h2", null, "Store"), h("p", null, health.status === "ok" ? badge("ok") : h("span.badge.bad", null, health.status), " ", health.status === "ok" ? "healthy" : ""),
     (health.conditions ?? []).map((/** @type {any} */ one) => h("p.problem", null, typeof one === "string" ? one : one.detail ?? one.message ?? JSON.stringify(one))),
-    h("dl.facts", null, line("Records", count(info.records)), line("Instances", count(info.instances)), line("Clock", behind + (info.test_clock ? " (a test clock)" : "")), line("Overdue timers", info.timers_overdue ? h("span.error-line", null, count(info.timers_overdue)) : "none"),
+    h("dl.facts", null, line("Records", count(info.records)), line("Instances", count(info.instances)), info.shards && line("Shards", count(info.shards)), line("Clock", behind + (info.test_clock ? " (a test clock)" : "")), line("Overdue timers", info.timers_overdue ? h("span.error-line", null, count(info.timers_overdue)) : "none"),
       line("Write-ahead log", bytes(info.wal_bytes)), line("Schema", info.schema_fault ?? "as it should be"), line("Last record", when(info.last_record_at)), line("Root", h("code", { title: info.root }, info.root.slice(0, 16) + "…")), line("Version", "pawl " + info.version + (info.sqlite ? ", SQLite " + info.sqlite : ""))));
 }
 
