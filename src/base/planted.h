@@ -37,6 +37,7 @@
     X(DOPAR_HASTY, "a dopar is settled by the first of its branches")                              \
     X(RESCUE_MISSED, "a try that fails goes past its rescue")                                      \
     X(ERROR_FORGOTTEN, "what went wrong is not put into the context")                              \
+    X(UNDO_FORWARD, "compensations run in the order in which steps were done")                     \
     X(MAP_UNORDERED, "the results of a map are not in the order of its list")                      \
     X(ERROR_UNROUTED, "a graph's step that fails goes past its on_error")                          \
     X(RESULTS_WHOLE, "a flow keeps the whole results of its steps in memory")                      \

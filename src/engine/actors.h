@@ -340,7 +340,7 @@ pawl_status pause_at_bound(struct engine *engine, struct scope *scope, struct he
                            int64_t at_ms);
 /* Likewise: pauses it behind the entry of an event whose turn is owed. */
 pawl_status pause_with_entry(struct engine *engine, struct scope *scope, struct head *head,
-                             str reason, int64_t at_ms);
+                             const struct decision *decision, int64_t at_ms);
 /* After the commit: it is logged, if the decision paused its instance. */
 void pause_told(struct engine *engine, const struct decision *decision);
 pawl_status pause_refusal(struct scope *scope);

@@ -50,6 +50,7 @@ static bool place_step(struct plan_merge *merge, uint32_t index)
     *placed = *step;
     placed->targets = place_targets(merge, step->targets, step->target_count);
     placed->errors = place_targets(merge, step->errors, step->error_count);
+    placed->undoes = step->undoes == STEP_NONE ? STEP_NONE : merge->places[step->undoes];
     placed->of = step->of == STEP_NONE ? STEP_NONE : merge->places[step->of];
     return placed->targets && placed->errors;
 }

@@ -1,6 +1,7 @@
 /* call.c - what a runner and a reader ask of a flow. */
 #include "flow/compile.h"
 #include "flow/map_items.h"
+#include "flow/undo.h"
 
 #define WATCHDOG_MS 120000 /* B33: of a step that says nothing itself */
 
@@ -25,7 +26,11 @@ pawl_status flow_call(const struct definition *definition, const void *state, ui
             tree_last_error(&walk, step->of == STEP_NONE ? step->node : plan->steps[step->of].node);
     source.item =
         map_item_of(plan, memory_find_map(memory, attempt->map), attempt->plan, attempt->item);
-    TRY(template_expand(&source, step, scope, &args));
+    args = memory_undo_args(memory, attempt->plan);
+    if (args.data)
+        args = arena_str(&scope->arena, args);
+    else
+        TRY(template_expand(&source, step, scope, &args));
     if (!step->has_template)
         args = arena_str(&scope->arena, args);
     *out =

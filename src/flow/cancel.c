@@ -1,6 +1,6 @@
 /* cancel.c - may a flow be cancelled where it stands? Always, never, or not from some of its steps,
  * as its plan says. */
-#include "flow/flow_int.h"
+#include "flow/undo.h"
 #include "model/fire.h"
 #include "model/words.h"
 
@@ -26,11 +26,25 @@ static pawl_status check_rule(const struct flow_memory *memory, struct scope *sc
         step_status_name(memory->live[i].status));
 }
 
+/* One that is being undone ends by itself, and a second cancel changes nothing. */
+static pawl_status check_undoing(const struct flow_memory *memory, struct scope *scope)
+{
+    if (memory->undoing == UNDO_NOT)
+        return PAWL_OK;
+    return scope_fail(scope, PAWL_CONFLICT,
+                      "it is being undone already, because it %s; it ends when its compensations "
+                      "are done",
+                      memory->undoing == UNDO_FAILING ? "failed" : "was cancelled");
+}
+
 pawl_status cancel_decide(const struct definition *definition, const struct standing *standing,
                           const struct event *event, struct scope *scope, struct decision *out)
 {
     TRY(fire_check_open(definition, standing, scope));
     TRY(check_rule(standing->memory, scope, PAWL_NO_CANCEL_TRANSITION));
+    TRY(check_undoing(standing->memory, scope));
+    if (undo_or_cancel(standing->memory))
+        return turn_run(decide_undo_cancel, definition, standing, event, scope, out);
     return fire_decide_cancel(definition, standing, event, scope, out);
 }
 
@@ -46,6 +60,8 @@ pawl_status cancel_decide_fire(const struct definition *definition, const struct
         return scope_fail(scope, status, "no '%.*s' from '%.*s'; nothing can be fired now",
                           STR_ARG(words_shown(event->name)),
                           STR_ARG(definition->states[standing->state].name));
+    if (status == PAWL_OK && str_is(event->name, "cancel"))
+        return cancel_decide(definition, standing, event, scope, out);
     return status != PAWL_OK ? status : fire_decide(definition, standing, event, scope, out);
 }
 
@@ -54,6 +70,11 @@ pawl_status cancel_decide_fire(const struct definition *definition, const struct
 enum cancel_rule flow_cancel_rule(const struct definition *definition)
 {
     return plan_of(definition)->cancel;
+}
+
+bool flow_undoes(const struct definition *definition)
+{
+    return plan_of(definition)->has_undo;
 }
 
 bool flow_step_bars_cancel(const struct definition *definition, uint32_t plan_index)

@@ -387,6 +387,7 @@ pawl_status flow_compile(struct scope *scope, const struct node *document,
     struct findings unread = { 0 };
     struct compilation compiler = { .scope = scope,
                                     .of = STEP_NONE,
+                                    .undoes = STEP_NONE,
                                     .report = { scope, findings ? findings : &unread } };
     pawl_status status;
 
@@ -396,6 +397,7 @@ pawl_status flow_compile(struct scope *scope, const struct node *document,
                       node_kind_name(document->kind));
     else
         compile_document(&compiler, document);
+    compile_saga(&compiler, document);
     if (!scope->arena.failed)
         compile_check(&compiler);
     if (scope->arena.failed || compiler.tree.failed)

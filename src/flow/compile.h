@@ -33,7 +33,8 @@ struct compilation {
     const struct node *output;
     str output_text;
     uint32_t spawn_count;
-    uint32_t of;   /* the map whose step is compiled; STEP_NONE: none */
+    uint32_t undoes; /* the step whose compensation is compiled; STEP_NONE: none */
+    uint32_t of;     /* the map whose step is compiled; STEP_NONE: none */
     str *buffered; /* signals that are kept */
     uint32_t buffered_count;
     const struct node *cancel_node; /* NULL: there is no `cancel` */
@@ -92,6 +93,13 @@ void arms_compile(struct source_step *step, const struct node *first,
                   const struct known_key *more_keys, bool is_one);
 void gate_compile(struct source_step *step);
 void sleep_check(const struct source_step *step);
+
+/* compile_saga.c: `compensate` of a step; its compensation, as a step of its own; what such a step
+ * may not have; and what `saga: true` demands, when all steps are known. */
+void compile_compensate(struct source_step *step);
+void compile_undo(struct compilation *compiler, uint32_t index);
+void compile_check_undo(const struct source_step *step);
+void compile_saga(struct compilation *compiler, const struct node *document);
 
 /* compile_retry.c: how often, and after how long. */
 void compile_retry(struct source_step *step);

@@ -10,7 +10,7 @@
 /* Words that later versions will know (DESIGN section 4). */
 bool compile_is_reserved(str key)
 {
-    static const char *const words[] = { "compensate", "saga", "schedule", NULL };
+    static const char *const words[] = { "schedule", NULL };
 
     return str_is_one_of(key, words);
 }
@@ -27,7 +27,9 @@ static void refuse_key(struct source_step *step, const struct node *node,
         step_error(step, node, "'%.*s' is not supported by this version yet", STR_ARG(node->key));
     else if (keys_have(way_keys, node->key))
         step_error(step, node, "'%.*s' belongs to 'steps', not to %s", STR_ARG(node->key),
-                   step->plan.of == STEP_NONE ? "a tree" : "the step of a map");
+                   step->plan.undoes != STEP_NONE ? "a compensation"
+                   : step->plan.of == STEP_NONE   ? "a tree"
+                                                  : "the step of a map");
     else
         compile_refuse_key(step->compiler, step, node, tables, "", "");
 }
@@ -42,7 +44,7 @@ static void check_keys(struct source_step *step)
     for (uint32_t i = 0; i < STEP_KIND_COUNT; i++)
         if (step_kinds[i]->keys)
             tables[count++] = step_kinds[i]->keys;
-    if (!step->compiler->is_tree && step->plan.of == STEP_NONE)
+    if (!step->compiler->is_tree && step->plan.of == STEP_NONE && step->plan.undoes == STEP_NONE)
         tables[count++] = way_keys;
     if (step->node == step->compiler->leaf)
         tables[count] = flow_keys;
@@ -222,7 +224,10 @@ static void read_step(struct source_step *step)
         step->plan.is_once = !idempotent->truth;
     }
     read_augment(step);
-    if (step->plan.of != STEP_NONE)
+    compile_compensate(step);
+    if (step->plan.undoes != STEP_NONE)
+        compile_check_undo(step);
+    else if (step->plan.of != STEP_NONE)
         check_body(step);
     else if (!step->compiler->is_tree)
         compile_way(step);
@@ -269,11 +274,13 @@ uint32_t compile_step(struct compilation *compiler, const struct node *node, str
         .kind = step_kind_find(STR("tool"), STR_NONE),
         .args = STR("{}"),
         .way = compiler->is_tree ? WAY_TREE : WAY_DONE,
-        .attempt_count_max = compiler->is_tree ? TREE_ATTEMPTS : GRAPH_ATTEMPTS,
+        .attempt_count_max =
+            compiler->is_tree && compiler->undoes == STEP_NONE ? TREE_ATTEMPTS : GRAPH_ATTEMPTS,
         .approval_count = 1,
-        .is_idempotent = !compiler->is_tree,
+        .is_idempotent = !compiler->is_tree || compiler->undoes != STEP_NONE,
         .result_slot = STEP_NONE,
         .of = compiler->of,
+        .undoes = compiler->undoes,
     };
     index = compiler->count - 1;
     if (node->kind == NODE_OBJECT)
@@ -281,5 +288,6 @@ uint32_t compile_step(struct compilation *compiler, const struct node *node, str
     else
         step_error(step, NULL, "a step must be an object, found %s", node_kind_name(node->kind));
     compile_body(compiler, index);
+    compile_undo(compiler, index);
     return index;
 }

@@ -187,8 +187,9 @@ static bool is_of_item(const struct source_step *step, const struct template_par
 {
     str inner = str_trim((str){ part->text.data + 2, part->text.size - 4 }, " \t");
     str root = str_before(inner, '.');
-    const struct node *map =
-        step->plan.of == STEP_NONE ? NULL : step->compiler->steps[step->plan.of].node;
+    uint32_t of = step->plan.undoes == STEP_NONE ? step->plan.of
+                                                 : step->compiler->steps[step->plan.undoes].plan.of;
+    const struct node *map = of == STEP_NONE ? NULL : step->compiler->steps[of].node;
     const struct node *as = node_find(node_find(map, "map"), "as");
 
     return map && (str_is(root, "index") || (as ? str_eq(root, as->text) : str_is(root, "item")));
@@ -235,7 +236,7 @@ static void check_template(const struct source_step *step, const struct node *no
         found = template_step(&step->compiler->named, part->path, SIZE_MAX, &rest);
         if (found == STEP_NONE)
             refuse_step(step, node, part, hint);
-        else if (step->compiler->steps[found].plan.of != STEP_NONE)
+        else if (step->compiler->steps[found].plan.of != STEP_NONE && step->plan.undoes != found)
             step_error(step, node, "%.*s: the results of a map's items are its own result",
                        STR_ARG(text));
         else if (step->compiler->steps[found].plan.kind->is_without_result)

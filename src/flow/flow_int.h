@@ -166,7 +166,11 @@ struct turn {
     bool *joins;                 /* graphs: likewise; NULL: as in the memory */
     uint32_t fresh_slot;         /* what the ended step brought */
     str fresh, error;
-    const struct fresh *older;    /* what was brought before it by this decision */
+    const struct fresh *older; /* what was brought before it by this decision */
+    uint32_t *over;            /* ordinals of what this decision ended */
+    uint32_t over_count, over_capacity;
+    uint32_t undo_noted;          /* the compensation of what it completed; STEP_NONE: none */
+    bool is_undone, is_pivoted;   /* it completed a compensation, or a pivot */
     struct map_turn *maps;        /* map_items.c: those whose items it concerns */
     struct template_item item;    /* of the item that begins */
     uint32_t item_map, item_over; /* ordinals: its map; of the item that this decision ended */
@@ -187,6 +191,7 @@ void turn_arm(struct turn *turn, uint32_t ordinal, str name, int64_t due_at_ms);
 struct attempt turn_create(struct turn *turn, uint32_t plan, uint32_t number,
                            enum step_status status);
 void turn_end(struct turn *turn, const struct attempt *attempt);
+void turn_note_over(struct turn *turn, uint32_t ordinal);
 struct template_source turn_source(const struct turn *turn);
 /* ... for the args of a step, which sees the error of the try around it. */
 struct template_source turn_step_source(const struct turn *turn, const struct plan_step *step);
@@ -212,6 +217,11 @@ bool flow_wakes(const void *memory);
 /* The rows by which broadcasts find a flow that keeps their signals, on the last draft; `before`:
  * the plan that it went by, NULL: it begins. */
 void turn_keep_signals(struct turn *turn, const struct plan *before, const struct plan *plan);
+
+/* reduce.c: decide with this function. */
+pawl_status turn_run(void (*handle)(struct turn *turn), const struct definition *definition,
+                     const struct standing *standing, const struct event *event,
+                     struct scope *scope, struct decision *out);
 
 /* cancel.c: the two events that cancel a flow. */
 pawl_status cancel_decide(const struct definition *definition, const struct standing *standing,
@@ -266,6 +276,7 @@ void step_succeed(struct turn *turn, enum lifecycle_transition transition,
 /* A step of a tree that leads by arms is over in the decision that began it. Nothing may ask for
  * its result, and it puts nothing into the context. */
 void step_take_arm(struct turn *turn, const struct attempt *attempt, str result, uint32_t arm);
+void step_try_again(struct turn *turn, const struct attempt *failed, enum retry_cause cause);
 void step_fail(struct turn *turn, enum lifecycle_transition transition,
                const struct attempt *attempt, enum retry_cause cause, str error);
 /* What came cannot be used (a context past all bounds, a condition that cannot be told): the step

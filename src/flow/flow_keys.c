@@ -11,6 +11,8 @@ const struct known_key flow_keys[] = {
       "the last step's result, or a tree's context" },
     { "signals", "{NAME: {buffer: true}}", "signals that are kept until a step awaits them", NULL,
       "none" },
+    { "saga", "true | false", "whether every step with an effect must say how it is undone", NULL,
+      "false" },
     { "cancel", "true | false | {not_from}", "from where it can be cancelled", NULL, "true" },
     { "mcp", "{task, sync_wait, description}", "how MCP clients are offered it", NULL },
     { 0 },
@@ -45,6 +47,8 @@ const struct known_key step_keys[] = {
     { "idempotent", "true | false", "whether an attempt without an answer may be repeated", NULL,
       "true in a graph, false in a tree" },
     { "augment", "{DEST: SOURCE}", "what of the result is put into the context", NULL, "nothing" },
+    { "compensate", "STEP | read-only | pivot", "the step that undoes it if the flow fails", "undo",
+      "nothing is undone" },
     { 0 },
 };
 

@@ -3,6 +3,7 @@
 #include "base/grow.h"
 #include "flow/flow_int.h"
 #include "flow/map_items.h"
+#include "flow/undo.h"
 #include "model/interest.h"
 
 struct flow_memory *memory_of_plan(const struct plan *plan, str input, struct arena *arena)
@@ -384,13 +385,22 @@ static pawl_status fold_outcome(struct folding *fold)
     struct flow_memory *memory = fold->memory;
     bool is_success = !lifecycle_is_failure(fold->entry->transition);
 
+    if (memory->undoing != UNDO_NOT)
+        return is_success ? memory_undone(memory, &fold->subject, payload_of(fold), fold->scope,
+                                          fold->arena)
+                          : PAWL_OK;
     if (fold->plan->steps[fold->subject.plan].of != STEP_NONE) {
+        if (is_success)
+            TRY(memory_note_undo(memory, &fold->subject, payload_of(fold), fold->scope,
+                                 fold->arena));
         TRY_MEMORY(fold->scope, memory_end_item(memory, &fold->subject, is_success,
                                                 payload_of(fold), fold->entry->seq, fold->arena));
         return PAWL_OK;
     }
-    if (is_success)
+    if (is_success) {
         TRY(fold_success(fold));
+        TRY(memory_note_undo(memory, &fold->subject, payload_of(fold), fold->scope, fold->arena));
+    }
     if (!fold->plan->is_tree)
         return is_success ? PAWL_OK : fold_error(fold);
     if (!is_success) {
@@ -483,6 +493,8 @@ pawl_status flow_apply(const struct definition *definition, void *state,
     ASSERT(entry->transition < definition->transition_count);
     if (entry->transition == LIFE_T_AMEND)
         return memory_amend(state, entry, scope, arena);
+    if (entry->transition == LIFE_T_COMPENSATE)
+        TRY(memory_begin_undo(state, entry, scope, arena));
     TRY(fold_begin(&fold));
     TRY(fold_subject(&fold));
     TRY(fold_effects(&fold));

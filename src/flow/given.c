@@ -650,6 +650,9 @@ static pawl_status gather(struct gathering *gathering)
     uint32_t count = gathering->plan->count;
     struct node *document = NULL;
 
+    if (gathering->memory->undoing != UNDO_NOT)
+        return scope_fail(gathering->scope, PAWL_CONFLICT,
+                          "what it had done was undone: start a new instance instead");
     TRY(find_from(gathering));
     if (gathering->args->before.data)
         TRY(given_read(gathering->scope, gathering->args->before, &document));

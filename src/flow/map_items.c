@@ -399,8 +399,10 @@ void map_end_items(struct turn *turn, const struct attempt *attempt)
     for (uint32_t i = 0; i < turn->memory->live_count; i++) {
         const struct attempt *live = &turn->memory->live[i];
 
-        if (live->map == attempt->ordinal && live->ordinal != turn->item_over)
+        if (live->map == attempt->ordinal && live->ordinal != turn->item_over) {
+            turn_note_over(turn, live->ordinal);
             turn_cause(turn, (struct effect){ .kind = EFFECT_END, .ordinal = live->ordinal });
+        }
     }
 }
 

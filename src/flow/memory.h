@@ -34,6 +34,13 @@ struct map_state {
         failed; /* begun: those before it have begun, or were done */
     bool is_over;
 };
+/* What is to be undone, in the order in which it was done: undo.c. */
+struct undo {
+    uint32_t plan; /* of the compensation */
+    str args;      /* JSON: what it is called with */
+};
+enum undoing { UNDO_NOT, UNDO_FAILING, UNDO_CANCELLING };
+
 /* What an instance that is run again had done of a map. */
 struct given_map {
     uint32_t plan;
@@ -101,6 +108,11 @@ struct flow_memory {
     uint32_t approval_count, approval_capacity;
     struct given_key *keys; /* of steps that have not begun yet, in order */
     uint32_t key_count, key_capacity;
+    struct undo *undos;
+    uint32_t undo_count, undo_capacity;
+    enum undoing undoing;
+    struct kept_text undo_error;     /* UNDO_FAILING: what the flow fails with */
+    str cancel_actor, cancel_reason; /* UNDO_CANCELLING; data NULL: not supplied */
     struct map_state *maps;
     uint32_t map_count, map_capacity;
     struct given_map *given_maps;

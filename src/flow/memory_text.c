@@ -12,6 +12,7 @@
 #include "base/json_scan.h"
 #include "flow/flow_int.h"
 #include "flow/map_items.h"
+#include "flow/undo.h"
 
 /* ---- Printing -------------------------------------------------------------------- */
 
@@ -200,6 +201,12 @@ void flow_memory_print(const struct definition *definition, const void *state, s
         print_rows(memory, "keys", memory->key_count, print_key, out);
     if (memory->done)
         print_rows(memory, "done", plan->count, print_done, out);
+    if (memory->undo_count > 0)
+        print_rows(memory, "undos", memory->undo_count, undo_print, out);
+    if (memory->undoing != UNDO_NOT) {
+        json_key(out, "undoing");
+        undoing_print(memory, out);
+    }
     if (memory->map_count > 0) {
         print_rows(memory, "maps", memory->map_count, map_print, out);
         print_rows(memory, "items", memory->map_count, map_print_items, out);
@@ -359,6 +366,16 @@ static bool load_key(struct flow_loading *loading, const struct node *row)
     return memory_add_key(loading->memory, &key, loading->arena);
 }
 
+static bool load_undo(struct flow_loading *loading, const struct node *row)
+{
+    return undo_load(loading->memory, row, loading->arena);
+}
+
+static bool load_undoing(struct flow_loading *loading, const struct node *row)
+{
+    return undoing_load(loading->memory, row, loading->arena);
+}
+
 static bool load_map(struct flow_loading *loading, const struct node *row)
 {
     return map_load(loading->memory, row, loading->arena);
@@ -410,6 +427,7 @@ static const struct member {
     { "context", load_context, false },   { "error", load_error, false },
     { "done", load_done, true },          { "maps", load_map, true },
     { "items", load_items, true },        { "given", load_given, true },
+    { "undos", load_undo, true },         { "undoing", load_undoing, false },
 };
 
 static bool load_value(struct flow_loading *loading, str value, load_fn load)

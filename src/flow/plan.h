@@ -68,6 +68,9 @@ struct plan_step {
     bool has_template;    /* set by plan_load() */
     uint32_t result_slot; /* where a memory keeps its result; STEP_NONE: nothing asks for it */
     uint32_t node;        /* in a tree: where it stands; set by plan_load() */
+    uint32_t undoes;      /* the step that it compensates; STEP_NONE: it is no compensation */
+    uint32_t undo;        /* its compensation; STEP_NONE: it has none; set by plan_load() */
+    bool is_pivot;        /* when it is done, what was done before stays */
     uint32_t of;          /* the map whose items it is done for; STEP_NONE: it is no item's */
     uint32_t body;        /* of a map: that step; set by plan_load() */
 };
@@ -115,6 +118,7 @@ struct plan {
     str *buffered; /* signals that are kept until a step awaits them */
     uint32_t buffered_count;
     enum cancel_rule cancel; /* NOT_FROM: some steps bar it */
+    bool has_undo;           /* some step has a compensation */
     bool asks_instance;      /* some template or condition looks at what the instance is */
     struct plan_name *names; /* sorted */
     uint32_t slot_count;

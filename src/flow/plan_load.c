@@ -77,8 +77,10 @@ static pawl_status make_ready(struct scope *scope, struct plan *plan)
         plan->names[i] = (struct plan_name){ plan->steps[i].name, i };
     plan_sort_names(plan->names, plan->count);
     for (uint32_t i = 0; i < plan->count; i++)
-        plan->steps[i].has_template =
-            scan_templates(plan, plan->steps[i].args_node) || plan->steps[i].of != STEP_NONE;
+        plan->steps[i].has_template = scan_templates(plan, plan->steps[i].args_node) ||
+                                      plan->steps[i].of != STEP_NONE ||
+                                      (plan->steps[i].undoes != STEP_NONE &&
+                                       plan->steps[plan->steps[i].undoes].of != STEP_NONE);
     if (plan->output_node)
         plan->output_has_template = scan_templates(plan, plan->output_node);
     for (uint32_t i = 0; i < plan->count; i++)

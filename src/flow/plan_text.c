@@ -8,7 +8,7 @@
  *    "args":{...},"next":1,"max":3,"backoff":[30000,120000,300000],"jitter":100,"timeout":120000,
  *    "idempotent":true,"once":true,"augment":[["dest","source"]],"by":["ann"],"count":2,
  *    "on_error":[["error == \"timeout\"",2],3],"on":["timeout"],"never":["declined"],
- *    "of":4}],
+ *    "of":4,"undoes":2,"pivot":true}],
  *    "tree":["do",0,["dopar",1,2]],"output":{...},"buffered":[NAME],"cancel":false}
  *
  * `kind` is the word of a row of kinds.h; tool is left out. The way on is one of `next`, `join` (an
@@ -244,6 +244,10 @@ static void print_step(const struct plan_step *step, struct buf *out)
     print_kinds(step->retry_never, step->retry_never_count, "never", out);
     if (step->of != STEP_NONE)
         json_put_u64(out, "of", step->of);
+    if (step->undoes != STEP_NONE)
+        json_put_u64(out, "undoes", step->undoes);
+    if (step->is_pivot)
+        json_put_bool(out, "pivot", true);
     json_close(out, '}');
 }
 
@@ -251,9 +255,12 @@ static bool read_optional(const struct node *node, struct plan_step *step)
 {
     const struct node *timeout = node_find(node, "timeout"), *jitter = node_find(node, "jitter");
     const struct node *tool = node_find(node, "tool"), *count = node_find(node, "count");
-    const struct node *of = node_find(node, "of");
+    const struct node *of = node_find(node, "of"), *undoes = node_find(node, "undoes");
+    const struct node *pivot = node_find(node, "pivot");
 
-    return (!of || node_to_u32(of, LIMIT_STEPS, &step->of)) &&
+    step->is_pivot = pivot && pivot->truth;
+    return (!undoes || node_to_u32(undoes, LIMIT_STEPS, &step->undoes)) &&
+           (!of || node_to_u32(of, LIMIT_STEPS, &step->of)) &&
            (!timeout || node_to_i64(timeout, &step->timeout_ms)) &&
            (!jitter || node_to_u32(jitter, 1000, &step->jitter_permille)) &&
            (!tool || read_text(tool, &step->tool)) &&
@@ -269,6 +276,8 @@ static bool read_step(struct scope *scope, const struct plan *plan, const struct
     *step = (struct plan_step){ .result_slot = STEP_NONE,
                                 .node = NODE_NONE,
                                 .of = STEP_NONE,
+                                .undo = STEP_NONE,
+                                .undoes = STEP_NONE,
                                 .body = STEP_NONE,
                                 .approval_count = 1 };
     step->args_node = node_find(node, "args");
@@ -289,6 +298,22 @@ static bool read_step(struct scope *scope, const struct plan *plan, const struct
            read_texts(scope, node_find(node, "never"), &step->retry_never,
                       &step->retry_never_count) &&
            read_texts(scope, node_find(node, "by"), &step->approvers, &step->approver_count);
+}
+
+/* Compensations, and the steps that they undo. */
+static bool find_undos(struct plan *plan)
+{
+    for (uint32_t i = 0; i < plan->count; i++) {
+        uint32_t undoes = plan->steps[i].undoes;
+
+        if (undoes == STEP_NONE)
+            continue;
+        if (undoes >= plan->count || undoes == i)
+            return false;
+        plan->steps[undoes].undo = i;
+        plan->has_undo = true;
+    }
+    return true;
 }
 
 /* Each map has one step for its items. */
@@ -320,7 +345,7 @@ static bool read_steps(struct scope *scope, const struct node *list, struct plan
     for (const struct node *item = list->first; item && plan->steps; item = item->next)
         if (!read_step(scope, plan, item, &plan->steps[index++]))
             return false;
-    return plan->steps && find_bodies(plan);
+    return plan->steps && find_bodies(plan) && find_undos(plan);
 }
 
 /* ---- The plan ------------------------------------------------------------------------------- */

@@ -110,7 +110,7 @@ bool plan_load_tree(struct scope *scope, const struct node *tree, struct plan *p
         return false;
     for (uint32_t i = 0; i < plan->count; i++)
         if (plan->steps[i].node == NODE_NONE && !plan->steps[i].kind->is_gone &&
-            plan->steps[i].of == STEP_NONE)
+            plan->steps[i].of == STEP_NONE && plan->steps[i].undoes == STEP_NONE)
             return false; /* nothing would ever begin it */
     return true;
 }

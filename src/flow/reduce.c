@@ -3,6 +3,7 @@
  * Nothing here changes the memory, reads a clock or does I/O: the same arguments give the
  * same decision, live, on replay and in the simulator alike. */
 #include "base/assert.h"
+#include "base/grow.h"
 #include "base/json_scan.h"
 #include "base/node.h"
 #include "flow/flow_int.h"
@@ -72,11 +73,20 @@ struct attempt turn_create(struct turn *turn, uint32_t plan, uint32_t number,
     return attempt;
 }
 
+void turn_note_over(struct turn *turn, uint32_t ordinal)
+{
+    if (GROW(&turn->scope->arena, turn->over, turn->over_count, turn->over_capacity))
+        turn->over[turn->over_count++] = ordinal;
+    else
+        turn->status = scope_no_memory(turn->scope);
+}
+
 void turn_end(struct turn *turn, const struct attempt *attempt)
 {
     const struct plan_step *step = &turn->plan->steps[attempt->plan];
 
     turn->ended = attempt;
+    turn_note_over(turn, attempt->ordinal);
     for (uint32_t i = 0; attempt->ordinal > turn->memory->ordinal_last && i < turn->begun_count;
          i++)
         if (turn->begun[i].attempt.ordinal == attempt->ordinal)
@@ -304,9 +314,9 @@ static void follow_begun(struct turn *turn)
     }
 }
 
-static pawl_status run_turn(void (*handle)(struct turn *turn), const struct definition *definition,
-                            const struct standing *standing, const struct event *event,
-                            struct scope *scope, struct decision *out)
+pawl_status turn_run(void (*handle)(struct turn *turn), const struct definition *definition,
+                     const struct standing *standing, const struct event *event,
+                     struct scope *scope, struct decision *out)
 {
     const struct flow_memory *memory = standing->memory;
     struct turn turn = { .plan = memory->plan,
@@ -315,7 +325,8 @@ static pawl_status run_turn(void (*handle)(struct turn *turn), const struct defi
                          .event = event,
                          .scope = scope,
                          .ordinal_last = memory->ordinal_last,
-                         .fresh_slot = STEP_NONE };
+                         .fresh_slot = STEP_NONE,
+                         .undo_noted = STEP_NONE };
 
     ASSERT(turn.plan && turn.memory);
     handle(&turn);
@@ -357,7 +368,7 @@ pawl_status flow_after(const struct definition *definition, const struct standin
         .kind = EVENT_STEP_DONE, .ordinal = ordinal, .is_leased = true, .payload = result
     };
 
-    return run_turn(decide_after, definition, standing, &event, scope, out);
+    return turn_run(decide_after, definition, standing, &event, scope, out);
 }
 
 /* cancel.c decides FIRE and CANCEL. */
@@ -398,7 +409,7 @@ static pawl_status decide(const struct definition *definition, const struct stan
     /* What is not about one attempt, which would be over: an ended instance says so. */
     if (event->kind == EVENT_SIGNAL || event->kind == EVENT_AMEND)
         TRY(fire_check_open(definition, standing, scope));
-    return run_turn(handlers[event->kind], definition, standing, event, scope, out);
+    return turn_run(handlers[event->kind], definition, standing, event, scope, out);
 }
 
 static unsigned rows_of_step(const struct plan_step *step)

@@ -6,6 +6,7 @@
 #include "base/node.h"
 #include "base/planted.h"
 #include "flow/map_items.h"
+#include "flow/undo.h"
 
 #define ERROR_NO_BRANCH STR("\"no-branch-matched\"")
 
@@ -29,13 +30,7 @@ static void finish(struct turn *turn, str result)
     else if (status_is_trouble(status))
         turn->status = status;
     else
-        turn_draft(turn, LIFE_T_FAIL, NULL, turn_take_error(turn));
-}
-
-static void fail_flow(struct turn *turn, str error)
-{
-    turn->is_finished = true;
-    turn_draft(turn, LIFE_T_FAIL, NULL, error);
+        undo_or_fail(turn, turn_take_error(turn));
 }
 
 /* ---- A graph goes on ------------------------------------------------------------------------ */
@@ -113,7 +108,7 @@ static void graph_goes_on(struct turn *turn, const struct plan_step *step, str r
         return;
     complete_joins(turn);
     if (turn->status == PAWL_OK && !is_live(turn, STEP_NONE)) /* B13 */
-        fail_flow(turn, ERROR_NO_BRANCH);
+        undo_or_fail(turn, ERROR_NO_BRANCH);
 }
 
 /* What went wrong, where steps find it (C27). */
@@ -146,7 +141,7 @@ static void graph_takes_error(struct turn *turn, const struct plan_step *step, s
     if (turn->status != PAWL_OK)
         return;
     if (chosen == STEP_NONE || PLANTED(ERROR_UNROUTED)) {
-        fail_flow(turn, status == PAWL_OK ? error : turn_take_error(turn));
+        undo_or_fail(turn, status == PAWL_OK ? error : turn_take_error(turn));
         return;
     }
     if ((turn->memory->join_count > 0 || turn->joins) && !open_joins(turn))
@@ -181,7 +176,7 @@ static void end_tree(struct turn *turn, enum settled settled)
     if (turn->scope->arena.failed && turn->status == PAWL_OK)
         turn->status = scope_no_memory(turn->scope);
     if (settled == TREE_FAILED)
-        fail_flow(turn, turn->error.data ? turn->error : kept_view(&turn->memory->last_error));
+        undo_or_fail(turn, turn->error.data ? turn->error : kept_view(&turn->memory->last_error));
     if (settled != TREE_SUCCEEDED)
         return;
     if (turn->status == PAWL_OK && !turn->plan->output.data)
@@ -278,6 +273,8 @@ void step_spoil(struct turn *turn, const struct attempt *attempt, pawl_status st
         turn->status = status;
         return;
     }
+    turn->undo_noted = STEP_NONE;
+    turn->is_pivoted = false;
     turn->context = NULL;
     turn->fresh = STR_NONE;
     turn->fresh_slot = STEP_NONE;
@@ -291,11 +288,18 @@ void step_succeed(struct turn *turn, enum lifecycle_transition transition,
     const struct plan_step *step = step_of(turn, attempt);
     pawl_status status;
 
-    if (step->of != STEP_NONE) {
+    if (turn->memory->undoing != UNDO_NOT) {
+        undo_step_over(turn, transition, attempt, true, RETRY_FAILED, result);
+        return;
+    }
+    turn->is_pivoted = turn->is_pivoted || step->is_pivot;
+    status = step->of == STEP_NONE ? take_result(turn, step, result) : PAWL_OK;
+    if (status == PAWL_OK)
+        status = undo_note(turn, attempt, result);
+    if (status == PAWL_OK && step->of != STEP_NONE) {
         map_item_over(turn, transition, attempt, true, result);
         return;
     }
-    status = take_result(turn, step, result);
     if (status != PAWL_OK) {
         step_spoil(turn, attempt, status);
         return;
@@ -315,7 +319,7 @@ void step_take_arm(struct turn *turn, const struct attempt *attempt, str result,
     tree_goes_on(turn, step_of(turn, attempt), true, arm);
 }
 
-static void try_again(struct turn *turn, const struct attempt *failed, enum retry_cause cause)
+void step_try_again(struct turn *turn, const struct attempt *failed, enum retry_cause cause)
 {
     struct attempt next;
     uint64_t seed = (uint64_t)turn->event->at_ms + failed->ordinal;
@@ -337,6 +341,10 @@ void step_fail(struct turn *turn, enum lifecycle_transition transition,
 {
     const struct plan_step *step = step_of(turn, attempt);
 
+    if (turn->memory->undoing != UNDO_NOT) {
+        undo_step_over(turn, transition, attempt, false, cause, error);
+        return;
+    }
     turn_draft(turn, transition, attempt, error);
     turn_end(turn, attempt);
     if (step->kind->body)
@@ -344,7 +352,7 @@ void step_fail(struct turn *turn, enum lifecycle_transition transition,
     if (!turn->event->no_retry && !turn->is_hopeless && transition != LIFE_T_GATE_REJECT &&
         retry_is_due(step, attempt->attempt, cause) &&
         retry_takes(step, error, &turn->scope->arena)) {
-        try_again(turn, attempt, cause);
+        step_try_again(turn, attempt, cause);
     } else if (step->of != STEP_NONE) {
         map_item_over(turn, LIFE_T_COUNT, attempt, false, error);
     } else if (turn->plan->is_tree) {

@@ -64,7 +64,8 @@ pawl_status flow_sources(const struct definition *definition, uint32_t plan_inde
     *out = (struct flow_sources){ 0 };
     if (!plan->steps[plan_index].has_template)
         return PAWL_OK;
-    if (plan->steps[plan_index].of != STEP_NONE) { /* its item is in the memory alone */
+    /* Its item, or what was noted for it, is in the memory alone. */
+    if (plan->steps[plan_index].of != STEP_NONE || plan->steps[plan_index].undoes != STEP_NONE) {
         out->is_whole = true;
         return PAWL_OK;
     }

@@ -90,6 +90,7 @@ struct decision {
     struct draft *drafts; /* in the scope's arena */
     uint32_t count;
     str hold; /* why the commit of its last entry also pauses the instance; data NULL: no */
+    str hold_by; /* the actor of that pause; data NULL: its event cannot be decided */
 };
 
 /* An entry as apply() sees it: a draft just made, or a record read back. */

@@ -152,7 +152,8 @@ bool reference_split(str reference, str *name, uint32_t *version);
     X(FAIL, "fail", RUNNING, FAILED, true)                                                         \
     X(CANCEL, "cancel", RUNNING, CANCELLED, false)                                                 \
     X(CANCEL_CREATED, "cancel", CREATED, CANCELLED, false)                                         \
-    X(GATE_WAIT, "gate.wait", RUNNING, RUNNING, true)
+    X(GATE_WAIT, "gate.wait", RUNNING, RUNNING, true)                                              \
+    X(COMPENSATE, "compensate", RUNNING, RUNNING, true)
 
 enum lifecycle_state {
 #define X(name, text, terminal) LIFE_##name,

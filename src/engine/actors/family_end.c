@@ -49,6 +49,44 @@ static pawl_status decide_parting(struct engine *engine, struct scope *scope,
     return PAWL_OK;
 }
 
+/* A flow that undoes what it did cannot be cancelled without its reducer: it is cancelled by an
+ * alarm that is due at once, in this very commit. False: it is not one, or it is as new as this
+ * commit, and has done nothing yet. */
+static pawl_status cancel_later(struct engine *engine, struct scope *scope, uint64_t child,
+                                const struct definition *definition, const struct event *event,
+                                bool *out)
+{
+    char id[ID_SIZE + 1];
+    struct instance_row row;
+    struct buf text;
+    pawl_status status;
+    str operation;
+
+    *out = false;
+    if (definition->kind != KIND_FLOW || !flow_undoes(definition))
+        return PAWL_OK;
+    status = store_instance(engine->store, scope, child, &row);
+    if (status == PAWL_NOT_KNOWN)
+        return PAWL_OK;
+    TRY(status);
+    id_print(row.number, row.random, id);
+    buf_init(&text, engine->heap, 0);
+    json_open(&text, '{');
+    json_opt_str(&text, "operation", STR("instance.cancel"));
+    json_put_open(&text, "input", '{');
+    json_opt_str(&text, "instance_id", str_of(id));
+    json_opt_str(&text, "reason", event->reason);
+    json_close(&text, '}');
+    json_opt_str(&text, "actor", event->actor);
+    json_put_bool(&text, "machine", true);
+    json_close(&text, '}');
+    operation = buf_take(&text, &scope->arena);
+    TRY_MEMORY(scope, operation.data);
+    TRY(standing_room(engine, scope));
+    *out = true;
+    return alarm_record_start(engine, scope, operation, event->at_ms);
+}
+
 /* A child that cannot be cancelled keeps running. */
 static pawl_status cancel_child(struct engine *engine, struct scope *scope, uint64_t child,
                                 int64_t at_ms, struct parting **more)
@@ -63,6 +101,7 @@ static pawl_status cancel_child(struct engine *engine, struct scope *scope, uint
     struct head *head;
     int64_t fired_at_ms;
     str operation = STR_NONE;
+    bool is_later = false;
     pawl_status status;
 
     ASSERT_DRAINING(engine);
@@ -71,7 +110,9 @@ static pawl_status cancel_child(struct engine *engine, struct scope *scope, uint
     TRY(clock_fired_at(engine, scope, child, &fired_at_ms));
     TRY(definitions_of(engine, scope, head, &slot));
     TRY(decide_parting(engine, scope, head, slot->definition, &event, &decision));
-    if (decision.count == 0)
+    if (decision.count > 0)
+        TRY(cancel_later(engine, scope, child, slot->definition, &event, &is_later));
+    if (decision.count == 0 || is_later)
         return PAWL_OK;
     transition = &slot->definition->transitions[decision.drafts[0].transition];
     if (transition->starts.data)

@@ -35,6 +35,7 @@ static pawl_status append_drafts(struct scope *scope, struct decision *all,
         *draft = more->drafts[i];
     }
     all->hold = more->hold;
+    all->hold_by = more->hold_by;
     return PAWL_OK;
 }
 
@@ -88,8 +89,8 @@ pawl_status actor_decide(struct engine *engine, struct actor *actor, const struc
         TRY(steps_fail_started(actor, scope, event, out));
     do { /* what has begun to wait may find its signal kept, and what follows that may begin */
         TRY(steps_chain(engine, actor, scope, event, out, &seen, jobs));
-        wakes = out->count - first < WAKE_DRAFTS && scope->arena.used < LIMIT_SCOPE / 2 &&
-                wakes_by_itself(engine, actor);
+        wakes = out->count - first < WAKE_DRAFTS && !out->hold.data &&
+                scope->arena.used < LIMIT_SCOPE / 2 && wakes_by_itself(engine, actor);
         if (wakes)
             TRY(actor_step(actor, &wake, scope, out));
     } while (wakes);

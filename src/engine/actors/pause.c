@@ -118,10 +118,12 @@ static pawl_status add_own(struct engine *engine, struct scope *scope, struct he
 }
 
 pawl_status pause_with_entry(struct engine *engine, struct scope *scope, struct head *head,
-                             str reason, int64_t at_ms)
+                             const struct decision *decision, int64_t at_ms)
 {
     ASSERT_DRAINING(engine);
-    return add_own(engine, scope, head, str_of(POISON_ACTOR), reason, at_ms);
+    return add_own(engine, scope, head,
+                   decision->hold_by.data ? decision->hold_by : str_of(POISON_ACTOR),
+                   decision->hold, at_ms);
 }
 
 void pause_told(struct engine *engine, const struct decision *decision)
@@ -131,7 +133,8 @@ void pause_told(struct engine *engine, const struct decision *decision)
     if (!decision->hold.data)
         return;
     (void)snprintf(words, sizeof words, "%.*s", STR_ARG(decision->hold));
-    engine_log(engine, PAWL_LOG_ERROR, "instance.poisoned", words);
+    engine_log(engine, PAWL_LOG_ERROR,
+               decision->hold_by.data ? "instance.held" : "instance.poisoned", words);
 }
 
 /* Copies the scope's error: later calls overwrite it, and the record borrows its reason until the

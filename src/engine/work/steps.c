@@ -134,7 +134,7 @@ pawl_status steps_chain(struct engine *engine, struct actor *actor, struct scope
                         const struct event *event, struct decision *decision, uint32_t *seen,
                         struct job **jobs)
 {
-    if (!engine->options.own || actor->is_paused)
+    if (!engine->options.own || actor->is_paused || decision->hold.data)
         return PAWL_OK;
     for (uint32_t d; (d = *seen) < decision->count; ++*seen)
         for (uint32_t e = 0; e < decision->drafts[d].effects.count; e++)

@@ -62,7 +62,7 @@ pawl_status decision_record(struct engine *engine, struct scope *scope, struct h
     }
     if (!decision->hold.data)
         return PAWL_OK;
-    status = pause_with_entry(engine, scope, head, decision->hold, at_ms);
+    status = pause_with_entry(engine, scope, head, decision, at_ms);
     return status ? batch_spoil(engine, scope, status) : PAWL_OK;
 }
 
