@@ -712,6 +712,7 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.expor
 /** @typedef {{token_id: KeptId, scopes: string, name: string|null, actor?: string, created_at: Time, expires_at: Time}} Token */
 /** @typedef {{from_state: string, action: string, to_state: string, guard?: string, requires_reason?: boolean, by: ("caller"|"engine")}} Transition */
 /** @typedef {string} TransitionId */
+/** @typedef {{instance_id: Id, definition: Reference, state: ("pending"|"in-progress"|"passed"|"failed"|"cancelled"), terminal_kind: TerminalKind|null, total: number, valid: number, invalid: number, requested_by: string|null, started_at: Time, completed_at: Time|null}} Validation */
 /** @typedef {{instance: Instance, waiting_for: Array<Waiting>, waiting_more: number, entries: Array<Entry>, entries_before: number, steps?: Array<Step>, steps_before?: number, reused?: Array<ReusedStep>, children?: Array<ChildView>, children_more?: number, children_awaited?: number, variables?: any, graph?: any}} View */
 /** @typedef {{kind: ("action"|"timer"|"signal"|"child"|"step"|"approval"|"pause"), name: string|null, until?: Time, refused?: string, refused_at?: Time, tool?: string, status?: ("ready"|"running"), here?: boolean, step_id?: StepId, since?: Time, approval?: Approval, approved_by?: Array<string>, failed?: FailedAttempt, held?: HeldStep, workers?: AskedTool, paused_at?: Time, actor_ref?: string|null, reason?: string|null, instance_id?: Id}} Waiting */
 /** @typedef {{tool: string, asked_at: Time}} WorkerTool */
@@ -1139,6 +1140,30 @@ export class Pawl extends Calls {
      * @returns {Promise<{valid?: boolean, records: number, entries: number, instances: number, root?: Hash, shards?: Array<ShardRoot>, first_bad?: number, what?: string, instance_id?: Id, position?: number, stopped_at?: number, last?: number, resumed_at?: number, not_resumed?: string, foreign?: any}>} */
     storeVerify(more = {}) {
         return this._call("POST", "/v1/verify", {}, {}, {definition: more.definition}, {});
+    }
+
+    /** Begin to check every instance of a definition; the check is an instance itself.
+     * @param {Reference} definition
+     * @param {{actor_ref?: string, idempotencyKey?: string}} [more]
+     * @returns {Promise<Validation>} */
+    validationStart(definition, more = {}) {
+        return this._call("POST", "/v1/validations", {}, {}, {definition, actor_ref: more.actor_ref}, {key: more.idempotencyKey, keyed: true});
+    }
+
+    /** Check the next instances of a validation, and tell how far it is.
+     * @param {string} instance_id
+     * @param {{max?: number, idempotencyKey?: string}} [more]
+     * @returns {Promise<Validation>} */
+    validationRun(instance_id, more = {}) {
+        return this._call("POST", "/v1/validations/{instance_id}/run", {instance_id}, {}, {max: more.max}, {key: more.idempotencyKey, keyed: true});
+    }
+
+    /** Cancel a validation.
+     * @param {string} instance_id
+     * @param {{actor_ref?: string, reason?: string, idempotencyKey?: string}} [more]
+     * @returns {Promise<Validation>} */
+    validationCancel(instance_id, more = {}) {
+        return this._call("POST", "/v1/validations/{instance_id}/cancel", {instance_id}, {}, {actor_ref: more.actor_ref, reason: more.reason}, {key: more.idempotencyKey, keyed: true});
     }
 
     /** Metrics in the format of Prometheus.

@@ -349,6 +349,9 @@ def test_the_real_answers_of_every_operation_are_as_described(shell):
     web.expect(200, "DELETE", "/v1/alarms/" + alarm["alarm_id"])
     web.expect(200, "DELETE", "/v1/tokens/" + token["token_id"])
     web.expect(200, "POST", "/v1/verify", {})
+    checked = web.expect(201, "POST", "/v1/validations", {"definition": "order"}).json["instance_id"]
+    web.expect(200, "POST", "/v1/validations/%s/run" % checked, {"max": 1})
+    web.ask("POST", "/v1/validations/%s/cancel" % checked, {})
     web.expect(202, "POST", "/v1/signals", {"name": "go"})
     lines = web.expect(200, "POST", "/v1/batch", json.dumps({"operation": "instance.get", "input": {"instance_id": machine}})).body
     assert not list(described.defects({"$ref": "#/components/schemas/instance"}, json.loads(lines)["body"]))

@@ -903,6 +903,19 @@ class StepAnswer(TypedDict):
     retry: NotRequired[bool]
 
 
+class Validation(TypedDict):
+    instance_id: Id
+    definition: Reference
+    state: Literal["pending", "in-progress", "passed", "failed", "cancelled"]
+    terminal_kind: TerminalKind | None
+    total: int
+    valid: int
+    invalid: int
+    requested_by: str | None
+    started_at: Time
+    completed_at: Time | None
+
+
 class Alarm(TypedDict):
     alarm_id: KeptId
     at: Time
@@ -1622,6 +1635,21 @@ class Pawl(_Calls):
     def store_verify(self, *, definition: Reference | None = None) -> StoreVerifyAnswer:
         """Verify every record of the store, or every instance of a definition."""
         answer: StoreVerifyAnswer = self._call("POST", "/v1/verify", {}, {}, {"definition": definition})
+        return answer
+
+    def validation_start(self, definition: Reference, *, actor_ref: str | None = None, idempotency_key: str | None = None) -> Validation:
+        """Begin to check every instance of a definition; the check is an instance itself."""
+        answer: Validation = self._call("POST", "/v1/validations", {}, {}, {"definition": definition, "actor_ref": actor_ref}, key=idempotency_key, keyed=True)
+        return answer
+
+    def validation_run(self, instance_id: str, *, max: int | None = None, idempotency_key: str | None = None) -> Validation:
+        """Check the next instances of a validation, and tell how far it is."""
+        answer: Validation = self._call("POST", "/v1/validations/{instance_id}/run", {"instance_id": instance_id}, {}, {"max": max}, key=idempotency_key, keyed=True)
+        return answer
+
+    def validation_cancel(self, instance_id: str, *, actor_ref: str | None = None, reason: str | None = None, idempotency_key: str | None = None) -> Validation:
+        """Cancel a validation."""
+        answer: Validation = self._call("POST", "/v1/validations/{instance_id}/cancel", {"instance_id": instance_id}, {}, {"actor_ref": actor_ref, "reason": reason}, key=idempotency_key, keyed=True)
         return answer
 
     def metrics_get(self) -> bytes:

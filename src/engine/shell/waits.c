@@ -82,7 +82,8 @@ void shell_lead_end(struct engine *engine)
     while (!engine->shell.thread_count && engine_work(engine, NULL, WORK_WAITING))
         continue;
     if (engine->writer.first && !engine->writer.drainer) {
-        if (engine->writer.queued <= LED_AT_ONCE + led_count && engine->writer.commit_us <= LED_WITHIN_US)
+        if (engine->writer.queued <= LED_AT_ONCE + led_count &&
+            engine->writer.commit_us <= LED_WITHIN_US)
             engine_work(engine, NULL, WORK_COMMITS);
         else
             pthread_cond_signal(&engine->shell.more);

@@ -371,6 +371,7 @@ int verb_resume(struct cli *cli);
 int verb_verify(struct cli *cli);
 int verb_sql(struct cli *cli);
 int verb_mcp(struct cli *cli);
+int verb_validate(struct cli *cli);
 int verb_serve(struct cli *cli);
 int verb_token(struct cli *cli);
 int verb_stores(struct cli *cli);

@@ -157,7 +157,8 @@ pawl_status definitions_list(struct rpc_exchange *exchange, uint32_t most, str *
         TRY(status);
         for (const struct node *one = node_first(page, "definitions"); one && *count <= most;
              one = one->next)
-            names[(*count)++] = node_text(one, "name");
+            if (!str_is(node_text(one, "name"), "pawl.validation")) /* validation_start starts it */
+                names[(*count)++] = node_text(one, "name");
         after = node_text(page, "next");
     } while (after.data && *count <= most);
     return PAWL_OK;

@@ -189,8 +189,8 @@ static void look_at_log(struct mcp_server *server)
     if (!has_more)
         return;
     scope_init(&scope, &heap_libc, LIMIT_SCOPE);
-    while (!vector_reaches(&at, &end) && events_read(server->p, &scope, "", &at, &end, EVENTS_PAGE,
-                                                     on_event, server) == PAWL_OK)
+    while (!vector_reaches(&at, &end) &&
+           events_read(server->p, &scope, "", &at, &end, EVENTS_PAGE, on_event, server) == PAWL_OK)
         scope_clear(&scope);
     scope_fini(&scope);
     guard_lock(&server->lock);
