@@ -3,12 +3,11 @@
 import json
 import os
 import pathlib
-import shutil
+import re
 import signal
 import struct
 import subprocess
 import sys
-import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
@@ -313,6 +312,62 @@ def test_a_run_that_is_killed_goes_on_when_it_is_run_again(shell):
     said = shell.pawl("run", "hello.py").out
     assert "was unfinished and goes on" in said and '["hello world 0","hello world 1","hello world 2"]' in said, said
     assert shell.pawl("verify")
+
+
+BLOCK = re.compile(r"^```(\w+)(?: file=(\S+))?\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def test_every_block_of_the_page_is_run_as_it_stands_there(shell):
+    """docs/durable-python.md"""
+    (shell.folder / "bin").mkdir()
+    (shell.folder / "bin/pawl").symlink_to(os.path.abspath(harness.PAWL))
+    path = "%s:%s" % (shell.folder / "bin", os.environ["PATH"])
+    out, count = "", 0
+    for kind, name, text in BLOCK.findall((ROOT / "docs/durable-python.md").read_text()):
+        if name:
+            shell.write(name, text)
+        elif kind == "sh":
+            out = subprocess.run(["bash", "-ec", text], cwd=shell.folder, env=shell.environment({"PATH": path}), check=True,
+                                 stdout=subprocess.PIPE, timeout=120).stdout.decode()
+            count += 1
+        elif kind == "text":
+            assert text.strip().lstrip("\u2026") in out, (text, out)
+    assert count == 3, count
+    assert shell.pawl("run", "ticker.py", "--test").out.rstrip().endswith("1000")
+
+
+# ---- What a process is asked, and answers ----------------------------------------------------------------------------------------------
+
+
+def ask(child, request):
+    body = json.dumps(request).encode()
+    child.stdin.write(struct.pack("<I", len(body)) + body)
+    child.stdin.flush()
+    return hear(child)
+
+
+def hear(child):
+    return json.loads(child.stdout.read(struct.unpack("<I", child.stdout.read(4))[0]))
+
+
+def test_the_client_answers_every_vector_of_the_protocol(shell):
+    """tests/vectors/turns.json: the types of durable_python.py, in any language."""
+    for vector in json.loads((HERE.parent / "vectors/turns.json").read_text())["vectors"]:
+        child = subprocess.Popen([sys.executable, "-m", "pawl_client", str(WORKFLOWS)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert hear(child)["pawl"] == 1
+        for request, answer in vector["turns"]:
+            found = ask(child, request)
+            assert found == answer, (vector["name"], request, found, answer)
+        child.stdin.close()
+        child.stdout.close()
+        assert child.wait(timeout=30) == 0
+
+
+def test_the_client_is_typed(shell):
+    if subprocess.run([sys.executable, "-m", "mypy", "--version"], capture_output=True).returncode:
+        raise harness.Skip("there is no mypy here")
+    subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(shell.folder), "pawl_client", str(WORKFLOWS)],
+                   cwd=ROOT / "clients/python", check=True)
 
 
 # ---- What speaks the protocol wrongly --------------------------------------------------------------------------------------------------

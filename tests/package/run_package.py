@@ -47,7 +47,7 @@ def test_the_portable_tarball_has_its_libraries_man_pages_and_completion():
     need_long("a release build")
     place = dist()
     for name in ("bin/pawl", "share/man/man1/pawl.1", "share/man/man1/pawl-fire.1", "share/bash-completion/completions/pawl.bash", "share/zsh/site-functions/_pawl",
-                 "share/fish/vendor_completions.d/pawl.fish", "clients/python/pawl_client.py", "examples/order.yaml", "README.md", "LICENSE"):
+                 "share/fish/vendor_completions.d/pawl.fish", "clients/python/pawl_client/__init__.py", "examples/order.yaml", "README.md", "LICENSE"):
         assert (place / name).exists(), name
     names = {path.name for path in (place / "lib/pawl").iterdir()}
     assert any(name.startswith("libsqlite3.so") for name in names) and any(name.startswith("libmicrohttpd.so") for name in names), names
