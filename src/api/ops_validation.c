@@ -36,8 +36,8 @@ static pawl_status run(const struct op_call *call, const char *operation, struct
 
     TRY_MEMORY(scope, given.data);
     buf_init(&answer, scope->arena.heap, LIMIT_SCOPE);
-    status = op_call_keyed(call->p, op_find(str_of(operation)), given,
-                           &(struct op_principal){ 0 }, STR_NONE, scope, &answer);
+    status = op_call_keyed(call->p, op_find(str_of(operation)), given, &(struct op_principal){ 0 },
+                           STR_NONE, scope, &answer);
     if (status == PAWL_OK)
         text = buf_keep(&answer, &scope->arena);
     buf_fini(&answer);
@@ -70,7 +70,7 @@ struct validation {
     bool has_ended;
     int64_t next; /* the number of its next entry */
     int64_t total, valid, invalid;
-    str page;  /* the cursor with which the last page was read; data NULL: the first */
+    str page;    /* the cursor with which the last page was read; data NULL: the first */
     int64_t nth; /* how many of that page are done */
 };
 
@@ -303,8 +303,8 @@ static pawl_status record(struct page *page)
     given = buf_take(&input, &page->scope.arena);
     TRY_MEMORY(&page->scope, given.data && !page->lines.failed);
     buf_init(&answers, page->scope.arena.heap, LIMIT_SCOPE);
-    status = op_call_keyed(page->call->p, op_find(STR("batch")), given,
-                           &(struct op_principal){ 0 }, STR_NONE, &page->scope, &answers);
+    status = op_call_keyed(page->call->p, op_find(STR("batch")), given, &(struct op_principal){ 0 },
+                           STR_NONE, &page->scope, &answers);
     if (status == PAWL_OK && strstr(buf_text(&answers), "\"reason\":\"terminal\""))
         page->at->has_ended = true;
     else if (status == PAWL_OK && strstr(buf_text(&answers), "{\"status\":4"))
@@ -389,8 +389,8 @@ static pawl_status read_max(const struct op_call *call, uint64_t *out)
 
     node_to_i64(node_find(call->input, "max"), &max);
     if (max < 0 || max > RUN_MAX)
-        return scope_fail(call->scope, PAWL_INVALID_REQUEST,
-                          "'max': expected 0..%u, found %lld", RUN_MAX, (long long)max);
+        return scope_fail(call->scope, PAWL_INVALID_REQUEST, "'max': expected 0..%u, found %lld",
+                          RUN_MAX, (long long)max);
     *out = (uint64_t)max;
     return PAWL_OK;
 }

@@ -12,11 +12,7 @@
 #define ERA_DAYS   146097
 #define EPOCH_DAYS (719468 + ERA_DAYS) /* 1970-01-01 */
 
-struct date {
-    int64_t year, month, day;
-};
-
-static int64_t days_from_date(struct date date)
+int64_t days_from_date(struct date date)
 {
     int64_t year = date.year + ERA_YEARS - (date.month <= 2);
     int64_t month = (date.month + 9) % 12;
@@ -25,7 +21,7 @@ static int64_t days_from_date(struct date date)
     return year * 365 + year / 4 - year / 100 + year / 400 + day_of_year - EPOCH_DAYS;
 }
 
-static struct date date_from_days(int64_t days)
+struct date date_from_days(int64_t days)
 {
     int64_t era = (days + EPOCH_DAYS) / ERA_DAYS, day_of_era = (days + EPOCH_DAYS) % ERA_DAYS;
     int64_t year =
@@ -40,7 +36,7 @@ static struct date date_from_days(int64_t days)
     };
 }
 
-static bool date_exists(struct date date)
+bool date_exists(struct date date)
 {
     static const int8_t days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
     bool leap = date.year % 4 == 0 && (date.year % 100 != 0 || date.year % 400 == 0);

@@ -18,6 +18,15 @@ void time_print(int64_t at_ms, char out[TIME_TEXT_SIZE]);
 /* "500ms", "30s", "5m", "72h", "7d": a whole number and one unit, at most 100 years. */
 bool duration_parse(str text, int64_t *out_ms);
 
+/* A date of the proleptic Gregorian calendar, from the year -399 on, and its number of days since
+ * 1970-01-01. */
+struct date {
+    int64_t year, month, day;
+};
+int64_t days_from_date(struct date date);
+struct date date_from_days(int64_t days);
+bool date_exists(struct date date);
+
 /* From one moment to another, both inclusive; each end may be open. */
 struct time_span {
     bool has_after, has_before;

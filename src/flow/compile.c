@@ -145,15 +145,9 @@ static void check_top_keys(struct compilation *compiler, const struct node *docu
 {
     const struct known_key *const tables[] = { root, flow_keys, NULL };
 
-    for (const struct node *node = document->first; node; node = node->next) {
-        if (compile_has_key(tables, node->key))
-            continue;
-        if (compile_is_reserved(node->key))
-            compile_error(compiler, node, "'%.*s' is not supported by this version yet",
-                          STR_ARG(node->key));
-        else
+    for (const struct node *node = document->first; node; node = node->next)
+        if (!compile_has_key(tables, node->key))
             compile_refuse_key(compiler, NULL, node, tables, "", "");
-    }
 }
 
 /* ---- Beside the steps --------------------------------------------------------------- */

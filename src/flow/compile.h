@@ -14,8 +14,7 @@ struct source_step {
     const struct node *node;
     const struct node *way; /* a graph's way on, names not yet looked up */
     const struct node *errors; /* ... and where its error leads; NULL: nowhere */
-    str key;                /* in the map of steps; data NULL: none */
-    bool is_refused;        /* said to be wrong already: say no more about it */
+    str key;                   /* in the map of steps; data NULL: none */
 };
 
 struct compilation {
@@ -83,7 +82,6 @@ str compile_take(struct compilation *compiler, struct buf *buf); /* its text; fr
 /* compile_step.c: add the step at `node`; `name` is what it is called if it has no `name`. Its
  * index, or STEP_NONE. */
 uint32_t compile_step(struct compilation *compiler, const struct node *node, str key, str name);
-bool compile_is_reserved(str key);
 bool compile_duration(const struct source_step *step, const struct node *node, const char *what,
                       int64_t *out_ms);
 

@@ -7,25 +7,12 @@
 #define TREE_ATTEMPTS     1
 #define AUGMENT_DEPTH_MAX 16 /* keys in a path: a context stays readable, and bounded */
 
-/* Words that later versions will know (DESIGN section 4). */
-bool compile_is_reserved(str key)
-{
-    static const char *const words[] = { "schedule", NULL };
-
-    return str_is_one_of(key, words);
-}
-
 /* ---- Keys and name -------------------------------------------------------------------- */
 
 static void refuse_key(struct source_step *step, const struct node *node,
                        const struct known_key *const *tables)
 {
-    bool is_reserved = compile_is_reserved(node->key);
-
-    step->is_refused = step->is_refused || is_reserved;
-    if (is_reserved)
-        step_error(step, node, "'%.*s' is not supported by this version yet", STR_ARG(node->key));
-    else if (keys_have(way_keys, node->key))
+    if (keys_have(way_keys, node->key))
         step_error(step, node, "'%.*s' belongs to 'steps', not to %s", STR_ARG(node->key),
                    step->plan.undoes != STEP_NONE ? "a compensation"
                    : step->plan.of == STEP_NONE   ? "a tree"

@@ -263,7 +263,7 @@ void compile_way(struct source_step *step)
         step->plan.way = WAY_ARMS;
         step->way = node_find(step->node, step->plan.kind->key);
         check_arms(step);
-    } else if (count == 0 && !step->is_refused) {
+    } else if (count == 0) {
         step_error(step, NULL,
                    "no way on; write 'next', 'branch', 'parallel', 'join' or 'done: "
                    "true'");

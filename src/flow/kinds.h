@@ -83,7 +83,7 @@ struct step_kind {
 
 /* In the order in which messages list them. A row with a `tool` comes before the one without. */
 #define STEP_KINDS(X)                                                                              \
-    X(sleep) X(tool) X(gate) X(wait) X(select) X(if) X(map) X(spawn) X(external) X(gone)
+    X(sleep) X(tool) X(gate) X(wait) X(schedule) X(select) X(if) X(map) X(spawn) X(external) X(gone)
 
 #define X(name) extern const struct step_kind step_kind_##name;
 STEP_KINDS(X)

@@ -83,7 +83,7 @@ static void tool_compile(struct source_step *step, const struct node *node)
     else if (tool && tool->kind != NODE_NULL)
         step_error(step, tool, "'%.*s' must name a tool: 1..%d of A-Z a-z 0-9 . _ / -",
                    STR_ARG(tool->key), LIMIT_NAME);
-    else if (!is_external && !is_gate && !step->is_refused)
+    else if (!is_external && !is_gate)
         refuse_nothing(step);
     step->plan.kind = is_external ? &step_kind_external
                       : is_gate   ? &step_kind_gate

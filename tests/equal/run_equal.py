@@ -112,6 +112,7 @@ class Cli:
         "step.reject": ("reject", ["step_id"], {"actor_ref": "actor", "reason": "reason"}),
         "instance.get": ("show", ["instance_id"], {}),
         "instance.why": ("why", ["instance_id"], {}),
+        "schedule.preview": ("schedule", ["cron"], {"every": "every", "zone": "zone", "after": "from", "limit": "limit"}),
         "gate.list": ("gates", [], {"approver": "approver", "definition": "definition", "limit": "limit", "after": "after"}),
         "instance.list": ("list", [], {"definition": "definition", "kind": "kind", "state": "state", "status": "status", "subject_ref": "subject",
                                        "correlation_id": "correlation", "created_after": "since", "created_before": "until", "order": "order", "limit": "limit",
@@ -317,6 +318,7 @@ MACHINE = [
 FLOW = [
     define(ASK, "ask"), make(definition="ask"), ("instance.get", {"instance_id": "$1"}), ("instance.steps", {"instance_id": "$1"}), ("instance.view", {"instance_id": "$1"}), ("instance.why", {"instance_id": "$1"}),
     ("gate.list", {}), ("gate.list", {"approver": "eve"}), ("gate.list", {"definition": "none"}), ("gate.list", {"limit": "0"}), ("gate.list", {"after": "x"}),
+    ("schedule.preview", {"cron": "@daily", "zone": "Asia/Tokyo", "after": "2026-05-01T00:00:00Z", "limit": "2"}), ("schedule.preview", {"cron": "x"}), ("schedule.preview", {"every": "90s", "after": "2026-05-01T00:00:00Z", "limit": "2"}), ("schedule.preview", {"colour": "1"}),
     ("timer.list", {}), ("timer.list", {"limit": "0"}), ("timer.list", {"colour": "1"}), ("instance.variables", {"instance_id": "$1", "sequence_to": "1"}), ("instance.variables", {"instance_id": "$1", "sequence_to": "99"}),
     ("signal.send", {"instance_id": "$1", "name": "go"}), ("signal.send", {"instance_id": "$1", "name": BLANK}), ("signal.send", {"instance_id": "none", "name": "go"}),
     ("signal.send", {"instance_id": "$1", "name": "go", "actor_ref": BLANK}), fire("$1", "pay"),

@@ -343,7 +343,7 @@ def test_the_real_answers_of_every_operation_are_as_described(shell):
     for path in ("/v1/instances?limit=2", "/v1/instances?label.a=b", "/v1/instances/counts", "/v1/definitions", "/v1/definitions/flow",
                  "/v1/graphs/flow?format=svg", "/v1/instances/%s/graph" % machine, "/v1/instances/find", "/v1/info",
                  "/v1/export/flow", "/v1/instances/%s/export" % machine, "/v1/instances/%s/records" % machine,
-                 "/v1/timers", "/v1/definitions/flow?expanded=true", "/v1/graphs/order?format=layout", "/v1/instances/%s/variables?sequence_to=1" % countdown,
+                 "/v1/timers", "/v1/schedule?cron=@daily&zone=Asia/Tokyo", "/v1/definitions/flow?expanded=true", "/v1/graphs/order?format=layout", "/v1/instances/%s/variables?sequence_to=1" % countdown,
                  "/v1/steps", "/v1/alarms", "/v1/tokens", "/v1/stores", "/metrics", "/healthz", "/openapi.json"):
         web.expect(200, "GET", path)
     web.expect(200, "DELETE", "/v1/alarms/" + alarm["alarm_id"])

@@ -233,26 +233,6 @@ TEST(flow_compile, more_than_one_notation_is_refused)
 
 /* ---- What this version does not know ------------------------------------------------ */
 
-TEST(flow_compile, a_word_of_a_later_version_is_refused_by_name_and_place)
-{
-    static const char *const words[] = { "schedule" };
-    char text[200], part[100];
-
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        const struct finding *finding;
-
-        (void)snprintf(text, sizeof text, "steps:\n  x:\n    tool: log\n    %s: [1]\n", words[i]);
-        (void)snprintf(part, sizeof part, "step 'x': '%s' is not supported by this version yet",
-                       words[i]);
-        finding = expect_refused(&t->scope, text, part);
-        EXPECT_EQ(finding->line, 4);
-        (void)snprintf(text, sizeof text, "do:\n  - tool: log\n    %s: [1]\n", words[i]);
-        (void)snprintf(part, sizeof part, "'%s' is not supported by this version yet", words[i]);
-        expect_refused(&t->scope, text, part);
-    }
-    expect_refused(&t->scope, "do: [{tool: a}]\nschedule: x", "'schedule' is not supported");
-}
-
 /* ---- Keys ------------------------------------------------------------------------------ */
 
 TEST(flow_compile, an_unknown_key_is_an_error_at_the_key_that_names_the_known_ones)

@@ -712,7 +712,7 @@ class NoMemory(PawlError):
 
 
 REASONS = {kind.reason: kind for kind in PawlError.__subclasses__()}
-UNKEYED = {"definition.get", "definition.graph", "definition.export", "definition.list", "definition.check", "instance.list", "instance.find", "instance.counts", "instance.get", "instance.view", "instance.current", "instance.history", "instance.declaration", "instance.why", "instance.variables", "instance.steps", "instance.graph", "instance.export", "instance.records", "instance.verify", "instance.events", "step.list", "gate.list", "worker.list", "step.claim", "step.complete_many", "step.heartbeat", "alarm.list", "timer.list", "token.create", "token.list", "batch", "events", "store.list", "store.info", "store.verify", "metrics.get", "openapi.get", "health.get"}
+UNKEYED = {"definition.get", "definition.graph", "definition.export", "definition.list", "definition.check", "instance.list", "instance.find", "instance.counts", "instance.get", "instance.view", "instance.current", "instance.history", "instance.declaration", "instance.why", "instance.variables", "instance.steps", "instance.graph", "instance.export", "instance.records", "instance.verify", "instance.events", "step.list", "gate.list", "worker.list", "step.claim", "step.complete_many", "step.heartbeat", "alarm.list", "timer.list", "schedule.preview", "token.create", "token.list", "batch", "events", "store.list", "store.info", "store.verify", "metrics.get", "openapi.get", "health.get"}
 
 Time = str
 Duration = str
@@ -1285,6 +1285,10 @@ class TimerListAnswer(TypedDict):
     more: bool
 
 
+class SchedulePreviewAnswer(TypedDict):
+    slots: list[dict[str, Any]]
+
+
 class TokenCreateAnswer(TypedDict):
     token_id: KeptId
     token: str
@@ -1600,6 +1604,11 @@ class Pawl(_Calls):
     def timer_list(self, *, definition: Reference | None = None, limit: int | None = None) -> TimerListAnswer:
         """List the timers of instances that fall due next, the next one first."""
         answer: TimerListAnswer = self._call("GET", "/v1/timers", {}, {"definition": definition, "limit": limit}, None)
+        return answer
+
+    def schedule_preview(self, *, cron: str | None = None, every: Duration | None = None, zone: str | None = None, after: Time | None = None, limit: int | None = None) -> SchedulePreviewAnswer:
+        """Preview a schedule, the times at which it is due next."""
+        answer: SchedulePreviewAnswer = self._call("GET", "/v1/schedule", {}, {"cron": cron, "every": every, "zone": zone, "after": after, "limit": limit}, None)
         return answer
 
     def token_create(self, scopes: str, *, actor: str | None = None, expires: Duration | None = None, name: str | None = None) -> TokenCreateAnswer:

@@ -188,6 +188,8 @@ void hint_definitions(struct cli *cli);
 
 /* Open cli->store. NOT_KNOWN if it must exist and does not; IN_USE, STORAGE_FAILURE, ... */
 pawl_status target_open(struct cli *cli, enum target_use use, const pawl_options *options);
+/* For what needs no store: cli->store, or one in memory if its file is not there. */
+pawl_status target_open_any(struct cli *cli);
 void target_close(struct cli *cli);
 
 /* Call an operation. The input is freed; the answer and the error are in cli->scope. */
@@ -356,6 +358,7 @@ pawl_status mcp_fixtures_put(struct cli *cli); /* definitions that the conforman
 int verb_init(struct cli *cli);
 int verb_define(struct cli *cli);
 int verb_check(struct cli *cli);
+int verb_schedule(struct cli *cli);
 int verb_start(struct cli *cli);
 int verb_declaration(struct cli *cli);
 int verb_cancel(struct cli *cli);

@@ -344,6 +344,15 @@ pawl_status target_open(struct cli *cli, enum target_use use, const pawl_options
     return open_local(cli, use, options);
 }
 
+pawl_status target_open_any(struct cli *cli)
+{
+    const char *file = store_file(cli->store);
+
+    if (file && access(file, F_OK) != 0)
+        cli->store = "memory:";
+    return target_open(cli, USE_CREATE, NULL);
+}
+
 void target_close(struct cli *cli)
 {
     pawl_close(cli->target.local);

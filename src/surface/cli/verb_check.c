@@ -1,7 +1,6 @@
 /* verb_check.c - check: what is wrong or odd with definitions, and, against the instances that
  * are under way, whether a new version is safe. */
 #include "surface/cli/cli.h"
-#include <unistd.h>
 
 /* "exits missing: pay, ship" */
 static str verdict_of(struct cli *cli, const struct node *row)
@@ -86,18 +85,6 @@ static pawl_status check_file(struct cli *cli, const char *path, bool *good)
     return PAWL_OK;
 }
 
-/* To look at a text needs no store; to compare it with instances does. */
-static pawl_status open_store(struct cli *cli)
-{
-    const char *file = store_file(cli->store);
-
-    if (args_option(cli, "against"))
-        return target_open(cli, USE_EXISTING, NULL);
-    if (file && access(file, F_OK) != 0)
-        cli->store = "memory:";
-    return target_open(cli, USE_CREATE, NULL);
-}
-
 int verb_check(struct cli *cli)
 {
     bool all_good = true, good = false;
@@ -106,7 +93,8 @@ int verb_check(struct cli *cli)
         return usage_fail(cli, "--against goes with one file");
     if (!can_read_all(cli))
         return EXIT_USAGE;
-    if (open_store(cli) != PAWL_OK)
+    /* To look at a text needs no store; to compare it with instances does. */
+    if ((args_option(cli, "against") ? target_open(cli, USE_EXISTING, NULL) : target_open_any(cli)))
         return report(cli);
     for (uint32_t i = 0; i < cli->operand_count; i++) {
         if (config_is_named(cli->operands[i])) {
