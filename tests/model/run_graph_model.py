@@ -123,7 +123,7 @@ class Graph:
     def __init__(self, graph, is_backwards):
         self.graph, self.order = graph, sorted(range(len(graph)), reverse=is_backwards)
         self.live, self.waiting, self.last, self.state, self.said, self.over = (), frozenset(), 0, "running", "", ()
-        self.context = "{}"
+        self.noted = "{}"
         self.begin(0)
 
     def begin(self, step):
@@ -133,7 +133,7 @@ class Graph:
     def line(self):
         live = ",".join("%d:%s:1:%s" % (ordinal, NAMES[step], "running" if self.graph[step][0][0] in "TE" else "pending")
                         for ordinal, step in self.live)
-        return "%s|%s|%s|%s" % (self.state, live, self.context, self.said)
+        return "%s|%s|%s|%s" % (self.state, live, self.noted, self.said)
 
     def key(self):
         return tuple(step for ordinal, step in self.live), self.waiting, self.state
@@ -177,7 +177,7 @@ class Graph:
         self.live = tuple(one for one in self.live if one[0] != ordinal)
         self.over, self.said = ((ordinal, step),), ""
         if letter == "x" and self.graph[step][0][0] == "E":  # its error leads on, and is in the context
-            self.context = '{"exec/last-error":"bad"}'
+            self.noted = '{"exec/last-error":"bad"}'
             self.go_on("next", (int(self.graph[step][0][1:]),), result)
         elif letter in "xj":  # it fails for good, and the flow with it
             self.end("failed", '"bad"' if letter == "x" else '"rejected"')
