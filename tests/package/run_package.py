@@ -37,7 +37,7 @@ def dist():
     if not place.exists():
         for program in ("meson", "strip", "ldd", "tar"):
             need(program)
-        tarball = sh(ROOT / "script/dist", "--build", BUILD.parent / "build-dist", "--output", FOLDER).strip().splitlines()[-1]
+        tarball = sh(ROOT / "script/dist", "--build", BUILD.parent / "build-dist", "--output", FOLDER, timeout=1200).strip().splitlines()[-1]
         place.mkdir()
         sh("tar", "-xzf", tarball, "-C", place, "--strip-components=1")
     return place
@@ -69,12 +69,16 @@ def test_the_portable_tarball_runs_where_there_is_the_c_library_and_nothing_else
     (root / "lib64").mkdir(exist_ok=True)
     if not (root / "lib64/ld-linux-x86-64.so.2").exists():
         shutil.copy(os.path.realpath("/lib64/ld-linux-x86-64.so.2"), root / "lib64/ld-linux-x86-64.so.2")
-    (root / "tmp").mkdir()
+    for name in ("tmp", "proc"):
+        (root / name).mkdir()
+    if subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode != 0:
+        raise Skip("this container may not make a mount namespace, and the loader asks /proc where the binary is")
 
     def inside(*words):
-        return sh("chroot", root, "/opt/pawl/bin/pawl", "--store", "sqlite:/tmp/a.db", *words, env={"LD_LIBRARY_PATH": "", "HOME": "/tmp"})
+        line = ["chroot", str(root), "/opt/pawl/bin/pawl", "--store", "sqlite:/tmp/a.db", *words]
+        return sh("unshare", "--mount", "sh", "-c", 'mount --rbind /proc "$0/proc" && exec "$@"', root, *line, env={"LD_LIBRARY_PATH": "", "HOME": "/tmp"})
 
-    assert "pawl" in inside("--version")
+    assert "definitions" in inside("define", "--help")
     inside("define", "/opt/pawl/examples/order.yaml")
     made = inside("start", "order").strip()
     inside("fire", made, "pay", "--actor", "ann")
