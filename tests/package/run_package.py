@@ -83,7 +83,8 @@ def test_the_portable_tarball_runs_where_there_is_the_c_library_and_nothing_else
     made = inside("start", "order").strip()
     inside("fire", made, "pay", "--actor", "ann")
     assert "valid" in inside("verify")
-    assert "completed" in inside("run", "/opt/pawl/examples/welcome.yaml", "--input", '{"name":"Ann"}', "--test")
+    inside("define", "/opt/pawl/examples/approval.yaml")
+    assert "suspended" in inside("list", "--json")
 
 
 def listed(path):
