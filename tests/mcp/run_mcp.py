@@ -1,6 +1,7 @@
 """MCP over HTTP: tools, tasks, questions and lists, of both eras."""
 import json
 import signal
+import urllib.request
 
 import mcp
 from mcp import Http, Legacy, Listening, capabilities, harness
@@ -125,7 +126,11 @@ def test_what_is_not_the_callers_does_not_exist(shell):
     assert get(ann, task)["status"] == "working"
     names = [tool["name"] for tool in orders.call("tools/list").result["tools"]]
     assert "order" in names and "waiting" not in names, names
-    assert Http(address).call("tools/list").status == 401
+    refused = Http(address).call("tools/list")
+    where = "http://%s/.well-known/oauth-protected-resource/mcp" % ann.host
+    assert refused.status == 401 and refused.headers["www-authenticate"] == 'Bearer resource_metadata="%s"' % where, refused.headers
+    with urllib.request.urlopen(where) as answer:
+        assert json.load(answer)["resource"] == "http://%s/mcp" % ann.host
     assert orders.tool("waiting").error["code"] == -32602
 
 
@@ -246,7 +251,7 @@ def test_resources_show_definitions_and_processes_as_the_operations_do(shell):
     order = client.tool("order").result["structuredContent"]["process_id"]
     read = lambda uri: client.call("resources/read", {"uri": uri}).result["contents"][0]  # noqa: E731
     assert [one["uri"] for one in client.call("resources/list").result["resources"]] == [
-        "pawl://definition/order", "pawl://diagram/order"]
+        "ui://pawl/process", "pawl://definition/order", "pawl://diagram/order"]
     assert read("pawl://definition/order")["text"] == ORDER
     assert read("pawl://diagram/order")["text"].strip() == shell.pawl("graph", "order", "--format", "mermaid").out.strip()
     assert json.loads(read("pawl://process/" + order)["text"]) == shell.json("show", order)

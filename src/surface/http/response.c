@@ -100,6 +100,24 @@ static bool add_all(struct MHD_Response *response, const struct op_header *heade
     return true;
 }
 
+#define CHALLENGE_SIZE 512
+
+/* Of an address that another surface mounted it also says where that is described (RFC 9728). */
+static bool add_challenge(const struct web_request *request, struct MHD_Response *response)
+{
+    str host = request_header(request, "Host");
+    char challenge[CHALLENGE_SIZE];
+
+    if (request->result.http_status != 401)
+        return true;
+    if (!request->is_mounted || !host.data || host.size > CHALLENGE_SIZE / 2)
+        return add(response, "WWW-Authenticate", "Bearer");
+    snprintf(challenge, sizeof challenge,
+             "Bearer resource_metadata=\"%s://%.*s/.well-known/oauth-protected-resource%s\"",
+             is_tls(request->server) ? "https" : "http", STR_ARG(host), request->op->path);
+    return add(response, "WWW-Authenticate", challenge);
+}
+
 static bool describe(const struct web_request *request, struct MHD_Response *response)
 {
     int http = request->result.http_status;
@@ -114,7 +132,7 @@ static bool describe(const struct web_request *request, struct MHD_Response *res
            add(response, "Vary", varies ? "Accept-Encoding" : NULL) &&
            add(response, "X-Request-Id", request->id) &&
            add(response, "traceparent", request->trace) && add(response, "ETag", request->tag) &&
-           add(response, "WWW-Authenticate", http == 401 ? "Bearer" : NULL) &&
+           add_challenge(request, response) &&
            add(response, "Retry-After", http == 503 ? "1" : NULL) &&
            add(response, "Connection", request->is_last ? "close" : NULL) &&
            describe_page(request, response);

@@ -45,6 +45,8 @@ static inline bool is_modern(enum mcp_version version)
 #define TASKS_WORD   META_PREFIX "tasks"
 #define UI_WORD      META_PREFIX "ui"
 #define RELATED_TASK META_PREFIX "related-task"
+#define APP_URI      "ui://pawl/process"
+#define APP_MEDIA    "text/html;profile=mcp-app"
 
 enum rpc_code {
     RPC_PARSE = -32700,

@@ -67,7 +67,7 @@ pawl_status method_server_discover(struct rpc_exchange *exchange, struct buf *re
     json_put_open(result, "capabilities", '{');
     put_lists(result);
     json_put_open(result, "extensions", '{');
-    buf_str(result, STR("\"" TASKS_WORD "\":{}"));
+    buf_str(result, STR("\"" TASKS_WORD "\":{},\"" UI_WORD "\":{}"));
     json_close(result, '}');
     json_close(result, '}');
     json_put_text(result, "instructions", INSTRUCTIONS);

@@ -14,8 +14,13 @@ static const struct part {
     { "/why", "What a process waits for", "instance.why", NULL, "application/json" },
     { "/diagram", "A diagram of a process with the path that it took", "instance.graph", "mermaid",
       "text/vnd.mermaid" },
+    { "/layout", "The same diagram, with the place of everything", "instance.graph", "layout",
+      "application/json" },
     { 0 },
 };
+
+extern const str mcp_app_files[]
+                              [2]; /* made by tools/gen-app of app.html and the dashboard's graph */
 
 /* "pawl://process/ID/history": the id, and what follows it. */
 static bool split_process(str uri, str *id, str *end)
@@ -59,6 +64,16 @@ static void put_entry(struct buf *out, const char *kind, str name, const char *w
     json_close(out, '}');
 }
 
+static void put_app(struct buf *out)
+{
+    json_open(out, '{');
+    json_put_text(out, "uri", APP_URI);
+    json_put_text(out, "name", "process");
+    json_put_text(out, "description", "The page of a process, for hosts that show MCP Apps");
+    json_put_text(out, "mimeType", APP_MEDIA);
+    json_close(out, '}');
+}
+
 #define PAGE "100"
 
 /* A page of definitions, each with its diagram. */
@@ -76,8 +91,10 @@ pawl_status method_resources_list(struct rpc_exchange *exchange, struct buf *res
     if (status != PAWL_FORBIDDEN)
         TRY(status);
     json_put_open(result, "resources", '[');
-    if (!cursor)
+    if (!cursor) {
+        put_app(result);
         fixtures_put_resources(exchange, result);
+    }
     for (const struct node *one = node_first(page, "definitions"); one; one = one->next) {
         put_entry(result, "definition", node_text(one, "name"), "A definition, as it was written",
                   "text/plain");
@@ -188,6 +205,11 @@ static pawl_status read_uri(struct rpc_exchange *exchange, str uri, str *out, co
     const str definition = STR(SCHEME "definition/"), diagram = STR(SCHEME "diagram/");
     str id, end;
 
+    *media = APP_MEDIA;
+    if (str_is(uri, APP_URI)) {
+        *out = mcp_app_files[0][1];
+        return PAWL_OK;
+    }
     *media = "text/plain";
     if (str_starts(uri, definition))
         return read_definition(exchange, str_from(uri, definition.size), out);

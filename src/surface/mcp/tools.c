@@ -78,6 +78,8 @@ static void put_manage(const struct manage_tool *tool, struct buf *out)
     json_put_raw(out, "inputSchema", str_of(tool->input_schema));
     json_opt_raw(out, "outputSchema", str_of(tool->output_schema));
     json_put_raw(out, "annotations", str_of(tool->annotations));
+    if (strcmp(tool->name, "process_get") == 0 || strcmp(tool->name, "approval_list") == 0)
+        json_put_raw(out, "_meta", STR("{\"ui\":{\"resourceUri\":\"" APP_URI "\"}}"));
     json_close(out, '}');
 }
 
