@@ -1,5 +1,6 @@
 /* ops_definition.c - definitions: put, get, list, check. */
 #include "api/ops_int.h"
+#include "api/shards.h"
 #include "base/assert.h"
 #include "base/limits.h"
 #include "machine/machine.h"
@@ -133,8 +134,8 @@ pawl_status definition_resolve(const struct op_call *call, str reference,
 
     if (!definition_reference(reference, &name, &version))
         return scope_fail(call->scope, PAWL_NOT_KNOWN, "no definition '%.*s'", STR_ARG(reference));
-    return store_find_definition(engine_store(op_engine(call)), call->scope, name, version, NULL,
-                                 out);
+    return store_find_definition(engine_store(shard_home(call->p)->engine), call->scope, name,
+                                 version, NULL, out);
 }
 
 pawl_status definition_asked(const struct op_call *call, struct definition_row *out)
@@ -150,7 +151,7 @@ pawl_status definition_asked(const struct op_call *call, struct definition_row *
     if (wanted.data && (version == 0 || version > UINT32_MAX))
         return scope_fail(call->scope, PAWL_NOT_KNOWN, "'%.*s' has no version %.*s", STR_ARG(name),
                           STR_ARG(wanted));
-    return store_find_definition(engine_store(op_engine(call)), call->scope, name,
+    return store_find_definition(engine_store(shard_home(call->p)->engine), call->scope, name,
                                  (uint32_t)version, NULL, out);
 }
 

@@ -85,7 +85,9 @@ pawl *shard_route(pawl *p, const struct op *op, const struct node *input, const 
         return op->handle == op_alarm_set ? shard_of_later(p, input, key) : shard_for_new(p, key);
     case AT_ALARM:
         return shard_of_alarm_id(p, node_text(input, "alarm_id"));
-    case AT_ALL: /* its key is kept in one of them */
+    case AT_ALL: /* its key is kept in one of them; or it names an instance after all */
+        if (id.data)
+            return shard_of_id(p, id);
         return key ? shard_for_new(p, key) : shard_home(p);
     case AT_HOME:
     case AT_HERE:

@@ -80,6 +80,7 @@ void claim_will_wait(struct claim_wait *claim)
 
 pawl_status claim_open(struct op_call *call, const struct claim_args *args, struct claim_wait *out)
 {
+    static _Atomic uint32_t turn; /* each begins with another one */
     uint32_t count = shards_count(call->p);
     struct claim_budget *budget = count > 1 ? &out->budget : NULL;
 
@@ -88,6 +89,7 @@ pawl_status claim_open(struct op_call *call, const struct claim_args *args, stru
     out->claimed = ARENA_ARRAY(&call->scope->arena, struct claimed, args->max);
     TRY_MEMORY(call->scope, out->shards && out->claimed);
     out->shard_count = count;
+    out->first = count > 1 ? turn++ % count : 0;
     out->budget.left = args->max;
     for (uint32_t i = 0; i < count; i++) {
         struct shard_claim *one = &out->shards[i];
@@ -99,12 +101,21 @@ pawl_status claim_open(struct op_call *call, const struct claim_args *args, stru
     return PAWL_OK;
 }
 
-struct shard_claim *claim_on(const struct claim_wait *claim, const pawl *shard)
+struct shard_claim *claim_on(struct claim_wait *claim, const pawl *shard)
 {
-    for (uint32_t i = 0; claim->shards && i < claim->shard_count; i++)
-        if (claim->shards[i].engine == shard->engine)
-            return &claim->shards[i];
-    return NULL;
+    struct shard_claim *found = NULL;
+
+    for (uint32_t i = 0; claim->shards && i < claim->shard_count; i++) {
+        struct shard_claim *one = &claim->shards[i];
+
+        if (one->engine == shard->engine) {
+            found = one;
+        } else if (engine_claim_insists(one->engine, one->waiting)) {
+            claim->first = i;
+            return NULL;
+        }
+    }
+    return found;
 }
 
 /* ---- Taking ---- */
@@ -134,13 +145,13 @@ static bool may_go_on_waiting(const struct claim_wait *claim, bool may_wait)
     return may_wait && claim->count == 0 && claim->failed == PAWL_OK;
 }
 
-/* Each in turn, beginning with another one every time. */
-static bool take_round(struct claim_wait *claim, uint32_t first, bool may_wait)
+/* Each in turn. */
+static bool take_round(struct claim_wait *claim, bool may_wait)
 {
     bool is_parked, any = false;
 
     for (uint32_t i = 0; i < claim->shard_count; i++) {
-        struct shard_claim *one = &claim->shards[(first + i) % claim->shard_count];
+        struct shard_claim *one = &claim->shards[(claim->first + i) % claim->shard_count];
 
         if (one->is_over)
             continue;
@@ -154,12 +165,10 @@ static bool take_round(struct claim_wait *claim, uint32_t first, bool may_wait)
  * of theirs is being committed. */
 static bool take_all(struct claim_wait *claim, bool may_wait)
 {
-    static _Atomic uint32_t turn;
-    uint32_t first = claim->shard_count > 1 ? turn++ : 0;
-    bool is_parked = take_round(claim, first, may_wait);
+    bool is_parked = take_round(claim, may_wait);
 
     if (is_parked && may_wait && !may_go_on_waiting(claim, true))
-        is_parked = take_round(claim, first, false);
+        is_parked = take_round(claim, false);
     return is_parked;
 }
 

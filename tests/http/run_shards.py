@@ -233,6 +233,18 @@ def test_an_alarm_lies_where_it_acts_and_all_are_listed_in_order_of_time(shell):
     verified(shell)
 
 
+def test_an_alarm_that_creates_does_so_once_also_where_its_definition_was_never_used(shell):
+    web = server(shell, "--test")
+    define(web, ORDER, HEAR)
+    for _ in range(2 * N):
+        web.post("/v1/alarms", {"after": "1h", "operation": "instance.create", "input": {"definition": "hear"}})
+    web.expect(200, "POST", "/v1/test/advance", {"by": "2h"})
+    assert web.get("/v1/instances/counts").json["total"] == 2 * N
+    assert web.get("/v1/alarms").json["alarms"] == []
+    shell.stop(web.child)
+    verified(shell)
+
+
 def test_tokens_hold_whatever_shard_a_call_goes_to(shell):
     web = server(shell, "--require-token")
     token = shell.json("token", "create", "--scope", "read,write:order,define")["token"]
@@ -273,7 +285,8 @@ def test_a_server_that_is_killed_comes_back_with_all_it_had_acknowledged(shell):
 # ---- The other suites ----
 
 DAILY = ["run_pages.py"]
-EVERY = [*DAILY, "run_tokens.py"]
+EVERY = [*DAILY, "run_tokens.py", "run_keys.py", "run_flows.py", "run_causes.py", "run_alarms.py", "run_amend.py", "run_batch.py", "run_events.py",
+         "run_check.py", "run_claims.py", "run_contract.py"]
 
 
 def run_suite(name):

@@ -56,6 +56,7 @@ def ask(line, method, path, body, expect=200):
 
 
 def test_a_lone_workers_turn_costs_at_most_two_sleeps_of_the_server(shell):
+    harness.one_shard("it counts the sleeps of one engine")
     web = server(shell)
     web.expect(201, "PUT", "/v1/definitions/line", LINE, {"Content-Type": "application/yaml"})
     web.create(definition="line")

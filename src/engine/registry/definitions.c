@@ -480,6 +480,7 @@ pawl_status definition_copy(struct engine *engine, struct scope *scope, str name
     struct define_request define = { 0 };
     struct request request = { .drain = drain_copy, .scope = scope, .define = &define };
     pawl_error before = scope->error; /* what the caller has found, to be reported later */
+    str alarm = scope->alarm;
     pawl_status status;
 
     TRY(store_find_definition(engine->options.home->store, scope, name, version, NULL,
@@ -489,7 +490,11 @@ pawl_status definition_copy(struct engine *engine, struct scope *scope, str name
         return status;
     TRY(engine_definition_rights(engine->options.home, scope, name, define.row.version,
                                  &define.row.rights));
-    TRY(shell_submit(engine, &request));
+    scope->alarm = STR_NONE; /* the alarm's operation is not this commit */
+    status = shell_submit(engine, &request);
+    scope->alarm = alarm;
+    if (status != PAWL_OK)
+        return status;
     scope->error = before;
     *row = define.row;
     return PAWL_OK;

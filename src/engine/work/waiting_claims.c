@@ -231,7 +231,8 @@ void waiting_settle(struct engine *engine, struct claimed *claimed, bool is_gran
     waiting->granted += is_granted;
     if (--waiting->under_way > 0)
         return;
-    if (waiting->granted || !waiting->link || claims_wait(engine, &waiting->args))
+    if (waiting->granted || !waiting->link || waiting->budget ||
+        claims_wait(engine, &waiting->args)) /* with a budget: others may have waited for this */
         call(engine, waiting);
     else
         waiting->taken = 0;
@@ -322,6 +323,16 @@ void engine_claim_offer(struct engine *engine, struct waiting_claim *waiting)
     guard_unlock(&engine->lock);
 }
 
+bool engine_claim_insists(struct engine *engine, const struct waiting_claim *waiting)
+{
+    bool insists;
+
+    guard_lock(&engine->lock);
+    insists = claims_insist(engine, &waiting->args);
+    guard_unlock(&engine->lock);
+    return insists;
+}
+
 void waiting_answering(struct waiting_claim *waiting)
 {
     ASSERT(!waiting->link);
@@ -360,13 +371,20 @@ static bool withdraw(struct engine *engine, struct waiting_claim *waiting)
     return is_settled;
 }
 
+/* Those on other shards have been given all that it asked for, or are about to be. */
+static bool has_enough(const struct waiting_claim *waiting)
+{
+    return waiting->budget && waiting->budget->left == 0;
+}
+
 /* List it, unless a step has come since its queues were looked through; true: it waits. */
 static bool park(struct engine *engine, struct waiting_claim *waiting)
 {
     bool waits;
 
     guard_lock(&engine->lock);
-    waits = !claims_wait(engine, &waiting->args) && !engine->stopping && !engine->work.claims_ended;
+    waits = (!claims_wait(engine, &waiting->args) || has_enough(waiting)) && !engine->stopping &&
+            !engine->work.claims_ended;
     waiting->taken = waiting->granted = 0;
     waiting->is_full = false;
     add_size(waiting, (size_t)0 - waiting->size);
