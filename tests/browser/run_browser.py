@@ -135,7 +135,7 @@ def test_a_graph_of_a_hundred_states_can_be_read(shell):
     browse(shell, "largeGraph", address)
 
 
-def test_the_first_paint_comes_soon(shell):
+def test_the_first_paint_waits_for_no_script_and_no_operation(shell):
     _, address = shell.serve("--examples")
     print(browse(shell, "firstPaint", address))
 

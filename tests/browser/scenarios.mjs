@@ -292,19 +292,25 @@ async function manyInstances(t) {
   await t.shot(page, "many-home");
 }
 
-/** How soon something is seen. */
+/** How soon something is seen: that is printed. What it depends on is tested: no script and no answer of an operation. */
 async function firstPaint(t) {
+  const paint = (page) => page.waitForFunction(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime).then((found) => found.jsonValue());
+  const bare = await t.page({ mayRefuse: /ERR_FAILED/ });
+  await bare.route(/\.js$|\/v1\//, (route) => route.abort());
+  await bare.goto(t.address + "/");
+  await bare.getByRole("link", { name: "Instances" }).waitFor();
+  await paint(bare);
   const times = [];
   for (let i = 0; i < 5; i++) {
     const page = await t.page();
     await page.goto(t.address + "/");
     await page.waitForSelector("main h1");
-    times.push(await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? NaN));
+    times.push(await paint(page));
     await page.context().close();
   }
-  const middle = times.sort((a, b) => a - b)[2];
+  const middle = times.sort((x, y) => x - y)[2];
   console.log("first paint after " + middle.toFixed(0) + " ms (the middle of five)");
-  t.assert(middle < Number(process.env.PAWL_PAINT_MS ?? 200), "first paint after " + middle + " ms", times);
+  t.assert(middle < Number(process.env.PAWL_PAINT_MS ?? Infinity), "first paint after " + middle + " ms", times);
 }
 
 /** A server that wants tokens: signing in, acting, a token that ends. */
