@@ -81,6 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     str text = { (const char *)feed.data, feed.size };
 
     scope_init(&scope, &heap_libc, LIMIT_SCOPE);
+    REQUIRE(definition_set_lifecycle(&code, &scope) == PAWL_OK);
     if (as == 'e')
         load_effects(&scope, text);
     else if (as == 'd')

@@ -69,6 +69,9 @@ def test_an_absolute_target_is_its_path(shell):
     line.ask("GET", "HTTPS://%s/healthz" % web.host)
     assert line.reply()[0] == 200
     line.ask("GET", "http://%s" % web.host)
+    status, headers, _ = line.reply()
+    assert status == 200 and headers["content-type"].startswith("text/html"), "the path / is the dashboard"
+    line.ask("GET", "http://%s/nowhere" % web.host)
     assert json.loads(line.reply()[2])["reason"] == "not-known"
 
 

@@ -16,7 +16,7 @@ def reader_of(db):
     """The state of a check before it reads the log."""
     reader = verify.Store.__new__(verify.Store)
     reader.__dict__.update(db=db, definitions={}, by_name={}, commitments={}, gone={}, references=set(), named=set(), where=0,
-                           schema=verify.NEWEST, chains={0: verify.Chain(0, verify.STORE_ID_TEXT)})
+                           schema=verify.NEWEST, shard=0, shards=1, chains={0: verify.Chain(0, verify.STORE_ID_TEXT)})
     reader.begin_definition = lambda found, record: None
     reader.check_values()
     reader.check_sources()

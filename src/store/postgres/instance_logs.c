@@ -74,7 +74,7 @@ static pawl_status find_gathered(struct store *base, struct scope *scope,
 }
 
 /* Heads first, where they are not known: the chains begin there. */
-static pawl_status read_rows(struct logs *logs, struct scope *scope,
+static pawl_status read_log_rows(struct logs *logs, struct scope *scope,
                              const struct instance_log_query *queries, uint32_t count,
                              const uint64_t *numbers)
 {
@@ -138,7 +138,7 @@ static pawl_status gather(struct logs *logs, struct scope *scope,
     TRY_MEMORY(scope, numbers);
     for (uint32_t i = 0; i < count; i++)
         numbers[i] = queries[i].instance;
-    TRY(read_rows(logs, scope, queries, count, numbers));
+    TRY(read_log_rows(logs, scope, queries, count, numbers));
     chains = begin_chains(logs, scope, queries, count, numbers + count);
     if (chains > 0)
         TRY(read_pieces(logs, scope, numbers + count, chains));

@@ -236,7 +236,7 @@ static const char select_names[] =
     "SELECT DISTINCT ON (name) id, name, version, kind, created_at, source, compiled_sha256"
     " FROM pawl_definition WHERE shard = $1 AND name > $3 ORDER BY name, version DESC LIMIT $2";
 
-static const char select_step_counts[] =
+static const char select_counts_of_steps[] =
     "SELECT d.version, p.plan, count(*) FROM pawl_definition d JOIN pawl_instance i"
     " ON i.shard = $1 AND i.definition = d.id JOIN pawl_step p ON p.shard = $1 AND p.inst ="
     " i.number"
@@ -284,7 +284,7 @@ static struct pg_lister lister_of(const struct rows_query *query)
     case LIST_STEPS:
         break;
     }
-    return (struct pg_lister){ select_step_counts, read_step_count, sizeof(struct step_count) };
+    return (struct pg_lister){ select_counts_of_steps, read_step_count, sizeof(struct step_count) };
 }
 
 static void add_children(struct params *params, const struct child_query *query)
