@@ -382,6 +382,7 @@ int verb_alarm(struct cli *cli);
 int verb_demo(struct cli *cli);
 int verb_export(struct cli *cli);
 int verb_import(struct cli *cli);
+int verb_copy(struct cli *cli);
 int verb_history(struct cli *cli);
 int verb_completion(struct cli *cli);
 

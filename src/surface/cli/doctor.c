@@ -2,6 +2,7 @@
 #include "api/verify_all.h"
 #include "api/world.h"
 #include "repair/repair.h"
+#include "store/owner.h"
 #include "surface/cli/cli.h"
 #include <pwd.h>
 #include <unistd.h>
@@ -46,10 +47,12 @@ static void put_rebuilt(struct cli *cli, const struct node *answer)
 }
 
 /* Is there a file to work on? If not, *code is the exit status. */
-static bool has_file(struct cli *cli, const char *option, int *code)
+static bool has_file(struct cli *cli, const char *option, bool may_be_far, int *code)
 {
     const char *file = store_file(cli->store);
 
+    if (may_be_far && url_is_postgres(str_of(cli->store)))
+        return true;
     if (!file || !*file) {
         *code = usage_fail(cli, "%s needs a local store file: --store sqlite:FILE", option);
         return false;
@@ -67,7 +70,7 @@ int doctor_accept_clock(struct cli *cli)
     int64_t ahead_ms = 0;
     int code;
 
-    if (!has_file(cli, "--accept-clock", &code))
+    if (!has_file(cli, "--accept-clock", false, &code))
         return code;
     if (clock_accept(cli->store, &ahead_ms, &cli->scope.error) != PAWL_OK)
         return report(cli);
@@ -91,7 +94,7 @@ int doctor_rebuild(struct cli *cli)
     pawl_status status;
     int code;
 
-    if (!has_file(cli, "--rebuild", &code))
+    if (!has_file(cli, "--rebuild", true, &code))
         return code;
     term_init(&errors, stderr);
     buf_init(&out, &heap_libc, CLI_ANSWER_MAX);
@@ -134,7 +137,7 @@ int doctor_accept_head(struct cli *cli)
     pawl_status status;
     int code;
 
-    if (!has_file(cli, "--accept-head", &code))
+    if (!has_file(cli, "--accept-head", false, &code))
         return code;
     buf_init(&out, &heap_libc, CLI_ANSWER_MAX);
     status = accept_head(cli->store, user ? str_of(user->pw_name) : STR("unknown"), &out,

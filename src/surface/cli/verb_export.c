@@ -1,5 +1,6 @@
 /* verb_export.c - export, import: definitions, and instances with their history, as lines. */
 #include "repair/import.h"
+#include "store/owner.h"
 #include "surface/cli/cli.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -279,14 +280,15 @@ static void put_imported(struct cli *cli, const struct node *answer)
 int verb_import(struct cli *cli)
 {
     const char *path = cli->operands[0], *file_of_store = store_file(cli->store);
+    bool is_far = url_is_postgres(str_of(cli->store));
     struct node *answer = NULL;
     struct buf out;
     pawl_status status;
     FILE *file;
 
-    if (!file_of_store || !*file_of_store)
-        return usage_fail(
-            cli, "import needs a local store file that no process owns: --store sqlite:FILE");
+    if (!is_far && (!file_of_store || !*file_of_store))
+        return usage_fail(cli, "import needs a store that no process owns: --store sqlite:FILE or "
+                               "postgres://HOST/DATABASE");
     if (!file_is_readable(path))
         return EXIT_USAGE;
     file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
