@@ -1,0 +1,235 @@
+/* contract_postgres.c - what a store in PostgreSQL promises beyond the contract: round trips, the
+ * fence, and the claim after an unknown outcome. */
+#include "store/contract.h"
+#include "store/postgres/postgres_int.h"
+
+/* ---- An owner, and a session beside it ---- */
+
+struct far {
+    struct stand stand;
+    struct postgres_store *owner;
+    struct pg_link beside;
+};
+
+/* A lease of half a second: an exchange may take three quarters of it. */
+static void far_begin(struct far *far, struct test *t, const char *parameters)
+{
+    struct stand *s = &far->stand;
+
+    *far = (struct far){ .stand = { .test = t, .scope = &t->scope } };
+    test_postgres_url("store", s->url);
+    strncat(s->url, parameters, sizeof s->url - strlen(s->url) - 1);
+    s->env = env_os_new(&heap_libc);
+    EXPECT_OK(stand_open(s, (struct store_options){ .create = true, .own = true }, &s->store));
+    far->owner = postgres_of(s->store);
+    postgres_link(far->owner, &far->beside, 5000);
+    snprintf(far->beside.name, sizeof far->beside.name, "a test");
+    EXPECT_OK(link_connect(&far->beside, s->scope));
+}
+
+static void far_end(struct far *far)
+{
+    link_close(&far->beside);
+    store_close(far->stand.store);
+    far->stand.env->close(far->stand.env);
+}
+
+static void run_beside(struct far *far, const char *text)
+{
+    EXPECT(link_script(&far->beside, text) == LINK_OK);
+}
+
+/* ---- Round trips ---- */
+
+TEST(store_postgres, a_commit_is_one_round_trip_and_a_turn_of_an_owner_costs_none)
+{
+    struct far far;
+    struct change c;
+    uint64_t before;
+
+    far_begin(&far, t, "");
+    put_orders(&far.stand, 8);
+    before = far.owner->writer.round_trips;
+    c = change_begin(&far.stand);
+    c.lag = true;
+    EXPECT_EQ(far.owner->writer.round_trips, before);
+    add_entry(&c, 1, 1, 0, PAID); /* records alone */
+    EXPECT_OK(change_commit(&c));
+    EXPECT_EQ(far.owner->writer.round_trips, before + 1);
+    c = change_begin(&far.stand);
+    add_value(&c, STR("ann"), true);
+    add_step(&c, 1, 1, STEP_READY);
+    add_key(&c, 7, add_entry(&c, 2, 1, 0, PAID));
+    add_snapshot(&c, 2, 1, STR("{}"));
+    EXPECT_OK(change_commit(&c));
+    EXPECT_EQ(far.owner->writer.round_trips, before + 2);
+    far_end(&far);
+}
+
+TEST(store_postgres, what_is_expected_of_many_instances_is_read_in_one_round_trip)
+{
+    uint64_t numbers[64], before;
+    struct far far;
+
+    far_begin(&far, t, "");
+    put_orders(&far.stand, 64);
+    for (uint64_t i = 0; i < 64; i++)
+        numbers[i] = i + 1;
+    EXPECT_OK(store_tip(far.stand.store, far.stand.scope, &(struct store_tip){ 0 }));
+    before = far.owner->reader.round_trips;
+    EXPECT_OK(
+        store_expect(far.stand.store, far.stand.scope,
+                     &(struct expectation){ .instances = numbers,
+                                            .instance_count = 64,
+                                            .rows = EXPECT_HEADS | EXPECT_ROWS | EXPECT_RECORDS }));
+    EXPECT_EQ(far.owner->reader.round_trips, before + 1);
+    for (uint64_t i = 0; i < 64; i++) {
+        struct head_row head;
+
+        EXPECT_OK(store_head(far.stand.store, far.stand.scope, i + 1, true, &head));
+        EXPECT_OK(
+            store_instance(far.stand.store, far.stand.scope, i + 1, &(struct instance_row){ 0 }));
+        EXPECT_OK(store_record(far.stand.store, far.stand.scope, head.pos, &(struct record){ 0 }));
+    }
+    EXPECT_EQ(far.owner->reader.round_trips, before + 1);
+    far_end(&far);
+}
+
+/* ---- Packed rows ---- */
+
+static pawl_status count_record(void *context, const struct record *record)
+{
+    EXPECT_EQ(record->pos, ++*(uint64_t *)context);
+    EXPECT(record->has_root == (record->pos == 300));
+    return PAWL_OK;
+}
+
+TEST(store_postgres, a_large_commit_is_several_rows_of_at_most_128_records)
+{
+    uint64_t seen = 0;
+    struct far far;
+    struct change c;
+
+    far_begin(&far, t, "");
+    c = change_begin(&far.stand);
+    for (int i = 0; i < 300; i++)
+        add_record(&c, 0, 0, CONTROL_TOKEN);
+    EXPECT_OK(change_commit(&c));
+    run_beside(&far, "SELECT 1 / (count(*) - 2) + 1 / (count(*) - 4) FROM pawl_log WHERE n <= 128");
+    EXPECT_OK(store_scan(far.stand.store, far.stand.scope, 1, count_record, &seen));
+    EXPECT_EQ(seen, 300);
+    far_end(&far);
+}
+
+/* ---- The fence ---- */
+
+static void expect_fenced(struct test *t, bool is_records_alone)
+{
+    struct far far;
+    struct change c;
+    struct store *other;
+    struct store_tip tip;
+
+    far_begin(&far, t, "");
+    put_orders(&far.stand, 1);
+    c = change_begin(&far.stand);
+    c.lag = is_records_alone;
+    add_entry(&c, 1, 1, 0, PAID);
+    run_beside(&far, "UPDATE pawl_shard SET epoch = epoch + 1, node = NULL");
+    EXPECT_EQ(change_commit(&c), PAWL_IN_USE);
+    EXPECT_EQ(tip_of(&far.stand).pos, 1);
+    EXPECT_EQ(store_begin(far.stand.store, far.stand.scope, &tip), PAWL_IN_USE);
+    EXPECT_EQ(store_reopen(far.stand.store, far.stand.scope), PAWL_IN_USE);
+    other = stand_another(&far.stand); /* and the others go on */
+    EXPECT_OK(store_begin(other, far.stand.scope, &tip));
+    EXPECT_EQ(tip.pos, 1);
+    store_rollback(other);
+    store_close(other);
+    far_end(&far);
+}
+
+TEST(store_postgres, a_commit_after_anothers_claim_is_in_use_and_leaves_nothing)
+{
+    expect_fenced(t, false);
+}
+
+TEST(store_postgres, a_commit_of_records_alone_after_anothers_claim_leaves_nothing)
+{
+    expect_fenced(t, true);
+}
+
+TEST(store_postgres, an_owner_that_was_declared_dead_begins_no_more_turns)
+{
+    struct far far;
+    struct store_tip tip;
+    pawl_status status;
+
+    far_begin(&far, t, "&lease=500");
+    run_beside(&far, "UPDATE pawl_node SET state = 3");
+    do {
+        status = store_begin(far.stand.store, far.stand.scope, &tip);
+        if (status == PAWL_OK)
+            store_rollback(far.stand.store);
+    } while (status == PAWL_OK); /* until its next beat, which is at most a twelfth of a second */
+    EXPECT_EQ(status, PAWL_IN_USE);
+    far_end(&far);
+}
+
+/* ---- An unknown outcome ---- */
+
+TEST(store_postgres, after_an_unknown_outcome_the_claim_says_how_it_ended)
+{
+    struct far far;
+    struct record record;
+    struct store_tip tip;
+    struct change c;
+    int64_t epoch;
+
+    far_begin(&far, t, "&lease=800");
+    put_orders(&far.stand, 1);
+    run_beside(&far, "BEGIN; SELECT 1 FROM pawl_shard FOR UPDATE");
+    c = change_begin(&far.stand);
+    add_entry(&c, 1, 1, 0, PAID);
+    EXPECT_EQ(change_commit(&c),
+              PAWL_OUTCOME_UNKNOWN); /* it waits for the row, past its deadline */
+    EXPECT_EQ(store_record(far.stand.store, far.stand.scope, 1, &record), PAWL_STORAGE_FAILURE);
+    EXPECT_EQ(store_begin(far.stand.store, far.stand.scope, &tip), PAWL_STORAGE_FAILURE);
+    epoch = far.owner->epoch;
+    run_beside(&far, "ROLLBACK"); /* the one that was cut off may go on now */
+    EXPECT_OK(store_reopen(far.stand.store, far.stand.scope));
+    EXPECT_EQ(far.owner->epoch, epoch + 1);
+    EXPECT_OK(store_begin(far.stand.store, far.stand.scope, &tip));
+    store_rollback(far.stand.store);
+    EXPECT_EQ(store_record(far.stand.store, far.stand.scope, 2, &record),
+              tip.pos == 2 ? PAWL_OK : PAWL_NOT_KNOWN);
+    EXPECT(tip.pos == 1 || tip.pos == 2);
+    c = change_begin(&far.stand);
+    add_entry(&c, 1, tip.pos, 0, PAID);
+    EXPECT_OK(change_commit(&c));
+    EXPECT_EQ(tip_of(&far.stand).pos, tip.pos + 1);
+    far_end(&far);
+}
+
+/* ---- What people see ---- */
+
+TEST(store_postgres, a_password_is_in_no_message)
+{
+    static const char *const urls[] = {
+        "postgres://ann:hunter2@127.0.0.1:1/x",
+        "postgres://ann:hunter2@127.0.0.1:1/x?schema=UPPER",
+        "postgres://ann@127.0.0.1:1/x?password=hunter2",
+        "postgres://ann:hunter2@127.0.0.1:1/x?no_such_parameter=1",
+        "postgre://ann:hunter2@127.0.0.1:1/x",
+        "postgres:ann:hunter2@x",
+    };
+    struct stand s = { .test = t, .scope = &t->scope };
+    struct store *store;
+
+    s.env = env_os_new(&heap_libc);
+    for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) {
+        snprintf(s.url, sizeof s.url, "%s", urls[i]);
+        EXPECT(stand_open(&s, (struct store_options){ .create = true }, &store) != PAWL_OK);
+        EXPECT(!strstr(s.scope->error.message, "hunter2"));
+    }
+    s.env->close(s.env);
+}
