@@ -60,6 +60,11 @@ bool engine_has_test_clock(const struct engine *engine)
     return engine->options.test_clock;
 }
 
+static void say_lost(void *context, const char *words)
+{
+    engine_log(context, PAWL_LOG_ERROR, "store.lost", words);
+}
+
 static pawl_status open_store(struct engine *engine, const char *url, struct scope *scope)
 {
     struct store_options options = { .own = engine->options.own,
@@ -67,6 +72,8 @@ static pawl_status open_store(struct engine *engine, const char *url, struct sco
                                      .secret = engine->options.secret,
                                      .create = !engine->options.must_exist,
                                      .shard = engine->options.shard,
+                                     .lost = say_lost,
+                                     .lost_context = engine,
                                      .env = engine->env,
                                      .heap = engine->heap };
 

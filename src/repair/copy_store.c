@@ -1,7 +1,7 @@
 /* copy_store.c - a store copied through store.h alone, from one backend to another.
  *
- * The copy has the same store id, positions, hashes and roots, so that it is the same evidence: what
- * is copied is the log, the values, the definitions and the rows of instances. The rows that follow
+ * The copy has the same store id, positions, hashes and roots, so that it is the same evidence.
+ * Copied are the log, the values, the definitions and the rows of instances. The rows that follow
  * from the log are made from the copied log, which is checked on the way. */
 #include "base/grow.h"
 #include "base/limits.h"
@@ -245,6 +245,11 @@ static pawl_status copy_into(struct owned *from, struct owned *to, const char *u
     pawl_status status = store_tip(from->store, &to->scope, &copying.tip);
 
     making.store_id = copying.tip.store_id;
+    if (status == PAWL_OK && copying.tip.stride > 1)
+        status = scope_fail(&to->scope, PAWL_INVALID_REQUEST,
+                            "expected a store of one shard, found shard %u of %u: export it, and "
+                            "import that",
+                            copying.tip.offset, copying.tip.stride);
     if (status == PAWL_OK)
         status = store_open(str_of(url), &making, &to->scope, &to->store);
     if (status != PAWL_OK)

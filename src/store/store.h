@@ -281,6 +281,9 @@ struct store_options {
     bool create;          /* make it if it is not there */
     const uint8_t *store_id; /* with create: of what it is to be a copy of; NULL: a new one */
     struct store_shard shard; /* with create: as this one; shards 0: alone */
+    /* With own, may be NULL: another process has it now. From a thread of the store's own. */
+    void (*lost)(void *context, const char *words);
+    void *lost_context;
     struct env *env;
     const struct heap *heap;
 };
@@ -470,6 +473,7 @@ struct store_ops {
 struct store {
     const struct store_ops *ops;
     const char *file; /* that it is, and beside which this process may write; NULL: none */
+    bool may_return;  /* it is far away: a reopen() that fails may succeed later */
     /* What a backend notes for its callers. */
     enum store_trouble trouble; /* by the drain, and for it */
     atomic_bool is_gone;        /* TROUBLE_GONE, whatever `trouble` says */

@@ -171,9 +171,10 @@ static void after_failure(struct engine *engine, struct request *list, pawl_stat
     if (!is_reduce && (status == PAWL_STORAGE_FAILURE || status == PAWL_OUTCOME_UNKNOWN ||
                        status == PAWL_IN_USE))
         commit_note_failure(engine, status);
-    if (store_trouble(engine->store) == TROUBLE_TAKEN)
+    if (store_trouble(engine->store) == TROUBLE_TAKEN) {
         engine->writer.broken = true; /* for good: the store is another process's now */
-    else
+        engine_log(engine, PAWL_LOG_ERROR, "store.lost", engine->writer.scope.error.message);
+    } else
         start_over(engine, status == PAWL_OUTCOME_UNKNOWN);
 }
 

@@ -307,7 +307,9 @@ pawl_status engine_reopen(struct engine *engine)
         guard_unlock(&engine->lock);
     }
     engine_log(engine, status ? PAWL_LOG_ERROR : PAWL_LOG_WARN,
-               status ? "store.lost" : "store.reopened",
+               !status                                              ? "store.reopened"
+               : engine->store->may_return && status != PAWL_IN_USE ? "store.away"
+                                                                    : "store.lost",
                status ? scope.error.message : "after an unknown outcome");
     scope_fini(&scope);
     return status;

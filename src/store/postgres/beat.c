@@ -14,8 +14,11 @@ static void beat(struct postgres_store *store)
 
     scope_init(&scope, store->heap, 0);
     if (link_connect(&store->beater, &scope) == PAWL_OK &&
-        node_beat(&store->beater, &scope, store->node, &is_over) == PAWL_OK && is_over)
-        atomic_store(&store->is_over, true);
+        node_beat(&store->beater, &scope, store->node, &is_over) == PAWL_OK && is_over &&
+        !atomic_exchange(&store->is_over, true) && store->lost)
+        store->lost(store->lost_context,
+                    "this node was declared dead, since it did not beat for longer than its "
+                    "lease: another has the store");
     scope_fini(&scope);
 }
 

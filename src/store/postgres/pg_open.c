@@ -105,6 +105,9 @@ static struct postgres_store *postgres_new(const struct store_options *options)
     store->heap = options->heap;
     store->env = options->env;
     store->own = options->own;
+    store->base.may_return = true;
+    store->lost = options->lost;
+    store->lost_context = options->lost_context;
     store->stop_fd = -1;
     scope_init(&store->kept, store->heap, 0);
     scope_init(&store->work, store->heap, WRITE_LIMIT);

@@ -1,6 +1,7 @@
 /* pg_schema.c - the schema of a store: is it there, is it ours, is it not too new; and making
  * it. */
 #include "base/buf.h"
+#include "model/shard.h"
 #include "postgres_int.h"
 #include <stdio.h>
 
@@ -19,23 +20,6 @@ static const char commit[] = "COMMIT";
 #define SECRET_SIZE 32
 
 /* ---- Making it ---- */
-
-/* Of shard s: the first 16 bytes of H("pawl.shard.1" || store_id || varint s || varint N). */
-static void shard_id(struct postgres_store *store, const uint8_t store_id[STORE_ID_SIZE],
-                     uint32_t shard, uint32_t shards, uint8_t out[STORE_ID_SIZE])
-{
-    uint8_t hash[SHA_SIZE];
-    struct buf text;
-
-    buf_init(&text, store->heap, 256);
-    buf_str(&text, STR("pawl.shard.1"));
-    buf_add(&text, store_id, STORE_ID_SIZE);
-    buf_varint(&text, shard);
-    buf_varint(&text, shards);
-    sha_once(store->sha, buf_view(&text), hash);
-    memcpy(out, hash, STORE_ID_SIZE);
-    buf_fini(&text);
-}
 
 /* The numbered files, in one transaction. */
 static pawl_status make_tables(struct postgres_store *store, struct scope *scope)
@@ -65,7 +49,7 @@ static pawl_status put_rows(struct postgres_store *store, struct scope *scope,
 
     store->env->random(store->env, id, sizeof id);
     store->env->random(store->env, secret, sizeof secret);
-    shard_id(store, id, 0, 1, of_shard);
+    shard_store_id(store->sha, id, 0, 1, of_shard);
     if (options->store_id) /* a copy: it has the id of what it is a copy of */
         memcpy(of_shard, options->store_id, STORE_ID_SIZE);
     params_int4(&first, 0);

@@ -81,6 +81,8 @@ struct postgres_store {
     struct pg_url url;
     char node[NODE_MAX];
     const char *address; /* of an owner; NULL: none */
+    void (*lost)(void *context, const char *words);
+    void *lost_context;
 
     struct pg_link writer;
     struct scope work; /* what a commit sends */

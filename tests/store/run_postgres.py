@@ -1,0 +1,196 @@
+"""A store in PostgreSQL, as users meet it: served, taken over, copied, read with SQL, and bad luck in clear words."""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
+import harness  # noqa: E402
+import postgres  # noqa: E402
+
+ORDER = ("name: order\nstates: [new, paid]\ninitial_state: new\nterminal_states: [paid]\nterminal_kinds: {paid: success}\n"
+         "transitions:\n  - {from_state: new, action: pay, to_state: paid}\n")
+FLOW = "name: f\ndo:\n  - {name: b, wait: {signal: go}}\n  - {name: a, tool: set, args: {x: '{{input.n}}'}}\n"
+VIEWS = ("pawl_definitions pawl_states pawl_transitions pawl_instances pawl_history pawl_steps pawl_attempts pawl_tree "
+         "pawl_timers pawl_labels pawl_code workflows workflow_steps").split()
+CLUSTER = None
+
+
+def cluster():
+    global CLUSTER
+    if CLUSTER is None:
+        if not postgres.program("initdb"):
+            raise harness.Skip("there is no PostgreSQL here")
+        CLUSTER = postgres.Private()
+        harness.atexit.register(CLUSTER.stop)
+    return CLUSTER
+
+
+def url(name, **parameters):
+    given = "".join("&%s=%s" % pair for pair in parameters.items())
+    return "%s&schema=%s%s" % (cluster().url, name, given)
+
+
+def fill(shell, store):
+    """Machines, flows that ran and wait, labels, a subject, a pause."""
+    shell.write("order.yaml", ORDER)
+    shell.write("f.yaml", FLOW)
+    for name in ("order.yaml", "f.yaml"):
+        shell.pawl("--store", store, "define", name)
+    child, _ = shell.serve("--store", store)
+    for n in range(3):
+        shell.pawl("--store", store, "start", "f", "--input", '{"n": %d}' % n, "--label", "n=%d" % n)
+        shell.pawl("--store", store, "start", "order", "--subject", "customer/%d" % n, "--correlation", "c%d" % n)
+    shell.pawl("--store", store, "fire", "2", "pay", "--actor", "ann")
+    shell.pawl("--store", store, "signal", "1", "go")
+    shell.wait_for(lambda: shell.json("--store", store, "show", "1")["status"] == "completed")
+    shell.pawl("--store", store, "pause", "3")
+    shell.stop(child)
+
+
+def rows(shell, store, view):
+    found = shell.json("--store", store, "sql", "select * from %s" % view)
+    drop = "shard" in found["columns"]
+    return sorted((json.dumps(row[:-1] if drop else row) for row in found["rows"]))
+
+
+def test_a_copy_has_the_same_roots_in_both_directions_and_both_verifiers_pass(shell):
+    fill(shell, "sqlite:a.db")
+    far = url("copied")
+    root = shell.json("--store", "sqlite:a.db", "verify")["root"]
+    assert shell.json("copy", "sqlite:a.db", far)["root"] == root
+    assert shell.json("--store", far, "verify")["root"] == root
+    assert shell.json("copy", far, "sqlite:b.db")["root"] == root
+    assert shell.json("--store", "sqlite:b.db", "verify")["root"] == root
+    checked = subprocess.run([sys.executable, str(harness.ROOT / "tools/verify.py"), "b.db"], cwd=shell.folder,
+                             capture_output=True, check=False)
+    assert checked.returncode == 0, checked
+    for view in VIEWS:
+        one, other = rows(shell, "sqlite:a.db", view), rows(shell, far, view)
+        assert one == other, "%s differs:\n%s\n%s" % (view, one, other)
+    again = shell.pawl("copy", "sqlite:a.db", far, expect=1).err
+    assert "expected that there is no store yet" in again, again
+    assert shell.json("--store", far, "doctor", "--rebuild")["differences"] == 0
+
+
+def test_an_export_goes_in_and_comes_out_the_same(shell):
+    fill(shell, "sqlite:a.db")
+    far = url("imported")
+    shell.pawl("--store", "sqlite:a.db", "export", "--output", "one.ndjson")
+    shell.pawl("--store", far, "import", "one.ndjson")
+    assert shell.json("--store", far, "verify")["valid"]
+    shell.pawl("--store", far, "export", "--output", "two.ndjson")
+    ids = [sorted(re.findall(r'"hash":"([0-9a-f]+)"', (shell.folder / name).read_text())) for name in
+           ("one.ndjson", "two.ndjson")]
+    assert ids[0] == ids[1] and ids[0]
+
+
+def test_the_second_node_waits_and_takes_over_with_all_that_was_acknowledged(shell):
+    store = url("two")
+    shell.pawl("--store", store, "define", shell.write("order.yaml", ORDER))
+    first, _ = shell.serve("--store", store)
+    second = shell.begin("--store", store, "serve", "--listen", "127.0.0.1:0")
+    assert b"pawl waits: the store is owned by node" in second.stdout.readline()
+    known = [shell.pawl("--store", store, "start", "order").out.strip() for _ in range(5)]
+    first.kill()
+    assert b"pawl is ready" in second.stdout.readline()
+    for id in known:
+        shell.pawl("--store", store, "fire", id, "pay")
+    third = shell.begin("--store", store, "serve", "--listen", "127.0.0.1:0")
+    assert b"pawl waits" in third.stdout.readline()
+    shell.stop(second)
+    assert b"pawl is ready" in third.stdout.readline()
+    assert len(shell.json("--store", store, "list", "--state", "paid")["instances"]) == 5
+    shell.stop(third)
+    assert shell.json("--store", store, "verify")["valid"]
+
+
+def test_a_node_goes_on_when_postgresql_was_killed_and_is_back(shell):
+    with postgres.private({"fsync": "on", "synchronous_commit": "on"}) as own:
+        store = own.url + "&schema=back"
+        shell.pawl("--store", store, "define", shell.write("order.yaml", ORDER))
+        child, address = shell.serve("--store", store)
+        id = shell.pawl("--store", store, "start", "order").out.strip()
+        own.kill()
+        refused = shell.pawl("--store", address, "fire", id, "pay", expect=None)
+        assert refused.code in (1, 3) and ("outcome-unknown" in refused.err or "storage-failure" in refused.err), refused
+        own.start()
+        shell.wait_for(lambda: shell.pawl("--store", address, "fire", id, "pay", expect=None).code == 0
+                       or shell.json("--store", address, "show", id)["current_state"] == "paid")
+        assert shell.json("--store", address, "show", id)["current_state"] == "paid"
+        assert len(shell.json("--store", address, "history", id)["entries"]) == 1
+        shell.stop(child)
+        assert shell.json("--store", store, "verify")["valid"]
+
+
+def test_a_password_is_in_no_process_list_log_or_answer(shell):
+    own = cluster()
+    store = "postgres://pawl:secret@127.0.0.1:%d/postgres?schema=hidden&sslmode=disable" % own.port
+    child = shell.begin("--store", store, "serve", "--listen", "127.0.0.1:0", "--log-format", "logfmt")
+    line = child.stdout.readline().decode()
+    assert "pawl is ready" in line and "secret" not in line and ":***@" in line, line
+    listed = pathlib.Path("/proc/%d/cmdline" % child.pid).read_bytes()
+    assert b"secret" not in listed and b"postgres://pawl:xxxxxx@" in listed, listed
+    for words in (("doctor",), ("list",), ("init",), ("show", "17"), ("verify",), ("evidence", "--output", "e.html")):
+        found = shell.pawl("--store", store, *words, expect=None)
+        assert "secret" not in found.out + found.err, found
+    out, err = shell.stop(child)
+    assert "secret" not in out + err
+    wrong = store.replace("pawl:secret", "pawl:wr0ng")
+    refused = shell.pawl("--store", wrong, "list", expect=3).err
+    assert "password authentication failed" in refused and "wr0ng" not in refused, refused
+
+
+def test_bad_luck_gets_clear_words(shell):
+    own = cluster()
+    shell.pawl("--store", url("words"), "init")
+
+    def refused(store, *words, code=3):
+        return shell.pawl("--store", store, *(words or ("list",)), expect=code).err
+
+    assert "PostgreSQL cannot be reached" in refused("postgres://127.0.0.1:1/x")
+    assert "schema is 1 to 48 of a-z" in refused(own.url + "&schema=Bad", code=1)
+    assert "lease is a number of milliseconds" in refused(own.url + "&lease=1", code=1)
+    assert "libpq cannot read this URL" in refused("postgres://h/x?nonsense=1", code=1)
+    assert "there is no store at" in refused(url("missing"), code=1)
+    own.sql("CREATE DATABASE ascii ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")
+    assert "expected a database with the encoding UTF8, found SQL_ASCII" in refused(
+        own.url.replace("/postgres?", "/ascii?"), "init")
+    own.sql("CREATE ROLE poor LOGIN")
+    poor = own.url.replace("pawl@", "poor@")
+    assert "this user lacks a right in the database" in refused(poor + "&schema=poor", "init")
+    own.sql("CREATE ROLE crowd LOGIN CONNECTION LIMIT 0")
+    assert "too many connections" in refused(own.url.replace("pawl@", "crowd@"), code=None)
+    own.sql("UPDATE words.pawl_store SET schema = 99")
+    assert "it was made by a newer pawl" in refused(url("words"))
+    own.sql("ALTER ROLE poor SET default_transaction_read_only = on; GRANT ALL ON DATABASE postgres TO poor")
+    assert "found a read-only one, such as a standby" in refused(poor + "&schema=poor2", "init")
+
+
+def test_sql_only_reads_and_is_stopped_in_time(shell):
+    store = url("asked")
+    shell.pawl("--store", store, "init")
+    assert "only reads" in shell.pawl("--store", store, "sql", "DELETE FROM pawl_head", expect=1).err
+    assert "was stopped" in shell.pawl("--store", store, "sql", "SELECT pg_sleep(60)", "--timeout", "200ms", expect=1).err
+    assert "no_such" in shell.pawl("--store", store, "sql", "SELECT * FROM no_such", expect=1).err
+
+
+def run_over_postgres(name, *words):
+    done = subprocess.run([sys.executable, str(harness.ROOT / "tests/http" / name), *words], capture_output=True,
+                          timeout=600, check=False,
+                          env={**os.environ, "PAWL_TEST_STORE": "postgres", "PAWL_TEST_POSTGRES": cluster().url})
+    assert done.returncode == 0, done.stdout.decode()[-3000:]
+
+
+def test_the_contract_of_http_holds_over_it(shell):
+    run_over_postgres("run_contract.py")
+
+
+def test_keys_hold_over_it(shell):
+    run_over_postgres("run_keys.py")
+
+
+if __name__ == "__main__":
+    harness.main(globals())
