@@ -125,6 +125,8 @@ static pawl_status open_one(pawl *home, const char *url, uint32_t shard,
     from.clock = (struct clock_mark){ 0 };
     from.shard = (struct store_shard){ shard, tip->stride, tip->whole_id };
     from.workers = workers_of(from.workers, tip->stride);
+    /* A file that is missing is made only while the store is new: else it is lost, with its log. */
+    from.must_exist = from.must_exist || tip->pos > 0;
     status = store_shard_url(scope, str_of(url), shard, !from.must_exist, &at);
     from.env = status == PAWL_OK ? env->share(env) : NULL;
     if (status == PAWL_OK && !from.env)

@@ -268,6 +268,20 @@ def test_what_is_no_store_of_eight_is_refused_by_name(shell):
     assert answer.code != 0 and "shard 5" in answer.err and "shard 2" in answer.err, answer
 
 
+def test_a_shard_whose_file_is_gone_is_not_made_again_empty(shell):
+    web = server(shell)
+    web.expect(201, "PUT", "/v1/definitions/order", ORDER, {"Content-Type": "application/yaml"})
+    shell.stop(web.child)
+    lost = files(shell)[3]
+    lost.rename(lost.with_name("kept"))
+    refused = shell.pawl("serve", "--listen", "127.0.0.1:0", expect=None)
+    assert refused.code != 0 and lost.name in refused.err, refused
+    lost.with_name("kept").rename(lost)
+    web = server(shell)
+    assert web.get("/v1/definitions/order").status == 200
+    shell.stop(web.child)
+
+
 def test_a_server_that_is_killed_comes_back_with_all_it_had_acknowledged(shell):
     web = server(shell)
     define(web, ORDER)
