@@ -299,8 +299,9 @@ def test_a_server_that_is_killed_comes_back_with_all_it_had_acknowledged(shell):
 # ---- The other suites ----
 
 DAILY = ["run_pages.py"]
-EVERY = [*DAILY, "run_tokens.py", "run_keys.py", "run_flows.py", "run_causes.py", "run_alarms.py", "run_amend.py", "run_batch.py", "run_events.py",
-         "run_check.py", "run_claims.py", "run_contract.py"]
+EVERY = [*DAILY, *("run_%s.py" % name for name in (
+    "alarms", "amend", "batch", "cancel", "causes", "check", "claims", "clock", "contract", "events", "family", "flows", "keys",
+    "pause", "redrive", "starts", "tokens", "trace", "view"))]
 
 
 def run_suite(name):
