@@ -21,7 +21,7 @@ def build_core():
                         "-Db_sanitize=" + SANITIZE, "-Dhardening=false", "-Doptimization=1",
                         "-Dc_args=-fsanitize=fuzzer-no-link -fno-sanitize-recover=undefined"],
                        check=True, stdout=subprocess.DEVNULL, env=dict(os.environ, CC="clang"))
-    subprocess.run(["ninja", "-C", str(BUILD), "libpawl_core.a"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["ninja", "-C", str(BUILD), "libpawl_core.a", "src/surface/mcp_tools.c", "src/surface/mcp_app_files.c"], check=True, stdout=subprocess.DEVNULL)
     return BUILD / "libpawl_core.a"
 
 

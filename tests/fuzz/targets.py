@@ -17,13 +17,21 @@ EXTRA = {"http": WHOLE, "query": WHOLE,
                                                  if path.name not in ("listen.c", "acceptor.c", "work_queue.c")] + ["-lz"]}
 
 
+def extra(name, core):
+    """The MCP surface is compiled with what the core's build made for it."""
+    if name != "mcp":
+        return EXTRA.get(name, [])
+    made = pathlib.Path(core).resolve().parent / "src/surface"
+    return [str(path) for path in sorted((ROOT / "src/surface/mcp").glob("*.c"))] + [str(made / one) for one in ("mcp_tools.c", "mcp_app_files.c")]
+
+
 def names():
     return sorted(path.stem[len("fuzz_"):] for path in HERE.glob("fuzz_*.c"))
 
 
 def command(compiler, name, core, out, more=()):
     """The words that compile one target against a core library."""
-    return [*compiler, *FLAGS, str(HERE / ("fuzz_%s.c" % name)), *more, *EXTRA.get(name, []), str(core),
+    return [*compiler, *FLAGS, str(HERE / ("fuzz_%s.c" % name)), *more, *extra(name, core), str(core),
             "-o", str(out), *LIBRARIES]
 
 
