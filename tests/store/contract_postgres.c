@@ -1,5 +1,6 @@
 /* contract_postgres.c - what a store in PostgreSQL promises beyond the contract: round trips, the
  * fence, and the claim after an unknown outcome. */
+#include "model/shard.h"
 #include "store/contract.h"
 #include "store/postgres/postgres_int.h"
 
@@ -232,4 +233,22 @@ TEST(store_postgres, a_password_is_in_no_message)
         EXPECT(!strstr(s.scope->error.message, "hunter2"));
     }
     s.env->close(s.env);
+}
+
+/* docs/format.md has these two. */
+TEST(store_format, the_id_of_a_shard_is_a_hash_of_its_stores_id_and_its_place)
+{
+    struct sha *sha = sha_new(&heap_libc);
+    const uint8_t zeros[STORE_ID_SIZE] = { 0 };
+    uint8_t id[STORE_ID_SIZE];
+    char text[2 * STORE_ID_SIZE + 1];
+
+    (void)t;
+    shard_store_id(sha, zeros, 0, 1, id);
+    sha_hex(id, sizeof id, text);
+    EXPECT_TEXT(text, "0fd81405e65561ec0de71aa46b5ddd90");
+    shard_store_id(sha, zeros, 17, 64, id);
+    sha_hex(id, sizeof id, text);
+    EXPECT_TEXT(text, "d92b972330ae712b383c1bf7a0bfe3aa");
+    sha_free(sha);
 }
