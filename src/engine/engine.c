@@ -72,6 +72,8 @@ static pawl_status open_store(struct engine *engine, const char *url, struct sco
                                      .secret = engine->options.secret,
                                      .create = !engine->options.must_exist,
                                      .shard = engine->options.shard,
+                                     .beside =
+                                         engine->options.home ? engine->options.home->store : NULL,
                                      .lost = say_lost,
                                      .lost_context = engine,
                                      .env = engine->env,

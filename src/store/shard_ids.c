@@ -1,7 +1,9 @@
 /* shard_ids.c - a store of several shards: which ids a new one gets. Where the others lie is the
  * backend's to say. */
 #include "base/assert.h"
+#include "base/redact.h"
 #include "model/shard.h"
+#include "store/owner.h"
 #include "store/store.h"
 
 pawl_status store_new_ids(const struct store_options *options, struct scope *scope,
@@ -40,14 +42,29 @@ static pawl_status memory_url(struct scope *scope, str url, uint32_t shard, cons
     return *out ? PAWL_OK : scope_no_memory(scope);
 }
 
+static pawl_status postgres_shard_url(struct scope *scope, str url, uint32_t shard,
+                                      const char **out)
+{
+    struct buf text;
+
+    buf_init(&text, scope->arena.heap, 8192);
+    buf_str(&text, str_before(url, '#'));
+    buf_fmt(&text, "#%u", shard);
+    *out = buf_take(&text, &scope->arena).data;
+    return *out ? PAWL_OK : scope_no_memory(scope);
+}
+
 pawl_status store_shard_url(struct scope *scope, str url, uint32_t shard, bool make,
                             const char **out)
 {
     if (shard > 0 && str_starts(url, STR("sqlite:")))
         return sqlite_shard_url(scope, url, shard, make, out);
+    if (shard > 0 && url_is_postgres(url))
+        return postgres_shard_url(scope, url, shard, out);
     if (shard == 0 || str_starts(url, STR("memory:")))
         return memory_url(scope, url, shard, out);
     return scope_fail(scope, PAWL_INVALID_REQUEST,
-                      "several shards: expected a store sqlite:FILE or memory:, found '%.*s'",
-                      STR_ARG(url));
+                      "several shards: expected a store sqlite:FILE, postgres://HOST/DATABASE or "
+                      "memory:, found '%.*s'",
+                      STR_ARG(url_redact(&scope->arena, url)));
 }

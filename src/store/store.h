@@ -281,6 +281,8 @@ struct store_options {
     bool create;          /* make it if it is not there */
     const uint8_t *store_id; /* with create: of what it is to be a copy of; NULL: a new one */
     struct store_shard shard; /* with create: as this one; shards 0: alone */
+    struct store *beside;     /* another shard of it that this process has open: what they can share
+                           * (connections, a lease) they do; NULL: none */
     /* With own, may be NULL: another process has it now. From a thread of the store's own. */
     void (*lost)(void *context, const char *words);
     void *lost_context;

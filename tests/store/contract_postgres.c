@@ -23,7 +23,7 @@ static void far_begin(struct far *far, struct test *t, const char *parameters)
     s->env = env_os_new(&heap_libc);
     EXPECT_OK(stand_open(s, (struct store_options){ .create = true, .own = true }, &s->store));
     far->owner = postgres_of(s->store);
-    postgres_link(far->owner, &far->beside, 5000);
+    pg_node_link(far->owner->node, &far->beside, 5000);
     snprintf(far->beside.name, sizeof far->beside.name, "a test");
     EXPECT_OK(link_connect(&far->beside, s->scope));
 }
@@ -50,20 +50,20 @@ TEST(store_postgres, a_commit_is_one_round_trip_and_a_turn_of_an_owner_costs_non
 
     far_begin(&far, t, "");
     put_orders(&far.stand, 8);
-    before = far.owner->writer.round_trips;
+    before = far.owner->writer->round_trips;
     c = change_begin(&far.stand);
     c.lag = true;
-    EXPECT_EQ(far.owner->writer.round_trips, before);
+    EXPECT_EQ(far.owner->writer->round_trips, before);
     add_entry(&c, 1, 1, 0, PAID); /* records alone */
     EXPECT_OK(change_commit(&c));
-    EXPECT_EQ(far.owner->writer.round_trips, before + 1);
+    EXPECT_EQ(far.owner->writer->round_trips, before + 1);
     c = change_begin(&far.stand);
     add_value(&c, STR("ann"), true);
     add_step(&c, 1, 1, STEP_READY);
     add_key(&c, 7, add_entry(&c, 2, 1, 0, PAID));
     add_snapshot(&c, 2, 1, STR("{}"));
     EXPECT_OK(change_commit(&c));
-    EXPECT_EQ(far.owner->writer.round_trips, before + 2);
+    EXPECT_EQ(far.owner->writer->round_trips, before + 2);
     far_end(&far);
 }
 
@@ -77,13 +77,13 @@ TEST(store_postgres, what_is_expected_of_many_instances_is_read_in_one_round_tri
     for (uint64_t i = 0; i < 64; i++)
         numbers[i] = i + 1;
     EXPECT_OK(store_tip(far.stand.store, far.stand.scope, &(struct store_tip){ 0 }));
-    before = far.owner->reader.round_trips;
+    before = far.owner->reader->round_trips;
     EXPECT_OK(
         store_expect(far.stand.store, far.stand.scope,
                      &(struct expectation){ .instances = numbers,
                                             .instance_count = 64,
                                             .rows = EXPECT_HEADS | EXPECT_ROWS | EXPECT_RECORDS }));
-    EXPECT_EQ(far.owner->reader.round_trips, before + 1);
+    EXPECT_EQ(far.owner->reader->round_trips, before + 1);
     for (uint64_t i = 0; i < 64; i++) {
         struct head_row head;
 
@@ -92,7 +92,7 @@ TEST(store_postgres, what_is_expected_of_many_instances_is_read_in_one_round_tri
             store_instance(far.stand.store, far.stand.scope, i + 1, &(struct instance_row){ 0 }));
         EXPECT_OK(store_record(far.stand.store, far.stand.scope, head.pos, &(struct record){ 0 }));
     }
-    EXPECT_EQ(far.owner->reader.round_trips, before + 1);
+    EXPECT_EQ(far.owner->reader->round_trips, before + 1);
     far_end(&far);
 }
 

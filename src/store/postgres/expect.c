@@ -20,7 +20,7 @@ void pg_ahead_init(struct reading_ahead *ahead, struct postgres_store *store)
 static void forget(struct reading_ahead *ahead)
 {
     for (uint32_t i = 0; i < ahead->result_count; i++)
-        ahead->store->writer.pq->clear(ahead->results[i]);
+        ahead->store->writer->pq->clear(ahead->results[i]);
     ahead->result_count = 0;
     for (int i = 0; i < AHEAD_KINDS; i++)
         map_clear(&ahead->places[i]);
@@ -60,7 +60,7 @@ static uint64_t name_of(enum ahead_kind kind, const struct pg_rows *rows)
 
 bool pg_ahead_add(struct reading_ahead *ahead, enum ahead_kind kind, PGresult **result)
 {
-    struct pg_rows rows = { ahead->store->writer.pq, *result, 0 };
+    struct pg_rows rows = { ahead->store->writer->pq, *result, 0 };
     uint32_t count = rows_count(&rows), index = ahead->result_count;
     uint64_t before = 0;
 
@@ -99,7 +99,7 @@ static void note_missing_bytes(struct reading_ahead *ahead, enum ahead_kind kind
 
 static struct pg_rows row_at(const struct reading_ahead *ahead, uint32_t place)
 {
-    return (struct pg_rows){ ahead->store->writer.pq, ahead->results[place >> ROW_BITS],
+    return (struct pg_rows){ ahead->store->writer->pq, ahead->results[place >> ROW_BITS],
                              (int)(place & ((1u << ROW_BITS) - 1)) };
 }
 
@@ -285,7 +285,7 @@ static struct params *ask(struct pg_asking *asking, enum ahead_kind kind, const 
     if (!params)
         params = &asking->spare;
     *params = (struct params){ .arena = &asking->scope->arena };
-    params_int4(params, asking->store->url.shard);
+    params_int4(params, asking->store->shard);
     asking->statements[asking->count] = (struct statement){ text, params, NULL, false };
     asking->kinds[asking->count++] = kind;
     return params;
@@ -395,7 +395,7 @@ static pawl_status read_ahead(struct postgres_store *store, struct pg_asking *as
             note_all_missing(slot, e);
     }
     pthread_mutex_unlock(&store->ahead_lock);
-    link_clear(&store->reader, asking->statements, asking->count);
+    link_clear(store->reader, asking->statements, asking->count);
     return PAWL_OK;
 }
 

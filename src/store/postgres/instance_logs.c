@@ -47,13 +47,13 @@ static pawl_status read_pieces(struct logs *logs, struct scope *scope, const uin
     struct statement statements[] = { { select_chains, &params, NULL, false },
                                       { select_chain_values, &params, NULL, false } };
 
-    params_int4(&params, logs->store->url.shard);
+    params_int4(&params, logs->store->shard);
     params_numbers(&params, positions, count);
     params_int4(&params, CHAIN_PIECE);
     TRY(pg_exchange(logs->store, scope, statements, 2));
     (void)pg_ahead_add(&logs->ahead, AHEAD_RECORDS, &statements[0].result);
     (void)pg_ahead_add(&logs->ahead, AHEAD_VALUES, &statements[1].result);
-    link_clear(&logs->store->reader, statements, 2); /* what was not taken is read one by one */
+    link_clear(logs->store->reader, statements, 2); /* what was not taken is read one by one */
     return PAWL_OK;
 }
 
@@ -90,14 +90,14 @@ static pawl_status read_log_rows(struct logs *logs, struct scope *scope,
     struct params params = { .arena = &scope->arena };
     struct statement statements[5];
 
-    params_int4(&params, logs->store->url.shard);
+    params_int4(&params, logs->store->shard);
     params_numbers(&params, numbers, count);
     for (uint32_t i = 0; i < asked; i++)
         statements[i] = (struct statement){ all[i].text, &params, NULL, false };
     TRY(pg_exchange(logs->store, scope, statements, asked));
     for (uint32_t i = 0; i < asked; i++)
         if (!pg_ahead_add(&logs->ahead, all[i].kind, &statements[i].result)) {
-            link_clear(&logs->store->reader, statements, asked);
+            link_clear(logs->store->reader, statements, asked);
             return scope_no_memory(scope);
         }
     pg_ahead_note_missing(&logs->ahead, AHEAD_ROWS, numbers, count);

@@ -23,13 +23,13 @@ static pawl_status ask(struct postgres_store *store, struct scope *scope,
 {
     struct params params = { .arena = &scope->arena };
     struct statement statement = { select_owner, &params, NULL, false };
-    struct pg_rows rows = { .pq = store->reader.pq };
+    struct pg_rows rows = { .pq = store->reader->pq };
 
-    params_int4(&params, store->url.shard);
+    params_int4(&params, store->shard);
     TRY(pg_exchange(store, scope, &statement, 1));
     rows.result = statement.result;
     if (rows_count(&rows) > 0) {
-        struct pg_link *link = &store->writer;
+        struct pg_link *link = store->writer;
         bool is_gone = false;
 
         (void)node_is_gone(link, scope, cell_view(&rows, 0), cell_view(&rows, 1), &is_gone);
@@ -40,7 +40,7 @@ static pawl_status ask(struct postgres_store *store, struct scope *scope,
         copy_cell(&rows, 1, out->address, sizeof out->address);
         copy_cell(&rows, 2, out->secret, sizeof out->secret);
     }
-    link_clear(&store->reader, &statement, 1);
+    link_clear(store->reader, &statement, 1);
     return PAWL_OK;
 }
 

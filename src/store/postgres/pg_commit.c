@@ -30,13 +30,12 @@ static pawl_status begin_shared(struct postgres_store *store, struct scope *scop
 {
     struct shard_row row;
 
-    TRY(link_connect(&store->writer, scope));
-    TRY(shard_lock(&store->writer, scope, store->url.shard, &row));
+    TRY(link_connect(store->writer, scope));
+    TRY(shard_lock(store->writer, scope, store->shard, &row));
     if (row.is_there && row.node.data)
-        TRY(shard_take_from_dead(&store->writer, scope, &row, store->url.shard));
+        TRY(shard_take_from_dead(store->writer, scope, &row, store->shard));
     if (!row.is_there)
-        return scope_fail(scope, PAWL_STORAGE_FAILURE, "shard %u has no row in pawl_shard",
-                          store->url.shard);
+        return postgres_fail_no_row(scope, store->shard);
     if (row.node.data)
         return postgres_fail_owned(scope, &row);
     store->epoch = row.epoch;
@@ -47,8 +46,8 @@ static pawl_status begin_shared(struct postgres_store *store, struct scope *scop
 
 static void roll_back(struct postgres_store *store)
 {
-    if (store->writer.conn && link_script(&store->writer, "ROLLBACK") != LINK_OK)
-        link_close(&store->writer);
+    if (store->writer->conn && link_script(store->writer, "ROLLBACK") != LINK_OK)
+        link_close(store->writer);
 }
 
 /* An owner's turn costs nothing: the tip is its own. */
@@ -59,7 +58,7 @@ pawl_status postgres_begin(struct store *base, struct scope *scope, struct store
 
     ASSERT(!store->in_turn);
     TRY(postgres_check(store, scope));
-    if (store->own && atomic_load(&store->is_over)) {
+    if (store->own && atomic_load(&store->node->is_over)) {
         base->trouble = TROUBLE_TAKEN;
         return scope_fail(scope, PAWL_IN_USE,
                           "this node was declared dead, since it did not answer for longer than"
@@ -108,7 +107,7 @@ struct params *sending_add(struct sending *sending, const char *text)
     if (!params || !GROW(arena, sending->statements, sending->count, sending->capacity))
         return NULL;
     params->arena = arena;
-    params_int4(params, sending->store->url.shard);
+    params_int4(params, sending->store->shard);
     sending->statements[sending->count++] = (struct statement){ text, params, NULL, false };
     return params;
 }
@@ -184,25 +183,25 @@ static pawl_status fail_taken(struct postgres_store *store, struct scope *scope)
 {
     return scope_fail(scope, PAWL_IN_USE,
                       "another node has claimed shard %u since epoch %lld: nothing was written",
-                      store->url.shard, (long long)store->epoch);
+                      store->shard, (long long)store->epoch);
 }
 
 static pawl_status fail_unknown(struct postgres_store *store, struct scope *scope)
 {
     atomic_store(&store->broken, true);
-    if (!*store->writer.words)
+    if (!*store->writer->words)
         return scope_fail(scope, PAWL_OUTCOME_UNKNOWN,
                           "PostgreSQL committed and did not wait for its synchronous standby:"
                           " the "
                           "commit may be lost with this server");
     return scope_fail(scope, PAWL_OUTCOME_UNKNOWN,
                       "the commit was sent and not answered (%s): it may have happened or not",
-                      store->writer.words);
+                      store->writer->words);
 }
 
 static bool is_state(const struct postgres_store *store, const char *state)
 {
-    return strcmp(store->writer.state, state) == 0;
+    return strcmp(store->writer->state, state) == 0;
 }
 
 /* An error that the server named: nothing was written. 40003 is its word for not knowing. */
@@ -215,8 +214,8 @@ static pawl_status fail_refused(struct postgres_store *store, struct scope *scop
     if (is_state(store, "22012"))
         status = fail_taken(store, scope);
     else
-        status = link_fail(&store->writer, scope, "committing");
-    if (link_is_full(&store->writer))
+        status = link_fail(store->writer, scope, "committing");
+    if (link_is_full(store->writer))
         store->base.trouble = TROUBLE_FULL;
     roll_back(store);
     return status;
@@ -227,8 +226,8 @@ static bool is_committed(struct postgres_store *store, const struct sending *sen
     const struct statement *last = &sending->statements[sending->count - 1];
 
     if (last->text == fence_and_log)
-        return rows_count(&(struct pg_rows){ store->writer.pq, last->result, 0 }) == 1;
-    return strcmp(store->writer.pq->cmdStatus(last->result), "COMMIT") == 0;
+        return rows_count(&(struct pg_rows){ store->writer->pq, last->result, 0 }) == 1;
+    return strcmp(store->writer->pq->cmdStatus(last->result), "COMMIT") == 0;
 }
 
 static pawl_status judge(struct postgres_store *store, struct scope *scope,
@@ -245,7 +244,7 @@ static pawl_status judge(struct postgres_store *store, struct scope *scope,
                    ? fail_taken(store, scope)
                    : scope_fail(scope, PAWL_STORAGE_FAILURE,
                                 "PostgreSQL rolled the commit back: nothing was written");
-    return store->writer.has_warned ? fail_unknown(store, scope) : PAWL_OK;
+    return store->writer->has_warned ? fail_unknown(store, scope) : PAWL_OK;
 }
 
 /* In one round trip, but for a commit of very many statements. */
@@ -256,7 +255,7 @@ static enum link_end send_all(struct postgres_store *store, struct sending *send
     for (uint32_t sent = 0, next; end == LINK_OK && sent < sending->count; sent = next) {
         next =
             sending->count - sent > LINK_EXCHANGE_MAX ? sent + LINK_EXCHANGE_MAX : sending->count;
-        end = link_exchange(&store->writer, sending->statements + sent, next - sent);
+        end = link_exchange(store->writer, sending->statements + sent, next - sent);
     }
     return end;
 }
@@ -274,7 +273,7 @@ static enum link_end send_again(struct postgres_store *store, struct sending *se
             (!is_state(store, "40001") && !is_state(store, "40P01")))
             break;
         store->deadlocks++;
-        link_clear(&store->writer, sending->statements, sending->count);
+        link_clear(store->writer, sending->statements, sending->count);
         if (i + 1 < SEND_TRIES)
             roll_back(store);
     }
@@ -289,7 +288,7 @@ static pawl_status send(struct postgres_store *store, struct scope *scope,
     pawl_status status;
 
     tip_advance(&after, commit);
-    TRY(link_connect(&store->writer, scope));
+    TRY(link_connect(store->writer, scope));
     status = store->own && is_records_alone(commit) ? gather_one(&sending, commit, &after)
                                                     : gather_all(&sending, commit, &after);
     if (status != PAWL_OK) {
@@ -298,7 +297,7 @@ static pawl_status send(struct postgres_store *store, struct scope *scope,
         return scope_fail(scope, status, "%s", store->work.error.message);
     }
     status = judge(store, scope, &sending, send_again(store, &sending));
-    link_clear(&store->writer, sending.statements, sending.count);
+    link_clear(store->writer, sending.statements, sending.count);
     if (status == PAWL_OK) {
         store->tip = after;
         store->base.trouble = TROUBLE_NONE;
@@ -330,9 +329,11 @@ pawl_status postgres_commit(struct store *base, struct scope *scope, const struc
 
     ASSERT(store->in_turn);
     status = check(store, scope, commit);
-    if (status == PAWL_OK)
+    if (status == PAWL_OK) {
+        pthread_mutex_lock(&store->lane->lock);
         status = send(store, scope, commit);
-    else if (!store->own)
+        pthread_mutex_unlock(&store->lane->lock);
+    } else if (!store->own)
         roll_back(store);
     end_turn(store);
     return status;

@@ -93,19 +93,19 @@ void pg_value_commit(struct postgres_store *store, struct value_row *row)
 {
     if (!row->is_bare || !row->value.bytes.data)
         return;
-    pthread_mutex_lock(&store->read_lock); /* the hasher is one caller's at a time */
+    pthread_mutex_lock(store->read_lock); /* the hasher is one caller's at a time */
     sha_begin(store->sha);
     sha_add(store->sha, row->value.salt, SALT_SIZE);
     sha_add(store->sha, row->value.bytes.data, row->value.bytes.size);
     sha_end(store->sha, row->value.commitment);
-    pthread_mutex_unlock(&store->read_lock);
+    pthread_mutex_unlock(store->read_lock);
 }
 
 void pg_value_digest(struct postgres_store *store, str bytes, uint8_t out[SHA_SIZE])
 {
-    pthread_mutex_lock(&store->read_lock);
+    pthread_mutex_lock(store->read_lock);
     sha_once(store->sha, bytes, out);
-    pthread_mutex_unlock(&store->read_lock);
+    pthread_mutex_unlock(store->read_lock);
 }
 
 const char pg_select_snapshots[] =
@@ -337,19 +337,19 @@ pawl_status postgres_find_by(struct postgres_store *store, struct scope *scope,
 {
     struct params params = { .arena = &scope->arena };
     struct statement statement = { finder_of(query).text, &params, NULL };
-    struct pg_rows rows = { .pq = store->reader.pq };
+    struct pg_rows rows = { .pq = store->reader->pq };
     uint8_t digest[SHA_SIZE];
     pawl_status status;
 
     if (is_too_large(query))
         return fail_missing(scope, query->kind);
-    params_int4(&params, store->url.shard);
+    params_int4(&params, store->shard);
     add_name(store, &params, query, digest);
     TRY(pg_exchange(store, scope, &statement, 1));
     rows.result = statement.result;
     status = rows_count(&rows) > 0 ? take_row(store, scope, query, &rows, out)
                                    : fail_missing(scope, query->kind);
-    link_clear(&store->reader, &statement, 1);
+    link_clear(store->reader, &statement, 1);
     return status;
 }
 

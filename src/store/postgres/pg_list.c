@@ -140,7 +140,7 @@ static void compose(struct composing *c, struct postgres_store *store,
 {
     bool by_state = list_query_by_state(query);
 
-    params_int4(&c->params, store->url.shard);
+    params_int4(&c->params, store->shard);
     add(c, by_state ? STANDING : "");
     add(c, " SELECT i.number FROM pawl_instance i");
     add(c, by_state ? JOINS : "");
@@ -174,7 +174,7 @@ pawl_status postgres_list(struct store *base, struct scope *scope, const struct 
 {
     struct postgres_store *store = postgres_of(base);
     struct composing c = { .params = { .arena = &scope->arena } };
-    struct pg_rows rows = { .pq = store->reader.pq };
+    struct pg_rows rows = { .pq = store->reader->pq };
     uint8_t digest[SHA_SIZE];
     pawl_status status;
 
@@ -218,10 +218,10 @@ pawl_status postgres_counts(struct store *base, struct scope *scope, str name, u
     struct postgres_store *store = postgres_of(base);
     struct params params = { .arena = &scope->arena };
     struct statement statement = { select_counts, &params, NULL };
-    struct pg_rows rows = { .pq = store->reader.pq };
+    struct pg_rows rows = { .pq = store->reader->pq };
     pawl_status status;
 
-    params_int4(&params, store->url.shard);
+    params_int4(&params, store->shard);
     params_bytes(&params, name);
     params_int4(&params, version);
     TRY(pg_exchange_long(store, scope, &statement));
@@ -233,6 +233,6 @@ pawl_status postgres_counts(struct store *base, struct scope *scope, str name, u
                                 "an instance is in a state that its definition does not have;"
                                 " run "
                                 "pawl verify");
-    link_clear(&store->reader, &statement, 1);
+    link_clear(store->reader, &statement, 1);
     return status;
 }

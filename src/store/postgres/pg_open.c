@@ -4,14 +4,6 @@
 #include "postgres_int.h"
 #include <stdio.h>
 
-void postgres_link(struct postgres_store *store, struct pg_link *link, int deadline_ms)
-{
-    *link = (struct pg_link){
-        .pq = store->writer.pq, .url = &store->url, .env = store->env, .deadline_ms = deadline_ms
-    };
-    snprintf(link->name, sizeof link->name, "pawl/%s", store->node);
-}
-
 pawl_status postgres_check(struct postgres_store *store, struct scope *scope)
 {
     if (!atomic_load(&store->broken))
@@ -29,47 +21,51 @@ pawl_status postgres_fail_owned(struct scope *scope, const struct shard_row *row
                       STR_ARG(row->node), row->address.size ? " at " : "", STR_ARG(row->address));
 }
 
+pawl_status postgres_fail_no_row(struct scope *scope, uint32_t shard)
+{
+    return scope_fail(scope, PAWL_STORAGE_FAILURE, "shard %u has no row in pawl_shard", shard);
+}
+
 /* ---- Owning ---- */
 
 /* A shard whose owner is dead or gone is free. An owner whose lease has run out is declared dead
  * first. */
 static pawl_status claim(struct postgres_store *store, struct scope *scope)
 {
-    struct pg_link *link = &store->writer;
+    struct pg_link *link = store->writer;
     struct shard_row row;
     char old[NODE_MAX + 8] = "";
     bool is_dead = true;
 
-    TRY(shard_read(link, scope, store->url.shard, &row));
+    TRY(shard_read(link, scope, store->shard, &row));
+    if (!row.is_there)
+        return postgres_fail_no_row(scope, store->shard);
     if (row.node.data) {
         TRY(shard_look_at_owner(link, scope, &row, &is_dead));
         snprintf(old, sizeof old, "pawl/%.*s", STR_ARG(row.node));
     }
     if (!is_dead)
         return postgres_fail_owned(scope, &row);
-    TRY(shard_claim(link, scope, store->url.shard, row.epoch, store->node, *old ? old : NULL,
+    TRY(shard_claim(link, scope, store->shard, row.epoch, store->node->name, *old ? old : NULL,
                     &row));
     store->epoch = row.epoch;
     store->tip = row.tip;
     return PAWL_OK;
 }
 
-static pawl_status own(struct postgres_store *store, struct scope *scope,
-                       const struct store_options *options)
+static pawl_status own(struct postgres_store *store, struct scope *scope, const char *secret)
 {
     pawl_status status;
 
-    TRY(node_register(&store->writer, scope, store->node, store->address, options->secret,
-                      store->url.ttl_ms));
+    TRY(link_connect(store->writer, scope));
+    TRY(pg_node_own(store->node, store->writer, scope, secret, store));
     status = claim(store, scope);
     if (status == PAWL_CONFLICT) /* two started at once */
         status = scope_fail(scope, PAWL_IN_USE, "another node has just claimed this store");
-    if (status == PAWL_OK)
-        status = beat_start(store, scope);
     if (status != PAWL_OK) {
         pawl_error kept = scope->error;
 
-        (void)node_leave(&store->writer, scope, store->node);
+        pg_node_disown(store->node, store->writer, store);
         scope->error = kept;
     }
     return status;
@@ -79,19 +75,16 @@ static pawl_status own(struct postgres_store *store, struct scope *scope,
 
 static void postgres_free(struct postgres_store *store)
 {
-    if (store->writer.pq) {
-        link_close(&store->writer);
-        link_close(&store->reader);
-        link_close(&store->beater);
-    }
-    for (int i = 0; i < AHEAD_THREADS; i++)
+    link_close(&store->alone.link);
+    for (int i = 0; store->node && i < AHEAD_THREADS; i++)
         pg_ahead_fini(&store->ahead[i]);
+    if (store->node)
+        pg_node_leave(store->node);
     sha_free(store->sha);
     sha_free(store->write_sha);
-    pthread_mutex_destroy(&store->read_lock);
+    pthread_mutex_destroy(&store->alone.lock);
     pthread_mutex_destroy(&store->ahead_lock);
     scope_fini(&store->work);
-    scope_fini(&store->kept);
     heap_free(store->heap, store, sizeof *store);
 }
 
@@ -108,10 +101,8 @@ static struct postgres_store *postgres_new(const struct store_options *options)
     store->base.may_return = true;
     store->lost = options->lost;
     store->lost_context = options->lost_context;
-    store->stop_fd = -1;
-    scope_init(&store->kept, store->heap, 0);
     scope_init(&store->work, store->heap, WRITE_LIMIT);
-    pthread_mutex_init(&store->read_lock, NULL); /* neither fails: no attributes */
+    pthread_mutex_init(&store->alone.lock, NULL); /* neither fails: no attributes */
     pthread_mutex_init(&store->ahead_lock, NULL);
     for (int i = 0; i < AHEAD_THREADS; i++)
         pg_ahead_init(&store->ahead[i], store);
@@ -120,28 +111,68 @@ static struct postgres_store *postgres_new(const struct store_options *options)
     return store;
 }
 
+static pawl_status fail_shard(struct postgres_store *store, struct scope *scope)
+{
+    return scope_fail(scope, PAWL_INVALID_REQUEST, "%s: the store has shards 0 to %u, found #%u",
+                      store->node->url.shown, store->node->shards - 1, store->shard);
+}
+
+/* The node is that of a shard which is open already, or a new one. */
+static pawl_status find_node(struct postgres_store *store, struct scope *scope, str rest,
+                             const struct store_options *options)
+{
+    if (!options->beside) {
+        TRY(pg_node_new(options, scope, rest, &store->node));
+        store->shard = store->node->url.shard;
+    } else {
+        struct pg_url url;
+
+        ASSERT(options->beside->ops == &postgres_store_ops);
+        TRY(pg_url_read(scope, &scope->arena, rest, &url));
+        store->node = postgres_of(options->beside)->node;
+        store->shard = url.shard;
+        pg_node_use(store->node);
+    }
+    store->reader = &pg_node_reader(store->node, store->shard)->link;
+    store->read_lock = &pg_node_reader(store->node, store->shard)->lock;
+    pg_node_link(store->node, &store->alone.link, SHARE_DEADLINE_MS);
+    store->lane = options->own ? pg_node_lane(store->node, store->shard) : &store->alone;
+    store->writer = &store->lane->link;
+    return PAWL_OK;
+}
+
+/* Making a schema may take longer than a commit. */
+static pawl_status find_schema(struct postgres_store *store, struct scope *scope,
+                               const struct store_options *options)
+{
+    int deadline_ms = store->writer->deadline_ms;
+    pawl_status status;
+
+    if (store->node->shards > 0)
+        return PAWL_OK;
+    store->writer->deadline_ms = SHARE_DEADLINE_MS;
+    status = link_connect(store->writer, scope);
+    if (status == PAWL_OK)
+        status = postgres_find_schema(store, scope, options);
+    store->writer->deadline_ms = deadline_ms;
+    return status;
+}
+
 static pawl_status prepare(struct postgres_store *store, struct scope *scope, str rest,
                            const struct store_options *options)
 {
-    int deadline_ms;
+    pawl_status status;
 
     TRY_MEMORY(scope, store->sha && store->write_sha);
-    TRY(pg_url_read(scope, &store->kept.arena, rest, &store->url));
-    store->address =
-        options->address ? arena_text(&store->kept.arena, str_of(options->address)) : NULL;
-    TRY_MEMORY(scope, !store->kept.arena.failed);
-    node_name(store->env, store->node);
-    store->writer.pq = pq_get(scope);
-    if (!store->writer.pq)
-        return PAWL_STORAGE_FAILURE;
-    deadline_ms = options->own ? store->url.ttl_ms / 4 * 3 : SHARE_DEADLINE_MS;
-    postgres_link(store, &store->writer, SHARE_DEADLINE_MS); /* making a schema may take longer */
-    postgres_link(store, &store->reader, READ_DEADLINE_MS);
-    postgres_link(store, &store->beater, deadline_ms);
-    TRY(link_connect(&store->writer, scope));
-    TRY(postgres_find_schema(store, scope, options));
-    store->writer.deadline_ms = deadline_ms;
-    return PAWL_OK;
+    TRY(find_node(store, scope, rest, options));
+    pthread_mutex_lock(&store->lane->lock);
+    status = find_schema(store, scope, options);
+    if (status == PAWL_OK && store->shard >= store->node->shards)
+        status = fail_shard(store, scope);
+    if (status == PAWL_OK && options->own)
+        status = own(store, scope, options->secret);
+    pthread_mutex_unlock(&store->lane->lock);
+    return status;
 }
 
 static pawl_status postgres_open(str rest, const struct store_options *options, struct scope *scope,
@@ -152,8 +183,6 @@ static pawl_status postgres_open(str rest, const struct store_options *options, 
 
     TRY_MEMORY(scope, store);
     status = prepare(store, scope, rest, options);
-    if (status == PAWL_OK && options->own)
-        status = own(store, scope, options);
     if (status != PAWL_OK) {
         postgres_free(store);
         return status;
@@ -162,20 +191,27 @@ static pawl_status postgres_open(str rest, const struct store_options *options, 
     return PAWL_OK;
 }
 
+static void give_back(struct postgres_store *store)
+{
+    struct scope scope;
+
+    scope_init(&scope, store->heap, 0);
+    pthread_mutex_lock(&store->lane->lock);
+    if (store->writer->conn && !atomic_load(&store->broken))
+        (void)shard_release(store->writer, &scope, store->shard, store->epoch);
+    pg_node_disown(store->node, store->writer, store);
+    pthread_mutex_unlock(&store->lane->lock);
+    scope_fini(&scope);
+}
+
 static void postgres_close(struct store *base)
 {
     struct postgres_store *store = postgres_of(base);
-    struct scope scope;
 
     if (store->in_turn)
         postgres_rollback(base);
-    beat_stop(store);
-    scope_init(&scope, store->heap, 0);
-    if (store->own && store->writer.conn && !atomic_load(&store->broken)) {
-        (void)shard_release(&store->writer, &scope, store->url.shard, store->epoch);
-        (void)node_leave(&store->writer, &scope, store->node);
-    }
-    scope_fini(&scope);
+    if (store->own)
+        give_back(store);
     postgres_free(store);
 }
 
@@ -185,8 +221,8 @@ static void postgres_close(struct store *base)
 static pawl_status reclaim(struct postgres_store *store, struct scope *scope)
 {
     struct shard_row row;
-    pawl_status status =
-        shard_claim(&store->writer, scope, store->url.shard, store->epoch, store->node, NULL, &row);
+    pawl_status status = shard_claim(store->writer, scope, store->shard, store->epoch,
+                                     store->node->name, NULL, &row);
 
     if (status == PAWL_CONFLICT) {
         store->base.trouble = TROUBLE_TAKEN;
@@ -204,20 +240,25 @@ static pawl_status wait_for_turn(struct postgres_store *store, struct scope *sco
 {
     struct shard_row row;
 
-    TRY(shard_lock(&store->writer, scope, store->url.shard, &row));
-    return link_script(&store->writer, "ROLLBACK") == LINK_OK
+    TRY(shard_lock(store->writer, scope, store->shard, &row));
+    return link_script(store->writer, "ROLLBACK") == LINK_OK
                ? PAWL_OK
-               : link_fail(&store->writer, scope, "reopening");
+               : link_fail(store->writer, scope, "reopening");
 }
 
 static pawl_status postgres_reopen(struct store *base, struct scope *scope)
 {
     struct postgres_store *store = postgres_of(base);
+    pawl_status status;
 
     ASSERT(!store->in_turn);
-    link_close(&store->writer);
-    TRY(link_connect(&store->writer, scope));
-    TRY(store->own ? reclaim(store, scope) : wait_for_turn(store, scope));
+    pthread_mutex_lock(&store->lane->lock);
+    link_close(store->writer);
+    status = link_connect(store->writer, scope);
+    if (status == PAWL_OK)
+        status = store->own ? reclaim(store, scope) : wait_for_turn(store, scope);
+    pthread_mutex_unlock(&store->lane->lock);
+    TRY(status);
     atomic_fetch_add(&store->changes, 1);
     atomic_store(&store->broken, false);
     return PAWL_OK;

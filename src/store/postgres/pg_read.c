@@ -27,9 +27,9 @@ pawl_status pg_exchange(struct postgres_store *store, struct scope *scope,
 
     TRY(postgres_check(store, scope));
     TRY_MEMORY(scope, !scope->arena.failed);
-    pthread_mutex_lock(&store->read_lock);
-    status = read_on(&store->reader, scope, statements, count);
-    pthread_mutex_unlock(&store->read_lock);
+    pthread_mutex_lock(store->read_lock);
+    status = read_on(store->reader, scope, statements, count);
+    pthread_mutex_unlock(store->read_lock);
     return status;
 }
 
@@ -41,7 +41,7 @@ pawl_status pg_exchange_long(struct postgres_store *store, struct scope *scope,
 
     TRY(postgres_check(store, scope));
     TRY_MEMORY(scope, !scope->arena.failed);
-    postgres_link(store, &link, LONG_DEADLINE_MS);
+    pg_node_link(store->node, &link, LONG_DEADLINE_MS);
     link.may_read_only = true;
     status = read_on(&link, scope, statement, 1);
     link_close(&link);
@@ -80,20 +80,19 @@ pawl_status postgres_tip(struct store *base, struct scope *scope, struct store_t
     pawl_status status;
 
     TRY(postgres_check(store, scope));
-    pthread_mutex_lock(&store->read_lock);
-    status = link_connect(&store->reader, scope);
+    pthread_mutex_lock(store->read_lock);
+    status = link_connect(store->reader, scope);
     if (status == PAWL_OK)
-        status = shard_read(&store->reader, scope, store->url.shard, &row);
-    if (status != PAWL_OK && !store->reader.conn) { /* lost: once more */
-        status = link_connect(&store->reader, scope);
+        status = shard_read(store->reader, scope, store->shard, &row);
+    if (status != PAWL_OK && !store->reader->conn) { /* lost: once more */
+        status = link_connect(store->reader, scope);
         if (status == PAWL_OK)
-            status = shard_read(&store->reader, scope, store->url.shard, &row);
+            status = shard_read(store->reader, scope, store->shard, &row);
     }
-    pthread_mutex_unlock(&store->read_lock);
+    pthread_mutex_unlock(store->read_lock);
     TRY(status);
     if (!row.is_there)
-        return scope_fail(scope, PAWL_STORAGE_FAILURE, "shard %u has no row in pawl_shard",
-                          store->url.shard);
+        return postgres_fail_no_row(scope, store->shard);
     *out = row.tip;
     out->changes =
         store->own ? atomic_load(&store->changes) : atomic_fetch_add(&store->changes, 1) + 1;

@@ -50,7 +50,7 @@ pawl_status postgres_records(struct store *base, struct scope *scope, const uint
     struct postgres_store *store = postgres_of(base);
     struct params params = { .arena = &scope->arena };
     struct statement statement = { pg_select_records, &params, NULL };
-    struct pg_rows rows = { .pq = store->reader.pq };
+    struct pg_rows rows = { .pq = store->reader->pq };
     size_t begun = scope->arena.used;
     pawl_status status = PAWL_OK;
 
@@ -59,7 +59,7 @@ pawl_status postgres_records(struct store *base, struct scope *scope, const uint
     for (uint32_t i = 0; i < count; i++)
         if (positions[i] > INT64_MAX)
             return fail_no_record(scope);
-    params_int4(&params, store->url.shard);
+    params_int4(&params, store->shard);
     params_numbers(&params, positions, count);
     TRY(pg_exchange(store, scope, &statement, 1));
     rows.result = statement.result;
@@ -72,7 +72,7 @@ pawl_status postgres_records(struct store *base, struct scope *scope, const uint
         pg_read_record(&rows, &scope->arena, &out[*read]);
         status = scope->arena.failed ? scope_no_memory(scope) : PAWL_OK;
     }
-    link_clear(&store->reader, &statement, 1);
+    link_clear(store->reader, &statement, 1);
     return status;
 }
 
@@ -114,12 +114,12 @@ pawl_status postgres_records_of(struct store *base, struct scope *scope, struct 
     struct postgres_store *store = postgres_of(base);
     struct params params = { .arena = &scope->arena };
     struct statement statement = { select_chain, &params, NULL };
-    struct pg_rows rows = { .pq = store->reader.pq };
+    struct pg_rows rows = { .pq = store->reader->pq };
     pawl_status status = PAWL_OK;
 
     if (query->pos > INT64_MAX)
         return fail_no_record(scope);
-    params_int4(&params, store->url.shard);
+    params_int4(&params, store->shard);
     params_int(&params, (int64_t)query->pos);
     params_int4(&params, room);
     params_int(&params, query->skip_from > INT64_MAX ? INT64_MAX : (int64_t)query->skip_from);
@@ -138,7 +138,7 @@ pawl_status postgres_records_of(struct store *base, struct scope *scope, struct 
         ++*count;
         status = scope->arena.failed ? scope_no_memory(scope) : PAWL_OK;
     }
-    link_clear(&store->reader, &statement, 1);
+    link_clear(store->reader, &statement, 1);
     return status;
 }
 
@@ -275,11 +275,11 @@ pawl_status postgres_scan(struct store *base, struct scope *scope, uint64_t from
     while (is_more && status == PAWL_OK) {
         struct params params = { .arena = &page.arena };
         struct statement statement = { select_rows, &params, NULL };
-        struct pg_rows rows = { .pq = store->reader.pq };
+        struct pg_rows rows = { .pq = store->reader->pq };
         uint64_t begun = from;
 
         scope_clear(&page);
-        params_int4(&params, store->url.shard);
+        params_int4(&params, store->shard);
         params_int(&params, (int64_t)from);
         params_int4(&params, SCAN_ROWS);
         status = pg_exchange(store, &page, &statement, 1);
@@ -290,7 +290,7 @@ pawl_status postgres_scan(struct store *base, struct scope *scope, uint64_t from
         rows.result = statement.result;
         status = see_rows(&rows, &from, fn, context);
         is_more = from > begun;
-        link_clear(&store->reader, &statement, 1);
+        link_clear(store->reader, &statement, 1);
     }
     scope_fini(&page);
     return status;

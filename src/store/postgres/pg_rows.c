@@ -122,19 +122,19 @@ pawl_status postgres_live(struct store *base, struct scope *scope, uint64_t inst
     struct postgres_store *store = postgres_of(base);
     struct params params = { .arena = &scope->arena };
     struct statement statement = { pg_select_live, &params, NULL };
-    struct pg_rows rows = { .pq = store->reader.pq };
+    struct pg_rows rows = { .pq = store->reader->pq };
     pawl_status status;
 
     TRY(postgres_check(store, scope));
     if (gathered_live(scope, instance, out, &status) ||
         expected_live(store, scope, instance, out, &status))
         return status;
-    params_int4(&params, store->url.shard);
+    params_int4(&params, store->shard);
     params_numbers(&params, &instance, 1);
     TRY(pg_exchange(store, scope, &statement, 1));
     rows.result = statement.result;
     status = live_take(scope, &rows, out);
-    link_clear(&store->reader, &statement, 1);
+    link_clear(store->reader, &statement, 1);
     return status;
 }
 
@@ -343,10 +343,10 @@ pawl_status postgres_rows(struct store *base, struct scope *scope, const struct 
     struct pg_lister lister = lister_of(query);
     struct params params = { .arena = &scope->arena };
     struct statement statement = { lister.text, &params, NULL };
-    struct pg_rows rows = { .pq = store->reader.pq };
+    struct pg_rows rows = { .pq = store->reader->pq };
     pawl_status status;
 
-    params_int4(&params, store->url.shard);
+    params_int4(&params, store->shard);
     params_int(&params, query->limit);
     add_query(&params, query);
     if (query->kind == LIST_STEPS)
@@ -357,6 +357,6 @@ pawl_status postgres_rows(struct store *base, struct scope *scope, const struct 
     status = query->kind == LIST_BUSY
                  ? take_busy(scope, &rows, out, count)
                  : pg_read_all(scope, &rows, lister.read, lister.size, out, count);
-    link_clear(&store->reader, &statement, 1);
+    link_clear(store->reader, &statement, 1);
     return status;
 }

@@ -70,7 +70,7 @@ pawl_status postgres_sql(struct store *base, struct scope *scope, str text, int6
                          row_fn fn, void *context)
 {
     struct postgres_store *store = postgres_of(base);
-    struct sql_reading reading = { scope, store->reader.pq, fn, context };
+    struct sql_reading reading = { scope, store->reader->pq, fn, context };
     char settings[120], *statement = arena_text(&scope->arena, text);
     pawl_status status = PAWL_OK;
     struct pg_link link;
@@ -78,7 +78,7 @@ pawl_status postgres_sql(struct store *base, struct scope *scope, str text, int6
 
     TRY(postgres_check(store, scope));
     TRY_MEMORY(scope, statement);
-    postgres_link(store, &link, LONG_DEADLINE_MS);
+    pg_node_link(store->node, &link, LONG_DEADLINE_MS);
     link.may_read_only = true;
     TRY(link_connect(&link, scope));
     snprintf(settings, sizeof settings, "BEGIN READ ONLY; SET LOCAL statement_timeout = %lld",
@@ -98,7 +98,7 @@ pawl_status postgres_facts(struct store *base, struct scope *scope, struct store
         "SELECT current_setting('server_version'), format::text, schema::text FROM pawl_store";
     struct postgres_store *store = postgres_of(base);
     struct statement statement = { select_facts, NULL, NULL, false };
-    struct pg_rows rows = { .pq = store->reader.pq };
+    struct pg_rows rows = { .pq = store->reader->pq };
 
     TRY(pg_exchange(store, scope, &statement, 1));
     rows.result = statement.result;
@@ -107,6 +107,6 @@ pawl_status postgres_facts(struct store *base, struct scope *scope, struct store
         out->format = cell_str(&rows, 1, &scope->arena);
         out->migrations = cell_str(&rows, 2, &scope->arena);
     }
-    link_clear(&store->reader, &statement, 1);
+    link_clear(store->reader, &statement, 1);
     return scope->arena.failed ? scope_no_memory(scope) : PAWL_OK;
 }

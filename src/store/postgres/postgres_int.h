@@ -1,13 +1,14 @@
 /* postgres_int.h - private to the PostgreSQL store: the store itself, and what its files share.
  *
- * Three connections: the writer (the drain's), the reader (for all, one exchange at a time) and,
- * of an owner, the one that beats. Reads that may take long have one of their own. */
+ * Its connections are those of its node (pg_node.h): one to write by, which owners share with other
+ * shards and a shared writer has for itself, and one to read by, each for one exchange at a time.
+ * Reads that may take long have one of their own. */
 #ifndef PAWL_STORE_POSTGRES_INT_H
 #define PAWL_STORE_POSTGRES_INT_H
 
 #include "base/map.h"
-#include "cluster_rows.h"
 #include "link.h"
+#include "pg_node.h"
 #include "store/instance_log.h"
 #include <pthread.h>
 
@@ -78,13 +79,15 @@ struct postgres_store {
     struct env *env;
     bool own;
     struct scope kept; /* what lives as long as the store */
-    struct pg_url url;
-    char node[NODE_MAX];
-    const char *address; /* of an owner; NULL: none */
+    struct pg_node *node; /* shared with the other shards of this process */
+    struct postgres_store *next_owner;
+    uint32_t shard;
     void (*lost)(void *context, const char *words);
     void *lost_context;
 
-    struct pg_link writer;
+    struct shared_link alone; /* of a shared writer: its turn is a transaction */
+    struct shared_link *lane; /* held during an exchange */
+    struct pg_link *writer;   /* of the lane */
     struct scope work; /* what a commit sends */
     struct sha *write_sha;
     bool in_turn;
@@ -93,19 +96,14 @@ struct postgres_store {
     _Atomic uint64_t changes;
     atomic_bool broken; /* a commit was sent and not answered */
 
-    pthread_mutex_t read_lock;
-    struct pg_link reader;
+    pthread_mutex_t *read_lock;
+    struct pg_link *reader;
     struct sha *sha;
 
     pthread_mutex_t ahead_lock;
     struct reading_ahead ahead[AHEAD_THREADS];
 
-    struct pg_link beater;
-    pthread_t beat_thread;
-    bool is_beating;
-    int stop_fd;         /* readable: the thread is to end */
-    atomic_bool is_over; /* this incarnation was declared dead */
-    uint64_t deadlocks;  /* commits that were sent again */
+    uint64_t deadlocks; /* commits that were sent again */
 };
 
 static inline struct postgres_store *postgres_of(struct store *store)
@@ -113,20 +111,15 @@ static inline struct postgres_store *postgres_of(struct store *store)
     return (struct postgres_store *)(void *)store;
 }
 
-void postgres_link(struct postgres_store *store, struct pg_link *link, int deadline_ms);
 pawl_status postgres_check(struct postgres_store *store, struct scope *scope);
+pawl_status postgres_fail_no_row(struct scope *scope, uint32_t shard);
 /* IN_USE, with who owns the shard. */
 pawl_status postgres_fail_owned(struct scope *scope, const struct shard_row *row);
-void postgres_advance(struct postgres_store *store, const struct commit *commit);
 
-/* open_schema.c */
+/* pg_schema.c: for the node's first shard. */
 pawl_status postgres_find_schema(struct postgres_store *store, struct scope *scope,
                                  const struct store_options *options);
 extern const str postgres_schema[][2]; /* made by tools/embed */
-
-/* beat.c */
-pawl_status beat_start(struct postgres_store *store, struct scope *scope);
-void beat_stop(struct postgres_store *store);
 
 /* ---- Reading ---- */
 
