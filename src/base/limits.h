@@ -16,6 +16,7 @@
 #define LIMIT_TRANSITIONS 65536
 #define LIMIT_DEADLINES 1024             /* of one machine */
 #define LIMIT_STEPS 10000                /* of one flow's plan */
+#define LIMIT_STEP_EXPRESSIONS 64u                  /* {{= ... }} in the arguments of one step */
 #define LIMIT_MAP_ITEMS     100000u              /* of the list of one map */
 #define LIMIT_ENTRIES 10000000u          /* of one instance, by default */
 #define LIMIT_LIVE_STEPS 100000u         /* of one instance at once, by default */

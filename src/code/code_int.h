@@ -441,9 +441,4 @@ pawl_status payload_read(struct scope *scope, const pawl_code_type *type, const 
 pawl_status input_read(struct scope *scope, const pawl_code_type *type, str input,
                        enum var_shape shape, void *state);
 
-/* ---- number.c: JSON numbers, whatever the host's locale ---- */
-
-bool number_read_double(str text, double *out);
-void number_print_double(double value, bool is_float, struct buf *out);
-
 #endif

@@ -1,6 +1,7 @@
 /* state.c - variables out of a JSON object, by name, into a C struct.
  *
  * By name, so that a later build may add, drop and reorder variables. */
+#include "base/number.h"
 #include "code/code_int.h"
 #include "model/words.h"
 #include <math.h>

@@ -1,5 +1,6 @@
 /* state_print.c - variables of a C struct as a JSON object. */
 #include "base/limits.h"
+#include "base/number.h"
 #include "base/planted.h"
 #include "code/code_int.h"
 #include <math.h>

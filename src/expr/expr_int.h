@@ -2,6 +2,7 @@
 #ifndef PAWL_EXPR_EXPR_INT_H
 #define PAWL_EXPR_EXPR_INT_H
 
+#include "base/buf.h"
 #include "expr/expr.h"
 #include <lauxlib.h>
 #include <lua.h>
@@ -12,7 +13,9 @@ enum expr_limit { WITHIN_LIMITS, OVER_OPERATIONS, OVER_MEMORY, OVER_STRING };
 struct sandbox {
     struct arena arena;
     str text;
+    const char *chunk;              /* "=condition" or "=expression": what messages call it */
     const struct expr_world *world; /* NULL: only compiled */
+    struct buf *out;                /* where its value is printed; NULL: nowhere */
     size_t memory_used;
     size_t longest; /* text so far: comparing two of them is one operation to Lua */
     const void *stack, *newest; /* Lua's stack; the last block that could be the next */
@@ -32,6 +35,9 @@ void sandbox_charge(lua_State *lua, uint64_t operations);
 void value_open(lua_State *lua); /* make their metatable, and the globals that are looked up */
 const struct node *value_to_node(lua_State *lua, int index); /* NULL: the value is no node */
 int value_pairs(lua_State *lua);
+
+/* print.c: the value on top of the stack as JSON; raises. */
+void value_print(lua_State *lua, struct buf *out);
 
 /* The functions that stand by themselves: by name, what they run. */
 #define EXPR_FUNCTIONS(X)                                                                          \

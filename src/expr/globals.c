@@ -5,6 +5,8 @@
  * (local, for, parameters, `name = ...`) counts as known wherever it is. */
 #include "expr/expr_int.h"
 
+#define CONDITION_ONLY 2 /* of the names, the first: a step's arguments have neither */
+
 static const char *const known_names[] = {
     "result",
     "error",
@@ -26,9 +28,9 @@ static const char *const keywords[] = {
     "repeat",   "return", "then", "true", "until",  "while", NULL,
 };
 
-const char *const *expr_names(void)
+const char *const *expr_names(enum expr_use use)
 {
-    return known_names;
+    return use == EXPR_CONDITION ? known_names : known_names + CONDITION_ONLY;
 }
 
 /* ---- Tokens ---------------------------------------------------------------------------------- */
@@ -146,6 +148,25 @@ static struct token next_token(str text, size_t *place)
                            { text.data + from, *place - from } };
 }
 
+size_t expr_end(str text)
+{
+    uint32_t depth = 0;
+    struct token token;
+    size_t place = 0;
+
+    while ((token = next_token(text, &place)).kind != TOKEN_END) {
+        bool closes = token.kind == TOKEN_OTHER && str_is(token.text, "}");
+
+        if (closes && depth == 0)
+            return at(text, place) == '}' ? place - 1 : SIZE_MAX;
+        if (closes)
+            depth--;
+        else if (token.kind == TOKEN_OTHER && str_is(token.text, "{"))
+            depth++;
+    }
+    return SIZE_MAX;
+}
+
 /* ---- What the text makes itself -------------------------------------------------------------- */
 
 static bool is_made(const struct expr_unknown *unknown, str name)
@@ -168,14 +189,14 @@ static void make(struct expr_unknown *unknown, str name)
 
 /* Names behind local, for and function (its parameters too) are the text's own, up to the first
  * token that ends such a list; and what is followed by a single `=`, or by `::`. */
-void expr_unknown_begin(struct expr_unknown *unknown, str text)
+void expr_unknown_begin(struct expr_unknown *unknown, enum expr_use use, str text)
 {
     static const char *const listing[] = { "local", "for", "function", "goto", NULL };
     struct token token, before = { .kind = TOKEN_END };
     bool is_listing = false;
     size_t place = 0;
 
-    *unknown = (struct expr_unknown){ .text = text };
+    *unknown = (struct expr_unknown){ .text = text, .known = expr_names(use) };
     while ((token = next_token(text, &place)).kind != TOKEN_END) {
         if (token.kind == TOKEN_KEYWORD)
             is_listing = str_is_one_of(token.text, listing);
@@ -201,8 +222,8 @@ bool expr_unknown_next(struct expr_unknown *unknown, str *out)
         bool is_global = token.kind == TOKEN_NAME && !str_is_one_of(before, member_signs);
 
         before = unknown->before = token.text;
-        if (!is_global || str_is_one_of(token.text, known_names) || is_made(unknown, token.text) ||
-            str_is(token.text, "_ENV"))
+        if (!is_global || str_is_one_of(token.text, unknown->known) ||
+            is_made(unknown, token.text) || str_is(token.text, "_ENV"))
             continue;
         make(unknown, token.text); /* said once */
         *out = token.text;

@@ -19,10 +19,7 @@
 
 struct sandbox *sandbox_of(lua_State *lua)
 {
-    struct sandbox *sandbox;
-
-    memcpy(&sandbox, lua_getextraspace(lua), sizeof sandbox);
-    return sandbox;
+    return *(struct sandbox **)lua_getextraspace(lua);
 }
 
 /* ---- Limits ---------------------------------------------------------------------------------- */
@@ -148,11 +145,12 @@ static bool begins_statement(str text)
 }
 
 /* An expression, or statements that return something. Leaves a function, or raises. */
-static void compile(lua_State *lua, str text)
+static void compile(lua_State *lua, const struct sandbox *sandbox)
 {
+    str text = sandbox->text;
     struct source source = { { begins_statement(text) ? STR("") : STR("return "), text }, 0 };
 
-    if (lua_load(lua, read_source, &source, "=condition", "t") != LUA_OK)
+    if (lua_load(lua, read_source, &source, sandbox->chunk, "t") != LUA_OK)
         lua_error(lua);
 }
 
@@ -162,7 +160,7 @@ static int evaluate(lua_State *lua)
 {
     struct sandbox *sandbox = sandbox_of(lua);
 
-    compile(lua, sandbox->text);
+    compile(lua, sandbox);
     if (!sandbox->world)
         return 0;
     value_open(lua); /* leaves the table of globals */
@@ -172,21 +170,25 @@ static int evaluate(lua_State *lua)
     lua_call(lua, 0, 1);
     sandbox_charge(lua, 0); /* what was met between two looks */
     sandbox->is_true = lua_toboolean(lua, -1);
+    if (sandbox->out)
+        value_print(lua, sandbox->out);
     return 0;
 }
 
 static pawl_status fail_limit(const struct sandbox *sandbox, struct scope *scope,
                               pawl_status status)
 {
+    const char *what = sandbox->chunk + 1;
+
     switch (sandbox->limit) {
     case OVER_OPERATIONS:
-        return scope_fail(scope, status, "condition: it takes more than %u operations",
+        return scope_fail(scope, status, "%s: it takes more than %u operations", what,
                           EXPR_OPERATION_MAX);
     case OVER_MEMORY:
-        return scope_fail(scope, status, "condition: it takes more than %zu bytes of memory",
+        return scope_fail(scope, status, "%s: it takes more than %zu bytes of memory", what,
                           EXPR_MEMORY_MAX);
     case OVER_STRING:
-        return scope_fail(scope, status, "condition: a text of more than %zu bytes",
+        return scope_fail(scope, status, "%s: a text of more than %zu bytes", what,
                           EXPR_STRING_MAX);
     case WITHIN_LIMITS:
         break;
@@ -206,8 +208,9 @@ static pawl_status tell(struct sandbox *sandbox, lua_State *lua, struct scope *s
     if (sandbox->limit != WITHIN_LIMITS)
         return fail_limit(sandbox, scope, status);
     words = lua_type(lua, -1) == LUA_TSTRING ? lua_tostring(lua, -1) : "it failed";
-    return scope_fail(scope, status, "%s%s",
-                      str_starts(str_of(words), STR("condition")) ? "" : "condition: ", words);
+    if (str_starts(str_of(words), str_of(sandbox->chunk + 1)))
+        return scope_fail(scope, status, "%s", words);
+    return scope_fail(scope, status, "%s: %s", sandbox->chunk + 1, words);
 }
 
 static pawl_status run(struct sandbox *sandbox, struct scope *scope, pawl_status failed)
@@ -215,7 +218,7 @@ static pawl_status run(struct sandbox *sandbox, struct scope *scope, pawl_status
     lua_State *lua = lua_newstate(allocate, sandbox);
 
     TRY_MEMORY(scope, lua);
-    memcpy(lua_getextraspace(lua), &sandbox, sizeof sandbox);
+    *(struct sandbox **)lua_getextraspace(lua) = sandbox;
     lua_gc(lua, LUA_GCSTOP);
     lua_pushcfunction(lua, evaluate);
     if (lua_pcall(lua, 0, 0, 0) == LUA_OK && sandbox->status == PAWL_OK)
@@ -223,31 +226,54 @@ static pawl_status run(struct sandbox *sandbox, struct scope *scope, pawl_status
     return tell(sandbox, lua, scope, failed);
 }
 
-static pawl_status run_text(struct scope *scope, str text, const struct expr_world *world,
-                            pawl_status failed, bool *out)
+static pawl_status run_text(struct sandbox *sandbox, struct scope *scope, pawl_status failed)
 {
-    struct sandbox sandbox = { .text = text, .world = world };
     pawl_status status;
 
-    if (text.size > EXPR_TEXT_MAX)
-        return scope_fail(scope, failed, "condition: expected at most %u bytes, found %zu",
-                          EXPR_TEXT_MAX, text.size);
-    arena_init(&sandbox.arena, scope->arena.heap, 4 * EXPR_MEMORY_MAX);
-    status = run(&sandbox, scope, failed);
-    if (status == PAWL_OK)
-        *out = sandbox.is_true;
-    arena_fini(&sandbox.arena);
+    if (sandbox->text.size > EXPR_TEXT_MAX)
+        return scope_fail(scope, failed, "%s: expected at most %u bytes, found %zu",
+                          sandbox->chunk + 1, EXPR_TEXT_MAX, sandbox->text.size);
+    arena_init(&sandbox->arena, scope->arena.heap, 4 * EXPR_MEMORY_MAX);
+    status = run(sandbox, scope, failed);
+    arena_fini(&sandbox->arena);
     return status;
 }
 
-pawl_status expr_check(struct scope *scope, str text)
-{
-    bool ignored;
+static const char *const chunks[EXPR_USE_COUNT] = {
+    [EXPR_CONDITION] = "=condition",
+    [EXPR_VALUE] = "=expression",
+};
 
-    return run_text(scope, text, NULL, PAWL_INVALID_DEFINITION, &ignored);
+pawl_status expr_check(struct scope *scope, enum expr_use use, str text)
+{
+    struct sandbox sandbox = { .text = text, .chunk = chunks[use] };
+
+    return run_text(&sandbox, scope, PAWL_INVALID_DEFINITION);
 }
 
 pawl_status expr_holds(struct scope *scope, str text, const struct expr_world *world, bool *out)
 {
-    return run_text(scope, text, world, PAWL_INVALID_REQUEST, out);
+    struct sandbox sandbox = { .text = text, .world = world, .chunk = chunks[EXPR_CONDITION] };
+    pawl_status status = run_text(&sandbox, scope, PAWL_INVALID_REQUEST);
+
+    if (status == PAWL_OK)
+        *out = sandbox.is_true;
+    return status;
+}
+
+pawl_status expr_value(struct scope *scope, str text, const struct expr_world *world, str *out)
+{
+    struct sandbox sandbox = { .text = text, .world = world, .chunk = chunks[EXPR_VALUE] };
+    struct buf value;
+    pawl_status status;
+
+    buf_init(&value, scope->arena.heap, EXPR_PRINT_MAX);
+    sandbox.out = &value;
+    status = run_text(&sandbox, scope, PAWL_INVALID_REQUEST);
+    if (status == PAWL_OK) {
+        *out = buf_keep(&value, &scope->arena);
+        status = out->data ? PAWL_OK : scope_no_memory(scope);
+    }
+    buf_fini(&value);
+    return status;
 }

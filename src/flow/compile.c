@@ -340,6 +340,7 @@ static str print_plan(struct compilation *compiler)
                          .first = compiler->first,
                          .count = compiler->count,
                          .output = compiler->output_text,
+                         .calculates = compiler->calculates,
                          .cancel = compiler->cancel,
                          .buffered = compiler->buffered,
                          .buffered_count = compiler->buffered_count };

@@ -2,6 +2,7 @@
 #ifndef PAWL_FLOW_COMPILE_H
 #define PAWL_FLOW_COMPILE_H
 
+#include "expr/expr.h"
 #include "flow/flow_int.h"
 #include "model/vocabulary.h"
 #include "model/words.h"
@@ -38,6 +39,8 @@ struct compilation {
     uint32_t buffered_count;
     const struct node *cancel_node; /* NULL: there is no `cancel` */
     enum cancel_rule cancel;
+    bool calculates;           /* some template is an expression */
+    uint32_t expression_count; /* of the step whose templates are checked */
     const char **step_words; /* names of steps, to find the nearest; NULL: not made yet */
 };
 
@@ -106,6 +109,10 @@ void compile_retry(struct source_step *step);
  * which compare a result: "a condition WORDS"; whether the steps that it names are there, with a
  * result. */
 str condition_text(const struct node *condition);
+const char *compile_lua_hint(str text); /* what other languages write; "": nothing of the kind */
+/* A global that nothing gives the expression. */
+void compile_warn_unknown(const struct source_step *step, const struct node *node,
+                          enum expr_use use, str name);
 void compile_condition(const struct source_step *step, const struct node *condition,
                        const char *words);
 void compile_check_named(const struct source_step *step, const struct node *condition);

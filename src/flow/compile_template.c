@@ -1,8 +1,9 @@
 /* compile_template.c - the templates of a step, checked when all steps are known.
  *
  * Authors write what other languages have: an index in brackets, a filter, an operator, another
- * root. A template has paths and nothing else, so such a text is a key which hardly any value has,
- * and "" comes of it. */
+ * root. A template without = has paths and nothing else, so such a text is a key which hardly any
+ * value has, and "" comes of it. */
+#include "expr/expr.h"
 #include "flow/compile.h"
 #include "model/input_schema.h"
 #include <stdio.h>
@@ -66,13 +67,13 @@ static void print_hint(str template, char out[TEMPLATE_HINT_SIZE])
     char path[WORDS_SIZE_MAX];
 
     if (has_text(text, "|"))
-        words = "; a template has no filters: let a step before it make the value";
+        words = "; a template has no filters: write an expression: {{= ... }}";
     else if (calculates(text))
-        words = "; a template does not calculate: let a step before it make the value";
+        words = "; to calculate, write an expression: {{= ... }}";
     else if (text.size > 0 && (has_text(text, "..") || text.data[text.size - 1] == '.'))
         words = "; a path has a name before and after each dot";
     else if (has_text(text, ":"))
-        words = "; a template has no default: let a step before it make the value";
+        words = "; a template has no default; an expression may: {{= input.x or 0 }}";
     (void)snprintf(out, TEMPLATE_HINT_SIZE, "%s", words);
     if (words[0] == '\0' && has_text(text, "[")) {
         print_path(text, path, sizeof path);
@@ -147,7 +148,10 @@ static void check_unclosed(const struct source_step *step, const struct node *no
 {
     str open = template_unclosed(part->text);
 
-    if (open.data)
+    if (open.data && str_starts(open, EXPRESSION_OPEN))
+        step_error(step, node, "%.*s: expected }} at the end of the expression, found none",
+                   STR_ARG(words_shown(open)));
+    else if (open.data)
         step_warning(step, node,
                      "%.*s stays as it is: expected }} at the end of the template, "
                      "found none",
@@ -182,11 +186,9 @@ static void refuse_step(const struct source_step *step, const struct node *node,
                    hint);
 }
 
-/* {{item.x}} and {{index}} of the step of a map. */
-static bool is_of_item(const struct source_step *step, const struct template_part *part)
+/* {{item}} and {{index}} of the step of a map. */
+static bool is_item_root(const struct source_step *step, str root)
 {
-    str inner = str_trim((str){ part->text.data + 2, part->text.size - 4 }, " \t");
-    str root = str_before(inner, '.');
     uint32_t of = step->plan.undoes == STEP_NONE ? step->plan.of
                                                  : step->compiler->steps[step->plan.undoes].plan.of;
     const struct node *map = of == STEP_NONE ? NULL : step->compiler->steps[of].node;
@@ -194,6 +196,57 @@ static bool is_of_item(const struct source_step *step, const struct template_par
 
     return map && (str_is(root, "index") || (as ? str_eq(root, as->text) : str_is(root, "item")));
 }
+
+static bool is_of_item(const struct source_step *step, const struct template_part *part)
+{
+    str inner = str_trim((str){ part->text.data + 2, part->text.size - 4 }, " \t");
+
+    return is_item_root(step, str_before(inner, '.'));
+}
+
+/* ---- Expressions ---------------------------------------------------------------------------- */
+
+static void check_expression_names(const struct source_step *step, const struct node *node,
+                                   str text)
+{
+    struct expr_unknown unknown;
+    size_t at = 0;
+    str name;
+
+    expr_unknown_begin(&unknown, EXPR_VALUE, text);
+    while (expr_unknown_next(&unknown, &name))
+        if (!is_item_root(step, name))
+            compile_warn_unknown(step, node, EXPR_VALUE, name);
+    while (expr_next_step(text, &at, &name))
+        if (!compile_has_result(step, name))
+            step_error(step, node, "the expression names steps.%.*s, and there is no such step%s",
+                       STR_ARG(words_shown(name)),
+                       plan_find(&step->compiler->named, name) == STEP_NONE ? ""
+                                                                            : " with a result");
+}
+
+static void check_expression(const struct source_step *step, const struct node *node, str text)
+{
+    struct compilation *compiler = step->compiler;
+    pawl_status status = PAWL_OK;
+
+    compiler->calculates = true;
+    if (++compiler->expression_count == LIMIT_STEP_EXPRESSIONS + 1)
+        step_error(step, node, "more than %u expressions in one step", LIMIT_STEP_EXPRESSIONS);
+    if (text.size == 0)
+        step_error(step, node, "{{= }} is empty");
+    else
+        status = expr_check(compiler->scope, EXPR_VALUE, text);
+    if (status == PAWL_NO_MEMORY)
+        compile_no_memory(compiler);
+    else if (status != PAWL_OK)
+        step_error(step, node, "'%.*s' is not an expression: %s%s", STR_ARG(words_shown(text)),
+                   compiler->scope->error.message, compile_lua_hint(text));
+    else
+        check_expression_names(step, node, text);
+}
+
+/* ---- One template ---------------------------------------------------------------------------- */
 
 static void check_template(const struct source_step *step, const struct node *node,
                            const struct template_part *part)
@@ -203,11 +256,14 @@ static void check_template(const struct source_step *step, const struct node *no
     uint32_t found;
     str rest;
 
-    if (part->kind != TEMPLATE_TEXT)
+    if (part->kind != TEMPLATE_TEXT && part->kind != TEMPLATE_VALUE)
         print_hint(part->text, hint);
     switch (part->kind) {
     case TEMPLATE_TEXT:
         check_unclosed(step, node, part);
+        break;
+    case TEMPLATE_VALUE:
+        check_expression(step, node, part->path);
         break;
     case TEMPLATE_CONTEXT:
         warn_template(step, node, part, hint);
@@ -266,21 +322,27 @@ bool compile_has_template(const struct source_step *step, str text)
 {
     struct template_part part;
 
-    for (str rest = text; template_next(&rest, &part);)
+    for (str rest = text; template_next(true, &rest, &part);)
         if (template_is_replaced(&part) ||
             (part.kind == TEMPLATE_UNKNOWN && is_of_item(step, &part)))
             return true;
     return false;
 }
 
-void compile_check_templates(const struct source_step *step, const struct node *node)
+static void check_templates(const struct source_step *step, const struct node *node)
 {
     struct template_part part;
 
-    for (str rest = node->text; node->kind == NODE_STRING && template_next(&rest, &part);) {
+    for (str rest = node->text; node->kind == NODE_STRING && template_next(true, &rest, &part);) {
         check_template(step, node, &part);
         check_braces(step, node, &part, rest);
     }
     for (const struct node *child = node->first; child; child = child->next)
-        compile_check_templates(step, child);
+        check_templates(step, child);
+}
+
+void compile_check_templates(const struct source_step *step, const struct node *node)
+{
+    step->compiler->expression_count = 0;
+    check_templates(step, node);
 }

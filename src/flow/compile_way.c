@@ -48,7 +48,7 @@ static const char *hint_for(const struct foreign *table, str word)
 }
 
 /* What other languages write and Lua does not; "": nothing of the kind. */
-static const char *lua_hint(str text)
+const char *compile_lua_hint(str text)
 {
     static const char *const words[][2] = {
         { "&&", "; write 'and' for &&" },   { "||", "; write 'or' for ||" },
@@ -84,7 +84,7 @@ static void check_pattern(const struct source_step *step, const struct node *con
         step_warning(step, condition,
                      "the result is compared with all that follows; for an "
                      "expression begin with a parenthesis%s",
-                     lua_hint(value));
+                     compile_lua_hint(value));
     else if (condition_begins_quoted(text))
         step_warning(step, condition,
                      "the result is compared with all that follows, the quotes "
@@ -97,13 +97,15 @@ static void check_pattern(const struct source_step *step, const struct node *con
 
 /* A global that nothing gives the expression is nil: a slip of the pen would be false in silence.
  */
-static void warn_unknown(const struct source_step *step, const struct node *condition, str name)
+void compile_warn_unknown(const struct source_step *step, const struct node *node,
+                          enum expr_use use, str name)
 {
-    const char *nearest = words_nearest(name, expr_names()), *other = hint_for(foreign_values, name);
+    const char *nearest = words_nearest(name, expr_names(use));
+    const char *other = hint_for(foreign_values, name);
     char hint[80] = "", known[120]; /* "result, input, context" */
     size_t used = 0;
 
-    for (const char *const *word = expr_names(); *word && used < sizeof known; word++)
+    for (const char *const *word = expr_names(use); *word && used < sizeof known; word++)
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", used > 0 ? ", " : "",
                                  *word);
     if (!other)
@@ -112,8 +114,9 @@ static void warn_unknown(const struct source_step *step, const struct node *cond
         (void)snprintf(hint, sizeof hint, "%s; ", other);
     else if (nearest)
         (void)snprintf(hint, sizeof hint, "did you mean '%s'? ", nearest);
-    step_warning(step, condition, "the condition names '%.*s', which is always nil; %sknown are %s",
-                 STR_ARG(words_shown(name)), hint, known);
+    step_warning(step, node, "the %s names '%.*s', which is always nil; %sknown are %s",
+                 use == EXPR_CONDITION ? "condition" : "expression", STR_ARG(words_shown(name)),
+                 hint, known);
 }
 
 static void check_globals(const struct source_step *step, const struct node *condition)
@@ -121,9 +124,9 @@ static void check_globals(const struct source_step *step, const struct node *con
     struct expr_unknown unknown;
     str name;
 
-    expr_unknown_begin(&unknown, condition_text(condition));
+    expr_unknown_begin(&unknown, EXPR_CONDITION, condition_text(condition));
     while (expr_unknown_next(&unknown, &name))
-        warn_unknown(step, condition, name);
+        compile_warn_unknown(step, condition, EXPR_CONDITION, name);
 }
 
 static void check_condition(const struct source_step *step, const struct node *condition)
@@ -139,12 +142,12 @@ static void check_condition(const struct source_step *step, const struct node *c
         step_error(step, condition, "'if' is empty");
         return;
     }
-    status = expr_check(step->compiler->scope, text);
+    status = expr_check(step->compiler->scope, EXPR_CONDITION, text);
     if (status == PAWL_NO_MEMORY)
         compile_no_memory(step->compiler);
     else if (status != PAWL_OK)
         step_error(step, condition, "'%.*s' is not an expression: %s%s", STR_ARG(words_shown(text)),
-                   step->compiler->scope->error.message, lua_hint(text));
+                   step->compiler->scope->error.message, compile_lua_hint(text));
     else
         check_globals(step, condition);
 }

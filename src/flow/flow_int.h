@@ -15,7 +15,10 @@ enum template_kind {
     TEMPLATE_CONTEXT,  /* path into the context; likewise */
     TEMPLATE_STEP,     /* path: NAME.result or NAME.result.PATH */
     TEMPLATE_INSTANCE, /* path into what an instance is; data NULL: all of it */
+    TEMPLATE_VALUE,    /* path: the expression of {{= ... }} */
 };
+
+#define EXPRESSION_OPEN STR("{{=")
 
 struct template_part {
     enum template_kind kind;
@@ -29,12 +32,13 @@ static inline str path_after(str path, size_t size)
     return path.size > size ? str_from(path, size + 1) : STR_NONE;
 }
 
-/* Take the next part off the front of `rest`; false at its end. */
-bool template_next(str *rest, struct template_part *out);
-/* The rest of a text part from "{{input..." on, which has no end; data NULL: all have. */
+/* Take the next part off the front of `rest`; false at its end. `calculates`: {{= ... }} is an
+ * expression; in plans older than those it is text (plan.h). */
+bool template_next(bool calculates, str *rest, struct template_part *out);
+/* The rest of a text part from "{{input..." or "{{=" on, which has no end; data NULL: all have. */
 str template_unclosed(str text);
 bool template_is_replaced(const struct template_part *part);
-bool template_has(str text); /* a template that is replaced */
+bool template_has(str text); /* a template that is replaced, or an expression */
 
 /* The longest step name that `path` (NAME.result...) can mean and that is shorter than
  * `below`; what follows ".result." is left in *rest (data NULL: nothing). STEP_NONE: none. */

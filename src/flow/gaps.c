@@ -6,6 +6,7 @@ struct search {
     str input;
     struct input_gap *gaps;
     uint32_t count, max;
+    bool calculates;
 };
 
 static void add_gap(struct search *search, str path, str step)
@@ -17,27 +18,31 @@ static void add_gap(struct search *search, str path, str step)
         search->gaps[search->count++] = (struct input_gap){ .path = path, .step = step };
 }
 
-/* `text` is JSON as a plan keeps it: outside its strings it has no "{{". A path with an escape in
- * it is passed over. */
-static void search_text(struct search *search, str text, str step)
+/* What an expression looks at is not followed. */
+static void search_node(struct search *search, const struct node *node, str step)
 {
     struct template_part part;
 
-    while (template_next(&text, &part))
-        if (part.kind == TEMPLATE_INPUT && part.path.data && !str_has(part.path, '\\') &&
+    for (str rest = node->text;
+         node->kind == NODE_STRING && template_next(search->calculates, &rest, &part);)
+        if (part.kind == TEMPLATE_INPUT && part.path.data &&
             !template_walk(&search->scope->arena, search->input, part.path).data)
             add_gap(search, part.path, step);
+    for (const struct node *child = node->first; child; child = child->next)
+        search_node(search, child, step);
 }
 
 uint32_t flow_input_gaps(struct scope *scope, const struct definition *definition, str input,
                          struct input_gap *out, uint32_t max)
 {
     const struct plan *plan = plan_of(definition);
-    struct search search = { .scope = scope, .input = input, .gaps = out, .max = max };
+    struct search search = {
+        .scope = scope, .input = input, .gaps = out, .max = max, .calculates = plan->calculates
+    };
 
     for (uint32_t i = 0; i < plan->count && search.count < max; i++)
-        search_text(&search, plan->steps[i].args, plan->steps[i].name);
-    if (plan->output.data)
-        search_text(&search, plan->output, STR("output"));
+        search_node(&search, plan->steps[i].args_node, plan->steps[i].name);
+    if (plan->output_node)
+        search_node(&search, plan->output_node, STR("output"));
     return search.count;
 }

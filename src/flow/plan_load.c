@@ -20,6 +20,20 @@ static void want_results(struct plan *plan, str path)
     }
 }
 
+static void scan_expression(struct plan *plan, str text)
+{
+    size_t at = 0;
+    str name;
+
+    while (expr_next_step(text, &at, &name)) {
+        uint32_t index = plan_find(plan, name);
+
+        if (index != STEP_NONE && plan->steps[index].result_slot == STEP_NONE)
+            plan->steps[index].result_slot = plan->slot_count++;
+    }
+    plan->asks_instance = plan->asks_instance || memmem(text.data, text.size, "instance", 8);
+}
+
 /* Does a template stand somewhere in `node`? The results it asks for get their slots. */
 static bool scan_templates(struct plan *plan, const struct node *node)
 {
@@ -27,11 +41,13 @@ static bool scan_templates(struct plan *plan, const struct node *node)
     bool found = false;
 
     if (node->kind == NODE_STRING)
-        for (str rest = node->text; template_next(&rest, &part);) {
+        for (str rest = node->text; template_next(plan->calculates, &rest, &part);) {
             found = found || template_is_replaced(&part);
             plan->asks_instance = plan->asks_instance || part.kind == TEMPLATE_INSTANCE;
             if (part.kind == TEMPLATE_STEP)
                 want_results(plan, part.path);
+            else if (part.kind == TEMPLATE_VALUE)
+                scan_expression(plan, part.path);
         }
     for (const struct node *child = node->first; child; child = child->next)
         found = scan_templates(plan, child) || found;
@@ -40,19 +56,8 @@ static bool scan_templates(struct plan *plan, const struct node *node)
 
 static void scan_condition(struct plan *plan, str condition)
 {
-    size_t at = 0;
-    str name;
-
-    if (!condition.data || condition_is_pattern(condition))
-        return;
-    while (expr_next_step(condition, &at, &name)) {
-        uint32_t index = plan_find(plan, name);
-
-        if (index != STEP_NONE && plan->steps[index].result_slot == STEP_NONE)
-            plan->steps[index].result_slot = plan->slot_count++;
-    }
-    plan->asks_instance =
-        plan->asks_instance || memmem(condition.data, condition.size, "instance", 8);
+    if (condition.data && !condition_is_pattern(condition))
+        scan_expression(plan, condition);
 }
 
 static void scan_conditions(struct plan *plan, const struct plan_step *step)

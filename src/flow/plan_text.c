@@ -9,7 +9,8 @@
  *    "idempotent":true,"once":true,"augment":[["dest","source"]],"by":["ann"],"count":2,
  *    "on_error":[["error == \"timeout\"",2],3],"on":["timeout"],"never":["declined"],
  *    "of":4,"undoes":2,"pivot":true}],
- *    "tree":["do",0,["dopar",1,2]],"output":{...},"buffered":[NAME],"cancel":false}
+ *    "tree":["do",0,["dopar",1,2]],"output":{...},"buffered":[NAME],"cancel":false,
+ *    "calculates":true}
  *
  * `kind` is the word of a row of kinds.h; tool is left out. The way on is one of `next`, `join` (an
  * index), `parallel`, `arms` (indices) and `branch` (pairs of condition and index, with `true`
@@ -18,7 +19,8 @@
  * condition and index, or an index alone, which is taken always. `args` has everything that a step
  * needs when it begins: a wait's are {"arms":[{"timer":"30s"},{"signal":"paid"}]}. `buffered` lists
  * the signals that are kept until a step awaits them. `cancel` is false, or the indices of the
- * steps during which the flow cannot be cancelled.
+ * steps during which the flow cannot be cancelled. `calculates`: {{= ... }} in its templates is an
+ * expression.
  *
  * Defaults (X8): a graph's steps have max 3, 30 s / 120 s / 300 s and are idempotent; a tree's
  * leaves have max 1 and are not. A step that waits is not tried again unless its `retry` says
@@ -403,17 +405,21 @@ void plan_print(const struct plan *plan, struct buf *out)
         plan_print_texts(plan->buffered, plan->buffered_count, out);
     }
     print_cancel(plan, out);
+    if (plan->calculates)
+        json_put_bool(out, "calculates", true);
     json_close(out, '}');
 }
 
 bool plan_read(struct scope *scope, const struct node *document, struct plan *plan)
 {
     const struct node *tree = node_find(document, "tree");
+    const struct node *calculates = node_find(document, "calculates");
     str notation;
 
     if (!read_text(node_find(document, "notation"), &notation))
         return false;
     plan->is_tree = str_is(notation, "tree");
+    plan->calculates = calculates && calculates->truth;
     plan->output_node = node_find(document, "output");
     plan->output = plan->output_node ? plan->output_node->raw : STR_NONE;
     plan->tree = tree ? tree->raw : STR_NONE;

@@ -31,31 +31,38 @@ static void read_path(const struct plan_reads *reads, str path)
     }
 }
 
-static void read_node(struct plan_reads *reads, const struct node *node)
-{
-    struct template_part part;
-
-    if (node->kind == NODE_STRING)
-        for (str rest = node->text; template_next(&rest, &part);)
-            if (part.kind == TEMPLATE_STEP)
-                read_path(reads, part.path);
-    for (const struct node *child = node->first; child; child = child->next)
-        read_node(reads, child);
-}
-
 /* What an expression makes of a result is not followed: it reads all of it. */
-static void read_condition(struct plan_reads *reads, str condition)
+static void read_expression(struct plan_reads *reads, str text)
 {
     size_t at = 0;
     str name;
 
-    while (condition.data && !condition_is_pattern(condition) &&
-           expr_next_step(condition, &at, &name)) {
+    while (expr_next_step(text, &at, &name)) {
         uint32_t index = plan_find(reads->plan, name);
 
         if (index != STEP_NONE)
             add_read(&reads->scope->arena, STR_NONE, &reads->of[index]);
     }
+}
+
+static void read_node(struct plan_reads *reads, const struct node *node)
+{
+    struct template_part part;
+
+    for (str rest = node->text;
+         node->kind == NODE_STRING && template_next(reads->plan->calculates, &rest, &part);)
+        if (part.kind == TEMPLATE_STEP)
+            read_path(reads, part.path);
+        else if (part.kind == TEMPLATE_VALUE)
+            read_expression(reads, part.path);
+    for (const struct node *child = node->first; child; child = child->next)
+        read_node(reads, child);
+}
+
+static void read_condition(struct plan_reads *reads, str condition)
+{
+    if (condition.data && !condition_is_pattern(condition))
+        read_expression(reads, condition);
 }
 
 pawl_status reads_find(struct scope *scope, const struct plan *plan, struct plan_reads *out)

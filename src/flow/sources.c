@@ -1,5 +1,6 @@
 /* sources.c - what the arguments of a step are made from: for a reader of a long history, which
  * looks for these results alone and does not fold what came before. */
+#include "expr/expr.h"
 #include "flow/flow_int.h"
 #include "flow/memory.h"
 
@@ -40,11 +41,29 @@ static void ask_context(struct asking *asking, str path)
         }
 }
 
+/* Of the context an expression may look at anything. */
+static void ask_expression(struct asking *asking, str text)
+{
+    size_t at = 0;
+    str name;
+
+    asking->is_whole = asking->is_whole || memmem(text.data, text.size, "context", 7);
+    while (expr_next_step(text, &at, &name)) {
+        uint32_t index = plan_find(asking->plan, name);
+
+        if (index != STEP_NONE)
+            asking->is_asked[index] = true;
+    }
+}
+
 static void ask(struct asking *asking, const struct node *node)
 {
     struct template_part part;
 
-    for (str rest = node->text; node->kind == NODE_STRING && template_next(&rest, &part);) {
+    for (str rest = node->text;
+         node->kind == NODE_STRING && template_next(asking->plan->calculates, &rest, &part);) {
+        if (part.kind == TEMPLATE_VALUE)
+            ask_expression(asking, part.path);
         if (part.kind == TEMPLATE_STEP)
             ask_result(asking, part.path);
         if (part.kind == TEMPLATE_CONTEXT)

@@ -1,11 +1,12 @@
 /* template.c - {{input.a.b}}, {{context.x}}, {{steps.NAME.result.x}} and {{instance.id}} in the
- * args of a step.
+ * args of a step, and expressions: {{= input.n + 1}}.
  *
  * Replaced once, at any depth, when the step begins or is taken to its tool; what a template brings
  * in is never looked at again. A string that is exactly one template keeps the JSON type
  * of the value (B21). */
 #include "base/json_scan.h"
-#include "flow/flow_int.h"
+#include "flow/expr_view.h"
+#include "model/words.h"
 
 #define PATH_SIZE_MAX LIMIT_ACTION
 #define VALUES_SIZE_MAX ((size_t)16 << 20) /* of results that were read: then they are let go */
@@ -61,15 +62,34 @@ str template_unclosed(str text)
     if (open == SIZE_MAX)
         return STR_NONE;
     text = str_from(text, open);
+    if (str_starts(text, EXPRESSION_OPEN))
+        return text;
     return root_of(str_trim(str_from(text, 2), " \t"), &path) != TEMPLATE_UNKNOWN ? text : STR_NONE;
 }
 
-bool template_next(str *rest, struct template_part *out)
+/* {{= ... }}, which begins `rest`, with its end; false: it has none. */
+static bool take_expression(str *rest, struct template_part *out)
+{
+    str inner = str_from(*rest, EXPRESSION_OPEN.size);
+    size_t end = expr_end(inner), size = end + EXPRESSION_OPEN.size + 2;
+
+    if (end == SIZE_MAX)
+        return false;
+    *out = (struct template_part){ .kind = TEMPLATE_VALUE,
+                                   .text = { rest->data, size },
+                                   .path = str_trim((str){ inner.data, end }, " \t\r\n") };
+    *rest = str_from(*rest, size);
+    return true;
+}
+
+bool template_next(bool calculates, str *rest, struct template_part *out)
 {
     size_t open = find_pair(*rest, 0, '{'), close = SIZE_MAX, size = rest->size;
 
     if (rest->size == 0)
         return false;
+    if (calculates && open == 0 && str_starts(*rest, EXPRESSION_OPEN) && take_expression(rest, out))
+        return true;
     if (open != SIZE_MAX)
         close = find_pair(*rest, open + 2, '}');
     if (close != SIZE_MAX) {
@@ -175,6 +195,9 @@ struct expansion {
     const struct flow_context *context; /* opened when first asked for */
     struct scope values; /* results that the memory does not keep: the last few */
     str *results;        /* ... by slot; NULL: none was read */
+    struct view view;    /* of expressions; its scope NULL: none was met */
+    struct template_source seen;
+    struct scope viewed;
     struct buf out, text;
     pawl_status status;
 };
@@ -310,8 +333,61 @@ static str find_item(struct expansion *expansion, const struct template_part *pa
     return buf_take(&number, &expansion->scope->arena);
 }
 
+/* Made when the first expression is met: the others see the same values. */
+static struct view *open_view(struct expansion *expansion)
+{
+    struct view *view = &expansion->view;
+
+    if (!view->scope) {
+        scope_init(&expansion->viewed, expansion->scope->arena.heap, LIMIT_SCOPE);
+        expansion->seen = *expansion->source;
+        *view = (struct view){ .scope = expansion->scope,
+                               .values = &expansion->viewed,
+                               .source = &expansion->seen,
+                               .open = { .kind = NODE_OBJECT } };
+    }
+    return view;
+}
+
+/* The error names the expression. */
+static pawl_status name_expression(struct scope *scope, str text, pawl_status status)
+{
+    static const char line[] = "expression:1: ", plain[] = "expression: ";
+    char words[sizeof scope->error.message];
+    const char *shown = words;
+
+    memcpy(words, scope->error.message, sizeof words);
+    if (strncmp(words, line, sizeof line - 1) == 0)
+        shown += sizeof line - 1;
+    else if (strncmp(words, plain, sizeof plain - 1) == 0)
+        shown += sizeof plain - 1;
+    return scope_fail(scope, status, "expression '%.*s': %s", STR_ARG(words_shown(text)), shown);
+}
+
+static str find_expression(struct expansion *expansion, str text)
+{
+    struct view *view = open_view(expansion);
+    struct expr_world world = view_world(view);
+    str value = STR_NONE;
+    pawl_status status = PAWL_OK;
+
+    if (!expansion->context && memmem(text.data, text.size, "context", 7))
+        status = open_context(expansion);
+    if (status == PAWL_OK && expansion->context)
+        expansion->seen.context = expansion->context;
+    if (status == PAWL_OK)
+        status = expr_value(expansion->scope, text, &world, &value);
+    if (status != PAWL_OK && !status_is_trouble(status) && status != PAWL_NOT_AWAITING)
+        status = name_expression(expansion->scope, text, status);
+    if (expansion->status == PAWL_OK)
+        expansion->status = status;
+    return status == PAWL_OK ? value : STR_NONE;
+}
+
 static str find_value(struct expansion *expansion, const struct template_part *part)
 {
+    if (part->kind == TEMPLATE_VALUE)
+        return find_expression(expansion, part->path);
     if (part->kind == TEMPLATE_UNKNOWN)
         return find_item(expansion, part);
     if (part->kind == TEMPLATE_INSTANCE)
@@ -332,7 +408,7 @@ bool template_has(str text)
 {
     struct template_part part;
 
-    while (template_next(&text, &part))
+    while (template_next(true, &text, &part))
         if (template_is_replaced(&part))
             return true;
     return false;
@@ -364,6 +440,8 @@ static void add_piece(struct expansion *expansion, const struct template_part *p
     if (!found.data)
         return;
     json_peek(&expansion->scope->arena, found, &value);
+    if (value.kind == NODE_NULL && part->kind == TEMPLATE_VALUE)
+        return; /* as what is missing */
     if (value.kind == NODE_STRING)
         buf_str(&expansion->text, value.text);
     else
@@ -373,9 +451,11 @@ static void add_piece(struct expansion *expansion, const struct template_part *p
 static void expand_string(struct expansion *expansion, const struct node *node)
 {
     struct template_part part = { .kind = TEMPLATE_TEXT };
+    bool calculates = expansion->plan->calculates;
     str rest = node->text, value;
 
-    if (template_next(&rest, &part) && rest.size == 0 && is_replaced(expansion, &part)) {
+    if (template_next(calculates, &rest, &part) && rest.size == 0 &&
+        is_replaced(expansion, &part)) {
         value = find_value(expansion, &part);
         if (value.data)
             json_compact(&expansion->out, value);
@@ -385,7 +465,7 @@ static void expand_string(struct expansion *expansion, const struct node *node)
     }
     rest = node->text;
     buf_clear(&expansion->text);
-    while (expansion->status == PAWL_OK && template_next(&rest, &part)) {
+    while (expansion->status == PAWL_OK && template_next(calculates, &rest, &part)) {
         add_piece(expansion, &part);
         check_size(expansion, &expansion->text);
     }
@@ -436,6 +516,8 @@ pawl_status template_expand_node(const struct template_source *source, const str
         expansion.status = out->data ? PAWL_OK : scope_no_memory(scope);
     }
     scope_fini(&expansion.values);
+    if (expansion.view.scope)
+        scope_fini(&expansion.viewed);
     buf_fini(&expansion.text);
     buf_fini(&expansion.out);
     return expansion.status;
@@ -446,7 +528,7 @@ bool template_is_of_input(const struct node *node)
     struct template_part part;
 
     if (node->kind == NODE_STRING)
-        for (str rest = node->text; template_next(&rest, &part);)
+        for (str rest = node->text; template_next(true, &rest, &part);)
             if (template_is_replaced(&part) && part.kind != TEMPLATE_INPUT)
                 return false;
     for (const struct node *child = node->first; child; child = child->next)

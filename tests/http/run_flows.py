@@ -38,6 +38,50 @@ def state(web, instance):
     return got["current_state"], got["status"]
 
 
+def test_expressions_make_arguments_lists_and_output_and_a_check_finds_the_same(shell):
+    _, web = server(shell)
+    yaml(web, "bill", """steps:
+  look: {tool: look, args: {limit: "{{= input.n * 2 }}", text: "n is {{= input.n + 0.5 }}"}, next: each}
+  each:
+    map: {over: "{{= steps.look.result.list }}", as: row, step: {tool: pack, args: {v: "{{= row.a .. index }}"}}}
+    done: true
+output: {count: "{{= #steps.each.result }}"}
+""")
+    instance = web.create(definition="bill", input={"n": 4})
+    [step] = claim(web, "look")
+    assert step["args"] == {"limit": 8, "text": "n is 4.5"}, step
+    complete(web, step, {"list": [{"a": "x"}, {"a": "y"}]})
+    packed = web.expect(200, "POST", "/v1/steps/claim", {"tools": ["pack"], "worker": "w1", "max": 2}).json["steps"]
+    assert [one["args"] for one in packed] == [{"v": "x0"}, {"v": "y1"}], packed
+    for step in packed:
+        complete(web, step, 1)
+    assert web.get("/v1/instances/" + instance).json["result"] == {"count": 2}
+    assert web.expect(200, "POST", "/v1/verify").json["valid"]
+
+
+def test_an_expression_that_fails_fails_its_step_for_good_and_says_which_it_is(shell):
+    _, web = server(shell)
+    for name, text in (("taken", "steps: {a: {tool: nowhere, args: {v: '{{= input.n + 1 }}'}, on_error: b, next: b}, b: {tool: log, "
+                        "args: {message: '{{context.exec/last-error}}'}, done: true}}"),
+                       ("pure", "steps: {a: {tool: set, args: {v: '{{= input.n + 1 }}'}, on_error: b, next: b}, b: {tool: log, "
+                        "args: {message: '{{context.exec/last-error}}'}, done: true}}")):
+        yaml(web, name, text)
+        instance = web.create(definition=name, input={"n": "x"})
+        assert claim(web, "nowhere") == []
+        entries = web.get("/v1/instances/%s/history" % instance).json["entries"]
+        [failed] = [entry for entry in entries if entry["action"] == "step.fail"]
+        assert failed["payload"].startswith("expression 'input.n + 1': attempt to"), (name, failed)
+        assert "input.n + 1" in web.get("/v1/instances/" + instance).json["result"], "the error leads on"
+    assert web.expect(200, "POST", "/v1/verify").json["valid"]
+
+
+def test_an_expression_that_does_not_compile_is_refused_with_its_place(shell):
+    _, web = server(shell)
+    refused = web.ask("PUT", "/v1/definitions/bad", "do:\n- {tool: log, args: {message: '{{= 1 + }}'}}\n", {"Content-Type": "application/yaml"})
+    assert refused.reason == "invalid-definition", refused
+    assert "line 2, column 31: step 'do.0': '1 +' is not an expression: expression:1:" in refused.json["detail"], refused.json
+
+
 RESEARCH = """steps:
   start: {name: search, tool: knowledge_search, args: {query: "{{input.topic}}"}, next: summarize}
   summarize: {tool: knowledge_get, args: {id: "{{steps.search.result.id}}"}, next: notify}

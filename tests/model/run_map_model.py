@@ -20,7 +20,9 @@ class Map:
         self.go_on()
 
     def definition(self):
-        step = {"tool": "x", "args": {"v": "{{thing}}", "n": "{{index}}"}, "retry": {"max": self.tries, "backoff": ["1s"]}}
+        # In trees the same values as expressions.
+        args = {"v": "{{= thing }}", "n": "{{= index * 1 }}"} if self.is_tree else {"v": "{{thing}}", "n": "{{index}}"}
+        step = {"tool": "x", "args": args, "retry": {"max": self.tries, "backoff": ["1s"]}}
         options = {"over": "{{input.none}}" if self.count is None else ["i%d" % i for i in range(self.count)], "as": "thing",
                    "step": step, "max_parallel": self.parallel, "tolerate": self.tolerate, "collect": self.collect}
         if self.is_tree:

@@ -52,7 +52,7 @@ static void expect_holds(struct scope *scope, const char *text, const char *resu
 {
     bool is_true = !wanted;
 
-    EXPECT_OK(expr_check(scope, str_of(text)));
+    EXPECT_OK(expr_check(scope, EXPR_CONDITION, str_of(text)));
     if (holds(scope, text, result, &is_true) != PAWL_OK)
         test_fail(__FILE__, __LINE__, "%s: %s", text, scope->error.message);
     if (is_true != wanted)
@@ -65,7 +65,7 @@ static void expect_fails(struct scope *scope, const char *text, const char *resu
 {
     bool ignored;
 
-    if (expr_check(scope, str_of(text)) != PAWL_OK)
+    if (expr_check(scope, EXPR_CONDITION, str_of(text)) != PAWL_OK)
         test_fail(__FILE__, __LINE__, "%s: %s", text, scope->error.message);
     if (holds(scope, text, result, &ignored) != PAWL_INVALID_REQUEST)
         test_fail(__FILE__, __LINE__, "%s was not refused", text);
@@ -130,10 +130,10 @@ TEST(expr, what_is_no_expression_is_refused_with_its_place)
     };
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        EXPECT_EQ(expr_check(&t->scope, str_of(texts[i])), PAWL_INVALID_DEFINITION);
+        EXPECT_EQ(expr_check(&t->scope, EXPR_CONDITION, str_of(texts[i])), PAWL_INVALID_DEFINITION);
         EXPECT_HAS(t->scope.error.message, "condition:");
     }
-    EXPECT_EQ(expr_check(&t->scope, STR("1 +\n2 +\n)")), PAWL_INVALID_DEFINITION);
+    EXPECT_EQ(expr_check(&t->scope, EXPR_CONDITION, STR("1 +\n2 +\n)")), PAWL_INVALID_DEFINITION);
     EXPECT_HAS(t->scope.error.message, "condition:3:");
 }
 
@@ -217,10 +217,10 @@ TEST(expr, what_would_not_end_is_ended_by_the_count_of_operations)
         "local function f() return f() end return f()",
         "local s = ('x'):rep(1000) for i = 1, 1e9 do s:upper() end",
         "local s = ('a'):rep(200000) for i = 1, 1e9 do s:find('b') end",
-        "local a, b = ('a'):rep(200000), ('a'):rep(199999) .. 'a' for i = 1, 1e9 do if a == b then "
-        "end end",
-        "local a, b = ('a'):rep(200000), ('a'):rep(199999) .. 'b' for i = 1, 1e9 do if a < b then "
-        "end end",
+        "local a, b, n = ('a'):rep(200000), ('a'):rep(199999) .. 'a' for i = 1, 1e9 do n = a == b "
+        "end",
+        "local a, b, n = ('a'):rep(200000), ('a'):rep(199999) .. 'b' for i = 1, 1e9 do n = a < b "
+        "end",
         "local a, t = ('a'):rep(200000), {} for i = 1, 1e9 do t[('a'):rep(199999) .. 'a'] = 1 end",
         "for i = 1, 1e9 do local x = result[1000] local y = result[1] end",
         "local function f() return pcall(f) end while true do end",
@@ -314,12 +314,13 @@ TEST(expr, a_deep_or_long_text_is_refused_when_it_is_put)
     char text[EXPR_TEXT_MAX + 2];
 
     memset(text, '(', sizeof text);
-    EXPECT_EQ(expr_check(&t->scope, (str){ text, 1000 }), PAWL_INVALID_DEFINITION);
+    EXPECT_EQ(expr_check(&t->scope, EXPR_CONDITION, (str){ text, 1000 }), PAWL_INVALID_DEFINITION);
     EXPECT_HAS(t->scope.error.message, "condition:");
     memset(text, ' ', sizeof text);
     text[EXPR_TEXT_MAX - 1] = '1';
-    EXPECT_OK(expr_check(&t->scope, (str){ text, EXPR_TEXT_MAX }));
-    EXPECT_EQ(expr_check(&t->scope, (str){ text, EXPR_TEXT_MAX + 1 }), PAWL_INVALID_DEFINITION);
+    EXPECT_OK(expr_check(&t->scope, EXPR_CONDITION, (str){ text, EXPR_TEXT_MAX }));
+    EXPECT_EQ(expr_check(&t->scope, EXPR_CONDITION, (str){ text, EXPR_TEXT_MAX + 1 }),
+              PAWL_INVALID_DEFINITION);
     EXPECT_HAS(t->scope.error.message, "4096");
 }
 
@@ -373,7 +374,7 @@ static void expect_unknown(const char *text, const char *wanted)
     char found[200] = "";
     str name;
 
-    expr_unknown_begin(&unknown, str_of(text));
+    expr_unknown_begin(&unknown, EXPR_CONDITION, str_of(text));
     while (expr_unknown_next(&unknown, &name)) {
         size_t used = strlen(found);
 
@@ -424,4 +425,106 @@ TEST(expr, every_lack_of_memory_is_told)
         scope_fini(&scope);
     }
     EXPECT(is_true && fault.count > 3);
+}
+
+/* ---- Values ---------------------------------------------------------------------------------- */
+
+static pawl_status value_of(struct scope *scope, const char *text, const char *result, str *out)
+{
+    struct values values = { scope, result };
+    struct expr_world world = { find_global, find_step, &values };
+
+    return expr_value(scope, str_of(text), &world, out);
+}
+
+TEST(expr, the_value_of_an_expression_is_json)
+{
+    static const char *const cases[][3] = {
+        { "1 + 1", "0", "2" },
+        { "7 / 2", "0", "3.5" },
+        { "10 / 2", "0", "5" },
+        { "0.1 + 0.2", "0", "0.30000000000000004" },
+        { "9007199254740993", "0", "9007199254740993" },
+        { "'a' .. \"'\" .. '\"'", "0", "\"a'\\\"\"" },
+        { "nil", "0", "null" },
+        { "not result", "false", "true" },
+        { "result", "{ \"b\": [1.50, \"\\u20ac\"], \"a\": {} }",
+          "{\"b\":[1.50,\"\\u20ac\"],\"a\":{}}" },
+        { "{b = 1, a = {result, 'x'}, c = {}}", "[2]", "{\"a\":[[2],\"x\"],\"b\":1,\"c\":[]}" },
+        { "local t = {} for i, v in ipairs(result) do if v > 1 then t[#t + 1] = {n = v} end end "
+          "return t",
+          "[1,2,3]", "[{\"n\":2},{\"n\":3}]" },
+        { "{[2] = 'b', [1] = 'a'}", "0", "[\"a\",\"b\"]" },
+        { "('\\255'):rep(2)", "0", "\"\xEF\xBF\xBD\xEF\xBF\xBD\"" },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        str found = STR_NONE, again = STR_NONE;
+
+        EXPECT_OK(expr_check(&t->scope, EXPR_VALUE, str_of(cases[i][0])));
+        EXPECT_OK(value_of(&t->scope, cases[i][0], cases[i][1], &found));
+        EXPECT_OK(value_of(&t->scope, cases[i][0], cases[i][1], &again));
+        EXPECT_STR(found, cases[i][2]);
+        EXPECT(str_eq(found, again));
+    }
+}
+
+TEST(expr, what_json_does_not_have_is_no_value)
+{
+    static const char *const cases[][2] = {
+        { "1 / 0", "a number that JSON does not have" },
+        { "0 / 0", "a number that JSON does not have" },
+        { "math.floor", "a function is no value" },
+        { "{1, nil, 3}", "a list of 2 items lacks number 2" },
+        { "{1, a = 2}", "found a number among texts" },
+        { "{[true] = 1}", "found a boolean among texts" },
+        { "local t = {} t.t = t return t", "more than 64 levels" },
+        { "local t = {1, 2, 3} for i = 1, 30 do t = {t, t, t} end return t", "50000 operations" },
+        { "local t, s = {}, ('x'):rep(30000) for i = 1, 40 do t[i] = s end return t",
+          "a value of more than 1048576 bytes" },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        str found = STR_NONE;
+
+        EXPECT_EQ(value_of(&t->scope, cases[i][0], "0", &found), PAWL_INVALID_REQUEST);
+        EXPECT_HAS(t->scope.error.message, cases[i][1]);
+        EXPECT_HAS(t->scope.error.message, "expression:");
+    }
+}
+
+TEST(expr, the_end_of_an_expression_is_not_looked_for_in_quotes_tables_and_comments)
+{
+    static const struct {
+        const char *text;
+        size_t end;
+    } cases[] = {
+        { " 1 }} rest", 3 },  { "{a={1}}}}", 7 },        { "'}}' .. \"}}\" }}", 13 },
+        { "[[ }} ]] }}", 9 }, { "1 --[[ }} ]] }}", 13 }, { "1 -- }}\n}}", 8 },
+        { "", SIZE_MAX },     { "1 }", SIZE_MAX },       { "1 } }", SIZE_MAX },
+        { "'}}", SIZE_MAX },  { "{1}}", SIZE_MAX },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        EXPECT_EQ(expr_end(str_of(cases[i].text)), cases[i].end);
+}
+
+TEST(expr, without_memory_the_value_of_an_expression_is_told_no_reason)
+{
+    str text = STR("local t = {} for i = 1, 20 do t[i] = {n = i, s = ('x'):rep(i)} end return t");
+    struct fault_heap fault = { 0 };
+
+    FAULT_EACH(fault, FAULT_ONCE)
+    {
+        struct scope scope;
+        str found = STR_NONE;
+        struct values values = { &t->scope, "0" };
+        struct expr_world world = { find_global, find_step, &values };
+        pawl_status status;
+
+        scope_init(&scope, &fault.heap, LIMIT_SCOPE);
+        status = expr_value(&scope, text, &world, &found);
+        scope_fini(&scope);
+        EXPECT_EQ(status, fault.has_failed ? PAWL_NO_MEMORY : PAWL_OK);
+    }
 }

@@ -863,3 +863,35 @@ TEST(flow_compile, a_plan_cut_or_changed_at_any_byte_is_refused_or_read_but_neve
     }
     scope_fini(&scope);
 }
+
+TEST(compile, an_expression_is_compiled_when_the_definition_is)
+{
+    static const char *const cases[][2] = {
+        { "do: [{tool: x, args: {v: '{{= input. }}'}}]",
+          "'input.' is not an expression: expression:1:" },
+        { "do: [{tool: x, args: {v: '{{= a && b }}'}}]", "write 'and' for &&" },
+        { "do: [{tool: x, args: {v: '{{= }}'}}]", "{{= }} is empty" },
+        { "do: [{tool: x, args: {v: '{{= 1 }'}}]",
+          "{{= 1 }: expected }} at the end of the expression" },
+        { "do: [{tool: x, args: {v: '{{= steps.no.result }}'}}]",
+          "the expression names steps.no, and there is no such step" },
+        { "do: [{tool: x}]\noutput: '{{= 1 + }}'", "'output': '1 +' is not an expression" },
+    };
+    struct buf many;
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        expect_refused(&t->scope, cases[i][0], cases[i][1]);
+    buf_init(&many, &heap_libc, 0);
+    buf_fmt(&many, "do: [{tool: x, args: {v: '");
+    for (uint32_t i = 0; i <= LIMIT_STEP_EXPRESSIONS; i++)
+        buf_fmt(&many, "{{=1}}");
+    buf_fmt(&many, "'}}]");
+    expect_refused(&t->scope, buf_text(&many), "more than 64 expressions in one step");
+    buf_fini(&many);
+    expect_warning(&t->scope, "do: [{tool: x, args: {v: '{{= imput.x }}'}}]",
+                   "the expression names 'imput', which is always nil; did you mean 'input'?");
+    expect_warning(&t->scope, "do: [{tool: x, args: {v: '{{= result }}'}}]",
+                   "the expression names 'result', which is always nil");
+    expect_warning(&t->scope, "do: [{tool: x, args: {v: '{{input.x | upper}}'}}]",
+                   "write an expression: {{= ... }}");
+}

@@ -267,3 +267,24 @@ TEST(flow_map, a_map_is_checked)
     EXPECT_HAS(arena_str(&t->scope.arena, rig_compile(&t->scope, ORDER(""), NULL)->plan_text).data,
                "\"idempotent\":true,\"of\":0}");
 }
+
+TEST(map, an_expression_makes_the_list_and_sees_the_item_and_its_number)
+{
+    struct rig rig;
+    struct flow_call call;
+
+    rig_init(&rig, &t->scope,
+             "steps: {m: {map: {over: '{{= local t = {} for _, i in ipairs(input.l) do if i.n > 1 "
+             "then t[#t + 1] = i end end return t }}', as: row, "
+             "step: {tool: x, args: {v: '{{= row.n * 10 + index }}'}}}, done: true}}",
+             "{\"l\":[{\"n\":1},{\"n\":2},{\"n\":3}]}");
+    rig_begin(&rig);
+    EXPECT_OK(flow_call(rig.definition, rig.memory, 2, &t->scope, &call));
+    EXPECT_STR(call.args, "{\"v\":20}");
+    EXPECT_OK(flow_call(rig.definition, rig.memory, 3, &t->scope, &call));
+    EXPECT_STR(call.args, "{\"v\":31}");
+    rig_run(&rig, 2, "1");
+    rig_run(&rig, 3, "2");
+    EXPECT_STR(rig.last_payload, "[1,2]");
+    rig_fini(&rig);
+}

@@ -1,5 +1,6 @@
 /* flow_template.c - what stands in args, and what a tool is given for it. */
 #include "base/limits.h"
+#include "flow/plan.h"
 #include "flow_rig.h"
 #include "lib/fault.h"
 #include <stdio.h>
@@ -245,8 +246,8 @@ TEST(flow_template, a_path_that_hardly_any_value_has_is_warned_of_with_a_hint)
     expect_hint(&t->scope, "{{input[0]}}", "stays as it is");
     expect_hint(&t->scope, "{{input.x|upper}}", "a template has no filters");
     expect_hint(&t->scope, "{{a|b}}", "a template has no filters");
-    expect_hint(&t->scope, "{{input.n + 1}}", "a template does not calculate");
-    expect_hint(&t->scope, "{{context.a ?? 'x'}}", "a template does not calculate");
+    expect_hint(&t->scope, "{{input.n + 1}}", "to calculate, write an expression");
+    expect_hint(&t->scope, "{{context.a ?? 'x'}}", "to calculate, write an expression");
     expect_hint(&t->scope, "{{inputs.n}}", "did you mean 'input'?");
     expect_hint(&t->scope, "{{foo}}", "stays as it is");
     expect_hint(&t->scope, "{{input.s", "{{input.s stays as it is: expected }}");
@@ -263,4 +264,88 @@ TEST(flow_template, b21_odd_keys_and_unclosed_braces_stay_what_they_are)
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         expect_hint(&t->scope, texts[i], NULL);
+}
+
+/* ---- Expressions ----------------------------------------------------------------------------- */
+
+TEST(template, an_expression_is_replaced_by_its_value_and_keeps_the_type)
+{
+    const char *input = "{\"n\":3,\"s\":\"q\",\"l\":[{\"p\":2},{\"p\":5}]}";
+
+    expect_args(t, "{\"x\":\"{{= input.n * 2 }}\",\"y\":\"{{=input.l[2].p}}\"}", input, "1",
+                "{\"x\":6,\"y\":5}");
+    expect_args(t, "{\"x\":\"n: {{= input.n + 0.5 }}, {{= input.none }}{{input.s}} {{= {} }}\"}",
+                input, "1", "{\"x\":\"n: 3.5, q []\"}");
+    expect_args(t, "{\"x\":\"{{= {a = {b = input.l[1]}} }}\"}", input, "1",
+                "{\"x\":{\"a\":{\"b\":{\"p\":2}}}}");
+    expect_args(t, "{\"x\":\"{{= input.none }}\",\"y\":\"{{= steps['a.b'].result.k .. '!' }}\"}",
+                input, "{\"k\":\"v\"}", "{\"x\":null,\"y\":\"v!\"}");
+    expect_args(
+        t, "{\"x\":\"{{= local n = 0 for _, i in ipairs(input.l) do n = n + i.p end return n }}\"}",
+        input, "1", "{\"x\":7}");
+}
+
+TEST(template, what_an_expression_brings_in_is_not_searched_again)
+{
+    expect_args(t, "{\"x\":\"{{= '{{input.n}}' }} {{= input.s }}\"}",
+                "{\"n\":1,\"s\":\"{{= 1 }}\"}", "1", "{\"x\":\"{{input.n}} {{= 1 }}\"}");
+}
+
+TEST(template, an_expression_that_fails_says_which_one_it_is)
+{
+    struct rig rig;
+    struct flow_call call;
+
+    rig_init(&rig, &t->scope, "do: [{tool: x, args: {v: '{{= input.n + 1 }}'}}]", "{\"n\":\"x\"}");
+    rig_begin(&rig);
+    EXPECT_EQ(flow_call(rig.definition, rig.memory, 1, &t->scope, &call), PAWL_INVALID_REQUEST);
+    EXPECT_HAS(t->scope.error.message, "expression 'input.n + 1': attempt to ");
+    rig_fini(&rig);
+}
+
+/* A plan of a version before expressions has no `calculates`. */
+TEST(template, in_a_plan_of_before_expressions_their_braces_stay_as_they_are)
+{
+    struct rig rig;
+    struct flow_call call;
+
+    rig_init(&rig, &t->scope, "do: [{tool: x, args: {v: '{{= input.n }}', w: '{{input.n}}'}}]",
+             "{\"n\":1}");
+    EXPECT_HAS(arena_str(&t->scope.arena, rig.definition->plan_text).data, ",\"calculates\":true}");
+    ((struct plan *)rig.definition->plan)->calculates = false;
+    rig_begin(&rig);
+    EXPECT_OK(flow_call(rig.definition, rig.memory, 1, &t->scope, &call));
+    EXPECT_STR(call.args, "{\"v\":\"{{= input.n }}\",\"w\":1}");
+    rig_fini(&rig);
+}
+
+TEST(template, an_expression_in_a_duration_an_output_and_a_spawn_is_evaluated_when_it_is_needed)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope,
+             "do: [{name: s, tool: sleep, args: {for: '{{= input.n * 2 }}s'}},"
+             " {name: b, tool: x, augment: {r: identity}}]\n"
+             "output: {sum: '{{= context.r + input.n }}'}",
+             "{\"n\":4}");
+    rig_begin(&rig);
+    EXPECT_STORY_HAS(&rig, "[\"arm\",\"s\",9000,1]");
+    rig.now_ms = 9000;
+    EXPECT_OK(rig_timer(&rig, "s", 1));
+    rig_run(&rig, 2, "38");
+    EXPECT_EQ(rig.state, LIFE_COMPLETED);
+    EXPECT_STR(rig.last_payload, "{\"sum\":42}");
+    rig_fini(&rig);
+}
+
+TEST(template, an_expression_that_fails_in_an_output_fails_the_flow)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope, "do: [{tool: x}]\noutput: '{{= input.a.b }}'", "{}");
+    rig_begin(&rig);
+    rig_run(&rig, 1, "1");
+    EXPECT_EQ(rig.state, LIFE_FAILED);
+    EXPECT_HAS(rig.last_payload.data, "expression 'input.a.b': attempt to index a nil value");
+    rig_fini(&rig);
 }

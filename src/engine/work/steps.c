@@ -36,7 +36,30 @@ static pawl_status job_new(struct engine *engine, struct actor *actor, uint32_t 
     return PAWL_OK;
 }
 
-/* Arguments that grew past the limit: the step fails for good, as if its tool had refused. */
+/* Its arguments cannot be made: they are too large, or an expression has failed. */
+static bool is_unmakable(pawl_status status)
+{
+    return status == PAWL_TOO_LARGE || status == PAWL_INVALID_REQUEST;
+}
+
+/* Why its arguments cannot be made, as a JSON string. */
+static str why_unmakable(struct actor *actor, uint32_t ordinal, struct scope *scope)
+{
+    struct scope scratch;
+    struct flow_call call;
+    struct buf quoted;
+    pawl_status status;
+
+    scope_init(&scratch, scope->arena.heap, LIMIT_SCOPE);
+    status = work_call(actor->definition, actor->memory, ordinal, &scratch, &call);
+    buf_init(&quoted, scope->arena.heap, 0);
+    json_text(&quoted, status == PAWL_INVALID_REQUEST ? scratch.error.message
+                                                      : "too-large: the arguments after templates");
+    scope_fini(&scratch);
+    return buf_take(&quoted, &scope->arena);
+}
+
+/* Arguments that cannot be made: the step fails for good, as if its tool had refused. */
 pawl_status steps_fail_started(struct actor *actor, struct scope *scope, const struct event *start,
                                 struct decision *decision)
 {
@@ -45,8 +68,9 @@ pawl_status steps_fail_started(struct actor *actor, struct scope *scope, const s
                             .ordinal = start->ordinal,
                             .no_retry = true,
                             .is_leased = true,
-                            .payload = STR("\"too-large: the arguments after templates\"") };
+                            .payload = why_unmakable(actor, start->ordinal, scope) };
 
+    TRY_MEMORY(scope, failed.payload.data);
     return actor_step(actor, &failed, scope, decision);
 }
 
@@ -106,7 +130,8 @@ static pawl_status start_one(struct engine *engine, struct actor *actor, struct 
 
     if (status == PAWL_NOT_AWAITING) /* it asks what it is called, and is being made: later */
         return PAWL_OK;
-    if (status == PAWL_TOO_LARGE) {
+    if (is_unmakable(status)) {
+        scope->error = (pawl_error){ .status = PAWL_OK };
         TRY(actor_step(actor, &start, scope, decision));
         return steps_fail_started(actor, scope, &start, decision);
     }

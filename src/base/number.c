@@ -1,5 +1,5 @@
 /* number.c - doubles as JSON and back, bit for bit, whatever locale the host has set. */
-#include "code/code_int.h"
+#include "base/number.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
