@@ -115,8 +115,7 @@ struct plan {
     str output;                     /* a template value, JSON; data NULL: none */
     const struct node *output_node; /* the same, read */
     bool output_has_template;
-    bool
-        calculates; /* {{= ... }} is an expression; plans of before there were any have it as text */
+    bool calculates; /* {{= ... }} is an expression; in older plans it is text */
     str *buffered; /* signals that are kept until a step awaits them */
     uint32_t buffered_count;
     enum cancel_rule cancel; /* NOT_FROM: some steps bar it */

@@ -68,6 +68,8 @@ def test_an_expression_that_fails_fails_its_step_for_good_and_says_which_it_is(s
         yaml(web, name, text)
         instance = web.create(definition=name, input={"n": "x"})
         assert claim(web, "nowhere") == []
+        while state(web, instance)[1] == "running":
+            pass
         entries = web.get("/v1/instances/%s/history" % instance).json["entries"]
         [failed] = [entry for entry in entries if entry["action"] == "step.fail"]
         assert failed["payload"].startswith("expression 'input.n + 1': attempt to"), (name, failed)
