@@ -278,6 +278,40 @@ typedef char pawl_arm_with_a_condition_needs_braces
     if (pawl_seq_failed(turn))                                                                     \
     return
 
+/* PAWL_GATHER(place) { ... } PAWL_EACH { ... } PAWL_GATHERED; : several calls, externals and
+ * children at once (the three are in pawl_code_here.h). What the first block begins is under way
+ * together, in a loop perhaps. The second block runs for each answer, in the order in which they
+ * come: got->NAME or PAWL_ERROR, and PAWL_WHICH, its number among what was begun, from 0. The code
+ * goes on when all have answered; at once, if nothing was begun. An end in between (PAWL_FAIL) gives
+ * up what is still under way. */
+#define PAWL_GATHER_AT_(label)                                                                     \
+    enum { PAWL_GATHER_CALL_outside_of_a_PAWL_GATHER_ };                                           \
+    PAWL_PLACE_(label)
+#define PAWL_GATHERING_(index)                                                                     \
+    ((unsigned)(index) + (unsigned)PAWL_GATHER_CALL_outside_of_a_PAWL_GATHER_)
+#define PAWL_GATHER_CALL(call, args)                                                               \
+    PAWL_SEQ_GATHER_CALL_(turn, PAWL_GATHERING_(pawl_call_##call##_), NULL, PAWL_GIVEN_(args))
+#define PAWL_GATHER_CALL_KEYED(call, key, args)                                                    \
+    PAWL_SEQ_GATHER_CALL_(turn, PAWL_GATHERING_(pawl_call_##call##_), PAWL_GIVEN_(key),            \
+                          PAWL_GIVEN_(args))
+#define PAWL_GATHER_EXTERNAL(external, args)                                                       \
+    PAWL_SEQ_GATHER_EXTERNAL_(turn, PAWL_GATHERING_(pawl_external_##external##_), PAWL_GIVEN_(args))
+#define PAWL_GATHER_CHILD(child, input)                                                            \
+    PAWL_SEQ_GATHER_CHILD_(turn, PAWL_GATHERING_(pawl_child_##child##_), PAWL_GIVEN_(input))
+#define PAWL_WHICH pawl_seq_which(turn)
+
+/* Start another instance, or signal one by its id, with the commit of this turn; does not wait, and
+ * a refusal is in the log alone. The names are texts: they are those of other types. */
+#define PAWL_START(definition, input)                                                              \
+    PAWL_TURN_START_(turn, PAWL_GIVEN_(definition), PAWL_GIVEN_(input))
+#define PAWL_SEND(instance, signal, payload)                                                       \
+    PAWL_TURN_SEND_(turn, PAWL_GIVEN_(instance), PAWL_GIVEN_(signal), PAWL_GIVEN_(payload))
+
+/* A struct of PAWL_STRUCT as JSON, for arguments: PAWL_JSON(line, &self->line), and in C
+ * PAWL_JSON(line, &(struct line){ .sku = "a", .count = 2 }). */
+#define PAWL_JSON(struct_, pointer)                                                                \
+    PAWL_TURN_JSON_(turn, struct_##_fields_(), (const struct struct_ *)(pointer))
+
 /* From now on a broadcast of the signal reaches this instance with this value (JSON) as its filter,
  * or without a filter; does not wait. Said again with another value: with either. NULL takes all of
  * them back, PAWL_UNSUBSCRIBE one. While it does not await the signal it is reached only if the

@@ -34,6 +34,12 @@
 #define PAWL_SEQ_SPAWN_(...) pawl_seq_spawn(__VA_ARGS__)
 #define PAWL_SEQ_SUBSCRIBE_(...) pawl_seq_subscribe(__VA_ARGS__)
 #define PAWL_SEQ_UNSUBSCRIBE_(...) pawl_seq_unsubscribe(__VA_ARGS__)
+#define PAWL_SEQ_GATHER_CALL_(...)     pawl_seq_gather_call(__VA_ARGS__)
+#define PAWL_SEQ_GATHER_EXTERNAL_(...) pawl_seq_gather_external(__VA_ARGS__)
+#define PAWL_SEQ_GATHER_CHILD_(...)    pawl_seq_gather_child(__VA_ARGS__)
+#define PAWL_TURN_START_(...)          pawl_turn_start(__VA_ARGS__)
+#define PAWL_TURN_SEND_(...)           pawl_turn_send(__VA_ARGS__)
+#define PAWL_TURN_JSON_(...)           pawl_turn_json(__VA_ARGS__)
 #define PAWL_TURN_REDUCE_(...) pawl_turn_reduce(__VA_ARGS__)
 #define PAWL_TURN_FAIL_(...)                                                                       \
     pawl_turn_fail(turn, pawl_turn_quote(turn, pawl_turn_text(turn, __VA_ARGS__)))
@@ -52,6 +58,22 @@
     (void)PAWL_SELECT_has_no_PAWL_AWAIT_;                                                          \
     (void)pawl_seq_over(turn);                                                                     \
     if (!pawl_woken_)                                                                              \
+        return;                                                                                    \
+    }
+
+/* PAWL_GATHER(place) { what is begun } PAWL_EACH { one answer } PAWL_GATHERED; : all of them. */
+#define PAWL_GATHER(label)                                                                         \
+    {                                                                                              \
+        int PAWL_GATHER_has_no_PAWL_EACH_;                                                         \
+        PAWL_GATHER_AT_(label)                                                                     \
+        if (pawl_seq_gathers(turn))
+#define PAWL_EACH                                                                                  \
+    (void)PAWL_GATHER_has_no_PAWL_EACH_;                                                           \
+    int PAWL_EACH_has_no_PAWL_GATHERED_;                                                           \
+    if (pawl_seq_gathered(turn))
+#define PAWL_GATHERED                                                                              \
+    (void)PAWL_EACH_has_no_PAWL_GATHERED_;                                                         \
+    if (pawl_seq_gather_over(turn))                                                                \
         return;                                                                                    \
     }
 

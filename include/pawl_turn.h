@@ -162,6 +162,12 @@ PAWL_API void pawl_turn_spawn(pawl_turn *turn, const char *definition, const cha
  * does not wait. NULL takes all of them back, pawl_turn_unsubscribe() one (or with NULL all). */
 PAWL_API void pawl_turn_subscribe(pawl_turn *turn, const char *signal, const char *value_json);
 PAWL_API void pawl_turn_unsubscribe(pawl_turn *turn, const char *signal, const char *value_json);
+/* Start another instance, or signal one, with the commit of this turn; does not wait, and nothing
+ * comes back: a refusal is in the log. The one that is started is no child. NULL: an input of {}, a
+ * payload of null. */
+PAWL_API void pawl_turn_start(pawl_turn *turn, const char *definition, const char *input_json);
+PAWL_API void pawl_turn_send(pawl_turn *turn, const char *instance_id, const char *signal,
+                             const char *payload_json);
 PAWL_API void pawl_turn_complete(pawl_turn *turn, const char *result_json);
 PAWL_API void pawl_turn_fail(pawl_turn *turn, const char *error_json);
 
@@ -186,6 +192,10 @@ PAWL_API const char *pawl_turn_text(pawl_turn *turn, const char *format, ...)
 #endif
     ;
 PAWL_API const char *pawl_turn_quote(pawl_turn *turn, const char *text);
+
+/* A struct as JSON, by its fields (those of PAWL_STRUCT, or the `fields` of a pawl_var). "null", and
+ * the turn is invalid, if a value cannot be printed. */
+PAWL_API const char *pawl_turn_json(pawl_turn *turn, const pawl_var *fields, const void *value);
 
 /* StartPatrol -> start_patrol; what is no identifier stays as it is. Returns the length; `out` is
  * cut to `size` and ends in NUL. */
@@ -221,6 +231,14 @@ PAWL_API bool pawl_seq_external(pawl_turn *turn, unsigned external, const char *
 PAWL_API bool pawl_seq_spawn(pawl_turn *turn, unsigned child, const char *input_json, bool abandon);
 PAWL_API void pawl_seq_subscribe(pawl_turn *turn, unsigned signal, const char *value_json);
 PAWL_API void pawl_seq_unsubscribe(pawl_turn *turn, unsigned signal, const char *value_json);
+PAWL_API bool pawl_seq_gathers(pawl_turn *turn);
+PAWL_API void pawl_seq_gather_call(pawl_turn *turn, unsigned call, const char *key,
+                                   const char *args_json);
+PAWL_API void pawl_seq_gather_external(pawl_turn *turn, unsigned external, const char *args_json);
+PAWL_API void pawl_seq_gather_child(pawl_turn *turn, unsigned child, const char *input_json);
+PAWL_API bool pawl_seq_gathered(pawl_turn *turn);
+PAWL_API bool pawl_seq_gather_over(pawl_turn *turn);
+PAWL_API unsigned pawl_seq_which(const pawl_turn *turn);
 PAWL_API bool pawl_seq_over(pawl_turn *turn);
 PAWL_API const char *pawl_seq_error(const pawl_turn *turn);
 PAWL_API bool pawl_seq_failed(pawl_turn *turn);

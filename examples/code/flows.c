@@ -6,6 +6,7 @@
  * or, with -DPROGRAM and libpawl-main.a, as a program that is a full pawl and brings the rows of
  * its own that combat changes: pawl sql 'select * from damage'. */
 #include "auction.h"
+#include "basket.h"
 #include "buff.h"
 #include "checkout.h"
 #include "combat.h"
@@ -21,8 +22,8 @@
 #include "trade.h"
 #include <pawl_main.h>
 
-PAWL_MODULE(buff, counter, conditional, counting_down, auction, trade, damage, production, combat, patrol,
-            quest, respawn, day_night, checkout);
+PAWL_MODULE(buff, counter, conditional, counting_down, auction, trade, damage, production, combat,
+            patrol, quest, respawn, day_night, checkout, basket, parcel);
 
 #ifdef PROGRAM
 #include <sqlite3.h>

@@ -136,7 +136,11 @@ struct code_memory {
     uint32_t call_count, call_capacity;
     char id[ID_SIZE + 1];  /* of the instance */
     str input;             /* of the instance, in its owner's arena; for a start that is owed */
-    struct code_owed owed; /* while TIMER_TURN is armed */
+    struct code_owed *owed; /* while TIMER_TURN is armed: one, or several answers of calls that were
+                               gathered, oldest first; of a type that is replayed the journal has
+                               them too */
+    uint32_t owed_count, owed_capacity;
+    struct code_owed answered; /* the call and child of the entry that is being applied */
     struct code_journal journal;
     uint32_t ordinals;     /* of attempts so far */
     uint32_t numbers;      /* of calls so far */
@@ -183,9 +187,9 @@ bool code_memory_has_wait(const struct code_memory *memory, str name); /* or a r
 bool code_memory_subscribes(const struct code_memory *memory, const struct event *signal);
 pawl_status code_memory_keep(void *memory, str name, str payload, struct scope *scope,
                              struct arena *arena);
-/* It owes a turn for this event; TIMER_TURN says how long. False: no memory. */
-bool code_memory_owe(struct code_memory *memory, pawl_event_kind kind, str name, str payload,
-                     struct arena *arena);
+/* It owes a turn for this event as well; TIMER_TURN says how long. NULL: no memory. */
+struct code_owed *code_memory_owe(struct code_memory *memory, pawl_event_kind kind, str name,
+                                  str payload, struct arena *arena);
 /* The oldest kept signal that is awaited; NULL: none. */
 const struct kept_signal *code_memory_kept(const struct code_memory *memory);
 
@@ -218,6 +222,8 @@ struct pawl_turn {
     bool is_given;                   /* the next arm has its arguments */
     bool is_done;                    /* the code came to its end */
     uint32_t open_calls;             /* that the instance still waits for */
+    uint32_t which;                  /* of an answer: its number among those begun together */
+    bool is_gathering;               /* it may begin more than one thing */
     str problem;                     /* why the turn is invalid; data NULL: it is not */
     pawl_status status;              /* NO_MEMORY and NOT_KNOWN stick */
 };
@@ -425,6 +431,7 @@ bool declared_is_alike(const struct node *before, const pawl_var *var);
  * phase (data NULL: it has none) and its subscriptions before them. */
 void state_print(struct pawl_turn *turn, const void *state, str phase, str *out);
 void result_print(struct pawl_turn *turn, const void *result, str *out);
+void struct_print(struct pawl_turn *turn, const pawl_var *fields, const void *value, str *out);
 
 const char *var_type_name(pawl_var_type type); /* "int64", ...; NULL: no such type */
 size_t var_type_size(pawl_var_type type);      /* 0: it has no size of its own */

@@ -364,12 +364,39 @@ static pawl_status apply_effect(const struct definition *definition, struct code
     return ok ? PAWL_OK : scope_no_memory(scope);
 }
 
-bool code_memory_owe(struct code_memory *memory, pawl_event_kind kind, str name, str payload,
-                     struct arena *arena)
+/* The texts of a place that was used before are used again. */
+struct code_owed *code_memory_owe(struct code_memory *memory, pawl_event_kind kind, str name,
+                                  str payload, struct arena *arena)
 {
-    memory->owed.kind = kind;
-    return code_set_text(&memory->owed.name, name, arena) &&
-           code_set_text(&memory->owed.payload, payload.data ? payload : STR("null"), arena);
+    struct code_owed *owed;
+    uint32_t before = memory->owed_capacity;
+
+    if (!GROW(arena, memory->owed, memory->owed_count, memory->owed_capacity))
+        return NULL;
+    if (memory->owed_capacity > before)
+        memset(memory->owed + memory->owed_count, 0,
+               sizeof *memory->owed * (memory->owed_capacity - memory->owed_count));
+    owed = &memory->owed[memory->owed_count];
+    owed->kind = kind;
+    owed->call = memory->answered.call;
+    memcpy(owed->child, memory->answered.child, sizeof owed->child);
+    if (!code_set_text(&owed->name, name, arena) ||
+        !code_set_text(&owed->payload, payload.data ? payload : STR("null"), arena))
+        return NULL;
+    memory->owed_count++;
+    return owed;
+}
+
+/* The turn of the oldest one is taken. */
+static void take_owed(struct code_memory *memory)
+{
+    struct code_owed first;
+
+    if (memory->owed_count == 0)
+        return;
+    first = memory->owed[0];
+    memmove(memory->owed, memory->owed + 1, sizeof first * (memory->owed_count - 1));
+    memory->owed[--memory->owed_count] = first;
 }
 
 static pawl_event_kind owed_kind(const struct definition *definition,
@@ -426,7 +453,7 @@ static pawl_status keep_owed(const struct definition *definition, struct code_me
         TRY(read_wakeup(scope, entry, &name, &payload));
     else
         name = code_step_name_now(definition, memory, entry->step > 0 ? entry->step - 1 : 0);
-    TRY_MEMORY(scope, code_memory_owe(memory, kind, name, payload, arena));
+    TRY_MEMORY(scope, code_memory_owe(memory, kind, name, payload, arena) != NULL);
     return PAWL_OK;
 }
 
@@ -435,10 +462,9 @@ static void note_answered(struct code_memory *memory, const struct entry_view *e
 {
     const struct code_attempt *call = code_memory_call(memory, entry->ordinal);
 
-    memory->owed.call = call ? call->number : 0;
-    memory->owed.child[0] = '\0';
+    memory->answered = (struct code_owed){ .call = call ? call->number : 0 };
     if (call)
-        memcpy(memory->owed.child, call->child, sizeof call->child);
+        memcpy(memory->answered.child, call->child, sizeof call->child);
 }
 
 static void end_waits(struct code_memory *memory)
@@ -452,14 +478,24 @@ pawl_status code_memory_fold(const struct definition *definition, void *memory,
 {
     struct code_memory *mine = memory;
     uint32_t count = entry->effects ? entry->effects->count : 0, begun = mine->numbers;
+    bool is_taken = false, is_armed = false;
 
     for (uint32_t i = 0; i < count; i++) {
         const struct effect *effect = &entry->effects->items[i];
 
         TRY(apply_effect(definition, mine, effect, scope, arena));
-        if (effect->kind == EFFECT_ARM && str_eq(effect->name, TIMER_TURN))
+        if ((effect->kind != EFFECT_ARM && effect->kind != EFFECT_DISARM) ||
+            !str_eq(effect->name, TIMER_TURN))
+            continue;
+        is_taken = is_taken || effect->kind == EFFECT_DISARM;
+        is_armed = effect->kind == EFFECT_ARM;
+        if (is_armed && !is_taken)
             TRY(keep_owed(definition, mine, entry, scope, arena));
     }
+    if (is_taken && is_armed) /* the next one's turn is owed still */
+        take_owed(mine);
+    else if (is_taken)
+        mine->owed_count = 0;
     if (definition->states[definition->transitions[entry->transition].to].terminal != TERMINAL_NOT)
         end_waits(mine);
     drop_ended(mine);
@@ -479,8 +515,7 @@ pawl_status code_memory_apply(const struct definition *definition, void *memory,
                           "an entry names transition %u, and its definition has %u; look closer "
                           "with 'pawl verify'",
                           entry->transition, definition->transition_count);
-    if (mine->call_count > 0 && !code_memory_has_timer(mine, TIMER_TURN))
-        note_answered(mine, entry);
+    note_answered(mine, entry);
     if (plan_in_force(definition, mine)->is_replayed)
         TRY(journal_apply(definition, mine, entry, scope, arena));
     return code_memory_fold(definition, memory, entry, scope, arena);
@@ -531,18 +566,33 @@ static void print_calls(const struct code_memory *memory, struct buf *out)
     json_close(out, ']');
 }
 
-/* "owed":[KIND,NAME,PAYLOAD], while there is one; of an answer CALL and CHILD behind them. */
+static void print_one_owed(const struct code_owed *owed, struct buf *out)
+{
+    json_u64(out, owed->kind);
+    json_str(out, (str){ owed->name.data, owed->name.size });
+    json_raw(out, (str){ owed->payload.data, owed->payload.size });
+    if (owed->call > 0) {
+        json_u64(out, owed->call);
+        json_text(out, owed->child);
+    }
+}
+
+/* "owed":[KIND,NAME,PAYLOAD], while there is one; of an answer CALL and CHILD behind them. Those
+ * after it are "owed_more":[[...],...]. */
 static void print_owed(const struct code_memory *memory, struct buf *out)
 {
-    if (!code_memory_has_timer(memory, TIMER_TURN))
+    if (!code_memory_has_timer(memory, TIMER_TURN) || memory->owed_count == 0)
         return;
     json_put_open(out, "owed", '[');
-    json_u64(out, memory->owed.kind);
-    json_str(out, (str){ memory->owed.name.data, memory->owed.name.size });
-    json_raw(out, (str){ memory->owed.payload.data, memory->owed.payload.size });
-    if (memory->owed.call > 0) {
-        json_u64(out, memory->owed.call);
-        json_text(out, memory->owed.child);
+    print_one_owed(&memory->owed[0], out);
+    json_close(out, ']');
+    if (memory->owed_count == 1)
+        return;
+    json_put_open(out, "owed_more", '[');
+    for (uint32_t i = 1; i < memory->owed_count; i++) {
+        json_open(out, '[');
+        print_one_owed(&memory->owed[i], out);
+        json_close(out, ']');
     }
     json_close(out, ']');
 }

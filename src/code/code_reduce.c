@@ -101,7 +101,8 @@ static pawl_status keep_signal(struct code_work *work)
  * does not fit this build, the instance is held as for any mistake. */
 static pawl_status decide_owed(struct code_work *work)
 {
-    const struct code_owed *owed = &work->memory->owed;
+    static const struct code_owed none;
+    const struct code_owed *owed = work->memory->owed_count > 0 ? work->memory->owed : &none;
     bool is_child = owed->kind == PAWL_EVENT_CHILD || owed->kind == PAWL_EVENT_CHILD_FAILED;
     struct cause cause = { .transition = LIFE_T_TIMER,
                            .kind = owed->kind,
@@ -112,6 +113,8 @@ static pawl_status decide_owed(struct code_work *work)
     pawl_error words;
     pawl_status status;
 
+    if (owed == &none)
+        return code_fail_entry(work->scope, "owes a turn for no event");
     if (is_child && owed->child[0])
         cause.child_id = str_of(owed->child);
     if (owed->kind == PAWL_EVENT_START)

@@ -95,6 +95,10 @@ static pawl_status add_over(struct code_work *work, const struct cause *cause,
     if (!work->answer.keeps || work->answer.end != TURN_WAITS)
         return add_spent(work, effects);
     TRY(spend_cause(work, cause, effects));
+    if (cause->is_owed && !plan_in_force(work->definition, work->memory)->is_replayed &&
+        work->memory->owed_count > 1) /* other answers came while it was held */
+        TRY(ADD_EFFECT(work, effects, .kind = EFFECT_ARM, .name = TIMER_TURN,
+                       .due_at_ms = work->event->at_ms));
     return add_dropped(work, effects);
 }
 
@@ -211,7 +215,9 @@ static pawl_status ask_replayed(struct code_work *work, const struct code_bindin
 
 static uint32_t number_of(const struct code_work *work, const struct cause *cause)
 {
-    return cause->is_owed ? work->memory->owed.call : cause->attempt ? cause->attempt->number : 0;
+    return cause->is_owed   ? work->memory->owed[0].call
+           : cause->attempt ? cause->attempt->number
+                            : 0;
 }
 
 static pawl_status run_handler(struct code_work *work, const struct code_binding *binding,
@@ -230,7 +236,8 @@ static pawl_status run_handler(struct code_work *work, const struct code_binding
     pawl_status status;
 
     TRY(check_replay(work, binding));
-    request.open_calls = work->memory->call_count - (cause->attempt && !cause->is_owed ? 1u : 0u);
+    request.open_calls = work->memory->call_count - (cause->attempt && !cause->is_owed ? 1u : 0u) +
+                         (cause->is_owed ? work->memory->owed_count - 1 : 0);
 
     request.may_have_event = work->event->may_have_event;
     request.is_strict = work->definition->compiler >= STRICT_COMPILER && !cause->is_kept && !cause->is_owed &&
@@ -373,7 +380,8 @@ pawl_status code_take_turn(struct code_work *work, const struct cause *cause)
 
 pawl_status code_owe_turn(struct code_work *work, const struct cause *cause, str reason)
 {
-    bool keeps = plan_in_force(work->definition, work->memory)->is_replayed;
+    bool keeps = plan_in_force(work->definition, work->memory)->is_replayed ||
+                 work->memory->call_count > 1 || work->memory->owed_count > 0;
     struct draft *draft = draft_of(work, cause);
 
     TRY_MEMORY(work->scope, draft);

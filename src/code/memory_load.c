@@ -235,23 +235,39 @@ static bool read_owed(const struct code_plan *steps, const struct node *list,
     return true;
 }
 
+static pawl_status load_one_owed(const struct definition *definition, const struct node *list,
+                                 struct scope *scope, struct arena *arena,
+                                 struct code_memory *memory)
+{
+    pawl_event_kind kind;
+    struct code_owed *owed;
+    str name;
+
+    if (!read_owed(plan_in_force(definition, memory), list, &kind, &name))
+        return fail_damaged(scope);
+    owed = code_memory_owe(memory, kind, name, node_at(list, 2)->raw, arena);
+    TRY_MEMORY(scope, owed);
+    if (list->count == 5 && !node_to_u32(node_at(list, 3), UINT32_MAX, &owed->call))
+        return fail_damaged(scope);
+    if (list->count == 5 && node_at(list, 4)->text.size == ID_SIZE)
+        memcpy(owed->child, node_at(list, 4)->text.data, ID_SIZE);
+    return PAWL_OK;
+}
+
 /* A memory that owes a turn knows for what. */
 static pawl_status load_owed(const struct definition *definition, const struct node *root,
                              struct scope *scope, struct arena *arena, struct code_memory *memory)
 {
-    const struct node *list = node_find(root, "owed");
-    pawl_event_kind kind;
-    str name;
+    const struct node *list = node_find(root, "owed"), *more = node_find(root, "owed_more");
 
-    if (!list && !code_memory_has_timer(memory, TIMER_TURN))
-        return PAWL_OK;
-    if (!list || !read_owed(plan_in_force(definition, memory), list, &kind, &name))
+    memory->owed_count = 0; /* what the fold of its timers made of them */
+    if (!list)
+        return code_memory_has_timer(memory, TIMER_TURN) ? fail_damaged(scope) : PAWL_OK;
+    if (more && more->kind != NODE_ARRAY)
         return fail_damaged(scope);
-    TRY_MEMORY(scope, code_memory_owe(memory, kind, name, node_at(list, 2)->raw, arena));
-    if (list->count == 5 && !node_to_u32(node_at(list, 3), UINT32_MAX, &memory->owed.call))
-        return fail_damaged(scope);
-    if (list->count == 5 && node_at(list, 4)->text.size == ID_SIZE)
-        memcpy(memory->owed.child, node_at(list, 4)->text.data, ID_SIZE);
+    TRY(load_one_owed(definition, list, scope, arena, memory));
+    for (const struct node *one = more ? more->first : NULL; one; one = one->next)
+        TRY(load_one_owed(definition, one, scope, arena, memory));
     return PAWL_OK;
 }
 

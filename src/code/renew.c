@@ -179,24 +179,30 @@ static const struct turn_call *called(const struct code_work *work)
 
 static bool is_called(const struct code_work *work, const struct code_attempt *begun)
 {
-    const struct turn_call *call = called(work);
     uint32_t index;
 
-    return call &&
-           plan_has(code_work_plan(work), code_called_kind(work, call), call->name, &index) &&
-           index == begun->plan;
+    for (uint32_t i = 0; i < work->answer.call_count; i++) {
+        const struct turn_call *call = &work->answer.calls[i];
+
+        if (plan_has(code_work_plan(work), code_called_kind(work, call), call->name, &index) &&
+            index == begun->plan)
+            return true;
+    }
+    return false;
 }
 
 /* What has begun is not begun again, and not given up. */
 static pawl_status add_begun(struct code_work *work, struct effect_list *effects)
 {
-    const struct code_attempt *begun =
-        work->memory->call_count > 0 ? &work->memory->calls[0] : NULL;
+    const struct code_attempt *begun = NULL;
 
-    if (!begun)
+    if (work->memory->call_count == 0)
         return work->answer.is_bare ? fail_bare(work, called(work)->name)
                                     : code_add_calls(work, effects);
-    if (is_called(work, begun) || (!called(work) && !work->answer.is_moved))
+    for (uint32_t i = 0; i < work->memory->call_count && !begun; i++)
+        if (!is_called(work, &work->memory->calls[i]))
+            begun = &work->memory->calls[i];
+    if (!begun || (!called(work) && !work->answer.is_moved))
         return PAWL_OK;
     return scope_fail(work->scope, PAWL_NOT_KNOWN,
                       "the instance has begun '%.*s', which code type '%.*s' in this program does "

@@ -202,9 +202,14 @@ pawl_status code_run(const struct code_binding *binding, const struct turn_reque
     struct turn_answer answer = { 0 };
     struct run run = { .type = binding->type, .request = request, .scope = scope };
 
-    run.turn = (struct pawl_turn){
-        .scope = scope, .type = binding->type, .event = &run.event, .answer = &answer
-    };
+    run.turn = (struct pawl_turn){ .scope = scope,
+                                   .type = binding->type,
+                                   .event = &run.event,
+                                   .answer = &answer,
+                                   .open_calls = request->open_calls,
+                                   .which = request->call >= request->first_call
+                                                ? request->call - request->first_call
+                                                : 0 };
     if (request->is_check) {
         *out = answer;
         return check(binding->type, request, scope);

@@ -119,6 +119,60 @@ bool pawl_seq_spawn(pawl_turn *turn, unsigned child, const char *input_json, boo
                    turn->type->children[child]);
 }
 
+/* ---- Several at once ------------------------------------------------------------------------- */
+
+/* True: the code comes to the place, and begins them. */
+bool pawl_seq_gathers(pawl_turn *turn)
+{
+    turn->is_gathering = !turn->is_waking;
+    return turn->is_gathering;
+}
+
+void pawl_seq_gather_call(pawl_turn *turn, unsigned call, const char *key, const char *args_json)
+{
+    say_call(turn, turn->type->calls[call], key, args_json);
+}
+
+void pawl_seq_gather_external(pawl_turn *turn, unsigned external, const char *args_json)
+{
+    say_call(turn, turn->type->externals[external], NULL, args_json);
+}
+
+void pawl_seq_gather_child(pawl_turn *turn, unsigned child, const char *input_json)
+{
+    say_spawn(turn, turn->type->children[child], input_json, false);
+}
+
+/* True: one of them has answered. */
+bool pawl_seq_gathered(pawl_turn *turn)
+{
+    pawl_event_kind kind = turn->event->kind;
+
+    turn->is_taken =
+        turn->is_waking && !turn->is_taken &&
+        (is_answer(turn) || kind == PAWL_EVENT_CHILD || kind == PAWL_EVENT_CHILD_FAILED);
+    return turn->is_taken;
+}
+
+/* True: the code has to return, because it waits for those that are still under way. */
+bool pawl_seq_gather_over(pawl_turn *turn)
+{
+    bool waits = turn->is_waking ? turn->open_calls > 0 : turn->answer->call_count > 0;
+
+    turn->is_gathering = false;
+    if (turn->is_waking && !turn->is_taken)
+        return pawl_seq_over(turn);
+    turn->answer->keeps = turn->is_waking && waits; /* its phase is the one that it woke at */
+    if (waits && !turn->is_waking)
+        return pawl_seq_over(turn);
+    return waits;
+}
+
+unsigned pawl_seq_which(const pawl_turn *turn)
+{
+    return turn->which;
+}
+
 void pawl_seq_subscribe(pawl_turn *turn, unsigned signal, const char *value_json)
 {
     say_subscribe(turn, signal, value_json);

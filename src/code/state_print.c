@@ -181,6 +181,11 @@ void result_print(struct pawl_turn *turn, const void *result, str *out)
     print_object(turn, turn->type->result, result, NULL, out);
 }
 
+void struct_print(struct pawl_turn *turn, const pawl_var *fields, const void *value, str *out)
+{
+    print_object(turn, fields, value, NULL, out);
+}
+
 void state_print(struct pawl_turn *turn, const void *state, str phase, str *out)
 {
     print_object(turn, turn->type->vars, state, &phase, out);

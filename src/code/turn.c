@@ -148,8 +148,9 @@ void say_call(struct pawl_turn *turn, const char *declared, const char *key, con
 {
     str args = str_of(args_json ? args_json : "null");
 
-    if (turn->answer->call_count > 0 && !turn->answer->keeps)
-        turn_problem(turn, "the handler called two things in one turn; it may wait for one");
+    if (turn->answer->call_count > 0 && !turn->is_gathering)
+        turn_problem(turn, "the handler called two things in one turn; it may wait for one, or "
+                           "gather several");
     turn_check_json(turn, "arguments", args);
     if (key && !is_key(key))
         turn_problem(turn,
@@ -218,6 +219,66 @@ void pawl_turn_reduce(pawl_turn *turn, const char *name, const char *args_json)
     effect.state = keep(turn, args);
     if (turn->status == PAWL_OK)
         turn->status = effect_add(turn->scope, &turn->answer->reduces, effect);
+}
+
+/* ---- Orders: another instance is started or signalled with the commit ------------------------ */
+
+static void add_send(struct pawl_turn *turn, const char *operation, struct buf *input)
+{
+    struct effect effect = { .kind = EFFECT_SEND, .name = str_of(operation) };
+
+    effect.state = buf_keep(input, &turn->scope->arena);
+    buf_fini(input);
+    if (!effect.state.data && turn->status == PAWL_OK)
+        turn->status = scope_no_memory(turn->scope);
+    if (effect.state.size > LIMIT_TEXT)
+        turn_problem(turn, "an order of %s has %zu bytes, and at most %u are kept", operation,
+                     effect.state.size, LIMIT_TEXT);
+    if (turn->status == PAWL_OK)
+        turn->status = effect_add(turn->scope, &turn->answer->sends, effect);
+}
+
+static bool is_said(struct pawl_turn *turn, const char *name, const char *what)
+{
+    if (name && name[0] && str_is_utf8(str_of(name), false))
+        return true;
+    turn_problem(turn, "the handler %s", what);
+    return false;
+}
+
+void pawl_turn_start(pawl_turn *turn, const char *definition, const char *input_json)
+{
+    str input = str_of(input_json ? input_json : "{}");
+    struct buf buf;
+
+    if (!turn || !is_said(turn, definition, "started a definition without a name"))
+        return;
+    turn_check_json(turn, "input", input);
+    buf_init(&buf, turn->scope->arena.heap, LIMIT_SCOPE);
+    json_open(&buf, '{');
+    json_put_text(&buf, "definition", definition);
+    json_put_raw(&buf, "input", input);
+    json_close(&buf, '}');
+    add_send(turn, "instance.create", &buf);
+}
+
+void pawl_turn_send(pawl_turn *turn, const char *instance_id, const char *signal,
+                    const char *payload_json)
+{
+    str payload = str_of(payload_json ? payload_json : "null");
+    struct buf buf;
+
+    if (!turn || !is_said(turn, instance_id, "signalled an instance without an id") ||
+        !is_said(turn, signal, "sent a signal without a name"))
+        return;
+    turn_check_json(turn, "payload", payload);
+    buf_init(&buf, turn->scope->arena.heap, LIMIT_SCOPE);
+    json_open(&buf, '{');
+    json_put_text(&buf, "instance_id", instance_id);
+    json_put_text(&buf, "name", signal);
+    json_put_raw(&buf, "payload", payload);
+    json_close(&buf, '}');
+    add_send(turn, "signal.send", &buf);
 }
 
 void pawl_turn_phase(pawl_turn *turn, const char *phase)
@@ -304,6 +365,19 @@ const char *pawl_turn_quote(pawl_turn *turn, const char *text)
     if (!quoted)
         turn->status = scope_no_memory(turn->scope);
     return quoted ? quoted : "null";
+}
+
+const char *pawl_turn_json(pawl_turn *turn, const pawl_var *fields, const void *value)
+{
+    const char *text = NULL;
+    str printed = STR_NONE;
+
+    if (!turn || !fields || !value)
+        return "null";
+    struct_print(turn, fields, value, &printed);
+    if (printed.data)
+        text = arena_text(&turn->scope->arena, printed);
+    return text ? text : "null";
 }
 
 pawl_status turn_settle(struct pawl_turn *turn)

@@ -63,6 +63,11 @@ def select(*arms):
     return ONE + "    PAWL_SELECT(two) {\n        %s\n    } PAWL_AWAIT;\n" % "\n        ".join(arms)
 
 
+def gather():
+    return ("    PAWL_GATHER(two) {\n        PAWL_GATHER_CALL(charge, NULL);\n    } PAWL_EACH {\n        self->n += !PAWL_ERROR;\n"
+            "    } PAWL_GATHERED;\n")
+
+
 def listed(right, wrong):
     assert right in LIST
     return LIST.replace(right, wrong) + HEAD + ONE + TWO + FOOT
@@ -111,6 +116,18 @@ WRONG = {
     "an arm outside of a select":
         (code(ONE + TWO + "    PAWL_ON_SIGNAL(Go) self->n++;\n"), "'PAWL_ON_outside_of_a_PAWL_SELECT_' undeclared",
          "undeclared identifier 'PAWL_ON_outside_of_a_PAWL_SELECT_'"),
+    "a gather without what is done with each answer":
+        (code(ONE + gather().replace(" PAWL_EACH {\n        self->n += !PAWL_ERROR;\n    }", "")),
+         "'PAWL_EACH_has_no_PAWL_GATHERED_' undeclared", "undeclared identifier 'PAWL_EACH_has_no_PAWL_GATHERED_'"),
+    "a gather without its end":
+        (code(ONE + gather().replace(" PAWL_GATHERED;", "")), "'PAWL_EACH_has_no_PAWL_GATHERED_'",
+         "'PAWL_EACH_has_no_PAWL_GATHERED_'"),
+    "what a gather begins, outside of one":
+        (code(ONE + TWO + "    PAWL_GATHER_CALL(charge, NULL);\n"), "'PAWL_GATHER_CALL_outside_of_a_PAWL_GATHER_' undeclared",
+         "undeclared identifier 'PAWL_GATHER_CALL_outside_of_a_PAWL_GATHER_'"),
+    "a local that lives across a gather":
+        (code(ONE + "    uint32_t x = self->n * 2;\n" + gather() + "    self->n += x;\n"), JUMP,
+         "variable 'x' is uninitialized when used here"),
     "two arms of one select for one timer":
         (code(select("PAWL_ON_TIMER(Tick, 5) self->n++;", "PAWL_ON_TIMER(Tick, 7) self->n--;")),
          "'two_arms_of_one_select_for_timer_Tick'", "'two_arms_of_one_select_for_timer_Tick'"),

@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -42,6 +43,29 @@ def bad(shell, *words):
 
 def reason(web, id):
     return web.get("/v1/instances/%s/why" % id).json["waiting_for"][0]
+
+
+def ask(child, request):
+    body = json.dumps(request).encode()
+    child.stdin.write(struct.pack("<I", len(body)) + body)
+    child.stdin.flush()
+    return json.loads(child.stdout.read(struct.unpack("<I", child.stdout.read(4))[0]))
+
+
+def test_a_module_of_c_answers_every_vector_of_the_protocol(shell):
+    """tests/vectors/turns_c.json: the examples' types, whose variables are stored."""
+    flows = os.open(module(shell, ROOT / "examples/code/flows.c"), os.O_RDONLY)
+    child = subprocess.Popen([os.path.abspath(harness.PAWL), "--module-host", "flows.so"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             preexec_fn=lambda: os.dup2(flows, 3), pass_fds=(3,))
+    assert json.loads(child.stdout.read(struct.unpack("<I", child.stdout.read(4))[0]))["pawl"] == 1
+    for vector in json.loads((HERE.parent / "vectors/turns_c.json").read_text())["vectors"]:
+        for request, answer in vector["turns"]:
+            found = ask(child, request)
+            assert found == answer, (vector["name"], request, found, answer)
+    child.stdin.close()
+    child.stdout.close()
+    assert child.wait(timeout=30) == 0
+    os.close(flows)
 
 
 def test_a_module_runs_its_code_in_a_child_and_lives_through_restarts(shell):
