@@ -172,6 +172,15 @@ def define_body(name, version, kind, source_sha, compiled_sha, rights=None):
         separators=(",", ":"), ensure_ascii=False).encode()
 
 
+def check_on_end(told):
+    """The machine that is told of an end, and the actions that are fired; at least one, in this order."""
+    words = ("instance", "completed", "failed", "cancelled")
+    if (not isinstance(told, dict) or len(told) < 2 or "instance" not in told
+            or list(told) != [word for word in words if word in told]
+            or not all(isinstance(value, str) and value for value in told.values())):
+        raise Bad("an end of which no machine is told")
+
+
 def check_names(rights):
     """Rights are names of definitions in byte order, each once, with commas; none: nothing."""
     if not isinstance(rights, str):
@@ -1091,18 +1100,24 @@ class Store:
         chain.paused = record["pos"] if record["what"] == PAUSE else None
 
     def check_rights(self, chain, record, body):
-        """At the position right behind the create record; a list of names and nothing else."""
+        """At the position right behind the create record: a list of names, and whom its end is told; nothing else."""
         if chain.number == 0:
             raise Bad("rights in the store's own chain")
         before = self.db.execute("SELECT what, inst FROM pawl_log WHERE pos = ?", (record["pos"] - 1,)).fetchone()
         if before != (CREATE, chain.number):
             raise Bad("rights that do not stand right behind the creation")
         try:
-            rights = json.loads(body)["rights"]
-            check_names(rights)
+            fixed = json.loads(body)
+            if not set(fixed) <= {"rights", "on_end"} or not fixed:
+                raise Bad("a rights record holds more than rights")
+            if "rights" in fixed:
+                check_names(fixed["rights"])
+            if "on_end" in fixed:
+                check_on_end(fixed["on_end"])
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise Bad(f"rights that can't be read: {error}") from error
-        if body != json.dumps({"rights": rights}, separators=(",", ":")).encode() or any(
+        in_order = {key: fixed[key] for key in ("rights", "on_end") if key in fixed}
+        if body != json.dumps(in_order, separators=(",", ":"), ensure_ascii=False).encode() or any(
                 record[name] for name in ("actor", "payload", "reason")):
             raise Bad("a rights record holds more than rights")
 

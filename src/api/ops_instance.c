@@ -123,6 +123,7 @@ pawl_status create_read(const struct op_call *call, struct create_args *out)
         .correlation = op_ref(call, "correlation_id"),
         .test = op_is_true(call, "test"),
         .may_have_event = call->scope->is_machines,
+        .on_end = call->scope->on_end,
         .key = call->key,
     };
     defect = create_defect(call, out);
@@ -213,6 +214,7 @@ void fire_read(const struct op_call *call, struct fire_args *out)
         .reason = op_told(call, "reason"), /* a blank one that is required is missing */
         .payload = op_json(call, "payload"),
         .guard_satisfied = op_is_true(call, "guard_satisfied"),
+        .by_engine = call->scope->is_machines,
         .late_words = op_ref_defect(call, "actor_ref"),
         .key = call->key,
     };

@@ -18,7 +18,8 @@ struct scope {
     str alarm; /* its one commit also ends this alarm; data NULL: none */
     bool is_alarms; /* an alarm's operation: not rejected because of the clock, or of an actor that
                        was reserved after the alarm was set */
-    bool is_machines; /* the alarm is what a machine's transition starts, and no caller's */
+    bool is_machines; /* the alarm is what a machine's transition starts, or its end fires */
+    str on_end;       /* ... and what the end of its instance fires: of a rights record */
 };
 
 void scope_init(struct scope *scope, const struct heap *heap, size_t limit);

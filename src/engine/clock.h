@@ -52,7 +52,8 @@ struct clock {
 };
 
 /* alarms.c */
-pawl_status alarms_fire_due(struct engine *engine, struct scope *scope, const struct moment *now);
+pawl_status alarms_fire_due(struct engine *engine, struct scope *scope, const struct moment *now,
+                            uint32_t *held); /* are due, and wait until their machine is resumed */
 pawl_status alarms_next(struct engine *engine, struct scope *scope, bool wall,
                         int64_t *out); /* by one of the clocks */
 /* alarm_permits(), before an alarm's request: is the alarm in force? alarm_fired(),
@@ -67,6 +68,17 @@ bool alarm_counts_key(struct engine *engine, const struct scope *scope,
 pawl_status start_prepare(struct engine *engine, struct scope *scope, const struct head *head,
                           const struct definition *definition, const struct transition *transition,
                           const struct event *event, str *out);
+/* writer/ends.c: what has ended, as the machine that started it learns of it. */
+struct ended {
+    str id; /* data NULL: it could not even be created */
+    enum instance_status status;
+    str payload, reason; /* its result or error, JSON; data NULL: none */
+};
+/* As an operation for later; `on_end` is that of a rights record. data NULL: no action is declared
+ * for such an end. */
+pawl_status on_end_fire(struct scope *scope, const struct heap *heap, str on_end,
+                        const struct ended *ended, str *out);
+void on_end_tell(struct engine *engine, int64_t at_ms); /* in the drain: what has just ended */
 /* sends.c: what code orders with its turn. Heads may be elsewhere afterwards. */
 bool sends_any(const struct decision *decision);
 pawl_status sends_record(struct engine *engine, struct scope *scope,

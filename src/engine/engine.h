@@ -224,6 +224,7 @@ struct create_args {
     str input, metadata, labels; /* JSON */
     str actor, subject, correlation;
     str rights; /* what the starter may create (model/rights.h); data NULL: anything */
+    str on_end; /* the machine that started it, and its actions (model/rights.h); data NULL: none */
     str given; /* flows: what an instance leaves that is run again; data NULL: nothing */
     const struct redrive_seen *seen; /* ... refused (CONFLICT) unless these are still the last */
     uint32_t seen_count;
@@ -283,6 +284,7 @@ struct fire_args {
     int64_t due_at_ms; /* a timer: the time it was armed for; 0: unknown */
     bool has_expected;
     int64_t expected_sequence; /* one that no entry can have conflicts as well */
+    bool by_engine;            /* what the instance started has ended */
     bool is_cancel;            /* not an action by name but the declared way to cancel */
     bool is_timer;             /* a deadline's action, if its time is over ... */
     bool is_forced;            /* ... or a test says so */
@@ -413,6 +415,7 @@ struct keep_args {
     str payload;       /* a value: may be erased one day */
     str more;          /* JSON, in the record itself */
     str id, over;      /* to end this one, and how; data NULL: begin one */
+    str then;          /* an operation that is ordered in the same commit; data NULL: none */
     bool unless_firing; /* end it only if it is not firing: CONFLICT */
     const uint8_t *key;
 };

@@ -12,6 +12,7 @@
 #define HEAD_NOW     16u /* in a batch: its row is written with this commit, never later */
 #define HEAD_PAUSED  32u /* it is held (pause.c) */
 #define HEAD_CHILD   64u /* it has a parent, which may wait for its end (family.c) */
+#define HEAD_TOLD    128u /* the machine that started it may want to know of its end */
 #define HEAD_TEST    8u  /* a test instance: its timers never fire by themselves */
 
 struct head {

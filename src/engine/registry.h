@@ -132,8 +132,12 @@ pawl_status rights_check(struct scope *scope, str rights, str reference); /* nam
                                                                               FORBIDDEN */
 /* After a create record and after a define record, with space reserved. They write
  * nothing where there is no limit. */
-pawl_status rights_record(struct engine *engine, struct scope *scope, struct head *head, str rights,
-                          int64_t at_ms);
+struct starter;
+pawl_status starter_record(struct engine *engine, struct scope *scope, struct head *head,
+                           const struct starter *starter, int64_t at_ms);
+/* In the drain: what the starter of an instance fixed, also of one of this very commit. */
+pawl_status starter_now(struct engine *engine, struct scope *scope, uint64_t instance,
+                        struct starter *out);
 pawl_status rights_note(struct engine *engine, struct scope *scope,
                         const struct definition_row *row);
 

@@ -101,7 +101,19 @@ struct request {
     X(struct snapshot_row, snapshots, snapshot)                                                    \
     X(struct standing_change, standing, standing)                                                  \
     X(struct key_row, keys, key)
-#define BATCH_LISTS(X) COMMITTED_LISTS(X) X(struct head_row, rows, row) X(struct head, heads, head)
+#define BATCH_LISTS(X)                                                                             \
+    COMMITTED_LISTS(X)                                                                             \
+    X(struct head_row, rows, row)                                                                  \
+    X(struct head, heads, head)                                                                    \
+    X(struct batch_end, ends, end)
+
+/* An instance that its last entry has ended, and whose starter may want to know. */
+struct batch_end {
+    uint64_t instance;
+    uint8_t random[ID_RANDOM_SIZE];
+    enum instance_status status;
+    str payload, reason;
+};
 
 struct batch {
     const struct heap *heap;
@@ -175,6 +187,9 @@ pawl_status batch_reserve(struct engine *engine, struct scope *scope, uint32_t r
                           uint32_t live);
 struct head *batch_find(struct batch *batch, uint64_t instance);
 struct head *batch_put(struct batch *batch, const struct head *head);
+/* The first record of this kind that the batch has of an instance; NULL: none. */
+const struct record *batch_find_record(const struct engine *engine, int32_t what,
+                                       uint64_t instance);
 /* Where `instance` stands for this batch: pending, cached, or loaded. NOT_KNOWN. The pointer
  * holds until the next batch_head(). */
 pawl_status batch_head(struct engine *engine, struct scope *scope, uint64_t instance,

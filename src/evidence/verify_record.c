@@ -1,6 +1,7 @@
 /* verify_record.c - one record against everything before it: its place in its chain, what it
  * says, and its hash. The same for a whole log and for the records of one instance. */
 #include "base/assert.h"
+#include "base/limits.h"
 #include "base/node.h"
 #include "evidence/verify_int.h"
 #include "model/rights.h"
@@ -202,7 +203,8 @@ static pawl_status check_rights(struct verify *v, const struct record *record)
 {
     struct node *body = NULL;
     struct instance_row row;
-    str rights;
+    struct starter starter;
+    struct buf on_end;
 
     if (record->instance == 0)
         return verify_bad(v, "rights in the store's own chain");
@@ -211,11 +213,17 @@ static pawl_status check_rights(struct verify *v, const struct record *record)
         return verify_bad(v, "rights that do not stand right behind the creation");
     if (node_read_json(&v->scope, record->body, &body) == PAWL_NO_MEMORY)
         return PAWL_NO_MEMORY;
-    rights = node_text(body, "rights");
-    if (!rights_are_valid(rights))
-        return verify_bad(v, "rights that do not name definitions in order");
+    if (!body || !starter_read(body, &starter))
+        return verify_bad(v, "rights that do not name definitions in order, or an end that no "
+                             "machine is told of");
+    buf_init(&on_end, v->scope.arena.heap, LIMIT_SCOPE);
+    if (starter.on_end.data) {
+        node_print(node_find(body, "on_end"), &on_end);
+        starter.on_end = buf_take(&on_end, &v->scope.arena);
+        TRY_MEMORY(&v->scope, starter.on_end.data);
+    }
     buf_clear(&v->body);
-    rights_body(&v->body, rights);
+    starter_print(&v->body, &starter);
     TRY_MEMORY(&v->scope, !v->body.failed);
     if (!str_eq(buf_view(&v->body), record->body) || record->actor || record->payload ||
         record->reason)

@@ -74,6 +74,7 @@ static void add_transitions(struct compiler *compiler, const struct declared *de
                                  .action = declared->action,
                                  .guard = declared->guard,
                                  .requires_reason = declared->requires_reason,
+                                 .by_engine = declared->by_engine,
                                  .starts = declared->starts };
     if (definition->transition_count == before)
         compiler_warn(compiler, declared->node,

@@ -18,7 +18,7 @@ struct declared {
     const struct node *node;
     uint32_t from, to; /* index, STATE_ANY, or STATE_NONE where the document is wrong */
     str action, guard; /* data NULL: none */
-    bool requires_reason;
+    bool requires_reason, by_engine;
     str starts; /* JSON; data NULL: nothing */
 };
 
@@ -54,6 +54,7 @@ static inline struct node compiler_at_key(const struct node *member)
 void compiler_check_keys(struct compiler *compiler, const struct node *object,
                          const struct known_key *keys, const char *path);
 extern const struct known_key machine_keys[], transition_keys[], starts_keys[], deadline_keys[];
+extern const struct known_key on_end_keys[];
 
 /* parse.c: a name that is a string, not blank, not too long; else false and an error that
  * calls it `what`. */
@@ -66,6 +67,8 @@ uint32_t compiler_read_state(struct compiler *compiler, const struct node *node,
 pawl_status compiler_read_transitions(struct compiler *compiler); /* transitions.c */
 pawl_status compiler_expand(struct compiler *compiler);           /* expand.c */
 pawl_status compiler_read_deadlines(struct compiler *compiler);   /* deadlines.c */
+void compiler_check_on_end(struct compiler *compiler);            /* on_end.c */
+void compiler_print_on_end(const struct node *starts, struct buf *out);
 pawl_status compiler_check(struct compiler *compiler);            /* check.c */
 pawl_status compiler_check_alike(struct compiler *compiler);      /* alike.c */
 

@@ -30,7 +30,10 @@ const struct known_key transition_keys[] = {
     { "to_state", "STATE", "where it leads to", "to", "required" },
     { "guard", "GUARD", "a condition that the caller must assert", NULL, "none" },
     { "requires_reason", "true | false", "whether the caller must give a reason", NULL, "false" },
-    { "starts", "{definition, input}", "the instance that is created with it", NULL, "none" },
+    { "by", "caller | engine", "who may fire it; `engine`: only a deadline or `on_end`", NULL,
+      "caller" },
+    { "starts", "{definition, input, on_end}", "the instance that is created with it", NULL,
+      "none" },
     KEY_DESCRIPTION,
     { 0 },
 };
@@ -39,6 +42,16 @@ const struct known_key transition_keys[] = {
 const struct known_key starts_keys[] = {
     { "definition", "NAME or NAME@VERSION", "what is created", NULL, "required" },
     { "input", "OBJECT", "its input; `event` is added to it", NULL, "{}" },
+    { "on_end", "{completed, failed, cancelled}", "what this machine does when that has ended",
+      NULL, "nothing" },
+    { 0 },
+};
+
+/* Keys: `on_end`. */
+const struct known_key on_end_keys[] = {
+    { "completed", "ACTION", "is fired when what was started has completed", NULL, "none" },
+    { "failed", "ACTION", "is fired when it has failed, or could not be created", "error", "none" },
+    { "cancelled", "ACTION", "is fired when it was cancelled", "canceled", "none" },
     { 0 },
 };
 

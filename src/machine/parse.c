@@ -349,6 +349,8 @@ pawl_status machine_compile(struct scope *scope, const struct node *document, bo
     if (compiler.report.error_count == 0)
         TRY(compiler_read_deadlines(&compiler));
     if (compiler.report.error_count == 0)
+        compiler_check_on_end(&compiler);
+    if (compiler.report.error_count == 0)
         TRY(compiler_check(&compiler));
     TRY_MEMORY(scope, !scope->arena.failed);
     if (compiler.report.error_count > 0)

@@ -64,6 +64,21 @@ static bool read_requires_reason(struct compiler *compiler, const struct node *t
     return node->truth;
 }
 
+/* An engine's transition is fired by a deadline, or by what was started: on_end.c. */
+static bool read_by(struct compiler *compiler, const struct node *transition)
+{
+    const struct node *node = node_find(transition, "by");
+
+    if (!node || node->kind == NODE_NULL)
+        return false;
+    if (node->kind != NODE_STRING ||
+        (!str_is(node->text, "caller") && !str_is(node->text, "engine")))
+        compiler_error(compiler, node, "'by': expected caller or engine, found %.*s",
+                       STR_ARG(node->kind == NODE_STRING ? words_shown(node->text)
+                                                         : str_of(node_kind_name(node->kind))));
+    return node->kind == NODE_STRING && str_is(node->text, "engine");
+}
+
 /* "order" or "order@2": whether there is one is seen when it is started. */
 static bool read_started(struct compiler *compiler, const struct node *starts)
 {
@@ -73,7 +88,7 @@ static bool read_started(struct compiler *compiler, const struct node *starts)
 
     if (!node)
         compiler_error(compiler, starts,
-                       "'starts': expected {definition, input}, found no 'definition'");
+                       "'starts': expected {definition, input, on_end}, found no 'definition'");
     else if (!compiler_read_name(compiler, node, "'definition'", &name))
         return false;
     else if (reference_split(name, &started, &version) && definition_name_is_valid(started))
@@ -123,7 +138,7 @@ static void read_starts(struct compiler *compiler, const struct node *transition
     if (!node || node->kind == NODE_NULL)
         return;
     if (node->kind != NODE_OBJECT) {
-        compiler_error(compiler, node, "'starts': expected {definition, input}, found %s",
+        compiler_error(compiler, node, "'starts': expected {definition, input, on_end}, found %s",
                        node_kind_name(node->kind));
         return;
     }
@@ -138,6 +153,7 @@ static void read_starts(struct compiler *compiler, const struct node *transition
         json_key(&text, "input");
         node_print(given, &text);
     }
+    compiler_print_on_end(node, &text);
     json_close(&text, '}');
     *out = buf_take(&text, &compiler->scope->arena);
 }
@@ -166,6 +182,7 @@ static void read_transition(struct compiler *compiler, const struct node *node,
     if (member && member->kind != NODE_NULL)
         (void)compiler_read_name(compiler, member, "'guard'", &out->guard);
     out->requires_reason = read_requires_reason(compiler, node);
+    out->by_engine = read_by(compiler, node);
     read_starts(compiler, node, &out->starts);
     compiler_check_keys(compiler, node, transition_keys, "");
 }

@@ -55,6 +55,7 @@ struct event {
     bool is_leased;      /* STEP_*: by the lease's holder, or the engine itself */
     bool is_worker_gone; /* STEP_TIMEOUT: the lease of a worker elsewhere ran out */
     bool is_recorded;    /* read from its entry (event_of), which an older program may have made */
+    bool by_engine;      /* FIRE: what it started has ended; it may take what is `by: engine` */
     bool is_forced;      /* TIMER: by hand, though it may not be due yet */
     bool is_held;        /* the instance is paused. STEP_*: it is recorded, and no turn is taken;
                             SIGNAL: it is kept where the definition says so, else PAUSED */

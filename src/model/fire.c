@@ -99,7 +99,7 @@ pawl_status fire_decide(const struct definition *definition, const struct standi
 
     TRY(fire_check_open(definition, standing, scope));
     transition = definition_find(definition, standing->state, event->name);
-    if (!transition || transition->by_engine)
+    if (!transition || (transition->by_engine && !event->by_engine && event->kind != EVENT_TIMER))
         return fire_fail_legal(definition, standing, scope, PAWL_INVALID_TRANSITION,
                                "no '%.*s' from '%.*s'", STR_ARG(action), STR_ARG(state));
     TRY(check_conditions(transition, event, state, scope));

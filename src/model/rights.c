@@ -1,5 +1,6 @@
 /* rights.c - lists of scopes and what they allow; the engine's own names. */
 #include "model/rights.h"
+#include "base/node.h"
 #include "base/sort.h"
 #include "model/definition.h"
 #include "model/record.h"
@@ -139,11 +140,47 @@ void define_body(struct buf *out, const struct definition_row *row, str rights)
     json_close(out, '}');
 }
 
-void rights_body(struct buf *out, str rights)
+bool starter_is_empty(const struct starter *starter)
+{
+    return !starter->rights.data && !starter->on_end.data;
+}
+
+void starter_print(struct buf *out, const struct starter *starter)
 {
     json_open(out, '{');
-    rights_member(out, rights);
+    rights_member(out, starter->rights);
+    json_opt_raw(out, "on_end", starter->on_end);
     json_close(out, '}');
+}
+
+/* {"instance":ID,"completed":ACTION,...}: in this order, at least one action. */
+static bool on_end_is_valid(const struct node *on_end)
+{
+    static const char *const keys[] = { "instance", "completed", "failed", "cancelled" };
+    const struct node *node = on_end->kind == NODE_OBJECT ? on_end->first : NULL;
+
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (node && str_is(node->key, keys[i]) && node->kind == NODE_STRING && node->text.size > 0)
+            node = node->next;
+    return !node && on_end->kind == NODE_OBJECT && on_end->count > 1 &&
+           str_is(on_end->first->key, keys[0]);
+}
+
+bool starter_read(const struct node *body, struct starter *out)
+{
+    *out = (struct starter){ .rights = STR_NONE, .on_end = STR_NONE };
+    if (body->kind != NODE_OBJECT || body->count == 0)
+        return false;
+    for (const struct node *node = body->first; node; node = node->next) {
+        if (str_is(node->key, "rights") && node->kind == NODE_STRING && node == body->first &&
+            rights_are_valid(node->text))
+            out->rights = node->text;
+        else if (str_is(node->key, "on_end") && !node->next && on_end_is_valid(node))
+            out->on_end = node->raw;
+        else
+            return false;
+    }
+    return true;
 }
 
 void rights_id(struct buf *out, str name, uint32_t version)

@@ -27,9 +27,20 @@ bool rights_meet(struct arena *arena, str a, str b, str *out); /* both allow it;
 bool rights_within(str inner, str outer); /* all that `inner` allows, `outer` does too */
 bool rights_are_valid(str rights);        /* names, in order, each once */
 
-/* How rights are recorded: the body of a rights record, the member of a define record (nothing if
- * there is no limit), and NAME@VERSION, the id of the row of a version that has them. */
-void rights_body(struct buf *out, str rights);
+/* What the starter of an instance fixed: what it may create (data NULL: no limit), and which
+ * actions of the machine that started it its end fires, as {"instance":ID,"completed":ACTION,
+ * "failed":ACTION,"cancelled":ACTION} without those that are not declared (data NULL: none). */
+struct starter {
+    str rights, on_end;
+};
+bool starter_is_empty(const struct starter *starter);
+/* The body of its rights record; read back into the arena of the body. False: it is not one. */
+void starter_print(struct buf *out, const struct starter *starter);
+struct node;
+bool starter_read(const struct node *body, struct starter *out);
+
+/* How rights are recorded: the member of a define record (nothing if there is no limit), and
+ * NAME@VERSION, the id of the row of a version that has them. */
 void rights_member(struct buf *out, str rights);
 /* The body of the define record of a version. */
 struct definition_row;

@@ -255,6 +255,26 @@ def test_an_alarm_that_creates_does_so_once_also_where_its_definition_was_never_
     verified(shell)
 
 
+def test_a_machine_learns_of_the_end_of_what_it_started_in_each_shard(shell):
+    """`on_end`: once for each machine; and both verifiers take the records behind the creations."""
+    web = server(shell)
+    define(web, {"name": "work", "do": [{"wait": {"signal": "go"}}]},
+           {"name": "lot", "states": ["new", "busy", "good"], "initial_state": "new", "terminal_states": ["good"],
+            "terminal_kinds": {"good": "success"}, "transitions": [
+                {"from_state": "new", "action": "go", "to_state": "busy", "starts": {"definition": "work", "on_end": {"completed": "fr\u00e4\u201d\n"}}},
+                {"from_state": "busy", "action": "fr\u00e4\u201d\n", "to_state": "good", "by": "engine", "requires_reason": True}]})
+    made = [web.create(definition="lot") for _ in range(2 * N)]
+    for id in made:
+        web.expect(200, "POST", "/v1/instances/%s/fire" % id, {"action": "go"})
+    shell.wait_for(lambda: web.get("/v1/instances/counts?definition=work").json["total"] == 2 * N)
+    web.expect(202, "POST", "/v1/signals", {"name": "go"})
+    shell.wait_for(lambda: web.get("/v1/instances/counts?definition=lot").json["by_state"] == {"good": 2 * N})
+    assert {shard_of(id) for id in made} == set(range(N))
+    assert all(len(web.get("/v1/instances/%s/history" % id).json["entries"]) == 2 for id in made)
+    shell.stop(web.child)
+    verified(shell)
+
+
 def test_tokens_hold_whatever_shard_a_call_goes_to(shell):
     web = server(shell, "--require-token")
     token = shell.json("token", "create", "--scope", "read,write:order,define")["token"]

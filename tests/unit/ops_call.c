@@ -419,3 +419,31 @@ TEST(ops_call, an_export_that_is_too_large_is_not_told_to_ask_for_a_page)
     EXPECT(!strstr(error.message, "limit"));
     end();
 }
+
+#define LOT                                                                                        \
+    "states: [new, testing, good]\\ninitial_state: new\\nterminal_states: [good]\\n"               \
+    "terminal_kinds: {good: success}\\ntransitions:\\n"                                            \
+    "  - {from_state: new, action: begin, to_state: testing, starts: {definition: work, "          \
+    "on_end: {completed: release}}}\\n"                                                            \
+    "  - {from_state: testing, action: release, to_state: good, by: engine}\\n"
+
+TEST(ops_call, a_machine_learns_of_the_end_of_what_it_started)
+{
+    str id;
+
+    EXPECT_OK(pawl_open(&p, "memory:", &(pawl_options){ .test_clock = true }, &error));
+    EXPECT_OK(call("definition.put", "{\"name\":\"lot\",\"text\":\"" LOT "\"}"));
+    EXPECT_OK(call("definition.put", "{\"name\":\"work\",\"text\":\"do: [{wait: {timer: 1h}}]\"}"));
+    EXPECT_OK(call("instance.create", "{\"definition\":\"lot\"}"));
+    id = member(t, "instance_id");
+    EXPECT_OK(
+        call("instance.fire", "{\"instance_id\":\"%.*s\",\"action\":\"begin\"}", STR_ARG(id)));
+    EXPECT_OK(call("test.advance", "{\"by\":\"10m\"}"));
+    EXPECT_EQ(
+        call("instance.fire", "{\"instance_id\":\"%.*s\",\"action\":\"release\"}", STR_ARG(id)),
+        PAWL_INVALID_TRANSITION);
+    EXPECT_OK(call("test.advance", "{\"by\":\"2h\"}"));
+    EXPECT_OK(call("instance.current", "{\"instance_id\":\"%.*s\"}", STR_ARG(id)));
+    EXPECT_STR(member(t, "current_state"), "good");
+    end();
+}

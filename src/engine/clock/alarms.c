@@ -76,7 +76,7 @@ bool alarm_counts_key(struct engine *engine, const struct scope *scope, int64_t 
 
 static pawl_status perform(struct engine *engine, struct scope *work, str id, bool *is_gone)
 {
-    struct standing_fact alarm;
+    struct standing_fact alarm = { 0 };
     pawl_status status = engine_standing(engine, work, CONTROL_ALARM, id, &alarm);
 
     *is_gone = status == PAWL_NOT_KNOWN;
@@ -93,9 +93,19 @@ static pawl_status perform(struct engine *engine, struct scope *work, str id, bo
                : status;
 }
 
+/* A machine with `on_end` also learns if what it starts could not be created. */
+static pawl_status tell_starter(struct engine *engine, struct scope *scope, str on_end, str error,
+                                str *out)
+{
+    struct ended ended = { .id = STR_NONE, .status = STATUS_FAILED, .payload = error };
+
+    return on_end.data ? on_end_fire(scope, engine->heap, on_end, &ended, out) : PAWL_OK;
+}
+
 /* An operation that was one decision has ended its alarm in its own commit; every other alarm ends
  * here. A rejected operation ends it as `refused`, with the scope's error message. */
-static pawl_status end(struct engine *engine, struct scope *scope, str id, pawl_status refused)
+static pawl_status end(struct engine *engine, struct scope *scope, str id, str on_end,
+                       pawl_status refused)
 {
     struct keep_args over = { .what = CONTROL_ALARM, .id = id, .over = STR("fired") };
     pawl_error why = scope->error;
@@ -111,6 +121,7 @@ static pawl_status end(struct engine *engine, struct scope *scope, str id, pawl_
         over.over = STR("refused");
         over.more = buf_take(&text, &scope->arena);
         TRY_MEMORY(scope, over.more.data);
+        TRY(tell_starter(engine, scope, on_end, over.more, &over.then));
     }
     status = engine_keep(engine, scope, &over, NULL);
     if (status == PAWL_NOT_KNOWN) /* it has ended already, or was cancelled */
@@ -120,33 +131,44 @@ static pawl_status end(struct engine *engine, struct scope *scope, str id, pawl_
     return status;
 }
 
-/* The store failed, not the alarm: it stays. What is refused is over too, and the log says why. */
-static pawl_status fire_one(struct engine *engine, struct scope *scope, str id)
+/* The store failed, not the alarm: it stays. What is refused is over too, and the log says why. A
+ * machine that is held learns of an end when it goes on: *is_held. */
+static pawl_status fire_one(struct engine *engine, struct scope *scope, str id, bool *is_held)
 {
     struct scope work;
     bool is_gone; /* cancelled meanwhile */
     pawl_status status;
+    str on_end;
 
     scope_init(&work, engine->heap, LIMIT_SCOPE);
-    status = scope_leave(&work, scope, perform(engine, &work, id, &is_gone));
-    if (is_gone)
+    status = perform(engine, &work, id, &is_gone);
+    *is_held = status == PAWL_PAUSED && work.is_machines;
+    on_end = status && work.on_end.data ? arena_str(&scope->arena, work.on_end) : STR_NONE;
+    status = scope_leave(&work, scope, status);
+    TRY_MEMORY(scope, !scope->arena.failed);
+    if (is_gone || *is_held)
         return PAWL_OK;
-    return status_is_passing(status) ? status : end(engine, scope, id, status);
+    return status_is_passing(status) ? status : end(engine, scope, id, on_end, status);
 }
 
+/* Those that are held stay in front of the list, and the others are read behind them. */
 static pawl_status fire_due_by(struct engine *engine, struct scope *scope, bool wall,
-                               int64_t now_ms)
+                               int64_t now_ms, uint32_t *held_count)
 {
     struct standing_row *rows;
-    uint32_t count = 0, fired;
+    uint32_t count = 0, at, held = 0;
     pawl_status status = PAWL_OK;
 
     do { /* what each is for is read when it is its turn: it may be large */
-        status =
-            store_alarms(engine->store, scope, wall, ALARMS_AT_ONCE, &rows, &count);
-        for (fired = 0; !status && fired < count && rows[fired].due_at_ms <= now_ms; fired++)
-            status = fire_one(engine, scope, rows[fired].id);
-    } while (!status && fired == ALARMS_AT_ONCE && !engine->stopping);
+        status = store_alarms(engine->store, scope, wall, ALARMS_AT_ONCE + held, &rows, &count);
+        for (at = held; !status && at < count && rows[at].due_at_ms <= now_ms; at++) {
+            bool is_held;
+
+            status = fire_one(engine, scope, rows[at].id, &is_held);
+            held += is_held;
+        }
+    } while (!status && count > 0 && at == count && count >= ALARMS_AT_ONCE && !engine->stopping);
+    *held_count += held;
     return status;
 }
 
@@ -168,12 +190,14 @@ void engine_alarms_go(struct engine *engine)
     timers_look_again(engine);
 }
 
-pawl_status alarms_fire_due(struct engine *engine, struct scope *scope, const struct moment *now)
+pawl_status alarms_fire_due(struct engine *engine, struct scope *scope, const struct moment *now,
+                            uint32_t *held)
 {
+    *held = 0;
     if (!may_fire(engine))
         return PAWL_OK;
-    TRY(fire_due_by(engine, scope, false, now->at_ms));
-    return fire_due_by(engine, scope, true, now->wall_ms);
+    TRY(fire_due_by(engine, scope, false, now->at_ms, held));
+    return fire_due_by(engine, scope, true, now->wall_ms, held);
 }
 
 pawl_status alarms_next(struct engine *engine, struct scope *scope, bool wall, int64_t *out)

@@ -141,6 +141,13 @@ pawl_status alarm_record_end(struct engine *engine, struct scope *scope, str id,
     return add(engine, scope, &args, at_ms, id, body);
 }
 
+static pawl_status alarm_order(struct engine *engine, struct scope *scope, str operation,
+                               int64_t at_ms)
+{
+    TRY(standing_room(engine, scope));
+    return alarm_record_start(engine, scope, operation, at_ms);
+}
+
 static pawl_status drain_keep(struct engine *engine, struct request *request, int64_t at_ms)
 {
     struct keeping *keeping = request->context;
@@ -170,6 +177,8 @@ static pawl_status drain_keep(struct engine *engine, struct request *request, in
     TRY_MEMORY(request->scope, body.data);
     TRY(standing_room(engine, request->scope));
     TRY(add(engine, request->scope, args, at_ms, id, body));
+    if (args->then.data && (alarm_order(engine, request->scope, args->then, at_ms) != PAWL_OK))
+        return batch_spoil(engine, request->scope, request->scope->error.status);
     request->accepted = true;
     return PAWL_OK;
 }

@@ -2,7 +2,8 @@
  *
  * The creation is kept as an alarm that is due at once, in the very commit of the entry: it is made
  * once, also after a death, by the thread that fires alarms, not by the drain; an alarm that is
- * refused says so in its own record (A41), and the machine stays in the state it was fired to. */
+ * refused says so in its own record (A41), and the machine stays in the state it was fired to. Its
+ * `on_end` is how the machine learns of the end (writer/ends.c). */
 #include "base/node.h"
 #include "engine/parts.h"
 #include "model/rights.h"
@@ -73,6 +74,22 @@ static pawl_status print_rights(struct engine *engine, struct scope *scope,
     return PAWL_OK;
 }
 
+/* What its end fires, for the record behind its creation. */
+static void print_on_end(const struct node *declared, const char *id, struct buf *out)
+{
+    const struct node *on_end = node_find(declared, "on_end");
+
+    if (!on_end)
+        return;
+    json_put_open(out, "on_end", '{');
+    json_opt_str(out, "instance", str_of(id));
+    for (const struct node *node = on_end->first; node; node = node->next) {
+        json_key_str(out, node->key);
+        json_str(out, node->text);
+    }
+    json_close(out, '}');
+}
+
 /* instance.create, in the name of who created the machine, about the same, and a test if it is one.
  */
 static pawl_status print_operation(struct engine *engine, struct scope *scope,
@@ -104,6 +121,7 @@ static pawl_status print_operation(struct engine *engine, struct scope *scope,
     if (actor_is_reserved(creator))
         json_opt_str(out, "actor", creator);
     json_put_bool(out, "machine", true); /* callers cannot say so: ops_alarm.c */
+    print_on_end(declared, id, out);
     TRY(print_rights(engine, scope, starting, out));
     json_close(out, '}');
     return PAWL_OK;

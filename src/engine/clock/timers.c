@@ -218,6 +218,7 @@ pawl_status timers_fire_due(struct engine *engine, struct scope *scope, uint32_t
 {
     struct moment now; /* what falls due meanwhile is left to the next call */
     struct timers_fired fired;
+    uint32_t held = 0;
     bool is_late = false; /* nothing but late ones: the store is asked once more */
     pawl_status status, alarmed;
 
@@ -226,7 +227,7 @@ pawl_status timers_fire_due(struct engine *engine, struct scope *scope, uint32_t
     now = clock_read(engine);
     leases_expire(engine);
     guard_unlock(&engine->lock);
-    alarmed = alarms_fire_due(engine, scope, &now); /* its failure stops no timer */
+    alarmed = alarms_fire_due(engine, scope, &now, &held); /* its failure stops no timer */
     renewals_run(engine);
     wakes_run(engine);
     do {
@@ -238,7 +239,7 @@ pawl_status timers_fire_due(struct engine *engine, struct scope *scope, uint32_t
         if (!status)
             status = timers_look_ahead(engine, scope);
         if (!status)
-            note_stuck(engine, fired.refused);
+            note_stuck(engine, fired.refused + held);
         is_late = !is_late && fired.late > 0 && fired.late == fired.refused;
     } while (!status && (fired.count > fired.refused || is_late) && !engine->stopping &&
              (!budget || *budget > 0));

@@ -46,18 +46,45 @@ pawl_status engine_definition_rights(struct engine *engine, struct scope *scope,
     return read_rights(scope, &record, out);
 }
 
+static pawl_status starter_of(struct scope *scope, const struct record *record, struct starter *out)
+{
+    struct node *body;
+    pawl_status status = node_read_json(scope, record->body, &body);
+
+    if (status == PAWL_NO_MEMORY || (!status && starter_read(body, out)))
+        return status;
+    return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                      "the record at position %llu has no valid rights: run pawl verify",
+                      (unsigned long long)record->pos);
+}
+
 /* Reads the record right behind the create record, if it is a rights record. */
 static pawl_status read_starter(struct engine *engine, struct scope *scope,
-                                const struct instance_row *row, str *out)
+                                const struct instance_row *row, struct starter *out)
 {
     struct record record;
     pawl_status status = store_record(engine->store, scope, row->created_pos + 1, &record);
 
-    *out = STR_NONE;
+    *out = (struct starter){ .rights = STR_NONE, .on_end = STR_NONE };
     if (status == PAWL_NOT_KNOWN ||
         (!status && (record.what != CONTROL_RIGHTS || record.instance != row->number)))
         return PAWL_OK;
-    return status ? status : read_rights(scope, &record, out);
+    return status ? status : starter_of(scope, &record, out);
+}
+
+pawl_status starter_now(struct engine *engine, struct scope *scope, uint64_t instance,
+                        struct starter *out)
+{
+    const struct record *record;
+    struct instance_row row;
+    pawl_status status = store_instance(engine->store, scope, instance, &row);
+
+    ASSERT_DRAINING(engine);
+    *out = (struct starter){ .rights = STR_NONE, .on_end = STR_NONE };
+    if (status != PAWL_NOT_KNOWN)
+        return status ? status : read_starter(engine, scope, &row, out);
+    record = batch_find_record(engine, CONTROL_RIGHTS, instance); /* it is as new as this commit */
+    return record ? starter_of(scope, record, out) : PAWL_OK;
 }
 
 /* What the starter and the callers that amended it may create. */
@@ -65,13 +92,14 @@ static pawl_status read_callers(struct engine *engine, struct scope *scope,
                                 const struct instance_row *row, str *out)
 {
     struct head head = { .instance = row->number };
-    str starter = STR_NONE, amenders = STR_NONE;
+    struct starter starter;
+    str amenders = STR_NONE;
 
     TRY(read_starter(engine, scope, row, &starter));
     memcpy(head.random, row->random, ID_RANDOM_SIZE);
     if (engine->actors.has_amends)
         TRY(amended_rights(engine, scope, &head, &amenders));
-    TRY_MEMORY(scope, rights_meet(&scope->arena, starter, amenders, out));
+    TRY_MEMORY(scope, rights_meet(&scope->arena, starter.rights, amenders, out));
     return PAWL_OK;
 }
 
@@ -149,18 +177,18 @@ pawl_status rights_check(struct scope *scope, str rights, str reference)
 
 /* ---- recording ---- */
 
-pawl_status rights_record(struct engine *engine, struct scope *scope, struct head *head, str rights,
-                          int64_t at_ms)
+pawl_status starter_record(struct engine *engine, struct scope *scope, struct head *head,
+                           const struct starter *starter, int64_t at_ms)
 {
     struct record *record;
     struct buf buf;
     str body;
 
     ASSERT_DRAINING(engine);
-    if (!rights.data)
+    if (starter_is_empty(starter))
         return PAWL_OK;
     buf_init(&buf, engine->heap, LIMIT_SCOPE);
-    rights_body(&buf, rights);
+    starter_print(&buf, starter);
     body = buf_take(&buf, &scope->arena);
     TRY_MEMORY(scope, body.data);
     record = batch_record(engine, CONTROL_RIGHTS, head, at_ms, body, NULL);

@@ -74,6 +74,16 @@ pawl_status batch_add_standing(struct engine *engine, struct scope *scope, struc
     return PAWL_OK;
 }
 
+const struct record *batch_find_record(const struct engine *engine, int32_t what, uint64_t instance)
+{
+    const struct batch *batch = &engine->writer.batch;
+
+    for (uint32_t i = 0; i < batch->record_count; i++)
+        if (batch->records[i].instance == instance && batch->records[i].what == what)
+            return &batch->records[i];
+    return NULL;
+}
+
 static uint32_t slot_of(uint64_t instance, uint32_t slot_count)
 {
     return (uint32_t)((instance * UINT64_C(0x9E3779B97F4A7C15)) >> 32) & (slot_count - 1);
@@ -116,6 +126,7 @@ pawl_status batch_reserve(struct engine *engine, struct scope *scope, uint32_t r
     TRY_MEMORY(scope, ROOM(batch, live, live, live + 1));
     TRY_MEMORY(scope, ROOM(batch, snapshots, snapshot, 1));
     TRY_MEMORY(scope, ROOM(batch, heads, head, 2));
+    TRY_MEMORY(scope, ROOM(batch, ends, end, 1));
     TRY_MEMORY(scope, ROOM(batch, rows, row, batch->head_count + 2));
     TRY_MEMORY(scope, ROOM(batch, keys, key, 1));
     TRY_MEMORY(scope, keys_reserve(batch));
@@ -395,6 +406,20 @@ static pawl_status draft_body(struct engine *engine, struct scope *scope, const 
     return out->data ? PAWL_OK : scope_no_memory(scope);
 }
 
+static void note_end(struct batch *batch, const struct head *head, const struct draft *draft,
+                     enum terminal_kind terminal)
+{
+    struct batch_end *end = &batch->ends[batch->end_count];
+
+    ASSERT(batch->end_count < batch->end_capacity);
+    batch->end_count++;
+    *end = (struct batch_end){ .instance = head->instance,
+                               .status = instance_status_ended(terminal),
+                               .payload = draft->payload,
+                               .reason = draft->reason };
+    memcpy(end->random, head->random, ID_RANDOM_SIZE);
+}
+
 pawl_status batch_entry(struct engine *engine, struct scope *scope, struct head *head,
                         const struct definition *definition, const struct draft *draft,
                         int64_t at_ms, int64_t fired_at_ms, const uint8_t *key)
@@ -431,5 +456,7 @@ pawl_status batch_entry(struct engine *engine, struct scope *scope, struct head 
     if ((head->flags & HEAD_CHILD) && definition->states[head->state].terminal != TERMINAL_NOT)
         engine->writer.batch.live[engine->writer.batch.live_count++] =
             (struct live_change){ .kind = LIVE_CHILD_ENDED, .instance = head->instance };
+    if ((head->flags & HEAD_TOLD) && definition->states[head->state].terminal != TERMINAL_NOT)
+        note_end(&engine->writer.batch, head, draft, definition->states[head->state].terminal);
     return PAWL_OK;
 }

@@ -5,6 +5,7 @@
 #include "base/time.h"
 #include "engine/parts.h"
 #include "model/input_schema.h"
+#include "model/rights.h"
 
 #define CREATE_AT_ONCE 65536u /* bytes of input: more are worth a thread of their own */
 
@@ -513,7 +514,8 @@ static struct head *creation_head(struct engine *engine, const struct create_req
     struct head head = { .instance = row->number,
                          .definition = row->definition,
                          .flags = (uint8_t)(HEAD_NOW | (row->test ? HEAD_TEST : 0u) |
-                                            (row->parent ? HEAD_CHILD : 0u)),
+                                            (row->parent ? HEAD_CHILD : 0u) |
+                                            (create->args->on_end.data ? HEAD_TOLD : 0u)),
                          .state = (uint16_t)create->definition->initial };
 
     ASSERT_DRAINING(engine);
@@ -576,7 +578,8 @@ pawl_status create_record(struct engine *engine, struct scope *scope, struct cre
     head = creation_head(engine, create, &row);
     status = creation_record(engine, scope, head, create, &row, &values, at_ms);
     if (!status)
-        status = rights_record(engine, scope, head, args->rights, at_ms);
+        status = starter_record(engine, scope, head,
+                                &(struct starter){ args->rights, args->on_end }, at_ms);
     if (status)
         return batch_spoil(engine, scope, status);
     engine->writer.batch.instances[engine->writer.batch.instance_count++] = row;

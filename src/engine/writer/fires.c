@@ -74,6 +74,7 @@ static struct event event_of(const struct fire_args *args, int64_t at_ms)
         .kind = args->is_cancel  ? EVENT_CANCEL
                 : args->is_timer ? EVENT_TIMER
                                  : EVENT_FIRE,
+        .by_engine = args->by_engine,
         .is_forced = args->is_forced,
         .at_ms = at_ms,
         .due_at_ms = args->due_at_ms,

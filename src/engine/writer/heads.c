@@ -48,7 +48,7 @@ static bool grow_dirty(struct heads *heads)
 uint8_t head_flags(const struct instance_row *fixed, bool is_paused)
 {
     return (uint8_t)((fixed->test ? HEAD_TEST : 0u) | (is_paused ? HEAD_PAUSED : 0u) |
-                     (fixed->parent ? HEAD_CHILD : 0u));
+                     (fixed->parent ? HEAD_CHILD : 0u) | (fixed->metadata ? HEAD_TOLD : 0u));
 }
 
 struct head head_of_rows(const struct head_row *row, const struct instance_row *fixed)
