@@ -58,8 +58,29 @@ static bool make_pipe(int pipe_fds[2])
     return pipe_fds[0] >= 0 && pipe_fds[1] >= 0;
 }
 
+/* Ours, and the version of the protocol: by it a program knows that it was begun to take turns, and
+ * not by hand or by a test. NULL: no memory. */
+static char **environment(struct scope *scope)
+{
+    char **named, protocol[32];
+    uint32_t count = 0;
+
+    while (environ && environ[count])
+        count++;
+    named = ARENA_ARRAY(&scope->arena, char *, count + 2);
+    if (!named)
+        return NULL;
+    (void)snprintf(protocol, sizeof protocol, "PAWL_TURN_PROTOCOL=%d", TURN_PROTOCOL);
+    named[0] = arena_text(&scope->arena, str_of(protocol));
+    for (uint32_t i = 0; i < count; i++)
+        named[i + 1] = environ[i];
+    named[count + 1] = NULL;
+    return named[0] ? named : NULL;
+}
+
 /* A group of its own, and none of the signals that we hold back. */
-static int spawn(const struct module *module, struct child_process *child, int in, int out)
+static int spawn(const struct module *module, struct child_process *child, char **named, int in,
+                 int out)
 {
     char *host[] = { module->program, (char *)(uintptr_t) "--module-host", module->path, NULL };
     char **argv = module->command ? module->command : host;
@@ -77,7 +98,7 @@ static int spawn(const struct module *module, struct child_process *child, int i
         (void)posix_spawn_file_actions_adddup2(&actions, module->image.fd, IMAGE_FD);
     (void)posix_spawnattr_setsigmask(&attributes, &none);
     (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
-    failed = posix_spawnp(&child->pid, argv[0], &actions, &attributes, argv, environ);
+    failed = posix_spawnp(&child->pid, argv[0], &actions, &attributes, argv, named);
     if (failed)
         child->pid = 0;
     posix_spawn_file_actions_destroy(&actions);
@@ -97,11 +118,13 @@ pawl_status process_begin(const struct module *module, struct child_process *chi
                           struct scope *scope, str *hello)
 {
     int request[2] = { -1, -1 }, answer[2] = { -1, -1 }, failed;
-    char words[64];
+    char words[64], **named = environment(scope);
     enum frame_end end;
 
-    failed = make_pipe(request) && make_pipe(answer) ? spawn(module, child, request[0], answer[1])
-                                                     : errno;
+    TRY_MEMORY(scope, named);
+    failed = make_pipe(request) && make_pipe(answer)
+                 ? spawn(module, child, named, request[0], answer[1])
+                 : errno;
     close_fd(&request[0]);
     close_fd(&answer[1]);
     child->in = answer[0];
@@ -119,7 +142,7 @@ pawl_status process_begin(const struct module *module, struct child_process *chi
     return scope_fail(scope, PAWL_NOT_KNOWN, "module '%s' ended its process while loading (%s)%s",
                       module->path, end == FRAME_LATE ? "it did not come back" : words,
                       module->command ? "; it has to speak the protocol of docs/turn-protocol.md, "
-                                        "as run() of pawl_client does"
+                                        "as the clients for Python and Node do"
                                       : "");
 }
 

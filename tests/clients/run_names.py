@@ -38,7 +38,7 @@ def test_both_packages_are_called_pawl_client_and_have_the_version_of_the_progra
     python = tomllib.loads((CLIENTS / "python/pyproject.toml").read_text())
     node = json.loads((CLIENTS / "node/package.json").read_text())
     assert python["project"]["name"] == node["name"] == "pawl-client"
-    assert python["tool"]["setuptools"]["packages"] == ["pawl_client"] and node["exports"] == "./pawl_client.mjs"
+    assert python["tool"]["setuptools"]["packages"] == ["pawl_client"] and node["exports"]["."] == "./pawl_client.mjs"
     assert not python["project"]["dependencies"] and "dependencies" not in node
     assert '__version__ = "%s"\n' % VERSION in (CLIENTS / "python/pawl_client/__init__.py").read_text()
     assert node["version"] == VERSION
