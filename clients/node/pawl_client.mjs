@@ -688,6 +688,7 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.expor
 /** @typedef {{step_id: StepId, instance_id: Id, definition: Name|null, version: number|null, step: string, subject_ref: string|null, approval: Approval, approved_by: Array<string>, since: Time|null, until: Time|null}} Gate */
 /** @typedef {string} Hash */
 /** @typedef {{condition: ("commit-failed"|"disk-full"|"storage-gone"|"second-name"|"went-back"|"clock-jumped"), what: string, since: Time}} HealthCondition */
+/** @typedef {{limit: ("concurrency"|"rate"), definition?: string, step?: string, tool?: string, key?: any, max: number, per_ms?: number}} HeldLimit */
 /** @typedef {{worker: string|null, since: Time, lease_until: Time|null}} HeldStep */
 /** @typedef {string} Id */
 /** @typedef {string} IdPrefix */
@@ -714,7 +715,7 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.expor
 /** @typedef {string} TransitionId */
 /** @typedef {{instance_id: Id, definition: Reference, state: ("pending"|"in-progress"|"passed"|"failed"|"cancelled"), terminal_kind: TerminalKind|null, total: number, valid: number, invalid: number, requested_by: string|null, started_at: Time, completed_at: Time|null}} Validation */
 /** @typedef {{instance: Instance, waiting_for: Array<Waiting>, waiting_more: number, entries: Array<Entry>, entries_before: number, steps?: Array<Step>, steps_before?: number, reused?: Array<ReusedStep>, children?: Array<ChildView>, children_more?: number, children_awaited?: number, variables?: any, graph?: any}} View */
-/** @typedef {{kind: ("action"|"timer"|"signal"|"child"|"step"|"approval"|"pause"), name: string|null, until?: Time, refused?: string, refused_at?: Time, tool?: string, status?: ("ready"|"running"), here?: boolean, step_id?: StepId, since?: Time, approval?: Approval, approved_by?: Array<string>, failed?: FailedAttempt, held?: HeldStep, workers?: AskedTool, paused_at?: Time, actor_ref?: string|null, reason?: string|null, instance_id?: Id}} Waiting */
+/** @typedef {{kind: ("action"|"timer"|"signal"|"child"|"step"|"approval"|"pause"), name: string|null, until?: Time, refused?: string, refused_at?: Time, tool?: string, status?: ("ready"|"running"), here?: boolean, step_id?: StepId, since?: Time, approval?: Approval, approved_by?: Array<string>, failed?: FailedAttempt, held?: HeldStep, limit?: HeldLimit, workers?: AskedTool, paused_at?: Time, actor_ref?: string|null, reason?: string|null, instance_id?: Id}} Waiting */
 /** @typedef {{tool: string, asked_at: Time}} WorkerTool */
 
 /** Every operation, by its name in camel case. */

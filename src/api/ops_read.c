@@ -197,6 +197,7 @@ void print_waiting(const struct op_call *call, str id, const struct waiting *wai
         print_gate(id, waiting, out);
     if (waiting->child)
         json_put_text(out, "instance_id", waiting->child_id);
+    json_opt_raw(out, "limit", waiting->limit);
     print_causes(call, waiting, out);
     json_close(out, '}');
 }

@@ -104,6 +104,7 @@ static bool init_parts(struct engine *engine)
     engine->writer.sha = sha_new(engine->heap);
     engine->work.lease_sha = sha_new(engine->heap);
     map_init(&engine->work.lease_places, engine->heap);
+    quotas_init(engine);
     engine->toolbox =
         toolbox_new(&(struct toolbox_options){ .heap = engine->heap,
                                                .env = engine->env,
@@ -157,6 +158,7 @@ static pawl_status begin_work(struct engine *engine, struct scope *scope)
     wakes_look(engine);
     if (!engine->options.own)
         return PAWL_OK;
+    TRY(quotas_recover(engine, scope));
     TRY(recover_steps(engine, scope));
     if (engine->options.workers && !shell_start(engine))
         return scope_fail(scope, PAWL_NO_MEMORY, "could not start %u threads",

@@ -34,6 +34,7 @@ struct waiting {
     int64_t known_since_ms; /* 0: not known */
     int64_t asked_ms;       /* when a worker asked for the tool last; 0: none has since then */
     str asked_by, served;   /* that worker; the tools that workers asked for, a JSON array */
+    str limit; /* ... of one that waits for a place: its limit, JSON (quotas_explain) */
     int64_t refused_ms;     /* of a signal: when `refused` was; 0: not known */
 };
 #define SERVED_TOOLS 20u /* that are listed */

@@ -14,6 +14,7 @@
 
 #include "base/guard.h"
 #include "base/map.h"
+#include "engine/quotas.h"
 #include "engine/workers.h"
 #include "flow/flow.h"
 #include "model/words.h"
@@ -110,6 +111,7 @@ struct ready_step {
     uint32_t queue; /* for workers: of engine->queues */
     uint64_t since; /* a position: it became ready there, or before and in this process ... */
     uint64_t order; /* ... and of those with the same, the one that was put first is the oldest */
+    int32_t priority;
 };
 
 struct work {
@@ -135,6 +137,7 @@ struct work {
     struct sha *lease_sha;
     struct starters starters;
     struct known_workers workers;
+    struct quotas quotas; /* quotas.h */
 };
 
 /* answers.c: what an entry of this transition and effects makes of the step it is about. */
@@ -148,11 +151,11 @@ pawl_status steps_chain(struct engine *engine, struct actor *actor, struct scope
 void steps_act(struct engine *engine, uint64_t instance, struct job *jobs);
 void steps_drop(struct engine *engine, struct job *jobs);
 void steps_start_ready(struct engine *engine); /* the first of the list */
-bool steps_add_ready(struct engine *engine, uint64_t instance, uint32_t ordinal,
-                     uint64_t since);
+bool steps_add_ready(struct engine *engine, uint64_t instance, uint32_t ordinal, uint64_t since,
+                     int32_t priority);
 /* One that waited before: here, or in its tool's queue, at its age. */
 bool steps_wait_again(struct engine *engine, str tool, str creator, uint64_t instance,
-                      uint32_t ordinal, uint64_t since);
+                      uint32_t ordinal, uint64_t since, int32_t priority);
 void steps_note_ready(struct engine *engine, const struct actor *actor,
                       const struct decision *decision);
 /* The job of a step that is to be started, in front of the others; *out is left alone if its
@@ -173,7 +176,10 @@ void steps_forget_ready(struct engine *engine); /* all of it is looked up again 
 
 /* ages.c `oldest` is a heap; NULL: it is empty. */
 struct ready_step *ready_new(struct engine *engine, uint64_t instance, uint32_t ordinal,
-                             uint64_t since); /* NULL: no memory */
+                             uint64_t since, int32_t priority); /* NULL: no memory */
+/* Is `a` before `b`? A point of priority is worth PRIORITY_AGE records of age, so that a step of a
+ * low one is not passed over for ever. */
+#define PRIORITY_AGE (INT64_C(1) << 20)
 bool ready_is_older(const struct ready_step *a, const struct ready_step *b);
 void ready_put(struct ready_step **oldest, struct ready_step *steps); /* one, or another heap */
 struct ready_step *ready_take(struct ready_step **oldest);            /* NULL: none */
@@ -198,6 +204,7 @@ void runners_fini(struct engine *engine);
 void job_free(struct engine *engine, struct job *job);
 
 /* leases.c */
+int64_t lease_clock(struct engine *engine);
 bool leases_make_room(struct engine *engine, uint32_t more);
 void lease_add(struct engine *engine, const struct lease *lease);
 bool lease_is_watched(struct engine *engine, uint64_t instance, uint32_t ordinal);
@@ -213,7 +220,7 @@ bool lease_extend(struct engine *engine, uint64_t instance, uint32_t ordinal, st
  * are left alone. Lock not held. */
 void lease_explain(struct engine *engine, struct scope *scope, const struct actor *actor,
                    struct event *event);
-int64_t leases_left_ms(struct engine *engine);
+int64_t leases_left_ms(struct engine *engine); /* or until a limit lets steps begin */
 void leases_expire(struct engine *engine);
 void leases_fini(struct engine *engine);
 void lease_hash(struct engine *engine, str token, char out[LEASE_HASH_SIZE + 1]);
@@ -232,7 +239,10 @@ void workers_see(struct engine *engine, const struct lease *lease);     /* a sig
 
 /* claims.c */
 bool claims_add(struct engine *engine, str tool, uint64_t instance, uint32_t ordinal,
-                uint64_t since);
+                uint64_t since, int32_t priority);
+/* To a queue that is known, or, if its tool is here now, to what is run here. */
+bool claims_add_to(struct engine *engine, uint32_t queue, uint64_t instance, uint32_t ordinal,
+                   uint64_t since, int32_t priority);
 void claims_forget(struct engine *engine);
 void claims_release(struct engine *engine);
 void claims_amended(struct engine *engine, const struct actor *actor); /* tools may be others now */

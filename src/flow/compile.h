@@ -37,6 +37,7 @@ struct compilation {
     uint32_t of;     /* the map whose step is compiled; STEP_NONE: none */
     str *buffered; /* signals that are kept */
     uint32_t buffered_count;
+    struct plan_quotas quotas;
     const struct node *cancel_node; /* NULL: there is no `cancel` */
     enum cancel_rule cancel;
     bool calculates;           /* some template is an expression */
@@ -75,6 +76,7 @@ void compile_refuse_key(struct compilation *compiler, const struct source_step *
 /* flow_keys.c: those of a flow, a graph, ...; of every step, and of its way on in a graph. */
 extern const struct known_key flow_keys[], graph_keys[], signal_keys[], cancel_keys[];
 extern const struct known_key step_keys[], way_keys[], branch_keys[], retry_keys[], backoff_keys[];
+extern const struct known_key concurrency_keys[], rate_keys[];
 extern const struct known_key *const group_keys[]; /* each begins with the word of its group */
 void compile_no_memory(struct compilation *compiler);
 str compile_print(struct compilation *compiler, const struct node *node); /* compact JSON */
@@ -101,6 +103,10 @@ void compile_compensate(struct source_step *step);
 void compile_undo(struct compilation *compiler, uint32_t index);
 void compile_check_undo(const struct source_step *step);
 void compile_saga(struct compilation *compiler, const struct node *document);
+
+/* compile_quota.c: `concurrency`, `rate` and `priority` of a step, and of the document. */
+void compile_quotas(struct source_step *step);
+void compile_quotas_of_flow(struct compilation *compiler, const struct node *document);
 
 /* compile_retry.c: how often, and after how long. */
 void compile_retry(struct source_step *step);

@@ -23,9 +23,20 @@ static bool collect_names(struct compilation *compiler)
     return true;
 }
 
+/* The templates of limits: of the input alone, which may have a schema. */
+static void check_quotas(const struct source_step *step, const struct plan_quotas *quotas)
+{
+    const struct node *const nodes[] = { quotas->at_once.key, quotas->rate.key, quotas->priority };
+
+    for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; i++)
+        if (nodes[i])
+            compile_check_templates(step, nodes[i]);
+}
+
 void compile_check(struct compilation *compiler)
 {
     const struct source_step output = { .compiler = compiler, .plan.name = STR("output") };
+    const struct source_step flow = { .compiler = compiler, .plan.name = STR("flow") };
 
     if (!collect_names(compiler))
         return;
@@ -36,9 +47,11 @@ void compile_check(struct compilation *compiler)
 
         if (step->plan.args_node)
             compile_check_templates(step, step->plan.args_node);
+        check_quotas(step, &step->plan.quotas);
         if (step->plan.kind->check)
             step->plan.kind->check(step);
     }
+    check_quotas(&flow, &compiler->quotas);
     if (compiler->output)
         compile_check_templates(&output, compiler->output);
     if (compiler->report.error_count == 0 && !compiler->is_tree && !compiler->scope->arena.failed)

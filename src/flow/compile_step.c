@@ -211,6 +211,7 @@ static void read_step(struct source_step *step)
         step->plan.is_once = !idempotent->truth;
     }
     read_augment(step);
+    compile_quotas(step);
     compile_compensate(step);
     if (step->plan.undoes != STEP_NONE)
         compile_check_undo(step);

@@ -32,6 +32,34 @@ struct flow_call {
 pawl_status flow_call(const struct definition *definition, const void *memory, uint32_t ordinal,
                       struct scope *scope, struct flow_call *out);
 
+/* The limits of an attempt, in the order in which they are taken: those of what works at once, then
+ * rates; of the flow's instances, then of the step. They follow from the input, so that they are
+ * the same whenever they are asked for. */
+struct flow_quota {
+    uint32_t max;
+    int64_t per_ms;  /* a rate: so many may begin within this; 0: so many may work at once */
+    bool is_of_flow; /* it counts instances, else calls of the step */
+    str step;        /* its name; data NULL: of the flow */
+    str key;         /* JSON; data NULL: one for all */
+};
+#define FLOW_QUOTAS 4u
+struct flow_quotas {
+    struct flow_quota items[FLOW_QUOTAS];
+    uint32_t count;
+    int32_t priority; /* the higher goes first */
+};
+bool flow_has_quotas(const struct definition *definition, const void *memory);
+bool flow_definition_has_quotas(
+    const struct definition *definition);                        /* false: it is no flow, too */
+bool flow_counts_instances(const struct definition *definition); /* how many work at once */
+int64_t flow_rate_span_ms(const struct definition *definition);  /* of its longest rate; 0: none */
+/* Texts are copies in the scope. By a memory, of a live attempt; or by the definition in force. A
+ * priority that is no number is 0. NO_MEMORY. */
+pawl_status flow_quotas(const void *memory, uint32_t ordinal, struct scope *scope,
+                        struct flow_quotas *out);
+pawl_status flow_quotas_of(const struct definition *definition, uint32_t plan_index, str input,
+                           struct scope *scope, struct flow_quotas *out);
+
 /* The tool of a live attempt that is taken to one; data NULL: none. */
 str flow_tool_of(const struct definition *definition, const void *memory, uint32_t ordinal);
 

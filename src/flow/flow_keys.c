@@ -15,6 +15,11 @@ const struct known_key flow_keys[] = {
       "false" },
     { "cancel", "true | false | {not_from}", "from where it can be cancelled", NULL, "true" },
     { "mcp", "{task, sync_wait, description}", "how MCP clients are offered it", NULL },
+    { "concurrency", "{max, key}", "how many of its instances work at once", "limit", "no limit" },
+    { "rate", "{max, per, key}", "how many of its instances begin to work in a time", "throttle",
+      "no limit" },
+    { "priority", "NUMBER | TEMPLATE", "which of several waiting steps is first: the higher one",
+      NULL, "0" },
     { 0 },
 };
 
@@ -49,6 +54,11 @@ const struct known_key step_keys[] = {
     { "augment", "{DEST: SOURCE}", "what of the result is put into the context", NULL, "nothing" },
     { "compensate", "STEP | read-only | pivot", "the step that undoes it if the flow fails", "undo",
       "nothing is undone" },
+    { "concurrency", "{max, key}", "how many calls of it are under way at once", "limit",
+      "no limit" },
+    { "rate", "{max, per, key}", "how many calls of it begin in a time", "throttle", "no limit" },
+    { "priority", "NUMBER | TEMPLATE", "which of several waiting steps is first: the higher one",
+      NULL, "the flow's" },
     { 0 },
 };
 
@@ -104,6 +114,21 @@ const struct known_key retry_keys[] = {
       "delay", "[@backoff_default_ms@]" },
     { "on", "[KIND, ...]", "the kinds of errors that are tried again", "only", "all" },
     { "never", "[KIND, ...]", "the kinds of errors that are not", "except", "none" },
+    { 0 },
+};
+
+/* Keys: `concurrency`. */
+const struct known_key concurrency_keys[] = {
+    { "max", "NUMBER", "so many at once; 1 to @LIMIT_AT_ONCE@", "limit", "required" },
+    { "key", "TEMPLATE", "counts those with the same value together", NULL, "all together" },
+    { 0 },
+};
+
+/* Keys: `rate`. */
+const struct known_key rate_keys[] = {
+    { "max", "NUMBER", "so many within `per`; 1 to @LIMIT_RATE@", "limit", "required" },
+    { "per", "DURATION", "any span of this length; at most a day", "period", "required" },
+    { "key", "TEMPLATE", "counts those with the same value together", NULL, "all together" },
     { 0 },
 };
 

@@ -41,6 +41,17 @@ struct plan_augment {
     str dest, source; /* dotted paths; source `identity`: all of the result */
 };
 
+/* How many work at once, or (per_ms > 0) begin within a time, of those with the same key. */
+struct plan_quota {
+    uint32_t max; /* 0: there is no such limit */
+    int64_t per_ms;
+    const struct node *key; /* a template of the input; NULL: one for all */
+};
+struct plan_quotas {
+    struct plan_quota at_once, rate;
+    const struct node *priority; /* a number, or a template of the input; NULL: 0 */
+};
+
 struct plan_step {
     str name, tool; /* tool: data NULL where it has no tool */
     const struct step_kind *kind;
@@ -73,6 +84,7 @@ struct plan_step {
     bool is_pivot;        /* when it is done, what was done before stays */
     uint32_t of;          /* the map whose items it is done for; STEP_NONE: it is no item's */
     uint32_t body;        /* of a map: that step; set by plan_load() */
+    struct plan_quotas quotas; /* of its calls */
 };
 
 /* The nodes of a tree, in depth-first pre-order (C9); 0 is the root. */
@@ -120,6 +132,8 @@ struct plan {
     uint32_t buffered_count;
     enum cancel_rule cancel; /* NOT_FROM: some steps bar it */
     bool has_undo;           /* some step has a compensation */
+    struct plan_quotas quotas; /* of the instances */
+    bool has_quotas;           /* there are limits, or priorities; set by plan_load() */
     bool asks_instance;      /* some template or condition looks at what the instance is */
     struct plan_name *names; /* sorted */
     uint32_t slot_count;
@@ -137,6 +151,11 @@ void plan_print_texts(const str *texts, uint32_t count, struct buf *out); /* as 
 const struct node *plan_arms(const struct plan_step *step);
 /* What one of them waits for: "signal paid", "timer 3d". */
 void arm_print(const struct node *arm, struct buf *out);
+
+/* quota.c: as members of a step, or of the plan; false: they are not. */
+void quotas_print(const struct plan_quotas *quotas, struct buf *out);
+bool quotas_read(const struct node *node, struct plan_quotas *quotas);
+bool quotas_any(const struct plan_quotas *quotas);
 
 /* plan_text.c: false: it is not a plan, or no memory. */
 bool plan_read(struct scope *scope, const struct node *document, struct plan *plan);

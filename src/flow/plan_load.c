@@ -88,8 +88,11 @@ static pawl_status make_ready(struct scope *scope, struct plan *plan)
                                        plan->steps[plan->steps[i].undoes].of != STEP_NONE);
     if (plan->output_node)
         plan->output_has_template = scan_templates(plan, plan->output_node);
-    for (uint32_t i = 0; i < plan->count; i++)
+    plan->has_quotas = quotas_any(&plan->quotas);
+    for (uint32_t i = 0; i < plan->count; i++) {
         scan_conditions(plan, &plan->steps[i]);
+        plan->has_quotas = plan->has_quotas || quotas_any(&plan->steps[i].quotas);
+    }
     return plan->is_tree ? PAWL_OK : plan_find_reach(scope, plan);
 }
 

@@ -8,9 +8,9 @@
  *    "args":{...},"next":1,"max":3,"backoff":[30000,120000,300000],"jitter":100,"timeout":120000,
  *    "idempotent":true,"once":true,"augment":[["dest","source"]],"by":["ann"],"count":2,
  *    "on_error":[["error == \"timeout\"",2],3],"on":["timeout"],"never":["declined"],
- *    "of":4,"undoes":2,"pivot":true}],
+ *    "of":4,"undoes":2,"pivot":true,"concurrency":[5,"{{input.to}}"],"rate":[10,1000],"priority":3}],
  *    "tree":["do",0,["dopar",1,2]],"output":{...},"buffered":[NAME],"cancel":false,
- *    "calculates":true}
+ *    "concurrency":[1,"{{input.to}}"],"rate":[10,1000],"priority":"{{input.priority}}","calculates":true}
  *
  * `kind` is the word of a row of kinds.h; tool is left out. The way on is one of `next`, `join` (an
  * index), `parallel`, `arms` (indices) and `branch` (pairs of condition and index, with `true`
@@ -20,7 +20,7 @@
  * needs when it begins: a wait's are {"arms":[{"timer":"30s"},{"signal":"paid"}]}. `buffered` lists
  * the signals that are kept until a step awaits them. `cancel` is false, or the indices of the
  * steps during which the flow cannot be cancelled. `calculates`: {{= ... }} in its templates is an
- * expression.
+ * expression. The members of limits are described in quota.c.
  *
  * Defaults (X8): a graph's steps have max 3, 30 s / 120 s / 300 s and are idempotent; a tree's
  * leaves have max 1 and are not. A step that waits is not tried again unless its `retry` says
@@ -250,6 +250,7 @@ static void print_step(const struct plan_step *step, struct buf *out)
         json_put_u64(out, "undoes", step->undoes);
     if (step->is_pivot)
         json_put_bool(out, "pivot", true);
+    quotas_print(&step->quotas, out);
     json_close(out, '}');
 }
 
@@ -261,7 +262,8 @@ static bool read_optional(const struct node *node, struct plan_step *step)
     const struct node *pivot = node_find(node, "pivot");
 
     step->is_pivot = pivot && pivot->truth;
-    return (!undoes || node_to_u32(undoes, LIMIT_STEPS, &step->undoes)) &&
+    return quotas_read(node, &step->quotas) &&
+           (!undoes || node_to_u32(undoes, LIMIT_STEPS, &step->undoes)) &&
            (!of || node_to_u32(of, LIMIT_STEPS, &step->of)) &&
            (!timeout || node_to_i64(timeout, &step->timeout_ms)) &&
            (!jitter || node_to_u32(jitter, 1000, &step->jitter_permille)) &&
@@ -407,6 +409,7 @@ void plan_print(const struct plan *plan, struct buf *out)
     print_cancel(plan, out);
     if (plan->calculates)
         json_put_bool(out, "calculates", true);
+    quotas_print(&plan->quotas, out);
     json_close(out, '}');
 }
 
@@ -427,6 +430,7 @@ bool plan_read(struct scope *scope, const struct node *document, struct plan *pl
                       &plan->buffered_count) &&
            read_steps(scope, node_find(document, "steps"), plan) &&
            read_cancel(node_find(document, "cancel"), plan) &&
+           quotas_read(document, &plan->quotas) &&
            (plan->is_tree
                 ? plan_load_tree(scope, tree, plan)
                 : node_to_u32(node_find(document, "first"), plan->count - 1, &plan->first));

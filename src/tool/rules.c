@@ -74,7 +74,8 @@ static pawl_status read_exec(struct scope *scope, const struct node *node, struc
     if (str_is(node->key, "env"))
         return read_names(scope, node, "env", &out->variables);
     if (!str_is(node->key, "programs"))
-        return fail_unknown(scope, node, STR("exec"), "programs, env, for and answers");
+        return fail_unknown(scope, node, STR("exec"),
+                            "programs, env, for, answers, concurrency and rate");
     out->has_programs = true;
     return read_names(scope, node, "programs", &out->programs);
 }
@@ -94,10 +95,37 @@ static pawl_status read_http(struct scope *scope, const struct node *node, struc
                    : fail_at(scope, node, "timeout", "a duration like 30s");
     if (!str_is(node->key, "size"))
         return fail_unknown(scope, node, STR("http"),
-                            "hosts, private, timeout, size, for and answers");
+                            "hosts, private, timeout, size, for, answers, concurrency and rate");
     if (!node_to_u32(node, LIMIT_TEXT, &size) || size == 0)
         return fail_at(scope, node, "size", "a number of bytes up to 1048576");
     out->size_max = size;
+    return PAWL_OK;
+}
+
+/* {max} or {max, per}: as a flow's definition has them, without a key. */
+static pawl_status read_limit(struct scope *scope, const struct node *node, uint32_t most,
+                              uint32_t *max, int64_t *per_ms)
+{
+    const struct node *number = node_find(node, "max"), *per = node_find(node, "per");
+
+    if (node->kind != NODE_OBJECT || node->count != (per_ms ? 2 : 1) || !number || (per_ms && !per))
+        return fail_at(scope, node, per_ms ? "rate" : "concurrency",
+                       per_ms ? "{max: NUMBER, per: DURATION}" : "{max: NUMBER}");
+    if (!node_to_u32(number, most, max) || *max == 0)
+        return fail_at(scope, number, "max", "a number from 1");
+    if (per && (per->kind != NODE_STRING || !duration_parse(per->text, per_ms) || *per_ms <= 0 ||
+                *per_ms > LIMIT_RATE_MS))
+        return fail_at(scope, per, "per", "a duration of at most a day");
+    return PAWL_OK;
+}
+
+static pawl_status read_rate(struct scope *scope, const struct node *node, struct tool_rule *rule,
+                             struct tool_rules *out)
+{
+    out->has_limits = true;
+    TRY(read_limit(scope, node, LIMIT_RATE, &rule->limits.rate, &rule->limits.per_ms));
+    if (rule->limits.per_ms > out->per_max_ms)
+        out->per_max_ms = rule->limits.per_ms;
     return PAWL_OK;
 }
 
@@ -110,11 +138,17 @@ static pawl_status read_member(struct scope *scope, const struct node *node, str
     }
     if (str_is(node->key, "answers"))
         return read_replies(scope, node, rule);
+    if (str_is(node->key, "concurrency")) {
+        out->has_limits = true;
+        return read_limit(scope, node, LIMIT_AT_ONCE, &rule->limits.at_once, NULL);
+    }
+    if (str_is(node->key, "rate"))
+        return read_rate(scope, node, rule, out);
     if (str_is(rule->tool, "exec"))
         return read_exec(scope, node, out);
     if (str_is(rule->tool, "http"))
         return read_http(scope, node, out);
-    return fail_unknown(scope, node, rule->tool, "for and answers");
+    return fail_unknown(scope, node, rule->tool, "for, answers, concurrency and rate");
 }
 
 static pawl_status read_tool(struct scope *scope, const struct node *node, struct tool_rules *out)
@@ -165,6 +199,16 @@ bool tool_rules_allow(const struct tool_rules *rules, str tool, str creator)
         if (str_eq(rules->rules[i].tool, tool) && rules->rules[i].is_restricted)
             return creator.data && rule_names_have(&rules->rules[i].creators, creator);
     return true;
+}
+
+const struct tool_limits *tool_rules_limits(const struct tool_rules *rules, str tool)
+{
+    for (uint32_t i = 0; i < rules->rule_count; i++)
+        if (str_eq(rules->rules[i].tool, tool))
+            return rules->rules[i].limits.at_once || rules->rules[i].limits.rate
+                       ? &rules->rules[i].limits
+                       : NULL;
+    return NULL;
 }
 
 const struct tool_reply *tool_rules_reply(const struct tool_rules *rules, str tool,

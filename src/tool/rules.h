@@ -4,6 +4,8 @@
  *   http: {hosts: [api.example.com, "*.example.org"], private: [10.0.0.7], timeout: 30s,
  *          size: 1048576, for: [ann]}
  *   NAME: {for: [ann, bob]}        any other tool, here or of a worker elsewhere
+ *   NAME: {concurrency: {max: 5}, rate: {max: 100, per: 1m}}   how many calls of it at once, and in
+ *                                  a time, here and by workers elsewhere
  *   NAME: {answers: [{error: "busy"}, {result: 7}]}   not called at all: told what it answers, the
  *                                  n-th time it is tried the n-th, the last one ever after
  *
@@ -13,6 +15,7 @@
 
 #include "base/node.h"
 #include "base/scope.h"
+#include "tool/tool.h"
 
 struct rule_names {
     str *items;
@@ -30,9 +33,12 @@ struct tool_rule {
     struct rule_names creators;
     struct tool_reply *replies; /* instead of a call; none: it is called */
     uint32_t reply_count;
+    struct tool_limits limits;
 };
 
 struct tool_rules {
+    bool has_limits;     /* of some tool */
+    int64_t per_max_ms;  /* of all rates */
     bool has_exec, exec; /* has_exec: it says so, whatever the host's own option */
     bool has_programs;   /* only those named */
     struct rule_names programs;
@@ -53,6 +59,8 @@ bool tool_rules_allow(const struct tool_rules *rules, str tool, str creator);
 /* What is answered in its place; NULL: nothing, it is called. Attempts count from 1. */
 const struct tool_reply *tool_rules_reply(const struct tool_rules *rules, str tool,
                                           uint32_t attempt);
+/* NULL: none. */
+const struct tool_limits *tool_rules_limits(const struct tool_rules *rules, str tool);
 bool rule_names_have(const struct rule_names *names, str name);
 
 #endif

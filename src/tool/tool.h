@@ -27,6 +27,15 @@ bool toolbox_has(const struct toolbox *toolbox, str name); /* thread-safe */
 /* ... or has to be run here because it is forbidden to the creator of the instance: it fails. */
 bool toolbox_serves(const struct toolbox *toolbox, str name, str creator);
 
+/* How many calls of a tool may be under way at once, and begin within `per_ms`; 0: any number. Of
+ * all flows together. NULL: it has no limits. */
+struct tool_limits {
+    uint32_t at_once, rate;
+    int64_t per_ms;
+};
+const struct tool_limits *toolbox_limits(const struct toolbox *toolbox, str name);
+bool toolbox_has_limits(const struct toolbox *toolbox, int64_t *per_max_ms); /* of some tool */
+
 /* Is it a function that the host registered, which runs in this process? */
 bool toolbox_is_of_host(const struct toolbox *toolbox, str name);
 

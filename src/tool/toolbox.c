@@ -87,6 +87,17 @@ bool toolbox_has(const struct toolbox *toolbox, str name)
            tool_rules_reply(&toolbox->rules, name, 1);
 }
 
+const struct tool_limits *toolbox_limits(const struct toolbox *toolbox, str name)
+{
+    return toolbox->rules.has_limits ? tool_rules_limits(&toolbox->rules, name) : NULL;
+}
+
+bool toolbox_has_limits(const struct toolbox *toolbox, int64_t *per_max_ms)
+{
+    *per_max_ms = toolbox->rules.per_max_ms;
+    return toolbox->rules.has_limits;
+}
+
 bool toolbox_is_of_host(const struct toolbox *toolbox, str name)
 {
     return get_host_tool(toolbox, name) != NULL;

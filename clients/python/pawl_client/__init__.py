@@ -969,6 +969,16 @@ class HeldStep(TypedDict):
     lease_until: Time | None
 
 
+class HeldLimit(TypedDict):
+    limit: Literal["concurrency", "rate"]
+    definition: NotRequired[str]
+    step: NotRequired[str]
+    tool: NotRequired[str]
+    key: NotRequired[Any]
+    max: int
+    per_ms: NotRequired[int]
+
+
 class AskedTool(TypedDict):
     since: Time
     asked_at: Time | None
@@ -1015,6 +1025,7 @@ class Waiting(TypedDict):
     approved_by: NotRequired[list[str]]
     failed: NotRequired[FailedAttempt]
     held: NotRequired[HeldStep]
+    limit: NotRequired[HeldLimit]
     workers: NotRequired[AskedTool]
     paused_at: NotRequired[Time]
     actor_ref: NotRequired[str | None]

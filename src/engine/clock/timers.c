@@ -226,6 +226,7 @@ pawl_status timers_fire_due(struct engine *engine, struct scope *scope, uint32_t
     guard_lock(&engine->lock);
     now = clock_read(engine);
     leases_expire(engine);
+    quotas_open(engine);
     guard_unlock(&engine->lock);
     alarmed = alarms_fire_due(engine, scope, &now, &held); /* its failure stops no timer */
     renewals_run(engine);

@@ -139,6 +139,16 @@ static pawl_status why_refused(const struct whole_log *whole, struct waiting *ou
     return words.data ? PAWL_OK : scope_no_memory(scope);
 }
 
+/* A limit, where that is what holds up a step that is ready. */
+static pawl_status why_limits(const struct whole_log *whole, struct waiting *out, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (out[i].tool.data && out[i].step_status == STEP_READY)
+            TRY(quotas_explain(whole->engine, whole->scope, whole->head.instance, out[i].ordinal,
+                               &out[i].limit));
+    return PAWL_OK;
+}
+
 /* Their ids are in their own rows. */
 static pawl_status why_children(const struct whole_log *whole, uint32_t max, struct waiting *out,
                                 uint32_t count)
@@ -169,6 +179,7 @@ pawl_status why_list(const struct whole_log *whole, uint32_t max, struct waiting
     TRY(gates_rules(whole, *out, *count));
     TRY(gates_progress(whole, *out, *count));
     TRY(why_causes(whole, max, *out, *count));
+    TRY(why_limits(whole, *out, *count));
     return why_children(whole, max, *out, *count);
 }
 

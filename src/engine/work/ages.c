@@ -8,9 +8,16 @@
 
 /* ---- The heap ---- */
 
+static int64_t rank_of(const struct ready_step *step)
+{
+    return (int64_t)step->since - step->priority * PRIORITY_AGE;
+}
+
 bool ready_is_older(const struct ready_step *a, const struct ready_step *b)
 {
-    return a->since != b->since ? a->since < b->since : a->order < b->order;
+    int64_t rank_a = rank_of(a), rank_b = rank_of(b);
+
+    return rank_a != rank_b ? rank_a < rank_b : a->order < b->order;
 }
 
 /* Neither has a `next`; either may be NULL. */
@@ -27,7 +34,7 @@ static struct ready_step *merge(struct ready_step *a, struct ready_step *b)
 }
 
 struct ready_step *ready_new(struct engine *engine, uint64_t instance, uint32_t ordinal,
-                             uint64_t since)
+                             uint64_t since, int32_t priority)
 {
     struct ready_step *step = heap_new(engine->heap, sizeof *step);
 
@@ -36,6 +43,7 @@ struct ready_step *ready_new(struct engine *engine, uint64_t instance, uint32_t 
         *step = (struct ready_step){ .instance = instance,
                                      .ordinal = ordinal,
                                      .since = since,
+                                     .priority = priority,
                                      .order = engine->work.ready_count++ };
     return step;
 }

@@ -66,10 +66,10 @@ static struct tool_queue *get_queue(struct engine *engine, str tool)
 }
 
 bool claims_add(struct engine *engine, str tool, uint64_t instance, uint32_t ordinal,
-                uint64_t since)
+                uint64_t since, int32_t priority)
 {
     struct tool_queue *queue = get_queue(engine, tool);
-    struct ready_step *step = ready_new(engine, instance, ordinal, since);
+    struct ready_step *step = ready_new(engine, instance, ordinal, since, priority);
 
     ASSERT_LOCKED(engine);
     if (!queue || !step) {
@@ -80,6 +80,16 @@ bool claims_add(struct engine *engine, str tool, uint64_t instance, uint32_t ord
     ready_put(&queue->oldest, step);
     waiting_call(engine, tool);
     return true;
+}
+
+bool claims_add_to(struct engine *engine, uint32_t queue, uint64_t instance, uint32_t ordinal,
+                   uint64_t since, int32_t priority)
+{
+    str tool = engine->work.queues[queue].tool;
+
+    return toolbox_has(engine->toolbox, tool)
+               ? steps_add_ready(engine, instance, ordinal, since, priority)
+               : claims_add(engine, tool, instance, ordinal, since, priority);
 }
 
 /* The oldest step of these tools; NULL: none. */

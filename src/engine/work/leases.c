@@ -13,21 +13,25 @@
 #include "model/words.h"
 #include <stdio.h>
 
-static int64_t lease_clock(struct engine *engine)
+int64_t lease_clock(struct engine *engine)
 {
     return engine->options.test_clock || PLANTED(LEASE_BY_WALL) ? clock_read(engine).wall_ms
                                                                 : engine->env->boot_ms(engine->env);
 }
 
-/* INT64_MAX: nothing is leased. */
+/* What falls due by this clock: leases, and limits that let steps begin. INT64_MAX: nothing. */
 int64_t leases_left_ms(struct engine *engine)
 {
     int64_t left_ms;
 
+    int64_t next_ms = engine->work.next_lease_ms < engine->work.quotas.next_ms
+                          ? engine->work.next_lease_ms
+                          : engine->work.quotas.next_ms;
+
     ASSERT_LOCKED(engine);
-    if (engine->work.next_lease_ms == INT64_MAX)
+    if (next_ms == INT64_MAX)
         return INT64_MAX;
-    left_ms = engine->work.next_lease_ms - lease_clock(engine);
+    left_ms = next_ms - lease_clock(engine);
     return left_ms > 0 ? left_ms : 0;
 }
 

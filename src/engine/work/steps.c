@@ -126,6 +126,7 @@ static pawl_status start_one(struct engine *engine, struct actor *actor, struct 
 {
     struct event start = { .kind = EVENT_STEP_START, .at_ms = cause->at_ms, .ordinal = ordinal };
     struct job *job = NULL;
+    bool has_quotas, may_start;
     pawl_status status = job_new(engine, actor, ordinal, scope, &job);
 
     if (status == PAWL_NOT_AWAITING) /* it asks what it is called, and is being made: later */
@@ -136,7 +137,12 @@ static pawl_status start_one(struct engine *engine, struct actor *actor, struct 
         return steps_fail_started(actor, scope, &start, decision);
     }
     TRY(status);
-    if (may_end_at_once(cause, decision, scope, job->call.tool)) {
+    status = quotas_admit_next(engine, actor, job, scope, &has_quotas, &may_start);
+    if (status || !may_start) {
+        job_free(engine, job);
+        return status;
+    }
+    if (!has_quotas && may_end_at_once(cause, decision, scope, job->call.tool)) {
         status = end_at_once(engine, actor, scope, &start, job, decision);
         job_free(engine, job);
         return status;
@@ -195,9 +201,10 @@ static bool is_started(const struct decision *decision, uint32_t ordinal)
     return false;
 }
 
-bool steps_add_ready(struct engine *engine, uint64_t instance, uint32_t ordinal, uint64_t since)
+bool steps_add_ready(struct engine *engine, uint64_t instance, uint32_t ordinal, uint64_t since,
+                     int32_t priority)
 {
-    struct ready_step *ready = ready_new(engine, instance, ordinal, since);
+    struct ready_step *ready = ready_new(engine, instance, ordinal, since, priority);
 
     ASSERT_LOCKED(engine);
     if (ready)
@@ -233,12 +240,12 @@ bool steps_can_start(const struct engine *engine)
 
 /* In this process if its tool is here, else for the worker that claims it. */
 bool steps_wait_again(struct engine *engine, str tool, str creator, uint64_t instance,
-                      uint32_t ordinal, uint64_t since)
+                      uint32_t ordinal, uint64_t since, int32_t priority)
 {
     ASSERT_LOCKED(engine);
     return toolbox_serves(engine->toolbox, tool, creator)
-               ? steps_add_ready(engine, instance, ordinal, since)
-               : claims_add(engine, tool, instance, ordinal, since);
+               ? steps_add_ready(engine, instance, ordinal, since, priority)
+               : claims_add(engine, tool, instance, ordinal, since, priority);
 }
 
 static bool note_one(struct engine *engine, const struct actor *actor, uint32_t ordinal,
@@ -247,7 +254,8 @@ static bool note_one(struct engine *engine, const struct actor *actor, uint32_t 
     str tool = work_tool_of(actor->definition, actor->memory, ordinal);
 
     return !tool.data || /* over already */
-           steps_wait_again(engine, tool, actor->creator, actor->instance, ordinal, since);
+           steps_wait_again(engine, tool, actor->creator, actor->instance, ordinal, since,
+                            quotas_priority(engine, actor, ordinal));
 }
 
 /* Ready steps that found no place: remembered until there is one. */
@@ -319,6 +327,12 @@ static pawl_status check_served(struct engine *engine, const struct actor *actor
                       STR_ARG(call->step), STR_ARG(call->tool));
 }
 
+/* Where it waited before its start was sent. */
+static uint32_t queue_of(const struct mail *mail)
+{
+    return mail->claim && mail->claim->ready ? mail->claim->ready->queue : QUOTA_HERE;
+}
+
 pawl_status steps_prepare(struct engine *engine, struct actor *actor, const struct mail *mail,
                           struct scope *scope, struct job **jobs, struct job **out)
 {
@@ -340,6 +354,14 @@ pawl_status steps_prepare(struct engine *engine, struct actor *actor, const stru
         verdict = deaths_ask(engine, actor, job);
     if (verdict != DEATHS_FEW)
         status = deaths_refuse(engine, actor, &job->call, verdict, scope);
+    if (!status)
+        status = quotas_admit(engine, actor, job,
+                              &(struct quota_step){ .instance = actor->instance,
+                                                    .ordinal = mail->event.ordinal,
+                                                    .may_wait = true,
+                                                    .queue = queue_of(mail),
+                                                    .since = mail->ready_since },
+                              scope);
     if (status) {
         job_free(engine, job);
         return status;
@@ -415,4 +437,5 @@ void steps_fini(struct engine *engine)
     ready_free(engine, &engine->work.ready);
     claims_fini(engine);
     leases_fini(engine);
+    quotas_fini(engine);
 }

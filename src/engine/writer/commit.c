@@ -159,6 +159,7 @@ bool commit_accept(struct engine *engine)
     clock_committed(engine);
     timers_note(engine, batch);
     runners_withdraw(engine, batch);
+    quotas_committed(engine, batch);
     family_note(engine, batch);
     return kept;
 }

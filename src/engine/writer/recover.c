@@ -136,7 +136,7 @@ static bool recover_running(struct engine *engine, uint64_t number, const struct
 struct waiting_room {
     uint64_t *since;                     /* by step; 0: it is not ready */
     const struct definition *definition; /* a flow's, the one in force; NULL: its memory knows */
-    str creator;
+    str creator, input;
 };
 
 static pawl_status find_room(struct engine *engine, struct scope *scope, uint64_t number,
@@ -155,17 +155,26 @@ static pawl_status find_room(struct engine *engine, struct scope *scope, uint64_
     memcpy(head.random, row.random, sizeof head.random);
     if (engine->actors.has_amends)
         TRY(amended_definition(engine, scope, &head, &out->definition));
-    return value_text(engine, scope, row.creator, &out->creator);
+    TRY(value_text(engine, scope, row.creator, &out->creator));
+    return flow_definition_has_quotas(out->definition)
+               ? value_text(engine, scope, row.input, &out->input)
+               : PAWL_OK;
 }
 
 /* To the queue of its tool at once, where a claim finds it; otherwise its start decides. */
-static bool recover_waiting(struct engine *engine, uint64_t number, const struct live_step *step,
-                            uint64_t since, const struct waiting_room *room)
+static bool recover_waiting(struct engine *engine, struct scope *scope, uint64_t number,
+                            const struct live_step *step, uint64_t since,
+                            const struct waiting_room *room)
 {
     str tool = room->definition ? work_step_tool(room->definition, step->plan) : STR_NONE;
+    struct flow_quotas quotas = { 0 };
 
-    return tool.data ? steps_wait_again(engine, tool, room->creator, number, step->ordinal, since)
-                     : steps_add_ready(engine, number, step->ordinal, since);
+    if (room->input.data &&
+        flow_quotas_of(room->definition, step->plan, room->input, scope, &quotas))
+        return false;
+    return tool.data ? steps_wait_again(engine, tool, room->creator, number, step->ordinal, since,
+                                        quotas.priority)
+                     : steps_add_ready(engine, number, step->ordinal, since, 0);
 }
 
 static bool has_ready(const struct live *live)
@@ -190,7 +199,7 @@ static pawl_status recover_live(struct engine *engine, struct scope *scope, uint
         const struct live_step *step = &live->steps[i];
 
         if (step->status == STEP_READY)
-            kept = recover_waiting(engine, number, step, room.since[i], &room);
+            kept = recover_waiting(engine, scope, number, step, room.since[i], &room);
         else if (step->status == STEP_RUNNING)
             kept = recover_running(engine, number, live, step, after_death);
     }

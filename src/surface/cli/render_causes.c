@@ -88,6 +88,29 @@ static void put_held(struct cli *cli, const struct node *item, struct buf *text)
     put_sentence(cli, DIM, text);
 }
 
+/* "waits for a place: concurrency of flow, step work, key "ann": 1 at once" */
+static void put_limit(struct cli *cli, const struct node *item, struct buf *text)
+{
+    const struct node *limit = node_find(item, "limit");
+    str definition = member_str(limit, "definition"), step = member_str(limit, "step");
+    str tool = member_str(limit, "tool"), key = member_json(limit, "key");
+    int64_t per_ms = member_int(limit, "per_ms");
+
+    if (!limit)
+        return;
+    buf_fmt(text, "waits for its limit: %.*s of %.*s%.*s", STR_ARG(member_str(limit, "limit")),
+            STR_ARG(definition), STR_ARG(tool));
+    if (step.size > 0)
+        buf_fmt(text, ", step %.*s", STR_ARG(step));
+    if (key.size > 0)
+        buf_fmt(text, ", key %.*s", key.size < ERROR_COLUMNS ? (int)key.size : ERROR_COLUMNS,
+                key.data);
+    buf_fmt(text, ": %lld %s", (long long)member_int(limit, "max"), per_ms > 0 ? "in " : "at once");
+    if (per_ms > 0)
+        buf_fmt(text, "%lld ms", (long long)per_ms);
+    put_sentence(cli, DIM, text);
+}
+
 static void put_asked(struct cli *cli, const struct node *item, struct buf *text)
 {
     const struct node *workers = node_find(item, "workers"), *tools = node_find(workers, "tools");
@@ -193,7 +216,7 @@ typedef void put_fn(struct cli *cli, const struct node *item, struct buf *text);
 
 void put_causes(struct cli *cli, const char *id, const struct node *item)
 {
-    static put_fn *const all[] = { put_failed,   put_held,    put_asked,
+    static put_fn *const all[] = { put_failed,   put_held,    put_limit,  put_asked,
                                    put_approved, put_refused, put_awaited };
     struct buf text;
 

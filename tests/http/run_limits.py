@@ -1,0 +1,257 @@
+"""Limits: how many calls or instances work at once, how many begin in a time, and who is first; through kills of the server too."""
+import signal
+
+from run_flows import server, yaml
+from run_timers import advance
+from web import harness
+
+ONE = "steps: {work: {tool: call, args: {n: \"{{input.n}}\"}%s, done: true}}"
+
+
+def start(web, name, count=1, **values):
+    return [web.create(definition=name, input=dict(values, n=n)) for n in range(count)]
+
+
+def claim(web, most=100, tools=("call",), **more):
+    body = {"tools": list(tools), "worker": "w/1", "max": most, **more}
+    return web.expect(200, "POST", "/v1/steps/claim", body).json["steps"]
+
+
+def end(web, step, how="complete", **body):
+    body = body or {"result": 1}
+    return web.expect(200, "POST", "/v1/steps/%s/%s" % (step["step_id"], how), dict(body, lease=step["lease"]))
+
+
+def of(steps):
+    return [step["instance_id"] for step in steps]
+
+
+def test_no_more_calls_of_a_step_are_under_way_than_it_allows(shell):
+    child, web = server(shell)
+    yaml(web, "flow", ONE % ", concurrency: {max: 2}")
+    ids = start(web, "flow", 5)
+    first = claim(web)
+    assert of(first) == ids[:2], "the oldest"
+    assert claim(web) == []
+    end(web, first[0])
+    second = claim(web)
+    assert of(second) == ids[2:3] and claim(web) == []
+    end(web, first[1], "fail", error="no", retry=False)
+    end(web, second[0])
+    assert of(claim(web)) == ids[3:]
+    shell.stop(child)
+
+
+def test_a_place_is_free_again_after_a_cancel_a_lost_lease_and_a_retry(shell):
+    child, web = server(shell, "--test")
+    yaml(web, "flow", ONE % ", concurrency: {max: 1}, retry: {max: 2, backoff: [1h]}")
+    ids = start(web, "flow", 4)
+    (held,) = claim(web)
+    web.expect(200, "POST", "/v1/instances/%s/cancel" % held["instance_id"], {"actor_ref": "ann"})
+    (held,) = claim(web, lease="10s")
+    assert held["instance_id"] == ids[1]
+    advance(web, "11s")
+    (held,) = claim(web)
+    assert held["instance_id"] == ids[2], "the second waits for its next attempt, and holds nothing meanwhile"
+    end(web, held, "fail", error="busy")
+    assert of(claim(web)) == ids[3:]
+    shell.stop(child)
+
+
+def test_each_key_has_places_of_its_own_and_one_backlog_is_in_no_other_way(shell):
+    child, web = server(shell)
+    yaml(web, "flow", ONE % ", concurrency: {max: 1, key: \"{{input.who}}\"}")
+    start(web, "flow", 50, who="much")
+    others = [start(web, "flow", 1, who=who)[0] for who in ("ann", "bob", 7)]
+    steps = claim(web)
+    assert len(steps) == 4 and of(steps)[1:] == others, "one of the fifty, and each of the others"
+    shell.stop(child)
+
+
+def test_an_instance_keeps_its_place_between_its_steps_until_it_ends(shell):
+    child, web = server(shell)
+    yaml(web, "flow", """concurrency: {max: 1, key: "{{input.who}}"}
+steps:
+  a: {tool: call, next: pay}
+  pay: {wait: {signal: paid}, next: b}
+  b: {tool: call, done: true}""")
+    ids = start(web, "flow", 2, who="ann")
+    (a,) = claim(web)
+    end(web, a)
+    assert claim(web) == [], "the first waits for its payment, and keeps its place"
+    web.expect(202, "POST", "/v1/instances/%s/signals" % ids[0], {"name": "paid"})
+    (b,) = claim(web)
+    assert (b["instance_id"], b["name"]) == (ids[0], "b"), "not the second one's first step"
+    end(web, b)
+    assert of(claim(web)) == ids[1:]
+    shell.stop(child)
+
+
+def test_parallel_steps_of_an_instance_that_waits_begin_together(shell):
+    child, web = server(shell)
+    yaml(web, "flow", "{concurrency: {max: 1}, dopar: [{action: call, payload: {}}, {action: call, payload: {}}, {action: call, payload: {}}]}")
+    ids = start(web, "flow", 2)
+    held = claim(web)
+    assert of(held) == [ids[0]] * 3 and claim(web) == []
+    for step in held:
+        end(web, step)
+    assert of(claim(web)) == [ids[1]] * 3
+    shell.stop(child)
+
+
+def test_no_more_calls_begin_in_any_span_than_the_rate_allows(shell):
+    child, web = server(shell, "--test")
+    yaml(web, "flow", ONE % ", rate: {max: 3, per: 1m}")
+    ids = start(web, "flow", 7)
+    assert of(claim(web)) == ids[:3]
+    advance(web, "59s")
+    assert claim(web) == []
+    advance(web, "1s")
+    assert of(claim(web, 2)) == ids[3:5]
+    advance(web, "30s")
+    assert of(claim(web)) == ids[5:6], "the third of this minute"
+    advance(web, "29s")
+    assert claim(web) == []
+    advance(web, "1s")
+    assert of(claim(web)) == ids[6:]
+    shell.stop(child)
+
+
+def test_a_rate_of_a_flow_counts_instances(shell):
+    child, web = server(shell, "--test")
+    yaml(web, "flow", "{rate: {max: 1, per: 1h}, do: [{action: call, payload: {}}, {action: call, payload: {}}]}")
+    ids = start(web, "flow", 2)
+    for _ in range(2):
+        (step,) = claim(web)
+        assert step["instance_id"] == ids[0]
+        end(web, step)
+    assert claim(web) == []
+    advance(web, "1h")
+    assert of(claim(web)) == ids[1:]
+    shell.stop(child)
+
+
+def test_a_tool_has_limits_for_all_flows_together(shell):
+    (shell.folder / "pawl.yaml").write_text("tools: {call: {concurrency: {max: 2}, rate: {max: 3, per: 1m}}}\n")
+    child, web = server(shell, "--test", "--config", str(shell.folder / "pawl.yaml"))
+    for name in ("one", "two"):
+        yaml(web, name, ONE % "")
+    ids = start(web, "one", 2) + start(web, "two", 2)
+    held = claim(web)
+    assert of(held) == ids[:2] and claim(web) == []
+    for step in held:
+        end(web, step)
+    (third,) = claim(web)
+    assert third["instance_id"] == ids[2]
+    end(web, third)
+    assert claim(web) == [], "three have begun in this minute"
+    advance(web, "1m")
+    assert of(claim(web)) == ids[3:]
+    shell.stop(child)
+
+
+def test_what_is_under_way_and_what_began_lately_is_counted_after_a_kill(shell):
+    child, web = server(shell, "--test")
+    yaml(web, "once", ONE % ", concurrency: {max: 2}")
+    yaml(web, "whole", "{concurrency: {max: 1}, do: [{action: call, payload: {}}, {wait: {signal: go}}, {action: call, payload: {}}]}")
+    yaml(web, "slow", ONE % ", rate: {max: 2, per: 1h}")
+    once, whole, slow = start(web, "once", 3), start(web, "whole", 2), start(web, "slow", 3)
+    held = {step["instance_id"]: step for step in claim(web, lease="2h")}
+    assert sorted(held) == sorted(once[:2] + whole[:1] + slow[:2])
+    end(web, held[whole[0]])
+    end(web, held[slow[0]])
+    advance(web, "50m")
+    shell.stop(child, signal.SIGKILL, expect=None)
+    child, web = server(shell, "--test")
+    assert claim(web) == [], "two calls, an instance that waits for its signal, and two starts of this hour"
+    end(web, held[once[1]])
+    assert of(claim(web, lease="2h")) == once[2:]
+    web.expect(202, "POST", "/v1/instances/%s/signals" % whole[0], {"name": "go"})
+    (step,) = claim(web)
+    assert step["instance_id"] == whole[0]
+    end(web, step)
+    assert of(claim(web)) == whole[1:]
+    advance(web, "11m")
+    assert of(claim(web)) == slow[2:]
+    shell.stop(child)
+
+
+def test_of_the_steps_that_wait_those_of_the_highest_priority_are_first(shell):
+    child, web = server(shell)
+    yaml(web, "flow", "priority: \"{{input.urgency}}\"\n" + ONE % "")
+    yaml(web, "last", ONE % ", priority: -1")
+    low = start(web, "last") + start(web, "flow", urgency=0)
+    high, higher = start(web, "flow", urgency=1)[0], start(web, "flow", urgency=9)[0]
+    none = start(web, "flow", urgency="what")[0]
+    assert of(claim(web)) == [higher, high, low[1], none, low[0]]
+    shell.stop(child)
+
+
+def test_priorities_hold_among_those_that_wait_for_a_place_and_after_a_kill(shell):
+    child, web = server(shell)
+    yaml(web, "flow", ONE % ", concurrency: {max: 1}, priority: \"{{input.urgency}}\"")
+    first = start(web, "flow", urgency=0)
+    (held,) = claim(web)
+    assert of([held]) == first
+    ids = [start(web, "flow", urgency=urgency)[0] for urgency in (1, 3, 2)]
+    assert claim(web) == []
+    end(web, held)
+    (held,) = claim(web)
+    assert held["instance_id"] == ids[1]
+    shell.stop(child, signal.SIGKILL, expect=None)
+    child, web = server(shell)
+    assert claim(web) == []
+    end(web, held)
+    (held,) = claim(web)
+    assert held["instance_id"] == ids[2]
+    shell.stop(child)
+
+
+def test_tools_of_the_server_itself_have_limits_too(shell):
+    child, web = server(shell, "--test")
+    yaml(web, "flow", "steps: {say: {tool: log, args: {message: hi}, rate: {max: 2, per: 1m}, done: true}}")
+    ids = start(web, "flow", 5)
+    done = lambda: [web.get("/v1/instances/" + one).json["status"] for one in ids].count("completed")  # noqa: E731
+    shell.wait_for(lambda: done() == 2)
+    advance(web, "1m")
+    assert done() == 4
+    advance(web, "1m")
+    assert done() == 5
+    shell.stop(child)
+
+
+def test_why_names_the_limit_that_a_step_waits_for(shell):
+    child, web = server(shell)
+    yaml(web, "flow", ONE % ", concurrency: {max: 1, key: \"{{input.who}}\"}")
+    ids = start(web, "flow", 2, who="ann")
+    claim(web)
+    (waits,) = web.get("/v1/instances/%s/why" % ids[1]).json["waiting_for"]
+    assert waits["limit"] == {"limit": "concurrency", "definition": "flow", "step": "work", "key": "ann", "max": 1}, waits
+    assert "limit" not in web.get("/v1/instances/%s/why" % ids[0]).json["waiting_for"][0]
+    out = shell.pawl("why", ids[1]).out
+    assert "concurrency" in out and "ann" in out, out
+    shell.stop(child)
+
+
+def test_limits_that_say_nothing_or_could_change_are_refused_with_their_place(shell):
+    child, web = server(shell)
+    for text, words in (
+            (ONE % ", concurrency: {key: \"{{input.n}}\"}", "needs 'max'"),
+            (ONE % ", concurrency: {max: 0}", "1..1000000"),
+            (ONE % ", concurrency: 5", "{max, key}"),
+            (ONE % ", concurrency: {max: 1, key: \"{{context.n}}\"}", "{{input...}}"),
+            (ONE % ", concurrency: {max: 1, key: ann}", "without a key all are counted together"),
+            (ONE % ", rate: {max: 1}", "needs 'per'"),
+            (ONE % ", rate: {max: 1, per: 2d}", "at most a day"),
+            (ONE % ", rate: {max: 1, per: 1m, burst: 4}", "unknown key 'rate.burst'"),
+            (ONE % ", priority: 1000", "-100..100"),
+            (ONE % ", priority: high", "-100..100"),
+            ("steps: {rest: {wait: {timer: 1h}, concurrency: {max: 1}, done: true}}", "for calls of a tool"),
+            ("{concurrency: {max: -1}, do: [{action: call, payload: {}}]}", "1..1000000")):
+        reply = web.refused("invalid-definition", "PUT", "/v1/definitions/bad", text, {"Content-Type": "application/yaml"})
+        assert words in reply.json["detail"] and "line 1" in reply.json["detail"], (text, reply.json["detail"])
+    shell.stop(child)
+
+
+if __name__ == "__main__":
+    harness.main(globals())
