@@ -375,8 +375,8 @@ function failure(error) {
  *
  * At most `places` steps are under way. A tool is called with (args, step); what it returns is the step's result (any JSON). What it throws
  * is the step's error: {type, message, traceback}, or the error of a Fail as it is. A step may be given twice, after a crash or a lost
- * lease: step.idempotency_key is the same then. step.lost() tells a long tool that its lease is gone. `answered` is called with the step and
- * what came of its answer: {status} if it was recorded, {reason, detail} if it was refused. `log` is a logger with info, warn and error, such
+ * lease: step.idempotency_key is the same then. step.lost() tells a long tool that its lease is gone;
+ * step.progress(VALUE), any small JSON, shows how far it is. `answered` is called with the step and what came of its answer: {status} if it was recorded, {reason, detail} if it was refused. `log` is a logger with info, warn and error, such
  * as console; stderr if it is not given. */
 export class Worker {
     /** @param {Pawl} pawl @param {{name?: string, places?: number, lease?: string, wait?: string, answered?: (step: ClaimedStep, outcome: Answered) => any,
@@ -398,10 +398,11 @@ export class Worker {
         this._sending = false; // answers are on their way, with a claim for all that is free
         this._stopping = false;
         this._lostAt = null; // since when the server does not answer
+        this._told = new WeakMap(); // step -> { at: when its progress was sent last, value: what was not sent yet }
         this._changed = () => {};
     }
 
-    /** @param {string} name @param {(args: any, step: ClaimedStep & {lost: () => boolean}) => any} run */
+    /** @param {string} name @param {(args: any, step: ClaimedStep & {lost: () => boolean, progress: (value: any) => void}) => any} run */
     tool(name, run) {
         this._tools.set(name, run);
         return this;
@@ -505,6 +506,7 @@ export class Worker {
         for (const step of steps) {
             this._held.set(step.step_id, step);
             step.lost = () => !this._held.has(step.step_id);
+            step.progress = (value) => this._progress(step, value);
             this._work(step);
         }
         this._tell();
@@ -625,14 +627,25 @@ export class Worker {
         }
     }
 
-    async _beat() {
-        for (const step of [...this._held.values()]) {
-            try {
-                await this._ask("/v1/steps/{step_id}/heartbeat", { step_id: step.step_id }, { lease: step.lease });
-            } catch (error) { // another worker has it now, or its instance has ended
-                if (isFinal(error)) this._held.delete(step.step_id);
-            }
+    /** The newest value is sent at once, or, if one was sent less than a second ago, with the next call or heartbeat. */
+    _progress(step, value) {
+        this._told.set(step, { ...this._told.get(step), value });
+        if (Date.now() - (this._told.get(step).at ?? 0) >= 1000) this._beatOf(step);
+    }
+
+    async _beatOf(step) {
+        const told = this._told.get(step);
+        if (told) this._told.set(step, { at: Date.now() });
+        try {
+            await this._ask("/v1/steps/{step_id}/heartbeat", { step_id: step.step_id }, { lease: step.lease, progress: told?.value });
+        } catch (error) { // another worker has it now, its instance has ended, or the progress is too large
+            if (told?.value !== undefined && ["too-large", "invalid-request"].includes(error.reason)) this._say("warn", `the progress of step ${step.step_id} was refused: ${error.message}`);
+            else if (isFinal(error)) this._held.delete(step.step_id);
         }
+    }
+
+    async _beat() {
+        for (const step of [...this._held.values()]) await this._beatOf(step);
     }
 }
 
@@ -689,7 +702,7 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.expor
 /** @typedef {string} Hash */
 /** @typedef {{condition: ("commit-failed"|"disk-full"|"storage-gone"|"second-name"|"went-back"|"clock-jumped"), what: string, since: Time}} HealthCondition */
 /** @typedef {{limit: ("concurrency"|"rate"), definition?: string, step?: string, tool?: string, key?: any, max: number, per_ms?: number}} HeldLimit */
-/** @typedef {{worker: string|null, since: Time, lease_until: Time|null}} HeldStep */
+/** @typedef {{worker: string|null, since: Time, lease_until: Time|null, progress?: any, progress_at?: Time}} HeldStep */
 /** @typedef {string} Id */
 /** @typedef {string} IdPrefix */
 /** @typedef {{instance_id: Id, definition: Name|null, version: number|null, kind: Kind, current_state: string, status: Status, terminal_kind: TerminalKind|null, actions: Array<Action>, can_cancel: boolean, next_sequence_number: number, subject_ref: string|null, correlation_id: string|null, labels: Labels|null, parent_id: Id|null, retry_of?: Id, retried_as?: Id, pause?: Pause, created_by: string|null, instantiated_at: Time, updated_at: Time, input: any, instance_metadata: any, result: any, error: any, transitions?: Array<Transition>}} Instance */
@@ -703,7 +716,7 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.expor
 /** @typedef {{name: string, instance_id: Id}} ReusedStep */
 /** @typedef {{shard: number, records: number, root: Hash}} ShardRoot */
 /** @typedef {("running"|"suspended"|"paused"|"completed"|"failed"|"cancelled")} Status */
-/** @typedef {{step_id: StepId, instance_id: Id, name: string, tool: string|null, status: StepStatus, attempt: number, args: any, result: any, error: any, ready_at: Time|null, started_at: Time|null, completed_at: Time|null, waiting_since?: Time|null, waiting_until?: Time|null, approval?: Approval, approved_by?: Array<string>}} Step */
+/** @typedef {{step_id: StepId, instance_id: Id, name: string, tool: string|null, status: StepStatus, attempt: number, args: any, result: any, error: any, ready_at: Time|null, started_at: Time|null, completed_at: Time|null, progress?: any, progress_at?: Time, waiting_since?: Time|null, waiting_until?: Time|null, approval?: Approval, approved_by?: Array<string>}} Step */
 /** @typedef {{step_id: StepId, lease?: string, result?: any, error?: any, retry?: boolean}} StepAnswer */
 /** @typedef {string} StepId */
 /** @typedef {("pending"|"ready"|"running"|"done"|"failed"|"cancelled")} StepStatus */
@@ -999,10 +1012,10 @@ export class Pawl extends Calls {
 
     /** Extend the lease of a step.
      * @param {string} step_id
-     * @param {{lease?: string, extend?: Duration}} [more]
+     * @param {{lease?: string, extend?: Duration, progress?: any}} [more]
      * @returns {Promise<{status: StepStatus, lease_expires_at: Time}>} */
     stepHeartbeat(step_id, more = {}) {
-        return this._call("POST", "/v1/steps/{step_id}/heartbeat", {step_id}, {}, {lease: more.lease, extend: more.extend}, {});
+        return this._call("POST", "/v1/steps/{step_id}/heartbeat", {step_id}, {}, {lease: more.lease, extend: more.extend, progress: more.progress}, {});
     }
 
     /** Approve a gate.

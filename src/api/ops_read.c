@@ -148,6 +148,10 @@ static void print_held(const struct waiting *waiting, struct buf *out)
     json_put_str(out, "worker", waiting->worker);
     json_put_time(out, "since", waiting->held_since_ms);
     json_put_time_or_null(out, "lease_until", waiting->lease_until_ms);
+    if (waiting->progress.data) {
+        json_put_raw(out, "progress", waiting->progress);
+        json_put_time(out, "progress_at", waiting->progress_ms);
+    }
     json_close(out, '}');
 }
 

@@ -28,6 +28,10 @@ void print_step(str id, const struct step_view *step, struct buf *out)
     json_put_time_or_null(out, "ready_at", attempt->ready_at_ms);
     json_put_time_or_null(out, "started_at", attempt->started_at_ms);
     json_put_time_or_null(out, "completed_at", attempt->completed_at_ms);
+    if (step->progress.data) {
+        json_put_raw(out, "progress", step->progress);
+        json_put_time(out, "progress_at", step->progress_ms);
+    }
     if (gate) { /* that waits: since when, until when, and for whom */
         json_put_time_or_null(out, "waiting_since", attempt->created_at_ms);
         json_put_time_or_null(out, "waiting_until", gate->has_until ? gate->until_ms : 0);

@@ -92,6 +92,11 @@ static void put_step(const struct story *story, const struct flow_attempt *attem
     for (uint32_t i = 0; i < story->waiting_count && attempt->status == STEP_PENDING; i++)
         if (story->waiting[i].approval.data && story->waiting[i].ordinal == attempt->ordinal)
             step.gate = &story->waiting[i];
+    for (uint32_t i = 0; i < story->waiting_count && attempt->status == STEP_RUNNING; i++)
+        if (story->waiting[i].progress.data && story->waiting[i].ordinal == attempt->ordinal) {
+            step.progress = story->waiting[i].progress;
+            step.progress_ms = story->waiting[i].progress_ms;
+        }
     print_step(str_of(story->view.id), &step, out);
 }
 

@@ -160,13 +160,18 @@ pawl_status op_step_fail(struct op_call *call, struct buf *out)
 pawl_status op_step_heartbeat(struct op_call *call, struct buf *out)
 {
     int64_t extend_ms = 0, expires_at_ms = 0;
+    str progress = op_json(call, "progress");
 
     TRY(read_duration(call, call->input, "extend", &extend_ms));
+    if (progress.size > LIMIT_PROGRESS)
+        return scope_fail(call->scope, PAWL_TOO_LARGE,
+                          "progress: expected at most %u bytes of JSON, found %zu", LIMIT_PROGRESS,
+                          progress.size);
     if (!lease_of(call->input).data)
         return scope_fail(call->scope, PAWL_INVALID_REQUEST,
                           "lease: expected the token that step.claim gave, found none");
     TRY(engine_step_heartbeat(op_engine(call), call->scope, op_text(call, "step_id"),
-                              lease_of(call->input), extend_ms, &expires_at_ms));
+                              lease_of(call->input), extend_ms, progress, &expires_at_ms));
     json_put_text(out, "status", step_status_name(STEP_RUNNING));
     json_put_time(out, "lease_expires_at", expires_at_ms);
     return PAWL_OK;

@@ -7,6 +7,7 @@
 #include "api/step_reader.h"
 #include "api/step_given.h"
 #include "base/limits.h"
+#include "engine/workers.h"
 
 #define WINDOW_ATTEMPTS 1024u /* at most */
 #define FAR             512u  /* entries that are folded rather than looked for */
@@ -495,6 +496,16 @@ pawl_status step_reader_seek(struct step_reader *reader, struct scope *scope, ui
     return next_window(reader, scope, ordinal - 1);
 }
 
+static pawl_status read_progress(struct step_reader *reader, struct step_view *out)
+{
+    uint8_t random[ID_RANDOM_SIZE];
+    uint64_t instance = 0;
+
+    (void)id_parse(str_of(reader->id), &instance, random);
+    return lease_progress(reader->engine, &reader->scratch, instance, out->attempt->ordinal,
+                          &out->progress, &out->progress_ms);
+}
+
 pawl_status step_reader_next(struct step_reader *reader, struct scope *scope,
                              struct step_view *out, bool *is_found)
 {
@@ -513,6 +524,8 @@ pawl_status step_reader_next(struct step_reader *reader, struct scope *scope,
         status = read_outcome(reader, out);
     if (status == PAWL_OK)
         status = read_gate(reader, out);
+    if (status == PAWL_OK && attempt->status == STEP_RUNNING)
+        status = read_progress(reader, out);
     if (status != PAWL_OK)
         scope->error = reader->scratch.error.status ? reader->scratch.error : reader->kept.error;
     return status;

@@ -15,6 +15,8 @@ struct step_reader;
 struct step_view { /* lives until the next call */
     const struct flow_attempt *attempt;
     str name, tool, args, result, error; /* data NULL: none */
+    str progress;                        /* of one that runs, what its worker said last; JSON */
+    int64_t progress_ms;
     const struct waiting *gate;          /* of a gate that waits; else NULL */
 };
 

@@ -30,6 +30,8 @@ struct waiting {
     int64_t held_since_ms;  /* 0: not known */
     str worker;             /* data NULL: not known, or no worker has it */
     int64_t lease_until_ms; /* 0: not known, or it has none */
+    str progress;           /* what the worker said last, JSON; data NULL: nothing */
+    int64_t progress_ms;
     /* Of a ready step whose tool is not here, in the process that owns the store: */
     int64_t known_since_ms; /* 0: not known */
     int64_t asked_ms;       /* when a worker asked for the tool last; 0: none has since then */

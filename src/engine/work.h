@@ -70,6 +70,8 @@ struct lease {
     char hash[LEASE_HASH_SIZE + 1]; /* of its token; empty: it runs in this process */
     bool is_used; /* its worker has sent its token: the answer to the claim was read */
     char worker[WORDS_SIZE_MAX + 1]; /* whose it is, as a message shows it; empty: not known */
+    str progress;        /* what its worker said last of how far it is, JSON; data NULL: nothing */
+    int64_t progress_ms; /* when, by the wall clock */
     uint32_t next;                   /* with the same key in the map; MAP_NONE: none */
 };
 
@@ -132,6 +134,7 @@ struct work {
     uint32_t sleeper_count;                /* of them, with a thread each */
     struct lease *leases;
     uint32_t lease_count, lease_capacity;
+    size_t progress_size;    /* of what is kept of all leases */
     struct map lease_places; /* which of them is a step's (leases.c) */
     int64_t next_lease_ms; /* none ends before, by the leases' clock; INT64_MAX: none */
     struct sha *lease_sha;
@@ -215,7 +218,7 @@ bool lease_is_given(struct engine *engine, const struct claimed *claimed);
 void lease_drop(struct engine *engine, uint64_t instance, uint32_t ordinal);
 bool lease_is_held(struct engine *engine, uint64_t instance, uint32_t ordinal, str token);
 bool lease_extend(struct engine *engine, uint64_t instance, uint32_t ordinal, str token,
-                  int64_t by_ms, int64_t *out_expires_at_ms);
+                  int64_t by_ms, str progress, int64_t *out_expires_at_ms);
 /* Give a timeout its reason: whose lease ran out, or at which worker the step's own. Other events
  * are left alone. Lock not held. */
 void lease_explain(struct engine *engine, struct scope *scope, const struct actor *actor,

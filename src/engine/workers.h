@@ -121,7 +121,12 @@ void engine_step_answers_end(struct engine *engine, struct answering *answering)
 /* One of them; its status is returned as well. LEASE_LOST, NOT_AWAITING. */
 pawl_status engine_step_answer(struct engine *engine, struct scope *scope,
                                struct step_answer *answer);
+/* `progress` is JSON, at most LIMIT_PROGRESS; data NULL: what was said last stays. */
 pawl_status engine_step_heartbeat(struct engine *engine, struct scope *scope, str step_id,
-                                  str lease, int64_t extend_ms, int64_t *out_expires_at_ms);
+                                  str lease, int64_t extend_ms, str progress,
+                                  int64_t *out_expires_at_ms);
+/* What was said last of a step that is under way; data NULL: nothing. NO_MEMORY. */
+pawl_status lease_progress(struct engine *engine, struct scope *scope, uint64_t instance,
+                           uint32_t ordinal, str *out, int64_t *out_ms);
 
 #endif

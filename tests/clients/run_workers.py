@@ -126,6 +126,21 @@ def test_a_failure_is_logged_with_its_traceback_which_is_in_the_error_as_well(sh
         assert "for good" in failed[1] + hand.text().partition(failed[1])[2] and "[object" not in hand.text(), hand.text()
 
 
+def test_a_tool_says_how_far_it_is(shell):
+    server = Server(shell)
+    for language in LANGUAGES:
+        hand = Hand(shell, language, server.address)
+        pawl = client.Pawl(server.address)
+        pawl.definition_put("slow", ONE.replace("TOOL", "slow").replace("WHICH", "0"))
+        id = pawl.instance_create(definition="slow")["instance_id"]
+        shell.wait_for(lambda: pawl.instance_steps(id)["steps"][-1].get("progress") == {"done": 1, "of": 2})
+        (shell.folder / "notes.go").touch()
+        shell.wait_for(lambda: pawl.instance_get(id)["status"] == "completed")
+        assert "progress" not in pawl.instance_steps(id)["steps"][-1], "an attempt that is over has its result alone"
+        (shell.folder / "notes.go").unlink()
+        hand.end()
+
+
 def test_a_url_without_a_scheme_is_refused(shell):
     for url in ("localhost:7295", "127.0.0.1:7295", "pawl.example.com", "sqlite:orders.db", "http://", "http://127.0.0.1:port", ""):
         expected = "begins with http:// or https://, like http://127.0.0.1:7295, found '%s'" % url

@@ -1,6 +1,6 @@
 // worker.mjs - a worker of the tests: notes each call in a file.   worker.mjs URL FILE [OPTIONS]
 // OPTIONS is JSON: {token, answered: "raise" or "reject", log: "raise"}
-import { appendFileSync } from "node:fs";
+import { appendFileSync, existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Fail, Pawl, Worker } from "../../clients/node/pawl_client.mjs";
 
@@ -27,6 +27,13 @@ worker.tool("long", async (args, step) => {
     while (Date.now() < until && !step.lost()) await sleep(50);
     return step.lost() ? "lost" : "kept";
 });
+worker.tool("slow", async (args, step) => {
+    step.progress({ done: 1, of: 2 });
+    while (!existsSync(file + ".go")) await sleep(20);
+    step.progress("x".repeat(3000)); // too large: said in the log, and the step goes on
+    return "done";
+});
+
 worker.tool("odd", (args) => { // what JSON has no words for
     const round = {};
     round.round = round;

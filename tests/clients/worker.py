@@ -52,6 +52,15 @@ def long(args, step):
     return "lost" if step["lost"]() else "kept"
 
 
+@worker.tool("slow")
+def slow(args, step):
+    step["progress"]({"done": 1, "of": 2})
+    while not os.path.exists(sys.argv[2] + ".go"):
+        time.sleep(0.02)
+    step["progress"]("x" * 3000)  # too large: said in the log, and the step goes on
+    return "done"
+
+
 @worker.tool("odd")
 def odd(args, step):
     """What JSON has no words for."""

@@ -84,6 +84,40 @@ def test_an_expression_that_does_not_compile_is_refused_with_its_place(shell):
     assert "line 2, column 31: step 'do.0': '1 +' is not an expression: expression:1:" in refused.json["detail"], refused.json
 
 
+def test_progress_is_shown_while_the_step_runs_and_the_log_knows_nothing_of_it(shell):
+    _, web = server(shell)
+    yaml(web, "one", "do:\n- {name: a, tool: count, retry: {max: 2}}\n")
+    instance = web.create(definition="one")
+    [step] = claim(web, "count")
+    beat = "/v1/steps/%s/heartbeat" % step["step_id"]
+
+    def told(lease=step["lease"], **body):
+        return web.expect(200, "POST", beat, {"lease": lease, **body}).json
+
+    assert told()["status"] == "running" and "progress" not in steps(web, instance)[0]
+    told(progress={"done": 40, "of": [100, None]})
+    [shown] = steps(web, instance)
+    assert shown["progress"] == {"done": 40, "of": [100, None]} and shown["progress_at"], shown
+    [waiting] = web.get("/v1/instances/%s/why" % instance).json["waiting_for"]
+    assert waiting["held"]["progress"] == shown["progress"] and waiting["held"]["progress_at"] == shown["progress_at"], waiting
+    view = web.get("/v1/instances/%s/view" % instance).json
+    assert view["steps"][0]["progress"] == view["waiting_for"][0]["held"]["progress"] == shown["progress"], view
+    assert web.get("/v1/steps?status=running").json["steps"][0]["progress"] == shown["progress"]
+    told()
+    assert steps(web, instance)[0]["progress"] == shown["progress"], "a heartbeat without any leaves it"
+    assert "progress {\"done\": 40, \"of\": [100, null]}" in shell.pawl("show", instance).out
+    for n in range(50):
+        told(progress=n)
+    assert steps(web, instance)[0]["progress"] == 49 and actions(web, instance) == ["start", "step.start"], "nothing is recorded"
+    web.refused("too-large", "POST", beat, {"lease": step["lease"], "progress": "x" * 2047})
+    web.refused("lease-lost", "POST", beat, {"lease": "0" * 32, "progress": 1})
+    assert steps(web, instance)[0]["progress"] == 49
+    web.expect(200, "POST", "/v1/steps/%s/fail" % step["step_id"], {"lease": step["lease"], "error": "no"})
+    web.refused("lease-lost", "POST", beat, {"lease": step["lease"], "progress": 1})
+    assert all("progress" not in one for one in steps(web, instance)), "it goes with its attempt"
+    assert web.expect(200, "POST", "/v1/verify").json["valid"]
+
+
 RESEARCH = """steps:
   start: {name: search, tool: knowledge_search, args: {query: "{{input.topic}}"}, next: summarize}
   summarize: {tool: knowledge_get, args: {id: "{{steps.search.result.id}}"}, next: notify}

@@ -351,8 +351,8 @@ class Worker:
 
     Tools run on `threads` threads and are called with (args, step); what they return is the step's result (any JSON). What they raise is
     the step's error: {"type", "message", "traceback"}, or the error of a Fail as it is. A step may be given twice, after a crash or a lost
-    lease: step["idempotency_key"] is the same then. step["lost"]() tells a long tool that its lease is gone. `answered` is called with the
-    step and what came of its answer: {"status"} if it was recorded, {"reason", "detail"} if it was refused. `log` is a logger with info,
+    lease: step["idempotency_key"] is the same then. step["lost"]() tells a long tool that its lease is gone;
+    step["progress"](VALUE), any small JSON, shows how far it is. `answered` is called with the step and what came of its answer: {"status"} if it was recorded, {"reason", "detail"} if it was refused. `log` is a logger with info,
     warning and error; the logger "pawl_client" if it is not given."""
 
     def __init__(self, pawl: Pawl, *, name: str | None = None, threads: int = 8, lease: str = "60s", wait: float = 5.0,
@@ -365,6 +365,8 @@ class Worker:
         self._answers: list[Any] = []                                  # (step, answer) to be sent
         self._todo: list[Any] = []                                     # steps to begin
         self._held: dict[str, dict[str, Any]] = {}                     # step_id -> the claimed step
+        self._untold: dict[str, Any] = {}                              # step_id -> progress that was not sent yet
+        self._told_at: dict[str, float] = {}                           # step_id -> when progress was sent last
         self._sending = False                                          # answers are on their way, with a claim for all that is free
         self._fresh_until = 0.0                                        # steps were just begun: their answers may be there in a moment
         self._stopping = self._done = False
@@ -458,6 +460,7 @@ class Worker:
             for step in steps:
                 self._held[step["step_id"]] = step
                 step["lost"] = lambda step_id=step["step_id"]: step_id not in self._held
+                step["progress"] = lambda value, step=step: self._progress(step, value)
             self._todo += steps
             self._fresh_until = time.monotonic() + FRESH if steps else 0.0
             self._change.notify_all()
@@ -553,7 +556,8 @@ class Worker:
         steps, results = self._deliver(done, reserved)
         with self._change:
             for step, _ in done:
-                self._held.pop(step["step_id"], None)
+                for kept in (self._held, self._untold, self._told_at):
+                    kept.pop(step["step_id"], None)
             self._sending = False
         self._take(steps, reserved)
         for (step, _), outcome in zip(done, results):
@@ -601,12 +605,24 @@ class Worker:
             for step in held:
                 self._beat(step)
 
+    def _progress(self, step: Any, value: Any) -> None:
+        """The newest value is sent at once, or, if one was sent less than a second ago, with the next call or heartbeat."""
+        step_id = step["step_id"]
+        self._untold[step_id] = value
+        if time.monotonic() - self._told_at.get(step_id, -1.0) >= 1.0:
+            self._beat(step)
+
     def _beat(self, step: Any) -> None:
+        body, step_id = {"lease": step["lease"]}, step["step_id"]
+        if step_id in self._untold:
+            body["progress"], self._told_at[step_id] = self._untold.pop(step_id, None), time.monotonic()
         try:
-            self._ask("/v1/steps/{step_id}/heartbeat", {"step_id": step["step_id"]}, {"lease": step["lease"]})
+            self._ask("/v1/steps/{step_id}/heartbeat", {"step_id": step_id}, body)
         except PawlError as error:
-            if _is_final(error):  # another worker has it now, or its instance has ended
-                self._held.pop(step["step_id"], None)
+            if "progress" in body and error.reason in ("too-large", "invalid-request"):
+                self._say("warning", "the progress of step %s was refused: %s" % (step_id, error))
+            elif _is_final(error):  # another worker has it now, or its instance has ended
+                self._held.pop(step_id, None)
 
 
 def _seconds(duration: str) -> float:
@@ -851,6 +867,8 @@ class Step(TypedDict):
     ready_at: Time | None
     started_at: Time | None
     completed_at: Time | None
+    progress: NotRequired[Any]
+    progress_at: NotRequired[Time]
     waiting_since: NotRequired[Time | None]
     waiting_until: NotRequired[Time | None]
     approval: NotRequired[Approval]
@@ -967,6 +985,8 @@ class HeldStep(TypedDict):
     worker: str | None
     since: Time
     lease_until: Time | None
+    progress: NotRequired[Any]
+    progress_at: NotRequired[Time]
 
 
 class HeldLimit(TypedDict):
@@ -1557,9 +1577,9 @@ class Pawl(_Calls):
         answer: StepFailAnswer = self._call("POST", "/v1/steps/{step_id}/fail", {"step_id": step_id}, {}, {"lease": lease, "error": error, "retry": retry}, key=idempotency_key, keyed=True)
         return answer
 
-    def step_heartbeat(self, step_id: str, *, lease: str | None = None, extend: Duration | None = None) -> StepHeartbeatAnswer:
+    def step_heartbeat(self, step_id: str, *, lease: str | None = None, extend: Duration | None = None, progress: Any | None = None) -> StepHeartbeatAnswer:
         """Extend the lease of a step."""
-        answer: StepHeartbeatAnswer = self._call("POST", "/v1/steps/{step_id}/heartbeat", {"step_id": step_id}, {}, {"lease": lease, "extend": extend})
+        answer: StepHeartbeatAnswer = self._call("POST", "/v1/steps/{step_id}/heartbeat", {"step_id": step_id}, {}, {"lease": lease, "extend": extend, "progress": progress})
         return answer
 
     def step_approve(self, step_id: str, *, actor_ref: str | None = None, reason: str | None = None, payload: Any | None = None, idempotency_key: str | None = None) -> StepApproveAnswer:

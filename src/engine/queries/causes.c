@@ -215,6 +215,16 @@ static pawl_status tell_signal(struct causes *causes, struct waiting *out)
     return out->refused.data ? PAWL_OK : scope_no_memory(whole->scope);
 }
 
+static pawl_status tell_lease(const struct causes *causes, uint32_t ordinal, struct waiting *out)
+{
+    struct engine *engine = causes->whole->engine;
+    uint64_t instance = causes->whole->head.instance;
+
+    out->lease_until_ms = lease_until_ms(engine, instance, ordinal);
+    return lease_progress(engine, causes->whole->scope, instance, ordinal, &out->progress,
+                          &out->progress_ms);
+}
+
 static pawl_status tell_cause(struct causes *causes, struct waiting *out)
 {
     const struct live_step *step =
@@ -229,8 +239,7 @@ static pawl_status tell_cause(struct causes *causes, struct waiting *out)
     if (step->status == STEP_RUNNING)
         TRY(seek(causes, step, false, out));
     if (step->status == STEP_RUNNING && step->lease.data) /* else the store's owner runs it */
-        out->lease_until_ms =
-            lease_until_ms(causes->whole->engine, causes->whole->head.instance, step->ordinal);
+        TRY(tell_lease(causes, step->ordinal, out));
     return step->status == STEP_READY && out->tool.data && !out->is_here ? tell_workers(causes, out)
                                                                          : PAWL_OK;
 }

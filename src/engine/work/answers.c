@@ -269,7 +269,8 @@ pawl_status engine_step_answer(struct engine *engine, struct scope *scope,
 }
 
 pawl_status engine_step_heartbeat(struct engine *engine, struct scope *scope, str step_id,
-                                  str lease, int64_t extend_ms, int64_t *out_expires_at_ms)
+                                  str lease, int64_t extend_ms, str progress,
+                                  int64_t *out_expires_at_ms)
 {
     struct live live;
     struct head head;
@@ -280,8 +281,8 @@ pawl_status engine_step_heartbeat(struct engine *engine, struct scope *scope, st
     TRY(store_live(engine->store, scope, head.instance, &live));
     for (uint32_t i = 0; i < live.step_count; i++) /* a lease may outlive its attempt */
         is_live = is_live || live.steps[i].ordinal == ordinal;
-    return is_live &&
-                   lease_extend(engine, head.instance, ordinal, lease, extend_ms, out_expires_at_ms)
+    return is_live && lease_extend(engine, head.instance, ordinal, lease, extend_ms, progress,
+                                   out_expires_at_ms)
                ? PAWL_OK
                : fail_lease(scope, ordinal);
 }

@@ -1,7 +1,8 @@
 /* leases.c - which worker has a step, and until when it must send a sign of life.
  *
  * A lease's length and its token's hash are in the entry and in the step's row. Its end lies only
- * here, so that a heartbeat writes nothing.
+ * here, so that a heartbeat writes nothing. Nor does the progress that it brings: it lies here as
+ * long as the lease, and a restart forgets it.
  * After a restart each lease of a remote worker has one full period; what ran inside the
  * process that died is lost (recover.c). A lease whose attempt is over does no harm: its answer
  * and its end are refused by the reducer, so that it need not be looked for when a step ends.
@@ -74,6 +75,32 @@ static void point(struct work *work, uint32_t at, uint32_t to)
     }
 }
 
+static void forget_progress(struct engine *engine, struct lease *lease)
+{
+    ASSERT_LOCKED(engine);
+    engine->work.progress_size -= lease->progress.size;
+    heap_free(engine->heap, (char *)(uintptr_t)lease->progress.data, lease->progress.size);
+    lease->progress = STR_NONE;
+}
+
+/* What there is no room for is not kept: the lease is extended all the same. */
+static void keep_progress(struct engine *engine, struct lease *lease, str progress)
+{
+    char *kept;
+
+    ASSERT_LOCKED(engine);
+    forget_progress(engine, lease);
+    if (progress.size == 0 || engine->work.progress_size + progress.size > LIMIT_PROGRESS_ALL)
+        return;
+    kept = heap_new(engine->heap, progress.size);
+    if (!kept)
+        return;
+    memcpy(kept, progress.data, progress.size);
+    lease->progress = (str){ kept, progress.size };
+    lease->progress_ms = clock_read(engine).wall_ms;
+    engine->work.progress_size += progress.size;
+}
+
 /* The last one takes its place. */
 static void remove_lease(struct engine *engine, struct lease *lease)
 {
@@ -81,6 +108,7 @@ static void remove_lease(struct engine *engine, struct lease *lease)
     uint32_t at = (uint32_t)(lease - work->leases), last = work->lease_count - 1;
 
     ASSERT_LOCKED(engine);
+    forget_progress(engine, lease);
     point(work, at, lease->next);
     if (at != last)
         point(work, last, at);
@@ -126,6 +154,8 @@ void lease_add(struct engine *engine, const struct lease *lease)
     }
     if (!old)
         old = new_lease(work, lease->instance, lease->ordinal);
+    else
+        forget_progress(engine, old);
     next = old->next;
     *old = *lease;
     old->next = next;
@@ -152,6 +182,23 @@ int64_t lease_until_ms(struct engine *engine, uint64_t instance, uint32_t ordina
         until_ms = lease->until_ms;
     guard_unlock(&engine->lock);
     return until_ms;
+}
+
+pawl_status lease_progress(struct engine *engine, struct scope *scope, uint64_t instance,
+                           uint32_t ordinal, str *out, int64_t *out_ms)
+{
+    const struct lease *lease;
+
+    *out = STR_NONE;
+    *out_ms = 0;
+    guard_lock(&engine->lock);
+    lease = find(engine, instance, ordinal);
+    if (lease && lease->progress.data) {
+        *out = arena_str(&scope->arena, lease->progress);
+        *out_ms = lease->progress_ms;
+    }
+    guard_unlock(&engine->lock);
+    return scope->arena.failed ? scope_no_memory(scope) : PAWL_OK;
 }
 
 bool lease_is_given(struct engine *engine, const struct claimed *claimed)
@@ -209,7 +256,7 @@ bool lease_is_held(struct engine *engine, uint64_t instance, uint32_t ordinal, s
 }
 
 bool lease_extend(struct engine *engine, uint64_t instance, uint32_t ordinal, str token,
-                  int64_t by_ms, int64_t *out_expires_at_ms)
+                  int64_t by_ms, str progress, int64_t *out_expires_at_ms)
 {
     struct lease *lease;
     bool held;
@@ -220,6 +267,8 @@ bool lease_extend(struct engine *engine, uint64_t instance, uint32_t ordinal, st
     if (held) {
         lease->is_used = true;
         workers_see(engine, lease);
+        if (progress.data)
+            keep_progress(engine, lease, progress);
         by_ms = by_ms > 0 ? by_ms : lease->length_ms;
         lease->expires_at_ms = lease_clock(engine) + by_ms;
         *out_expires_at_ms = lease->until_ms = clock_read(engine).wall_ms + by_ms;
@@ -295,6 +344,7 @@ static bool take_expired(struct engine *engine, int64_t now_ms, struct lease *ou
     for (uint32_t i = 0; i < engine->work.lease_count; i++) {
         if (engine->work.leases[i].expires_at_ms <= now_ms) {
             *out = engine->work.leases[i];
+            out->progress = STR_NONE;
             remove_lease(engine, &engine->work.leases[i]);
             return true;
         }
@@ -323,5 +373,8 @@ void leases_expire(struct engine *engine)
 void leases_fini(struct engine *engine)
 {
     map_fini(&engine->work.lease_places);
+    for (uint32_t i = 0; i < engine->work.lease_count; i++)
+        heap_free(engine->heap, (char *)(uintptr_t)engine->work.leases[i].progress.data,
+                  engine->work.leases[i].progress.size);
     heap_free(engine->heap, engine->work.leases, engine->work.lease_capacity * sizeof *engine->work.leases);
 }

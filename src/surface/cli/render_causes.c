@@ -73,6 +73,7 @@ static void put_held(struct cli *cli, const struct node *item, struct buf *text)
 {
     const struct node *held = node_find(item, "held");
     str worker = member_str(held, "worker"), until = member_str(held, "lease_until");
+    str progress = member_json(held, "progress");
 
     if (!held)
         return;
@@ -86,6 +87,13 @@ static void put_held(struct cli *cli, const struct node *item, struct buf *text)
         print_until(text, until);
     }
     put_sentence(cli, DIM, text);
+    if (progress.size > 0) {
+        buf_fmt(text, "progress %.*s%s at",
+                progress.size < ERROR_COLUMNS ? (int)progress.size : ERROR_COLUMNS, progress.data,
+                progress.size > ERROR_COLUMNS ? "…" : "");
+        print_moment(text, member_str(held, "progress_at"));
+        put_sentence(cli, LIVE, text);
+    }
 }
 
 /* "waits for a place: concurrency of flow, step work, key "ann": 1 at once" */

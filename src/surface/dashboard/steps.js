@@ -20,6 +20,7 @@ function attempt(step, wait, child, args, isAlone) {
       step.ready_at && [h("dt", null, "Ready"), h("dd", null, when(step.ready_at))], step.started_at && [h("dt", null, "Started"), h("dd", null, when(step.started_at))],
       step.completed_at && [h("dt", null, "Ended"), h("dd", null, when(step.completed_at))],
       wait?.held && [h("dt", null, "Held by"), h("dd", null, wait.held.worker ?? "the server", wait.held.lease_until && [", lease until ", when(wait.held.lease_until)])],
+      step.progress !== undefined && [h("dt", null, "Progress"), h("dd", null, h("code", null, JSON.stringify(step.progress)), " ", when(step.progress_at))],
       child && [h("dt", null, "Child"), h("dd", null, h("a", { href: link("instances/" + child.instance_id) }, h("code", null, child.instance_id)), child.awaited ? " (awaited)" : "")]),
     jsonBlock("Input", args ?? step.args), jsonBlock("Result", step.result), jsonBlock("Error", step.error));
 }
