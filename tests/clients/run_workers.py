@@ -50,7 +50,7 @@ def run(shell, pawl, tool, which=0):
 def test_a_worker_says_at_start_which_tools_it_serves_and_where_and_ends_without_its_server(shell):
     for language in LANGUAGES:
         hand = Hand(shell, language, FREE)
-        hand.wait_for("INFO", "serves note, stumble, long, odd, lone, raise at http://127.0.0.1:1, 8 at a time")
+        hand.wait_for("INFO", "serves note, stumble, long, slow, odd, lone, raise at http://127.0.0.1:1, 8 at a time")
         hand.wait_for("WARNING", "gets no answer from http://127.0.0.1:1: ")
         hand.child.terminate()
         assert hand.child.wait(10) == 0, "its claim was repeated for 30 s: " + hand.text()
