@@ -2,7 +2,6 @@
  * SQL can see is everything, and a statement costs as much as its author likes, up to its
  * timeout. */
 #include "api/ops_int.h"
-#include "api/shards.h"
 #include "base/limits.h"
 #include "base/time.h"
 
@@ -49,11 +48,6 @@ pawl_status op_store_sql(struct op_call *call, struct buf *out)
         return scope_fail(call->scope, PAWL_INVALID_REQUEST,
                           "'timeout': expected a duration like 30s or 5m, found '%.*s'",
                           STR_ARG(timeout));
-    if (shards_count(call->p) > 1)
-        return scope_fail(call->scope, PAWL_INVALID_REQUEST,
-                          "this store has %u shards, each a file of its own (FILE, FILE-shards/): "
-                          "expected one of them, to be asked with sqlite3",
-                          shards_count(call->p));
     status = store_sql(engine_store(op_engine(call)), call->scope, op_text(call, "text"),
                        timeout_ms, put_row, &answer);
     if (status == PAWL_TOO_LARGE && out->failed)

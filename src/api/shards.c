@@ -134,24 +134,6 @@ static pawl_status open_one(pawl *home, const char *url, uint32_t shard,
     return status == PAWL_OK ? engine_open(at, &from, scope, &p->engine) : status;
 }
 
-/* Is it the shard that its place says? A file may have been put there by hand. */
-static pawl_status check_one(const pawl *p, uint32_t shard, const struct store_tip *whole,
-                             struct scope *scope)
-{
-    struct store_tip tip;
-
-    TRY(store_tip(engine_store(p->engine), scope, &tip));
-    if (tip.offset == shard && tip.stride == whole->stride &&
-        memcmp(tip.whole_id, whole->whole_id, STORE_ID_SIZE) == 0)
-        return PAWL_OK;
-    return scope_fail(
-        scope, PAWL_STORAGE_FAILURE,
-        "shard %u: expected that of this store, found shard %u of %u of %s store; put "
-        "the right file back",
-        shard, tip.offset, tip.stride,
-        memcmp(tip.whole_id, whole->whole_id, STORE_ID_SIZE) ? "another" : "this");
-}
-
 static struct shards *list_new(pawl *p, uint32_t count)
 {
     struct shards *shards = heap_new(&p->heap, sizeof *shards + count * sizeof *shards->of);
@@ -183,16 +165,13 @@ pawl_status shards_open(pawl *p, const char *url, const pawl_options *options,
     if (!url)
         return scope_fail(scope, PAWL_INVALID_REQUEST,
                           "attaching: expected a store of one shard, found one of %u", tip.stride);
-    if (tip.offset != SHARD_HOME)
-        return scope_fail(scope, PAWL_INVALID_REQUEST,
-                          "this is shard %u of a store that has %u: open the store, not its shard",
-                          tip.offset, tip.stride);
+    TRY(store_check_home(&tip, scope));
     p->shards = list_new(p, tip.stride);
     TRY_MEMORY(scope, p->shards);
     for (uint32_t i = 1; i < tip.stride && status == PAWL_OK; i++) {
         status = open_one(p, url, i, &tip, *from, scope);
         if (status == PAWL_OK)
-            status = check_one(p->shards->of[i], i, &tip, scope);
+            status = store_check_shard(engine_store(p->shards->of[i]->engine), scope, i, &tip);
     }
     p->shards->is_open = status == PAWL_OK;
     return status;

@@ -252,15 +252,15 @@ static pawl_status verify_whole(struct verify *v)
         verify_all_rows,     verify_all_values, verify_all_erasures, verify_all_keys,
         verify_all_standing, verify_schema,     verify_tables,       NULL,
     };
-    static const check_fn rebuild[] = {
-        check_log,      verify_all_definitions, verify_all_values, verify_all_erasures,
-        verify_rebuild, NULL
-    };
+    static const check_fn of_log[] = { check_log, verify_all_definitions, verify_all_values,
+                                       verify_all_erasures, NULL };
+    bool is_of_log = v->request->log_alone || v->request->rebuild;
     pawl_status status = begin(v);
 
-    for (const check_fn *check = v->request->rebuild ? rebuild : checks;
-         status == PAWL_OK && *check; check++)
+    for (const check_fn *check = is_of_log ? of_log : checks; status == PAWL_OK && *check; check++)
         status = (*check)(v);
+    if (status == PAWL_OK && v->request->rebuild)
+        status = verify_rebuild(v);
     if (status == VERIFY_STOPPED && v->request->keep)
         verify_keep_checkpoint(v);
     return status;

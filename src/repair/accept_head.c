@@ -2,17 +2,31 @@
 #include "repair/owned.h"
 #include "repair/repair.h"
 
-static pawl_status accept_found(struct store *store, struct scope *scope, str who, struct buf *out)
+/* Each shard has a FILE-head of its own. What was found is told of the first against which one is,
+ * or of the first. */
+static pawl_status accept_found(struct owned *owned, str who, struct buf *out)
 {
-    struct head_witness witness;
+    struct head_witness witness, found = { 0 };
+    uint32_t shard = 0, accepted = 0;
     char words[256];
 
-    TRY(store_witness(store, scope, who, &witness));
-    witness_words(&witness, words, sizeof words);
+    for (uint32_t i = 0; i < owned->count; i++) {
+        TRY(store_witness(owned->shards[i], &owned->scope, who, &witness));
+        if (i == 0 || (witness_is_against(&witness) && accepted == 0)) {
+            found = witness;
+            shard = i;
+        }
+        accepted += witness_is_against(&witness);
+    }
+    witness_words(&found, words, sizeof words);
     json_open(out, '{');
-    json_put_bool(out, "accepted", witness_is_against(&witness));
-    json_put_u64(out, "position", witness.log_pos);
+    json_put_bool(out, "accepted", accepted > 0);
+    json_put_u64(out, "position", found.log_pos);
     json_put_text(out, "what", words);
+    if (owned->count > 1 && accepted > 0) {
+        json_put_u64(out, "shard", shard);
+        json_put_u64(out, "shards", accepted);
+    }
     json_close(out, '}');
     return PAWL_OK;
 }
@@ -23,6 +37,6 @@ pawl_status accept_head(const char *url, str who, struct buf *out, pawl_error *e
     pawl_status status = owned_open(&owned, url);
 
     if (status == PAWL_OK)
-        status = accept_found(owned.store, &owned.scope, who, out);
+        status = accept_found(&owned, who, out);
     return owned_close(&owned, status, error);
 }

@@ -2,12 +2,12 @@
  * memory, then written as one commit. */
 #include "base/limits.h"
 #include "flow/flow.h"
+#include "model/shard.h"
 #include "repair/import_int.h"
 
 pawl_status import_open(const char *url, struct scope *scope, struct import **out)
 {
     struct import *import = ARENA_NEW(&scope->arena, struct import);
-    struct store_options options = { .own = true, .create = true, .heap = &heap_libc };
     pawl_status status;
 
     TRY_MEMORY(scope, import);
@@ -15,9 +15,14 @@ pawl_status import_open(const char *url, struct scope *scope, struct import **ou
     map_init(&import->by_commitment, &heap_libc);
     map_init(&import->by_number, &heap_libc);
     import->sha = sha_new(&heap_libc);
-    import->env = options.env = env_os_new(&heap_libc);
-    status = import->sha && import->env ? store_open(str_of(url), &options, scope, &import->store)
-                                        : scope_no_memory(scope);
+    import->env = env_os_new(&heap_libc);
+    import->owned = ARENA_NEW(&scope->arena, struct owned);
+    status = import->sha && import->env && import->owned ? PAWL_OK : scope_no_memory(scope);
+    if (status == PAWL_OK) {
+        status = owned_make(import->owned, url, NULL, 0);
+        if (status != PAWL_OK)
+            scope->error = import->owned->scope.error;
+    }
     if (status == PAWL_OK)
         *out = import;
     else
@@ -27,9 +32,12 @@ pawl_status import_open(const char *url, struct scope *scope, struct import **ou
 
 void import_close(struct import *import)
 {
+    pawl_error ignored;
+
     if (!import)
         return;
-    store_close(import->store);
+    if (import->owned && import->owned->env)
+        (void)owned_close(import->owned, PAWL_OK, &ignored);
     if (import->env)
         import->env->close(import->env);
     sha_free(import->sha);
@@ -54,21 +62,22 @@ static bool count_one(void *context, const struct record *record)
 /* The last hash covers all before it. */
 static pawl_status find_there(struct import *import, struct carried_instance *one)
 {
+    struct store *store =
+        import->owned->shards[shard_of_number(one->row.number, import->owned->count)];
     struct scope *scope = import->scope;
     struct instance_row row;
     struct head_row head;
     struct record last;
     uint64_t count = 0;
     char id[ID_SIZE + 1];
-    pawl_status status = store_instance(import->store, scope, one->row.number, &row);
+    pawl_status status = store_instance(store, scope, one->row.number, &row);
 
     if (status != PAWL_OK)
         return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
-    TRY(store_head(import->store, scope, one->row.number, false, &head));
-    TRY(store_record(import->store, scope, head.pos, &last));
-    TRY(store_walk(import->store, scope,
-                   &(struct chain_query){ .pos = head.pos, .skip_from = UINT64_MAX }, count_one,
-                   &count));
+    TRY(store_head(store, scope, one->row.number, false, &head));
+    TRY(store_record(store, scope, head.pos, &last));
+    TRY(store_walk(store, scope, &(struct chain_query){ .pos = head.pos, .skip_from = UINT64_MAX },
+                   count_one, &count));
     id_print(one->row.number, row.random, id);
     if (strcmp(id, one->id) != 0)
         return scope_fail(scope, PAWL_CONFLICT,
@@ -81,6 +90,26 @@ static pawl_status find_there(struct import *import, struct carried_instance *on
     return scope_fail(scope, PAWL_CONFLICT,
                       "instance %s is here already with other records: %llu here, %llu in the file",
                       one->id, (unsigned long long)count, (unsigned long long)one->record_count);
+}
+
+/* A family lies in one shard, so that what one member does to another is one commit. */
+static pawl_status check_families(struct import *import)
+{
+    const uint32_t shards = import->owned->count;
+
+    for (uint32_t i = 0; i < import->instance_count; i++) {
+        const struct carried_instance *one = &import->instances[i];
+        uint32_t shard = shard_of_number(one->row.number, shards),
+                 of_parent = shard_of_number(one->row.parent, shards);
+
+        if (one->row.parent && shard != of_parent)
+            return scope_fail(import->scope, PAWL_CONFLICT,
+                              "instance %s: its number belongs to shard %u of this store, that of "
+                              "its parent %s to shard %u; a family lies in one shard, so import "
+                              "it into a store of one",
+                              one->id, shard, one->parent, of_parent);
+    }
+    return PAWL_OK;
 }
 
 /* What is cut off at the end of a chain no hash can tell. */
@@ -154,6 +183,8 @@ static pawl_status try_in_memory(struct import *import)
     pawl_status status;
 
     scope_init(&scope, &heap_libc, SIZE_MAX);
+    for (uint32_t i = 0; i < import->instance_count; i++)
+        import->instances[i].is_taken = true;
     status = store_open(STR("memory:"), &options, &scope, &store);
     if (status == PAWL_OK)
         status = put(import, store, &scope, &commit);
@@ -165,9 +196,33 @@ static pawl_status try_in_memory(struct import *import)
 
 /* ---- The end ---- */
 
-pawl_status import_finish(struct import *import, struct buf *out)
+struct import_sums {
+    uint64_t instances, records, definitions;
+};
+
+/* What belongs to this shard; the home shard has every definition. */
+static pawl_status put_shard(struct import *import, uint32_t shard, struct import_sums *sums)
 {
     struct commit commit = { 0 };
+    struct scope scope;
+    pawl_status status;
+
+    for (uint32_t i = 0; i < import->instance_count; i++)
+        import->instances[i].is_taken =
+            !import->instances[i].is_there &&
+            shard_of_number(import->instances[i].row.number, import->owned->count) == shard;
+    scope_init(&scope, &heap_libc, SIZE_MAX);
+    status = put(import, import->owned->shards[shard], &scope, &commit);
+    sums->instances += commit.instance_count;
+    sums->records += commit.record_count;
+    if (shard == SHARD_HOME)
+        sums->definitions = commit.definition_count;
+    return scope_leave(&scope, import->scope, status);
+}
+
+pawl_status import_finish(struct import *import, struct buf *out)
+{
+    struct import_sums sums = { 0 };
     uint32_t there = 0;
 
     if (import->line == 0)
@@ -175,16 +230,18 @@ pawl_status import_finish(struct import *import, struct buf *out)
                           "expected " EXPORT_HEADER ", found an empty file");
     TRY(check_counts(import));
     TRY(check_erased(import));
+    TRY(check_families(import));
     TRY(try_in_memory(import));
     for (uint32_t i = 0; i < import->instance_count; i++) {
         TRY(find_there(import, &import->instances[i]));
         there += import->instances[i].is_there;
     }
-    TRY(put(import, import->store, import->scope, &commit));
+    for (uint32_t i = 0; i < import->owned->count; i++)
+        TRY(put_shard(import, i, &sums));
     json_open(out, '{');
-    json_put_u64(out, "instances", commit.instance_count);
-    json_put_u64(out, "records", commit.record_count);
-    json_put_u64(out, "definitions", commit.definition_count);
+    json_put_u64(out, "instances", sums.instances);
+    json_put_u64(out, "records", sums.records);
+    json_put_u64(out, "definitions", sums.definitions);
     json_put_u64(out, "already_there", there);
     json_close(out, '}');
     return PAWL_OK;

@@ -3,6 +3,7 @@
 #include "base/limits.h"
 #include "base/sort.h"
 #include "model/rights.h"
+#include "model/shard.h"
 #include "repair/import_int.h"
 #include <stdlib.h>
 
@@ -11,7 +12,7 @@
 static bool is_needed(const struct import *import, const struct carried_definition *definition)
 {
     for (uint32_t i = 0; i < import->instance_count; i++)
-        if (!import->instances[i].is_there &&
+        if (import->instances[i].is_taken &&
             &import->definitions[import->instances[i].definition] == definition)
             return true;
     return false;
@@ -276,6 +277,8 @@ static pawl_status add_definitions(struct building *b)
 
     TRY(read_store_chain(b));
     for (uint32_t i = 0; i < import->definition_count; i++) {
+        if (b->tip->offset != SHARD_HOME && !is_needed(import, &import->definitions[i]))
+            continue; /* the home shard has them all */
         TRY(find_known(b, &import->definitions[i]));
         if (!import->definitions[i].is_there && import->definitions[i].row.name.data)
             TRY(import_add_define(b, &import->definitions[i].row));
@@ -285,7 +288,7 @@ static pawl_status add_definitions(struct building *b)
 
 static bool is_wanted(const struct import *import, const struct carried_record *record)
 {
-    return !import->instances[record->instance].is_there;
+    return import->instances[record->instance].is_taken;
 }
 
 static pawl_status add_records(struct building *b)
@@ -330,7 +333,7 @@ static bool is_redrive(const struct carried_instance *one)
     uint8_t random[ID_RANDOM_SIZE];
     uint64_t number;
 
-    return !one->is_there && one->redrives.data && id_parse(one->redrives, &number, random);
+    return one->is_taken && one->redrives.data && id_parse(one->redrives, &number, random);
 }
 
 /* By the instance that is run again, then by age. Its whole id: instances of several stores may
@@ -379,7 +382,7 @@ static void add_heads(struct building *b)
     for (uint32_t i = 0; i < import->instance_count; i++) {
         const struct carried_instance *one = &import->instances[i];
 
-        if (one->is_there)
+        if (!one->is_taken)
             continue;
         b->heads[b->head_count++] = (struct head_row){
             .instance = one->row.number, .seq = one->seq, .pos = one->pos, .state = one->state

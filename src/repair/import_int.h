@@ -7,6 +7,7 @@
 #include "env/env.h"
 #include "evidence/evidence.h"
 #include "repair/import.h"
+#include "repair/owned.h"
 #include "store/store.h"
 
 /* In rows and records that were read, the id of a value is its place here + 1. */
@@ -30,6 +31,7 @@ struct carried_instance {
     uint64_t record_count, said_count; /* read; said by the file to be there */
     uint8_t last_hash[SHA_SIZE];
     bool is_there;
+    bool is_taken; /* into the shard that is built for */
     /* While a commit is made: */
     uint64_t pos, seq, skip;
     uint64_t amended; /* the position of its last amend; 0: none */
@@ -56,7 +58,7 @@ struct carried_moved {
 struct import {
     struct scope *scope;
     struct env *env;
-    struct store *store;
+    struct owned *owned; /* where it goes */
     struct sha *sha;
     struct carried_value *values;
     struct carried_definition *definitions;
@@ -114,7 +116,7 @@ pawl_status import_add_clock(struct building *b);
 pawl_status import_add_end(struct building *b);
 pawl_status import_add_erase(struct building *b);
 
-/* import_build.c: the commit that puts what is not there into a store that ends at `tip`. INVALID_
+/* import_build.c: the commit that puts what is taken into a store that ends at `tip`. INVALID_
  * REQUEST: a hash does not check. The texts are the import's; rows live in `scope`. */
 pawl_status import_build(struct import *import, struct store *store, const struct store_tip *tip,
                          struct scope *scope, struct commit *out);

@@ -53,7 +53,7 @@ void import_print_moved(const struct building *b, struct buf *out)
     for (uint32_t i = 0; i < import->moved_count; i++) {
         const struct carried_moved *moved = &import->moved[i];
 
-        if (import->instances[moved->instance].is_there)
+        if (!import->instances[moved->instance].is_taken)
             continue;
         if (!is_open)
             json_put_open(out, "moved", '[');

@@ -17,7 +17,7 @@ pawl_status store_new_ids(const struct store_options *options, struct scope *sco
     options->env->random(options->env, out->whole_id, STORE_ID_SIZE);
     if (as->whole_id)
         memcpy(out->whole_id, as->whole_id, STORE_ID_SIZE);
-    if (out->stride == 1 && options->store_id) /* a copy */
+    else if (options->store_id) /* a copy */
         memcpy(out->whole_id, options->store_id, STORE_ID_SIZE);
     memcpy(out->store_id, out->whole_id, STORE_ID_SIZE);
     if (out->stride == 1)
@@ -27,6 +27,32 @@ pawl_status store_new_ids(const struct store_options *options, struct scope *sco
     shard_store_id(sha, out->whole_id, as->shard, as->shards, out->store_id);
     sha_free(sha);
     return PAWL_OK;
+}
+
+pawl_status store_check_home(const struct store_tip *tip, struct scope *scope)
+{
+    if (tip->offset == SHARD_HOME)
+        return PAWL_OK;
+    return scope_fail(scope, PAWL_INVALID_REQUEST,
+                      "this is shard %u of a store that has %u: open the store, not its shard",
+                      tip->offset, tip->stride);
+}
+
+pawl_status store_check_shard(struct store *store, struct scope *scope, uint32_t shard,
+                              const struct store_tip *whole)
+{
+    struct store_tip tip;
+
+    TRY(store_tip(store, scope, &tip));
+    if (tip.offset == shard && tip.stride == whole->stride &&
+        memcmp(tip.whole_id, whole->whole_id, STORE_ID_SIZE) == 0)
+        return PAWL_OK;
+    return scope_fail(
+        scope, PAWL_STORAGE_FAILURE,
+        "shard %u: expected that of this store, found shard %u of %u of %s store; put "
+        "the right file back",
+        shard, tip.offset, tip.stride,
+        memcmp(tip.whole_id, whole->whole_id, STORE_ID_SIZE) ? "another" : "this");
 }
 
 /* One in memory without a name goes with its handle, and so do its shards. */

@@ -491,6 +491,11 @@ void store_close(struct store *store); /* NULL is allowed */
  * so that it can be opened there: STORAGE_FAILURE. */
 pawl_status store_shard_url(struct scope *scope, str url, uint32_t shard, bool make,
                             const char **out);
+/* Does a store begin here? INVALID_REQUEST: it is a shard, and not the first. */
+pawl_status store_check_home(const struct store_tip *tip, struct scope *scope);
+/* Is it the shard that its place says? A file may have been put there by hand. */
+pawl_status store_check_shard(struct store *store, struct scope *scope, uint32_t shard,
+                              const struct store_tip *whole);
 pawl_status sqlite_shard_url(struct scope *scope, str url, uint32_t shard, bool make,
                              const char **out); /* of a shard that is not the first */
 /* The ids of a new store, random where it is alone. NO_MEMORY. */

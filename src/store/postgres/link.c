@@ -182,7 +182,7 @@ static const char *session_options(const struct pg_link *link, const char *own, 
                                    size_t size)
 {
     snprintf(out, size,
-             "%s%s-c search_path=%s -c tcp_keepalives_idle=1 -c tcp_keepalives_interval=1 "
+             "%s%s-c search_path=\"%s\" -c tcp_keepalives_idle=1 -c tcp_keepalives_interval=1 "
              "-c tcp_keepalives_count=3 -c timezone=UTC -c jit=off",
              own ? own : "", own ? " " : "", link->url->schema);
     return out;

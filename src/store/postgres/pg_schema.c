@@ -31,7 +31,7 @@ static pawl_status make_tables(struct postgres_store *store, struct scope *scope
     enum link_end end;
 
     buf_init(&text, store->heap, (size_t)1 << 20);
-    buf_fmt(&text, "BEGIN; CREATE SCHEMA IF NOT EXISTS %s;\n", store->node->url.schema);
+    buf_fmt(&text, "BEGIN; CREATE SCHEMA IF NOT EXISTS \"%s\";\n", store->node->url.schema);
     for (size_t i = 0; postgres_schema[i][0].data; i++)
         buf_str(&text, postgres_schema[i][1]);
     end = text.failed ? LINK_REFUSED : link_script(link, buf_text(&text));
@@ -76,6 +76,8 @@ static pawl_status put_rows(struct postgres_store *store, struct scope *scope,
 
     ASSERT(shards_are_valid(count));
     store->env->random(store->env, id, sizeof id);
+    if (count > 1 && options->store_id) /* a copy: of each shard, too */
+        memcpy(id, options->store_id, STORE_ID_SIZE);
     store->env->random(store->env, secret, sizeof secret);
     shards = new_shards(store, scope, id, count, options);
     TRY_MEMORY(scope, shards);

@@ -226,8 +226,10 @@ pawl_status sqlite_sql(struct store *base, struct scope *scope, str text, int64_
      * they are first named, which the authorizer would refuse; without memory for that, it does. */
     (void)sqlite3_exec(connection.db, "SELECT 1 FROM json_each('0'), json_tree('0') LIMIT 0", NULL,
                        NULL, NULL);
+    status = sqlite_sql_shards(store, connection.db, scope);
     sqlite3_set_authorizer(connection.db, authorize, NULL);
-    status = give_rows(store, connection.db, scope, text, limit_ms, fn, context);
+    if (status == PAWL_OK)
+        status = give_rows(store, connection.db, scope, text, limit_ms, fn, context);
     connection_close(&connection);
     return status;
 }

@@ -343,6 +343,8 @@ STORE_READS(sqlite);
 pawl_status sqlite_sql(struct store *store, struct scope *scope, str text, int64_t limit_ms,
                        row_fn fn, void *context);
 /* What a statement says is its author's fault (INVALID_REQUEST); what the file does is ours. */
+/* sql_shards.c: makes the tables and views of this reader those of all shards. */
+pawl_status sqlite_sql_shards(struct sqlite_store *store, sqlite3 *db, struct scope *scope);
 pawl_status sql_fail(struct scope *scope, sqlite3 *db);
 pawl_status sqlite_examine(struct store *base, struct scope *scope, bad_row_fn fn, void *context);
 pawl_status sqlite_facts(struct store *base, struct scope *scope, struct store_facts *out);

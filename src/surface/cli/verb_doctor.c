@@ -213,11 +213,15 @@ static void check_content(struct doctor *doctor, const struct node *info)
 {
     struct arena *arena = &doctor->cli->scope.arena;
 
-    doctor_say(doctor, DOCTOR_GOOD, "content", NULL, "%s, %s, %s, %s ahead of their rows",
+    int64_t shards = member_int(info, "shards");
+    const char *of_shards = counted(arena, shards, "shard", "shards");
+
+    doctor_say(doctor, DOCTOR_GOOD, "content", NULL, "%s, %s, %s, %s ahead of their rows%s%s",
                counted(arena, member_int(info, "records"), "record", "records"),
                counted(arena, member_int(info, "instances"), "instance", "instances"),
                counted(arena, member_int(info, "definitions"), "definition", "definitions"),
-               counted(arena, member_int(info, "rows_behind"), "record", "records"));
+               counted(arena, member_int(info, "rows_behind"), "record", "records"),
+               shards > 1 ? "; " : "", shards > 1 ? of_shards : "");
 }
 
 static void check_versions(struct doctor *doctor, const struct node *info)
