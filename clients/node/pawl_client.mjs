@@ -698,7 +698,7 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.expor
 /** @typedef {{instance_id: Id, transition_id: TransitionId, sequence_number: number, from_state: string, to_state: string, action: string, actor_ref?: string, fired_at: Time, recorded_at: Time, guard_satisfied?: boolean, reason?: string, payload?: any, step?: string, tool?: string, attempt?: number, step_id?: StepId, traceparent?: string, hash: Hash}} Event */
 /** @typedef {{attempt: number, of: number|null, at: Time, error: any}} FailedAttempt */
 /** @typedef {{message: string, line: number, column: number}} Finding */
-/** @typedef {{step_id: StepId, instance_id: Id, definition: Name|null, version: number|null, step: string, subject_ref: string|null, approval: Approval, approved_by: Array<string>, since: Time|null, until: Time|null}} Gate */
+/** @typedef {{step_id: StepId, instance_id: Id, definition: Name|null, version: number|null, step: string, subject_ref: string|null, approval: Approval, ask?: any, approved_by: Array<string>, since: Time|null, until: Time|null}} Gate */
 /** @typedef {string} Hash */
 /** @typedef {{condition: ("commit-failed"|"disk-full"|"storage-gone"|"second-name"|"went-back"|"clock-jumped"), what: string, since: Time}} HealthCondition */
 /** @typedef {{limit: ("concurrency"|"rate"), definition?: string, step?: string, tool?: string, key?: any, max: number, per_ms?: number}} HeldLimit */
@@ -716,7 +716,7 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.expor
 /** @typedef {{name: string, instance_id: Id}} ReusedStep */
 /** @typedef {{shard: number, records: number, root: Hash}} ShardRoot */
 /** @typedef {("running"|"suspended"|"paused"|"completed"|"failed"|"cancelled")} Status */
-/** @typedef {{step_id: StepId, instance_id: Id, name: string, tool: string|null, status: StepStatus, attempt: number, args: any, result: any, error: any, ready_at: Time|null, started_at: Time|null, completed_at: Time|null, progress?: any, progress_at?: Time, waiting_since?: Time|null, waiting_until?: Time|null, approval?: Approval, approved_by?: Array<string>}} Step */
+/** @typedef {{step_id: StepId, instance_id: Id, name: string, tool: string|null, status: StepStatus, attempt: number, args: any, result: any, error: any, ready_at: Time|null, started_at: Time|null, completed_at: Time|null, progress?: any, progress_at?: Time, waiting_since?: Time|null, waiting_until?: Time|null, approval?: Approval, ask?: any, approved_by?: Array<string>}} Step */
 /** @typedef {{step_id: StepId, lease?: string, result?: any, error?: any, retry?: boolean}} StepAnswer */
 /** @typedef {string} StepId */
 /** @typedef {("pending"|"ready"|"running"|"done"|"failed"|"cancelled")} StepStatus */
@@ -728,7 +728,7 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.expor
 /** @typedef {string} TransitionId */
 /** @typedef {{instance_id: Id, definition: Reference, state: ("pending"|"in-progress"|"passed"|"failed"|"cancelled"), terminal_kind: TerminalKind|null, total: number, valid: number, invalid: number, requested_by: string|null, started_at: Time, completed_at: Time|null}} Validation */
 /** @typedef {{instance: Instance, waiting_for: Array<Waiting>, waiting_more: number, entries: Array<Entry>, entries_before: number, steps?: Array<Step>, steps_before?: number, reused?: Array<ReusedStep>, children?: Array<ChildView>, children_more?: number, children_awaited?: number, variables?: any, graph?: any}} View */
-/** @typedef {{kind: ("action"|"timer"|"signal"|"child"|"step"|"approval"|"pause"), name: string|null, until?: Time, refused?: string, refused_at?: Time, tool?: string, status?: ("ready"|"running"), here?: boolean, step_id?: StepId, since?: Time, approval?: Approval, approved_by?: Array<string>, failed?: FailedAttempt, held?: HeldStep, limit?: HeldLimit, workers?: AskedTool, paused_at?: Time, actor_ref?: string|null, reason?: string|null, instance_id?: Id}} Waiting */
+/** @typedef {{kind: ("action"|"timer"|"signal"|"child"|"step"|"approval"|"pause"), name: string|null, until?: Time, refused?: string, refused_at?: Time, tool?: string, status?: ("ready"|"running"), here?: boolean, step_id?: StepId, since?: Time, approval?: Approval, ask?: any, approved_by?: Array<string>, failed?: FailedAttempt, held?: HeldStep, limit?: HeldLimit, workers?: AskedTool, paused_at?: Time, actor_ref?: string|null, reason?: string|null, instance_id?: Id}} Waiting */
 /** @typedef {{tool: string, asked_at: Time}} WorkerTool */
 
 /** Every operation, by its name in camel case. */

@@ -111,6 +111,7 @@ static void print_waiting_gate(const struct inbox *inbox, const struct waiting *
     json_put_str(out, "step", gate->name);
     json_put_str(out, "subject_ref", inbox->subject);
     json_put_raw(out, "approval", gate->approval);
+    json_opt_raw(out, "ask", gate->ask);
     json_put_raw(out, "approved_by", gate->approved_by);
     json_put_time_or_null(out, "since", gate->since_ms);
     json_put_time_or_null(out, "until", gate->has_until ? gate->until_ms : 0);

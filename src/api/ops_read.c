@@ -129,6 +129,7 @@ static void print_gate(str id, const struct waiting *gate, struct buf *out)
     if (gate->since_ms != 0)
         json_put_time(out, "since", gate->since_ms);
     json_put_raw(out, "approval", gate->approval);
+    json_opt_raw(out, "ask", gate->ask);
     json_put_raw(out, "approved_by", gate->approved_by);
 }
 

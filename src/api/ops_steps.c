@@ -36,6 +36,7 @@ void print_step(str id, const struct step_view *step, struct buf *out)
         json_put_time_or_null(out, "waiting_since", attempt->created_at_ms);
         json_put_time_or_null(out, "waiting_until", gate->has_until ? gate->until_ms : 0);
         json_put_raw(out, "approval", gate->approval);
+        json_opt_raw(out, "ask", gate->ask);
         json_put_raw(out, "approved_by", gate->approved_by);
     }
     json_close(out, '}');

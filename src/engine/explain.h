@@ -19,6 +19,7 @@ struct waiting {
     bool is_here;            /* this process has the tool */
     int64_t since_ms;        /* kind approval: when the gate was reached; 0: not recorded */
     str approval;            /* ... who has to approve, JSON (flow_print_approval) ... */
+    str ask;                 /* ... what they are asked, JSON; data NULL: nothing ... */
     str approved_by;         /* ... and who has so far: a JSON array of names */
     uint64_t child; /* kind child: its number, and its id; 0: none */
     char child_id[ID_SIZE + 1];

@@ -107,6 +107,10 @@ void definitions_bind(struct engine *engine,
 /* references.c: warns of definitions that a text named `name` refers to and that are not stored. */
 pawl_status references_check(struct engine *engine, struct scope *scope, str name,
                              struct findings *findings);
+/* own_texts.c: puts what the text named `name` refers to, if that is a definition of ours. */
+pawl_status own_texts_put(struct engine *engine, struct scope *scope, str name,
+                          const struct findings *findings);
+bool own_texts_have(str name);
 bool references_are_known(struct engine *engine, struct scope *scope);
 /* One more, with this message; without memory, which the arena shows, it is left out. */
 struct finding;

@@ -82,6 +82,7 @@ bool flow_has_step(const struct definition *definition, str name);
 const char *flow_step_why(const struct definition *definition, uint32_t plan_index);
 /* How often it is tried at most; 0: not known. */
 uint32_t flow_step_attempts(const struct definition *definition, uint32_t plan_index);
+#define MCP_DEFINITION "pawl.mcp" /* of which a step with `tool: mcp` is an instance */
 #define GATE_COMPILER 3 /* from this compiler on, an entry says that a gate waits */
 /* Who may decide a gate, and how many have to: {"by":[NAME],"count":N}; `by` null: any actor. */
 void flow_print_approval(const struct definition *definition, uint32_t plan_index, struct buf *out);

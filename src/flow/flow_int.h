@@ -281,6 +281,9 @@ void step_succeed(struct turn *turn, enum lifecycle_transition transition,
  * its result, and it puts nothing into the context. */
 void step_take_arm(struct turn *turn, const struct attempt *attempt, str result, uint32_t arm);
 void step_try_again(struct turn *turn, const struct attempt *failed, enum retry_cause cause);
+/* step_spawn.c: ends the step whose child has ended; bare: its error is the child's own. */
+void child_has_ended(struct turn *turn, const struct attempt *attempt, bool is_bare);
+bool spawn_event(const struct entry_view *entry, uint32_t n, struct event *out);
 void step_fail(struct turn *turn, enum lifecycle_transition transition,
                const struct attempt *attempt, enum retry_cause cause, str error);
 /* What came cannot be used (a context past all bounds, a condition that cannot be told): the step

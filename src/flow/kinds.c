@@ -36,3 +36,11 @@ const struct step_kind *step_kind_find(str word, str tool)
             return step_kinds[i];
     return NULL;
 }
+
+const struct step_kind *step_kind_of_tool(str tool)
+{
+    for (uint32_t i = 0; i < STEP_KIND_COUNT; i++)
+        if (step_kinds[i]->of_tool && str_is(tool, step_kinds[i]->of_tool))
+            return step_kinds[i];
+    return step_kind_find(STR("tool"), tool);
+}

@@ -29,6 +29,7 @@ struct step_kind {
     const struct known_key *keys; /* its keys of a step; NULL: none */
     bool is_alone;    /* no other kind's key may be beside it; false: step_tool.c decides */
     const char *tool; /* the tool whose name makes a step one: "sleep"; NULL: none */
+    const char *of_tool; /* the same, of a plan that names the kind and no tool; NULL: none */
     const char *why;  /* what a pending step waits for; NULL: its timers and signals say so */
 
     /* ---- What it is. Default: it waits where it is until an event ends it ---- */
@@ -83,7 +84,8 @@ struct step_kind {
 
 /* In the order in which messages list them. A row with a `tool` comes before the one without. */
 #define STEP_KINDS(X)                                                                              \
-    X(sleep) X(tool) X(gate) X(wait) X(schedule) X(select) X(if) X(map) X(spawn) X(external) X(gone)
+    X(sleep)                                                                                       \
+    X(tool) X(mcp) X(gate) X(wait) X(schedule) X(select) X(if) X(map) X(spawn) X(external) X(gone)
 
 #define X(name) extern const struct step_kind step_kind_##name;
 STEP_KINDS(X)
@@ -97,5 +99,8 @@ extern const struct step_kind *const step_kinds[STEP_KIND_COUNT];
 /* The kind with this word, of a step with this tool (data NULL: none). NULL: there is no such kind.
  */
 const struct step_kind *step_kind_find(str word, str tool);
+
+/* That of a step whose author wrote `tool: TOOL`. */
+const struct step_kind *step_kind_of_tool(str tool);
 
 #endif

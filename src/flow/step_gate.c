@@ -1,10 +1,13 @@
 /* step_gate.c - a step that people approve or reject: `approval`, or a tool that is null (B37,
  * B38). */
+#include "base/json_scan.h"
 #include "flow/compile.h"
 #include <stdio.h>
 
 #define RESULT_APPROVED STR("\"approved\"")
 #define ERROR_REJECTED  STR("\"rejected\"")
+#define ASK             "approval.ask"
+#define ASK_MAX         ((size_t)65536) /* bytes of what is asked */
 
 /* Keys: a gate. */
 static const struct known_key gate_keys[] = {
@@ -16,6 +19,7 @@ static const struct known_key gate_keys[] = {
 static const struct known_key approval_keys[] = {
     { "by", "[ACTOR, ...]", "who may approve or reject", NULL, "anyone" },
     { "count", "NUMBER", "how many of them must approve", NULL, "1" },
+    { "ask", "TEMPLATE", "what they are asked; shown with the gate", NULL, "nothing" },
     { 0 },
 };
 
@@ -42,6 +46,22 @@ static void read_approvers(struct source_step *step, const struct node *by)
         step_error(step, by, "approval.by has no names: the gate would wait for ever");
 }
 
+/* Kept as the args of the step, under a name that no author writes there. */
+static void read_ask(struct source_step *step, const struct node *ask)
+{
+    struct compilation *compiler = step->compiler;
+    struct buf args;
+
+    if (step->plan.args_node)
+        step_error(step, ask, "a gate has either 'args' or 'approval.ask'");
+    buf_init(&args, compiler->scope->arena.heap, LIMIT_TEXT);
+    json_open(&args, '{');
+    json_put_raw(&args, ASK, compile_print(compiler, ask));
+    json_close(&args, '}');
+    step->plan.args_node = ask;
+    step->plan.args = compile_take(compiler, &args);
+}
+
 static void read_approval(struct source_step *step, const struct node *approval)
 {
     const struct node *by = node_find(approval, "by"), *count = node_find(approval, "count");
@@ -60,6 +80,8 @@ static void read_approval(struct source_step *step, const struct node *approval)
         step_error(step, count ? count : by, "approval.count is %lld, and only %u may approve",
                    (long long)n, step->plan.approver_count);
     step->plan.approval_count = (uint32_t)n;
+    if (node_find(approval, "ask"))
+        read_ask(step, node_find(approval, "ask"));
 }
 
 void gate_compile(struct source_step *step)
@@ -75,7 +97,31 @@ void gate_compile(struct source_step *step)
 /* ---- It has begun -----------------------------------------------------------------------------
  */
 
-static void print_rule(const struct plan_step *step, struct buf *out)
+/* What people are asked; data NULL: nothing. */
+static pawl_status read_question(struct turn *turn, const struct plan_step *step, str *out)
+{
+    str args;
+
+    *out = STR_NONE;
+    if (!node_find(step->args_node, ASK))
+        return PAWL_OK;
+    TRY(begin_args(turn, step, ARGS_OF_WAITS, &args));
+    (void)json_member(&turn->scope->arena, args, STR(ASK), out);
+    if (out->size <= ASK_MAX)
+        return PAWL_OK;
+    return scope_fail(turn->scope, PAWL_TOO_LARGE,
+                      "'approval.ask': expected at most %zu bytes, found %zu", ASK_MAX, out->size);
+}
+
+static pawl_status gate_begin(struct turn *turn, const struct plan_step *step, uint32_t ordinal)
+{
+    str ask;
+
+    (void)ordinal;
+    return read_question(turn, step, &ask);
+}
+
+static void print_rule(const struct plan_step *step, str ask, struct buf *out)
 {
     json_open(out, '{');
     json_key(out, "by");
@@ -84,26 +130,29 @@ static void print_rule(const struct plan_step *step, struct buf *out)
     else
         plan_print_texts(step->approvers, step->approver_count, out);
     json_put_u64(out, "count", step->approval_count);
+    json_opt_raw(out, "ask", ask);
     json_close(out, '}');
 }
 
 void flow_print_approval(const struct definition *definition, uint32_t plan_index, struct buf *out)
 {
-    print_rule(&plan_of(definition)->steps[plan_index], out);
+    print_rule(&plan_of(definition)->steps[plan_index], STR_NONE, out);
 }
 
-/* The entry has no payload where any actor may decide, and one is enough. */
+/* The entry has no payload where any actor may decide, one is enough, and nothing is asked. */
 static void gate_begun(struct turn *turn, const struct attempt *gate)
 {
     const struct plan_step *step = &turn->plan->steps[gate->plan];
-    str payload = STR_NONE;
+    str payload = STR_NONE, ask = STR_NONE;
     struct buf buf;
 
     if (turn->compiler < GATE_COMPILER)
         return;
-    if (step->approver_count > 0 || step->approval_count > 1) {
+    if (turn->status == PAWL_OK)
+        turn->status = read_question(turn, step, &ask);
+    if (step->approver_count > 0 || step->approval_count > 1 || ask.data) {
         buf_init(&buf, turn->scope->arena.heap, LIMIT_TEXT);
-        print_rule(step, &buf);
+        print_rule(step, ask, &buf);
         payload = turn_take(turn, &buf);
     }
     turn_draft(turn, LIFE_T_GATE_WAIT, gate, payload);
@@ -226,6 +275,7 @@ const struct step_kind step_kind_gate = {
     .is_tried_once = true,
     .look = LOOK_GATE,
     .note = gate_note,
+    .begin = gate_begin,
     .begun = gate_begun,
     .on = { [EVENT_APPROVE] = gate_on_approve, [EVENT_REJECT] = gate_on_reject },
     .event = gate_event,

@@ -137,7 +137,7 @@ static str child_error(struct turn *turn, str error)
 
 /* A child that ends well ends the step. Of one that does not there is a note, with its error, and
  * the step fails: a fold must not have to guess which it was. */
-static void spawn_on_child(struct turn *turn, const struct attempt *attempt)
+void child_has_ended(struct turn *turn, const struct attempt *attempt, bool is_bare)
 {
     str payload = turn->event->payload.data ? turn->event->payload : RESULT_NULL;
     enum terminal_kind outcome = turn->event->outcome;
@@ -148,10 +148,16 @@ static void spawn_on_child(struct turn *turn, const struct attempt *attempt)
     }
     turn_draft(turn, LIFE_T_CHILD, attempt,
                outcome == TERMINAL_CANCEL ? NOTE_CANCELLED : enclose(turn, NOTE_FAILED, payload));
-    step_fail(turn, LIFE_T_STEP_FAIL, attempt, RETRY_FAILED, child_error(turn, payload));
+    step_fail(turn, LIFE_T_STEP_FAIL, attempt, RETRY_FAILED,
+              is_bare && outcome == TERMINAL_FAILURE ? payload : child_error(turn, payload));
 }
 
-static bool spawn_event(const struct entry_view *entry, uint32_t n, struct event *out)
+static void spawn_on_child(struct turn *turn, const struct attempt *attempt)
+{
+    child_has_ended(turn, attempt, false);
+}
+
+bool spawn_event(const struct entry_view *entry, uint32_t n, struct event *out)
 {
     bool ends = false;
 

@@ -87,7 +87,9 @@ static void tool_compile(struct source_step *step, const struct node *node)
         refuse_nothing(step);
     step->plan.kind = is_external ? &step_kind_external
                       : is_gate   ? &step_kind_gate
-                                  : step_kind_find(STR("tool"), step->plan.tool);
+                                  : step_kind_of_tool(step->plan.tool);
+    if (step->plan.kind->of_tool)
+        step->plan.tool = STR_NONE;
     read_args(step);
 }
 

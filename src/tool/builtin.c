@@ -1,5 +1,6 @@
 /* builtin.c - the tools that every toolbox has. */
 #include "base/limits.h"
+#include "tool/remote/remote.h"
 #include "tool/tool_int.h"
 
 /* Arguments: log. */
@@ -59,6 +60,11 @@ static const struct builtin builtins[] = {
     { .name = "fail", .run = run_fail },
     { .name = "http", .run = http_run },
     { .name = "log", .run = run_log },
+    { .name = "mcp.answer", .run = remote_answer_run, .is_inner = true },
+    { .name = "mcp.call", .run = remote_call_run, .is_inner = true },
+    { .name = "mcp.cancel", .run = remote_cancel_run, .is_inner = true },
+    { .name = "mcp.keep", .run = remote_keep_run, .is_inner = true },
+    { .name = "mcp.look", .run = remote_look_run, .is_inner = true },
     { .name = "set", .run = run_set, .takes_any = true },
 };
 

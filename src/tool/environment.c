@@ -41,13 +41,13 @@ static bool has_variable(char *const *variables, str name)
 
 /* Passes on what a program usually needs, and what the rules name. Any other variable may be a
  * secret of the host. */
-static bool is_passed_on(const struct tool_rules *rules, str name)
+static bool is_passed_on(const struct rule_names *named, str name)
 {
     static const char *const usual[] = { "PATH",   "HOME", "LANG",    "TZ",
                                          "TMPDIR", "USER", "LOGNAME", NULL };
 
     return name.size > 0 && (str_is_one_of(name, usual) || str_starts(name, STR("LC_")) ||
-                             rule_names_have(&rules->variables, name));
+                             rule_names_have(named, name));
 }
 
 static size_t count_of(char *const *variables)
@@ -67,7 +67,7 @@ static size_t add_variables(const struct call *call, char **of_step, char **made
     for (char **variable = environ; *variable; variable++) {
         str name = name_of(*variable);
 
-        if (is_passed_on(&call->toolbox->rules, name) && !environment_is_of_step(name) &&
+        if (is_passed_on(&call->toolbox->rules.variables, name) && !environment_is_of_step(name) &&
             !has_variable(of_step, name))
             made[kept++] = *variable;
     }
@@ -92,4 +92,15 @@ char **environment_make(const struct call *call, char **of_step, const char **ma
     if (given->traceparent)
         made[kept + 1] = environment_variable(arena, STR(TRACE_NAME), str_of(given->traceparent));
     return arena->failed ? NULL : made;
+}
+
+char **environment_of_server(struct arena *arena, const struct rule_names *named)
+{
+    char **made = ARENA_ARRAY(arena, char *, count_of(environ) + 1);
+    size_t kept = 0;
+
+    for (char **variable = environ; made && *variable; variable++)
+        if (is_passed_on(named, name_of(*variable)))
+            made[kept++] = *variable;
+    return made;
 }

@@ -18,7 +18,6 @@
 #define TAIL_SIZE   1024 /* of stderr, for the error's words */
 #define SLICE_MS    10   /* how often to look, where the kernel cannot tell of an exit */
 #define LOOK_MS     500  /* how often to look at a keeper, which its program may have stopped */
-#define FD_FREE_MIN 3    /* 0, 1 and 2 are the program's own */
 
 enum ending { ENDED_ITSELF, ENDED_BY_TIME, ENDED_BY_SIZE };
 
@@ -49,18 +48,6 @@ static bool fail_errno(struct program *program, const char *what, int number)
     return false;
 }
 
-/* The same file out of the way of 0, 1 and 2, which a host may have closed. */
-static int raise_fd(int fd)
-{
-    int raised;
-
-    if (fd < 0 || fd >= FD_FREE_MIN)
-        return fd;
-    raised = fcntl(fd, F_DUPFD_CLOEXEC, FD_FREE_MIN);
-    (void)close(fd);
-    return raised;
-}
-
 static bool write_all(int fd, str text)
 {
     while (text.size > 0) {
@@ -78,7 +65,7 @@ static bool write_all(int fd, str text)
 /* A file in memory, not a pipe: a program that never reads it cannot hold us up. */
 static bool open_input(struct program *program)
 {
-    program->input = raise_fd(memfd_create("pawl-input", MFD_CLOEXEC));
+    program->input = launch_raise(memfd_create("pawl-input", MFD_CLOEXEC));
     if (program->input < 0)
         return fail_errno(program, "no file for its input", errno);
     return write_all(program->input, program->order.input) ||
@@ -91,8 +78,8 @@ static bool open_pipe(struct program *program, int *ours, int *theirs)
 
     if (pipe2(ends, O_CLOEXEC) != 0)
         return fail_errno(program, "no pipe for its output", errno);
-    *ours = raise_fd(ends[0]);
-    *theirs = raise_fd(ends[1]);
+    *ours = launch_raise(ends[0]);
+    *theirs = launch_raise(ends[1]);
     if (*ours < 0 || *theirs < 0 || fcntl(*ours, F_SETFL, O_NONBLOCK) != 0)
         return fail_errno(program, "no pipe for its output", errno);
     return true;
@@ -109,41 +96,6 @@ static void close_all(struct program *program)
 }
 
 /* ---- Starting --------------------------------------------------------------------------- */
-
-static int set_actions(struct program *program, posix_spawn_file_actions_t *actions)
-{
-    int number = posix_spawn_file_actions_adddup2(actions, program->input, 0);
-
-    if (number == 0)
-        number = posix_spawn_file_actions_adddup2(actions, program->theirs[0], 1);
-    if (number == 0)
-        number = posix_spawn_file_actions_adddup2(actions, program->theirs[1], 2);
-    if (number == 0 && program->order.cwd)
-        number = posix_spawn_file_actions_addchdir_np(actions, program->order.cwd);
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
-    /* Sockets and files of the host that it did not mark close-on-exec. */
-    if (number == 0)
-        number = posix_spawn_file_actions_addclosefrom_np(actions, FD_FREE_MIN);
-#endif
-    return number;
-}
-
-/* A process group of its own, no signal blocked, and signals that hosts often ignore at default. */
-static int set_attributes(posix_spawnattr_t *attributes)
-{
-    static const int signals[] = { SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD };
-    sigset_t none, restored;
-
-    sigemptyset(&none);
-    sigemptyset(&restored);
-    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
-        sigaddset(&restored, signals[i]);
-    (void)posix_spawnattr_setsigmask(attributes, &none);
-    (void)posix_spawnattr_setsigdefault(attributes, &restored);
-    (void)posix_spawnattr_setpgroup(attributes, 0);
-    return posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
-                                                    POSIX_SPAWN_SETSIGDEF);
-}
 
 /* Started and entered in one step, so that toolbox_kill_all() and
  * toolbox_stop() miss none. */
@@ -177,9 +129,11 @@ static bool start(struct program *program)
         return fail_errno(program, "could not be started", number);
     number = posix_spawnattr_init(&attributes);
     if (number == 0) {
-        number = set_actions(program, &actions);
+        const int fds[3] = { program->input, program->theirs[0], program->theirs[1] };
+
+        number = launch_actions(&actions, fds, program->order.cwd);
         if (number == 0)
-            number = set_attributes(&attributes);
+            number = launch_attributes(&attributes);
         if (number == 0)
             number = spawn(program, &actions, &attributes);
         (void)posix_spawnattr_destroy(&attributes);

@@ -15,6 +15,13 @@ struct launch { /* all of it made before the fork */
     const char *marker; /* a variable of the environment that no other step has; NULL: none */
 };
 
+/* launch.c: what is to be set before the fork. Each answers 0, or an errno. */
+int launch_actions(posix_spawn_file_actions_t *actions, const int fds[3], const char *cwd);
+/* A process group of its own, no signal blocked, and signals that hosts often ignore at default. */
+int launch_attributes(posix_spawnattr_t *attributes);
+/* The same file out of the way of 0, 1 and 2, which a host may have closed. */
+int launch_raise(int fd);
+
 struct keeper {
     pid_t pid;           /* of the keeper; 0: none */
     int control, report; /* a byte or our death ends it; start and exit status */

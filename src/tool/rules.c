@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "base/time.h"
 #include "model/words.h"
+#include "tool/remote/remote.h"
 
 #define HTTP_TIMEOUT_MS 30000
 
@@ -129,6 +130,13 @@ static pawl_status read_rate(struct scope *scope, const struct node *node, struc
     return PAWL_OK;
 }
 
+static pawl_status read_mcp(struct scope *scope, const struct node *node, struct tool_rules *out)
+{
+    if (str_is(node->key, "servers"))
+        return remote_rules_read(scope, node, out);
+    return fail_unknown(scope, node, STR("mcp"), "servers, for and answers");
+}
+
 static pawl_status read_member(struct scope *scope, const struct node *node, struct tool_rule *rule,
                                struct tool_rules *out)
 {
@@ -148,6 +156,8 @@ static pawl_status read_member(struct scope *scope, const struct node *node, str
         return read_exec(scope, node, out);
     if (str_is(rule->tool, "http"))
         return read_http(scope, node, out);
+    if (str_is(rule->tool, "mcp"))
+        return read_mcp(scope, node, out);
     return fail_unknown(scope, node, rule->tool, "for, answers, concurrency and rate");
 }
 
@@ -193,10 +203,16 @@ bool rule_names_have(const struct rule_names *names, str name)
     return false;
 }
 
+/* The tools of the flow pawl.mcp are one to those who write rules. */
+static bool is_of(const struct tool_rule *rule, str tool)
+{
+    return str_eq(rule->tool, tool) || (str_is(rule->tool, "mcp") && str_starts(tool, STR("mcp.")));
+}
+
 bool tool_rules_allow(const struct tool_rules *rules, str tool, str creator)
 {
     for (uint32_t i = 0; i < rules->rule_count; i++)
-        if (str_eq(rules->rules[i].tool, tool) && rules->rules[i].is_restricted)
+        if (is_of(&rules->rules[i], tool) && rules->rules[i].is_restricted)
             return creator.data && rule_names_have(&rules->rules[i].creators, creator);
     return true;
 }

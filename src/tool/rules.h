@@ -3,6 +3,7 @@
  *   exec: true, false, or {programs: [/usr/bin/jq], env: [NAME], for: [ann]}
  *   http: {hosts: [api.example.com, "*.example.org"], private: [10.0.0.7], timeout: 30s,
  *          size: 1048576, for: [ann]}
+ *   mcp: {servers: {NAME: {url | command, ...}}, for: [ann]}       remote/remote_rules.c
  *   NAME: {for: [ann, bob]}        any other tool, here or of a worker elsewhere
  *   NAME: {concurrency: {max: 5}, rate: {max: 100, per: 1m}}   how many calls of it at once, and in
  *                                  a time, here and by workers elsewhere
@@ -36,9 +37,28 @@ struct tool_rule {
     struct tool_limits limits;
 };
 
+struct remote_header {
+    str name, value;
+};
+
+struct remote_rule { /* an MCP server */
+    str name;
+    str url;        /* data NULL: it is a program */
+    char **argv;    /* NULL: it is not */
+    str cwd, token; /* token: the variable that has it; data NULL: none */
+    struct remote_header *headers;
+    uint32_t header_count;
+    struct rule_names variables, private_addresses, creators;
+    bool is_restricted; /* only for those creators */
+    int64_t timeout_ms;
+    int era; /* 0: what it speaks; 1, 2: enum remote_era */
+};
+
 struct tool_rules {
     bool has_limits;     /* of some tool */
     int64_t per_max_ms;  /* of all rates */
+    struct remote_rule *servers;
+    uint32_t server_count;
     bool has_exec, exec; /* has_exec: it says so, whatever the host's own option */
     bool has_programs;   /* only those named */
     struct rule_names programs;

@@ -34,6 +34,7 @@ struct toolbox {
     struct running *running;
     struct curl_api *curl; /* NULL: not loaded yet */
     _Atomic bool is_stopping;
+    struct remote *remote; /* MCP servers; NULL: none is configured */
     struct scope scope; /* of the rules */
     struct tool_rules rules;
 };
@@ -77,6 +78,7 @@ struct builtin {
     const char *name;
     void (*run)(struct call *call);
     bool takes_any; /* JSON, not only an object */
+    bool is_inner;  /* for a flow of ours, and not for authors */
 };
 
 /* NULL: no builtin has the name. */
@@ -91,6 +93,8 @@ void curl_api_free(struct toolbox *toolbox); /* curl.c */
  * `marker` is the variable that only this step's processes have. */
 char **environment_make(const struct call *call, char **of_step, const char **marker);
 char *environment_variable(struct arena *arena, str name, str value); /* NAME=VALUE */
+/* Of a program that serves us: a few of our variables, and those that its rule names. */
+char **environment_of_server(struct arena *arena, const struct rule_names *named);
 bool environment_is_of_step(str name); /* the key, the trace: nothing else sets them */
 
 bool address_is_private(const struct sockaddr *address); /* address.c */

@@ -3,6 +3,7 @@
 #include "base/limits.h"
 #include "model/definition.h"
 #include "model/words.h"
+#include "tool/remote/remote.h"
 #include "tool/tool_int.h"
 #include <stdio.h>
 
@@ -38,6 +39,7 @@ void toolbox_free(struct toolbox *toolbox)
         next = tool->next;
         heap_free(heap, tool, tool->size);
     }
+    remote_free(toolbox->remote);
     curl_api_free(toolbox);
     scope_fini(&toolbox->scope);
     pthread_mutex_destroy(&toolbox->lock);
@@ -57,6 +59,8 @@ pawl_status toolbox_set_rules(struct toolbox *toolbox, str text, struct scope *s
         return scope_fail(scope, status, "tools: %s", toolbox->scope.error.message);
     if (toolbox->rules.has_exec)
         toolbox->options.allow_exec = toolbox->rules.exec;
+    if (toolbox->rules.server_count > 0)
+        TRY_MEMORY(scope, toolbox->remote = remote_new(toolbox));
     return PAWL_OK;
 }
 
@@ -359,7 +363,8 @@ static void fail_unknown(struct call *call)
 
     buf_init(&known, call->scope->arena.heap, KNOWN_SIZE_MAX);
     for (size_t i = 0; (builtin = builtin_at(i)); i++)
-        buf_item(&known, str_of(builtin->name));
+        if (!builtin->is_inner)
+            buf_item(&known, str_of(builtin->name));
     pthread_mutex_lock(&call->toolbox->lock);
     for (const struct host_tool *tool = call->toolbox->tools; tool; tool = tool->next)
         buf_item(&known, str_of(tool->name));
@@ -382,10 +387,28 @@ static void fail_forbidden(struct call *call)
                     call->given->tool);
 }
 
+/* What is told of `mcp` is what a server answers to the call. */
+static bool is_mcp_call(const struct call *call)
+{
+    return strcmp(call->given->tool, "mcp.call") == 0;
+}
+
 static void call_told(struct call *call, const struct tool_reply *reply)
 {
-    call_result(call, reply->json);
-    call->result.failed = reply->failed;
+    struct buf done;
+
+    if (reply->failed || !is_mcp_call(call)) {
+        call_result(call, reply->json);
+        call->result.failed = reply->failed;
+        return;
+    }
+    buf_init(&done, call->scope->arena.heap, LIMIT_TEXT);
+    json_open(&done, '{');
+    json_put_text(&done, "state", "done");
+    json_put_raw(&done, "result", reply->json);
+    json_close(&done, '}');
+    call_result(call, done.failed ? STR("null") : buf_view(&done));
+    buf_fini(&done);
 }
 
 pawl_status toolbox_run(struct toolbox *toolbox, const pawl_tool_call *given, int64_t timeout_ms,
@@ -401,6 +424,8 @@ pawl_status toolbox_run(struct toolbox *toolbox, const pawl_tool_call *given, in
     const struct tool_reply *reply =
         tool_rules_reply(&toolbox->rules, str_of(given->tool), given->attempt);
 
+    if (is_mcp_call(&call))
+        reply = tool_rules_reply(&toolbox->rules, STR("mcp"), given->attempt);
     if (!tool_rules_allow(&toolbox->rules, str_of(given->tool), str_of(given->created_by)))
         fail_forbidden(&call);
     else if (reply)
@@ -430,6 +455,7 @@ void toolbox_stop(struct toolbox *toolbox, struct tool_stop *stop)
 void toolbox_kill_all(struct toolbox *toolbox)
 {
     toolbox->is_stopping = true;
+    remote_stop(toolbox->remote);
     pthread_mutex_lock(&toolbox->lock);
     for (const struct running *running = toolbox->running; running; running = running->next)
         keeper_stop(&running->keeper);

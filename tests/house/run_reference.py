@@ -157,7 +157,8 @@ def test_what_the_page_calls_required_is_required_and_every_other_key_may_be_lef
 
 # Which functions read the keys of which object.
 READERS = {"src/api/config.c": {"config_read": "", "read_tls": "tls.", "read_limits": "limits."},
-           "src/tool/rules.c": {"read_exec": "tools.exec.", "read_http": "tools.http.", "read_member": "tools.TOOL."}}
+           "src/tool/rules.c": {"read_exec": "tools.exec.", "read_http": "tools.http.", "read_mcp": "tools.mcp.", "read_member": "tools.TOOL."},
+           "src/tool/remote/remote_rules.c": {"read_member": "tools.mcp.servers.NAME."}}
 SECTIONS = {"tls", "limits", "tools"}  # objects: their keys are rows of their own
 TOOLS = {"tools.exec", "tools.http"}   # rows of tools that are more than their keys
 

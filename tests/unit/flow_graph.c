@@ -315,6 +315,23 @@ TEST(flow_graph, b37_b38_a_gate_waits_until_enough_of_those_named_have_approved)
     rig_fini(&rig);
 }
 
+TEST(flow_graph, what_a_gate_asks_is_recorded_with_it)
+{
+    struct rig rig;
+
+    rig_init(
+        &rig, &t->scope,
+        "steps: {a: {approval: {ask: {message: \"Pay {{input.n}}?\", n: \"{{input.n}}\"}}, done: "
+        "true}}",
+        "{\"n\":7}");
+    rig_begin(&rig);
+    EXPECT_STORY(&rig, "start [[\"step\",1,0,1,\"pending\"]]\n"
+                       "gate.wait a.1#1 {\"by\":null,\"count\":1,\"ask\":{\"message\":\"Pay "
+                       "7?\",\"n\":7}}\n");
+    EXPECT_OK(decide_gate(&rig, EVENT_APPROVE, 1, "ann", NULL));
+    rig_fini(&rig);
+}
+
 TEST(flow_graph, each_gate_that_is_reached_has_an_entry_of_its_own)
 {
     struct rig rig;

@@ -264,6 +264,38 @@ TEST(flow_routes, kinds_of_errors_are_checked_and_compiled)
                "\"on\":[\"timeout\",\"503\"],\"never\":[\"x\"]}");
 }
 
+TEST(flow_routes, a_call_of_a_server_fails_with_its_own_error_and_is_not_repeated_if_it_may_be_done)
+{
+    static const struct {
+        const char *error, *story;
+    } cases[] = {
+        { "{\"kind\":\"tool-error\"}",
+          "child ask.1#1 {\"status\":\"failed\",\"error\":{\"kind\":\"tool-error\"}}\n"
+          "step.fail ask.1#1 {\"kind\":\"tool-error\"} "
+          "[[\"end\",1],[\"step\",2,0,2,\"pending\"],[\"arm\",\"~retry\",2000,2]]\n" },
+        { "{\"kind\":\"unknown-outcome\"}",
+          "child ask.1#1 {\"status\":\"failed\",\"error\":{\"kind\":\"unknown-outcome\"}}\n"
+          "step.fail ask.1#1 {\"kind\":\"unknown-outcome\"} [[\"end\",1]]\n"
+          "fail {\"kind\":\"unknown-outcome\"}\n" },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct rig rig;
+
+        rig_init(&rig, &t->scope,
+                 "steps: {ask: {tool: mcp, args: {server: s, tool: x, args: {n: \"{{input.n}}\"}}, "
+                 "retry: {max: 2, backoff: [1s]}, done: true}}",
+                 "{\"n\":7}");
+        rig_begin(&rig);
+        EXPECT_OK(rig_do(&rig, (struct event){ .kind = EVENT_CHILD,
+                                               .ordinal = 1,
+                                               .outcome = TERMINAL_FAILURE,
+                                               .payload = str_of(cases[i].error) }));
+        EXPECT_STORY(&rig, cases[i].story);
+        rig_fini(&rig);
+    }
+}
+
 TEST(flow_routes, a_child_that_failed_is_started_again_as_another_one)
 {
     struct rig rig;

@@ -872,6 +872,7 @@ class Step(TypedDict):
     waiting_since: NotRequired[Time | None]
     waiting_until: NotRequired[Time | None]
     approval: NotRequired[Approval]
+    ask: NotRequired[Any]
     approved_by: NotRequired[list[str]]
 
 
@@ -1042,6 +1043,7 @@ class Waiting(TypedDict):
     step_id: NotRequired[StepId]
     since: NotRequired[Time]
     approval: NotRequired[Approval]
+    ask: NotRequired[Any]
     approved_by: NotRequired[list[str]]
     failed: NotRequired[FailedAttempt]
     held: NotRequired[HeldStep]
@@ -1061,6 +1063,7 @@ class Gate(TypedDict):
     step: str
     subject_ref: str | None
     approval: Approval
+    ask: NotRequired[Any]
     approved_by: list[str]
     since: Time | None
     until: Time | None

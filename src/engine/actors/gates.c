@@ -1,5 +1,6 @@
 /* gates.c - what is known of a gate that waits: since when, until when, for whom, and who has
  * approved it. */
+#include "base/json_scan.h"
 #include "engine/parts.h"
 
 static const struct live_step *gate_of(const struct live *live, const struct waiting *waiting)
@@ -64,6 +65,20 @@ static pawl_status note_approver(struct gates *gates, uint32_t ordinal, str name
     return PAWL_OK;
 }
 
+/* What is asked is in the payload of the entry that says that the gate waits. */
+static pawl_status read_ask(struct gates *gates, const struct record *record, struct waiting *gate)
+{
+    struct scope *scope = gates->whole->scope;
+    str payload = STR_NONE;
+
+    if (!record->payload)
+        return PAWL_OK;
+    TRY(value_text(gates->whole->engine, scope, record->payload, &payload));
+    if (payload.data && !json_member(&scope->arena, payload, STR("ask"), &gate->ask))
+        gate->ask = STR_NONE;
+    return PAWL_OK;
+}
+
 /* True: all is known. `actor` data NULL: it was not read. */
 static bool note_record(struct gates *gates, const struct record *record, str actor)
 {
@@ -75,7 +90,8 @@ static bool note_record(struct gates *gates, const struct record *record, str ac
         return false;
     if (record->what == LIFE_T_GATE_WAIT) {
         gate->since_ms = record->at_ms;
-        return --gates->left == 0;
+        gates->status = read_ask(gates, record, gate);
+        return --gates->left == 0 || gates->status != PAWL_OK;
     }
     if (!actor.data)
         gates->status =

@@ -319,6 +319,7 @@ pawl_status engine_define(struct engine *engine, struct scope *scope, str name, 
     TRY_MEMORY(scope, findings);
     TRY(definition_compile(scope, text, false, findings, &definition, &own_name));
     TRY(resolve_name(scope, name, own_name, &resolved));
+    TRY(own_texts_put(engine, scope, resolved, findings));
     TRY(references_check(engine, scope, resolved, findings));
     TRY(definition_row_make(engine, scope, text, definition, &define.row));
     define.row.name = resolved;

@@ -166,7 +166,7 @@ pawl_status rights_check(struct scope *scope, str rights, str reference)
 {
     str definition = reference_name(reference);
 
-    if (rights_allow(rights, definition))
+    if (own_texts_have(definition) || rights_allow(rights, definition))
         return PAWL_OK;
     return scope_fail(scope, PAWL_FORBIDDEN,
                       "forbidden: this instance may not create one of '%.*s'; its starter, the "

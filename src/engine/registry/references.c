@@ -66,7 +66,7 @@ pawl_status references_check(struct engine *engine, struct scope *scope, str nam
         pawl_status status;
 
         if ((name.data && str_eq(reference_name(reference->name), name)) || /* itself */
-            code_is_put_when_used(engine, reference->name))
+            own_texts_have(reference->name) || code_is_put_when_used(engine, reference->name))
             continue;
         status = definition_find_registered(engine, scope, reference->name, &row);
         if (status == PAWL_NOT_KNOWN || status == PAWL_INVALID_REQUEST)

@@ -18,20 +18,26 @@ static void put_schema(struct buf *out)
                      "\"description\":\"why; it is recorded\"}}}"));
 }
 
+/* What the gate asks (`approval.ask`), or whether it is approved. */
 void gate_form(struct rpc_exchange *exchange, const struct task_view *view, const struct node *gate,
                struct buf *out)
 {
-    str subject = node_text(view->instance, "subject_ref");
+    const struct node *ask = node_find(gate, "ask"), *schema = node_find(ask, "requestedSchema");
+    str subject = node_text(view->instance, "subject_ref"), question = node_text(ask, "message");
     struct buf words;
 
     buf_init(&words, &heap_libc, LIMIT_TEXT);
-    buf_fmt(&words, "Approve '%.*s' of %.*s%s%.*s?", STR_ARG(node_text(gate, "name")),
-            STR_ARG(node_text(view->instance, "definition")), subject.data ? " for " : "",
-            STR_ARG(subject));
+    if (!question.data)
+        buf_fmt(&words, "Approve '%.*s' of %.*s%s%.*s?", STR_ARG(node_text(gate, "name")),
+                STR_ARG(node_text(view->instance, "definition")), subject.data ? " for " : "",
+                STR_ARG(subject));
     if (exchange->version >= MCP_2025_11_25)
         json_put_text(out, "mode", "form");
-    json_put_str(out, "message", buf_view(&words));
-    put_schema(out);
+    json_put_str(out, "message", question.data ? question : buf_view(&words));
+    if (schema && schema->kind == NODE_OBJECT)
+        json_put_raw(out, "requestedSchema", schema->raw);
+    else
+        put_schema(out);
     buf_fini(&words);
 }
 
