@@ -7,10 +7,10 @@
 #include "tool/remote/remote_step.h"
 #include <inttypes.h>
 
-#define POLL_MS        1000
-#define POLL_LEAST_MS  100
-#define POLL_MOST_MS   60000
-#define POLLS_EVEN     20 /* then the pauses grow */
+#define POLL_MS       1000
+#define POLL_LEAST_MS 100
+#define POLL_MOST_MS  60000
+#define POLLS_EVEN    20 /* then the pauses grow */
 
 /* ---- Failing ---- */
 
@@ -21,7 +21,7 @@ static void put_content(const struct node *result, struct buf *out)
 }
 
 void step_fails_as(struct remote_step *step, const char *kind, str message,
-                    const struct node *result, bool is_final)
+                   const struct node *result, bool is_final)
 {
     struct call *call = step->call;
     struct buf out;
@@ -213,7 +213,7 @@ static bool is_answered(const struct node *at, str key)
 }
 
 const struct node *step_open_question(const struct node *requests, const struct node *responses,
-                                        const struct node *at)
+                                      const struct node *at)
 {
     for (const struct node *one = requests ? requests->first : NULL; one; one = one->next)
         if (!is_answered(at, one->key) && !(responses && node_find_str(responses, one->key)))
@@ -222,7 +222,7 @@ const struct node *step_open_question(const struct node *requests, const struct 
 }
 
 void step_put_input(struct remote_step *step, const struct node *requests, str responses,
-                      const struct node *next, str state, str task)
+                    const struct node *next, str state, str task)
 {
     struct buf out;
 
@@ -252,8 +252,8 @@ static void take_questions(struct remote_step *step, const struct node *from, st
     for (const struct node *one = requests ? requests->first : NULL; one; one = one->next)
         if (!ask_is_known(one)) {
             step_fails_as(step, "invalid-answer",
-                    STR("the server asks for what pawl does not offer (sampling or roots)"), NULL,
-                    true);
+                          STR("the server asks for what pawl does not offer (sampling or roots)"),
+                          NULL, true);
             return;
         }
     if (next)
@@ -302,7 +302,6 @@ void step_take_result(struct remote_step *step, const struct node *result)
     else if (!type.data || str_is(type, "complete"))
         step_take_done(step, result);
     else
-        step_fails_as(step, "invalid-answer", STR("a result of a type that pawl does not know"), NULL,
-                true);
+        step_fails_as(step, "invalid-answer", STR("a result of a type that pawl does not know"),
+                      NULL, true);
 }
-

@@ -136,7 +136,8 @@ static struct node *stand_after(struct remote_step *step, const struct node *res
 static void answer_questions(struct remote_step *step)
 {
     const struct node *requests = node_find(step->at, "requests");
-    const struct node *now = step_open_question(requests, node_find(step->at, "responses"), step->at);
+    const struct node *now =
+        step_open_question(requests, node_find(step->at, "responses"), step->at);
     str text = now ? add_response(step, now->key, now) : STR_NONE;
     struct node *responses = NULL, *result, *at;
     const struct node *next;
@@ -149,7 +150,7 @@ static void answer_questions(struct remote_step *step)
     at = stand_after(step, responses);
     if (next) {
         step_put_input(step, requests, responses->raw, next, node_raw(step->at, "requestState"),
-                  node_text(step->at, "task"));
+                       node_text(step->at, "task"));
     } else if (!at) {
         call_no_memory(step->call);
     } else if (!node_text(at, "task").data) {
