@@ -14,6 +14,8 @@ export type Parser<T> =
 /** A JSON Schema: true, or an object of its keywords. */
 export type JsonSchema = boolean | { readonly [keyword: string]: unknown };
 
+/** What a caller gives, and what the function gets of it. */
+type Given<S> = S extends { readonly "~standard": { readonly types?: { readonly input: infer T } | undefined } } ? T : Parsed<S>;
 type Parsed<S> = S extends { readonly "~standard": { readonly types?: { readonly output: infer T } | undefined } } ? T : S extends Parser<infer T> ? T : any;
 
 /** The step, or the workflow, has failed with this error (any JSON). Of a step: { retry: false } ends its attempts. */
@@ -52,8 +54,9 @@ export interface Future<T> extends Promise<T> {
 
 /** A signal with the type of its payload. */
 export class Signal<T = any> {
-    constructor(name: string, payload: Parser<T>);
-    constructor(name: string, payload?: JsonSchema);
+    /** kept: false: one that comes while the code does not await it is refused, instead of kept until it does. */
+    constructor(name: string, payload: Parser<T>, options?: { kept?: boolean });
+    constructor(name: string, payload?: JsonSchema, options?: { kept?: boolean });
     readonly name: string;
     readonly payload: unknown;
     private readonly _type?: T;
@@ -84,7 +87,7 @@ export interface Options {
 
 /** Make a durable workflow of an async function. Its name is the function's, its input the one argument. */
 export function workflow<I = {}, T = unknown>(fn: (input: I) => Promise<T>): Workflow<I, T>;
-export function workflow<S extends Parser<any>, T>(options: Options & { input: S }, fn: (input: Parsed<S>) => Promise<T>): Workflow<Parsed<S>, T>;
+export function workflow<S extends Parser<any>, T>(options: Options & { input: S }, fn: (input: Parsed<S>) => Promise<T>): Workflow<Given<S>, T>;
 export function workflow<I = {}, T = unknown>(options: Options & { input?: JsonSchema }, fn: (input: I) => Promise<T>): Workflow<I, T>;
 
 /** How a step is tried again: maxAttempts in all, the delay doubles from `first` to `longest`; errors in `final` end it. */

@@ -199,10 +199,12 @@ class Group extends Future {
 
 /** A signal with what its payload must be: const paid = new Signal("paid", z.number()); const cents = await signal(paid). */
 export class Signal {
-    constructor(name, payload) {
+    /** { kept: false }: one that comes while the code does not await it is refused (not-awaiting), instead of kept until it does. */
+    constructor(name, payload, { kept = true } = {}) {
         checkSchema(payload, `the signal ${name}`);
         this.name = name;
         this.payload = payload;
+        this.kept = kept;
     }
 }
 
@@ -216,6 +218,7 @@ class Flow {
         checkSchema(input, `the input of ${name}`);
         Object.assign(this, { fn, name, version, input });
         this.signals = new Map([...signals].map((one) => (typeof one === "string" ? [one, undefined] : [one.name, one.payload])));
+        this.kept = new Set([...signals].filter((one) => typeof one === "string" || one.kept).map(nameOf));
         this.steps = new Map((Array.isArray(steps) ? steps.map((one) => [one.name, one]) : Object.entries(steps)));
         this.children = new Set([...children].map(nameOf));
         this.externals = new Set(externals);

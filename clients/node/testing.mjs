@@ -222,7 +222,7 @@ export class Kit {
         one.history.push("step.start:" + call.name);
         const fn = one.flow.steps.get(call.name), policy = RETRIES.get(fn);
         const answer = await runStep(this.stubs[call.name] ?? fn, {
-            tool: call.name, args: call.args, key: `${one.id}.${call.key ?? number}`, instance: one.id, step: call.name, attempt: call.attempt,
+            tool: call.name, args: call.args, key: call.key ? `${one.id}:${call.key}` : `${one.id}.${number}`, instance: one.id, step: call.name, attempt: call.attempt,
         });
         const hasFailed = "failed" in answer;
         if (hasFailed && policy && call.attempt < policy.max && !answer.final && !policy.final.includes(answer.failed)) {

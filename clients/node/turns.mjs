@@ -19,7 +19,7 @@ const WORDS_MAX = 390, MESSAGE_MAX = 64000;
 /** The registration: what a definition of code is stored as. */
 export function sourceOf(flow) {
     const signals = [...flow.signals.keys()].sort(), calls = [...flow.steps.keys()].sort();
-    const more = { calls, externals: [...flow.externals].sort(), children: [...flow.children].sort(), buffered: signals };
+    const more = { calls, externals: [...flow.externals].sort(), children: [...flow.children].sort(), buffered: [...flow.kept].sort() };
     const policies = calls.filter((name) => RETRIES.has(flow.steps.get(name))).map((name) => ({ call: name, ...RETRIES.get(flow.steps.get(name)) }));
     return {
         code: flow.name, version: flow.version, timers: [], signals, vars: [],

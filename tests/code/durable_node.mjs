@@ -39,6 +39,12 @@ export const order = workflow({ steps: { price, decline, flaky, later } }, async
     return { sum: prices.reduce((a, b) => a + b, 0), reason, late: await step(later, { name: lines[0].sku }), tries: await step(flaky) };
 });
 
+const refund = () => stepInfo().idempotencyKey;
+
+export const keyed = workflow({ steps: { refund } }, async function keyed() {
+    return [await step(refund, {}, { key: "refund" }), await step(refund, {}, { key: "refund" })];
+});
+
 const invoiceInput = only({ cents: { type: "integer", default: 100 } });
 
 export const invoice = workflow({ input: invoiceInput, signals: [paid, "write_off"] }, async function invoice({ cents }) {

@@ -52,6 +52,19 @@ async def order(lines: list[Line], limit: int = 100) -> dict[str, object]:
     return {"sum": sum(prices), "reason": reason, "late": await step(later, lines[0].sku), "tries": await step(flaky)}
 
 
+def refund() -> str:
+    info = step_info()
+    if info.attempt == 1 and not info.idempotency_key.endswith(":refund"):
+        raise Fail("the key is " + info.idempotency_key)
+    return info.idempotency_key
+
+
+@workflow
+async def keyed() -> list[str]:
+    """A key of the author's own is the same each time around."""
+    return [await step(refund).with_key("refund") for _ in range(2)]
+
+
 @workflow
 async def invoice(cents: int = 100) -> dict[str, int]:
     """The invoice of docs/durable-code.md: a loop, a select, a signal with a type, a timer with a name."""

@@ -56,6 +56,13 @@ def test_steps_run_at_once_and_are_tried_again_under_one_key(shell):
     s.end()
 
 
+def test_a_key_of_the_authors_own_is_the_same_each_time_around(shell):
+    s = served(shell)
+    id = s.create("keyed")
+    assert s.until(id)["result"] == [id + ":refund"] * 2, s.get(id)
+    s.end()
+
+
 def test_a_select_in_a_loop_waits_for_weeks_and_through_deaths(shell):
     s = served(shell, "--test")
     id = s.create("invoice", cents=500)
@@ -337,7 +344,10 @@ def tsc(shell, place, *files):
 def test_the_types_are_strict_and_refuse_what_does_not_fit(shell):
     place = from_npm(shell)
     shell.write("types.ts", (HERE / "types_node.ts").read_text())
-    done = tsc(shell, place, "types.ts")
+    examples = list((ROOT / "examples/typescript").glob("*.ts"))
+    for file in examples:
+        shell.write(file.name, file.read_text())
+    done = tsc(shell, place, "types.ts", *[file.name for file in examples])
     assert done.returncode == 0, done.stdout.decode()
 
 

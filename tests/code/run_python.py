@@ -81,6 +81,13 @@ def test_steps_run_at_once_with_typed_arguments_and_are_tried_again_under_one_ke
     s.end()
 
 
+def test_a_key_of_the_authors_own_is_the_same_each_time_around(shell):
+    s = Served(shell)
+    id = s.create("keyed")
+    assert s.until(id)["result"] == [id + ":refund"] * 2, s.get(id)
+    s.end()
+
+
 def test_a_select_in_a_loop_waits_for_weeks_and_through_deaths(shell):
     s = Served(shell, "--test")
     id = s.create("invoice", cents=500)

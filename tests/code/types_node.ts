@@ -41,6 +41,7 @@ export const parent = workflow({ children: [order] }, async function parent({ co
     const rest: void = nothing;
     const all: number[] = await gather([1, 2].map((n) => sleep(n).then(() => n)));
     start(order, { cents: 7 });
+    start(order, {});
     send("id", paid, 5);
     log.info("said", receipt, rest, all, await external<{ ok: boolean }>("transfer"));
     if (patched("more")) throw new Fail({ code: 7 }, { retry: false });

@@ -40,7 +40,7 @@ from typing import Any, Callable, Iterable, Iterator, Literal, NotRequired, Type
 
 from .durable import (ChildError as ChildError, Fail as Fail, Future as Future, NondeterminismError as NondeterminismError, Signal as Signal,
                       StepError as StepError, Workflow as Workflow, continue_as as continue_as, external as external, gather as gather,
-                      instance_id as instance_id, now as now, patched as patched, random as random, retries as retries, select as select,
+                      instance_id as instance_id, now as now, patched as patched, random as random, reduce as reduce, retries as retries, select as select,
                       send as send, signal as signal, sleep as sleep, spawn as spawn, start as start, step as step, subscribe as subscribe,
                       uuid4 as uuid4, workflow as workflow)
 from .turns import StepInfo as StepInfo, log as log, run as run, step_info as step_info

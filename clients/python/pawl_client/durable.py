@@ -105,6 +105,14 @@ class Future(Generic[T]):
             raise self._error
         return self._value
 
+    def with_key(self, key: str) -> Future[T]:
+        """Of a step that was just asked for: its own idempotency key, INSTANCE:key, the same each time around a loop."""
+        call = next((call for call in self._run.calls if call.future is self and not call.number), None)
+        if call is None or call.spawn:
+            raise Mistake("with_key() belongs right behind a step: await step(...).with_key(%r)" % key)
+        call.key = key
+        return self
+
     def settle(self, value: Any, error: BaseException | None = None) -> None:
         if self._done:
             return
@@ -168,16 +176,18 @@ class Task(Future[T]):
 
 
 class Signal(Generic[T]):
-    """A signal with the type of its payload: paid = Signal("paid", int); cents = await signal(paid)."""
+    """A signal with the type of its payload: paid = Signal("paid", int); cents = await signal(paid).
+
+    kept=False: one that comes while the code does not await it is refused (not-awaiting), instead of kept until it does."""
 
     @overload
-    def __init__(self: Signal[Any], name: str) -> None: ...
+    def __init__(self: Signal[Any], name: str, *, kept: bool = True) -> None: ...
 
     @overload
-    def __init__(self, name: str, payload: type[T]) -> None: ...
+    def __init__(self, name: str, payload: type[T], *, kept: bool = True) -> None: ...
 
-    def __init__(self, name: str, payload: Any = Any) -> None:
-        self.name, self.payload = name, payload
+    def __init__(self, name: str, payload: Any = Any, *, kept: bool = True) -> None:
+        self.name, self.payload, self.kept = name, payload, kept
 
 
 class Workflow(Generic[P, T]):
@@ -187,13 +197,21 @@ class Workflow(Generic[P, T]):
                  steps: Iterable[Callable[..., Any]], children: Iterable[str | Workflow[Any, Any]], external: Iterable[str]):
         self.function, self.name, self.version = function, name, version
         self.signals: dict[str, Any] = {}
+        self.passing: set[str] = set()  # signals that are not kept
         self.steps: dict[str, Callable[..., Any]] = {}
         self.children, self.external = {_name_of(child) for child in children}, set(external)
         self.__name__, self.__doc__, self.__wrapped__ = function.__name__, function.__doc__, function
         for one in signals:
-            self.signals[one if isinstance(one, str) else one.name] = Any if isinstance(one, str) else one.payload
+            self.add_signal(one)
         for fn in steps:
             self.add_step(fn)
+
+    def add_signal(self, one: str | Signal[Any]) -> None:
+        if isinstance(one, str):
+            self.signals.setdefault(one, Any)
+            return
+        self.signals[one.name] = one.payload
+        (self.passing.discard if one.kept else self.passing.add)(one.name)
 
     def add_step(self, fn: Callable[..., Any]) -> str:
         name = step_name(fn)
@@ -272,10 +290,8 @@ def _value_of(node: ast.expr, space: dict[str, Any]) -> Any:
 def _note_use(flow: Workflow[Any, Any], call: str, used: Any) -> None:
     if call == "step" and callable(used):
         flow.add_step(used)
-    elif call == "signal" and isinstance(used, str):
-        flow.signals.setdefault(used, Any)
-    elif call == "signal" and isinstance(used, Signal):
-        flow.signals[used.name] = used.payload
+    elif call == "signal" and isinstance(used, (str, Signal)):
+        flow.add_signal(used)
     elif call == "spawn" and isinstance(used, (str, Workflow)):
         flow.children.add(_name_of(used))
     elif call == "external" and isinstance(used, str):
@@ -335,6 +351,7 @@ class Run:
         self.rng: Any = None
         self.subscriptions: dict[str, list[Any]] = {}
         self.sends: list[list[Any]] = []
+        self.reduces: list[list[Any]] = []
         self.main: Task[Any] | None = None
         self.checkpoint: dict[str, Any] | None = None
         self.events = 0
@@ -343,7 +360,7 @@ class Run:
 
     def begin(self, at: int, note: dict[str, Any] | None, is_replaying: bool) -> None:
         self.at, self.old_note, self.note = at, note or {}, {}
-        self.is_replaying, self.checkpoint, self.sends = is_replaying, None, []
+        self.is_replaying, self.checkpoint, self.sends, self.reduces = is_replaying, None, [], []
 
     def start(self, arguments: dict[str, Any]) -> None:
         bound = values.bind(self.flow.function, arguments)
@@ -468,7 +485,8 @@ class Run:
         self.armed = {name: future for name, (future, _) in self.timers.items()}
         self.awaited = set(self.signals)
         self.begun = {call.number: call for call in self.calls}
-        for key, found in (("timers", timers), ("signals", signals), ("calls", calls), ("dropped", dropped), ("sends", self.sends)):
+        for key, found in (("timers", timers), ("signals", signals), ("calls", calls), ("dropped", dropped), ("sends", self.sends),
+                           ("reduces", self.reduces)):
             if found:
                 answer[key] = found
         if not (self.armed or self.awaited or self.begun):
@@ -488,7 +506,7 @@ class Run:
 
     def finish(self) -> dict[str, Any]:
         assert self.main
-        more: dict[str, Any] = {"sends": self.sends} if self.sends else {}
+        more = {key: found for key, found in (("sends", self.sends), ("reduces", self.reduces)) if found}
         error = self.main._error
         if error is None:
             return {"end": 1, "value": values.encode(self.main.result()), **more}
@@ -742,3 +760,8 @@ def send(instance: str, name: str | Signal[Any], payload: Any = None) -> None:
 def start(definition: str | Workflow[Any, Any], **input: Any) -> None:
     """Start another instance, with the commit of this turn; does not wait, and is not cancelled with this one."""
     current().sends.append(["send", "instance.create", {"definition": _name_of(definition), "input": values.encode(input)}])
+
+
+def reduce(name: str, **args: Any) -> None:
+    """A function that the host has, called in the transaction of this turn. A server has none."""
+    current().reduces.append(["reduce", name, values.encode(args)])

@@ -213,7 +213,7 @@ class Kit:
         if stub is not fn:
             given = {name: value for name, value in values.bind(fn, call.get("args") or {}).items()}
             stub = _named(stub, given)
-        answer = turns._run_step(stub, {"tool": call["name"], "args": call.get("args") if stub is fn else {}, "key": "%s.%d" % (one.id, number),
+        answer = turns._run_step(stub, {"tool": call["name"], "args": call.get("args") if stub is fn else {}, "key": "%s:%s" % (one.id, call["key"]) if call.get("key") else "%s.%d" % (one.id, number),
                                         "instance": one.id, "attempt": call["attempt"]})
         policy = durable.RETRIES.get(fn)
         error = answer.get("failed")

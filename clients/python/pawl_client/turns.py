@@ -77,7 +77,7 @@ def source_of(flow: durable.Workflow[Any, Any]) -> dict[str, Any]:
     """The registration: what a definition of code is stored as."""
     signals, calls = sorted(flow.signals), sorted(flow.steps)
     source: dict[str, Any] = {"code": flow.name, "version": flow.version, "timers": [], "signals": signals, "vars": []}
-    more = {"calls": calls, "externals": sorted(flow.external), "children": sorted(flow.children), "buffered": signals}
+    more = {"calls": calls, "externals": sorted(flow.external), "children": sorted(flow.children), "buffered": [name for name in signals if name not in flow.passing]}
     source.update({key: found for key, found in more.items() if found})
     retries = [{"call": name, **durable.RETRIES[flow.steps[name]]} for name in calls if flow.steps[name] in durable.RETRIES]
     if retries:
