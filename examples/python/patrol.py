@@ -19,6 +19,6 @@ async def patrol(waypoints: int = 3) -> dict[str, int]:
         else:
             outcome = await spawn(combat, target_id=enemy)
             fights += 1
-            if not outcome["victory"]:
-                raise Fail("lost against %d after %d rounds" % (enemy, outcome["rounds"]))
+            if not outcome.victory:
+                raise Fail("lost against %d after %d rounds" % (enemy, outcome.rounds))
     return {"waypoint": waypoint, "fights": fights}

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import struct
 import subprocess
@@ -11,7 +12,8 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
-sys.path[:0] = [str(HERE.parent / "http")]
+sys.path[:0] = [str(HERE.parent / "http"), str(HERE.parent / "pip")]
+from packages import Unavailable, environment  # noqa: E402
 from web import Web, harness  # noqa: E402
 
 ROOT = harness.ROOT
@@ -310,13 +312,20 @@ async def hello(name: str = "world") -> list[str]:
 '''
 
 
-def test_a_run_that_is_killed_goes_on_when_it_is_run_again(shell):
+def test_the_first_five_minutes_from_a_wheel_to_a_run_that_is_killed_and_goes_on(shell):
+    python, source, venv = from_pip(), shell.folder / "source", shell.folder / "venv"
+    shutil.copytree(ROOT / "clients/python", source, ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
+    for words in (["-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", "dist", str(source)], ["-m", "venv", "--without-pip", str(venv)]):
+        subprocess.run([python, *words], cwd=shell.folder, check=True)
+    [wheel] = (shell.folder / "dist").glob("pawl_client-*.whl")
+    subprocess.run([python, "-m", "pip", "--python", str(venv / "bin/python"), "install", "--quiet", "--no-index", str(wheel)], cwd=shell.folder, check=True)
     shell.write("hello.py", HELLO)
-    child = shell.begin("run", "hello.py")
+    mine = {"PATH": "%s:%s" % (venv / "bin", os.environ["PATH"]), "PYTHONPATH": ""}
+    child = shell.begin("run", "hello.py", env=mine)
     shell.wait_for(lambda: (shell.folder / "pawl.db").exists() and "hello world 1" in shell.pawl("show", "@last", expect=None).out)
     child.kill()
     child.wait()
-    said = shell.pawl("run", "hello.py").out
+    said = shell.pawl("run", "hello.py", env=mine).out
     assert "was unfinished and goes on" in said and '["hello world 0","hello world 1","hello world 2"]' in said, said
     assert shell.pawl("verify")
 
@@ -370,11 +379,18 @@ def test_the_client_answers_every_vector_of_the_protocol(shell):
         assert child.wait(timeout=30) == 0
 
 
-def test_the_client_is_typed(shell):
-    if subprocess.run([sys.executable, "-m", "mypy", "--version"], capture_output=True).returncode:
-        raise harness.Skip("there is no mypy here")
-    subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(shell.folder), "pawl_client", str(WORKFLOWS)],
-                   cwd=ROOT / "clients/python", check=True)
+def from_pip(name="requirements"):
+    try:
+        return environment(name)
+    except Unavailable as why:
+        raise harness.Skip(why)
+
+
+def test_the_client_and_the_examples_are_typed_strictly(shell):
+    done = subprocess.run([from_pip(), "-m", "mypy", "--strict", "--cache-dir", str(shell.folder), "pawl_client", str(WORKFLOWS),
+                           str(ROOT / "examples/python/game.py")], cwd=ROOT / "clients/python", capture_output=True,
+                          env={**os.environ, "MYPYPATH": "%s:." % (ROOT / "examples/python")})
+    assert done.returncode == 0, done.stdout.decode() + done.stderr.decode()
 
 
 # ---- What speaks the protocol wrongly --------------------------------------------------------------------------------------------------
