@@ -2,9 +2,11 @@
 #include <pawl_main.h>
 #include <sqlite3.h>
 
-static bool apply_damage(void *context, struct sqlite3 *db, const char *args, char *words, size_t size)
+static bool apply_damage(void *context, struct sqlite3 *db, const char *args, char *words,
+                         size_t size)
 {
-    char *sql = sqlite3_mprintf("CREATE TABLE IF NOT EXISTS hit (args TEXT); INSERT INTO hit VALUES (%Q)", args);
+    char *sql = sqlite3_mprintf(
+        "CREATE TABLE IF NOT EXISTS hit (args TEXT); INSERT INTO hit VALUES (%Q)", args);
     bool done = sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
 
     (void)context;
