@@ -676,7 +676,7 @@ export class InUse extends PawlError {}
 export class NoMemory extends PawlError {}
 
 const REASONS = {"invalid-request": InvalidRequest, "invalid-query": InvalidQuery, "unauthenticated": Unauthenticated, "forbidden": Forbidden, "not-known": NotKnown, "not-allowed": NotAllowed, "terminal": Terminal, "invalid-transition": InvalidTransition, "reason-required": ReasonRequired, "guard-not-satisfied": GuardNotSatisfied, "no-cancel-transition": NoCancelTransition, "not-awaiting": NotAwaiting, "lease-lost": LeaseLost, "conflict": Conflict, "paused": Paused, "too-large": TooLarge, "invalid-declaration": InvalidDeclaration, "invalid-definition": InvalidDefinition, "storage-failure": StorageFailure, "outcome-unknown": OutcomeUnknown, "overloaded": Overloaded, "in-use": InUse, "no-memory": NoMemory};
-const UNKEYED = new Set(["definition.get", "definition.graph", "definition.export", "definition.list", "definition.check", "instance.list", "instance.find", "instance.counts", "instance.get", "instance.view", "instance.current", "instance.history", "instance.declaration", "instance.why", "instance.variables", "instance.steps", "instance.graph", "instance.export", "instance.records", "instance.verify", "instance.events", "step.list", "gate.list", "worker.list", "step.claim", "step.complete_many", "step.heartbeat", "alarm.list", "timer.list", "schedule.preview", "token.create", "token.list", "batch", "events", "store.list", "store.info", "store.verify", "metrics.get", "openapi.get", "health.get"]);
+const UNKEYED = new Set(["definition.get", "definition.graph", "definition.export", "definition.list", "definition.check", "instance.list", "instance.find", "instance.counts", "instance.get", "instance.view", "instance.current", "instance.history", "instance.declaration", "instance.why", "instance.variables", "instance.steps", "instance.graph", "instance.export", "instance.records", "instance.verify", "instance.events", "step.list", "gate.list", "worker.list", "step.claim", "step.complete_many", "step.heartbeat", "alarm.list", "timer.list", "schedule.preview", "token.create", "token.list", "batch", "events", "store.list", "store.info", "store.verify", "metrics.get", "openapi.get", "health.get", "node.list"]);
 
 /** @typedef {{action: string, to_state: string, guard?: string, requires_reason?: boolean}} Action */
 /** @typedef {{alarm_id: KeptId, at: Time, operation: string, input: Record<string, any>, firing?: boolean}} Alarm */
@@ -714,6 +714,7 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.expor
 /** @typedef {{paused_at: Time, actor_ref: string|null, reason: string|null}} Pause */
 /** @typedef {string} Reference */
 /** @typedef {{name: string, instance_id: Id}} ReusedStep */
+/** @typedef {{shard: number, node: string|null, epoch: number, position: number}} ShardOwner */
 /** @typedef {{shard: number, records: number, root: Hash}} ShardRoot */
 /** @typedef {("running"|"suspended"|"paused"|"completed"|"failed"|"cancelled")} Status */
 /** @typedef {{step_id: StepId, instance_id: Id, name: string, tool: string|null, status: StepStatus, attempt: number, args: any, result: any, error: any, ready_at: Time|null, started_at: Time|null, completed_at: Time|null, progress?: any, progress_at?: Time, waiting_since?: Time|null, waiting_until?: Time|null, approval?: Approval, ask?: any, approved_by?: Array<string>}} Step */
@@ -721,6 +722,7 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.expor
 /** @typedef {string} StepId */
 /** @typedef {("pending"|"ready"|"running"|"done"|"failed"|"cancelled")} StepStatus */
 /** @typedef {string} StoreName */
+/** @typedef {{node: string, address: string|null, version: string|null, state: ("up"|"leaving"|"silent"|"dead"), this: boolean, beat_age_ms: number, lease_ms: number, shards: number}} StoreNode */
 /** @typedef {("success"|"failure"|"cancel")} TerminalKind */
 /** @typedef {string} Time */
 /** @typedef {{token_id: KeptId, scopes: string, name: string|null, actor?: string, created_at: Time, expires_at: Time}} Token */
@@ -1203,5 +1205,11 @@ export class Pawl extends Calls {
      * @returns {Promise<{status: ("ok"|"degraded"), conditions?: Array<HealthCondition>}>} */
     healthGet() {
         return this._call("GET", "/healthz", {}, {}, undefined, {});
+    }
+
+    /** List the nodes that serve the store, and who owns which shard.
+     * @returns {Promise<{nodes: Array<StoreNode>, shards: Array<ShardOwner>, clock_difference_ms: number}>} */
+    nodeList() {
+        return this._call("GET", "/v1/nodes", {}, {}, undefined, {});
     }
 }

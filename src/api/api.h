@@ -6,6 +6,7 @@
 #include <pawl.h>
 #include <pthread.h>
 
+struct station;
 struct shards;
 struct stores;
 
@@ -14,6 +15,7 @@ struct pawl {
     struct heap heap;
     struct engine *engine;
     struct shards *shards;     /* all of them, the home shard first; NULL: it is alone */
+    struct station *station; /* of the home shard: one of several nodes (station.h); NULL: alone */
     struct engine_group group; /* of the home shard: what their engines share */
     struct panic_hook panic;
     struct stores *stores;   /* those beside it; NULL: it is one of them itself, or attached */

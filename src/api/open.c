@@ -2,6 +2,8 @@
  * with: a scope, the host's memory and its panic hook. */
 #include "api/modules.h"
 #include "api/shards.h"
+#include "api/station.h"
+#include "api/world.h"
 #include "base/limits.h"
 #include "store/sqlite.h"
 #include <stdio.h>
@@ -113,6 +115,7 @@ void api_close(pawl *p)
     const struct panic_hook *outer = panic_set(&p->panic);
     struct heap heap = p->heap;
 
+    station_stop(p);
     shards_close(p);
     if (p->engine)
         engine_close(p->engine);
@@ -125,6 +128,28 @@ void api_close(pawl *p)
 /* ---- A store of its own ---- */
 
 static const pawl_options defaults = { 0 };
+
+static bool is_member; /* the next store is opened as one of several nodes */
+
+void world_expect_nodes(void)
+{
+    is_member = true;
+}
+
+pawl_status world_join(pawl *p, const char *address, const char *secret, pawl_error *error)
+{
+    struct scope scope;
+    pawl_status status;
+
+    api_enter(p, &scope);
+    status = station_start(p, &(struct cluster_me){ .address = address, .secret = secret }, &scope);
+    return api_leave(&scope, status, error);
+}
+
+void world_retire(pawl *p)
+{
+    station_retire(p);
+}
 
 static pawl_status check_shards(const pawl_options *options, struct env *env, pawl_error *error)
 {
@@ -151,7 +176,8 @@ pawl_status pawl_open_env(pawl **out, const char *url, const pawl_options *optio
     TRY(check_shards(o, env, error));
     TRY(api_open(out, NULL, url, o,
                  (struct engine_options){ .env = env,
-                                          .own = o->own,
+                                          .own = o->own && !is_member,
+                                          .member = o->own && is_member,
                                           .address = o->address,
                                           .secret = o->secret,
                                           .workers = o->workers },

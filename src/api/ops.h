@@ -109,6 +109,9 @@ struct op_call {
     const struct op *op;
     struct node *input;     /* an object: everything, checked against op->params */
     const uint8_t *key;     /* idempotency, for handlers of OP_KEY_IN_RECORD; NULL: none */
+    str key_text;           /* as it came; data NULL: none */
+    bool is_forwarded;      /* by another node: it goes no further */
+    bool is_entered;        /* it relies on this node's owning its shard (api/station.h) */
     int http_status;        /* of success; the handler may change it (200 or 201) */
     const char *content_type; /* default application/json */
     struct op_stream stream;  /* OP_STREAM: out */
@@ -159,6 +162,7 @@ struct op_request {
     const struct waiter *waiter; /* it may wait without a thread (below); NULL: it may not */
     bool takes_pieces;     /* the caller reads answer.pieces */
     struct op_headers headers;
+    bool is_forwarded; /* by another node, which has authenticated its caller */
 };
 struct op_answer {
     int http_status;
@@ -207,6 +211,22 @@ void op_not_sent(pawl *p, const struct op_given *given);
 /* A copy on libc's heap, for op_not_sent() alone; steps NULL: no memory. */
 struct op_given op_given_copy(const struct op_given *given);
 void op_given_free(struct op_given *given); /* of a copy */
+
+/* Will running it wait for another node? Then not by a thread that others need. */
+bool op_is_away(const struct op_call *call);
+
+/* A request that another node has signed (api/station.h): who calls, and the hash of its body,
+ * which is compared when that has come. UNAUTHENTICATED. */
+#define OP_SIGNED_HEADER "Pawl-Signed"
+#define OP_SIGNED_AS     "Pawl-As"
+struct op_signed {
+    str header, as, method, target, key, trace;
+    uint8_t body[32]; /* out */
+};
+pawl_status op_accept_signed(pawl *p, struct scope *scope, struct op_signed *request,
+                             struct op_principal *out);
+pawl_status op_check_signed_body(pawl *p, struct scope *scope, const struct op_signed *request,
+                                 str body);
 
 /* UNAUTHENTICATED: no such token, or no longer. */
 pawl_status op_authenticate(pawl *p, struct scope *scope, str bearer, struct op_principal *out);

@@ -69,6 +69,10 @@ pawl_status op_check_value(struct scope *scope, const struct op_param *param,
 pawl_status op_check_part(struct scope *scope, const struct op *as, const struct node *part,
                           const char *where);
 
+/* op_start() in this process, whatever node owns the shard. */
+pawl_status op_start_here(struct op_call *call, struct buf *out, struct op_answer *answer,
+                          bool *waits);
+
 struct engine *op_engine(const struct op_call *call);
 pawl_status require_known(const struct op_call *call); /* instance_id names an instance */
 

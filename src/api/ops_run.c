@@ -2,6 +2,7 @@
 #include "api/key.h"
 #include "api/ops_int.h"
 #include "api/shards.h"
+#include "api/station.h"
 #include "base/limits.h"
 #include "base/trace.h"
 
@@ -150,6 +151,7 @@ static pawl_status check(pawl *p, struct merge *merge, struct op_call *out)
     };
     if (merge->key.data && (op->flags & OP_WRITES))
         TRY(key_of_input(merge->scope, merge->who.name, merge->key, op, merge->input, &out->key));
+    out->key_text = out->key ? merge->key : STR_NONE;
     out->p = shard_route(p, op, merge->input, out->key);
     if (out->key && (op->flags & OP_NO_KEY))
         return scope_fail(merge->scope, PAWL_INVALID_REQUEST,
@@ -214,6 +216,7 @@ static pawl_status conclude(struct op_call *call, pawl_status status, struct buf
     }
     if (status == PAWL_STORAGE_FAILURE && !call->wait) /* a commit knows itself */
         engine_suspect(call->p->engine);
+    station_leave(call);
     if (status == PAWL_OK)
         *answer = (struct op_answer){ call->http_status,   call->content_type, call->stream,
                                       call->pieces,        call->given,        call->page,
@@ -255,7 +258,8 @@ pawl_status op_handle(struct op_call *call, struct buf *out)
 }
 
 /* What changes the store must not fail for want of room for its answer afterwards. */
-pawl_status op_start(struct op_call *call, struct buf *out, struct op_answer *answer, bool *waits)
+pawl_status op_start_here(struct op_call *call, struct buf *out, struct op_answer *answer,
+                          bool *waits)
 {
     pawl_status status;
 
@@ -268,6 +272,27 @@ pawl_status op_start(struct op_call *call, struct buf *out, struct op_answer *an
     else
         status = has_kept_answer(call) ? key_run(call, out) : op_handle(call, out);
     return *waits ? PAWL_OK : conclude(call, status, out, answer);
+}
+
+pawl_status op_start(struct op_call *call, struct buf *out, struct op_answer *answer, bool *waits)
+{
+    size_t begun = out->size;
+    bool is_shared = call->p && station_of(call->p);
+    pawl_status status;
+
+    *waits = false;
+    if (!is_shared)
+        return op_start_here(call, out, answer, waits);
+    status = station_run(call, out, answer, waits);
+    if (status == PAWL_OK)
+        return PAWL_OK;
+    out->size = begun;
+    return station_run_again(call, status, out, answer);
+}
+
+bool op_is_away(const struct op_call *call)
+{
+    return station_call_is_away(call);
 }
 
 void op_waits(struct op_call *call, struct op_wait *wait)
@@ -288,7 +313,11 @@ pawl_status op_go_on(struct op_call *call, bool is_stopping, struct buf *out,
     if (*waits)
         return PAWL_OK;
     close_answer(call, out);
-    return conclude(call, status, out, answer);
+    status = conclude(call, status, out, answer);
+    if (status == PAWL_OK || !station_of(call->p))
+        return status;
+    out->size = 0;
+    return station_run_again(call, status, out, answer);
 }
 
 pawl_status op_perform(struct op_call *call, struct buf *out, struct op_answer *answer)
@@ -331,6 +360,7 @@ pawl_status op_prepare(pawl *p, const struct op *op, const struct op_request *re
         out->waiter = request->waiter;
     out->takes_pieces = request->takes_pieces;
     out->request_headers = request->headers;
+    out->is_forwarded = request->is_forwarded;
     return status;
 }
 

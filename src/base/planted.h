@@ -48,7 +48,11 @@
     X(DEFAULTS_ZERO, "a variable that the stored state does not have begins at zero")              \
     X(LOSERS_STAY, "timers that lost against the first event of a turn stay armed")                \
     X(REDUCE_KEPT, "a reduce that refuses is committed all the same")                              \
-    X(TURN_WHILE_HELD, "the code of a paused instance handles an answer")
+    X(TURN_WHILE_HELD, "the code of a paused instance handles an answer")                          \
+    X(NO_FENCE, "a commit does not look at the epoch of its shard")                                \
+    X(LOOK_NOT_CLAIM, "after an unknown outcome the tip is read, and nothing is claimed")          \
+    X(BLIND_RENEWAL, "a node beats on though it was declared dead")                                \
+    X(STALE_READ, "a node trusts its memory though its lease has run out")
 
 enum planted {
 #define X(name, text) PLANTED_##name,

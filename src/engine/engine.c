@@ -68,6 +68,7 @@ static void say_lost(void *context, const char *words)
 static pawl_status open_store(struct engine *engine, const char *url, struct scope *scope)
 {
     struct store_options options = { .own = engine->options.own,
+                                     .member = engine->options.member,
                                      .address = engine->options.address,
                                      .secret = engine->options.secret,
                                      .create = !engine->options.must_exist,

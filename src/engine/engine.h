@@ -54,7 +54,8 @@ struct engine_group {
 struct engine_options {
     struct env *env; /* the engine's from now on */
     const struct heap *heap;
-    bool own;
+    bool member;      /* of several nodes: it begins without owning */
+    _Atomic bool own; /* changed by engine_own() and engine_disown() alone */
     const char *address, *secret;
     uint32_t workers; /* threads; 0: the caller drives with engine_tick() */
     bool test_clock;
@@ -84,6 +85,17 @@ struct engine_options {
 
 pawl_status engine_open(const char *url, const struct engine_options *options, struct scope *scope,
                         struct engine **out);
+/* A store that several nodes serve (the engine was opened without `own`): `take` makes its
+ * handle that of an owner, `give` makes it another's. Meanwhile no call writes or claims here;
+ * reads go on. When engine_own() fails behind `take`, the store is owned: engine_disown() gives
+ * it back. */
+typedef pawl_status (*engine_owning)(void *context, struct store *store, struct scope *scope);
+pawl_status engine_own(struct engine *engine, struct scope *scope, engine_owning take,
+                       void *context);
+pawl_status engine_disown(struct engine *engine, struct scope *scope, engine_owning give,
+                          void *context);
+bool engine_owns(const struct engine *engine);
+bool engine_is_taken(const struct engine *engine); /* a commit said that another owns it now */
 void engine_stop(struct engine *engine); /* ends its threads; it is to be closed then */
 void engine_close(struct engine *engine);
 void engine_log(struct engine *engine, pawl_log_level level, const char *event, const char *text);
@@ -562,6 +574,7 @@ pawl_status engine_history(struct engine *engine, struct scope *scope, str id,
  * time; false: there are that many. */
 bool engine_watch(struct engine *engine, void (*committed)(void *context, uint64_t position),
                   void *context);
+void engine_poke_watchers(struct engine *engine); /* others have committed: look */
 uint64_t engine_position(struct engine *engine); /* of the last record that is durable */
 
 /* What is given lives for that call. Other than OK ends the reading and is returned. */

@@ -57,6 +57,10 @@ void shell_fini(struct engine *engine);
 bool shell_start(struct engine *engine); /* the threads of an owner; false: it cannot */
 void shell_stop(struct engine *engine);
 bool shell_has_threads(const struct engine *engine);
+void shell_again(struct engine *engine); /* it has stopped, and may be started once more */
+/* This thread has the drain's role between the two; none of the shell's runs. */
+void shell_take_drain(struct engine *engine);
+void shell_give_drain(struct engine *engine);
 
 /* news.c: what the core reports. */
 void shell_changed(struct engine *engine);    /* a thread may wait for it */

@@ -203,6 +203,7 @@ bool runner_run_quick(struct engine *engine);            /* a tool that takes no
 /* Steps that may be under way at once while tools take next to no time. */
 uint32_t runners_places(const struct engine *engine);
 void runners_withdraw(struct engine *engine, const struct batch *batch); /* steps that are over */
+void runners_forget(struct engine *engine); /* what was started and has not begun */
 void runners_fini(struct engine *engine);
 void job_free(struct engine *engine, struct job *job);
 
@@ -225,6 +226,7 @@ void lease_explain(struct engine *engine, struct scope *scope, const struct acto
                    struct event *event);
 int64_t leases_left_ms(struct engine *engine); /* or until a limit lets steps begin */
 void leases_expire(struct engine *engine);
+void leases_forget(struct engine *engine);
 void leases_fini(struct engine *engine);
 void lease_hash(struct engine *engine, str token, char out[LEASE_HASH_SIZE + 1]);
 
@@ -289,6 +291,7 @@ void waiting_answering(struct waiting_claim *waiting); /* before it is offered: 
 void waiting_answered(struct engine *engine, struct waiting_claim *waiting); /* ... and now */
 uint32_t waiting_count(const struct engine *engine); /* that wait */
 bool waiting_has(const struct engine *engine, str worker); /* ... one of this worker */
+void steps_forget_all(struct engine *engine); /* jobs, leases, what is ready: for another owner */
 void steps_fini(struct engine *engine);
 
 #endif

@@ -160,6 +160,7 @@ struct writer {
     uint64_t drains;              /* that have ended */
     int64_t commit_us;            /* the drain's: how long the last commit took */
     uint64_t commits, answers;    /* made; calls of `after` */
+    _Atomic bool is_taken;        /* for good: another process owns the store */
     _Atomic bool broken;          /* the store's content is not known: nothing is written */
     bool commit_failed;           /* the last one did */
     bool is_suspect;              /* a read failed: a commit is to look at the files */
@@ -277,6 +278,9 @@ bool commit_accept(struct engine *engine); /* false: memory is short, start over
 void engine_submit(struct engine *engine, struct request *request); /* `after` is called */
 void engine_submit_list(struct engine *engine, struct request *list);
 void writer_queue(struct engine *engine, struct request *request);
+/* The drain's role: false: another thread has it. */
+bool writer_take(struct engine *engine);
+void writer_give(struct engine *engine);
 bool writer_drain(struct engine *engine);    /* once; false: nothing is queued, or another drains */
 void writer_note_highest(struct engine *engine);                 /* for the other shards */
 void writer_mark_id(const struct engine *engine, uint8_t id[2]); /* a random id tells its shard */

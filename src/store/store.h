@@ -281,6 +281,7 @@ struct store_options {
     bool create;          /* make it if it is not there */
     const uint8_t *store_id; /* with create: of what it is to be a copy of; NULL: a new one */
     struct store_shard shard; /* with create: as this one; shards 0: alone */
+    bool member; /* without own: claimed and released by cluster.h, it writes only in between */
     struct store *beside;     /* another shard of it that this process has open: what they can share
                            * (connections, a lease) they do; NULL: none */
     /* With own, may be NULL: another process has it now. From a thread of the store's own. */

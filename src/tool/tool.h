@@ -71,5 +71,6 @@ void toolbox_stop(struct toolbox *toolbox, struct tool_stop *stop);
 
 /* End every program that an exec step is running now, and every exchange of http (at close). */
 void toolbox_kill_all(struct toolbox *toolbox);
+void toolbox_go_on(struct toolbox *toolbox); /* calls run again after that */
 
 #endif

@@ -452,6 +452,11 @@ void toolbox_stop(struct toolbox *toolbox, struct tool_stop *stop)
     pthread_mutex_unlock(&toolbox->lock);
 }
 
+void toolbox_go_on(struct toolbox *toolbox)
+{
+    toolbox->is_stopping = false;
+}
+
 void toolbox_kill_all(struct toolbox *toolbox)
 {
     toolbox->is_stopping = true;

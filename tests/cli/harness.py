@@ -114,8 +114,6 @@ class Shell:
         new = SHARDS and "--shards" not in words and not (self.folder / "pawl.db").exists()
         child = self.begin("serve", "--listen", "127.0.0.1:0", *(["--shards", SHARDS] if new else []), *words)
         line = child.stdout.readline().decode()
-        while line.startswith("pawl waits:"):  # for the lease of one that was killed, in PostgreSQL
-            line = child.stdout.readline().decode()
         found = re.fullmatch(r"pawl is ready on (http://127\.0\.0\.1:\d+) \(store \S+\)\n", line)
         assert found, "expected the line that it is ready, found %r" % line
         return child, found.group(1)

@@ -728,7 +728,7 @@ class NoMemory(PawlError):
 
 
 REASONS = {kind.reason: kind for kind in PawlError.__subclasses__()}
-UNKEYED = {"definition.get", "definition.graph", "definition.export", "definition.list", "definition.check", "instance.list", "instance.find", "instance.counts", "instance.get", "instance.view", "instance.current", "instance.history", "instance.declaration", "instance.why", "instance.variables", "instance.steps", "instance.graph", "instance.export", "instance.records", "instance.verify", "instance.events", "step.list", "gate.list", "worker.list", "step.claim", "step.complete_many", "step.heartbeat", "alarm.list", "timer.list", "schedule.preview", "token.create", "token.list", "batch", "events", "store.list", "store.info", "store.verify", "metrics.get", "openapi.get", "health.get"}
+UNKEYED = {"definition.get", "definition.graph", "definition.export", "definition.list", "definition.check", "instance.list", "instance.find", "instance.counts", "instance.get", "instance.view", "instance.current", "instance.history", "instance.declaration", "instance.why", "instance.variables", "instance.steps", "instance.graph", "instance.export", "instance.records", "instance.verify", "instance.events", "step.list", "gate.list", "worker.list", "step.claim", "step.complete_many", "step.heartbeat", "alarm.list", "timer.list", "schedule.preview", "token.create", "token.list", "batch", "events", "store.list", "store.info", "store.verify", "metrics.get", "openapi.get", "health.get", "node.list"}
 
 Time = str
 Duration = str
@@ -1083,6 +1083,24 @@ class WorkerTool(TypedDict):
     asked_at: Time
 
 
+class StoreNode(TypedDict):
+    node: str
+    address: str | None
+    version: str | None
+    state: Literal["up", "leaving", "silent", "dead"]
+    this: bool
+    beat_age_ms: int
+    lease_ms: int
+    shards: int
+
+
+class ShardOwner(TypedDict):
+    shard: int
+    node: str | None
+    epoch: int
+    position: int
+
+
 class ArmedTimer(TypedDict):
     instance_id: Id
     definition: Name | None
@@ -1390,6 +1408,12 @@ class StoreVerifyAnswer(TypedDict):
 class HealthGetAnswer(TypedDict):
     status: Literal["ok", "degraded"]
     conditions: NotRequired[list[HealthCondition]]
+
+
+class NodeListAnswer(TypedDict):
+    nodes: list[StoreNode]
+    shards: list[ShardOwner]
+    clock_difference_ms: int
 
 
 class BatchAnswer(TypedDict):
@@ -1708,4 +1732,9 @@ class Pawl(_Calls):
     def health_get(self) -> HealthGetAnswer:
         """Report whether the store works, and what is wrong."""
         answer: HealthGetAnswer = self._call("GET", "/healthz", {}, {}, None)
+        return answer
+
+    def node_list(self) -> NodeListAnswer:
+        """List the nodes that serve the store, and who owns which shard."""
+        answer: NodeListAnswer = self._call("GET", "/v1/nodes", {}, {}, None)
         return answer

@@ -99,6 +99,13 @@ void engine_tell_watchers(struct engine *engine)
     }
 }
 
+void engine_poke_watchers(struct engine *engine)
+{
+    guard_lock(&engine->lock);
+    engine_tell_watchers(engine);
+    guard_unlock(&engine->lock);
+}
+
 /* Others write too: what they have committed is in the store, and durable. */
 static uint64_t shared_position(struct engine *engine)
 {

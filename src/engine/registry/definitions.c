@@ -160,24 +160,32 @@ static uint32_t last_of(struct engine *engine)
     return engine->options.home ? last + engine_last_definition(engine->options.home) : last;
 }
 
+/* A home shard that another node owns changes without our knowledge. */
+static bool may_remember(const struct engine *engine)
+{
+    return engine->options.own && (!engine->options.home || engine->options.home->options.own);
+}
+
 bool definitions_are_far(struct engine *engine, str text)
 {
     struct definition_row row;
     struct definition_slot *slot;
 
-    return engine->options.home && !is_resolved(engine, text, last_of(engine), &row, &slot);
+    return engine->options.home &&
+           (!may_remember(engine) || !is_resolved(engine, text, last_of(engine), &row, &slot));
 }
 
 pawl_status definitions_resolve(struct engine *engine, struct scope *scope, str text,
                                 struct definition_row *row, struct definition_slot **out)
 {
-    uint32_t last = engine->options.own ? last_of(engine) : 0;
+    bool remembers = may_remember(engine);
+    uint32_t last = remembers ? last_of(engine) : 0;
 
-    if (engine->options.own && is_resolved(engine, text, last, row, out))
+    if (remembers && is_resolved(engine, text, last, row, out))
         return PAWL_OK;
     TRY(definition_find_registered(engine, scope, text, row));
     TRY(definitions_get(engine, scope, row->id, out));
-    if (engine->options.own)
+    if (remembers)
         remember(engine, text, last, row->id);
     return PAWL_OK;
 }

@@ -76,6 +76,24 @@ static void *commits_thread(void *context)
     return NULL;
 }
 
+void shell_take_drain(struct engine *engine)
+{
+    guard_lock(&engine->lock);
+    do
+        wait_until_free(engine);
+    while (!writer_take(engine));
+    guard_unlock(&engine->lock);
+}
+
+void shell_give_drain(struct engine *engine)
+{
+    guard_lock(&engine->lock);
+    writer_give(engine);
+    shell_drained(engine);
+    shell_changed(engine);
+    guard_unlock(&engine->lock);
+}
+
 /* ---- The thread for what falls due ---- */
 
 static void rest_until_due(struct engine *engine)
@@ -155,4 +173,15 @@ void shell_stop(struct engine *engine)
     engine->shell.thread_count = 0;
     heap_free(engine->heap, engine->shell.threads,
               sizeof *engine->shell.threads * (engine->options.workers + 2));
+}
+
+void shell_again(struct engine *engine)
+{
+    tools_fini(engine);
+    guard_lock(&engine->lock);
+    engine->shell.runners = engine->shell.watcher = NULL;
+    engine->shell.threads = NULL;
+    engine->shell.drain_stopping = engine->stopping = false;
+    guard_unlock(&engine->lock);
+    toolbox_go_on(engine->toolbox);
 }

@@ -370,6 +370,14 @@ void leases_expire(struct engine *engine)
         }
 }
 
+void leases_forget(struct engine *engine)
+{
+    ASSERT_LOCKED(engine);
+    map_clear(&engine->work.lease_places);
+    engine->work.lease_count = 0;
+    engine->work.next_lease_ms = INT64_MAX;
+}
+
 void leases_fini(struct engine *engine)
 {
     map_fini(&engine->work.lease_places);

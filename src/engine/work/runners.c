@@ -289,11 +289,18 @@ void runners_withdraw(struct engine *engine, const struct batch *batch)
     }
 }
 
+void runners_forget(struct engine *engine)
+{
+    ASSERT_LOCKED(engine);
+    steps_drop(engine, engine->work.quick.first);
+    steps_drop(engine, engine->work.jobs.first);
+    engine->work.quick = engine->work.jobs = (struct job_list){ 0 };
+}
+
 void runners_fini(struct engine *engine)
 {
     guard_lock(&engine->lock);
-    steps_drop(engine, engine->work.quick.first);
-    steps_drop(engine, engine->work.jobs.first);
+    runners_forget(engine);
     guard_unlock(&engine->lock);
 }
 

@@ -431,6 +431,16 @@ void steps_forget_ready(struct engine *engine)
     claims_forget(engine);
 }
 
+void steps_forget_all(struct engine *engine)
+{
+    ASSERT_LOCKED(engine);
+    runners_forget(engine);
+    steps_forget_ready(engine);
+    leases_forget(engine);
+    engine->work.ready_lost = engine->work.claims_ended = false;
+    engine->work.jobs_under_way = 0;
+}
+
 void steps_fini(struct engine *engine)
 {
     runners_fini(engine);

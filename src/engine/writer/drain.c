@@ -173,8 +173,9 @@ static void after_failure(struct engine *engine, struct request *list, pawl_stat
                        status == PAWL_IN_USE))
         commit_note_failure(engine, status);
     if (store_trouble(engine->store) == TROUBLE_TAKEN) {
-        engine->writer.broken = true; /* for good: the store is another process's now */
-        engine_log(engine, PAWL_LOG_ERROR, "store.lost", engine->writer.scope.error.message);
+        engine->writer.broken = engine->writer.is_taken = true; /* the store is another's now */
+        engine_log(engine, PAWL_LOG_ERROR, engine->options.member ? "shard.lost" : "store.lost",
+                   engine->writer.scope.error.message);
     } else
         start_over(engine, status == PAWL_OUTCOME_UNKNOWN);
 }
@@ -341,6 +342,21 @@ static void finish(struct engine *engine, struct request *list)
     make_calls(engine, calls);
 }
 
+bool writer_take(struct engine *engine)
+{
+    ASSERT_LOCKED(engine);
+    if (engine->writer.drainer)
+        return false;
+    thread_note(&engine->writer.drainer, thread_self());
+    return true;
+}
+
+void writer_give(struct engine *engine)
+{
+    ASSERT_LOCKED(engine);
+    thread_note(&engine->writer.drainer, 0);
+}
+
 /* Takes the drain's role, drains once and gives the role back; false: another thread has it. The
  * lock is released meanwhile. */
 static bool drain_if_free(struct engine *engine, uint32_t sweep)
@@ -348,16 +364,15 @@ static bool drain_if_free(struct engine *engine, uint32_t sweep)
     struct request *list;
 
     ASSERT_LOCKED(engine);
-    if (engine->writer.drainer)
+    if (!writer_take(engine))
         return false;
-    thread_note(&engine->writer.drainer, thread_self());
     list = take_requests(engine);
     guard_unlock(&engine->lock);
     process(engine, list, sweep);
     batch_clear(&engine->writer.batch);
     scope_clear(&engine->writer.scope);
     guard_lock(&engine->lock);
-    thread_note(&engine->writer.drainer, 0);
+    writer_give(engine);
     engine->writer.drains++;
     finish(engine, list);
     engine_set_wakeup(engine);

@@ -315,9 +315,12 @@ pawl_status engine_reopen(struct engine *engine)
         engine->work.ready_lost = engine->actors.ended_lost = true;
         guard_unlock(&engine->lock);
     }
+    if (status == PAWL_IN_USE)
+        engine->writer.is_taken = true;
     engine_log(engine, status ? PAWL_LOG_ERROR : PAWL_LOG_WARN,
                !status                                              ? "store.reopened"
                : engine->store->may_return && status != PAWL_IN_USE ? "store.away"
+               : engine->options.member                             ? "shard.lost"
                                                                     : "store.lost",
                status ? scope.error.message : "after an unknown outcome");
     scope_fini(&scope);

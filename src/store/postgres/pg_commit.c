@@ -8,6 +8,7 @@
  * claimed the shard again. */
 #include "base/assert.h"
 #include "base/grow.h"
+#include "base/planted.h"
 #include "postgres_int.h"
 
 static const char begin[] = "BEGIN", end_commit[] = "COMMIT";
@@ -16,6 +17,13 @@ static const char begin[] = "BEGIN", end_commit[] = "COMMIT";
     "UPDATE pawl_shard SET pos = $4, flushed = $5, at = $6, last_instance = $7, last_value = $8,"  \
     " last_definition = $9, test_now = $10, root = $11"                                            \
     " WHERE shard = $1 AND epoch = $2 AND pos = $3"
+/* A planted defect: whose shard it is is not looked at. */
+#define MOVE_ANY_TIP                                                                               \
+    "UPDATE pawl_shard SET pos = $4, flushed = $5, at = $6, last_instance = $7, last_value = $8,"  \
+    " last_definition = $9, test_now = $10, root = $11"                                            \
+    " WHERE shard = $1 AND $2::bigint IS NOT NULL AND $3::bigint IS NOT NULL"
+static const char no_fence[] =
+    "WITH f AS (" MOVE_ANY_TIP " RETURNING 1) SELECT 1 / count(*) FROM f";
 static const char fence[] = "WITH f AS (" MOVE_TIP " RETURNING 1) SELECT 1 / count(*) FROM f";
 /* A commit of records alone: one statement, its own transaction. No row: another has the shard. */
 static const char fence_and_log[] =
@@ -65,6 +73,8 @@ pawl_status postgres_begin(struct store *base, struct scope *scope, struct store
                           " its "
                           "lease: another may have the store");
     }
+    if (!store->own && store->is_member)
+        return scope_fail(scope, PAWL_IN_USE, "shard %u is not this node's", store->shard);
     if (!store->own)
         status = begin_shared(store, scope);
     if (status != PAWL_OK) {
@@ -165,7 +175,7 @@ static pawl_status gather_all(struct sending *sending, const struct commit *comm
 
     if (store->own) /* a shared writer's transaction has begun with its turn */
         TRY_MEMORY(sending->scope, add_bare(sending, begin));
-    params = sending_add(sending, fence);
+    params = sending_add(sending, PLANTED(NO_FENCE) ? no_fence : fence);
     TRY_MEMORY(sending->scope, params);
     add_tip(params, store->epoch, &store->tip, after);
     TRY(send_rows(sending, commit));
@@ -289,8 +299,9 @@ static pawl_status send(struct postgres_store *store, struct scope *scope,
 
     tip_advance(&after, commit);
     TRY(link_connect(store->writer, scope));
-    status = store->own && is_records_alone(commit) ? gather_one(&sending, commit, &after)
-                                                    : gather_all(&sending, commit, &after);
+    status = store->own && is_records_alone(commit) && !PLANTED(NO_FENCE)
+                 ? gather_one(&sending, commit, &after)
+                 : gather_all(&sending, commit, &after);
     if (status != PAWL_OK) {
         if (!store->own)
             roll_back(store);
@@ -300,6 +311,7 @@ static pawl_status send(struct postgres_store *store, struct scope *scope,
     link_clear(store->writer, sending.statements, sending.count);
     if (status == PAWL_OK) {
         store->tip = after;
+        store->acknowledged = after;
         store->base.trouble = TROUBLE_NONE;
     }
     return status;

@@ -60,7 +60,7 @@ static pawl_status prepare(struct pg_node *node, const struct store_options *opt
     node->beater.pq = pq_get(scope);
     if (!node->beater.pq)
         return PAWL_STORAGE_FAILURE;
-    deadline_ms = options->own ? node->url.ttl_ms / 4 * 3 : SHARE_DEADLINE_MS;
+    deadline_ms = options->own || options->member ? node->url.ttl_ms / 4 * 3 : SHARE_DEADLINE_MS;
     pg_node_link(node, &node->beater, deadline_ms);
     for (uint32_t i = 0; i < NODE_LINKS; i++) {
         pg_node_link(node, &node->lanes[i].link, deadline_ms);

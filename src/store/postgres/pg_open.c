@@ -1,6 +1,7 @@
 /* pg_open.c - opening, reopening and closing a store in PostgreSQL. */
 #include "base/assert.h"
 #include "base/limits.h"
+#include "base/planted.h"
 #include "postgres_int.h"
 #include <stdio.h>
 
@@ -24,6 +25,24 @@ pawl_status postgres_fail_owned(struct scope *scope, const struct shard_row *row
 pawl_status postgres_fail_no_row(struct scope *scope, uint32_t shard)
 {
     return scope_fail(scope, PAWL_STORAGE_FAILURE, "shard %u has no row in pawl_shard", shard);
+}
+
+pawl_status pg_check_log(const struct postgres_store *store, struct scope *scope,
+                         const struct shard_row *row)
+{
+    const struct store_tip *known = &store->acknowledged, *found = &row->tip;
+
+    if (found->pos > known->pos ||
+        (found->pos == known->pos &&
+         (found->pos == 0 || memcmp(found->root, known->root, SHA_SIZE) == 0)))
+        return PAWL_OK;
+    return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                      "shard %u went backwards: this node has acknowledged position %llu, and the "
+                      "log %s %llu; a standby without it was promoted, or a backup restored. This "
+                      "node leaves the shard alone until it is started again",
+                      store->shard, (unsigned long long)known->pos,
+                      known->pos > found->pos ? "ends at" : "is another one at",
+                      (unsigned long long)found->pos);
 }
 
 /* ---- Owning ---- */
@@ -98,6 +117,7 @@ static struct postgres_store *postgres_new(const struct store_options *options)
     store->heap = options->heap;
     store->env = options->env;
     store->own = options->own;
+    store->is_member = options->member && !options->own;
     store->base.may_return = true;
     store->lost = options->lost;
     store->lost_context = options->lost_context;
@@ -199,7 +219,8 @@ static void give_back(struct postgres_store *store)
     pthread_mutex_lock(&store->lane->lock);
     if (store->writer->conn && !atomic_load(&store->broken))
         (void)shard_release(store->writer, &scope, store->shard, store->epoch);
-    pg_node_disown(store->node, store->writer, store);
+    if (!store->is_member)
+        pg_node_disown(store->node, store->writer, store);
     pthread_mutex_unlock(&store->lane->lock);
     scope_fini(&scope);
 }
@@ -221,8 +242,10 @@ static void postgres_close(struct store *base)
 static pawl_status reclaim(struct postgres_store *store, struct scope *scope)
 {
     struct shard_row row;
-    pawl_status status = shard_claim(store->writer, scope, store->shard, store->epoch,
-                                     store->node->name, NULL, &row);
+    pawl_status status = PLANTED(LOOK_NOT_CLAIM)
+                             ? shard_read(store->writer, scope, store->shard, &row)
+                             : shard_claim(store->writer, scope, store->shard, store->epoch,
+                                           store->node->name, NULL, &row);
 
     if (status == PAWL_CONFLICT) {
         store->base.trouble = TROUBLE_TAKEN;
@@ -230,6 +253,7 @@ static pawl_status reclaim(struct postgres_store *store, struct scope *scope)
                           "another node has claimed this shard: nothing more is written here");
     }
     TRY(status);
+    TRY(pg_check_log(store, scope, &row));
     store->epoch = row.epoch;
     store->tip = row.tip;
     return PAWL_OK;

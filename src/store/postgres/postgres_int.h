@@ -78,6 +78,8 @@ struct postgres_store {
     const struct heap *heap;
     struct env *env;
     bool own;
+    bool is_member;                /* cluster.h changes `own` */
+    struct store_tip acknowledged; /* of a member: the end of the log as it has told its callers */
     struct scope kept; /* what lives as long as the store */
     struct pg_node *node; /* shared with the other shards of this process */
     struct postgres_store *next_owner;
@@ -113,6 +115,9 @@ static inline struct postgres_store *postgres_of(struct store *store)
 
 pawl_status postgres_check(struct postgres_store *store, struct scope *scope);
 pawl_status postgres_fail_no_row(struct scope *scope, uint32_t shard);
+/* Has it all that this process has acknowledged? STORAGE_FAILURE, "went backwards". */
+pawl_status pg_check_log(const struct postgres_store *store, struct scope *scope,
+                         const struct shard_row *row);
 /* IN_USE, with who owns the shard. */
 pawl_status postgres_fail_owned(struct scope *scope, const struct shard_row *row);
 

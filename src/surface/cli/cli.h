@@ -412,6 +412,7 @@ void put_next_page(struct cli *cli, str after);
 
 void render_why(struct cli *cli, const struct node *answer);
 void render_workers(struct cli *cli, const struct node *answer);
+void render_nodes(struct cli *cli, const struct node *answer);
 void render_gates(struct cli *cli, const struct node *answer);
 
 #endif

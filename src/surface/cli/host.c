@@ -143,39 +143,12 @@ static int take_port(struct cli *cli, const struct host_options *options, struct
     return listener;
 }
 
-#define TURN_MS 500 /* between two looks whether the owner of a store is gone */
-
-/* Has it no live owner? What looking takes is freed at once: it may go on for days. A database that
- * is away counts as owned. */
-static bool is_free(struct cli *cli)
+/* One of several nodes: it serves from now on, whatever it owns. */
+static pawl_status join_nodes(struct cli *cli, struct host *host,
+                              const struct host_options *options)
 {
-    struct postgres_owner owner;
-    struct scope look;
-    bool is_known;
-
-    scope_init(&look, &heap_libc, CLI_MEMORY_MAX);
-    is_known = postgres_owner(&look, str_of(cli->store), &owner) == PAWL_OK;
-    scope_fini(&look);
-    return is_known && !owner.node[0];
-}
-
-/* The second of two nodes: it takes the store over when the first has gone, or is dead. A signal
- * ends the wait. */
-static pawl_status open_in_turn(struct cli *cli, struct host *host, const pawl_options *own)
-{
-    pawl_status status = target_open(cli, USE_SERVE, own);
-
-    if (status == PAWL_IN_USE) {
-        fprintf(cli->term.out, "pawl waits: %s\n", cli->scope.error.message);
-        fflush(cli->term.out);
-    }
-    while (status == PAWL_IN_USE) {
-        if (host_wait(host, TURN_MS))
-            return scope_fail(&cli->scope, PAWL_IN_USE, "stopped while it waited for the store");
-        if (is_free(cli))
-            status = target_open(cli, USE_SERVE, own);
-    }
-    return status;
+    return world_join(cli->target.local, options->advertise ? options->advertise : host->address,
+                      host->secret[0] ? host->secret : NULL, &cli->scope.error);
 }
 
 /* The port is taken before the store, so that the store's owner can say where it is. */
@@ -192,6 +165,7 @@ pawl_status host_open(struct cli *cli, const struct host_options *options, struc
                          .log = log_line,
                          .log_context = cli };
     int listener;
+    bool is_node;
     pawl_status status;
 
     *out = (struct host){ 0 };
@@ -204,9 +178,12 @@ pawl_status host_open(struct cli *cli, const struct host_options *options, struc
     if (listener < 0)
         return cli->scope.error.status;
     own.address = out->address;
-    status = options->waits && url_is_postgres(str_of(cli->store))
-                 ? open_in_turn(cli, out, &own)
-                 : target_open(cli, USE_OWN, &own);
+    is_node = options->joins && url_is_postgres(str_of(cli->store));
+    if (is_node)
+        world_expect_nodes();
+    status = target_open(cli, is_node ? USE_SERVE : USE_OWN, &own);
+    if (status == PAWL_OK && is_node)
+        status = join_nodes(cli, out, options);
     out->reloaded = cli->target.local;
     if (status == PAWL_OK && cli->target.local)
         return serve_on(cli, options, out, listener);
@@ -216,6 +193,8 @@ pawl_status host_open(struct cli *cli, const struct host_options *options, struc
 
 void host_close(struct cli *cli, struct host *host)
 {
+    if (cli->target.local && host->server)
+        world_retire(cli->target.local);
     mcp_end_streams(host->mcp);
     http_stop(host->server);
     host->server = NULL;

@@ -16,7 +16,8 @@ struct host_options {
     const char *listen; /* "HOST:PORT"; port 0: any free one */
     int socket;         /* one that listens already, instead; 0: none */
     bool test_clock, allow_exec;
-    bool waits;       /* for a store in PostgreSQL that another node owns, until it is free */
+    bool joins;            /* as one of the nodes that serve a store in PostgreSQL together */
+    const char *advertise; /* where the others reach it; NULL: where it listens */
     bool reloads;     /* SIGHUP has the modules loaded again, instead of ending the process */
     bool needs_token; /* every call needs a token, or the secret that is written beside the store */
     const char *hosts, *tls_cert, *tls_key; /* as in http_options */

@@ -66,6 +66,57 @@ void render_workers(struct cli *cli, const struct node *answer)
                  unknown);
 }
 
+/* ---- Nodes ---- */
+
+enum { NODE_NAME, NODE_STATE, NODE_SHARDS, NODE_BEAT, NODE_ADDRESS, NODE_COLUMNS };
+static const char *const node_heads[NODE_COLUMNS] = { "NODE", "STATE", "SHARDS", "BEAT",
+                                                      "ADDRESS" };
+
+static void fill_node(struct cli *cli, const struct text_table *table, const struct node *row,
+                      str *cells, enum style *styles)
+{
+    struct buf text;
+
+    (void)table;
+    cells[NODE_NAME] = member_str(row, "node");
+    cells[NODE_STATE] = member_str(row, "state");
+    buf_init(&text, &heap_libc, LIMIT_TEXT);
+    buf_fmt(&text, "%lld", (long long)member_int(row, "shards"));
+    cells[NODE_SHARDS] = cell(cli, &text);
+    buf_init(&text, &heap_libc, LIMIT_TEXT);
+    buf_fmt(&text, "%lld ms ago", (long long)member_int(row, "beat_age_ms"));
+    cells[NODE_BEAT] = cell(cli, &text);
+    cells[NODE_ADDRESS] = member_str(row, "address");
+    styles[NODE_BEAT] = DIM;
+}
+
+void render_nodes(struct cli *cli, const struct node *answer)
+{
+    struct text_table table = { .column_count = NODE_COLUMNS,
+                                .heads = node_heads,
+                                .whole = 1u << NODE_NAME | 1u << NODE_STATE | 1u << NODE_SHARDS,
+                                .below = 1u << NODE_ADDRESS };
+    const struct node *shards = node_find(answer, "shards");
+    long long free_count = 0, skew_ms = member_int(answer, "clock_difference_ms");
+
+    if (!rows_print(cli, node_find(answer, "nodes"), &table, fill_node,
+                    &(struct table_pages){ 0 })) {
+        fprintf(cli->term.out,
+                "one process has this store to itself; several nodes need a store in "
+                "PostgreSQL (docs/howto/scale.md)\n");
+        return;
+    }
+    for (const struct node *shard = shards ? shards->first : NULL; shard; shard = shard->next)
+        free_count += !member_str(shard, "node").size;
+    if (free_count > 0)
+        fprintf(cli->term.out, "%lld shards have no owner now\n", free_count);
+    if (skew_ms >= 250 || skew_ms <= -250)
+        fprintf(cli->term.out,
+                "the clock of the node that answered differs from the database's by "
+                "%lld ms\n",
+                skew_ms);
+}
+
 /* ---- Gates ---- */
 
 enum {

@@ -108,7 +108,8 @@ static int read_options(struct cli *cli, const struct config *config, struct hos
 int verb_serve(struct cli *cli)
 {
     struct host_options options = { .reloads = true,
-                                    .waits = true,
+                                    .joins = true,
+                                    .advertise = args_option(cli, "advertise"),
                                     .test_clock = args_flag(cli, "test"),
                                     .allow_exec = args_flag(cli, "allow-exec"),
                                     .mcp_fixtures = args_flag(cli, "mcp-fixtures"),

@@ -67,13 +67,31 @@ static pawl_status find_token(struct web_request *request, str header, str *out)
                             " with it, found none");
 }
 
+/* ---- A request that another node forwards ---- */
+
+static pawl_status accept_node(struct web_request *request, pawl *p, str header)
+{
+    request->by_node = (struct op_signed){ .header = header,
+                                           .as = request_header(request, OP_SIGNED_AS),
+                                           .method = request->method,
+                                           .target = str_of(request->target),
+                                           .key = request_header(request, "Idempotency-Key"),
+                                           .trace = request_header(request, "traceparent") };
+    TRY(op_accept_signed(p, &request->scope, &request->by_node, &request->call.who));
+    request->call.is_forwarded = true;
+    return PAWL_OK;
+}
+
 /* ---- Who it is ---- */
 
 pawl_status request_authenticate(struct web_request *request, pawl *p)
 {
     const struct op *op = request->op;
     str header = request_header(request, "Authorization"), token;
+    str node = request_header(request, OP_SIGNED_HEADER);
 
+    if (node.data)
+        return accept_node(request, p, node);
     if (is_free(request, header))
         return PAWL_OK;
     if (op->scope && strcmp(op->scope, "none") == 0 && p == request->server->p)

@@ -230,6 +230,7 @@ struct web_request {
     str store;                  /* the name of the store that it is for; data NULL until routed */
     pawl *p;                    /* that store, in use until the request has ended; NULL: not yet */
     struct op_request call;
+    struct op_signed by_node; /* header data NULL: no other node forwarded it */
     struct op_call running;
     bool is_waiting; /* it goes on when it is woken */
     bool goes_on;    /* it was woken before: from then on it is parked while it waits */

@@ -148,6 +148,8 @@ static pawl_status check_source(struct web_request *request, const struct framin
 
     if (framing->host_count != 1 || framing->host.size == 0)
         return scope_fail(&request->scope, PAWL_INVALID_REQUEST, "expected one Host header");
+    if (request_header(request, OP_SIGNED_HEADER).data)
+        return PAWL_OK; /* another node: its signature counts, and no page can send one */
     if (!host_is_local(host) && !host_is_given(request, host))
         return scope_fail(&request->scope, PAWL_FORBIDDEN,
                           "the Host '%.*s' is not a name of this server: use localhost, "

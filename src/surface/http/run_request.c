@@ -202,6 +202,8 @@ static pawl_status prepare(struct web_request *request)
 {
     str body = buf_view(&request->body);
 
+    if (request->by_node.header.data)
+        TRY(op_check_signed_body(request->p, &request->scope, &request->by_node, body));
     /* Whatever it calls itself, it must be JSON: curl -d says it is a form. A page of another site
      * that sends one is known by its Origin. */
     if (request->op->flags & OP_TEXT_BODY)
@@ -381,19 +383,6 @@ static bool is_suspended(struct web_request *request, bool *is_away)
     return true;
 }
 
-/* Without a worker. */
-static pawl_status start_async(struct web_request *request, bool *is_away)
-{
-    bool waits;
-
-    TRY(prepare(request));
-    request->status = op_start(&request->running, &request->answer, &request->result, &waits);
-    request->is_waiting = waits;
-    if (waits && (is_suspended(request, is_away) || !go_on_here(request)))
-        *is_away = true; /* another thread has it */
-    return *is_away ? PAWL_OK : request->status;
-}
-
 static pawl_status hand_over(struct web_request *request, bool *is_away)
 {
     if (!work_has_room(&request->server->work)) {
@@ -404,6 +393,21 @@ static pawl_status hand_over(struct web_request *request, bool *is_away)
     TRY(go_away(request, is_away));
     work_add(&request->server->work, request);
     return PAWL_OK;
+}
+
+/* Without a worker. */
+static pawl_status start_async(struct web_request *request, bool *is_away)
+{
+    bool waits;
+
+    TRY(prepare(request));
+    if (op_is_away(&request->running))
+        return hand_over(request, is_away); /* by a worker, who waits for another node */
+    request->status = op_start(&request->running, &request->answer, &request->result, &waits);
+    request->is_waiting = waits;
+    if (waits && (is_suspended(request, is_away) || !go_on_here(request)))
+        *is_away = true; /* another thread has it */
+    return *is_away ? PAWL_OK : request->status;
 }
 
 /* ---- By its head ---- */

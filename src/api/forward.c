@@ -1,0 +1,260 @@
+/* forward.c - a call that needs the owner of its shard: run here where this node is the owner, else
+ * by the node that is. While the shard has no owner it waits.
+ *
+ * What certainly did not happen (IN_USE, nothing sent) is tried again. What may have happened is
+ * tried again only with an idempotency key: that is in the log, so the answer is the same. */
+#include "api/ops_int.h"
+#include "api/outgoing.h"
+#include "api/shards.h"
+#include "api/station_int.h"
+#include "base/assert.h"
+#include "env/env.h"
+#include <stdio.h>
+
+/* Does it need the owner? What only reads is read from the database where others own. */
+static bool needs_owner(const struct op *op)
+{
+    return (op->flags & OP_WRITES) && !(op->flags & OP_FIRST_STORE);
+}
+
+/* Is it about every shard, or about none? Then all have to be here. */
+static bool is_of_all(const struct op_call *call)
+{
+    return call->op->where == AT_ALL || call->op->where == AT_HERE;
+}
+
+/* It can be repeated, whatever became of it. */
+static bool is_repeatable(const struct op_call *call)
+{
+    return call->key_text.data && !(call->op->flags & OP_NO_KEY);
+}
+
+/* Alarms fire again at the next owner. */
+static bool is_of_alarm(const struct op_call *call)
+{
+    return call->scope->alarm.data || call->scope->is_alarms;
+}
+
+/* ---- At another node ---- */
+
+struct forwarding {
+    struct op_call *call;
+    const struct station_where *where;
+    int64_t until_ms; /* a step may be waited for meanwhile, so this is about the node alone */
+};
+
+static bool may_wait(void *context)
+{
+    const struct forwarding *asking = context;
+
+    return station_is_there(asking->call->p, asking->where);
+}
+
+static void sign_what(const struct op_call *call, const struct op_outgoing *out,
+                      struct station_signing *what)
+{
+    *what = (struct station_signing){ .method = str_of(call->op->method),
+                                      .target = str_of(out->target),
+                                      .key = call->key_text,
+                                      .trace = call->scope->trace,
+                                      .who = call->who };
+    station_body_hash(call->p, out->body, what->body);
+}
+
+static pawl_status ask(struct op_call *call, const struct station_where *where, struct buf *out,
+                       struct peer_answer *answer)
+{
+    struct station *node = station_of(call->p);
+    struct forwarding asking = { call, where, 0 };
+    struct op_outgoing outgoing;
+    struct station_signing what;
+    char signature[SIGNED_SIZE];
+    str as;
+
+    TRY(op_print_request(call->scope, call->op, "", call->input, false, &outgoing));
+    sign_what(call, &outgoing, &what);
+    TRY(station_sign(call->p, call->scope, &what, where->node, signature, &as));
+    {
+        const struct peer_header headers[] = {
+            { SIGNED_HEADER, str_of(signature) },
+            { AS_HEADER, as },
+            { "Content-Type", str_of(outgoing.content_type) },
+            { "Idempotency-Key", call->key_text },
+            { "traceparent", call->scope->trace },
+            { NULL, STR_NONE },
+        };
+        const struct peer_request request = { .method = call->op->method,
+                                              .target = outgoing.target,
+                                              .headers = headers,
+                                              .body = outgoing.body,
+                                              .may_wait = may_wait,
+                                              .context = &asking };
+
+        peer_call(node->peers, call->scope, where->address, &request, out, answer);
+    }
+    guard_lock(&node->lock);
+    node->forwarded++;
+    guard_unlock(&node->lock);
+    return PAWL_OK;
+}
+
+static pawl_status take_answer(struct op_call *call, const struct peer_answer *peer, size_t begun,
+                               struct buf *out, struct op_answer *answer)
+{
+    pawl_status status = PAWL_OK;
+
+    if (peer->status >= 300) {
+        str problem = arena_str(&call->scope->arena, str_from(buf_view(out), begun));
+
+        out->size = begun;
+        status = op_read_problem(call->scope, problem);
+        return status != PAWL_OK
+                   ? status
+                   : scope_fail(call->scope, PAWL_STORAGE_FAILURE,
+                                "a node answered %d, but not as a pawl server does", peer->status);
+    }
+    *answer = (struct op_answer){ .http_status = peer->status,
+                                  .content_type = peer->type ? peer->type : "application/json" };
+    return PAWL_OK;
+}
+
+/* NOT_KNOWN never comes of a node that is not there: that is IN_USE (nothing happened) or
+ * OUTCOME_UNKNOWN. */
+static pawl_status run_there(struct op_call *call, const struct station_where *where,
+                             struct buf *out, struct op_answer *answer)
+{
+    struct peer_answer peer;
+    size_t begun = out->size;
+
+    TRY(ask(call, where, out, &peer));
+    if (peer.end == PEER_ANSWERED)
+        return take_answer(call, &peer, begun, out, answer);
+    station_suspect(call->p);
+    if (peer.end == PEER_NOT_SENT)
+        return scope_fail(call->scope, PAWL_IN_USE, "node %s at %s: %s", where->node,
+                          where->address, peer.why);
+    return scope_fail(call->scope, PAWL_OUTCOME_UNKNOWN,
+                      "the call was sent to node %s at %s, and not answered: %s", where->node,
+                      where->address, peer.why);
+}
+
+/* ---- Here ---- */
+
+static pawl_status run_here(struct op_call *call, struct buf *out, struct op_answer *answer,
+                            bool *waits)
+{
+    call->is_entered = true;
+    return op_start_here(call, out, answer, waits);
+}
+
+/* Without leaving the thread. */
+static pawl_status run_here_whole(struct op_call *call, struct buf *out, struct op_answer *answer)
+{
+    bool waits = false;
+    pawl_status status;
+
+    call->waiter = NULL;
+    status = run_here(call, out, answer, &waits);
+    ASSERT(!waits);
+    return status;
+}
+
+/* ---- Until it is done ---- */
+
+static bool is_worth_repeating(const struct op_call *call, pawl_status status)
+{
+    return status == PAWL_IN_USE || (status == PAWL_OUTCOME_UNKNOWN && is_repeatable(call));
+}
+
+static pawl_status fail_late(struct op_call *call, bool is_unknown)
+{
+    if (is_unknown)
+        return scope_fail(call->scope, PAWL_OUTCOME_UNKNOWN,
+                          "the call was sent, and its shard had no owner that answered for %d s: "
+                          "repeat it with the same key",
+                          FORWARD_WAIT_MS / 1000);
+    return scope_fail(call->scope, PAWL_OVERLOADED,
+                      "no node has owned the call's shard for %d s: nothing happened; try later",
+                      FORWARD_WAIT_MS / 1000);
+}
+
+#define AGAIN_MS 200 /* between two tries, though nothing is known to have changed */
+
+static pawl_status try_once(struct op_call *call, struct buf *out, struct op_answer *answer,
+                            struct station_where *where)
+{
+    enum station_place place = station_find(call->p, is_of_all(call), where);
+
+    if (place == STATION_HERE && station_enter(call->p, is_of_all(call)))
+        return run_here_whole(call, out, answer);
+    if (place == STATION_THERE)
+        return run_there(call, where, out, answer);
+    return scope_fail(call->scope, PAWL_IN_USE, "its shard has no owner now");
+}
+
+static pawl_status run_until_done(struct op_call *call, pawl_status status, struct buf *out,
+                                  struct op_answer *answer)
+{
+    struct station *node = station_of(call->p);
+    int64_t until_ms = station_tick_ms(node) + FORWARD_WAIT_MS, now_ms;
+    bool is_unknown = status == PAWL_OUTCOME_UNKNOWN;
+    struct station_where where;
+
+    for (;;) {
+        status = try_once(call, out, answer, &where);
+        is_unknown = is_unknown || status == PAWL_OUTCOME_UNKNOWN;
+        now_ms = station_tick_ms(node);
+        if (!is_worth_repeating(call, status))
+            return status;
+        if (now_ms >= until_ms)
+            return fail_late(call, is_unknown);
+        guard_lock(&node->lock);
+        node->repeated++;
+        guard_unlock(&node->lock);
+        station_await(call->p, where.change,
+                      now_ms + AGAIN_MS < until_ms ? now_ms + AGAIN_MS : until_ms);
+    }
+}
+
+void station_leave(struct op_call *call)
+{
+    if (call->is_entered)
+        station_exit(call->p, is_of_all(call));
+    call->is_entered = false;
+}
+
+bool station_call_is_away(const struct op_call *call)
+{
+    struct station_where where;
+
+    return station_of(call->p) && needs_owner(call->op) &&
+           station_find(call->p, is_of_all(call), &where) != STATION_HERE;
+}
+
+static pawl_status fail_stale(struct op_call *call)
+{
+    return scope_fail(call->scope, PAWL_OVERLOADED,
+                      "this node has not reached the database for most of its lease: another may "
+                      "own what is asked for; try later");
+}
+
+pawl_status station_run(struct op_call *call, struct buf *out, struct op_answer *answer,
+                        bool *waits)
+{
+    if (!needs_owner(call->op))
+        return station_may_read(call->p) ? op_start_here(call, out, answer, waits)
+                                         : fail_stale(call);
+    if (station_enter(call->p, is_of_all(call)))
+        return run_here(call, out, answer, waits);
+    if (call->is_forwarded || is_of_alarm(call))
+        return scope_fail(call->scope, PAWL_IN_USE, "this node does not own the call's shard");
+    return run_until_done(call, PAWL_OK, out, answer);
+}
+
+pawl_status station_run_again(struct op_call *call, pawl_status status, struct buf *out,
+                              struct op_answer *answer)
+{
+    if (call->is_forwarded || is_of_alarm(call) || !is_worth_repeating(call, status))
+        return status;
+    return run_until_done(call, status, out, answer);
+}
