@@ -24,14 +24,15 @@ import urllib.parse
 
 APPLICATION_ID = 0x7061776C
 # Numbers of migrations; user_version is that of the last one.
-TABLES, VIEWS, QUERIES, KEYS, PAUSES, KEPT, LEASES, FAMILY, SEED, TRACE, SHORT, TREE, SEED_AGAIN, ENDS, CODE, FIRING, CREATED, CLOCKS, REDRIVES, DECLARED, POLL, INTEREST, SINCE, POLL_AGAIN = range(1, 25)
+TABLES, VIEWS, QUERIES, KEYS, PAUSES, KEPT, LEASES, FAMILY, SEED, TRACE, SHORT, TREE, SEED_AGAIN, ENDS, CODE, FIRING, CREATED, CLOCKS, REDRIVES, DECLARED, POLL, INTEREST, SINCE, POLL_AGAIN, ATTEMPTED, ERASED = range(1, 27)
 SKIP_EVERY = 64
 NO_HASH = bytes(32)
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 STORE_ID_TEXT = "0" * 26
 CREATE, DEFINE, PAUSE, RESUME, ALARM, KEEP_SIGNAL, TOKEN, ERASE = -1, -2, -3, -4, -5, -6, -7, -8
-IMPORT, CLOCK, RIGHTS = -10, -11, -12
-CONTROLS = range(RIGHTS, 0)
+IMPORT, CLOCK, RIGHTS, HOLD = -10, -11, -12, -13
+CONTROLS = range(HOLD, 0)
+ERASED_FLAG = 2  # of a record whose body, or whose instance's row, has lost what could be private
 MOVED_MAX = 1 << 60  # an import moves no timer by as much
 NEVER = 1 << 62  # no shift of the clock moves a due time of at least this
 START = 0   # the first transition of a flow
@@ -99,6 +100,8 @@ SCHEMAS = {
     24: ("50cce345d0364f07255f8886c42874704076f785904c0626fff975003432104f",
         "60703c0498d39e618e3fda4ae50af0a9b23e8bb870bbc1e2c6083c4c2fd8d2a1"),
     25: ("19ba704de475b10371b5013ab5d43ea3708f8b9f296d6af60947ca81bff1a191",
+        "deb102131c8ed49b206cb9354715962693e8a9e4ee3cff1bfddc5070ae83fdb6"),
+    26: ("19ba704de475b10371b5013ab5d43ea3708f8b9f296d6af60947ca81bff1a191",
         "deb102131c8ed49b206cb9354715962693e8a9e4ee3cff1bfddc5070ae83fdb6"),
 }
 NEWEST = max(SCHEMAS)
@@ -364,6 +367,7 @@ class Chain:
         self.code_steps = None    # of code, after an amend that brought a registration
         self.kept = []            # signals that nothing has taken yet
         self.paused = None        # the position of the pause in force
+        self.is_opaque = False    # bodies were erased: what its effects leave behind is not known
         self.snapshot = None      # (seq, hash) that the last entry to speak of one told
         self.flushed = (0, 0, 0)  # (pos, seq, state) at the last position not after `flushed`
         self.later = {}           # the same, by position, after it
@@ -879,8 +883,16 @@ class Store:
             self.commitment(record["payload"], "payload"),
             self.commitment(record["reason"], "reason"), body,
             optional_bytes(record["key"], "key"))
-        if digest != record["hash"]:
+        if record["flags"] & ERASED_FLAG and digest != record["hash"]:
+            self.note_redacted(chain, record, digest)
+        elif record["flags"] & ERASED_FLAG or digest != record["hash"]:
             raise Bad("the record does not match its hash")
+
+    def note_redacted(self, chain, record, digest):
+        """It lost a part of its body: an erase record must name its hash and what it hashes to now."""
+        self.gone[record["hash"], digest] = record["pos"]
+        if record["what"] != CREATE:
+            chain.is_opaque = True
 
     def note_key(self, record):
         self.last_at = record["at"]
@@ -914,7 +926,7 @@ class Store:
             self.check_define(record, body)
         if what == CLOCK:
             self.note_clock(record)
-        if what in (ALARM, TOKEN):
+        if what in (ALARM, TOKEN, HOLD):
             self.note_kept(record, body)
         if what == ERASE:
             self.note_erase(record, body)
@@ -1041,22 +1053,48 @@ class Store:
 
     def note_erase(self, record, body):
         try:
-            values = json.loads(body or b"")["values"]
-            if not values or not isinstance(values, list):
-                raise ValueError("it names no values")
-            for text in values:
-                if not re.fullmatch("[0-9a-f]{64}", text):
-                    raise ValueError(f"{text!r} is no commitment")
-                self.erased[bytes.fromhex(text)] = record["pos"]
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            text = json.loads(body or b"")
+            lists = [text[name] for name in ("values", "bodies", "instances") if name in text]
+            if not lists or not all(lists) or not all(isinstance(names, list) for names in lists):
+                raise ValueError("it names nothing, or has a list that names nothing")
+            for value in text.get("values", []):
+                self.erased[self.hash_of(value)] = record["pos"]
+            for found in text.get("bodies", []):
+                if not isinstance(found, list) or len(found) != 2:
+                    raise ValueError(f"{found!r} is no body")
+                self.erased[self.hash_of(found[0]), self.hash_of(found[1])] = record["pos"]
+            for id_ in text.get("instances", []):
+                self.note_erased_instance(record, id_)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise Bad(f"an erase record can't be read: {error}") from error
 
+    @staticmethod
+    def hash_of(text):
+        if not re.fullmatch("[0-9a-f]{64}", text):
+            raise ValueError(f"{text!r} is no commitment")
+        return bytes.fromhex(text)
+
+    def note_erased_instance(self, record, id_):
+        if not re.fullmatch(f"[{ALPHABET}]{{26}}", id_):
+            raise ValueError(f"{id_!r} is no id")
+        number = 0
+        for letter in id_[:10]:
+            number = number * 32 + ALPHABET.index(letter)
+        chain = self.chains.get(number) if number else None
+        if chain is None or chain.id != id_ or not chain.definition.is_terminal(chain.state):
+            raise Bad("an erase record names an instance that is not here or has not ended")
+        self.kept[ERASE, id_.encode()] = (0, record["pos"], 0, None)
+
     def check_erased(self):
-        """An erase record names each value without bytes, behind every record that uses it."""
+        """An erase record names each value without bytes, and each body that lost a part, behind every record
+        that uses it."""
         for commitment, used in self.gone.items():
             if self.erased.get(commitment, 0) <= used:
-                raise Bad("a value that this record names has no bytes, and no erase record behind it names it"
+                raise Bad("a value or body of this record is erased, and no erase record behind it names it"
                           if used else "a value has no bytes, and no erase record names it", used)
+        for chain in self.chains.values():
+            if chain.is_opaque and not chain.definition.is_terminal(chain.state):
+                raise Bad(f"a body of {chain.id} was erased, but the instance has not ended")
 
     def check_interned(self):
         """Of the values with the same bytes that are actors or subjects the first is interned, and no other."""
@@ -1159,7 +1197,8 @@ class Store:
             self.entries += 1
             if record["seq"] % SKIP_EVERY == 0:
                 chain.skip_pos = record["pos"]
-            self.apply_effects(chain, body, record["at"])
+            if not chain.is_opaque:
+                self.apply_effects(chain, body, record["at"])
             chain.state = chain.definition.transitions[record["what"]][2]
             if chain.definition.is_terminal(chain.state):
                 chain.end()

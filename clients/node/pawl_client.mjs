@@ -694,8 +694,9 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.expor
 /** @typedef {{name: Name, version: number, kind: Kind, sha256: Hash}} Definition */
 /** @typedef {string} Duration */
 /** @typedef {{status: ("completed"|"failed"|"cancelled"), at: Time, error: any, can_redrive: boolean}} Ending */
-/** @typedef {{transition_id: TransitionId, sequence_number: number, from_state: string, to_state: string, action: string, actor_ref?: string, fired_at: Time, recorded_at: Time, guard_satisfied?: boolean, reason?: string, payload?: any, step?: string, tool?: string, kind?: string, attempt?: number, step_id?: StepId, traceparent?: string, hash: Hash}} Entry */
-/** @typedef {{instance_id: Id, transition_id: TransitionId, sequence_number: number, from_state: string, to_state: string, action: string, actor_ref?: string, fired_at: Time, recorded_at: Time, guard_satisfied?: boolean, reason?: string, payload?: any, step?: string, tool?: string, attempt?: number, step_id?: StepId, traceparent?: string, hash: Hash}} Event */
+/** @typedef {{transition_id: TransitionId, sequence_number: number, from_state: string, to_state: string, action: string, actor_ref?: string, fired_at: Time, recorded_at: Time, guard_satisfied?: boolean, reason?: string, payload?: any, step?: string, tool?: string, kind?: string, attempt?: number, step_id?: StepId, traceparent?: string, hash: Hash, erased?: Array<string>}} Entry */
+/** @typedef {{erased_at: Time, actor_ref: string|null, reason: string|null}} Erased */
+/** @typedef {{instance_id: Id, transition_id: TransitionId, sequence_number: number, from_state: string, to_state: string, action: string, actor_ref?: string, fired_at: Time, recorded_at: Time, guard_satisfied?: boolean, reason?: string, payload?: any, step?: string, tool?: string, attempt?: number, step_id?: StepId, traceparent?: string, hash: Hash, erased?: Array<string>}} Event */
 /** @typedef {{attempt: number, of: number|null, at: Time, error: any}} FailedAttempt */
 /** @typedef {{message: string, line: number, column: number}} Finding */
 /** @typedef {{step_id: StepId, instance_id: Id, definition: Name|null, version: number|null, step: string, subject_ref: string|null, approval: Approval, ask?: any, approved_by: Array<string>, since: Time|null, until: Time|null}} Gate */
@@ -705,7 +706,7 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.expor
 /** @typedef {{worker: string|null, since: Time, lease_until: Time|null, progress?: any, progress_at?: Time}} HeldStep */
 /** @typedef {string} Id */
 /** @typedef {string} IdPrefix */
-/** @typedef {{instance_id: Id, definition: Name|null, version: number|null, kind: Kind, current_state: string, status: Status, terminal_kind: TerminalKind|null, actions: Array<Action>, can_cancel: boolean, next_sequence_number: number, subject_ref: string|null, correlation_id: string|null, labels: Labels|null, parent_id: Id|null, retry_of?: Id, retried_as?: Id, pause?: Pause, created_by: string|null, instantiated_at: Time, updated_at: Time, input: any, instance_metadata: any, result: any, error: any, transitions?: Array<Transition>}} Instance */
+/** @typedef {{instance_id: Id, definition: Name|null, version: number|null, kind: Kind, current_state: string, status: Status, terminal_kind: TerminalKind|null, actions: Array<Action>, can_cancel: boolean, next_sequence_number: number, subject_ref: string|null, correlation_id: string|null, labels: Labels|null, parent_id: Id|null, retry_of?: Id, retried_as?: Id, pause?: Pause, created_by: string|null, instantiated_at: Time, updated_at: Time, input: any, instance_metadata: any, result: any, error: any, transitions?: Array<Transition>, erased?: Erased}} Instance */
 /** @typedef {string} KeptId */
 /** @typedef {("machine"|"flow"|"code")} Kind */
 /** @typedef {{worker: string, tools: Array<WorkerTool>, waiting: boolean, steps_held: number, first_seen_at: Time, last_seen_at: Time}} KnownWorker */
@@ -950,6 +951,22 @@ export class Pawl extends Calls {
      * @returns {Promise<{cancelled: number, refused: number}>} */
     instanceCancelMany(correlation_id, more = {}) {
         return this._call("POST", "/v1/cancel", {}, {}, {correlation_id, actor_ref: more.actor_ref, reason: more.reason}, {key: more.idempotencyKey, keyed: true});
+    }
+
+    /** Erase what an instance that has ended holds, and what its children hold.
+     * @param {string} instance_id
+     * @param {{actor_ref?: string, reason?: string, idempotencyKey?: string}} [more]
+     * @returns {Promise<{erased: number, erased_before: number, values: number, left: number, left_in_log: boolean}>} */
+    instanceErase(instance_id, more = {}) {
+        return this._call("POST", "/v1/instances/{instance_id}/erase", {instance_id}, {}, {actor_ref: more.actor_ref, reason: more.reason}, {key: more.idempotencyKey, keyed: true});
+    }
+
+    /** Erase all instances of a subject that have ended, and the subject's name.
+     * @param {string} subject_ref
+     * @param {{actor_ref?: string, reason?: string, idempotencyKey?: string}} [more]
+     * @returns {Promise<{erased: number, erased_before: number, values: number, left: number, name_erased: boolean, left_in_log: boolean}>} */
+    subjectErase(subject_ref, more = {}) {
+        return this._call("POST", "/v1/erase", {}, {}, {subject_ref, actor_ref: more.actor_ref, reason: more.reason}, {key: more.idempotencyKey, keyed: true});
     }
 
     /** Verify its records, its rows and, for a flow, its decisions.

@@ -93,6 +93,7 @@ struct exporting {
     struct live live;  /* as the last of them left it, if a timer has moved */
     int64_t offset_ms; /* of the store's clock */
     struct buf erased; /* the commitments of values without bytes, as JSON */
+    struct buf bodies; /* the hashes of records whose bodies were erased in part, likewise */
     struct definition_row definition;
     struct instance_row row;
 };
@@ -210,6 +211,8 @@ static pawl_status print_record(struct exporting *work, const struct record *rec
     TRY(put_value(work, "reason", record->reason));
     json_put_hex(out, "hash", record->hash, SHA_SIZE);
     buf_str(out, STR("}}\n"));
+    if (record->flags & RECORD_ERASED)
+        json_hex(&work->bodies, record->hash, SHA_SIZE);
     return PAWL_OK;
 }
 
@@ -335,22 +338,31 @@ static pawl_status print_next(struct exporting *work)
     return print_record(work, &record);
 }
 
-/* Exports an `erased` line for values without bytes, if this log's erase records name them. */
+static void put_erased_line(struct exporting *work)
+{
+    buf_fmt(work->out, "{\"erased\":[%.*s]", STR_ARG(buf_view(&work->erased)));
+    if (work->bodies.size)
+        buf_fmt(work->out, ",\"bodies\":[%.*s],\"of\":\"%s\"", STR_ARG(buf_view(&work->bodies)),
+                work->id);
+    buf_str(work->out, STR("}\n"));
+}
+
+/* Exports an `erased` line for what was erased, if this log's erase records name it. */
 static pawl_status print_erased(struct exporting *work)
 {
     struct verify_request request = { .instance = work->number };
     struct verify_report report;
     pawl_status status;
 
-    if (work->erased.size == 0)
+    if (work->erased.size == 0 && work->bodies.size == 0)
         return PAWL_OK;
-    TRY_MEMORY(&work->record_scope, !work->erased.failed);
+    TRY_MEMORY(&work->record_scope, !work->erased.failed && !work->bodies.failed);
     status = verify_run(work->store, &work->heap, &request, &report, &work->record_scope.error);
     if (status == PAWL_OK && !report.valid)
         return scope_fail(&work->record_scope, PAWL_STORAGE_FAILURE,
                           "instance %.26s can't be exported: %.200s; run pawl verify",
                           work->id, report.what);
-    buf_fmt(work->out, "{\"erased\":[%.*s]}\n", STR_ARG(buf_view(&work->erased)));
+    put_erased_line(work);
     return status;
 }
 
@@ -398,6 +410,7 @@ static void close_export(struct op_pieces *base)
     struct heap heap = work->heap;
 
     buf_fini(&work->erased);
+    buf_fini(&work->bodies);
     scope_fini(&work->kept);
     scope_fini(&work->record_scope);
     heap_free(&heap, work, sizeof *work);
@@ -419,6 +432,7 @@ static struct exporting *export_new(struct op_call *call)
     scope_init(&work->kept, &work->heap, LIMIT_SCOPE);
     scope_init(&work->record_scope, &work->heap, LIMIT_SCOPE);
     buf_init(&work->erased, &work->heap, LIMIT_SCOPE);
+    buf_init(&work->bodies, &work->heap, LIMIT_SCOPE);
     return work;
 }
 

@@ -163,6 +163,30 @@ static void print_optional(str id, const struct entry *entry, struct buf *out)
     json_opt_str(out, "traceparent", body_trace(entry->record->body));
 }
 
+/* What it had, and has no longer: its value is there without bytes. */
+static void print_missing(const struct entry *entry, struct buf *out)
+{
+    const struct record *record = entry->record;
+    const struct {
+        const char *name;
+        bool is_missing;
+    } members[] = { { "actor_ref", record->actor && !entry->actor.data },
+                    { "reason", record->reason && !entry->reason.data },
+                    { "payload", record->payload && !entry->payload.data } };
+    bool is_open = false;
+
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        if (!members[i].is_missing)
+            continue;
+        if (!is_open)
+            json_put_open(out, "erased", '[');
+        is_open = true;
+        json_text(out, members[i].name);
+    }
+    if (is_open)
+        json_close(out, ']');
+}
+
 void print_entry(str id, const struct entry *entry, bool with_id, struct buf *out)
 {
     uint64_t seq = entry->record->seq;
@@ -180,6 +204,7 @@ void print_entry(str id, const struct entry *entry, bool with_id, struct buf *ou
     json_put_time(out, "recorded_at", entry->record->at_ms);
     print_optional(id, entry, out);
     json_put_hex(out, "hash", entry->record->hash, SHA_SIZE);
+    print_missing(entry, out);
     json_close(out, '}');
 }
 

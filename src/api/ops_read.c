@@ -38,6 +38,16 @@ static void print_pause(const struct pause_view *pause, struct buf *out)
     json_put_str(out, "reason", pause->reason);
 }
 
+/* Who erased what it held, when and why. */
+static void print_erased_by(const struct erased_view *erased, struct buf *out)
+{
+    json_put_open(out, "erased", '{');
+    json_put_time(out, "erased_at", erased->at_ms);
+    json_put_str(out, "actor_ref", erased->actor);
+    json_put_str(out, "reason", erased->reason);
+    json_close(out, '}');
+}
+
 void print_transitions(const struct definition *definition, struct buf *out)
 {
     json_put_open(out, "transitions", '[');
@@ -87,6 +97,8 @@ void print_instance(const struct instance_view *view, struct buf *out)
         print_pause(&view->pause, out);
         json_close(out, '}');
     }
+    if (view->erased.at_ms)
+        print_erased_by(&view->erased, out);
 }
 
 pawl_status op_instance_get(struct op_call *call, struct buf *out)

@@ -448,6 +448,26 @@ pawl_status engine_alarm_begin(struct engine *engine, struct scope *scope,
                                struct standing_fact *alarm);
 void engine_random(struct engine *engine, uint8_t *out, size_t size);
 
+/* ---- Erasing ---- */
+
+/* What an instance that has ended holds leaves the store, and what its children hold; or all
+ * instances of a subject, and its name. Twice is once. NOT_KNOWN; CONFLICT: it has not ended, or is
+ * on hold. Of a subject's instances, and of children, those are counted as left. */
+struct erase_args {
+    str id, subject; /* one of them */
+    str actor, reason;
+    const char *late; /* as in struct event */
+};
+struct erased {
+    uint64_t instances, values; /* that were erased now */
+    uint64_t repeated;          /* instances that had been erased before */
+    uint64_t left;              /* instances that have not ended or are on hold */
+    bool is_name_erased;        /* of the subject */
+    bool is_left_in_log;        /* a reader kept the write-ahead log: a later commit will cut it */
+};
+pawl_status engine_erase(struct engine *engine, struct scope *scope, const struct erase_args *args,
+                         struct erased *out);
+
 /* ---- Reading ---- */
 
 /* Hold an instance, or let it go on; twice is once. TERMINAL if it has ended. */
@@ -463,6 +483,12 @@ pawl_status engine_pause(struct engine *engine, struct scope *scope, const struc
 
 /* Who paused it, since when and why; data NULL: not given. */
 struct pause_view {
+    int64_t at_ms;
+    str actor, reason;
+};
+
+/* Who erased what it held, when and why; at_ms 0: nothing was. data NULL: not given. */
+struct erased_view {
     int64_t at_ms;
     str actor, reason;
 };
@@ -484,6 +510,7 @@ struct instance_view {
     int64_t instantiated_at_ms, updated_at_ms;
     str result, error; /* JSON; data NULL: none */
     struct pause_view pause; /* where the status is paused */
+    struct erased_view erased;
     bool is_amended;         /* a flow that goes by another definition than the one it began with */
     bool test;
 };

@@ -85,6 +85,9 @@ pawl_status records_look_back(struct engine *engine, struct scope *scope, uint64
 pawl_status chain_look_back(struct engine *engine, struct scope *scope, uint64_t pos,
                             record_sight see, void *context);
 pawl_status value_text(struct engine *engine, struct scope *scope, uint64_t id, str *out);
+/* Who erased it, if its last record says that it was. */
+pawl_status read_erased(struct engine *engine, struct scope *scope, const struct record *last,
+                        struct instance_view *out);
 pawl_status engine_locate(struct engine *engine, struct scope *scope, str id, struct head *out,
                           struct definition_slot **slot);
 pawl_status ref_check(struct scope *scope, const char *what, str ref); /* at most LIMIT_ACTION */

@@ -100,7 +100,10 @@ struct request {
     X(struct live_change, live, live)                                                              \
     X(struct snapshot_row, snapshots, snapshot)                                                    \
     X(struct standing_change, standing, standing)                                                  \
-    X(struct key_row, keys, key)
+    X(struct key_row, keys, key)                                                                   \
+    X(struct value, erasures, erasure)                                                             \
+    X(struct redaction, redactions, redaction)                                                     \
+    X(struct instance_row, cleared, cleared)
 #define BATCH_LISTS(X)                                                                             \
     COMMITTED_LISTS(X)                                                                             \
     X(struct head_row, rows, row)                                                                  \
@@ -164,6 +167,8 @@ struct writer {
     _Atomic bool broken;          /* the store's content is not known: nothing is written */
     bool commit_failed;           /* the last one did */
     bool is_suspect;              /* a read failed: a commit is to look at the files */
+    bool scrub_asked;             /* the drain's: what was erased is to leave the files now */
+    _Atomic bool is_unscrubbed;   /* it has not, since a reader stood in the way */
     struct store_tip tip;
     struct heads heads;
     struct key_turn *key_turns; /* keys of calls under way that leave no record of their own */
@@ -202,6 +207,14 @@ pawl_status batch_entry(struct engine *engine, struct scope *scope, struct head 
 /* Append one control record with this body to the store's own chain; space is reserved. */
 pawl_status batch_store_record(struct engine *engine, struct scope *scope, int32_t what,
                                int64_t at_ms, str body, str payload, const uint8_t *key);
+/* The same, with who and why (data NULL: not given). */
+struct store_record {
+    int32_t what;
+    str body, payload, actor, reason;
+    const uint8_t *key;
+};
+pawl_status batch_store_record_by(struct engine *engine, struct scope *scope,
+                                  const struct store_record *draft, int64_t at_ms);
 bool head_is_cached(struct engine *engine, uint64_t number, struct head *out, bool *trust_rows);
 /* What creation fixed: its definition and random bits. The rest is not to be trusted. */
 pawl_status head_fixed(struct engine *engine, struct scope *scope, uint64_t number,
@@ -268,6 +281,9 @@ void intern_clear(struct intern_table *table);
 /* No text (data NULL) has the id 0, and its commitment is left as it is. */
 pawl_status intern(struct engine *engine, struct scope *scope, str bytes, uint64_t *id,
                    const uint8_t **commitment);
+
+/* erase.c: CONFLICT: it is on hold. */
+pawl_status hold_check(struct engine *engine, struct scope *scope, str id);
 
 /* commit.c */
 uint32_t commit_slice(const struct engine *engine); /* how many lagging rows should go along */

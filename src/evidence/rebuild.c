@@ -19,7 +19,7 @@ struct rebuilding {
     struct standing_change *standing;
     struct key_row *keys;
     uint32_t head_count, head_capacity, live_count, live_capacity, snapshot_count,
-        snapshot_capacity, key_count;
+        snapshot_capacity, key_count, standing_count;
 };
 
 /* ---- What differs ---- */
@@ -188,6 +188,21 @@ static pawl_status collect_chains(struct rebuilding *work)
     return PAWL_OK;
 }
 
+static pawl_status add_erased(struct rebuilding *work, const struct chain *chain)
+{
+    char id[ID_SIZE + 1];
+
+    if (!chain->erased_pos)
+        return PAWL_OK;
+    id_print(chain->number, chain->random, id);
+    work->standing[work->standing_count++] =
+        (struct standing_change){ .row = { .what = CONTROL_ERASE,
+                                           .id = arena_str(&work->arena, str_of(id)),
+                                           .pos = chain->erased_pos },
+                                  .is_put = true };
+    return work->arena.failed ? scope_no_memory(&work->v->scope) : PAWL_OK;
+}
+
 /* verify_all_keys() sorts them by id and position: the last of each counts. */
 static pawl_status collect_standing(struct rebuilding *work)
 {
@@ -198,11 +213,15 @@ static pawl_status collect_standing(struct rebuilding *work)
     TRY(take_finding(work, verify_all_standing(v), "the store"));
     TRY(take_finding(work, verify_tables(v), "the store"));
 
-    work->standing = ARENA_ARRAY(&work->arena, struct standing_change, v->standing_count + 1);
+    work->standing = ARENA_ARRAY(&work->arena, struct standing_change,
+                                 (size_t)v->standing_count + v->chain_count + 1);
     work->keys = ARENA_ARRAY(&work->arena, struct key_row, v->key_count + 1);
     TRY_MEMORY(&v->scope, work->standing && work->keys);
     for (uint32_t i = 0; i < v->standing_count; i++)
         work->standing[i] = (struct standing_change){ .row = v->standing[i], .is_put = true };
+    work->standing_count = v->standing_count;
+    for (uint32_t i = 1; i < v->chain_count; i++)
+        TRY(add_erased(work, &v->chains[i]));
     for (uint32_t i = 0; i < v->key_count; i++)
         if (i + 1 == v->key_count || memcmp(v->keys[i].id, v->keys[i + 1].id, KEY_ID_SIZE) != 0)
             work->keys[work->key_count++] = v->keys[i];
@@ -215,7 +234,7 @@ static void count_rows(struct rebuilding *work)
 
     report->heads = work->head_count;
     report->keys = work->key_count;
-    report->kept = work->v->standing_count;
+    report->kept = work->standing_count;
     for (uint32_t i = 0; i < work->live_count; i++) {
         enum live_change_kind kind = work->live[i].kind;
 
@@ -241,7 +260,7 @@ static pawl_status write_rows(struct rebuilding *work)
         .keys = work->keys,
         .key_count = work->key_count,
         .standing = work->standing,
-        .standing_count = v->standing_count,
+        .standing_count = work->standing_count,
         .flushed = v->pos,
         .is_rebuild = true,
     };

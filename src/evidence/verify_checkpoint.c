@@ -11,7 +11,7 @@
 #include "evidence/verify_int.h"
 #include <stdio.h>
 
-static const char checkpoint_tag[] = "pawl.verify.4";
+static const char checkpoint_tag[] = "pawl.verify.5";
 
 struct checkpoint {
     struct buf *out; /* NULL: it is read */
@@ -142,6 +142,8 @@ static void pass_chain(struct checkpoint *file, const struct verify *v, struct c
     pass_u32(file, &chain->rules, v->rules_count);
     pass_u32(file, &chain->state, UINT32_MAX);
     pass_bool(file, &chain->is_blind);
+    pass_bool(file, &chain->is_opaque);
+    pass_number(file, &chain->erased_pos, v->pos);
     pass_number(file, &chain->paused_pos, v->pos);
     pass_bytes(file, chain->random, ID_RANDOM_SIZE);
     pass_bytes(file, chain->hash, SHA_SIZE);

@@ -1,11 +1,14 @@
-/* verify_erase.c - values without bytes, and the erase records that name them.
+/* verify_erase.c - what was erased, and the erase records that name it.
  *
  * An attacker who can write to the file can remove a value's bytes and leave its commitment, and
  * every hash still matches. So a value without bytes is valid only if an erase record names it, and
- * the last such record stands behind the last record that uses the value. Uses and erasures are
- * collected along the log and compared at its end. */
+ * the last such record stands behind the last record that uses the value. A record whose body was
+ * erased in part no longer gives its hash: it is valid only if an erase record behind it names its
+ * hash and what it hashes to now, which together have a name of a commitment's form
+ * (model/redact.h). Uses and erasures are collected along the log and compared at its end. */
 #include "base/node.h"
 #include "evidence/verify_int.h"
+#include "model/redact.h"
 
 /* The map leads to the last erasure with these first bytes; each leads to the one before it. */
 static pawl_status find_or_add(struct verify *v, const uint8_t commitment[SHA_SIZE],
@@ -49,24 +52,93 @@ pawl_status verify_use_erased(struct verify *v, const uint8_t commitment[SHA_SIZ
     return PAWL_OK;
 }
 
+pawl_status verify_use_erased_body(struct verify *v, const struct record *record,
+                                   const uint8_t now[SHA_SIZE])
+{
+    uint8_t name[SHA_SIZE];
+
+    redaction_name(v->sha, record->hash, now, name);
+    return verify_use_erased(v, name);
+}
+
+static pawl_status note_name(struct verify *v, const uint8_t name[SHA_SIZE], uint64_t pos)
+{
+    struct erasure *erasure;
+
+    TRY(find_or_add(v, name, &erasure));
+    erasure->erased_pos = pos;
+    return PAWL_OK;
+}
+
+static bool read_hash(const struct node *item, uint8_t out[SHA_SIZE])
+{
+    return item && item->kind == NODE_STRING && sha_unhex(item->text, out, SHA_SIZE);
+}
+
+static pawl_status note_value(struct verify *v, const struct node *item, uint64_t pos)
+{
+    uint8_t commitment[SHA_SIZE];
+
+    return read_hash(item, commitment)
+               ? note_name(v, commitment, pos)
+               : verify_bad(v, "an erase record names something that is not a commitment");
+}
+
+static pawl_status note_body(struct verify *v, const struct node *item, uint64_t pos)
+{
+    uint8_t hash[SHA_SIZE], now[SHA_SIZE], name[SHA_SIZE];
+
+    if (item->kind != NODE_ARRAY || item->count != 2 || !read_hash(node_at(item, 0), hash) ||
+        !read_hash(node_at(item, 1), now))
+        return verify_bad(v, "an erase record names something that is not a body");
+    redaction_name(v->sha, hash, now, name);
+    return note_name(v, name, pos);
+}
+
+/* Where one instance is checked, the others are not known. */
+static pawl_status note_instance(struct verify *v, const struct node *item, uint64_t pos)
+{
+    uint8_t random[ID_RANDOM_SIZE];
+    uint64_t number;
+    struct chain *chain;
+
+    if (item->kind != NODE_STRING || !id_parse(item->text, &number, random))
+        return verify_bad(v, "an erase record names something that is not an instance");
+    if (!v->whole)
+        return PAWL_OK;
+    chain = number ? verify_find_chain(v, number) : NULL;
+    if (!chain || memcmp(chain->random, random, sizeof random) != 0 || !chain_has_ended(v, chain))
+        return verify_bad(v, "an erase record names an instance that is not here or has not ended");
+    chain->erased_pos = pos;
+    return PAWL_OK;
+}
+
+typedef pawl_status note_item(struct verify *v, const struct node *item, uint64_t pos);
+
+static pawl_status note_list(struct verify *v, const struct record *record, const struct node *list,
+                             note_item *note)
+{
+    if (list && (list->kind != NODE_ARRAY || !list->first))
+        return verify_bad(v, "an erase record has a list that names nothing");
+    for (const struct node *item = list ? list->first : NULL; item; item = item->next)
+        TRY(note(v, item, record->pos));
+    return PAWL_OK;
+}
+
 pawl_status verify_erase(struct verify *v, const struct record *record)
 {
-    struct node *body = NULL, *list, *item;
-    uint8_t commitment[SHA_SIZE];
-    struct erasure *erasure;
+    struct node *body = NULL, *values, *bodies, *instances;
 
     if (node_read_json(&v->scope, record->body, &body) == PAWL_NO_MEMORY)
         return PAWL_NO_MEMORY;
-    list = body ? node_find(body, "values") : NULL;
-    if (!list || list->kind != NODE_ARRAY || !list->first)
+    values = body ? node_find(body, "values") : NULL;
+    bodies = body ? node_find(body, "bodies") : NULL;
+    instances = body ? node_find(body, "instances") : NULL;
+    if (!values && !bodies && !instances)
         return verify_bad(v, "an erase record that names no values");
-    for (item = list->first; item; item = item->next) {
-        if (item->kind != NODE_STRING || !sha_unhex(item->text, commitment, SHA_SIZE))
-            return verify_bad(v, "an erase record names something that is not a commitment");
-        TRY(find_or_add(v, commitment, &erasure));
-        erasure->erased_pos = record->pos;
-    }
-    return PAWL_OK;
+    TRY(note_list(v, record, values, note_value));
+    TRY(note_list(v, record, bodies, note_body));
+    return note_list(v, record, instances, note_instance);
 }
 
 static bool is_open(const struct erasure *erasure)
@@ -84,9 +156,9 @@ pawl_status verify_all_erasures(struct verify *v)
             continue;
         verify_at(v, erasure->used_pos, v->where_instance, v->where_seq);
         return verify_bad(v, erasure->erased_pos
-                                 ? "a value that this record names has no bytes, but the erase "
+                                 ? "a value or body of this record is erased, but the erase "
                                    "record that names it comes before this one"
-                                 : "a value that this record names has no bytes, and no erase "
+                                 : "a value or body of this record is erased, and no erase "
                                    "record names it");
     }
     return PAWL_OK;
@@ -141,6 +213,28 @@ static pawl_status note_erase(struct verify *v, const struct record *record)
     return status;
 }
 
+/* The last one that names the instance has a row: most often it names all that is open. */
+static pawl_status note_by_row(struct verify *v, uint64_t instance)
+{
+    const struct chain *chain = verify_find_chain(v, instance);
+    struct standing_row row = { 0 };
+    struct record record;
+    char id[ID_SIZE + 1];
+    pawl_status status = PAWL_NOT_KNOWN;
+
+    if (chain) {
+        id_print(chain->number, chain->random, id);
+        status = store_standing(v->store, &v->scope, CONTROL_ERASE, str_of(id), &row);
+    }
+    if (status == PAWL_OK)
+        status = store_record(v->store, &v->scope, row.pos, &record);
+    if (status == PAWL_NOT_KNOWN || (!status && (record.what != CONTROL_ERASE || record.instance)))
+        return PAWL_OK;
+    TRY(status);
+    verify_at(v, record.pos, 0, 0);
+    return note_erase(v, &record);
+}
+
 pawl_status verify_erasures_of_one(struct verify *v)
 {
     uint64_t instance = v->where_instance, seq = v->where_seq, first = first_open(v);
@@ -150,6 +244,12 @@ pawl_status verify_erasures_of_one(struct verify *v)
 
     if (v->erasure_count == 0 || (first == 0 && verify_all_erasures(v) == PAWL_OK))
         return PAWL_OK;
+    scope_clear(&v->scope);
+    TRY(note_by_row(v, instance));
+    if (first_open(v) == 0) {
+        verify_at(v, 0, instance, seq);
+        return verify_all_erasures(v);
+    }
     scope_clear(&v->scope);
     status = store_head(v->store, &v->scope, 0, false, &head);
     record.prev = status == PAWL_OK ? head.pos : 0;
@@ -164,4 +264,35 @@ pawl_status verify_erasures_of_one(struct verify *v)
     }
     verify_at(v, 0, instance, seq);
     return verify_all_erasures(v);
+}
+
+/* ---- the rows of instances that were erased ---- */
+
+static pawl_status check_row(struct verify *v, const struct standing_row *row)
+{
+    uint8_t random[ID_RANDOM_SIZE];
+    uint64_t number;
+    const struct chain *chain =
+        id_parse(row->id, &number, random) && number ? verify_find_chain(v, number) : NULL;
+
+    if (!chain || memcmp(chain->random, random, sizeof random) != 0 ||
+        chain->erased_pos != row->pos || row->due_at_ms || row->firing_ms || row->wall)
+        return verify_bad(v, "the row of an erased instance is not what the log says: %.*s",
+                          STR_ARG(row->id));
+    return PAWL_OK;
+}
+
+pawl_status verify_erased_rows(struct verify *v)
+{
+    struct standing_row *rows = NULL;
+    uint32_t count = 0, expected = 0;
+
+    TRY(store_standing_list(v->store, &v->scope, CONTROL_ERASE, UINT32_MAX, &rows, &count));
+    for (uint32_t i = 0; i < count; i++)
+        TRY(check_row(v, &rows[i]));
+    for (uint32_t i = 1; i < v->chain_count; i++)
+        expected += v->chains[i].erased_pos != 0;
+    if (count != expected)
+        return verify_bad(v, "the row of an erased instance is missing");
+    return PAWL_OK;
 }

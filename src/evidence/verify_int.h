@@ -52,6 +52,8 @@ struct chain {
     uint64_t paused_pos;   /* of the pause in force; 0: none */
     struct replay *replay; /* of a flow; NULL: not in memory now */
     bool is_blind;         /* a value was erased that its decisions were made from */
+    bool is_opaque;        /* bodies were erased: what its effects leave behind is not known */
+    uint64_t erased_pos;   /* of the last erase record that names it; 0: none */
     uint64_t snapshot_seq; /* of the last snapshot an entry tells of; 0: none */
     uint8_t snapshot_sha[SHA_SIZE];
     uint32_t rules; /* index */
@@ -184,7 +186,11 @@ pawl_status verify_all_values(struct verify *v);
 
 /* verify_erase.c: values without bytes, and the erase records that name them. */
 pawl_status verify_use_erased(struct verify *v, const uint8_t commitment[SHA_SIZE]);
+/* `record` has lost a part of its body, and hashes to `now`. */
+pawl_status verify_use_erased_body(struct verify *v, const struct record *record,
+                                   const uint8_t now[SHA_SIZE]);
 pawl_status verify_erase(struct verify *v, const struct record *record);
+pawl_status verify_erased_rows(struct verify *v);
 pawl_status verify_all_erasures(struct verify *v);
 pawl_status verify_erasures_of_one(struct verify *v);
 pawl_status verify_put_erasure(struct verify *v, const struct erasure *erasure);

@@ -238,7 +238,8 @@ static pawl_status check_control(struct verify *v, const struct chain *chain,
         return check_pause(v, chain, record);
     if (record->what == CONTROL_RIGHTS)
         return check_rights(v, record);
-    if (record->what == CONTROL_TOKEN || record->what == CONTROL_ALARM)
+    if (record->what == CONTROL_TOKEN || record->what == CONTROL_ALARM ||
+        record->what == CONTROL_HOLD)
         return verify_note_standing(v, record);
     if (record->what == CONTROL_ERASE)
         return verify_erase(v, record);
@@ -275,7 +276,9 @@ pawl_status verify_hash(struct verify *v, const uint8_t before[SHA_SIZE], const 
     TRY(commitments_of(v, record->actor, record->payload, record->reason, &values));
     record_hash(v->sha, before, id, record, body,
                 &(struct commitments){ values.of[0], values.of[1], values.of[2] }, hash);
-    if (memcmp(hash, record->hash, SHA_SIZE) != 0)
+    if ((record->flags & RECORD_ERASED) && memcmp(hash, record->hash, SHA_SIZE) != 0)
+        return verify_use_erased_body(v, record, hash);
+    if ((record->flags & RECORD_ERASED) || memcmp(hash, record->hash, SHA_SIZE) != 0)
         return verify_bad(v, "the %s does not match its hash", what);
     return PAWL_OK;
 }
@@ -295,6 +298,20 @@ static pawl_status check_hash(struct verify *v, const struct chain *chain,
 
 /* ---- all of it ---- */
 
+/* From the first body on that was erased, nothing that follows from effects is known. The instance
+ * has ended, or will have by its last record: verify_opaque(). */
+static void note_opaque(struct verify *v, struct chain *chain, const struct record *record)
+{
+    if (!(record->flags & RECORD_ERASED) || record->instance == 0)
+        return;
+    chain->is_blind = true;
+    verify_drop_replay(v, chain);
+    if (record->what == CONTROL_CREATE)
+        return;
+    chain->is_opaque = true;
+    verify_drop_fold(v, chain);
+}
+
 static pawl_status apply(struct verify *v, struct chain *chain, const struct record *record)
 {
     pawl_status status = PAWL_OK;
@@ -311,7 +328,7 @@ static pawl_status apply(struct verify *v, struct chain *chain, const struct rec
     v->report->entries++;
     if (record->seq % SKIP_EVERY == 0)
         chain->skip_pos = record->pos;
-    if (record->body.size > 0)
+    if (record->body.size > 0 && !chain->is_opaque)
         status = verify_fold(v, chain, record);
     chain->state = chain_definition(v, chain)->transitions[record->what].to;
     if (chain_has_ended(v, chain)) {
@@ -341,6 +358,7 @@ pawl_status verify_record(struct verify *v, const struct record *record)
     TRY(check_hash(v, chain, record));
     TRY(verify_note_key(v, record));
     TRY(check_meaning(v, chain, record));
+    note_opaque(v, chain, record);
     if (record->what >= 0)
         TRY(verify_replay(v, chain, record));
     if (record->what == CONTROL_KEEP_SIGNAL)

@@ -88,6 +88,8 @@ static pawl_status check_once(struct verify *v, uint32_t index)
     TRY(check_head(v, chain));
     if (chain->number == 0)
         return PAWL_OK;
+    if (chain->is_opaque && !chain_has_ended(v, chain))
+        return verify_bad(v, "a body was erased, but the instance has not ended");
     TRY(verify_snapshot(v, chain, &row, &is_right));
     if (!is_right)
         return verify_bad(v, "its snapshot of entry %llu is not the one an entry tells of",

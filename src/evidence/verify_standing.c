@@ -1,4 +1,4 @@
-/* verify_standing.c - tokens, alarms and amends: what the log's records leave in force, against the
+/* verify_standing.c - tokens, alarms, holds and amends: what the log's records leave in force, against the
  * rows. */
 #include "base/assert.h"
 #include "base/limits.h"
@@ -65,7 +65,7 @@ static pawl_status note_firing(struct verify *v, const struct record *record, ui
 static pawl_status note_over(struct verify *v, uint32_t index, str how)
 {
     if (index == v->standing_count)
-        return verify_bad(v, "a token or alarm ends that is not in force");
+        return verify_bad(v, "a token, alarm or hold ends that is not in force");
     if (v->standing[index].firing_ms != 0 && str_is(how, "cancelled"))
         return verify_bad(v, "an alarm that was firing ends as cancelled");
     drop(v, index);
@@ -99,7 +99,7 @@ pawl_status verify_note_standing(struct verify *v, const struct record *record)
     str id;
 
     if (record->instance != 0)
-        return verify_bad(v, "a token or alarm in an instance's chain");
+        return verify_bad(v, "a token, alarm or hold in an instance's chain");
     if (!v->whole)
         return PAWL_OK;
     if (node_read_json(&v->scope, record->body, &body) == PAWL_NO_MEMORY)
@@ -107,14 +107,14 @@ pawl_status verify_note_standing(struct verify *v, const struct record *record)
     id = node_text(body, "id");
     wall = node_find(body, "wall");
     if (id.size == 0)
-        return verify_bad(v, "a token or alarm without an id");
+        return verify_bad(v, "a token, alarm or hold without an id");
     index = find(v, record->what, id);
     if (node_find(body, "firing"))
         return note_firing(v, record, index);
     if (node_find(body, "over"))
         return note_over(v, index, node_text(body, "over"));
     if (index < v->standing_count || !node_to_i64(node_find(body, "due"), &due_at_ms))
-        return verify_bad(v, "a token or alarm that begins twice, or never falls due");
+        return verify_bad(v, "a token, alarm or hold that begins twice, or never falls due");
     return verify_put_standing(v,
                                &(struct standing_row){ .what = record->what,
                                                        .id = id,
@@ -189,6 +189,8 @@ static pawl_status check_kind(struct verify *v, int32_t what)
     struct standing_row *rows = NULL;
     uint32_t count = 0, expected = 0;
 
+    if (what == CONTROL_ERASE) /* there may be as many as instances */
+        return verify_erased_rows(v);
     TRY(store_standing_list(v->store, &v->scope, what, UINT32_MAX, &rows, &count));
     for (uint32_t i = 0; i < v->standing_count; i++)
         expected += v->standing[i].what == what;
@@ -199,23 +201,23 @@ static pawl_status check_kind(struct verify *v, int32_t what)
             v->standing[index].due_at_ms != rows[i].due_at_ms ||
             v->standing[index].firing_ms != rows[i].firing_ms ||
             v->standing[index].wall != rows[i].wall)
-            return verify_bad(
-                v,
-                "the row of a token, alarm, amend, redrive, definition or clock is not what the "
-                "log says: %.*s",
-                STR_ARG(rows[i].id));
+            return verify_bad(v,
+                              "the row of a token, alarm, hold, amend, redrive, definition or "
+                              "clock is not what the "
+                              "log says: %.*s",
+                              STR_ARG(rows[i].id));
     }
     if (count != expected)
         return verify_bad(
-            v, "the row of a token, alarm, amend, redrive, definition or clock is missing");
+            v, "the row of a token, alarm, hold, amend, redrive, definition or clock is missing");
     return PAWL_OK;
 }
 
 /* Again, if the log went on meanwhile: a row may belong to a later commit. */
 pawl_status verify_all_standing(struct verify *v)
 {
-    static const int32_t kinds[] = { CONTROL_TOKEN,  CONTROL_ALARM, LIFE_T_AMEND,
-                                     CONTROL_DEFINE, CONTROL_CLOCK, LIFE_T_START };
+    static const int32_t kinds[] = { CONTROL_TOKEN, CONTROL_ALARM, LIFE_T_AMEND,  CONTROL_DEFINE,
+                                     CONTROL_CLOCK, LIFE_T_START,  CONTROL_ERASE, CONTROL_HOLD };
     pawl_status status = PAWL_OK;
 
     for (size_t i = 0; status == PAWL_OK && i < sizeof kinds / sizeof *kinds; i++) {

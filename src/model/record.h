@@ -22,7 +22,8 @@
     X(KEYED, -9, "keyed")    /* an accepted keyed call without an entry */                         \
     X(IMPORT, -10, "import") /* how many records of another store follow, with their times */      \
     X(CLOCK, -11, "clock")   /* the store's clock minus the wall clock, from here on */            \
-    X(RIGHTS, -12, "rights") /* what the starter may create, right behind the creation */
+    X(RIGHTS, -12, "rights") /* what the starter may create, right behind the creation */          \
+    X(HOLD, -13, "hold")     /* an instance is kept: it is neither erased nor archived */
 
 enum control {
 #define X(name, number, text) CONTROL_##name = (number),
@@ -31,6 +32,8 @@ enum control {
 };
 
 #define RECORD_GUARD 1u /* flags: the guard was asserted */
+#define RECORD_ERASED                                                                              \
+    2u /* flags: its body, or its instance's row, has lost what could be private */
 #define SKIP_EVERY 64u  /* every 64th entry points back to the one 64 before it */
 #define SALT_SIZE 16
 #define STORE_ID_SIZE 16
@@ -64,6 +67,13 @@ struct value {
     uint8_t salt[SALT_SIZE];
     str bytes;                    /* data NULL: erased, with its salt */
     bool interned;                /* found again by its bytes: actors and subjects */
+};
+
+/* A record whose body has lost what could be private: redact.h. Its hash stays what it was. */
+struct redaction {
+    uint64_t pos;
+    uint32_t flags; /* as it has them now */
+    str body;       /* data NULL: it has none */
 };
 
 /* What creation fixed. Value ids are 0 where absent. */

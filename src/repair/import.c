@@ -14,6 +14,7 @@ pawl_status import_open(const char *url, struct scope *scope, struct import **ou
     import->scope = scope;
     map_init(&import->by_commitment, &heap_libc);
     map_init(&import->by_number, &heap_libc);
+    map_init(&import->by_body, &heap_libc);
     import->sha = sha_new(&heap_libc);
     import->env = env_os_new(&heap_libc);
     import->owned = ARENA_NEW(&scope->arena, struct owned);
@@ -43,6 +44,7 @@ void import_close(struct import *import)
     sha_free(import->sha);
     map_fini(&import->by_commitment);
     map_fini(&import->by_number);
+    map_fini(&import->by_body);
 }
 
 uint64_t import_count(const struct import *import)

@@ -109,6 +109,20 @@ static void creation_of(const struct building *b, const struct carried_instance 
     creation_body(&facts, out);
 }
 
+/* It has another hash than its own, because a part of its body was erased. */
+static bool is_named_body(struct import *import, const struct record *record,
+                          const uint8_t now[SHA_SIZE])
+{
+    uint32_t place = map_get(&import->by_body, commitment_key(record->hash));
+    struct carried_body *body = place != MAP_NONE ? &import->bodies[place] : NULL;
+
+    if (!body || memcmp(body->hash, record->hash, SHA_SIZE) != 0)
+        return false;
+    memcpy(body->now, now, SHA_SIZE);
+    body->is_used = true;
+    return true;
+}
+
 static pawl_status check_hash(struct building *b, struct carried_instance *instance,
                               const struct record *given, const struct record *record)
 {
@@ -126,7 +140,8 @@ static pawl_status check_hash(struct building *b, struct carried_instance *insta
                 is_creation ? buf_view(&creation) : record->body, &commitments, hash);
     buf_fini(&creation);
     memcpy(instance->hash, record->hash, SHA_SIZE);
-    if (memcmp(hash, record->hash, SHA_SIZE) == 0)
+    if ((record->flags & RECORD_ERASED) ? is_named_body(b->import, record, hash)
+                                        : memcmp(hash, record->hash, SHA_SIZE) == 0)
         return PAWL_OK;
     return scope_fail(
         b->scope, PAWL_INVALID_REQUEST,
@@ -253,7 +268,7 @@ static bool make_room(struct building *b)
     b->instances = ARENA_ARRAY(arena, struct instance_row, import->instance_count + 1);
     b->heads = ARENA_ARRAY(arena, struct head_row, import->instance_count + 2);
     b->standing = ARENA_ARRAY(arena, struct standing_change,
-                              2 * import->instance_count + import->definition_count + 2);
+                              3 * import->instance_count + import->definition_count + 2);
     return !arena->failed;
 }
 
@@ -296,6 +311,8 @@ static pawl_status add_records(struct building *b)
     struct import *import = b->import;
     uint32_t count = 0;
 
+    for (uint32_t i = 0; i < import->body_count; i++)
+        import->bodies[i].is_used = false; /* in the store that was built before */
     for (uint32_t i = 0; i < import->record_count; i++) {
         count += is_wanted(import, &import->records[i]);
         if (import->records[i].record.at_ms > b->now_ms)

@@ -32,6 +32,7 @@ struct carried_instance {
     uint8_t last_hash[SHA_SIZE];
     bool is_there;
     bool is_taken; /* into the shard that is built for */
+    bool is_erased; /* an `erased` line says so */
     /* While a commit is made: */
     uint64_t pos, seq, skip;
     uint64_t amended; /* the position of its last amend; 0: none */
@@ -45,6 +46,12 @@ struct carried_record {
     struct record record;
     uint32_t instance; /* its place */
     uint64_t position; /* in the store that it comes from: records keep that order */
+};
+
+/* A record whose body was erased in part, by its hash, as an `erased` line names it. */
+struct carried_body {
+    uint8_t hash[SHA_SIZE], now[SHA_SIZE]; /* now: what it hashes to; while a commit is made */
+    bool is_used;
 };
 
 /* A timer that is armed, and due by the wall clock `by_ms` later than its entry says. */
@@ -65,6 +72,9 @@ struct import {
     struct carried_instance *instances;
     struct carried_record *records;
     struct carried_moved *moved;
+    struct carried_body *bodies;
+    uint32_t body_count, body_capacity;
+    struct map by_body; /* the first 8 bytes of a hash -> its place */
     uint32_t moved_count, moved_capacity;
     uint32_t value_count, value_capacity, definition_count, definition_capacity;
     uint32_t instance_count, instance_capacity, record_count, record_capacity;

@@ -103,23 +103,82 @@ pawl_status import_add_clock(struct building *b)
     return status;
 }
 
-/* Values that came without their bytes need an erase record in this log. */
+static void print_values(const struct building *b, struct buf *body)
+{
+    if (b->erased_count == 0)
+        return;
+    json_put_open(body, "values", '[');
+    for (uint32_t i = 0; i < b->value_count; i++)
+        if (!b->values[i].bytes.data)
+            json_hex(body, b->values[i].commitment, SHA_SIZE);
+    json_close(body, ']');
+}
+
+/* Those of instances that are not here yet: the others were not looked at. */
+static void print_bodies(const struct building *b, struct buf *body)
+{
+    const struct import *import = b->import;
+
+    json_put_open(body, "bodies", '[');
+    for (uint32_t i = 0; i < import->body_count; i++) {
+        if (!import->bodies[i].is_used)
+            continue;
+        json_open(body, '[');
+        json_hex(body, import->bodies[i].hash, SHA_SIZE);
+        json_hex(body, import->bodies[i].now, SHA_SIZE);
+        json_close(body, ']');
+    }
+    json_close(body, ']');
+}
+
+static bool is_erased_now(const struct carried_instance *instance)
+{
+    return instance->is_erased && instance->is_taken;
+}
+
+static uint32_t count_erased(const struct import *import)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < import->instance_count; i++)
+        count += is_erased_now(&import->instances[i]);
+    return count;
+}
+
+static void print_erased(const struct building *b, struct buf *body)
+{
+    const struct import *import = b->import;
+
+    json_open(body, '{');
+    if (count_erased(import)) {
+        json_put_open(body, "instances", '[');
+        for (uint32_t i = 0; i < import->instance_count; i++)
+            if (is_erased_now(&import->instances[i]))
+                json_text(body, import->instances[i].id);
+        json_close(body, ']');
+        print_bodies(b, body);
+    }
+    print_values(b, body);
+    json_close(body, '}');
+}
+
+/* What came erased needs an erase record in this log. */
 pawl_status import_add_erase(struct building *b)
 {
-    char hex[2 * SHA_SIZE + 1];
+    const struct import *import = b->import;
     struct buf body;
 
-    if (b->erased_count == 0)
+    if (b->erased_count == 0 && count_erased(import) == 0)
         return PAWL_OK;
     buf_init(&body, b->scope->arena.heap, LIMIT_SCOPE);
-    json_open(&body, '{');
-    json_put_open(&body, "values", '[');
-    for (uint32_t i = 0; i < b->value_count; i++)
-        if (!b->values[i].bytes.data) {
-            sha_hex(b->values[i].commitment, SHA_SIZE, hex);
-            json_text(&body, hex);
-        }
-    json_close(&body, ']');
-    json_close(&body, '}');
-    return add_own(b, CONTROL_ERASE, &body);
+    print_erased(b, &body);
+    TRY(add_own(b, CONTROL_ERASE, &body));
+    for (uint32_t i = 0; i < import->instance_count; i++)
+        if (is_erased_now(&import->instances[i]))
+            b->standing[b->standing_count++] =
+                (struct standing_change){ .row = { .what = CONTROL_ERASE,
+                                                   .id = str_of(import->instances[i].id),
+                                                   .pos = b->store_pos },
+                                          .is_put = true };
+    return PAWL_OK;
 }

@@ -324,6 +324,40 @@ static pawl_status read_erased(struct import *import, const struct node *list)
     return PAWL_OK;
 }
 
+static pawl_status read_erased_body(struct import *import, const struct node *item)
+{
+    struct carried_body one = { 0 };
+
+    if (item->kind != NODE_STRING || !sha_unhex(item->text, one.hash, SHA_SIZE))
+        return bad(import, "a list of hashes of records");
+    TRY_MEMORY(import->scope,
+               GROW_IMPORT(import, bodies, body_count, body_capacity) &&
+                   map_put(&import->by_body, commitment_key(one.hash), import->body_count));
+    import->bodies[import->body_count++] = one;
+    return PAWL_OK;
+}
+
+/* Behind an instance: which of its records have lost a part of their bodies. */
+static pawl_status read_erased_bodies(struct import *import, const struct node *line)
+{
+    const struct node *list = node_find(line, "bodies");
+    str of = node_text(line, "of");
+    uint8_t random[ID_RANDOM_SIZE];
+    uint64_t number;
+    uint32_t place = MAP_NONE;
+
+    if (!list)
+        return PAWL_OK;
+    if (of.data && id_parse(of, &number, random) && number)
+        place = map_get(&import->by_number, number);
+    if (list->kind != NODE_ARRAY || place == MAP_NONE || !str_is(of, import->instances[place].id))
+        return bad(import, "the erased bodies of an instance that stands before them");
+    import->instances[place].is_erased = true;
+    for (const struct node *item = list->first; item; item = item->next)
+        TRY(read_erased_body(import, item));
+    return PAWL_OK;
+}
+
 /* ["NAME",ORD,MS] */
 static bool parse_moved(const struct node *item, struct carried_moved *out)
 {
@@ -409,8 +443,10 @@ pawl_status import_line(struct import *import, str line)
         return read_instance(import, inner);
     if ((inner = node_find(node, "record")))
         return read_record(import, inner);
-    if ((inner = node_find(node, "erased")))
-        return read_erased(import, inner);
+    if ((inner = node_find(node, "erased"))) {
+        TRY(read_erased(import, inner));
+        return read_erased_bodies(import, node);
+    }
     if ((inner = node_find(node, "moved")))
         return read_moved(import, inner);
     return scope_fail(scope, PAWL_INVALID_REQUEST,

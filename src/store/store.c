@@ -98,7 +98,7 @@ static void check_records(const struct commit *commit)
         ASSERT(record->pos == commit->records[0].pos + i);
         ASSERT(record->prev < record->pos);
         ASSERT(record->skip < record->pos);
-        ASSERT(record->what >= CONTROL_RIGHTS);
+        ASSERT(record->what >= CONTROL_HOLD);
     }
 }
 
@@ -133,6 +133,27 @@ static void check_derived(const struct commit *commit)
                                            commit->value_count == 0));
 }
 
+static void check_erased(const struct commit *commit)
+{
+    ASSERT_ROWS(commit->erasures, commit->erasure_count);
+    for (size_t i = 0; i < commit->erasure_count; i++)
+        ASSERT(commit->erasures[i].id > 0 && !commit->erasures[i].bytes.data);
+    ASSERT_ROWS(commit->redactions, commit->redaction_count);
+    for (size_t i = 0; i < commit->redaction_count; i++)
+        ASSERT(commit->redactions[i].pos > 0 && (commit->redactions[i].flags & RECORD_ERASED));
+    ASSERT_ROWS(commit->cleared, commit->cleared_count);
+}
+
+bool commit_erases(const struct commit *commit)
+{
+    return commit->erasure_count + commit->redaction_count + commit->cleared_count > 0;
+}
+
+pawl_status store_scrub(struct store *store, struct scope *scope)
+{
+    return store->ops->scrub ? store->ops->scrub(store, scope) : PAWL_OK;
+}
+
 pawl_status store_commit(struct store *store, struct scope *scope, const struct commit *commit)
 {
     pawl_status status;
@@ -141,6 +162,7 @@ pawl_status store_commit(struct store *store, struct scope *scope, const struct 
     check_records(commit);
     check_rows(commit);
     check_derived(commit);
+    check_erased(commit);
     status = store->ops->commit(store, scope, commit);
     if (status == PAWL_IN_USE)
         store->trouble = TROUBLE_TAKEN;

@@ -29,6 +29,8 @@
  * (14) After a commit() that answered IN_USE nothing of it is there, and this handle is over:
  *      begin() and reopen() answer IN_USE, too.
  * (15) records_of() gives what following `prev` (or `skip`) record by record gives, in that order.
+ * (16) What a commit erases is not read again, by anyone: values keep their commitments alone,
+ *      records their hashes. list() finds no instance by a label or correlation that was erased.
  *
  * Reads may come from any thread; begin..commit from one thread at a time (the drain).
  * Results live in the scope's arena. */
@@ -161,6 +163,16 @@ struct commit {
     int64_t keys_before_ms; /* with keys: older ones may go */
     const struct standing_change *standing; /* applied in order */
     size_t standing_count;
+    /* What is erased, before all that is written (a text may be interned again): values (their ids and commitments count), what
+     * records had in their bodies, and of instances (number and labels count) correlation, labels
+     * and snapshot. Once the commit is durable, no byte of it is in the store's files: a backend
+     * that can't see to that at once does so with a later commit, and says so: scrub(). */
+    const struct value *erasures;
+    size_t erasure_count;
+    const struct redaction *redactions;
+    size_t redaction_count;
+    const struct instance_row *cleared;
+    size_t cleared_count;
     struct reduce *reduces; /* in order, after all rows above; CONFLICT: one failed */
     size_t reduce_count;
     uint64_t flushed;     /* head rows are now right up to here; 0: leave it */
@@ -467,6 +479,9 @@ struct store_ops {
      * and delays no other caller. */
     pawl_status (*examine)(struct store *store, struct scope *scope, bad_row_fn fn, void *context);
     pawl_status (*facts)(struct store *store, struct scope *scope, struct store_facts *out);
+    /* Removes what erasing commits have left behind in the store's files, by the drain. OVERLOADED:
+     * a reader stands in the way, and a later call may succeed. May be NULL: there is nothing. */
+    pawl_status (*scrub)(struct store *store, struct scope *scope);
     /* Compares FILE-head with the log. With a name in `accepted_by`, a FILE-head that contradicts
      * the log then remembers it as it is now. May be NULL. */
     pawl_status (*witness)(struct store *store, struct scope *scope, str accepted_by,
@@ -569,6 +584,9 @@ pawl_status store_counts(struct store *store, struct scope *scope, str name, uin
 pawl_status store_step_counts(struct store *store, struct scope *scope, str name,
                               struct step_count **out, uint32_t *count);
 enum store_trouble store_trouble(const struct store *store); /* by the drain */
+pawl_status store_scrub(struct store *store, struct scope *scope);
+/* Does this commit erase anything? */
+bool commit_erases(const struct commit *commit);
 pawl_status store_witness(struct store *store, struct scope *scope, str accepted_by,
                           struct head_witness *out);
 pawl_status store_sql(struct store *store, struct scope *scope, str text, int64_t limit_ms,

@@ -103,6 +103,8 @@ class Cli:
                                                               "fired_at": "at", "expected_sequence": "expect", "idempotency_key": "key"}),
         "instance.cancel": ("cancel", ["instance_id"], {"actor_ref": "actor", "reason": "reason", "idempotency_key": "key"}),
         "instance.cancel_many": ("cancel", [], {"correlation_id": "correlation", "actor_ref": "actor", "reason": "reason", "idempotency_key": "key"}),
+        "instance.erase": ("erase", ["instance_id"], {"actor_ref": "actor", "reason": "reason", "idempotency_key": "key"}),
+        "subject.erase": ("erase", [], {"subject_ref": "subject", "actor_ref": "actor", "reason": "reason", "idempotency_key": "key"}),
         "instance.pause": ("pause", ["instance_id"], {"actor_ref": "actor", "reason": "reason"}),
         "signal.send": ("signal", ["instance_id", "name"], {"payload": "payload", "actor_ref": "actor", "idempotency_key": "key"}),
         "signal.broadcast": ("broadcast", ["name"], {"payload": "payload", "actor_ref": "actor"}),
@@ -313,6 +315,9 @@ MACHINE = [
     ("instance.counts", {}), ("instance.counts", {"definition": "order"}), ("instance.counts", {"definition": "none"}),
     ("instance.verify", {"instance_id": "$1"}), ("instance.declaration", {"instance_id": "none"}), ("definition.get", {"name": "order"}), ("definition.get", {"name": "none"}),
     ("instance.find", {"prefix": "$1"}), ("instance.find", {"prefix": "none"}), ("instance.find", {}),
+    ("instance.erase", {"instance_id": "$1", "actor_ref": "dpo", "reason": "asked"}), ("instance.erase", {"instance_id": "$1"}), ("instance.erase", {"instance_id": "none"}),
+    ("instance.erase", {"instance_id": "$1", "actor_ref": BLANK}), ("instance.get", {"instance_id": "$1"}), look("$1"), ("subject.erase", {"subject_ref": "A-1", "reason": "asked"}),
+    ("subject.erase", {"subject_ref": "A-1"}), ("subject.erase", {"subject_ref": BLANK}), ("subject.erase", {}), ("instance.get", {"instance_id": "$1"}),
     ("definition.get", {"name": "order", "version": "9"}), ("definition.list", {}), ("definition.list", {"limit": "0"}), ("store.verify", {}), ("store.verify", {"definition": "none"}),
 ]
 FLOW = [

@@ -82,7 +82,7 @@ class World:
         alarm = self.make("POST", "/alarms", {"after": "1h", "operation": "instance.fire", "input": fire})["alarm_id"]
         token = self.make("POST", "/tokens", {"scopes": "read"})["token_id"]
         self.ids = {"instance_id": self.wheel, "step_id": step, "alarm_id": alarm, "token_id": token, "name": "gate", "store": "default"}
-        self.values = {"action": "turn", "correlation_id": "c", "tools": ["t"], "worker": "w", "steps": [], "name": "s", "by": "1s", "definition": "gate",
+        self.values = {"action": "turn", "correlation_id": "c", "tools": ["t"], "worker": "w", "steps": [], "name": "s", "by": "1s", "definition": "gate", "subject_ref": "s",
                        "operation": "instance.fire", "input": fire, "scopes": "read", "after": "1h", "lease": "x"}
         self.before = self.position()
 

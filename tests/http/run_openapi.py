@@ -337,6 +337,12 @@ def test_the_real_answers_of_every_operation_are_as_described(shell):
     web.expect(201, "POST", "/v1/instances/%s/redrive" % failed)
     web.expect(200, "POST", "/v1/instances/%s/cancel" % web.create(definition="order"), {"reason": "r"})
     web.expect(200, "POST", "/v1/cancel", {"correlation_id": "C"})
+    erased = web.create(definition="order", subject_ref="S", input={"x": 1})
+    web.expect(200, "POST", "/v1/instances/%s/cancel" % erased, {"reason": "r"})
+    web.expect(200, "POST", "/v1/instances/%s/erase" % erased, {"reason": "r", "actor_ref": "dpo"})
+    for path in ("", "/view", "/history", "/records", "/export"):
+        web.expect(200, "GET", "/v1/instances/%s%s" % (erased, path))
+    web.expect(200, "POST", "/v1/erase", {"subject_ref": "S"})
     alarm = web.expect(201, "POST", "/v1/alarms", {"after": "1h", "operation": "instance.fire", "input": {"instance_id": machine, "action": "ship"}}).json
     web.expect(201, "PUT", "/v1/stores/other")
     web.expect(200, "PUT", "/v1/stores/other")

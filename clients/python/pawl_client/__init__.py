@@ -809,6 +809,13 @@ class Instance(TypedDict):
     result: Any
     error: Any
     transitions: NotRequired[list[Transition]]
+    erased: NotRequired[Erased]
+
+
+class Erased(TypedDict):
+    erased_at: Time
+    actor_ref: str | None
+    reason: str | None
 
 
 class Entry(TypedDict):
@@ -830,6 +837,7 @@ class Entry(TypedDict):
     step_id: NotRequired[StepId]
     traceparent: NotRequired[str]
     hash: Hash
+    erased: NotRequired[list[str]]
 
 
 class Event(TypedDict):
@@ -851,6 +859,7 @@ class Event(TypedDict):
     step_id: NotRequired[StepId]
     traceparent: NotRequired[str]
     hash: Hash
+    erased: NotRequired[list[str]]
     cursor: NotRequired[str]  # where to resume
 
 
@@ -1241,6 +1250,23 @@ class InstanceCancelManyAnswer(TypedDict):
     refused: int
 
 
+class InstanceEraseAnswer(TypedDict):
+    erased: int
+    erased_before: int
+    values: int
+    left: int
+    left_in_log: bool
+
+
+class SubjectEraseAnswer(TypedDict):
+    erased: int
+    erased_before: int
+    values: int
+    left: int
+    name_erased: bool
+    left_in_log: bool
+
+
 class InstanceVerifyAnswer(TypedDict):
     valid: bool
     entries: int
@@ -1562,6 +1588,16 @@ class Pawl(_Calls):
     def instance_cancel_many(self, correlation_id: str, *, actor_ref: str | None = None, reason: str | None = None, idempotency_key: str | None = None) -> InstanceCancelManyAnswer:
         """Cancel every instance with a correlation id; instances that cannot be cancelled count as refused."""
         answer: InstanceCancelManyAnswer = self._call("POST", "/v1/cancel", {}, {}, {"correlation_id": correlation_id, "actor_ref": actor_ref, "reason": reason}, key=idempotency_key, keyed=True)
+        return answer
+
+    def instance_erase(self, instance_id: str, *, actor_ref: str | None = None, reason: str | None = None, idempotency_key: str | None = None) -> InstanceEraseAnswer:
+        """Erase what an instance that has ended holds, and what its children hold."""
+        answer: InstanceEraseAnswer = self._call("POST", "/v1/instances/{instance_id}/erase", {"instance_id": instance_id}, {}, {"actor_ref": actor_ref, "reason": reason}, key=idempotency_key, keyed=True)
+        return answer
+
+    def subject_erase(self, subject_ref: str, *, actor_ref: str | None = None, reason: str | None = None, idempotency_key: str | None = None) -> SubjectEraseAnswer:
+        """Erase all instances of a subject that have ended, and the subject's name."""
+        answer: SubjectEraseAnswer = self._call("POST", "/v1/erase", {}, {}, {"subject_ref": subject_ref, "actor_ref": actor_ref, "reason": reason}, key=idempotency_key, keyed=True)
         return answer
 
     def instance_verify(self, instance_id: str) -> InstanceVerifyAnswer:

@@ -140,6 +140,27 @@ static pawl_status read_can_cancel(struct engine *engine, struct scope *scope,
                : PAWL_OK;
 }
 
+/* The last record of an instance that was erased says so, and its row names who did it. */
+pawl_status read_erased(struct engine *engine, struct scope *scope, const struct record *last,
+                        struct instance_view *out)
+{
+    struct standing_row row = { 0 };
+    struct record record;
+    pawl_status status;
+
+    if (!(last->flags & RECORD_ERASED))
+        return PAWL_OK;
+    status = store_standing(engine->store, scope, CONTROL_ERASE, str_of(out->id), &row);
+    if (status == PAWL_OK)
+        status = store_record(engine->store, scope, row.pos, &record);
+    if (status == PAWL_NOT_KNOWN) /* a part of it is erased, and the rest is on its way */
+        return PAWL_OK;
+    TRY(status);
+    out->erased.at_ms = record.at_ms;
+    TRY(value_text(engine, scope, record.actor, &out->erased.actor));
+    return value_text(engine, scope, record.reason, &out->erased.reason);
+}
+
 /* The result or error of an instance that has ended is its last entry's payload. */
 static pawl_status read_end(struct engine *engine, struct scope *scope, const struct head *head,
                             struct instance_view *out)
@@ -156,7 +177,7 @@ static pawl_status read_end(struct engine *engine, struct scope *scope, const st
         out->result = payload;
     else if (state->terminal == TERMINAL_FAILURE)
         out->error = payload;
-    return PAWL_OK;
+    return read_erased(engine, scope, &record, out);
 }
 
 /* The first entry is right behind the creation and its rights. In a store that it was moved to it

@@ -168,6 +168,7 @@ static pawl_status fill_view(const struct whole_log *whole, struct instance_view
         TRY(whole_log_pause(whole, &out->pause));
     out->can_cancel = can_cancel(whole, out);
     fill_end(whole, out);
+    TRY(read_erased(whole->engine, whole->scope, &log->records[0].record, out));
     return fill_family(whole, out);
 }
 

@@ -371,24 +371,38 @@ void batch_seal(struct engine *engine, struct head *head, struct record *record,
         keys_note(&engine->writer.batch, record);
 }
 
-pawl_status batch_store_record(struct engine *engine, struct scope *scope, int32_t what,
-                               int64_t at_ms, str body, str payload, const uint8_t *key)
+pawl_status batch_store_record_by(struct engine *engine, struct scope *scope,
+                                  const struct store_record *draft, int64_t at_ms)
 {
     struct commitments commitments = { 0 };
     struct record *record;
     struct head *head;
+    uint64_t actor;
     pawl_status status = batch_head(engine, scope, 0, &head);
 
     if (status == PAWL_NOT_KNOWN) /* its first record */
         head = batch_put(&engine->writer.batch, &(struct head){ .instance = 0 });
     else
         TRY(status);
+    TRY(intern(engine, scope, draft->actor, &actor, &commitments.actor));
     head->flags |= HEAD_NOW;
-    record = batch_record(engine, what, head, at_ms, body, key);
-    if (payload.data)
-        record->payload = batch_new_value(engine, payload, false, &commitments.payload);
-    batch_seal(engine, head, record, body, &commitments);
+    record = batch_record(engine, draft->what, head, at_ms, draft->body, draft->key);
+    record->actor = actor;
+    if (draft->payload.data)
+        record->payload = batch_new_value(engine, draft->payload, false, &commitments.payload);
+    if (draft->reason.data)
+        record->reason = batch_new_value(engine, draft->reason, false, &commitments.reason);
+    batch_seal(engine, head, record, draft->body, &commitments);
     return PAWL_OK;
+}
+
+pawl_status batch_store_record(struct engine *engine, struct scope *scope, int32_t what,
+                               int64_t at_ms, str body, str payload, const uint8_t *key)
+{
+    return batch_store_record_by(
+        engine, scope,
+        &(struct store_record){ .what = what, .body = body, .payload = payload, .key = key },
+        at_ms);
 }
 
 static pawl_status draft_body(struct engine *engine, struct scope *scope, const struct draft *draft,

@@ -220,6 +220,17 @@ static void raise_numbers(struct engine *engine)
     guard_unlock(&engine->lock);
 }
 
+/* Outside of any turn to write. What fails is tried again when it is asked for again, and by the
+ * next commit that erases. */
+static void scrub_if_asked(struct engine *engine)
+{
+    if (!engine->writer.scrub_asked)
+        return;
+    engine->writer.scrub_asked = false;
+    atomic_store(&engine->writer.is_unscrubbed,
+                 store_scrub(engine->store, &engine->writer.scope) != PAWL_OK);
+}
+
 /* Everything between taking requests and telling how they ended. */
 static void process(struct engine *engine, struct request *list, uint32_t sweep)
 {
@@ -369,6 +380,7 @@ static bool drain_if_free(struct engine *engine, uint32_t sweep)
     list = take_requests(engine);
     guard_unlock(&engine->lock);
     process(engine, list, sweep);
+    scrub_if_asked(engine);
     batch_clear(&engine->writer.batch);
     scope_clear(&engine->writer.scope);
     guard_lock(&engine->lock);

@@ -79,6 +79,17 @@ static bool remember(struct intern_table *table, str bytes, uint64_t id,
     return true;
 }
 
+/* Does this very commit erase it? Then the same text is a new value from now on. */
+static bool is_erased_here(const struct engine *engine, uint64_t id)
+{
+    const struct batch *batch = &engine->writer.batch;
+
+    for (uint32_t i = 0; i < batch->erasure_count; i++)
+        if (batch->erasures[i].interned && batch->erasures[i].id == id)
+            return true;
+    return false;
+}
+
 pawl_status intern(struct engine *engine, struct scope *scope, str bytes, uint64_t *id,
                    const uint8_t **commitment)
 {
@@ -94,6 +105,8 @@ pawl_status intern(struct engine *engine, struct scope *scope, str bytes, uint64
     if (!item->bytes) {
         status = PLANTED(INTERNED_TWICE) ? PAWL_NOT_KNOWN
                                          : store_find_value(engine->store, scope, bytes, &known);
+        if (status == PAWL_OK && is_erased_here(engine, known.id))
+            status = PAWL_NOT_KNOWN;
         if (status == PAWL_NOT_KNOWN) {
             const uint8_t *fresh;
 

@@ -209,6 +209,33 @@ static void apply_tables(struct staging *staging)
     }
 }
 
+/* What was here is not read again; its bytes stay in this process's memory until it ends. */
+static void apply_erased(struct staging *staging)
+{
+    const struct commit *commit = staging->commit;
+    struct disk *disk = staging->disk;
+
+    for (size_t i = 0; i < commit->erasure_count; i++)
+        if (table_find(&disk->values, commit->erasures[i].id))
+            erase(disk, table_find(&disk->values, commit->erasures[i].id));
+    for (size_t i = 0; i < commit->redaction_count; i++) {
+        struct record *record = table_find(&disk->records, staging->redactions[i].pos);
+
+        if (record) {
+            record->body = staging->redactions[i].body;
+            record->flags = staging->redactions[i].flags;
+        }
+    }
+    for (size_t i = 0; i < commit->cleared_count; i++) {
+        struct cell *cell = table_find(&disk->cells, commit->cleared[i].number);
+
+        if (cell)
+            cell->row.correlation = cell->row.labels = STR_NONE;
+        row_delete(disk,
+                   &(struct row){ .instance = commit->cleared[i].number, .kind = ROW_SNAPSHOT });
+    }
+}
+
 static void apply_heads(struct disk *disk, const struct commit *commit)
 {
     for (size_t i = 0; i < commit->head_count; i++) {
@@ -275,6 +302,7 @@ pawl_status disk_commit(struct disk *disk, const struct commit *commit, struct s
     TRY(check_numbers(disk, commit, scope));
     TRY(run_reduces(commit, scope));
     TRY(commit_stage(&staging, scope));
+    apply_erased(&staging);
     apply_tables(&staging); /* first: a text that is erased may be interned again */
     apply_rows(&staging);
     apply_heads(disk, commit);

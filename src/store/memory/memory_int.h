@@ -4,7 +4,7 @@
  * write; the others read. All that handles of one store share is its disk, guarded by one mutex. On
  * it, what is never taken back (records, values, definitions, instances) stands in tables by
  * number; what comes and goes, and what is looked up by text, is a row in a tree. Records, once
- * there, never move or change. */
+ * there, never move, and change only where their bodies are erased. */
 #ifndef PAWL_STORE_MEMORY_MEMORY_INT_H
 #define PAWL_STORE_MEMORY_MEMORY_INT_H
 
@@ -359,6 +359,7 @@ struct staging {
     struct value *values;
     struct memory_definition *definitions;
     struct instance_row *instances;
+    struct redaction *redactions;
     struct row **rows; /* of the live changes that put, in order; then all others */
     size_t row_count;
 };

@@ -94,6 +94,17 @@ static void stage_records(struct staging *staging)
     staging->records = records;
 }
 
+static void stage_redactions(struct staging *staging)
+{
+    const struct commit *commit = staging->commit;
+    struct redaction *redactions =
+        keep(staging, commit->redactions, commit->redaction_count * sizeof *redactions);
+
+    for (size_t i = 0; !staging->failed && i < commit->redaction_count; i++)
+        redactions[i].body = keep_str(staging, redactions[i].body);
+    staging->redactions = redactions;
+}
+
 static void stage_values(struct staging *staging)
 {
     const struct commit *commit = staging->commit;
@@ -289,6 +300,7 @@ static pawl_status stage_all(struct staging *staging, struct scope *scope)
     stage_values(staging);
     stage_instances(staging);
     stage_records(staging);
+    stage_redactions(staging);
     for (size_t i = 0; i < commit->head_count; i++)
         stage_cell(staging, commit->heads[i].instance);
     TRY(stage_definitions(staging, scope));

@@ -152,7 +152,7 @@ static bool is_records_alone(const struct commit *commit)
     return commit->record_count > 0 && !commit->value_count && !commit->definition_count &&
            !commit->instance_count && !commit->head_count && !commit->live_count &&
            !commit->snapshot_count && !commit->key_count && !commit->standing_count &&
-           !commit->shift_ms && log_is_one_row(commit);
+           !commit->shift_ms && !commit_erases(commit) && log_is_one_row(commit);
 }
 
 /* An owner's, of records alone. */
@@ -178,6 +178,7 @@ static pawl_status gather_all(struct sending *sending, const struct commit *comm
     params = sending_add(sending, PLANTED(NO_FENCE) ? no_fence : fence);
     TRY_MEMORY(sending->scope, params);
     add_tip(params, store->epoch, &store->tip, after);
+    TRY(send_erased(sending, commit));
     TRY(send_rows(sending, commit));
     TRY(send_definitions(sending, commit));
     TRY(send_labels(sending, commit));

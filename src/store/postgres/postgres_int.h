@@ -199,6 +199,10 @@ pawl_status send_live(struct sending *sending, const struct commit *commit);
 pawl_status send_definitions(struct sending *sending, const struct commit *commit);
 pawl_status send_labels(struct sending *sending, const struct commit *commit);
 pawl_status send_rows(struct sending *sending, const struct commit *commit);
+pawl_status send_erased(struct sending *sending, const struct commit *commit);
+pawl_status send_value_erasures(struct sending *sending, const struct value *values, size_t count);
+pawl_status send_label_deletes(struct sending *sending, const struct instance_row *rows,
+                               size_t count);
 
 STORE_READS(postgres);
 pawl_status postgres_sql(struct store *store, struct scope *scope, str text, int64_t limit_ms,

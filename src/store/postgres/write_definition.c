@@ -148,6 +148,9 @@ pawl_status send_definitions(struct sending *sending, const struct commit *commi
 static const char put_labels[] =
     "INSERT INTO pawl_label (shard, key, value, inst) SELECT $1, * FROM unnest($2, $3, $4)"
     " ON CONFLICT DO NOTHING";
+static const char delete_labels[] =
+    "DELETE FROM pawl_label l USING unnest($2, $3, $4) u(key, value, inst) WHERE l.shard = $1"
+    " AND l.key = u.key AND l.value = u.value AND l.inst = u.inst";
 
 struct label_put {
     str key, value;
@@ -178,7 +181,8 @@ static pawl_status add_labels(struct scope *scope, const struct instance_row *ro
     return PAWL_OK;
 }
 
-pawl_status send_labels(struct sending *sending, const struct commit *commit)
+static pawl_status send_for_labels(struct sending *sending, const char *text,
+                                   const struct instance_row *rows, size_t count)
 {
     static const struct column columns[] = {
         COLUMN(struct label_put, key, FROM_STR, PG_BYTEA),
@@ -188,13 +192,24 @@ pawl_status send_labels(struct sending *sending, const struct commit *commit)
     struct label_list list = { 0 };
     struct params *params;
 
-    for (size_t i = 0; i < commit->instance_count; i++)
-        if (commit->instances[i].labels.data)
-            TRY(add_labels(sending->scope, &commit->instances[i], &list));
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].labels.data)
+            TRY(add_labels(sending->scope, &rows[i], &list));
     if (list.count == 0)
         return PAWL_OK;
-    params = sending_add(sending, put_labels);
+    params = sending_add(sending, text);
     TRY_MEMORY(sending->scope, params);
     PARAMS_COLUMNS(params, list.rows, list.count, columns);
     return PAWL_OK;
+}
+
+pawl_status send_labels(struct sending *sending, const struct commit *commit)
+{
+    return send_for_labels(sending, put_labels, commit->instances, commit->instance_count);
+}
+
+pawl_status send_label_deletes(struct sending *sending, const struct instance_row *rows,
+                               size_t count)
+{
+    return send_for_labels(sending, delete_labels, rows, count);
 }

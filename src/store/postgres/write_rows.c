@@ -105,7 +105,7 @@ static pawl_status send_put_values(struct sending *sending, const struct value_p
     return PAWL_OK;
 }
 
-static pawl_status send_erasures(struct sending *sending, const struct value *values, size_t count)
+pawl_status send_value_erasures(struct sending *sending, const struct value *values, size_t count)
 {
     static const struct column columns[] = { COLUMN(struct value, id, FROM_U64, PG_INT8),
                                              BYTES_OF(struct value, commitment, SHA_SIZE) };
@@ -149,7 +149,7 @@ static pawl_status send_values(struct sending *sending, const struct commit *com
             puts[put++] = (struct value_put){ values[i], digest_of(sending, &values[i]) };
         else
             erased[gone++] = values[i];
-    TRY(send_erasures(sending, erased, gone));
+    TRY(send_value_erasures(sending, erased, gone));
     return send_put_values(sending, puts, put);
 }
 

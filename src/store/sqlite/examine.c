@@ -137,7 +137,7 @@ static const char *const stray_queries[] = {
     " WHERE (SELECT value FROM pawl_meta WHERE key = 'format') IS NOT 1",
     "SELECT pos, 'a number of this record is out of range' FROM pawl_log WHERE pos < 1"
     " OR " IS_NOT_COUNT("inst") " OR " IS_NOT_COUNT("seq") " OR " IS_NOT_COUNT("prev")
-    " OR " IS_NOT_COUNT("skip") " OR " IS_NOT_BETWEEN("what", "-12", "2147483647")
+    " OR " IS_NOT_COUNT("skip") " OR " IS_NOT_BETWEEN("what", "-13", "2147483647")
     " OR " IS_NOT_32_BIT("flags") " OR " IS_NO_NUMBER("at") " OR " IS_NO_NUMBER("fired")
     " OR " IS_NOT_32_BIT("step") " OR " IS_NOT_32_BIT("ord") " OR " IS_NOT_32_BIT("attempt")
     " OR " IS_NOT_COUNT("actor") " OR " IS_NOT_COUNT("payload") " OR " IS_NOT_COUNT("reason")
@@ -161,8 +161,8 @@ static const char *const stray_queries[] = {
     " OR typeof(coalesce(shift, 1)) <> 'integer' OR shift = 0 LIMIT 1",
     "SELECT inst, 'a number in a wait row of this instance is out of range' FROM pawl_wait"
     " WHERE " IS_NOT_32_BIT("ord") " LIMIT 1",
-    "SELECT id, 'the row of a token, alarm, amend, redrive, definition or clock is out of range'"
-    " FROM pawl_kept WHERE what NOT IN (-2, -5, -7, -11, 0, 11)"
+    "SELECT id, 'the row of a token, alarm, hold, amend, redrive, definition or clock is out of range'"
+    " FROM pawl_kept WHERE what NOT IN (-2, -5, -7, -8, -11, -13, 0, 11)"
     " OR " IS_NO_NUMBER("due") " OR " IS_NOT_COUNT("pos") " OR " IS_NO_NUMBER("firing")
     " OR firing = 0 OR coalesce(wall, 1) <> 1 LIMIT 1",
     "SELECT k.pos AS pos, 'a key row names a record that has no such key, or another time'"

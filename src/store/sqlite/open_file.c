@@ -394,5 +394,6 @@ const struct store_ops sqlite_store_ops = {
     .objects = sqlite_objects,
     .examine = sqlite_examine,
     .facts = sqlite_facts,
+    .scrub = sqlite_scrub,
     .witness = sqlite_witness,
 };

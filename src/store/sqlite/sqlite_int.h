@@ -305,6 +305,8 @@ pawl_status tip_refresh(struct sqlite_store *store, struct scope *scope);
 pawl_status write_rows(struct connection *writer, struct scope *scope, const struct commit *commit);
 pawl_status write_labels(struct connection *writer, struct scope *scope,
                          const struct commit *commit);
+pawl_status delete_labels(struct connection *writer, struct scope *scope,
+                          const struct instance_row *rows, size_t count);
 pawl_status write_live(struct connection *writer, struct scope *scope, const struct commit *commit);
 pawl_status write_keys(struct connection *writer, struct scope *scope, const struct commit *commit);
 pawl_status write_standing(struct connection *writer, struct scope *scope,
@@ -338,6 +340,7 @@ pawl_status sqlite_witness(struct store *base, struct scope *scope, str accepted
 
 int wal_hook(void *store, sqlite3 *db, const char *name, int pages);
 void wal_keep_small(struct sqlite_store *store); /* after a commit */
+pawl_status sqlite_scrub(struct store *base, struct scope *scope);
 
 STORE_READS(sqlite);
 pawl_status sqlite_sql(struct store *store, struct scope *scope, str text, int64_t limit_ms,

@@ -56,7 +56,7 @@ static int run_settings(sqlite3 *db, enum connection_use use)
         !sqlite3_compileoption_used("DEFAULT_WAL_SYNCHRONOUS=0"))
         return sqlite3_exec(db, keeper_settings, NULL, NULL, NULL);
     snprintf(text, sizeof text,
-             "PRAGMA synchronous = FULL; PRAGMA secure_delete = OFF; PRAGMA cell_size_check = ON;"
+             "PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA cell_size_check = ON;"
              "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -%d; PRAGMA query_only = %s",
              use == USE_WRITER ? WRITER_CACHE_KIB : READER_CACHE_KIB,
              use == USE_WRITER || use == USE_KEEPER ? "OFF" : "ON");

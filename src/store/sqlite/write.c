@@ -26,6 +26,9 @@ static const char erase_value[] =
     "INSERT INTO pawl_value (id, commitment, interned) VALUES (?1, ?2, 0)"
     " ON CONFLICT (id) DO UPDATE SET commitment = coalesce(commitment, excluded.commitment),"
     " salt = NULL, bytes = NULL, interned = 0";
+static const char redact_record[] = "UPDATE pawl_log SET body = ?2, flags = ?3 WHERE pos = ?1";
+static const char clear_instance[] =
+    "UPDATE pawl_instance SET correlation = NULL, labels = NULL WHERE number = ?1";
 static const char put_instance[] =
     "INSERT INTO pawl_instance (number, random, definition, instantiated_at, created_pos, creator,"
     " subject, input, metadata, parent, correlation, labels, test)"
@@ -183,8 +186,27 @@ static pawl_status write_snapshot(struct connection *writer, struct scope *scope
                TEXT(snapshot->text));
 }
 
+static pawl_status write_erased(struct connection *writer, struct scope *scope,
+                                const struct commit *commit)
+{
+    TRY(write_values(writer, scope, commit->erasures, commit->erasure_count));
+    for (size_t i = 0; i < commit->redaction_count; i++) {
+        const struct redaction *redaction = &commit->redactions[i];
+
+        TRY(RUN(writer, scope, redact_record, NUMBER(redaction->pos), BLOB(redaction->body),
+                NUMBER(redaction->flags)));
+    }
+    for (size_t i = 0; i < commit->cleared_count; i++) {
+        TRY(RUN(writer, scope, clear_instance, NUMBER(commit->cleared[i].number)));
+        TRY(RUN(writer, scope, delete_snapshot, NUMBER(commit->cleared[i].number)));
+    }
+    return delete_labels(writer, scope, commit->cleared, commit->cleared_count);
+}
+
 pawl_status write_rows(struct connection *writer, struct scope *scope, const struct commit *commit)
 {
+    if (commit_erases(commit))
+        TRY(write_erased(writer, scope, commit));
     TRY(write_values(writer, scope, commit->values, commit->value_count));
     for (size_t i = 0; i < commit->definition_count; i++)
         TRY(write_definition(writer, scope, &commit->definitions[i]));

@@ -87,6 +87,7 @@ static void put_facts(struct cli *cli, const struct node *instance)
         { "parent", "parent_id" },
     };
     const struct node *pause = node_find(instance, "pause");
+    const struct node *erased = node_find(instance, "erased");
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         const struct node *fact = node_find(instance, texts[i][1]);
@@ -103,6 +104,10 @@ static void put_facts(struct cli *cli, const struct node *instance)
     }
     put_fact(cli, DIM, "input", member_json(instance, "input"));
     put_fact(cli, DIM, "metadata", member_json(instance, "instance_metadata"));
+    if (erased) {
+        put_moment(cli, "erased", member_str(erased, "erased_at"), member_str(erased, "actor_ref"));
+        put_fact(cli, DIM, "reason", member_str(erased, "reason"));
+    }
 }
 
 void put_outcome(struct cli *cli, const struct node *instance)

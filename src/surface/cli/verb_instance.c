@@ -120,6 +120,35 @@ int verb_cancel(struct cli *cli)
                 : verb_do(cli, USE_EXISTING, "instance.cancel", render_fired);
 }
 
+static void render_erased(struct cli *cli, const struct node *answer)
+{
+    const struct node *name = node_find(answer, "name_erased"),
+                      *log = node_find(answer, "left_in_log");
+    long long left = (long long)member_int(answer, "left");
+
+    fprintf(cli->term.out, "erased %lld (%lld values), before %lld, left %lld\n",
+            (long long)member_int(answer, "erased"), (long long)member_int(answer, "values"),
+            (long long)member_int(answer, "erased_before"), left);
+    if (left > 0)
+        fprintf(cli->term.out, "those that are left have not ended or are on hold; erase again "
+                               "when they have\n");
+    if (name && name->truth)
+        fprintf(cli->term.out, "the subject's name is erased\n");
+    if (log && log->truth)
+        fprintf(cli->term.out, "a reader holds the write-ahead log, which still has a part of it: "
+                               "run this again\n");
+}
+
+/* One by its id, or all of a subject. */
+int verb_erase(struct cli *cli)
+{
+    bool many = args_option(cli, "subject") != NULL;
+
+    if (many == (cli->operand_count == 1))
+        return usage_fail(cli, "erase needs an ID or --subject REF, and not both");
+    return verb_do(cli, USE_EXISTING, many ? "subject.erase" : "instance.erase", render_erased);
+}
+
 void render_amended(struct cli *cli, const struct node *answer)
 {
     str name = member_str(answer, "definition");

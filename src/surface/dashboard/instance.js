@@ -27,7 +27,8 @@ function facts(item) {
     line("Correlation", item.correlation_id && h("a", { href: link("instances?correlation_id=" + encodeURIComponent(item.correlation_id)) }, item.correlation_id)),
     line("Labels", item.labels && Object.entries(item.labels).map(([k, v]) => h("a.label", { href: link("instances?" + new URLSearchParams({ ["label." + k]: /** @type {string} */ (v) })) }, k + "=" + v))),
     line("Created", [when(item.instantiated_at), item.created_by && [" by ", h("bdi", null, item.created_by)]]), line("Changed", when(item.updated_at)),
-    line("Parent", item.parent_id && other(item.parent_id)), line("Redrives", item.retry_of && other(item.retry_of)), line("Redriven as", item.retried_as && other(item.retried_as)));
+    line("Parent", item.parent_id && other(item.parent_id)), line("Redrives", item.retry_of && other(item.retry_of)), line("Redriven as", item.retried_as && other(item.retried_as)),
+    line("Erased", item.erased && [when(item.erased.erased_at), item.erased.actor_ref && [" by ", h("bdi", null, item.erased.actor_ref)], item.erased.reason && [": ", h("bdi", null, item.erased.reason)]]));
 }
 
 /** @param {any} view */
