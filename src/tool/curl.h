@@ -21,7 +21,15 @@
     X(url_get, "curl_url_get", CURLUcode, (CURLU *, CURLUPart, char **, unsigned int))             \
     X(url_free, "curl_url_cleanup", void, (CURLU *))                                               \
     X(free, "curl_free", void, (void *))                                                           \
-    X(start, "curl_global_init", CURLcode, (long))
+    X(start, "curl_global_init", CURLcode, (long))                                                 \
+    X(multi_new, "curl_multi_init", CURLM *, (void))                                               \
+    X(multi_add, "curl_multi_add_handle", CURLMcode, (CURLM *, CURL *))                            \
+    X(multi_remove, "curl_multi_remove_handle", CURLMcode, (CURLM *, CURL *))                      \
+    X(multi_perform, "curl_multi_perform", CURLMcode, (CURLM *, int *))                            \
+    X(multi_poll, "curl_multi_poll", CURLMcode,                                                    \
+      (CURLM *, struct curl_waitfd *, unsigned int, int, int *))                                   \
+    X(multi_read, "curl_multi_info_read", CURLMsg *, (CURLM *, int *))                             \
+    X(multi_free, "curl_multi_cleanup", CURLMcode, (CURLM *))
 
 struct curl_api {
 #define X(name, symbol, type, parameters) type(*name) parameters;

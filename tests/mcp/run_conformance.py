@@ -1,4 +1,6 @@
-"""The official conformance suite of MCP, from npm (tests/npm), against `pawl serve --mcp-fixtures`."""
+"""The official conformance suite of MCP, from npm (tests/npm), against `pawl serve --mcp-fixtures`, and
+against flows whose steps call the suite's own servers (conformance_client.py)."""
+import concurrent.futures
 import os
 import platform
 import shutil
@@ -37,7 +39,7 @@ def suite(shell, *words):
         raise harness.Skip(why)
     program = place / "node_modules/@modelcontextprotocol/conformance/dist/index.js"
     return subprocess.run([node(place), str(program), *words], cwd=shell.folder, capture_output=True, timeout=120,
-                          env={**os.environ, "HOME": str(shell.folder)})
+                          env={**os.environ, "HOME": str(shell.folder), "PAWL": os.path.abspath(harness.PAWL)})
 
 
 def conforms(shell, version):
@@ -60,6 +62,38 @@ def test_every_server_scenario_of_2026_07_28_passes_and_those_of_tasks_and_heade
 
 def test_every_server_scenario_of_2025_11_25_passes(shell):
     conforms(shell, "2025-11-25")
+
+
+# Those of the suite's client scenarios that need no OAuth; the last one is not scored.
+CLIENT = {"2025-11-25": ["initialize", "tools_call", "elicitation-sep1034-client-defaults", "sse-retry"],
+          "2026-07-28": ["tools_call", "request-metadata", "sep-2322-client-request-state", "http-standard-headers",
+                         "http-custom-headers", "http-invalid-tool-headers", "json-schema-ref-no-deref",
+                         "json-schema-2020-12-preservation"]}
+
+
+DAILY = {"elicitation-sep1034-client-defaults", "sse-retry", "request-metadata", "sep-2322-client-request-state",
+         "http-custom-headers"}  # all of them with PAWL_TEST_LONG
+
+
+def plays(shell, version):
+    program = "%s %s" % (sys.executable, ROOT / "tests/mcp/conformance_client.py")
+
+    def play(name):
+        done = suite(shell, "client", "--command", program, "--scenario", name, "--spec-version", version)
+        text = done.stdout.decode() + done.stderr.decode()
+        return None if done.returncode == 0 and "OVERALL: PASSED" in text and "FAILURE" not in text else name + ":\n" + text[-3000:]
+
+    with concurrent.futures.ThreadPoolExecutor(2) as two:
+        wrong = [text for text in two.map(play, [name for name in CLIENT[version] if name in DAILY or os.environ.get("PAWL_TEST_LONG")]) if text]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_client_scenario_without_oauth_of_2026_07_28_passes_with_steps_of_a_flow(shell):
+    plays(shell, "2026-07-28")
+
+
+def test_every_client_scenario_without_oauth_of_2025_11_25_passes_with_steps_of_a_flow(shell):
+    plays(shell, "2025-11-25")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@
 #define RETRY_MAX_MS 60000
 #define EVENT_ID_MAX 256
 #define RESUMES_MAX  20
+#define SIDE_WAIT_MS 1000 /* for the other stream of a session to open */
 
 struct wire {
     struct remote_talk *talk;
@@ -39,7 +40,9 @@ static bool add(struct wire *wire, const char *name, str value)
 {
     char line[8192];
     struct curl_slist *longer;
-    int size = snprintf(line, sizeof line, "%s: %.*s", name, STR_ARG(value));
+    /* As curl wants it: "NAME;" is a header without a value, "NAME:" is none. */
+    int size = value.size == 0 ? snprintf(line, sizeof line, "%s;", name)
+                               : snprintf(line, sizeof line, "%s: %.*s", name, STR_ARG(value));
 
     if (size < 0 || (size_t)size >= sizeof line)
         return talk_fails(wire->talk, FAULT_UNREACHABLE, "the header %s is too long", name);
@@ -48,6 +51,16 @@ static bool add(struct wire *wire, const char *name, str value)
         return talk_fails(wire->talk, FAULT_MEMORY, "no memory");
     wire->headers = longer;
     return true;
+}
+
+/* A header of curl's own is left out. */
+static bool drop(struct wire *wire, const char *line)
+{
+    struct curl_slist *longer = wire->curl->slist_append(wire->headers, line);
+
+    if (longer)
+        wire->headers = longer;
+    return longer || talk_fails(wire->talk, FAULT_MEMORY, "no memory");
 }
 
 static bool add_token(struct wire *wire)
@@ -126,11 +139,12 @@ static bool add_headers(struct wire *wire, const struct remote_request *request)
     if (!add(wire, "Accept",
              wire->body.data ? STR("application/json, text/event-stream")
                              : STR("text/event-stream")) ||
-        !add(wire, "Expect", STR("")) || !add_token(wire))
+        !drop(wire, "Expect:") || !add_token(wire))
         return false;
     if (wire->body.data && !add(wire, "Content-Type", STR("application/json")))
         return false;
-    if (!wire->body.data && !add(wire, "Last-Event-ID", str_of(wire->last_event)))
+    if (wire->last_event[0] != '\0' && !wire->body.data &&
+        !add(wire, "Last-Event-ID", str_of(wire->last_event)))
         return false;
     if (peer->era == ERA_MODERN)
         return add_modern(wire, request);
@@ -330,6 +344,83 @@ static void fail_transfer(struct wire *wire, CURLcode code)
         talk_fails(talk, FAULT_BROKEN, "%s", wire->curl->strerror(code));
 }
 
+/* ---- The other stream of a session ---- */
+
+/* In the older era a server may ask on a stream that is of no request: GET. It is open before the
+ * call is made and until that ends. A server without such a stream answers with an error. */
+struct side_stream {
+    struct wire wire;
+    CURL *easy;
+    CURLM *multi;
+};
+
+static void open_side(struct side_stream *side, const struct wire *main)
+{
+    side->wire = (struct wire){ .talk = main->talk, .curl = main->curl, .left_ms = INT64_MAX / 2 };
+    side->wire.begun_ms = main->begun_ms;
+    buf_init(&side->wire.text, main->talk->scope->arena.heap, REMOTE_TEXT_MAX);
+    buf_init(&side->wire.event, main->talk->scope->arena.heap, REMOTE_TEXT_MAX);
+    side->easy = add_headers(&side->wire, NULL) ? main->curl->init() : NULL;
+    if (!side->easy)
+        return;
+    set_up(&side->wire, side->easy);
+    main->curl->multi_add(side->multi, side->easy);
+}
+
+static void close_side(struct side_stream *side)
+{
+    const struct curl_api *curl = side->wire.curl;
+
+    if (side->easy)
+        curl->multi_remove(side->multi, side->easy);
+    curl->cleanup(side->easy);
+    curl->slist_free(side->wire.headers);
+    buf_fini(&side->wire.text);
+    buf_fini(&side->wire.event);
+}
+
+/* True: the transfer `easy` has ended. */
+static bool step_both(struct side_stream *side, CURL *easy, CURLcode *code)
+{
+    const struct curl_api *curl = side->wire.curl;
+    const CURLMsg *message;
+    bool is_over = false;
+    int running, left;
+
+    if (curl->multi_perform(side->multi, &running) != CURLM_OK)
+        return true;
+    while ((message = curl->multi_read(side->multi, &left)))
+        if (message->easy_handle == easy && message->msg == CURLMSG_DONE) {
+            is_over = true;
+            *code = message->data.result;
+        }
+    if (!is_over)
+        curl->multi_poll(side->multi, NULL, 0, SLICE_WAIT_MS, &running);
+    return is_over;
+}
+
+static CURLcode perform_both(struct wire *wire, CURL *easy)
+{
+    struct side_stream side = { .multi = wire->curl->multi_new() };
+    CURLcode code = CURLE_OUT_OF_MEMORY;
+
+    if (!side.multi)
+        return code;
+    open_side(&side, wire);
+    for (int i = 0; side.easy && i < SIDE_WAIT_MS / SLICE_WAIT_MS && side.wire.status == 0; i++)
+        if (step_both(&side, side.easy, &code))
+            break;
+    code = CURLE_ABORTED_BY_CALLBACK;
+    wire->curl->multi_add(side.multi, easy);
+    while (!step_both(&side, easy, &code))
+        if (look(wire, 0, 0, 0, 0))
+            break;
+    wire->curl->multi_remove(side.multi, easy);
+    close_side(&side);
+    wire->curl->multi_free(side.multi);
+    return code;
+}
+
 /* One POST or GET. False: it failed, or was cut short. */
 static bool transfer(struct wire *wire, const struct remote_request *request)
 {
@@ -344,7 +435,9 @@ static bool transfer(struct wire *wire, const struct remote_request *request)
     buf_clear(&wire->event);
     if (add_headers(wire, request) && (easy = wire->curl->init())) {
         set_up(wire, easy);
-        code = wire->curl->perform(easy);
+        code = wire->talk->held && wire->body.data && wire->talk->peer.session[0] != '\0'
+                   ? perform_both(wire, easy)
+                   : wire->curl->perform(easy);
         wire->curl->getinfo(easy, CURLINFO_RESPONSE_CODE, &wire->status);
     }
     wire->curl->cleanup(easy);
