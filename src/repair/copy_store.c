@@ -2,11 +2,13 @@
  *
  * The copy has the same store id, positions, hashes and roots, so that it is the same evidence.
  * Copied are the log, the values, the definitions and the rows of instances. The rows that follow
- * from the log are made from the copied log, which is checked on the way. */
+ * from the log are made from the copied log, which is checked on the way. A store of several shards
+ * is copied shard by shard. */
 #include "base/grow.h"
 #include "base/limits.h"
 #include "evidence/evidence.h"
 #include "flow/flow.h"
+#include "model/shard.h"
 #include "repair/owned.h"
 #include "repair/repair.h"
 
@@ -15,8 +17,8 @@
 #define PAGE_BYTES   ((size_t)8 << 20)
 
 struct copying {
-    struct store *from, *to;
-    struct store_tip tip; /* of the source */
+    struct store *from, *to; /* one shard of each */
+    struct store_tip tip;    /* of the source */
     struct scope page;    /* of what is copied together; emptied after each commit */
     struct record *records;
     uint32_t count, capacity;
@@ -201,16 +203,25 @@ static pawl_status copy_all(struct copying *copying)
     return copy_log(copying);
 }
 
-static void put_answer(const struct verify_report *report, const struct store_tip *tip,
-                       struct buf *out)
+struct copy_sums {
+    struct verify_report report; /* of the last shard that was copied */
+    uint64_t records, instances, values;
+    struct shard_tip *tips;
+};
+
+static void put_answer(const struct owned *from, const struct copy_sums *sums, struct buf *out)
 {
+    const struct verify_report *report = &sums->report;
+
     json_open(out, '{');
     json_put_bool(out, "copied", report->valid);
-    json_put_u64(out, "records", report->records);
-    json_put_u64(out, "instances", report->instances);
-    json_put_u64(out, "values", tip->last_value);
-    json_put_hex(out, "store_id", tip->store_id, STORE_ID_SIZE);
+    json_put_u64(out, "records", sums->records);
+    json_put_u64(out, "instances", sums->instances);
+    json_put_u64(out, "values", sums->values);
+    json_put_hex(out, "store_id", from->tip.whole_id, STORE_ID_SIZE);
     json_put_hex(out, "root", report->root, SHA_SIZE);
+    if (from->count > 1)
+        json_put_u64(out, "shards", from->count);
     if (!report->valid) {
         json_put_text(out, "what", report->what);
         json_put_u64(out, "position", report->bad_pos);
@@ -219,58 +230,88 @@ static void put_answer(const struct verify_report *report, const struct store_ti
 }
 
 /* Checks the copied log, and makes the rows that follow from it. */
-static pawl_status finish(struct copying *copying, struct scope *scope, struct buf *out)
+static pawl_status finish(struct copying *copying, struct scope *scope, struct copy_sums *sums)
 {
     struct rebuild_report *rebuilt = ARENA_NEW(&scope->arena, struct rebuild_report);
     struct verify_request request = { .flows = &flow_behavior, .rebuild = rebuilt };
-    struct verify_report report;
+    struct verify_report *report = &sums->report;
 
     TRY_MEMORY(scope, rebuilt);
-    TRY(verify_run(copying->to, &heap_libc, &request, &report, &scope->error));
-    if (report.valid && memcmp(report.root, copying->tip.root, SHA_SIZE) != 0 &&
+    TRY(verify_run(copying->to, &heap_libc, &request, report, &scope->error));
+    if (report->valid && memcmp(report->root, copying->tip.root, SHA_SIZE) != 0 &&
         copying->tip.pos > 0)
         return scope_fail(scope, PAWL_STORAGE_FAILURE,
                           "the copy has another root than what it was copied from");
-    put_answer(&report, &copying->tip, out);
+    sums->records += report->records;
+    sums->instances += report->instances;
+    sums->values += copying->tip.last_value;
     return PAWL_OK;
 }
 
-static pawl_status copy_into(struct owned *from, struct owned *to, const char *url,
-                             const struct rebuild_options *options, struct buf *out)
+static pawl_status copy_shard(struct owned *from, struct owned *to, uint32_t shard,
+                              const struct rebuild_options *options, struct copy_sums *sums)
 {
-    struct copying copying = { .from = from->store, .options = options };
-    struct store_options making = {
-        .own = true, .create = true, .env = to->env, .heap = &heap_libc
-    };
-    pawl_status status = store_tip(from->store, &to->scope, &copying.tip);
+    struct copying copying = { .from = from->shards[shard],
+                               .to = to->shards[shard],
+                               .options = options };
+    struct shard_tip *tip = &sums->tips[shard];
+    pawl_status status = store_tip(copying.from, &to->scope, &copying.tip);
 
-    making.store_id = copying.tip.store_id;
-    if (status == PAWL_OK && copying.tip.stride > 1)
-        status = scope_fail(&to->scope, PAWL_INVALID_REQUEST,
-                            "expected a store of one shard, found shard %u of %u: export it, and "
-                            "import that",
-                            copying.tip.offset, copying.tip.stride);
-    if (status == PAWL_OK)
-        status = store_open(str_of(url), &making, &to->scope, &to->store);
     if (status != PAWL_OK)
         return status;
-    copying.to = to->store;
     scope_init(&copying.page, &heap_libc, (size_t)1 << 30);
-    status = scope_leave(&copying.page, &to->scope, copy_all(&copying));
-    return status == PAWL_OK ? finish(&copying, &to->scope, out) : status;
+    TRY(scope_leave(&copying.page, &to->scope, copy_all(&copying)));
+    TRY(finish(&copying, &to->scope, sums));
+    tip->pos = copying.tip.pos;
+    memcpy(tip->root, sums->report.root, SHA_SIZE);
+    return PAWL_OK;
+}
+
+/* The root of the whole, over those of its shards. */
+static pawl_status put_whole_root(const struct owned *from, struct scope *scope,
+                                  struct copy_sums *sums)
+{
+    struct sha *sha = sha_new(&heap_libc);
+
+    TRY_MEMORY(scope, sha);
+    shards_root(sha, from->tip.whole_id, sums->tips, from->count, sums->report.root);
+    sha_free(sha);
+    return PAWL_OK;
+}
+
+static pawl_status copy_into(struct owned *from, struct owned *to,
+                             const struct rebuild_options *options, struct buf *out)
+{
+    struct copy_sums sums = { .tips =
+                                  ARENA_ARRAY(&to->scope.arena, struct shard_tip, from->count) };
+
+    TRY_MEMORY(&to->scope, sums.tips);
+    if (to->count != from->count)
+        return scope_fail(&to->scope, PAWL_CONFLICT,
+                          "expected that there is no store yet where the copy is to be, found one "
+                          "of %u shards: name another file or schema",
+                          to->count);
+    sums.report.valid = true;
+    for (uint32_t i = 0; i < from->count && sums.report.valid; i++)
+        TRY(copy_shard(from, to, i, options, &sums));
+    if (sums.report.valid && from->count > 1)
+        TRY(put_whole_root(from, &to->scope, &sums));
+    put_answer(from, &sums, out);
+    return PAWL_OK;
 }
 
 pawl_status copy_store(const char *from_url, const char *to_url,
                        const struct rebuild_options *options, struct buf *out, pawl_error *error)
 {
-    struct owned from, to = { .env = env_os_new(&heap_libc) };
+    struct owned from, to;
     pawl_status status = owned_open(&from, from_url);
 
-    scope_init(&to.scope, &heap_libc, LIMIT_SCOPE);
     if (status != PAWL_OK)
-        scope_fail(&to.scope, status, "%s", from.scope.error.message);
-    else
-        status = to.env ? copy_into(&from, &to, to_url, options, out) : scope_no_memory(&to.scope);
+        return owned_close(&from, status, error);
+    status = owned_make(&to, to_url, from.tip.whole_id, from.count);
+    if (status == PAWL_OK)
+        status = copy_into(&from, &to, options, out);
+    status = owned_close(&to, status, error);
     (void)owned_close(&from, PAWL_OK, error);
-    return owned_close(&to, status, error);
+    return status;
 }

@@ -26,7 +26,8 @@ pawl_status accept_head(const char *url, str who, struct buf *out, pawl_error *e
 /* Copies the store at `from` into a new one at `to`: same store id, positions and roots. The copy
  * is checked, and its other rows are made from its log; leases of workers are not copied. IN_USE
  * while a process owns either; CONFLICT: there is a store at `to`. Into `out`: {copied, records,
- * instances, values, store_id, root}, or copied: false with what and position. */
+ * instances, values, store_id, root, shards (if several)}, or copied: false with what and
+ * position. */
 pawl_status copy_store(const char *from, const char *to, const struct rebuild_options *options,
                        struct buf *out, pawl_error *error);
 

@@ -191,5 +191,27 @@ def test_an_import_of_a_family_that_would_lie_in_two_shards_is_refused_by_name(s
     assert shell.json("--store", "sqlite:split.db", "list")["instances"] == []
 
 
+def test_a_copy_of_several_shards_has_every_root_in_both_directions_and_both_verifiers_pass(shell):
+    fill(shell, "sqlite:a.db")
+    far = one.url("copied4")
+    told = shell.json("--store", "sqlite:a.db", "verify")
+    copied = shell.json("copy", "sqlite:a.db", far)
+    assert copied["root"] == told["root"] and copied["shards"] == N and copied["records"] == told["records"], (copied, told)
+    assert shell.json("--store", far, "verify") == told
+    assert shell.json("copy", far, "sqlite:b.db")["root"] == told["root"]
+    assert shell.json("--store", "sqlite:b.db", "verify") == told
+    for path in files_of("b"):
+        python_verifies(shell, path)
+    again = shell.pawl("copy", "sqlite:a.db", far, expect=1).err
+    assert "expected that there is no store yet" in again, again
+    shell.pawl("--store", one.url("alone"), "init")
+    other = shell.pawl("copy", "sqlite:a.db", one.url("alone"), expect=1).err
+    assert "expected that there is no store yet" in other, other
+    web = serve(shell, far, 0)
+    web.create(definition="order")
+    shell.stop(web.child)
+    assert shell.json("--store", far, "verify")["valid"]
+
+
 if __name__ == "__main__":
     harness.main(globals())
