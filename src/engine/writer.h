@@ -278,6 +278,7 @@ pawl_status keys_defined(struct scope *scope, const struct record *record,
 bool intern_init(struct intern_table *table, const struct heap *heap);
 void intern_fini(struct intern_table *table);
 void intern_clear(struct intern_table *table);
+bool intern_has(struct intern_table *table, str bytes); /* it is known without a look */
 /* No text (data NULL) has the id 0, and its commitment is left as it is. */
 pawl_status intern(struct engine *engine, struct scope *scope, str bytes, uint64_t *id,
                    const uint8_t **commitment);
@@ -298,6 +299,7 @@ void writer_queue(struct engine *engine, struct request *request);
 bool writer_take(struct engine *engine);
 void writer_give(struct engine *engine);
 bool writer_drain(struct engine *engine);    /* once; false: nothing is queued, or another drains */
+void writer_read_ahead(struct engine *engine, const struct request *list); /* ahead.c */
 void writer_note_highest(struct engine *engine);                 /* for the other shards */
 void writer_mark_id(const struct engine *engine, uint8_t id[2]); /* a random id tells its shard */
 /* The id of the next definition; one of this batch, version 0: the last; NULL: not known. */

@@ -10,7 +10,6 @@
 #include "model/shard.h"
 
 #define TOLD_AT_ONCE 32u
-#define EXPECTED     512u /* instances */
 
 static void fail_request(struct engine *engine, struct request *request, pawl_status status)
 {
@@ -193,21 +192,6 @@ static pawl_status timed_commit(struct engine *engine, uint32_t slice)
     return status;
 }
 
-/* The instances of the fires, which are about to be read. */
-static void expect_fires(struct engine *engine, const struct request *list)
-{
-    uint64_t numbers[EXPECTED];
-    uint8_t random[ID_RANDOM_SIZE];
-    struct expectation fires = { .instances = numbers,
-                                 .rows = EXPECT_HEADS | EXPECT_ROWS | EXPECT_RECORDS };
-
-    for (const struct request *r = list; r; r = r->next)
-        for (size_t i = 0; i < r->fire_count && fires.instance_count < EXPECTED; i++)
-            if (id_parse(r->fires[i].args.id, &numbers[fires.instance_count], random))
-                fires.instance_count++;
-    (void)store_expect(engine->store, &engine->writer.scope, &fires); /* what fails, fails again */
-}
-
 /* Ids of several shards sort by creation, as far as this process creates them. */
 static void raise_numbers(struct engine *engine)
 {
@@ -249,8 +233,7 @@ static void process(struct engine *engine, struct request *list, uint32_t sweep)
         return;
     if (engine->writer.interned.count > LIMIT_ACTORS)
         intern_clear(&engine->writer.interned);
-    if (engine->store->ops->expect)
-        expect_fires(engine, list);
+    writer_read_ahead(engine, list);
     raise_numbers(engine);
     for (struct request *r = list; r; r = r->next)
         decide_request(engine, r, at_ms);

@@ -59,6 +59,11 @@ static struct interned *find_slot(struct intern_table *table, str bytes)
     }
 }
 
+bool intern_has(struct intern_table *table, str bytes)
+{
+    return find_slot(table, bytes)->bytes != NULL;
+}
+
 static bool remember(struct intern_table *table, str bytes, uint64_t id,
                      const uint8_t commitment[SHA_SIZE], const struct interned **out)
 {

@@ -9,12 +9,16 @@
 
 #define PLACE_NONE (MAP_NONE - 1) /* it was asked for, and is not there */
 #define ROW_BITS   24
+/* As a result: the row is a place in `asked`. Two texts may have one hash, so that only what was
+ * asked for is known to be missing. */
+#define ASKED AHEAD_RESULTS
 
 void pg_ahead_init(struct reading_ahead *ahead, struct postgres_store *store)
 {
     *ahead = (struct reading_ahead){ .store = store };
     for (int i = 0; i < AHEAD_KINDS; i++)
         map_init(&ahead->places[i], store->heap);
+    scope_init(&ahead->kept, store->heap, 0);
 }
 
 static void forget(struct reading_ahead *ahead)
@@ -24,6 +28,9 @@ static void forget(struct reading_ahead *ahead)
     ahead->result_count = 0;
     for (int i = 0; i < AHEAD_KINDS; i++)
         map_clear(&ahead->places[i]);
+    scope_clear(&ahead->kept);
+    ahead->asked = NULL;
+    ahead->asked_count = ahead->asked_capacity = 0;
     ahead->is_used = false;
 }
 
@@ -32,6 +39,7 @@ void pg_ahead_fini(struct reading_ahead *ahead)
     forget(ahead);
     for (int i = 0; i < AHEAD_KINDS; i++)
         map_fini(&ahead->places[i]);
+    scope_fini(&ahead->kept);
 }
 
 /* ---- Names: numbers, or hashes of bytes; never 0 ---- */
@@ -91,8 +99,15 @@ void pg_ahead_note_missing(struct reading_ahead *ahead, enum ahead_kind kind,
 
 static void note_missing_bytes(struct reading_ahead *ahead, enum ahead_kind kind, str bytes)
 {
-    if (map_get(&ahead->places[kind], name_bytes(bytes)) == MAP_NONE)
-        (void)map_put(&ahead->places[kind], name_bytes(bytes), PLACE_NONE);
+    struct arena *arena = &ahead->kept.arena;
+
+    if (map_get(&ahead->places[kind], name_bytes(bytes)) != MAP_NONE ||
+        !GROW(arena, ahead->asked, ahead->asked_count, ahead->asked_capacity))
+        return;
+    ahead->asked[ahead->asked_count] = arena_str(arena, bytes);
+    if (ahead->asked[ahead->asked_count].data)
+        (void)map_put(&ahead->places[kind], name_bytes(bytes),
+                      ASKED << ROW_BITS | ahead->asked_count++);
 }
 
 /* ---- Answering ---- */
@@ -187,9 +202,12 @@ bool pg_ahead_find(const struct reading_ahead *ahead, struct scope *scope,
     place = name ? map_get(&ahead->places[kind], name) : MAP_NONE;
     if (place == MAP_NONE)
         return false;
+    if (place != PLACE_NONE && place >> ROW_BITS == ASKED) {
+        if (!str_eq(ahead->asked[place & ((1u << ROW_BITS) - 1)], bytes))
+            return false;
+        place = PLACE_NONE;
+    }
     if (place == PLACE_NONE) {
-        if (bytes.data)
-            return false; /* its hash was asked for: two may have the same */
         *status = scope_fail(scope, PAWL_NOT_KNOWN,
                              "there is no such"
                              " %s",
@@ -353,6 +371,8 @@ static void note_all_missing(struct reading_ahead *ahead, const struct expectati
     if (e->rows & EXPECT_LIVE)
         pg_ahead_note_missing(ahead, AHEAD_LIVE, e->instances, e->instance_count);
     pg_ahead_note_missing(ahead, AHEAD_VALUES, e->values, e->value_count);
+    for (uint32_t i = 0; i < e->text_count; i++)
+        note_missing_bytes(ahead, AHEAD_TEXTS, e->texts[i]);
     for (uint32_t i = 0; i < e->key_count; i++)
         note_missing_bytes(ahead, AHEAD_KEYS, (str){ (const char *)e->keys[i], KEY_ID_SIZE });
 }

@@ -45,6 +45,9 @@ struct reading_ahead {
     PGresult *results[AHEAD_RESULTS];
     uint32_t result_count;
     struct map places[AHEAD_KINDS]; /* a name -> its result and row, or that it is missing */
+    struct scope kept;              /* what was asked for by its bytes, and is missing: ... */
+    str *asked;
+    uint32_t asked_count, asked_capacity;
 };
 
 void pg_ahead_init(struct reading_ahead *ahead, struct postgres_store *store);
