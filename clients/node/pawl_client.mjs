@@ -874,6 +874,14 @@ export class Pawl extends Calls {
         return this._call("GET", "/v1/instances/{instance_id}/variables", {instance_id}, {sequence_to: more.sequence_to}, undefined, {});
     }
 
+    /** Ask an instance one of the queries of its definition.
+     * @param {string} instance_id
+     * @param {string} name
+     * @returns {Promise<{value: any}>} */
+    instanceQuery(instance_id, name) {
+        return this._call("GET", "/v1/instances/{instance_id}/queries/{name}", {instance_id, name}, {}, undefined, {});
+    }
+
     /** List every attempt of every step, in the order of creation.
      * @param {string} instance_id
      * @param {{limit?: number, after?: Cursor, without_args?: ("true"|"false")}} [more]

@@ -264,3 +264,13 @@ pawl_status op_instance_variables(struct op_call *call, struct buf *out)
     json_put_raw(out, "variables", variables);
     return PAWL_OK;
 }
+
+pawl_status op_instance_query(struct op_call *call, struct buf *out)
+{
+    str value;
+
+    TRY(engine_query(op_engine(call), call->scope, op_text(call, "instance_id"),
+                     op_text(call, "name"), &value));
+    json_put_raw(out, "value", value);
+    return PAWL_OK;
+}

@@ -19,6 +19,7 @@
 #define LIMIT_STEP_EXPRESSIONS 64u                  /* {{= ... }} in the arguments of one step */
 #define LIMIT_PROGRESS         2048u                /* what a heartbeat says of how far it is */
 #define LIMIT_PROGRESS_ALL     (64u << 20)          /* of all steps that are under way */
+#define LIMIT_QUERIES          64u                  /* of one flow */
 #define LIMIT_MAP_ITEMS     100000u              /* of the list of one map */
 #define LIMIT_ENTRIES 10000000u          /* of one instance, by default */
 #define LIMIT_LIVE_STEPS 100000u         /* of one instance at once, by default */

@@ -233,6 +233,10 @@ pawl_status actor_load(struct engine *engine, struct scope *scope, struct actor 
  * after one of them (NULL: all of them); lock not held. */
 pawl_status restore_context(struct engine *engine, struct scope *scope, uint64_t instance,
                             const struct head_row *at, str *out);
+/* Likewise, what `read` takes from its memory, which goes then. */
+typedef pawl_status restored_fn(void *context, const void *memory, struct scope *scope);
+pawl_status restore_read(struct engine *engine, struct scope *scope, uint64_t instance,
+                         const struct head_row *at, restored_fn *read, void *context);
 /* Of a flow whose whole log was read: its context, and which steps have a result, by their index
  * (NULL: not wanted; else of so many steps, those of the definition in force). */
 pawl_status restore_known(struct engine *engine, struct scope *scope,

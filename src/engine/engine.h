@@ -651,6 +651,9 @@ pawl_status engine_payloads(struct engine *engine, struct scope *scope, str id,
 pawl_status engine_variables(struct engine *engine, struct scope *scope, str id, uint64_t seq,
                              str *out); /* seq: as entry number `seq` left them; 0: as they are */
 
+/* The value of one of the definition's queries, JSON. NOT_KNOWN, INVALID_REQUEST. */
+pawl_status engine_query(struct engine *engine, struct scope *scope, str id, str name, str *out);
+
 struct flow_attempts;
 /* The last snapshot of its memory, if its entry names it; text.data NULL: none. */
 pawl_status engine_snapshot(struct engine *engine, struct scope *scope, str id,

@@ -35,7 +35,7 @@ struct expr_world {
 };
 
 /* What for: messages say so. */
-enum expr_use { EXPR_CONDITION, EXPR_VALUE, EXPR_USE_COUNT };
+enum expr_use { EXPR_CONDITION, EXPR_VALUE, EXPR_QUERY, EXPR_USE_COUNT };
 
 /* Does it compile? INVALID_DEFINITION with Lua's words, NO_MEMORY. */
 pawl_status expr_check(struct scope *scope, enum expr_use use, str text);
@@ -46,7 +46,8 @@ pawl_status expr_holds(struct scope *scope, str text, const struct expr_world *w
 
 /* Its value as JSON, in the scope's arena, at most LIMIT_TEXT bytes; nil is null. Fails likewise,
  * also where the value is one that JSON does not have. */
-pawl_status expr_value(struct scope *scope, str text, const struct expr_world *world, str *out);
+pawl_status expr_value(struct scope *scope, enum expr_use use, str text,
+                       const struct expr_world *world, str *out);
 
 /* Where an expression in {{= ... }} ends: the place of the braces that close it, which are not in a
  * quote, a comment or a table. SIZE_MAX: nowhere. */

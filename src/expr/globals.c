@@ -5,22 +5,14 @@
  * (local, for, parameters, `name = ...`) counts as known wherever it is. */
 #include "expr/expr_int.h"
 
-#define CONDITION_ONLY 2 /* of the names, the first: a step's arguments have neither */
-
-static const char *const known_names[] = {
-    "result",
-    "error",
-    "input",
-    "context",
-    "steps",
-    "instance",
 #define X(name, function) #name,
-    EXPR_FUNCTIONS(X)
+#define VALUE_NAMES                                                                                \
+    "input", "context", "steps", "instance", EXPR_FUNCTIONS(X) "string", "math", NULL
+
+static const char *const condition_names[] = { "result", "error", VALUE_NAMES };
+static const char *const value_names[] = { VALUE_NAMES };
+static const char *const query_names[] = { "state", VALUE_NAMES };
 #undef X
-        "string",
-    "math",
-    NULL,
-};
 
 static const char *const keywords[] = {
     "and",      "break",  "do",   "else", "elseif", "end",   "false", "for",
@@ -30,7 +22,13 @@ static const char *const keywords[] = {
 
 const char *const *expr_names(enum expr_use use)
 {
-    return use == EXPR_CONDITION ? known_names : known_names + CONDITION_ONLY;
+    static const char *const *const names[EXPR_USE_COUNT] = {
+        [EXPR_CONDITION] = condition_names,
+        [EXPR_VALUE] = value_names,
+        [EXPR_QUERY] = query_names,
+    };
+
+    return names[use];
 }
 
 /* ---- Tokens ---------------------------------------------------------------------------------- */

@@ -242,6 +242,7 @@ static pawl_status run_text(struct sandbox *sandbox, struct scope *scope, pawl_s
 static const char *const chunks[EXPR_USE_COUNT] = {
     [EXPR_CONDITION] = "=condition",
     [EXPR_VALUE] = "=expression",
+    [EXPR_QUERY] = "=query",
 };
 
 pawl_status expr_check(struct scope *scope, enum expr_use use, str text)
@@ -261,9 +262,10 @@ pawl_status expr_holds(struct scope *scope, str text, const struct expr_world *w
     return status;
 }
 
-pawl_status expr_value(struct scope *scope, str text, const struct expr_world *world, str *out)
+pawl_status expr_value(struct scope *scope, enum expr_use use, str text,
+                       const struct expr_world *world, str *out)
 {
-    struct sandbox sandbox = { .text = text, .world = world, .chunk = chunks[EXPR_VALUE] };
+    struct sandbox sandbox = { .text = text, .world = world, .chunk = chunks[use] };
     struct buf value;
     pawl_status status;
 

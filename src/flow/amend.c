@@ -96,6 +96,7 @@ static bool place_all(struct plan_merge *merge)
     merged->first = merged->is_tree ? 0 : merge->places[merge->new->first];
     merged->output = merge->new->output;
     merged->calculates = merge->old->calculates || merge->new->calculates;
+    merged->queries = merge->new->queries;
     merged->cancel = merge->new->cancel;
     merged->buffered = merge->new->buffered;
     merged->buffered_count = merge->new->buffered_count;

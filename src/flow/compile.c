@@ -196,6 +196,7 @@ static void read_about(struct compilation *compiler, const struct node *document
     if (node_find(document, "mcp"))
         mcp_key_check(node_find(document, "mcp"), report_schema, compiler);
     compile_quotas_of_flow(compiler, document);
+    compiler->queries = node_find(document, "queries");
     compiler->cancel_node = node_find(document, "cancel");
     compiler->output = node_find(document, "output");
     if (compiler->output)
@@ -342,6 +343,7 @@ static str print_plan(struct compilation *compiler)
                          .count = compiler->count,
                          .output = compiler->output_text,
                          .calculates = compiler->calculates,
+                         .queries = compiler->queries,
                          .cancel = compiler->cancel,
                          .quotas = compiler->quotas,
                          .buffered = compiler->buffered,

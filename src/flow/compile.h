@@ -38,6 +38,7 @@ struct compilation {
     str *buffered; /* signals that are kept */
     uint32_t buffered_count;
     struct plan_quotas quotas;
+    const struct node *queries;     /* NULL: none */
     const struct node *cancel_node; /* NULL: there is no `cancel` */
     enum cancel_rule cancel;
     bool calculates;           /* some template is an expression */
@@ -146,6 +147,9 @@ void compile_check(struct compilation *compiler);
 
 /* compile_template.c: the templates in `node`, of a step; `plan` has the names of all steps. */
 void compile_check_templates(const struct source_step *step, const struct node *node);
+
+/* `queries`: expressions over an instance. */
+void compile_queries(struct compilation *compiler);
 
 /* A template that is replaced when the step begins; {{item}} where it is the step of a map. */
 bool compile_has_template(const struct source_step *step, str text);

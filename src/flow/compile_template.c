@@ -207,16 +207,16 @@ static bool is_of_item(const struct source_step *step, const struct template_par
 /* ---- Expressions ---------------------------------------------------------------------------- */
 
 static void check_expression_names(const struct source_step *step, const struct node *node,
-                                   str text)
+                                   enum expr_use use, str text)
 {
     struct expr_unknown unknown;
     size_t at = 0;
     str name;
 
-    expr_unknown_begin(&unknown, EXPR_VALUE, text);
+    expr_unknown_begin(&unknown, use, text);
     while (expr_unknown_next(&unknown, &name))
-        if (!is_item_root(step, name))
-            compile_warn_unknown(step, node, EXPR_VALUE, name);
+        if (use == EXPR_QUERY || !is_item_root(step, name))
+            compile_warn_unknown(step, node, use, name);
     while (expr_next_step(text, &at, &name))
         if (!compile_has_result(step, name))
             step_error(step, node, "the expression names steps.%.*s, and there is no such step%s",
@@ -225,10 +225,23 @@ static void check_expression_names(const struct source_step *step, const struct 
                                                                             : " with a result");
 }
 
+static void check_text(const struct source_step *step, const struct node *node, enum expr_use use,
+                       str text)
+{
+    pawl_status status = expr_check(step->compiler->scope, use, text);
+
+    if (status == PAWL_NO_MEMORY)
+        compile_no_memory(step->compiler);
+    else if (status != PAWL_OK)
+        step_error(step, node, "'%.*s' is not an expression: %s%s", STR_ARG(words_shown(text)),
+                   step->compiler->scope->error.message, compile_lua_hint(text));
+    else
+        check_expression_names(step, node, use, text);
+}
+
 static void check_expression(const struct source_step *step, const struct node *node, str text)
 {
     struct compilation *compiler = step->compiler;
-    pawl_status status = PAWL_OK;
 
     compiler->calculates = true;
     if (++compiler->expression_count == LIMIT_STEP_EXPRESSIONS + 1)
@@ -236,14 +249,38 @@ static void check_expression(const struct source_step *step, const struct node *
     if (text.size == 0)
         step_error(step, node, "{{= }} is empty");
     else
-        status = expr_check(compiler->scope, EXPR_VALUE, text);
-    if (status == PAWL_NO_MEMORY)
-        compile_no_memory(compiler);
-    else if (status != PAWL_OK)
-        step_error(step, node, "'%.*s' is not an expression: %s%s", STR_ARG(words_shown(text)),
-                   compiler->scope->error.message, compile_lua_hint(text));
-    else
-        check_expression_names(step, node, text);
+        check_text(step, node, EXPR_VALUE, text);
+}
+
+static bool is_query_name(str name)
+{
+    return name.size > 0 && name.size <= LIMIT_NAME &&
+           str_span(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") ==
+               name.size;
+}
+
+void compile_queries(struct compilation *compiler)
+{
+    const struct source_step step = {
+        .compiler = compiler,
+        .plan = { .name = STR("queries"), .of = STEP_NONE, .undoes = STEP_NONE }
+    };
+    const struct node *queries = compiler->queries;
+
+    if (queries->kind != NODE_OBJECT || queries->count == 0 || queries->count > LIMIT_QUERIES) {
+        step_error(&step, queries, "expected {NAME: EXPRESSION}, from 1 to %u of them",
+                   LIMIT_QUERIES);
+        return;
+    }
+    for (const struct node *query = queries->first; query; query = query->next)
+        if (!is_query_name(query->key))
+            step_error(&step, query,
+                       "'%.*s': a name has 1 to %u of the characters A-Z a-z 0-9 . _ -",
+                       STR_ARG(words_shown(query->key)), LIMIT_NAME);
+        else if (query->kind != NODE_STRING || str_is_blank(query->text))
+            step_error(&step, query, "'%.*s' must be an expression in quotes", STR_ARG(query->key));
+        else
+            check_text(&step, query, EXPR_QUERY, query->text);
 }
 
 /* ---- One template ---------------------------------------------------------------------------- */

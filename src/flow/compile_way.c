@@ -115,8 +115,10 @@ void compile_warn_unknown(const struct source_step *step, const struct node *nod
     else if (nearest)
         (void)snprintf(hint, sizeof hint, "did you mean '%s'? ", nearest);
     step_warning(step, node, "the %s names '%.*s', which is always nil; %sknown are %s",
-                 use == EXPR_CONDITION ? "condition" : "expression", STR_ARG(words_shown(name)),
-                 hint, known);
+                 use == EXPR_CONDITION ? "condition"
+                 : use == EXPR_QUERY   ? "query"
+                                       : "expression",
+                 STR_ARG(words_shown(name)), hint, known);
 }
 
 static void check_globals(const struct source_step *step, const struct node *condition)

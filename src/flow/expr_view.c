@@ -121,6 +121,8 @@ static const struct node *find_global(void *context, str name, pawl_status *stat
         return read_result(view, status);
     if (str_is(name, "error"))
         return read_value(view, view->error, status);
+    if (str_is(name, "state"))
+        return read_value(view, view->state, status);
     if (str_is(name, "input"))
         return read_once(view, &view->input, source->memory->input, status);
     if (source->item.name.data && str_eq(name, source->item.name))

@@ -164,6 +164,9 @@ bool flow_step_is_taken(const struct definition *definition, uint32_t plan_index
 uint32_t flow_live_ordinal(const void *memory, uint32_t plan_index); /* 0: it is not live */
 void flow_mark_live(const void *memory, bool *is_live); /* by step; those that are become true */
 void flow_print_context(const void *memory, struct buf *out);
+/* The value of one of its `queries`, JSON; `state` is that of the instance. NOT_KNOWN: it has no
+ * such query; INVALID_REQUEST: its expression fails; NO_MEMORY, STORAGE_FAILURE. */
+pawl_status flow_query(const void *memory, str name, str state, struct scope *scope, str *out);
 /* A tree that goes on, and whose end is known all the same: a branch has failed beside others, or
  * what a finally follows (C13, X17). */
 bool flow_must_fail(const void *memory);

@@ -11,6 +11,7 @@ const struct known_key flow_keys[] = {
       "the last step's result, or a tree's context" },
     { "signals", "{NAME: {buffer: true}}", "signals that are kept until a step awaits them", NULL,
       "none" },
+    { "queries", "{NAME: EXPRESSION}", "what may be asked of an instance", NULL, "none" },
     { "saga", "true | false", "whether every step with an effect must say how it is undone", NULL,
       "false" },
     { "cancel", "true | false | {not_from}", "from where it can be cancelled", NULL, "true" },

@@ -93,6 +93,9 @@ static pawl_status make_ready(struct scope *scope, struct plan *plan)
         scan_conditions(plan, &plan->steps[i]);
         plan->has_quotas = plan->has_quotas || quotas_any(&plan->steps[i].quotas);
     }
+    for (const struct node *query = plan->queries ? plan->queries->first : NULL; query;
+         query = query->next)
+        scan_expression(plan, query->text);
     return plan->is_tree ? PAWL_OK : plan_find_reach(scope, plan);
 }
 

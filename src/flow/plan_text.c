@@ -10,7 +10,8 @@
  *    "on_error":[["error == \"timeout\"",2],3],"on":["timeout"],"never":["declined"],
  *    "of":4,"undoes":2,"pivot":true,"concurrency":[5,"{{input.to}}"],"rate":[10,1000],"priority":3}],
  *    "tree":["do",0,["dopar",1,2]],"output":{...},"buffered":[NAME],"cancel":false,
- *    "concurrency":[1,"{{input.to}}"],"rate":[10,1000],"priority":"{{input.priority}}","calculates":true}
+ *    "concurrency":[1,"{{input.to}}"],"rate":[10,1000],"priority":"{{input.priority}}",
+ *    "calculates":true,"queries":{NAME:EXPRESSION}}
  *
  * `kind` is the word of a row of kinds.h; tool is left out. The way on is one of `next`, `join` (an
  * index), `parallel`, `arms` (indices) and `branch` (pairs of condition and index, with `true`
@@ -409,6 +410,10 @@ void plan_print(const struct plan *plan, struct buf *out)
     print_cancel(plan, out);
     if (plan->calculates)
         json_put_bool(out, "calculates", true);
+    if (plan->queries) {
+        json_key(out, "queries");
+        node_print(plan->queries, out);
+    }
     quotas_print(&plan->quotas, out);
     json_close(out, '}');
 }
@@ -423,6 +428,7 @@ bool plan_read(struct scope *scope, const struct node *document, struct plan *pl
         return false;
     plan->is_tree = str_is(notation, "tree");
     plan->calculates = calculates && calculates->truth;
+    plan->queries = node_find(document, "queries");
     plan->output_node = node_find(document, "output");
     plan->output = plan->output_node ? plan->output_node->raw : STR_NONE;
     plan->tree = tree ? tree->raw : STR_NONE;

@@ -85,6 +85,9 @@ pawl_status reads_find(struct scope *scope, const struct plan *plan, struct plan
     }
     if (out->of && plan->output_node)
         read_node(out, plan->output_node);
+    for (const struct node *query = plan->queries ? plan->queries->first : NULL; out->of && query;
+         query = query->next)
+        read_expression(out, query->text);
     return scope->arena.failed ? scope_no_memory(scope) : PAWL_OK;
 }
 

@@ -376,7 +376,7 @@ static str find_expression(struct expansion *expansion, str text)
     if (status == PAWL_OK && expansion->context)
         expansion->seen.context = expansion->context;
     if (status == PAWL_OK)
-        status = expr_value(expansion->scope, text, &world, &value);
+        status = expr_value(expansion->scope, EXPR_VALUE, text, &world, &value);
     if (status != PAWL_OK && !status_is_trouble(status) && status != PAWL_NOT_AWAITING)
         status = name_expression(expansion->scope, text, status);
     if (expansion->status == PAWL_OK)

@@ -105,6 +105,8 @@ class Cli:
         "instance.cancel_many": ("cancel", [], {"correlation_id": "correlation", "actor_ref": "actor", "reason": "reason", "idempotency_key": "key"}),
         "instance.erase": ("erase", ["instance_id"], {"actor_ref": "actor", "reason": "reason", "idempotency_key": "key"}),
         "subject.erase": ("erase", [], {"subject_ref": "subject", "actor_ref": "actor", "reason": "reason", "idempotency_key": "key"}),
+        "instance.query": ("query", ["instance_id", "name"], {}),
+        "instance.variables": ("variables", ["instance_id"], {"sequence_to": "after"}),
         "instance.pause": ("pause", ["instance_id"], {"actor_ref": "actor", "reason": "reason"}),
         "signal.send": ("signal", ["instance_id", "name"], {"payload": "payload", "actor_ref": "actor", "idempotency_key": "key"}),
         "signal.broadcast": ("broadcast", ["name"], {"payload": "payload", "actor_ref": "actor"}),
@@ -340,7 +342,7 @@ FLOW = [
     ("instance.amend", {"instance_id": "$5", "definition": "ask", "actor_ref": BLANK}), ("instance.redrive", {"instance_id": "$5"}), define(ASK.replace("go", "on"), "ask"),
     ("instance.amend", {"instance_id": "$5", "definition": "ask", "actor_ref": "ann"}), look("$5"), ("instance.redrive", {"instance_id": "$2", "actor_ref": BLANK}),
     ("instance.redrive", {"instance_id": "$2", "actor_ref": "ann"}), look("$6"), ("instance.get", {"instance_id": "$6"}),
-    ("instance.variables", {"instance_id": "$1"}), ("instance.list", {"kind": "flow"}), ("store.verify", {}),
+    ("instance.variables", {"instance_id": "$1"}), ("instance.query", {"instance_id": "$1", "name": "none"}), ("instance.list", {"kind": "flow"}), ("store.verify", {}),
 ]
 ALARMS = [
     define(ORDER, "order"), make(definition="order"), ("alarm.set", {"after": "1h", "operation": "instance.fire", "input": {"instance_id": "$1", "action": "pay"}}),

@@ -41,7 +41,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     REQUIRE(first == second && once == twice);
     REQUIRE(first == PAWL_OK || (first == PAWL_INVALID_REQUEST && scope.error.message[0]));
     REQUIRE(compiled == PAWL_OK || first != PAWL_OK);
-    REQUIRE(expr_value(&scope, text, &world, &value) == expr_value(&scope, text, &world, &again));
+    REQUIRE(expr_value(&scope, EXPR_VALUE, text, &world, &value) ==
+            expr_value(&scope, EXPR_VALUE, text, &world, &again));
     REQUIRE((value.data != NULL) == (again.data != NULL) && (!value.data || str_eq(value, again)));
     REQUIRE(!value.data || node_read_json(&scope, value, &node) == PAWL_OK);
     REQUIRE(expr_end(text) == SIZE_MAX || expr_end(text) + 2 <= size);

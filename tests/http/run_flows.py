@@ -118,6 +118,57 @@ def test_progress_is_shown_while_the_step_runs_and_the_log_knows_nothing_of_it(s
     assert web.expect(200, "POST", "/v1/verify").json["valid"]
 
 
+QUERIED = """do:
+- {name: a, tool: work, augment: {done: n}}
+- {name: b, tool: work, args: {after: "{{context.done}}"}}
+queries:
+  progress: "{done = context.done or 0, of = input.of, in_state = state}"
+  last: "steps.a.result and steps.a.result.n"
+  wrong: "input.of.x.y"
+  who: "instance.definition .. '@' .. instance.version"
+"""
+
+
+def test_queries_are_asked_of_an_instance_that_waits_runs_or_has_failed_and_change_nothing(shell):
+    _, web = server(shell)
+    yaml(web, "queried", QUERIED)
+    instance = web.create(definition="queried", input={"of": 2})
+    path = "/v1/instances/%s/queries/" % instance
+
+    def ask(name):
+        return web.get(path + name).json["value"]
+
+    assert ask("progress") == {"done": 0, "of": 2, "in_state": "running"} and ask("last") is None and ask("who") == "queried@1"
+    [step] = claim(web, "work")
+    complete(web, step, {"n": 1})
+    assert ask("progress") == {"done": 1, "of": 2, "in_state": "running"} and ask("last") == 1
+    before = actions(web, instance)
+    refused = web.refused("invalid-request", "GET", path + "wrong")
+    assert "query 'wrong': attempt to index a number value" in refused.json["detail"], refused
+    refused = web.refused("not-known", "GET", path + "none")
+    assert "there are: progress, last, wrong, who" in refused.json["detail"], refused
+    assert actions(web, instance) == before
+    [step] = claim(web, "work")
+    web.expect(200, "POST", "/v1/steps/%s/fail" % step["step_id"], {"lease": step["lease"], "error": "no", "retry": False})
+    assert ask("progress") == {"done": 1, "of": 2, "in_state": "failed"} and ask("last") == 1
+    assert web.get("/v1/instances/%s/variables" % instance).json["variables"]["done"] == 1, "the context of a failed tree is there"
+    assert shell.pawl("query", instance, "progress").out == '{"done":1,"in_state":"failed","of":2}\n'
+    assert '"done":1' in shell.pawl("variables", instance).out
+    assert web.expect(200, "POST", "/v1/verify").json["valid"]
+
+
+def test_a_query_that_does_not_compile_is_refused_and_a_machine_has_none(shell):
+    _, web = server(shell)
+    for text, words in (("queries: {a: '1 +'}", "'1 +' is not an expression: query:1:"), ("queries: {a: 1}", "'a' must be an expression in quotes"),
+                        ("queries: {}", "expected {NAME: EXPRESSION}"), ("queries: {'a/b': '1'}", "a name has 1 to 128"),
+                        ("queries: {a: steps.no.result}", "there is no such step")):
+        refused = web.ask("PUT", "/v1/definitions/bad", "do: [{tool: log}]\n" + text, {"Content-Type": "application/yaml"})
+        assert refused.reason == "invalid-definition" and words in refused.json["detail"], (text, refused.json)
+    yaml(web, "light", "states: [on, off]\ninitial_state: on\nterminal_states: [off]\nterminal_kinds: {off: success}\n"
+         "transitions: [{from_state: on, action: turn, to_state: off}]\n")
+    web.refused("not-known", "GET", "/v1/instances/%s/queries/a" % web.create(definition="light"))
+
+
 RESEARCH = """steps:
   start: {name: search, tool: knowledge_search, args: {query: "{{input.topic}}"}, next: summarize}
   summarize: {tool: knowledge_get, args: {id: "{{steps.search.result.id}}"}, next: notify}

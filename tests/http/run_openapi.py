@@ -313,6 +313,8 @@ def test_the_real_answers_of_every_operation_are_as_described(shell):
     web.expect(200, "POST", "/v1/instances/%s/fire" % machine, {"action": "pay", "actor_ref": "ann", "reason": "r", "payload": {"p": None}})
     for path in ("", "/current", "/view", "/history", "/declaration", "/why", "/steps"):
         web.ask("GET", "/v1/instances/%s%s" % (machine, path))
+    web.expect(201, "PUT", "/v1/definitions/queried", {"do": [{"wait": {"signal": "go"}}], "queries": {"n": "input.n"}})
+    web.expect(200, "GET", "/v1/instances/%s/queries/n" % web.create(definition="queried", input={"n": 1}))
     for path in ("/variables", "/view"):
         web.expect(200, "GET", "/v1/instances/%s%s" % (countdown, path))
     for verb in ("pause", "resume", "verify"):

@@ -157,6 +157,7 @@ def test_every_management_tool_answers_as_its_schema_says(shell):
     order = run("process_start", definition="order", subject_ref="A-17")["structuredContent"]["instance_id"]
     assert run("process_list", definition="order")["structuredContent"]["instances"][0]["subject_ref"] == "A-17"
     assert run("process_why", instance_id=order)["structuredContent"]["waiting_for"][0]["kind"] == "action"
+    assert "only flows have queries" in str(run("process_query", instance_id=order, name="none"))
     gated = run("process_start", definition="open")["structuredContent"]["instance_id"]
     step = run("approval_list")["structuredContent"]["gates"][0]["step_id"]
     assert run("approval_decide", decision="perhaps", step_id=step)["isError"]

@@ -432,7 +432,7 @@ static pawl_status value_of(struct scope *scope, const char *text, const char *r
     struct values values = { scope, result };
     struct expr_world world = { find_global, find_step, &values };
 
-    return expr_value(scope, str_of(text), &world, out);
+    return expr_value(scope, EXPR_VALUE, str_of(text), &world, out);
 }
 
 TEST(expr, the_value_of_an_expression_is_json)
@@ -521,7 +521,7 @@ TEST(expr, without_memory_the_value_of_an_expression_is_told_no_reason)
         pawl_status status;
 
         scope_init(&scope, &fault.heap, LIMIT_SCOPE);
-        status = expr_value(&scope, text, &world, &found);
+        status = expr_value(&scope, EXPR_VALUE, text, &world, &found);
         scope_fini(&scope);
         EXPECT_EQ(status, fault.has_failed ? PAWL_NO_MEMORY : PAWL_OK);
     }

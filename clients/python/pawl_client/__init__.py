@@ -1215,6 +1215,10 @@ class InstanceVariablesAnswer(TypedDict):
     variables: Any
 
 
+class InstanceQueryAnswer(TypedDict):
+    value: Any
+
+
 class InstanceStepsAnswer(TypedDict):
     steps: list[Step]
     next: NotRequired[Cursor | None]
@@ -1538,6 +1542,11 @@ class Pawl(_Calls):
     def instance_variables(self, instance_id: str, *, sequence_to: int | None = None) -> InstanceVariablesAnswer:
         """Get the variables of a code instance, or the context of a flow."""
         answer: InstanceVariablesAnswer = self._call("GET", "/v1/instances/{instance_id}/variables", {"instance_id": instance_id}, {"sequence_to": sequence_to}, None)
+        return answer
+
+    def instance_query(self, instance_id: str, name: str) -> InstanceQueryAnswer:
+        """Ask an instance one of the queries of its definition."""
+        answer: InstanceQueryAnswer = self._call("GET", "/v1/instances/{instance_id}/queries/{name}", {"instance_id": instance_id, "name": name}, {}, None)
         return answer
 
     def instance_steps(self, instance_id: str, *, limit: int | None = None, after: Cursor | None = None, without_args: Literal["true", "false"] | None = None) -> InstanceStepsAnswer:

@@ -463,22 +463,36 @@ static pawl_status read_actor_at(struct engine *engine, struct scope *scope, str
     return scope_leave(&work, scope, status);
 }
 
-pawl_status restore_context(struct engine *engine, struct scope *scope, uint64_t instance,
-                            const struct head_row *at, str *out)
+pawl_status restore_read(struct engine *engine, struct scope *scope, uint64_t instance,
+                         const struct head_row *at, restored_fn *read, void *context)
 {
     struct actor actor = { .instance = instance };
-    struct buf text;
     pawl_status status;
 
     arena_init(&actor.arena, engine->heap, LIMIT_SCOPE);
-    buf_init(&text, engine->heap, 0);
     status =
         at ? read_actor_at(engine, scope, &actor, at) : read_actor(engine, scope, &actor, false);
     if (!status)
-        flow_print_context(actor.memory, &text);
-    *out = buf_take(&text, &scope->arena);
+        status = read(context, actor.memory, scope);
     arena_fini(&actor.arena);
-    return !status && !out->data ? scope_no_memory(scope) : status;
+    return status;
+}
+
+static pawl_status read_context(void *context, const void *memory, struct scope *scope)
+{
+    str *out = context;
+    struct buf text;
+
+    buf_init(&text, scope->arena.heap, 0);
+    flow_print_context(memory, &text);
+    *out = buf_take(&text, &scope->arena);
+    return out->data ? PAWL_OK : scope_no_memory(scope);
+}
+
+pawl_status restore_context(struct engine *engine, struct scope *scope, uint64_t instance,
+                            const struct head_row *at, str *out)
+{
+    return restore_read(engine, scope, instance, at, read_context, out);
 }
 
 /* Actors whose turn is ours, with one look at the store. What cannot be restored here is looked at

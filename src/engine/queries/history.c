@@ -474,6 +474,36 @@ pawl_status engine_variables(struct engine *engine, struct scope *scope, str id,
     return sight.status;
 }
 
+/* ---- Queries ---- */
+
+struct asked {
+    str name, state, value;
+};
+
+static pawl_status read_query(void *context, const void *memory, struct scope *scope)
+{
+    struct asked *asked = context;
+
+    return flow_query(memory, asked->name, asked->state, scope, &asked->value);
+}
+
+pawl_status engine_query(struct engine *engine, struct scope *scope, str id, str name, str *out)
+{
+    struct asked asked = { .name = name };
+    struct definition_slot *slot;
+    struct head head;
+
+    TRY(engine_locate(engine, scope, id, &head, &slot));
+    if (slot->definition->kind != KIND_FLOW)
+        return scope_fail(scope, PAWL_NOT_KNOWN, "only flows have queries");
+    TRY(engine_current(engine, scope, id, &asked.state));
+    TRY(restore_read(engine, scope, head.instance, NULL, read_query, &asked));
+    *out = asked.value;
+    return PAWL_OK;
+}
+
+/* ---- Attempts ---- */
+
 static pawl_status feed_all(struct history_reader *history, struct scope *scope,
                             struct flow_attempts *attempts)
 {

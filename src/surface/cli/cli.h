@@ -395,6 +395,8 @@ void put_start_warnings(const struct node *answer);
 void render_amended(struct cli *cli, const struct node *answer);
 void render_signalled(struct cli *cli, const struct node *answer);
 void render_current(struct cli *cli, const struct node *answer);
+void render_variables(struct cli *cli, const struct node *answer);
+void render_value(struct cli *cli, const struct node *answer);
 void render_status(struct cli *cli, const struct node *answer);
 void render_counts(struct cli *cli, const struct node *answer);
 void render_list(struct cli *cli, const struct node *answer);

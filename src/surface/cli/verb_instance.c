@@ -78,6 +78,23 @@ void render_current(struct cli *cli, const struct node *answer)
     fputc('\n', cli->term.out);
 }
 
+static void put_value(struct cli *cli, const struct node *answer, const char *member)
+{
+    str json = node_raw(answer, member);
+
+    fprintf(cli->term.out, "%.*s\n", STR_ARG(json.data ? json : STR("null")));
+}
+
+void render_variables(struct cli *cli, const struct node *answer)
+{
+    put_value(cli, answer, "variables");
+}
+
+void render_value(struct cli *cli, const struct node *answer)
+{
+    put_value(cli, answer, "value");
+}
+
 static enum style kind_style(str terminal_kind)
 {
     if (str_is(terminal_kind, "success"))
