@@ -44,10 +44,9 @@ pawl_status flow_query(const void *state, str name, str current, struct scope *s
     const struct node *query = plan->queries ? node_find_str(plan->queries, name) : NULL;
     struct template_source source = { .plan = plan, .memory = memory, .fresh_slot = STEP_NONE };
     struct scope values;
-    struct view view = { .scope = scope,
-                         .values = &values,
-                         .source = &source,
-                         .open = { .kind = NODE_OBJECT } };
+    struct view view = {
+        .scope = scope, .values = &values, .source = &source, .open = { .kind = NODE_OBJECT }
+    };
     struct expr_world world = view_world(&view);
     struct buf quoted;
     pawl_status status;

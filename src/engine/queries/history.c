@@ -476,20 +476,20 @@ pawl_status engine_variables(struct engine *engine, struct scope *scope, str id,
 
 /* ---- Queries ---- */
 
-struct asked {
+struct query_asked {
     str name, state, value;
 };
 
 static pawl_status read_query(void *context, const void *memory, struct scope *scope)
 {
-    struct asked *asked = context;
+    struct query_asked *asked = context;
 
     return flow_query(memory, asked->name, asked->state, scope, &asked->value);
 }
 
 pawl_status engine_query(struct engine *engine, struct scope *scope, str id, str name, str *out)
 {
-    struct asked asked = { .name = name };
+    struct query_asked asked = { .name = name };
     struct definition_slot *slot;
     struct head head;
 
