@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+"""A cluster of three nodes under faults: kill -9 of nodes and of PostgreSQL, nodes that are stopped for longer than their lease,
+cuts in one direction and in both, resets. Every answer is in the account, which is settled against the whole log. With
+PAWL_TEST_LONG=1 for half an hour. Then planted defects: each is caught."""
+import os
+import pathlib
+import random
+import signal
+import sys
+import threading
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "cli"), str(HERE.parent / "lib")]
+import harness  # noqa: E402
+import postgres  # noqa: E402
+import rig  # noqa: E402
+
+LONG = bool(os.environ.get("PAWL_TEST_LONG"))
+SECONDS = 1500 if LONG else 12
+PAUSE_S = rig.LEASE_MS / 1000
+SERVER = None
+
+
+def server():
+    global SERVER
+    if SERVER is None:
+        if not postgres.program("initdb"):
+            raise harness.Skip("there is no PostgreSQL here")
+        SERVER = postgres.Private({"synchronous_commit": "on", "max_connections": "100"})
+        harness.atexit.register(SERVER.stop)
+    return SERVER
+
+
+def kill(cluster, dice):
+    node = dice.choice(cluster.nodes)
+    node.kill()
+    time.sleep(PAUSE_S * dice.random())
+    node.start()
+
+
+def freeze(cluster, dice):
+    node = cluster.owner() or dice.choice(cluster.nodes)
+    node.kill(signal.SIGSTOP)
+    time.sleep(PAUSE_S * 1.6)
+    node.kill(signal.SIGCONT)
+
+
+def cut_database(cluster, dice):
+    node = cluster.owner() or dice.choice(cluster.nodes)
+    node.database.hold(*dice.choice([(rig.UP,), (rig.DOWN,), (rig.UP, rig.DOWN)]))
+    time.sleep(PAUSE_S * dice.choice([0.4, 1.8]))
+    node.database.hold()
+
+
+def cut_node(cluster, dice):
+    node = cluster.owner() or dice.choice(cluster.nodes)
+    node.door.hold(*dice.choice([(rig.UP,), (rig.DOWN,), (rig.UP, rig.DOWN)]))
+    time.sleep(PAUSE_S * 0.5)
+    node.door.hold()
+
+
+def reset(cluster, dice):
+    for node in cluster.nodes:
+        node.database.reset()
+        node.door.reset()
+
+
+def kill_database(cluster, dice):
+    cluster.postgres.kill()
+    time.sleep(0.3 * dice.random())
+    cluster.postgres.start()
+
+
+FAULTS = [kill, freeze, cut_database, cut_node, reset, kill_database]
+
+
+def run(shell, schema, seed, seconds, faults):
+    cluster = rig.Cluster(shell.folder, server(), schema)
+    try:
+        cluster.define()
+        account, dice = rig.Account(cluster), random.Random(seed)
+        until, turn = time.monotonic() + seconds, 0
+        with rig.Load(account, seed=seed):
+            while time.monotonic() < until:
+                faults[turn % len(faults)](cluster, dice)
+                turn += 1
+                time.sleep(0.5)
+            cluster.heal()
+            count = account.count
+            cluster.wait_for(lambda: account.count > count + 20)
+        wrong = account.settle()
+        assert not wrong, "seed %d: %s\n%s" % (seed, "\n".join(wrong[:10]), cluster.logs())
+        cluster.stop()
+        assert shell.json("--store", server().url + "&schema=" + schema, "verify")["valid"]
+        print("# %d acknowledged, %d refused, %d unknown, %d faults; at most %.1f s without an answer" % (
+            account.count, len(account.refused), len(account.unknown), turn, account.worst_s))
+    finally:
+        cluster.end()
+
+
+def test_nothing_acknowledged_is_lost_or_doubled_and_nothing_refused_happened(shell):
+    run(shell, "faults", 1, SECONDS, FAULTS)
+
+
+def test_the_same_with_another_order_of_faults(shell):
+    if not LONG:
+        raise harness.Skip("with PAWL_TEST_LONG=1")
+    for seed in range(2, 6):
+        faults = list(FAULTS)
+        random.Random(seed).shuffle(faults)
+        run(shell, "faults%d" % seed, seed, 90, faults)
+
+
+# ---- Planted defects ----
+
+def stopped_owner(shell, bug, schema):
+    """The owner is stopped for longer than its lease; what comes while it sleeps is waiting for it when it goes on."""
+    cluster = rig.Cluster(shell.folder, server(), schema, count=2, bug=bug)
+    try:
+        cluster.define()
+        account = rig.Account(cluster, instances=2)
+        owner = cluster.owner()
+        other = next(node for node in cluster.nodes if node is not owner)
+        for n in range(3):
+            account.fire(owner, account.ids[0], "before%d" % n, False)
+            account.read(owner, account.ids[0])
+        owner.kill(signal.SIGSTOP)
+        cluster.wait_for(lambda: account.fire(other, account.ids[0], "meanwhile%d" % account.asked[account.ids[0]], False) == "acked")
+        asking = [threading.Thread(target=account.fire, args=(owner, account.ids[n % 2], "late%d" % n, False)) for n in range(4)]
+        asking += [threading.Thread(target=account.read, args=(owner, account.ids[0])) for _ in range(4)]
+        for thread in asking:
+            thread.start()
+        time.sleep(0.3)
+        owner.kill(signal.SIGCONT)
+        for thread in asking:
+            thread.join()
+        until = time.monotonic() + 2 * PAUSE_S
+        while time.monotonic() < until and not account.wrong:
+            account.read(owner, account.ids[0])
+            time.sleep(0.02)
+        return account.settle()
+    finally:
+        cluster.end()
+
+
+def killed_owner(shell, bug, schema):
+    cluster = rig.Cluster(shell.folder, server(), schema, count=2, bug=bug)
+    try:
+        cluster.define()
+        account = rig.Account(cluster)
+        for turn in range(3):
+            with rig.Load(account, keyed=0, seed=turn):
+                count = account.count
+                cluster.wait_for(lambda: account.count > count + 100)
+                owner = cluster.owner()
+                owner.kill()
+            owner.start()
+            cluster.wait_for(owner.is_ready)
+            if account.settle():
+                break
+        return account.wrong
+    finally:
+        cluster.end()
+
+
+def test_a_sound_cluster_passes_what_catches_planted_defects(shell):
+    assert stopped_owner(shell, "", "sound") == []
+
+
+def is_planted():
+    return b"NO_FENCE" in pathlib.Path(harness.PAWL).read_bytes()
+
+
+def caught(shell, scenario, bug):
+    if not is_planted():
+        raise harness.Skip("a build with -Dplanted_bugs=true has them")
+    wrong = []
+    for n in range(3):
+        wrong = wrong or scenario(shell, bug, "%s%d" % (bug.lower(), n))
+    assert wrong, "%s was not noticed" % bug
+
+
+def test_a_commit_without_a_fence_is_caught(shell):
+    caught(shell, stopped_owner, "NO_FENCE")
+
+
+def test_a_lease_that_is_renewed_blindly_is_caught(shell):
+    caught(shell, stopped_owner, "BLIND_RENEWAL")
+
+
+def test_a_stale_read_is_caught(shell):
+    caught(shell, stopped_owner, "STALE_READ")
+
+
+def test_an_answer_before_its_commit_is_caught(shell):
+    caught(shell, killed_owner, "ACK_BEFORE_COMMIT")
+
+
+if __name__ == "__main__":
+    harness.main(globals())
