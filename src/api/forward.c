@@ -161,9 +161,17 @@ static pawl_status run_here_whole(struct op_call *call, struct buf *out, struct 
 
 /* ---- Until it is done ---- */
 
-static bool is_worth_repeating(const struct op_call *call, pawl_status status)
+/* Once a try may have happened, a failure says nothing of it; a rejection does, since the key would
+ * have been found. */
+static bool is_worth_repeating(const struct op_call *call, pawl_status status, bool is_unknown)
 {
-    return status == PAWL_IN_USE || (status == PAWL_OUTCOME_UNKNOWN && is_repeatable(call));
+    if (status == PAWL_IN_USE)
+        return true;
+    if (!is_repeatable(call))
+        return false;
+    return status == PAWL_OUTCOME_UNKNOWN ||
+           (is_unknown && (status == PAWL_STORAGE_FAILURE || status == PAWL_OVERLOADED ||
+                           status == PAWL_NO_MEMORY));
 }
 
 static pawl_status fail_late(struct op_call *call, bool is_unknown)
@@ -204,7 +212,7 @@ static pawl_status run_until_done(struct op_call *call, pawl_status status, stru
         status = try_once(call, out, answer, &where);
         is_unknown = is_unknown || status == PAWL_OUTCOME_UNKNOWN;
         now_ms = station_tick_ms(node);
-        if (!is_worth_repeating(call, status))
+        if (!is_worth_repeating(call, status, is_unknown))
             return status;
         if (now_ms >= until_ms)
             return fail_late(call, is_unknown);
@@ -254,7 +262,7 @@ pawl_status station_run(struct op_call *call, struct buf *out, struct op_answer 
 pawl_status station_run_again(struct op_call *call, pawl_status status, struct buf *out,
                               struct op_answer *answer)
 {
-    if (call->is_forwarded || is_of_alarm(call) || !is_worth_repeating(call, status))
+    if (call->is_forwarded || is_of_alarm(call) || !is_worth_repeating(call, status, false))
         return status;
     return run_until_done(call, status, out, answer);
 }

@@ -89,6 +89,7 @@ pawl_status engine_disown(struct engine *engine, struct scope *scope, engine_own
     engine->options.own = false;
     engine->writer.broken = engine->writer.is_taken = false;
     engine->actors.has_amends = true;
+    commit_note_success(engine); /* what failed is the next owner's to try */
     forget_rows(engine);
     shell_give_drain(engine);
     forget_work(engine);

@@ -224,8 +224,10 @@ class Account:
                 now = time.monotonic()
                 self.worst_s, self.last_ack = max(self.worst_s, now - self.last_ack), now
                 self.unknown.discard(name)
+                self.refused.discard(name)
             elif how == "unknown":
                 self.unknown.add(name)
+                self.refused.discard(name)
             elif name not in self.unknown and name not in self.acked[id]:
                 self.refused.add(name)
         return how

@@ -144,6 +144,32 @@ def stopped_owner(shell, bug, schema):
         cluster.end()
 
 
+def zombie(shell, bug, schema):
+    """A commit is on its way while its sender's lease runs out; it arrives after another node has claimed the shard."""
+    cluster = rig.Cluster(shell.folder, server(), schema, count=2, bug=bug)
+    try:
+        cluster.define()
+        account = rig.Account(cluster, instances=1)
+        owner, id = cluster.owner(), account.ids[0]
+        other = next(node for node in cluster.nodes if node is not owner)
+        account.fire(owner, id, "before", False)
+        owner.database.hold(rig.UP)
+        late = threading.Thread(target=account.fire, args=(owner, id, "late", False))
+        late.start()
+        cluster.wait_for(lambda: cluster.owner() is other)
+        owner.database.hold()
+        late.join()
+        time.sleep(0.2)
+        heard = [account.fire(other, id, "after%d" % n, False) for n in range(3)]
+        if heard != ["acked"] * 3:
+            account.wrong.append("the new owner could not go on: %s" % heard)
+        if not bug:
+            cluster.wait_for(owner.is_ready)
+        return account.settle()
+    finally:
+        cluster.end()
+
+
 def killed_owner(shell, bug, schema):
     cluster = rig.Cluster(shell.folder, server(), schema, count=2, bug=bug)
     try:
@@ -166,6 +192,7 @@ def killed_owner(shell, bug, schema):
 
 def test_a_sound_cluster_passes_what_catches_planted_defects(shell):
     assert stopped_owner(shell, "", "sound") == []
+    assert zombie(shell, "", "sound1") == []
 
 
 def is_planted():
@@ -182,7 +209,7 @@ def caught(shell, scenario, bug):
 
 
 def test_a_commit_without_a_fence_is_caught(shell):
-    caught(shell, stopped_owner, "NO_FENCE")
+    caught(shell, zombie, "NO_FENCE")
 
 
 def test_a_lease_that_is_renewed_blindly_is_caught(shell):

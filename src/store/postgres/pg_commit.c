@@ -173,7 +173,7 @@ static pawl_status gather_all(struct sending *sending, const struct commit *comm
     struct postgres_store *store = sending->store;
     struct params *params;
 
-    if (store->own) /* a shared writer's transaction has begun with its turn */
+    if (store->own && !store->is_held) /* a shared writer's transaction has begun with its turn */
         TRY_MEMORY(sending->scope, add_bare(sending, begin));
     params = sending_add(sending, PLANTED(NO_FENCE) ? no_fence : fence);
     TRY_MEMORY(sending->scope, params);
@@ -184,7 +184,10 @@ static pawl_status gather_all(struct sending *sending, const struct commit *comm
     TRY(send_labels(sending, commit));
     TRY(send_log(sending, commit));
     TRY(send_live(sending, commit));
-    TRY_MEMORY(sending->scope, add_bare(sending, end_commit));
+    store->is_held = PLANTED(ACK_BEFORE_COMMIT) && store->own && !store->is_held &&
+                     !commit->instance_count && !commit->definition_count;
+    if (!store->is_held) /* else the next one ends it */
+        TRY_MEMORY(sending->scope, add_bare(sending, end_commit));
     return sending->scope->arena.failed ? scope_no_memory(sending->scope) : PAWL_OK;
 }
 
@@ -236,6 +239,8 @@ static bool is_committed(struct postgres_store *store, const struct sending *sen
 {
     const struct statement *last = &sending->statements[sending->count - 1];
 
+    if (store->is_held)
+        return true;
     if (last->text == fence_and_log)
         return rows_count(&(struct pg_rows){ store->writer->pq, last->result, 0 }) == 1;
     return strcmp(store->writer->pq->cmdStatus(last->result), "COMMIT") == 0;
@@ -300,9 +305,10 @@ static pawl_status send(struct postgres_store *store, struct scope *scope,
 
     tip_advance(&after, commit);
     TRY(link_connect(store->writer, scope));
-    status = store->own && is_records_alone(commit) && !PLANTED(NO_FENCE)
-                 ? gather_one(&sending, commit, &after)
-                 : gather_all(&sending, commit, &after);
+    status =
+        store->own && is_records_alone(commit) && !PLANTED(NO_FENCE) && !PLANTED(ACK_BEFORE_COMMIT)
+            ? gather_one(&sending, commit, &after)
+            : gather_all(&sending, commit, &after);
     if (status != PAWL_OK) {
         if (!store->own)
             roll_back(store);

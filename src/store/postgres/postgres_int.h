@@ -81,6 +81,7 @@ struct postgres_store {
     const struct heap *heap;
     struct env *env;
     bool own;
+    bool is_held;                  /* a planted defect: its transaction is open */
     bool is_member;                /* cluster.h changes `own` */
     struct store_tip acknowledged; /* of a member: the end of the log as it has told its callers */
     struct scope kept; /* what lives as long as the store */
