@@ -148,6 +148,7 @@ struct big {
 void measure_fires(struct bench *bench);
 void measure_depth(struct bench *bench);
 void measure_flows(struct bench *bench);
+void measure_maps(struct bench *bench);
 void measure_latency(struct bench *bench); /* of measure_flows() */
 /* A flow of ten registered tools in a store without threads, alone: from create to its end. */
 pawl *flow_alone_open(const struct bench *bench, size_t *arrived);

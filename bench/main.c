@@ -11,7 +11,7 @@
 
 static const char usage[] =
     "usage: bench [--json FILE] [--quick] [--dir DIR] [--only SECTION,...] [--pawl PROGRAM]\n"
-    "sections: fires depth disk flows code timers server http million lists\n"
+    "sections: fires depth disk flows maps code timers server http million lists\n"
     "DIR should be on the disk that matters; the default is ./var\n";
 
 static void measure_million(struct bench *bench)
@@ -29,7 +29,7 @@ static const struct section {
     void (*measure)(struct bench *bench);
 } sections[] = {
     { "fires", measure_fires }, { "depth", measure_depth },     { "disk", measure_disk },
-    { "flows", measure_flows }, { "code", measure_code },       { "timers", measure_timers },   { "server", measure_server },
+    { "flows", measure_flows }, { "maps", measure_maps }, { "code", measure_code },       { "timers", measure_timers },   { "server", measure_server },
     { "http", measure_http },   { "million", measure_million }, { "lists", measure_lists },
     { "sleepers", measure_sleepers },
 };
