@@ -732,6 +732,7 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.expor
 /** @typedef {{instance_id: Id, definition: Reference, state: ("pending"|"in-progress"|"passed"|"failed"|"cancelled"), terminal_kind: TerminalKind|null, total: number, valid: number, invalid: number, requested_by: string|null, started_at: Time, completed_at: Time|null}} Validation */
 /** @typedef {{instance: Instance, waiting_for: Array<Waiting>, waiting_more: number, entries: Array<Entry>, entries_before: number, steps?: Array<Step>, steps_before?: number, reused?: Array<ReusedStep>, children?: Array<ChildView>, children_more?: number, children_awaited?: number, variables?: any, graph?: any}} View */
 /** @typedef {{kind: ("action"|"timer"|"signal"|"child"|"step"|"approval"|"pause"), name: string|null, until?: Time, refused?: string, refused_at?: Time, tool?: string, status?: ("ready"|"running"), here?: boolean, step_id?: StepId, since?: Time, approval?: Approval, ask?: any, approved_by?: Array<string>, failed?: FailedAttempt, held?: HeldStep, limit?: HeldLimit, workers?: AskedTool, paused_at?: Time, actor_ref?: string|null, reason?: string|null, instance_id?: Id}} Waiting */
+/** @typedef {{since: Time, actor_ref: string|null, reason: string|null}} WindingUp */
 /** @typedef {{tool: string, asked_at: Time}} WorkerTool */
 
 /** Every operation, by its name in camel case. */
@@ -861,7 +862,7 @@ export class Pawl extends Calls {
 
     /** List what the instance waits for.
      * @param {string} instance_id
-     * @returns {Promise<{waiting_for: Array<Waiting>, retried_as?: Id, ended?: Ending}>} */
+     * @returns {Promise<{waiting_for: Array<Waiting>, retried_as?: Id, ended?: Ending, cancelling?: WindingUp, undoing?: WindingUp}>} */
     instanceWhy(instance_id) {
         return this._call("GET", "/v1/instances/{instance_id}/why", {instance_id}, {}, undefined, {});
     }
@@ -915,7 +916,7 @@ export class Pawl extends Calls {
     /** Cancel an instance.
      * @param {string} instance_id
      * @param {{actor_ref?: string, reason?: string, idempotencyKey?: string}} [more]
-     * @returns {Promise<{new_state: string, terminal_kind: TerminalKind}>} */
+     * @returns {Promise<{new_state: string, terminal_kind: TerminalKind|null}>} */
     instanceCancel(instance_id, more = {}) {
         return this._call("POST", "/v1/instances/{instance_id}/cancel", {instance_id}, {}, {actor_ref: more.actor_ref, reason: more.reason}, {key: more.idempotencyKey, keyed: true});
     }

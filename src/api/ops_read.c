@@ -229,6 +229,15 @@ static void print_ending(const struct instance_end *ending, bool is_retried, str
     json_close(out, '}');
 }
 
+static void print_winding_up(const struct instance_end *ending, struct buf *out)
+{
+    json_put_open(out, ending->is_cancelling ? "cancelling" : "undoing", '{');
+    json_put_time(out, "since", ending->winding_up.at_ms);
+    json_put_str(out, "actor_ref", ending->winding_up.actor);
+    json_put_str(out, "reason", ending->winding_up.reason);
+    json_close(out, '}');
+}
+
 /* One that failed waits for nothing; another may run it again. */
 pawl_status op_instance_why(struct op_call *call, struct buf *out)
 {
@@ -249,6 +258,8 @@ pawl_status op_instance_why(struct op_call *call, struct buf *out)
         json_put_text(out, "retried_as", successor.id);
     if (ending.at_ms)
         print_ending(&ending, successor.pos != 0, out);
+    if (ending.winding_up.at_ms)
+        print_winding_up(&ending, out);
     return PAWL_OK;
 }
 

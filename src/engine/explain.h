@@ -47,6 +47,10 @@ struct instance_end {
     enum instance_status status;
     str error;        /* JSON; data NULL: none */
     bool can_redrive; /* unless it was run again already */
+    /* It has not, but nothing forward begins any more: it was cancelled, or has failed. at_ms 0:
+     * not so. */
+    struct pause_view winding_up;
+    bool is_cancelling;
 };
 /* `ending` may be NULL. */
 pawl_status engine_why(struct engine *engine, struct scope *scope, str id, struct waiting **out,

@@ -33,7 +33,9 @@ pawl_status verify_view_entry(struct verify *v, struct scope *scope, const struc
     TRY(read_text(v, scope, record->payload, &out->payload, is_erased));
     TRY(read_text(v, scope, record->reason, &out->reason, &is_reason_erased));
     if (out->transition == LIFE_T_GATE_APPROVE || /* each approver counts once */
-        out->transition == LIFE_T_GATE_REJECT)
+        out->transition == LIFE_T_GATE_REJECT ||
+        lifecycle_is_stop(out->transition) || /* who cancelled also ends it */
+        out->transition == LIFE_T_CANCEL)
         TRY(read_text(v, scope, record->actor, &out->actor, is_erased));
     if (record->body.size > 0)
         status = effects_read(scope, record->body, effects);

@@ -183,8 +183,14 @@ static bool differs(const struct definition *definition, const struct draft *dra
         return differ(words, "it asserts the guard otherwise");
     if (!draft->payload.data != !entry->payload.data || !str_eq(draft->payload, entry->payload))
         return differ(words, "it gives another payload");
-    if (!is_first && (record->actor != 0 || record->reason != 0))
+    if (!is_first && draft->transition != LIFE_T_CANCEL &&
+        (record->actor != 0 || record->reason != 0))
         return differ(words, "it gives this entry no actor and no reason");
+    /* The end of a flow that has cleaned up is in the name of the caller that cancelled. */
+    if (!is_first && draft->transition == LIFE_T_CANCEL &&
+        (!str_eq(draft->actor, entry->actor) ||
+         (draft->reason.data && entry->reason.data && !str_eq(draft->reason, entry->reason))))
+        return differ(words, "it gives this entry another actor or another reason");
     return effects_differ(&draft->effects, entry->effects, words);
 }
 

@@ -95,6 +95,7 @@ static bool place_all(struct plan_merge *merge)
     merged->is_tree = merge->new->is_tree;
     merged->first = merged->is_tree ? 0 : merge->places[merge->new->first];
     merged->output = merge->new->output;
+    merged->cleans = merge->old->cleans || merge->new->cleans;
     merged->calculates = merge->old->calculates || merge->new->calculates;
     merged->queries = merge->new->queries;
     merged->cancel = merge->new->cancel;
@@ -315,6 +316,11 @@ void decide_amend(struct turn *turn)
     struct amended_step amended = { 0 };
     str payload = STR_NONE;
 
+    if (turn->memory->undoing != UNDO_NOT || turn->memory->is_cancelling) {
+        turn_fail(turn, PAWL_CONFLICT,
+                  "it is being cancelled or undone: nothing forward begins any more");
+        return;
+    }
     turn->status = amend_load(turn->scope, turn->plan, turn->event->given, NULL, &amended);
     check_live(turn, amended.new);
     check_groups(turn, amended.merged);

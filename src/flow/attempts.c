@@ -119,6 +119,8 @@ static pawl_status add_attempt(struct scope *scope, struct flow_attempts *attemp
 
 enum step_status flow_end_status(uint32_t transition)
 {
+    if (lifecycle_is_stop(transition))
+        return STEP_CANCELLED;
     return lifecycle_is_failure(transition) ? STEP_FAILED : STEP_DONE;
 }
 
@@ -137,7 +139,7 @@ static pawl_status end_attempt(struct scope *scope, struct flow_attempts *attemp
     attempt->ended_seq = entry->seq;
     if (attempt->status == STEP_FAILED)
         attempt->error = payload;
-    else
+    else if (attempt->status == STEP_DONE)
         attempt->result = payload;
     if (attempt->status == STEP_DONE && !attempts->max && entry->ordinal == attempt->ordinal &&
         attempts->steps[attempt->plan].done < attempt->ordinal)

@@ -1,5 +1,6 @@
 /* cancel.c - may a flow be cancelled where it stands? Always, never, or not from some of its steps,
  * as its plan says. */
+#include "flow/stop.h"
 #include "flow/undo.h"
 #include "model/fire.h"
 #include "model/words.h"
@@ -26,9 +27,13 @@ static pawl_status check_rule(const struct flow_memory *memory, struct scope *sc
         step_status_name(memory->live[i].status));
 }
 
-/* One that is being undone ends by itself, and a second cancel changes nothing. */
+/* One that is being undone or cleans up ends by itself, and a second cancel changes nothing. While
+ * it cleans up, one that the engine has paused may be cancelled all the same (poison.c). */
 static pawl_status check_undoing(const struct flow_memory *memory, struct scope *scope)
 {
+    if (memory->undoing == UNDO_NOT && memory->is_cancelling)
+        return scope_fail(scope, PAWL_NO_CANCEL_TRANSITION,
+                          "it is being cancelled already; it ends when its 'finally' is done");
     if (memory->undoing == UNDO_NOT)
         return PAWL_OK;
     return scope_fail(scope, PAWL_CONFLICT,
@@ -43,6 +48,8 @@ pawl_status cancel_decide(const struct definition *definition, const struct stan
     TRY(fire_check_open(definition, standing, scope));
     TRY(check_rule(standing->memory, scope, PAWL_NO_CANCEL_TRANSITION));
     TRY(check_undoing(standing->memory, scope));
+    if (stop_cleans(standing->memory))
+        return turn_run(decide_clean_up, definition, standing, event, scope, out);
     if (undo_or_cancel(standing->memory))
         return turn_run(decide_undo_cancel, definition, standing, event, scope, out);
     return fire_decide_cancel(definition, standing, event, scope, out);
@@ -74,7 +81,7 @@ enum cancel_rule flow_cancel_rule(const struct definition *definition)
 
 bool flow_undoes(const struct definition *definition)
 {
-    return plan_of(definition)->has_undo;
+    return plan_of(definition)->has_undo || plan_of(definition)->cleans;
 }
 
 bool flow_step_bars_cancel(const struct definition *definition, uint32_t plan_index)

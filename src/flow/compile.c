@@ -344,6 +344,7 @@ static str print_plan(struct compilation *compiler)
                          .output = compiler->output_text,
                          .calculates = compiler->calculates,
                          .queries = compiler->queries,
+                         .cleans = compiler->cleans,
                          .cancel = compiler->cancel,
                          .quotas = compiler->quotas,
                          .buffered = compiler->buffered,

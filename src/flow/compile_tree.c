@@ -54,6 +54,7 @@ static void compile_group(struct compilation *compiler, const struct node *group
         compile_list(compiler, node_find(group, kind), kind, path_with(compiler, parent, kind, 0));
         return;
     }
+    compiler->cleans = compiler->cleans || node_find(group, "finally");
     json_open(&compiler->tree, '[');
     json_text(&compiler->tree, kind);
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)

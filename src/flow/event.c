@@ -90,6 +90,7 @@ static const struct {
     [LIFE_T_AMEND] = { .kind = EVENT_AMEND },
     [LIFE_T_CANCEL] = { .kind = EVENT_CANCEL },
     [LIFE_T_COMPENSATE] = { .kind = EVENT_CANCEL },
+    [LIFE_T_CLEAN_UP] = { .kind = EVENT_CANCEL },
     [LIFE_T_CANCEL_CREATED] = { .kind = EVENT_CANCEL },
 };
 

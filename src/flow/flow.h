@@ -90,7 +90,7 @@ void flow_print_approval(const struct definition *definition, uint32_t plan_inde
  * the definition in force. */
 enum cancel_rule { CANCEL_ALWAYS, CANCEL_NOT_FROM, CANCEL_NEVER };
 enum cancel_rule flow_cancel_rule(const struct definition *definition);
-/* Has it compensations? Then a cancel may begin to undo, and not end it at once. */
+/* Has it compensations, or a `finally`? Then a cancel may not end it at once. */
 bool flow_undoes(const struct definition *definition);
 bool flow_step_bars_cancel(const struct definition *definition, uint32_t plan_index);
 

@@ -181,6 +181,7 @@ struct turn {
     struct flow_context *context; /* over the memory's; NULL: it puts nothing there */
     uint32_t branch; /* which target the ended step takes, by its place; STEP_NONE: none */
     bool is_finished;
+    bool is_cancelling; /* the flow is cancelled when what it cleans up is done */
     bool is_hopeless; /* the step fails, and another attempt would fail likewise */
 };
 
@@ -269,6 +270,12 @@ pawl_status begin_refuse(const struct turn *turn, const char *key, const char *e
                          const struct node *found);
 /* step_wait.c: what the arms of a wait, or of a select, wait for. */
 pawl_status arms_begin(struct turn *turn, const struct plan_step *step, uint32_t ordinal);
+
+/* reduce_end.c: what went wrong, where steps find it; a walk that begins steps, on a copy of the
+ * states (false: no memory); what follows it. */
+void turn_note_error(struct turn *turn, str error);
+bool turn_walk(struct turn *turn, struct tree_walk *walk);
+void turn_settled(struct turn *turn, enum settled settled);
 
 /* reduce_end.c: a step is over: what follows, or the end of the flow. */
 void flow_begin(struct turn *turn, const struct tree_redo *redo); /* NULL: from the beginning */

@@ -3,6 +3,7 @@
 #include "base/grow.h"
 #include "flow/flow_int.h"
 #include "flow/map_items.h"
+#include "flow/stop.h"
 #include "flow/undo.h"
 #include "model/interest.h"
 
@@ -280,7 +281,8 @@ static pawl_status fold_live(struct folding *fold, const struct effect *effect)
         fold->is_over = fold->is_over || effect->ordinal == fold->subject.ordinal;
         if (fold->plan->steps[live->plan].kind->body)
             memory_close_map(fold->memory, effect->ordinal,
-                             !lifecycle_is_failure(fold->entry->transition));
+                             !lifecycle_is_failure(fold->entry->transition) &&
+                                 !lifecycle_is_stop(fold->entry->transition));
         drop_live(fold->memory, effect->ordinal);
     } else if (effect->kind == EFFECT_ARM || effect->kind == EFFECT_AWAIT) {
         return fold_arm(fold, live, effect);
@@ -498,6 +500,8 @@ pawl_status flow_apply(const struct definition *definition, void *state,
     TRY(fold_begin(&fold));
     TRY(fold_subject(&fold));
     TRY(fold_effects(&fold));
+    if (entry->transition == LIFE_T_CLEAN_UP)
+        TRY(memory_clean_up(state, entry, definition->compiler, scope, arena));
     /* An entry into a terminal state ends every row, timer and wait (model/effect.h). */
     if (definition->states[definition->transitions[entry->transition].to].terminal != TERMINAL_NOT)
         fold.memory->live_count = fold.memory->arm_count = fold.memory->approval_count = 0;

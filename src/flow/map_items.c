@@ -6,6 +6,7 @@
 #include "base/grow.h"
 #include "base/json_scan.h"
 #include "base/planted.h"
+#include "flow/stop.h"
 
 /* ---- A state --------------------------------------------------------------------------------- */
 
@@ -212,6 +213,8 @@ static void begin_items(struct turn *turn, struct map_turn *map)
 {
     uint32_t most = parallel(turn->plan, &turn->plan->steps[map->attempt.plan]);
 
+    if (stop_holds(turn, &turn->plan->steps[map->attempt.plan]))
+        return;
     while (turn->status == PAWL_OK && !is_failing(turn, map) && map->state.live < most &&
            skip_done(&map->state, map->state.begun) < map->state.count)
         begin_item(turn, map);
@@ -344,7 +347,7 @@ static void go_on(struct turn *turn, struct map_turn *map)
     begin_items(turn, map);
     if (turn->status != PAWL_OK || map->state.live > 0)
         return;
-    if (is_failing(turn, map))
+    if (is_failing(turn, map) || map->state.ended < map->state.count)
         fail(turn, map);
     else
         succeed(turn, map);

@@ -79,6 +79,8 @@ struct kept_text {
 struct node_state {
     uint32_t at; /* DO: which child; DOPAR: how many are open; TRY: which part */
     bool is_open, has_failed;
+    bool
+        is_stopping; /* it is cancelled or out of time: nothing forward begins in it (tree_stop.c) */
     uint32_t error; /* row of tree_errors with what failed it, from 1; 0: none */
 };
 
@@ -127,6 +129,7 @@ struct flow_memory {
     struct tree_errors errors;   /* trees */
     size_t kept_size;                      /* of the results and errors that are kept as text */
     const struct payload_source *payloads; /* reads those that are not; NULL: all are kept */
+    bool is_cancelling; /* what is cleaned up now ends with `cancel`, by cancel_actor */
     bool *joins; /* graphs, by step: a branch has arrived, and it waits for others */
     uint32_t join_count;
 };
@@ -182,6 +185,8 @@ struct tree_walk {
     struct node_state *states; /* the memory's; NULL: the copy is changed instead */
     struct node_pages *copy;
     void (*begin)(void *context, uint32_t step); /* NULL: only the states count */
+    bool (*stays)(void *stops, uint32_t step);   /* tree_stop(): is its end awaited? Else it ends */
+    void *stops;
     void *context;
     const struct tree_redo *redo; /* NULL: everything is to be done */
     struct tree_errors *errors;   /* NULL: nothing is kept, as before compiler 3 */
@@ -202,6 +207,7 @@ struct tree_walk {
 void tree_error_keep(const struct tree_walk *walk, uint32_t node, uint32_t *holder);
 void tree_error_lift(const struct tree_walk *walk, uint32_t node, uint32_t *holder);
 void tree_error_drop(const struct tree_walk *walk, uint32_t node);
+void tree_error_forget(const struct tree_walk *walk, uint32_t *holder);
 /* Those of a memory, if its version keeps them; before there was one error for all. */
 static inline struct tree_errors *tree_errors_of(uint32_t compiler, struct tree_errors *errors)
 {
@@ -223,6 +229,14 @@ enum settled tree_begin(const struct tree_walk *walk, uint32_t node);
 enum settled tree_settle(const struct tree_walk *walk, uint32_t node, bool is_success);
 /* The select at `node` has its arm: what stands under it is next. */
 enum settled tree_take_arm(const struct tree_walk *walk, uint32_t node, uint32_t arm);
+
+/* tree_stop.c: what is open at `node` and below it ends, and nothing forward begins there any more:
+ * only what a `finally` does, and what stays. The state of what fails by it is for the caller:
+ * TREE_FAILED: nothing goes on there. */
+enum settled tree_stop(const struct tree_walk *walk, uint32_t node);
+/* A child of `parent`, which is being stopped, is settled. True: the tree goes on below it. */
+bool tree_stop_goes_on(const struct tree_walk *walk, uint32_t parent, uint32_t place, bool *outcome,
+                       uint32_t *holder);
 
 /* ---- What is put into the context: augment.c ----------------------------------------- */
 

@@ -147,6 +147,21 @@ static void print_node(const struct flow_memory *memory, uint32_t i, struct buf 
         print_kept(&memory->errors.rows[state->error - 1].text, out);
 }
 
+static void print_stopping(const struct flow_memory *memory, uint32_t i, struct buf *out)
+{
+    if (memory->nodes[i].is_open && memory->nodes[i].is_stopping)
+        json_u64(out, i);
+}
+
+/* [ACTOR,REASON] */
+static void print_cancelling(const struct flow_memory *memory, struct buf *out)
+{
+    json_put_open(out, "cancelling", '[');
+    json_str(out, memory->cancel_actor);
+    json_str(out, memory->cancel_reason);
+    json_close(out, ']');
+}
+
 static void print_rows(const struct flow_memory *memory, const char *key, uint32_t count,
                        void (*print)(const struct flow_memory *memory, uint32_t i, struct buf *out),
                        struct buf *out)
@@ -206,6 +221,10 @@ void flow_memory_print(const struct definition *definition, const void *state, s
     if (memory->undoing != UNDO_NOT) {
         json_key(out, "undoing");
         undoing_print(memory, out);
+    }
+    if (memory->is_cancelling) {
+        print_rows(memory, "stopping", plan->node_count, print_stopping, out);
+        print_cancelling(memory, out);
     }
     if (memory->map_count > 0) {
         print_rows(memory, "maps", memory->map_count, map_print, out);
@@ -376,6 +395,31 @@ static bool load_undoing(struct flow_loading *loading, const struct node *row)
     return undoing_load(loading->memory, row, loading->arena);
 }
 
+static bool load_stopping(struct flow_loading *loading, const struct node *row)
+{
+    uint32_t index;
+
+    if (row->count != 1 || loading->plan->node_count == 0 ||
+        !node_to_u32(row->first, loading->plan->node_count - 1, &index))
+        return false;
+    loading->memory->nodes[index].is_stopping = true;
+    return true;
+}
+
+static bool load_cancelling(struct flow_loading *loading, const struct node *row)
+{
+    struct flow_memory *memory = loading->memory;
+
+    if (row->kind != NODE_ARRAY || row->count != 2)
+        return false;
+    memory->is_cancelling = true;
+    if (node_at(row, 0)->kind == NODE_STRING)
+        memory->cancel_actor = arena_str(loading->arena, node_at(row, 0)->text);
+    if (node_at(row, 1)->kind == NODE_STRING)
+        memory->cancel_reason = arena_str(loading->arena, node_at(row, 1)->text);
+    return !loading->arena->failed;
+}
+
 static bool load_map(struct flow_loading *loading, const struct node *row)
 {
     return map_load(loading->memory, row, loading->arena);
@@ -428,6 +472,7 @@ static const struct member {
     { "done", load_done, true },          { "maps", load_map, true },
     { "items", load_items, true },        { "given", load_given, true },
     { "undos", load_undo, true },         { "undoing", load_undoing, false },
+    { "stopping", load_stopping, true },  { "cancelling", load_cancelling, false },
 };
 
 static bool load_value(struct flow_loading *loading, str value, load_fn load)

@@ -132,6 +132,7 @@ struct plan {
     str *buffered; /* signals that are kept until a step awaits them */
     uint32_t buffered_count;
     enum cancel_rule cancel; /* NOT_FROM: some steps bar it */
+    bool cleans; /* a `finally` also runs when it is cancelled; in older plans it does not */
     bool has_undo;           /* some step has a compensation */
     struct plan_quotas quotas; /* of the instances */
     bool has_quotas;           /* there are limits, or priorities; set by plan_load() */

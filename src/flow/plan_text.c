@@ -11,7 +11,7 @@
  *    "of":4,"undoes":2,"pivot":true,"concurrency":[5,"{{input.to}}"],"rate":[10,1000],"priority":3}],
  *    "tree":["do",0,["dopar",1,2]],"output":{...},"buffered":[NAME],"cancel":false,
  *    "concurrency":[1,"{{input.to}}"],"rate":[10,1000],"priority":"{{input.priority}}",
- *    "calculates":true,"queries":{NAME:EXPRESSION}}
+ *    "calculates":true,"queries":{NAME:EXPRESSION},"cleans":true}
  *
  * `kind` is the word of a row of kinds.h; tool is left out. The way on is one of `next`, `join` (an
  * index), `parallel`, `arms` (indices) and `branch` (pairs of condition and index, with `true`
@@ -21,7 +21,8 @@
  * needs when it begins: a wait's are {"arms":[{"timer":"30s"},{"signal":"paid"}]}. `buffered` lists
  * the signals that are kept until a step awaits them. `cancel` is false, or the indices of the
  * steps during which the flow cannot be cancelled. `calculates`: {{= ... }} in its templates is an
- * expression. The members of limits are described in quota.c.
+ * expression. The members of limits are described in quota.c. `cleans`: its `finally` also runs
+ * when it is cancelled.
  *
  * Defaults (X8): a graph's steps have max 3, 30 s / 120 s / 300 s and are idempotent; a tree's
  * leaves have max 1 and are not. A step that waits is not tried again unless its `retry` says
@@ -415,6 +416,8 @@ void plan_print(const struct plan *plan, struct buf *out)
         node_print(plan->queries, out);
     }
     quotas_print(&plan->quotas, out);
+    if (plan->cleans)
+        json_put_bool(out, "cleans", true);
     json_close(out, '}');
 }
 
@@ -422,6 +425,7 @@ bool plan_read(struct scope *scope, const struct node *document, struct plan *pl
 {
     const struct node *tree = node_find(document, "tree");
     const struct node *calculates = node_find(document, "calculates");
+    const struct node *cleans = node_find(document, "cleans");
     str notation;
 
     if (!read_text(node_find(document, "notation"), &notation))
@@ -429,6 +433,7 @@ bool plan_read(struct scope *scope, const struct node *document, struct plan *pl
     plan->is_tree = str_is(notation, "tree");
     plan->calculates = calculates && calculates->truth;
     plan->queries = node_find(document, "queries");
+    plan->cleans = cleans && cleans->truth;
     plan->output_node = node_find(document, "output");
     plan->output = plan->output_node ? plan->output_node->raw : STR_NONE;
     plan->tree = tree ? tree->raw : STR_NONE;

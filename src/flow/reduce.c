@@ -326,6 +326,7 @@ pawl_status turn_run(void (*handle)(struct turn *turn), const struct definition 
                          .scope = scope,
                          .ordinal_last = memory->ordinal_last,
                          .fresh_slot = STEP_NONE,
+                         .is_cancelling = memory->is_cancelling,
                          .undo_noted = STEP_NONE };
 
     ASSERT(turn.plan && turn.memory);

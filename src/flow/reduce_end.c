@@ -6,6 +6,7 @@
 #include "base/node.h"
 #include "base/planted.h"
 #include "flow/map_items.h"
+#include "flow/stop.h"
 #include "flow/undo.h"
 
 #define ERROR_NO_BRANCH STR("\"no-branch-matched\"")
@@ -112,7 +113,7 @@ static void graph_goes_on(struct turn *turn, const struct plan_step *step, str r
 }
 
 /* What went wrong, where steps find it (C27). */
-static void note_error(struct turn *turn, str error)
+void turn_note_error(struct turn *turn, str error)
 {
     struct arena *arena = &turn->scope->arena;
 
@@ -132,7 +133,7 @@ static void graph_takes_error(struct turn *turn, const struct plan_step *step, s
     pawl_status status = PAWL_OK;
 
     if (step->error_count > 0)
-        note_error(turn, error);
+        turn_note_error(turn, error);
     source = turn_source(turn);
     if (turn->status == PAWL_OK)
         status = condition_choose_error(turn->scope, &source, step, error, &chosen);
@@ -169,12 +170,16 @@ static bool copy_nodes(struct turn *turn)
     return turn->status == PAWL_OK;
 }
 
-static void end_tree(struct turn *turn, enum settled settled)
+void turn_settled(struct turn *turn, enum settled settled)
 {
     str context = STR_NONE;
 
     if (turn->scope->arena.failed && turn->status == PAWL_OK)
         turn->status = scope_no_memory(turn->scope);
+    if (turn->is_cancelling && settled != TREE_GOES_ON) {
+        stop_end(turn);
+        return;
+    }
     if (settled == TREE_FAILED)
         undo_or_fail(turn, turn->error.data ? turn->error : kept_view(&turn->memory->last_error));
     if (settled != TREE_SUCCEEDED)
@@ -185,27 +190,33 @@ static void end_tree(struct turn *turn, enum settled settled)
     finish(turn, context);
 }
 
+bool turn_walk(struct turn *turn, struct tree_walk *walk)
+{
+    *walk = (struct tree_walk){ .plan = turn->plan,
+                                .begin = begin_leaf,
+                                .context = turn,
+                                .copy = &turn->nodes,
+                                .errors = tree_errors_of(turn->compiler, &turn->errors),
+                                .arena = &turn->scope->arena,
+                                .error = &turn->error };
+    return turn->status == PAWL_OK && copy_nodes(turn);
+}
+
 static void tree_goes_on(struct turn *turn, const struct plan_step *step, bool is_success,
                          uint32_t arm)
 {
-    struct tree_walk walk = { .plan = turn->plan,
-                              .begin = begin_leaf,
-                              .context = turn,
-                              .errors = tree_errors_of(turn->compiler, &turn->errors),
-                              .arena = &turn->scope->arena,
-                              .error = &turn->error };
     struct kept_text ended = { 0 };
+    struct tree_walk walk;
     enum settled settled;
 
-    walk.ended = &ended;
-    if (turn->status != PAWL_OK || !copy_nodes(turn))
+    if (!turn_walk(turn, &walk))
         return;
-    walk.copy = &turn->nodes;
+    walk.ended = &ended;
     settled = is_success && step->kind->leads_by_arm ? tree_take_arm(&walk, step->node, arm)
                                                      : tree_settle(&walk, step->node, is_success);
     if (turn->status == PAWL_OK && !turn->scope->arena.failed && kept_is_there(&ended))
         turn->status = memory_text(turn->memory, &ended, turn->scope, &turn->error);
-    end_tree(turn, settled);
+    turn_settled(turn, settled);
 }
 
 /* ---- Begin, succeed, fail
@@ -224,7 +235,7 @@ void flow_begin(struct turn *turn, const struct tree_redo *redo)
     if (!copy_nodes(turn))
         return;
     walk.copy = &turn->nodes;
-    end_tree(turn, tree_begin(&walk, 0));
+    turn_settled(turn, tree_begin(&walk, 0));
 }
 
 /* What the step brings, and where it leads: found before anything is drafted, since a condition
@@ -351,13 +362,13 @@ void step_fail(struct turn *turn, enum lifecycle_transition transition,
         map_end_items(turn, attempt);
     if (!turn->event->no_retry && !turn->is_hopeless && transition != LIFE_T_GATE_REJECT &&
         retry_is_due(step, attempt->attempt, cause) &&
-        retry_takes(step, error, &turn->scope->arena)) {
+        retry_takes(step, error, &turn->scope->arena) && !stop_holds(turn, step)) {
         step_try_again(turn, attempt, cause);
     } else if (step->of != STEP_NONE) {
         map_item_over(turn, LIFE_T_COUNT, attempt, false, error);
     } else if (turn->plan->is_tree) {
         turn->error = error; /* rescue and finally see it */
-        note_error(turn, error);
+        turn_note_error(turn, error);
         tree_goes_on(turn, step, false, 0);
     } else {
         graph_takes_error(turn, step, error);

@@ -63,6 +63,16 @@ void tree_error_keep(const struct tree_walk *walk, uint32_t node, uint32_t *hold
     *holder = 0;
 }
 
+/* Something else goes up instead. */
+void tree_error_forget(const struct tree_walk *walk, uint32_t *holder)
+{
+    if (*holder == 0)
+        return;
+    row_of(walk->errors, *holder)->next_free = walk->errors->free;
+    walk->errors->free = *holder;
+    *holder = 0;
+}
+
 /* The group has failed, and what failed it goes on with the failure. */
 void tree_error_lift(const struct tree_walk *walk, uint32_t node, uint32_t *holder)
 {

@@ -204,6 +204,16 @@ void undo_or_fail(struct turn *turn, str error)
     turn_draft(turn, LIFE_T_FAIL, NULL, error);
 }
 
+bool undo_after_cancel(struct turn *turn)
+{
+    bool undoes =
+        turn->status == PAWL_OK && turn->plan->has_undo && (undo_count(turn) > 0 || awaits(turn));
+
+    if (undoes)
+        begin_undo(turn, STR_NONE);
+    return undoes;
+}
+
 bool undo_or_cancel(const struct flow_memory *memory)
 {
     struct turn turn = { .plan = memory->plan, .memory = memory, .undo_noted = STEP_NONE };
@@ -274,8 +284,10 @@ pawl_status memory_begin_undo(struct flow_memory *memory, const struct entry_vie
 
     memory->undoing = is_failure ? UNDO_FAILING : UNDO_CANCELLING;
     TRY_MEMORY(scope, !is_failure || memory_keep(&memory->undo_error, error, arena));
-    memory->cancel_actor = arena_str(arena, entry->actor);
-    memory->cancel_reason = arena_str(arena, entry->reason);
+    if (!memory->is_cancelling) {
+        memory->cancel_actor = arena_str(arena, entry->actor);
+        memory->cancel_reason = arena_str(arena, entry->reason);
+    }
     TRY_MEMORY(scope, !arena->failed);
     return PAWL_OK;
 }

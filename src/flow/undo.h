@@ -11,6 +11,8 @@
 pawl_status undo_note(struct turn *turn, const struct attempt *attempt, str result);
 /* The flow fails: at once, or when what was done is undone. */
 void undo_or_fail(struct turn *turn, str error);
+/* What it cleaned up is done, and it is cancelled: what was done is undone. False: nothing is. */
+bool undo_after_cancel(struct turn *turn);
 /* The flow is cancelled: likewise. False: nothing is to be undone, and nothing was drafted. */
 bool undo_or_cancel(const struct flow_memory *memory);
 void decide_undo_cancel(struct turn *turn);

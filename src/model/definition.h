@@ -153,7 +153,8 @@ bool reference_split(str reference, str *name, uint32_t *version);
     X(CANCEL, "cancel", RUNNING, CANCELLED, false)                                                 \
     X(CANCEL_CREATED, "cancel", CREATED, CANCELLED, false)                                         \
     X(GATE_WAIT, "gate.wait", RUNNING, RUNNING, true)                                              \
-    X(COMPENSATE, "compensate", RUNNING, RUNNING, true)
+    X(COMPENSATE, "compensate", RUNNING, RUNNING, true)                                            \
+    X(CLEAN_UP, "clean-up", RUNNING, RUNNING, true)
 
 enum lifecycle_state {
 #define X(name, text, terminal) LIFE_##name,
@@ -171,6 +172,8 @@ enum lifecycle_transition {
 
 /* Does an entry of this transition end its step with an error? */
 bool lifecycle_is_failure(uint32_t transition);
+/* Does it end what is live, without a result? */
+bool lifecycle_is_stop(uint32_t transition);
 
 /* Give a flow's or code's definition the states and transitions above, indexed. */
 pawl_status definition_set_lifecycle(struct definition *definition, struct scope *scope);

@@ -22,6 +22,11 @@ bool lifecycle_is_failure(uint32_t transition)
            transition == LIFE_T_GATE_REJECT;
 }
 
+bool lifecycle_is_stop(uint32_t transition)
+{
+    return transition == LIFE_T_COMPENSATE || transition == LIFE_T_CLEAN_UP;
+}
+
 pawl_status definition_set_lifecycle(struct definition *definition, struct scope *scope)
 {
     struct arena *arena = &scope->arena;

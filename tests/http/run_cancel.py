@@ -60,7 +60,7 @@ def test_a_flow_that_says_so_cannot_be_cancelled_by_any_call_and_is_counted_as_r
     complete(web, step, 1)
     assert state(web, fixed)[1] == "completed"
     assert not can(web, fixed)
-    assert verify_twice(shell) == (True, True)
+    assert verify_twice(shell) == (True, True), shell.pawl("verify", expect=None)
 
 
 def test_while_a_step_applies_waits_to_be_tried_again_or_is_ready_cancelling_is_refused(shell):
@@ -84,7 +84,7 @@ def test_while_a_step_applies_waits_to_be_tried_again_or_is_ready_cancelling_is_
     cancel(web, early)
     again = web.expect(201, "POST", "/v1/instances/%s/redrive" % one).json["instance_id"]
     assert can(web, again), "it can be cancelled after the step that bars it"
-    assert verify_twice(shell) == (True, True)
+    assert verify_twice(shell) == (True, True), shell.pawl("verify", expect=None)
 
 
 def test_after_an_amend_the_new_definition_says_whether_it_can_be_cancelled(shell):
@@ -102,7 +102,7 @@ def test_after_an_amend_the_new_definition_says_whether_it_can_be_cancelled(shel
     assert state(web, kid)[1] == "running", "its parent cannot either"
     web.expect(200, "POST", "/v1/instances/%s/amend" % one, {"definition": "free"})
     cancel(web, one)
-    assert verify_twice(shell) == (True, True)
+    assert verify_twice(shell) == (True, True), shell.pawl("verify", expect=None)
 
 
 def test_only_a_pause_of_the_engines_own_lets_a_flow_be_cancelled_against_its_definition(shell):
@@ -117,7 +117,7 @@ def test_only_a_pause_of_the_engines_own_lets_a_flow_be_cancelled_against_its_de
     assert can(web, full)
     cancel(web, full)
     shell.stop(child)
-    assert verify_twice(shell) == (True, True)
+    assert verify_twice(shell) == (True, True), shell.pawl("verify", expect=None)
 
 
 def test_a_child_that_cannot_be_cancelled_outlives_its_parent(shell):
@@ -142,7 +142,7 @@ def test_a_child_that_cannot_be_cancelled_outlives_its_parent(shell):
         [step] = claim(web, tool)
         complete(web, step, 1)
     assert state(web, applying["instance_id"])[1] == state(web, pairs[0][1])[1] == "completed"
-    assert verify_twice(shell) == (True, True)
+    assert verify_twice(shell) == (True, True), shell.pawl("verify", expect=None)
 
 
 def forged(shell, change):
@@ -211,6 +211,73 @@ def test_an_alarm_that_was_firing_never_ends_as_cancelled(shell):
             "UPDATE pawl_log SET body = CAST(replace(CAST(body AS TEXT), '\"fired\"', ?) AS BLOB) WHERE what = -5", ('"%s"' % word,))
     assert forged(shell, over("fired")) == (True, True)
     assert forged(shell, over("cancelled")) == (False, False)
+
+
+RENT = """try:
+  - {name: enter, tool: enter}
+  - {name: stay, wait: {signal: leave}}
+rescue: [{name: never, tool: never}]
+finally:
+  - {name: close, tool: close, retry: {max: 9, backoff: [1ms]}, args: {why: "{{context.exec/last-error}}"}}
+"""
+
+
+def why(web, instance):
+    return web.get("/v1/instances/%s/why" % instance).json
+
+
+def in_the_flat(web, definition="rent"):
+    instance = web.create(definition=definition)
+    [step] = claim(web, "enter")
+    complete(web, step, 1)
+    return instance
+
+
+def test_a_flow_whose_finally_is_open_cleans_up_before_it_is_cancelled_also_after_a_death(shell):
+    child, web = server(shell)
+    yaml(web, "rent", RENT)
+    instance = in_the_flat(web)
+    assert "cancelling" not in why(web, instance)
+    done = web.expect(200, "POST", "/v1/instances/%s/cancel" % instance, {"reason": "enough", "actor_ref": "ann"}).json
+    assert done == {"new_state": "running", "terminal_kind": None}, done
+    assert state(web, instance) == ("running", "running")
+    told = why(web, instance)["cancelling"]
+    assert (told["actor_ref"], told["reason"]) == ("ann", "enough") and told["since"], told
+    said = shell.pawl("why", instance).out
+    assert "is being cancelled since" in said and "by ann because: enough" in said, said
+    shell.stop(child, 9, expect=-9)
+    child, web = server(shell)
+    web.refused("no-cancel-transition", "POST", "/v1/instances/%s/cancel" % instance, {"reason": "once more"})
+    before = actions(web, instance)
+    [step] = claim(web, "close")
+    assert step["args"] == {"why": "cancelled"}, step
+    web.expect(200, "POST", "/v1/steps/%s/fail" % step["step_id"], {"lease": step["lease"], "error": "jammed"})
+    shell.wait_for(lambda: (step.update(next(iter(claim(web, "close")), {})), "attempt" in step and step["attempt"] == 2)[1])
+    complete(web, step, 1)
+    assert state(web, instance) == ("cancelled", "cancelled") and "clean-up" in before and "cancel" not in before
+    last = web.get("/v1/instances/%s/history" % instance).json["entries"][-1]
+    assert (last["action"], last["actor_ref"], last["reason"]) == ("cancel", "ann", "enough"), last
+    assert not claim(web, "never")
+    shell.stop(child)
+    assert verify_twice(shell) == (True, True), shell.pawl("verify", expect=None)
+
+
+def test_a_child_whose_finally_is_open_cleans_up_when_its_parent_is_cancelled(shell):
+    child, web = server(shell)
+    yaml(web, "rent", RENT)
+    yaml(web, "parent", "do: [{spawn: {definition: rent}}]")
+    parent = web.create(definition="parent")
+    [step] = claim(web, "enter")
+    complete(web, step, 1)
+    cancel(web, parent)
+    assert state(web, parent) == ("cancelled", "cancelled")
+    step = {}
+    shell.wait_for(lambda: (step.update(next(iter(claim(web, "close")), {})), bool(step))[1])
+    assert why(web, step["instance_id"])["cancelling"]["actor_ref"] == "pawl/parent"
+    complete(web, step, 1)
+    assert state(web, step["instance_id"]) == ("cancelled", "cancelled")
+    shell.stop(child)
+    assert verify_twice(shell) == (True, True), shell.pawl("verify", expect=None)
 
 
 if __name__ == "__main__":

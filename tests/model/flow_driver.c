@@ -4,7 +4,8 @@
  * "PATH|LIVE|STATE", PATH being the names of the steps something happened to so far, LIVE those
  * that are under way, both joined by commas; then an empty line. The first letter of a step's name
  * says what happens to it, one thing after another: see `fates`. A step X is a select: either of
- * its arms may be taken, "X1/0" or "X1/1". run_flow_model.py holds a model of its own against it.
+ * its arms may be taken, "X1/0" or "X1/1". Of a line that begins with ~ the flow is also cancelled
+ * at each place, which is "~" in the path. run_flow_model.py holds a model of its own against it.
  */
 #include "base/limits.h"
 #include "flow/flow.h"
@@ -62,6 +63,7 @@ struct place {
 
 static struct scope scope;
 static struct definition *definition;
+static bool is_cancelled_anywhere; /* at each place of each path, once */
 
 static void fail(const char *what)
 {
@@ -226,6 +228,8 @@ static void explore(const struct place *place, const char *path)
             mark = ",";
         }
     printf("|%s\n", definition->states[place->state].name.data);
+    if (is_cancelled_anywhere && place->state == LIFE_RUNNING && !strchr(path, '~'))
+        take(place, path, (struct event){ .kind = EVENT_CANCEL }, "~");
     for (uint32_t i = 0; place->state == LIFE_RUNNING && i < flow_step_count(definition); i++) {
         uint32_t ordinal = flow_live_ordinal(memory, i);
         str name = flow_step_name(definition, i);
@@ -244,6 +248,8 @@ static void run(char *line)
     void *memory;
 
     scope_init(&scope, &heap_libc, 0);
+    is_cancelled_anywhere = *line == '~';
+    line += is_cancelled_anywhere;
     if (node_read_json(&scope, str_of(line), &document) != PAWL_OK ||
         flow_compile(&scope, document, NULL, &definition) != PAWL_OK) {
         printf("refused: %s\n\n", scope.error.message);

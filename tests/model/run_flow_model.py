@@ -176,6 +176,47 @@ def tree_paths(tree):
     return found
 
 
+# ---- Cancelled: what was open cleans up ----
+
+
+def rest(tree, before, after):
+    """A tree that was cancelled when `before` had been answered: (is it over, what is live), `after` having been answered since."""
+    if isinstance(tree, str) or outcome(tree, before) is not None:
+        return True, set()
+    if tree[0] == "select":
+        arms = [arm for arm in (0, 1) if "%s/%d" % (tree[1], arm) in before]
+        return rest(("do", tree[2 + arms[0]]), before, after) if arms else (True, set())
+    if tree[0] == "if":
+        return rest(("do", tree[2 + tree[1]]), before, after)
+    if tree[0] == "do":
+        return rest(next(child for child in tree[1] if outcome(child, before) is not True), before, after)
+    if tree[0] == "dopar":
+        all_of = [rest(child, before, after) for child in tree[1]]
+        return all(over for over, _ in all_of), set().union(*(begun for _, begun in all_of))
+    last, forms = ("do", tree[3]), ("do", tree[1])
+    if outcome(forms, before) is None:
+        over, begun = rest(forms, before, after)
+    elif outcome(forms, before) is False and tree[2] and outcome(("do", tree[2]), before) is None:
+        over, begun = rest(("do", tree[2]), before, after)
+    else:
+        over, begun = True, set()
+    if not over:
+        return over, begun
+    return outcome(last, before + after) is not None, live(last, before + after) if outcome(last, before + after) is None else set()
+
+
+def cancelled_paths(tree):
+    found = tree_paths(tree)
+    for before in [path for path, (_, state) in found.items() if state == "running"]:
+        ahead = [()]
+        while ahead:
+            after = ahead.pop()
+            over, begun = rest(tree, before, after)
+            found[before + ("~",) + after] = (frozenset(begun), "cancelled" if over else "running")
+            ahead += [after + (word,) for name in begun for word in words_of(name)]
+    return found
+
+
 # ---- Graphs: name -> (way, targets) ----
 
 
@@ -280,9 +321,9 @@ def random_graph(roll, letters="STTF"):
 # ---- Holding one against the other ----
 
 
-def drive(cases):
+def drive(cases, mark=""):
     """What the reducer does, for each case: path -> (live, state); None: refused when it was put."""
-    lines = "".join(json.dumps(case) + "\n" for case in cases)
+    lines = "".join(mark + json.dumps(case) + "\n" for case in cases)
     done = subprocess.run([str(BUILD / "tests/flow_driver")], input=lines.encode(), capture_output=True, timeout=3000)
     assert done.returncode == 0, done.stdout.decode()[-500:] + done.stderr.decode()[-2000:]
     blocks = done.stdout.decode().split("\n\n")[:-1]
@@ -298,9 +339,9 @@ def drive(cases):
         yield found
 
 
-def compare(cases, to_json, model):
+def compare(cases, to_json, model, mark=""):
     paths = refused = 0
-    for case, found in zip(cases, drive([to_json(case) for case in cases])):
+    for case, found in zip(cases, drive([to_json(case) for case in cases], mark)):
         if found is None:
             refused += 1
             continue
@@ -375,6 +416,29 @@ def test_trees_with_conditions_do_what_the_model_says():
     cases = list(trees_with_ifs())
     paths, refused = compare(cases, as_json, tree_paths)
     assert refused == 0 and paths > 500, (paths, refused)
+    print("# %d trees, %d paths" % (len(cases), paths))
+
+
+def tries(roll, size, depth, number=None):
+    """A random tree in which many a try has a finally, one within another."""
+    number = number if number is not None else itertools.count()
+    if size <= 1 or depth == 0:
+        return roll.choice("SSSFQRWVX") + str(next(number)) if depth else roll.choice("SSF") + str(next(number))
+    sizes = [1 + roll.randrange(size - 1)]
+    sizes.append(size - sizes[0])
+    parts = [tries(roll, one, depth - 1, number) for one in sizes]
+    parts = [("select", part, ["S%d" % next(number)], []) if isinstance(part, str) and part[0] == "X" else part for part in parts]
+    kind = roll.choice(["do", "dopar", "try", "try", "try"])
+    if kind != "try":
+        return (kind, parts)
+    return ("try", [parts[0]], [roll.choice("SF") + str(next(number))] if roll.random() < 0.3 else [], [parts[1]])
+
+
+def test_a_tree_that_is_cancelled_anywhere_cleans_up_as_the_model_says():
+    roll = random.Random(17)
+    cases = [tree for tree in (tries(roll, roll.randint(2, 4), 3) for _ in range(4000 if LONG else 250)) if not isinstance(tree, str)]
+    paths, refused = compare(cases, as_json, cancelled_paths, "~")
+    assert refused == 0 and paths > 5000, (paths, refused)
     print("# %d trees, %d paths" % (len(cases), paths))
 
 

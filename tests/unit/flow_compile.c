@@ -176,9 +176,10 @@ TEST(flow_compile, a_flow_says_that_it_cannot_be_cancelled_or_from_which_steps_i
     expect_rule(&t->scope, with_cancel(&t->scope, "{not_from: [apply schema]}"),
                 ",\"cancel\":[1]}");
     expect_rule(&t->scope, "cancel: false\ndo: [{name: a, tool: x}]", ",\"cancel\":false}");
-    expect_rule(&t->scope, "cancel: {not_from: [b]}\ntry: [{name: a, tool: x}]\n"
-                           "finally: [{name: b, tool: x}]",
-                ",\"cancel\":[1]}");
+    expect_rule(&t->scope,
+                "cancel: {not_from: [b]}\ntry: [{name: a, tool: x}]\n"
+                "finally: [{name: b, tool: x}]",
+                ",\"cancel\":[1],\"cleans\":true}");
     rig_compile(&t->scope, with_cancel(&t->scope, "{not_from: [apply]}"), &findings);
     EXPECT_EQ(findings.count, 0);
 }

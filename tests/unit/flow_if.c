@@ -2,26 +2,6 @@
 #include "flow_rig.h"
 #include <stdio.h>
 
-static void expect_refused(struct scope *scope, const char *text, const char *part)
-{
-    struct definition *definition = NULL;
-    struct node *document = NULL;
-
-    EXPECT_OK(node_read(scope, str_of(text), &document));
-    if (flow_compile(scope, document, NULL, &definition) != PAWL_INVALID_DEFINITION)
-        test_fail(__FILE__, __LINE__, "not refused: %s", text);
-    EXPECT_HAS(scope->error.message, part);
-    EXPECT_HAS(scope->error.message, "line ");
-}
-
-static const char *step_of(struct rig *rig, uint32_t ordinal)
-{
-    struct flow_call call;
-
-    EXPECT_OK(flow_call(rig->definition, rig->memory, ordinal, rig->scope, &call));
-    return arena_str(&rig->scope->arena, call.step).data;
-}
-
 #define SIZES                                                                                      \
     "do:\n"                                                                                        \
     "  - {name: look, tool: x, augment: {n: n}}\n"                                                 \
@@ -51,10 +31,10 @@ TEST(flow_if, the_first_condition_that_holds_chooses_what_is_done)
         (void)snprintf(story, sizeof story, "step.complete choose.2#1 {\"arm\":%s} [[\"end\",2]",
                        ways[i][3]);
         EXPECT_STORY_HAS(&rig, story);
-        EXPECT_TEXT(step_of(&rig, 3), ways[i][2]);
+        EXPECT_TEXT(rig_name(&rig, 3), ways[i][2]);
         rig_run(&rig, 3, "1");
         if (strcmp(ways[i][2], "last") != 0) {
-            EXPECT_TEXT(step_of(&rig, 4), "last");
+            EXPECT_TEXT(rig_name(&rig, 4), "last");
             rig_run(&rig, 4, "1");
         }
         EXPECT_EQ(rig.state, LIFE_COMPLETED);
@@ -75,10 +55,10 @@ TEST(flow_if, conditions_in_a_row_and_within_each_other_are_decided_at_once)
         "x}]}]\n",
         "{\"a\":1,\"b\":1}");
     rig_begin(&rig);
-    EXPECT_TEXT(step_of(&rig, 3), "in");
+    EXPECT_TEXT(rig_name(&rig, 3), "in");
     rig_run(&rig, 3, "1");
     EXPECT_EQ(rig.state, LIFE_RUNNING);
-    EXPECT_TEXT(step_of(&rig, 7), "one");
+    EXPECT_TEXT(rig_name(&rig, 7), "one");
     rig_run(&rig, 7, "1");
     EXPECT_EQ(rig.state, LIFE_COMPLETED);
     rig_fini(&rig);
@@ -95,7 +75,7 @@ TEST(flow_if, a_condition_that_cannot_be_told_fails_its_step_and_a_rescue_sees_t
         "{}");
     rig_begin(&rig);
     EXPECT_STORY_HAS(&rig, "step.fail c.1#1 \"step 'c': condition 1, 'input.x > 1': ");
-    EXPECT_TEXT(step_of(&rig, 3), "ok");
+    EXPECT_TEXT(rig_name(&rig, 3), "ok");
     rig_fini(&rig);
 }
 
@@ -128,7 +108,7 @@ TEST(flow_if, a_redrive_goes_on_below_the_arm_that_was_chosen)
     EXPECT_OK(flow_redrive(rig.scope, &args, &given));
     rig_init(&again, &t->scope, SIZES, "{}");
     EXPECT_OK(rig_do(&again, (struct event){ .kind = EVENT_START, .given = given }));
-    EXPECT_TEXT(step_of(&again, 1), "middle");
+    EXPECT_TEXT(rig_name(&again, 1), "middle");
     rig_fini(&again);
     rig_fini(&rig);
 }
@@ -159,7 +139,7 @@ TEST(flow_if, an_if_is_checked)
     };
 
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        expect_refused(&t->scope, bad[i][0], bad[i][1]);
+        rig_refused(&t->scope, bad[i][0], bad[i][1]);
     EXPECT_HAS(arena_str(&t->scope.arena, rig_compile(&t->scope, SIZES, NULL)->plan_text).data,
                "\"tree\":[\"do\",0,[\"select\",1,[\"do\",2],[\"do\",3],[\"do\"],[\"do\",4]],5]");
 }

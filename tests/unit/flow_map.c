@@ -3,32 +3,6 @@
 #include "flow_rig.h"
 #include <stdio.h>
 
-static void expect_refused(struct scope *scope, const char *text, const char *part)
-{
-    struct definition *definition = NULL;
-    struct node *document = NULL;
-
-    EXPECT_OK(node_read(scope, str_of(text), &document));
-    if (flow_compile(scope, document, NULL, &definition) != PAWL_INVALID_DEFINITION)
-        test_fail(__FILE__, __LINE__, "not refused: %s", text);
-    EXPECT_HAS(scope->error.message, part);
-    EXPECT_HAS(scope->error.message, "line ");
-}
-
-static const char *args_of(struct rig *rig, uint32_t ordinal)
-{
-    struct flow_call call;
-
-    EXPECT_OK(flow_call(rig->definition, rig->memory, ordinal, rig->scope, &call));
-    return arena_str(&rig->scope->arena, call.args).data;
-}
-
-static void fail(struct rig *rig, uint32_t ordinal, const char *error)
-{
-    EXPECT_OK(rig_step(rig, EVENT_STEP_START, ordinal, NULL));
-    EXPECT_OK(rig_step(rig, EVENT_STEP_FAILED, ordinal, error));
-}
-
 #define ORDER(more)                                                                                \
     "steps:\n"                                                                                     \
     "  each:\n    map:\n      over: '{{input.items}}'\n" more                                      \
@@ -48,13 +22,13 @@ TEST(flow_map, each_item_has_its_step_and_the_results_are_in_the_order_of_the_li
     EXPECT_STORY(&rig, "start [[\"step\",1,0,1,\"pending\"]]\n"
                        "step.start each.1#1 [{\"sku\":\"a\"},{\"sku\":\"b\"},{\"sku\":\"c\"}] "
                        "[[\"step\",2,1],[\"step\",3,1],[\"step\",4,1]]\n");
-    EXPECT_TEXT(args_of(&rig, 3), "{\"sku\":\"b\",\"n\":1,\"all\":\"a\",\"text\":\"no 1 is b\"}");
+    EXPECT_TEXT(rig_args(&rig, 3), "{\"sku\":\"b\",\"n\":1,\"all\":\"a\",\"text\":\"no 1 is b\"}");
     rig_run(&rig, 4, "\"C\"");
     rig_run(&rig, 2, "\"A\"");
     rig_run(&rig, 3, "\"B\"");
     EXPECT_STORY_HAS(&rig,
                      "step.complete each.1#1 [\"A\",\"B\",\"C\"] [[\"end\",1],[\"step\",5,2]]");
-    EXPECT_TEXT(args_of(&rig, 5), "{\"all\":[\"A\",\"B\",\"C\"],\"c\":[\"A\",\"B\",\"C\"]}");
+    EXPECT_TEXT(rig_args(&rig, 5), "{\"all\":[\"A\",\"B\",\"C\"],\"c\":[\"A\",\"B\",\"C\"]}");
     rig_run(&rig, 5, "1");
     EXPECT_EQ(rig.state, LIFE_COMPLETED);
     rig_fini(&rig);
@@ -71,7 +45,7 @@ TEST(flow_map, no_more_items_are_under_way_than_max_parallel)
 
         EXPECT_EQ(flow_behavior.live_steps(rig.memory), 2);
         (void)snprintf(args, sizeof args, "\"n\":%u", i - 2);
-        EXPECT_HAS(args_of(&rig, i), args);
+        EXPECT_HAS(rig_args(&rig, i), args);
         rig_run(&rig, i, "1");
     }
     EXPECT_STORY_HAS(&rig, "[1,1,1]");
@@ -84,7 +58,7 @@ TEST(flow_map, the_first_failure_begins_no_more_and_what_was_begun_runs_to_its_e
 
     rig_init(&rig, &t->scope, ORDER("      max_parallel: 2\n"), ITEMS);
     rig_begin(&rig);
-    fail(&rig, 3, "\"no\"");
+    rig_fail(&rig, 3, "\"no\"");
     EXPECT_EQ(rig.state, LIFE_RUNNING);
     EXPECT_EQ(flow_behavior.live_steps(rig.memory), 2);
     rig_run(&rig, 2, "1");
@@ -99,24 +73,24 @@ TEST(flow_map, failures_that_are_tolerated_stand_in_their_places)
 
     rig_init(&rig, &t->scope, ORDER("      tolerate: all\n"), ITEMS);
     rig_begin(&rig);
-    fail(&rig, 2, "\"a\"");
+    rig_fail(&rig, 2, "\"a\"");
     rig_run(&rig, 3, "7");
-    fail(&rig, 4, "\"c\"");
+    rig_fail(&rig, 4, "\"c\"");
     EXPECT_STORY_HAS(&rig,
                      "step.complete each.1#1 [{\"failed\":true,\"index\":0,\"error\":\"a\"},7,"
                      "{\"failed\":true,\"index\":2,\"error\":\"c\"}]");
     rig_fini(&rig);
     rig_init(&rig, &t->scope, ORDER("      tolerate: 1\n      collect: false\n"), ITEMS);
     rig_begin(&rig);
-    fail(&rig, 2, "\"a\"");
+    rig_fail(&rig, 2, "\"a\"");
     rig_run(&rig, 3, "7");
     rig_run(&rig, 4, "7");
     EXPECT_STORY_HAS(&rig, "step.complete each.1#1 {\"count\":3,\"failed\":1}");
     rig_fini(&rig);
     rig_init(&rig, &t->scope, ORDER("      tolerate: 1\n"), ITEMS);
     rig_begin(&rig);
-    fail(&rig, 4, "\"c\"");
-    fail(&rig, 3, "\"b\"");
+    rig_fail(&rig, 4, "\"c\"");
+    rig_fail(&rig, 3, "\"b\"");
     rig_run(&rig, 2, "7");
     EXPECT_STR(rig.last_payload, "{\"reason\":\"item-failed\",\"index\":1,\"error\":\"b\"}");
     rig_fini(&rig);
@@ -135,7 +109,7 @@ TEST(flow_map, an_empty_list_is_done_at_once_and_what_follows_sees_what_came_bef
              "{}");
     rig_begin(&rig);
     rig_run(&rig, 1, "[]");
-    EXPECT_TEXT(args_of(&rig, 3), "{\"a\":[],\"m\":[],\"c\":{\"a\":[],\"m\":[]}}");
+    EXPECT_TEXT(rig_args(&rig, 3), "{\"a\":[],\"m\":[],\"c\":{\"a\":[],\"m\":[]}}");
     rig_fini(&rig);
 }
 
@@ -172,9 +146,9 @@ TEST(flow_map, items_are_tried_again_and_may_wait_spawn_or_fail_to_begin)
         "backoff: [1s]}}}}]",
         "{}");
     rig_begin(&rig);
-    fail(&rig, 2, "1");
+    rig_fail(&rig, 2, "1");
     EXPECT_OK(rig_timer(&rig, "~retry", 4));
-    EXPECT_TEXT(args_of(&rig, 4), "{\"v\":\"a\"}");
+    EXPECT_TEXT(rig_args(&rig, 4), "{\"v\":\"a\"}");
     rig_run(&rig, 4, "1");
     rig_run(&rig, 3, "2");
     EXPECT_EQ(rig.state, LIFE_COMPLETED);
@@ -208,7 +182,7 @@ TEST(flow_map, a_redrive_runs_only_the_items_that_were_not_done)
     rig_init(&rig, &t->scope, ORDER(""), ITEMS);
     rig_begin(&rig);
     rig_run(&rig, 4, "\"C\"");
-    fail(&rig, 3, "\"no\"");
+    rig_fail(&rig, 3, "\"no\"");
     rig_run(&rig, 2, "\"A\"");
     EXPECT_EQ(rig.state, LIFE_FAILED);
     args = (struct flow_redrive){ .definition = rig.definition,
@@ -222,7 +196,7 @@ TEST(flow_map, a_redrive_runs_only_the_items_that_were_not_done)
     rig_init(&again, &t->scope, ORDER(""), ITEMS);
     EXPECT_OK(rig_do(&again, (struct event){ .kind = EVENT_START, .given = given }));
     EXPECT_EQ(flow_behavior.live_steps(again.memory), 2);
-    EXPECT_HAS(args_of(&again, 2), "\"sku\":\"b\"");
+    EXPECT_HAS(rig_args(&again, 2), "\"sku\":\"b\"");
     rig_run(&again, 2, "\"B\"");
     EXPECT_STORY_HAS(&again, "[\"A\",\"B\",\"C\"]");
     rig_fini(&again);
@@ -260,10 +234,10 @@ TEST(flow_map, a_map_is_checked)
         char text[200];
 
         (void)snprintf(text, sizeof text, "steps: {a: {map: %s, done: true}}", bad[i][0]);
-        expect_refused(&t->scope, text, bad[i][1]);
+        rig_refused(&t->scope, text, bad[i][1]);
     }
-    expect_refused(&t->scope, "do: [{map: {over: [], step: {tool: x}}, retry: {max: 2}}]",
-                   "a map is not tried again");
+    rig_refused(&t->scope, "do: [{map: {over: [], step: {tool: x}}, retry: {max: 2}}]",
+                "a map is not tried again");
     EXPECT_HAS(arena_str(&t->scope.arena, rig_compile(&t->scope, ORDER(""), NULL)->plan_text).data,
                "\"idempotent\":true,\"of\":0}");
 }

@@ -238,4 +238,41 @@ static inline void rig_run(struct rig *rig, uint32_t ordinal, const char *result
 #define EXPECT_STORY(rig, text)     EXPECT_TEXT(buf_text(&(rig)->story), (text))
 #define EXPECT_STORY_HAS(rig, text) EXPECT_HAS(buf_text(&(rig)->story), (text))
 
+/* Refused with these words and a place. */
+static inline void rig_refused(struct scope *scope, const char *text, const char *part)
+{
+    struct definition *definition = NULL;
+    struct node *document = NULL;
+
+    EXPECT_OK(node_read(scope, str_of(text), &document));
+    if (flow_compile(scope, document, NULL, &definition) != PAWL_INVALID_DEFINITION)
+        test_fail(__FILE__, __LINE__, "not refused: %s", text);
+    EXPECT_HAS(scope->error.message, part);
+    EXPECT_HAS(scope->error.message, "line ");
+}
+
+static inline struct flow_call rig_call(struct rig *rig, uint32_t ordinal)
+{
+    struct flow_call call = { 0 };
+
+    EXPECT_OK(flow_call(rig->definition, rig->memory, ordinal, rig->scope, &call));
+    return call;
+}
+
+static inline const char *rig_name(struct rig *rig, uint32_t ordinal)
+{
+    return arena_str(&rig->scope->arena, rig_call(rig, ordinal).step).data;
+}
+
+static inline const char *rig_args(struct rig *rig, uint32_t ordinal)
+{
+    return arena_str(&rig->scope->arena, rig_call(rig, ordinal).args).data;
+}
+
+static inline void rig_fail(struct rig *rig, uint32_t ordinal, const char *error)
+{
+    EXPECT_OK(rig_step(rig, EVENT_STEP_START, ordinal, NULL));
+    EXPECT_OK(rig_step(rig, EVENT_STEP_FAILED, ordinal, error));
+}
+
 #endif

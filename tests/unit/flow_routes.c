@@ -3,31 +3,6 @@
 #include "flow_rig.h"
 #include <stdio.h>
 
-static void expect_refused(struct scope *scope, const char *text, const char *part)
-{
-    struct definition *definition = NULL;
-    struct node *document = NULL;
-
-    EXPECT_OK(node_read(scope, str_of(text), &document));
-    EXPECT_EQ(flow_compile(scope, document, NULL, &definition), PAWL_INVALID_DEFINITION);
-    EXPECT_HAS(scope->error.message, part);
-    EXPECT_HAS(scope->error.message, "line ");
-}
-
-static const char *step_of(struct rig *rig, uint32_t ordinal)
-{
-    struct flow_call call;
-
-    EXPECT_OK(flow_call(rig->definition, rig->memory, ordinal, rig->scope, &call));
-    return arena_str(&rig->scope->arena, call.step).data;
-}
-
-static void fail(struct rig *rig, uint32_t ordinal, const char *error)
-{
-    EXPECT_OK(rig_step(rig, EVENT_STEP_START, ordinal, NULL));
-    EXPECT_OK(rig_step(rig, EVENT_STEP_FAILED, ordinal, error));
-}
-
 /* ---- on_error -------------------------------------------------------------------------------- */
 
 #define PAYMENT                                                                                    \
@@ -55,12 +30,12 @@ TEST(flow_routes, a_step_that_failed_for_good_leads_where_its_first_condition_ho
 
         rig_init(&rig, &t->scope, PAYMENT, "{\"big\":true}");
         rig_begin(&rig);
-        fail(&rig, 1, ends[i][0]); /* tried again first */
+        rig_fail(&rig, 1, ends[i][0]); /* tried again first */
         EXPECT_EQ(rig.state, LIFE_RUNNING);
         EXPECT_OK(rig_timer(&rig, "~retry", 2));
-        fail(&rig, 2, ends[i][0]);
+        rig_fail(&rig, 2, ends[i][0]);
         if (ends[i][1]) {
-            EXPECT_TEXT(step_of(&rig, 3), ends[i][1]);
+            EXPECT_TEXT(rig_name(&rig, 3), ends[i][1]);
             EXPECT_OK(flow_call(rig.definition, rig.memory, 3, rig.scope, &call));
             EXPECT_HAS(arena_str(&rig.scope->arena, call.args).data, ends[i][0]);
             rig_run(&rig, 3, "1");
@@ -82,7 +57,7 @@ TEST(flow_routes, an_error_of_another_kind_fails_the_flow_with_what_its_conditio
              "then: b}]}\n  b: {tool: x, done: true}\n",
              NULL);
     rig_begin(&rig);
-    fail(&rig, 1, "{}");
+    rig_fail(&rig, 1, "{}");
     EXPECT_EQ(rig.state, LIFE_FAILED);
     EXPECT_HAS(arena_str(&t->scope.arena, rig.last_payload).data, "step 'a': condition 1");
     rig_fini(&rig);
@@ -104,7 +79,7 @@ TEST(flow_routes, rejected_gates_and_timeouts_and_steps_that_cannot_begin_lead_t
                        "[\"arm\",\"~timeout\",61000,2]]\n");
     EXPECT_OK(rig_timer(&rig, "~timeout", 2));
     EXPECT_STORY_HAS(&rig, "step.fail s.3#1");
-    EXPECT_TEXT(step_of(&rig, 4), "e");
+    EXPECT_TEXT(rig_name(&rig, 4), "e");
     rig_fini(&rig);
 }
 
@@ -123,7 +98,7 @@ TEST(flow_routes, a_branch_whose_error_leads_away_is_not_waited_for_at_the_join)
     rig_begin(&rig);
     rig_run(&rig, 1, "1");
     rig_run(&rig, 2, "1"); /* a waits at j */
-    fail(&rig, 3, "\"no\"");
+    rig_fail(&rig, 3, "\"no\"");
     EXPECT_STORY_HAS(&rig, "[\"step\",4,3],[\"step\",5,5]");
     rig_fini(&rig);
 }
@@ -141,10 +116,10 @@ TEST(flow_routes, an_error_that_leads_to_the_step_of_a_join_begins_it_beside_tho
     rig_begin(&rig);
     rig_run(&rig, 1, "1");
     rig_run(&rig, 2, "1");
-    fail(&rig, 3, "\"no\"");
-    EXPECT_TEXT(step_of(&rig, 5), "j");
+    rig_fail(&rig, 3, "\"no\"");
+    EXPECT_TEXT(rig_name(&rig, 5), "j");
     rig_run(&rig, 4, "1"); /* c arrives: a and c begin it once more */
-    EXPECT_TEXT(step_of(&rig, 6), "j");
+    EXPECT_TEXT(rig_name(&rig, 6), "j");
     rig_fini(&rig);
 }
 
@@ -159,8 +134,8 @@ TEST(flow_routes, a_redrive_begins_where_the_error_led_and_not_at_what_failed)
              "  b: {tool: x, retry: {max: 1}, done: true}\n",
              NULL);
     rig_begin(&rig);
-    fail(&rig, 1, "1");
-    fail(&rig, 2, "2");
+    rig_fail(&rig, 1, "1");
+    rig_fail(&rig, 2, "2");
     EXPECT_EQ(rig.state, LIFE_FAILED);
     args = (struct flow_redrive){ .definition = rig.definition,
                                   .memory = rig.memory,
@@ -191,7 +166,7 @@ TEST(flow_routes, on_error_is_checked_and_compiled)
     };
 
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        expect_refused(&t->scope, bad[i][0], bad[i][1]);
+        rig_refused(&t->scope, bad[i][0], bad[i][1]);
     EXPECT_HAS(arena_str(&t->scope.arena, rig_compile(&t->scope, PAYMENT, NULL)->plan_text).data,
                "\"on_error\":[[\"error == \\\"declined\\\"\",2],[\"error.code == 7 and "
                "input.big\",3]]}");
@@ -232,7 +207,7 @@ TEST(flow_routes, only_the_kinds_of_errors_that_are_listed_are_tried_again)
                        cases[i].rule);
         rig_init(&rig, &t->scope, text, NULL);
         rig_begin(&rig);
-        fail(&rig, 1, cases[i].error);
+        rig_fail(&rig, 1, cases[i].error);
         EXPECT_EQ(rig.state == LIFE_RUNNING, cases[i].is_tried);
         rig_fini(&rig);
     }
@@ -252,7 +227,7 @@ TEST(flow_routes, kinds_of_errors_are_checked_and_compiled)
 
         (void)snprintf(text, sizeof text, "steps: {a: {tool: x, retry: {%s}, done: true}}",
                        bad[i][0]);
-        expect_refused(&t->scope, text, bad[i][1]);
+        rig_refused(&t->scope, text, bad[i][1]);
     }
     EXPECT_HAS(arena_str(&t->scope.arena,
                          rig_compile(&t->scope,

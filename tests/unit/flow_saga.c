@@ -2,38 +2,12 @@
 #include "flow_rig.h"
 #include <stdio.h>
 
-static void expect_refused(struct scope *scope, const char *text, const char *part)
-{
-    struct definition *definition = NULL;
-    struct node *document = NULL;
-
-    EXPECT_OK(node_read(scope, str_of(text), &document));
-    if (flow_compile(scope, document, NULL, &definition) != PAWL_INVALID_DEFINITION)
-        test_fail(__FILE__, __LINE__, "not refused: %s", text);
-    EXPECT_HAS(scope->error.message, part);
-    EXPECT_HAS(scope->error.message, "line ");
-}
-
-static struct flow_call call_of(struct rig *rig, uint32_t ordinal)
-{
-    struct flow_call call = { 0 };
-
-    EXPECT_OK(flow_call(rig->definition, rig->memory, ordinal, rig->scope, &call));
-    return call;
-}
-
 static void expect_call(struct rig *rig, uint32_t ordinal, const char *step, const char *args)
 {
-    struct flow_call call = call_of(rig, ordinal);
+    struct flow_call call = rig_call(rig, ordinal);
 
     EXPECT_STR(call.step, step);
     EXPECT_STR(call.args, args);
-}
-
-static void fail(struct rig *rig, uint32_t ordinal, const char *error)
-{
-    EXPECT_OK(rig_step(rig, EVENT_STEP_START, ordinal, NULL));
-    EXPECT_OK(rig_step(rig, EVENT_STEP_FAILED, ordinal, error));
 }
 
 #define TRIP                                                                                       \
@@ -59,7 +33,7 @@ TEST(flow_saga, cw3_after_a_failure_what_was_done_is_undone_in_reverse_order_wit
 
     rig_init(&rig, &t->scope, TRIP, NULL);
     book_two(&rig);
-    fail(&rig, 4, "\"no car\"");
+    rig_fail(&rig, 4, "\"no car\"");
     EXPECT_EQ(rig.state, LIFE_RUNNING);
     EXPECT_STORY_HAS(&rig, "compensate {\"because\":\"failed\",\"error\":\"no car\"}");
     expect_call(&rig, 5, "leave", "{\"id\":\"H\"}");
@@ -79,12 +53,12 @@ TEST(flow_saga, cw4_a_compensation_that_fails_holds_the_instance_and_is_tried_ag
 
     rig_init(&rig, &t->scope, TRIP, NULL);
     book_two(&rig);
-    fail(&rig, 4, "\"no car\"");
-    first = call_of(&rig, 5);
-    fail(&rig, 5, "\"away\"");
+    rig_fail(&rig, 4, "\"no car\"");
+    first = rig_call(&rig, 5);
+    rig_fail(&rig, 5, "\"away\"");
     EXPECT_EQ(rig.state, LIFE_RUNNING);
     EXPECT_STORY(&rig, "step.fail leave.5#1 \"away\" [[\"end\",5],[\"step\",6,3,2,\"ready\"]]\n");
-    again = call_of(&rig, 6);
+    again = rig_call(&rig, 6);
     EXPECT_EQ(again.first_ordinal, first.first_ordinal);
     expect_call(&rig, 6, "leave", "{\"id\":\"H\"}");
     rig_run(&rig, 6, "null");
@@ -125,7 +99,7 @@ TEST(flow_saga, what_runs_when_it_fails_is_awaited_if_it_can_be_undone_and_ended
     rig_run(&rig, 1, "1");
     EXPECT_OK(rig_step(&rig, EVENT_STEP_START, 2, NULL));
     EXPECT_OK(rig_step(&rig, EVENT_STEP_START, 3, NULL));
-    fail(&rig, 4, "\"no\"");
+    rig_fail(&rig, 4, "\"no\"");
     EXPECT_STORY_HAS(&rig, "\"error\":\"no\"} [[\"end\",3]]");
     EXPECT_OK(rig_step(&rig, EVENT_STEP_DONE, 2, "7")); /* it leads nowhere any more */
     expect_call(&rig, 5, "a.compensate", "{\"n\":7}");
@@ -141,7 +115,7 @@ TEST(flow_saga, without_anything_done_a_failure_and_a_cancel_end_at_once)
 
     rig_init(&rig, &t->scope, TRIP, NULL);
     rig_begin(&rig);
-    fail(&rig, 1, "1");
+    rig_fail(&rig, 1, "1");
     EXPECT_EQ(rig.state, LIFE_FAILED);
     rig_fini(&rig);
     rig_init(&rig, &t->scope, TRIP, NULL);
@@ -163,7 +137,7 @@ TEST(flow_saga, after_a_pivot_what_was_done_before_it_stays)
     rig_begin(&rig);
     for (uint32_t i = 1; i <= 3; i++)
         rig_run(&rig, i, "1");
-    fail(&rig, 4, "1");
+    rig_fail(&rig, 4, "1");
     expect_call(&rig, 5, "b.compensate", "{}");
     rig_run(&rig, 5, "1");
     EXPECT_EQ(rig.state, LIFE_FAILED);
@@ -181,7 +155,7 @@ TEST(flow_saga, the_items_of_a_map_are_undone_in_reverse_order_of_their_completi
     rig_begin(&rig);
     rig_run(&rig, 3, "1");
     rig_run(&rig, 2, "2");
-    fail(&rig, 4, "\"no\"");
+    rig_fail(&rig, 4, "\"no\"");
     expect_call(&rig, 5, "s.compensate", "{\"i\":\"a\",\"r\":2}");
     rig_run(&rig, 5, "1");
     expect_call(&rig, 6, "s.compensate", "{\"i\":\"b\",\"r\":1}");
@@ -198,7 +172,7 @@ TEST(flow_saga, what_was_undone_is_not_run_again)
 
     rig_init(&rig, &t->scope, TRIP, NULL);
     book_two(&rig);
-    fail(&rig, 4, "1");
+    rig_fail(&rig, 4, "1");
     rig_run(&rig, 5, "1");
     rig_run(&rig, 6, "1");
     args = (struct flow_redrive){ .definition = rig.definition,
@@ -229,7 +203,7 @@ TEST(flow_saga, cw1_a_saga_demands_that_every_effect_says_how_it_is_undone)
     };
 
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        expect_refused(&t->scope, bad[i][0], bad[i][1]);
+        rig_refused(&t->scope, bad[i][0], bad[i][1]);
     (void)rig_compile(&t->scope,
                       "saga: true\ndo: [{tool: log, args: {message: a}}, {wait: {timer: 1s}}, "
                       "{approval: {}}, {tool: x, compensate: pivot}]",

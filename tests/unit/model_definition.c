@@ -221,9 +221,10 @@ TEST(model_definition, the_lifecycle_is_the_one_the_format_names)
 
     EXPECT_OK(definition_set_lifecycle(&definition, &t->scope));
     EXPECT_EQ(definition.state_count, 5);
-    EXPECT_EQ(definition.transition_count, 18);
+    EXPECT_EQ(definition.transition_count, 19);
     EXPECT_STR(definition.transitions[16].action, "gate.wait");
     EXPECT_STR(definition.transitions[17].action, "compensate");
+    EXPECT_STR(definition.transitions[18].action, "clean-up");
     EXPECT_EQ(definition.initial, LIFE_CREATED);
     EXPECT_STR(definition.states[LIFE_CANCELLED].name, "cancelled");
     EXPECT_EQ(definition.states[LIFE_FAILED].terminal, TERMINAL_FAILURE);

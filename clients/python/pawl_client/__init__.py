@@ -1032,6 +1032,12 @@ class View(TypedDict):
     graph: NotRequired[Any]
 
 
+class WindingUp(TypedDict):
+    since: Time
+    actor_ref: str | None
+    reason: str | None
+
+
 class ChildView(TypedDict):
     instance_id: Id
     step_id: StepId
@@ -1209,6 +1215,8 @@ class InstanceWhyAnswer(TypedDict):
     waiting_for: list[Waiting]
     retried_as: NotRequired[Id]
     ended: NotRequired[Ending]
+    cancelling: NotRequired[WindingUp]
+    undoing: NotRequired[WindingUp]
 
 
 class InstanceVariablesAnswer(TypedDict):
@@ -1227,7 +1235,7 @@ class InstanceStepsAnswer(TypedDict):
 
 class InstanceCancelAnswer(TypedDict):
     new_state: str
-    terminal_kind: TerminalKind
+    terminal_kind: TerminalKind | None
 
 
 class InstancePauseAnswer(TypedDict):

@@ -15,7 +15,8 @@ static pawl_status fold_entry(struct engine *engine, struct scope *scope, struct
     entry.actor = log->actor;
     if (!log->reason.data)
         TRY(value_text(engine, scope, record->reason, &entry.reason));
-    if (!log->actor.data && entry.transition == LIFE_T_GATE_APPROVE) /* who it was counts */
+    if (!log->actor.data && /* who it was counts */
+        (entry.transition == LIFE_T_GATE_APPROVE || lifecycle_is_stop(entry.transition)))
         TRY(value_text(engine, scope, record->actor, &entry.actor));
     if (record->body.data)
         TRY(effects_read(scope, record->body, &effects));

@@ -1,4 +1,5 @@
 /* why.c - what an instance waits for: actions, steps, timers, signals, children, a resume. */
+#include "base/json_scan.h"
 #include "engine/parts.h"
 #include "model/interest.h"
 
@@ -183,6 +184,28 @@ pawl_status why_list(const struct whole_log *whole, uint32_t max, struct waiting
     return why_children(whole, max, *out, *count);
 }
 
+/* Of a flow: among the newest records is the one that began to clean up or to undo. */
+static struct instance_end winding_up(const struct whole_log *whole)
+{
+    struct instance_end out = { 0 };
+    str because;
+
+    for (uint32_t i = 0; whole->now->kind == KIND_FLOW && i < whole->log.record_count; i++) {
+        const struct instance_log_record *log = &whole->log.records[i];
+        struct arena *arena = &whole->scope->arena;
+
+        if (log->record.what < 0 || !lifecycle_is_stop((uint32_t)log->record.what))
+            continue;
+        out.winding_up = (struct pause_view){ log->record.at_ms, log->actor, log->reason };
+        out.is_cancelling = log->record.what == LIFE_T_CLEAN_UP ||
+                            (json_member(arena, log->payload, STR("because"), &because) &&
+                             str_is(because, "\"cancelled\""));
+        if (log->record.what == LIFE_T_CLEAN_UP)
+            break; /* it came first, and by a caller */
+    }
+    return out;
+}
+
 static struct instance_end ending_of(const struct whole_log *whole)
 {
     const struct state *state = &whole->slot->definition->states[whole->head.state];
@@ -190,7 +213,7 @@ static struct instance_end ending_of(const struct whole_log *whole)
     bool is_machine = whole->now->kind == KIND_MACHINE;
 
     if (!status)
-        return (struct instance_end){ 0 };
+        return winding_up(whole);
     return (struct instance_end){
         .at_ms = whole->log.records[0].record.at_ms,
         .status = status,

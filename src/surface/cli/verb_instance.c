@@ -234,10 +234,29 @@ static void put_end(struct cli *cli, const struct node *ended)
                  cli->command, cli->operands[0]);
 }
 
+/* It was cancelled, or has failed, and is not over yet. */
+static void put_winding_up(struct cli *cli, const struct node *since, const char *what)
+{
+    str who = member_str(since, "actor_ref"), reason = member_str(since, "reason");
+    char moment[MOMENT_SIZE];
+
+    if (!since)
+        return;
+    moment_print(member_str(since, "since"), moment);
+    fprintf(cli->term.out, "it %s since %s", what, moment);
+    if (who.size > 0)
+        fprintf(cli->term.out, " by %.*s", STR_ARG(who));
+    if (reason.size > 0)
+        fprintf(cli->term.out, " because: %.*s", STR_ARG(reason));
+    fputs("; no other step begins but what cleans up\n", cli->term.out);
+}
+
 void render_why(struct cli *cli, const struct node *answer)
 {
     const struct node *first = node_first(answer, "waiting_for");
 
+    put_winding_up(cli, node_find(answer, "cancelling"), "is being cancelled");
+    put_winding_up(cli, node_find(answer, "undoing"), "has failed and is being undone");
     if (!first)
         put_end(cli, node_find(answer, "ended"));
     if (member_str(answer, "retried_as").size > 0)
