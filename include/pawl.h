@@ -198,7 +198,8 @@ typedef struct pawl_create_args {
     const char *instance_metadata; /* JSON, not empty */
     const char *instantiated_at;   /* RFC 3339, not in the future */
     bool test;               /* its timers fire only by pawl_test_fire_timer() */
-    const char *idempotency_key; /* see below */
+    const char *idempotency_key; /* see above */
+    bool singleton; /* of a definition: one about this subject_ref that has not ended is returned */
 } pawl_create_args;
 
 /* Create an instance of a definition, or of an inline declaration.

@@ -786,10 +786,10 @@ export class Pawl extends Calls {
     }
 
     /** Create an instance of a definition or of an inline machine.
-     * @param {{definition?: Reference, declaration?: Record<string, any>, input?: any, actor_ref?: string, subject_ref?: string, correlation_id?: string, labels?: Labels, instance_metadata?: any, instantiated_at?: Time, test?: boolean, idempotencyKey?: string}} [more]
-     * @returns {Promise<{instance_id: Id, current_state: string, warnings?: Array<Finding>}>} */
+     * @param {{definition?: Reference, declaration?: Record<string, any>, input?: any, actor_ref?: string, subject_ref?: string, correlation_id?: string, labels?: Labels, instance_metadata?: any, instantiated_at?: Time, test?: boolean, singleton?: boolean, idempotencyKey?: string}} [more]
+     * @returns {Promise<{instance_id: Id, current_state: string, existing?: boolean, warnings?: Array<Finding>}>} */
     instanceCreate(more = {}) {
-        return this._call("POST", "/v1/instances", {}, {}, {definition: more.definition, declaration: more.declaration, input: more.input, actor_ref: more.actor_ref, subject_ref: more.subject_ref, correlation_id: more.correlation_id, labels: more.labels, instance_metadata: more.instance_metadata, instantiated_at: more.instantiated_at, test: more.test}, {key: more.idempotencyKey, keyed: true});
+        return this._call("POST", "/v1/instances", {}, {}, {definition: more.definition, declaration: more.declaration, input: more.input, actor_ref: more.actor_ref, subject_ref: more.subject_ref, correlation_id: more.correlation_id, labels: more.labels, instance_metadata: more.instance_metadata, instantiated_at: more.instantiated_at, test: more.test, singleton: more.singleton}, {key: more.idempotencyKey, keyed: true});
     }
 
     /** Instances, filtered; label.K=V filters by a label.
@@ -1069,6 +1069,16 @@ export class Pawl extends Calls {
      * @returns {Promise<{delivered: number, kept?: number}>} */
     signalSend(instance_id, name, more = {}) {
         return this._call("POST", "/v1/instances/{instance_id}/signals", {instance_id}, {}, {name, payload: more.payload, actor_ref: more.actor_ref}, {key: more.idempotencyKey, keyed: true});
+    }
+
+    /** Send a signal to the one instance about a subject, and create it first if there is none.
+     * @param {string} name
+     * @param {Reference} definition
+     * @param {string} subject_ref
+     * @param {{payload?: any, input?: any, correlation_id?: string, labels?: Labels, actor_ref?: string, idempotencyKey?: string}} [more]
+     * @returns {Promise<{instance_id: Id, existing: boolean, delivered: number, kept?: number}>} */
+    signalStart(name, definition, subject_ref, more = {}) {
+        return this._call("POST", "/v1/signals/start", {}, {}, {name, definition, subject_ref, payload: more.payload, input: more.input, correlation_id: more.correlation_id, labels: more.labels, actor_ref: more.actor_ref}, {key: more.idempotencyKey, keyed: true});
     }
 
     /** Send a signal to every instance that awaits or keeps it.

@@ -25,6 +25,8 @@ static pawl_status check_create(const struct op_call *call)
                           declaration ? "both" : "neither");
     if (definition.data && str_is_blank(definition))
         return scope_fail(call->scope, PAWL_INVALID_REQUEST, "'definition' is blank");
+    if (op_is_true(call, "singleton") && (declaration || !op_ref(call, "subject_ref").data))
+        return scope_fail(call->scope, PAWL_INVALID_REQUEST, SINGLETON_WORDS);
     TRY(check_labels(call->scope, node_find(call->input, "labels")));
     if (declaration && declaration->kind != NODE_OBJECT)
         return scope_fail(call->scope, PAWL_INVALID_DECLARATION,
@@ -66,6 +68,8 @@ void print_created(const struct created *created, struct buf *out)
 {
     json_put_text(out, "instance_id", created->id);
     json_put_str(out, "current_state", created->state);
+    if (created->is_existing)
+        json_put_bool(out, "existing", true);
 }
 
 #define GAP_COUNT_MAX 20
@@ -122,6 +126,7 @@ pawl_status create_read(const struct op_call *call, struct create_args *out)
         .subject = op_ref(call, "subject_ref"),
         .correlation = op_ref(call, "correlation_id"),
         .test = op_is_true(call, "test"),
+        .is_singleton = op_is_true(call, "singleton"),
         .may_have_event = call->scope->is_machines,
         .on_end = call->scope->on_end,
         .key = call->key,
@@ -156,6 +161,7 @@ static pawl_status create_go_on(struct op_call *call, bool is_stopping, struct b
 
     (void)is_stopping;
     TRY(engine_create_end(op_engine(call), create));
+    call->http_status = create->created.is_existing ? 200 : call->http_status;
     print_created_warned(call->scope, &create->created, create->args.input, out);
     return PAWL_OK;
 }
@@ -191,6 +197,7 @@ pawl_status op_instance_create(struct op_call *call, struct buf *out)
     if (call->waiter)
         return create_start(call, &args);
     TRY(engine_create(op_engine(call), call->scope, &args, &created));
+    call->http_status = created.is_existing ? 200 : call->http_status;
     print_created_warned(call->scope, &created, args.input, out);
     return PAWL_OK;
 }

@@ -26,6 +26,50 @@ pawl_status op_signal_send(struct op_call *call, struct buf *out)
     return PAWL_OK;
 }
 
+static pawl_status start_args(const struct op_call *call, struct create_args *out)
+{
+    static const char *const refs[] = { "actor_ref", "subject_ref", "correlation_id" };
+
+    for (size_t i = 0; i < sizeof refs / sizeof *refs; i++)
+        TRY(defect_status(call->scope, op_ref_defect(call, refs[i])));
+    TRY(check_labels(call->scope, node_find(call->input, "labels")));
+    *out = (struct create_args){ .definition = op_text(call, "definition"),
+                                 .subject = op_ref(call, "subject_ref"),
+                                 .input = op_json(call, "input"),
+                                 .labels = op_json(call, "labels"),
+                                 .correlation = op_ref(call, "correlation_id"),
+                                 .actor = op_ref(call, "actor_ref"),
+                                 .is_singleton = true };
+    if (!out->subject.data)
+        return scope_fail(call->scope, PAWL_INVALID_REQUEST,
+                          "subject_ref: expected the business object, found nothing");
+    return op_rights(call, false, &out->rights);
+}
+
+#define STARTS_MAX 3 /* the instance may end before the signal comes: then there is another one */
+
+pawl_status op_signal_start(struct op_call *call, struct buf *out)
+{
+    struct create_args args;
+    struct created created = { 0 };
+    bool is_kept = false;
+    pawl_status status = PAWL_TERMINAL;
+
+    TRY(start_args(call, &args));
+    for (int tries = 0; status == PAWL_TERMINAL && tries < STARTS_MAX; tries++) {
+        created = (struct created){ 0 };
+        TRY(engine_create(op_engine(call), call->scope, &args, &created));
+        status = engine_signal(op_engine(call), call->scope, str_of(created.id),
+                               op_text(call, "name"), op_json(call, "payload"),
+                               op_ref(call, "actor_ref"), NULL, NULL, &is_kept);
+    }
+    TRY(status);
+    json_put_text(out, "instance_id", created.id);
+    json_put_bool(out, "existing", created.is_existing);
+    print_signalled(&(struct broadcast){ .delivered = !is_kept, .kept = is_kept }, out);
+    return PAWL_OK;
+}
+
 /* Without white space. */
 static pawl_status filter_of(const struct op_call *call, str *out)
 {

@@ -49,6 +49,34 @@ pawl *shard_for_new(pawl *p, const uint8_t *key)
     return shard_at(p, atomic_fetch_add(&p->shards->turn, 1) % p->shards->count);
 }
 
+/* What may be there only once is found in one place, whichever key the call has. */
+static uint32_t shard_of_subject(str subject, uint32_t count)
+{
+    uint32_t hash = 2166136261u; /* FNV-1a */
+
+    for (size_t i = 0; i < subject.size; i++)
+        hash = (hash ^ (unsigned char)subject.data[i]) * 16777619u;
+    return hash % count;
+}
+
+static pawl *shard_for_creation(pawl *p, const struct op *op, const struct node *input,
+                                const uint8_t *key)
+{
+    const struct node *singleton = node_find(input, "singleton");
+    str subject = node_text(input, "subject_ref");
+    bool is_singleton = op->handle == op_signal_start || (singleton && singleton->truth);
+
+    return is_singleton && subject.data ? shard_at(p, shard_of_subject(subject, shards_count(p)))
+                                        : shard_for_new(p, key);
+}
+
+pawl *shard_for_create(pawl *p, const struct create_args *args)
+{
+    return p->shards && args->is_singleton
+               ? shard_at(p, shard_of_subject(args->subject, shards_count(p)))
+               : shard_for_new(p, args->key);
+}
+
 static pawl *shard_of_alarm_id(pawl *p, str id)
 {
     uint32_t shard;
@@ -67,8 +95,10 @@ static pawl *shard_of_later(pawl *p, const struct node *input, const uint8_t *ke
         op = op_find(node_text(input, "operation"));
         input = node_find(input, "input");
     }
-    if (!op || !input || input->kind != NODE_OBJECT || op->where == AT_ALL || op->where == AT_KEYED)
+    if (!op || !input || input->kind != NODE_OBJECT || op->where == AT_ALL)
         return shard_for_new(p, key);
+    if (op->where == AT_KEYED)
+        return shard_for_creation(p, op, input, key);
     return shard_route(p, op, input, key);
 }
 
@@ -82,7 +112,8 @@ pawl *shard_route(pawl *p, const struct op *op, const struct node *input, const 
     case AT_INSTANCE:
         return shard_of_id(p, id.data ? id : node_text(input, "step_id"));
     case AT_KEYED:
-        return op->handle == op_alarm_set ? shard_of_later(p, input, key) : shard_for_new(p, key);
+        return op->handle == op_alarm_set ? shard_of_later(p, input, key)
+                                          : shard_for_creation(p, op, input, key);
     case AT_ALARM:
         return shard_of_alarm_id(p, node_text(input, "alarm_id"));
     case AT_ALL: /* its key is kept in one of them; or it names an instance after all */
@@ -136,7 +167,7 @@ static pawl_status open_one(pawl *home, const char *url, uint32_t shard,
 
 static struct shards *list_new(pawl *p, uint32_t count)
 {
-    struct shards *shards = heap_new(&p->heap, sizeof *shards + count * sizeof *shards->of);
+    struct shards *shards = heap_new(&p->heap, sizeof *shards + count * sizeof(pawl *));
 
     if (!shards)
         return NULL;
@@ -199,7 +230,7 @@ void shards_close(pawl *p)
     if (shards->fd >= 0)
         close(shards->fd);
     pthread_mutex_destroy(&shards->advance);
-    heap_free(&p->heap, shards, sizeof *shards + shards->count * sizeof *shards->of);
+    heap_free(&p->heap, shards, sizeof *shards + shards->count * sizeof(pawl *));
     p->shards = NULL;
 }
 
@@ -402,7 +433,9 @@ pawl_status shards_create(pawl *p, struct scope *scope, struct batch_create *cre
     TRY_MEMORY(scope, some && of);
     keyless = place_of(p, shard_for_new(p, NULL));
     for (size_t i = 0; i < count; i++)
-        of[i] = creates[i].args.key ? shard_of_key(creates[i].args.key, shards_count(p)) : keyless;
+        of[i] = creates[i].args.key || creates[i].args.is_singleton
+                    ? place_of(p, shard_for_create(p, &creates[i].args))
+                    : keyless;
     for (uint32_t i = 0; i < shards_count(p); i++)
         create_some(p, scope, i, of, creates, count, some);
     return PAWL_OK;

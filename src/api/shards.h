@@ -33,6 +33,7 @@ pawl *shard_of_id(pawl *p,
 pawl *shard_of_instance(pawl *p, uint64_t number);
 /* The next in turn, or that of the key. */
 pawl *shard_for_new(pawl *p, const uint8_t *key);
+pawl *shard_for_create(pawl *p, const struct create_args *args);
 /* Where a call with this input goes. */
 pawl *shard_route(pawl *p, const struct op *op, const struct node *input, const uint8_t *key);
 

@@ -14,6 +14,7 @@ str told(str text); /* data NULL: nothing, or white space, which says nothing */
  * an actor's is not reserved. */
 const char *ref_defect(struct scope *scope, const char *name, str text);
 const char *time_defect(struct scope *scope, const char *name, str text, bool *has, int64_t *out);
+#define SINGLETON_WORDS "'singleton' is for a 'definition' and a 'subject_ref': expected both"
 const char *metadata_defect(const struct node *node); /* NULL: not supplied */
 pawl_status defect_status(struct scope *scope, const char *defect);
 

@@ -34,7 +34,8 @@ static void create_args_of(struct scope *scope, const pawl_create_args *from,
                                  .actor = supplied(from->actor_ref),
                                  .subject = supplied(from->subject_ref),
                                  .correlation = supplied(from->correlation_id),
-                                 .test = from->test };
+                                 .test = from->test,
+                                 .is_singleton = from->singleton };
     out->late_status = check_values(scope, from, out);
     out->late_words = late_words(scope, out->late_status);
 }
@@ -53,6 +54,7 @@ static pawl_status create_key(struct scope *scope, const pawl_create_args *args,
         JSON_MEMBER("instance_metadata", args->instance_metadata),
         TEXT_MEMBER("instantiated_at", args->instantiated_at),
         JSON_MEMBER("test", args->test ? "true" : NULL),
+        JSON_MEMBER("singleton", args->singleton ? "true" : NULL),
     };
 
     if (!args->idempotency_key)
@@ -70,6 +72,8 @@ static pawl_status check_form(struct scope *scope, const pawl_create_args *args)
     if (definition.data && !args->declaration && str_is_utf8(definition, false) &&
         str_is_blank(definition))
         return scope_fail(scope, PAWL_INVALID_REQUEST, "'definition' is blank");
+    if (args->singleton && (args->declaration || !supplied(args->subject_ref).data))
+        return scope_fail(scope, PAWL_INVALID_REQUEST, SINGLETON_WORDS);
     return PAWL_OK;
 }
 
@@ -87,7 +91,7 @@ pawl_status pawl_create(pawl *p, const pawl_create_args *args, pawl_id *out, paw
     if (!status)
         status = create_key(&scope, args, &create);
     if (!status)
-        status = engine_create(shard_for_new(p, create.key)->engine, &scope, &create, &created);
+        status = engine_create(shard_for_create(p, &create)->engine, &scope, &create, &created);
     if (!status)
         memcpy(out->text, created.id, sizeof out->text);
     return api_leave(&scope, status, error);

@@ -244,6 +244,7 @@ struct create_args {
     int64_t instantiated_at_ms;
     bool test;
     bool may_have_event; /* as in struct event */
+    bool is_singleton;   /* one about this subject that has not ended is returned instead */
     const uint8_t *key; /* KEY_SIZE bytes: an accepted call with it is answered again; NULL: none */
     pawl_status late_status; /* a defect of a value, found by the caller: reported after those of */
     const char *late_words;  /* the declaration or definition (D14) */
@@ -252,6 +253,7 @@ struct created {
     char id[ID_SIZE + 1];
     str state;
     const struct definition *definition; /* what it runs; NULL: an inline machine */
+    bool is_existing;                    /* it was there */
 };
 pawl_status engine_create(struct engine *engine, struct scope *scope,
                           const struct create_args *args, struct created *out);

@@ -339,6 +339,12 @@ pawl_status decision_record(struct engine *engine, struct scope *scope, struct h
                             int64_t decided_at_ms, int64_t at_ms, int64_t fired_at_ms,
                             const uint8_t *key);
 
+/* singleton.c: by the drain: one that is there is the answer; and what a key was kept with. */
+pawl_status singleton_find(struct engine *engine, struct request *request, int64_t at_ms,
+                           bool *is_there);
+pawl_status singleton_told(struct engine *engine, struct scope *scope, const struct record *record,
+                           struct created *out);
+
 /* draft_rows.c */
 void live_from_draft(struct engine *engine, struct head *head, const struct definition *definition,
                      const struct draft *draft, int64_t at_ms, bool ends);

@@ -52,6 +52,7 @@ static pawl_status typed_create(const struct node *input, struct buf *out)
                               .instance_metadata = json_of(input, "instance_metadata"),
                               .instantiated_at = text_of(input, "instantiated_at"),
                               .test = is_true(input, "test"),
+                              .singleton = is_true(input, "singleton"),
                               .idempotency_key = text_of(input, "idempotency_key") };
     pawl_id id;
     pawl_status status = pawl_create(p, &args, &id, &error);

@@ -98,7 +98,9 @@ class Cli:
 
     VERBS = {  # operation: (verb, operands, {member: option})
         "instance.create": ("start", ["definition"], {"input": "input", "subject_ref": "subject", "actor_ref": "actor", "correlation_id": "correlation",
-                                                      "test": "test", "labels": "label", "idempotency_key": "key"}),
+                                                      "test": "test", "labels": "label", "singleton": "singleton", "idempotency_key": "key"}),
+        "signal.start": ("signal-start", ["definition", "name"], {"subject_ref": "subject", "payload": "payload", "input": "input", "correlation_id": "correlation",
+                                                                  "labels": "label", "actor_ref": "actor", "idempotency_key": "key"}),
         "instance.fire": ("fire", ["instance_id", "action"], {"actor_ref": "actor", "reason": "reason", "payload": "payload", "guard_satisfied": "guard",
                                                               "fired_at": "at", "expected_sequence": "expect", "idempotency_key": "key"}),
         "instance.cancel": ("cancel", ["instance_id"], {"actor_ref": "actor", "reason": "reason", "idempotency_key": "key"}),
@@ -157,7 +159,7 @@ class Cli:
     def option(self, option, name, value):
         if value is True:
             return ["--" + option]
-        if option in ("guard", "test"):
+        if option in ("guard", "test", "singleton"):
             raise Untold(name)
         if name == "labels" and isinstance(value, dict) and all(isinstance(v, str) for v in value.values()):
             return [w for k, v in value.items() for w in ("--label", "%s=%s" % (k, v))]
@@ -343,6 +345,9 @@ FLOW = [
     ("instance.amend", {"instance_id": "$5", "definition": "ask", "actor_ref": "ann"}), look("$5"), ("instance.redrive", {"instance_id": "$2", "actor_ref": BLANK}),
     ("instance.redrive", {"instance_id": "$2", "actor_ref": "ann"}), look("$6"), ("instance.get", {"instance_id": "$6"}),
     ("instance.variables", {"instance_id": "$1"}), ("instance.query", {"instance_id": "$1", "name": "none"}), ("instance.list", {"kind": "flow"}), ("store.verify", {}),
+    make(definition="ask", subject_ref="A", singleton=True), make(definition="ask", subject_ref="A", singleton=True), make(definition="ask", singleton=True),
+    ("signal.start", {"definition": "ask", "name": "none", "subject_ref": "A"}), ("signal.start", {"definition": "none", "name": "go", "subject_ref": "A"}),
+    ("signal.start", {"definition": "ask", "name": "go", "subject_ref": BLANK}), ("signal.start", {"definition": "ask", "subject_ref": "A"}),
 ]
 ALARMS = [
     define(ORDER, "order"), make(definition="order"), ("alarm.set", {"after": "1h", "operation": "instance.fire", "input": {"instance_id": "$1", "action": "pay"}}),

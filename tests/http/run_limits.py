@@ -1,4 +1,6 @@
 """Limits: how many calls or instances work at once, how many begin in a time, and who is first; through kills of the server too."""
+import concurrent.futures
+import json
 import signal
 
 from run_flows import server, yaml
@@ -230,6 +232,80 @@ def test_why_names_the_limit_that_a_step_waits_for(shell):
     assert "limit" not in web.get("/v1/instances/%s/why" % ids[0]).json["waiting_for"][0]
     out = shell.pawl("why", ids[1]).out
     assert "concurrency" in out and "ann" in out, out
+    shell.stop(child)
+
+
+BOX = {"name": "box", "states": ["open", "shut"], "initial_state": "open", "terminal_states": ["shut"],
+       "terminal_kinds": {"shut": "success"}, "transitions": [{"from_state": "open", "action": "shut", "to_state": "shut"}]}
+
+
+def once(web, name, subject, status, key=None, **more):
+    headers = {"Idempotency-Key": key} if key else None
+    body = {"definition": name, "subject_ref": subject, "singleton": True, **more}
+    reply = web.expect(status, "POST", "/v1/instances", body, headers).json
+    assert reply.get("existing", False) == (status == 200), reply
+    return reply["instance_id"]
+
+
+def test_a_singleton_is_created_once_and_again_when_it_has_ended(shell):
+    child, web = server(shell)
+    web.expect(201, "PUT", "/v1/definitions/box", BOX)
+    yaml(web, "flow", ONE % "")
+    box = once(web, "box", "A-1", 201)
+    assert once(web, "box", "A-1", 200) == box and once(web, "box@1", "A-1", 200) == box
+    others = {once(web, "box", "A-2", 201), once(web, "flow", "A-1", 201, input={"n": 1}), web.create(definition="box", subject_ref="A-1")}
+    assert len(others | {box}) == 4, "another subject, another definition, and one that does not ask"
+    web.expect(200, "POST", "/v1/instances/%s/fire" % box, {"action": "shut"})
+    found = once(web, "box", "A-1", 200)
+    assert found in others, "the one that was created beside it has not ended"
+    web.expect(200, "POST", "/v1/instances/%s/fire" % found, {"action": "shut"})
+    assert once(web, "box", "A-1", 201) not in others | {box}
+    for body in ({"definition": "box", "singleton": True}, {"declaration": BOX, "subject_ref": "A-1", "singleton": True}):
+        assert "expected both" in web.refused("invalid-request", "POST", "/v1/instances", body).json["detail"]
+    shell.stop(child)
+
+
+def test_racing_calls_get_one_singleton_and_a_key_the_answer_that_it_had(shell):
+    child, web = server(shell)
+    web.expect(201, "PUT", "/v1/definitions/box", BOX)
+    lines = [{"operation": "instance.create", "input": {"definition": "box", "subject_ref": "A-%d" % (n % 7), "singleton": True}} for n in range(200)]
+    reply = web.expect(200, "POST", "/v1/batch", "\n".join(json.dumps(line) for line in lines), {"Content-Type": "application/x-ndjson"})
+    assert reply.body.count(b'"existing":true') == 193, reply
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        replies = list(pool.map(lambda n: web.post("/v1/instances", {"definition": "box", "subject_ref": "B", "singleton": True}), range(64)))
+    assert sorted(reply.status for reply in replies) == [200] * 63 + [201]
+    assert len({reply.json["instance_id"] for reply in replies}) == 1
+    box = once(web, "box", "B", 200, key="one")
+    web.expect(200, "POST", "/v1/instances/%s/fire" % box, {"action": "shut"})
+    shell.stop(child, signal.SIGKILL, expect=None)
+    child, web = server(shell)
+    assert once(web, "box", "B", 200, key="one") == box, "the answer of its key"
+    assert once(web, "box", "B", 201) != box
+    shell.stop(child)
+    assert shell.pawl("verify").code == 0
+
+
+def test_a_signal_with_start_reaches_the_one_instance_and_creates_it_first(shell):
+    child, web = server(shell)
+    yaml(web, "cart", """signals: {add: {buffer: true}}
+steps:
+  first: {wait: {signal: add}, next: second}
+  second: {wait: {signal: add}, done: true}""")
+    call = {"name": "add", "payload": 1, "definition": "cart", "subject_ref": "ann", "input": {"shop": 1}, "labels": {"a": "b"}}
+    first = web.expect(202, "POST", "/v1/signals/start", call).json
+    assert (first["existing"], first["delivered"]) == (False, 1), first
+    assert web.get("/v1/instances/" + first["instance_id"]).json["labels"] == {"a": "b"}
+    second = web.expect(202, "POST", "/v1/signals/start", dict(call, payload=2), {"Idempotency-Key": "k"}).json
+    assert second["instance_id"] == first["instance_id"] and second["existing"]
+    assert web.expect(202, "POST", "/v1/signals/start", dict(call, payload=2), {"Idempotency-Key": "k"}).json == second
+    assert web.get("/v1/instances/" + first["instance_id"]).json["result"] == 2
+    third = web.expect(202, "POST", "/v1/signals/start", call).json
+    assert third["instance_id"] != first["instance_id"] and not third["existing"], "the first has ended"
+    assert shell.pawl("signal-start", "cart", "add", "--subject", "bob").code == 0
+    assert [one["subject_ref"] for one in web.get("/v1/instances?definition=cart").json["instances"]] == ["bob", "ann", "ann"]
+    web.refused("invalid-request", "POST", "/v1/signals/start", {"name": "add", "definition": "cart", "subject_ref": " "})
+    web.refused("not-known", "POST", "/v1/signals/start", {"name": "add", "definition": "none", "subject_ref": "x"})
+    web.refused("not-awaiting", "POST", "/v1/signals/start", {"name": "other", "definition": "cart", "subject_ref": "ann"})
     shell.stop(child)
 
 

@@ -362,6 +362,10 @@ def test_the_real_answers_of_every_operation_are_as_described(shell):
     web.expect(200, "POST", "/v1/validations/%s/run" % checked, {"max": 1})
     web.ask("POST", "/v1/validations/%s/cancel" % checked, {})
     web.expect(202, "POST", "/v1/signals", {"name": "go"})
+    cart = {"signals": {"add": {"buffer": True}}, "steps": {"first": {"wait": {"signal": "add"}, "next": "next"}, "next": {"wait": {"signal": "add"}, "done": True}}}
+    web.expect(201, "PUT", "/v1/definitions/cart", cart)
+    for _ in range(2):
+        web.expect(202, "POST", "/v1/signals/start", {"name": "add", "definition": "cart", "subject_ref": "ann"})
     lines = web.expect(200, "POST", "/v1/batch", json.dumps({"operation": "instance.get", "input": {"instance_id": machine}})).body
     assert not list(described.defects({"$ref": "#/components/schemas/instance"}, json.loads(lines)["body"]))
     for path in ("/v1/events", "/v1/instances/%s/events" % machine):

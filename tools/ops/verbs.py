@@ -101,7 +101,7 @@ def table(verbs):
     lists, rows = {}, ""  # verbs with the same options share a list
     for verb in verbs:
         options = "".join(option_row(option) for option in verb.options)
-        rows += verb_row(verb, lists.setdefault(options, verb.name + "_options") if options else "NULL")
+        rows += verb_row(verb, lists.setdefault(options, verb.name.replace("-", "_") + "_options") if options else "NULL")
     out = '/* Made by tools/gen-ops from %s; not to be edited. */\n#include "surface/cli/cli.h"\n\n' % FILE
     for options, name in lists.items():
         out += "static const struct cli_option %s[] = {\n%s    { 0 },\n};\n\n" % (name, options)

@@ -1176,6 +1176,7 @@ class DefinitionCheckAnswer(TypedDict):
 class InstanceCreateAnswer(TypedDict):
     instance_id: Id
     current_state: str
+    existing: NotRequired[bool]
     warnings: NotRequired[list[Finding]]
 
 
@@ -1338,6 +1339,13 @@ class SignalSendAnswer(TypedDict):
     kept: NotRequired[int]
 
 
+class SignalStartAnswer(TypedDict):
+    instance_id: Id
+    existing: bool
+    delivered: int
+    kept: NotRequired[int]
+
+
 class SignalBroadcastAnswer(TypedDict):
     delivered: int
     kept: NotRequired[int]
@@ -1492,9 +1500,9 @@ class Pawl(_Calls):
         answer: DefinitionCheckAnswer = self._call("POST", "/v1/definitions/check", {}, {"against": against}, text, media=media)
         return answer
 
-    def instance_create(self, *, definition: Reference | None = None, declaration: dict[str, Any] | None = None, input: Any | None = None, actor_ref: str | None = None, subject_ref: str | None = None, correlation_id: str | None = None, labels: Labels | None = None, instance_metadata: Any | None = None, instantiated_at: Time | None = None, test: bool | None = None, idempotency_key: str | None = None) -> InstanceCreateAnswer:
+    def instance_create(self, *, definition: Reference | None = None, declaration: dict[str, Any] | None = None, input: Any | None = None, actor_ref: str | None = None, subject_ref: str | None = None, correlation_id: str | None = None, labels: Labels | None = None, instance_metadata: Any | None = None, instantiated_at: Time | None = None, test: bool | None = None, singleton: bool | None = None, idempotency_key: str | None = None) -> InstanceCreateAnswer:
         """Create an instance of a definition or of an inline machine."""
-        answer: InstanceCreateAnswer = self._call("POST", "/v1/instances", {}, {}, {"definition": definition, "declaration": declaration, "input": input, "actor_ref": actor_ref, "subject_ref": subject_ref, "correlation_id": correlation_id, "labels": labels, "instance_metadata": instance_metadata, "instantiated_at": instantiated_at, "test": test}, key=idempotency_key, keyed=True)
+        answer: InstanceCreateAnswer = self._call("POST", "/v1/instances", {}, {}, {"definition": definition, "declaration": declaration, "input": input, "actor_ref": actor_ref, "subject_ref": subject_ref, "correlation_id": correlation_id, "labels": labels, "instance_metadata": instance_metadata, "instantiated_at": instantiated_at, "test": test, "singleton": singleton}, key=idempotency_key, keyed=True)
         return answer
 
     def instance_list(self, *, definition: Reference | None = None, kind: Kind | None = None, state: str | None = None, status: Status | None = None, subject_ref: str | None = None, correlation_id: str | None = None, created_after: Time | None = None, created_before: Time | None = None, active: Literal["true", "false"] | None = None, ended_after: Time | None = None, ended_before: Time | None = None, order: Literal["newest", "oldest"] | None = None, limit: int | None = None, after: Cursor | None = None, labels: dict[str, str] | None = None) -> InstanceListAnswer:
@@ -1675,6 +1683,11 @@ class Pawl(_Calls):
     def signal_send(self, instance_id: str, name: str, *, payload: Any | None = None, actor_ref: str | None = None, idempotency_key: str | None = None) -> SignalSendAnswer:
         """Send a signal to an instance that awaits it."""
         answer: SignalSendAnswer = self._call("POST", "/v1/instances/{instance_id}/signals", {"instance_id": instance_id}, {}, {"name": name, "payload": payload, "actor_ref": actor_ref}, key=idempotency_key, keyed=True)
+        return answer
+
+    def signal_start(self, name: str, definition: Reference, subject_ref: str, *, payload: Any | None = None, input: Any | None = None, correlation_id: str | None = None, labels: Labels | None = None, actor_ref: str | None = None, idempotency_key: str | None = None) -> SignalStartAnswer:
+        """Send a signal to the one instance about a subject, and create it first if there is none."""
+        answer: SignalStartAnswer = self._call("POST", "/v1/signals/start", {}, {}, {"name": name, "payload": payload, "definition": definition, "subject_ref": subject_ref, "input": input, "correlation_id": correlation_id, "labels": labels, "actor_ref": actor_ref}, key=idempotency_key, keyed=True)
         return answer
 
     def signal_broadcast(self, name: str, *, filter: Any | None = None, payload: Any | None = None, actor_ref: str | None = None, idempotency_key: str | None = None) -> SignalBroadcastAnswer:

@@ -13,6 +13,7 @@ static pawl_status drain_create(struct engine *engine, struct request *request, 
 {
     struct create_request *create = request->create;
     struct record record;
+    bool is_there;
     enum key_use use;
 
     ASSERT_DRAINING(engine);
@@ -23,6 +24,12 @@ static pawl_status drain_create(struct engine *engine, struct request *request, 
         return keys_created(engine, request->scope, &record, create->out);
     if (request->is_again)
         return PAWL_OK;
+    if (create->args->is_singleton) {
+        pawl_status status = singleton_find(engine, request, at_ms, &is_there);
+
+        if (status || is_there)
+            return status;
+    }
     TRY(redrive_check(engine, request->scope, create->args));
     TRY(family_check(engine, request->scope, create->child_plans));
     TRY(create_record(engine, request->scope, create, at_ms));
@@ -247,6 +254,7 @@ static pawl_status creating_check(struct engine *engine, struct creating *one, s
                               .create = { .args = args, .row = &one->row, .out = out },
                               .request = { .drain = drain_create, .scope = scope } };
     one->request.create = &one->create;
+    out->is_existing = false;
     if (!args->definition.data == !args->declaration.data)
         return scope_fail(scope, PAWL_INVALID_REQUEST,
                           "expected exactly one of definition and declaration, found %s",

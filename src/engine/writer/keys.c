@@ -203,12 +203,15 @@ pawl_status keys_created(struct engine *engine, struct scope *scope, const struc
     struct record last = { 0 };
     struct head head;
 
+    if (record->what == CONTROL_KEYED)
+        return singleton_told(engine, scope, record, out);
     TRY(record->what == CONTROL_CREATE ? last_of_creation(engine, scope, record, &last)
                                        : damaged(scope, record));
     TRY(stand_after(engine, scope, &last, &head, &slot));
     id_print(head.instance, head.random, out->id);
     out->state = slot->definition->states[head.state].name;
     out->definition = slot->definition;
+    out->is_existing = false;
     return PAWL_OK;
 }
 
