@@ -191,6 +191,18 @@ static void check_body(const struct source_step *step)
                    "the step of a map puts nothing into the context; write 'augment' beside 'map'");
 }
 
+/* Only what is called waits for someone to take it. */
+static void read_worker(struct source_step *step)
+{
+    const struct node *wait = node_find(step->node, "wait_for_worker");
+
+    if (wait && !step->plan.kind->is_taken)
+        step_error(step, wait, "'wait_for_worker' belongs to a step that calls a tool");
+    else if (wait && compile_duration(step, wait, "'wait_for_worker'", &step->plan.worker_ms) &&
+             step->plan.worker_ms == 0)
+        step_error(step, wait, "'wait_for_worker' must be more than 0");
+}
+
 static void read_step(struct source_step *step)
 {
     const struct node *timeout = node_find(step->node, "timeout");
@@ -206,6 +218,7 @@ static void read_step(struct source_step *step)
     if (timeout && compile_duration(step, timeout, "'timeout'", &step->plan.timeout_ms) &&
         step->plan.timeout_ms == 0)
         step_error(step, timeout, "'timeout' must be more than 0");
+    read_worker(step);
     if (idempotent && step_expect(step, idempotent, NODE_BOOL, "true or false")) {
         step->plan.is_idempotent = idempotent->truth;
         step->plan.is_once = !idempotent->truth;

@@ -117,5 +117,10 @@ bool flow_event_of(const struct definition *definition, const void *memory,
     out->name = entry->transition == LIFE_T_STEP_RETRY ? TIMER_RETRY : TIMER_TIMEOUT;
     if (n > 0)
         out->kind = events[entry->transition].other;
+    if (entry->transition == LIFE_T_STEP_TIMEOUT && str_eq(entry->payload, ERROR_WORKER)) {
+        out->kind = EVENT_TIMER;
+        out->name = TIMER_WORKER;
+        return n == 0;
+    }
     return n < 2;
 }

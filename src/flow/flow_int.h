@@ -130,6 +130,7 @@ int64_t *retry_expand(struct arena *arena, int64_t initial_ms, int64_t factor_pe
 
 #define RESULT_NULL   STR("null")
 #define ERROR_TIMEOUT STR("\"timeout\"")
+#define ERROR_WORKER  STR("\"no-worker\"")
 #define ERROR_UNKNOWN                                                                              \
     STR("\"timeout: its outcome is unknown, and it is declared idempotent: false, so it is not "   \
         "run again\"")
@@ -196,6 +197,7 @@ void turn_arm(struct turn *turn, uint32_t ordinal, str name, int64_t due_at_ms);
 struct attempt turn_create(struct turn *turn, uint32_t plan, uint32_t number,
                            enum step_status status);
 void turn_end(struct turn *turn, const struct attempt *attempt);
+void turn_await_worker(struct turn *turn, const struct attempt *attempt); /* it is ready now */
 void turn_note_over(struct turn *turn, uint32_t ordinal);
 struct template_source turn_source(const struct turn *turn);
 /* ... for the args of a step, which sees the error of the try around it. */

@@ -50,6 +50,8 @@ const struct known_key step_keys[] = {
     { "retry", "{max, backoff, on, never}", "how often it is tried, and after how long", "retries",
       "see Retries" },
     { "timeout", "DURATION", "how long one attempt may take", NULL, "no limit" },
+    { "wait_for_worker", "DURATION", "how long a call may wait until a worker takes it", NULL,
+      "no limit" },
     { "idempotent", "true | false", "whether an attempt without an answer may be repeated", NULL,
       "true in a graph, false in a tree" },
     { "augment", "{DEST: SOURCE}", "what of the result is put into the context", NULL, "nothing" },

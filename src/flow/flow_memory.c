@@ -260,7 +260,7 @@ static pawl_status fold_arm(struct folding *fold, struct attempt *live, const st
                             .name = effect->name,
                             .value = effect->state };
 
-    if (arm.is_timer && str_eq(arm.name, TIMER_TIMEOUT))
+    if (arm.is_timer && (str_eq(arm.name, TIMER_TIMEOUT) || str_eq(arm.name, TIMER_WORKER)))
         return PAWL_OK; /* known by its name */
     if (arm.is_timer && str_eq(arm.name, TIMER_RETRY)) {
         live->is_backing_off = true;

@@ -10,6 +10,7 @@
 /* The engine's own timers; no step's name begins with '~'. */
 #define TIMER_TIMEOUT STR("~timeout")
 #define TIMER_RETRY   STR("~retry")
+#define TIMER_WORKER  STR("~worker") /* while it is ready: wait_for_worker */
 
 /* Where rescue and finally find what went wrong (C27). */
 #define CONTEXT_LAST_ERROR STR("exec/last-error")

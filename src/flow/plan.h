@@ -68,6 +68,7 @@ struct plan_step {
     uint32_t backoff_count, jitter_permille;
     str *retry_on, *retry_never; /* kinds of errors; no `on`: all but those of `never` */
     uint32_t retry_on_count, retry_never_count;
+    int64_t worker_ms;  /* how long an attempt may be ready; 0: for ever */
     int64_t timeout_ms; /* 0: none said; a runner's own limit still holds */
     bool is_idempotent;
     bool is_once; /* ... it is declared not to be: what ran out of time is not run again */

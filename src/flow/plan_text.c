@@ -8,7 +8,8 @@
  *    "args":{...},"next":1,"max":3,"backoff":[30000,120000,300000],"jitter":100,"timeout":120000,
  *    "idempotent":true,"once":true,"augment":[["dest","source"]],"by":["ann"],"count":2,
  *    "on_error":[["error == \"timeout\"",2],3],"on":["timeout"],"never":["declined"],
- *    "of":4,"undoes":2,"pivot":true,"concurrency":[5,"{{input.to}}"],"rate":[10,1000],"priority":3}],
+ *    "of":4,"undoes":2,"pivot":true,"concurrency":[5,"{{input.to}}"],"rate":[10,1000],"priority":3,
+ *    "worker":60000}],
  *    "tree":["do",0,["dopar",1,2]],"output":{...},"buffered":[NAME],"cancel":false,
  *    "concurrency":[1,"{{input.to}}"],"rate":[10,1000],"priority":"{{input.priority}}",
  *    "calculates":true,"queries":{NAME:EXPRESSION},"cleans":true}
@@ -253,11 +254,14 @@ static void print_step(const struct plan_step *step, struct buf *out)
     if (step->is_pivot)
         json_put_bool(out, "pivot", true);
     quotas_print(&step->quotas, out);
+    if (step->worker_ms > 0)
+        json_put_i64(out, "worker", step->worker_ms);
     json_close(out, '}');
 }
 
 static bool read_optional(const struct node *node, struct plan_step *step)
 {
+    const struct node *worker = node_find(node, "worker");
     const struct node *timeout = node_find(node, "timeout"), *jitter = node_find(node, "jitter");
     const struct node *tool = node_find(node, "tool"), *count = node_find(node, "count");
     const struct node *of = node_find(node, "of"), *undoes = node_find(node, "undoes");
@@ -268,6 +272,7 @@ static bool read_optional(const struct node *node, struct plan_step *step)
            (!undoes || node_to_u32(undoes, LIMIT_STEPS, &step->undoes)) &&
            (!of || node_to_u32(of, LIMIT_STEPS, &step->of)) &&
            (!timeout || node_to_i64(timeout, &step->timeout_ms)) &&
+           (!worker || node_to_i64(worker, &step->worker_ms)) &&
            (!jitter || node_to_u32(jitter, 1000, &step->jitter_permille)) &&
            (!tool || read_text(tool, &step->tool)) &&
            (!count || node_to_u32(count, LIMIT_STEPS, &step->approval_count));

@@ -70,7 +70,17 @@ struct attempt turn_create(struct turn *turn, uint32_t plan, uint32_t number,
                                       .plan = plan,
                                       .attempt = number,
                                       .status = status });
+    if (status == STEP_READY)
+        turn_await_worker(turn, &attempt);
     return attempt;
+}
+
+void turn_await_worker(struct turn *turn, const struct attempt *attempt)
+{
+    int64_t worker_ms = turn->plan->steps[attempt->plan].worker_ms;
+
+    if (worker_ms > 0)
+        turn_arm(turn, attempt->ordinal, TIMER_WORKER, turn->event->at_ms + worker_ms);
 }
 
 void turn_note_over(struct turn *turn, uint32_t ordinal)
@@ -93,7 +103,8 @@ void turn_end(struct turn *turn, const struct attempt *attempt)
             turn->begun[i].is_over = true;
     turn_cause(turn, (struct effect){ .kind = EFFECT_END,
                                       .ordinal = attempt->ordinal,
-                                      .is_bare = step_is_taken(step) && step->timeout_ms == 0 });
+                                      .is_bare = step_is_taken(step) && step->timeout_ms == 0 &&
+                                                 step->worker_ms == 0 });
 }
 
 struct template_source turn_source(const struct turn *turn)
@@ -195,6 +206,10 @@ static void decide_step_start(struct turn *turn)
     timeout_ms = turn->plan->steps[attempt->plan].timeout_ms;
     turn_draft(turn, LIFE_T_STEP_START, attempt, STR_NONE);
     turn_cause(turn, (struct effect){ .kind = EFFECT_RUN, .ordinal = attempt->ordinal });
+    if (turn->plan->steps[attempt->plan].worker_ms > 0)
+        turn_cause(turn, (struct effect){ .kind = EFFECT_DISARM,
+                                          .ordinal = attempt->ordinal,
+                                          .name = TIMER_WORKER });
     if (timeout_ms > 0)
         turn_arm(turn, attempt->ordinal, TIMER_TIMEOUT, turn->event->at_ms + timeout_ms);
 }
@@ -241,6 +256,7 @@ static void decide_returned(struct turn *turn)
                                           .ordinal = attempt->ordinal,
                                           .name = TIMER_TIMEOUT });
     turn_cause(turn, (struct effect){ .kind = EFFECT_READY, .ordinal = attempt->ordinal });
+    turn_await_worker(turn, attempt);
 }
 
 static void decide_step_end(struct turn *turn)

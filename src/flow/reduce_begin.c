@@ -107,5 +107,7 @@ void begin_again(struct turn *turn, const struct attempt *attempt)
                          .kind = EFFECT_DISARM, .ordinal = attempt->ordinal, .name = TIMER_RETRY });
     if (is_ready)
         turn_cause(turn, (struct effect){ .kind = EFFECT_READY, .ordinal = attempt->ordinal });
+    if (is_ready)
+        turn_await_worker(turn, attempt);
     note_begun(turn, attempt, is_ready);
 }

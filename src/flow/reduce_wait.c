@@ -44,6 +44,8 @@ static bool has_timer(const struct turn *turn, const struct attempt *live, uint3
         return true;
     if (str_eq(name, TIMER_RETRY))
         return live->is_backing_off;
+    if (str_eq(name, TIMER_WORKER))
+        return live->status == STEP_READY && turn->plan->steps[live->plan].worker_ms > 0;
     return str_eq(name, TIMER_TIMEOUT) && !live->is_backing_off && live->status != STEP_READY &&
            turn->plan->steps[live->plan].timeout_ms > 0;
 }
@@ -73,6 +75,8 @@ void decide_timer(struct turn *turn)
                   STR_ARG(words_shown(turn->event->name)));
     } else if (arm != ARM_NONE) {
         take_arm(turn, LIFE_T_TIMER, live, arm, RESULT_NULL);
+    } else if (str_eq(turn->event->name, TIMER_WORKER)) {
+        step_fail(turn, LIFE_T_STEP_TIMEOUT, live, RETRY_FAILED, ERROR_WORKER);
     } else if (!live->is_backing_off) {
         step_time_out(turn, live);
     } else {

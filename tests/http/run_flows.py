@@ -589,5 +589,21 @@ def test_c36_the_tree_can_be_read_with_what_came_of_each_of_its_steps(shell):
     assert web.get("/v1/instances/%s/history" % one).json["entries"][0]["action"] == "start"
 
 
+def test_a_call_that_no_worker_takes_in_time_fails_and_one_that_is_taken_does_not(shell):
+    child, web = server(shell, "--test")
+    yaml(web, "ask", "steps: {ask: {tool: far, wait_for_worker: 1h, timeout: 9h, retry: {max: 1}, on_error: end, done: true}, "
+                     "end: {tool: set, args: {by: '{{context.exec/last-error}}'}, done: true}}")
+    both = {web.create(definition="ask"), web.create(definition="ask")}
+    [step] = web.post("/v1/steps/claim", {"tools": ["far"], "worker": "w", "max": 1, "lease": "8h"}).json["steps"]
+    (other,) = both - {step["instance_id"]}
+    web.expect(200, "POST", "/v1/test/advance", {"by": "2h"})
+    assert web.get("/v1/instances/" + other).json["result"] == {"by": "no-worker"}
+    assert web.post("/v1/steps/claim", {"tools": ["far"], "worker": "w"}).json["steps"] == []
+    complete(web, step, 7)
+    assert state(web, step["instance_id"]) == ("completed", "completed")
+    shell.stop(child)
+    shell.pawl("verify")
+
+
 if __name__ == "__main__":
     harness.main(globals())

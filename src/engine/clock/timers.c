@@ -47,6 +47,8 @@ void timers_note(struct engine *engine, const struct batch *batch)
 /* What an entry that a timer's end makes says of it; data NULL: its name says it. */
 static str reason_of(str timer)
 {
+    if (str_is(timer, "~worker"))
+        return STR("no worker took it in time");
     return str_is(timer, "~timeout") ? STR("the step's own timeout ran out") : STR_NONE;
 }
 

@@ -69,7 +69,8 @@ static void why_tool(struct engine *engine, const struct definition *definition,
  * counts. */
 static bool is_internal(const struct live *live, const struct live_timer *timer)
 {
-    return str_is(timer->name, "~timeout") || (live->paused_pos && str_is(timer->name, "~turn"));
+    return str_is(timer->name, "~timeout") || str_is(timer->name, "~worker") ||
+           (live->paused_pos && str_is(timer->name, "~turn"));
 }
 
 /* Times are shown by the wall clock. */
