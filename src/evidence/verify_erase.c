@@ -5,10 +5,10 @@
  * the last such record stands behind the last record that uses the value. A record whose body was
  * erased in part no longer gives its hash: it is valid only if an erase record behind it names its
  * hash and what it hashes to now, which together have a name of a commitment's form
- * (model/redact.h). Uses and erasures are collected along the log and compared at its end. */
+ * (model/erased_body.h). Uses and erasures are collected along the log and compared at its end. */
 #include "base/node.h"
 #include "evidence/verify_int.h"
-#include "model/redact.h"
+#include "model/erased_body.h"
 
 /* The map leads to the last erasure with these first bytes; each leads to the one before it. */
 static pawl_status find_or_add(struct verify *v, const uint8_t commitment[SHA_SIZE],

@@ -69,7 +69,7 @@ struct value {
     bool interned;                /* found again by its bytes: actors and subjects */
 };
 
-/* A record whose body has lost what could be private: redact.h. Its hash stays what it was. */
+/* A record whose body has lost what could be private: erased_body.h. Its hash stays what it was. */
 struct redaction {
     uint64_t pos;
     uint32_t flags; /* as it has them now */

@@ -4,8 +4,8 @@
  * lose what could be private, and keep the hash that they had. The record stands in the store's
  * chain and names all of it (docs/format.md, "Values" and "Erased bodies"); the row of each
  * instance names the record. What is written here was gathered before (erase_plan.c). */
-#include "engine/writer/erasing.h"
 #include "engine/parts.h"
+#include "engine/writer/erasing.h"
 
 /* ---- holds ---- */
 
@@ -17,9 +17,10 @@ pawl_status hold_check(struct engine *engine, struct scope *scope, str id)
     if (status == PAWL_NOT_KNOWN)
         return PAWL_OK;
     TRY(status);
-    return scope_fail(scope, PAWL_CONFLICT,
-                      "instance '%.*s' is on hold: nothing of it is erased until the hold is lifted",
-                      STR_ARG(id));
+    return scope_fail(
+        scope, PAWL_CONFLICT,
+        "instance '%.*s' is on hold: nothing of it is erased until the hold is lifted",
+        STR_ARG(id));
 }
 
 /* ---- recording ---- */
@@ -201,7 +202,8 @@ static void scrub(struct erasing *erasing)
     struct request request = { .drain = drain_scrub, .scope = &erasing->reading };
 
     for (int i = 0; i < SCRUB_TRIES; i++) {
-        if (shell_submit(engine, &request) != PAWL_OK || !atomic_load(&engine->writer.is_unscrubbed))
+        if (shell_submit(engine, &request) != PAWL_OK ||
+            !atomic_load(&engine->writer.is_unscrubbed))
             break;
     }
     erasing->out->is_left_in_log = atomic_load(&engine->writer.is_unscrubbed);

@@ -1,9 +1,9 @@
 /* erase_plan.c - what there is to erase of an instance: its values, what its bodies say, what it is
  * found by, and what the store itself kept for it. */
-#include "engine/writer/erasing.h"
 #include "engine/parts.h"
+#include "engine/writer/erasing.h"
 #include "model/effect.h"
-#include "model/redact.h"
+#include "model/erased_body.h"
 
 #define ERASE_PAGE 64u /* records */
 
@@ -108,15 +108,14 @@ static pawl_status add_body(struct erasing *erasing, const char *id, const struc
     struct record now = *record;
     uint32_t at = slice->body_count;
 
-    TRY_MEMORY(&erasing->reading,
-               HEAP_GROW(heap, slice->bodies, slice->body_capacity, at + 1) &&
-                   HEAP_GROW(heap, slice->hashes, slice->hash_capacity, at + 1));
+    TRY_MEMORY(&erasing->reading, HEAP_GROW(heap, slice->bodies, slice->body_capacity, at + 1) &&
+                                      HEAP_GROW(heap, slice->hashes, slice->hash_capacity, at + 1));
     now.flags |= RECORD_ERASED;
     TRY(hash_now(erasing, id, &now, covered, slice->hashes[at][1]));
     memcpy(slice->hashes[at][0], record->hash, SHA_SIZE);
-    slice->bodies[at] = (struct redaction){
-        .pos = record->pos, .flags = now.flags, .body = arena_str(&slice->scope.arena, body)
-    };
+    slice->bodies[at] = (struct redaction){ .pos = record->pos,
+                                            .flags = now.flags,
+                                            .body = arena_str(&slice->scope.arena, body) };
     TRY_MEMORY(&erasing->reading, !slice->scope.arena.failed);
     slice->bytes += body.size;
     slice->body_count++;
@@ -163,7 +162,7 @@ static pawl_status gather_creation(struct gathering *work, const struct record *
     if (erasing->oldest_pos == 0 || record->pos < erasing->oldest_pos)
         erasing->oldest_pos = record->pos;
     TRY_MEMORY(&erasing->reading, HEAP_GROW(erasing->engine->heap, slice->cleared,
-                                        slice->cleared_capacity, slice->cleared_count + 1));
+                                            slice->cleared_capacity, slice->cleared_count + 1));
     slice->cleared[slice->cleared_count++] =
         (struct instance_row){ .number = work->row.number,
                                .labels = arena_str(&slice->scope.arena, work->row.labels) };
@@ -222,8 +221,8 @@ static pawl_status walk(struct gathering *work, struct scope *page)
         scope_clear(page);
         records = ARENA_ARRAY(&page->arena, struct record, ERASE_PAGE);
         TRY_MEMORY(&erasing->reading, records);
-        status = store_records_of(erasing->engine->store, page, &query, records, ERASE_PAGE,
-                                  &count);
+        status =
+            store_records_of(erasing->engine->store, page, &query, records, ERASE_PAGE, &count);
         if (status)
             erasing->reading.error = page->error;
         TRY(status);
@@ -243,9 +242,8 @@ static pawl_status walk(struct gathering *work, struct scope *page)
 static pawl_status is_erased(struct gathering *work, bool *out)
 {
     struct standing_row row;
-    pawl_status status =
-        store_standing(work->erasing->engine->store, &work->erasing->reading, CONTROL_ERASE,
-                       str_of(work->id), &row);
+    pawl_status status = store_standing(work->erasing->engine->store, &work->erasing->reading,
+                                        CONTROL_ERASE, str_of(work->id), &row);
 
     *out = status == PAWL_OK;
     return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
@@ -270,8 +268,8 @@ static pawl_status gather(struct gathering *work, struct scope *row_scope, struc
 {
     struct erasing *erasing = work->erasing;
     bool before = false;
-    pawl_status status = store_instance(erasing->engine->store, row_scope, work->target.number,
-                                        &work->row);
+    pawl_status status =
+        store_instance(erasing->engine->store, row_scope, work->target.number, &work->row);
 
     work->row.number = work->target.number;
     status = status ? status : locate(work, row_scope);

@@ -25,7 +25,8 @@ struct erase_slice {
     struct scope scope;
     struct value *values;
     struct redaction *bodies;
-    uint8_t (*hashes)[2][SHA_SIZE]; /* of the bodies: the record's hash, and what it hashes to now */
+    uint8_t (
+        *hashes)[2][SHA_SIZE]; /* of the bodies: the record's hash, and what it hashes to now */
     struct instance_row *cleared;
     struct erase_target *targets;
     uint32_t value_count, value_capacity, body_count, body_capacity, hash_capacity, cleared_count,
@@ -41,8 +42,8 @@ struct erasing {
     struct erased *out;
     struct sha *sha;
     struct erase_slice slice;
-    struct map seen;     /* numbers of instances that were taken up */
-    uint64_t *waiting;   /* children that are still to be erased */
+    struct map seen;   /* numbers of instances that were taken up */
+    uint64_t *waiting; /* children that are still to be erased */
     uint32_t waiting_count, waiting_capacity;
     uint64_t oldest_pos; /* of the creations, to look for what the store itself kept */
 };

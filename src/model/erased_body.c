@@ -1,5 +1,5 @@
-/* redact.c - a record's body without what could be private. */
-#include "model/redact.h"
+/* erased_body.c - a record's body without what could be private. */
+#include "model/erased_body.h"
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/node.h"

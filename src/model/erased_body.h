@@ -1,11 +1,11 @@
-/* redact.h - a record's body without what could be private.
+/* erased_body.h - a record's body without what could be private.
  *
  * Values leave the store with their salts, and the log has only their commitments. Bodies are
  * covered by hashes as they are: what people and programs put into them (the state of code, the
  * arguments of its calls, values that are awaited) is taken out, and an erase record says which
  * record that was and what it hashes to now. docs/format.md, "Erased bodies". */
-#ifndef PAWL_MODEL_REDACT_H
-#define PAWL_MODEL_REDACT_H
+#ifndef PAWL_MODEL_ERASED_BODY_H
+#define PAWL_MODEL_ERASED_BODY_H
 
 #include "base/scope.h"
 #include "model/record.h"
