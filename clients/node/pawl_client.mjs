@@ -704,6 +704,7 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.expor
 /** @typedef {{condition: ("commit-failed"|"disk-full"|"storage-gone"|"second-name"|"went-back"|"clock-jumped"), what: string, since: Time}} HealthCondition */
 /** @typedef {{limit: ("concurrency"|"rate"), definition?: string, step?: string, tool?: string, key?: any, max: number, per_ms?: number}} HeldLimit */
 /** @typedef {{worker: string|null, since: Time, lease_until: Time|null, progress?: any, progress_at?: Time}} HeldStep */
+/** @typedef {{instance_id: Id, held_at: Time, actor_ref: string|null, reason: string|null}} Hold */
 /** @typedef {string} Id */
 /** @typedef {string} IdPrefix */
 /** @typedef {{instance_id: Id, definition: Name|null, version: number|null, kind: Kind, current_state: string, status: Status, terminal_kind: TerminalKind|null, actions: Array<Action>, can_cancel: boolean, next_sequence_number: number, subject_ref: string|null, correlation_id: string|null, labels: Labels|null, parent_id: Id|null, retry_of?: Id, retried_as?: Id, pause?: Pause, created_by: string|null, instantiated_at: Time, updated_at: Time, input: any, instance_metadata: any, result: any, error: any, transitions?: Array<Transition>, erased?: Erased}} Instance */
@@ -714,6 +715,7 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.expor
 /** @typedef {string} Name */
 /** @typedef {{paused_at: Time, actor_ref: string|null, reason: string|null}} Pause */
 /** @typedef {string} Reference */
+/** @typedef {{definition: Name, after_end: Duration, then: string, due: number, held: number, erased: number, oldest_due_at: Time|null, more: boolean}} Retained */
 /** @typedef {{name: string, instance_id: Id}} ReusedStep */
 /** @typedef {{shard: number, node: string|null, epoch: number, position: number}} ShardOwner */
 /** @typedef {{shard: number, records: number, root: Hash}} ShardRoot */
@@ -968,6 +970,35 @@ export class Pawl extends Calls {
      * @returns {Promise<{erased: number, erased_before: number, values: number, left: number, left_in_log: boolean}>} */
     instanceErase(instance_id, more = {}) {
         return this._call("POST", "/v1/instances/{instance_id}/erase", {instance_id}, {}, {actor_ref: more.actor_ref, reason: more.reason}, {key: more.idempotencyKey, keyed: true});
+    }
+
+    /** Put an instance on hold, so that nothing of it is erased.
+     * @param {string} instance_id
+     * @param {{actor_ref?: string, reason?: string, idempotencyKey?: string}} [more]
+     * @returns {Promise<{held: boolean, changed: boolean}>} */
+    instanceHold(instance_id, more = {}) {
+        return this._call("POST", "/v1/instances/{instance_id}/hold", {instance_id}, {}, {actor_ref: more.actor_ref, reason: more.reason}, {key: more.idempotencyKey, keyed: true});
+    }
+
+    /** Lift the hold on an instance.
+     * @param {string} instance_id
+     * @param {{actor_ref?: string, reason?: string, idempotencyKey?: string}} [more]
+     * @returns {Promise<{held: boolean, changed: boolean}>} */
+    instanceLift(instance_id, more = {}) {
+        return this._call("POST", "/v1/instances/{instance_id}/lift", {instance_id}, {}, {actor_ref: more.actor_ref, reason: more.reason}, {key: more.idempotencyKey, keyed: true});
+    }
+
+    /** List the instances on hold.
+     * @param {{limit?: number}} [more]
+     * @returns {Promise<{holds: Array<Hold>, more: boolean}>} */
+    holdList(more = {}) {
+        return this._call("GET", "/v1/holds", {}, {limit: more.limit}, undefined, {});
+    }
+
+    /** List the definitions with a retention, and what is due by it.
+     * @returns {Promise<{retention: Array<Retained>}>} */
+    retentionList() {
+        return this._call("GET", "/v1/retention", {}, {}, undefined, {});
     }
 
     /** Erase all instances of a subject that have ended, and the subject's name.

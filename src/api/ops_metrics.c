@@ -20,6 +20,8 @@ static void add_figures(struct engine *engine, struct engine_figures *sum,
     sum->wal_bytes += one.wal_bytes;
     sum->conditions |= one.conditions;
     sum->queued += one.queued;
+    sum->retention_erased += one.retention_erased;
+    sum->retention_held += one.retention_held;
     if (one.claims > sum->claims) /* a claim waits on every shard */
         sum->claims = one.claims;
 }
@@ -48,6 +50,11 @@ pawl_status op_metrics_get(struct op_call *call, struct buf *out)
                  "Conditions that /healthz reports; 0 is healthy.", figures.conditions);
     figure_alone(out, "pawl_wal_bytes", "gauge", "Size of the write-ahead log in use.",
                  figures.wal_bytes);
+    figure_alone(out, "pawl_retention_erased_total", "counter",
+                 "Instances that were erased because their definition says so.",
+                 figures.retention_erased);
+    figure_alone(out, "pawl_retention_held", "gauge",
+                 "Instances whose time is over, and that are on hold.", figures.retention_held);
     return PAWL_OK;
 }
 

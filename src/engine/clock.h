@@ -45,6 +45,14 @@ struct clock {
     uint32_t firing_count;         /* alarms over many instances that fire here */
     int64_t firing_since_ms;       /* since when the first of them has; unset while none fires */
 
+    /* What definitions say of instances that have ended (retention.c). An owner's; `policies` are
+     * the timers' thread's. */
+    int64_t retention_ms;    /* when to look next, by the store's clock; INT64_MAX: never */
+    bool retention_is_stale; /* definitions are to be read again */
+    struct retention_policy *policies;
+    uint32_t policy_count, policy_capacity;
+    _Atomic uint64_t retention_erased, retention_held; /* so far; found on hold by the last look */
+
     /* For a host with its own loop (tick.c). */
     struct env_wakeup wakeup;               /* fd -1: the host has not asked for it */
     int64_t wakeup_boot_ms, wakeup_wall_ms; /* what it is set to */
@@ -122,6 +130,11 @@ pawl_status clock_keep(struct engine *engine, struct scope *scope);
 pawl_status clock_keep_test(struct engine *engine, struct scope *scope);
 void clock_shifted(struct engine *engine);
 void clock_committed(struct engine *engine);
+
+/* retention.c: erases a slice of what is due, by an owner. */
+void retention_run(struct engine *engine, const struct moment *now);
+void retention_fini(struct engine *engine);
+void retention_changed(struct engine *engine, str text); /* this definition was put */
 
 /* timers.c */
 pawl_status timers_fire_due(struct engine *engine, struct scope *scope,

@@ -46,7 +46,9 @@ void engine_figures(struct engine *engine, struct engine_figures *out)
     *out = (struct engine_figures){ .commit = &engine->writer.commit_times,
                                     .failed = engine->writer.commits_failed,
                                     .conditions = engine_health(engine, findings),
-                                    .wal_bytes = engine->store->wal_bytes };
+                                    .wal_bytes = engine->store->wal_bytes,
+                                    .retention_erased = engine->clock.retention_erased,
+                                    .retention_held = engine->clock.retention_held };
     guard_lock(&engine->lock);
     out->position = engine->writer.tip.pos;
     out->flushed = engine->writer.tip.flushed;
@@ -101,6 +103,8 @@ static bool init_parts(struct engine *engine)
     guard_init(&engine->actors.deaths.lock);
     engine->clock.next_due_ms = engine->clock.next_wall_ms = engine->work.next_lease_ms = INT64_MAX;
     engine->clock.wakeup = (struct env_wakeup){ -1, -1, -1 };
+    engine->clock.retention_ms = INT64_MAX;
+    engine->clock.retention_is_stale = true;
     engine->health = health_new(engine->heap);
     engine->writer.sha = sha_new(engine->heap);
     engine->work.lease_sha = sha_new(engine->heap);
@@ -126,6 +130,7 @@ static void free_parts(struct engine *engine)
     steps_fini(engine);
     family_fini(engine);
     untaken_fini(engine);
+    retention_fini(engine);
     refused_signals_fini(engine);
     starters_fini(engine);
     workers_fini(engine);

@@ -119,6 +119,7 @@ struct engine_figures {
     const struct histogram *commit; /* the engine's */
     uint64_t failed;                /* commits */
     uint64_t position, flushed, wal_bytes;
+    uint64_t retention_erased, retention_held; /* so far; found on hold by the last look */
     uint32_t conditions; /* bits of health.h */
     uint32_t queued, claims; /* decisions that wait for a commit; claims, for a step */
 };
@@ -449,26 +450,6 @@ pawl_status engine_standing_list(struct engine *engine, struct scope *scope, int
 pawl_status engine_alarm_begin(struct engine *engine, struct scope *scope,
                                struct standing_fact *alarm);
 void engine_random(struct engine *engine, uint8_t *out, size_t size);
-
-/* ---- Erasing ---- */
-
-/* What an instance that has ended holds leaves the store, and what its children hold; or all
- * instances of a subject, and its name. Twice is once. NOT_KNOWN; CONFLICT: it has not ended, or is
- * on hold. Of a subject's instances, and of children, those are counted as left. */
-struct erase_args {
-    str id, subject; /* one of them */
-    str actor, reason;
-    const char *late; /* as in struct event */
-};
-struct erased {
-    uint64_t instances, values; /* that were erased now */
-    uint64_t repeated;          /* instances that had been erased before */
-    uint64_t left;              /* instances that have not ended or are on hold */
-    bool is_name_erased;        /* of the subject */
-    bool is_left_in_log;        /* a reader kept the write-ahead log: a later commit will cut it */
-};
-pawl_status engine_erase(struct engine *engine, struct scope *scope, const struct erase_args *args,
-                         struct erased *out);
 
 /* ---- Reading ---- */
 

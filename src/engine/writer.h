@@ -283,7 +283,7 @@ bool intern_has(struct intern_table *table, str bytes); /* it is known without a
 pawl_status intern(struct engine *engine, struct scope *scope, str bytes, uint64_t *id,
                    const uint8_t **commitment);
 
-/* erase.c: CONFLICT: it is on hold. */
+/* holds.c: CONFLICT: it is on hold. */
 pawl_status hold_check(struct engine *engine, struct scope *scope, str id);
 
 /* commit.c */

@@ -6,6 +6,7 @@
 #include "base/grow.h"
 #include "model/input_schema.h"
 #include "model/mcp_key.h"
+#include "model/retention_key.h"
 #include <stdio.h>
 
 #define PLAN_TEXT_SIZE_MAX ((size_t)8 * LIMIT_TEXT)
@@ -195,6 +196,8 @@ static void read_about(struct compilation *compiler, const struct node *document
     compiler->input = compiler->report.error_count == error_count ? input : NULL;
     if (node_find(document, "mcp"))
         mcp_key_check(node_find(document, "mcp"), report_schema, compiler);
+    if (node_find(document, "retention"))
+        retention_key_check(node_find(document, "retention"), report_schema, compiler);
     compile_quotas_of_flow(compiler, document);
     compiler->queries = node_find(document, "queries");
     compiler->cancel_node = node_find(document, "cancel");

@@ -16,6 +16,8 @@ const struct known_key flow_keys[] = {
       "false" },
     { "cancel", "true | false | {not_from}", "from where it can be cancelled", NULL, "true" },
     { "mcp", "{task, sync_wait, description}", "how MCP clients are offered it", NULL },
+    { "retention", "{after_end, then}", "when what an ended instance holds is erased", NULL,
+      "it is kept" },
     { "concurrency", "{max, key}", "how many of its instances work at once", "limit", "no limit" },
     { "rate", "{max, per, key}", "how many of its instances begin to work in a time", "throttle",
       "no limit" },

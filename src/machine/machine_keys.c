@@ -17,6 +17,8 @@ const struct known_key machine_keys[] = {
     { "deadlines", "[DEADLINE, ...]",
       "actions that pawl fires when time has passed; at most @LIMIT_DEADLINES@", NULL, "none" },
     { "mcp", "{task, sync_wait, description}", "how MCP clients are offered it", NULL },
+    { "retention", "{after_end, then}", "when what an ended instance holds is erased", NULL,
+      "it is kept" },
     { "labels", "ANYTHING", "for readers of the definition; not interpreted", NULL },
     { "version", "ANYTHING", "for readers of the definition; pawl numbers versions itself", NULL },
     { 0 },

@@ -3,6 +3,7 @@
 #include "machine/machine_int.h"
 #include "model/input_schema.h"
 #include "model/mcp_key.h"
+#include "model/retention_key.h"
 #include "model/words.h"
 
 /* What makes a definition something else than a machine. */
@@ -317,6 +318,8 @@ static pawl_status read_document(struct compiler *compiler)
     read_input(compiler);
     if (!compiler->is_inline && node_find(document, "mcp"))
         mcp_key_check(node_find(document, "mcp"), report_schema, compiler);
+    if (!compiler->is_inline && node_find(document, "retention"))
+        retention_key_check(node_find(document, "retention"), report_schema, compiler);
     TRY(read_states(compiler));
     if (compiler->definition->state_count == 0)
         return PAWL_OK;

@@ -345,6 +345,11 @@ def test_the_real_answers_of_every_operation_are_as_described(shell):
     for path in ("", "/view", "/history", "/records", "/export"):
         web.expect(200, "GET", "/v1/instances/%s%s" % (erased, path))
     web.expect(200, "POST", "/v1/erase", {"subject_ref": "S"})
+    web.expect(201, "PUT", "/v1/definitions/kept", ORDER.replace("name: order", "name: kept\nretention: {after_end: 9d, then: erase}"), yaml)
+    web.expect(200, "POST", "/v1/instances/%s/hold" % erased, {"reason": "r", "actor_ref": "dpo"})
+    for path in ("/v1/holds?limit=1", "/v1/retention"):
+        web.expect(200, "GET", path)
+    web.expect(200, "POST", "/v1/instances/%s/lift" % erased, {"reason": "r"})
     alarm = web.expect(201, "POST", "/v1/alarms", {"after": "1h", "operation": "instance.fire", "input": {"instance_id": machine, "action": "ship"}}).json
     web.expect(201, "PUT", "/v1/stores/other")
     web.expect(200, "PUT", "/v1/stores/other")

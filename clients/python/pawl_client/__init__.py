@@ -812,6 +812,24 @@ class Instance(TypedDict):
     erased: NotRequired[Erased]
 
 
+class Hold(TypedDict):
+    instance_id: Id
+    held_at: Time
+    actor_ref: str | None
+    reason: str | None
+
+
+class Retained(TypedDict):
+    definition: Name
+    after_end: Duration
+    then: str
+    due: int
+    held: int
+    erased: int
+    oldest_due_at: Time | None
+    more: bool
+
+
 class Erased(TypedDict):
     erased_at: Time
     actor_ref: str | None
@@ -1271,6 +1289,25 @@ class InstanceEraseAnswer(TypedDict):
     left_in_log: bool
 
 
+class InstanceHoldAnswer(TypedDict):
+    held: bool
+    changed: bool
+
+
+class InstanceLiftAnswer(TypedDict):
+    held: bool
+    changed: bool
+
+
+class HoldListAnswer(TypedDict):
+    holds: list[Hold]
+    more: bool
+
+
+class RetentionListAnswer(TypedDict):
+    retention: list[Retained]
+
+
 class SubjectEraseAnswer(TypedDict):
     erased: int
     erased_before: int
@@ -1618,6 +1655,26 @@ class Pawl(_Calls):
     def instance_erase(self, instance_id: str, *, actor_ref: str | None = None, reason: str | None = None, idempotency_key: str | None = None) -> InstanceEraseAnswer:
         """Erase what an instance that has ended holds, and what its children hold."""
         answer: InstanceEraseAnswer = self._call("POST", "/v1/instances/{instance_id}/erase", {"instance_id": instance_id}, {}, {"actor_ref": actor_ref, "reason": reason}, key=idempotency_key, keyed=True)
+        return answer
+
+    def instance_hold(self, instance_id: str, *, actor_ref: str | None = None, reason: str | None = None, idempotency_key: str | None = None) -> InstanceHoldAnswer:
+        """Put an instance on hold, so that nothing of it is erased."""
+        answer: InstanceHoldAnswer = self._call("POST", "/v1/instances/{instance_id}/hold", {"instance_id": instance_id}, {}, {"actor_ref": actor_ref, "reason": reason}, key=idempotency_key, keyed=True)
+        return answer
+
+    def instance_lift(self, instance_id: str, *, actor_ref: str | None = None, reason: str | None = None, idempotency_key: str | None = None) -> InstanceLiftAnswer:
+        """Lift the hold on an instance."""
+        answer: InstanceLiftAnswer = self._call("POST", "/v1/instances/{instance_id}/lift", {"instance_id": instance_id}, {}, {"actor_ref": actor_ref, "reason": reason}, key=idempotency_key, keyed=True)
+        return answer
+
+    def hold_list(self, *, limit: int | None = None) -> HoldListAnswer:
+        """List the instances on hold."""
+        answer: HoldListAnswer = self._call("GET", "/v1/holds", {}, {"limit": limit}, None)
+        return answer
+
+    def retention_list(self) -> RetentionListAnswer:
+        """List the definitions with a retention, and what is due by it."""
+        answer: RetentionListAnswer = self._call("GET", "/v1/retention", {}, {}, None)
         return answer
 
     def subject_erase(self, subject_ref: str, *, actor_ref: str | None = None, reason: str | None = None, idempotency_key: str | None = None) -> SubjectEraseAnswer:

@@ -192,6 +192,7 @@ pawl_status timers_look_ahead(struct engine *engine, struct scope *scope)
         status = look_ahead_by(engine, scope, true, &next_wall_ms);
     guard_lock(&engine->lock);
     note(&engine->clock.next_due_ms, status ? INT64_MIN : next_ms);
+    note(&engine->clock.next_due_ms, engine->clock.retention_ms);
     note(&engine->clock.next_wall_ms, status ? INT64_MIN : next_wall_ms);
     engine_set_wakeup(engine);
     guard_unlock(&engine->lock);
@@ -233,6 +234,7 @@ pawl_status timers_fire_due(struct engine *engine, struct scope *scope, uint32_t
     alarmed = alarms_fire_due(engine, scope, &now, &held); /* its failure stops no timer */
     renewals_run(engine);
     wakes_run(engine);
+    retention_run(engine, &now);
     do {
         uint32_t most = budget && *budget < TIMERS_AT_ONCE ? *budget : TIMERS_AT_ONCE;
 

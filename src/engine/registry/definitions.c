@@ -339,6 +339,7 @@ pawl_status engine_define(struct engine *engine, struct scope *scope, str name, 
                              .is_new = define.is_new,
                              .warnings = findings };
     memcpy(out->sha256, define.row.source_sha, SHA_SIZE);
+    retention_changed(engine, text);
     return PAWL_OK;
 }
 

@@ -7,22 +7,6 @@
 #include "engine/parts.h"
 #include "engine/writer/erasing.h"
 
-/* ---- holds ---- */
-
-pawl_status hold_check(struct engine *engine, struct scope *scope, str id)
-{
-    struct standing_row row;
-    pawl_status status = store_standing(engine->store, scope, CONTROL_HOLD, id, &row);
-
-    if (status == PAWL_NOT_KNOWN)
-        return PAWL_OK;
-    TRY(status);
-    return scope_fail(
-        scope, PAWL_CONFLICT,
-        "instance '%.*s' is on hold: nothing of it is erased until the hold is lifted",
-        STR_ARG(id));
-}
-
 /* ---- recording ---- */
 
 static void print_hashes(const struct erase_slice *slice, struct buf *body)
@@ -315,7 +299,9 @@ static pawl_status erase_all(struct erasing *erasing)
     struct scope page;
     pawl_status status;
 
-    if (erasing->args->subject.data) {
+    if (erasing->args->numbers) {
+        status = erase_page(erasing, erasing->args->numbers, erasing->args->count);
+    } else if (erasing->args->subject.data) {
         scope_init(&page, erasing->engine->heap, LIMIT_SCOPE);
         status = erase_subject(erasing, &page);
         scope_fini(&page);

@@ -7,7 +7,7 @@
 #define PAWL_ENGINE_ERASING_H
 
 #include "base/map.h"
-#include "engine/engine.h"
+#include "engine/keeping.h"
 
 #define ERASE_SLICE     2048u             /* values and bodies of one commit */
 #define ERASE_INSTANCES 256u              /* likewise */

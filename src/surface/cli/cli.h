@@ -417,5 +417,8 @@ void render_why(struct cli *cli, const struct node *answer);
 void render_workers(struct cli *cli, const struct node *answer);
 void render_nodes(struct cli *cli, const struct node *answer);
 void render_gates(struct cli *cli, const struct node *answer);
+void render_held(struct cli *cli, const struct node *answer);
+void render_holds(struct cli *cli, const struct node *answer);
+void render_retention(struct cli *cli, const struct node *answer);
 
 #endif

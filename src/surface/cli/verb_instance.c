@@ -166,6 +166,14 @@ int verb_erase(struct cli *cli)
     return verb_do(cli, USE_EXISTING, many ? "subject.erase" : "instance.erase", render_erased);
 }
 
+void render_held(struct cli *cli, const struct node *answer)
+{
+    const struct node *held = node_find(answer, "held"), *changed = node_find(answer, "changed");
+
+    fprintf(cli->term.out, "%s%s\n", held && held->truth ? "on hold" : "not on hold",
+            changed && changed->truth ? "" : ", as before");
+}
+
 void render_amended(struct cli *cli, const struct node *answer)
 {
     str name = member_str(answer, "definition");
