@@ -676,7 +676,7 @@ export class InUse extends PawlError {}
 export class NoMemory extends PawlError {}
 
 const REASONS = {"invalid-request": InvalidRequest, "invalid-query": InvalidQuery, "unauthenticated": Unauthenticated, "forbidden": Forbidden, "not-known": NotKnown, "not-allowed": NotAllowed, "terminal": Terminal, "invalid-transition": InvalidTransition, "reason-required": ReasonRequired, "guard-not-satisfied": GuardNotSatisfied, "no-cancel-transition": NoCancelTransition, "not-awaiting": NotAwaiting, "lease-lost": LeaseLost, "conflict": Conflict, "paused": Paused, "too-large": TooLarge, "invalid-declaration": InvalidDeclaration, "invalid-definition": InvalidDefinition, "storage-failure": StorageFailure, "outcome-unknown": OutcomeUnknown, "overloaded": Overloaded, "in-use": InUse, "no-memory": NoMemory};
-const UNKEYED = new Set(["definition.get", "definition.graph", "definition.export", "definition.list", "definition.check", "instance.list", "instance.find", "instance.counts", "instance.get", "instance.view", "instance.current", "instance.history", "instance.declaration", "instance.why", "instance.variables", "instance.query", "instance.steps", "instance.graph", "instance.export", "instance.records", "hold.list", "retention.list", "instance.verify", "instance.events", "step.list", "gate.list", "worker.list", "step.claim", "step.complete_many", "step.heartbeat", "alarm.list", "timer.list", "schedule.preview", "token.create", "token.list", "batch", "events", "store.list", "store.info", "store.verify", "metrics.get", "openapi.get", "health.get", "node.list"]);
+const UNKEYED = new Set(["definition.get", "definition.graph", "definition.export", "definition.list", "definition.check", "instance.list", "instance.find", "instance.counts", "instance.get", "instance.view", "instance.current", "instance.history", "instance.declaration", "instance.why", "instance.variables", "instance.query", "instance.steps", "instance.graph", "instance.export", "instance.records", "hold.list", "retention.list", "instance.verify", "instance.events", "step.list", "gate.list", "worker.list", "tool.list", "step.claim", "step.complete_many", "step.heartbeat", "alarm.list", "timer.list", "schedule.preview", "token.create", "token.list", "batch", "events", "store.list", "store.info", "store.verify", "metrics.get", "openapi.get", "health.get", "node.list"]);
 
 /** @typedef {{action: string, to_state: string, guard?: string, requires_reason?: boolean}} Action */
 /** @typedef {{alarm_id: KeptId, at: Time, operation: string, input: Record<string, any>, firing?: boolean}} Alarm */
@@ -710,6 +710,8 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.expor
 /** @typedef {{instance_id: Id, definition: Name|null, version: number|null, kind: Kind, current_state: string, status: Status, terminal_kind: TerminalKind|null, actions: Array<Action>, can_cancel: boolean, next_sequence_number: number, subject_ref: string|null, correlation_id: string|null, labels: Labels|null, parent_id: Id|null, retry_of?: Id, retried_as?: Id, pause?: Pause, created_by: string|null, instantiated_at: Time, updated_at: Time, input: any, instance_metadata: any, result: any, error: any, transitions?: Array<Transition>, erased?: Erased}} Instance */
 /** @typedef {string} KeptId */
 /** @typedef {("machine"|"flow"|"code")} Kind */
+/** @typedef {{server: string, transport: ("http"|"stdio"), version: string|null, tools: Array<any>, error: string|null}} KnownServer */
+/** @typedef {{tool: string, kind: ("built-in"|"host"|"worker"), on: boolean}} KnownTool */
 /** @typedef {{worker: string, tools: Array<WorkerTool>, waiting: boolean, steps_held: number, first_seen_at: Time, last_seen_at: Time}} KnownWorker */
 /** @typedef {Record<string, string>} Labels */
 /** @typedef {string} Name */
@@ -1034,6 +1036,12 @@ export class Pawl extends Calls {
      * @returns {Promise<{workers: Array<KnownWorker>, since: Time, owner: boolean, steps_held_by_unknown: number}>} */
     workerList() {
         return this._call("GET", "/v1/workers", {}, {}, undefined, {});
+    }
+
+    /** List the tools that steps can call here, and what MCP servers offer now.
+     * @returns {Promise<{tools: Array<KnownTool>, servers: Array<KnownServer>}>} */
+    toolList() {
+        return this._call("GET", "/v1/tools", {}, {}, undefined, {});
     }
 
     /** Claim ready steps of some tools, with a lease for each.

@@ -3,6 +3,7 @@
 #ifndef PAWL_TOOL_TOOL_H
 #define PAWL_TOOL_TOOL_H
 
+#include "base/buf.h"
 #include "base/scope.h"
 #include "env/env.h"
 #include <pawl.h>
@@ -35,6 +36,12 @@ struct tool_limits {
 };
 const struct tool_limits *toolbox_limits(const struct toolbox *toolbox, str name);
 bool toolbox_has_limits(const struct toolbox *toolbox, int64_t *per_max_ms); /* of some tool */
+
+/* {"tool":NAME,"kind":"built-in","on":true} of each that is in this process, with commas. */
+void toolbox_print_tools(struct toolbox *toolbox, struct buf *out);
+void toolbox_print_tool(str name, const char *kind, bool is_on, struct buf *out);
+/* An array: what each MCP server offers now. Asks them, for seconds at most each. */
+void toolbox_print_servers(struct toolbox *toolbox, struct scope *scope, struct buf *out);
 
 /* Is it a function that the host registered, which runs in this process? */
 bool toolbox_is_of_host(const struct toolbox *toolbox, str name);

@@ -117,6 +117,42 @@ bool toolbox_is_pure(str name)
     return str_is(name, "set") || str_is(name, "fail");
 }
 
+/* ---- For those who ask what there is ---- */
+
+void toolbox_print_tool(str name, const char *kind, bool is_on, struct buf *out)
+{
+    json_open(out, '{');
+    json_put_str(out, "tool", name);
+    json_put_text(out, "kind", kind);
+    json_put_bool(out, "on", is_on);
+    json_close(out, '}');
+}
+
+void toolbox_print_tools(struct toolbox *toolbox, struct buf *out)
+{
+    const struct builtin *builtin;
+
+    for (size_t i = 0; (builtin = builtin_at(i)); i++) {
+        str name = str_of(builtin->name);
+        bool is_on = !(str_is(name, "exec") && !toolbox->options.allow_exec) &&
+                     !(str_is(name, "http") && !toolbox->rules.http);
+
+        if (!builtin->is_inner)
+            toolbox_print_tool(name, "built-in", is_on, out);
+    }
+    toolbox_print_tool(STR("mcp"), "built-in", toolbox->remote != NULL, out);
+    toolbox_print_tool(STR("sleep"), "built-in", true, out);
+    pthread_mutex_lock(&toolbox->lock);
+    for (const struct host_tool *tool = toolbox->tools; tool; tool = tool->next)
+        toolbox_print_tool(str_of(tool->name), "host", true, out);
+    pthread_mutex_unlock(&toolbox->lock);
+}
+
+void toolbox_print_servers(struct toolbox *toolbox, struct scope *scope, struct buf *out)
+{
+    remote_print_servers(toolbox, scope, out);
+}
+
 /* ---- Registering --------------------------------------------------------------------- */
 
 static pawl_status refuse(pawl_error *error, pawl_status status, const char *before,

@@ -325,6 +325,7 @@ def test_the_real_answers_of_every_operation_are_as_described(shell):
     web.create(definition="worker")
     step = web.post("/v1/steps/claim", {"tools": ["other"], "worker": "w"}).json["steps"][0]
     web.expect(200, "GET", "/v1/workers")
+    web.expect(200, "GET", "/v1/tools")
     web.expect(200, "GET", "/v1/nodes")
     web.ask("GET", "/v1/instances/%s/why" % step["instance_id"])
     web.expect(200, "POST", "/v1/steps/%s/fail" % step["step_id"], {"lease": step["lease"], "error": {"why": "rain"}})

@@ -106,6 +106,23 @@ steps:
     assert '"a":"This is the content of the static text resource."' in out and "arg1='a', arg2='b'" in out, out
 
 
+def test_pawl_tools_lists_what_steps_can_call_and_what_servers_offer(shell):
+    remote = Remote(shell)
+    configure(shell, remote.address, "      gone: {url: 'http://127.0.0.1:1/mcp'}\n")
+    found = shell.json("tools")
+    servers = {one["server"]: one for one in found["servers"]}
+    for name, transport, version in (("far", "http", "2026-07-28"), ("old", "http", "2025-11-25"), ("near", "stdio", "2026-07-28")):
+        one = servers[name]
+        assert (one["transport"], one["version"], one["error"]) == (transport, version, None), one
+        assert "greet" in [tool["name"] for tool in one["tools"]], one
+    assert servers["gone"]["error"] and servers["gone"]["tools"] == [], servers["gone"]
+    on = {one["tool"]: one["on"] for one in found["tools"]}
+    assert on["mcp"] and on["log"] and not on["http"] and "mcp.call" not in on, on
+    _, address = shell.serve()
+    words = shell.pawl("tools").out
+    assert "MCP server far (http, 2026-07-28)" in words and "off: pawl.yaml turns it on" in words, words
+
+
 # ---- Crashes ----
 
 

@@ -728,7 +728,7 @@ class NoMemory(PawlError):
 
 
 REASONS = {kind.reason: kind for kind in PawlError.__subclasses__()}
-UNKEYED = {"definition.get", "definition.graph", "definition.export", "definition.list", "definition.check", "instance.list", "instance.find", "instance.counts", "instance.get", "instance.view", "instance.current", "instance.history", "instance.declaration", "instance.why", "instance.variables", "instance.query", "instance.steps", "instance.graph", "instance.export", "instance.records", "hold.list", "retention.list", "instance.verify", "instance.events", "step.list", "gate.list", "worker.list", "step.claim", "step.complete_many", "step.heartbeat", "alarm.list", "timer.list", "schedule.preview", "token.create", "token.list", "batch", "events", "store.list", "store.info", "store.verify", "metrics.get", "openapi.get", "health.get", "node.list"}
+UNKEYED = {"definition.get", "definition.graph", "definition.export", "definition.list", "definition.check", "instance.list", "instance.find", "instance.counts", "instance.get", "instance.view", "instance.current", "instance.history", "instance.declaration", "instance.why", "instance.variables", "instance.query", "instance.steps", "instance.graph", "instance.export", "instance.records", "hold.list", "retention.list", "instance.verify", "instance.events", "step.list", "gate.list", "worker.list", "tool.list", "step.claim", "step.complete_many", "step.heartbeat", "alarm.list", "timer.list", "schedule.preview", "token.create", "token.list", "batch", "events", "store.list", "store.info", "store.verify", "metrics.get", "openapi.get", "health.get", "node.list"}
 
 Time = str
 Duration = str
@@ -932,6 +932,20 @@ class Claim(TypedDict):
     max: NotRequired[int]
     wait: NotRequired[Duration]
     lease: NotRequired[Duration]
+
+
+class KnownTool(TypedDict):
+    tool: str
+    kind: Literal["built-in", "host", "worker"]
+    on: bool
+
+
+class KnownServer(TypedDict):
+    server: str
+    transport: Literal["http", "stdio"]
+    version: str | None
+    tools: list[Any]
+    error: str | None
 
 
 class Answered(TypedDict):
@@ -1341,6 +1355,11 @@ class WorkerListAnswer(TypedDict):
     steps_held_by_unknown: int
 
 
+class ToolListAnswer(TypedDict):
+    tools: list[KnownTool]
+    servers: list[KnownServer]
+
+
 class StepClaimAnswer(TypedDict):
     steps: list[ClaimedStep]
 
@@ -1700,6 +1719,11 @@ class Pawl(_Calls):
     def worker_list(self) -> WorkerListAnswer:
         """List the workers that have asked for steps, with their tools and load."""
         answer: WorkerListAnswer = self._call("GET", "/v1/workers", {}, {}, None)
+        return answer
+
+    def tool_list(self) -> ToolListAnswer:
+        """List the tools that steps can call here, and what MCP servers offer now."""
+        answer: ToolListAnswer = self._call("GET", "/v1/tools", {}, {}, None)
         return answer
 
     def step_claim(self, tools: list[str], worker: str, *, max: int | None = None, wait: Duration | None = None, lease: Duration | None = None) -> StepClaimAnswer:

@@ -189,7 +189,7 @@ void hint_definitions(struct cli *cli);
 /* Open cli->store. NOT_KNOWN if it must exist and does not; IN_USE, STORAGE_FAILURE, ... */
 pawl_status target_open(struct cli *cli, enum target_use use, const pawl_options *options);
 /* For what needs no store: cli->store, or one in memory if its file is not there. */
-pawl_status target_open_any(struct cli *cli);
+pawl_status target_open_any(struct cli *cli, const pawl_options *options);
 void target_close(struct cli *cli);
 
 /* Call an operation. The input is freed; the answer and the error are in cli->scope. */
@@ -375,6 +375,7 @@ int verb_resume(struct cli *cli);
 int verb_verify(struct cli *cli);
 int verb_sql(struct cli *cli);
 int verb_mcp(struct cli *cli);
+int verb_tools(struct cli *cli);
 int verb_validate(struct cli *cli);
 int verb_serve(struct cli *cli);
 int verb_token(struct cli *cli);

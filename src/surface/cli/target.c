@@ -344,13 +344,13 @@ pawl_status target_open(struct cli *cli, enum target_use use, const pawl_options
     return open_local(cli, use, options);
 }
 
-pawl_status target_open_any(struct cli *cli)
+pawl_status target_open_any(struct cli *cli, const pawl_options *options)
 {
     const char *file = store_file(cli->store);
 
     if (file && access(file, F_OK) != 0)
         cli->store = "memory:";
-    return target_open(cli, USE_CREATE, NULL);
+    return target_open(cli, USE_CREATE, options);
 }
 
 void target_close(struct cli *cli)

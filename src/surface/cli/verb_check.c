@@ -94,7 +94,8 @@ int verb_check(struct cli *cli)
     if (!can_read_all(cli))
         return EXIT_USAGE;
     /* To look at a text needs no store; to compare it with instances does. */
-    if ((args_option(cli, "against") ? target_open(cli, USE_EXISTING, NULL) : target_open_any(cli)))
+    if ((args_option(cli, "against") ? target_open(cli, USE_EXISTING, NULL)
+                                     : target_open_any(cli, NULL)))
         return report(cli);
     for (uint32_t i = 0; i < cli->operand_count; i++) {
         if (config_is_named(cli->operands[i])) {

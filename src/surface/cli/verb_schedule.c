@@ -27,7 +27,7 @@ int verb_schedule(struct cli *cli)
     struct node *answer;
     bool has_limit = args_option(cli, "limit") != NULL;
 
-    if (target_open_any(cli) ||
+    if (target_open_any(cli, NULL) ||
         cli_ask_typed(cli, "schedule.preview",
                       has_limit ? NULL : WITH({ "limit", .number = SLOTS_SHOWN }), &answer))
         return report(cli);
