@@ -33,6 +33,31 @@ def get(client, task, caps=None):
     return client.call("tasks/get", {"taskId": task}, caps).result
 
 
+# ---- Questions before an end, without tasks ----
+
+
+def test_a_gate_is_a_question_to_a_modern_client_without_tasks_also_after_a_kill(shell):
+    child, address = serve(shell, texts=[OPEN_GATE, WAITING])
+    asks = capabilities(tasks=False, form=True)
+    asked = Http(address).tool("open", caps=asks).result
+    assert asked["resultType"] == "input_required" and len(asked["inputRequests"]) == 1, asked
+    key, state = list(asked["inputRequests"])[0], asked["requestState"]
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    _, address = shell.serve()
+    client = Http(address)
+
+    def again(name, state, responses):
+        return client.call("tools/call", {"name": name, "arguments": {}, "requestState": state, "inputResponses": responses}, asks)
+
+    assert again("open", state, {}).result["resultType"] == "input_required"  # nothing was answered: asked again
+    for name, forged in (("waiting", state), ("open", state[:-1] + "0"), ("open", "x" * 5000)):
+        assert again(name, forged, {}).error["code"] == -32602, (name, forged)
+    done = again("open", state, {key: {"action": "accept", "content": {"decision": "approve"}}}).result
+    assert done["resultType"] == "complete" and done["structuredContent"] == {"shipped": True}, done
+    assert len(shell.json("list", "--definition", "open")["instances"]) == 1
+
+
 # ---- Tasks ----
 
 

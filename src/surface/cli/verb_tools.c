@@ -33,9 +33,9 @@ static void render_server(struct cli *cli, const struct node *server)
                                 .whole = 1u << TOOL_NAME };
     str error = member_str(server, "error");
 
-    fprintf(cli->term.out, "\nMCP server %.*s (%.*s%s%.*s)\n", STR_ARG(member_str(server, "server")),
-            STR_ARG(member_str(server, "transport")), error.size > 0 ? "" : ", ",
-            STR_ARG(member_str(server, "version")));
+    fprintf(cli->term.out, "\nMCP server %.*s (%.*s%s%.*s)\n",
+            STR_ARG(member_str(server, "server")), STR_ARG(member_str(server, "transport")),
+            error.size > 0 ? "" : ", ", STR_ARG(member_str(server, "version")));
     if (error.size > 0)
         fprintf(cli->term.out, "  %.*s\n", STR_ARG(error));
     else

@@ -359,6 +359,33 @@ static pawl_status create(struct rpc_exchange *exchange, const struct definition
     return status;
 }
 
+/* ---- Gates, for a client of the modern era without tasks ---- */
+
+/* The state that the client sends back is the id of the process. It opens nothing: whatever is done
+ * with it is checked as for any id that this caller sends. So it needs no key, and holds after a
+ * restart. */
+static void ask_about_gates(struct rpc_exchange *exchange, const struct task_view *view,
+                            struct buf *result)
+{
+    exchange->result_type = "input_required";
+    gates_print(exchange, view, result);
+    json_put_str(result, "requestState", view->id);
+}
+
+static pawl_status take_responses(struct rpc_exchange *exchange, const struct task_view *view)
+{
+    const struct node *responses = node_find(exchange->params, "inputResponses");
+
+    for (const struct node *one = view->waiting ? view->waiting->first : NULL; one;
+         one = one->next) {
+        str key = node_text(one, "step_id");
+
+        if (key.data && gate_is_for(exchange, one) && node_find_str(responses, key))
+            TRY(gate_decide(exchange, key, node_find_str(responses, key)));
+    }
+    return PAWL_OK;
+}
+
 /* The process is under way. Without tasks its caller waits a while for its end, and otherwise gets
  * a handle; a process that waits for a caller does not end by waiting. */
 static pawl_status follow(struct rpc_exchange *exchange, struct buf *result)
@@ -372,6 +399,10 @@ static pawl_status follow(struct rpc_exchange *exchange, struct buf *result)
         return task_error(exchange, &view);
     if (view.has_ended) {
         task_result(exchange, &view, result);
+        return PAWL_OK;
+    }
+    if (is_modern(exchange->version) && view.status == TASK_INPUT) {
+        ask_about_gates(exchange, &view, result);
         return PAWL_OK;
     }
     if (!is_modern(exchange->version))
@@ -391,14 +422,33 @@ static pawl_status follow(struct rpc_exchange *exchange, struct buf *result)
     return PAWL_OK;
 }
 
+/* The call goes on with the process that it began. */
+static pawl_status resume(struct rpc_exchange *exchange, const struct definition_tool *tool,
+                          const struct node *state, struct buf *result)
+{
+    struct task_view view;
+
+    if (state->kind != NODE_STRING || task_read(exchange, state->text, &view) != PAWL_OK ||
+        !str_eq(node_text(view.instance, "definition"), tool->definition))
+        return rpc_fail(exchange, RPC_PARAMS, "params.requestState: not a state of this tool");
+    exchange_watch(exchange, state->text);
+    TRY(take_responses(exchange, &view));
+    exchange->stage = 1;
+    exchange->give_up_ms = tick_ms(exchange->server) + tool->sync_wait_ms;
+    return follow(exchange, result);
+}
+
 static pawl_status begin(struct rpc_exchange *exchange, const struct definition_tool *tool,
                          struct buf *result)
 {
+    const struct node *state = node_find(exchange->params, "requestState");
     struct node *arguments;
     struct task_view view;
     pawl_status status;
 
     TRY(check_mode(exchange, tool));
+    if (is_modern(exchange->version) && state)
+        return resume(exchange, tool, state, result);
     TRY(read_arguments(exchange, &arguments));
     if (asks_for_missing(exchange, tool, arguments, result))
         return PAWL_OK;
