@@ -12,14 +12,15 @@
 #define FLOW_WORKERS   4
 #define FLOWS_PER_DISK 1000
 
-/* Nine steps of `tool` and one of the tool that counts. */
-static void print_flow(const char *tool, char *out, size_t size)
+/* Nine steps of `tool`, each with these keys, and one of the tool that counts. */
+static void print_flow(const char *name, const char *tool, const char *keys, char *out, size_t size)
 {
-    int used = snprintf(out, size, "name: ten\nsteps:\n");
+    int used = snprintf(out, size, "name: %s\nsteps:\n", name);
 
     for (int i = 1; i < STEPS; i++)
-        used += snprintf(out + used, size - (size_t)used,
-                         "  s%d: {tool: %s, args: {n: %d}, next: s%d}\n", i, tool, i, i + 1);
+        used +=
+            snprintf(out + used, size - (size_t)used,
+                     "  s%d: {tool: %s, args: {n: %d}%s, next: s%d}\n", i, tool, i, keys, i + 1);
     snprintf(out + used, size - (size_t)used, "  s%d: {tool: last, done: true}\n", STEPS);
 }
 
@@ -54,18 +55,23 @@ static pawl *open_with_flow(const struct bench *bench, const char *tool, uint32_
     check(pawl_open(&p, url, &options, &error), &error, url);
     check(pawl_tool_register(p, "last", last, arrived, &error), &error, "register last");
     check(pawl_tool_register(p, "work", work, NULL, &error), &error, "register work");
-    print_flow(tool, text, sizeof text);
+    print_flow("ten", tool, "", text, sizeof text);
     define(p, text);
     return p;
 }
 
-static void start_flow(pawl *p)
+static void start_flow_of(pawl *p, const char *definition)
 {
-    pawl_create_args args = { .definition = "ten" };
+    pawl_create_args args = { .definition = definition };
     pawl_error error;
     pawl_id id;
 
-    check(pawl_create(p, &args, &id, &error), &error, "create ten");
+    check(pawl_create(p, &args, &id, &error), &error, definition);
+}
+
+static void start_flow(pawl *p)
+{
+    start_flow_of(p, "ten");
 }
 
 static void *start_one(void *context)
@@ -96,6 +102,7 @@ static void run_rounds(pawl *p, const size_t *arrived, size_t count)
 
 struct stream {
     pawl *p;
+    const char *definition;
     double end;
     size_t begun;
 };
@@ -109,7 +116,7 @@ static void *start_many(void *context)
         sem_wait(&room);
         if (now_s() >= stream->end)
             break;
-        start_flow(stream->p);
+        start_flow_of(stream->p, stream->definition);
         __atomic_fetch_add(&stream->begun, 1, __ATOMIC_RELAXED);
     }
     sem_post(&room); /* the others are to see it too */
@@ -117,10 +124,10 @@ static void *start_many(void *context)
 }
 
 /* FLOWS_AT_ONCE under way all the time, and at the end all have arrived; flows per second. */
-static double run_flows(pawl *p, const size_t *arrived, double seconds)
+static double run_flows_of(pawl *p, const char *definition, const size_t *arrived, double seconds)
 {
     double begin = now_s();
-    struct stream stream = { .p = p, .end = begin + seconds };
+    struct stream stream = { .p = p, .definition = definition, .end = begin + seconds };
     size_t first = __atomic_load_n(arrived, __ATOMIC_RELAXED);
     pthread_t threads[FLOWS_AT_ONCE];
 
@@ -133,6 +140,11 @@ static double run_flows(pawl *p, const size_t *arrived, double seconds)
     while (__atomic_load_n(arrived, __ATOMIC_RELAXED) - first < stream.begun)
         rest_ms(1);
     return (double)stream.begun / (now_s() - begin);
+}
+
+static double run_flows(pawl *p, const size_t *arrived, double seconds)
+{
+    return run_flows_of(p, "ten", arrived, seconds);
 }
 
 static double append_rate(struct append *append, double seconds)
@@ -169,8 +181,38 @@ static void measure_rate(struct bench *bench, const char *tool, struct row row)
     store_remove(bench, "append.db");
 }
 
+/* Limits that are never reached, on every step. */
+static void measure_limits(struct bench *bench)
+{
+    double ratios[REPEATS], flows[REPEATS], seconds = bench->quick ? 0.3 : 1.5;
+    struct row row = { .key = "flow_limits_vs_none",
+                       .sense = AT_LEAST,
+                       .gate = 0.95,
+                       .unit = "x",
+                       .what = "the same flows with a rate on each step, against those without" };
+    char text[2048];
+    size_t arrived = 0;
+    pawl *p = open_with_flow(bench, "work", FLOW_WORKERS, &arrived);
+
+    print_flow("limited", "work", ", rate: {max: 100000, per: 1s}", text, sizeof text);
+    define(p, text);
+    run_flows(p, &arrived, seconds / 2);
+    for (int i = 0; i < REPEATS; i++) {
+        double without = run_flows(p, &arrived, seconds);
+
+        flows[i] = run_flows_of(p, "limited", &arrived, seconds);
+        ratios[i] = flows[i] / without;
+    }
+    row.value = median(ratios, REPEATS);
+    beside(&row, "%.0f steps/s with limits", median(flows, REPEATS) * STEPS);
+    report(bench, &row);
+    pawl_close(p);
+    store_remove(bench, "flows.db");
+}
+
 void measure_flows(struct bench *bench)
 {
+    measure_limits(bench);
     measure_rate(bench, "work",
                  (struct row){ .key = "flow_tools_vs_append",
                                .sense = AT_LEAST,

@@ -104,6 +104,7 @@ struct actor {
     const struct decision *decided[2];  /* ... of entries that are drafts, in order; may be NULL */
     uint32_t decided_seq;               /* of the entry before them */
     str input;
+    str name; /* of its definition, once its limits were asked for (quota_look.c); data NULL else */
     str creator, correlation; /* steps run in its name, children inherit both; data NULL: none */
     str trace;                /* of the request that created it: tools get it; data NULL: none */
     uint64_t pos;             /* shared: of the last record when it was loaded */

@@ -108,13 +108,13 @@ pawl_status quotas_add_flow(struct scope *scope, str definition, const struct fl
 pawl_status quotas_add_tool(struct engine *engine, struct scope *scope, str tool,
                             struct quota_set *out);
 /* The limits of an attempt, by its memory; texts live in the scope. */
-pawl_status quotas_of(struct engine *engine, const struct actor *actor, uint32_t ordinal, str tool,
+pawl_status quotas_of(struct engine *engine, struct actor *actor, uint32_t ordinal, str tool,
                       struct scope *scope, struct quota_set *out);
 /* The same, and its places are taken. LEASE_LOST: it waits for one, and needs not be remembered. */
-pawl_status quotas_admit(struct engine *engine, const struct actor *actor, const struct job *job,
+pawl_status quotas_admit(struct engine *engine, struct actor *actor, const struct job *job,
                          const struct quota_step *step, struct scope *scope);
 /* May what becomes ready be started in the same decision? */
-pawl_status quotas_admit_next(struct engine *engine, const struct actor *actor, const struct job *job,
+pawl_status quotas_admit_next(struct engine *engine, struct actor *actor, const struct job *job,
                               struct scope *scope, bool *has_any, bool *may_start);
 /* Of an attempt that becomes ready. */
 int32_t quotas_priority(struct engine *engine, const struct actor *actor, uint32_t ordinal);

@@ -70,6 +70,31 @@ def test_each_key_has_places_of_its_own_and_one_backlog_is_in_no_other_way(shell
     shell.stop(child)
 
 
+def waits(web, keys):
+    """One worker with four hands: after how many of its rounds each key's only instance has been served."""
+    lines = [{"operation": "instance.create", "input": {"definition": "flow", "input": {"n": 0, "who": who}}} for who in keys]
+    reply = web.expect(200, "POST", "/v1/batch", "\n".join(json.dumps(line) for line in lines), {"Content-Type": "application/x-ndjson"})
+    ids = {json.loads(line)["body"]["instance_id"]: who for line, who in zip(reply.body.splitlines(), keys)}
+    served, rounds = {}, 0
+    while len(served) < len(set(keys) - {"much"}):
+        rounds += 1
+        for step in claim(web, 4):
+            if ids[step["instance_id"]] != "much":
+                served[ids[step["instance_id"]]] = rounds
+            end(web, step)
+    return sorted(served.values())
+
+
+def test_of_a_hundred_keys_one_with_a_thousand_times_the_load_doubles_no_wait_of_the_others(shell):
+    child, web = server(shell)
+    yaml(web, "flow", ONE % ", concurrency: {max: 1, key: \"{{input.who}}\"}")
+    keys = ["k%d" % n for n in range(99)]
+    alone = waits(web, keys)
+    beside = waits(web, ["much"] * 1000 + keys)
+    assert beside[-2] <= 2 * alone[-2], (alone[-1], beside[-1])  # p99
+    shell.stop(child)
+
+
 def test_an_instance_keeps_its_place_between_its_steps_until_it_ends(shell):
     child, web = server(shell)
     yaml(web, "flow", """concurrency: {max: 1, key: "{{input.who}}"}

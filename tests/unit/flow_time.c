@@ -1,14 +1,15 @@
 /* flow_time.c - limits in time: how long a call may wait for a worker. */
 #include "flow_rig.h"
 
-
 TEST(flow_time, a_call_that_no_worker_takes_in_time_fails_with_an_error_of_its_own)
 {
     struct rig rig;
 
-    rig_init(&rig, &t->scope, "steps:\n  call: {tool: x, wait_for_worker: 10s, retry: {max: 2, "
-                              "backoff: [1s]}, on_error: other, done: true}\n"
-                              "  other: {tool: y, done: true}\n", NULL);
+    rig_init(&rig, &t->scope,
+             "steps:\n  call: {tool: x, wait_for_worker: 10s, retry: {max: 2, "
+             "backoff: [1s]}, on_error: other, done: true}\n"
+             "  other: {tool: y, done: true}\n",
+             NULL);
     rig_begin(&rig);
     EXPECT_STORY(&rig, "start [[\"step\",1,0],[\"arm\",\"~worker\",11000,1]]\n");
     rig.now_ms = 11000;
@@ -29,8 +30,10 @@ TEST(flow_time, a_call_that_is_taken_in_time_has_its_own_timeout_from_then_on)
 {
     struct rig rig;
 
-    rig_init(&rig, &t->scope, "steps:\n  call: {tool: x, wait_for_worker: 10s, timeout: 60s, "
-                              "retry: {max: 1}, done: true}\n", NULL);
+    rig_init(&rig, &t->scope,
+             "steps:\n  call: {tool: x, wait_for_worker: 10s, timeout: 60s, "
+             "retry: {max: 1}, done: true}\n",
+             NULL);
     rig_begin(&rig);
     EXPECT_OK(rig_step(&rig, EVENT_STEP_START, 1, NULL));
     EXPECT_STORY(&rig, "step.start call.1#1 [[\"run\",1],[\"disarm\",\"~worker\",1],"

@@ -6,13 +6,26 @@
 
 /* ---- Which limits --------------------------------------------------------------------- */
 
-static str print_name(struct scope *scope, str of, str step, const char *kind, str key)
+static char *add_line(char *to, str text)
 {
-    struct buf buf;
+    memcpy(to, text.data, text.size);
+    to[text.size] = '\n';
+    return to + text.size + 1;
+}
 
-    buf_init(&buf, scope->arena.heap, 0);
-    buf_fmt(&buf, "%.*s\n%.*s\n%s\n%.*s", STR_ARG(of), STR_ARG(step), kind, STR_ARG(key));
-    return buf_take(&buf, &scope->arena);
+/* Made for each start: no buffer that grows. */
+static str print_name(struct scope *scope, str of, str step, str kind, str key)
+{
+    size_t size = of.size + step.size + kind.size + key.size + 4;
+    char *text = ARENA_ARRAY(&scope->arena, char, size), *to = text;
+
+    if (!text)
+        return STR_NONE;
+    to = add_line(to, of);
+    to = add_line(to, step);
+    to = add_line(to, kind);
+    add_line(to, key);
+    return (str){ text, size - 1 };
 }
 
 static str text_of(str text)
@@ -35,14 +48,15 @@ pawl_status quotas_add_flow(struct scope *scope, str definition, const struct fl
     for (uint32_t i = 0; i < quotas->count; i++) {
         const struct flow_quota *one = &quotas->items[i];
 
-        TRY(add_quota(scope,
-                      &(struct quota){ .name = print_name(scope, definition, text_of(one->step),
-                                                          one->per_ms ? "rate" : "concurrency",
-                                                          text_of(one->key)),
-                                       .max = one->max,
-                                       .per_ms = one->per_ms,
-                                       .is_of_flow = one->is_of_flow },
-                      out));
+        TRY(add_quota(
+            scope,
+            &(struct quota){ .name = print_name(scope, definition, text_of(one->step),
+                                                one->per_ms ? STR("rate") : STR("concurrency"),
+                                                text_of(one->key)),
+                             .max = one->max,
+                             .per_ms = one->per_ms,
+                             .is_of_flow = one->is_of_flow },
+            out));
     }
     return PAWL_OK;
 }
@@ -53,42 +67,46 @@ pawl_status quotas_add_tool(struct engine *engine, struct scope *scope, str tool
     const struct tool_limits *limits = tool.data ? toolbox_limits(engine->toolbox, tool) : NULL;
 
     if (limits && limits->at_once)
-        TRY(add_quota(scope,
-                      &(struct quota){ .name = print_name(scope, STR(""), tool, "concurrency", STR("")),
-                                       .max = limits->at_once },
-                      out));
+        TRY(add_quota(
+            scope,
+            &(struct quota){ .name = print_name(scope, STR(""), tool, STR("concurrency"), STR("")),
+                             .max = limits->at_once },
+            out));
     if (limits && limits->rate)
-        TRY(add_quota(scope,
-                      &(struct quota){ .name = print_name(scope, STR(""), tool, "rate", STR("")),
-                                       .max = limits->rate,
-                                       .per_ms = limits->per_ms },
-                      out));
+        TRY(add_quota(
+            scope,
+            &(struct quota){ .name = print_name(scope, STR(""), tool, STR("rate"), STR("")),
+                             .max = limits->rate,
+                             .per_ms = limits->per_ms },
+            out));
     return PAWL_OK;
 }
 
-static pawl_status name_of(struct engine *engine, struct scope *scope, uint64_t instance, str *out)
+/* It lives until the engine is closed. */
+static pawl_status find_name(struct engine *engine, struct scope *scope, struct actor *actor)
 {
     struct definition_slot *slot;
     struct head head;
 
-    TRY(head_fixed(engine, scope, instance, &head));
+    if (actor->name.data)
+        return PAWL_OK;
+    TRY(head_fixed(engine, scope, actor->instance, &head));
     TRY(definitions_get(engine, scope, head.definition, &slot));
-    *out = slot->name;
+    actor->name = slot->name;
     return PAWL_OK;
 }
 
-pawl_status quotas_of(struct engine *engine, const struct actor *actor, uint32_t ordinal, str tool,
+pawl_status quotas_of(struct engine *engine, struct actor *actor, uint32_t ordinal, str tool,
                       struct scope *scope, struct quota_set *out)
 {
     struct flow_quotas quotas;
-    str name;
 
     *out = (struct quota_set){ 0 };
     if (flow_has_quotas(actor->definition, actor->memory)) {
         TRY(flow_quotas(actor->memory, ordinal, scope, &quotas));
         if (actor->instance) {
-            TRY(name_of(engine, scope, actor->instance, &name));
-            TRY(quotas_add_flow(scope, name, &quotas, out));
+            TRY(find_name(engine, scope, actor));
+            TRY(quotas_add_flow(scope, actor->name, &quotas, out));
         }
     }
     return quotas_add_tool(engine, scope, tool, out);
@@ -120,7 +138,7 @@ static enum quota_verdict take(struct engine *engine, const struct quota_step *s
     return verdict;
 }
 
-pawl_status quotas_admit(struct engine *engine, const struct actor *actor, const struct job *job,
+pawl_status quotas_admit(struct engine *engine, struct actor *actor, const struct job *job,
                          const struct quota_step *step, struct scope *scope)
 {
     struct quota_step own = *step;
@@ -140,7 +158,7 @@ pawl_status quotas_admit(struct engine *engine, const struct actor *actor, const
 }
 
 /* While an instance is created it has no number: its first step starts after that. */
-pawl_status quotas_admit_next(struct engine *engine, const struct actor *actor, const struct job *job,
+pawl_status quotas_admit_next(struct engine *engine, struct actor *actor, const struct job *job,
                               struct scope *scope, bool *has_any, bool *may_start)
 {
     struct quota_set set;
