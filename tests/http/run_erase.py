@@ -167,6 +167,28 @@ def test_the_state_of_code_and_the_arguments_of_its_calls_are_erased(shell):
     verify_twice(shell, web)
 
 
+def test_answers_that_were_kept_for_a_key_and_what_alarms_were_for_go_too(shell):
+    _, web = server(shell, "--test")
+    yaml(web, "order", ORDER)
+    yaml(web, "one", "steps: {a: {tool: far, args: {to: '{{input.who}}'}, done: true}}")
+    flow = web.create(definition="one", input={"who": "zzqflow"})
+    claimed = web.expect(200, "POST", "/v1/steps/claim", {"tools": ["far"], "worker": "w"}, {"Idempotency-Key": "k"}).json["steps"]
+    complete(web, claimed[0], {"said": "zzqsaid"})
+    web.expect(201, "POST", "/v1/alarms", {"after": "1h", "operation": "instance.create", "input": {"definition": "order", "input": {"card": "zzqalarm"}}})
+    web.expect(200, "POST", "/v1/test/advance", {"by": "2h"})
+    [made] = web.get("/v1/instances?definition=order").json["instances"]
+    web.expect(201, "POST", "/v1/alarms", {"after": "1h", "operation": "instance.fire", "input": {"instance_id": made["instance_id"], "action": "pay", "reason": "zzqfire"}})
+    web.expect(200, "POST", "/v1/test/advance", {"by": "2h"})
+    web.expect(200, "POST", "/v1/instances/%s/fire" % made["instance_id"], {"action": "ship"})
+    secrets = ("zzqflow", "zzqsaid", "zzqalarm", "zzqfire")
+    assert {secret for _, secret in found_in(shell, *secrets)} == set(secrets)
+    assert erase(web, flow)["values"] == 3, "the input, the result, and the answer that was kept"
+    assert found_in(shell, "zzqflow", "zzqsaid") == []
+    erase(web, made["instance_id"])
+    assert found_in(shell, "zzqalarm", "zzqfire") == []
+    verify_twice(shell, web)
+
+
 def test_an_erased_instance_is_exported_without_what_it_held(shell):
     child, web = server(shell)
     yaml(web, "child", CHILD)

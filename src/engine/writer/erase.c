@@ -310,6 +310,8 @@ static pawl_status erase_all(struct erasing *erasing)
     }
     TRY(status);
     TRY(take_children(erasing));
+    TRY(erase_flush(erasing));
+    TRY(erase_gather_beside(erasing));
     return erase_flush(erasing);
 }
 
@@ -326,6 +328,7 @@ static void erasing_fini(struct erasing *erasing)
     heap_free(heap, erasing->waiting, sizeof *erasing->waiting * erasing->waiting_capacity);
     map_fini(&slice->value_ids);
     map_fini(&erasing->seen);
+    map_fini(&erasing->gone);
     sha_free(erasing->sha);
     scope_fini(&slice->scope);
 }
@@ -343,6 +346,7 @@ pawl_status engine_erase(struct engine *engine, struct scope *scope, const struc
     erasing.sha = sha_new(engine->heap);
     TRY_MEMORY(scope, erasing.sha);
     map_init(&erasing.seen, engine->heap);
+    map_init(&erasing.gone, engine->heap);
     map_init(&erasing.slice.value_ids, engine->heap);
     scope_init(&erasing.reading, engine->heap, LIMIT_SCOPE);
     scope_init(&erasing.slice.scope, engine->heap, LIMIT_SCOPE);

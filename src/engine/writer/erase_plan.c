@@ -278,6 +278,7 @@ static pawl_status gather(struct gathering *work, struct scope *row_scope, struc
     TRY(status);
     TRY(is_erased(work, &before));
     TRY(walk(work, page));
+    TRY_MEMORY(&erasing->reading, map_put(&erasing->gone, work->target.number, 0));
     erasing->out->repeated += before;
     if (before)
         return PAWL_OK;
