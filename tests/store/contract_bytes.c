@@ -44,6 +44,70 @@ STORE_TEST(an_erased_value_keeps_its_commitment_and_nothing_else)
     EXPECT_EQ(tip_of(s).last_value, 3);
 }
 
+/* An instance with labels, and three records: one without a body stands before one with. */
+static void put_private(struct stand *s)
+{
+    struct change c = change_begin(s);
+    struct instance_row *row;
+
+    add_definition(&c, STR("order"), 1, STR("name: order\n"));
+    add_value(&c, STR("payload"), false);
+    row = add_instance(&c, 1);
+    row->correlation = STR("c-1"), row->labels = STR("{\"who\":\"ann\"}"), row->input = 1;
+    add_entry(&c, 1, 1, 0, PAID)->body = STR("[[\"state\",{\"who\":\"ann\"}]]");
+    add_entry(&c, 1, 2, 1, SHIPPED)->payload = 1;
+    c.heads[0] = (struct head_row){ 1, 2, c.tip.pos, SHIPPED };
+    c.count[4] = 1;
+    add_snapshot(&c, 1, 1, STR("{\"who\":\"ann\"}"));
+    EXPECT_OK(change_commit(&c));
+}
+
+/* Contract (16) */
+STORE_TEST(what_a_commit_erases_is_not_read_again_and_the_rest_of_its_records_stays)
+{
+    const struct redaction bodies[] = { { 1, RECORD_ERASED, STR_NONE },
+                                        { 2, RECORD_ERASED, STR("[[\"state\",{}]]") } };
+    const struct instance_row cleared = { .number = 1, .labels = STR("{\"who\":\"ann\"}") };
+    struct list_query by_label = {
+        .limit = 9, .label_key = { STR("who") }, .label_value = { STR("ann") }, .label_count = 1
+    };
+    struct value value, gone = { .id = 1 };
+    struct snapshot_row snapshot;
+    struct instance_row row;
+    struct record record;
+    struct store_tip tip;
+    uint64_t *found;
+    uint32_t count;
+
+    put_private(s);
+    EXPECT_OK(store_value(s->store, s->scope, 1, &value));
+    memcpy(gone.commitment, value.commitment, SHA_SIZE);
+    EXPECT_OK(store_begin(s->store, s->scope, &tip));
+    EXPECT_OK(store_commit(s->store, s->scope,
+                           &(struct commit){ .erasures = &gone,
+                                             .erasure_count = 1,
+                                             .redactions = bodies,
+                                             .redaction_count = 2,
+                                             .cleared = &cleared,
+                                             .cleared_count = 1 }));
+    EXPECT_OK(store_scrub(s->store, s->scope));
+    stand_reopen(s);
+    EXPECT_OK(store_value(s->store, s->scope, 1, &value));
+    EXPECT(!value.bytes.data && memcmp(value.commitment, gone.commitment, SHA_SIZE) == 0);
+    EXPECT_OK(store_instance(s->store, s->scope, 1, &row));
+    EXPECT(!row.correlation.data && !row.labels.data && row.input == 1);
+    EXPECT_OK(store_list(s->store, s->scope, &by_label, &found, &count));
+    EXPECT_EQ(count, 0);
+    EXPECT_EQ(store_snapshot(s->store, s->scope, 1, &snapshot), PAWL_NOT_KNOWN);
+    EXPECT_OK(store_record(s->store, s->scope, 1, &record));
+    EXPECT(record.flags == RECORD_ERASED && !record.body.data);
+    EXPECT_OK(store_record(s->store, s->scope, 2, &record));
+    EXPECT(record.flags == RECORD_ERASED && str_is(record.body, "[[\"state\",{}]]"));
+    EXPECT(record.hash[0] == 2 && record.seq == 1);
+    EXPECT_OK(store_record(s->store, s->scope, 3, &record));
+    EXPECT(record.flags == 0 && !record.body.data && record.payload == 1);
+}
+
 /* Contract (11) */
 STORE_TEST(bytes_come_back_as_they_went_in)
 {
@@ -341,8 +405,7 @@ STORE_TEST(what_has_too_large_a_number_is_not_known)
     uint32_t count;
 
     put_orders(s, 1);
-    EXPECT_EQ(store_head(s->store, s->scope, huge, false, &(struct head_row){ 0 }),
-              PAWL_NOT_KNOWN);
+    EXPECT_EQ(store_head(s->store, s->scope, huge, false, &(struct head_row){ 0 }), PAWL_NOT_KNOWN);
     EXPECT_EQ(store_head(s->store, s->scope, huge, true, &(struct head_row){ 0 }), PAWL_NOT_KNOWN);
     EXPECT_EQ(store_instance(s->store, s->scope, huge, &(struct instance_row){ 0 }),
               PAWL_NOT_KNOWN);
