@@ -5,6 +5,7 @@
 #include "base/node.h"
 #include "evidence/evidence.h"
 #include "lib/test.h"
+#include "model/erased_body.h"
 #include <stdio.h>
 
 /* ---- reading the vectors ---- */
@@ -194,6 +195,24 @@ TEST(evidence_vectors, records_hash_alike_whatever_the_size_of_body_and_key)
         expect_hash(t, row, "hash", hash);
     }
     sha_free(sha);
+}
+
+TEST(evidence_vectors, what_is_erased_of_a_body_is_the_same_everywhere)
+{
+    uint32_t private_count = 0, count = 0;
+
+    for (const struct node *row = read_group(t, "erased_bodies")->first; row; row = row->next) {
+        struct record record = { .body = node_find(row, "before")->text };
+        bool is_private;
+        str out;
+
+        EXPECT_OK(redact_body(&t->scope, &record, &is_private, &out));
+        EXPECT(str_eq(out, node_find(row, "after")->text));
+        EXPECT(is_private == !str_eq(record.body, out));
+        private_count += is_private;
+        count++;
+    }
+    EXPECT(count == 4 && private_count == 3);
 }
 
 TEST(evidence_vectors, roots_follow_from_one_another)

@@ -77,13 +77,32 @@ def records():
         {"prev": A, "what": v.ERASE, "at": 1_780_000_000_002, "fired": 1_780_000_000_002, "actor": B, "reason": C,
          "body": b'{"values":["%s","%s"]}' % (A.hex().encode(), C.hex().encode())},
         {"id_text": one, "prev": C, "seq": 3, "what": 1, "step": 1, "ordinal": 1, "attempt": 1,
-         "body": b'[["run",1,120000,"%s"]]' % v.sha(b"0123456789abcdef" * 2).hex()[:40].encode()})
+         "body": b'[["run",1,120000,"%s"]]' % v.sha(b"0123456789abcdef" * 2).hex()[:40].encode()},
+        # An entry of code, what it hashes to once its body is erased, and the erase record that says so; a hold.
+        {"id_text": one, "prev": A, "seq": 1, "what": 0, "payload": B, "body": b'[["state",{"who":"ann"}],["call",1,{"to":"ann"},"k"]]'},
+        {"id_text": one, "prev": A, "seq": 1, "what": 0, "payload": B, "flags": v.ERASED_FLAG, "body": b'[["state",{}],["call",1,null]]'},
+        {"prev": A, "what": v.ERASE, "actor": B,
+         "body": b'{"instances":["%s"],"values":["%s"],"bodies":[["%s","%s"]]}' % (one.encode(), *(h.hex().encode() for h in (B, A, C)))},
+        {"prev": A, "what": v.HOLD, "actor": B, "reason": C, "body": b'{"id":"%s","due":0}' % one.encode()})
     for case in cases:
         fields = {**base, **case}
         row = {name: text(value) if name not in ("id_text",) and not isinstance(value, int)
                else value for name, value in fields.items()}
         row["id"] = row.pop("id_text")
         yield {**row, "hash": v.record_hash(**fields).hex()}
+
+
+def erased_bodies():
+    """Bodies of entries, and what is left of them."""
+    for before, after in (
+            ('[["state",{"who":"ann"}],["call",1,{"to":"ann"},"k"],["note",{"t":1}],["reduce","add",[1]]]',
+             '[["state",{}],["call",1,null],["note",null],["reduce","add",null]]'),
+            ('[["await","go",1,"ann"],["await","~go=\\"ann\\"",0],["leave","~go=1",0],["take","~go=ann"],["send","signal.send",{"a":1}]]',
+             '[["await","go",1],["await","~go",0],["leave","~go",0],["take","~go"],["send","signal.send",{}]]'),
+            ('[["trace","00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"],[2,1],-2,2,["arm","t",5,0],["snapshot","%s"]]' % A.hex(),
+             '[["trace","00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"],[2,1],-2,2,["arm","t",5,0]]'),
+            ('[[1,0],["await","go",1],["spawn",2,"%s"],["disarm","t",0]]' % v.instance_id(7, bytes(10)), None)):
+        yield {"before": before, "after": after or before}
 
 
 def roots():
@@ -98,7 +117,7 @@ def roots():
 
 def make():
     groups = {"values": values, "ids": ids, "creations": creations, "records": records,
-              "roots": roots}
+              "erased_bodies": erased_bodies, "roots": roots}
     parts = [f'"{name}": [\n  ' + ",\n  ".join(json.dumps(row) for row in rows()) + "\n]"
              for name, rows in groups.items()]
     return '{"format": 1,\n' + ",\n".join(parts) + "\n}\n"

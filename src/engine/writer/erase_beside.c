@@ -3,9 +3,9 @@
  *
  * Such records name no instance but in their payloads, so those are read: of the time since the
  * oldest of the instances was created, and back to the order of each alarm that created one. */
-#include "engine/writer/erasing.h"
 #include "base/node.h"
 #include "engine/parts.h"
+#include "engine/writer/erasing.h"
 
 #define PAGE       64u
 #define COMMIT_MAX 64u /* records between a creation and the end of the alarm that ordered it */
@@ -37,8 +37,7 @@ static bool names_one(const struct erasing *erasing, str text)
     return false;
 }
 
-static pawl_status body_of(struct erasing *erasing, const struct record *record, str *id,
-                           str *over)
+static pawl_status body_of(struct erasing *erasing, const struct record *record, str *id, str *over)
 {
     struct node *body = NULL;
 
@@ -58,8 +57,8 @@ static pawl_status has_created(struct erasing *erasing, uint64_t pos, bool *out)
         TRY(store_record(erasing->engine->store, &erasing->reading, pos - i, &record));
         if (record.has_root)
             return PAWL_OK;
-        *out = record.what == CONTROL_CREATE &&
-               map_get(&erasing->gone, record.instance) != MAP_NONE;
+        *out =
+            record.what == CONTROL_CREATE && map_get(&erasing->gone, record.instance) != MAP_NONE;
         if (*out)
             return PAWL_OK;
     }
@@ -93,7 +92,8 @@ static bool take_alarm(struct beside *beside, str id)
 }
 
 /* One that is still in force keeps what it is for. */
-static pawl_status look_at_alarm(struct beside *beside, const struct record *record, bool *is_wanted)
+static pawl_status look_at_alarm(struct beside *beside, const struct record *record,
+                                 bool *is_wanted)
 {
     struct erasing *erasing = beside->erasing;
     struct standing_row row;

@@ -43,7 +43,7 @@ struct erasing {
     struct sha *sha;
     struct erase_slice slice;
     struct map seen;   /* numbers of instances that were taken up */
-    struct map gone; /* those of which nothing is left, or will be behind the next slice */
+    struct map gone;   /* those of which nothing is left, or will be behind the next slice */
     uint64_t *waiting; /* children that are still to be erased */
     uint32_t waiting_count, waiting_capacity;
     uint64_t oldest_pos; /* of the creations, to look for what the store itself kept */
