@@ -676,7 +676,7 @@ export class InUse extends PawlError {}
 export class NoMemory extends PawlError {}
 
 const REASONS = {"invalid-request": InvalidRequest, "invalid-query": InvalidQuery, "unauthenticated": Unauthenticated, "forbidden": Forbidden, "not-known": NotKnown, "not-allowed": NotAllowed, "terminal": Terminal, "invalid-transition": InvalidTransition, "reason-required": ReasonRequired, "guard-not-satisfied": GuardNotSatisfied, "no-cancel-transition": NoCancelTransition, "not-awaiting": NotAwaiting, "lease-lost": LeaseLost, "conflict": Conflict, "paused": Paused, "too-large": TooLarge, "invalid-declaration": InvalidDeclaration, "invalid-definition": InvalidDefinition, "storage-failure": StorageFailure, "outcome-unknown": OutcomeUnknown, "overloaded": Overloaded, "in-use": InUse, "no-memory": NoMemory};
-const UNKEYED = new Set(["definition.get", "definition.graph", "definition.export", "definition.list", "definition.check", "instance.list", "instance.find", "instance.counts", "instance.get", "instance.view", "instance.current", "instance.history", "instance.declaration", "instance.why", "instance.variables", "instance.query", "instance.steps", "instance.graph", "instance.export", "instance.records", "hold.list", "retention.list", "instance.verify", "instance.events", "step.list", "gate.list", "worker.list", "tool.list", "step.claim", "step.complete_many", "step.heartbeat", "alarm.list", "timer.list", "schedule.preview", "token.create", "token.list", "batch", "events", "store.list", "store.info", "store.verify", "metrics.get", "openapi.get", "health.get", "node.list"]);
+const UNKEYED = new Set(["definition.get", "definition.graph", "definition.export", "definition.list", "definition.check", "instance.list", "instance.find", "instance.counts", "instance.get", "instance.view", "instance.current", "instance.history", "instance.declaration", "instance.why", "instance.variables", "instance.query", "instance.steps", "instance.graph", "instance.export", "instance.records", "hold.list", "retention.list", "instance.verify", "instance.events", "step.list", "gate.list", "worker.list", "tool.list", "step.claim", "step.complete_many", "step.heartbeat", "turn.offer", "turn.claim", "turn.complete", "alarm.list", "timer.list", "schedule.preview", "token.create", "token.list", "batch", "events", "store.list", "store.info", "store.verify", "metrics.get", "openapi.get", "health.get", "node.list"]);
 
 /** @typedef {{action: string, to_state: string, guard?: string, requires_reason?: boolean}} Action */
 /** @typedef {{alarm_id: KeptId, at: Time, operation: string, input: Record<string, any>, firing?: boolean}} Alarm */
@@ -687,6 +687,7 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.expor
 /** @typedef {{instance_id: Id, step_id: StepId, step?: string, awaited: boolean, outlives?: boolean}} ChildView */
 /** @typedef {{tools: Array<string>, worker: string, max?: number, wait?: Duration, lease?: Duration}} Claim */
 /** @typedef {{step_id: StepId, lease: string, instance_id: Id, name: string, tool: string, args: any, attempt: number, idempotency_key: string, lease_expires_at: Time, traceparent?: string}} ClaimedStep */
+/** @typedef {{turn_id: string, lease: string, lease_ms: number, request: Record<string, any>}} ClaimedTurn */
 /** @typedef {{file: string, sha256: string, types: Array<string>}} CodeModule */
 /** @typedef {{state?: string, step?: string, instances: number, verdict: string, missing: Array<string>}} Compared */
 /** @typedef {{name: Name, versions: Array<number>, states: Array<Compared>, steps: Array<Compared>, safe: boolean}} Comparison */
@@ -733,6 +734,8 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.expor
 /** @typedef {{token_id: KeptId, scopes: string, name: string|null, actor?: string, created_at: Time, expires_at: Time}} Token */
 /** @typedef {{from_state: string, action: string, to_state: string, guard?: string, requires_reason?: boolean, by: ("caller"|"engine")}} Transition */
 /** @typedef {string} TransitionId */
+/** @typedef {{turn_id: string, lease: string, answer: Record<string, any>}} TurnAnswer */
+/** @typedef {{turn_id: string, reason?: string, detail?: string}} TurnResult */
 /** @typedef {{instance_id: Id, definition: Reference, state: ("pending"|"in-progress"|"passed"|"failed"|"cancelled"), terminal_kind: TerminalKind|null, total: number, valid: number, invalid: number, requested_by: string|null, started_at: Time, completed_at: Time|null}} Validation */
 /** @typedef {{instance: Instance, waiting_for: Array<Waiting>, waiting_more: number, entries: Array<Entry>, entries_before: number, steps?: Array<Step>, steps_before?: number, reused?: Array<ReusedStep>, children?: Array<ChildView>, children_more?: number, children_awaited?: number, variables?: any, graph?: any}} View */
 /** @typedef {{kind: ("action"|"timer"|"signal"|"child"|"step"|"approval"|"pause"), name: string|null, until?: Time, refused?: string, refused_at?: Time, tool?: string, status?: ("ready"|"running"), here?: boolean, step_id?: StepId, since?: Time, approval?: Approval, ask?: any, approved_by?: Array<string>, failed?: FailedAttempt, held?: HeldStep, limit?: HeldLimit, workers?: AskedTool, paused_at?: Time, actor_ref?: string|null, reason?: string|null, instance_id?: Id}} Waiting */
@@ -1099,6 +1102,31 @@ export class Pawl extends Calls {
      * @returns {Promise<{status: StepStatus}>} */
     stepReject(step_id, more = {}) {
         return this._call("POST", "/v1/steps/{step_id}/reject", {step_id}, {}, {actor_ref: more.actor_ref, reason: more.reason}, {key: more.idempotencyKey, keyed: true});
+    }
+
+    /** Offer code: a worker elsewhere will take the turns of these types.
+     * @param {string} worker
+     * @param {Record<string, any>} hello
+     * @returns {Promise<{session: string}>} */
+    turnOffer(worker, hello) {
+        return this._call("POST", "/v1/turns/offer", {}, {}, {worker, hello}, {again: false});
+    }
+
+    /** Claim turns of code, with a lease for each; and answer those before.
+     * @param {string} session
+     * @param {{answers?: Array<TurnAnswer>, max?: number, wait?: Duration, lease?: Duration}} [more]
+     * @returns {Promise<{results: Array<TurnResult>, turns: Array<ClaimedTurn>}>} */
+    turnClaim(session, more = {}) {
+        return this._call("POST", "/v1/turns/claim", {}, {}, {session, answers: more.answers, max: more.max, wait: more.wait, lease: more.lease}, {again: false, wait: milliseconds(more.wait ?? "0s")});
+    }
+
+    /** Answer a turn that was claimed.
+     * @param {string} turn_id
+     * @param {string} lease
+     * @param {Record<string, any>} answer
+     * @returns {Promise<{turn_id: string}>} */
+    turnComplete(turn_id, lease, answer) {
+        return this._call("POST", "/v1/turns/{turn_id}/complete", {turn_id}, {}, {lease, answer}, {});
     }
 
     /** Send a signal to an instance that awaits it.

@@ -24,6 +24,7 @@ struct pawl {
     struct module **modules;      /* loaded by the command line, until it closes */
     uint32_t module_count;
     struct module_tool *module_tools; /* that they brought; under modules_lock */
+    struct afar *afar; /* turns of workers elsewhere; NULL: none has come; under modules_lock */
 };
 
 /* pawl_open() with a world of the caller's choice (tests: env_sim). `env` is the engine's from

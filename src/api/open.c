@@ -5,6 +5,7 @@
 #include "api/station.h"
 #include "api/world.h"
 #include "base/limits.h"
+#include "module/afar.h"
 #include "store/sqlite.h"
 #include <stdio.h>
 
@@ -116,10 +117,12 @@ void api_close(pawl *p)
     struct heap heap = p->heap;
 
     station_stop(p);
+    afar_stop(p->afar); /* or the engine's threads wait for workers */
     shards_close(p);
     if (p->engine)
         engine_close(p->engine);
     api_modules_close(p);
+    afar_free(p->afar);
     pthread_mutex_destroy(&p->modules_lock);
     panic_set(outer);
     heap_free(&heap, p, sizeof *p);

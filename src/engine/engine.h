@@ -196,6 +196,8 @@ pawl_status engine_code_offer(struct engine *engine, const pawl_code_type *type,
 struct code_binding;
 pawl_status engine_code_bind(struct engine *engine, const struct code_binding *binding,
                              struct scope *scope);
+/* What takes the turns of a binding is there again: events that waited for it are looked at. */
+void engine_code_came(struct engine *engine);
 /* Alarms that waited for the program to register its code fire from now on. */
 void engine_alarms_go(struct engine *engine);
 bool engine_has_code(struct engine *engine, str name); /* a handler was registered here */

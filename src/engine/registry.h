@@ -147,6 +147,7 @@ pawl_status rights_note(struct engine *engine, struct scope *scope,
 
 /* code_types.c: the definition of a type that is recorded with its first instance; OK if
  * `reference` (NAME or NAME@VERSION) names none. */
+bool code_is_elsewhere(struct engine *engine, str reference);
 bool code_is_put_when_used(struct engine *engine, str reference);
 pawl_status code_put_when_used(struct engine *engine, struct scope *scope, str reference);
 

@@ -288,7 +288,8 @@ static void elsewhere(void *context, pawl_turn *turn, void *state, const pawl_ev
     pawl_turn_fail(turn, "\"this handler is in another process\"");
 }
 
-static pawl_status check_source(struct module *module, const struct node *source, int64_t *version)
+static pawl_status check_source(struct scope *kept, const char *path, const struct node *source,
+                                int64_t *version)
 {
     const struct node *name = node_find(source, "code"), *number = node_find(source, "version");
 
@@ -297,37 +298,44 @@ static pawl_status check_source(struct module *module, const struct node *source
         (!number || (node_to_i64(number, version) && *version >= 1 && *version <= UINT32_MAX)))
         return PAWL_OK;
     return scope_fail(
-        &module->kept, PAWL_NOT_KNOWN,
+        kept, PAWL_NOT_KNOWN,
         "module '%s': expected a type as an object with a text 'code' and a 'version' "
         "of 1 or more, found %.*s",
-        module->path, (int)(source->raw.size < 80 ? source->raw.size : 80), source->raw.data);
+        path, (int)(source->raw.size < 80 ? source->raw.size : 80), source->raw.data);
+}
+
+pawl_status hello_type(struct scope *kept, const char *path, const struct node *source,
+                       struct module_type *out)
+{
+    pawl_code_type *type = ARENA_NEW(&kept->arena, pawl_code_type);
+    const struct node *replay = node_find(source, "replay");
+    int64_t number;
+
+    TRY_MEMORY(kept, type);
+    TRY(check_source(kept, path, source, &number));
+    type->name = node_find(source, "code")->text.data;
+    type->version = (uint32_t)number;
+    type->timers = names_of(kept, source, "timers");
+    type->signals = names_of(kept, source, "signals");
+    type->calls = names_of(kept, source, "calls");
+    type->externals = names_of(kept, source, "externals");
+    type->children = names_of(kept, source, "children");
+    type->buffered = names_of(kept, source, "buffered");
+    type->phases = names_of(kept, source, "phases");
+    type->handle = elsewhere;
+    *out = (struct module_type){ { .type = type,
+                                   .source = source->raw,
+                                   .is_replayed = replay && str_is(replay->raw, "true") } };
+    return kept->arena.failed ? scope_no_memory(kept) : PAWL_OK;
 }
 
 static pawl_status read_type(struct module *module, const struct node *source,
                              struct module_type *out)
 {
-    pawl_code_type *type = ARENA_NEW(&module->kept.arena, pawl_code_type);
-    const struct node *replay = node_find(source, "replay");
-    int64_t number;
-
-    TRY_MEMORY(&module->kept, type);
-    TRY(check_source(module, source, &number));
-    type->name = node_find(source, "code")->text.data;
-    type->version = (uint32_t)number;
-    type->timers = names_of(&module->kept, source, "timers");
-    type->signals = names_of(&module->kept, source, "signals");
-    type->calls = names_of(&module->kept, source, "calls");
-    type->externals = names_of(&module->kept, source, "externals");
-    type->children = names_of(&module->kept, source, "children");
-    type->buffered = names_of(&module->kept, source, "buffered");
-    type->phases = names_of(&module->kept, source, "phases");
-    type->handle = elsewhere;
-    *out = (struct module_type){ { .type = type,
-                                   .run = run_turn,
-                                   .context = module,
-                                   .source = source->raw,
-                                   .is_replayed = replay && str_is(replay->raw, "true") } };
-    return module->kept.arena.failed ? scope_no_memory(&module->kept) : PAWL_OK;
+    TRY(hello_type(&module->kept, module->path, source, out));
+    out->binding.run = run_turn;
+    out->binding.context = module;
+    return PAWL_OK;
 }
 
 static pawl_status read_types(struct module *module, const struct node *types)

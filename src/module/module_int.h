@@ -156,6 +156,11 @@ void process_give_back(struct module *module, struct child_process *child);
 /* The members of a hello; NOT_KNOWN: it names what is wrong. */
 pawl_status hello_read(struct scope *scope, const char *path, str hello, struct node **out);
 
+/* One of its types; `run` and its context are the caller's to set. NOT_KNOWN likewise; all that
+ * `out` points to is in `kept`, and in what `source` was read from. */
+pawl_status hello_type(struct scope *kept, const char *path, const struct node *source,
+                       struct module_type *out);
+
 /* The number under which the child may have it; 0: it has not. */
 uint64_t held_find(const struct child_process *child, uint64_t key);
 void held_put(const struct heap *heap, struct child_process *child, uint64_t key, uint64_t number);

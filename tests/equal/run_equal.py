@@ -394,7 +394,7 @@ def test_what_the_command_line_has_no_words_for_is_equal_in_c_and_over_http(shel
 def test_every_operation_stands_in_the_table_or_says_why_not(shell):
     told = {operation for steps in (MACHINE, FLOW, ALARMS, INLINES) for operation, _ in steps}
     elsewhere = {"batch": "run_batch.py", "token.list": "run_tokens.py: secrets differ", "store.put": "run_stores.py", "store.list": "run_stores.py",
-                 "metrics.get": "each surface counts its own", "worker.list": "each process has its own workers: run_causes.py", "tool.list": "each process has its own rules: tests/mcp/run_client.py", "node.list": "tests/cluster/run_nodes.py", "store.info": "each store is another", "openapi.get": "run_openapi.py", "definition.graph": "a picture: run_graph.py",
+                 "metrics.get": "each surface counts its own", "turn.offer": "a session is a secret: run_elsewhere.py", "turn.claim": "run_elsewhere.py", "turn.complete": "run_elsewhere.py", "worker.list": "each process has its own workers: run_causes.py", "tool.list": "each process has its own rules: tests/mcp/run_client.py", "node.list": "tests/cluster/run_nodes.py", "store.info": "each store is another", "openapi.get": "run_openapi.py", "definition.graph": "a picture: run_graph.py",
                  "instance.graph": "a picture: run_graph.py", "definition.export": "run_export.py", "instance.export": "run_export.py", "instance.records": "run_dashboard.py", "validation.start": "run_validation.py", "validation.run": "run_validation.py", "validation.cancel": "run_validation.py", "test.signal": "as signal.send", "instance.resume": "the command line runs the instance"}
     assert sorted(set(OPS) - told - set(elsewhere)) == [], sorted(set(OPS) - told - set(elsewhere))
 

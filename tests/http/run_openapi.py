@@ -8,6 +8,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import threading
 
 import described
 import table
@@ -173,7 +174,7 @@ class Stage:
         self.gate = web.create(definition="gate")
 
     def path(self, template):
-        values = {"name": "order", "instance_id": self.machine, "step_id": self.gate + ".1", "alarm_id": "0" * 16, "token_id": "0" * 16, "store": "other"}
+        values = {"name": "order", "instance_id": self.machine, "step_id": self.gate + ".1", "alarm_id": "0" * 16, "token_id": "0" * 16, "turn_id": "7", "store": "other"}
         return re.sub(r"\{(\w+)\}", lambda found: values[found.group(1)], template)
 
 
@@ -327,6 +328,14 @@ def test_the_real_answers_of_every_operation_are_as_described(shell):
     web.expect(200, "GET", "/v1/workers")
     web.expect(200, "GET", "/v1/tools")
     web.expect(200, "GET", "/v1/nodes")
+    hello = {"pawl": 1, "build": "b", "types": [{"code": "echo", "version": 1, "timers": [], "signals": ["go"], "vars": [], "replay": True}]}
+    session = web.expect(200, "POST", "/v1/turns/offer", {"worker": "w", "hello": hello}).json["session"]
+    starting = threading.Thread(target=lambda: Web(address).create(definition="echo"))
+    starting.start()
+    turn = web.expect(200, "POST", "/v1/turns/claim", {"session": session, "wait": "30s"}).json["turns"][0]
+    web.expect(200, "POST", "/v1/turns/%s/complete" % turn["turn_id"], {"lease": turn["lease"], "answer": {"end": 1, "value": 1}})
+    starting.join()
+    web.refused("lease-lost", "POST", "/v1/turns/%s/complete" % turn["turn_id"], {"lease": turn["lease"], "answer": {"end": 1, "value": 1}})
     web.ask("GET", "/v1/instances/%s/why" % step["instance_id"])
     web.expect(200, "POST", "/v1/steps/%s/fail" % step["step_id"], {"lease": step["lease"], "error": {"why": "rain"}})
     web.expect(200, "POST", "/v1/test/advance", {"by": "2s"})

@@ -43,6 +43,7 @@ from .durable import (ChildError as ChildError, Fail as Fail, Future as Future, 
                       instance_id as instance_id, now as now, patched as patched, random as random, reduce as reduce, retries as retries, select as select,
                       send as send, signal as signal, sleep as sleep, spawn as spawn, start as start, step as step, subscribe as subscribe,
                       uuid4 as uuid4, workflow as workflow)
+from .elsewhere import CodeWorker as CodeWorker, work as work
 from .turns import StepInfo as StepInfo, log as log, run as run, step_info as step_info
 
 __version__ = "0.1.0"
@@ -728,7 +729,7 @@ class NoMemory(PawlError):
 
 
 REASONS = {kind.reason: kind for kind in PawlError.__subclasses__()}
-UNKEYED = {"definition.get", "definition.graph", "definition.export", "definition.list", "definition.check", "instance.list", "instance.find", "instance.counts", "instance.get", "instance.view", "instance.current", "instance.history", "instance.declaration", "instance.why", "instance.variables", "instance.query", "instance.steps", "instance.graph", "instance.export", "instance.records", "hold.list", "retention.list", "instance.verify", "instance.events", "step.list", "gate.list", "worker.list", "tool.list", "step.claim", "step.complete_many", "step.heartbeat", "alarm.list", "timer.list", "schedule.preview", "token.create", "token.list", "batch", "events", "store.list", "store.info", "store.verify", "metrics.get", "openapi.get", "health.get", "node.list"}
+UNKEYED = {"definition.get", "definition.graph", "definition.export", "definition.list", "definition.check", "instance.list", "instance.find", "instance.counts", "instance.get", "instance.view", "instance.current", "instance.history", "instance.declaration", "instance.why", "instance.variables", "instance.query", "instance.steps", "instance.graph", "instance.export", "instance.records", "hold.list", "retention.list", "instance.verify", "instance.events", "step.list", "gate.list", "worker.list", "tool.list", "step.claim", "step.complete_many", "step.heartbeat", "turn.offer", "turn.claim", "turn.complete", "alarm.list", "timer.list", "schedule.preview", "token.create", "token.list", "batch", "events", "store.list", "store.info", "store.verify", "metrics.get", "openapi.get", "health.get", "node.list"}
 
 Time = str
 Duration = str
@@ -1102,6 +1103,25 @@ class Waiting(TypedDict):
     instance_id: NotRequired[Id]
 
 
+class TurnAnswer(TypedDict):
+    turn_id: str
+    lease: str
+    answer: dict[str, Any]
+
+
+class TurnResult(TypedDict):
+    turn_id: str
+    reason: NotRequired[str]
+    detail: NotRequired[str]
+
+
+class ClaimedTurn(TypedDict):
+    turn_id: str
+    lease: str
+    lease_ms: int
+    request: dict[str, Any]
+
+
 class Gate(TypedDict):
     step_id: StepId
     instance_id: Id
@@ -1388,6 +1408,19 @@ class StepApproveAnswer(TypedDict):
 
 class StepRejectAnswer(TypedDict):
     status: StepStatus
+
+
+class TurnOfferAnswer(TypedDict):
+    session: str
+
+
+class TurnClaimAnswer(TypedDict):
+    results: list[TurnResult]
+    turns: list[ClaimedTurn]
+
+
+class TurnCompleteAnswer(TypedDict):
+    turn_id: str
 
 
 class SignalSendAnswer(TypedDict):
@@ -1760,6 +1793,21 @@ class Pawl(_Calls):
         """Reject a gate: the step fails with the reason."""
         answer: StepRejectAnswer = self._call("POST", "/v1/steps/{step_id}/reject", {"step_id": step_id}, {}, {"actor_ref": actor_ref, "reason": reason}, key=idempotency_key, keyed=True)
         return answer
+
+    def turn_offer(self, worker: str, hello: dict[str, Any]) -> TurnOfferAnswer:
+        """Offer code: a worker elsewhere will take the turns of these types."""
+        answer: TurnOfferAnswer = self._call("POST", "/v1/turns/offer", {}, {}, {"worker": worker, "hello": hello}, again=False)
+        return answer
+
+    def turn_claim(self, session: str, *, answers: list[TurnAnswer] | None = None, max: int | None = None, wait: Duration | None = None, lease: Duration | None = None) -> TurnClaimAnswer:
+        """Claim turns of code, with a lease for each; and answer those before."""
+        answer: TurnClaimAnswer = self._call("POST", "/v1/turns/claim", {}, {}, {"session": session, "answers": answers, "max": max, "wait": wait, "lease": lease}, again=False, wait=_seconds(wait or "0s"))
+        return answer
+
+    def turn_complete(self, turn_id: str, lease: str, answer: dict[str, Any]) -> TurnCompleteAnswer:
+        """Answer a turn that was claimed."""
+        found: TurnCompleteAnswer = self._call("POST", "/v1/turns/{turn_id}/complete", {"turn_id": turn_id}, {}, {"lease": lease, "answer": answer})
+        return found
 
     def signal_send(self, instance_id: str, name: str, *, payload: Any | None = None, actor_ref: str | None = None, idempotency_key: str | None = None) -> SignalSendAnswer:
         """Send a signal to an instance that awaits it."""

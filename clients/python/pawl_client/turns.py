@@ -90,7 +90,7 @@ def build_of(flows: dict[str, durable.Workflow[Any, Any]]) -> str:
     digest = hashlib.sha256()
     files = {inspect.getsourcefile(fn) for flow in flows.values() for fn in (flow.function, *flow.steps.values())}
     for name in sorted(name for name in files if name and os.path.isfile(name)):
-        digest.update(name.encode() + b"\0" + pathlib.Path(name).read_bytes() + b"\0")
+        digest.update(os.path.basename(name).encode() + b"\0" + pathlib.Path(name).read_bytes() + b"\0")
     return digest.hexdigest()
 
 
@@ -265,18 +265,23 @@ def run() -> None:
     serve(requests, answers, hello())
 
 
+def load(path: str) -> None:
+    """The workflows of a file are those of this program from now on."""
+    file = pathlib.Path(path).resolve()
+    sys.path.insert(0, str(file.parent))
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    if not spec or not spec.loader or not file.is_file():
+        raise FileNotFoundError("there is no file '%s'" % path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[file.stem] = module
+    spec.loader.exec_module(module)
+
+
 def main(path: str) -> None:
     """python3 -m pawl_client game.py"""
     requests, answers = _pipes()
     try:
-        file = pathlib.Path(path).resolve()
-        sys.path.insert(0, str(file.parent))
-        spec = importlib.util.spec_from_file_location(file.stem, file)
-        if not spec or not spec.loader or not file.is_file():
-            raise FileNotFoundError("there is no file '%s'" % path)
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[file.stem] = module
-        spec.loader.exec_module(module)
+        load(path)
         first = hello()
     except Exception as error:
         traceback.print_exc()

@@ -25,7 +25,7 @@ static const struct code_binding *copy_binding(struct arena *arena,
 static pawl_status keep_binding(struct engine *engine, struct scope *scope,
                                 const struct code_binding *binding)
 {
-    size_t size = sizeof *engine->registry.code_types;
+    size_t size = sizeof(void *); /* of one row */
     const struct code_binding *copy;
     void *grown = NULL;
 
@@ -46,6 +46,14 @@ static pawl_status keep_binding(struct engine *engine, struct scope *scope,
     guard_unlock(&engine->registry.lock);
     timers_look_again(engine); /* those that waited for this handler */
     return grown ? PAWL_OK : scope_no_memory(scope);
+}
+
+void engine_code_came(struct engine *engine)
+{
+    guard_lock(&engine->registry.lock);
+    wakes_look_again(engine);
+    guard_unlock(&engine->registry.lock);
+    timers_look_again(engine);
 }
 
 /* Programs register at every start: look before asking for the turn to write. */
@@ -87,6 +95,14 @@ static const struct code_binding *find_binding(struct engine *engine, str name,
             found = engine->registry.code_types[i];
     guard_unlock(&engine->registry.lock);
     return found;
+}
+
+/* In another process, perhaps on another machine: its first turn may take as long as it likes. */
+bool code_is_elsewhere(struct engine *engine, str reference)
+{
+    const struct code_binding *binding = find_binding(engine, reference_name(reference), false);
+
+    return binding && binding->run != code_run;
 }
 
 bool code_is_put_when_used(struct engine *engine, str reference)

@@ -384,7 +384,8 @@ static void creation_is_done(struct engine *engine, struct request *request)
 static bool may_take_long(struct engine *engine, const struct create_args *args)
 {
     return args->declaration.data || args->input.size > CREATE_AT_ONCE ||
-           (args->definition.data && (code_is_put_when_used(engine, args->definition) ||
+           (args->definition.data && (code_is_elsewhere(engine, args->definition) ||
+                                      code_is_put_when_used(engine, args->definition) ||
                                       definitions_are_far(engine, args->definition)));
 }
 
