@@ -23,7 +23,7 @@ sys.path.insert(0, str(HERE.parent / "cli"))
 import harness  # noqa: E402
 
 ROOT = harness.ROOT
-PAGES = [ROOT / "docs/tutorial.md", ROOT / "docs/definitions.md"] + [ROOT / "docs/howto" / name for name in
+PAGES = [ROOT / "docs/tutorial.md", ROOT / "docs/definitions.md", ROOT / "docs/mcp.md"] + [ROOT / "docs/howto" / name for name in
                                        ("workers.md", "safe-calls.md", "time.md", "approvals.md", "events.md", "tokens.md", "backup.md",
                                         "upgrade.md", "metrics.md", "clients.md", "proxy.md", "handlers.md",
                                         "cancel.md", "patterns.md", "retention.md", "cron.md", "stuck.md")]

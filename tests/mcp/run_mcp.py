@@ -33,6 +33,44 @@ def get(client, task, caps=None):
     return client.call("tasks/get", {"taskId": task}, caps).result
 
 
+# ---- One shape ----
+
+
+def drive(shell, client, tool, arguments):
+    """Any tool that takes long and asks a person, without knowing what it does."""
+    task = task_of(client.tool(tool, arguments, capabilities(form=True)))
+    asks = capabilities(form=True)
+    shell.wait_for(lambda: get(client, task, asks)["status"] == "input_required")
+    question = get(client, task, asks)["inputRequests"]
+    client.call("tasks/update", {"taskId": task, "inputResponses": {key: {"action": "accept", "content": {"decision": "approve"}}
+                                                                    for key in question}}, asks)
+    shell.wait_for(lambda: get(client, task, asks)["status"] not in ("working", "input_required"))
+    entries = client.tool("process_history", {"instance_id": task}).result["structuredContent"]["entries"]
+    return question, get(client, task, asks), [entry["action"] for entry in entries]
+
+
+def test_a34_tokens_and_migrations_are_followed_by_one_client_that_knows_neither(shell):
+    texts = [(harness.EXAMPLES / name).read_text() for name in ("issue-token.yaml", "upgrade-schema.yaml")]
+    for number, text in enumerate(texts):
+        shell.pawl("define", shell.write("d%d.yaml" % number, text))
+    _, address = shell.serve("--allow-exec")
+    made = Http(address).tool("issue-token", {"account": "x", "file": "y"}, capabilities(form=True)).result["taskId"]
+    assert get(Http(address), made, capabilities(form=True))["status"] == "working"  # this caller has no name, and may not decide
+    token = shell.json("token", "create", "--scope", "all", "--actor", "ann")["token"]
+    client, shop = Http(address, token), str(shell.folder / "shop.db")
+    statements = ["create table item (sku text)", "alter table item add column price int"]
+    ends = [drive(shell, client, "issue-token", {"account": "builder", "file": str(shell.folder / "builder.token")}),
+            drive(shell, client, "upgrade-schema", {"file": shop, "statements": statements}),
+            drive(shell, client, "upgrade-schema", {"file": shop, "statements": statements})]
+    for question, end, actions in ends:
+        assert end["status"] == "completed" and end["_meta"]["pawl/status"] == "success", end
+        assert actions[0] == "start" and "gate.approve" in actions and actions[-1] == "finish", actions
+    assert len((shell.folder / "builder.token").read_text()) == 48
+    assert (shell.folder / "builder.token").read_text() not in json.dumps(ends)
+    assert [end["result"]["structuredContent"]["versions"] for _, end, _ in ends[1:]] == [[1, 2], [1, 2]], ends
+    assert list(ends[0][0].values())[0]["params"]["message"].startswith("A token for builder"), ends[0]
+
+
 # ---- Questions before an end, without tasks ----
 
 
