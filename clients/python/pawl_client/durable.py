@@ -298,16 +298,25 @@ def _note_use(flow: Workflow[Any, Any], call: str, used: Any) -> None:
         flow.external.add(used)
 
 
-def find_uses(flow: Workflow[Any, Any]) -> None:
-    """step(NAME, signal("NAME" and spawn(NAME in the file of the workflow are what it may use."""
-    module = sys.modules.get(flow.function.__module__)
+def _uses_in(module: types.ModuleType) -> Iterable[tuple[str, Any]]:
     try:
-        tree = ast.parse(inspect.getsource(module)) if module else None
+        tree = ast.parse(inspect.getsource(module))
     except (OSError, TypeError, SyntaxError):
         return
-    for node in ast.walk(tree) if tree else ():
+    for node in ast.walk(tree):
         if isinstance(node, ast.Call) and node.args and _called(node) in ("step", "signal", "spawn", "external"):
-            _note_use(flow, _called(node), _value_of(node.args[0], vars(module)))
+            yield _called(node), _value_of(node.args[0], vars(module))
+
+
+def find_uses(flows: Iterable[Workflow[Any, Any]]) -> None:
+    """step(NAME, signal("NAME" and spawn(NAME in the file of a workflow are what it may use. Each file is read once."""
+    found: dict[str, list[tuple[str, Any]]] = {}
+    for flow in flows:
+        name = flow.function.__module__
+        if name not in found:
+            found[name] = list(_uses_in(sys.modules[name])) if name in sys.modules else []
+        for call, used in found[name]:
+            _note_use(flow, call, used)
 
 
 # ---- One instance ----------------------------------------------------------------------------------------------------------------------

@@ -44,8 +44,7 @@ class Kit:
         self.instances: dict[str, _Instance] = {}
         self.stubs = {durable.step_name(fn): stub for fn, stub in (steps or {}).items()}
         self.retries: list[tuple[int, _Instance, int]] = []
-        for flow in durable.WORKFLOWS.values():
-            durable.find_uses(flow)
+        durable.find_uses(durable.WORKFLOWS.values())
 
     # -- what a test does --
 

@@ -98,8 +98,7 @@ def hello() -> dict[str, Any]:
     flows = durable.WORKFLOWS
     if not flows:
         return {"error": "the module has no workflow: expected an async def with @workflow"}
-    for flow in flows.values():
-        durable.find_uses(flow)
+    durable.find_uses(flows.values())
     tools = sorted({name for flow in flows.values() for name in flow.steps})
     return {"pawl": PROTOCOL, "build": build_of(flows), "language": "python %d.%d" % sys.version_info[:2],
             "types": [source_of(flow) for flow in flows.values()], "tools": tools}
