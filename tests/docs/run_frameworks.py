@@ -7,7 +7,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE), str(HERE.parent / "pip")]
 from packages import Unavailable, environment  # noqa: E402
-from run_docs import ROOT, harness, play  # noqa: E402
+from run_docs import BLOCK, ROOT, harness, play  # noqa: E402
 
 
 def page(shell, name):
@@ -28,6 +28,14 @@ def test_what_the_page_about_fastapi_says_to_type_does_what_it_says(shell):
 
 def test_what_the_page_about_django_says_to_type_does_what_it_says(shell):
     page(shell, "django.md")
+
+
+def test_the_python_of_both_pages_compiles(shell):
+    for name in ("fastapi.md", "django.md"):
+        blocks = [text for _, kind, text in BLOCK.findall((ROOT / "docs/howto" / name).read_text()) if kind == "python"]
+        assert len(blocks) >= 2
+        for text in blocks:
+            compile(text, name, "exec")
 
 
 if __name__ == "__main__":
