@@ -84,6 +84,8 @@ void crowd_make(const struct bench *bench, const char *name, size_t count, struc
 /* Likewise of `definition`, whose text is given. */
 void crowd_make_of(const struct bench *bench, const char *name, const char *text,
                    const char *definition, size_t count, struct crowd *out);
+/* The same in a store that is open, and is the crowd's from now on. */
+void crowd_fill(pawl *p, size_t count, struct crowd *out);
 void crowd_reopen(const struct bench *bench, const char *name, struct crowd *crowd);
 void crowd_close(struct crowd *crowd); /* its store; the ids stay */
 void crowd_free(struct crowd *crowd);
@@ -158,6 +160,7 @@ void measure_disk(struct bench *bench);
 void measure_timers(struct bench *bench);
 void measure_code(struct bench *bench);
 void measure_sleepers(struct bench *bench);
+void measure_postgres(struct bench *bench); /* only if it is named: it starts a server */
 void measure_lists(struct bench *bench);
 void measure_server(struct bench *bench);
 void measure_http(struct bench *bench);

@@ -61,8 +61,7 @@ void crowd_make(const struct bench *bench, const char *name, size_t count, struc
     crowd_make_of(bench, name, wheel, "wheel", count, out);
 }
 
-void crowd_make_of(const struct bench *bench, const char *name, const char *text,
-                   const char *definition, size_t count, struct crowd *out)
+static void fill(pawl *p, const char *text, const char *definition, size_t count, struct crowd *out)
 {
     size_t next = 0;
     struct maker maker = { out, definition, &next };
@@ -71,14 +70,25 @@ void crowd_make_of(const struct bench *bench, const char *name, const char *text
     *out = (struct crowd){ .count = count, .seed = 7, .fires_room = 1000 };
     out->ids = get_memory(sizeof *out->ids * count);
     out->fires = get_memory(sizeof *out->fires * out->fires_room);
-    store_remove(bench, name);
-    out->p = store_open(bench, name);
-    define(out->p, text);
+    out->p = p;
+    define(p, text);
     for (size_t i = 0; i < MAKERS; i++)
         if (pthread_create(&threads[i], NULL, make_some, &maker) != 0)
             die("no thread");
     for (size_t i = 0; i < MAKERS; i++)
         pthread_join(threads[i], NULL);
+}
+
+void crowd_make_of(const struct bench *bench, const char *name, const char *text,
+                   const char *definition, size_t count, struct crowd *out)
+{
+    store_remove(bench, name);
+    fill(store_open(bench, name), text, definition, count, out);
+}
+
+void crowd_fill(pawl *p, size_t count, struct crowd *out)
+{
+    fill(p, wheel, "wheel", count, out);
 }
 
 void crowd_reopen(const struct bench *bench, const char *name, struct crowd *crowd)

@@ -48,7 +48,7 @@ static void add(struct rebuild_report *sum, const struct rebuild_report *one, ui
     sum->differences += one->differences;
     for (uint32_t i = 0; i < one->told && sum->told < REBUILD_TOLD_MAX; i++)
         snprintf(sum->what[sum->told++], REBUILD_WORDS_SIZE, "shard %u: %.*s", shard,
-                 REBUILD_WORDS_SIZE - 16, one->what[i]);
+                 REBUILD_WORDS_SIZE - 24, one->what[i]);
 }
 
 static void put_bad(const struct owned *owned, uint32_t shard, const struct verify_report *report,

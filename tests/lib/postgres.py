@@ -1,7 +1,8 @@
 """postgres.py - a private PostgreSQL for tests: a cluster in a temporary folder, on a Unix socket of
 its own and on a free port of the loopback, that ends with whoever started it.
 
-    python3 tests/lib/postgres.py      prints its URL, and serves until its standard input ends
+    python3 tests/lib/postgres.py [--durable]   prints its URL, and serves until its standard input ends; --durable: as people
+                                                run theirs, for measuring
 
 Python tests use private() instead. Debian's package is enough; no cluster of the system is touched.
 $PAWL_TEST_POSTGRES names one that runs already.
@@ -20,6 +21,10 @@ import tempfile
 SETTINGS = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "shared_buffers": "32MB",
             "max_connections": "60", "autovacuum": "off", "logging_collector": "off", "log_min_messages": "fatal",
             "listen_addresses": "127.0.0.1", "timezone": "UTC", "log_timezone": "UTC", "max_wal_size": "256MB"}
+
+
+DURABLE = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on", "shared_buffers": "512MB", "autovacuum": "on",
+           "max_connections": "100", "max_wal_size": "4GB"}
 
 
 def program(name):
@@ -128,7 +133,7 @@ def private(settings=None):
 
 def serve():
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started us decides when we end
-    with private() as cluster:
+    with private(DURABLE if "--durable" in sys.argv else None) as cluster:
         print(cluster.url, flush=True)
         sys.stdin.read()
 

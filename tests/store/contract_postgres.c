@@ -176,6 +176,140 @@ TEST(store_postgres, an_owner_that_was_declared_dead_begins_no_more_turns)
     far_end(&far);
 }
 
+/* ---- Trains: two shards of eight that have the same connection ---- */
+
+struct rider {
+    struct far far; /* its stand and store */
+    struct change change;
+    pawl_status status;
+    pthread_t thread;
+};
+
+static void *ride(void *context)
+{
+    struct rider *rider = context;
+
+    rider->status = change_commit(&rider->change);
+    return NULL;
+}
+
+static void count_waiting(struct shared_link *lane, int wanted)
+{
+    int count;
+
+    do {
+        count = 0;
+        pthread_mutex_lock(&lane->queue_lock);
+        for (struct waiting_commit *one = lane->queue; one; one = one->next)
+            count++;
+        pthread_mutex_unlock(&lane->queue_lock);
+    } while (count < wanted);
+}
+
+#define RIDERS 2
+
+static void riders_begin(struct rider *riders, struct test *t, const bool *is_records_alone)
+{
+    static struct scope scopes[RIDERS];
+    struct store_options options = { .create = true, .own = true, .shard = { .shards = 8 } };
+    struct stand *home = &riders[0].far.stand;
+    char name[32];
+
+    *home = (struct stand){ .test = t, .scope = &t->scope };
+    snprintf(name, sizeof name, "train_%d_%d", is_records_alone[0], is_records_alone[1]);
+    test_postgres_url(name, home->url);
+    home->env = env_os_new(&heap_libc);
+    EXPECT_OK(stand_open(home, options, &home->store));
+    riders[1].far.stand = *home;
+    strcat(riders[1].far.stand.url, "#4");
+    options.beside = home->store;
+    EXPECT_OK(stand_open(&riders[1].far.stand, options, &riders[1].far.stand.store));
+    for (int i = 0; i < RIDERS; i++) {
+        struct stand *s = &riders[i].far.stand;
+
+        scope_init(&scopes[i], &heap_libc, 0);
+        s->scope = &scopes[i];
+        riders[i].change = change_begin(s);
+        riders[i].change.lag = is_records_alone[i];
+        add_record(&riders[i].change, 0, 0, CONTROL_TOKEN);
+        if (!is_records_alone[i])
+            add_value(&riders[i].change, STR("ann"), true);
+    }
+}
+
+/* Both wait for the connection, and then get it. */
+static uint64_t riders_go(struct rider *riders)
+{
+    struct shared_link *lane = postgres_of(riders[0].far.stand.store)->lane;
+    uint64_t before;
+
+    EXPECT(lane == postgres_of(riders[1].far.stand.store)->lane);
+    pthread_mutex_lock(&lane->lock);
+    before = lane->link.round_trips;
+    for (int i = 0; i < RIDERS; i++) {
+        EXPECT(pthread_create(&riders[i].thread, NULL, ride, &riders[i]) == 0);
+        count_waiting(lane, i + 1);
+    }
+    pthread_mutex_unlock(&lane->lock);
+    for (int i = 0; i < RIDERS; i++)
+        pthread_join(riders[i].thread, NULL);
+    return lane->link.round_trips - before;
+}
+
+static void riders_end(struct rider *riders)
+{
+    for (int i = RIDERS; i-- > 0;) {
+        store_close(riders[i].far.stand.store);
+        scope_fini(riders[i].far.stand.scope);
+    }
+    riders[0].far.stand.env->close(riders[0].far.stand.env);
+}
+
+static void take_shard_4(struct rider *riders)
+{
+    struct pg_link beside;
+
+    pg_node_link(postgres_of(riders[0].far.stand.store)->node, &beside, 5000);
+    EXPECT_OK(link_connect(&beside, riders[0].far.stand.scope));
+    EXPECT(link_script(&beside, "UPDATE pawl_shard SET epoch = epoch + 1 WHERE shard = 4") ==
+           LINK_OK);
+    link_close(&beside);
+}
+
+TEST(store_postgres, commits_of_shards_that_wait_for_one_connection_are_one_round_trip)
+{
+    for (int kinds = 0; kinds < 4; kinds++) {
+        struct rider riders[RIDERS] = { 0 };
+
+        riders_begin(riders, t, (bool[]){ kinds & 1, kinds & 2 });
+        EXPECT_EQ(riders_go(riders), 1);
+        for (int i = 0; i < RIDERS; i++) {
+            EXPECT_OK(riders[i].status);
+            EXPECT_EQ(tip_of(&riders[i].far.stand).pos, 1);
+            riders[i].change = change_begin(&riders[i].far.stand); /* and the next goes on there */
+            add_record(&riders[i].change, 0, 0, CONTROL_TOKEN);
+            EXPECT_OK(change_commit(&riders[i].change));
+        }
+        riders_end(riders);
+    }
+}
+
+TEST(store_postgres, a_fenced_commit_in_a_train_takes_no_other_with_it)
+{
+    for (int kinds = 0; kinds < 4; kinds++) {
+        struct rider riders[RIDERS] = { 0 };
+
+        riders_begin(riders, t, (bool[]){ kinds & 1, kinds & 2 });
+        take_shard_4(riders);
+        (void)riders_go(riders);
+        EXPECT_OK(riders[0].status);
+        EXPECT_EQ(riders[1].status, PAWL_IN_USE);
+        EXPECT_EQ(tip_of(&riders[0].far.stand).pos, 1);
+        EXPECT_EQ(tip_of(&riders[1].far.stand).pos, 0);
+        riders_end(riders);
+    }
+}
+
 /* ---- An unknown outcome ---- */
 
 TEST(store_postgres, after_an_unknown_outcome_the_claim_says_how_it_ended)

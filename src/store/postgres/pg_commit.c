@@ -11,7 +11,7 @@
 #include "base/planted.h"
 #include "postgres_int.h"
 
-static const char begin[] = "BEGIN", end_commit[] = "COMMIT";
+const char pg_begin[] = "BEGIN", pg_end_commit[] = "COMMIT";
 
 #define MOVE_TIP                                                                                   \
     "UPDATE pawl_shard SET pos = $4, flushed = $5, at = $6, last_instance = $7, last_value = $8,"  \
@@ -174,7 +174,7 @@ static pawl_status gather_all(struct sending *sending, const struct commit *comm
     struct params *params;
 
     if (store->own && !store->is_held) /* a shared writer's transaction has begun with its turn */
-        TRY_MEMORY(sending->scope, add_bare(sending, begin));
+        TRY_MEMORY(sending->scope, add_bare(sending, pg_begin));
     params = sending_add(sending, PLANTED(NO_FENCE) ? no_fence : fence);
     TRY_MEMORY(sending->scope, params);
     add_tip(params, store->epoch, &store->tip, after);
@@ -187,7 +187,7 @@ static pawl_status gather_all(struct sending *sending, const struct commit *comm
     store->is_held = PLANTED(ACK_BEFORE_COMMIT) && store->own && !store->is_held &&
                      !commit->instance_count && !commit->definition_count;
     if (!store->is_held) /* else the next one ends it */
-        TRY_MEMORY(sending->scope, add_bare(sending, end_commit));
+        TRY_MEMORY(sending->scope, add_bare(sending, pg_end_commit));
     return sending->scope->arena.failed ? scope_no_memory(sending->scope) : PAWL_OK;
 }
 
@@ -200,7 +200,7 @@ static pawl_status fail_taken(struct postgres_store *store, struct scope *scope)
                       store->shard, (long long)store->epoch);
 }
 
-static pawl_status fail_unknown(struct postgres_store *store, struct scope *scope)
+pawl_status pg_fail_unknown(struct postgres_store *store, struct scope *scope)
 {
     atomic_store(&store->broken, true);
     if (!*store->writer->words)
@@ -224,7 +224,7 @@ static pawl_status fail_refused(struct postgres_store *store, struct scope *scop
     pawl_status status;
 
     if (is_state(store, "40003"))
-        return fail_unknown(store, scope);
+        return pg_fail_unknown(store, scope);
     if (is_state(store, "22012"))
         status = fail_taken(store, scope);
     else
@@ -246,13 +246,22 @@ static bool is_committed(struct postgres_store *store, const struct sending *sen
     return strcmp(store->writer->pq->cmdStatus(last->result), "COMMIT") == 0;
 }
 
+pawl_status pg_judge_part(struct postgres_store *store, struct scope *scope,
+                          const struct statement *last)
+{
+    if (last->text != fence_and_log ||
+        rows_count(&(struct pg_rows){ store->writer->pq, last->result, 0 }) == 1)
+        return PAWL_OK;
+    return fail_taken(store, scope);
+}
+
 static pawl_status judge(struct postgres_store *store, struct scope *scope,
                          const struct sending *sending, enum link_end end)
 {
     const struct statement *last = &sending->statements[sending->count - 1];
 
     if (end == LINK_LOST)
-        return fail_unknown(store, scope);
+        return pg_fail_unknown(store, scope);
     if (end == LINK_REFUSED)
         return fail_refused(store, scope);
     if (!is_committed(store, sending))
@@ -260,7 +269,7 @@ static pawl_status judge(struct postgres_store *store, struct scope *scope,
                    ? fail_taken(store, scope)
                    : scope_fail(scope, PAWL_STORAGE_FAILURE,
                                 "PostgreSQL rolled the commit back: nothing was written");
-    return store->writer->has_warned ? fail_unknown(store, scope) : PAWL_OK;
+    return store->writer->has_warned ? pg_fail_unknown(store, scope) : PAWL_OK;
 }
 
 /* In one round trip, but for a commit of very many statements. */
@@ -296,6 +305,17 @@ static enum link_end send_again(struct postgres_store *store, struct sending *se
     return end;
 }
 
+pawl_status pg_send_alone(struct postgres_store *store, struct scope *scope,
+                          struct sending *sending)
+{
+    pawl_status status;
+
+    TRY(link_connect(store->writer, scope));
+    status = judge(store, scope, sending, send_again(store, sending));
+    link_clear(store->writer, sending->statements, sending->count);
+    return status;
+}
+
 static pawl_status send(struct postgres_store *store, struct scope *scope,
                         const struct commit *commit)
 {
@@ -304,7 +324,6 @@ static pawl_status send(struct postgres_store *store, struct scope *scope,
     pawl_status status;
 
     tip_advance(&after, commit);
-    TRY(link_connect(store->writer, scope));
     status =
         store->own && is_records_alone(commit) && !PLANTED(NO_FENCE) && !PLANTED(ACK_BEFORE_COMMIT)
             ? gather_one(&sending, commit, &after)
@@ -314,11 +333,9 @@ static pawl_status send(struct postgres_store *store, struct scope *scope,
             roll_back(store);
         return scope_fail(scope, status, "%s", store->work.error.message);
     }
-    status = judge(store, scope, &sending, send_again(store, &sending));
-    link_clear(store->writer, sending.statements, sending.count);
+    status = pg_ride(store, scope, &sending);
     if (status == PAWL_OK) {
         store->tip = after;
-        store->acknowledged = after;
         store->base.trouble = TROUBLE_NONE;
     }
     return status;
@@ -348,11 +365,9 @@ pawl_status postgres_commit(struct store *base, struct scope *scope, const struc
 
     ASSERT(store->in_turn);
     status = check(store, scope, commit);
-    if (status == PAWL_OK) {
-        pthread_mutex_lock(&store->lane->lock);
+    if (status == PAWL_OK)
         status = send(store, scope, commit);
-        pthread_mutex_unlock(&store->lane->lock);
-    } else if (!store->own)
+    else if (!store->own)
         roll_back(store);
     end_turn(store);
     return status;

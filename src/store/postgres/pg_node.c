@@ -10,6 +10,20 @@
 
 /* ---- Connections ---- */
 
+/* No mutex fails: none has attributes. */
+void shared_link_init(struct shared_link *shared)
+{
+    pthread_mutex_init(&shared->lock, NULL);
+    pthread_mutex_init(&shared->queue_lock, NULL);
+}
+
+void shared_link_fini(struct shared_link *shared)
+{
+    link_close(&shared->link);
+    pthread_mutex_destroy(&shared->lock);
+    pthread_mutex_destroy(&shared->queue_lock);
+}
+
 void pg_node_link(const struct pg_node *node, struct pg_link *link, int deadline_ms)
 {
     *link = (struct pg_link){
@@ -33,10 +47,8 @@ struct shared_link *pg_node_reader(struct pg_node *node, uint32_t shard)
 static void node_free(struct pg_node *node)
 {
     for (uint32_t i = 0; i < NODE_LINKS; i++) {
-        link_close(&node->lanes[i].link);
-        link_close(&node->readers[i].link);
-        pthread_mutex_destroy(&node->lanes[i].lock);
-        pthread_mutex_destroy(&node->readers[i].lock);
+        shared_link_fini(&node->lanes[i]);
+        shared_link_fini(&node->readers[i]);
     }
     link_close(&node->beater);
     pthread_mutex_destroy(&node->lock);
@@ -81,10 +93,10 @@ pawl_status pg_node_new(const struct store_options *options, struct scope *scope
     node->users = 1;
     node->stop_fd = -1;
     scope_init(&node->kept, node->heap, 0);
-    pthread_mutex_init(&node->lock, NULL); /* none fails: no attributes */
+    pthread_mutex_init(&node->lock, NULL);
     for (uint32_t i = 0; i < NODE_LINKS; i++) {
-        pthread_mutex_init(&node->lanes[i].lock, NULL);
-        pthread_mutex_init(&node->readers[i].lock, NULL);
+        shared_link_init(&node->lanes[i]);
+        shared_link_init(&node->readers[i]);
     }
     status = prepare(node, options, scope, rest);
     if (status == PAWL_OK)

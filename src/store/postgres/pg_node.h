@@ -12,11 +12,17 @@
 
 #define NODE_LINKS 4u
 
-/* Used by one thread at a time. */
+struct waiting_commit;
+
+/* Used by the thread that holds the lock. */
 struct shared_link {
     pthread_mutex_t lock;
     struct pg_link link;
+    pthread_mutex_t queue_lock;   /* held for moments */
+    struct waiting_commit *queue; /* the oldest first: pg_train.c */
 };
+void shared_link_init(struct shared_link *shared);
+void shared_link_fini(struct shared_link *shared); /* cuts the link off */
 
 struct pg_node {
     const struct heap *heap;

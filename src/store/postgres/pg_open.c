@@ -94,14 +94,13 @@ static pawl_status own(struct postgres_store *store, struct scope *scope, const 
 
 static void postgres_free(struct postgres_store *store)
 {
-    link_close(&store->alone.link);
+    shared_link_fini(&store->alone);
     for (int i = 0; store->node && i < AHEAD_THREADS; i++)
         pg_ahead_fini(&store->ahead[i]);
     if (store->node)
         pg_node_leave(store->node);
     sha_free(store->sha);
     sha_free(store->write_sha);
-    pthread_mutex_destroy(&store->alone.lock);
     pthread_mutex_destroy(&store->ahead_lock);
     scope_fini(&store->work);
     heap_free(store->heap, store, sizeof *store);
@@ -122,7 +121,7 @@ static struct postgres_store *postgres_new(const struct store_options *options)
     store->lost = options->lost;
     store->lost_context = options->lost_context;
     scope_init(&store->work, store->heap, WRITE_LIMIT);
-    pthread_mutex_init(&store->alone.lock, NULL); /* neither fails: no attributes */
+    shared_link_init(&store->alone);
     pthread_mutex_init(&store->ahead_lock, NULL);
     for (int i = 0; i < AHEAD_THREADS; i++)
         pg_ahead_init(&store->ahead[i], store);

@@ -195,6 +195,27 @@ struct sending {
     struct statement *statements;
     uint32_t count, capacity;
 };
+
+/* A commit that waits for its connection. */
+struct waiting_commit {
+    struct waiting_commit *next;
+    struct postgres_store *store;
+    struct scope *scope; /* has the words of a failure */
+    struct sending *sending;
+    pawl_status status;
+    bool is_done;
+};
+extern const char pg_begin[], pg_end_commit[];
+/* With others that wait. pg_train.c */
+pawl_status pg_ride(struct postgres_store *store, struct scope *scope, struct sending *sending);
+/* These hold the lane. pg_commit.c */
+pawl_status pg_send_alone(struct postgres_store *store, struct scope *scope,
+                          struct sending *sending);
+/* Of a transaction that was committed: was this in it? `last`: its last statement. */
+pawl_status pg_judge_part(struct postgres_store *store, struct scope *scope,
+                          const struct statement *last);
+pawl_status pg_fail_unknown(struct postgres_store *store, struct scope *scope);
+
 struct params *sending_add(struct sending *sending, const char *text); /* $1: the shard */
 pawl_status send_log(struct sending *sending, const struct commit *commit);
 bool log_is_one_row(const struct commit *commit);
