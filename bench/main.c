@@ -29,10 +29,12 @@ static const struct section {
     const char *name;
     void (*measure)(struct bench *bench);
 } sections[] = {
-    { "fires", measure_fires },     { "depth", measure_depth },   { "disk", measure_disk },
-    { "flows", measure_flows },     { "maps", measure_maps },     { "code", measure_code },
-    { "timers", measure_timers },   { "server", measure_server }, { "http", measure_http },
-    { "million", measure_million }, { "lists", measure_lists },   { "sleepers", measure_sleepers },
+    { "fires", measure_fires },       { "depth", measure_depth },
+    { "disk", measure_disk },         { "flows", measure_flows },
+    { "maps", measure_maps },         { "code", measure_code },
+    { "timers", measure_timers },     { "server", measure_server },
+    { "http", measure_http },         { "million", measure_million },
+    { "lists", measure_lists },       { "sleepers", measure_sleepers },
     { "postgres", measure_postgres },
 };
 
