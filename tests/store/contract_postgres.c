@@ -221,7 +221,8 @@ static void riders_begin(struct rider *riders, struct test *t, const bool *is_re
     home->env = env_os_new(&heap_libc);
     EXPECT_OK(stand_open(home, options, &home->store));
     riders[1].far.stand = *home;
-    strcat(riders[1].far.stand.url, "#4");
+    (void)snprintf(riders[1].far.stand.url, sizeof home->url, "%.*s#4", TEST_POSTGRES_URL,
+                   home->url);
     options.beside = home->store;
     EXPECT_OK(stand_open(&riders[1].far.stand, options, &riders[1].far.stand.store));
     for (int i = 0; i < RIDERS; i++) {
