@@ -162,6 +162,7 @@ void measure_code(struct bench *bench);
 void measure_sleepers(struct bench *bench);
 void measure_postgres(struct bench *bench); /* only if it is named: it starts a server */
 void measure_lists(struct bench *bench);
+void measure_erasing(struct bench *bench);
 void measure_server(struct bench *bench);
 void measure_http(struct bench *bench);
 void big_make(const struct bench *bench, struct big *big);

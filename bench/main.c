@@ -12,7 +12,7 @@
 static const char usage[] =
     "usage: bench [--json FILE] [--quick] [--dir DIR] [--only SECTION,...] [--pawl PROGRAM]\n"
     "sections: fires depth disk flows maps code timers server http million lists"
-    " sleepers, and postgres, which is measured only if it is named\n"
+    " sleepers erasing, and postgres, which is measured only if it is named\n"
     "DIR should be on the disk that matters; the default is ./var\n";
 
 static void measure_million(struct bench *bench)
@@ -35,7 +35,7 @@ static const struct section {
     { "timers", measure_timers },     { "server", measure_server },
     { "http", measure_http },         { "million", measure_million },
     { "lists", measure_lists },       { "sleepers", measure_sleepers },
-    { "postgres", measure_postgres },
+    { "erasing", measure_erasing },   { "postgres", measure_postgres },
 };
 
 static bool is_wanted(const struct bench *bench, const char *name)
