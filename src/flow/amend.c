@@ -66,7 +66,7 @@ static void print_node(struct plan_merge *merge, uint32_t index)
     }
     json_open(&merge->tree, '[');
     json_text(&merge->tree, plan_node_kind_name(node->kind));
-    if (node->kind == PLAN_ARMS)
+    if (node->kind == PLAN_ARMS || node->kind == PLAN_GROUP)
         json_u64(&merge->tree, merge->places[node->step]);
     for (uint32_t i = 0; i < node->child_count; i++)
         print_node(merge, node->children[i]);
@@ -185,6 +185,7 @@ static bool note_child(struct move_over *over, uint32_t to, uint32_t from_place,
         return true;
     case PLAN_TRY:
     case PLAN_ARMS:
+    case PLAN_GROUP:
         state->at = place;
         return from_place == place;
     case PLAN_LEAF:

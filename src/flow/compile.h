@@ -89,6 +89,7 @@ str compile_take(struct compilation *compiler, struct buf *buf); /* its text; fr
 /* compile_step.c: add the step at `node`; `name` is what it is called if it has no `name`. Its
  * index, or STEP_NONE. */
 uint32_t compile_step(struct compilation *compiler, const struct node *node, str key, str name);
+uint32_t compile_limits(struct compilation *compiler, const struct node *group, str name);
 bool compile_duration(const struct source_step *step, const struct node *node, const char *what,
                       int64_t *out_ms);
 

@@ -262,17 +262,12 @@ static void compile_body(struct compilation *compiler, uint32_t index)
     compiler->of = STEP_NONE;
 }
 
-uint32_t compile_step(struct compilation *compiler, const struct node *node, str key, str name)
+/* What its document does not say. */
+static struct plan_step new_step(const struct compilation *compiler, str name, const char *kind)
 {
-    struct source_step *step = add_step(compiler, node);
-    uint32_t index;
-
-    if (!step)
-        return STEP_NONE;
-    *step = (struct source_step){ .compiler = compiler, .node = node, .key = key };
-    step->plan = (struct plan_step){
+    return (struct plan_step){
         .name = name,
-        .kind = step_kind_find(STR("tool"), STR_NONE),
+        .kind = step_kind_find(str_of(kind), STR_NONE),
         .args = STR("{}"),
         .way = compiler->is_tree ? WAY_TREE : WAY_DONE,
         .attempt_count_max =
@@ -283,6 +278,17 @@ uint32_t compile_step(struct compilation *compiler, const struct node *node, str
         .of = compiler->of,
         .undoes = compiler->undoes,
     };
+}
+
+uint32_t compile_step(struct compilation *compiler, const struct node *node, str key, str name)
+{
+    struct source_step *step = add_step(compiler, node);
+    uint32_t index;
+
+    if (!step)
+        return STEP_NONE;
+    *step = (struct source_step){ .compiler = compiler, .node = node, .key = key };
+    step->plan = new_step(compiler, name, "tool");
     index = compiler->count - 1;
     if (node->kind == NODE_OBJECT)
         read_step(step);
@@ -291,4 +297,25 @@ uint32_t compile_step(struct compilation *compiler, const struct node *node, str
     compile_body(compiler, index);
     compile_undo(compiler, index);
     return index;
+}
+
+/* The step of a group with a limit in time or attempts of its own (group.c). */
+uint32_t compile_limits(struct compilation *compiler, const struct node *group, str name)
+{
+    const struct node *timeout = node_find(group, "timeout");
+    struct source_step *step = add_step(compiler, group);
+
+    if (!step)
+        return STEP_NONE;
+    *step = (struct source_step){ .compiler = compiler, .node = group, .key = STR_NONE };
+    step->plan = new_step(compiler, name, "group");
+    step->plan.attempt_count_max = 1;
+    step->plan.is_idempotent = true;
+    compile_retry(step);
+    if (step->plan.attempt_count_max == 1)
+        step->plan.backoff_count = 0; /* nothing follows it */
+    if (timeout && compile_duration(step, timeout, "'timeout'", &step->plan.timeout_ms) &&
+        step->plan.timeout_ms == 0)
+        step_error(step, timeout, "'timeout' must be more than 0");
+    return compiler->count - 1;
 }

@@ -45,22 +45,53 @@ static void compile_list(struct compilation *compiler, const struct node *list, 
     json_close(&compiler->tree, ']');
 }
 
-static void compile_group(struct compilation *compiler, const struct node *group, const char *kind,
-                          str parent)
+/* ["group",STEP, in front of what has a limit of its own. */
+static bool open_limits(struct compilation *compiler, const struct node *group, str name)
+{
+    uint32_t step;
+
+    if (!node_find(group, "timeout") && !node_find(group, "retry"))
+        return false;
+    step = compile_limits(compiler, group, name);
+    json_open(&compiler->tree, '[');
+    json_text(&compiler->tree, "group");
+    json_u64(&compiler->tree, step);
+    return true;
+}
+
+/* Of a try the limits are for its steps: its rescue sees what came of them. */
+static void compile_try(struct compilation *compiler, const struct node *group, str parent)
 {
     static const char *const parts[] = { "try", "rescue", "finally" };
 
-    if (strcmp(kind, "try") != 0) {
-        compile_list(compiler, node_find(group, kind), kind, path_with(compiler, parent, kind, 0));
-        return;
-    }
     compiler->cleans = compiler->cleans || node_find(group, "finally");
     json_open(&compiler->tree, '[');
-    json_text(&compiler->tree, kind);
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        compile_list(compiler, node_find(group, parts[i]), "do",
-                     path_with(compiler, parent, parts[i], 0));
+    json_text(&compiler->tree, "try");
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        str path = path_with(compiler, parent, parts[i], 0);
+        bool has_limits = i == 0 && open_limits(compiler, group, path);
+
+        compile_list(compiler, node_find(group, parts[i]), "do", path);
+        if (has_limits)
+            json_close(&compiler->tree, ']');
+    }
     json_close(&compiler->tree, ']');
+}
+
+static void compile_group(struct compilation *compiler, const struct node *group, const char *kind,
+                          str parent)
+{
+    str path = path_with(compiler, parent, kind, 0);
+    bool has_limits;
+
+    if (strcmp(kind, "try") == 0) {
+        compile_try(compiler, group, parent);
+        return;
+    }
+    has_limits = open_limits(compiler, group, path);
+    compile_list(compiler, node_find(group, kind), kind, path);
+    if (has_limits)
+        json_close(&compiler->tree, ']');
 }
 
 /* The keys of the group that an element is; NULL: a leaf. Two at once are an error. */

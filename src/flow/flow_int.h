@@ -278,6 +278,7 @@ pawl_status arms_begin(struct turn *turn, const struct plan_step *step, uint32_t
 void turn_note_error(struct turn *turn, str error);
 bool turn_walk(struct turn *turn, struct tree_walk *walk);
 void turn_settled(struct turn *turn, enum settled settled);
+void turn_walk_on(struct turn *turn, struct tree_walk *walk, uint32_t node, bool is_success);
 
 /* reduce_end.c: a step is over: what follows, or the end of the flow. */
 void flow_begin(struct turn *turn, const struct tree_redo *redo); /* NULL: from the beginning */

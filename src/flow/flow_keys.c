@@ -86,9 +86,19 @@ const struct known_key branch_keys[] = {
     { 0 },
 };
 
+/* What each of them may have. */
+#define GROUP_LIMITS                                                                               \
+    { "timeout", "DURATION", "how long all of it may take; of a `try`, its steps", NULL,           \
+      "no limit" },                                                                                \
+    {                                                                                              \
+        "retry", "{max, backoff, on, never}", "how often it is tried as a whole, likewise",        \
+            "retries", "once"                                                                      \
+    }
+
 /* Keys: a group that runs in sequence. */
 static const struct known_key do_keys[] = {
     { "do", "[STEP, ...]", "one after the other", NULL, "required" },
+    GROUP_LIMITS,
     KEY_DESCRIPTION,
     { 0 },
 };
@@ -96,6 +106,7 @@ static const struct known_key do_keys[] = {
 /* Keys: a group that runs in parallel. */
 static const struct known_key dopar_keys[] = {
     { "dopar", "[STEP, ...]", "all at once", NULL, "required" },
+    GROUP_LIMITS,
     KEY_DESCRIPTION,
     { 0 },
 };
@@ -105,6 +116,7 @@ static const struct known_key try_keys[] = {
     { "try", "[STEP, ...]", "one after the other", NULL, "required" },
     { "rescue", "[STEP, ...]", "runs if one of them failed", "catch", "none" },
     { "finally", "[STEP, ...]", "runs after either", NULL, "none" },
+    GROUP_LIMITS,
     KEY_DESCRIPTION,
     { 0 },
 };

@@ -1,7 +1,7 @@
 /* flow_memory.c - what a flow instance remembers: folded from its entries. */
 #include "base/assert.h"
 #include "base/grow.h"
-#include "flow/flow_int.h"
+#include "flow/group.h"
 #include "flow/map_items.h"
 #include "flow/stop.h"
 #include "flow/undo.h"
@@ -354,16 +354,25 @@ static pawl_status fold_success(struct folding *fold)
                        fold->arena);
 }
 
+static struct tree_walk fold_walk(const struct folding *fold, str *error)
+{
+    return (struct tree_walk){
+        .plan = fold->plan,
+        .states = fold->memory->nodes,
+        .errors = tree_errors_of(fold->definition->compiler, &fold->memory->errors),
+        .arena = fold->arena,
+        .over = group_folded,
+        .over_context = (void *)(uintptr_t)fold->entry,
+        .error = error,
+        .error_seq = fold->memory->payloads ? fold->entry->seq : 0,
+    };
+}
+
 static void fold_tree(const struct folding *fold, bool is_success)
 {
     const struct plan_step *step = &fold->plan->steps[fold->subject.plan];
     str error = is_success ? STR_NONE : payload_of(fold);
-    struct tree_walk walk = { .plan = fold->plan,
-                              .states = fold->memory->nodes,
-                              .errors = tree_errors_of(fold->definition->compiler, &fold->memory->errors),
-                              .arena = fold->arena,
-                              .error = &error,
-                              .error_seq = fold->memory->payloads ? fold->entry->seq : 0 };
+    struct tree_walk walk = fold_walk(fold, &error);
 
     if (is_success && step->kind->leads_by_arm)
         (void)tree_take_arm(&walk, step->node, memory_taken_arm(payload_of(fold), fold->scope));
@@ -435,6 +444,15 @@ bool flow_has_result(const struct entry_view *entry)
            ends_subject(entry, entry->step - 1);
 }
 
+static pawl_status fold_group(struct folding *fold)
+{
+    str none = STR_NONE;
+    struct tree_walk walk = fold_walk(fold, &none);
+
+    return memory_group(fold->memory, fold->entry, fold->plan->steps[fold->subject.plan].node,
+                        &walk, fold->scope);
+}
+
 static pawl_status fold_subject(struct folding *fold)
 {
     const struct attempt *subject = memory_find(fold->memory, fold->entry->ordinal);
@@ -450,6 +468,8 @@ static pawl_status fold_subject(struct folding *fold)
         !memory_add_approval(
             fold->memory, &(struct approval){ subject->ordinal, fold->entry->actor }, fold->arena))
         return scope_no_memory(fold->scope);
+    if (step_is_group(fold->plan, &fold->plan->steps[subject->plan]))
+        return fold_group(fold);
     return ends_subject(fold->entry, subject->plan) ? fold_outcome(fold) : PAWL_OK;
 }
 

@@ -25,6 +25,9 @@ const struct step_kind step_kind_external = {
     .check = sleep_check,
 };
 
+/* Of a group with a limit in time or attempts of its own: group.c. */
+const struct step_kind step_kind_group = { .word = "group", .is_without_result = true };
+
 /* A step that was in a plan before an amend, and is in none now. */
 const struct step_kind step_kind_gone = { .word = "gone", .is_gone = true };
 

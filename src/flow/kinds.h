@@ -85,7 +85,8 @@ struct step_kind {
 /* In the order in which messages list them. A row with a `tool` comes before the one without. */
 #define STEP_KINDS(X)                                                                              \
     X(sleep)                                                                                       \
-    X(tool) X(mcp) X(gate) X(wait) X(schedule) X(select) X(if) X(map) X(spawn) X(external) X(gone)
+    X(tool)                                                                                        \
+    X(mcp) X(gate) X(wait) X(schedule) X(select) X(if) X(map) X(spawn) X(external) X(group) X(gone)
 
 #define X(name) extern const struct step_kind step_kind_##name;
 STEP_KINDS(X)

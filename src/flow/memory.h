@@ -186,6 +186,9 @@ struct tree_walk {
     struct node_state *states; /* the memory's; NULL: the copy is changed instead */
     struct node_pages *copy;
     void (*begin)(void *context, uint32_t step); /* NULL: only the states count */
+    /* The step of a group is over, and what failed it (NULL: *error). True: it is tried again. */
+    bool (*over)(void *over_context, uint32_t step, bool is_success, const struct kept_text *held);
+    void *over_context;
     bool (*stays)(void *stops, uint32_t step);   /* tree_stop(): is its end awaited? Else it ends */
     void *stops;
     void *context;

@@ -153,6 +153,17 @@ static void print_stopping(const struct flow_memory *memory, uint32_t i, struct 
         json_u64(out, i);
 }
 
+static bool has_stopping(const struct flow_memory *memory)
+{
+    const struct plan *plan = memory->plan;
+    uint32_t i = 0;
+
+    while (plan->is_tree && i < plan->node_count &&
+           !(memory->nodes[i].is_open && memory->nodes[i].is_stopping))
+        i++;
+    return plan->is_tree && i < plan->node_count;
+}
+
 /* [ACTOR,REASON] */
 static void print_cancelling(const struct flow_memory *memory, struct buf *out)
 {
@@ -222,10 +233,10 @@ void flow_memory_print(const struct definition *definition, const void *state, s
         json_key(out, "undoing");
         undoing_print(memory, out);
     }
-    if (memory->is_cancelling) {
+    if (has_stopping(memory))
         print_rows(memory, "stopping", plan->node_count, print_stopping, out);
+    if (memory->is_cancelling)
         print_cancelling(memory, out);
-    }
     if (memory->map_count > 0) {
         print_rows(memory, "maps", memory->map_count, map_print, out);
         print_rows(memory, "items", memory->map_count, map_print_items, out);

@@ -94,7 +94,8 @@ struct plan_step {
     X(DO, "do")                                                                                    \
     X(DOPAR, "dopar")                                                                              \
     X(TRY, "try")                                                                                  \
-    X(ARMS, "select")
+    X(ARMS, "select")                                                                              \
+    X(GROUP, "group")
 
 enum plan_node_kind {
 #define X(name, word) PLAN_##name,
@@ -109,7 +110,7 @@ struct plan_node {
     uint32_t parent, place; /* its place among its parent's children */
     uint32_t *children;
     uint32_t child_count;
-    uint32_t step; /* LEAF, ARMS */
+    uint32_t step; /* LEAF, ARMS, GROUP */
     bool is_empty; /* nothing in it to do: it is settled as soon as it is begun */
 };
 

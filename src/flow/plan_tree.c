@@ -1,5 +1,6 @@
 /* plan_tree.c - the nodes of a tree, from its printed form: a step's index, or
- * ["do",...], ["dopar",...], ["try",FORMS,RESCUE,FINALLY], ["select",STEP,ARM,...]. */
+ * ["do",...], ["dopar",...], ["try",FORMS,RESCUE,FINALLY], ["select",STEP,ARM,...],
+ * ["group",STEP,NODE]. */
 #include "base/grow.h"
 #include "base/node.h"
 #include "flow/plan.h"
@@ -50,7 +51,7 @@ static bool load_children(struct tree_loader *loader, uint32_t node, const struc
 
 static bool is_empty(const struct plan *plan, const struct plan_node *node)
 {
-    if (node->step != STEP_NONE)
+    if (node->step != STEP_NONE && node->kind != PLAN_GROUP)
         return false;
     /* Forms that do nothing cannot fail: a rescue alone is never begun. */
     for (uint32_t i = 0; i < node->child_count; i++)
@@ -67,19 +68,21 @@ static bool load_group(struct tree_loader *loader, uint32_t node, const struct n
 
     if (text->kind != NODE_ARRAY || !first || first->kind != NODE_STRING)
         return false;
-    while (kind <= PLAN_ARMS && !str_is(first->text, plan_node_kind_name(kind)))
+    while (kind <= PLAN_GROUP && !str_is(first->text, plan_node_kind_name(kind)))
         kind++;
-    if (kind > PLAN_ARMS)
+    if (kind > PLAN_GROUP)
         return false;
     loader->plan->nodes[node].kind = kind;
     first = first->next;
-    if (kind == PLAN_ARMS) {
+    if (kind == PLAN_ARMS || kind == PLAN_GROUP) {
         if (!first || !set_step(loader, node, first))
             return false;
         first = first->next;
     }
     if (!load_children(loader, node, first))
         return false;
+    if (kind == PLAN_GROUP)
+        return loader->plan->nodes[node].child_count == 1;
     return kind != PLAN_TRY || loader->plan->nodes[node].child_count == TRY_PART_COUNT;
 }
 

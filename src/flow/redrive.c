@@ -101,6 +101,8 @@ static void find_outcomes(const struct plan *plan, struct tree_redo *redo)
 
         if (node->is_empty)
             redo->outcomes[i] = REDO_DONE;
+        else if (node->kind == PLAN_GROUP)
+            redo->outcomes[i] = redo->outcomes[node->children[0]];
         else if (node->kind == PLAN_TRY)
             redo->outcomes[i] = (uint8_t)of_try(plan, node, redo->outcomes);
         else if (node->kind == PLAN_ARMS && redo->arms[i] < node->child_count)

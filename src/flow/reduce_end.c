@@ -5,6 +5,7 @@
  * dispatched end (C12, C14, C18, C19). */
 #include "base/node.h"
 #include "base/planted.h"
+#include "flow/group.h"
 #include "flow/map_items.h"
 #include "flow/stop.h"
 #include "flow/undo.h"
@@ -196,10 +197,24 @@ bool turn_walk(struct turn *turn, struct tree_walk *walk)
                                 .begin = begin_leaf,
                                 .context = turn,
                                 .copy = &turn->nodes,
+                                .over = group_over,
+                                .over_context = turn,
                                 .errors = tree_errors_of(turn->compiler, &turn->errors),
                                 .arena = &turn->scope->arena,
                                 .error = &turn->error };
     return turn->status == PAWL_OK && copy_nodes(turn);
+}
+
+void turn_walk_on(struct turn *turn, struct tree_walk *walk, uint32_t node, bool is_success)
+{
+    struct kept_text ended = { 0 };
+    enum settled settled;
+
+    walk->ended = &ended;
+    settled = tree_settle(walk, node, is_success);
+    if (turn->status == PAWL_OK && !turn->scope->arena.failed && kept_is_there(&ended))
+        turn->status = memory_text(turn->memory, &ended, turn->scope, &turn->error);
+    turn_settled(turn, settled);
 }
 
 static void tree_goes_on(struct turn *turn, const struct plan_step *step, bool is_success,
@@ -211,9 +226,12 @@ static void tree_goes_on(struct turn *turn, const struct plan_step *step, bool i
 
     if (!turn_walk(turn, &walk))
         return;
+    if (!is_success || !step->kind->leads_by_arm) {
+        turn_walk_on(turn, &walk, step->node, is_success);
+        return;
+    }
     walk.ended = &ended;
-    settled = is_success && step->kind->leads_by_arm ? tree_take_arm(&walk, step->node, arm)
-                                                     : tree_settle(&walk, step->node, is_success);
+    settled = tree_take_arm(&walk, step->node, arm);
     if (turn->status == PAWL_OK && !turn->scope->arena.failed && kept_is_there(&ended))
         turn->status = memory_text(turn->memory, &ended, turn->scope, &turn->error);
     turn_settled(turn, settled);

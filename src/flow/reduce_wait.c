@@ -1,5 +1,5 @@
 /* reduce_wait.c - what steps wait for: timers and signals. */
-#include "flow/flow_int.h"
+#include "flow/group.h"
 #include "model/words.h"
 
 /* Amends of older programs left arms without a way on. A graph began its first step then; what a
@@ -47,7 +47,8 @@ static bool has_timer(const struct turn *turn, const struct attempt *live, uint3
     if (str_eq(name, TIMER_WORKER))
         return live->status == STEP_READY && turn->plan->steps[live->plan].worker_ms > 0;
     return str_eq(name, TIMER_TIMEOUT) && !live->is_backing_off && live->status != STEP_READY &&
-           turn->plan->steps[live->plan].timeout_ms > 0;
+           turn->plan->steps[live->plan].timeout_ms > 0 &&
+           !group_is_stopping(turn->memory, &turn->plan->steps[live->plan]);
 }
 
 /* The attempt that has this timer; by the timer's name alone if no ordinal is given. */
@@ -77,11 +78,15 @@ void decide_timer(struct turn *turn)
         take_arm(turn, LIFE_T_TIMER, live, arm, RESULT_NULL);
     } else if (str_eq(turn->event->name, TIMER_WORKER)) {
         step_fail(turn, LIFE_T_STEP_TIMEOUT, live, RETRY_FAILED, ERROR_WORKER);
+    } else if (!live->is_backing_off && step_is_group(turn->plan, &turn->plan->steps[live->plan])) {
+        group_time_out(turn, live);
     } else if (!live->is_backing_off) {
         step_time_out(turn, live);
     } else {
         turn_draft(turn, LIFE_T_STEP_RETRY, live, STR_NONE);
         begin_again(turn, live);
+        if (step_is_group(turn->plan, &turn->plan->steps[live->plan]))
+            group_begin_again(turn, live);
     }
 }
 

@@ -49,7 +49,7 @@ static bool end_step(void *context, uint32_t step)
     return false;
 }
 
-static void look_at_live(struct stopping *stopping)
+static void look_at_live(struct stopping *stopping, bool awaits)
 {
     const struct turn *turn = stopping->turn;
 
@@ -59,33 +59,38 @@ static void look_at_live(struct stopping *stopping)
         uint32_t whole = step->of == STEP_NONE ? live->plan : step->of;
 
         stopping->is_live[whole] = true;
-        if (live->status == STEP_RUNNING && step->undo != STEP_NONE)
+        if (awaits && live->status == STEP_RUNNING && step->undo != STEP_NONE)
             stopping->is_awaited[whole] = true;
     }
 }
 
-void decide_clean_up(struct turn *turn)
+enum settled turn_stop(struct turn *turn, struct tree_walk *walk, uint32_t node, bool awaits)
 {
     struct arena *arena = &turn->scope->arena;
     struct stopping stopping = { .turn = turn,
                                  .is_live = ARENA_ARRAY(arena, bool, turn->plan->count + 1),
                                  .is_awaited = ARENA_ARRAY(arena, bool, turn->plan->count + 1) };
-    struct tree_walk walk;
 
     if (arena->failed) {
         turn->status = scope_no_memory(turn->scope);
-        return;
+        return TREE_GOES_ON;
     }
-    look_at_live(&stopping);
+    look_at_live(&stopping, awaits);
+    walk->stays = end_step;
+    walk->stops = &stopping;
+    return tree_stop(walk, node);
+}
+
+void decide_clean_up(struct turn *turn)
+{
+    struct tree_walk walk;
+
     turn_draft(turn, LIFE_T_CLEAN_UP, NULL, STR_NONE);
     turn->is_cancelling = true;
     turn->error = ERROR_CANCELLED;
     turn_note_error(turn, ERROR_CANCELLED);
-    if (!turn_walk(turn, &walk))
-        return;
-    walk.stays = end_step;
-    walk.stops = &stopping;
-    turn_settled(turn, tree_stop(&walk, 0));
+    if (turn_walk(turn, &walk))
+        turn_settled(turn, turn_stop(turn, &walk, 0, true));
 }
 
 void stop_end(struct turn *turn)

@@ -9,6 +9,9 @@
 /* Is a `finally` open, so that a cancel does not end the flow at once? */
 bool stop_cleans(const struct flow_memory *memory);
 void decide_clean_up(struct turn *turn);
+/* What is open at `node` of a tree ends, on the last draft; with `awaits` not what is running and
+ * has a compensation. */
+enum settled turn_stop(struct turn *turn, struct tree_walk *walk, uint32_t node, bool awaits);
 /* All of it is cleaned up: the compensations begin, or the flow is cancelled. */
 void stop_end(struct turn *turn);
 /* Nothing follows this step, and it is not tried again: it lies in what is being stopped. */

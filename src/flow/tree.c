@@ -119,11 +119,16 @@ enum settled tree_begin(const struct tree_walk *walk, uint32_t index)
     case PLAN_DOPAR:
         begin_all(walk, node, index);
         return TREE_GOES_ON;
+    case PLAN_GROUP:
+        begin_step(walk, node);
+        break;
     case PLAN_DO:
     case PLAN_TRY:
         break;
     }
-    at = node->kind == PLAN_TRY ? first_part(walk, node) : next_child(walk, node, 0);
+    at = node->kind == PLAN_TRY     ? first_part(walk, node)
+         : node->kind == PLAN_GROUP ? 0
+                                    : next_child(walk, node, 0);
     open_node(walk, index, at);
     return tree_begin(walk, node->children[at]);
 }
@@ -187,6 +192,23 @@ static bool dopar_goes_on(const struct tree_walk *walk, uint32_t index, bool *ou
     return false;
 }
 
+/* Its step ends with what is in it, or has another attempt. What stopped it is its error. */
+static bool group_goes_on(const struct tree_walk *walk, uint32_t index, bool *outcome,
+                          uint32_t *holder)
+{
+    struct node_state *state = tree_state_of(walk, index);
+
+    if (state->error != 0) {
+        tree_error_forget(walk, holder);
+        tree_error_lift(walk, index, holder);
+    }
+    if (!walk->over || !walk->over(walk->over_context, walk->plan->nodes[index].step, *outcome,
+                                   *holder ? &walk->errors->rows[*holder - 1].text : NULL))
+        return false;
+    tree_error_forget(walk, holder);
+    return true;
+}
+
 /* A child of `parent` at `place` is settled. True: the tree goes on below it. */
 static bool goes_on(const struct tree_walk *walk, uint32_t parent, uint32_t place, bool *outcome,
                     uint32_t *holder)
@@ -200,6 +222,8 @@ static bool goes_on(const struct tree_walk *walk, uint32_t parent, uint32_t plac
         return dopar_goes_on(walk, parent, outcome, holder);
     case PLAN_TRY:
         return try_goes_on(walk, parent, place, outcome, holder);
+    case PLAN_GROUP:
+        return group_goes_on(walk, parent, outcome, holder);
     case PLAN_ARMS:
     case PLAN_LEAF:
         break;

@@ -70,6 +70,9 @@ static enum settled stop_node(const struct tree_walk *walk, uint32_t index)
         return tree_stop(walk, node->children[tree_state_of(walk, index)->at]);
     case PLAN_DOPAR:
         return stop_dopar(walk, index);
+    case PLAN_GROUP:
+        (void)walk->stays(walk->stops, node->step); /* its limits end with it */
+        return tree_stop(walk, node->children[0]);
     case PLAN_TRY:
         break;
     }

@@ -605,5 +605,36 @@ def test_a_call_that_no_worker_takes_in_time_fails_and_one_that_is_taken_does_no
     shell.pawl("verify")
 
 
+def test_a_group_that_runs_out_of_time_ends_what_runs_in_it_also_after_a_death(shell):
+    child, web = server(shell, "--test")
+    yaml(web, "kid", "do: [{wait: {signal: never}}]")
+    yaml(web, "visit", """timeout: 9h
+do:
+  - try:
+      - dopar: [{name: a, tool: far}, {name: b, wait: {signal: s}}, {name: c, spawn: {definition: kid}}]
+    timeout: 1h
+    retry: {max: 2, backoff: [1m]}
+    rescue: [{name: r, tool: set, args: {why: "{{context.exec/last-error}}"}, augment: {why: why}}]
+    finally: [{name: f, tool: far}]
+""")
+    id = web.create(definition="visit")
+    [step] = claim(web, "far")
+    for _ in range(2):
+        shell.stop(child, 9, expect=-9)
+        child, web = server(shell, "--test")
+        web.expect(200, "POST", "/v1/test/advance", {"by": "1h"})
+        web.expect(200, "POST", "/v1/test/advance", {"by": "1m"})
+    web.refused("lease-lost", "POST", "/v1/steps/%s/complete" % step["step_id"], {"lease": step["lease"], "result": 1})
+    kids = web.get("/v1/instances?definition=kid").json["instances"]
+    assert [kid["status"] for kid in kids] == ["cancelled", "cancelled"], kids
+    rows = {(s["name"], s["attempt"]): s["status"] for s in web.get("/v1/instances/%s/steps" % id).json["steps"]}
+    assert rows[("do.0.try", 1)] == rows[("do.0.try", 2)] == "failed" and rows[("r", 1)] == "done", rows
+    [step] = claim(web, "far")
+    complete(web, step, 1)
+    assert web.get("/v1/instances/" + id).json["result"]["why"] == "timeout"
+    shell.stop(child)
+    shell.pawl("verify")
+
+
 if __name__ == "__main__":
     harness.main(globals())

@@ -112,6 +112,15 @@ static void fold(void *memory, struct place *place, const struct draft *draft)
                                   .ordinal = draft->effects.items[i].ordinal });
 }
 
+static bool is_awaited(void *memory, const struct place *place, struct event event)
+{
+    struct standing standing = { .state = place->state, .memory = memory };
+    struct decision decision = { 0 };
+
+    return flow_behavior.decide(definition, &standing, &event, &scope, &decision) !=
+           PAWL_NOT_AWAITING;
+}
+
 static void apply(void *memory, struct place *place, struct event event)
 {
     struct standing standing = { .state = place->state, .memory = memory };
@@ -234,7 +243,12 @@ static void explore(const struct place *place, const char *path)
         uint32_t ordinal = flow_live_ordinal(memory, i);
         str name = flow_step_name(definition, i);
 
-        if (ordinal > 0 && name.data[0] == 'X')
+        if (ordinal > 0 && strcmp(flow_step_kind(definition, i), "group") == 0) {
+            struct event over = { EVENT_TIMER, .ordinal = ordinal, .name = STR("~timeout") };
+
+            if (is_awaited(memory, place, over)) /* its time is over, once */
+                take(place, path, over, name.data);
+        } else if (ordinal > 0 && name.data[0] == 'X')
             take_arms(place, path, name, ordinal);
         else if (ordinal > 0)
             take(place, path, event_of(next_of(name, path), name, ordinal), name.data);

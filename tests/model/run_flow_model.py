@@ -100,6 +100,8 @@ def as_json(tree):
     if tree[0] == "try":
         return {"try": [as_json(t) for t in tree[1]], "rescue": [as_json(t) for t in tree[2]],
                 "finally": [as_json(t) for t in tree[3]]}
+    if tree[0] == "timed":
+        return {**as_json(tree[2]), "timeout": "1h"}
     return {tree[0]: [as_json(t) for t in tree[1]]}
 
 
@@ -114,6 +116,11 @@ def outcome(tree, answered):
         return None
     if tree[0] == "if":  # its conditions are known: what it comes to is what came of the arm that holds
         return outcome(("do", tree[2 + tree[1]]), answered)
+    if tree[0] == "timed":  # from when its time was over only what cleans up goes on
+        if tree[1] not in answered:
+            return outcome(tree[2], answered)
+        at = answered.index(tree[1])
+        return False if rest(tree[2], answered[:at], answered[at + 1:])[0] else None
     if tree[0] == "do":
         for child in tree[1]:  # C11: a failed child stops it
             found = outcome(child, answered)
@@ -142,6 +149,13 @@ def live(tree, answered):
         return {tree[1]}
     if tree[0] == "if":
         return live(("do", tree[2 + tree[1]]), answered)
+    if tree[0] == "timed":
+        if outcome(tree, answered) is not None:
+            return set()
+        if tree[1] not in answered:
+            return live(tree[2], answered) | {tree[1]}
+        at = answered.index(tree[1])
+        return rest(tree[2], answered[:at], answered[at + 1:])[1] | {tree[1]}
     if tree[0] == "do":
         for child in tree[1]:
             if outcome(child, answered) is not True:
@@ -157,8 +171,10 @@ def live(tree, answered):
     return live(("do", tree[3]), answered)
 
 
-def words_of(name):
-    """What may happen to it next: one thing, or either arm of a select."""
+def words_of(name, path=()):
+    """What may happen to it next: one thing, or either arm of a select; of a group: its time is over, once."""
+    if name[0].islower():
+        return () if name in path else (name,)
     return (name + "/0", name + "/1") if name.startswith("X") else (name,)
 
 
@@ -170,7 +186,7 @@ def tree_paths(tree):
         if result is None:
             begun = live(tree, path)
             found[path] = (frozenset(begun), "running")
-            ahead += [path + (word,) for name in begun for word in words_of(name)]
+            ahead += [path + (word,) for name in begun for word in words_of(name, path)]
         else:
             found[path] = (frozenset(), "completed" if result else "failed")
     return found
@@ -188,6 +204,11 @@ def rest(tree, before, after):
         return rest(("do", tree[2 + arms[0]]), before, after) if arms else (True, set())
     if tree[0] == "if":
         return rest(("do", tree[2 + tree[1]]), before, after)
+    if tree[0] == "timed" and tree[1] in before:  # it cleaned up already
+        at = before.index(tree[1])
+        return rest(tree[2], before[:at], before[at + 1:] + after)
+    if tree[0] == "timed":
+        return rest(tree[2], before, after)
     if tree[0] == "do":
         return rest(next(child for child in tree[1] if outcome(child, before) is not True), before, after)
     if tree[0] == "dopar":
@@ -213,7 +234,7 @@ def cancelled_paths(tree):
             after = ahead.pop()
             over, begun = rest(tree, before, after)
             found[before + ("~",) + after] = (frozenset(begun), "cancelled" if over else "running")
-            ahead += [after + (word,) for name in begun for word in words_of(name)]
+            ahead += [after + (word,) for name in begun for word in words_of(name, before + after)]
     return found
 
 
@@ -440,6 +461,30 @@ def test_a_tree_that_is_cancelled_anywhere_cleans_up_as_the_model_says():
     paths, refused = compare(cases, as_json, cancelled_paths, "~")
     assert refused == 0 and paths > 5000, (paths, refused)
     print("# %d trees, %d paths" % (len(cases), paths))
+
+
+def with_limits(roll, tree, path=""):
+    """Some groups of it have a time, and are called by their paths as the compiler calls them."""
+    if isinstance(tree, str):
+        return tree
+    below = path + "." if path else ""
+    if tree[0] == "try":
+        parts = [[with_limits(roll, one, "%s%s.%d" % (below, word, i)) for i, one in enumerate(part)]
+                 for word, part in zip(("try", "rescue", "finally"), tree[1:])]
+        return ("try", *parts)
+    found = (tree[0], [with_limits(roll, one, "%s%s.%d" % (below, tree[0], i)) for i, one in enumerate(tree[1])])
+    return ("timed", below + tree[0], found) if roll.random() < 0.7 else found
+
+
+def test_a_tree_whose_groups_run_out_of_time_anywhere_goes_on_as_the_model_says():
+    roll = random.Random(19)
+    made = [tries(roll, roll.randint(2, 4), 3) for _ in range(6000 if LONG else 300)]
+    cases = [with_limits(roll, tree) for tree in made if not isinstance(tree, str) and "select" not in str(tree) and "X" not in str(tree)]
+    for mark, model in (("", tree_paths), ("~", cancelled_paths)):
+        part = cases if LONG or not mark else cases[:60]
+        paths, refused = compare(part, as_json, model, mark)
+        assert refused == 0 and paths > 2000, (paths, refused)
+        print("# %d trees, %d paths" % (len(part), paths))
 
 
 # ---- The same with every fate ----

@@ -55,3 +55,151 @@ TEST(flow_time, a_limit_for_workers_is_refused_where_no_worker_is_awaited)
                 "'wait_for_worker' must be more than 0");
     rig_refused(&t->scope, "do: [{tool: x, wait_for_worker: soon}]", "'wait_for_worker'");
 }
+
+/* ---- Groups ---- */
+
+TEST(flow_time, a_group_whose_time_is_over_ends_and_the_rescue_around_it_sees_why)
+{
+    static const char text[] =
+        "do:\n"
+        "  - try:\n"
+        "      - dopar: [{name: a, tool: x}, {do: [{name: b, tool: x}, {name: c, tool: x}]}]\n"
+        "        timeout: 10s\n"
+        "      - {name: never, tool: x}\n"
+        "    rescue: [{name: why, tool: x, args: {e: '{{context.exec/last-error}}'}}]\n"
+        "  - {name: last, tool: x}\n";
+    struct rig rig;
+
+    rig_init(&rig, &t->scope, text, NULL);
+    rig_begin(&rig);
+    EXPECT_STORY(&rig, "start [[\"step\",1,0,1,\"pending\"],[\"arm\",\"~timeout\",11000,1],"
+                       "[\"step\",2,1],[\"step\",3,2]]\n");
+    EXPECT_OK(rig_step(&rig, EVENT_STEP_START, 2, NULL));
+    rig.now_ms = 11000;
+    EXPECT_OK(rig_timer(&rig, "~timeout", 1));
+    EXPECT_STORY(&rig, "step.timeout do.0.try.0.dopar.1#1 \"timeout\" [[\"disarm\",\"~timeout\",1],"
+                       "[\"end\",2],[\"end\",3],[\"end\",1],[\"step\",4,5]]\n");
+    EXPECT_TEXT(rig_args(&rig, 4), "{\"e\":\"timeout\"}");
+    rig_run(&rig, 4, "1");
+    rig_run(&rig, 5, "1");
+    EXPECT_EQ(rig.state, LIFE_COMPLETED);
+    rig_fini(&rig);
+}
+
+TEST(flow_time, a_group_that_ends_in_time_takes_its_timer_with_it)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope, "timeout: 1h\ndo: [{name: a, tool: x}, {name: b, tool: x}]", NULL);
+    rig_begin(&rig);
+    rig_run(&rig, 2, "1");
+    rig_run(&rig, 3, "1");
+    EXPECT_STORY_HAS(&rig, "step.complete b.3#1 1 [[\"end\",3],[\"end\",1]]\nfinish");
+    EXPECT_EQ(rig.state, LIFE_COMPLETED);
+    rig_fini(&rig);
+}
+
+TEST(flow_time, a_tree_whose_time_is_over_cleans_up_and_fails_with_timeout)
+{
+    static const char text[] = "timeout: 1h\n"
+                               "do:\n"
+                               "  - {try: [{name: a, wait: {signal: s}}], rescue: [{tool: never}], "
+                               "finally: [{name: f, tool: x, args: {e: "
+                               "'{{context.exec/last-error}}'}}]}\n"
+                               "  - {name: b, tool: x}\n";
+    struct rig rig;
+
+    rig_init(&rig, &t->scope, text, NULL);
+    rig_begin(&rig);
+    rig.now_ms += 3600000;
+    EXPECT_OK(rig_timer(&rig, "~timeout", 1));
+    EXPECT_TEXT(rig_name(&rig, 3), "f");
+    EXPECT_TEXT(rig_args(&rig, 3), "{\"e\":\"timeout\"}");
+    EXPECT_EQ(rig_timer(&rig, "~timeout", 1), PAWL_NOT_AWAITING);
+    rig_run(&rig, 3, "1");
+    EXPECT_EQ(rig.state, LIFE_FAILED);
+    EXPECT_STR(rig.last_payload, "\"timeout\"");
+    rig_fini(&rig);
+}
+
+TEST(flow_time, a_group_is_tried_again_as_a_whole)
+{
+    static const char text[] = "try:\n"
+                               "  - {name: a, tool: x}\n"
+                               "  - {name: b, tool: x}\n"
+                               "retry: {max: 2, backoff: [5s], on: [busy, timeout]}\n"
+                               "timeout: 60s\n"
+                               "rescue: [{name: r, tool: x}]\n";
+    struct rig rig;
+
+    for (int way = 0; way < 3; way++) {
+        rig_init(&rig, &t->scope, text, NULL);
+        rig_begin(&rig);
+        rig_run(&rig, 2, "1");
+        rig_fail(&rig, 3, way == 1 ? "\"broken\"" : "\"busy\"");
+        if (way == 1) { /* an error of another kind */
+            EXPECT_TEXT(rig_name(&rig, 4), "r");
+            rig_fini(&rig);
+            continue;
+        }
+        EXPECT_STORY(&rig, "step.fail b.3#1 \"busy\" [[\"end\",3],[\"end\",1],[\"step\",4,0,2,"
+                           "\"pending\"],[\"arm\",\"~retry\",6000,4]]\n");
+        rig.now_ms = 6000;
+        EXPECT_OK(rig_timer(&rig, "~retry", 4));
+        EXPECT_STORY(&rig, "step.retry try.4#2 [[\"disarm\",\"~retry\",4],[\"arm\",\"~timeout\","
+                           "66000,4],[\"step\",5,1]]\n");
+        rig_run(&rig, 5, "1");
+        if (way == 0) {
+            rig_run(&rig, 6, "1");
+            EXPECT_EQ(rig.state, LIFE_COMPLETED);
+        } else { /* its last attempt runs out of time */
+            rig.now_ms = 66000;
+            EXPECT_OK(rig_timer(&rig, "~timeout", 4));
+            EXPECT_TEXT(rig_name(&rig, 7), "r");
+            rig_run(&rig, 7, "1");
+            EXPECT_EQ(rig.state, LIFE_COMPLETED);
+        }
+        rig_fini(&rig);
+    }
+}
+
+TEST(flow_time, a_group_that_ran_out_of_time_is_tried_again_when_it_has_cleaned_up)
+{
+    static const char text[] =
+        "do:\n"
+        "  - do: [{try: [{name: a, tool: x}], finally: [{name: f, tool: x}]}]\n"
+        "    timeout: 10s\n    retry: {max: 2, backoff: [1s]}\n"
+        "  - {name: z, tool: x}\n";
+    struct event cancel = { .kind = EVENT_CANCEL };
+    struct rig rig;
+
+    for (int is_cancelled = 0; is_cancelled < 2; is_cancelled++) {
+        rig_init(&rig, &t->scope, text, NULL);
+        rig_begin(&rig);
+        rig.now_ms = 11000;
+        EXPECT_OK(rig_timer(&rig, "~timeout", 1));
+        EXPECT_TEXT(rig_name(&rig, 3), "f");
+        if (is_cancelled)
+            EXPECT_OK(rig_do(&rig, cancel));
+        rig_run(&rig, 3, "1");
+        if (is_cancelled) {
+            EXPECT_EQ(rig.state, LIFE_CANCELLED);
+        } else {
+            EXPECT_STORY_HAS(&rig, "[\"end\",1],[\"step\",4,0,2,\"pending\"]");
+            rig.now_ms = 12000;
+            EXPECT_OK(rig_timer(&rig, "~retry", 4));
+            rig_run(&rig, 5, "1");
+            rig_run(&rig, 6, "1");
+            EXPECT_TEXT(rig_name(&rig, 7), "z");
+        }
+        rig_fini(&rig);
+    }
+}
+
+TEST(flow_time, the_limits_of_a_group_are_checked)
+{
+    rig_refused(&t->scope, "do: [{do: [{tool: x}], timeout: 0s}]", "'timeout' must be more than 0");
+    rig_refused(&t->scope, "do: [{dopar: [{tool: x}], timeout: now}]", "'timeout'");
+    rig_refused(&t->scope, "do: [{do: [{tool: x}], retry: {max: 0}}]", "max");
+    rig_refused(&t->scope, "do: [{do: [{tool: x}], retry: 3}]", "'retry' must be");
+}
