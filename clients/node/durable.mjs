@@ -109,7 +109,7 @@ export function lineOf(stack) {
     return "";
 }
 
-const isOwn = (file) => /^(durable|turns|testing|values|chance|frames)\.mjs$/.test(file.split("/").pop()) && (file.startsWith("file:") ? file : "file://" + file).startsWith(OWN);
+const isOwn = (file) => /^(durable|turns|elsewhere|testing|values|chance|frames)\.mjs$/.test(file.split("/").pop()) && (file.startsWith("file:") ? file : "file://" + file).startsWith(OWN);
 
 /** Something that has begun and may be awaited: a step, a timer, a signal, a child. It is a promise that can be cancelled. */
 export class Future {

@@ -45,7 +45,7 @@ function filesOf(file, found = new Map()) {
 
 function buildOf(main) {
     const digest = crypto.createHash("sha256");
-    for (const [name, text] of [...filesOf(main)].sort(([a], [b]) => (a < b ? -1 : 1))) digest.update(`${name}\0${text}\0`);
+    for (const [name, text] of [...filesOf(main)].sort(([a], [b]) => (a < b ? -1 : 1))) digest.update(`${path.relative(path.dirname(main), name)}\0${text}\0`);
     return digest.digest("hex");
 }
 

@@ -14,8 +14,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE.parent / "http"), str(HERE.parent / "npm")]
 from modules import Unavailable, npm_modules  # noqa: E402
+from run_elsewhere import play  # noqa: E402
 from run_python import Served, ask, hear  # noqa: E402
-from web import harness  # noqa: E402
+from web import Web, harness  # noqa: E402
 
 ROOT = harness.ROOT
 CLIENT = ROOT / "clients/node"
@@ -246,6 +247,40 @@ def test_answers_that_come_during_a_pause_are_all_handled_at_resume(shell):
     s.end()
 
 
+WORKER = 'import "./game.mjs";\nimport { work } from "pawl-client/elsewhere";\nawait work(process.argv[2], { name: process.argv[3], lease: "2s", wait: "1s" });\n'
+
+
+def elsewhere(shell, address, name):
+    shell.write("worker.mjs", WORKER)
+    child = subprocess.Popen(["node", "worker.mjs", address, name], cwd=shell.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    shell.children.append(child)
+    return child
+
+
+def test_workers_elsewhere_make_the_same_history_as_a_module_and_one_that_is_killed_loses_nothing(shell):
+    s = served(shell, "--test")
+    here = play(s.web, shell)
+    s.end()
+    (shell.folder / "pawl.db").rename(shell.folder / "here.db")
+    child, address = shell.serve("--test")
+    web = Web(address)
+    first = elsewhere(shell, address, "w1")
+    shell.wait_for(lambda: web.ask("POST", "/v1/instances", {"definition": "child", "input": {"n": 1}}).status == 201)
+    there = play(web, shell)
+    for name in here:
+        assert here[name] == there[name], (name, here[name], there[name])
+    id = web.create(definition="invoice", input={"cents": 10})
+    second = elsewhere(shell, address, "w2")
+    assert b"serves the code" in second.stderr.readline()
+    first.kill()
+    shell.wait_for(lambda: web.ask("POST", "/v1/instances/%s/signals" % id, {"name": "paid", "payload": 10}).status == 202)
+    shell.wait_for(lambda: web.get("/v1/instances/" + id).json["status"] == "completed")
+    second.terminate()
+    err = second.communicate(timeout=60)[1].decode()
+    assert second.returncode == 0 and "Error" not in err, (second.returncode, err)
+    shell.stop(child)
+
+
 def test_a_file_that_cannot_be_loaded_is_refused_in_words(shell):
     installed(shell.folder)
     for text, words in (("export const x = 1;\n", "ended its process while loading"),
@@ -352,7 +387,7 @@ def test_the_types_are_strict_and_refuse_what_does_not_fit(shell):
 
 
 def test_the_types_name_all_that_the_files_export(shell):
-    for name in ("durable", "testing"):
+    for name in ("durable", "testing", "elsewhere"):
         types = (CLIENT / (name + ".d.mts")).read_text()
         declared = set(re.findall(r"^export (?:declare )?(?:class|function|const) (\w+)", types, re.MULTILINE))
         found = subprocess.run(["node", "--input-type=module", "-e", "console.log(Object.keys(await import(%r)).join(' '))" % str(CLIENT / (name + ".mjs"))],
