@@ -135,9 +135,11 @@ void http_ask(int fd, const char *path, const char *body, char *answer, size_t r
 /* Ask over `connections` for `seconds`, one request at a time each; answers per second. */
 double http_rate(int port, int connections, double seconds, const struct question *question);
 void files_raise(void); /* as many as may be open */
-void streams_open(int port, int *streams, int count);
-/* Ask, and wait until every stream has an event; the seconds it took. */
-double streams_hear(const int *streams, int count, int port, const struct question *question);
+/* Each sends `text`, and is open when it has heard `word`. */
+void streams_open(int port, int *streams, int count, const char *text, const char *word);
+/* Ask, and wait until every stream has heard `word`; the seconds it took. */
+double streams_hear(const int *streams, int count, int port, const struct question *question,
+                    const char *word);
 
 /* ---- Sections, in the order they run ---- */
 
@@ -165,6 +167,7 @@ void measure_lists(struct bench *bench);
 void measure_erasing(struct bench *bench);
 void measure_server(struct bench *bench);
 void measure_http(struct bench *bench);
+void measure_mcp(struct bench *bench);
 void big_make(const struct bench *bench, struct big *big);
 void measure_million_fires(struct bench *bench, struct big *big);
 void measure_million_server(struct bench *bench, struct big *big);

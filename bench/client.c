@@ -197,27 +197,24 @@ static void wait_for_word(const int *streams, int count, const char *word)
     close(loop);
 }
 
-void streams_open(int port, int *streams, int count)
+void streams_open(int port, int *streams, int count, const char *text, const char *word)
 {
-    char text[128];
-    int size =
-        snprintf(text, sizeof text, "GET /v1/events HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n", port);
-
     for (int i = 0; i < count; i++) {
         streams[i] = http_connect(port);
-        send_all(streams[i], text, (size_t)size);
+        send_all(streams[i], text, strlen(text));
         if (i % 500 == 499 || i == count - 1)
-            wait_for_word(streams + i / 500 * 500, i % 500 + 1, ":\nid: ");
+            wait_for_word(streams + i / 500 * 500, i % 500 + 1, word);
     }
 }
 
-double streams_hear(const int *streams, int count, int port, const struct question *question)
+double streams_hear(const int *streams, int count, int port, const struct question *question,
+                    const char *word)
 {
     struct line line = { .fd = http_connect(port) };
     double begin = now_s();
 
     ask(&line, question);
-    wait_for_word(streams, count, "event: entry");
+    wait_for_word(streams, count, word);
     begin = now_s() - begin;
     close(line.fd);
     return begin;

@@ -105,14 +105,17 @@ static void measure_streams(struct bench *bench, const struct server *server, st
     struct row each = { .key = "http_stream_kib", .unit = "KiB", .sense = AT_MOST };
     struct row heard = { .key = "http_stream_all_s", .unit = "s", .sense = AT_MOST };
     double took[REPEATS], before = resident_mib(server->pid);
+    char text[128];
 
-    streams_open(server->port, streams, count);
+    snprintf(text, sizeof text, "GET /v1/events HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n",
+             server->port);
+    streams_open(server->port, streams, count, text, ":\nid: ");
     each.value = (resident_mib(server->pid) - before) * 1024 / count;
     each.gate = 12, each.stretch = 6;
     snprintf(each.what, sizeof each.what, "resident: each of %d idle streams", count);
     report(bench, &each);
     for (int i = 0; i < REPEATS; i++)
-        took[i] = streams_hear(streams, count, server->port, &fire);
+        took[i] = streams_hear(streams, count, server->port, &fire, "event: entry");
     heard.value = median(took, REPEATS);
     heard.gate = 1, heard.stretch = 0.2;
     snprintf(heard.what, sizeof heard.what, "one event to %d streams, until the last has it",

@@ -11,7 +11,7 @@
 
 static const char usage[] =
     "usage: bench [--json FILE] [--quick] [--dir DIR] [--only SECTION,...] [--pawl PROGRAM]\n"
-    "sections: fires depth disk flows maps code timers server http million lists"
+    "sections: fires depth disk flows maps code timers server http mcp million lists"
     " sleepers erasing, and postgres, which is measured only if it is named\n"
     "DIR should be on the disk that matters; the default is ./var\n";
 
@@ -33,9 +33,10 @@ static const struct section {
     { "disk", measure_disk },         { "flows", measure_flows },
     { "maps", measure_maps },         { "code", measure_code },
     { "timers", measure_timers },     { "server", measure_server },
-    { "http", measure_http },         { "million", measure_million },
-    { "lists", measure_lists },       { "sleepers", measure_sleepers },
-    { "erasing", measure_erasing },   { "postgres", measure_postgres },
+    { "http", measure_http },         { "mcp", measure_mcp },
+    { "million", measure_million },   { "lists", measure_lists },
+    { "sleepers", measure_sleepers }, { "erasing", measure_erasing },
+    { "postgres", measure_postgres },
 };
 
 static bool is_wanted(const struct bench *bench, const char *name)
