@@ -113,7 +113,8 @@ static void measure_ratio(struct bench *bench, struct asking *asking, struct row
 /* All of them listen to one process, which is fired once. */
 static void measure_streams(struct bench *bench, const struct server *server, struct asking *asking)
 {
-    int count = bench->quick ? 500 : STREAMS, *streams = get_memory(sizeof *streams * (size_t)count);
+    int count = bench->quick ? 2000 : STREAMS,
+        *streams = get_memory(sizeof *streams * (size_t)count);
     struct question fire = { ask_fire, asking };
     struct row each = { .key = "mcp_stream_kib", .unit = "KiB", .sense = AT_MOST, .gate = 12 };
     struct row heard = { .key = "mcp_stream_all_s", .unit = "s", .sense = AT_MOST, .gate = 1 };
@@ -123,7 +124,8 @@ static void measure_streams(struct bench *bench, const struct server *server, st
 
     asking->crowd->count = 1;
     snprintf(params, sizeof params,
-             "\"notifications\":{\"resourceSubscriptions\":[\"pawl://process/%s\"]}", anyone(asking));
+             "\"notifications\":{\"resourceSubscriptions\":[\"pawl://process/%s\"]}",
+             anyone(asking));
     streams_open(server->port, streams, count,
                  post_mcp(asking, "subscriptions/listen", NULL, params, &size), "acknowledged");
     each.value = (resident_mib(server->pid) - before) * 1024 / count;
@@ -132,8 +134,8 @@ static void measure_streams(struct bench *bench, const struct server *server, st
     for (int i = 0; i < REPEATS; i++)
         took[i] = streams_hear(streams, count, server->port, &fire, "resources/updated");
     heard.value = median(took, REPEATS);
-    snprintf(heard.what, sizeof heard.what, "one change to %d streams of MCP, until the last has it",
-             count);
+    snprintf(heard.what, sizeof heard.what,
+             "one change to %d streams of MCP, until the last has it", count);
     report(bench, &heard);
     for (int i = 0; i < count; i++)
         close(streams[i]);
@@ -142,9 +144,11 @@ static void measure_streams(struct bench *bench, const struct server *server, st
 
 void measure_mcp(struct bench *bench)
 {
-    struct row tool = { .key = "mcp_fire_ratio", .what = "MCP tools/call that fires, against POST fire",
+    struct row tool = { .key = "mcp_fire_ratio",
+                        .what = "MCP tools/call that fires, against POST fire",
                         .gate = 0.7 };
-    struct row task = { .key = "mcp_get_ratio", .what = "MCP tasks/get, against GET instance",
+    struct row task = { .key = "mcp_get_ratio",
+                        .what = "MCP tasks/get, against GET instance",
                         .gate = 0.8 };
     struct asking asking;
     struct server server;

@@ -157,6 +157,8 @@ static enum MHD_Result queue(struct web_request *request, struct MHD_Response *r
 /* ---- In pieces ---- */
 
 #define PIECE_BLOCK ((size_t)32 << 10)
+#define LIVE_BLOCK                                                                                 \
+    ((size_t)512) /* of one that may be silent for days: thousands are open at once */
 
 /* By the thread of the connection. A worker reads the next piece, so that a slow client holds no
  * thread. */
@@ -187,8 +189,9 @@ static ssize_t read_pieces(void *context, uint64_t offset, char *out, size_t siz
 static struct MHD_Response *response_of(struct web_request *request)
 {
     if (request->result.pieces)
-        return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, PIECE_BLOCK, read_pieces,
-                                                 request, NULL);
+        return MHD_create_response_from_callback(
+            MHD_SIZE_UNKNOWN, request->result.pieces->sleep ? LIVE_BLOCK : PIECE_BLOCK, read_pieces,
+            request, NULL);
     answer_prepare(request, false);
     return MHD_create_response_from_buffer(request->answer.size,
                                            request->answer.size > 0 ? request->answer.data : NULL,

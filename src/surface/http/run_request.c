@@ -281,6 +281,10 @@ static void on_live(void *context)
  */
 static void sleep_until_woken(struct web_request *request)
 {
+    struct buf was = request->answer;
+
+    buf_init(&request->answer, was.heap, was.limit);
+    buf_fini(&was);
     if (!request->result.pieces->sleep(request->result.pieces, on_live, request))
         work_add(&request->server->work, request);
 }

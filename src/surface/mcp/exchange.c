@@ -42,6 +42,7 @@ struct rpc_exchange *exchange_new(struct mcp_server *server, enum transport tran
     exchange->server = server;
     exchange->transport = transport;
     scope_init(&exchange->scope, &heap_libc, LIMIT_SCOPE);
+    arena_init_small(&exchange->scope.arena, &heap_libc, LIMIT_SCOPE);
     scope_init(&exchange->work, &heap_libc, LIMIT_SCOPE);
     buf_init(&exchange->meta_out, &heap_libc, LIMIT_TEXT);
     buf_init(&exchange->out, &heap_libc, LIMIT_SCOPE);
@@ -139,7 +140,8 @@ void exchange_take(struct rpc_exchange *exchange, struct buf *out)
         buf_clear(&exchange->answer);
     }
     buf_str(out, buf_view(&exchange->out));
-    buf_clear(&exchange->out);
+    buf_fini(&exchange->out); /* of a stream that may be silent for days */
+    buf_init(&exchange->out, &heap_libc, LIMIT_SCOPE);
 }
 
 /* ---- Turns ---- */
@@ -221,6 +223,14 @@ static pawl_status end_early(struct rpc_exchange *exchange)
                     exchange->instance);
 }
 
+/* It may wait for days, and thousands may: what a turn needed is let go. */
+static void rest(struct rpc_exchange *exchange)
+{
+    scope_fini(&exchange->work);
+    scope_init(&exchange->work, &heap_libc, LIMIT_SCOPE);
+    watcher_join(exchange);
+}
+
 void exchange_run(struct rpc_exchange *exchange)
 {
     pawl_status status;
@@ -241,7 +251,7 @@ void exchange_run(struct rpc_exchange *exchange)
     else if (atomic_load(&exchange->server->is_stopping))
         conclude(exchange, end_early(exchange), &members);
     else
-        watcher_join(exchange);
+        rest(exchange);
     buf_fini(&members);
 }
 
