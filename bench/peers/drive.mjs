@@ -1,7 +1,7 @@
 // drive.mjs - lets the sides take turns and prints what came of it.
 //   drive.mjs [--turns N] [--seconds S] [--flight N] [--json FILE] -- SIDE PID WORD... [-- SIDE PID WORD...]...
-// SIDE.mjs is run with its words; PID is its server, whose CPU time counts with the side's. pawl, if it is the first side, is
-// held against the best of the others.
+// SIDE.mjs is run with its words; PID is its server, whose CPU time counts with the side's. Each side of pawl (pawl, pawl-node,
+// pawl-python) is held against the best of the others.
 
 import { fork } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -91,11 +91,19 @@ function summary({ name, crowd, alone }) {
         cpu: median(crowd.map((one) => one.cpuPerStep)) };
 }
 
+const isOurs = ({ name }) => name.startsWith("pawl");
+
+/** Each side of pawl against the best of the others. */
 function compare(sides, summaries) {
-    const best = summaries.slice(1).reduce((a, b) => (b.steps > a.steps ? b : a));
-    const [ours, theirs] = [sides[0], sides.find((side) => side.name === best.name)];
-    const ratios = ours.crowd.map((one, i) => one.flowsPerSecond / theirs.crowd[i].flowsPerSecond);
-    return { best: best.name, ratio: median(ratios), least: Math.min(...ratios), most: Math.max(...ratios), cpu: best.cpu / summaries[0].cpu };
+    const others = summaries.filter((one) => !isOurs(one));
+    if (!others.length) return [];
+    const best = others.reduce((a, b) => (b.steps > a.steps ? b : a));
+    const theirs = sides.find((side) => side.name === best.name);
+    return summaries.filter(isOurs).map(({ name, cpu, aloneP50 }) => {
+        const ratios = sides.find((side) => side.name === name).crowd.map((one, i) => one.flowsPerSecond / theirs.crowd[i].flowsPerSecond);
+        return { name, best: best.name, ratio: median(ratios), least: Math.min(...ratios), most: Math.max(...ratios), cpu: best.cpu / cpu,
+            alone: aloneP50 / Math.min(...others.map((one) => one.aloneP50)) };
+    });
 }
 
 function print(summaries, compared, { flight, turns }, loads) {
@@ -104,16 +112,21 @@ function print(summaries, compared, { flight, turns }, loads) {
     row(["", "steps/s", "flows/s", "p50 ms", "p99 ms", "CPU us/step", "alone p50", "alone p99"]);
     for (const s of summaries)
         row([s.name, s.steps.toFixed(0), s.flows.toFixed(0), s.p50.toFixed(1), s.p99.toFixed(1), s.cpu.toFixed(0), s.aloneP50.toFixed(1), s.aloneP99.toFixed(1)]);
-    if (!compared) return;
-    const verdict = compared.ratio >= STRETCH ? "stretch" : compared.ratio >= GATE ? "gate" : "missed";
-    console.log(`\n${summaries[0].name} : ${compared.best} = ${compared.ratio.toFixed(1)} x steps/s (${compared.least.toFixed(1)} to ${compared.most.toFixed(1)});` +
-        ` ${compared.cpu.toFixed(1)} x in CPU; gate ${GATE} x, stretch ${STRETCH} x: ${verdict}`);
+    for (const one of compared) {
+        const verdict = one.ratio >= STRETCH ? "stretch" : one.ratio >= GATE ? "gate" : "missed";
+        console.log(`\n${one.name} : ${one.best} = ${one.ratio.toFixed(1)} x steps/s (${one.least.toFixed(1)} to ${one.most.toFixed(1)});` +
+            ` ${one.cpu.toFixed(1)} x in CPU; alone p50 ${one.alone.toFixed(2)} of the best; gate ${GATE} x, stretch ${STRETCH} x: ${verdict}`);
+    }
 }
 
 function metrics(summaries, compared) {
     const all = {};
     for (const { name, ...numbers } of summaries) for (const [what, number] of Object.entries(numbers)) all[`peers_${name}_${what}`] = number;
-    if (compared) Object.assign(all, { peers_flow_vs_best: compared.ratio, peers_cpu_vs_best: compared.cpu });
+    for (const { name, ratio, cpu, alone } of compared) {
+        const what = name === "pawl" ? "flow" : name.replace("pawl-", "");
+        Object.assign(all, { [`peers_${what}_vs_best`]: ratio, [name === "pawl" ? "peers_cpu_vs_best" : `peers_${what}_cpu_vs_best`]: cpu,
+            ...(name === "pawl" ? {} : { [`peers_${what}_alone_vs_best`]: alone }) });
+    }
     return all;
 }
 
@@ -125,7 +138,7 @@ for (const side of asked.sides) {
 for (let number = 0; number < asked.turns; number++) await round(asked.sides, number, asked);
 for (const side of asked.sides) await prove(side);
 const summaries = asked.sides.map(summary);
-const compared = summaries.length > 1 && summaries[0].name === "pawl" ? compare(asked.sides, summaries) : null;
+const compared = compare(asked.sides, summaries);
 print(summaries, compared, asked, asked.sides.flatMap((side) => side.crowd.map((one) => one.load)));
 if (asked.json) writeFileSync(asked.json, JSON.stringify(metrics(summaries, compared), null, 2) + "\n");
 for (const side of asked.sides) side.child.disconnect();
