@@ -236,12 +236,19 @@ static uint64_t held_mark(const struct afar_turn *turn, const struct turn_answer
     return answer->state.data ? journal_chain(0, answer->state) : mark;
 }
 
+static str name_of(const struct afar_turn *turn)
+{
+    return str_of(turn->type->type.binding.type->name);
+}
+
 /* Under which mark the instance will be found when the turn is recorded. */
 static void note_held(struct afar *afar, struct afar_turn *turn, const struct turn_answer *answer)
 {
+    str id = turn->request->journal ? turn->request->journal->id : STR("");
+
     if (turn->request->journal && turn->session && answer->end == TURN_WAITS)
         held_put(afar->heap, &turn->session->holds,
-                 held_key(held_mark(turn, answer), turn->request->journal->id), turn->keep);
+                 held_key(held_mark(turn, answer), id.size > 0 ? id : name_of(turn)), turn->keep);
 }
 
 pawl_status afar_run_turn(const struct code_binding *binding, const struct turn_request *request,
@@ -277,7 +284,7 @@ static uint64_t what_it_has(const struct afar_session *session, const struct afa
     if (!journal || turn->is_whole)
         return 0;
     have = held_find(&session->holds, held_key(journal->mark, journal->id));
-    return have ? have : held_find(&session->holds, held_key(journal->mark, STR("")));
+    return have ? have : held_find(&session->holds, held_key(journal->mark, name_of(turn)));
 }
 
 static void give(struct afar *afar, struct afar_session *session, struct afar_turn *turn,

@@ -182,9 +182,12 @@ int module_host(const char *path)
     struct child child = { .in = -1, .out = -1 };
     struct scope scope;
     struct buf frame;
-    bool ok = take_pipes(&child) && introduce(&child, path);
+    bool ok = take_pipes(&child);
     str text;
 
+    if (ok && path_is_script(str_of(path)))
+        return script_child(path, child.in, child.out);
+    ok = ok && introduce(&child, path);
     scope_init(&scope, &heap_libc, LIMIT_SCOPE);
     buf_init(&frame, &heap_libc, FRAME_MAX);
     while (ok) {

@@ -24,6 +24,11 @@ static const struct language *language_of(str path)
     return NULL;
 }
 
+bool path_is_script(str path)
+{
+    return path.size > 4 && str_eq(str_from(path, path.size - 4), STR(".lua"));
+}
+
 static bool is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\n';

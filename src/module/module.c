@@ -31,7 +31,7 @@ static void print_turn(struct asked_turn *turn, bool is_whole)
     if (journal && !is_whole) {
         have = held_find(turn->child, held_key(journal->mark, journal->id));
         if (!have) /* its first turn was taken before it had an id */
-            have = held_find(turn->child, held_key(journal->mark, STR("")));
+            have = held_find(turn->child, held_key(journal->mark, str_of(turn->type)));
     }
     if (journal)
         turn->keep = ++turn->child->numbers;
@@ -130,7 +130,9 @@ static void note_held(struct asked_turn *turn, const struct turn_answer *answer)
     if (answer->state.data)
         mark = journal_chain(0, answer->state);
     if (answer->end == TURN_WAITS)
-        held_put(turn->module->heap, turn->child, held_key(mark, journal->id), turn->keep);
+        held_put(turn->module->heap, turn->child,
+                 held_key(mark, journal->id.size > 0 ? journal->id : str_of(turn->type)),
+                 turn->keep);
 }
 
 static pawl_status take_answer(struct asked_turn *turn, str answers, struct turn_answer *out)

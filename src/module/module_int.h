@@ -53,6 +53,12 @@ const char *image_file_name(const char *path); /* without its folders */
  * object. The array ends in NULL and lives in the scope. INVALID_REQUEST: a quote is not closed. */
 pawl_status command_split(struct scope *scope, const char *text, char ***out);
 
+bool path_is_script(str path); /* a file of Lua: its process is a pawl as well */
+
+/* ---- script_child.c ---- */
+
+int script_child(const char *path, int in, int out); /* the exit status */
+
 /* ---- frame.c ---- */
 
 enum frame_end { FRAME_OK, FRAME_CLOSED, FRAME_LATE, FRAME_NO_MEMORY };
@@ -164,7 +170,7 @@ pawl_status hello_type(struct scope *kept, const char *path, const struct node *
 /* The number under which the child may have it; 0: it has not. */
 uint64_t held_find(const struct child_process *child, uint64_t key);
 void held_put(const struct heap *heap, struct child_process *child, uint64_t key, uint64_t number);
-uint64_t held_key(uint64_t mark, str id);
+uint64_t held_key(uint64_t mark, str id); /* id: that of its type, where it has none yet */
 void held_free(const struct heap *heap, struct child_process *child);
 
 #endif

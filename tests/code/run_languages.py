@@ -100,6 +100,7 @@ LANGUAGES = {
     "C": lambda shell: c_module(),
     "Python": lambda shell: ROOT / "examples/python/game.py",
     "TypeScript": typescript,
+    "Lua": lambda shell: ROOT / "examples/lua/game.lua",
 }
 
 
@@ -255,6 +256,10 @@ def test_typescript_records_what_c_records(shell):
     compare(shell, "TypeScript")
 
 
+def test_lua_records_what_c_records(shell):
+    compare(shell, "Lua")
+
+
 def test_the_page_shows_the_programs_as_they_are(shell):
     """docs/durable-languages.md"""
     blocks = re.findall(r"^```\w+ file=(\S+)\n(.*?)^```", (ROOT / "docs/durable-languages.md").read_text(), re.DOTALL | re.MULTILINE)
@@ -332,10 +337,10 @@ def kill_everywhere(shell, module, name, first, stride, points):
     return deaths
 
 
-def test_every_program_killed_at_every_commit_ends_the_same_in_python_and_typescript(shell):
+def test_every_program_killed_at_every_commit_ends_the_same_in_every_language(shell):
     """A sample of the commits each day; with PAWL_TEST_LONG=1 all of them, before and after each."""
     points = ("before-commit", "after-commit", "after-ack") if LONG else ("after-commit",)
-    for language in ("Python", "TypeScript"):
+    for language in ("Python", "TypeScript", "Lua"):
         module, deaths = LANGUAGES[language](shell), 0
         for name in GAMES if LONG else random.sample(list(GAMES), 1):
             deaths += kill_everywhere(shell, module, name, 1 if LONG else random.randint(2, 4), 1 if LONG else 3, points)

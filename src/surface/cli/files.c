@@ -32,7 +32,7 @@ bool word_is_file(const char *word)
 /* A file of a language in which durable code is written: it is a module. */
 bool word_is_code(const char *word)
 {
-    static const char *const suffixes[] = { ".py", ".js", ".mjs", ".ts" };
+    static const char *const suffixes[] = { ".py", ".js", ".mjs", ".ts", ".lua" };
     const char *dot = strrchr(word, '.');
 
     for (size_t i = 0; dot && i < sizeof suffixes / sizeof suffixes[0]; i++)
