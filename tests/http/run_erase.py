@@ -82,6 +82,7 @@ def test_what_a_machine_held_is_in_no_file_of_the_store_and_every_proof_holds(sh
     assert "erased" not in get(web, kept)
     assert web.get("/v1/instances?label.who=zzqalabel").json["instances"] == []
     said = shell.pawl("show", gone).out
+    assert "(payload erased)" in shell.pawl("history", gone).out
     assert "erased" in said and "dpo" in said and "asked to" in said and "zzqa" not in said, said
 
 

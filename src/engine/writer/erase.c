@@ -177,7 +177,7 @@ static pawl_status drain_scrub(struct engine *engine, struct request *request, i
     return PAWL_OK;
 }
 
-#define SCRUB_TRIES 10
+#define SCRUB_TRIES 3
 
 /* A reader may stand in the way for a moment: it ends. */
 static void scrub(struct erasing *erasing)

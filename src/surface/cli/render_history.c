@@ -28,6 +28,16 @@ static str join(struct cli *cli, str a, const char *between, str b)
     return str_of(text);
 }
 
+/* What it had is not there any more. */
+static str join_erased(struct cli *cli, str note, const struct node *entry)
+{
+    for (const struct node *name = node_first(entry, "erased"); name; name = name->next) {
+        note = join(cli, note, note.size ? "  (" : "(", name->text);
+        note = join(cli, note, "", STR(" erased)"));
+    }
+    return note;
+}
+
 /* What else there is to say about an entry: step and attempt, guard, reason, payload, trace. */
 str entry_note(struct cli *cli, const struct node *entry)
 {
@@ -48,7 +58,7 @@ str entry_note(struct cli *cli, const struct node *entry)
         note = join(cli, note, note.size ? "  " : "", payload);
     if (trace.size > 0)
         note = join(cli, note, note.size ? "  trace " : "trace ", trace);
-    return note;
+    return join_erased(cli, note, entry);
 }
 
 enum style action_style(str action)

@@ -27,7 +27,8 @@ function row(entry, before, mark, isChecking, at, go) {
     h("td.num", null, h("button.plain", { "data-row": "1", onclick: () => go(entry.sequence_number), title: "Show the instance as of this entry" }, entry.sequence_number)),
     h("td", null, h("code", null, entry.action)),
     h("td", null, about(entry), entry.reason && h("div.muted", null, "“" + entry.reason + "”"), entry.guard_satisfied && h("div.muted", null, "guard asserted"),
-      entry.payload !== undefined && entry.payload !== null && h("div", { "data-key": "p" + digest(entry.payload) }, jsonView(entry.payload, 2))),
+      entry.payload !== undefined && entry.payload !== null && h("div", { "data-key": "p" + digest(entry.payload) }, jsonView(entry.payload, 2)),
+      entry.erased && h("div.muted", { "data-key": "erased" }, entry.erased.join(", ") + " erased")),
     h("td", null, entry.actor_ref ?? ""),
     h("td.time", { title: exact(entry.recorded_at) }, clock(entry.recorded_at)),
     h("td.time.wide", null, since > 0 ? "+" + duration(since) : ""));
