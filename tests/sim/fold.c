@@ -86,8 +86,12 @@ static bool concerns(const struct sim *sim, const struct act *act, uint32_t inde
     return false;
 }
 
+/* A tree that has begun its try is cancelled by two entries: the first ends what runs, and the last
+ * is that of any cancel. */
 static bool is_named(const struct act *act, const pawl_entry *entry)
 {
+    if (act->kind == ACT_CANCEL && is(entry, "clean-up"))
+        return true;
     if (act->kind == ACT_SIGNAL || act->kind == ACT_BROADCAST)
         return is(entry, "signal");
     if (act->kind == ACT_APPROVE) /* what it leads to is recorded with it */
@@ -110,6 +114,8 @@ static void check_act(struct reading *r)
              act->action);
     if (act->outcome == OUTCOME_REFUSED)
         FAIL(r, "C3 refused", "%s was refused", entry->actor_ref);
+    if (act->kind == ACT_CANCEL && r->fold->is_cleaning && is(entry, "cancel"))
+        return;
     if (act->seen & bit)
         FAIL(r, "C4 once", "%s has two entries", entry->actor_ref);
     act->seen |= bit;
@@ -151,6 +157,7 @@ static void check_held(struct reading *r)
 
     if (subject->held != HELD_YES || subject->held_count == UINT32_MAX ||
         r->fold->count <= subject->held_count || (act && act->kind == ACT_CANCEL) ||
+        r->fold->is_cleaning ||
         is_allowed_held(subject->process, r->entry))
         return;
     FAIL(r, "paused", "%s, and it had %u entries when it was paused", r->entry->action,
@@ -240,7 +247,9 @@ static void check_way(struct reading *r, const char *step)
 /* A try that fails goes by its rescue to its end. */
 static void check_rescue(struct reading *r, const char *step)
 {
-    if (strcmp(step, "tidy") == 0 && r->subject->of == SUBJECTS_MAX &&
+    if (r->fold->is_cleaning && strcmp(step, "tidy") != 0)
+        FAIL(r, "cancel", "%s begins after the cancel", step);
+    if (strcmp(step, "tidy") == 0 && r->subject->of == SUBJECTS_MAX && !r->fold->is_cleaning &&
         !fold_is_completed(r->fold, "risky") && !r->fold->steps[step_index(r, "note")].completed)
         FAIL(r, "C15 rescue", "risky failed, and tidy begins without its rescue");
 }
@@ -339,6 +348,7 @@ static void check_flow(struct reading *r)
 {
     const pawl_entry *entry = r->entry;
 
+    r->fold->is_cleaning = r->fold->is_cleaning || is(entry, "clean-up");
     if (is(entry, "amend"))
         r->fold->version = 2;
     else if (is(entry, "step.start"))
