@@ -86,6 +86,7 @@ uint32_t flow_step_attempts(const struct definition *definition, uint32_t plan_i
 #define GATE_COMPILER 3 /* from this compiler on, an entry says that a gate waits */
 /* Who may decide a gate, and how many have to: {"by":[NAME],"count":N}; `by` null: any actor. */
 void flow_print_approval(const struct definition *definition, uint32_t plan_index, struct buf *out);
+bool flow_gate_asks(const struct definition *definition, uint32_t plan_index); /* a question */
 /* From where a flow may be cancelled; NOT_FROM: not while a live step bars it. After an amend, pass
  * the definition in force. */
 enum cancel_rule { CANCEL_ALWAYS, CANCEL_NOT_FROM, CANCEL_NEVER };

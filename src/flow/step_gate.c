@@ -139,6 +139,13 @@ void flow_print_approval(const struct definition *definition, uint32_t plan_inde
     print_rule(&plan_of(definition)->steps[plan_index], STR_NONE, out);
 }
 
+bool flow_gate_asks(const struct definition *definition, uint32_t plan_index)
+{
+    const struct plan *plan = plan_of(definition);
+
+    return plan_index < plan->count && node_find(plan->steps[plan_index].args_node, ASK);
+}
+
 /* The entry has no payload where any actor may decide, one is enough, and nothing is asked. */
 static void gate_begun(struct turn *turn, const struct attempt *gate)
 {

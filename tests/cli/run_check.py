@@ -89,7 +89,7 @@ def test_an_unknown_key_is_an_error_under_the_key_and_a_key_of_ones_own_is_kept(
     shell.write("odd.yaml", odd("inital_state: a\n"))
     assert shell.pawl("check", "odd.yaml", expect=1).out == (
         "odd.yaml:3:1: error: unknown key 'inital_state'; did you mean 'initial_state'? known here: name, description, "
-        "input, states, initial_state, terminal_states, terminal_kinds, transitions, deadlines, mcp, labels, version\n"
+        "input, states, initial_state, terminal_states, terminal_kinds, transitions, deadlines, mcp, retention, labels, version\n"
         "     3 | inital_state: a\n"
         "       | ^\n"
         "see 'Machines' in man pawl-definition, or docs/definitions.md#machines\n")

@@ -71,8 +71,9 @@ static pawl_status read_ask(struct gates *gates, const struct record *record, st
     struct scope *scope = gates->whole->scope;
     str payload = STR_NONE;
 
-    if (!record->payload)
-        return PAWL_OK;
+    if (!record->payload || record->step == 0 ||
+        !flow_gate_asks(gates->whole->now, record->step - 1))
+        return PAWL_OK; /* the payload is read for nothing else */
     TRY(value_text(gates->whole->engine, scope, record->payload, &payload));
     if (payload.data && !json_member(&scope->arena, payload, STR("ask"), &gate->ask))
         gate->ask = STR_NONE;
