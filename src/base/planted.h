@@ -40,6 +40,8 @@
     X(UNDO_FORWARD, "compensations run in the order in which steps were done")                     \
     X(MAP_UNORDERED, "the results of a map are not in the order of its list")                      \
     X(ERROR_UNROUTED, "a graph's step that fails goes past its on_error")                          \
+    X(FINALLY_SKIPPED, "a cancel goes past an open finally")                                       \
+    X(FORWARD_STOPPED, "what is stopped begins its next step")                                     \
     X(END_UNTOLD, "the machine that started an instance never learns of its end")                  \
     X(RESULTS_WHOLE, "a flow keeps the whole results of its steps in memory")                      \
     X(LEASE_UNFENCED, "the lease of an answer is not checked")                                     \

@@ -109,9 +109,9 @@ bool group_folded(void *context, uint32_t step, bool is_success, const struct ke
     (void)is_success;
     (void)held;
     for (uint32_t i = 0; entry->effects && i < entry->effects->count; i++)
-        is_again = is_again || (entry->effects->items[i].kind == EFFECT_STEP &&
-                                entry->effects->items[i].plan == step &&
-                                entry->effects->items[i].attempt > 1);
+        is_again = is_again ||
+                   (entry->effects->items[i].kind == EFFECT_STEP &&
+                    entry->effects->items[i].plan == step && entry->effects->items[i].attempt > 1);
     return is_again;
 }
 

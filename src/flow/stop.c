@@ -6,6 +6,7 @@
  * the caller that cancelled. */
 #include "flow/stop.h"
 #include "base/grow.h"
+#include "base/planted.h"
 #include "flow/map_items.h"
 #include "flow/undo.h"
 
@@ -15,7 +16,8 @@ bool stop_cleans(const struct flow_memory *memory)
 {
     const struct plan *plan = memory->plan;
 
-    for (uint32_t i = 0; plan->is_tree && plan->cleans && i < plan->node_count; i++)
+    for (uint32_t i = 0;
+         plan->is_tree && plan->cleans && !PLANTED(FINALLY_SKIPPED) && i < plan->node_count; i++)
         if (memory->nodes[i].is_open && plan->nodes[i].kind == PLAN_TRY &&
             !plan->nodes[plan->nodes[i].children[TRY_FINALLY]].is_empty)
             return true;

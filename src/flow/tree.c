@@ -213,7 +213,7 @@ static bool group_goes_on(const struct tree_walk *walk, uint32_t index, bool *ou
 static bool goes_on(const struct tree_walk *walk, uint32_t parent, uint32_t place, bool *outcome,
                     uint32_t *holder)
 {
-    if (tree_state_of(walk, parent)->is_stopping)
+    if (tree_state_of(walk, parent)->is_stopping && !PLANTED(FORWARD_STOPPED))
         return tree_stop_goes_on(walk, parent, place, outcome, holder);
     switch (walk->plan->nodes[parent].kind) {
     case PLAN_DO:
