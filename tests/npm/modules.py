@@ -13,25 +13,25 @@ class Unavailable(Exception):
     """npm is not here, or could not fetch what the lock file names."""
 
 
-def npm_modules():
-    """The folder that has node_modules of package-lock.json. Suites that run at the same time wait for each other."""
-    place = BUILD / "npm"
+def npm_modules(part=""):
+    """The folder that has node_modules of package-lock.json, or of that in the folder `part`. Suites that run at the same time wait for each other."""
+    place = BUILD / ("npm" + part)
     if not shutil.which("npm"):
         raise Unavailable("there is no npm here: script/install-deps npm")
     place.mkdir(exist_ok=True)
     with open(place / "lock", "w") as turn:
         fcntl.flock(turn, fcntl.LOCK_EX)
-        fetch(place)
+        fetch(place, HERE / part)
     return place
 
 
-def fetch(place):
-    lock = (HERE / "package-lock.json").read_text()
+def fetch(place, source):
+    lock = (source / "package-lock.json").read_text()
     fetched = place / "fetched"  # written last, so that a fetch that was cut short is made again
     if fetched.exists() and fetched.read_text() == lock:
         return
     for name in ("package.json", "package-lock.json"):
-        shutil.copy(HERE / name, place)
+        shutil.copy(source / name, place)
     done = subprocess.run(["npm", "ci", "--silent", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=place,
                           capture_output=True, timeout=300)
     if done.returncode != 0:
