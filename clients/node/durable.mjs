@@ -9,6 +9,7 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { webcrypto } from "node:crypto";
+import { inspect } from "node:util";
 
 import { Chance } from "./chance.mjs";
 import { guardStdout } from "./frames.mjs";
@@ -702,7 +703,7 @@ export function reduce(name, args = {}) {
 // ---- Logging ----
 
 const STDERR = Object.fromEntries(["debug", "info", "warn", "error"].map((level) => [level, (...words) => process.stderr.write(
-    `${new Date().toISOString()} ${level}: ${words.map((one) => (typeof one === "string" ? one : one instanceof Error ? one.stack : JSON.stringify(one))).join(" ")}\n`)]));
+    `${new Date().toISOString()} ${level}: ${words.map((one) => (typeof one === "string" ? one : inspect(one, { breakLength: Infinity }))).join(" ")}\n`)]));
 let logger = STDERR;
 
 /** Another logger than stderr: what has debug, info, warn and error. */

@@ -39,6 +39,7 @@ export function encode(value, path = "", depth = 0) {
 // ---- Schemas ----
 
 const TYPES = {
+    __proto__: null,
     null: (value) => value === null,
     boolean: (value) => typeof value === "boolean",
     integer: (value) => Number.isInteger(value),
@@ -76,6 +77,7 @@ const fitsOne = (schema, value, root) => {
 
 // What is checked of JSON Schema: each is called with (what the keyword says, the value, its path, the schema, the root).
 const KEYWORDS = {
+    __proto__: null,
     type(says, value, path) {
         const names = [says].flat();
         if (!names.some((name) => TYPES[name]?.(value))) misfit(path, `expected ${names.join(" or ")}, found ${shown(value)}`);
@@ -148,6 +150,8 @@ function checkJsonSchema(schema, what) {
         if (!KEYWORDS[keyword] && !WORDS.includes(keyword)) {
             throw new TypeError(`${what}: JSON Schema's '${keyword}' is not checked here; expected ${Object.keys(KEYWORDS).join(", ")}`);
         }
+        const unknown = keyword === "type" ? [says].flat().find((name) => !TYPES[name]) : undefined;
+        if (unknown !== undefined) throw new TypeError(`${what}: expected a type of JSON Schema (${Object.keys(TYPES).join(", ")}), found '${unknown}'`);
         if (["properties", "$defs", "definitions"].includes(keyword)) Object.values(says).forEach((one) => checkJsonSchema(one, what));
         if (["items", "not", "additionalProperties"].includes(keyword)) checkJsonSchema(says, what);
         if (["allOf", "anyOf", "oneOf"].includes(keyword)) says.forEach((one) => checkJsonSchema(one, what));

@@ -17,7 +17,7 @@ from run_python import Served  # noqa: E402
 from web import harness  # noqa: E402
 
 LONG = bool(os.environ.get("PAWL_TEST_LONG"))
-COUNT = 5000 if LONG else 40  # of each language
+COUNT = 5000 if LONG else 20  # of each language
 LEDGER = "ledger.txt"
 
 PYTHON = '''

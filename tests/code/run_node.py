@@ -288,6 +288,8 @@ def test_a_file_that_cannot_be_loaded_is_refused_in_words(shell):
                         ('import { workflow } from "pawl-client/durable";\nthrow new Error("no database");\n', "Error: no database"),
                         ('import { workflow } from "pawl-client/durable";\nworkflow(7);\n', "expected an async function, found number"),
                         ('import { workflow } from "pawl-client/durable";\nworkflow({ input: { typo: 1 } }, async function x() {});\n', "'typo' is not checked here"),
+                        ('import { workflow } from "pawl-client/durable";\nworkflow({ input: { type: "int" } }, async function x() {});\n', "expected a type of JSON Schema"),
+                        ('import { workflow } from "pawl-client/durable";\nworkflow({ input: { constructor: 1 } }, async function x() {});\n', "'constructor' is not checked here"),
                         ('import { workflow } from "pawl-client/durable";\nworkflow(async () => 1);\n', "has no name")):
         shell.write("bad.mjs", text)
         said = shell.pawl("serve", "--listen", "127.0.0.1:0", "--module", "bad.mjs", expect=None)
@@ -344,6 +346,10 @@ for (const { seed, random, uuid4 } of JSON.parse(fs.readFileSync(%r)).vectors) {
 
 def test_chance_gives_for_a_noted_seed_what_it_always_gave(shell):
     subprocess.run(["node", "--input-type=module", "-e", CHANCE % (str(CLIENT / "chance.mjs"), str(HERE.parent / "vectors/chance.json"))], check=True)
+
+
+def test_schemas_and_values_accept_refuse_and_make_what_they_say(shell):
+    subprocess.run(["node", str(HERE / "values_node.mjs")], check=True)
 
 
 # ---- Types, and the page --------------------------------------------------------------------------------------------------------------

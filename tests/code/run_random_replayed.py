@@ -215,7 +215,7 @@ def actions(s, id):
 
 def does_what_the_model_says(shell, name, source):
     seed = int(os.environ.get("PAWL_SEED", random.randrange(1 << 30)))
-    made = programs(seed, 60 if LONG else 8)
+    made = programs(seed, 60 if LONG else 4)
     (installed(shell.folder) / name).write_text(source(made))
     s = Served(shell, "--test", module=shell.folder / name)
     for i, (maker, block, (steps, history, variables)) in enumerate(made):
