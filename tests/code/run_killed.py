@@ -113,7 +113,8 @@ def settled(pawl):
     """All have ended. Killed twice in the same turn, an instance is paused: it is resumed, as an operator would."""
     for one in pawl.instance_list(status="paused", limit=100)["instances"]:
         pawl.instance_resume(one["instance_id"])
-    return not pawl.instance_list(status="suspended", limit=1)["instances"] and not pawl.instance_list(status="paused", limit=1)["instances"]
+    counts = pawl.instance_counts()["by_status"]
+    return sum(counts.values()) == sum(counts.get(status, 0) for status in ("completed", "failed", "cancelled"))
 
 
 if __name__ == "__main__":
