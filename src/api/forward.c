@@ -3,6 +3,7 @@
  *
  * What certainly did not happen (IN_USE, nothing sent) is tried again. What may have happened is
  * tried again only with an idempotency key: that is in the log, so the answer is the same. */
+#include "api/forward.h"
 #include "api/ops_int.h"
 #include "api/outgoing.h"
 #include "api/shards.h"
@@ -17,10 +18,45 @@ static bool needs_owner(const struct op *op)
     return (op->flags & OP_WRITES) && !(op->flags & OP_FIRST_STORE);
 }
 
+static bool has_shards(const struct op_call *call)
+{
+    return call->p && station_of(call->p) && shards_count(call->p) > 1;
+}
+
+static bool is_sum(const struct op_call *call)
+{
+    return call->op->handle == op_instance_cancel_many || call->op->handle == op_signal_broadcast ||
+           call->op->handle == op_subject_erase;
+}
+
+/* What it does on each shard is added up; the shard of its key, or the home shard, begins. */
+bool spread_is_sum(const struct op_call *call)
+{
+    return has_shards(call) && !call->part.data && is_sum(call);
+}
+
+void station_place(struct op_call *call)
+{
+    uint64_t shard;
+
+    if (!has_shards(call) || is_sum(call))
+        return;
+    if (str_to_u64(call->part, &shard) && shard < shards_count(call->p))
+        call->p = shard_at(call->p, (uint32_t)shard);
+    call->part = STR_NONE;
+}
+
+/* It uses what is here, and goes on elsewhere by itself. */
+static bool is_of_own(const struct op_call *call)
+{
+    return has_shards(call) && (call->op->handle == op_batch || call->op->handle == op_step_claim ||
+                                call->op->handle == op_step_complete_many);
+}
+
 /* Is it about every shard, or about none? Then all have to be here. */
 static bool is_of_all(const struct op_call *call)
 {
-    return call->op->where == AT_ALL || call->op->where == AT_HERE;
+    return (call->op->where == AT_ALL || call->op->where == AT_HERE) && !spread_is_sum(call);
 }
 
 /* It can be repeated, whatever became of it. */
@@ -47,7 +83,7 @@ static bool may_wait(void *context)
 {
     const struct forwarding *asking = context;
 
-    return station_is_there(asking->call->p, asking->where);
+    return station_is_up(asking->call->p, asking->where->node);
 }
 
 static void sign_what(const struct op_call *call, const struct op_outgoing *out,
@@ -56,9 +92,21 @@ static void sign_what(const struct op_call *call, const struct op_outgoing *out,
     *what = (struct station_signing){ .method = str_of(call->op->method),
                                       .target = str_of(out->target),
                                       .key = call->key_text,
+                                      .part = call->part,
                                       .trace = call->scope->trace,
                                       .who = call->who };
     station_body_hash(call->p, out->body, what->body);
+}
+
+/* A creation without a key may be anywhere: it is for the shard that was chosen. */
+static str part_of(struct op_call *call, char shard[16])
+{
+    const struct station *node = station_of(call->p);
+
+    if (call->part.data || call->op->where != AT_KEYED || !has_shards(call))
+        return call->part;
+    (void)snprintf(shard, 16, "%u", (unsigned)(station_shard_of(call->p) - node->shards));
+    return str_of(shard);
 }
 
 static pawl_status ask(struct op_call *call, const struct station_where *where, struct buf *out,
@@ -68,16 +116,18 @@ static pawl_status ask(struct op_call *call, const struct station_where *where, 
     struct forwarding asking = { call, where, 0 };
     struct op_outgoing outgoing;
     struct station_signing what;
-    char signature[SIGNED_SIZE];
+    char signature[SIGNED_SIZE], shard[16];
     str as;
 
     TRY(op_print_request(call->scope, call->op, "", call->input, false, &outgoing));
     sign_what(call, &outgoing, &what);
+    what.part = part_of(call, shard);
     TRY(station_sign(call->p, call->scope, &what, where->node, signature, &as));
     {
         const struct peer_header headers[] = {
             { SIGNED_HEADER, str_of(signature) },
             { AS_HEADER, as },
+            { OP_SIGNED_PART, what.part },
             { "Content-Type", str_of(outgoing.content_type) },
             { "Idempotency-Key", call->key_text },
             { "traceparent", call->scope->trace },
@@ -120,8 +170,8 @@ static pawl_status take_answer(struct op_call *call, const struct peer_answer *p
 
 /* NOT_KNOWN never comes of a node that is not there: that is IN_USE (nothing happened) or
  * OUTCOME_UNKNOWN. */
-static pawl_status run_there(struct op_call *call, const struct station_where *where,
-                             struct buf *out, struct op_answer *answer)
+pawl_status forward_there(struct op_call *call, const struct station_where *where, struct buf *out,
+                          struct op_answer *answer)
 {
     struct peer_answer peer;
     size_t begun = out->size;
@@ -143,7 +193,7 @@ static pawl_status run_there(struct op_call *call, const struct station_where *w
 static pawl_status run_here(struct op_call *call, struct buf *out, struct op_answer *answer,
                             bool *waits)
 {
-    call->is_entered = true;
+    call->entered = is_of_all(call) ? ENTERED_ALL : ENTERED_ONE;
     return op_start_here(call, out, answer, waits);
 }
 
@@ -196,46 +246,79 @@ static pawl_status try_once(struct op_call *call, struct buf *out, struct op_ans
     if (place == STATION_HERE && station_enter(call->p, is_of_all(call)))
         return run_here_whole(call, out, answer);
     if (place == STATION_THERE)
-        return run_there(call, where, out, answer);
+        return forward_there(call, where, out, answer);
     return scope_fail(call->scope, PAWL_IN_USE, "its shard has no owner now");
+}
+
+int64_t forward_until_ms(const struct op_call *call)
+{
+    return station_tick_ms(station_of(call->p)) + FORWARD_WAIT_MS;
+}
+
+bool forward_may_repeat(const struct op_call *call, pawl_status status)
+{
+    return is_worth_repeating(call, status, false);
+}
+
+bool forward_pause(struct op_call *call, uint64_t change, int64_t until_ms)
+{
+    struct station *node = station_of(call->p);
+    int64_t now_ms = station_tick_ms(node);
+
+    if (now_ms >= until_ms)
+        return false;
+    guard_lock(&node->lock);
+    node->repeated++;
+    guard_unlock(&node->lock);
+    station_await(call->p, change, now_ms + AGAIN_MS < until_ms ? now_ms + AGAIN_MS : until_ms);
+    return true;
 }
 
 static pawl_status run_until_done(struct op_call *call, pawl_status status, struct buf *out,
                                   struct op_answer *answer)
 {
-    struct station *node = station_of(call->p);
-    int64_t until_ms = station_tick_ms(node) + FORWARD_WAIT_MS, now_ms;
+    int64_t until_ms = forward_until_ms(call);
     bool is_unknown = status == PAWL_OUTCOME_UNKNOWN;
     struct station_where where;
 
     for (;;) {
         status = try_once(call, out, answer, &where);
         is_unknown = is_unknown || status == PAWL_OUTCOME_UNKNOWN;
-        now_ms = station_tick_ms(node);
         if (!is_worth_repeating(call, status, is_unknown))
             return status;
-        if (now_ms >= until_ms)
+        if (!forward_pause(call, where.change, until_ms))
             return fail_late(call, is_unknown);
-        guard_lock(&node->lock);
-        node->repeated++;
-        guard_unlock(&node->lock);
-        station_await(call->p, where.change,
-                      now_ms + AGAIN_MS < until_ms ? now_ms + AGAIN_MS : until_ms);
     }
 }
 
 void station_leave(struct op_call *call)
 {
-    if (call->is_entered)
-        station_exit(call->p, is_of_all(call));
-    call->is_entered = false;
+    if (call->entered == ENTERED_SOME)
+        station_exit_these(call->p, call->own_shards);
+    else if (call->entered != ENTERED_NOT)
+        station_exit(call->p, call->entered == ENTERED_ALL);
+    call->entered = ENTERED_NOT;
+}
+
+static bool others_own_some(const struct op_call *call)
+{
+    struct station_where where;
+
+    for (uint32_t i = 0; i < shards_count(call->p); i++)
+        if (station_find(shard_at(call->p, i), false, &where) != STATION_HERE)
+            return true;
+    return false;
 }
 
 bool station_call_is_away(const struct op_call *call)
 {
     struct station_where where;
 
-    return station_of(call->p) && needs_owner(call->op) &&
+    if (!call->p || !station_of(call->p) || !needs_owner(call->op))
+        return false;
+    if (is_of_own(call))
+        return !call->is_forwarded && others_own_some(call);
+    return call->part.data || spread_is_sum(call) ||
            station_find(call->p, is_of_all(call), &where) != STATION_HERE;
 }
 
@@ -246,12 +329,28 @@ static pawl_status fail_stale(struct op_call *call)
                       "own what is asked for; try later");
 }
 
+/* A part of a call, or one that uses what is here. */
+static pawl_status run_some(struct op_call *call, struct buf *out, struct op_answer *answer,
+                            bool *waits)
+{
+    uint32_t count = 0;
+
+    if (!call->is_forwarded && call->op->handle == op_step_claim && others_own_some(call))
+        return spread_claim(call, out, answer);
+    if (!call->is_forwarded && call->op->handle == op_step_complete_many && others_own_some(call))
+        return spread_turn(call, out, answer);
+    TRY(call->part.data ? spread_begin_part(call) : spread_begin_own(call, &count));
+    return op_start_here(call, out, answer, waits);
+}
+
 pawl_status station_run(struct op_call *call, struct buf *out, struct op_answer *answer,
                         bool *waits)
 {
     if (!needs_owner(call->op))
         return station_may_read(call->p) ? op_start_here(call, out, answer, waits)
                                          : fail_stale(call);
+    if ((call->part.data && is_sum(call)) || is_of_own(call))
+        return run_some(call, out, answer, waits);
     if (station_enter(call->p, is_of_all(call)))
         return run_here(call, out, answer, waits);
     if (call->is_forwarded || is_of_alarm(call))
@@ -259,10 +358,15 @@ pawl_status station_run(struct op_call *call, struct buf *out, struct op_answer 
     return run_until_done(call, PAWL_OK, out, answer);
 }
 
+bool station_may_run_again(const struct op_call *call, pawl_status status)
+{
+    return !call->is_forwarded && !is_of_alarm(call) && !is_of_own(call) &&
+           is_worth_repeating(call, status, false);
+}
+
 pawl_status station_run_again(struct op_call *call, pawl_status status, struct buf *out,
                               struct op_answer *answer)
 {
-    if (call->is_forwarded || is_of_alarm(call) || !is_worth_repeating(call, status, false))
-        return status;
-    return run_until_done(call, status, out, answer);
+    call->again = PAWL_OK;
+    return station_may_run_again(call, status) ? run_until_done(call, status, out, answer) : status;
 }

@@ -111,7 +111,16 @@ struct op_call {
     const uint8_t *key;     /* idempotency, for handlers of OP_KEY_IN_RECORD; NULL: none */
     str key_text;           /* as it came; data NULL: none */
     bool is_forwarded;      /* by another node: it goes no further */
-    bool is_entered;        /* it relies on this node's owning its shard (api/station.h) */
+    enum {
+        ENTERED_NOT,
+        ENTERED_ONE,
+        ENTERED_ALL,
+        ENTERED_SOME
+    } entered;         /* shards that this node
+                               owns as long as the call runs (api/station.h) */
+    pawl_status again; /* it is to be run again after this, by a thread that may wait; OK: not */
+    const bool *own_shards; /* of a call about every shard: these alone; NULL: all */
+    str part;               /* forwarded: the numbers of these shards; data NULL: the whole call */
     int http_status;        /* of success; the handler may change it (200 or 201) */
     const char *content_type; /* default application/json */
     struct op_stream stream;  /* OP_STREAM: out */
@@ -163,6 +172,7 @@ struct op_request {
     bool takes_pieces;     /* the caller reads answer.pieces */
     struct op_headers headers;
     bool is_forwarded; /* by another node, which has authenticated its caller */
+    str part;          /* then: the shards that it is about; data NULL: the whole call */
 };
 struct op_answer {
     int http_status;
@@ -219,8 +229,9 @@ bool op_is_away(const struct op_call *call);
  * which is compared when that has come. UNAUTHENTICATED. */
 #define OP_SIGNED_HEADER "Pawl-Signed"
 #define OP_SIGNED_AS     "Pawl-As"
+#define OP_SIGNED_PART   "Pawl-Part"
 struct op_signed {
-    str header, as, method, target, key, trace;
+    str header, as, method, target, key, trace, part;
     uint8_t body[32]; /* out */
 };
 pawl_status op_accept_signed(pawl *p, struct scope *scope, struct op_signed *request,

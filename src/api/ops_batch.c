@@ -325,8 +325,9 @@ static void run_other(struct batch_call *batch, struct op_call *call)
  * it, and a line that finds no memory beside them may find it alone. */
 static bool leaves_group(const struct batch_call *batch, pawl_status status, const struct op_call *call)
 {
-    bool is_grouped =
-        status == PAWL_OK && (is_fire(call->op) || call->op->handle == op_instance_create);
+    bool is_grouped = status == PAWL_OK &&
+                      (is_fire(call->op) || call->op->handle == op_instance_create) &&
+                      !op_is_away(call); /* else another node does it */
 
     return status == PAWL_NO_MEMORY ||
            (status == PAWL_OK && (!is_grouped || (batch->op && batch->op != call->op)));

@@ -54,6 +54,8 @@ pawl_status op_subject_erase(struct op_call *call, struct buf *out)
         defect = "subject_ref: expected what the instances are about, found nothing";
     TRY(defect_status(call->scope, defect));
     for (uint32_t i = 0; i < shards_count(call->p); i++) {
+        if (!op_has_shard(call, i))
+            continue;
         TRY(engine_erase(shard_at(call->p, i)->engine, call->scope, &args, &one));
         add(&sum, &one);
     }

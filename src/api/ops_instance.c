@@ -312,6 +312,8 @@ pawl_status op_instance_cancel_many(struct op_call *call, struct buf *out)
         defect = op_ref_defect(call, "actor_ref");
     TRY(defect_status(call->scope, defect));
     for (uint32_t i = 0; i < shards_count(call->p); i++) {
+        if (!op_has_shard(call, i))
+            continue;
         TRY(engine_cancel_many(shard_at(call->p, i)->engine, call->scope, &args, &one));
         done.cancelled += one.cancelled;
         done.refused += one.refused;

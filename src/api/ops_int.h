@@ -73,6 +73,12 @@ pawl_status op_check_part(struct scope *scope, const struct op *as, const struct
 pawl_status op_start_here(struct op_call *call, struct buf *out, struct op_answer *answer,
                           bool *waits);
 
+/* spread.c: is the call about this shard? A call over all may be one node's part of it. */
+bool op_has_shard(const struct op_call *call, uint32_t shard);
+/* Several nodes add up what the call does: the numbers that the handler prints. */
+bool spread_is_sum(const struct op_call *call);
+pawl_status spread_sum(struct op_call *call, struct buf *out);
+
 struct engine *op_engine(const struct op_call *call);
 pawl_status require_known(const struct op_call *call); /* instance_id names an instance */
 

@@ -2,6 +2,7 @@
  * surfaces that count as well. */
 #include "api/ops_int.h"
 #include "api/shards.h"
+#include "api/station.h"
 #include "api/world.h"
 #include "env/env.h"
 #include "env/trim.h"
@@ -32,7 +33,8 @@ pawl_status op_metrics_get(struct op_call *call, struct buf *out)
     struct histogram commits = { 0 };
 
     for (uint32_t i = 0; i < shards_count(call->p); i++)
-        add_figures(shard_at(call->p, i)->engine, &figures, &commits);
+        if (!station_of(call->p) || engine_owns(shard_at(call->p, i)->engine))
+            add_figures(shard_at(call->p, i)->engine, &figures, &commits);
     call->content_type = "text/plain; version=0.0.4; charset=utf-8";
     figure_head(out, "pawl_commit_seconds", "histogram", "Time of a commit, its sync included.");
     figure_histogram(out, "pawl_commit_seconds", NULL, NULL, &commits);
@@ -55,6 +57,7 @@ pawl_status op_metrics_get(struct op_call *call, struct buf *out)
                  figures.retention_erased);
     figure_alone(out, "pawl_retention_held", "gauge",
                  "Instances whose time is over, and that are on hold.", figures.retention_held);
+    station_print_figures(call->p, out);
     return PAWL_OK;
 }
 

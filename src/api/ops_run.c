@@ -229,7 +229,7 @@ static pawl_status conclude(struct op_call *call, pawl_status status, struct buf
 /* An answer that is kept for a key must be known at the end. */
 static bool has_kept_answer(const struct op_call *call)
 {
-    return call->key && !(call->op->flags & OP_KEY_IN_RECORD);
+    return call->key && !(call->op->flags & OP_KEY_IN_RECORD) && !call->part.data;
 }
 
 /* What is read in pieces ends with the last of them. */
@@ -248,7 +248,7 @@ pawl_status op_handle(struct op_call *call, struct buf *out)
 
     if (!(call->op->flags & OP_RAW_ANSWER))
         json_open(out, '{');
-    status = call->op->handle(call, out);
+    status = spread_is_sum(call) ? spread_sum(call, out) : call->op->handle(call, out);
     if (*waits)
         return PAWL_OK;
     close_answer(call, out);
@@ -274,6 +274,25 @@ pawl_status op_start_here(struct op_call *call, struct buf *out, struct op_answe
     return *waits ? PAWL_OK : conclude(call, status, out, answer);
 }
 
+static struct op_wait again = { .is_slow = true };
+
+/* By another node perhaps, which takes a while: not by a thread that reads requests, on which the
+ * end of other calls depends. */
+static pawl_status run_again(struct op_call *call, pawl_status status, struct buf *out,
+                             struct op_answer *answer, bool *waits)
+{
+    const struct waiter *waiter = call->waiter;
+
+    if (!waiter || !station_may_run_again(call, status))
+        return station_run_again(call, status, out, answer);
+    call->again = status;
+    call->wait = &again;
+    call->waiter = NULL;
+    *waits = true;
+    waiter->wake(waiter->context);
+    return PAWL_OK;
+}
+
 pawl_status op_start(struct op_call *call, struct buf *out, struct op_answer *answer, bool *waits)
 {
     size_t begun = out->size;
@@ -287,7 +306,7 @@ pawl_status op_start(struct op_call *call, struct buf *out, struct op_answer *an
     if (status == PAWL_OK)
         return PAWL_OK;
     out->size = begun;
-    return station_run_again(call, status, out, answer);
+    return run_again(call, status, out, answer, waits);
 }
 
 bool op_is_away(const struct op_call *call)
@@ -308,6 +327,8 @@ pawl_status op_go_on(struct op_call *call, bool is_stopping, struct buf *out,
     pawl_status status;
 
     *waits = false;
+    if (call->again)
+        return station_run_again(call, call->again, out, answer);
     call->waits = waits;
     status = call->wait->go_on(call, is_stopping, out);
     if (*waits)
@@ -317,7 +338,7 @@ pawl_status op_go_on(struct op_call *call, bool is_stopping, struct buf *out,
     if (status == PAWL_OK || !station_of(call->p))
         return status;
     out->size = 0;
-    return station_run_again(call, status, out, answer);
+    return run_again(call, status, out, answer, waits);
 }
 
 pawl_status op_perform(struct op_call *call, struct buf *out, struct op_answer *answer)
@@ -361,6 +382,9 @@ pawl_status op_prepare(pawl *p, const struct op *op, const struct op_request *re
     out->takes_pieces = request->takes_pieces;
     out->request_headers = request->headers;
     out->is_forwarded = request->is_forwarded;
+    out->part = request->part;
+    if (status == PAWL_OK && request->part.data)
+        station_place(out);
     return status;
 }
 

@@ -95,6 +95,8 @@ pawl_status op_signal_broadcast(struct op_call *call, struct buf *out)
 
     TRY(defect ? defect_status(call->scope, defect) : filter_of(call, &filter));
     for (uint32_t i = 0; i < shards_count(call->p); i++) {
+        if (!op_has_shard(call, i))
+            continue;
         TRY(engine_broadcast(shard_at(call->p, i)->engine, call->scope, op_text(call, "name"),
                              filter, op_json(call, "payload"), op_ref(call, "actor_ref"), call->key,
                              &one));

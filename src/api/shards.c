@@ -46,6 +46,12 @@ pawl *shard_for_new(pawl *p, const uint8_t *key)
         return p;
     if (key)
         return shard_at(p, shard_of_key(key, p->shards->count));
+    for (uint32_t i = 0; i < p->shards->count; i++) { /* one that this process owns, if it can be */
+        pawl *shard = shard_at(p, atomic_fetch_add(&p->shards->turn, 1) % p->shards->count);
+
+        if (!shard_home(p)->station || engine_owns(shard->engine))
+            return shard;
+    }
     return shard_at(p, atomic_fetch_add(&p->shards->turn, 1) % p->shards->count);
 }
 

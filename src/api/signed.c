@@ -64,6 +64,7 @@ static pawl_status compute(struct scope *scope, const struct station *node,
     add_part(&text, what->target);
     add_part(&text, what->key);
     add_part(&text, what->trace);
+    add_part(&text, what->part);
     add_part(&text, (str){ (const char *)what->body, SHA_SIZE });
     add_part(&text, as);
     mac(sha, node->key, buf_view(&text), out);
@@ -268,7 +269,8 @@ pawl_status op_accept_signed(pawl *p, struct scope *scope, struct op_signed *req
     struct station_signing what = { .method = request->method,
                                     .target = request->target,
                                     .key = request->key,
-                                    .trace = request->trace };
+                                    .trace = request->trace,
+                                    .part = request->part };
 
     TRY(station_accept(p, scope, request->header, request->as, &what));
     memcpy(request->body, what.body, SHA_SIZE);

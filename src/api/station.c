@@ -310,6 +310,42 @@ void station_exit(pawl *p, bool all)
     guard_unlock(&node->lock);
 }
 
+bool station_enter_these(pawl *p, const bool *these)
+{
+    struct station *node = station_of(p);
+    bool are = true;
+
+    guard_lock(&node->lock);
+    for (uint32_t i = 0; i < node->count; i++)
+        are = are && (!these[i] || node->shards[i].is_open);
+    for (uint32_t i = 0; i < node->count; i++)
+        node->shards[i].users += are && these[i];
+    guard_unlock(&node->lock);
+    return are;
+}
+
+uint32_t station_enter_own(pawl *p, bool *out)
+{
+    struct station *node = station_of(p);
+    uint32_t count = 0;
+
+    guard_lock(&node->lock);
+    for (uint32_t i = 0; i < node->count; i++) {
+        out[i] = node->shards[i].is_open;
+        node->shards[i].users += out[i];
+        count += out[i];
+    }
+    guard_unlock(&node->lock);
+    return count;
+}
+
+void station_exit_these(pawl *p, const bool *these)
+{
+    for (uint32_t i = 0; i < station_of(p)->count; i++)
+        if (these[i])
+            station_exit(shard_at(p, i), false);
+}
+
 /* ---- Where ---- */
 
 static const struct cluster_node *find_node(const struct cluster_view *view, str name)
@@ -351,11 +387,18 @@ enum station_place station_find(pawl *p, bool all, struct station_where *out)
     return place;
 }
 
-bool station_is_there(pawl *p, const struct station_where *where)
+bool station_is_up(pawl *p, const char *name)
 {
-    struct station_where now;
+    struct station *node = station_of(p);
+    const struct cluster_node *found = NULL;
+    bool is;
 
-    return station_find(p, false, &now) == STATION_THERE && strcmp(now.node, where->node) == 0;
+    guard_lock(&node->lock);
+    if (node->map)
+        found = find_node(&node->map->view, str_of(name));
+    is = found && found->is_live && !found->is_dead;
+    guard_unlock(&node->lock);
+    return is;
 }
 
 void station_await(pawl *p, uint64_t change, int64_t until_ms)

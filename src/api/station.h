@@ -33,6 +33,11 @@ struct station *station_of(pawl *p); /* NULL: the store is this process's alone 
 /* This node is, and stays it until station_exit(). `all`: the call is about every shard. */
 bool station_enter(pawl *shard, bool all);
 void station_exit(pawl *shard, bool all);
+/* The same of some of them, by number: all or none; and of those that this node owns, whose
+ * count is returned. */
+bool station_enter_these(pawl *p, const bool *these);
+uint32_t station_enter_own(pawl *p, bool *out);
+void station_exit_these(pawl *p, const bool *these);
 
 enum station_place { STATION_HERE, STATION_THERE, STATION_NOWHERE };
 struct station_where {
@@ -44,8 +49,8 @@ enum station_place station_find(pawl *shard, bool all, struct station_where *out
 void station_await(pawl *shard, uint64_t change, int64_t until_ms);
 /* Nothing listens at that node's address: it is looked at now. */
 void station_suspect(pawl *shard);
-/* Still as it was? An answer that is waited for may never come. */
-bool station_is_there(pawl *shard, const struct station_where *where);
+/* Is that node up? Else an answer that is waited for may never come. */
+bool station_is_up(pawl *p, const char *node);
 /* May this node's memory of the shard be trusted now? (rule 2) If not, it beats first. */
 bool station_may_read(pawl *shard);
 
@@ -53,7 +58,7 @@ bool station_may_read(pawl *shard);
 
 #define STATION_STAMP_MS 30000 /* a request that is older is refused */
 struct station_signing {
-    str method, target, key, trace;
+    str method, target, key, trace, part;
     uint8_t body[SHA_SIZE];
     struct op_principal who;
 };
@@ -79,9 +84,12 @@ void station_print_figures(pawl *p, struct buf *out);
 pawl_status station_run(struct op_call *call, struct buf *out, struct op_answer *answer,
                         bool *waits);
 /* It came out as IN_USE or unknown: once more, if that is safe. */
+bool station_may_run_again(const struct op_call *call, pawl_status status);
 pawl_status station_run_again(struct op_call *call, pawl_status status, struct buf *out,
                               struct op_answer *answer);
 void station_leave(struct op_call *call);              /* it has ended */
+/* Forwarded for one shard: to that one, whatever its input says. */
+void station_place(struct op_call *call);
 bool station_call_is_away(const struct op_call *call); /* running it may block the thread */
 
 #endif

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <sys/eventfd.h>
 
-#define SPREAD         false /* one node owns them all */
 #define HANDED_AT_ONCE 2u
 #define LATE_BEATS     2 /* a node that missed one is looked at: its process may be gone */
 
@@ -219,7 +218,8 @@ static struct shard_look look_at(struct looking *look, uint32_t i, const struct 
                                 .am_heir = look->heirs[i] == look->me,
                                 .is_leaving = look->is_leaving,
                                 .free_ms = shard->free_ms ? look->now_ms - shard->free_ms : 0,
-                                .calm_ms = look->calm_ms };
+                                .calm_ms = look->calm_ms,
+                                .calm_after_ms = (int64_t)look->node->ttl_ms * CALM_LEASES };
 }
 
 static bool keep_one(struct looking *look, uint32_t i, uint32_t *handed)
@@ -261,7 +261,8 @@ static bool keep_all(struct looking *look)
         count = look->node->count;
     for (uint32_t i = 0; i < count; i++)
         owners[i] = member_named(look, look->view->shards[i].node);
-    shards_assign(look->members, look->member_count, owners, SPREAD, heirs, count);
+    shards_assign(look->members, look->member_count, owners,
+                  !engine_has_test_clock(look->node->home->engine), heirs, count);
     for (uint32_t i = 0; i < count && look->me != SHARD_NO_NODE; i++)
         any = keep_one(look, i, &handed) || any;
     look->owners = look->heirs = NULL;

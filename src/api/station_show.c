@@ -74,6 +74,35 @@ void station_print(pawl *p, struct buf *out)
         station_map_leave(node, map);
 }
 
+/* Of a store that one process has to itself there is nothing. */
+void station_print_figures(pawl *p, struct buf *out)
+{
+    struct station *node = station_of(p);
+    uint64_t owned = 0, forwarded, repeated, failed, beats;
+    int64_t skew_ms;
+
+    if (!node)
+        return;
+    guard_lock(&node->lock);
+    for (uint32_t i = 0; i < node->count; i++)
+        owned += node->shards[i].is_open;
+    forwarded = node->forwarded;
+    repeated = node->repeated;
+    failed = node->failed_beats;
+    beats = node->beats;
+    skew_ms = node->skew_ms < 0 ? -node->skew_ms : node->skew_ms;
+    guard_unlock(&node->lock);
+    figure_alone(out, "pawl_node_shards", "gauge", "Shards that this node owns.", owned);
+    figure_alone(out, "pawl_node_beats_total", "counter", "Beats that were answered.", beats);
+    figure_alone(out, "pawl_node_beats_failed_total", "counter", "Beats that were not.", failed);
+    figure_alone(out, "pawl_node_forwarded_total", "counter", "Calls sent to other nodes.",
+                 forwarded);
+    figure_alone(out, "pawl_node_repeated_total", "counter",
+                 "Times a call waited for an owner, and was tried again.", repeated);
+    figure_alone(out, "pawl_node_clock_difference_ms", "gauge",
+                 "Between this machine's clock and the database's.", (uint64_t)skew_ms);
+}
+
 pawl_status op_node_list(struct op_call *call, struct buf *out)
 {
     station_print(call->p, out);

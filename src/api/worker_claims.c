@@ -88,16 +88,20 @@ pawl_status claim_open(struct op_call *call, const struct claim_args *args, stru
     out->shards = ARENA_ARRAY(&call->scope->arena, struct shard_claim, count);
     out->claimed = ARENA_ARRAY(&call->scope->arena, struct claimed, args->max);
     TRY_MEMORY(call->scope, out->shards && out->claimed);
-    out->shard_count = count;
-    out->first = count > 1 ? turn++ % count : 0;
     out->budget.left = args->max;
     for (uint32_t i = 0; i < count; i++) {
-        struct shard_claim *one = &out->shards[i];
+        struct shard_claim *one = &out->shards[out->shard_count];
         struct waiter waiter = { wake_shard, claimer_is_there, one };
 
+        if (!op_has_shard(call, i))
+            continue;
         *one = (struct shard_claim){ .of = out, .engine = shard_at(call->p, i)->engine };
         TRY(engine_claim_open(one->engine, call->scope, args, &waiter, budget, &one->waiting));
+        out->shard_count++;
     }
+    if (out->shard_count == 0)
+        return scope_fail(call->scope, PAWL_IN_USE, "this node owns no shard now");
+    out->first = out->shard_count > 1 ? turn++ % out->shard_count : 0;
     return PAWL_OK;
 }
 

@@ -90,8 +90,9 @@ void shards_assign(const struct node_member *members, uint32_t member_count, con
 enum shard_act shard_decide(const struct shard_look *look)
 {
     if (look->is_mine)
-        return look->is_leaving || (!look->am_heir && look->calm_ms >= CALM_MS) ? SHARD_HAND_OVER
-                                                                                : SHARD_LEAVE;
+        return look->is_leaving || (!look->am_heir && look->calm_ms >= look->calm_after_ms)
+                   ? SHARD_HAND_OVER
+                   : SHARD_LEAVE;
     if (look->is_leaving || (look->has_owner && look->is_owner_live))
         return SHARD_LEAVE;
     if (!look->am_heir && look->free_ms < CLAIM_LATE_MS)

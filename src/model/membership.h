@@ -9,7 +9,7 @@
 #define NODES_MAX 64u /* that are looked at */
 
 #define CLAIM_LATE_MS  2000  /* a shard without an owner is left to its heir for so long */
-#define CALM_MS        10000 /* nothing is handed over while nodes come and go */
+#define CALM_LEASES    3     /* nothing is handed over while nodes come and go */
 #define SKEW_WARN_MS   250   /* between a node's clock and the database's */
 #define BEATS_OF_A_TTL 6
 #define SHARD_NO_NODE  UINT32_MAX
@@ -48,7 +48,7 @@ enum shard_act {
 struct shard_look {
     bool has_owner, is_mine, is_owner_live, am_heir, is_leaving; /* is_leaving: this node is */
     int64_t free_ms; /* so long it has been seen without a live owner */
-    int64_t calm_ms; /* so long the nodes have been the same */
+    int64_t calm_ms, calm_after_ms; /* so long the nodes have been the same; and have to be */
 };
 enum shard_act shard_decide(const struct shard_look *look);
 

@@ -131,7 +131,7 @@ class Cluster:
 
     def __init__(self, folder, server, schema, count=3, bug="", words=()):
         self.folder, self.postgres, self.schema, self.bug = pathlib.Path(folder), server, schema, bug
-        self.nodes = [Node(self, i) for i in range(count)]
+        self.nodes, self.words = [Node(self, i) for i in range(count)], words
         for node in self.nodes:  # all at once, on an empty database
             node.start(*words)
         for node in self.nodes:

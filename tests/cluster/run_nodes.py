@@ -110,5 +110,68 @@ def test_a_node_that_is_told_to_stop_hands_over_without_a_lost_call(shell):
     assert shell.json("--store", first.store, "verify")["valid"]
 
 
+def worker(node, name, done, stop):
+    """Claims at one node, whatever node owns the steps."""
+    while not stop.is_set():
+        answer = node.web.post("/v1/steps/claim", {"tools": ["work"], "worker": name, "max": 4, "wait": "1s"})
+        assert answer.status == 200, answer
+        steps = answer.json["steps"]
+        if steps:
+            results = [{"step_id": s["step_id"], "lease": s["lease"], "result": {"by": name}} for s in steps]
+            turn = node.web.post("/v1/steps/complete", {"steps": results}).json["results"]
+            done.extend(r["step_id"] for r in turn if r.get("status") == "done")
+
+
+def spread(shell, name, count, shards=8):
+    found = nodes(shell, name, count, "--shards", str(shards))
+    shell.wait_for(lambda: all(0 < n["shards"] <= -(-shards // count) for n in seen(found[0])["nodes"]), 40)
+    return found
+
+
+def test_shards_spread_over_nodes_and_every_call_works_at_each(shell):
+    three = spread(shell, "spread", 3)
+    first = three[0]
+    define(first, one.ORDER)
+    define(three[1], WAIT)
+    ids = [node.web.create(definition="order") for node in three for _ in range(6)]
+    flows = [node.web.create(definition="w", correlation_id="c1") for node in three for _ in range(4)]
+    for n, id in enumerate(ids):
+        three[n % 3].web.expect(200, "POST", "/v1/instances/%s/fire" % id, {"action": "pay"})
+    for node in three:
+        assert node.web.get("/v1/instances/counts").json["total"] == 30
+        rows, after = [], ""
+        while after is not None:
+            page = node.web.get("/v1/instances?limit=7" + after).json
+            rows += [row["instance_id"] for row in page["instances"]]
+            after = "&after=" + page["next"] if page.get("next") else None
+        assert sorted(rows) == sorted(ids + flows)
+    reached = three[2].web.post("/v1/signals", {"name": "go", "payload": 1}, {"Idempotency-Key": "k"})
+    assert reached.status == 202 and reached.json["delivered"] == 12, reached
+    again = three[1].web.post("/v1/signals", {"name": "go", "payload": 1}, {"Idempotency-Key": "k"})
+    assert again.json == reached.json, again
+    lines = "\n".join(json.dumps({"operation": "instance.create", "input": {"definition": "order"}}) for _ in range(20))
+    answers = first.web.post("/v1/batch", lines + "\n", {"Content-Type": "application/x-ndjson"})
+    metrics = first.web.get("/metrics").body.decode()
+    assert "pawl_node_shards " in metrics and "pawl_node_forwarded_total " in metrics, metrics
+    assert [json.loads(line)["status"] for line in answers.body.splitlines()] == [201] * 20, answers
+    done, stop = [], threading.Event()
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        tasks = [pool.submit(worker, node, "w%d" % n, done, stop) for n, node in enumerate(three[:2])]
+        shell.wait_for(lambda: len(done) == 12 or any(task.done() for task in tasks))
+        stop.set()
+        for task in tasks:
+            task.result()
+    assert len(set(done)) == 12, done
+    shell.wait_for(lambda: first.web.get("/v1/instances/counts?definition=w").json["by_state"] == {"completed": 12})
+    for n in range(12):
+        three[n % 3].web.create(definition="w", correlation_id="c2")
+    three[2].kill()  # a broadcast or a cancel reaches every shard once, though a node dies
+    found = first.web.post("/v1/cancel", {"correlation_id": "c2"}, {"Idempotency-Key": "cancel"})
+    assert found.status == 200 and found.json["cancelled"] == 12, found
+    for node in three[:2]:
+        node.stop()
+    assert shell.json("--store", first.store, "verify")["valid"]
+
+
 if __name__ == "__main__":
     harness.main(globals())

@@ -138,9 +138,10 @@ TEST(model_membership, the_heir_claims_at_once_and_others_after_a_while)
 
 TEST(model_membership, what_another_should_have_is_handed_over_when_nodes_have_stopped_coming_and_going)
 {
-    EXPECT(ACT(.is_mine = true, .am_heir = true, .calm_ms = CALM_MS) == SHARD_LEAVE);
-    EXPECT(ACT(.is_mine = true, .calm_ms = CALM_MS - 1) == SHARD_LEAVE);
-    EXPECT(ACT(.is_mine = true, .calm_ms = CALM_MS) == SHARD_HAND_OVER);
+    EXPECT(ACT(.is_mine = true, .am_heir = true, .calm_ms = 9000, .calm_after_ms = 9000) ==
+           SHARD_LEAVE);
+    EXPECT(ACT(.is_mine = true, .calm_ms = 8999, .calm_after_ms = 9000) == SHARD_LEAVE);
+    EXPECT(ACT(.is_mine = true, .calm_ms = 9000, .calm_after_ms = 9000) == SHARD_HAND_OVER);
 }
 
 TEST(model_membership, a_node_that_leaves_hands_over_at_once_and_claims_nothing)

@@ -76,9 +76,11 @@ static pawl_status accept_node(struct web_request *request, pawl *p, str header)
                                            .method = request->method,
                                            .target = str_of(request->target),
                                            .key = request_header(request, "Idempotency-Key"),
-                                           .trace = request_header(request, "traceparent") };
+                                           .trace = request_header(request, "traceparent"),
+                                           .part = request_header(request, OP_SIGNED_PART) };
     TRY(op_accept_signed(p, &request->scope, &request->by_node, &request->call.who));
     request->call.is_forwarded = true;
+    request->call.part = request->by_node.part;
     return PAWL_OK;
 }
 

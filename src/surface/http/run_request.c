@@ -405,8 +405,10 @@ static pawl_status start_async(struct web_request *request, bool *is_away)
     bool waits;
 
     TRY(prepare(request));
-    if (op_is_away(&request->running))
-        return hand_over(request, is_away); /* by a worker, who waits for another node */
+    if (op_is_away(&request->running)) { /* by a worker, which waits for another node */
+        request->goes_on = true;
+        return hand_over(request, is_away);
+    }
     request->status = op_start(&request->running, &request->answer, &request->result, &waits);
     request->is_waiting = waits;
     if (waits && (is_suspended(request, is_away) || !go_on_here(request)))
