@@ -5,34 +5,6 @@
 #include "env/env.h"
 #include <stdio.h>
 
-#define BLOCK 64
-
-/* ---- HMAC ---- */
-
-static void mac_pad(const uint8_t *key, size_t size, uint8_t fill, uint8_t out[BLOCK])
-{
-    memset(out, fill, BLOCK);
-    for (size_t i = 0; i < size; i++)
-        out[i] ^= key[i];
-}
-
-static void mac(struct sha *sha, const uint8_t key[CLUSTER_SECRET_SIZE], str text,
-                uint8_t out[SHA_SIZE])
-{
-    uint8_t pad[BLOCK], inner[SHA_SIZE];
-
-    mac_pad(key, CLUSTER_SECRET_SIZE, 0x36, pad);
-    sha_begin(sha);
-    sha_add(sha, pad, sizeof pad);
-    sha_add(sha, text.data, text.size);
-    sha_end(sha, inner);
-    mac_pad(key, CLUSTER_SECRET_SIZE, 0x5c, pad);
-    sha_begin(sha);
-    sha_add(sha, pad, sizeof pad);
-    sha_add(sha, inner, sizeof inner);
-    sha_end(sha, out);
-}
-
 /* Parts with their sizes before them: no two requests have the same text. */
 static void add_part(struct buf *out, str part)
 {
@@ -67,7 +39,7 @@ static pawl_status compute(struct scope *scope, const struct station *node,
     add_part(&text, what->part);
     add_part(&text, (str){ (const char *)what->body, SHA_SIZE });
     add_part(&text, as);
-    mac(sha, node->key, buf_view(&text), out);
+    sha_hmac(sha, (str){ (const char *)node->key, CLUSTER_SECRET_SIZE }, buf_view(&text), out);
     sha_free(sha);
     TRY_MEMORY(scope, !text.failed);
     buf_fini(&text);

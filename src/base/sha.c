@@ -89,3 +89,33 @@ bool sha_unhex(str hex, uint8_t *out, size_t size)
     }
     return is_good;
 }
+
+/* ---- HMAC ---- */
+
+#define HMAC_BLOCK 64
+
+static void begin_padded(struct sha *sha, const uint8_t key[HMAC_BLOCK], uint8_t fill)
+{
+    uint8_t pad[HMAC_BLOCK];
+
+    for (size_t i = 0; i < HMAC_BLOCK; i++)
+        pad[i] = key[i] ^ fill;
+    sha_begin(sha);
+    sha_add(sha, pad, sizeof pad);
+}
+
+void sha_hmac(struct sha *sha, str key, str text, uint8_t out[SHA_SIZE])
+{
+    uint8_t block[HMAC_BLOCK] = { 0 }, inner[SHA_SIZE];
+
+    if (key.size > HMAC_BLOCK)
+        sha_once(sha, key, block);
+    else if (key.size > 0)
+        memcpy(block, key.data, key.size);
+    begin_padded(sha, block, 0x36);
+    sha_add(sha, text.data, text.size);
+    sha_end(sha, inner);
+    begin_padded(sha, block, 0x5c);
+    sha_add(sha, inner, sizeof inner);
+    sha_end(sha, out);
+}

@@ -18,6 +18,8 @@ void sha_add(struct sha *sha, const void *data, size_t size);
 void sha_end(struct sha *sha, uint8_t out[SHA_SIZE]);
 
 void sha_once(struct sha *sha, str bytes, uint8_t out[SHA_SIZE]);
+/* HMAC-SHA256 (RFC 2104). */
+void sha_hmac(struct sha *sha, str key, str text, uint8_t out[SHA_SIZE]);
 void sha_hex(const uint8_t *bytes, size_t size, char *out); /* 2 * size + 1 characters */
 bool sha_unhex(str hex, uint8_t *out, size_t size); /* false: not 2 * size digits 0-9, a-f */
 

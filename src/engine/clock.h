@@ -89,7 +89,11 @@ pawl_status on_end_fire(struct scope *scope, const struct heap *heap, str on_end
 void on_end_tell(struct engine *engine, int64_t at_ms); /* in the drain: what has just ended */
 /* sends.c: what code orders with its turn. Heads may be elsewhere afterwards. */
 bool sends_any(const struct decision *decision);
-pawl_status sends_record(struct engine *engine, struct scope *scope,
+struct sender_of {
+    const char *id;
+    bool is_test;
+};
+pawl_status sends_record(struct engine *engine, struct scope *scope, const struct sender_of *sender,
                          const struct decision *decision, str rights, int64_t at_ms);
 /* standing.c */
 pawl_status alarm_record_start(struct engine *engine, struct scope *scope, str operation,

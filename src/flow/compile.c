@@ -200,6 +200,7 @@ static void read_about(struct compilation *compiler, const struct node *document
         retention_key_check(node_find(document, "retention"), report_schema, compiler);
     compile_quotas_of_flow(compiler, document);
     compiler->queries = node_find(document, "queries");
+    compiler->notify = node_find(document, "notify");
     compiler->cancel_node = node_find(document, "cancel");
     compiler->output = node_find(document, "output");
     if (compiler->output)
@@ -347,6 +348,7 @@ static str print_plan(struct compilation *compiler)
                          .output = compiler->output_text,
                          .calculates = compiler->calculates,
                          .queries = compiler->queries,
+                         .notify = compiler->notify,
                          .cleans = compiler->cleans,
                          .cancel = compiler->cancel,
                          .quotas = compiler->quotas,

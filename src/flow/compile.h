@@ -38,7 +38,7 @@ struct compilation {
     str *buffered; /* signals that are kept */
     uint32_t buffered_count;
     struct plan_quotas quotas;
-    const struct node *queries;     /* NULL: none */
+    const struct node *queries, *notify; /* NULL: none */
     const struct node *cancel_node; /* NULL: there is no `cancel` */
     enum cancel_rule cancel;
     bool cleans;               /* some try has a finally */
@@ -152,6 +152,9 @@ void compile_check_templates(const struct source_step *step, const struct node *
 
 /* `queries`: expressions over an instance. */
 void compile_queries(struct compilation *compiler);
+
+/* notify.c: what is started when it ends or waits. */
+void compile_notify(struct compilation *compiler);
 
 /* A template that is replaced when the step begins; {{item}} where it is the step of a map. */
 bool compile_has_template(const struct source_step *step, str text);

@@ -56,6 +56,8 @@ void compile_check(struct compilation *compiler)
         compile_check_templates(&output, compiler->output);
     if (compiler->queries)
         compile_queries(compiler);
+    if (compiler->notify)
+        compile_notify(compiler);
     if (compiler->report.error_count == 0 && !compiler->is_tree && !compiler->scope->arena.failed)
         compile_check_ways(compiler);
 }

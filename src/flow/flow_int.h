@@ -193,6 +193,9 @@ struct turn {
 void turn_draft(struct turn *turn, enum lifecycle_transition transition,
                 const struct attempt *attempt, str payload);
 void turn_cause(struct turn *turn, struct effect effect);
+/* notify.c: of the draft that was made last. */
+void turn_notify(struct turn *turn, enum lifecycle_transition transition,
+                 const struct attempt *attempt, str payload);
 void turn_arm(struct turn *turn, uint32_t ordinal, str name, int64_t due_at_ms);
 struct attempt turn_create(struct turn *turn, uint32_t plan, uint32_t number,
                            enum step_status status);

@@ -12,6 +12,8 @@ const struct known_key flow_keys[] = {
     { "signals", "{NAME: {buffer: true}}", "signals that are kept until a step awaits them", NULL,
       "none" },
     { "queries", "{NAME: EXPRESSION}", "what may be asked of an instance", NULL, "none" },
+    { "notify", "{definition, on, input}", "what is started when it ends or waits for a person",
+      NULL, "nothing" },
     { "saga", "true | false", "whether every step with an effect must say how it is undone", NULL,
       "false" },
     { "cancel", "true | false | {not_from}", "from where it can be cancelled", NULL, "true" },

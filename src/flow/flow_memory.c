@@ -314,7 +314,8 @@ static pawl_status fold_effects(struct folding *fold)
         else if (effect->kind == EFFECT_TAKE)
             /* A reader of entries alone has not seen it: then nothing is dropped. */
             drop_signal(fold->memory, effect->name);
-        else if (effect->kind != EFFECT_SNAPSHOT && effect->kind != EFFECT_REDRIVE && !is_interest)
+        else if (effect->kind != EFFECT_SEND && /* its alarm is the store's alone */
+                 effect->kind != EFFECT_SNAPSHOT && effect->kind != EFFECT_REDRIVE && !is_interest)
             TRY(fold_live(fold, effect));
     }
     return PAWL_OK;

@@ -130,6 +130,7 @@ struct plan {
     const struct node *output_node; /* the same, read */
     bool output_has_template;
     bool calculates; /* {{= ... }} is an expression; in older plans it is text */
+    const struct node *notify;  /* {definition, on, input}, read; NULL: none */
     const struct node *queries; /* {NAME: EXPRESSION}, read; NULL: none */
     str *buffered; /* signals that are kept until a step awaits them */
     uint32_t buffered_count;

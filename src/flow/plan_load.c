@@ -93,6 +93,7 @@ static pawl_status make_ready(struct scope *scope, struct plan *plan)
         scan_conditions(plan, &plan->steps[i]);
         plan->has_quotas = plan->has_quotas || quotas_any(&plan->steps[i].quotas);
     }
+    plan->asks_instance = plan->asks_instance || plan->notify;
     for (const struct node *query = plan->queries ? plan->queries->first : NULL; query;
          query = query->next)
         scan_expression(plan, query->text);

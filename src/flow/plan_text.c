@@ -12,7 +12,8 @@
  *    "worker":60000}],
  *    "tree":["do",0,["dopar",1,2]],"output":{...},"buffered":[NAME],"cancel":false,
  *    "concurrency":[1,"{{input.to}}"],"rate":[10,1000],"priority":"{{input.priority}}",
- *    "calculates":true,"queries":{NAME:EXPRESSION},"cleans":true}
+ *    "calculates":true,"queries":{NAME:EXPRESSION},
+ *    "notify":{"definition":NAME,"on":[WORD],"input":{...}},"cleans":true}
  *
  * `kind` is the word of a row of kinds.h; tool is left out. The way on is one of `next`, `join` (an
  * index), `parallel`, `arms` (indices) and `branch` (pairs of condition and index, with `true`
@@ -420,6 +421,10 @@ void plan_print(const struct plan *plan, struct buf *out)
         json_key(out, "queries");
         node_print(plan->queries, out);
     }
+    if (plan->notify) {
+        json_key(out, "notify");
+        node_print(plan->notify, out);
+    }
     quotas_print(&plan->quotas, out);
     if (plan->cleans)
         json_put_bool(out, "cleans", true);
@@ -438,6 +443,7 @@ bool plan_read(struct scope *scope, const struct node *document, struct plan *pl
     plan->is_tree = str_is(notation, "tree");
     plan->calculates = calculates && calculates->truth;
     plan->queries = node_find(document, "queries");
+    plan->notify = node_find(document, "notify");
     plan->cleans = cleans && cleans->truth;
     plan->output_node = node_find(document, "output");
     plan->output = plan->output_node ? plan->output_node->raw : STR_NONE;

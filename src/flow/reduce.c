@@ -35,6 +35,8 @@ void turn_draft(struct turn *turn, enum lifecycle_transition transition,
         added->ordinal = attempt->ordinal;
         added->attempt = attempt->attempt;
     }
+    if (turn->plan->notify)
+        turn_notify(turn, transition, attempt, payload);
 }
 
 void turn_cause(struct turn *turn, struct effect effect)

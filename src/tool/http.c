@@ -3,10 +3,13 @@
  * Off unless rules name hosts. The address is looked at when the connection is made; redirects are
  * not followed, proxies not used. libcurl is loaded when first asked for. */
 #include "base/limits.h"
+#include "base/sha.h"
 #include "model/words.h"
 #include "tool/curl.h"
 #include <arpa/inet.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 struct exchange {
@@ -114,9 +117,9 @@ static bool is_token(str name)
 /* What belongs to the connection is not the flow's to say. */
 static bool is_ours(str name)
 {
-    static const char *const words[] = { "host",       "content-length", "transfer-encoding",
-                                         "connection", "upgrade",        "idempotency-key",
-                                         "expect" };
+    static const char *const words[] = { "host",       "content-length",  "transfer-encoding",
+                                         "connection", "upgrade",         "idempotency-key",
+                                         "expect",     "x-pawl-signature" };
 
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (host_fits(str_of(words[i]), name))
@@ -172,6 +175,58 @@ static bool read_body(struct exchange *exchange)
                                : call_no_memory(exchange->call);
 }
 
+/* "t=1777628400,v1=HEX": of the time, a dot and the body, so that an old request is seen to be one. */
+static bool add_signature(struct exchange *exchange, str secret)
+{
+    struct call *call = exchange->call;
+    struct sha *sha = sha_new(call->scope->arena.heap);
+    long long at_s = (long long)time(NULL);
+    char hex[2 * SHA_SIZE + 1];
+    uint8_t mac[SHA_SIZE];
+    struct buf text;
+    bool is_added;
+
+    if (!sha)
+        return call_no_memory(call);
+    buf_init(&text, call->scope->arena.heap, 2 * LIMIT_TEXT);
+    buf_fmt(&text, "%lld.", at_s);
+    buf_str(&text, exchange->sent.data ? exchange->sent : STR(""));
+    sha_hmac(sha, secret, buf_view(&text), mac);
+    sha_free(sha);
+    sha_hex(mac, SHA_SIZE, hex);
+    is_added = !text.failed;
+    buf_clear(&text);
+    buf_fmt(&text, "t=%lld,v1=%s", at_s, hex);
+    is_added = is_added && !text.failed
+                   ? add_header(exchange, STR("X-Pawl-Signature"), buf_view(&text))
+                   : call_no_memory(call);
+    buf_fini(&text);
+    return is_added;
+}
+
+/* The definition names a secret; its value is in our environment, and only where the configuration
+ * lists the name. */
+static bool sign(struct exchange *exchange)
+{
+    const struct node *name = node_find(exchange->call->args, "sign");
+    const char *variable, *secret;
+
+    if (!name)
+        return true;
+    if (name->kind != NODE_STRING || !rule_names_have(&exchange->rules->secrets, name->text))
+        return call_refuse(exchange->call,
+                           "http: the secret '%.*s' is not listed in tools.http.secrets",
+                           STR_ARG(words_shown(name->text)));
+    variable = arena_text(&exchange->call->scope->arena, name->text);
+    if (!variable)
+        return call_no_memory(exchange->call);
+    secret = getenv(variable);
+    if (!secret || !secret[0])
+        return call_refuse(exchange->call, "http: the environment of pawl has no secret '%s'",
+                           variable);
+    return add_signature(exchange, str_of(secret));
+}
+
 static bool read_method(struct exchange *exchange)
 {
     static const char *const known[] = { "GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", NULL };
@@ -192,6 +247,7 @@ static const struct known_key http_arguments[] = {
     { "headers", "{NAME: VALUE}", "headers of the request", NULL, "none" },
     { "json", "ANYTHING", "the body, sent as JSON", NULL, "none" },
     { "body", "TEXT", "the body, sent as it is", NULL, "none" },
+    { "sign", "NAME", "the secret that signs the body, of `tools.http.secrets`", NULL, "none" },
     { "expect", "STATUS or [STATUS, ...]", "statuses that are a success", NULL, "200 to 299" },
     { 0 },
 };
@@ -404,7 +460,7 @@ static void run(struct exchange *exchange)
     CURLcode code;
 
     if (!check_args(exchange) || !check_url(exchange) || !read_body(exchange) ||
-        !read_method(exchange) || !read_headers(exchange))
+        !read_method(exchange) || !read_headers(exchange) || !sign(exchange))
         return;
     easy = exchange->curl->init();
     code = easy ? perform(exchange, easy) : CURLE_OUT_OF_MEMORY;

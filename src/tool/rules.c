@@ -87,6 +87,8 @@ static pawl_status read_http(struct scope *scope, const struct node *node, struc
 
     if (str_is(node->key, "hosts"))
         return read_names(scope, node, "hosts", &out->hosts);
+    if (str_is(node->key, "secrets"))
+        return read_names(scope, node, "secrets", &out->secrets);
     if (str_is(node->key, "private"))
         return read_names(scope, node, "private", &out->private_addresses);
     if (str_is(node->key, "timeout"))
@@ -95,8 +97,9 @@ static pawl_status read_http(struct scope *scope, const struct node *node, struc
                    ? PAWL_OK
                    : fail_at(scope, node, "timeout", "a duration like 30s");
     if (!str_is(node->key, "size"))
-        return fail_unknown(scope, node, STR("http"),
-                            "hosts, private, timeout, size, for, answers, concurrency and rate");
+        return fail_unknown(
+            scope, node, STR("http"),
+            "hosts, private, secrets, timeout, size, for, answers, concurrency and rate");
     if (!node_to_u32(node, LIMIT_TEXT, &size) || size == 0)
         return fail_at(scope, node, "size", "a number of bytes up to 1048576");
     out->size_max = size;

@@ -65,6 +65,7 @@ struct tool_rules {
     struct rule_names variables; /* of our environment, that programs get beside the usual ones */
     bool http;
     struct rule_names hosts, private_addresses;
+    struct rule_names secrets; /* variables of our environment that may sign a body */
     int64_t timeout_ms;
     size_t size_max;
     struct tool_rule *rules;

@@ -554,12 +554,13 @@ static struct instance_row creation_row(const struct writer *writer,
 static pawl_status send_all(struct engine *engine, struct scope *scope,
                             const struct create_request *create, int64_t at_ms)
 {
+    struct sender_of sender = { .id = create->out->id, .is_test = create->args->test };
     str rights = STR_NONE;
     pawl_status status =
         rights_of_creation(engine, scope, create->args->rights, create->row, &rights);
 
     return status ? batch_spoil(engine, scope, status)
-                  : sends_record(engine, scope, create->decision, rights, at_ms);
+                  : sends_record(engine, scope, &sender, create->decision, rights, at_ms);
 }
 
 pawl_status create_record(struct engine *engine, struct scope *scope, struct create_request *create,

@@ -107,14 +107,19 @@ static pawl_status decision_fresh(struct engine *engine, struct request *request
 }
 
 /* The entries are there: what fails now fails the batch. */
-static pawl_status send_all(struct engine *engine, struct request *request, int64_t at_ms)
+static pawl_status send_all(struct engine *engine, struct request *request, const struct head *head,
+                            int64_t at_ms)
 {
+    char id[ID_SIZE + 1];
+    struct sender_of sender = { .id = id, .is_test = head->flags & HEAD_TEST };
     str rights = STR_NONE;
     pawl_status status =
         rights_of_instance(engine, request->scope, request->decide->instance, &rights);
 
+    id_print(head->instance, head->random, id);
     return status ? batch_spoil(engine, request->scope, status)
-                  : sends_record(engine, request->scope, request->decide->decision, rights, at_ms);
+                  : sends_record(engine, request->scope, &sender, request->decide->decision, rights,
+                                 at_ms);
 }
 
 static pawl_status decision_one(struct engine *engine, struct request *request, int64_t at_ms)
@@ -143,7 +148,7 @@ static pawl_status decision_one(struct engine *engine, struct request *request, 
     TRY(family_record(engine, request->scope, decide->child_plans, at_ms));
     TRY(family_part(engine, request->scope, decide->instance, decide->definition, decide->decision,
                     at_ms));
-    return sends_any(decide->decision) ? send_all(engine, request, at_ms) : PAWL_OK;
+    return sends_any(decide->decision) ? send_all(engine, request, head, at_ms) : PAWL_OK;
 }
 
 pawl_status drain_decision(struct engine *engine, struct request *request, int64_t at_ms)
