@@ -6,7 +6,8 @@
  */
 #include "flow/compile.h"
 
-#define OUTCOME_MAX ((size_t)16 << 10) /* of a result or error that goes along: it is in the log twice */
+#define OUTCOME_MAX                                                                                \
+    ((size_t)16 << 10) /* of a result or error that goes along: it is in the log twice */
 
 /* Keys: `notify`. */
 static const struct known_key notify_keys[] = {
@@ -28,9 +29,9 @@ static void check_on(const struct source_step *step, const struct node *on)
          word = word->next)
         if (word->kind != NODE_STRING || !str_is_one_of(word->text, words))
             step_error(step, word, "'on': expected completed, failed or gate, found %s",
-                       word->kind == NODE_STRING ? arena_text(&step->compiler->scope->arena,
-                                                              words_shown(word->text))
-                                                 : node_kind_name(word->kind));
+                       word->kind == NODE_STRING
+                           ? arena_text(&step->compiler->scope->arena, words_shown(word->text))
+                           : node_kind_name(word->kind));
 }
 
 void compile_notify(struct compilation *compiler)

@@ -9,7 +9,6 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 struct exchange {
@@ -180,7 +179,8 @@ static bool add_signature(struct exchange *exchange, str secret)
 {
     struct call *call = exchange->call;
     struct sha *sha = sha_new(call->scope->arena.heap);
-    long long at_s = (long long)time(NULL);
+    struct env *env = call->toolbox->options.env;
+    long long at_s = (long long)(env->now_ms(env) / 1000);
     char hex[2 * SHA_SIZE + 1];
     uint8_t mac[SHA_SIZE];
     struct buf text;
