@@ -390,7 +390,8 @@ pawl_status afar_take(struct afar *afar, struct scope *scope, struct afar_claim 
         was_absent = !afar_is_there(afar, session);
         session->seen_ms = afar_now(afar);
         if (!has_left(claim))
-            while (given < claim->max && (turn = find_turn(afar, session))) {
+            while (given < claim->max && out->size < CLAIM_BYTES &&
+                   (turn = find_turn(afar, session))) {
                 give(afar, session, turn, claim->lease_ms, out);
                 given++;
             }

@@ -10,6 +10,7 @@
 #define THERE_MS 15000 /* a worker that has not asked for so long has left */
 #define BUSY_MS  30000 /* a turn waits so long for a worker that is busy */
 #define LOOK_MS  500   /* between two looks at who is still there */
+#define CLAIM_BYTES (16u << 20) /* of requests in one answer, and then one more */
 #define SESSIONS 1024u
 
 /* A type that workers have offered; kept until the store closes. */

@@ -52,13 +52,36 @@ static void put_in_force(struct afar *afar, struct afar_type *type,
     guard_unlock(&afar->lock);
 }
 
+/* What is wrong with a hello is wrong with the request. */
+static pawl_status take_words(const struct scope *read, struct scope *scope, pawl_status status)
+{
+    if (status == PAWL_OK)
+        return status;
+    scope->error = read->error;
+    return scope->error.status = status == PAWL_NOT_KNOWN ? PAWL_INVALID_REQUEST : status;
+}
+
+/* What comes into force is kept as long as the definition; offers that change nothing leave nothing. */
+static pawl_status keep_type(struct afar *afar, struct scope *scope,
+                             const struct module_type *offered, struct module_type *out)
+{
+    str text = arena_str(&afar->kept.arena, offered->binding.source);
+    struct node *source = NULL;
+    pawl_status status =
+        text.data ? node_read_json(&afar->kept, text, &source) : scope_no_memory(&afar->kept);
+
+    if (status == PAWL_OK)
+        status = hello_type(&afar->kept, "hello", source, out);
+    return take_words(&afar->kept, scope, status);
+}
+
 static pawl_status put_type(struct afar *afar, struct scope *scope,
                             const struct module_type *offered, str build, struct afar_type **out)
 {
     struct afar_type *type = find_type(afar, offered->binding.type->name);
-    struct code_binding binding = offered->binding;
+    struct module_type before, kept;
+    struct code_binding binding;
     char build_before[sizeof type->build];
-    struct module_type before;
     bool is_new = true, is_added = !type;
     pawl_status status;
 
@@ -70,11 +93,13 @@ static pawl_status put_type(struct afar *afar, struct scope *scope,
     *out = type;
     if (!is_new)
         return PAWL_OK;
-    before = type->type;
+    TRY(keep_type(afar, scope, offered, &kept));
+    before = is_added ? kept : type->type; /* a shard may have it, though another one has failed */
     memcpy(build_before, type->build, sizeof build_before);
+    binding = kept.binding;
     binding.run = afar_run_turn;
     binding.context = type;
-    put_in_force(afar, type, offered, build);
+    put_in_force(afar, type, &kept, build);
     status = afar->host.bind(afar->host.context, scope, &binding);
     if (status != PAWL_OK) {
         put_in_force(afar, type, &before, str_of(build_before));
@@ -125,15 +150,6 @@ static pawl_status add_session(struct afar *afar, struct scope *scope, struct af
     return status;
 }
 
-/* What is wrong with a hello is wrong with the request. */
-static pawl_status take_words(const struct afar *afar, struct scope *scope, pawl_status status)
-{
-    if (status == PAWL_OK)
-        return status;
-    scope->error = afar->kept.error;
-    return scope->error.status = status == PAWL_NOT_KNOWN ? PAWL_INVALID_REQUEST : status;
-}
-
 static pawl_status offer_all(struct afar *afar, struct scope *scope, struct afar_session *session,
                              const struct node *types)
 {
@@ -143,7 +159,8 @@ static pawl_status offer_all(struct afar *afar, struct scope *scope, struct afar
         struct module_type offered;
         struct offered *row = &session->offered[session->offered_count];
 
-        TRY(take_words(afar, scope, hello_type(&afar->kept, "hello", source, &offered)));
+        TRY(take_words(&session->kept, scope,
+                       hello_type(&session->kept, "hello", source, &offered)));
         if (!find_type(afar, offered.binding.type->name) &&
             afar->host.is_taken(afar->host.context, offered.binding.type->name))
             return scope_fail(scope, PAWL_INVALID_REQUEST,
@@ -160,15 +177,15 @@ static pawl_status offer_all(struct afar *afar, struct scope *scope, struct afar
 }
 
 /* What is offered is kept: a registration is a definition, and lives as long. */
-static pawl_status read_offer(struct afar *afar, struct scope *scope, const struct node *hello,
+static pawl_status read_offer(struct scope *scope, const struct node *hello,
                               struct afar_session *session, const struct node **types)
 {
     struct node *root = NULL;
-    str text = arena_str(&afar->kept.arena, hello->raw), build;
+    str text = arena_str(&session->kept.arena, hello->raw), build;
 
-    TRY(take_words(afar, scope,
-                   text.data ? hello_read(&afar->kept, "hello", text, &root)
-                             : scope_no_memory(&afar->kept)));
+    TRY(take_words(&session->kept, scope,
+                   text.data ? hello_read(&session->kept, "hello", text, &root)
+                             : scope_no_memory(&session->kept)));
     build = node_text(root, "build");
     if (build.size == 0 || build.size >= sizeof session->build)
         return scope_fail(scope, PAWL_INVALID_REQUEST,
@@ -192,7 +209,7 @@ pawl_status afar_offer(struct afar *afar, struct scope *scope, str worker, const
     session->worker = arena_str(&session->kept.arena, worker);
     afar_token(afar, session->token);
     guard_lock(&afar->offering);
-    status = read_offer(afar, scope, hello, session, &types);
+    status = read_offer(scope, hello, session, &types);
     if (status == PAWL_OK)
         status = offer_all(afar, scope, session, types);
     guard_unlock(&afar->offering);

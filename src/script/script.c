@@ -82,19 +82,17 @@ static int say(lua_State *lua)
 
 static void open_libraries(lua_State *lua)
 {
-    static const luaL_Reg libraries[] = { { LUA_GNAME, luaopen_base },
-                                          { LUA_COLIBNAME, luaopen_coroutine },
-                                          { LUA_TABLIBNAME, luaopen_table },
-                                          { LUA_STRLIBNAME, luaopen_string },
-                                          { LUA_UTF8LIBNAME, luaopen_utf8 },
-                                          { LUA_MATHLIBNAME, luaopen_math } };
-    static const char *const hidden[][2] = { { LUA_GNAME, "dofile" },
-                                             { LUA_GNAME, "loadfile" },
-                                             { LUA_GNAME, "collectgarbage" },
-                                             { LUA_GNAME, "warn" },
-                                             { LUA_STRLIBNAME, "dump" },
-                                             { LUA_MATHLIBNAME, "random" },
-                                             { LUA_MATHLIBNAME, "randomseed" } };
+    static const luaL_Reg libraries[] = {
+        { LUA_GNAME, luaopen_base },       { LUA_COLIBNAME, luaopen_coroutine },
+        { LUA_TABLIBNAME, luaopen_table }, { LUA_STRLIBNAME, luaopen_string },
+        { LUA_UTF8LIBNAME, luaopen_utf8 }, { LUA_MATHLIBNAME, luaopen_math }
+    };
+    static const char *const hidden[][2] = {
+        { LUA_GNAME, "dofile" },          { LUA_GNAME, "loadfile" },
+        { LUA_GNAME, "collectgarbage" },  { LUA_GNAME, "warn" },
+        { LUA_STRLIBNAME, "dump" },       { LUA_MATHLIBNAME, "random" },
+        { LUA_MATHLIBNAME, "randomseed" }
+    };
 
     for (size_t i = 0; i < sizeof libraries / sizeof libraries[0]; i++) {
         luaL_requiref(lua, libraries[i].name, libraries[i].func, 1);

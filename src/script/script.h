@@ -12,9 +12,9 @@
 #include "base/node.h"
 #include "base/scope.h"
 
-#define SCRIPT_OPERATIONS_MAX 50000000u         /* of one turn, with what it replays */
+#define SCRIPT_OPERATIONS_MAX 50000000u          /* of one turn, with what it replays */
 #define SCRIPT_MEMORY_MAX     ((size_t)32 << 20) /* of one instance */
-#define SCRIPT_STATES         256u              /* instances that are kept between turns */
+#define SCRIPT_STATES         256u               /* instances that are kept between turns */
 
 struct script;
 

@@ -120,7 +120,8 @@ static const char **names_of(lua_State *lua, int index, size_t *count)
     names = lua_newuserdatauv(lua, (room + 1) * sizeof(void *), 0);
     for (lua_pushnil(lua); lua_next(lua, index); lua_pop(lua, 1)) {
         if (lua_type(lua, -2) != LUA_TSTRING)
-            luaL_error(lua, "a table with places and names at once, or with other keys, is no JSON");
+            luaL_error(lua,
+                       "a table with places and names at once, or with other keys, is no JSON");
         names[(*count)++] = lua_tostring(lua, -2);
     }
     qsort(names, *count, sizeof(void *), compare_names);
