@@ -52,6 +52,9 @@ void compile_notify(struct compilation *compiler)
     if (input && input->kind != NODE_OBJECT)
         step_error(&step, input, "'input' must be an object, found %s",
                    node_kind_name(input->kind));
+    if (node_find(input, "event"))
+        step_error(&step, node_find(input, "event"),
+                   "'input.event' is what happened; use another name");
     if (str_eq(str_before(definition->text, '@'), compiler->own_name))
         step_error(&step, definition, "a flow that notifies itself would never end");
 }

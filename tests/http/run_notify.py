@@ -114,7 +114,8 @@ def test_what_cannot_be_a_notice_is_refused_when_the_definition_is_put(shell):
     web = Web(address)
     for text, words in (("notify: webhook", "expected {definition: NAME"), ("notify: {definition: w, on: [ended]}", "expected completed, failed or gate, found ended"),
                         ("notify: {definition: w, on: []}", "must be a list of"), ("notify: {definition: self@2}", "would never end"),
-                        ("notify: {definition: w, url: x}", "url"), ("notify: {definition: w, input: [1]}", "must be an object")):
+                        ("notify: {definition: w, url: x}", "url"),
+                        ("notify: {definition: w, input: {event: 1}}", "'input.event' is what happened"), ("notify: {definition: w, input: [1]}", "must be an object")):
         refused = web.ask("PUT", "/v1/definitions/self", "name: self\ndo: [{tool: log}]\n" + text, {"Content-Type": "application/yaml"})
         assert refused.reason == "invalid-definition" and words in refused.json["detail"], (text, refused.json)
 
