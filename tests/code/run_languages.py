@@ -263,7 +263,10 @@ def test_lua_records_what_c_records(shell):
 def test_the_page_shows_the_programs_as_they_are(shell):
     """docs/durable-languages.md"""
     blocks = re.findall(r"^```\w+ file=(\S+)\n(.*?)^```", (ROOT / "docs/durable-languages.md").read_text(), re.DOTALL | re.MULTILINE)
-    assert len(blocks) >= 6 and all((ROOT / name).read_text() == text for name, text in blocks), [name for name, _ in blocks]
+    for name, text in blocks:
+        whole = (ROOT / name).read_text()
+        assert text in whole if name.endswith("game.lua") else text == whole, name
+    assert len(blocks) >= 8, blocks
 
 
 # ---- Killed at every commit ----------------------------------------------------------------------------------------------------------
