@@ -28,7 +28,10 @@ DURABLE = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on", 
 
 
 def program(name):
-    """The newest installed one; None: there is none."""
+    """The newest installed one, or that of the folder $PAWL_TEST_POSTGRES_BIN if it has one; None: there is none."""
+    given = os.path.join(os.environ.get("PAWL_TEST_POSTGRES_BIN", "/nowhere"), name)
+    if os.path.exists(given):
+        return given
     found = sorted(glob.glob("/usr/lib/postgresql/*/bin/" + name), key=lambda p: int(p.split("/")[4]))
     return found[-1] if found else shutil.which(name)
 

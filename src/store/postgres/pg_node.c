@@ -15,6 +15,7 @@ void shared_link_init(struct shared_link *shared)
 {
     pthread_mutex_init(&shared->lock, NULL);
     pthread_mutex_init(&shared->queue_lock, NULL);
+    pthread_cond_init(&shared->has_run, NULL);
 }
 
 void shared_link_fini(struct shared_link *shared)
@@ -22,6 +23,7 @@ void shared_link_fini(struct shared_link *shared)
     link_close(&shared->link);
     pthread_mutex_destroy(&shared->lock);
     pthread_mutex_destroy(&shared->queue_lock);
+    pthread_cond_destroy(&shared->has_run);
 }
 
 void pg_node_link(const struct pg_node *node, struct pg_link *link, int deadline_ms)

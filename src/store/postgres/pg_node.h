@@ -18,7 +18,9 @@ struct waiting_commit;
 struct shared_link {
     pthread_mutex_t lock;
     struct pg_link link;
-    pthread_mutex_t queue_lock;   /* held for moments */
+    pthread_mutex_t queue_lock; /* held for moments; of what follows */
+    pthread_cond_t has_run;
+    bool is_running;              /* a thread sends what waits */
     struct waiting_commit *queue; /* the oldest first: pg_train.c */
 };
 void shared_link_init(struct shared_link *shared);

@@ -1,7 +1,7 @@
 /* pg_train.c - commits of several shards that wait for the same connection go as one transaction:
  * one sync of the server's log for all of them, as a shard's batch is for its requests.
  *
- * Who gets the connection takes along what waits. A commit of records alone says by its rows whether
+ * The thread that gets the connection takes along what waits. A commit of records alone says by its rows whether
  * it still owned its shard; the fence of any other ends the whole transaction, which then has
  * written nothing: each goes again, alone. So commits in a train are strangers, and none relies on
  * another. */
@@ -67,16 +67,13 @@ static void judge_all(struct waiting_commit *train, const struct statement *all,
         (void)part_of(one, &count);
         one->status = is_lost ? pg_fail_unknown(one->store, one->scope)
                               : pg_judge_part(one->store, one->scope, &all[at + count - 1]);
-        one->is_done = true;
     }
 }
 
 static void send_each(struct waiting_commit *train)
 {
-    for (struct waiting_commit *one = train; one; one = one->next) {
+    for (struct waiting_commit *one = train; one; one = one->next)
         one->status = pg_send_alone(one->store, one->scope, one->sending);
-        one->is_done = true;
-    }
 }
 
 /* False: nothing was written. */
@@ -108,7 +105,6 @@ static bool send_together(struct waiting_commit *train)
     return end == LINK_OK || is_lost;
 }
 
-/* The oldest goes first: whoever waits longest gets the connection after us. */
 static void put(struct shared_link *lane, struct waiting_commit *one)
 {
     struct waiting_commit **at = &lane->queue;
@@ -120,18 +116,41 @@ static void put(struct shared_link *lane, struct waiting_commit *one)
     pthread_mutex_unlock(&lane->queue_lock);
 }
 
+/* Sends what waits. Those that were taken along go on at once: they do not wait for the next. */
+static void run_train(struct shared_link *lane)
+{
+    struct waiting_commit *train;
+
+    pthread_mutex_lock(&lane->lock);
+    train = take(lane);
+    if (!train->next || !send_together(train))
+        send_each(train);
+    pthread_mutex_unlock(&lane->lock);
+    pthread_mutex_lock(&lane->queue_lock);
+    for (struct waiting_commit *one = train; one; one = one->next)
+        one->is_done = true;
+    lane->is_running = false;
+    pthread_cond_broadcast(&lane->has_run);
+    pthread_mutex_unlock(&lane->queue_lock);
+}
+
 pawl_status pg_ride(struct postgres_store *store, struct scope *scope, struct sending *sending)
 {
     struct waiting_commit one = { .store = store, .scope = scope, .sending = sending };
-    struct waiting_commit *train;
+    struct shared_link *lane = store->lane;
 
-    put(store->lane, &one);
-    pthread_mutex_lock(&store->lane->lock);
-    while (!one.is_done) { /* nobody has taken it along: it is our turn */
-        train = take(store->lane);
-        if (!train->next || !send_together(train))
-            send_each(train);
+    put(lane, &one);
+    pthread_mutex_lock(&lane->queue_lock);
+    while (!one.is_done) {
+        if (lane->is_running) {
+            pthread_cond_wait(&lane->has_run, &lane->queue_lock);
+            continue;
+        }
+        lane->is_running = true; /* no other thread has taken it along */
+        pthread_mutex_unlock(&lane->queue_lock);
+        run_train(lane);
+        pthread_mutex_lock(&lane->queue_lock);
     }
-    pthread_mutex_unlock(&store->lane->lock);
+    pthread_mutex_unlock(&lane->queue_lock);
     return one.status;
 }
