@@ -20,6 +20,7 @@
 #define BATCH_MOST   1000
 #define WRITERS_MOST 16
 #define URL_SIZE     400
+#define VALUES_SIZE  (BATCH_MOST * 5 + 3)
 
 /* ---- libpq, as the yardstick needs it ---- */
 
@@ -248,7 +249,7 @@ static void writers_connect(struct writer *writers, const char *url, void (*once
     for (size_t i = 0; i < WRITERS_MOST; i++) {
         writers[i] =
             (struct writer){ .once = once, .shard = i, .pos = pos, .conn = connect_to(url) };
-        writers[i].values = get_memory(BATCH_MOST * 5 + 3);
+        writers[i].values = get_memory(VALUES_SIZE);
         check_result(writers[i].conn, pq.prepare(writers[i].conn, "one", one, 0, NULL), "prepare");
         check_result(writers[i].conn, pq.prepare(writers[i].conn, "bare", bare, 0, NULL),
                      "prepare");
@@ -259,15 +260,15 @@ static void writers_connect(struct writer *writers, const char *url, void (*once
 static void set_size(struct writer *writers, size_t size)
 {
     for (size_t i = 0; i < WRITERS_MOST; i++) {
-        char *at = writers[i].values;
+        char *values = writers[i].values;
+        size_t at = 0;
 
         writers[i].size = size;
-        if (!at)
-            continue;
-        at += sprintf(at, "{");
-        for (size_t k = 0; k < size; k++)
-            at += sprintf(at, k ? ",%zu" : "%zu", k % 1000 + 1);
-        sprintf(at, "}");
+        for (size_t k = 0; values && k < size; k++)
+            at += (size_t)snprintf(values + at, VALUES_SIZE - at, "%c%zu", k ? ',' : '{',
+                                   k % 1000 + 1);
+        if (values)
+            snprintf(values + at, VALUES_SIZE - at, "}");
     }
 }
 
