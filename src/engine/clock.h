@@ -86,7 +86,8 @@ struct ended {
  * for such an end. */
 pawl_status on_end_fire(struct scope *scope, const struct heap *heap, str on_end,
                         const struct ended *ended, str *out);
-void on_end_tell(struct engine *engine, int64_t at_ms); /* in the drain: what has just ended */
+/* In the drain: what has just ended. The scope has the texts until the commit is over. */
+void on_end_tell(struct engine *engine, struct scope *scope, int64_t at_ms);
 /* sends.c: what code orders with its turn. Heads may be elsewhere afterwards. */
 bool sends_any(const struct decision *decision);
 struct sender_of {

@@ -90,7 +90,7 @@ static void decide_request(struct engine *engine, struct request *request, int64
     if (is_alarm && !alarm_permits(engine, request))
         return;
     request->status = request->drain(engine, request, at_ms);
-    on_end_tell(engine, at_ms);
+    on_end_tell(engine, request->scope ? request->scope : &engine->writer.scope, at_ms);
     if (is_alarm && request->accepted)
         alarm_fired(engine, request, at_ms);
 }

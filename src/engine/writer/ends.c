@@ -93,16 +93,16 @@ static pawl_status tell(struct engine *engine, struct scope *scope, const struct
     return alarm_record_start(engine, scope, operation, at_ms);
 }
 
-void on_end_tell(struct engine *engine, int64_t at_ms)
+void on_end_tell(struct engine *engine, struct scope *scope, int64_t at_ms)
 {
     struct batch *batch = &engine->writer.batch;
 
     ASSERT_DRAINING(engine);
     for (uint32_t i = 0; i < batch->end_count && !engine->writer.batch_status; i++) {
-        pawl_status status = tell(engine, &engine->writer.scope, &batch->ends[i], at_ms);
+        pawl_status status = tell(engine, scope, &batch->ends[i], at_ms);
 
         if (status)
-            batch_spoil(engine, &engine->writer.scope, status);
+            batch_spoil(engine, scope, status);
     }
     batch->end_count = 0;
 }
