@@ -9,6 +9,9 @@
 #define OUTCOME_MAX                                                                                \
     ((size_t)16 << 10) /* of a result or error that goes along: it is in the log twice */
 
+/* Levels of what goes along: it stands some levels deep in the body of an entry. */
+#define LEVELS_MAX 48u
+
 /* Keys: `notify`. */
 static const struct known_key notify_keys[] = {
     { "definition", "NAME or NAME@VERSION", "the flow that is started", NULL, "required" },
@@ -18,6 +21,26 @@ static const struct known_key notify_keys[] = {
 };
 
 static const char *const words[] = { "completed", "failed", "gate", NULL };
+
+static bool is_too_deep(str json)
+{
+    uint32_t depth = 0;
+    bool is_quoted = false;
+
+    for (size_t i = 0; i < json.size && depth <= LEVELS_MAX; i++) {
+        char byte = json.data[i];
+
+        if (is_quoted && byte == '\\')
+            i++;
+        else if (byte == '"')
+            is_quoted = !is_quoted;
+        else if (!is_quoted && (byte == '{' || byte == '['))
+            depth++;
+        else if (!is_quoted && (byte == '}' || byte == ']'))
+            depth--;
+    }
+    return depth > LEVELS_MAX;
+}
 
 /* ---- Compiling ------------------------------------------------------------------------------- */
 
@@ -52,6 +75,8 @@ void compile_notify(struct compilation *compiler)
     if (input && input->kind != NODE_OBJECT)
         step_error(&step, input, "'input' must be an object, found %s",
                    node_kind_name(input->kind));
+    if (input && is_too_deep(compile_print(compiler, input)))
+        step_error(&step, input, "'input' has more than %u levels", LEVELS_MAX);
     if (node_find(input, "event"))
         step_error(&step, node_find(input, "event"),
                    "'input.event' is what happened; use another name");
@@ -89,7 +114,7 @@ static void print_event(const struct turn *turn, const char *word, const struct 
     json_put_text(out, "on", word);
     if (attempt)
         json_put_str(out, "step", turn->plan->steps[attempt->plan].name);
-    else if (payload.size > OUTCOME_MAX)
+    else if (payload.size > OUTCOME_MAX || is_too_deep(payload))
         json_put_u64(out, "left_out", payload.size);
     else if (payload.data)
         json_put_raw(out, key, payload);

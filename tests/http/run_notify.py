@@ -109,6 +109,21 @@ def test_a_notice_that_cannot_be_started_or_sent_changes_no_outcome(shell):
     assert shell.stop(server)
 
 
+def test_a_result_too_deep_or_too_large_for_a_notice_is_left_out_of_it(shell):
+    _, address = shell.serve()
+    web = Web(address)
+    put(web, "tell", "do: [{name: a, tool: set, args: {got: '{{input.event}}'}}]\noutput: '{{steps.a.result.got}}'")
+    put(web, "echo", "do: [{name: a, tool: set, args: {v: '{{input.v}}'}}]\noutput: '{{steps.a.result}}'\nnotify: {definition: tell}")
+    for value in (json.loads("[" * 60 + "]" * 60), "x" * 20000):
+        instance = web.create(definition="echo", input={"v": value})
+        shell.wait_for(lambda: web.get("/v1/instances/" + instance).json["status"] == "completed")
+    shell.wait_for(lambda: [one["status"] for one in web.get("/v1/instances?definition=tell").json["instances"]] == ["completed"] * 2)
+    for one in web.get("/v1/instances?definition=tell").json["instances"]:
+        event = web.get("/v1/instances/" + one["instance_id"]).json["result"]
+        assert event["left_out"] > 100 and "result" not in event, event
+    assert web.expect(200, "POST", "/v1/verify").json["valid"]
+
+
 def test_what_cannot_be_a_notice_is_refused_when_the_definition_is_put(shell):
     _, address = shell.serve()
     web = Web(address)
