@@ -85,11 +85,11 @@ def test_a_step_calls_a_server_of_either_era_and_a_program(shell):
     configure(shell, remote.address)
     for server in ("far", "old", "near"):
         text = ("name: %s\nsteps:\n  hi: {tool: mcp, args: {server: %s, tool: greet, args: {name: '{{input.who}}'}}, next: slow}\n"
-                "  slow: {tool: mcp, args: {server: %s, tool: slow_compute, args: {seconds: 1, label: it}}, next: end}\n"
+                "  slow: {tool: mcp, args: {server: %s, tool: slow_compute, args: {seconds: %d, label: it}}, next: end}\n"
                 "  end: {tool: set, args: {said: '{{steps.hi.result.text}}', then: '{{steps.slow.result.content.0.text}}'}, done: true}\n")
-        done = shell.pawl("--store", "sqlite:%s.db" % server, "run", shell.write("d.yaml", text % (server, server, server)),
+        done = shell.pawl("--store", "sqlite:%s.db" % server, "run", shell.write("d.yaml", text % (server, server, server, server == "far")),
                           "--input", '{"who": "Ann"}')
-        assert '{"said":"Hello, Ann!","then":"Computed it in 1 s"}' in done.out.replace('": ', '":'), done
+        assert '{"said":"Hello, Ann!","then":"Computed it in %d s"}' % (server == "far") in done.out.replace('": ', '":'), done
 
 
 def test_resources_prompts_and_lists_are_read_by_a_step(shell):
@@ -130,16 +130,17 @@ def test_a_remote_task_is_found_again_by_its_id_after_a_kill_of_either_side(shel
     remote = Remote(shell)
     configure(shell, remote.address)
     child, _ = shell.serve()
-    for server in ("far", "old"):
-        define(shell, SLOW % (server, server, 3))
+    servers = ("far", "old") if os.environ.get("PAWL_TEST_LONG") else ("far",)
+    for server in servers:
+        define(shell, SLOW % (server, server, 2))
         id = shell.pawl("start", "slow-" + server).out.strip()
         shell.wait_for(lambda: ("step.complete", "keep") in history(shell, call_of(shell)))
         child.send_signal(signal.SIGKILL)
         child.wait()
         child, _ = shell.serve()
         found = ended(shell, id)
-        assert found["result"]["text"] == "Computed it in 3 s", found
-    assert len(remote.shell.json("list", "--definition", "slow_compute")["instances"]) == 2
+        assert found["result"]["text"] == "Computed it in 2 s", found
+    assert len(remote.shell.json("list", "--definition", "slow_compute")["instances"]) == len(servers)
 
 
 def test_a_call_that_was_under_way_at_a_kill_has_an_unknown_outcome_unless_it_may_be_repeated(shell):
@@ -319,12 +320,12 @@ def test_a_mistake_in_the_rules_or_in_a_step_is_named(shell):
         shell.write("pawl.yaml", "tools: {mcp: {servers: %s}}\n" % rules)
         assert words in shell.pawl("check", "pawl.yaml", expect=None).out + shell.pawl("serve", expect=None).err, rules
     shell.write("pawl.yaml", "tools: {mcp: {servers: {gone: {url: 'http://127.0.0.1:1/mcp'}, none: {command: [/no/such]},\n"
-                "  out: {url: 'http://198.51.100.7/mcp', timeout: 1s}, mine: {command: [/bin/cat], for: [ann]}}}}\n")
+                "  out: {url: 'http://198.51.100.7/mcp', timeout: 1s}, mine: {command: [/bin/cat], for: [ann]},\n  ends: {command: [sh, -c, 'echo no such key >&2']}}}}\n")
     for args, words in (("server: other, tool: x", "no server 'other'"), ("server: none, tool: x", "could not be started"),
-                        ("server: mine, tool: x", "forbidden"), ("server: gone, tool: x", "unreachable")):
-        text = (STEP % ("m", args)).replace("done: true", "timeout: 2s, done: true")
-        done = shell.pawl("run", shell.write("d.yaml", text), expect=1)
-        assert words in done.out or "timeout" in done.out, (args, done)
+                        ("server: mine, tool: x", "forbidden"), ("server: gone, tool: x", "unreachable"),
+                        ("server: ends, tool: x", "stderr: no such key")):
+        done = shell.pawl("run", shell.write("d.yaml", STEP % ("m", args)), "--test", expect=1)
+        assert words in done.out, (args, done)
     for args, words in (("tool: x", "needs {server"), ("server: a", "one of 'tool', 'resource'"),
                         ("server: a, tool: x, speed: 1", "does not know 'speed'")):
         assert words in shell.pawl("check", shell.write("d.yaml", STEP % ("m", args)), expect=1).out, args

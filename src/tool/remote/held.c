@@ -33,6 +33,8 @@ bool talk_is_over(const struct remote_talk *talk)
 {
     bool is_dropped = false;
 
+    if (talk->is_last_word)
+        return false;
     if (talk->held) {
         pthread_mutex_lock(&talk->remote->lock);
         is_dropped = is_over(talk->held);

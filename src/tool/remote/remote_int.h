@@ -96,6 +96,7 @@ struct remote_talk {
     struct remote_held *held;   /* a call that may wait for people; NULL: it may not */
     const struct node *answers; /* older era: {TEXT: answer} to questions that come again */
     int64_t left_ms;            /* for all that is still to come */
+    bool is_last_word;          /* it ends, and says so: nothing stops that but its time */
     int64_t paused_ms;          /* of this request: while people thought */
     /* What came of it: */
     enum remote_fault fault;

@@ -123,14 +123,6 @@ void stdio_end(struct remote *remote, struct remote_link *link)
 
 /* ---- Lines ---- */
 
-static bool gone(struct remote_talk *talk, enum remote_fault fault)
-{
-    struct remote_link *link = talk->link;
-
-    return talk_fails(talk, fault, "the program '%s' has ended%s%.*s", talk->server->rule->argv[0],
-                      link->tail_size > 0 ? "; stderr: " : "", (int)link->tail_size, link->tail);
-}
-
 /* What it logs is drained, so that it never waits for us; the end of it is kept. */
 static void read_errors(struct remote_link *link)
 {
@@ -147,6 +139,17 @@ static void read_errors(struct remote_link *link)
         link->tail_size = kept <= (size_t)size ? kept : (size_t)size;
     }
     fd_close(&link->errors);
+}
+
+static bool gone(struct remote_talk *talk, enum remote_fault fault)
+{
+    struct remote_link *link = talk->link;
+    struct pollfd door = { link->errors, POLLIN, 0 };
+
+    (void)poll(&door, 1, SLICE_WAIT_MS); /* its last words may be under way */
+    read_errors(link);
+    return talk_fails(talk, fault, "the program '%s' has ended%s%.*s", talk->server->rule->argv[0],
+                      link->tail_size > 0 ? "; stderr: " : "", (int)link->tail_size, link->tail);
 }
 
 /* Waits until the descriptor is ready, for a slice at most. False: the talk is over. */

@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#define LAST_WORD_MS 1000 /* to say that a request is given up */
+
 bool talk_fails(struct remote_talk *talk, enum remote_fault fault, const char *format, ...)
 {
     va_list args;
@@ -241,7 +243,8 @@ static void call_back(struct remote_talk *talk, uint64_t id)
     if (talk->peer.era == ERA_MODERN)
         put_meta(talk, STR_NONE, &out);
     buf_str(&out, STR("}}"));
-    talk->left_ms = 1000;
+    talk->left_ms = LAST_WORD_MS;
+    talk->is_last_word = true;
     (void)tell(talk, &out);
     talk->fault = fault;
     memcpy(talk->words, words, sizeof words);
