@@ -56,7 +56,7 @@ def define(node, text):
 
 
 def test_any_node_takes_any_request(shell):
-    first, second = nodes(shell, "anynode", 2)
+    first, second = nodes(shell, "any", 2)
     define(second, one.ORDER)
     ids = [node.web.create(definition="order") for node in (first, second, first, second)]
     for node, id in zip((second, first, second, first), ids):
