@@ -110,6 +110,23 @@ def test_a_node_that_is_told_to_stop_hands_over_without_a_lost_call(shell):
     assert shell.json("--store", first.store, "verify")["valid"]
 
 
+def test_a_forwarded_call_has_its_callers_rights_and_a_forged_one_is_refused(shell):
+    store = one.url("rights", lease=LEASE)
+    shell.pawl("--store", store, "define", shell.write("order.yaml", one.ORDER))
+    tokens = {scope: shell.json("--store", store, "token", "create", "--name", scope, "--scope", scope)["token"]
+              for scope in ("read", "write")}
+    pair = [Node(shell, store, "--require-token") for _ in range(2)]
+    for node in pair:  # one of them forwards
+        for scope, status in (("write", 201), ("read", 403)):
+            node.web.expect(status, "POST", "/v1/instances", {"definition": "order"}, {"Authorization": "Bearer " + tokens[scope]})
+        node.web.expect(401, "POST", "/v1/instances", {"definition": "order"})
+        name = pair[0].web.ask("GET", "/v1/nodes", None, {"Authorization": "Bearer " + tokens["read"]}).json["nodes"][0]["node"]
+        forged = {"Pawl-Signed": "%s 1 1795000000000 %s %s" % (name, "0" * 64, "0" * 64), "Pawl-As": "-.-.-."}
+        node.web.expect(401, "POST", "/v1/instances", {"definition": "order"}, forged)
+    for node in pair:
+        node.stop()
+
+
 def worker(node, name, done, stop):
     """Claims at one node, whatever node owns the steps."""
     while not stop.is_set():
