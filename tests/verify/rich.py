@@ -95,6 +95,8 @@ def pauses(server):
     for word in ("pause", "pause", "resume"):
         server.post("/v1/instances/%s/%s" % (lamp, word), {"actor_ref": "bob"}, key=word)
     server.ask("PUT", "/v1/definitions/until", UNTIL.encode(), "application/yaml", key="again")
+    for word in ("hold", "lift", "hold"):
+        server.post("/v1/instances/%s/%s" % (lamp, word), {"actor_ref": "bob", "reason": "case"})
     parent = server.create(definition="parent", input={"from": "held"})
     child = child_of(server, parent)
     server.post("/v1/instances/%s/pause" % parent)
