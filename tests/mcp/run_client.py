@@ -175,6 +175,7 @@ def asked_and_answered(shell, server, payload, decision="approve", status="compl
     ask, step = wait_gate(shell, address)
     assert ask["server"] == server and ask["tool"] == "confirm_delete" and "confirm" in ask["message"], ask
     assert "decision" in ask["requestedSchema"]["properties"], ask
+    assert ask["message"] in " ".join(shell.pawl("gates").out.split()), shell.pawl("gates")
     child.send_signal(signal.SIGKILL)  # what was asked is kept
     child.wait()
     _, address = shell.serve()

@@ -127,11 +127,12 @@ enum {
     GATE_SINCE,
     GATE_UNTIL,
     GATE_SUBJECT,
+    GATE_ASKED, /* where a gate of the page asks something */
     GATE_COLUMNS
 };
 static const char *const gate_heads[GATE_COLUMNS] = { "STEP_ID",   "DEFINITION", "STEP",
                                                       "APPROVALS", "SINCE",      "UNTIL",
-                                                      "SUBJECT" };
+                                                      "SUBJECT",   "ASKED" };
 
 /* "1 of 2 (ann): ann, bob": so many have approved, those, of the ones who may */
 static str approvals_cell(struct cli *cli, const struct node *row)
@@ -166,13 +167,29 @@ static str step_cell(struct cli *cli, const struct node *row)
     return cell(cli, &text);
 }
 
+/* Its message, or all of what it asks. */
+static str asked_cell(const struct node *row)
+{
+    const struct node *ask = node_find(row, "ask");
+    str message = ask && ask->kind == NODE_STRING ? ask->text : member_str(ask, "message");
+
+    return !ask ? STR("") : message.size > 0 ? message : ask->raw;
+}
+
+static bool asks(const struct node *gates)
+{
+    for (const struct node *row = gates ? gates->first : NULL; row; row = row->next)
+        if (node_find(row, "ask"))
+            return true;
+    return false;
+}
+
 static void fill_gate(struct cli *cli, const struct text_table *table, const struct node *row,
                       str *cells, enum style *styles)
 {
     char *until = arena_alloc(&cli->scope.arena, MOMENT_SIZE);
     char *since = arena_alloc(&cli->scope.arena, MOMENT_SIZE);
 
-    (void)table;
     if (until)
         until_print(member_str(row, "until"), until);
     if (since)
@@ -184,15 +201,18 @@ static void fill_gate(struct cli *cli, const struct text_table *table, const str
     cells[GATE_SINCE] = since ? str_of(since) : STR("");
     cells[GATE_UNTIL] = until ? str_of(until) : STR("");
     cells[GATE_SUBJECT] = member_str(row, "subject_ref");
+    if (table->column_count > GATE_ASKED)
+        cells[GATE_ASKED] = asked_cell(row);
     styles[GATE_SINCE] = styles[GATE_UNTIL] = DIM;
 }
 
 void render_gates(struct cli *cli, const struct node *answer)
 {
-    struct text_table table = { .column_count = GATE_COLUMNS,
+    struct text_table table = { .column_count =
+                                    asks(node_find(answer, "gates")) ? GATE_COLUMNS : GATE_ASKED,
                                 .heads = gate_heads,
                                 .whole = 1u << GATE_STEP | 1u << GATE_SINCE | 1u << GATE_UNTIL,
-                                .below = 1u << GATE_WHO | 1u << GATE_SUBJECT };
+                                .below = 1u << GATE_WHO | 1u << GATE_SUBJECT | 1u << GATE_ASKED };
     const struct node *first = node_first(answer, "gates");
     str next = member_str(answer, "next");
 

@@ -12,6 +12,7 @@ export function gateCard(gate, again) {
     h("h2", null, h("a", { href: link("instances/" + gate.instance_id), "data-row": "1" }, gate.step, " · ", gate.subject_ref ?? gate.definition ?? shortId(gate.instance_id))),
     h("p", null, gate.definition ? gate.definition + "@" + gate.version : "inline", " ", h("code.muted", null, shortId(gate.instance_id))),
     h("p", null, gate.approval?.by ? "For " + gate.approval.by.join(", ") : "Anyone may decide", gate.approval?.count > 1 ? "; " + gate.approval.count + " approvals needed" : "", gate.approved_by.length ? "; approved by " + gate.approved_by.join(", ") : "", "."),
+    gate.ask && h("p", null, typeof gate.ask === "string" ? gate.ask : gate.ask.message ?? JSON.stringify(gate.ask)),
     h("p.muted", null, gate.since && ["since ", when(gate.since)], gate.until && [", until ", when(gate.until)]),
     gateButtons(gate, gate.step, again));
 }
