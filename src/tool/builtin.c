@@ -1,6 +1,6 @@
 /* builtin.c - the tools that every toolbox has. */
 #include "base/limits.h"
-#include "tool/remote/remote.h"
+#include "tool/remote/mcp_servers.h"
 #include "tool/tool_int.h"
 
 /* Arguments: log. */

@@ -4,7 +4,7 @@
 #include "base/limits.h"
 #include "base/time.h"
 #include "model/words.h"
-#include "tool/remote/remote.h"
+#include "tool/remote/mcp_servers.h"
 
 #define HTTP_TIMEOUT_MS 30000
 

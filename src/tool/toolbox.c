@@ -3,7 +3,7 @@
 #include "base/limits.h"
 #include "model/definition.h"
 #include "model/words.h"
-#include "tool/remote/remote.h"
+#include "tool/remote/mcp_servers.h"
 #include "tool/tool_int.h"
 #include <stdio.h>
 

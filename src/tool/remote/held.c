@@ -2,7 +2,7 @@
  *
  * There a server asks in the middle of a call, on the connection of the call, and the call is lost
  * with the connection. So the call has a thread of its own, which holds the connection while the
- * flow waits at a gate; no thread of the engine waits. After a crash nobody holds it: its outcome
+ * flow waits at a gate; no thread of the engine waits. After a crash nothing holds it: its outcome
  * is unknown, and mcp.answer says so. */
 #include "base/limits.h"
 #include "tool/remote/remote_int.h"

@@ -2,7 +2,7 @@
  * answer.
  *
  *   remote_rules.c     what pawl.yaml says of servers
- *   servers.c          the servers, the programs that run, who uses which
+ *   mcp_servers.c      the servers, the programs that run, who uses which
  *   stdio_wire.c       lines to and from a program
  *   http_wire.c        POSTs, and answers as JSON or as a stream of events
  *   talk.c             the envelope of a request, and what its answer is
@@ -18,7 +18,7 @@
 #ifndef PAWL_TOOL_REMOTE_INT_H
 #define PAWL_TOOL_REMOTE_INT_H
 
-#include "tool/remote/remote.h"
+#include "tool/remote/mcp_servers.h"
 #include "tool/tool_int.h"
 
 #define MODERN_VERSION  "2026-07-28"
@@ -146,7 +146,7 @@ bool stdio_tell(struct remote_talk *talk, str body);
 bool stdio_start(struct remote_talk *talk);
 void stdio_end(struct remote *remote, struct remote_link *link);
 
-/* servers.c */
+/* mcp_servers.c */
 struct remote_server *server_find(struct remote *remote, str name);
 bool link_acquire(struct remote_talk *talk, uint64_t number); /* 0: any of them */
 void link_release(struct remote_talk *talk);

@@ -6,7 +6,7 @@
 #include "base/limits.h"
 #include "base/time.h"
 #include "model/words.h"
-#include "tool/remote/remote.h"
+#include "tool/remote/mcp_servers.h"
 
 #define TIMEOUT_MS  300000
 #define SERVERS_MAX 100u

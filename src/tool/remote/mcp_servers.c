@@ -1,4 +1,4 @@
-/* servers.c - the servers that are configured, and the programs of those that are programs.
+/* mcp_servers.c - the servers that are configured, and the programs of those that are programs.
  *
  * A program serves one talk at a time, so a call that takes long does not hold up the others: they
  * start another one, up to LINKS_MAX. A task is asked for at the program that knows it. */
