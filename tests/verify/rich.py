@@ -145,6 +145,14 @@ def count(store, condition):
         return db.execute("SELECT count(*) FROM " + condition).fetchone()[0]
 
 
+def holds(server):
+    """One that is lifted again, and one that stays."""
+    one, other = (server.create(definition="lamp") for _ in range(2))
+    for id in (one, other):
+        server.post("/v1/instances/%s/hold" % id, {"actor_ref": "ann", "reason": "asked to"})
+    server.post("/v1/instances/%s/lift" % one, {"actor_ref": "ann"})
+
+
 def wait_until(what):
     until = time.monotonic() + 60
     while not what():
@@ -220,6 +228,7 @@ def make(pawl, build, folder, load):
         rights(server)
         alarm = alarms(server)
         pauses(server)
+        holds(server)
         server.stop()
         clocks(begin, clock, home / "s.db", doctor)
     finally:
