@@ -12,6 +12,8 @@ from web import Web, harness
 
 BUILD = pathlib.Path(os.environ.get("PAWL_BUILD", harness.ROOT / "build"))
 EDITS = re.compile(r"delete|remove|erase|purge|edit|update|modify|replace|rewrite|truncate|undo|revert|rewind|reset|rollback|overwrite|drop|\brm\b")
+# Erasing takes values away, and is the one way: entries, hashes and the record of who did it stay (run_erase.py).
+ERASING = {"instance.erase", "erase", "/v1/instances/{instance_id}/erase"}
 MACHINE = {"states": ["a", "b", "gone"], "initial_state": "a", "terminal_states": ["gone"], "terminal_kinds": {"gone": "cancel"},
            "transitions": [{"from_state": "a", "action": "go", "to_state": "b"}, {"from_state": "b", "action": "go", "to_state": "a"},
                            {"from_state": "a", "action": "leave", "to_state": "gone"}]}
@@ -38,7 +40,7 @@ def symbols():
 
 def test_nothing_that_can_be_called_is_named_after_deleting_or_editing(shell):
     for what in [name for name, _, _ in operations()] + verbs(shell) + symbols():
-        assert not EDITS.search(what), "%s sounds as if it changed what happened" % what
+        assert what in ERASING or not EDITS.search(what), "%s sounds as if it changed what happened" % what
     assert EDITS.search("instance.delete") and EDITS.search("pawl_history_truncate")
 
 
@@ -74,7 +76,7 @@ def expect_grown(before, after):
 def test_no_route_takes_away_or_changes_what_happened(shell):
     web, ids = world(shell)
     before = seen(web, ids)
-    paths = {path for _, _, path in operations() if path}
+    paths = {path for _, _, path in operations() if path} - ERASING
     paths |= {"/v1/instances/{instance_id}/" + more for more in ("history/1", "entries", "entries/1", "state", "history/{transition_id}")}
     bodies = (None, {}, {"current_state": "a", "state": "a"}, {"entries": [], "sequence_number": 1, "actor_ref": "eve", "to_state": "a"})
     tried = 0
