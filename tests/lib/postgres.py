@@ -137,7 +137,7 @@ def private(settings=None):
 def serve():
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started us decides when we end
     with private(DURABLE if "--durable" in sys.argv else None) as cluster:
-        print(cluster.url, flush=True)
+        os.write(1, (cluster.url + "\n").encode())  # at once: who started us reads once, and may have closed it then
         sys.stdin.read()
 
 

@@ -32,82 +32,118 @@ static void call(struct world *world, const char *operation, const char *input)
     pawl_free(world->p, answer);
 }
 
+/* Rows that lag are written when nothing has happened for a moment: on a busy machine that may fall
+ * into a measurement, so the least of several counts. */
+#define TURNS 5
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 TEST(trips_postgres, a_fire_in_memory_is_one_round_trip)
 {
+    uint64_t before, found = UINT64_MAX;
     struct world world;
-    uint64_t before;
     const char *id;
 
     begin(&world);
     id = world_create(&world, "order", NULL);
     EXPECT_EQ(world_fire(&world, id, "pay"), PAWL_OK);
-    before = trips(&world);
-    for (int i = 0; i < 10; i++)
+    for (int i = 0; i < TURNS; i++) {
+        before = trips(&world);
         EXPECT_EQ(world_fire(&world, id, "note"), PAWL_OK);
-    EXPECT_EQ(trips(&world), before + 10);
+        found = least(found, trips(&world) - before);
+    }
+    EXPECT_EQ(found, 1);
     world_end(&world);
 }
 
 TEST(trips_postgres, a_page_of_100_instances_is_two_round_trips)
 {
+    uint64_t before, found = UINT64_MAX;
     struct world world;
-    uint64_t before;
 
     begin(&world);
     for (int i = 0; i < PAGE + 20; i++)
         (void)world_create(&world, "order", NULL);
     call(&world, "instance.list", "{\"limit\":100}");
-    before = trips(&world);
-    call(&world, "instance.list", "{\"limit\":100}");
-    EXPECT_EQ(trips(&world) - before, 2); /* which, and all of each */
+    for (int i = 0; i < TURNS; i++) {
+        before = trips(&world);
+        call(&world, "instance.list", "{\"limit\":100}");
+        found = least(found, trips(&world) - before);
+    }
+    EXPECT_EQ(found, 2); /* which, and all of each */
     world_end(&world);
 }
 
 /* By different actors, each with a key: 192 reads, and a commit. */
-TEST(trips_postgres, cold_fires_of_64_instances_are_two_round_trips)
+static uint64_t fire_cold(struct world *world, char (*ids)[ID_SIZE + 1], int turn)
 {
-    static char ids[COLD + 1][ID_SIZE + 1], actors[COLD][16], keys[COLD][16];
+    char actors[COLD][24], keys[COLD][24];
     pawl_batch_fire fires[COLD];
-    struct world world;
     uint64_t before;
 
-    begin(&world);
-    for (int i = 0; i <= COLD; i++)
-        snprintf(ids[i], sizeof ids[i], "%s", world_create(&world, "order", NULL));
-    world_close(&world);
-    world_open(&world);
-    EXPECT_EQ(world_fire(&world, ids[COLD], "pay"), PAWL_OK); /* reads their definition */
+    world_close(world);
+    world_open(world);
+    EXPECT_EQ(world_fire(world, ids[COLD], "note"), PAWL_OK); /* reads their definition */
     for (int i = 0; i < COLD; i++) {
-        snprintf(actors[i], sizeof actors[i], "ann %d", i);
-        snprintf(keys[i], sizeof keys[i], "key %d", i);
+        snprintf(actors[i], sizeof actors[i], "ann %d-%d", turn, i);
+        snprintf(keys[i], sizeof keys[i], "key %d-%d", turn, i);
         fires[i] = (pawl_batch_fire){
             .id = ids[i],
-            .args = { .action = "pay", .actor_ref = actors[i], .idempotency_key = keys[i] }
+            .args = { .action = "note", .actor_ref = actors[i], .idempotency_key = keys[i] }
         };
     }
-    before = trips(&world);
-    EXPECT_EQ(pawl_fire_batch(world.p, fires, COLD, &world.error), PAWL_OK);
+    before = trips(world);
+    EXPECT_EQ(pawl_fire_batch(world->p, fires, COLD, &world->error), PAWL_OK);
     for (int i = 0; i < COLD; i++)
         EXPECT_EQ(fires[i].status, PAWL_OK);
-    EXPECT_EQ(trips(&world) - before, 2);
+    return trips(world) - before;
+}
+
+TEST(trips_postgres, cold_fires_of_64_instances_are_two_round_trips)
+{
+    static char ids[COLD + 1][ID_SIZE + 1];
+    uint64_t found = UINT64_MAX;
+    struct world world;
+
+    begin(&world);
+    for (int i = 0; i <= COLD; i++) {
+        snprintf(ids[i], sizeof ids[i], "%s", world_create(&world, "order", NULL));
+        EXPECT_EQ(world_fire(&world, ids[i], "pay"), PAWL_OK);
+    }
+    for (int i = 0; i < TURNS; i++)
+        found = least(found, fire_cold(&world, ids, i));
+    EXPECT_EQ(found, 2);
     world_end(&world);
 }
 
-/* One to look for the key, and the commit. */
-TEST(trips_postgres, a_creation_is_one_round_trip_and_two_with_a_key)
+static uint64_t create(struct world *world, const char *key)
 {
-    pawl_create_args args = { .definition = "order", .actor_ref = "ann" };
-    struct world world;
-    uint64_t before;
+    pawl_create_args args = { .definition = "order", .actor_ref = "ann", .idempotency_key = key };
+    uint64_t before = trips(world);
     pawl_id id;
 
+    EXPECT_EQ(pawl_create(world->p, &args, &id, &world->error), PAWL_OK);
+    return trips(world) - before;
+}
+
+TEST(trips_postgres, a_creation_is_one_round_trip_and_two_with_a_key)
+{
+    uint64_t found = UINT64_MAX, with_key = UINT64_MAX;
+    struct world world;
+
     begin(&world);
-    EXPECT_EQ(pawl_create(world.p, &args, &id, &world.error), PAWL_OK);
-    before = trips(&world);
-    EXPECT_EQ(pawl_create(world.p, &args, &id, &world.error), PAWL_OK);
-    EXPECT_EQ(trips(&world) - before, 1);
-    args.idempotency_key = "k";
-    EXPECT_EQ(pawl_create(world.p, &args, &id, &world.error), PAWL_OK);
-    EXPECT_EQ(trips(&world) - before, 3);
+    (void)create(&world, NULL);
+    for (int i = 0; i < TURNS; i++) {
+        char key[16];
+
+        snprintf(key, sizeof key, "k%d", i);
+        found = least(found, create(&world, NULL));
+        with_key = least(with_key, create(&world, key));
+    }
+    EXPECT_EQ(found, 1);
+    EXPECT_EQ(with_key, 2); /* one to look for it */
     world_end(&world);
 }
