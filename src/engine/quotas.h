@@ -1,8 +1,9 @@
-/* quotas.h - limits of what works at once or begins in a time (work/quotas.c, quota_look.c, writer/quota_recover.c).
- * Private to src/engine; part of work.h, under the engine's lock.
+/* quotas.h - limits of what works at once or begins in a time (work/quotas.c, quota_look.c,
+ * writer/quota_recover.c). Private to src/engine; part of work.h, under the engine's lock.
  *
  * Rules:
- *  (1) A step is started only with a place in each of its buckets. It keeps them until its row is
+ *  (1) A step is started only with a place in each of its buckets. It keeps them until its row
+ *      is
  *      deleted; an instance keeps its own until it ends.
  *  (2) Places are taken in one order, and a step that waits for one keeps those that it has.
  *  (3) A rate counts any span of its length: the times of the last `max` starts are remembered.
@@ -123,8 +124,8 @@ int32_t quotas_priority(struct engine *engine, const struct actor *actor, uint32
 pawl_status quotas_explain(struct engine *engine, struct scope *scope, uint64_t instance,
                            uint32_t ordinal, str *out);
 
-/* writer/quota_recover.c: when a store is opened, before anything runs: what is under way, and what began
- * lately. */
+/* writer/quota_recover.c: when a store is opened, before anything runs: what is under way, and
+ * what began lately. */
 pawl_status quotas_recover(struct engine *engine, struct scope *scope);
 
 #endif

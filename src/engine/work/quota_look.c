@@ -176,7 +176,7 @@ pawl_status quotas_admit_next(struct engine *engine, struct actor *actor, const 
     return PAWL_OK;
 }
 
-/* ---- For people -------------------------------------------------------------------------------- */
+/* ---- For people ----------------------------------------------------------------------------- */
 
 /* The parts of a bucket's name. */
 static str next_line(str *rest)

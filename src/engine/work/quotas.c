@@ -1,16 +1,17 @@
 /* quotas.c - limits: how many instances or calls work at once, and how many begin in a time.
  *
- * What is counted together has a bucket: by what the limit is of and its key. A step takes a place
- * in each of its buckets before it is started; those of what works at once first and then the
- * rates, always in the same order, so that steps that hold one place and wait for another never
- * wait for each other. A step that finds a bucket full waits there, the highest priority and then
- * the oldest first, and is in no other queue meanwhile: so one key's backlog is not in the way of
- * the others. A place that falls free is given to the first that waits, which returns to its queue
- * with it.
+ * What is counted together has a bucket: by what the limit is of and its key. A step takes a
+ * place in each of its buckets before it is started; those of what works at once first and then
+ * the rates, always in the same order, so that steps that hold one place and wait for another
+ * never wait for each other. A step that finds a bucket full waits there, the highest priority
+ * and then the oldest first, and is in no other queue meanwhile: so one key's backlog is not in
+ * the way of the others. A place that falls free is given to the first that waits, which returns
+ * to its queue with it.
  *
- * Nothing of this is recorded. What is counted follows from the rows of steps, and what began lately
- * from the log (quota_look.c), so that a restart forgets none of it. A hold is what one attempt has
- * taken; the one with ordinal 0 is the instance's, and lists the others. It ends with its row. */
+ * Nothing of this is recorded. What is counted follows from the rows of steps, and what began
+ * lately from the log (quota_look.c), so that a restart forgets none of it. A hold is what one
+ * attempt has taken; the one with ordinal 0 is the instance's, and lists the others. It ends
+ * with its row. */
 #include "engine/parts.h"
 
 #define BUCKETS_KEPT 1024u /* before those that say nothing are looked for */
@@ -311,7 +312,8 @@ static void let_in_one(struct engine *engine, uint32_t at, uint32_t hold_at)
         return_step(engine, hold);
 }
 
-/* Those that wait in a bucket, as far as it has room. One that has ended meanwhile is passed over. */
+/* Those that wait in a bucket, as far as it has room. One that has ended meanwhile is passed
+ * over. */
 static void let_in(struct engine *engine, uint32_t at)
 {
     struct quotas *quotas = &engine->work.quotas;
@@ -559,8 +561,7 @@ void quotas_have_begun(struct engine *engine, uint64_t instance, uint32_t ordina
         engine->work.quotas.holds[hold].has_begun = engine->work.quotas.holds[anchor].has_begun = true;
 }
 
-/* ---- Time -------------------------------------------------------------------------------------- */
-
+/* ---- Time ----------------------------------------------------------------------------------- */
 
 /* Buckets of rates whose time has come; and those that say nothing any more. */
 void quotas_open(struct engine *engine)
