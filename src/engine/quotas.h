@@ -3,8 +3,7 @@
  *
  * Rules:
  *  (1) A step is started only with a place in each of its buckets. It keeps them until its row
- *      is
- *      deleted; an instance keeps its own until it ends.
+ *      is deleted; an instance keeps its own until it ends.
  *  (2) Places are taken in one order, and a step that waits for one keeps those that it has.
  *  (3) A rate counts any span of its length: the times of the last `max` starts are remembered.
  *  (4) All that is counted can be counted again from rows and log: quotas_recover(). */
