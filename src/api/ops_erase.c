@@ -91,7 +91,7 @@ pawl_status op_instance_lift(struct op_call *call, struct buf *out)
     return hold(call, true, out);
 }
 
-static void print_hold(const struct held *held, struct buf *out)
+static void print_hold(const struct standing_hold *held, struct buf *out)
 {
     json_open(out, '{');
     json_put_str(out, "instance_id", held->id);
@@ -112,7 +112,7 @@ pawl_status op_hold_list(struct op_call *call, struct buf *out)
         return query_refuse(call, "limit", "1 to 1000");
     json_put_open(out, "holds", '[');
     for (uint32_t s = 0; s < shards_count(call->p); s++) {
-        struct held *held;
+        struct standing_hold *held;
         uint32_t count;
 
         TRY(engine_holds(shard_at(call->p, s)->engine, call->scope, (uint32_t)limit + 1, &held,

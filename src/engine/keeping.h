@@ -32,12 +32,12 @@ struct hold_args {
 };
 pawl_status engine_hold(struct engine *engine, struct scope *scope, const struct hold_args *args,
                         bool *has_changed);
-struct held {
+struct standing_hold {
     str id, actor, reason; /* data NULL: not given, or erased */
     int64_t at_ms;
 };
 pawl_status engine_holds(struct engine *engine, struct scope *scope, uint32_t limit,
-                         struct held **out, uint32_t *count);
+                         struct standing_hold **out, uint32_t *count);
 
 /* What definitions say of instances that have ended, and what is due by it: of at most `max`
  * instances of each. */

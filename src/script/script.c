@@ -6,7 +6,7 @@
 extern const str script_prelude[][2]; /* made from prelude.lua */
 
 /* One instance; its Lua owns it, and finds it by its extra space. */
-struct state {
+struct lua_world {
     lua_State *lua;
     const struct heap *heap;
     struct script *script;
@@ -19,12 +19,12 @@ struct script {
     struct script_host host;
     str text;
     const char *name;
-    struct state *states[SCRIPT_STATES]; /* by `keep` */
+    struct lua_world *states[SCRIPT_STATES]; /* by `keep` */
 };
 
-static struct state *state_of(lua_State *lua)
+static struct lua_world *state_of(lua_State *lua)
 {
-    struct state *state;
+    struct lua_world *state;
 
     memcpy(&state, lua_getextraspace(lua), sizeof state);
     return state;
@@ -34,7 +34,7 @@ static struct state *state_of(lua_State *lua)
 
 static void *allocate(void *context, void *block, size_t old_size, size_t new_size)
 {
-    struct state *state = context;
+    struct lua_world *state = context;
     size_t before = block ? old_size : 0;
     void *made;
 
@@ -53,7 +53,7 @@ static void *allocate(void *context, void *block, size_t old_size, size_t new_si
 
 static void tick(lua_State *lua, lua_Debug *debug)
 {
-    struct state *state = state_of(lua);
+    struct lua_world *state = state_of(lua);
 
     (void)debug;
     state->operations += TICK;
@@ -133,7 +133,7 @@ static int open_state(lua_State *lua)
     return 2;
 }
 
-static void free_state(struct state *state)
+static void free_state(struct lua_world *state)
 {
     if (!state)
         return;
@@ -142,7 +142,7 @@ static void free_state(struct state *state)
     heap_free(state->heap, state, sizeof *state);
 }
 
-static pawl_status fail(struct state *state, struct scope *scope, int status)
+static pawl_status fail(struct lua_world *state, struct scope *scope, int status)
 {
     const char *words = lua_type(state->lua, -1) == LUA_TSTRING ? lua_tostring(state->lua, -1)
                                                                 : "it failed without words";
@@ -153,14 +153,14 @@ static pawl_status fail(struct state *state, struct scope *scope, int status)
     return scope_fail(scope, PAWL_INVALID_DEFINITION, "%s", words);
 }
 
-static pawl_status new_state(struct script *script, struct scope *scope, struct state **out)
+static pawl_status new_state(struct script *script, struct scope *scope, struct lua_world **out)
 {
-    struct state *state = heap_new(script->heap, sizeof *state);
+    struct lua_world *state = heap_new(script->heap, sizeof *state);
     pawl_status status = PAWL_OK;
     int failed;
 
     TRY_MEMORY(scope, state);
-    *state = (struct state){ .heap = script->heap, .script = script };
+    *state = (struct lua_world){ .heap = script->heap, .script = script };
     state->lua = lua_newstate(allocate, state);
     if (!state->lua) {
         free_state(state);
@@ -198,7 +198,7 @@ static int ask(lua_State *lua)
     return 0;
 }
 
-static pawl_status put_question(struct state *state, struct scope *scope,
+static pawl_status put_question(struct lua_world *state, struct scope *scope,
                                 const struct node *request, struct buf *out)
 {
     struct question question = { request, out };
@@ -224,10 +224,10 @@ static uint64_t number_of(const struct node *request, const char *key)
 
 /* The instance's state, which is the caller's until it is kept again. *out NULL: it was forgotten. */
 static pawl_status take_state(struct script *script, struct scope *scope,
-                              const struct node *request, struct state **out)
+                              const struct node *request, struct lua_world **out)
 {
     uint64_t have = number_of(request, "have");
-    struct state **place = &script->states[have % SCRIPT_STATES];
+    struct lua_world **place = &script->states[have % SCRIPT_STATES];
 
     *out = NULL;
     if (!have)
@@ -239,9 +239,9 @@ static pawl_status take_state(struct script *script, struct scope *scope,
     return PAWL_OK;
 }
 
-static void keep_state(struct script *script, struct state *state, uint64_t keep)
+static void keep_state(struct script *script, struct lua_world *state, uint64_t keep)
 {
-    struct state **place = &script->states[keep % SCRIPT_STATES];
+    struct lua_world **place = &script->states[keep % SCRIPT_STATES];
 
     free_state(*place);
     state->keep = keep;
@@ -262,7 +262,7 @@ pawl_status script_answer(struct script *script, struct scope *scope, const stru
                           struct buf *out)
 {
     uint64_t keep = number_of(request, "keep");
-    struct state *state;
+    struct lua_world *state;
     pawl_status status = take_state(script, scope, request, &state);
 
     if (status == PAWL_OK && !state) {
@@ -282,7 +282,7 @@ pawl_status script_answer(struct script *script, struct scope *scope, const stru
 
 pawl_status script_hello(struct script *script, struct scope *scope, struct buf *out)
 {
-    struct state *state;
+    struct lua_world *state;
     pawl_status status;
 
     TRY(new_state(script, scope, &state));

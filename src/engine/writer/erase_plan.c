@@ -124,7 +124,7 @@ static pawl_status add_body(struct erasing *erasing, const char *id, const struc
 
 /* ---- one record ---- */
 
-struct gathering {
+struct erase_walk {
     struct erasing *erasing;
     struct erase_target target;
     struct instance_row row;
@@ -151,7 +151,7 @@ static pawl_status note_children(struct erasing *erasing, str body)
     return PAWL_OK;
 }
 
-static pawl_status gather_creation(struct gathering *work, const struct record *record)
+static pawl_status gather_creation(struct erase_walk *work, const struct record *record)
 {
     struct erasing *erasing = work->erasing;
     struct erase_slice *slice = &erasing->slice;
@@ -172,7 +172,7 @@ static pawl_status gather_creation(struct gathering *work, const struct record *
     return add_body(erasing, work->id, record, STR_NONE, covered);
 }
 
-static pawl_status gather_record(struct gathering *work, const struct record *record)
+static pawl_status gather_record(struct erase_walk *work, const struct record *record)
 {
     struct erasing *erasing = work->erasing;
     bool is_private;
@@ -194,7 +194,7 @@ static pawl_status gather_record(struct gathering *work, const struct record *re
 
 /* ---- one instance ---- */
 
-static pawl_status add_target(struct gathering *work, bool is_done)
+static pawl_status add_target(struct erase_walk *work, bool is_done)
 {
     struct erasing *erasing = work->erasing;
     struct erase_slice *slice = &erasing->slice;
@@ -209,7 +209,7 @@ static pawl_status add_target(struct gathering *work, bool is_done)
 }
 
 /* From its last record back. A slice may be written in between. */
-static pawl_status walk(struct gathering *work, struct scope *page)
+static pawl_status walk(struct erase_walk *work, struct scope *page)
 {
     struct chain_query query = { work->last_pos, .skip_from = UINT64_MAX, .with_texts = true };
     struct erasing *erasing = work->erasing;
@@ -239,7 +239,7 @@ static pawl_status walk(struct gathering *work, struct scope *page)
 }
 
 /* Has it been erased to the end before? */
-static pawl_status is_erased(struct gathering *work, bool *out)
+static pawl_status is_erased(struct erase_walk *work, bool *out)
 {
     struct standing_row row;
     pawl_status status = store_standing(work->erasing->engine->store, &work->erasing->reading,
@@ -249,7 +249,7 @@ static pawl_status is_erased(struct gathering *work, bool *out)
     return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
 }
 
-static pawl_status locate(struct gathering *work, struct scope *scope)
+static pawl_status locate(struct erase_walk *work, struct scope *scope)
 {
     struct definition_slot *slot;
     struct head head;
@@ -264,7 +264,7 @@ static pawl_status locate(struct gathering *work, struct scope *scope)
     return hold_check(work->erasing->engine, scope, str_of(work->id));
 }
 
-static pawl_status gather(struct gathering *work, struct scope *row_scope, struct scope *page)
+static pawl_status gather(struct erase_walk *work, struct scope *row_scope, struct scope *page)
 {
     struct erasing *erasing = work->erasing;
     bool before = false;
@@ -288,7 +288,7 @@ static pawl_status gather(struct gathering *work, struct scope *row_scope, struc
 
 pawl_status erase_gather(struct erasing *erasing, uint64_t number)
 {
-    struct gathering work = { .erasing = erasing, .target.number = number };
+    struct erase_walk work = { .erasing = erasing, .target.number = number };
     struct scope row, page;
     pawl_status status;
 

@@ -96,19 +96,19 @@ pawl_status engine_hold(struct engine *engine, struct scope *scope, const struct
 }
 
 pawl_status engine_holds(struct engine *engine, struct scope *scope, uint32_t limit,
-                         struct held **out, uint32_t *count)
+                         struct standing_hold **out, uint32_t *count)
 {
     struct standing_row *rows;
     struct record record;
 
     TRY(store_standing_list(engine->store, scope, CONTROL_HOLD, limit, &rows, count));
-    *out = ARENA_ARRAY(&scope->arena, struct held, *count + 1u);
+    *out = ARENA_ARRAY(&scope->arena, struct standing_hold, *count + 1u);
     TRY_MEMORY(scope, *out);
     for (uint32_t i = 0; i < *count; i++) {
-        struct held *held = &(*out)[i];
+        struct standing_hold *held = &(*out)[i];
 
         TRY(store_record(engine->store, scope, rows[i].pos, &record));
-        *held = (struct held){ .id = rows[i].id, .at_ms = record.at_ms };
+        *held = (struct standing_hold){ .id = rows[i].id, .at_ms = record.at_ms };
         TRY(value_text(engine, scope, record.actor, &held->actor));
         TRY(value_text(engine, scope, record.reason, &held->reason));
     }

@@ -1,8 +1,8 @@
 /* quota_recover.c - what limits count, read from rows and log when a store is opened.
  *
  * Nothing runs yet. What workers elsewhere have is under way; an instance that has started a step
- * has its own place until it ends; and what began within the longest span of a rate is counted by
- * it, each start as long ago as it was. A store without limits is not counted at. */
+ * has its own place until it ends; and what began within the longest span of a rate is subject by
+ * it, each start as long ago as it was. A store without limits is not subject at. */
 #include "base/grow.h"
 #include "engine/parts.h"
 
@@ -28,7 +28,7 @@ struct look {
 };
 
 /* One instance: what its attempts' limits follow from. */
-struct counted {
+struct quota_subject {
     uint64_t instance;
     uint32_t definition_id;
     const struct definition *definition; /* in force */
@@ -84,7 +84,7 @@ static pawl_status find_definitions(struct look *look)
 /* ---- One instance --------------------------------------------------------------------------- */
 
 static pawl_status look_at_instance(struct look *look, struct scope *scope, uint64_t number,
-                                    struct counted *out)
+                                    struct quota_subject *out)
 {
     struct engine *engine = look->engine;
     struct definition_slot *slot;
@@ -93,10 +93,10 @@ static pawl_status look_at_instance(struct look *look, struct scope *scope, uint
 
     TRY(store_instance(engine->store, scope, number, &row));
     TRY(definitions_get(engine, scope, row.definition, &slot));
-    *out = (struct counted){ .instance = number,
-                             .definition_id = row.definition,
-                             .definition = slot->definition,
-                             .name = slot->name };
+    *out = (struct quota_subject){ .instance = number,
+                                   .definition_id = row.definition,
+                                   .definition = slot->definition,
+                                   .name = slot->name };
     memcpy(head.random, row.random, sizeof head.random);
     if (slot->definition->kind == KIND_FLOW)
         TRY(amended_definition(engine, scope, &head, &out->definition));
@@ -106,36 +106,38 @@ static pawl_status look_at_instance(struct look *look, struct scope *scope, uint
     return PAWL_OK;
 }
 
-static pawl_status find_set(struct look *look, struct scope *scope, const struct counted *counted,
-                            uint32_t plan, struct quota_set *out)
+static pawl_status find_set(struct look *look, struct scope *scope,
+                            const struct quota_subject *subject, uint32_t plan,
+                            struct quota_set *out)
 {
     struct flow_quotas quotas;
 
     *out = (struct quota_set){ 0 };
-    TRY(flow_quotas_of(counted->definition, plan, counted->input, scope, &quotas));
-    TRY(quotas_add_flow(scope, counted->name, &quotas, out));
-    return counted->definition->kind == KIND_MACHINE
+    TRY(flow_quotas_of(subject->definition, plan, subject->input, scope, &quotas));
+    TRY(quotas_add_flow(scope, subject->name, &quotas, out));
+    return subject->definition->kind == KIND_MACHINE
                ? PAWL_OK
-               : quotas_add_tool(look->engine, scope, work_step_tool(counted->definition, plan),
+               : quotas_add_tool(look->engine, scope, work_step_tool(subject->definition, plan),
                                  out);
 }
 
 static pawl_status count_under_way(struct look *look, struct scope *scope,
-                                   const struct counted *counted, uint32_t ordinal, uint32_t plan)
+                                   const struct quota_subject *subject, uint32_t ordinal,
+                                   uint32_t plan)
 {
     struct engine *engine = look->engine;
     enum quota_verdict verdict = QUOTA_TAKEN;
     struct quota_set set;
 
-    TRY(find_set(look, scope, counted, plan, &set));
+    TRY(find_set(look, scope, subject, plan, &set));
     if (set.count == 0)
         return PAWL_OK;
     guard_lock(&engine->lock);
-    verdict = quotas_take(engine, &(struct quota_step){ .instance = counted->instance,
+    verdict = quotas_take(engine, &(struct quota_step){ .instance = subject->instance,
                                                         .ordinal = ordinal,
                                                         .quotas = &set,
                                                         .is_forced = true });
-    quotas_have_begun(engine, counted->instance, ordinal);
+    quotas_have_begun(engine, subject->instance, ordinal);
     guard_unlock(&engine->lock);
     return verdict == QUOTA_NO_MEMORY ? scope_no_memory(scope) : PAWL_OK;
 }
@@ -149,14 +151,14 @@ static bool is_elsewhere(const struct live_step *step)
 
 static pawl_status count_running(struct look *look, const struct busy_row *row)
 {
-    struct counted counted = { 0 };
+    struct quota_subject subject = { 0 };
 
     for (uint32_t i = 0; i < row->live.step_count; i++) {
         if (!is_elsewhere(&row->live.steps[i]))
             continue;
-        if (!counted.instance)
-            TRY(look_at_instance(look, &look->one, row->instance, &counted));
-        TRY(count_under_way(look, &look->one, &counted, row->live.steps[i].ordinal,
+        if (!subject.instance)
+            TRY(look_at_instance(look, &look->one, row->instance, &subject));
+        TRY(count_under_way(look, &look->one, &subject, row->live.steps[i].ordinal,
                             row->live.steps[i].plan));
     }
     return PAWL_OK;
@@ -196,7 +198,7 @@ static bool see_start(void *context, const struct record *record)
 static pawl_status count_instance(struct look *look, uint64_t number)
 {
     struct engine *engine = look->engine;
-    struct counted counted;
+    struct quota_subject subject;
     struct head_row head;
     bool has_begun = false;
 
@@ -205,8 +207,8 @@ static pawl_status count_instance(struct look *look, uint64_t number)
     TRY(chain_look_back(engine, &look->one, head.pos, see_start, &has_begun));
     if (!has_begun)
         return PAWL_OK;
-    TRY(look_at_instance(look, &look->one, number, &counted));
-    return count_under_way(look, &look->one, &counted, 0, 0);
+    TRY(look_at_instance(look, &look->one, number, &subject));
+    return count_under_way(look, &look->one, &subject, 0, 0);
 }
 
 static pawl_status count_instances_of(struct look *look, uint32_t id)
@@ -276,12 +278,12 @@ static pawl_status count_start(struct look *look, const struct found_start *star
     struct engine *engine = look->engine;
     int64_t ago_ms = engine_now_ms(engine) - start->at_ms;
     bool has_begun = false, kept = true;
-    struct counted counted;
+    struct quota_subject subject;
     struct quota_set set;
 
     scope_clear(&look->one);
-    TRY(look_at_instance(look, &look->one, start->instance, &counted));
-    TRY(find_set(look, &look->one, &counted, start->plan, &set));
+    TRY(look_at_instance(look, &look->one, start->instance, &subject));
+    TRY(find_set(look, &look->one, &subject, start->plan, &set));
     if (set.count > 0 && start->prev)
         TRY(chain_look_back(engine, &look->one, start->prev, see_start, &has_begun));
     guard_lock(&engine->lock);

@@ -1,17 +1,17 @@
-/* ahead.c - what the requests of a drain are about to read from a store that is far away: one round
+/* expected_reads.c - what the requests of a drain are about to read from a store that is far away: one round
  * trip for all of them, and none where everything is in memory. */
 #include "engine/parts.h"
 
 #define AHEAD_MOST 512u /* of each kind; what is beyond is read by itself */
 
-struct ahead {
+struct expected_reads {
     uint64_t instances[AHEAD_MOST];
     uint8_t keys[AHEAD_MOST][KEY_ID_SIZE];
     str texts[AHEAD_MOST];
     struct expectation all;
 };
 
-static void add_instance(struct engine *engine, struct ahead *ahead, str id)
+static void add_instance(struct engine *engine, struct expected_reads *ahead, str id)
 {
     uint8_t random[ID_RANDOM_SIZE];
     const struct head *head;
@@ -26,20 +26,21 @@ static void add_instance(struct engine *engine, struct ahead *ahead, str id)
     guard_unlock(&engine->lock);
 }
 
-static void add_key(struct ahead *ahead, const uint8_t *key)
+static void add_key(struct expected_reads *ahead, const uint8_t *key)
 {
     if (key && ahead->all.key_count < AHEAD_MOST)
         memcpy(ahead->keys[ahead->all.key_count++], key, KEY_ID_SIZE);
 }
 
-static void add_text(struct engine *engine, struct ahead *ahead, str text)
+static void add_text(struct engine *engine, struct expected_reads *ahead, str text)
 {
     if (text.data && ahead->all.text_count < AHEAD_MOST &&
         !intern_has(&engine->writer.interned, text))
         ahead->texts[ahead->all.text_count++] = text;
 }
 
-static void add_request(struct engine *engine, struct ahead *ahead, const struct request *request)
+static void add_request(struct engine *engine, struct expected_reads *ahead,
+                        const struct request *request)
 {
     for (size_t i = 0; i < request->fire_count; i++) {
         const struct fire_args *args = &request->fires[i].args;
@@ -60,12 +61,12 @@ static void add_request(struct engine *engine, struct ahead *ahead, const struct
 /* What fails here fails again where it is read. */
 void writer_read_ahead(struct engine *engine, const struct request *list)
 {
-    struct ahead *ahead;
+    struct expected_reads *ahead;
 
     ASSERT_DRAINING(engine);
     if (!engine->store->ops->expect || !list)
         return;
-    ahead = ARENA_NEW(&engine->writer.scope.arena, struct ahead);
+    ahead = ARENA_NEW(&engine->writer.scope.arena, struct expected_reads);
     if (!ahead)
         return;
     ahead->all = (struct expectation){ .instances = ahead->instances,
