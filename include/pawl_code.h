@@ -281,9 +281,9 @@ typedef char pawl_arm_with_a_condition_needs_braces
 /* PAWL_GATHER(place) { ... } PAWL_EACH { ... } PAWL_GATHERED; : several calls, externals and
  * children at once (the three are in pawl_code_here.h). What the first block begins is under way
  * together, in a loop perhaps. The second block runs for each answer, in the order in which they
- * come: got->NAME or PAWL_ERROR, and PAWL_WHICH, its number among what was begun, from 0. The code
- * goes on when all have answered; at once, if nothing was begun. An end in between (PAWL_FAIL) gives
- * up what is still under way. */
+ * come: got->NAME or PAWL_ERROR, and PAWL_WHICH, its number among what was begun, from 0. The
+ * code goes on when all have answered; at once, if nothing was begun. An end in between
+ * (PAWL_FAIL) gives up what is still under way. */
 #define PAWL_GATHER_AT_(label)                                                                     \
     enum { PAWL_GATHER_CALL_outside_of_a_PAWL_GATHER_ };                                           \
     PAWL_PLACE_(label)

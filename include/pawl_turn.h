@@ -193,8 +193,8 @@ PAWL_API const char *pawl_turn_text(pawl_turn *turn, const char *format, ...)
     ;
 PAWL_API const char *pawl_turn_quote(pawl_turn *turn, const char *text);
 
-/* A struct as JSON, by its fields (those of PAWL_STRUCT, or the `fields` of a pawl_var). "null", and
- * the turn is invalid, if a value cannot be printed. */
+/* A struct as JSON, by its fields (those of PAWL_STRUCT, or the `fields` of a pawl_var). "null",
+ * and the turn is invalid, if a value cannot be printed. */
 PAWL_API const char *pawl_turn_json(pawl_turn *turn, const pawl_var *fields, const void *value);
 
 /* StartPatrol -> start_patrol; what is no identifier stays as it is. Returns the length; `out` is

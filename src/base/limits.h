@@ -25,9 +25,9 @@
 #define LIMIT_LIVE_STEPS 100000u         /* of one instance at once, by default */
 #define LIMIT_ATTEMPTS 1000              /* retry.max */
 #define LIMIT_AT_ONCE          1000000           /* the most that `concurrency` may allow */
-#define LIMIT_RATE             100000 /* ... and `rate`, which remembers the time of each start, by key */
+#define LIMIT_RATE             100000   /* ... and `rate`: each start is remembered, by key */
 #define LIMIT_PRIORITY         100      /* -100 to 100 */
-#define LIMIT_RATE_MS          86400000 /* of `rate.per`: so much of the log is read after a restart */
+#define LIMIT_RATE_MS          86400000 /* of `rate.per`: so much is read after a restart */
 #define LIMIT_CALL_KEY 80                /* of a call of code that has a key of its own */
 #define LIMIT_BATCH 10000                /* fires in one batch call, lines of a batch */
 #define LIMIT_BATCH_TEXT (16u << 20)     /* the body of a batch; each of its lines LIMIT_TEXT */

@@ -1,5 +1,5 @@
-/* verify_standing.c - tokens, alarms, holds and amends: what the log's records leave in force, against the
- * rows. */
+/* verify_standing.c - tokens, alarms, holds and amends: what the log's records leave in force,
+ * against the rows. */
 #include "base/assert.h"
 #include "base/limits.h"
 #include "base/node.h"

@@ -105,7 +105,9 @@ void compile_quotas(struct source_step *step)
 
 void compile_quotas_of_flow(struct compilation *compiler, const struct node *document)
 {
-    const struct source_step flow = { .compiler = compiler, .node = document, .plan.name = STR("flow") };
+    const struct source_step flow = { .compiler = compiler,
+                                      .node = document,
+                                      .plan.name = STR("flow") };
 
     read_all(&flow, document, &compiler->quotas);
 }

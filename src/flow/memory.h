@@ -80,8 +80,7 @@ struct kept_text {
 struct node_state {
     uint32_t at; /* DO: which child; DOPAR: how many are open; TRY: which part */
     bool is_open, has_failed;
-    bool
-        is_stopping; /* it is cancelled or out of time: nothing forward begins in it (tree_stop.c) */
+    bool is_stopping; /* cancelled, or out of time: nothing forward begins in it (tree_stop.c) */
     uint32_t error; /* row of tree_errors with what failed it, from 1; 0: none */
 };
 

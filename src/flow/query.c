@@ -1,5 +1,5 @@
-/* query.c - what may be asked of an instance: expressions over its state, input, context and results
- * that its definition has under `queries`. They only read. */
+/* query.c - what may be asked of an instance: expressions over its state, input, context and
+ * results that its definition has under `queries`. They only read. */
 #include "flow/expr_view.h"
 #include "model/words.h"
 

@@ -137,7 +137,7 @@ static void call_claims(struct afar *afar, const struct afar_type *type)
     }
 }
 
-/* ---- A turn, by the thread that decides ------------------------------------------------------- */
+/* ---- A turn, by the thread that decides ----------------------------------------------------- */
 
 static pawl_status fail_absent(const struct afar_turn *turn)
 {

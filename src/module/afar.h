@@ -1,17 +1,17 @@
 /* afar.h - turns that workers elsewhere take: a queue, leases, and which build is in force.
  *
- * To the code layer it is a binding like that of a module's: the thread that runs a turn waits here
- * until a worker has answered, so the history is the same, entry by entry. The operations turn.offer,
- * turn.claim and turn.complete are the other side (docs/turn-protocol.md).
+ * To the code layer it is a binding like that of a module's: the thread that runs a turn waits
+ * here until a worker has answered, so the history is the same, entry by entry. The operations
+ * turn.offer, turn.claim and turn.complete are the other side (docs/turn-protocol.md).
  *
- * (1) A turn is given to one worker at a time. When its lease runs out it is given to another one,
+ * (1) A turn is given to one worker at a time. When its lease runs out it is given to another,
  *     and the late answer is lease-lost. After AFAR_TRIES leases it is refused with PAUSED, for
  *     the engine to hold the instance.
  * (2) Of each type one version and one build is in force. A worker that offers something else is
- *     refused by name; a higher version takes over at once, another build of the same version when
- *     no worker of the one before is there any more.
- * (3) While no worker of a type is there its turns are refused with NOT_KNOWN: their events wait, as
- *     in a program without the code. */
+ *     refused by name; a higher version takes over at once, another build of the same version
+ *     when no worker of the one before is there any more.
+ * (3) While no worker of a type is there its turns are refused with NOT_KNOWN: their events wait,
+ *     as in a program without the code. */
 #ifndef PAWL_MODULE_AFAR_H
 #define PAWL_MODULE_AFAR_H
 

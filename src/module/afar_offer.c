@@ -61,7 +61,8 @@ static pawl_status take_words(const struct scope *read, struct scope *scope, paw
     return scope->error.status = status == PAWL_NOT_KNOWN ? PAWL_INVALID_REQUEST : status;
 }
 
-/* What comes into force is kept as long as the definition; offers that change nothing leave nothing. */
+/* What comes into force is kept as long as the definition; offers that change nothing leave
+ * nothing. */
 static pawl_status keep_type(struct afar *afar, struct scope *scope,
                              const struct module_type *offered, struct module_type *out)
 {

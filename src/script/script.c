@@ -222,7 +222,8 @@ static uint64_t number_of(const struct node *request, const char *key)
     return node && node_to_i64(node, &number) && number > 0 ? (uint64_t)number : 0;
 }
 
-/* The instance's state, which is the caller's until it is kept again. *out NULL: it was forgotten. */
+/* The instance's state, which is the caller's until it is kept again. *out NULL: it was
+ * forgotten. */
 static pawl_status take_state(struct script *script, struct scope *scope,
                               const struct node *request, struct lua_world **out)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #define NUMBER_SIZE_MAX 200
-#define WHOLE_MAX       9007199254740992.0 /* 2^53: up to here a float that is whole prints as one */
+#define WHOLE_MAX       9007199254740992.0 /* 2^53: below it, a whole float prints as one */
 
 const char script_array_mark = 0;
 

@@ -163,10 +163,11 @@ struct commit {
     int64_t keys_before_ms; /* with keys: older ones may go */
     const struct standing_change *standing; /* applied in order */
     size_t standing_count;
-    /* What is erased, before all that is written (a text may be interned again): values (their ids and commitments count), what
-     * records had in their bodies, and of instances (number and labels count) correlation, labels
-     * and snapshot. Once the commit is durable, no byte of it is in the store's files: a backend
-     * that can't see to that at once does so with a later commit, and says so: scrub(). */
+    /* What is erased, before all that is written (a text may be interned again): values (their
+     * ids and commitments count), what records had in their bodies, and of instances (number and
+     * labels count) correlation, labels and snapshot. Once the commit is durable, no byte of it
+     * is in the store's files: a backend that can't see to that at once does so with a later
+     * commit, and says so: scrub(). */
     const struct value *erasures;
     size_t erasure_count;
     const struct redaction *redactions;

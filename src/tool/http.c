@@ -174,7 +174,8 @@ static bool read_body(struct exchange *exchange)
                                : call_no_memory(exchange->call);
 }
 
-/* "t=1777628400,v1=HEX": of the time, a dot and the body, so that an old request is seen to be one. */
+/* "t=1777628400,v1=HEX": of the time, a dot and the body, so that an old request is seen to be
+ * one. */
 static bool add_signature(struct exchange *exchange, str secret)
 {
     struct call *call = exchange->call;

@@ -1,9 +1,9 @@
-/* sends.c - what code, or a flow's `notify`, orders with the commit of its turn: another instance is
- * started or signalled.
+/* sends.c - what code, or a flow's `notify`, orders with the commit of its turn: another
+ * instance is started or signalled.
  *
- * Each order is an alarm that is due at once, in the very commit of the entry that has the effect
- * `send`: it is done once, also after a death, by the thread that fires alarms. One that is refused
- * says so in the log, and the sender goes on. */
+ * Each order is an alarm that is due at once, in the very commit of the entry that has the
+ * effect `send`: it is done once, also after a death, by the thread that fires alarms. One that
+ * is refused says so in the log, and the sender goes on. */
 #include "base/node.h"
 #include "engine/parts.h"
 #include "model/rights.h"

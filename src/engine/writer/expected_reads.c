@@ -1,5 +1,5 @@
-/* expected_reads.c - what the requests of a drain are about to read from a store that is far away: one round
- * trip for all of them, and none where everything is in memory. */
+/* expected_reads.c - what the requests of a drain are about to read from a store that is far
+ * away: one round trip for all of them, and none where everything is in memory. */
 #include "engine/parts.h"
 
 #define AHEAD_MOST 512u /* of each kind; what is beyond is read by itself */

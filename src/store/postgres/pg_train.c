@@ -1,10 +1,11 @@
-/* pg_train.c - commits of several shards that wait for the same connection go as one transaction:
- * one sync of the server's log for all of them, as a shard's batch is for its requests.
+/* pg_train.c - commits of several shards that wait for the same connection go as one
+ * transaction: one sync of the server's log for all of them, as a shard's batch is for its
+ * requests.
  *
- * The thread that gets the connection takes along what waits. A commit of records alone says by its rows whether
- * it still owned its shard; the fence of any other ends the whole transaction, which then has
- * written nothing: each goes again, alone. So commits in a train are strangers, and none relies on
- * another. */
+ * The thread that gets the connection takes along what waits. A commit of records alone says by
+ * its rows whether it still owned its shard; the fence of any other ends the whole transaction,
+ * which then has written nothing: each goes again, alone. So commits in a train are strangers,
+ * and none relies on another. */
 #include "postgres_int.h"
 
 #define TRAIN_MOST 32u /* commits */

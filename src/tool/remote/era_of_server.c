@@ -1,6 +1,6 @@
-/* era_of_server.c - which era a server speaks: it is asked as the newer one asks, and answers that
- * only the newer one gives decide. Any other answer, or none, means the older era, which begins with
- * a handshake. */
+/* era_of_server.c - which era a server speaks: it is asked as the newer one asks, and answers
+ * that only the newer one gives decide. Any other answer, or none, means the older era, which
+ * begins with a handshake. */
 #include "tool/remote/remote_int.h"
 #include <stdio.h>
 

@@ -1,9 +1,9 @@
-/* mcp_servers.h - private to tool: MCP servers whose tools steps call, over HTTP or as a program's stdin
- * and stdout, in both eras of the protocol (docs/internals/mcp.md).
+/* mcp_servers.h - private to tool: MCP servers whose tools steps call, over HTTP or as a
+ * program's stdin and stdout, in both eras of the protocol (docs/internals/mcp.md).
  *
  * Nothing durable is here. What has to outlive this process - the id of a remote task, the state
- * that a server wants back, questions and their answers - is in the results of these tools, which
- * the flow `pawl.mcp` keeps as results of its steps. */
+ * that a server wants back, questions and their answers - is in the results of these tools,
+ * which the flow `pawl.mcp` keeps as results of its steps. */
 #ifndef PAWL_TOOL_REMOTE_MCP_SERVERS_H
 #define PAWL_TOOL_REMOTE_MCP_SERVERS_H
 

@@ -7,14 +7,15 @@
  *   http_wire.c        POSTs, and answers as JSON or as a stream of events
  *   talk.c             the envelope of a request, and what its answer is
  *   era_of_server.c    which era a server speaks, and the handshake of the older one
- *   remote_tools.c     the tools of a server, remembered for a while; arguments that are headers too
+ *   remote_tools.c     the tools of a server, remembered for a while; arguments that are headers
+ *   too
  *   remote_ask.c       questions of servers, and their answers
  *   remote_step.h      what the tools of steps share
  *   outcome.c          what a server answers, as a result of a step
  *   remote_steps.c     mcp.call
  *   remote_task.c      mcp.look, mcp.answer, mcp.keep, mcp.cancel; what servers offer
  *   held.c             calls of the older era that wait for an answer of ours
- */
+ * / */
 #ifndef PAWL_TOOL_REMOTE_INT_H
 #define PAWL_TOOL_REMOTE_INT_H
 
