@@ -153,7 +153,7 @@ pawl_status verify_inline(struct verify *v, uint32_t rules, const struct record 
 static pawl_status check_known(struct verify *v, uint32_t id)
 {
     struct definition_row row;
-    uint32_t index;
+    uint32_t index = 0;
     pawl_status status;
 
     scope_clear(&v->scope);

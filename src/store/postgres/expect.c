@@ -191,8 +191,8 @@ static pawl_status copy_row(const struct reading_ahead *ahead, struct scope *sco
 bool pg_ahead_find(const struct reading_ahead *ahead, struct scope *scope,
                    const struct find_query *query, void *out, pawl_status *status)
 {
-    enum ahead_kind kind;
-    uint64_t name;
+    enum ahead_kind kind = 0;
+    uint64_t name = 0;
     uint32_t place;
     struct pg_rows rows;
     str bytes;

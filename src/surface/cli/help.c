@@ -25,7 +25,8 @@ void help_overview(const struct term *term)
     put_groups(term);
     term_put(term, BOLD, "\nEverywhere\n");
     fputs("  --store URL   sqlite:FILE (default sqlite:pawl.db, or $PAWL_STORE), memory:,\n"
-          "                or http://host:port of a server, called with the token $PAWL_TOKEN\n"
+          "                postgres://HOST/DATABASE, or http://host:port of a server, called\n"
+          "                with the token $PAWL_TOKEN\n"
           "  --json        print what HTTP would answer\n"
           "  --color WHEN  always, never, or auto: on a terminal without $NO_COLOR\n"
           "  --help        of pawl, or of a verb: pawl fire --help\n"
