@@ -95,6 +95,9 @@ void quotas_init(struct engine *engine);
 void quotas_fini(struct engine *engine);
 enum quota_verdict quotas_take(struct engine *engine, const struct quota_step *step);
 void quotas_committed(struct engine *engine, const struct batch *batch); /* what has ended */
+void quotas_amended(struct engine *engine, uint64_t instance); /* it may have other limits now */
+/* The attempt does not begin now. Lock not held. */
+void quotas_leave(struct engine *engine, uint64_t instance, uint32_t ordinal);
 void quotas_open(struct engine *engine);       /* those whose time has come */
 bool quotas_count_start(struct engine *engine, const struct quota *quota, int64_t ago_ms);
 void quotas_have_begun(struct engine *engine, uint64_t instance, uint32_t ordinal);
@@ -113,9 +116,12 @@ pawl_status quotas_of(struct engine *engine, struct actor *actor, uint32_t ordin
 /* The same, and its places are taken. LEASE_LOST: it waits for one, and needs not be remembered. */
 pawl_status quotas_admit(struct engine *engine, struct actor *actor, const struct job *job,
                          const struct quota_step *step, struct scope *scope);
-/* May what becomes ready be started in the same decision? */
-pawl_status quotas_admit_next(struct engine *engine, struct actor *actor, const struct job *job,
-                              struct scope *scope, bool *has_any, bool *may_start);
+/* Of what becomes ready: its limits, and whether its places can be taken in this decision yet. */
+pawl_status quotas_of_next(struct engine *engine, struct actor *actor, const struct job *job,
+                           struct scope *scope, struct quota_set *out, bool *may_take);
+/* May it be started in the same decision? Its places are taken. */
+bool quotas_admit_next(struct engine *engine, const struct actor *actor, uint32_t ordinal,
+                       const struct quota_set *set);
 /* Of an attempt that becomes ready. */
 int32_t quotas_priority(struct engine *engine, const struct actor *actor, uint32_t ordinal);
 /* What an attempt waits for, as JSON: {"limit":"rate","definition","step" or "tool","key","max",

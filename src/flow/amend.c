@@ -99,6 +99,7 @@ static bool place_all(struct plan_merge *merge)
     merged->calculates = merge->old->calculates || merge->new->calculates;
     merged->queries = merge->new->queries;
     merged->notify = merge->new->notify;
+    merged->quotas = merge->new->quotas;
     merged->cancel = merge->new->cancel;
     merged->buffered = merge->new->buffered;
     merged->buffered_count = merge->new->buffered_count;

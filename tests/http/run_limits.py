@@ -3,11 +3,14 @@ import concurrent.futures
 import json
 import signal
 
+from run_cancel import verify_twice
 from run_flows import server, yaml
 from run_timers import advance
 from web import harness
 
 ONE = "steps: {work: {tool: call, args: {n: \"{{input.n}}\"}%s, done: true}}"
+LIMITED = {"step-places": ONE % ", concurrency: {max: 1}", "places": "concurrency: {max: 1}\n" + ONE % "",
+           "step-rate": ONE % ", rate: {max: 1, per: 1h}", "rate": "rate: {max: 1, per: 1h}\n" + ONE % ""}
 
 
 def start(web, name, count=1, **values):
@@ -331,6 +334,100 @@ steps:
     web.refused("invalid-request", "POST", "/v1/signals/start", {"name": "add", "definition": "cart", "subject_ref": " "})
     web.refused("not-known", "POST", "/v1/signals/start", {"name": "add", "definition": "none", "subject_ref": "x"})
     web.refused("not-awaiting", "POST", "/v1/signals/start", {"name": "other", "definition": "cart", "subject_ref": "ann"})
+    shell.stop(child)
+
+
+def test_what_no_worker_takes_yet_has_not_begun_and_holds_no_place(shell):
+    child, web = server(shell, "--test")
+    for name, limit in (("places", "concurrency: {max: 1}"), ("rated", "rate: {max: 1, per: 1m}")):
+        yaml(web, name, "steps: {a: {tool: first, next: b}, b: {tool: call, %s, done: true}}" % limit)
+        ids = start(web, name, 2)
+        for step in claim(web, tools=("first",)):
+            end(web, step)
+        web.expect(200, "POST", "/v1/instances/%s/pause" % ids[0], {"actor_ref": "ann"})
+        advance(web, "10m")
+        assert of(claim(web, lease="1h")) == ids[1:], "the first has a ready step that nobody runs"
+        web.expect(200, "POST", "/v1/instances/%s/resume" % ids[0], {"actor_ref": "ann"})
+        assert claim(web) == [], "ten minutes of waiting were no beginning"
+    shell.stop(child)
+
+
+def test_one_that_is_paused_while_it_waits_lets_the_others_go_first(shell):
+    child, web = server(shell, "--test")
+    for name, text in LIMITED.items():
+        yaml(web, name, text)
+        ids = start(web, name, 3)
+        (held,) = claim(web, lease="1h")
+        assert claim(web) == []
+        web.expect(200, "POST", "/v1/instances/%s/pause" % ids[1], {"actor_ref": "ann"})
+        end(web, held)
+        advance(web, "1h")
+        (next_one,) = claim(web, lease="2h")
+        assert next_one["instance_id"] == ids[2], name
+        web.expect(200, "POST", "/v1/instances/%s/resume" % ids[1], {"actor_ref": "ann"})
+        assert claim(web) == []
+        end(web, next_one)
+        advance(web, "1h")
+        (last,) = claim(web)
+        assert last["instance_id"] == ids[1], name
+        end(web, last)
+    shell.stop(child)
+
+
+def test_a_place_that_was_for_a_call_which_never_began_is_given_to_the_next(shell):
+    child, web = server(shell, "--test")
+    for name, limit in (("places", "concurrency: {max: 1}"), ("rated", "rate: {max: 1, per: 1m}")):
+        yaml(web, name, limit + """
+steps:
+  a: {tool: call, wait_for_worker: 30s, done: true, on_error: w, retry: {max: 1}}
+  w: {wait: {signal: go}, done: true}
+""")
+        ids = start(web, name, 3)
+        (held,) = claim(web)
+        assert held["instance_id"] == ids[0] and claim(web) == []
+        end(web, held)
+        advance(web, "2m")
+        assert of(claim(web)) == [], "those that waited wait for their signal now"
+        last = start(web, name, 1)
+        assert of(claim(web)) == last, name
+    shell.stop(child)
+
+
+def test_an_amended_flow_has_the_limits_of_its_new_definition_and_its_old_place_is_free(shell):
+    child, web = server(shell, "--test")
+    yaml(web, "free", ONE % "")
+    for name, text in LIMITED.items():
+        yaml(web, name, text)
+        ids = start(web, name, 2)
+        (held,) = claim(web)
+        assert claim(web) == []
+        web.expect(200, "POST", "/v1/instances/%s/amend" % ids[1], {"definition": "free"})
+        assert of(claim(web)) == ids[1:], name + ": the new one has no limit"
+    for n in range(20):
+        yaml(web, "key%d" % n, "{concurrency: {max: 1, key: \"%d-{{input.who}}\"}, steps: {work: {tool: call, next: work}}}" % n)
+    one, other = start(web, "key0", 2, who="ann")
+    found = claim(web)
+    for n in range(1, 20):
+        assert of(found) == [one], n
+        end(web, found[0])
+        web.expect(200, "POST", "/v1/instances/%s/amend" % one, {"definition": "key%d" % n})
+        found = claim(web) + claim(web)
+        if n == 1:
+            assert sorted(of(found)) == [one, other], "it moved to the place of its new key"
+            found = [step for step in found if step["instance_id"] == one]
+    assert verify_twice(shell) == (True, True)
+    shell.stop(child)
+
+
+def test_a_newer_version_that_allows_more_lets_those_in_that_wait(shell):
+    child, web = server(shell)
+    for name, text in (("step", ONE % ", concurrency: {max: %d}"), ("whole", "concurrency: {max: %d}\n" + ONE % "")):
+        yaml(web, name, text % 1)
+        ids = start(web, name, 3)
+        assert of(claim(web)) == ids[:1] and claim(web) == []
+        yaml(web, name, text % 5)
+        ids += start(web, name, 1)
+        assert of(claim(web)) + of(claim(web)) == ids[1:]
     shell.stop(child)
 
 

@@ -118,8 +118,10 @@ static void turn_took(struct engine *engine, struct actor_turn *turn)
     untaken_forget(engine, actor->instance);
     steps_note_ready(engine, actor, &turn->decision);
     pause_told(engine, &turn->decision);
-    if (turn->mail->event.kind == EVENT_AMEND)
+    if (turn->mail->event.kind == EVENT_AMEND) {
+        quotas_amended(engine, actor->instance);
         claims_amended(engine, actor);
+    }
     steps_act(engine, actor->instance, turn->jobs);
     if (actor->memory && actor_has_kept(engine, actor)) /* more than one decision could take */
         mail_wake(engine, actor->instance);
@@ -217,6 +219,8 @@ static pawl_status decide_one(struct engine *engine, struct actor_turn *turn, st
 
     if (turn->actor->is_paused && pause_bars(mail->event.kind))
         status = pause_refusal(scope);
+    if (status && is_start) /* it is looked for at resume; others need not wait for that */
+        quotas_leave(engine, turn->actor->instance, mail->event.ordinal);
     if (!status && is_start)
         status = steps_prepare(engine, turn->actor, mail, scope, &turn->jobs, &prepared);
     lease_explain(engine, scope, turn->actor, &mail->event);

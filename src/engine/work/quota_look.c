@@ -158,22 +158,25 @@ pawl_status quotas_admit(struct engine *engine, struct actor *actor, const struc
 }
 
 /* While an instance is created it has no number: its first step starts after that. */
-pawl_status quotas_admit_next(struct engine *engine, struct actor *actor, const struct job *job,
-                              struct scope *scope, bool *has_any, bool *may_start)
+pawl_status quotas_of_next(struct engine *engine, struct actor *actor, const struct job *job,
+                           struct scope *scope, struct quota_set *out, bool *may_take)
 {
-    struct quota_set set;
-    struct quota_step step = { .instance = actor->instance, .ordinal = job->ordinal, .quotas = &set };
     bool is_limited = flow_has_quotas(actor->definition, actor->memory) ||
                       toolbox_limits(engine->toolbox, job->call.tool);
 
-    *has_any = is_limited;
-    *may_start = !is_limited;
-    if (!is_limited || !actor->instance)
-        return PAWL_OK;
-    TRY(quotas_of(engine, actor, job->ordinal, job->call.tool, scope, &set));
-    *has_any = set.count > 0;
-    *may_start = set.count == 0 || take(engine, &step) == QUOTA_TAKEN;
-    return PAWL_OK;
+    *out = (struct quota_set){ 0 };
+    *may_take = !is_limited || actor->instance;
+    return is_limited && actor->instance
+               ? quotas_of(engine, actor, job->ordinal, job->call.tool, scope, out)
+               : PAWL_OK;
+}
+
+bool quotas_admit_next(struct engine *engine, const struct actor *actor, uint32_t ordinal,
+                       const struct quota_set *set)
+{
+    struct quota_step step = { .instance = actor->instance, .ordinal = ordinal, .quotas = set };
+
+    return set->count == 0 || take(engine, &step) == QUOTA_TAKEN;
 }
 
 /* ---- For people ----------------------------------------------------------------------------- */

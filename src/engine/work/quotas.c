@@ -133,7 +133,7 @@ static bool grow_starts(struct engine *engine, struct quota_bucket *bucket)
     starts = heap_new(engine->heap, capacity * sizeof *starts);
     if (!starts)
         return false;
-    for (uint32_t i = 0; i < bucket->start_count; i++)
+    for (uint32_t i = 0; i < bucket->start_capacity; i++) /* it is full */
         starts[i] = bucket->starts[(bucket->first_start + i) % bucket->start_capacity];
     heap_free(engine->heap, bucket->starts, bucket->start_capacity * sizeof *starts);
     bucket->starts = starts;
@@ -384,6 +384,8 @@ static void give_back_step(struct engine *engine, uint64_t instance, uint32_t or
     if (quotas->holds[anchor].first == at)
         quotas->holds[anchor].first = quotas->holds[at].after;
     free_hold(engine, at);
+    if (quotas->holds[anchor].first == QUOTA_NONE && !quotas->holds[anchor].has_begun)
+        free_hold(engine, anchor); /* its place was for this attempt, which never began */
 }
 
 static void give_back_instance(struct engine *engine, uint64_t instance)
@@ -415,6 +417,37 @@ static void sweep(struct engine *engine)
         used += quotas->buckets[at].name.data != NULL;
     }
     quotas->sweep_at = used < BUCKETS_KEPT / 2 ? BUCKETS_KEPT : 2 * used;
+}
+
+void quotas_leave(struct engine *engine, uint64_t instance, uint32_t ordinal)
+{
+    guard_lock(&engine->lock);
+    give_back_step(engine, instance, ordinal);
+    guard_unlock(&engine->lock);
+}
+
+/* What has begun keeps its places. The others are looked at by the limits that they have now; the
+ * instance's hold goes last, with the last of them, unless it has begun. */
+void quotas_amended(struct engine *engine, uint64_t instance)
+{
+    struct quotas *quotas = &engine->work.quotas;
+    uint32_t anchor = find_hold(quotas, instance, 0);
+    uint32_t at = anchor == QUOTA_NONE ? QUOTA_NONE : quotas->holds[anchor].first;
+
+    ASSERT_LOCKED(engine);
+    while (at != QUOTA_NONE) {
+        struct quota_hold hold = quotas->holds[at];
+
+        at = hold.after;
+        if (hold.has_begun)
+            continue;
+        give_back_step(engine, instance, hold.ordinal);
+        if (hold.waits_in != QUOTA_NONE)
+            return_step(engine, &hold);
+    }
+    anchor = find_hold(quotas, instance, 0);
+    if (anchor != QUOTA_NONE)
+        quotas->holds[anchor].waits_in = QUOTA_NONE;
 }
 
 void quotas_committed(struct engine *engine, const struct batch *batch)
@@ -465,6 +498,7 @@ static enum quota_verdict make_wait(struct engine *engine, const struct quota *q
         return QUOTA_NO_MEMORY;
     if (quota->is_of_flow)
         own->waits_in = QUOTA_WITH_INSTANCE;
+    let_in(engine, bucket); /* a newer version may have made it wider */
     return QUOTA_WAITS;
 }
 
@@ -474,6 +508,27 @@ static bool has_place(struct quota_bucket *bucket, const struct quota_hold *hold
     if (hold->let_into == at + 1)
         return bucket->start_count < bucket->max || (forget_old_starts(bucket, time_ms), bucket->start_count < bucket->max);
     return !bucket->waiting && room_of(bucket, time_ms) > 0;
+}
+
+static void leave_places(struct engine *engine, struct quota_hold *hold)
+{
+    while (hold->bucket_count > 0) {
+        uint32_t at = hold->buckets[--hold->bucket_count];
+
+        engine->work.quotas.buckets[at].held--;
+        let_in(engine, at);
+    }
+}
+
+/* A flow has one limit of instances at once. One that has a place already was amended, and moves to
+ * the new limit's, also if that is full: as it does when the store is opened again. */
+static bool moves_place(struct engine *engine, const struct quota *quota, struct quota_hold *target)
+{
+    bool moves = quota->is_of_flow && target->bucket_count > 0;
+
+    if (moves)
+        leave_places(engine, target);
+    return moves;
 }
 
 static enum quota_verdict take_at_once(struct engine *engine, const struct quota *quota, uint32_t hold,
@@ -486,7 +541,8 @@ static enum quota_verdict take_at_once(struct engine *engine, const struct quota
         return QUOTA_NO_MEMORY;
     if (has_bucket(&quotas->holds[target], at))
         return QUOTA_TAKEN;
-    if (!step->is_forced && !has_place(&quotas->buckets[at], &quotas->holds[target], at, 0))
+    if (!moves_place(engine, quota, &quotas->holds[target]) && !step->is_forced &&
+        !has_place(&quotas->buckets[at], &quotas->holds[target], at, 0))
         return make_wait(engine, quota, at, hold, anchor, step);
     quotas->buckets[at].held++;
     quotas->holds[target].buckets[quotas->holds[target].bucket_count++] = at;

@@ -119,14 +119,23 @@ static bool find_runner(struct engine *engine, const struct actor *actor, struct
     return runner_reserve(engine, job);
 }
 
-/* Start one ready attempt on top of the decision, if there is a place for it. */
+static void drop_job(struct engine *engine, struct job *job)
+{
+    guard_lock(&engine->lock);
+    steps_drop(engine, job);
+    guard_unlock(&engine->lock);
+}
+
+/* Start one ready attempt on top of the decision, if there is a runner and then a place for it: one
+ * that nobody runs yet takes no place from others. */
 static pawl_status start_one(struct engine *engine, struct actor *actor, struct scope *scope,
                              const struct event *cause, uint32_t ordinal, struct decision *decision,
                              struct job **jobs)
 {
     struct event start = { .kind = EVENT_STEP_START, .at_ms = cause->at_ms, .ordinal = ordinal };
     struct job *job = NULL;
-    bool has_quotas, may_start;
+    struct quota_set quotas;
+    bool may_take;
     pawl_status status = job_new(engine, actor, ordinal, scope, &job);
 
     if (status == PAWL_NOT_AWAITING) /* it asks what it is called, and is being made: later */
@@ -137,18 +146,19 @@ static pawl_status start_one(struct engine *engine, struct actor *actor, struct 
         return steps_fail_started(actor, scope, &start, decision);
     }
     TRY(status);
-    status = quotas_admit_next(engine, actor, job, scope, &has_quotas, &may_start);
-    if (status || !may_start) {
-        job_free(engine, job);
-        return status;
-    }
-    if (!has_quotas && may_end_at_once(cause, decision, scope, job->call.tool)) {
+    status = quotas_of_next(engine, actor, job, scope, &quotas, &may_take);
+    if (!status && may_take && quotas.count == 0 &&
+        may_end_at_once(cause, decision, scope, job->call.tool)) {
         status = end_at_once(engine, actor, scope, &start, job, decision);
         job_free(engine, job);
         return status;
     }
-    if (!find_runner(engine, actor, job)) {
+    if (status || !may_take || !find_runner(engine, actor, job)) {
         job_free(engine, job);
+        return status;
+    }
+    if (!quotas_admit_next(engine, actor, ordinal, &quotas)) {
+        drop_job(engine, job);
         return PAWL_OK;
     }
     job->next = *jobs;
