@@ -114,6 +114,19 @@ static pawl_status fail_start(const struct module *module, struct scope *scope, 
                       strerror_r(number, words, sizeof words));
 }
 
+/* What a program that ends while it loads may lack. An older Node refuses an option in its own words. */
+static const char *loading_hint(const struct module *module)
+{
+    str path = str_of(module->path);
+
+    if (!module->command)
+        return "";
+    if (path.size > 3 && str_eq(str_from(path, path.size - 3), STR(".ts")))
+        return "; a .ts file needs Node 22.6 or newer, and has to call workflow()";
+    return "; it has to speak the protocol of docs/turn-protocol.md, "
+           "as the clients for Python and Node do";
+}
+
 pawl_status process_begin(const struct module *module, struct child_process *child,
                           struct scope *scope, str *hello)
 {
@@ -141,9 +154,7 @@ pawl_status process_begin(const struct module *module, struct child_process *chi
     process_end(child, words);
     return scope_fail(scope, PAWL_NOT_KNOWN, "module '%s' ended its process while loading (%s)%s",
                       module->path, end == FRAME_LATE ? "it did not come back" : words,
-                      module->command ? "; it has to speak the protocol of docs/turn-protocol.md, "
-                                        "as the clients for Python and Node do"
-                                      : "");
+                      loading_hint(module));
 }
 
 /* ---- What it says first ---------------------------------------------------------------------- */

@@ -294,6 +294,9 @@ def test_a_file_that_cannot_be_loaded_is_refused_in_words(shell):
         shell.write("bad.mjs", text)
         said = shell.pawl("serve", "--listen", "127.0.0.1:0", "--module", "bad.mjs", expect=None)
         assert said.code != 0 and words in said.err, (text, said)
+    shell.write("bad.ts", "export const x = 1;\n")  # an older Node does not read it, a newer one finds nothing in it
+    said = shell.pawl("serve", "--listen", "127.0.0.1:0", "--module", "bad.ts", expect=None)
+    assert said.code != 0 and "a .ts file needs Node 22.6 or newer, and has to call workflow()" in said.err, said
 
 
 # ---- What a process is asked, and answers --------------------------------------------------------------------------------------------
