@@ -2,7 +2,8 @@
 """run_planted.py - each deliberate defect of src/base/planted.h is found by an ordinary test.
 
 README.md beside this names the test for each. It must pass as the engine is, and fail with
-PAWL_BUG=NAME, in a build with -Dplanted_bugs=true. An ordinary build has no defects to turn on:
+PAWL_BUG=NAME, in a build with -Dplanted_bugs=true. Where the row names a script, that script turns
+the defect on in a test of its own, and only its text is looked at here. An ordinary build has no defects to turn on:
 then one is built beside it where PAWL_TEST_LONG is set or --build is given, and else this is
 skipped, and says so.
 """
@@ -17,7 +18,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 BUILD = pathlib.Path(os.environ.get("PAWL_BUILD", ROOT / "build"))
-ROW = re.compile(r"^\| `([A-Z_]+)` \|.*\| `(\w+): ([\w.]+)` \|$", re.MULTILINE)
+ROW = re.compile(r"^\| `([A-Z_]+)` \|.*\| `([\w/.]+): ([\w.]+)` \|$", re.MULTILINE)
 
 
 def names():
@@ -39,7 +40,7 @@ def has_switch(build):
 def make_build(folder):
     subprocess.run(["meson", "setup", folder, str(ROOT), "-Dplanted_bugs=true", "-Db_lundef=false"],
                    check=True, stdout=subprocess.DEVNULL)
-    subprocess.run(["ninja", "-C", folder, *{"tests/test_" + p for p, _ in finders().values()}],
+    subprocess.run(["ninja", "-C", folder, *{"tests/test_" + p for p, _ in finders().values() if not p.endswith(".py")}],
                    check=True, stdout=subprocess.DEVNULL)
     return pathlib.Path(folder)
 
@@ -56,11 +57,20 @@ def passes(build, program, test, bug):
     return "# 1 passed, 0 failed" in output, output
 
 
+def check_script(script, test, name):
+    """A script that turns the defect on by itself: does this test of it name the defect?"""
+    body = re.search(r"^def test_%s\(.*\n((?:    .*\n)+)" % test, (ROOT / script).read_text(), re.MULTILINE)
+    good = body is not None and '"%s"' % name in body.group(1)
+    return good, "%s - %s: %s, by itself" % ("ok" if good else "not ok", name, script)
+
+
 def check(build, name):
     """(is it found, what to print)."""
     if name not in finders():
         return False, "not ok - %s: README.md names no test that finds it" % name
     program, test = finders()[name]
+    if program.endswith(".py"):
+        return check_script(program, test, name)
     sound, output = passes(build, program, test, None)
     caught = not passes(build, program, test, name)[0]
     return sound and caught, "%s - %s: %s %s%s%s" % (
