@@ -59,7 +59,8 @@ class CodeWorker:
 
     def _turns(self, hello: dict[str, Any]) -> None:
         from . import NotKnown, Unreachable
-        session, answers = self._offer(hello), []
+        answers: list[dict[str, Any]] = []
+        session = self._offer(hello)
         while not self._stopping or answers:
             try:
                 found = self.pawl.turn_claim(session, answers=answers, max=self.turns_at_once, lease=self.lease,
