@@ -81,9 +81,10 @@ class World:
         fire = {"instance_id": self.wheel, "action": "turn"}
         alarm = self.make("POST", "/alarms", {"after": "1h", "operation": "instance.fire", "input": fire})["alarm_id"]
         token = self.make("POST", "/tokens", {"scopes": "read"})["token_id"]
-        self.ids = {"instance_id": self.wheel, "step_id": step, "alarm_id": alarm, "token_id": token, "name": "gate", "store": "default"}
+        self.ids = {"instance_id": self.wheel, "step_id": step, "alarm_id": alarm, "token_id": token, "name": "gate", "store": "default", "turn_id": "1"}
         self.values = {"action": "turn", "correlation_id": "c", "tools": ["t"], "worker": "w", "steps": [], "name": "s", "by": "1s", "definition": "gate", "subject_ref": "s",
-                       "operation": "instance.fire", "input": fire, "scopes": "read", "after": "1h", "lease": "x"}
+                       "operation": "instance.fire", "input": fire, "scopes": "read", "after": "1h", "lease": "x",
+                       "hello": {"pawl": 1}, "session": "x", "answer": {}}
         self.before = self.position()
 
     def make(self, method, path, body, headers=None):
@@ -152,6 +153,8 @@ def throw_addresses(world):
                 if p.name in ("name", "store") and (op.method == "PUT" or wanted is None):
                     wanted = None
                 reason = world.line.refused((op, odd), op.method, world.path(op, **{p.name: odd}), body)
+                if op.name.startswith("turn.") and reason == "lease-lost":
+                    continue  # turns are known by their lease alone
                 assert reason == wanted or (wanted is None and reason in ("not-known", "invalid-request", "invalid-definition", "not-awaiting")), (op, odd, reason)
         for query in ("nonsense=1", "a=1&a=1", "=", "%zz=1", "x=%ff", "x=%00"):
             if op.path in ("/metrics", "/healthz") and world.prefix != "/v1":

@@ -13,7 +13,7 @@ from web import Web, harness
 BUILD = pathlib.Path(os.environ.get("PAWL_BUILD", harness.ROOT / "build"))
 EDITS = re.compile(r"delete|remove|erase|purge|edit|update|modify|replace|rewrite|truncate|undo|revert|rewind|reset|rollback|overwrite|drop|\brm\b")
 # Erasing takes values away, and is the one way: entries, hashes and the record of who did it stay (run_erase.py).
-ERASING = {"instance.erase", "erase", "/v1/instances/{instance_id}/erase"}
+ERASING = {"instance.erase", "subject.erase", "erase", "/v1/instances/{instance_id}/erase"}
 MACHINE = {"states": ["a", "b", "gone"], "initial_state": "a", "terminal_states": ["gone"], "terminal_kinds": {"gone": "cancel"},
            "transitions": [{"from_state": "a", "action": "go", "to_state": "b"}, {"from_state": "b", "action": "go", "to_state": "a"},
                            {"from_state": "a", "action": "leave", "to_state": "gone"}]}
