@@ -1,20 +1,34 @@
-// scenarios.mjs - what a person does in the dashboard, and what must be seen then. run_browser.py begins a server for
+// scenarios.mjs - what a person does in the dashboard, and what must be seen then. run_browser.py
+// begins a server for
 // each, and says which run every day.
 
-export const HOSTILE = `<img src=x onerror="window.hacked=1">'"></script><script>window.hacked=1</script>\u202e{{7*7}}`;
+export const HOSTILE =
+  `<img src=x onerror="window.hacked=1">'"></script><script>window.hacked=1</script>` +
+  "\u202e{{7*7}}";
 
 /** The text of an element, or of the page. */
 const text = (page, selector = "main") => page.locator(selector).first().innerText();
 
 /** Wait until the page says it. */
-const says = (page, words, selector = "main") => page.waitForFunction(([where, what]) => document.querySelector(where)?.innerText.includes(what), [selector, words]);
+const says = (page, words, selector = "main") =>
+  page.waitForFunction(
+    ([where, what]) => document.querySelector(where)?.innerText.includes(what),
+    [selector, words]
+  );
 
 /** A node of the graph has this mark. */
-const lit = (page, mark, name) => page.locator("svg.graph .node." + mark + " text", { hasText: name }).first().waitFor();
+const lit = (page, mark, name) =>
+  page
+    .locator("svg.graph .node." + mark + " text", { hasText: name })
+    .first()
+    .waitFor();
 
 const instanceOf = (t, ...filters) => t.json("list", ...filters).instances[0].instance_id;
 
-const get = (t, id) => { const shown = t.json("show", id); return shown.instance ?? shown; };
+const get = (t, id) => {
+  const shown = t.json("show", id);
+  return shown.instance ?? shown;
+};
 
 async function fivePages(t) {
   const page = await t.page({ actor: "ann", mayRefuse: /409 \(Conflict\)/ });
@@ -23,8 +37,14 @@ async function fivePages(t) {
   await page.getByRole("button", { name: "Ship it anyway" }).click();
   await says(page, "invalid-transition: no 'ship' from 'new'; legal now: pay, drop");
   await says(page, "by mallory");
-  t.assert((await page.locator(".pair > div").nth(0).locator(".mark.bad").count()) === 0, "the history as recorded verifies");
-  t.assert((await page.locator(".pair > div").nth(1).locator(".mark.bad").count()) >= 2, "the changed entry and those behind it do not verify");
+  t.assert(
+    (await page.locator(".pair > div").nth(0).locator(".mark.bad").count()) === 0,
+    "the history as recorded verifies"
+  );
+  t.assert(
+    (await page.locator(".pair > div").nth(1).locator(".mark.bad").count()) >= 2,
+    "the changed entry and those behind it do not verify"
+  );
   await t.shot(page, "home");
   await t.go(page, "instances");
   await says(page, "batch-release");
@@ -55,7 +75,12 @@ async function hostileStrings(t) {
   const page = await t.page({ actor: HOSTILE, mayRefuse: /40[04]/ });
   const made = JSON.parse(t.words[0]);
   const isClean = async (what) => {
-    const found = await page.evaluate(() => ({ hacked: "hacked" in window, images: [...document.images].filter((image) => !image.src.endsWith("/dashboard/icon.svg")).length, scripts: document.scripts.length }));
+    const found = await page.evaluate(() => ({
+      hacked: "hacked" in window,
+      images: [...document.images].filter((image) => !image.src.endsWith("/dashboard/icon.svg"))
+        .length,
+      scripts: document.scripts.length
+    }));
     t.assert(!found.hacked && found.images === 0 && found.scripts === 1, what, found);
   };
   for (const [kind, id] of Object.entries(made)) {
@@ -66,7 +91,10 @@ async function hostileStrings(t) {
     }
     await t.shot(page, "hostile-" + kind);
   }
-  for (const hash of ["", "instances", "instances?subject_ref=" + encodeURIComponent(HOSTILE), "instances?state=" + encodeURIComponent(HOSTILE), "definitions", "definitions/hostile", "definitions/hostile-flow", "approvals?all=1", "timers", "workers", encodeURIComponent(HOSTILE), "definitions/" + encodeURIComponent(HOSTILE)]) {
+  for (const hash of ["", "instances", "instances?subject_ref=" + encodeURIComponent(HOSTILE),
+    "instances?state=" + encodeURIComponent(HOSTILE), "definitions", "definitions/hostile",
+    "definitions/hostile-flow", "approvals?all=1", "timers", "workers",
+    encodeURIComponent(HOSTILE), "definitions/" + encodeURIComponent(HOSTILE)]) {
     await t.go(page, hash);
     await page.waitForTimeout(150);
     await isClean(hash);
@@ -146,7 +174,10 @@ async function everyAction(t) {
   t.pawl("define", t.words[0]);
   await ask(page, "Amend…", { Definition: "approval" }, "Amend");
   await says(page, "amend");
-  t.assert(t.json("history", running).entries.some((entry) => entry.action === "amend"), "it was amended");
+  t.assert(
+    t.json("history", running).entries.some((entry) => entry.action === "amend"),
+    "it was amended"
+  );
   // Versions and what changed between them.
   await t.go(page, "definitions/approval?version=2&against=1");
   await says(page, "What changed from @1 to @2");
@@ -166,11 +197,16 @@ async function startForm(t) {
   await page.getByRole("button", { name: "Start one" }).click();
   await says(page, "F-1");
   const made = get(t, instanceOf(t, "--subject", "F-1"));
-  t.assert(JSON.stringify(made.input) === '{"amount":7,"colour":"red","tags":["a",2]}', made.input);
+  t.assert(
+    JSON.stringify(made.input) === '{"amount":7,"colour":"red","tags":["a",2]}',
+    made.input
+  );
   t.assert(made.created_by === "ann", made);
   await t.go(page, "definitions/form");
   await page.getByLabel("amount (required)").fill("-1");
-  await page.locator("form.start").evaluate((form) => { form.noValidate = true; });
+  await page.locator("form.start").evaluate((form) => {
+    form.noValidate = true;
+  });
   await page.getByRole("button", { name: "Start one" }).click();
   await says(page, "amount", ".start .problem");
 }
@@ -200,20 +236,34 @@ async function timeTravel(t) {
   await page.waitForSelector("svg.graph");
   await page.goBack();
   await says(page, "Instances");
-  t.assert((await page.locator("#f-status").inputValue()) === "completed", "the filter is in the address");
+  t.assert(
+    (await page.locator("#f-status").inputValue()) === "completed",
+    "the filter is in the address"
+  );
   await page.reload();
   await says(page, "A-17");
 }
 
-/** Two browsers press Approve at the same moment: both are answered, one entry each, and both pages agree. */
+/**
+ * Two browsers press Approve at the same moment: both are answered, one entry each, and both pages
+ * agree.
+ */
 async function race(t) {
   const id = instanceOf(t, "--definition", "once");
-  const pages = await Promise.all(["ann", "bob"].map((actor) => t.page({ actor, mayRefuse: /409/ })));
+  const pages = await Promise.all(
+    ["ann", "bob"].map((actor) => t.page({ actor, mayRefuse: /409/ }))
+  );
   await Promise.all(pages.map((page) => t.go(page, "instances/" + id)));
-  await Promise.all(pages.map((page) => page.getByRole("button", { name: "Approve", exact: true }).waitFor()));
-  await Promise.all(pages.map((page) => page.getByRole("button", { name: "Approve", exact: true }).click()));
+  await Promise.all(
+    pages.map((page) => page.getByRole("button", { name: "Approve", exact: true }).waitFor())
+  );
+  await Promise.all(
+    pages.map((page) => page.getByRole("button", { name: "Approve", exact: true }).click())
+  );
   await Promise.all(pages.map((page) => says(page, "completed", ".now")));
-  const approved = t.json("history", id).entries.filter((entry) => entry.action === "gate.approve");
+  const approved = t
+    .json("history", id)
+    .entries.filter((entry) => entry.action === "gate.approve");
   t.assert(approved.length === 1, "one of them approved it", approved);
 }
 
@@ -242,17 +292,34 @@ async function keyboard(t) {
   t.assert(first, "a row had the focus");
 }
 
-/** Narrow, wide, dark and light: no rule of WCAG A and AA is broken, and nothing is wider than the screen. */
+/**
+ * Narrow, wide, dark and light: no rule of WCAG A and AA is broken, and nothing is wider than the
+ * screen.
+ */
 async function everyLook(t) {
-  const ids = { machine: instanceOf(t, "--subject", "A-18"), flow: instanceOf(t, "--definition", "welcome"), code: instanceOf(t, "--definition", "countdown") };
-  const hashes = ["", "instances", "instances?status=failed", "definitions", "definitions/order", "definitions/create-deployable", "approvals?all=1", "timers", "workers", "nowhere",
-    ...Object.values(ids).map((id) => "instances/" + id), "instances/" + ids.flow + "?tab=steps", "instances/" + ids.flow + "?tab=timeline", "instances/" + ids.flow + "?tab=data&at=2"];
-  for (const [look, options] of Object.entries({ light: {}, dark: { colorScheme: "dark" }, narrow: { viewport: { width: 375, height: 780 } }, "narrow-dark": { viewport: { width: 375, height: 780 }, colorScheme: "dark" } })) {
+  const ids = {
+    machine: instanceOf(t, "--subject", "A-18"),
+    flow: instanceOf(t, "--definition", "welcome"),
+    code: instanceOf(t, "--definition", "countdown")
+  };
+  const hashes = ["", "instances", "instances?status=failed", "definitions", "definitions/order",
+    "definitions/create-deployable", "approvals?all=1", "timers", "workers", "nowhere",
+    ...Object.values(ids).map((id) => "instances/" + id), "instances/" + ids.flow + "?tab=steps",
+    "instances/" + ids.flow + "?tab=timeline", "instances/" + ids.flow + "?tab=data&at=2"];
+  for (const [look, options] of Object.entries({
+    light: {},
+    dark: { colorScheme: "dark" },
+    narrow: { viewport: { width: 375, height: 780 } },
+    "narrow-dark": { viewport: { width: 375, height: 780 }, colorScheme: "dark" }
+  })) {
     const page = await t.page({ actor: "ann", ...options });
     for (const hash of hashes) {
       await t.go(page, hash);
       await page.waitForTimeout(250);
-      await t.shot(page, look + "-" + (hash.replace(/[^a-z]+/g, "-").replace(/^-|-$/g, "") || "home"));
+      await t.shot(
+        page,
+        look + "-" + (hash.replace(/[^a-z]+/g, "-").replace(/^-|-$/g, "") || "home")
+      );
       await t.accessible(page, look + " " + hash);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       t.assert(wide <= 0, look, hash, "is wider than the screen by " + wide);
@@ -261,7 +328,10 @@ async function everyLook(t) {
   }
 }
 
-/** A hundred thousand instances: the list is quick, ten thousand rows can be worked with, the rest is found by filters. */
+/**
+ * A hundred thousand instances: the list is quick, ten thousand rows can be worked with, the rest
+ * is found by filters.
+ */
 async function manyInstances(t) {
   const page = await t.page();
   const begun = Date.now();
@@ -284,7 +354,10 @@ async function manyInstances(t) {
   t.assert(took < 100, "a key takes " + took + " ms");
   const id = await page.locator("tbody tr").nth(3).getAttribute("data-key");
   t.pawl("fire", id, "pay", "--actor", "ann");
-  await page.waitForFunction((key) => document.querySelector('tr[data-key="' + key + '"]')?.textContent.includes("paid"), id);
+  await page.waitForFunction(
+    (key) => document.querySelector('tr[data-key="' + key + '"]')?.textContent.includes("paid"),
+    id
+  );
   await t.go(page, "instances?subject_ref=S-77777");
   await says(page, "S-77777");
   await t.go(page, "");
@@ -292,9 +365,17 @@ async function manyInstances(t) {
   await t.shot(page, "many-home");
 }
 
-/** How soon something is seen: that is printed. What it depends on is tested: no script and no answer of an operation. */
+/**
+ * How soon something is seen: that is printed. What it depends on is tested: no script and no
+ * answer of an operation.
+ */
 async function firstPaint(t) {
-  const paint = (page) => page.waitForFunction(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime).then((found) => found.jsonValue());
+  const paint = (page) =>
+    page
+      .waitForFunction(
+        () => performance.getEntriesByName("first-contentful-paint")[0]?.startTime
+      )
+      .then((found) => found.jsonValue());
   const bare = await t.page({ mayRefuse: /ERR_FAILED/ });
   await bare.route(/\.js$|\/v1\//, (route) => route.abort());
   await bare.goto(t.address + "/");
@@ -310,7 +391,11 @@ async function firstPaint(t) {
   }
   const middle = times.sort((x, y) => x - y)[2];
   console.log("first paint after " + middle.toFixed(0) + " ms (the middle of five)");
-  t.assert(middle < Number(process.env.PAWL_PAINT_MS ?? Infinity), "first paint after " + middle + " ms", times);
+  t.assert(
+    middle < Number(process.env.PAWL_PAINT_MS ?? Infinity),
+    "first paint after " + middle + " ms",
+    times
+  );
 }
 
 /** A server that wants tokens: signing in, acting, a token that ends. */
@@ -341,9 +426,16 @@ async function largeGraph(t) {
   const page = await t.page();
   await t.go(page, "definitions/large");
   await page.waitForSelector("svg.graph .node");
-  const boxes = await page.evaluate(() => [...document.querySelectorAll("svg.graph .node rect:not(.inner)")].map((box) => { const r = box.getBoundingClientRect(); return [r.x, r.y, r.right, r.bottom]; }));
+  const boxes = await page.evaluate(() =>
+    [...document.querySelectorAll("svg.graph .node rect:not(.inner)")].map((box) => {
+      const r = box.getBoundingClientRect();
+      return [r.x, r.y, r.right, r.bottom];
+    })
+  );
   t.assert(boxes.length === 100, "a hundred boxes", boxes.length);
-  const over = boxes.some((a, i) => boxes.some((b, k) => k > i && a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3]));
+  const over = boxes.some((a, i) =>
+    boxes.some((b, k) => k > i && a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3])
+  );
   t.assert(!over, "two boxes lie on each other");
   await t.shot(page, "large-graph");
 }
@@ -359,4 +451,18 @@ async function picture(t) {
   await page.screenshot({ path: t.words[0] });
 }
 
-export const scenarios = { picture, fivePages, hostileStrings, everyAction, startForm, timeTravel, race, keyboard, everyLook, manyInstances, firstPaint, signIn, largeGraph };
+export const scenarios = {
+  picture,
+  fivePages,
+  hostileStrings,
+  everyAction,
+  startForm,
+  timeTravel,
+  race,
+  keyboard,
+  everyLook,
+  manyInstances,
+  firstPaint,
+  signIn,
+  largeGraph
+};

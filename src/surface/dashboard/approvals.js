@@ -9,11 +9,19 @@ import { shortId, when } from "./words.js";
 /** @param {any} gate @param {() => Promise<any>} again */
 export function gateCard(gate, again) {
   return h("section.card.gate", { "data-key": gate.step_id },
-    h("h2", null, h("a", { href: link("instances/" + gate.instance_id), "data-row": "1" }, gate.step, " · ", gate.subject_ref ?? gate.definition ?? shortId(gate.instance_id))),
-    h("p", null, gate.definition ? gate.definition + "@" + gate.version : "inline", " ", h("code.muted", null, shortId(gate.instance_id))),
-    h("p", null, gate.approval?.by ? "For " + gate.approval.by.join(", ") : "Anyone may decide", gate.approval?.count > 1 ? "; " + gate.approval.count + " approvals needed" : "", gate.approved_by.length ? "; approved by " + gate.approved_by.join(", ") : "", "."),
-    gate.ask && h("p", null, typeof gate.ask === "string" ? gate.ask : gate.ask.message ?? JSON.stringify(gate.ask)),
-    h("p.muted", null, gate.since && ["since ", when(gate.since)], gate.until && [", until ", when(gate.until)]),
+    h("h2", null,
+      h("a", { href: link("instances/" + gate.instance_id), "data-row": "1" }, gate.step, " · ",
+        gate.subject_ref ?? gate.definition ?? shortId(gate.instance_id))),
+    h("p", null, gate.definition ? gate.definition + "@" + gate.version : "inline", " ",
+      h("code.muted", null, shortId(gate.instance_id))),
+    h("p", null, gate.approval?.by ? "For " + gate.approval.by.join(", ") : "Anyone may decide",
+      gate.approval?.count > 1 ? "; " + gate.approval.count + " approvals needed" : "",
+      gate.approved_by.length ? "; approved by " + gate.approved_by.join(", ") : "", "."),
+    gate.ask &&
+      h("p", null,
+        typeof gate.ask === "string" ? gate.ask : (gate.ask.message ?? JSON.stringify(gate.ask))),
+    h("p.muted", null, gate.since && ["since ", when(gate.since)],
+      gate.until && [", until ", when(gate.until)]),
     gateButtons(gate, gate.step, again));
 }
 
@@ -25,16 +33,33 @@ export async function page(route) {
   /** @type {string | null} */
   let next = null;
   async function read() {
-    const answer = await get("/gates", { approver: mine ? actor().name : undefined, limit: 200 });
+    const answer = await get("/gates", {
+      approver: mine ? actor().name : undefined,
+      limit: 200
+    });
     gates = answer.gates;
     next = answer.next;
   }
-  const again = async () => { await read(); if (route.isCurrent()) draw(); };
+  const again = async () => {
+    await read();
+    if (route.isCurrent()) draw();
+  };
   function draw() {
     show(route.root, h("h1", null, "Approvals"),
-      h("p", null, mine ? ["Those that ", h("b", null, actor().name), " may decide. ", h("a", { href: link("approvals?all=1") }, "Show all")] : actor().name ? ["All that wait. ", h("a", { href: link("approvals") }, "Only mine")] : "All that wait. Say who you are at “You act as” to see yours and to decide."),
-      gates.length ? h("div.grid", null, gates.map((gate) => gateCard(gate, again)))
-        : h("div.empty", null, h("h2", null, "Nothing waits for " + (mine ? actor().name : "an approval")), h("p", null, "A step of a flow with ", h("code", null, "approval:"), " stops here until people decide. Try it:"), h("pre", null, "pawl start approval --input '{\"what\": \"the annual report\"}'")),
+      h("p", null,
+        mine
+          ? ["Those that ", h("b", null, actor().name), " may decide. ",
+              h("a", { href: link("approvals?all=1") }, "Show all")]
+          : actor().name
+            ? ["All that wait. ", h("a", { href: link("approvals") }, "Only mine")]
+            : "All that wait. Say who you are at “You act as” to see yours and to decide."),
+      gates.length
+        ? h("div.grid", null, gates.map((gate) => gateCard(gate, again)))
+        : h("div.empty", null,
+            h("h2", null, "Nothing waits for " + (mine ? actor().name : "an approval")),
+            h("p", null, "A step of a flow with ", h("code", null, "approval:"),
+              " stops here until people decide. Try it:"),
+            h("pre", null, 'pawl start approval --input \'{"what": "the annual report"}\'')),
       next && h("p.end", null, "There are more than are shown."));
   }
   await read();

@@ -10,11 +10,30 @@ const COUNTED = 40; /* definitions whose instances are counted at once */
 function row(definition, counts) {
   const href = "instances?definition=" + encodeURIComponent(definition.name);
   return h("tr", { "data-key": definition.name },
-    h("td", null, h("a", { href: link("definitions/" + encodeURIComponent(definition.name)), "data-row": "1" }, definition.name)),
+    h("td", null,
+      h("a",
+        { href: link("definitions/" + encodeURIComponent(definition.name)), "data-row": "1" },
+        definition.name)),
     h("td", null, definition.kind), h("td.num", null, definition.version),
-    h("td.num", null, counts ? h("a", { href: link(href) }, count(counts.total)) : h("span.muted", null, "…")),
-    h("td", null, counts && Object.entries(counts.by_status).filter(([, n]) => Number(n) > 0).map(([status, n]) => h("a.pill", { href: link(href + "&status=" + status) }, badge(status), " " + count(Number(n))))),
-    h("td.wide", null, counts && Object.entries(counts.by_state).filter(([, n]) => Number(n) > 0).slice(0, 6).map(([state, n]) => h("a.label.quiet", { href: link(href + "&state=" + encodeURIComponent(state)) }, state + " " + count(Number(n))))));
+    h("td.num", null,
+      counts ? h("a", { href: link(href) }, count(counts.total)) : h("span.muted", null, "…")),
+    h("td", null,
+      counts &&
+        Object.entries(counts.by_status)
+          .filter(([, n]) => Number(n) > 0)
+          .map(([status, n]) =>
+            h("a.pill", { href: link(href + "&status=" + status) }, badge(status),
+              " " + count(Number(n)))
+          )),
+    h("td.wide", null,
+      counts &&
+        Object.entries(counts.by_state)
+          .filter(([, n]) => Number(n) > 0)
+          .slice(0, 6)
+          .map(([state, n]) =>
+            h("a.label.quiet", { href: link(href + "&state=" + encodeURIComponent(state)) },
+              state + " " + count(Number(n)))
+          )));
 }
 
 /** @param {import("./app.js").Route} route @returns {Promise<import("./app.js").Page>} */
@@ -26,23 +45,47 @@ export async function page(route) {
   async function readCounts() {
     for (const definition of definitions.slice(0, COUNTED)) {
       if (!route.isCurrent()) return;
-      counts.set(definition.name, await get("/instances/counts", { definition: definition.name }));
+      counts.set(
+        definition.name,
+        await get("/instances/counts", { definition: definition.name })
+      );
     }
     if (route.isCurrent()) draw();
   }
   function draw() {
-    show(route.root, h("h1", null, "Definitions"), definitions.length
-      ? h("div.scroll", null, h("table.list", null, h("caption.sr", null, "Definitions by name"), h("thead", null, h("tr", null, h("th", { scope: "col" }, "Name"), h("th", { scope: "col" }, "Kind"), h("th.num", { scope: "col" }, "Version"), h("th.num", { scope: "col" }, "Instances"), h("th", { scope: "col" }, "By status"), h("th.wide", { scope: "col" }, "By state"))),
-        h("tbody", null, definitions.map((definition) => row(definition, counts.get(definition.name))))))
-      : h("div.empty", null, h("h2", null, "No definitions yet"), h("p", null, "A definition declares states and the actions between them, or the steps of a flow. Put one in:"), h("pre", null, "pawl define examples/order.yaml")));
+    show(route.root, h("h1", null, "Definitions"),
+      definitions.length
+        ? h("div.scroll", null,
+            h("table.list", null, h("caption.sr", null, "Definitions by name"),
+              h("thead", null,
+                h("tr", null, h("th", { scope: "col" }, "Name"),
+                  h("th", { scope: "col" }, "Kind"), h("th.num", { scope: "col" }, "Version"),
+                  h("th.num", { scope: "col" }, "Instances"),
+                  h("th", { scope: "col" }, "By status"),
+                  h("th.wide", { scope: "col" }, "By state"))),
+              h("tbody", null,
+                definitions.map((definition) => row(definition, counts.get(definition.name))))))
+        : h("div.empty", null, h("h2", null, "No definitions yet"),
+            h("p", null,
+              "A definition declares states and the actions between them, or the steps of a flow. " +
+                "Put one in:"),
+            h("pre", null, "pawl define examples/order.yaml")));
   }
   let busy = false;
   definitions = (await get("/definitions", { limit: 1000 })).definitions;
   if (route.isCurrent()) draw();
   readCounts().catch(() => {});
-  return { title: "Definitions", refresh: async () => {
-    if (busy) return;
-    busy = true;
-    try { definitions = (await get("/definitions", { limit: 1000 })).definitions; await readCounts(); } finally { busy = false; }
-  } };
+  return {
+    title: "Definitions",
+    refresh: async () => {
+      if (busy) return;
+      busy = true;
+      try {
+        definitions = (await get("/definitions", { limit: 1000 })).definitions;
+        await readCounts();
+      } finally {
+        busy = false;
+      }
+    }
+  };
 }

@@ -27,7 +27,8 @@ function set(element, name, value) {
   else if (name === "value" || name === "checked") /** @type {any} */ (element)[name] = value;
   else if (name === "style") Object.assign(/** @type {any} */ (element).style, value);
   else if (value === true) element.setAttribute(name, "");
-  else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, String(value));
+  else if (value !== false && value !== null && value !== undefined)
+    element.setAttribute(name, String(value));
 }
 
 /** @param {Node} parent @param {Child[]} children */
@@ -35,7 +36,8 @@ function append(parent, children) {
   for (const child of children) {
     if (child === null || child === undefined || child === false) continue;
     if (Array.isArray(child)) append(parent, child);
-    else parent.appendChild(child instanceof Node ? child : document.createTextNode(String(child)));
+    else
+      parent.appendChild(child instanceof Node ? child : document.createTextNode(String(child)));
   }
 }
 
@@ -58,7 +60,12 @@ export function h(spec, props, ...children) {
   return /** @type {HTMLElement} */ (fill(element, props ?? null, children));
 }
 
-/** The same for SVG. @param {string} tag @param {Props | null} [props] @param {...Child} children */
+/**
+ * The same for SVG.
+ * @param {string} tag
+ * @param {Props | null} [props]
+ * @param {...Child} children
+ */
 export function s(tag, props, ...children) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
   return /** @type {SVGElement} */ (fill(element, props ?? null, children));
@@ -68,12 +75,17 @@ export function s(tag, props, ...children) {
 const keyOf = (node) => (node instanceof Element ? node.getAttribute("data-key") : null);
 
 /** @param {Node} a @param {Node} b */
-const isLike = (a, b) => a.nodeType === b.nodeType && a.nodeName === b.nodeName && keyOf(a) === keyOf(b);
+const isLike = (a, b) =>
+  a.nodeType === b.nodeType && a.nodeName === b.nodeName && keyOf(a) === keyOf(b);
 
 /** A fold stays as the reader left it. @param {Element} from @param {Element} to */
 function patchAttributes(from, to) {
   for (const { name } of [...from.attributes])
-    if (!to.hasAttribute(name) && !(name === "open" && from.nodeName === "DETAILS") && name !== "style")
+    if (
+      !to.hasAttribute(name) &&
+      !(name === "open" && from.nodeName === "DETAILS") &&
+      name !== "style"
+    )
       from.removeAttribute(name);
   for (const { name, value } of [...to.attributes])
     if (from.getAttribute(name) !== value && name !== "style") from.setAttribute(name, value);
@@ -103,7 +115,12 @@ function patchChildren(parent, to) {
   }
 }
 
-/** Make `from` look like `to`, which is used up. @param {Node} from @param {Node} to @returns {Node} what is there now */
+/**
+ * Make `from` look like `to`, which is used up.
+ * @param {Node} from
+ * @param {Node} to
+ * @returns {Node} what is there now
+ */
 export function patch(from, to) {
   if (from === to) return from;
   if (!isLike(from, to)) {
@@ -117,10 +134,15 @@ export function patch(from, to) {
   if (from instanceof Element && to instanceof Element) {
     if (from.hasAttribute("data-own")) return from; /* what is inside keeps itself */
     patchAttributes(from, to);
-    if (from instanceof HTMLInputElement || from instanceof HTMLTextAreaElement || from instanceof HTMLSelectElement) {
+    if (
+      from instanceof HTMLInputElement ||
+      from instanceof HTMLTextAreaElement ||
+      from instanceof HTMLSelectElement
+    ) {
       const other = /** @type {any} */ (to);
       if (from instanceof HTMLSelectElement) patchChildren(from, to);
-      if (document.activeElement !== from && from.value !== other.value && !from.dataset.keep) from.value = other.value;
+      if (document.activeElement !== from && from.value !== other.value && !from.dataset.keep)
+        from.value = other.value;
       return from;
     }
     patchChildren(from, to);

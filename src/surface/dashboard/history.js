@@ -9,43 +9,84 @@ import { clock, duration, exact } from "./words.js";
 export function hashMark(mark, isChecking) {
   if (isChecking) return h("span.mark.muted", { title: "being verified" }, "…");
   if (!mark) return h("span.mark.muted", { title: "not verified" }, "·");
-  return mark.ok ? h("span.mark.ok", { title: "verified in this browser: " + mark.hash }, "✓", h("span.sr", null, "verified"))
-    : h("span.mark.bad", { title: mark.what }, "✗", h("span.sr", null, "does not verify: " + mark.what));
+  return mark.ok
+    ? h("span.mark.ok", { title: "verified in this browser: " + mark.hash }, "✓",
+        h("span.sr", null, "verified"))
+    : h("span.mark.bad", { title: mark.what }, "✗",
+        h("span.sr", null, "does not verify: " + mark.what));
 }
 
 /** @param {Entry} entry */
 function about(entry) {
-  if (!entry.step) return entry.from_state === entry.to_state ? h("span", null, entry.to_state) : h("span", null, entry.from_state, " → ", h("b", null, entry.to_state));
-  return h("span", null, h("b", null, entry.step), entry.tool && entry.tool !== entry.step && h("span.muted", null, " " + entry.tool), entry.attempt > 1 && h("span.muted", null, " attempt " + entry.attempt));
+  if (!entry.step)
+    return entry.from_state === entry.to_state
+      ? h("span", null, entry.to_state)
+      : h("span", null, entry.from_state, " → ", h("b", null, entry.to_state));
+  return h("span", null, h("b", null, entry.step),
+    entry.tool && entry.tool !== entry.step && h("span.muted", null, " " + entry.tool),
+    entry.attempt > 1 && h("span.muted", null, " attempt " + entry.attempt));
 }
 
-/** @param {Entry} entry @param {Entry | undefined} before @param {Mark | undefined} mark @param {boolean} isChecking @param {number} at @param {(n: number) => void} go */
+/**
+ * @param {Entry} entry
+ * @param {Entry | undefined} before
+ * @param {Mark | undefined} mark
+ * @param {boolean} isChecking
+ * @param {number} at
+ * @param {(n: number) => void} go
+ */
 function row(entry, before, mark, isChecking, at, go) {
   const since = before ? Date.parse(entry.recorded_at) - Date.parse(before.recorded_at) : 0;
-  return h("tr" + (entry.sequence_number > at ? ".later" : ""), { "data-key": "h" + entry.sequence_number },
-    h("td", null, hashMark(mark, isChecking)),
-    h("td.num", null, h("button.plain", { "data-row": "1", onclick: () => go(entry.sequence_number), title: "Show the instance as of this entry" }, entry.sequence_number)),
+  return h("tr" + (entry.sequence_number > at ? ".later" : ""),
+    { "data-key": "h" + entry.sequence_number }, h("td", null, hashMark(mark, isChecking)),
+    h("td.num", null,
+      h("button.plain",
+        {
+          "data-row": "1",
+          onclick: () => go(entry.sequence_number),
+          title: "Show the instance as of this entry"
+        },
+        entry.sequence_number)),
     h("td", null, h("code", null, entry.action)),
-    h("td", null, about(entry), entry.reason && h("div.muted", null, "“" + entry.reason + "”"), entry.guard_satisfied && h("div.muted", null, "guard asserted"),
-      entry.payload !== undefined && entry.payload !== null && h("div", { "data-key": "p" + digest(entry.payload) }, jsonView(entry.payload, 2)),
-      entry.erased && h("div.muted", { "data-key": "erased" }, entry.erased.join(", ") + " erased")),
+    h("td", null, about(entry), entry.reason && h("div.muted", null, "“" + entry.reason + "”"),
+      entry.guard_satisfied && h("div.muted", null, "guard asserted"),
+      entry.payload !== undefined &&
+        entry.payload !== null &&
+        h("div", { "data-key": "p" + digest(entry.payload) }, jsonView(entry.payload, 2)),
+      entry.erased &&
+        h("div.muted", { "data-key": "erased" }, entry.erased.join(", ") + " erased")),
     h("td", null, entry.actor_ref ?? ""),
     h("td.time", { title: exact(entry.recorded_at) }, clock(entry.recorded_at)),
     h("td.time.wide", null, since > 0 ? "+" + duration(since) : ""));
 }
 
 /**
- * @param {Entry[]} entries ascending @param {Map<number, Mark>} marks @param {boolean} isChecking @param {number} at
+ * @param {Entry[]} entries ascending
+ * @param {Map<number, Mark>} marks
+ * @param {boolean} isChecking
+ * @param {number} at
  * @param {(n: number) => void} go
  */
-export const historyTable = (entries, marks, isChecking, at, go) => h("div.scroll", null, h("table.history", null,
-  h("caption.sr", null, "History, the newest entry first"),
-  h("thead", null, h("tr", null, h("th", { scope: "col", title: "Hash" }, h("span.sr", null, "Hash"), "#"), h("th.num", { scope: "col" }, "No."), h("th", { scope: "col" }, "Action"), h("th", { scope: "col" }, "What"), h("th", { scope: "col" }, "Actor"), h("th.time", { scope: "col" }, "Recorded"), h("th.time.wide", { scope: "col" }, "After"))),
-  h("tbody", null, entries.map((entry, i) => row(entry, entries[i - 1], marks.get(entry.sequence_number), isChecking, at, go)).reverse())));
+export const historyTable = (entries, marks, isChecking, at, go) =>
+  h("div.scroll", null,
+    h("table.history", null, h("caption.sr", null, "History, the newest entry first"),
+      h("thead", null,
+        h("tr", null, h("th", { scope: "col", title: "Hash" }, h("span.sr", null, "Hash"), "#"),
+          h("th.num", { scope: "col" }, "No."), h("th", { scope: "col" }, "Action"),
+          h("th", { scope: "col" }, "What"), h("th", { scope: "col" }, "Actor"),
+          h("th.time", { scope: "col" }, "Recorded"),
+          h("th.time.wide", { scope: "col" }, "After"))),
+      h("tbody", null,
+        entries
+          .map((entry, i) =>
+            row(entry, entries[i - 1], marks.get(entry.sequence_number), isChecking, at, go)
+          )
+          .reverse())));
 
 // ---- The timeline ----
 
-const LANE = 26, LEFT = 170;
+const LANE = 26,
+  LEFT = 170;
 
 /** @typedef {{name: string, from: number, to: number, kind: string, note: string}} Bar */
 
@@ -53,20 +94,42 @@ const LANE = 26, LEFT = 170;
 function stateBars(entries, item, now) {
   /** @type {Bar[]} */
   const bars = [];
-  let from = entries.length && entries[0].sequence_number > 1 ? Date.parse(entries[0].recorded_at) : Date.parse(item.instantiated_at);
+  let from =
+    entries.length && entries[0].sequence_number > 1
+      ? Date.parse(entries[0].recorded_at)
+      : Date.parse(item.instantiated_at);
   for (const entry of entries) {
     const to = Date.parse(entry.recorded_at);
-    bars.push({ name: entry.from_state, from, to, kind: "done", note: "left by " + entry.action });
+    bars.push({
+      name: entry.from_state,
+      from,
+      to,
+      kind: "done",
+      note: "left by " + entry.action
+    });
     from = to;
   }
-  bars.push({ name: item.current_state, from, to: item.terminal_kind ? from : now, kind: item.terminal_kind ?? "present", note: item.terminal_kind ? "ended" : "here now" });
+  bars.push({
+    name: item.current_state,
+    from,
+    to: item.terminal_kind ? from : now,
+    kind: item.terminal_kind ?? "present",
+    note: item.terminal_kind ? "ended" : "here now"
+  });
   return bars;
 }
 
 /** @param {any[]} steps @param {number} now */
-const stepBars = (steps, now) => steps.filter((step) => step.ready_at || step.started_at || step.waiting_since).map((step) => ({
-  name: step.name + (step.attempt > 1 ? " #" + step.attempt : ""), from: Date.parse(step.started_at ?? step.waiting_since ?? step.ready_at),
-  to: step.completed_at ? Date.parse(step.completed_at) : now, kind: step.status, note: step.status + (step.tool ? ", " + step.tool : "") }));
+const stepBars = (steps, now) =>
+  steps
+    .filter((step) => step.ready_at || step.started_at || step.waiting_since)
+    .map((step) => ({
+      name: step.name + (step.attempt > 1 ? " #" + step.attempt : ""),
+      from: Date.parse(step.started_at ?? step.waiting_since ?? step.ready_at),
+      to: step.completed_at ? Date.parse(step.completed_at) : now,
+      kind: step.status,
+      note: step.status + (step.tool ? ", " + step.tool : "")
+    }));
 
 /** @param {number} from @param {number} to */
 function ticks(from, to) {
@@ -74,20 +137,49 @@ function ticks(from, to) {
   return Array.from({ length: count + 1 }, (_, i) => from + ((to - from) * i) / count);
 }
 
-/** @param {Entry[]} entries @param {any} item @param {any[]} steps @param {number} room in pixels */
+/**
+ * @param {Entry[]} entries
+ * @param {any} item
+ * @param {any[]} steps
+ * @param {number} room in pixels
+ */
 export function timeline(entries, item, steps, room) {
-  const now = Date.now(), bars = item.kind === "machine" ? stateBars(entries, item, now) : stepBars(steps, now);
+  const now = Date.now(),
+    bars = item.kind === "machine" ? stateBars(entries, item, now) : stepBars(steps, now);
   if (!bars.length) return h("p.muted", null, "Nothing has taken time yet.");
-  const WIDTH = Math.max(440, room), from = Math.min(...bars.map((bar) => bar.from)), to = Math.max(...bars.map((bar) => bar.to), from + 1);
-  const x = (/** @type {number} */ time) => LEFT + ((time - from) / (to - from)) * (WIDTH - LEFT - 70);
-  const lanes = [...new Set(bars.map((bar) => bar.name))].slice(0, 200), height = lanes.length * LANE + 34;
-  return h("div.graph-frame", { tabindex: 0, role: "region", "aria-label": "Timeline" }, s("svg", { class: "timeline", viewBox: "0 0 " + WIDTH + " " + height, width: WIDTH, height, role: "img",
-    "aria-label": "Timeline of " + duration(to - from) },
-    ticks(from, to).map((time, i) => [s("line", { class: "tick", x1: x(time), x2: x(time), y1: 22, y2: height }), s("text", { class: "tick", x: x(time), y: 14 }, i ? "+" + duration(time - from) : "0")]),
-    lanes.map((name, i) => s("text", { class: "lane", x: LEFT - 10, y: 34 + i * LANE + 8 }, name.length > 22 ? name.slice(0, 21) + "…" : name, s("title", null, name))),
-    bars.filter((bar) => lanes.includes(bar.name)).map((bar) => {
-      const y = 34 + lanes.indexOf(bar.name) * LANE - 8, width = Math.max(3, x(bar.to) - x(bar.from));
-      return s("g", { class: "bar " + bar.kind }, s("title", null, bar.name + ": " + duration(bar.to - bar.from) + ", " + bar.note), s("rect", { x: x(bar.from), y, width, height: 18, rx: 4 }),
-        s("text", { class: "length", x: x(bar.from) + width + 6, y: y + 13 }, duration(bar.to - bar.from)));
-    })));
+  const WIDTH = Math.max(440, room),
+    from = Math.min(...bars.map((bar) => bar.from)),
+    to = Math.max(...bars.map((bar) => bar.to), from + 1);
+  const x = (/** @type {number} */ time) =>
+    LEFT + ((time - from) / (to - from)) * (WIDTH - LEFT - 70);
+  const lanes = [...new Set(bars.map((bar) => bar.name))].slice(0, 200),
+    height = lanes.length * LANE + 34;
+  return h("div.graph-frame", { tabindex: 0, role: "region", "aria-label": "Timeline" },
+    s("svg",
+      {
+        class: "timeline",
+        viewBox: "0 0 " + WIDTH + " " + height,
+        width: WIDTH,
+        height,
+        role: "img",
+        "aria-label": "Timeline of " + duration(to - from)
+      },
+      ticks(from, to).map((time, i) => [s("line",
+          { class: "tick", x1: x(time), x2: x(time), y1: 22, y2: height }),
+        s("text", { class: "tick", x: x(time), y: 14 }, i ? "+" + duration(time - from) : "0")]),
+      lanes.map((name, i) =>
+        s("text", { class: "lane", x: LEFT - 10, y: 34 + i * LANE + 8 },
+          name.length > 22 ? name.slice(0, 21) + "…" : name, s("title", null, name))
+      ),
+      bars
+        .filter((bar) => lanes.includes(bar.name))
+        .map((bar) => {
+          const y = 34 + lanes.indexOf(bar.name) * LANE - 8,
+            width = Math.max(3, x(bar.to) - x(bar.from));
+          return s("g", { class: "bar " + bar.kind },
+            s("title", null, bar.name + ": " + duration(bar.to - bar.from) + ", " + bar.note),
+            s("rect", { x: x(bar.from), y, width, height: 18, rx: 4 }),
+            s("text", { class: "length", x: x(bar.from) + width + 6, y: y + 13 },
+              duration(bar.to - bar.from)));
+        })));
 }

@@ -1,7 +1,15 @@
 // instance.js - one instance: where it stands, how it came there, what may be done now, and proof
 // that its past was not changed. A slider shows it as it was after any entry.
 import { address, get, getText, instancePath, Refusal } from "./api.js";
-import { actionButtons, actionKeys, approve, copyCalls, gateRefusal, lifeButtons, waits } from "./actions.js";
+import {
+  actionButtons,
+  actionKeys,
+  approve,
+  copyCalls,
+  gateRefusal,
+  lifeButtons,
+  waits
+} from "./actions.js";
 import { link } from "./app.js";
 import { h, show } from "./dom.js";
 import { fitGraph, graphFrame } from "./graph.js";
@@ -12,55 +20,117 @@ import { asOf } from "./travel.js";
 import { canVerify, readRecords, shownFault, verifyChain } from "./verify.js";
 import { badge, clock, count, plural, shortId, when } from "./words.js";
 
-const ENTRIES = 300, STEPS = 500, VERIFY_MAX = 20_000;
+const ENTRIES = 300,
+  STEPS = 500,
+  VERIFY_MAX = 20_000;
 
 /** @typedef {import("./verify.js").Mark} Mark */
 
 /** @param {any} item */
 function facts(item) {
-  const line = (/** @type {string} */ name, /** @type {any} */ value) => value === null || value === undefined || value === "" ? null : [h("dt", null, name), h("dd", null, value)];
-  const other = (/** @type {string} */ id) => h("a", { href: link("instances/" + id) }, h("code", null, shortId(id)));
-  return h("dl.facts", null,
-    line("Id", h("code", null, item.instance_id)),
-    line("Definition", item.definition ? h("a", { href: link("definitions/" + encodeURIComponent(item.definition) + "?version=" + item.version) }, item.definition + "@" + item.version) : "inline"),
-    line("Kind", item.kind), line("Subject", item.subject_ref && h("a", { href: link("instances?subject_ref=" + encodeURIComponent(item.subject_ref)) }, item.subject_ref)),
-    line("Correlation", item.correlation_id && h("a", { href: link("instances?correlation_id=" + encodeURIComponent(item.correlation_id)) }, item.correlation_id)),
-    line("Labels", item.labels && Object.entries(item.labels).map(([k, v]) => h("a.label", { href: link("instances?" + new URLSearchParams({ ["label." + k]: /** @type {string} */ (v) })) }, k + "=" + v))),
-    line("Created", [when(item.instantiated_at), item.created_by && [" by ", h("bdi", null, item.created_by)]]), line("Changed", when(item.updated_at)),
-    line("Parent", item.parent_id && other(item.parent_id)), line("Redrives", item.retry_of && other(item.retry_of)), line("Redriven as", item.retried_as && other(item.retried_as)),
-    line("Erased", item.erased && [when(item.erased.erased_at), item.erased.actor_ref && [" by ", h("bdi", null, item.erased.actor_ref)], item.erased.reason && [": ", h("bdi", null, item.erased.reason)]]));
+  const line = (/** @type {string} */ name, /** @type {any} */ value) =>
+    value === null || value === undefined || value === ""
+      ? null
+      : [h("dt", null, name), h("dd", null, value)];
+  const other = (/** @type {string} */ id) =>
+    h("a", { href: link("instances/" + id) }, h("code", null, shortId(id)));
+  return h("dl.facts", null, line("Id", h("code", null, item.instance_id)),
+    line("Definition",
+      item.definition
+        ? h("a",
+            {
+              href: link(
+                "definitions/" + encodeURIComponent(item.definition) + "?version=" + item.version
+              )
+            },
+            item.definition + "@" + item.version)
+        : "inline"),
+    line("Kind", item.kind),
+    line("Subject",
+      item.subject_ref &&
+        h("a", { href: link("instances?subject_ref=" + encodeURIComponent(item.subject_ref)) },
+          item.subject_ref)),
+    line("Correlation",
+      item.correlation_id &&
+        h("a",
+          { href: link("instances?correlation_id=" + encodeURIComponent(item.correlation_id)) },
+          item.correlation_id)),
+    line("Labels",
+      item.labels &&
+        Object.entries(item.labels).map(([k, v]) =>
+          h("a.label",
+            {
+              href: link(
+                "instances?" + new URLSearchParams({ ["label." + k]: /** @type {string} */ (v) })
+              )
+            },
+            k + "=" + v)
+        )),
+    line("Created",
+      [when(item.instantiated_at), item.created_by && [" by ", h("bdi", null, item.created_by)]]),
+    line("Changed", when(item.updated_at)),
+    line("Parent", item.parent_id && other(item.parent_id)),
+    line("Redrives", item.retry_of && other(item.retry_of)),
+    line("Redriven as", item.retried_as && other(item.retried_as)),
+    line("Erased",
+      item.erased && [when(item.erased.erased_at),
+        item.erased.actor_ref && [" by ", h("bdi", null, item.erased.actor_ref)],
+        item.erased.reason && [": ", h("bdi", null, item.erased.reason)]]));
 }
 
 /** @param {any} view */
 function children(view) {
   if (!view.children?.length) return null;
-  return h("section.card", null, h("h2", null, "Children"), h("ul.plain", null, view.children.map((/** @type {any} */ child) => h("li", null,
-    h("a", { href: link("instances/" + child.instance_id) }, h("code", null, shortId(child.instance_id))), child.step && " of " + child.step, child.awaited ? h("span.muted", null, " awaited") : null, child.outlives ? h("span.muted", null, " outlives its parent") : null))),
+  return h("section.card", null, h("h2", null, "Children"),
+    h("ul.plain", null,
+      view.children.map((/** @type {any} */ child) =>
+        h("li", null,
+          h("a", { href: link("instances/" + child.instance_id) },
+            h("code", null, shortId(child.instance_id))),
+          child.step && " of " + child.step,
+          child.awaited ? h("span.muted", null, " awaited") : null,
+          child.outlives ? h("span.muted", null, " outlives its parent") : null)
+      )),
     view.children_more > 0 && h("p.muted", null, view.children_more + " more"));
 }
 
 /** @param {{marks: Map<number, Mark>, all: Mark[], state: string, words: string}} proof */
 function proofLine(proof) {
   if (proof.state === "none") return h("p.muted", null, proof.words);
-  if (proof.state === "checking") return h("p.muted", { role: "status" }, "Verifying in your browser… ", proof.words);
+  if (proof.state === "checking")
+    return h("p.muted", { role: "status" }, "Verifying in your browser… ", proof.words);
   const bad = proof.all.find((mark) => !mark.ok);
-  return bad ? h("p.problem", { role: "alert" }, h("b", null, "This history does not verify. "), "Entry " + bad.seq + ": " + bad.what + ".")
-    : h("p.verified", null, h("span.mark.ok", null, "✓ "), plural(proof.all.length, "record"), " verified in this browser, by SHA-256. Last hash ", h("code", null, proof.all[proof.all.length - 1]?.hash.slice(0, 16) + "…"));
+  return bad
+    ? h("p.problem", { role: "alert" }, h("b", null, "This history does not verify. "),
+        "Entry " + bad.seq + ": " + bad.what + ".")
+    : h("p.verified", null, h("span.mark.ok", null, "✓ "), plural(proof.all.length, "record"),
+        " verified in this browser, by SHA-256. Last hash ",
+        h("code", null, proof.all[proof.all.length - 1]?.hash.slice(0, 16) + "…"));
 }
 
 /** @param {import("./app.js").Route} route @returns {Promise<import("./app.js").Page>} */
 export async function page(route) {
-  const id = route.path[0], path = instancePath(id);
-  let tab = route.query.get("tab") ?? "history", at = Number(route.query.get("at")) || Infinity;
+  const id = route.path[0],
+    path = instancePath(id);
+  let tab = route.query.get("tab") ?? "history",
+    at = Number(route.query.get("at")) || Infinity;
   /** @type {any} */
   let view;
   /** @type {import("./graph.js").Graph | null} */
   let graph = null;
-  let graphWords = "", zoom = 0;
+  let graphWords = "",
+    zoom = 0;
   /** @type {any} */
   let past = null;
-  let lastSeq = -1, travelTurn = 0;
-  const proof = { marks: /** @type {Map<number, Mark>} */ (new Map()), all: /** @type {Mark[]} */ ([]), state: "none", words: "", seq: -1 };
+  let lastSeq = -1,
+    travelTurn = 0;
+  const proof = {
+    marks: /** @type {Map<number, Mark>} */ (new Map()),
+    all: /** @type {Mark[]} */ ([]),
+    state: "none",
+    words: "",
+    seq: -1
+  };
   /** @type {any[]} */
   let earlier = [];
   /** @type {Map<string, any>} */
@@ -81,7 +151,10 @@ export async function page(route) {
 
   async function readGraph() {
     try {
-      graph = await get(path + "/graph", { format: "layout", sequence_to: isPast() ? at : undefined });
+      graph = await get(path + "/graph", {
+        format: "layout",
+        sequence_to: isPast() ? at : undefined
+      });
     } catch (error) {
       if (!(error instanceof Refusal) || error.status === 401) throw error;
       graph = null;
@@ -96,7 +169,10 @@ export async function page(route) {
   }
   async function readEarlier() {
     const first = entries()[0]?.sequence_number ?? 1;
-    const answer = await get(path + "/history", { sequence_from: Math.max(1, first - 1000), sequence_to: first - 1 });
+    const answer = await get(path + "/history", {
+      sequence_from: Math.max(1, first - 1000),
+      sequence_to: first - 1
+    });
     earlier = [...answer.entries, ...earlier];
     draw();
   }
@@ -129,12 +205,38 @@ export async function page(route) {
 
   function slider() {
     const now = isPast() ? at : total();
-    return h("div.travel", null, h("button", { onclick: () => step(-1), disabled: now <= 0, "aria-label": "One entry back", title: "[" }, "‹"),
-      h("input", { type: "range", min: 0, max: total(), value: now, "aria-label": "Show it as of entry", "aria-valuetext": "entry " + now + " of " + total(),
-        oninput: (/** @type {any} */ e) => travel(Number(e.target.value)) }),
-      h("button", { onclick: () => step(1), disabled: !isPast(), "aria-label": "One entry forward", title: "]" }, "›"),
-      h("span.at", null, isPast() ? h("span", null, "as of entry ", h("b", null, now), " of " + count(total()), past?.entry && ": " + past.entry.action + ", " + clock(past.entry.recorded_at))
-        : h("span.muted", null, "now: entry " + count(now))),
+    return h("div.travel", null,
+      h("button",
+        {
+          onclick: () => step(-1),
+          disabled: now <= 0,
+          "aria-label": "One entry back",
+          title: "["
+        },
+        "‹"),
+      h("input",
+        {
+          type: "range",
+          min: 0,
+          max: total(),
+          value: now,
+          "aria-label": "Show it as of entry",
+          "aria-valuetext": "entry " + now + " of " + total(),
+          oninput: (/** @type {any} */ e) => travel(Number(e.target.value))
+        }),
+      h("button",
+        {
+          onclick: () => step(1),
+          disabled: !isPast(),
+          "aria-label": "One entry forward",
+          title: "]"
+        },
+        "›"),
+      h("span.at", null,
+        isPast()
+          ? h("span", null, "as of entry ", h("b", null, now), " of " + count(total()),
+              past?.entry && ": " + past.entry.action + ", " + clock(past.entry.recorded_at))
+          : h("span.muted", null, "now: entry " + count(now))),
       h("button.plain", { onclick: () => travel(Infinity), hidden: !isPast() }, "Back to now"));
   }
 
@@ -142,8 +244,21 @@ export async function page(route) {
 
   async function check() {
     if (proof.seq === lastSeq || proof.state === "checking") return;
-    if (!canVerify()) { proof.state = "none"; proof.words = "This browser offers Web Crypto only on https or localhost, so the hashes are not verified here. pawl verify " + id + " does."; return draw(); }
-    if (total() > VERIFY_MAX && proof.seq < 0) { proof.words = "This history is long: "; proof.state = "none"; proof.seq = lastSeq; return draw(); }
+    if (!canVerify()) {
+      proof.state = "none";
+      proof.words =
+        "This browser offers Web Crypto only on https or localhost, so the hashes are not " +
+        "verified here. pawl verify " +
+        id +
+        " does.";
+      return draw();
+    }
+    if (total() > VERIFY_MAX && proof.seq < 0) {
+      proof.words = "This history is long: ";
+      proof.state = "none";
+      proof.seq = lastSeq;
+      return draw();
+    }
     return verifyNow();
   }
   async function verifyNow() {
@@ -151,16 +266,32 @@ export async function page(route) {
     proof.state = "checking";
     try {
       const chain = readRecords(await getText(path + "/records"));
-      const all = await verifyChain(chain, (done) => { proof.words = done + " of " + chain.records.length; if (route.isCurrent()) draw(); });
-      const bySeq = new Map(chain.records.filter((record) => record.what >= 0).map((record) => [record.seq, record]));
+      const all = await verifyChain(chain, (done) => {
+        proof.words = done + " of " + chain.records.length;
+        if (route.isCurrent()) draw();
+      });
+      const bySeq = new Map(
+        chain.records.filter((record) => record.what >= 0).map((record) => [record.seq, record])
+      );
       for (const entry of entries()) {
-        const record = bySeq.get(entry.sequence_number), mark = all.find((m) => m.isEntry && m.seq === entry.sequence_number);
+        const record = bySeq.get(entry.sequence_number),
+          mark = all.find((m) => m.isEntry && m.seq === entry.sequence_number);
         const fault = record && mark?.ok ? shownFault(entry, record) : "";
         if (fault && mark) Object.assign(mark, { ok: false, what: fault });
       }
-      Object.assign(proof, { state: "done", all, marks: new Map(all.filter((mark) => mark.isEntry).map((mark) => [mark.seq, mark])), seq, words: "" });
+      Object.assign(proof, {
+        state: "done",
+        all,
+        marks: new Map(all.filter((mark) => mark.isEntry).map((mark) => [mark.seq, mark])),
+        seq,
+        words: ""
+      });
     } catch (error) {
-      Object.assign(proof, { state: "none", words: "The records could not be read: " + /** @type {Error} */ (error).message, seq });
+      Object.assign(proof, {
+        state: "none",
+        words: "The records could not be read: " + /** @type {Error} */ (error).message,
+        seq
+      });
     }
     if (route.isCurrent()) draw();
   }
@@ -168,25 +299,55 @@ export async function page(route) {
   // ---- Showing ----
 
   const shown = () => past ?? view;
-  const TABS = /** @type {[string, string, () => any][]} */ ([
-    ["history", "History", () => [proofLine(proof), proof.state === "none" && proof.seq >= 0 && total() > VERIFY_MAX && h("button", { onclick: verifyNow }, "Verify " + count(total()) + " entries here"),
-      historyTable(entries(), proof.marks, proof.state === "checking" && !proof.marks.size, isPast() ? at : Infinity, travel),
-      entries()[0]?.sequence_number > 1 && h("p.end", null, h("button", { onclick: readEarlier }, "Show earlier entries"), " ", count(entries()[0].sequence_number - 1) + " more")]],
-    ["timeline", "Timeline", () => timeline(entries().filter((entry) => entry.sequence_number <= at), { ...view.instance, ...(past && { current_state: past.instance.current_state, terminal_kind: past.instance.terminal_kind }) }, shown().steps ?? [], (route.root.querySelector(".columns > .main")?.clientWidth ?? 700) - 40)],
+  const TABS = /** @type {[string, string, () => any][]} */ ([["history", "History",
+      () => [proofLine(proof),
+        proof.state === "none" &&
+          proof.seq >= 0 &&
+          total() > VERIFY_MAX &&
+          h("button", { onclick: verifyNow }, "Verify " + count(total()) + " entries here"),
+        historyTable(entries(), proof.marks, proof.state === "checking" && !proof.marks.size,
+          isPast() ? at : Infinity, travel),
+        entries()[0]?.sequence_number > 1 &&
+          h("p.end", null, h("button", { onclick: readEarlier }, "Show earlier entries"), " ",
+            count(entries()[0].sequence_number - 1) + " more")]],
+    ["timeline", "Timeline",
+      () =>
+        timeline(
+          entries().filter((entry) => entry.sequence_number <= at),
+          {
+            ...view.instance,
+            ...(past && {
+              current_state: past.instance.current_state,
+              terminal_kind: past.instance.terminal_kind
+            })
+          },
+          shown().steps ?? [],
+          (route.root.querySelector(".columns > .main")?.clientWidth ?? 700) - 40
+        )],
     ["steps", "Steps", () => stepTree(shown(), args)],
-    ["data", "Data", () => h("div", null, jsonBlock("Input", view.instance.input), jsonBlock("Variables" + (past ? " as of entry " + at : ""), shown().variables), jsonBlock("Result", shown().instance.result), jsonBlock("Error", shown().instance.error), jsonBlock("Metadata", view.instance.instance_metadata),
-      [view.instance.input, shown().variables, shown().instance.result, view.instance.instance_metadata].every((value) => value === null || value === undefined) && h("p.muted", null, "This instance has no input, variables or result."))],
-  ]);
+    ["data", "Data",
+      () =>
+        h("div", null, jsonBlock("Input", view.instance.input),
+          jsonBlock("Variables" + (past ? " as of entry " + at : ""), shown().variables),
+          jsonBlock("Result", shown().instance.result),
+          jsonBlock("Error", shown().instance.error),
+          jsonBlock("Metadata", view.instance.instance_metadata),
+          [view.instance.input, shown().variables, shown().instance.result,
+            view.instance.instance_metadata].every(
+            (value) => value === null || value === undefined
+          ) && h("p.muted", null, "This instance has no input, variables or result."))]]);
   /** @param {KeyboardEvent} event */
   function tabKey(event) {
-    const by = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0, names = tabs().map(([name]) => name);
+    const by = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0,
+      names = tabs().map(([name]) => name);
     if (!by) return;
     tab = names[(names.indexOf(tab) + by + names.length) % names.length];
     remember();
     draw();
     document.getElementById("tab-" + tab)?.focus();
   }
-  const tabs = () => TABS.filter(([name]) => name !== "steps" || view.instance.kind !== "machine");
+  const tabs = () =>
+    TABS.filter(([name]) => name !== "steps" || view.instance.kind !== "machine");
 
   /** @param {import("./graph.js").GraphNode} node */
   function onNode(node) {
@@ -194,28 +355,101 @@ export async function page(route) {
     tab = "steps";
     remember();
     draw();
-    const found = /** @type {HTMLElement | null} */ ([...route.root.querySelectorAll("section.step")].find((section) => section.getAttribute("data-key") === "s-" + node.name));
+    const found = /** @type {HTMLElement | null} */ (
+      [...route.root.querySelectorAll("section.step")].find(
+        (section) => section.getAttribute("data-key") === "s-" + node.name
+      )
+    );
     found?.scrollIntoView({ block: "center" });
-    found?.querySelectorAll("details").forEach((fold, i, all) => { if (i === all.length - 1) fold.open = true; });
+    found?.querySelectorAll("details").forEach((fold, i, all) => {
+      if (i === all.length - 1) fold.open = true;
+    });
   }
 
   function draw() {
-    const item = view.instance, then = shown().instance;
+    const item = view.instance,
+      then = shown().instance;
     show(route.root,
-      h("div.head", null, h("h1", null, h("bdi", null, item.subject_ref ?? item.definition ?? "Instance"), " ", h("code.muted", null, shortId(id))),
-        h("p.now", { "aria-live": "polite" }, badge(then.status), " ", h("b.state-name", null, then.current_state), past && h("span.muted", null, " (as of entry " + at + "; now " + item.current_state + ")"))),
+      h("div.head", null,
+        h("h1", null, h("bdi", null, item.subject_ref ?? item.definition ?? "Instance"), " ",
+          h("code.muted", null, shortId(id))),
+        h("p.now", { "aria-live": "polite" }, badge(then.status), " ",
+          h("b.state-name", null, then.current_state),
+          past &&
+            h("span.muted", null, " (as of entry " + at + "; now " + item.current_state + ")"))),
       h("div.columns", null,
         h("div.main", null,
-          h("section.card.graph-card", null, slider(), graph ? graphFrame(graph, { onNode: item.kind === "machine" ? undefined : onNode }) : h("p.muted", null, graphWords || "There is no picture."),
-            h("div.zoom", null, ["−", "+", "fit"].map((sign) => h("button.plain", { "aria-label": sign === "−" ? "Smaller" : sign === "+" ? "Larger" : "Fit", onclick: () => { const frame = route.root.querySelector(".graph-frame"); zoom = sign === "fit" ? 0 : Math.min(3, Math.max(0.2, (zoom || fitGraph(/** @type {Element} */ (frame))) * (sign === "+" ? 1.25 : 0.8))); draw(); } }, sign)))),
-          h("section.card", null, h("div.tabs", { role: "tablist", onkeydown: tabKey }, tabs().map(([name, words]) => h("button", { role: "tab", id: "tab-" + name, "aria-selected": String(tab === name), "aria-controls": "tab-panel", tabindex: tab === name ? 0 : -1,
-            onclick: () => { tab = name; remember(); draw(); } }, words))), h("div", { role: "tabpanel", id: "tab-panel", "aria-labelledby": "tab-" + tab, "data-key": "panel-" + tab }, (tabs().find(([name]) => name === tab) ?? TABS[0])[2]()))),
+          h("section.card.graph-card", null, slider(),
+            graph
+              ? graphFrame(graph, { onNode: item.kind === "machine" ? undefined : onNode })
+              : h("p.muted", null, graphWords || "There is no picture."),
+            h("div.zoom", null,
+              ["−", "+", "fit"].map((sign) =>
+                h("button.plain",
+                  {
+                    "aria-label": sign === "−" ? "Smaller" : sign === "+" ? "Larger" : "Fit",
+                    onclick: () => {
+                      const frame = route.root.querySelector(".graph-frame");
+                      zoom =
+                        sign === "fit"
+                          ? 0
+                          : Math.min(
+                              3,
+                              Math.max(
+                                0.2,
+                                (zoom || fitGraph(/** @type {Element} */ (frame))) *
+                                  (sign === "+" ? 1.25 : 0.8)
+                              )
+                            );
+                      draw();
+                    }
+                  },
+                  sign)
+              ))),
+          h("section.card", null,
+            h("div.tabs", { role: "tablist", onkeydown: tabKey },
+              tabs().map(([name, words]) =>
+                h("button",
+                  {
+                    role: "tab",
+                    id: "tab-" + name,
+                    "aria-selected": String(tab === name),
+                    "aria-controls": "tab-panel",
+                    tabindex: tab === name ? 0 : -1,
+                    onclick: () => {
+                      tab = name;
+                      remember();
+                      draw();
+                    }
+                  },
+                  words)
+              )),
+            h("div",
+              {
+                role: "tabpanel",
+                id: "tab-panel",
+                "aria-labelledby": "tab-" + tab,
+                "data-key": "panel-" + tab
+              },
+              (tabs().find(([name]) => name === tab) ?? TABS[0])[2]()))),
         h("aside", null,
-          past ? h("section.card.past", null, h("h2", null, "The past"), h("p", null, "You see the instance as it was after entry " + at + ". What may be done is shown for now only."), h("button", { onclick: () => travel(Infinity) }, "Back to now"))
-            : h("section.card", null, h("h2", null, item.terminal_kind ? "How it ended" : "What it waits for"), waits(item, view, again), actionButtons(item, again)),
+          past
+            ? h("section.card.past", null, h("h2", null, "The past"),
+                h("p", null,
+                  "You see the instance as it was after entry " +
+                    at +
+                    ". What may be done is shown for now only."),
+                h("button", { onclick: () => travel(Infinity) }, "Back to now"))
+            : h("section.card", null,
+                h("h2", null, item.terminal_kind ? "How it ended" : "What it waits for"),
+                waits(item, view, again), actionButtons(item, again)),
           h("section.card", null, h("h2", null, "About"), facts(item), lifeButtons(item, again)),
           children(view),
-          h("section.card", null, h("h2", null, "Take it along"), copyCalls(item), h("p", null, h("a", { href: address(path + "/records"), download: id + ".ndjson" }, "Download its records"), h("span.hint", null, " one line each, with hashes"))))));
+          h("section.card", null, h("h2", null, "Take it along"), copyCalls(item),
+            h("p", null,
+              h("a", { href: address(path + "/records"), download: id + ".ndjson" },
+                "Download its records"),
+              h("span.hint", null, " one line each, with hashes"))))));
     const frame = route.root.querySelector(".graph-card .graph-frame");
     if (frame) fitGraph(frame, zoom);
   }
@@ -226,12 +460,20 @@ export async function page(route) {
   check();
   readArgs().catch(() => {});
   return {
-    title: (view.instance.subject_ref ?? view.instance.definition ?? "Instance") + " " + shortId(id),
+    title:
+      (view.instance.subject_ref ?? view.instance.definition ?? "Instance") + " " + shortId(id),
     stream: path + "/events",
     refresh: again,
     get keys() {
-      const gate = view.waiting_for.find((/** @type {any} */ wait) => wait.kind === "approval" && !gateRefusal(wait));
-      return { "[": () => step(-1), "]": () => step(1), ...(!past && actionKeys(view.instance, again)), ...(gate && { a: () => approve(gate, again) }) };
-    },
+      const gate = view.waiting_for.find(
+        (/** @type {any} */ wait) => wait.kind === "approval" && !gateRefusal(wait)
+      );
+      return {
+        "[": () => step(-1),
+        "]": () => step(1),
+        ...(!past && actionKeys(view.instance, again)),
+        ...(gate && { a: () => approve(gate, again) })
+      };
+    }
   };
 }

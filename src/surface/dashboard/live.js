@@ -19,7 +19,10 @@ let listener = null;
 let onState = () => {};
 /** @type {Change} */
 let pending = empty();
-let timer = 0, asking = 0, count = 0, countFrom = 0;
+let timer = 0,
+  asking = 0,
+  count = 0,
+  countFrom = 0;
 
 /** @returns {Change} */
 function empty() {
@@ -40,7 +43,10 @@ function gather() {
 /** True: too many come to be looked at one by one. */
 function isFlooded() {
   const now = performance.now();
-  if (now - countFrom > 1000) { countFrom = now; count = 0; }
+  if (now - countFrom > 1000) {
+    countFrom = now;
+    count = 0;
+  }
   return ++count > FLOOD;
 }
 
@@ -63,7 +69,9 @@ function askInstead() {
   close();
   onState("asking");
   asking = window.setInterval(refreshAll, ASK_MS);
-  window.setTimeout(() => { if (asking) open(); }, 15 * ASK_MS);
+  window.setTimeout(() => {
+    if (asking) open();
+  }, 15 * ASK_MS);
 }
 
 function close() {
@@ -78,11 +86,19 @@ function open() {
   if (document.hidden || !listener) return;
   let wasLost = false;
   source = new EventSource(address(path));
-  source.onopen = () => { onState("live"); if (wasLost) refreshAll(); wasLost = false; };
+  source.onopen = () => {
+    onState("live");
+    if (wasLost) refreshAll();
+    wasLost = false;
+  };
   source.onerror = () => {
     wasLost = true;
     onState("lost");
-    if (source?.readyState === EventSource.CLOSED) window.setTimeout(() => { open(); refreshAll(); }, ASK_MS);
+    if (source?.readyState === EventSource.CLOSED)
+      window.setTimeout(() => {
+        open();
+        refreshAll();
+      }, ASK_MS);
   };
   source.addEventListener("entry", take);
   source.addEventListener("created", take);
@@ -98,7 +114,11 @@ export function watchState(callback) {
   });
 }
 
-/** Listen from now on to this stream alone. @param {string} stream @param {(change: Change) => void} callback */
+/**
+ * Listen from now on to this stream alone.
+ * @param {string} stream
+ * @param {(change: Change) => void} callback
+ */
 export function listenTo(stream, callback) {
   listener = callback;
   pending = empty();

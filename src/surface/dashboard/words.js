@@ -7,11 +7,13 @@ export function duration(ms) {
   if (size < 1000) return Math.round(ms) + " ms";
   if (size < 10_000) return (ms / 1000).toFixed(1) + " s";
   if (size < 60_000) return Math.round(ms / 1000) + " s";
-  const steps = /** @type {[number, string, number, string][]} */ ([
-    [60, "min", 1, "s"], [3600, "h", 60, "min"], [86_400, "d", 3600, "h"]]);
+  const steps = /** @type {[number, string, number, string][]} */ ([[60, "min", 1, "s"],
+    [3600, "h", 60, "min"], [86_400, "d", 3600, "h"]]);
   const seconds = Math.round(size / 1000);
-  const [unit, name, lower, lowerName] = [...steps].reverse().find(([each]) => seconds >= each) ?? steps[0];
-  const whole = Math.floor(seconds / unit), rest = Math.floor((seconds % unit) / lower);
+  const [unit, name, lower, lowerName] =
+    [...steps].reverse().find(([each]) => seconds >= each) ?? steps[0];
+  const whole = Math.floor(seconds / unit),
+    rest = Math.floor((seconds % unit) / lower);
   return whole + " " + name + (rest && whole < 10 ? " " + rest + " " + lowerName : "");
 }
 
@@ -29,15 +31,27 @@ export function when(time) {
 }
 
 /** @param {string} time */
-export const exact = (time) => new Date(time).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+export const exact = (time) =>
+  new Date(time).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
 
 /** @param {string} time */
 export const clock = (time) => {
-  const at = new Date(time), two = (/** @type {number} */ n) => String(n).padStart(2, "0");
-  const day = at.toDateString() === new Date().toDateString() ? ""
-    : at.getFullYear() + "-" + two(at.getMonth() + 1) + "-" + two(at.getDate()) + " ";
-  return day + two(at.getHours()) + ":" + two(at.getMinutes()) + ":" + two(at.getSeconds()) + "." +
-    String(at.getMilliseconds()).padStart(3, "0");
+  const at = new Date(time),
+    two = (/** @type {number} */ n) => String(n).padStart(2, "0");
+  const day =
+    at.toDateString() === new Date().toDateString()
+      ? ""
+      : at.getFullYear() + "-" + two(at.getMonth() + 1) + "-" + two(at.getDate()) + " ";
+  return (
+    day +
+    two(at.getHours()) +
+    ":" +
+    two(at.getMinutes()) +
+    ":" +
+    two(at.getSeconds()) +
+    "." +
+    String(at.getMilliseconds()).padStart(3, "0")
+  );
 };
 
 /** Times on the page grow old. */
@@ -58,7 +72,10 @@ export const plural = (n, one, many = one + "s") => count(n) + " " + (n === 1 ? 
 export function bytes(n) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let unit = 0;
-  while (n >= 1024 && unit < 4) { n /= 1024; unit++; }
+  while (n >= 1024 && unit < 4) {
+    n /= 1024;
+    unit++;
+  }
   return (unit && n < 10 ? n.toFixed(1) : Math.round(n)) + " " + units[unit];
 }
 
