@@ -98,7 +98,7 @@ static void see_made(const struct graph_sight *sight, const struct record *recor
         sight->last[effect->plan] = (struct last_attempt){ effect->ordinal, effect->status };
     if (effect->attempt == 1)
         drawing_see_way(sight->drawing, record->step > 0 ? record->step - 1 : DRAWING_NONE,
-                        effect->plan);
+                        flow_end_status((uint32_t)record->what) == STEP_FAILED, effect->plan);
 }
 
 static void see_entry(const struct graph_sight *sight, const struct record *record,

@@ -102,6 +102,20 @@ static void build_machine(struct builder *builder, const struct definition *defi
 
 /* ---- All kinds ---- */
 
+/* A flow that goes round for ever has no end. */
+static void drop_end(struct builder *builder)
+{
+    struct drawing *drawing = builder->drawing;
+
+    for (uint32_t i = 0; i < drawing->edge_count; i++)
+        if (drawing->edges[i].to == drawing->end)
+            return;
+    if (drawing->end + 1 != drawing->node_count)
+        return;
+    drawing->node_count--;
+    drawing->end = DRAWING_NONE;
+}
+
 static pawl_status build_flow(struct builder *builder, const struct definition *definition)
 {
     struct drawing *drawing = builder->drawing;
@@ -123,6 +137,8 @@ static pawl_status build_flow(struct builder *builder, const struct definition *
         build_tree(builder, plan);
     else
         build_graph(builder, plan);
+    build_belongings(builder, plan);
+    drop_end(builder);
     return PAWL_OK;
 }
 
@@ -176,4 +192,50 @@ str edge_words(struct scope *scope, const struct drawing_edge *edge)
     snprintf(text, size, "%.*s%s[%.*s]", STR_ARG(edge->label), edge->label.size ? " " : "",
              STR_ARG(edge->note));
     return str_of(text);
+}
+
+#define CAPTION_LETTERS_MAX 40
+
+static bool is_first_of_letter(char byte)
+{
+    return ((unsigned char)byte & 0xC0) != 0x80;
+}
+
+/* Ends the text before the letter with this number, with an ellipsis; short ones stay. */
+static void cut_text(struct buf *text, size_t letters_max)
+{
+    size_t letters = 0;
+
+    for (size_t i = 0; i < text->size; i++) {
+        letters += is_first_of_letter(text->data[i]);
+        if (letters <= letters_max)
+            continue;
+        text->size = i;
+        buf_str(text, STR("…"));
+        return;
+    }
+}
+
+str caption(struct scope *scope, str text)
+{
+    struct buf line;
+    bool is_gap = false;
+
+    buf_init(&line, scope->arena.heap, 0);
+    for (size_t i = 0; i < text.size; i++) {
+        bool is_space = (unsigned char)text.data[i] <= ' ';
+
+        if (!is_space && is_gap && line.size > 0)
+            buf_byte(&line, ' ');
+        if (!is_space)
+            buf_byte(&line, (unsigned char)text.data[i]);
+        is_gap = is_space;
+    }
+    cut_text(&line, CAPTION_LETTERS_MAX);
+    return buf_take(&line, &scope->arena);
+}
+
+str edge_caption(struct scope *scope, const struct drawing_edge *edge)
+{
+    return caption(scope, edge_words(scope, edge));
 }

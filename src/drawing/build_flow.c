@@ -48,8 +48,16 @@ uint32_t build_step(struct builder *builder, const struct plan_step *step)
 
 /* ---- A graph ---- */
 
+/* The last of several conditions is most often `true`, because all others have been tried. */
+static bool is_else(const struct plan_target *targets, uint32_t index)
+{
+    return index > 0 && str_is(targets[index].condition, "true");
+}
+
 static str way_label(struct builder *builder, const struct plan_step *step, uint32_t target)
 {
+    if (step->way == WAY_BRANCH && is_else(step->targets, target))
+        return STR("else");
     if (step->way == WAY_BRANCH)
         return step->targets[target].condition;
     if (step->way == WAY_ARMS)
@@ -57,14 +65,15 @@ static str way_label(struct builder *builder, const struct plan_step *step, uint
     return step->way == WAY_JOIN ? STR("join") : STR_NONE;
 }
 
-static str error_label(struct builder *builder, const struct plan_target *target)
+static str error_label(struct builder *builder, const struct plan_step *step, uint32_t index)
 {
+    str condition = step->errors[index].condition;
     struct buf text;
 
+    if (!condition.data || str_is(condition, "true"))
+        return index > 0 ? STR("on any other error") : STR("on error");
     buf_init(&text, builder->scope->arena.heap, 0);
-    buf_str(&text, STR("on error"));
-    if (target->condition.data)
-        buf_fmt(&text, ", %.*s", STR_ARG(target->condition));
+    buf_fmt(&text, "on error, %.*s", STR_ARG(condition));
     return take_text(builder, &text);
 }
 
@@ -75,7 +84,7 @@ static void build_errors(struct builder *builder, const struct plan_step *step, 
         build_edge(builder,
                    (struct drawing_edge){ .from = from,
                                           .to = builder->drawing->of_step[step->errors[i].step],
-                                          .label = error_label(builder, &step->errors[i]),
+                                          .label = error_label(builder, step, i),
                                           .is_by_fault = true });
 }
 
@@ -93,8 +102,28 @@ void build_graph(struct builder *builder, const struct plan *plan)
                                                        .to = nodes[step->targets[j].step],
                                                        .label = way_label(builder, step, j) });
         build_errors(builder, step, nodes[i]);
-        if (step->way == WAY_DONE)
+        if (step->way == WAY_DONE && plan_owner(step) == STEP_NONE)
             build_edge(builder, (struct drawing_edge){ .from = nodes[i], .to = drawing->end });
+    }
+}
+
+/* ---- Steps that belong to another one ---- */
+
+/* What a map does for each item hangs below it, and a compensation below what it undoes. */
+void build_belongings(struct builder *builder, const struct plan *plan)
+{
+    const uint32_t *nodes = builder->drawing->of_step;
+
+    for (uint32_t i = 0; i < plan->count && !builder->failed; i++) {
+        uint32_t owner = plan_owner(&plan->steps[i]);
+        bool is_undo = plan->steps[i].undoes != STEP_NONE;
+
+        if (owner != STEP_NONE)
+            build_edge(builder,
+                       (struct drawing_edge){ .from = nodes[owner],
+                                              .to = nodes[i],
+                                              .label = is_undo ? STR("undo") : STR("each item"),
+                                              .is_by_fault = true });
     }
 }
 

@@ -100,11 +100,11 @@ void drawing_see_state(struct drawing *drawing, const struct definition *definit
                        uint32_t state);
 
 /* Of a flow: attempt number `attempt` of a step, in the order of creation; what became of the last
- * one; that step `cause` made step `plan` begin (DRAWING_NONE: the start did); and at last how it
- * ended (TERMINAL_NOT: it has not). NO_MEMORY. */
+ * one; that step `cause` made step `plan` begin (DRAWING_NONE: the start did), by its failure or
+ * not; and at last how it ended (TERMINAL_NOT: it has not). NO_MEMORY. */
 void drawing_see_attempt(struct drawing *drawing, uint32_t plan, uint32_t attempt);
 void drawing_see_outcome(struct drawing *drawing, uint32_t plan, enum step_status status);
-void drawing_see_way(struct drawing *drawing, uint32_t cause, uint32_t plan);
+void drawing_see_way(struct drawing *drawing, uint32_t cause, bool by_fault, uint32_t plan);
 pawl_status drawing_see_end(struct drawing *drawing, enum terminal_kind terminal);
 
 /* The languages, in the order they are offered. */

@@ -28,6 +28,13 @@ uint32_t build_step(struct builder *builder, const struct plan_step *step);
 
 void build_graph(struct builder *builder, const struct plan *plan);
 void build_tree(struct builder *builder, const struct plan *plan);
+void build_belongings(struct builder *builder, const struct plan *plan);
+
+/* The step that this one is done for, or undoes; STEP_NONE: it stands for itself. */
+static inline uint32_t plan_owner(const struct plan_step *step)
+{
+    return step->of != STEP_NONE ? step->of : step->undoes;
+}
 
 extern const char *const shape_names[];
 extern const struct mark_look {
@@ -41,6 +48,9 @@ static inline bool drawing_is_dot(const struct drawing_node *node)
 
 /* "pay [guard QP]": a label with its note. */
 str edge_words(struct scope *scope, const struct drawing_edge *edge);
+/* Of one line, and cut where there is no room for more, as edge_caption() is: its words. */
+str caption(struct scope *scope, str text);
+str edge_caption(struct scope *scope, const struct drawing_edge *edge);
 
 /* The members of both in JSON, without the brackets. */
 void json_node_members(const struct drawing_node *node, uint32_t index, struct buf *out);
@@ -50,6 +60,9 @@ void json_edge_members(const struct drawing_edge *edge, struct buf *out);
 pawl_status drawing_order(struct scope *scope, const struct drawing *drawing, uint32_t **out);
 
 /* ---- layout.c: where everything lies, in pixels ---- */
+
+#define LINE_HEIGHT 16.0
+#define LOOP_WIDTH  30.0 /* of a loop, without its label */
 
 struct layout_box { /* a node, or a place that an edge passes through */
     uint32_t rank, order;
@@ -88,8 +101,10 @@ pawl_status layout_rank(struct scope *scope, const struct drawing *drawing, uint
 pawl_status layout_order(struct scope *scope, struct layout *layout);
 pawl_status layout_place(struct scope *scope, struct layout *layout);
 
-/* Of what hangs at the right of a node: an edge from it to itself, with its label. */
+/* Of what hangs at the right of a node: edges from it to itself, with their labels. */
 double loops_width(struct scope *scope, const struct drawing *drawing, uint32_t node);
+/* Those among the first `count` edges; their labels stand below each other. */
+uint32_t loops_of(const struct drawing *drawing, uint32_t node, uint32_t count);
 double text_width(str text); /* as the letters of the picture are wide */
 
 /* svg.c: the line of an edge as SVG's `d`; the middle of its label, false: it has none. */

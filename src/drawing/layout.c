@@ -5,11 +5,9 @@
 
 #define BOXES_MAX    20000u
 #define LETTER_WIDTH 7.3
-#define LINE_HEIGHT  16.0
 #define NODE_PADDING 24.0
 #define RANK_GAP     16.0
 #define DOT_SIZE     14.0
-#define LOOP_WIDTH   30.0
 #define MARGIN       16.0
 
 /* Columns as a terminal would count them: wide letters are wide here too. */
@@ -41,25 +39,36 @@ double loops_width(struct scope *scope, const struct drawing *drawing, uint32_t 
 
     for (uint32_t i = 0; i < drawing->edge_count; i++)
         if (drawing->edges[i].from == node && drawing->edges[i].to == node) {
-            double width = LOOP_WIDTH + text_width(edge_words(scope, &drawing->edges[i]));
+            double width = LOOP_WIDTH + text_width(edge_caption(scope, &drawing->edges[i]));
 
             widest = width > widest ? width : widest;
         }
     return widest;
 }
 
+uint32_t loops_of(const struct drawing *drawing, uint32_t node, uint32_t count)
+{
+    uint32_t found = 0;
+
+    for (uint32_t i = 0; i < count; i++)
+        found += drawing->edges[i].from == node && drawing->edges[i].to == node;
+    return found;
+}
+
 static struct layout_box box_of(struct scope *scope, const struct drawing *drawing, uint32_t index)
 {
     const struct drawing_node *node = &drawing->nodes[index];
     struct layout_box box = { .node = index, .edge = DRAWING_NONE };
-    double name = text_width(node->name) + (node->count > 1 ? 4 : 0) * LETTER_WIDTH;
-    double note = text_width(node->note);
+    double name = text_width(caption(scope, node->name)) + (node->count > 1 ? 4 : 0) * LETTER_WIDTH;
+    double note = text_width(caption(scope, node->note));
+    double loops = loops_of(drawing, index, drawing->edge_count) * LINE_HEIGHT;
 
     box.width = box.height = DOT_SIZE;
     if (drawing_is_dot(node))
         return box;
     box.width = (name > note ? name : note) + NODE_PADDING;
     box.height = (node->note.size ? 2 : 1) * LINE_HEIGHT + 14;
+    box.height = loops > box.height ? loops : box.height;
     /* A loop hangs at the right; what is as wide at the left keeps the node in the middle. */
     box.width += 2 * loops_width(scope, drawing, index);
     return box;
@@ -74,7 +83,7 @@ static bool thread_edge(struct scope *scope, const struct drawing *drawing, stru
     uint32_t upper = edge->is_turned ? drawn->to : drawn->from;
     uint32_t lower = edge->is_turned ? drawn->from : drawn->to;
     uint32_t first = layout->boxes[upper].rank, last = layout->boxes[lower].rank;
-    str words = edge_words(scope, drawn);
+    str words = edge_caption(scope, drawn);
 
     edge->label = DRAWING_NONE;
     if (edge->is_loop)

@@ -35,7 +35,7 @@ static void put_edge(struct scope *scope, const struct drawing *drawing,
     edge_path(scope, drawing, layout, index, out);
     buf_byte(out, '"');
     if (edge_label(scope, drawing, layout, index, &x, &y)) {
-        json_put_str(out, "words", edge_words(scope, edge));
+        json_put_str(out, "words", edge_caption(scope, edge));
         put_number(out, "x", x);
         put_number(out, "y", y);
     }

@@ -109,21 +109,41 @@ static void add_former_way(struct drawing *drawing, uint32_t from, uint32_t to)
     drawing->has_failed = drawing->has_failed || builder.failed;
 }
 
-void drawing_see_way(struct drawing *drawing, uint32_t cause, uint32_t plan)
+/* The way between two nodes; of several the one of a failure, or the one that is of none. */
+static struct drawing_edge *find_way(struct drawing *drawing, uint32_t from, uint32_t to,
+                                     bool by_fault)
 {
-    bool is_start = cause == DRAWING_NONE;
+    struct drawing_edge *found = NULL;
+
+    for (uint32_t i = 0; i < drawing->edge_count; i++) {
+        struct drawing_edge *edge = &drawing->edges[i];
+
+        if (edge->from != from || edge->to != to)
+            continue;
+        if (edge->is_by_fault == by_fault)
+            return edge;
+        found = found ? found : edge;
+    }
+    return found;
+}
+
+void drawing_see_way(struct drawing *drawing, uint32_t cause, bool by_fault, uint32_t plan)
+{
+    uint32_t owner =
+        plan < drawing->step_count ? plan_owner(&drawing->plan->steps[plan]) : STEP_NONE;
+    uint32_t begun_by = owner == STEP_NONE ? cause : owner;
+    bool is_start = begun_by == DRAWING_NONE;
+    struct drawing_edge *way;
     uint32_t from;
 
-    if (plan >= drawing->step_count || (!is_start && cause >= drawing->step_count) ||
+    if (plan >= drawing->step_count || (!is_start && begun_by >= drawing->step_count) ||
         (is_start && !is_removed(drawing, plan)))
         return;
-    from = is_start ? drawing->start : drawing->of_step[cause];
-    for (uint32_t i = 0; i < drawing->edge_count; i++)
-        if (drawing->edges[i].from == from && drawing->edges[i].to == drawing->of_step[plan]) {
-            drawing->edges[i].taken++;
-            return;
-        }
-    if (is_former(drawing, cause, plan))
+    from = is_start ? drawing->start : drawing->of_step[begun_by];
+    way = find_way(drawing, from, drawing->of_step[plan], by_fault);
+    if (way)
+        way->taken++;
+    else if (is_former(drawing, begun_by, plan))
         add_former_way(drawing, from, drawing->of_step[plan]);
 }
 

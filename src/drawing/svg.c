@@ -103,13 +103,13 @@ static void put_node(struct scope *scope, const struct drawing *drawing,
     }
     put_outline(node, box, box->width - 2 * loops_width(scope, drawing, box->node), out);
     buf_fmt(out, "<text x=\"%.1f\" y=\"%.1f\">", box->x, y);
-    put_text(out, node->name);
+    put_text(out, caption(scope, node->name));
     if (node->count > 1)
         buf_fmt(out, " ×%u", node->count);
     buf_str(out, STR("</text>"));
     if (node->note.size > 0) {
         buf_fmt(out, "<text class=\"note\" x=\"%.1f\" y=\"%.1f\">", box->x, box->y + 13);
-        put_text(out, node->note);
+        put_text(out, caption(scope, node->note));
         buf_str(out, STR("</text>"));
     }
     buf_str(out, STR("</g>\n"));
@@ -169,7 +169,7 @@ static void put_label(struct scope *scope, const struct drawing_edge *edge, doub
 {
     buf_fmt(out, "<text class=\"label%s\" x=\"%.1f\" y=\"%.1f\">", edge->taken ? " taken" : "", x,
             y + 4);
-    put_text(out, edge_words(scope, edge));
+    put_text(out, edge_caption(scope, edge));
     if (edge->taken > 1)
         buf_fmt(out, " ×%u", edge->taken);
     buf_str(out, STR("</text>\n"));
@@ -219,8 +219,14 @@ bool edge_label(struct scope *scope, const struct drawing *drawing, const struct
         box = &layout->boxes[laid->label];
     *x = box->x;
     *y = box->y;
-    if (laid->is_loop)
-        *x += box->width / 2 - text_width(edge_words(scope, edge)) / 2 - 4;
+    if (laid->is_loop) {
+        uint32_t above = loops_of(drawing, edge->from, index);
+        uint32_t all = loops_of(drawing, edge->from, drawing->edge_count);
+
+        *x += box->width / 2 - loops_width(scope, drawing, edge->from) + LOOP_WIDTH - 4 +
+              text_width(edge_caption(scope, edge)) / 2;
+        *y += (above - (all - 1) / 2.0) * LINE_HEIGHT;
+    }
     return true;
 }
 

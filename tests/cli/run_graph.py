@@ -1,4 +1,5 @@
 """Pictures of definitions and of what instances did: `pawl graph`."""
+import json
 import re
 import xml.etree.ElementTree as xml
 
@@ -108,6 +109,64 @@ def test_a_graph_shows_which_branch_was_taken_and_that_all_arms_joined(shell):
     taken = {(name[e["from"]], name[e["to"]]) for e in drawn["edges"] if e["taken"]}
     assert taken == {("start", "split"), ("split", "a"), ("split", "b"), ("a", "meet"), ("b", "meet"),
                      ("meet", "yes_"), ("yes_", "end")}, taken
+
+
+def drawn_ways(shell):
+    """Of the last instance: {(from, to): (label, how often it was taken)}."""
+    drawn = shell.json("graph", "--instance", "@last")
+    name = {n["id"]: n["name"] or n["shape"] for n in drawn["nodes"]}
+    return {(name[e["from"]], name[e["to"]], e["label"]): e["taken"] for e in drawn["edges"]}
+
+
+def test_a_failure_takes_the_way_of_errors_also_where_a_branch_leads_to_the_same_step(shell):
+    shell.write("pay.yaml", """name: pay
+steps:
+  charge:
+    tool: fail
+    retry: {max: 1}
+    branch: [{if: "result.paid", then: ship}, {if: "true", then: refuse}]
+    on_error: [{if: 'error == "never"', then: ship}, {if: "true", then: refuse}]
+  ship: {tool: log, args: {message: shipped}, done: true}
+  refuse: {tool: log, args: {message: refused}, done: true}
+""")
+    shell.pawl("run", "pay.yaml")
+    ways = drawn_ways(shell)
+    assert ways[("charge", "refuse", "on any other error")] == 1 and ways[("charge", "refuse", "else")] == 0, ways
+    assert ways[("charge", "ship", 'on error, error == "never"')] == 0, ways
+
+
+def test_items_of_a_map_and_compensations_hang_below_their_step(shell):
+    shell.write("saga.yaml", """name: saga
+steps:
+  book: {tool: exec, args: {argv: ["true"]}, compensate: {tool: exec, args: {argv: ["true"]}}, next: each}
+  each:
+    map: {over: "{{input.list}}", max_parallel: 1, step: {tool: log, args: {message: "{{item}}"}}}
+    next: room
+  room: {tool: exec, args: {argv: ["true"]}, compensate: {tool: exec, args: {argv: ["true"]}}, next: last}
+  last: {tool: fail, retry: {max: 1}, done: true}
+""")
+    shell.pawl("run", "saga.yaml", "--input", '{"list": [1, 2, 3]}', expect=1)
+    ways = drawn_ways(shell)
+    item = next(key for key in ways if key[2] == "each item")
+    assert item[0] == "each" and ways[item] == 3, ways
+    assert ways[("book", "book.compensate", "undo")] == 1 and ways[("room", "room.compensate", "undo")] == 1, ways
+    assert len(ways) == 8, ("no other way was taken", ways)
+
+
+def test_what_is_long_is_cut_in_the_picture_and_a_flow_without_end_has_none(shell):
+    long = "wait " + "ä" * 60
+    shell.write("round.yaml", """name: round
+steps:
+  %s: {tool: log, args: {message: x}, branch: [{if: "result ~= '%s'", then: rest}]}
+  rest: {wait: {timer: 1h}, next: "%s"}
+""" % (long.replace(" ", "_"), "y" * 300, long.replace(" ", "_")))
+    drawn = json.loads(shell.pawl("graph", "round.yaml", "--format", "layout").out)
+    assert drawn["width"] < 900, drawn["width"]
+    words = [e["words"] for e in drawn["edges"] if "words" in e]
+    assert len(words) == 1 and words[0].endswith("y…") and len(words[0]) == 41, words
+    assert not [n for n in drawn["nodes"] if n["shape"] == "end"], drawn["nodes"]
+    assert "y" * 300 in shell.pawl("graph", "round.yaml").out
+    shell.pawl("graph", "round.yaml", "--format", "svg")
 
 
 def test_a_tree_is_drawn_as_a_tree_with_what_came_of_each_step(shell):
