@@ -127,7 +127,7 @@ WRONG = {
          "undeclared identifier 'PAWL_GATHER_CALL_outside_of_a_PAWL_GATHER_'"),
     "a local that lives across a gather":
         (code(ONE + "    uint32_t x = self->n * 2;\n" + gather() + "    self->n += x;\n"), JUMP,
-         "variable 'x' is uninitialized when used here"),
+         "variable 'x' may be uninitialized when used here"),
     "two arms of one select for one timer":
         (code(select("PAWL_ON_TIMER(Tick, 5) self->n++;", "PAWL_ON_TIMER(Tick, 7) self->n--;")),
          "'two_arms_of_one_select_for_timer_Tick'", "'two_arms_of_one_select_for_timer_Tick'"),
