@@ -93,20 +93,30 @@ static pawl_status begin(struct op_call *call, struct list_merge *out)
     return merge_begin(call, &query, out);
 }
 
-static pawl_status print_row(const struct op_call *call, const struct merge_row *row,
-                             struct buf *out)
+static pawl_status print_row_in(const struct op_call *call, struct scope *scope,
+                                const struct merge_row *row, struct buf *out)
 {
     struct instance_view view;
     char id[ID_SIZE + 1];
 
-    TRY(engine_id_of(row->engine, call->scope, row->number, id));
-    TRY(engine_get(row->engine, call->scope, str_of(id), &view));
+    TRY(engine_id_of(row->engine, scope, row->number, id));
+    TRY(engine_get(row->engine, scope, str_of(id), &view));
     if (!op_allows(call, view.definition_name)) /* it may have been amended */
         return PAWL_OK;
     json_open(out, '{');
     print_instance(&view, out);
     json_close(out, '}');
     return PAWL_OK;
+}
+
+/* In a scope of its own: what a row is made from may be much larger than the row. */
+static pawl_status print_row(const struct op_call *call, const struct merge_row *row,
+                             struct buf *out)
+{
+    struct scope scope;
+
+    scope_init(&scope, call->scope->arena.heap, LIMIT_SCOPE);
+    return scope_leave(&scope, call->scope, print_row_in(call, &scope, row, out));
 }
 
 pawl_status op_instance_list(struct op_call *call, struct buf *out)

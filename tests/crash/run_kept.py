@@ -49,6 +49,7 @@ def instances(web, query=""):
     after, found = "", []
     while after is not None:
         page = web.get("/v1/instances?limit=1000&order=oldest%s%s" % (query, after and "&after=" + after)).json
+        assert "instances" in page, page
         found, after = found + page["instances"], page["next"]
     return found
 
