@@ -1,5 +1,5 @@
-/* basket.h - steps side by side: every line is priced at once, then the whole is charged; with the
- * same commit another instance is started, and the one that asked is told. */
+/* basket.h - steps side by side: every line is priced at once, then the whole is charged; the
+ * same commit starts another instance and signals the one that asked. */
 #include <pawl_code.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ PAWL_STRUCT(basket_charge, BASKET_CHARGE);
 
 #define BASKET(has)                                                                                \
     has(input, text, customer, 64) has(input, parts, lines, basket_line, 20)                       \
-        has(input, text, tell, 27) /* an instance that is told, or none */                         \
+        has(input, text, tell, 27) /* the instance to signal, if any */                            \
         has(var, part, due, basket_charge) has(var, uint32_t, missing) has(call, price, int64_t)   \
             has(call, charge) has(result, int64_t, sum) has(result, uint32_t, missing)             \
                 has(await, pricing) has(await, charging)

@@ -214,8 +214,8 @@ static pawl_status check_rights(struct verify *v, const struct record *record)
     if (node_read_json(&v->scope, record->body, &body) == PAWL_NO_MEMORY)
         return PAWL_NO_MEMORY;
     if (!body || !starter_read(body, &starter))
-        return verify_bad(v, "rights that do not name definitions in order, or an end that no "
-                             "machine is told of");
+        return verify_bad(v, "rights that do not name definitions in order, or an end that is "
+                             "reported to no machine");
     buf_init(&on_end, v->scope.arena.heap, LIMIT_SCOPE);
     if (starter.on_end.data) {
         node_print(node_find(body, "on_end"), &on_end);

@@ -18,7 +18,7 @@ struct view {
     str text;                  /* the result of the step that branches, ... */
     const struct node *result; /* ... read when an expression first asks for it */
     str error;                 /* of a step that failed; data NULL: it did not */
-    str state;                 /* of a query, the instance's, JSON; data NULL: it is none */
+    str state;                 /* of a query, the instance's, JSON; data NULL: not a query */
     const struct node *input, *instance, *item, *index; /* likewise; NULL: not asked for yet */
     struct node open;            /* the context, whose members are read when they are asked for: */
     struct read_member *members; /* these were */

@@ -353,8 +353,8 @@ static pawl_status check_session(const struct afar_session *session, struct scop
 {
     if (!session)
         return scope_fail(scope, PAWL_NOT_KNOWN,
-                          "session: there is none with this name; the server may have been started "
-                          "again: offer the types again (turn.offer)");
+                          "session: no session has this name; the server may have been restarted: "
+                          "offer the types again (turn.offer)");
     for (uint32_t i = 0; i < session->offered_count; i++)
         if (is_in_force(session, &session->offered[i]))
             return PAWL_OK;

@@ -39,7 +39,7 @@ static void print_turn(struct asked_turn *turn, bool is_whole)
     wire_print_request(turn->type, turn->request, turn->keep, have, &turn->frame);
 }
 
-/* A child that has not got what it was asked to go on with is told all. */
+/* A child that no longer has the state to continue from gets the whole state. */
 static enum frame_end ask(struct asked_turn *turn, str *out)
 {
     struct module *module = turn->module;

@@ -70,7 +70,7 @@ enum frame_end frame_write(int fd, int wait_ms, const struct buf *frame);
 
 /* ---- wire.c ---- */
 
-/* have: the number under which the child may have the instance; 0: it is told all. */
+/* have: the number under which the child may have the instance; 0: it gets the whole state. */
 void wire_print_request(const char *type, const struct turn_request *request, uint64_t keep,
                         uint64_t have, struct buf *out);
 bool wire_read_request(const struct node *root, struct turn_request *out);

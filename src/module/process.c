@@ -307,7 +307,7 @@ uint64_t held_find(const struct child_process *child, uint64_t key)
     return row && row->key == key ? row->number : 0;
 }
 
-/* Without memory for the table the child is told all, each time. */
+/* Without memory for the table each request carries the whole state. */
 void held_put(const struct heap *heap, struct child_process *child, uint64_t key, uint64_t number)
 {
     if (!child->held)

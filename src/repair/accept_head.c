@@ -2,8 +2,8 @@
 #include "repair/owned.h"
 #include "repair/repair.h"
 
-/* Each shard has a FILE-head of its own. What was found is told of the first against which one is,
- * or of the first. */
+/* Each shard has a FILE-head of its own. The report is about the first that differs, or about the
+ * first. */
 static pawl_status accept_found(struct owned *owned, str who, struct buf *out)
 {
     struct head_witness witness, found = { 0 };

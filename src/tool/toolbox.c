@@ -423,7 +423,7 @@ static void fail_forbidden(struct call *call)
                     call->given->tool);
 }
 
-/* What is told of `mcp` is what a server answers to the call. */
+/* The progress and the result of `mcp` are what a server answers to the call. */
 static bool is_mcp_call(const struct call *call)
 {
     return strcmp(call->given->tool, "mcp.call") == 0;

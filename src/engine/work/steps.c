@@ -127,7 +127,7 @@ static void drop_job(struct engine *engine, struct job *job)
 }
 
 /* Start one ready attempt on top of the decision, if there is a runner and then a place for it: one
- * that nobody runs yet takes no place from others. */
+ * without a runner takes no place from others. */
 static pawl_status start_one(struct engine *engine, struct actor *actor, struct scope *scope,
                              const struct event *cause, uint32_t ordinal, struct decision *decision,
                              struct job **jobs)

@@ -39,7 +39,7 @@ struct pg_node {
 
     pthread_mutex_t lock; /* of what follows */
     uint32_t users;
-    struct postgres_store *owners; /* each is told when the lease is over */
+    struct postgres_store *owners; /* each learns when the lease is over */
     struct pg_link beater;
     pthread_t beat_thread;
     bool is_beating;

@@ -1,7 +1,7 @@
 /* write_erased.c - what a commit erases: values, parts of bodies, and what instances were found by.
  *
  * PostgreSQL keeps the old version of a row in its files until it is vacuumed, and its own log for
- * as long as it is told to: docs/howto/retention.md says what to do about both. */
+ * as long as it is configured to: docs/howto/retention.md says what to do about both. */
 #include "postgres_int.h"
 
 #define ROW_OF_LOG                                                                                 \
