@@ -39,6 +39,7 @@
     X(ERROR_FORGOTTEN, "what went wrong is not put into the context")                              \
     X(UNDO_FORWARD, "compensations run in the order in which steps were done")                     \
     X(MAP_UNORDERED, "the results of a map are not in the order of its list")                      \
+    X(ITEM_CUT, "an item of a map is over after the first of its steps")                           \
     X(ERROR_UNROUTED, "a graph's step that fails goes past its on_error")                          \
     X(FINALLY_SKIPPED, "a cancel goes past an open finally")                                       \
     X(FORWARD_STOPPED, "what is stopped begins its next step")                                     \

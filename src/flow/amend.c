@@ -6,7 +6,7 @@
  */
 #include "base/json_scan.h"
 #include "base/node.h"
-#include "flow/flow_int.h"
+#include "flow/map_items.h"
 #include "model/words.h"
 
 /* ---- Two plans become one ------------------------------------------------------------------- */
@@ -52,6 +52,7 @@ static bool place_step(struct plan_merge *merge, uint32_t index)
     placed->errors = place_targets(merge, step->errors, step->error_count);
     placed->undoes = step->undoes == STEP_NONE ? STEP_NONE : merge->places[step->undoes];
     placed->of = step->of == STEP_NONE ? STEP_NONE : merge->places[step->of];
+    placed->after = step->after == STEP_NONE ? STEP_NONE : merge->places[step->after];
     return placed->targets && placed->errors;
 }
 
@@ -88,6 +89,7 @@ static bool place_all(struct plan_merge *merge)
         merged->steps[i].way = merge->new->is_tree ? WAY_TREE : WAY_DONE;
         merged->steps[i].target_count = merged->steps[i].error_count = 0;
         merged->steps[i].bars_cancel = false;
+        merged->steps[i].after = STEP_NONE;
     }
     for (uint32_t i = 0; i < merge->new->count; i++)
         if (!place_step(merge, i))
@@ -388,7 +390,7 @@ static bool move_memory(struct flow_memory *memory, const struct plan *merged, s
         memory->done = memcpy(done, memory->done, memory->plan->count * sizeof *done);
     memory->plan = merged;
     memory->is_amended = true;
-    return true;
+    return item_ways_amend(memory, arena);
 }
 
 /* Where a result belongs that its step's name gives; NULL: nothing needs it, or it is there. */

@@ -126,6 +126,8 @@ void compile_condition(const struct source_step *step, const struct node *condit
                        const char *words);
 void compile_check_named(const struct source_step *step, const struct node *condition);
 bool compile_has_result(const struct source_step *step, str name);
+/* Does it see the result of the step `found`, which is one of a map's: of the same item? */
+bool compile_sees_item(const struct source_step *step, uint32_t found);
 
 /* compile_way.c: a graph's way on; the names are looked up when all steps are known. */
 void compile_way(struct source_step *step);

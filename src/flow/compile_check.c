@@ -35,7 +35,10 @@ static void check_quotas(const struct source_step *step, const struct plan_quota
 
 void compile_check(struct compilation *compiler)
 {
-    const struct source_step output = { .compiler = compiler, .plan.name = STR("output") };
+    const struct source_step output = {
+        .compiler = compiler,
+        .plan = { .name = STR("output"), .of = STEP_NONE, .undoes = STEP_NONE }
+    };
     const struct source_step flow = { .compiler = compiler, .plan.name = STR("flow") };
 
     if (!collect_names(compiler))

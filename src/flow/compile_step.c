@@ -16,7 +16,7 @@ static void refuse_key(struct source_step *step, const struct node *node,
         step_error(step, node, "'%.*s' belongs to 'steps', not to %s", STR_ARG(node->key),
                    step->plan.undoes != STEP_NONE ? "a compensation"
                    : step->plan.of == STEP_NONE   ? "a tree"
-                                                  : "the step of a map");
+                                                  : "a step of a map");
     else
         compile_refuse_key(step->compiler, step, node, tables, "", "");
 }
@@ -184,11 +184,11 @@ static void read_kind(struct source_step *step)
 static void check_body(const struct source_step *step)
 {
     if (step->plan.kind->leads_by_arm)
-        step_error(step, NULL, "a %s cannot be the step of a map; let it spawn a child",
+        step_error(step, NULL, "a %s cannot be a step of a map; let it spawn a child",
                    step->plan.kind->word);
     if (step->plan.augment_count > 0)
         step_error(step, node_find(step->node, "augment"),
-                   "the step of a map puts nothing into the context; write 'augment' beside 'map'");
+                   "a step of a map puts nothing into the context; write 'augment' beside 'map'");
 }
 
 /* Only what is called waits for someone to take it. */
@@ -234,32 +234,48 @@ static void read_step(struct source_step *step)
         compile_way(step);
 }
 
-/* The step for each item is one of its own, named after its map unless it has a name. Steps may
+/* One step for each item is a step of its own, named after its map unless it has a name. Steps may
  * move while they grow: the index is what lasts. */
+static uint32_t compile_item(struct compilation *compiler, uint32_t map, const struct node *node,
+                             uint32_t place)
+{
+    uint32_t index;
+    struct buf name;
+
+    buf_init(&name, compiler->scope->arena.heap, 0);
+    buf_fmt(&name, "%.*s.map.%u", STR_ARG(compiler->steps[map].plan.name), place);
+    compiler->of = map;
+    index = compile_step(compiler, node, STR_NONE, compile_take(compiler, &name));
+    compiler->of = STEP_NONE;
+    return index;
+}
+
+/* The steps for each item: one, or a list of them. */
 static void compile_body(struct compilation *compiler, uint32_t index)
 {
     const struct source_step *step = &compiler->steps[index];
     const struct step_kind *kind = step->plan.kind;
     const struct node *map = kind->body ? node_find(step->node, kind->key) : NULL;
     const struct node *body = map ? kind->body(map) : NULL;
-    struct buf name;
+    uint32_t before = STEP_NONE, place = 0;
 
-    if (!map || map->kind != NODE_OBJECT)
+    if (!map || map->kind != NODE_OBJECT || !body)
         return;
-    if (!body) {
-        step_error(step, map, "a %s needs 'step: STEP'", kind->word);
-        return;
-    }
     if (step->plan.of != STEP_NONE) {
         step_error(step, map, "a %s cannot be the step of another one; let it spawn a child",
                    kind->word);
         return;
     }
-    buf_init(&name, compiler->scope->arena.heap, 0);
-    buf_fmt(&name, "%.*s.map.0", STR_ARG(step->plan.name));
-    compiler->of = index;
-    compile_step(compiler, body, STR_NONE, compile_take(compiler, &name));
-    compiler->of = STEP_NONE;
+    if (body->kind != NODE_ARRAY)
+        compile_item(compiler, index, body, 0);
+    for (const struct node *node = body->kind == NODE_ARRAY ? body->first : NULL; node;
+         node = node->next) {
+        uint32_t next = compile_item(compiler, index, node, place++);
+
+        if (before != STEP_NONE && next != STEP_NONE)
+            compiler->steps[before].plan.after = next;
+        before = next;
+    }
 }
 
 /* What its document does not say. */
@@ -276,6 +292,7 @@ static struct plan_step new_step(const struct compilation *compiler, str name, c
         .is_idempotent = !compiler->is_tree || compiler->undoes != STEP_NONE,
         .result_slot = STEP_NONE,
         .of = compiler->of,
+        .after = STEP_NONE,
         .undoes = compiler->undoes,
     };
 }

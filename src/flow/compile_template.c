@@ -329,8 +329,11 @@ static void check_template(const struct source_step *step, const struct node *no
         found = template_step(&step->compiler->named, part->path, SIZE_MAX, &rest);
         if (found == STEP_NONE)
             refuse_step(step, node, part, hint);
-        else if (step->compiler->steps[found].plan.of != STEP_NONE && step->plan.undoes != found)
-            step_error(step, node, "%.*s: the results of a map's items are its own result",
+        else if (step->compiler->steps[found].plan.of != STEP_NONE &&
+                 !compile_sees_item(step, found))
+            step_error(step, node,
+                       "%.*s: the results of a map's items are its own result, and only a later "
+                       "step of the same item sees them",
                        STR_ARG(text));
         else if (step->compiler->steps[found].plan.kind->is_without_result)
             step_error(step, node, "%.*s: a %s has no result", STR_ARG(text),

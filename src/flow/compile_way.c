@@ -287,11 +287,23 @@ uint32_t compile_find_step(const struct compilation *compiler, str text)
     return found ? found->step : plan_find(&compiler->named, text);
 }
 
+bool compile_sees_item(const struct source_step *step, uint32_t found)
+{
+    const struct source_step *steps = step->compiler->steps;
+    uint32_t undoes = step->plan.undoes;
+
+    if (undoes != STEP_NONE)
+        return found == undoes || (steps[found].plan.of == steps[undoes].plan.of && found < undoes);
+    return step->plan.of != STEP_NONE && steps[found].plan.of == step->plan.of &&
+           &steps[found] < step;
+}
+
 bool compile_has_result(const struct source_step *step, str name)
 {
     uint32_t found = plan_find(&step->compiler->named, name);
 
-    return found != STEP_NONE && !step->compiler->steps[found].plan.kind->is_without_result;
+    return found != STEP_NONE && !step->compiler->steps[found].plan.kind->is_without_result &&
+           (step->compiler->steps[found].plan.of == STEP_NONE || compile_sees_item(step, found));
 }
 
 /* An expression names steps that are there: a slip of the pen is not left for the run. */

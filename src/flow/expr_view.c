@@ -154,7 +154,7 @@ static bool find_step(void *context, str name, const struct node **out, pawl_sta
             view->text.data ? read_result(view, status) : read_value(view, source->fresh, status);
         return true;
     }
-    *status = template_result(source, slot, view->values, &text);
+    *status = template_result(source, step, view->values, &text);
     if (*status != PAWL_OK)
         view->scope->error = view->values->error;
     *out = read_value(view, text, status);

@@ -52,6 +52,7 @@ str template_walk(struct arena *arena, str value, str path);
 struct template_item {
     str name, value;
     uint32_t index;
+    const struct item_way *way; /* what its steps brought; NULL: it has but one */
 };
 
 /* A result that this very decision brings. */
@@ -88,8 +89,8 @@ bool template_is_of_input(const struct node *node);
 pawl_status template_expand_output(const struct template_source *source, struct scope *scope,
                                    str *out);
 
-/* The result in a slot; data NULL: none yet. NO_MEMORY, STORAGE_FAILURE. */
-pawl_status template_result(const struct template_source *source, uint32_t slot,
+/* The result of a step that something asks for; data NULL: none yet. NO_MEMORY, STORAGE_FAILURE. */
+pawl_status template_result(const struct template_source *source, uint32_t step,
                             struct scope *scope, str *out);
 
 /* ---- Conditions: condition.c, condition_expr.c ------------------------------------- */

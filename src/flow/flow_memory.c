@@ -210,6 +210,16 @@ static pawl_status fail_damaged(const struct folding *fold, const char *what)
                       what);
 }
 
+/* A step of an item is done, and this is the next one for the same item. */
+static bool item_goes_on(const struct folding *fold, const struct effect *effect)
+{
+    const struct attempt *subject = &fold->subject;
+
+    return subject->ordinal > 0 && subject->map > 0 && effect->attempt == 1 &&
+           fold->plan->steps[subject->plan].after == effect->plan && fold->is_over &&
+           !lifecycle_is_failure(fold->entry->transition);
+}
+
 /* Items begin in the order of their list: which one an attempt is for follows from whose entry
  * began it. */
 static pawl_status fold_item(struct folding *fold, const struct effect *effect,
@@ -222,8 +232,12 @@ static pawl_status fold_item(struct folding *fold, const struct effect *effect,
         return PAWL_OK;
     attempt->map = is_map ? fold->subject.ordinal : fold->subject.map;
     attempt->item = fold->subject.item;
-    if (effect->attempt == 1 && !memory_begin_item(fold->memory, attempt->map, &attempt->item))
+    if (effect->attempt > 1)
+        return PAWL_OK;
+    if (!item_goes_on(fold, effect) &&
+        !memory_begin_item(fold->memory, attempt->map, &attempt->item))
         return fail_damaged(fold, "an item that a map does not have");
+    memory_begin_way(fold->memory, attempt);
     return PAWL_OK;
 }
 
@@ -389,6 +403,22 @@ static pawl_status fold_error(struct folding *fold)
     return context_note_error(fold->scope, fold->memory->context, payload_of(fold), fold->arena);
 }
 
+/* A step of an item is over: the item goes on with its next one, or is over. */
+static bool fold_item_outcome(const struct folding *fold, bool is_success)
+{
+    uint32_t after = fold->plan->steps[fold->subject.plan].after;
+    bool goes_on = false;
+
+    if (!is_success || after == STEP_NONE)
+        return memory_end_item(fold->memory, &fold->subject, is_success, payload_of(fold),
+                               fold->entry->seq, fold->arena);
+    for (uint32_t i = 0; fold->entry->effects && i < fold->entry->effects->count; i++)
+        goes_on = goes_on || (fold->entry->effects->items[i].kind == EFFECT_STEP &&
+                              fold->entry->effects->items[i].plan == after);
+    return memory_pass_item(fold->memory, &fold->subject, goes_on, payload_of(fold),
+                            fold->entry->seq, fold->arena);
+}
+
 /* The subject is settled: its result, or its failure, is what the rest builds on. It comes
  * before the effects, because a join that completes is known by the step that it begins. A tree
  * remembers what went wrong last; a graph ends with it. */
@@ -405,8 +435,7 @@ static pawl_status fold_outcome(struct folding *fold)
         if (is_success)
             TRY(memory_note_undo(memory, &fold->subject, payload_of(fold), fold->scope,
                                  fold->arena));
-        TRY_MEMORY(fold->scope, memory_end_item(memory, &fold->subject, is_success,
-                                                payload_of(fold), fold->entry->seq, fold->arena));
+        TRY_MEMORY(fold->scope, fold_item_outcome(fold, is_success));
         return PAWL_OK;
     }
     if (is_success) {

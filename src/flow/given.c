@@ -2,16 +2,17 @@
  * the first, and told by the payload of the new one's `start`.
  *
  *   {"retry_of":ID,"begin":[STEP],"after":[[STEP,RESULT]],"joins":[STEP],"done":[STEP],
- *    "failed":[STEP],"arms":{STEP:N},"keys":[[STEP,KEY]],"maps":[[STEP,[[INDEX,RESULT]]]],
+ *    "failed":[STEP],"arms":{STEP:N},"keys":[[STEP,KEY]],"maps":[[STEP,[[INDEX,RESULT],...]]],
  *    "results":{STEP:JSON},"context":{...}}
  *
  * Steps are found by their names, since the new one may run another definition. `begin`, `after`
  * and `joins` are of graphs, `failed` and `arms` of trees. `after`: steps that are done and from
  * which no branch led on; their results choose again. `keys`: the idempotency keys of steps that
  * did not finish, for when they begin; of a step that spawns, the id of its last child. `maps`: the
- * items that maps which did not finish had done, so that only the others are run. */
+ * items that maps which did not finish had done, and ways of others (item_way.c). */
 #include "base/ids.h"
 #include "base/json_scan.h"
+#include "flow/map_items.h"
 #include "flow/reads.h"
 #include <stdio.h>
 
@@ -264,7 +265,8 @@ static void print_keys(struct gathering *gathering)
             gathering->plan->steps[attempts->items[i].plan].of == STEP_NONE)
             print_attempt_key(gathering, &attempts->items[i]);
     for (uint32_t i = 0; i < gathering->memory->map_count; i++)
-        print_item_keys(gathering, &gathering->memory->maps[i]);
+        if (!gathering->memory->maps[i].ways) /* their keys are with how far they came */
+            print_item_keys(gathering, &gathering->memory->maps[i]);
     for (uint32_t i = 0; i < gathering->memory->key_count; i++)
         print_key(gathering, gathering->memory->keys[i].plan, gathering->memory->keys[i].key);
     json_close(&gathering->out, ']');
@@ -388,9 +390,7 @@ static void print_graph(struct gathering *gathering)
     json_close(&gathering->out, ']');
 }
 
-/* ---- A tree
- * --------------------------------------------------------------------------------------
- */
+/* ---- A tree ---- */
 
 /* The step of the first plan that has the name of the new plan's step at `node`. */
 static struct outcome *outcome_at(const struct gathering *gathering, uint32_t node)
@@ -491,8 +491,9 @@ static void print_arms(struct gathering *gathering)
 static str wanted_result(struct gathering *gathering, uint32_t step)
 {
     const struct plan_step *wanted = &gathering->next->steps[step];
-    uint32_t old =
-        wanted->result_slot == STEP_NONE ? STEP_NONE : plan_find(gathering->plan, wanted->name);
+    uint32_t old = wanted->result_slot == STEP_NONE || wanted->of != STEP_NONE
+                       ? STEP_NONE
+                       : plan_find(gathering->plan, wanted->name);
     uint32_t slot = old == STEP_NONE ? STEP_NONE : gathering->plan->steps[old].result_slot;
     const struct flow_attempt *last;
 
@@ -547,8 +548,6 @@ static pawl_status print_context(struct gathering *gathering)
     return PAWL_OK;
 }
 
-/* ---- Items of maps ---- */
-
 static void print_map(struct gathering *gathering, const struct map_state *map)
 {
     json_open(&gathering->out, '[');
@@ -557,8 +556,11 @@ static void print_map(struct gathering *gathering, const struct map_state *map)
     for (uint32_t i = 0; i < map->count && !gathering->out.failed; i++) {
         str result;
 
-        if (map->ends[i] != MAP_DONE)
+        if (map->ends[i] != MAP_DONE) {
+            note_status(gathering,
+                        item_way_give(gathering->args, map, i, &gathering->value, &gathering->out));
             continue;
+        }
         result =
             kept_is_there(&map->results[i]) ? read_kept(gathering, &map->results[i]) : RESULT_NULL;
         json_open(&gathering->out, '[');
@@ -590,8 +592,7 @@ static void print_maps(struct gathering *gathering)
     json_close(&gathering->out, ']');
 }
 
-/* ---- All of it ----------------------------------------------------------------------------------
- */
+/* ---- All of it ---- */
 
 static pawl_status print_given(struct gathering *gathering)
 {

@@ -64,13 +64,29 @@ pawl_status memory_text(const struct flow_memory *memory, const struct kept_text
     return status;
 }
 
-pawl_status template_result(const struct template_source *source, uint32_t slot,
+/* Of the item whose step asks: other items have results of the same step. */
+static pawl_status item_result(const struct template_source *source, uint32_t step,
+                               struct scope *scope, str *out)
+{
+    const struct passed *passed = source->item.way ? source->item.way->passed : NULL;
+
+    *out = STR_NONE;
+    while (passed && passed->plan != step)
+        passed = passed->next;
+    return passed ? memory_text(source->memory, &passed->text, scope, out) : PAWL_OK;
+}
+
+pawl_status template_result(const struct template_source *source, uint32_t step,
                             struct scope *scope, str *out)
 {
+    uint32_t slot = source->plan->steps[step].result_slot;
+
     if (source->fresh.data && source->fresh_slot == slot) {
         *out = source->fresh;
         return PAWL_OK;
     }
+    if (source->plan->steps[step].of != STEP_NONE)
+        return item_result(source, step, scope, out);
     for (const struct fresh *older = source->older; older; older = older->next)
         if (older->slot == slot) {
             *out = older->text;

@@ -27,9 +27,12 @@ static uint32_t tolerated(const struct plan_step *step)
 
 static uint32_t parallel(const struct plan *plan, const struct plan_step *step)
 {
-    uint32_t most = plan->steps[step->body].kind->may_spawn ? MAP_CHILDREN_MAX : MAP_PARALLEL_MAX;
-    uint32_t n = number_of(step, "max_parallel", most);
+    uint32_t most = MAP_PARALLEL_MAX, n;
 
+    for (uint32_t i = step->body; i != STEP_NONE; i = plan->steps[i].after)
+        if (plan->steps[i].kind->may_spawn)
+            most = MAP_CHILDREN_MAX;
+    n = number_of(step, "max_parallel", most);
     return n < most ? n : most;
 }
 
@@ -61,7 +64,8 @@ static uint32_t count_items(str list)
 }
 
 /* Room for the items of `list`, and where each is in it. False: no memory. */
-static bool make_items(struct map_state *map, str list, struct arena *arena)
+static bool make_items(struct map_state *map, const struct plan *plan, str list,
+                       struct arena *arena)
 {
     struct json_scan scan;
     str key, item;
@@ -71,6 +75,8 @@ static bool make_items(struct map_state *map, str list, struct arena *arena)
     map->items = ARENA_ARRAY(arena, str, map->count + 1);
     map->ends = ARENA_ARRAY(arena, uint8_t, map->count + 1);
     map->results = ARENA_ARRAY(arena, struct kept_text, map->count + 1);
+    map->ways =
+        map_has_ways(plan, map->plan) ? ARENA_ARRAY(arena, struct item_way, map->count + 1) : NULL;
     if (arena->failed)
         return false;
     json_scan_begin(&scan, map->over);
@@ -89,7 +95,8 @@ struct template_item map_item_of(const struct plan *plan, const struct map_state
         return (struct template_item){ .name = STR_NONE };
     return (struct template_item){ .name = as ? as->text : STR("item"),
                                    .value = map->items[index],
-                                   .index = index };
+                                   .index = index,
+                                   .way = map->ways ? &map->ways[index] : NULL };
 }
 
 const struct map_state *memory_find_map(const struct flow_memory *memory, uint32_t ordinal)
@@ -120,12 +127,12 @@ bool memory_add_given_map(struct flow_memory *memory, const struct given_map *gi
     return !arena->failed;
 }
 
-/* Items that were done there: [[INDEX,RESULT],...]. */
-static bool take_given(const struct flow_memory *memory, struct map_state *map, struct arena *arena)
+/* Items that were done there, and ways of others: [[INDEX,RESULT],[INDEX,null,WAY],...]. */
+static bool take_given(struct flow_memory *memory, struct map_state *map, struct arena *arena)
 {
     const struct given_map *given = find_given(memory, map->plan);
     struct json_scan scan, pair;
-    str key, row, index, result;
+    str key, row, index, result, way;
     uint64_t at;
 
     if (!given)
@@ -136,6 +143,11 @@ static bool take_given(const struct flow_memory *memory, struct map_state *map, 
         if (!json_scan_next(&pair, &key, &index) || !json_scan_next(&pair, &key, &result) ||
             !str_to_u64(index, &at) || at >= map->count || map->ends[at] != MAP_OPEN)
             continue;
+        if (json_scan_next(&pair, &key, &way)) {
+            if (map->ways && !item_way_take(memory, &map->ways[at], way, arena))
+                return false;
+            continue;
+        }
         map->ends[at] = MAP_DONE;
         map->ended++;
         if (!memory_keep(&map->results[at], result, arena))
@@ -191,17 +203,22 @@ static struct map_turn *find_turn(struct turn *turn, uint32_t ordinal)
     return add_turn(turn, state, attempt);
 }
 
+static void begin_step_of(struct turn *turn, const struct map_turn *map, uint32_t step,
+                          uint32_t index)
+{
+    turn->item = map_item_of(turn->plan, &map->state, step, index);
+    turn->item_map = map->state.ordinal;
+    begin_step(turn, step);
+    turn->item = (struct template_item){ .name = STR_NONE };
+}
+
 static void begin_item(struct turn *turn, struct map_turn *map)
 {
-    uint32_t body = turn->plan->steps[map->attempt.plan].body;
     uint32_t index = skip_done(&map->state, map->state.begun);
 
-    turn->item = map_item_of(turn->plan, &map->state, body, index);
-    turn->item_map = map->state.ordinal;
     map->state.begun = index + 1;
     map->state.live++;
-    begin_step(turn, body);
-    turn->item = (struct template_item){ .name = STR_NONE };
+    begin_step_of(turn, map, map_begins_at(turn->plan, &map->state, index), index);
 }
 
 static bool is_failing(const struct turn *turn, const struct map_turn *map)
@@ -358,10 +375,11 @@ static void go_on(struct turn *turn, struct map_turn *map)
 pawl_status map_open(struct turn *turn, const struct attempt *attempt, str list)
 {
     struct map_state state = { .ordinal = attempt->ordinal, .plan = attempt->plan };
+    struct flow_memory scratch = *turn->memory; /* a decision changes nothing in it */
     struct map_turn *map;
 
-    TRY_MEMORY(turn->scope, make_items(&state, list, &turn->scope->arena) &&
-                                take_given(turn->memory, &state, &turn->scope->arena));
+    TRY_MEMORY(turn->scope, make_items(&state, turn->plan, list, &turn->scope->arena) &&
+                                take_given(&scratch, &state, &turn->scope->arena));
     if (state.count > LIMIT_MAP_ITEMS)
         return scope_fail(turn->scope, PAWL_TOO_LARGE,
                           "'over': expected at most %u items, found %u", LIMIT_MAP_ITEMS,
@@ -374,12 +392,52 @@ pawl_status map_open(struct turn *turn, const struct attempt *attempt, str list)
     return turn->status;
 }
 
+/* Its next step sees what this one brought. */
+static void begin_next(struct turn *turn, const struct map_turn *map, const struct attempt *attempt,
+                       str payload)
+{
+    uint32_t slot = turn->fresh_slot;
+    str fresh = turn->fresh;
+
+    turn->fresh_slot = turn->plan->steps[attempt->plan].result_slot;
+    turn->fresh = payload;
+    begin_step_of(turn, map, turn->plan->steps[attempt->plan].after, attempt->item);
+    turn->fresh_slot = slot;
+    turn->fresh = fresh;
+}
+
+/* A step of an item is done that another one follows. Where nothing begins any more the item stays
+ * open. */
+static void item_goes_on(struct turn *turn, enum lifecycle_transition transition,
+                         const struct attempt *attempt, str payload)
+{
+    struct map_turn *map = find_turn(turn, attempt->map);
+
+    if (turn->status != PAWL_OK)
+        return;
+    turn->item_over = attempt->ordinal;
+    turn_draft(turn, transition, attempt, payload);
+    turn_end(turn, attempt);
+    if (!stop_holds(turn, &turn->plan->steps[map->attempt.plan])) {
+        begin_next(turn, map, attempt, payload);
+        return;
+    }
+    map->state.live--;
+    go_on(turn, map);
+}
+
 void map_item_over(struct turn *turn, enum lifecycle_transition transition,
                    const struct attempt *attempt, bool is_success, str payload)
 {
-    struct map_turn *map = find_turn(turn, attempt->map);
-    struct map_end *end = ARENA_NEW(&turn->scope->arena, struct map_end);
+    struct map_turn *map;
+    struct map_end *end;
 
+    if (is_success && turn->plan->steps[attempt->plan].after != STEP_NONE && !PLANTED(ITEM_CUT)) {
+        item_goes_on(turn, transition, attempt, payload);
+        return;
+    }
+    map = find_turn(turn, attempt->map);
+    end = ARENA_NEW(&turn->scope->arena, struct map_end);
     if (!end && turn->status == PAWL_OK)
         turn->status = scope_no_memory(turn->scope);
     if (turn->status != PAWL_OK)
@@ -448,7 +506,7 @@ pawl_status memory_open_map(struct flow_memory *memory, const struct attempt *at
 
     TRY_MEMORY(scope, map);
     *map = (struct map_state){ .ordinal = attempt->ordinal, .plan = attempt->plan };
-    TRY_MEMORY(scope, make_items(map, list, arena) && take_given(memory, map, arena));
+    TRY_MEMORY(scope, make_items(map, memory->plan, list, arena) && take_given(memory, map, arena));
     drop_given(memory, map->plan);
     return PAWL_OK;
 }
@@ -464,6 +522,25 @@ bool memory_begin_item(struct flow_memory *memory, uint32_t ordinal, uint32_t *i
     return true;
 }
 
+void memory_begin_way(struct flow_memory *memory, struct attempt *attempt)
+{
+    struct map_state *map = find_own(memory, attempt->map);
+
+    if (map && attempt->item < map->count)
+        attempt->key = item_way_begin(map, attempt->item, attempt);
+}
+
+bool memory_pass_item(struct flow_memory *memory, const struct attempt *attempt, bool goes_on,
+                      str payload, uint32_t seq, struct arena *arena)
+{
+    struct map_state *map = find_own(memory, attempt->map);
+
+    if (!map || attempt->item >= map->count || map->live == 0 || !map->ways)
+        return true; /* what verify finds */
+    map->live -= !goes_on;
+    return item_way_pass(memory, &map->ways[attempt->item], attempt->plan, payload, seq, arena);
+}
+
 bool memory_end_item(struct flow_memory *memory, const struct attempt *attempt, bool is_success,
                      str payload, uint32_t seq, struct arena *arena)
 {
@@ -475,6 +552,8 @@ bool memory_end_item(struct flow_memory *memory, const struct attempt *attempt, 
     map->ended++;
     map->live--;
     map->failed += !is_success;
+    if (is_success && map->ways)
+        item_way_end(memory, &map->ways[attempt->item]);
     if (is_success && !is_collected(&memory->plan->steps[map->plan]))
         return true;
     return memory_keep_payload(memory, &map->results[attempt->item], payload, seq, arena);
@@ -515,7 +594,7 @@ bool map_load(struct flow_memory *memory, const struct node *row, struct arena *
         !node_to_u32(node_at(row, 2), UINT32_MAX, &map.begun) ||
         !node_to_u32(node_at(row, 3), UINT32_MAX, &map.live) ||
         !GROW(arena, memory->maps, memory->map_count, memory->map_capacity) ||
-        !make_items(&map, node_at(row, 5)->raw, arena))
+        !make_items(&map, memory->plan, node_at(row, 5)->raw, arena))
         return false;
     map.is_over = node_at(row, 4)->truth;
     memory->maps[memory->map_count++] = map;

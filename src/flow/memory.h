@@ -23,6 +23,26 @@ struct attempt {
     uint32_t map, item; /* of an item: the ordinal of its map's attempt, 0: none; its index */
 };
 
+/* Written over in place, so that a loop stays bounded. */
+struct kept_text {
+    char *data; /* JSON; NULL: none yet */
+    size_t size, capacity;
+    uint32_t seq; /* > 0: it is the payload of this entry, and not here (kept_text.c) */
+};
+
+/* How far an item has come in a map of several steps: item_way.c. */
+struct passed {
+    uint32_t plan; /* this step is done, with this result */
+    struct kept_text text;
+    struct passed *next;
+};
+struct item_way {
+    uint32_t plan, ordinal; /* of the attempt that began last; 0: none in this instance yet */
+    str key;                /* its idempotency key, if it was given one */
+    struct passed *passed;
+    bool is_begun; /* `plan` is known: here or in the instance that this one runs again */
+};
+
 /* The items of a map that is under way, or has failed: map_items.c. */
 enum map_item_end { MAP_OPEN, MAP_DONE, MAP_FAILED };
 struct map_state {
@@ -31,6 +51,7 @@ struct map_state {
     str *items;
     uint8_t *ends;             /* by item: enum map_item_end */
     struct kept_text *results; /* by item: its result, or its error */
+    struct item_way *ways;     /* by item; NULL: one step is done for each */
     uint32_t count, begun, live, ended,
         failed; /* begun: those before it have begun, or were done */
     bool is_over;
@@ -68,13 +89,6 @@ struct live_arm {
 struct approval {
     uint32_t ordinal;
     str approver; /* data NULL: did not say */
-};
-
-/* Written over in place, so that a loop stays bounded. */
-struct kept_text {
-    char *data; /* JSON; NULL: none yet */
-    size_t size, capacity;
-    uint32_t seq; /* > 0: it is the payload of this entry, and not here (kept_text.c) */
 };
 
 struct node_state {
@@ -117,6 +131,7 @@ struct flow_memory {
     str cancel_actor, cancel_reason; /* UNDO_CANCELLING; data NULL: not supplied */
     struct map_state *maps;
     uint32_t map_count, map_capacity;
+    struct passed *spare_passed; /* of items that are done */
     struct given_map *given_maps;
     uint32_t given_map_count, given_map_capacity;
     uint32_t live_skip;          /* places before `live` that are free */

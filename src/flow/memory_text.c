@@ -241,6 +241,11 @@ void flow_memory_print(const struct definition *definition, const void *state, s
         print_rows(memory, "maps", memory->map_count, map_print, out);
         print_rows(memory, "items", memory->map_count, map_print_items, out);
     }
+    if (item_ways_any(memory)) {
+        json_put_open(out, "ways", '[');
+        item_ways_print(memory, out);
+        json_close(out, ']');
+    }
     if (memory->given_map_count > 0)
         print_rows(memory, "given", memory->given_map_count, print_given, out);
     json_close(out, '}');
@@ -441,6 +446,11 @@ static bool load_items(struct flow_loading *loading, const struct node *row)
     return map_load_item(loading->memory, row, loading->arena);
 }
 
+static bool load_way(struct flow_loading *loading, const struct node *row)
+{
+    return item_way_load(loading->memory, row, loading->arena);
+}
+
 static bool load_given(struct flow_loading *loading, const struct node *row)
 {
     struct given_map given = { 0 };
@@ -484,6 +494,7 @@ static const struct member {
     { "items", load_items, true },        { "given", load_given, true },
     { "undos", load_undo, true },         { "undoing", load_undoing, false },
     { "stopping", load_stopping, true },  { "cancelling", load_cancelling, false },
+    { "ways", load_way, true },
 };
 
 static bool load_value(struct flow_loading *loading, str value, load_fn load)

@@ -84,7 +84,8 @@ struct plan_step {
     uint32_t undo;        /* its compensation; STEP_NONE: it has none; set by plan_load() */
     bool is_pivot;        /* when it is done, what was done before stays */
     uint32_t of;          /* the map whose items it is done for; STEP_NONE: it is no item's */
-    uint32_t body;        /* of a map: that step; set by plan_load() */
+    uint32_t after;       /* ... that is done next for the same item; STEP_NONE: it is the last */
+    uint32_t body;        /* of a map: the first of those steps; set by plan_load() */
     struct plan_quotas quotas; /* of its calls */
 };
 

@@ -9,7 +9,7 @@
  *    "idempotent":true,"once":true,"augment":[["dest","source"]],"by":["ann"],"count":2,
  *    "on_error":[["error == \"timeout\"",2],3],"on":["timeout"],"never":["declined"],
  *    "of":4,"undoes":2,"pivot":true,"concurrency":[5,"{{input.to}}"],"rate":[10,1000],"priority":3,
- *    "worker":60000}],
+ *    "worker":60000,"then":5}],
  *    "tree":["do",0,["dopar",1,2]],"output":{...},"buffered":[NAME],"cancel":false,
  *    "concurrency":[1,"{{input.to}}"],"rate":[10,1000],"priority":"{{input.priority}}",
  *    "calculates":true,"queries":{NAME:EXPRESSION},
@@ -257,6 +257,8 @@ static void print_step(const struct plan_step *step, struct buf *out)
     quotas_print(&step->quotas, out);
     if (step->worker_ms > 0)
         json_put_i64(out, "worker", step->worker_ms);
+    if (step->after != STEP_NONE)
+        json_put_u64(out, "then", step->after);
     json_close(out, '}');
 }
 
@@ -266,12 +268,13 @@ static bool read_optional(const struct node *node, struct plan_step *step)
     const struct node *timeout = node_find(node, "timeout"), *jitter = node_find(node, "jitter");
     const struct node *tool = node_find(node, "tool"), *count = node_find(node, "count");
     const struct node *of = node_find(node, "of"), *undoes = node_find(node, "undoes");
-    const struct node *pivot = node_find(node, "pivot");
+    const struct node *pivot = node_find(node, "pivot"), *after = node_find(node, "then");
 
     step->is_pivot = pivot && pivot->truth;
     return quotas_read(node, &step->quotas) &&
            (!undoes || node_to_u32(undoes, LIMIT_STEPS, &step->undoes)) &&
            (!of || node_to_u32(of, LIMIT_STEPS, &step->of)) &&
+           (!after || node_to_u32(after, LIMIT_STEPS, &step->after)) &&
            (!timeout || node_to_i64(timeout, &step->timeout_ms)) &&
            (!worker || node_to_i64(worker, &step->worker_ms)) &&
            (!jitter || node_to_u32(jitter, 1000, &step->jitter_permille)) &&
@@ -288,6 +291,7 @@ static bool read_step(struct scope *scope, const struct plan *plan, const struct
     *step = (struct plan_step){ .result_slot = STEP_NONE,
                                 .node = NODE_NONE,
                                 .of = STEP_NONE,
+                                .after = STEP_NONE,
                                 .undo = STEP_NONE,
                                 .undoes = STEP_NONE,
                                 .body = STEP_NONE,
@@ -328,22 +332,48 @@ static bool find_undos(struct plan *plan)
     return true;
 }
 
-/* Each map has one step for its items. */
-static bool find_bodies(struct plan *plan)
+/* Which steps are done after another one for the same item. False: it is not a plan. */
+static bool find_after(const struct plan *plan, bool *is_after)
 {
+    for (uint32_t i = 0; i < plan->count; i++) {
+        uint32_t after = plan->steps[i].after, of = plan->steps[i].of;
+
+        if (after == STEP_NONE)
+            continue;
+        if (of == STEP_NONE || after >= plan->count || plan->steps[after].of != of ||
+            is_after[after])
+            return false;
+        is_after[after] = true;
+    }
+    return true;
+}
+
+/* Each map has a first step for its items, from which one comes to all others of it. */
+static bool find_bodies(struct scope *scope, struct plan *plan)
+{
+    bool *is_after = ARENA_ARRAY(&scope->arena, bool, plan->count + 1);
+    uint32_t left = 0;
+
+    if (!is_after || !find_after(plan, is_after))
+        return false;
     for (uint32_t i = 0; i < plan->count; i++) {
         uint32_t of = plan->steps[i].of;
 
-        if (of == STEP_NONE)
+        if (of == STEP_NONE || plan->steps[i].kind->is_gone)
             continue;
-        if (of >= plan->count || of == i)
+        if (of >= plan->count || of == i || (!is_after[i] && plan->steps[of].body != STEP_NONE))
             return false;
-        plan->steps[of].body = i;
+        left++;
+        if (!is_after[i])
+            plan->steps[of].body = i;
     }
-    for (uint32_t i = 0; i < plan->count; i++)
+    for (uint32_t i = 0; i < plan->count; i++) {
         if (plan->steps[i].kind->body && plan->steps[i].body == STEP_NONE)
             return false;
-    return true;
+        for (uint32_t at = plan->steps[i].body; at != STEP_NONE; at = plan->steps[at].after)
+            left--;
+    }
+    return left == 0;
 }
 
 static bool read_steps(struct scope *scope, const struct node *list, struct plan *plan)
@@ -357,7 +387,7 @@ static bool read_steps(struct scope *scope, const struct node *list, struct plan
     for (const struct node *item = list->first; item && plan->steps; item = item->next)
         if (!read_step(scope, plan, item, &plan->steps[index++]))
             return false;
-    return plan->steps && find_bodies(plan) && find_undos(plan);
+    return plan->steps && find_bodies(scope, plan) && find_undos(plan);
 }
 
 /* ---- The plan ------------------------------------------------------------------------------- */

@@ -3,7 +3,7 @@
  * A tool's row is ready and a runner takes it; everything else is pending, and its timers,
  * signals, approvals or children end it. */
 #include "base/grow.h"
-#include "flow/flow_int.h"
+#include "flow/map_items.h"
 #include "model/words.h"
 
 #define BOUND_COMPILER 3 /* from it on, children and waits that begin together have bounds */
@@ -109,5 +109,8 @@ void begin_again(struct turn *turn, const struct attempt *attempt)
         turn_cause(turn, (struct effect){ .kind = EFFECT_READY, .ordinal = attempt->ordinal });
     if (is_ready)
         turn_await_worker(turn, attempt);
+    turn->item = map_item_of(turn->plan, memory_find_map(turn->memory, attempt->map), attempt->plan,
+                             attempt->item);
     note_begun(turn, attempt, is_ready);
+    turn->item = (struct template_item){ .name = STR_NONE };
 }

@@ -1,5 +1,6 @@
 /* reduce_wait.c - what steps wait for: timers and signals. */
 #include "flow/group.h"
+#include "flow/map_items.h"
 #include "model/words.h"
 
 /* Amends of older programs left arms without a way on. A graph began its first step then; what a
@@ -19,9 +20,13 @@ void take_arm(struct turn *turn, enum lifecycle_transition transition,
     const struct plan_step *step = &turn->plan->steps[attempt->plan];
     const struct step_kind *kind = step->kind;
     str result = payload;
-    pawl_status status =
-        kind->arm_result ? kind->arm_result(turn, attempt, arm, payload, &result) : PAWL_OK;
+    pawl_status status = PAWL_OK;
 
+    turn->item = map_item_of(turn->plan, memory_find_map(turn->memory, attempt->map), attempt->plan,
+                             attempt->item);
+    if (kind->arm_result)
+        status = kind->arm_result(turn, attempt, arm, payload, &result);
+    turn->item = (struct template_item){ .name = STR_NONE };
     if (status != PAWL_OK) {
         step_spoil(turn, attempt, status);
         return;

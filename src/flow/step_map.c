@@ -1,21 +1,24 @@
-/* step_map.c - one step for each item of a list: `map`.
+/* step_map.c - steps for each item of a list: `map`.
  *
- * The step that is done for an item is a step of the plan of its own, whose `of` names the map. The
- * map begins with an entry that has the list, and ends when its items have (map_items.c). */
+ * Each step that is done for an item is a step of the plan of its own, whose `of` names the map and
+ * whose `after` the step that follows it for the same item. The map begins with an entry that has
+ * the list, and ends when its items have (map_items.c). */
 #include "base/json_scan.h"
 #include "flow/compile.h"
 #include "flow/map_items.h"
 
-/* Keys: a step for each item of a list. */
+/* Keys: steps for each item of a list. */
 static const struct known_key map_step_keys[] = {
-    { "map", "{over, step}", "does a step for each item of a list", "foreach" },
+    { "map", "{over, step | do}", "does steps for each item of a list", "foreach" },
     { 0 },
 };
 
 /* Keys: `map`. */
 static const struct known_key map_keys[] = {
     { "over", "TEMPLATE", "the list; at most @LIMIT_MAP_ITEMS@ items", "items", "required" },
-    { "step", "STEP", "what is done for each item", "do", "required" },
+    { "step", "STEP", "what is done for each item", NULL, "this or `do`" },
+    { "do", "[STEP, ...]", "what is done for each item, one after the other", "steps",
+      "this or `step`" },
     { "as", "NAME", "the root by which templates of the step see the item", NULL, "item" },
     { "max_parallel", "NUMBER", "how many items are under way at once", "parallel", "no limit" },
     { "tolerate", "NUMBER or all", "how many items may fail", NULL, "0" },
@@ -70,16 +73,32 @@ static void refuse_others(const struct source_step *step)
         step_error(step, idempotent, "'idempotent' belongs to map.step");
 }
 
+/* One step, or a list of them. */
+static void check_body(const struct source_step *step, const struct node *map)
+{
+    const struct node *one = node_find(map, "step"), *list = node_find(map, "do");
+
+    if (one && list)
+        step_error(step, list, "a map has 'step' or 'do', not both");
+    else if (!one && !list)
+        step_error(step, map, "a map needs 'step: STEP' or 'do: [STEP, ...]'");
+    else if (one && one->kind == NODE_ARRAY)
+        step_error(step, one, "map.step must be one step; a list of them is written as 'do'");
+    else if (list && (list->kind != NODE_ARRAY || list->count == 0))
+        step_error(step, list, "map.do must be a list of steps");
+}
+
 static void map_compile(struct source_step *step, const struct node *map)
 {
     const struct node *tolerate = node_find(map, "tolerate"), *as = node_find(map, "as");
     const struct node *collect = node_find(map, "collect");
     struct buf buf;
 
-    if (!step_expect(step, map, NODE_OBJECT, "{over, step}"))
+    if (!step_expect(step, map, NODE_OBJECT, "{over, step} or {over, do}"))
         return;
     compile_keys(step->compiler, step, map, map_keys, "map.");
     refuse_others(step);
+    check_body(step, map);
     check_over(step, node_find(map, "over"));
     if (as)
         check_as(step, as);
@@ -92,7 +111,7 @@ static void map_compile(struct source_step *step, const struct node *map)
     buf_init(&buf, step->compiler->scope->arena.heap, 0);
     json_open(&buf, '{');
     for (const struct node *node = map->first; node; node = node->next)
-        if (!key_is_free(node->key) && !str_is(node->key, "step")) {
+        if (!key_is_free(node->key) && !str_is(node->key, "step") && !str_is(node->key, "do")) {
             json_key_str(&buf, node->key);
             node_print(node, &buf);
         }
@@ -102,7 +121,11 @@ static void map_compile(struct source_step *step, const struct node *map)
 
 static const struct node *map_body(const struct node *map)
 {
-    return node_find(map, "step");
+    const struct node *one = node_find(map, "step"), *list = node_find(map, "do");
+
+    if (one)
+        return one->kind == NODE_ARRAY ? NULL : one;
+    return list && list->kind == NODE_ARRAY ? list : NULL;
 }
 
 /* ---- Deciding -------------------------------------------------------------------------------- */
@@ -148,7 +171,7 @@ static void map_note(const struct plan_step *step, struct buf *out)
 
 const struct step_kind step_kind_map = {
     .word = "map",
-    .about = "does a step for each item of a list",
+    .about = "does steps for each item of a list",
     .key = "map",
     .keys = map_step_keys,
     .is_alone = true,

@@ -248,8 +248,9 @@ static str find_context(struct expansion *expansion, str path)
     return found;
 }
 
-static str read_result(struct expansion *expansion, uint32_t slot)
+static str read_result(struct expansion *expansion, uint32_t step)
 {
+    uint32_t slot = expansion->plan->steps[step].result_slot;
     struct scope *values = &expansion->values;
     str *kept;
 
@@ -263,7 +264,7 @@ static str read_result(struct expansion *expansion, uint32_t slot)
     if (!kept)
         expansion->status = scope_no_memory(expansion->scope);
     else if (!kept->data)
-        expansion->status = template_result(expansion->source, slot, values, kept);
+        expansion->status = template_result(expansion->source, step, values, kept);
     if (values->error.status != PAWL_OK)
         expansion->scope->error = values->error;
     return expansion->status == PAWL_OK ? *kept : STR_NONE;
@@ -279,7 +280,7 @@ static str find_result(struct expansion *expansion, str path)
          (index = template_step(expansion->plan, path, below, &rest)) != STEP_NONE;) {
         const struct plan_step *step = &expansion->plan->steps[index];
 
-        result = read_result(expansion, step->result_slot);
+        result = read_result(expansion, index);
         if (expansion->status == PAWL_OK)
             found = find_in(expansion, result, rest);
         below = step->name.size;

@@ -2,6 +2,8 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 
 from web import Web, harness
 
@@ -23,6 +25,11 @@ def claim(web, tool, **members):
 def complete(web, step, result):
     body = {"lease": step["lease"], "result": result}
     return web.expect(200, "POST", "/v1/steps/%s/complete" % step["step_id"], body).json
+
+
+def fail(web, step, error):
+    body = {"lease": step["lease"], "error": error, "retry": False}
+    return web.expect(200, "POST", "/v1/steps/%s/fail" % step["step_id"], body).json
 
 
 def steps(web, instance):
@@ -57,6 +64,51 @@ output: {count: "{{= #steps.each.result }}"}
         complete(web, step, 1)
     assert web.get("/v1/instances/" + instance).json["result"] == {"count": 2}
     assert web.expect(200, "POST", "/v1/verify").json["valid"]
+
+
+def test_the_steps_of_an_item_follow_each_other_through_a_death_a_failure_and_a_redrive(shell):
+    child, web = server(shell)
+    yaml(web, "kid", "steps: {k: {tool: kid, args: {of: '{{input}}'}, retry: {max: 1}, done: true}}")
+    yaml(web, "parcels", """do:
+  - name: all
+    map:
+      over: "{{input.list}}"
+      do:
+        - {name: weigh, tool: scale, args: {id: "{{item}}"}}
+        - {name: sub, spawn: {definition: kid, input: {id: "{{item}}", grams: "{{steps.weigh.result}}"}}, retry: {max: 2, backoff: [1ms]}}
+        - {tool: stamp, args: {n: "{{index}}", grams: "{{= steps.weigh.result + 1 }}", kid: "{{steps.sub.result}}"}}
+    augment: {all: identity}
+""")
+    instance = web.create(definition="parcels", input={"list": ["a", "b", "c"]})
+    scales = claim(web, "scale", max=3)
+    assert [step["args"]["id"] for step in scales] == ["a", "b", "c"], scales
+    for step, grams in zip(reversed(scales), (30, 20, 10)):
+        complete(web, step, grams)
+    os.kill(child.pid, signal.SIGKILL)
+    child.wait()
+    web = Web(shell.serve()[1])
+    kids = sorted(claim(web, "kid", max=3), key=lambda step: step["args"]["of"]["grams"])
+    assert [step["args"]["of"] for step in kids] == [{"id": i, "grams": n} for i, n in (("a", 10), ("b", 20), ("c", 30))], kids
+    fail(web, kids[1], "no")
+    [again] = claim(web, "kid", wait="5s")
+    assert again["args"]["of"] == {"id": "b", "grams": 20}, again  # another child, for the same item
+    for step in (kids[0], again, kids[2]):
+        complete(web, step, "kid of " + step["args"]["of"]["id"])
+    stamps = sorted(claim(web, "stamp", max=3, wait="5s"), key=lambda step: step["args"]["n"])
+    assert [step["args"] for step in stamps] == [{"n": n, "grams": 10 * n + 11, "kid": "kid of " + "abc"[n]} for n in range(3)], stamps
+    complete(web, stamps[0], "A")
+    fail(web, stamps[1], "torn")
+    complete(web, stamps[2], "C")
+    assert state(web, instance) == ("failed", "failed")
+    next_id = web.expect(201, "POST", "/v1/instances/%s/redrive" % instance).json["instance_id"]
+    assert claim(web, "scale") == [] and claim(web, "kid") == []
+    [step] = claim(web, "stamp")
+    assert step["args"] == stamps[1]["args"] and step["idempotency_key"] == stamps[1]["idempotency_key"], step
+    complete(web, step, "B")
+    assert web.get("/v1/instances/" + next_id).json["result"]["all"] == ["A", "B", "C"]
+    assert web.expect(200, "POST", "/v1/verify").json["valid"]
+    told = subprocess.run([sys.executable, harness.ROOT / "tools" / "verify.py", shell.folder / "pawl.db"], capture_output=True, text=True)
+    assert told.returncode == 0, told.stdout + told.stderr
 
 
 def test_an_expression_that_fails_fails_its_step_for_good_and_says_which_it_is(shell):

@@ -207,12 +207,12 @@ TEST(flow_map, a_map_is_checked)
 {
     static const char *const bad[][2] = {
         { "{step: {tool: x}}", "a map needs 'over: LIST'" },
-        { "{over: [1]}", "a map needs 'step: STEP'" },
+        { "{over: [1]}", "a map needs 'step: STEP' or 'do: [STEP, ...]'" },
         { "{over: 7, step: {tool: x}}", "map.over must be a list or a template" },
         { "{over: [], step: 7}", "a step must be an object" },
         { "{over: [], step: {tool: x}, more: 1}", "unknown key 'map.more'" },
         { "{over: [], step: {tool: x, next: a}}",
-          "'next' belongs to 'steps', not to the step of a map" },
+          "'next' belongs to 'steps', not to a step of a map" },
         { "{over: [], as: steps, step: {tool: x}}", "map.as must be a name" },
         { "{over: [], as: 'a b', step: {tool: x}}", "map.as must be a name" },
         { "{over: [], max_parallel: 0, step: {tool: x}}",
@@ -223,11 +223,11 @@ TEST(flow_map, a_map_is_checked)
         { "{over: [], step: {map: {over: [], step: {tool: x}}}}",
           "a map cannot be the step of another one" },
         { "{over: [], step: {select: [{timer: 1s, then: a}]}}",
-          "a select cannot be the step of a map" },
+          "a select cannot be a step of a map" },
         { "{over: [], step: {tool: x, augment: {a: b}}}", "puts nothing into the context" },
         { "{over: '{{steps.b.result}}', step: {name: b, tool: x}}",
           "results of a map's items are its own result" },
-        { "7", "'map' must be {over, step}" },
+        { "7", "'map' must be {over, step} or {over, do}" },
     };
 
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
