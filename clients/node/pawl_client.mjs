@@ -756,7 +756,7 @@ export class Pawl extends Calls {
     /** A definition with its text as supplied.
      * @param {string} name
      * @param {{version?: number, expanded?: boolean}} [more]
-     * @returns {Promise<{name: Name, version: number, kind: Kind, sha256: Hash, text: string, transitions?: Array<Transition>, input?: Record<string, any>}>} */
+     * @returns {Promise<{name: Name, version: number, kind: Kind, sha256: Hash, text: string, transitions?: Array<Transition>, input?: Record<string, any>, queries?: Array<string>}>} */
     definitionGet(name, more = {}) {
         return this._call("GET", "/v1/definitions/{name}", {name}, {version: more.version, expanded: more.expanded}, undefined, {});
     }

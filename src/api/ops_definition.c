@@ -2,6 +2,7 @@
 #include "api/ops_int.h"
 #include "api/shards.h"
 #include "base/assert.h"
+#include "base/json_scan.h"
 #include "base/limits.h"
 #include "machine/machine.h"
 #include <stdio.h>
@@ -155,6 +156,26 @@ pawl_status definition_asked(const struct op_call *call, struct definition_row *
                                  (uint32_t)version, NULL, out);
 }
 
+/* The names that instance.query takes; nothing if it declares none. */
+static pawl_status print_queries(struct scope *scope, const struct definition *definition,
+                                 struct buf *out)
+{
+    struct json_scan scan;
+    str queries, name, expression;
+
+    if (!json_member(&scope->arena, definition->plan_text, STR("queries"), &queries))
+        return PAWL_OK;
+    json_put_open(out, "queries", '[');
+    json_scan_begin(&scan, queries);
+    while (json_scan_next(&scan, &name, &expression)) {
+        name = json_unescape(&scope->arena, name);
+        TRY_MEMORY(scope, name.data);
+        json_str(out, name);
+    }
+    json_close(out, ']');
+    return PAWL_OK;
+}
+
 pawl_status op_definition_get(struct op_call *call, struct buf *out)
 {
     struct definition *definition = NULL;
@@ -170,6 +191,7 @@ pawl_status op_definition_get(struct op_call *call, struct buf *out)
     if (definition) {
         print_transitions(definition, out);
         json_opt_raw(out, "input", definition->input_text);
+        TRY(print_queries(call->scope, definition, out));
     }
     return PAWL_OK;
 }

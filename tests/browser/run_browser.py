@@ -66,6 +66,58 @@ def test_markup_in_every_field_is_shown_as_text(shell):
     browse(shell, "hostileStrings", address, json.dumps(hostile_store(Web(address))))
 
 
+def work(web, tool, count=1, **claim):
+    """Claim steps of a tool; [step]."""
+    return web.expect(200, "POST", "/v1/steps/claim", {"tools": [tool], "worker": "w1", "max": count, **claim}).json["steps"]
+
+
+def answer(web, step, how, **said):
+    web.expect(200, "POST", "/v1/steps/%s/%s" % (step["step_id"], how), {"lease": step["lease"], **said})
+
+
+def rich_store(web):
+    """Instances that wait for all there is to wait for: {name: id}."""
+    for name in ("order-items", "trip-saga"):
+        web.expect(201, "PUT", "/v1/definitions/" + name, (harness.EXAMPLES / (name + ".yaml")).read_text(), {"Content-Type": "application/yaml"})
+    schema = {"type": "object", "required": ["amount"], "properties": {"amount": {"type": "number", "title": "Amount"}, "why": {"type": "string"}}}
+    web.expect(201, "PUT", "/v1/definitions/spend", {
+        "queries": {"who": "input.customer"}, "retention": {"after_end": "1h", "then": "erase"},
+        "steps": {"decide": {"approval": {"by": ["ann", "bob"], "ask": {"message": "Refund {{input.amount}} to {{input.customer}}?", "order": "A-1", "requestedSchema": schema}},
+                             "timeout": "7d", "done": True}}})
+    web.expect(201, "PUT", "/v1/definitions/limited", {
+        "concurrency": {"max": 1, "key": "{{input.customer}}"},
+        "steps": {"pick": {"name": "pick", "tool": "pick", "idempotent": True, "retry": {"max": 3, "backoff": ["1h"]}, "done": True}}})
+    made = {"gate": web.create(definition="spend", subject_ref="refund-7", input={"customer": "Ann", "amount": 30}),
+            "held": web.create(definition="limited", input={"customer": "Ann"}), "limited": web.create(definition="limited", input={"customer": "Ann"}),
+            "items": web.create(definition="order-items", input={"order": "A-17", "items": [{"sku": sku} for sku in ("tea", "pot", "cup", "jar")]}),
+            "saga": web.create(definition="trip-saga", input={"to": "Turin"})}
+    (held,) = work(web, "pick", 2, lease="10m")
+    web.expect(200, "POST", "/v1/steps/%s/heartbeat" % held["step_id"], {"lease": held["lease"], "progress": {"done": 3, "of": 10}})
+    first, second = work(web, "pack", 2)
+    answer(web, first, "complete", result="box")
+    answer(web, second, "fail", error={"kind": "sold-out"}, retry=False)
+    for how, said in (("complete", {"result": {"ref": "F"}}), ("complete", {"result": {"ref": "H"}})):
+        answer(web, work(web, "book")[0], how, **said)
+    answer(web, work(web, "pay")[0], "fail", error="declined", retry=False)
+    web.expect(200, "POST", "/v1/instances/%s/hold" % made["held"], {"actor_ref": "dpo", "reason": "case 12"})
+    return made
+
+
+def test_waits_questions_limits_progress_holds_and_queries_are_shown_as_they_are(shell):
+    _, address = shell.serve()
+    browse(shell, "newData", address, json.dumps(rich_store(Web(address))))
+
+
+def test_a_server_that_shows_what_was_not_recorded_is_found_out(shell):
+    shell.pawl("define", str(harness.EXAMPLES / "order.yaml"))
+    _, address = shell.serve()
+    web = Web(address)
+    order = web.create(definition="order", subject_ref="A-1", input={"n": 1.50}, actor_ref="ann", labels={"a": "b"}, instantiated_at="2026-01-01T00:00:00Z")
+    web.expect(200, "POST", "/v1/instances/%s/fire" % order, {"action": "pay", "actor_ref": "ann", "fired_at": "2026-01-02T00:00:00Z"})
+    web.expect(200, "POST", "/v1/instances/%s/fire" % order, {"action": "ship", "actor_ref": "bob", "payload": {"n": 1}, "reason": "why"})
+    browse(shell, "forged", address, order, ",".join(rich_store(web).values()))
+
+
 # ---- With PAWL_TEST_LONG ----
 
 DAILY = [name for name in globals() if name.startswith("test_")]

@@ -101,6 +101,137 @@ async function hostileStrings(t) {
   }
 }
 
+/** A server that lies is found out: whatever it shows must be what the hashes cover. */
+async function forged(t) {
+  const [id, flow] = t.words;
+  const shows = async (lie, words) => {
+    const page = await t.page({ actor: "ann" });
+    for (const [where, change] of Object.entries(lie))
+      await page.route("**/" + where, async (route) => {
+        const answer = await route.fetch();
+        await route.fulfill({ response: answer, body: change(await answer.text()) });
+      });
+    await t.go(page, "instances/" + id);
+    await says(page, words);
+    if (words.startsWith("This history"))
+      t.assert((await page.locator(".verified").count()) === 0, "it is not called verified");
+    await page.context().close();
+  };
+  const view = (change) => ({
+    "view?*": (text) => {
+      const all = JSON.parse(text);
+      change(all.entries, all.instance);
+      return JSON.stringify(all);
+    }
+  });
+  const lines = (change) => ({
+    export: (text) =>
+      text
+        .trimEnd()
+        .split("\n")
+        .map((line) => JSON.stringify(change(JSON.parse(line))))
+        .join("\n")
+  });
+  const isBad = (change, words) => shows(change, "This history does not verify. " + words);
+  await shows({}, "3 records verified in this browser, by SHA-256; each entry is a declared");
+  await isBad(view((entries) => (entries[0].action = "drop")),
+    "Entry 1: the history shows another action");
+  await isBad(view((entries) => (entries[1].to_state = "dropped")),
+    "Entry 2: the history shows another state");
+  await isBad(view((entries) => (entries[0].actor_ref = "eve")),
+    "Entry 1: the history shows another actor");
+  await isBad(view((entries) => delete entries[0].actor_ref),
+    "Entry 1: the history shows another actor");
+  await isBad(view((entries) => (entries[1].payload = { n: 2 })),
+    "Entry 2: the history shows another payload");
+  await isBad(view((entries) => (entries[1].fired_at = entries[0].fired_at)),
+    "Entry 2: the history shows another time");
+  await isBad(view((_, item) => (item.subject_ref = "B-1")),
+    "Its creation: the page shows another subject");
+  await isBad(
+    view((entries, item) => {
+      entries.push({ ...entries[1], sequence_number: 3 });
+      item.next_sequence_number = 4;
+    }),
+    "Entry 3: there is no record of it"
+  );
+  await isBad(
+    lines((line) => {
+      if (line.record?.seq === 1 && line.record.what >= 0) line.record.what = 1;
+      return line;
+    }),
+    "Entry 1: its hash does not cover what is here"
+  );
+  await shows(
+    lines((line) => {
+      const { definition } = line;
+      if (definition) definition.compiled = definition.compiled.replace("pay", "pray");
+      return line;
+    }),
+    "no definition in the export has the hash that the creation covers"
+  );
+  // What is said of flows with every feature is no lie.
+  const page = await t.page();
+  for (const one of flow.split(",")) {
+    await t.go(page, "instances/" + one);
+    await says(page, "verified in this browser, by SHA-256; each entry is a declared");
+  }
+}
+
+/** What instances wait for is said as it is. `t.words`: the ids by name. */
+async function newData(t) {
+  const ids = JSON.parse(t.words[0]);
+  const page = await t.page({ actor: "ann" });
+  await t.go(page, "");
+  await says(page, "waits for the approval of ann, bob");
+  await page.getByRole("button", { name: "Verify all" }).click();
+  await says(page, "records verified by the server");
+  await t.go(page, "instances/" + ids.limited);
+  await says(page, 'waits for a place: limited has at most 1 under way for "Ann"');
+  await t.go(page, "instances/" + ids.held);
+  await says(page, "held by w1");
+  await says(page, '{"done":3,"of":10}');
+  await says(page, "case 12");
+  await t.go(page, "instances/" + ids.saga);
+  await says(page, "Failed");
+  await says(page, "It undoes what was done first");
+  await t.go(page, "instances/" + ids.items + "?tab=steps");
+  await says(page, "4 items, 4 attempts");
+  await t.shot(page, "items");
+  await t.go(page, "timers");
+  await says(page, "a time limit");
+  await t.go(page, "definitions/spend");
+  await says(page, "What an instance holds is erased 1h after its end");
+  // A gate with a question and a form.
+  await t.go(page, "instances/" + ids.gate + "?tab=data");
+  await says(page, "Refund 30 to Ann?");
+  await says(page, '"A-1"');
+  await page.getByRole("button", { name: "Ask who" }).click();
+  await says(page, '"Ann"', ".query");
+  await page.getByRole("button", { name: "Approve…" }).click();
+  const dialog = page.locator("dialog[open]");
+  await dialog.getByLabel("Amount (required)").fill("25");
+  await t.shot(page, "gate-form");
+  await dialog.getByRole("button", { name: "Approve", exact: true }).click();
+  await says(page, "completed", ".now");
+  t.assert(JSON.stringify(get(t, ids.gate).result) === '{"amount":25}', get(t, ids.gate).result);
+  // The whole instance as a file, which another store can import.
+  const [file] = await Promise.all([page.waitForEvent("download"),
+    page.getByRole("link", { name: "Download all of it" }).click()]);
+  t.assert(file.suggestedFilename() === ids.gate + ".ndjson", file.suggestedFilename());
+  // Hold, lift, erase.
+  await page.getByText("Hold and erase").click();
+  await ask(page, "Hold…", { Reason: "case 14" }, "Hold");
+  await says(page, "case 14", ".facts");
+  t.assert(await page.getByRole("button", { name: "Erase…" }).isDisabled(), "it is on hold");
+  await ask(page, "Lift the hold…", {}, "Lift");
+  await page.getByRole("button", { name: "Hold…", exact: true }).waitFor();
+  await ask(page, "Erase…", { Reason: "she asked" }, "Erase it");
+  await says(page, "she asked", ".facts");
+  await page.getByRole("tab", { name: "History" }).click();
+  await says(page, "verified in this browser");
+}
+
 // ---- With PAWL_TEST_LONG ----
 
 const ask = async (page, button, fill, submit) => {
@@ -178,6 +309,7 @@ async function everyAction(t) {
     t.json("history", running).entries.some((entry) => entry.action === "amend"),
     "it was amended"
   );
+  await says(page, "verified in this browser, by SHA-256; each entry is a declared");
   // Versions and what changed between them.
   await t.go(page, "definitions/approval?version=2&against=1");
   await says(page, "What changed from @1 to @2");
@@ -455,6 +587,8 @@ export const scenarios = {
   picture,
   fivePages,
   hostileStrings,
+  forged,
+  newData,
   everyAction,
   startForm,
   timeTravel,

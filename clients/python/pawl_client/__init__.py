@@ -1212,6 +1212,7 @@ class DefinitionGetAnswer(TypedDict):
     text: str
     transitions: NotRequired[list[Transition]]
     input: NotRequired[dict[str, Any]]
+    queries: NotRequired[list[str]]
 
 
 class DefinitionListAnswer(TypedDict):

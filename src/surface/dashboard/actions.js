@@ -1,18 +1,22 @@
-// actions.js - what may be done with an instance now, and what it waits for. A button exists for
-// what is legal; what is not says why.
+// actions.js - what may be done with an instance now. A button exists for what is legal; what is
+// not says why.
 import { instancePath, newKey, post } from "./api.js";
 import { actor, actorMember } from "./actor.js";
 import { link } from "./app.js";
 import { copyMenu } from "./copy.js";
 import { ask, toast } from "./dialogs.js";
 import { h } from "./dom.js";
-import { jsonView } from "./json.js";
-import { duration, shortId, when } from "./words.js";
+import { schemaForm } from "./form.js";
+import { digest, jsonView } from "./json.js";
+import { isOver } from "./words.js";
 
 /** @typedef {Record<string, any>} Instance @typedef {() => Promise<any>} Again */
 
-const REASON = /** @type {import("./dialogs.js").Field} */ ({ name: "reason", label: "Reason" });
-const PAYLOAD = /** @type {import("./dialogs.js").Field} */ ({
+export const REASON = /** @type {import("./dialogs.js").Field} */ ({
+  name: "reason",
+  label: "Reason"
+});
+export const PAYLOAD = /** @type {import("./dialogs.js").Field} */ ({
   name: "payload",
   label: "Payload (JSON)",
   kind: "json",
@@ -25,7 +29,7 @@ const PAYLOAD = /** @type {import("./dialogs.js").Field} */ ({
  * @param {string} done
  * @param {Again} again
  */
-async function act(path, body, done, again) {
+export async function act(path, body, done, again) {
   try {
     const answer = await post(path, { ...actorMember(), ...body }, newKey());
     toast(done + (answer.new_state ? ": now " + answer.new_state : ""));
@@ -115,9 +119,39 @@ export function gateRefusal(gate) {
   return "";
 }
 
-/** @param {any} gate with step_id @param {Again} again */
-export const approve = (gate, again) =>
-  act("/steps/" + gate.step_id + "/approve", {}, "Approved", again);
+/** The form that a gate asks for (`approval.ask`), if it asks for one. @param {any} gate */
+const formOf = (gate) =>
+  gate.ask?.requestedSchema?.properties ? schemaForm(gate.ask.requestedSchema, "gate") : null;
+
+/**
+ * A gate that asks for a form is approved with what is filled in.
+ * @param {any} gate with step_id @param {Again} again
+ */
+export async function approve(gate, again) {
+  const path = "/steps/" + gate.step_id + "/approve",
+    form = formOf(gate);
+  if (!form) return act(path, {}, "Approved", again);
+  ask("Approve " + (gate.name ?? gate.step), askedText(gate.ask),
+    [{ name: "payload", label: "", own: form }, REASON], "Approve", (values) =>
+      act(path, values, "Approved", again)
+    );
+}
+
+/** @param {any} asked @returns {string | null} */
+const askedText = (asked) =>
+  typeof asked === "string" ? asked : typeof asked?.message === "string" ? asked.message : null;
+
+/** What people are asked at a gate. @param {any} asked */
+export function askedView(asked) {
+  if (asked === undefined || asked === null) return null;
+  const text = askedText(asked);
+  if (typeof asked !== "object") return h("p.asked", null, text ?? String(asked));
+  const { message, requestedSchema, ...rest } = asked;
+  const others = text === null && message !== undefined ? { message, ...rest } : rest;
+  return [text && h("p.asked", null, text),
+    Object.keys(others).length > 0 &&
+      h("div.asked", { "data-key": "asked" + digest(others) }, jsonView(others))];
+}
 
 /** @param {any} gate @param {string} name @param {Again} again */
 export function gateButtons(gate, name, again) {
@@ -131,7 +165,7 @@ export function gateButtons(gate, name, again) {
           "aria-describedby": refusal ? id : null,
           onclick: () => approve(gate, again)
         },
-        "Approve"),
+        gate.ask?.requestedSchema?.properties ? "Approve…" : "Approve"),
       h("button",
         {
           disabled: !!refusal,
@@ -164,135 +198,29 @@ export function gateButtons(gate, name, again) {
     refusal && h("p.hint", { id }, refusal)];
 }
 
-// ---- What it waits for ----
-
-/** @param {any} held */
-const holder = (held) => [held.worker
-    ? ["held by ", h("b", null, held.worker)]
-    : "runs in the server",
-  " since ", when(held.since), held.lease_until && [", lease until ", when(held.lease_until)]];
-
-/** @param {any} asked */
-const noWorker = (asked) =>
-  asked.asked_at
-    ? ["; ", h("b", null, asked.asked_by ?? "a worker"), " asked for it ", when(asked.asked_at)]
-    : ["; no worker has asked for this tool since ", when(asked.since),
-        asked.tools?.length ? " (they ask for " + asked.tools.join(", ") + ")" : ""];
-
-/** @param {Instance} item @param {any} wait @param {Again} again */
-function waitLine(item, wait, again) {
-  const until = wait.until && [" until ", h("span", { title: wait.until }, when(wait.until))];
-  switch (wait.kind) {
-    case "approval":
-      return [h("p", null, h("b", null, "Approval"), " of ", h("b", null, wait.name),
-          wait.since && [", since ", when(wait.since)], until, ". ",
-          wait.approval?.by ? "For " + wait.approval.by.join(", ") : "Anyone may decide",
-          wait.approval?.count > 1 && " (" + wait.approval.count + " needed)",
-          wait.approved_by?.length ? "; approved by " + wait.approved_by.join(", ") : "", "."),
-        gateButtons(wait, wait.name, again)];
-    case "signal":
-      return [h("p", null, h("b", null, "Signal"), " ", h("b", null, wait.name), until,
-          wait.refused && h("span.error-line", null, " last one refused: " + wait.refused)),
-        h("div.buttons", null,
-          h("button.primary",
-            {
-              onclick: () =>
-                ask(
-                  "Send the signal " + wait.name,
-                  null,
-                  [{ ...PAYLOAD, hint: "Passed to the wait. May stay empty." }],
-                  "Send",
-                  (values) =>
-                    act(
-                      instancePath(item.instance_id) + "/signals",
-                      { name: wait.name, ...values },
-                      "Sent",
-                      again
-                    )
-                )
-            },
-            "Send " + wait.name + "…"))];
-    case "timer":
-      return h("p", null, h("b", null, "Timer"), " ", wait.name, until,
-        wait.failed &&
-          h("span.muted", null, ": attempt " + wait.failed.attempt + " failed, it is tried again"),
-        wait.failed && h("div.error-line", null, JSON.stringify(wait.failed.error)),
-        wait.refused && h("span.error-line", null, " " + wait.refused));
-    case "step":
-      return [h("p", null, h("b", null, "Step"), " ", h("b", null, wait.name),
-          wait.tool && [" (", wait.tool, ") "],
-          wait.status === "running"
-            ? " is running"
-            : wait.status === "ready"
-              ? wait.here
-                ? " is about to run"
-                : " waits for a worker"
-              : " is waiting",
-          wait.held && [": ", holder(wait.held)], wait.workers && noWorker(wait.workers), until,
-          "."),
-        wait.failed &&
-          h("div.error-line", null,
-            "attempt " + wait.failed.attempt + " failed: " + JSON.stringify(wait.failed.error))];
-    case "child":
-      return h("p", null, h("b", null, "Child"), " of ", wait.name, " ",
-        wait.instance_id &&
-          h("a", { href: link("instances/" + wait.instance_id) }, shortId(wait.instance_id)),
-        wait.refused && h("span.error-line", null, wait.refused));
-    case "pause":
-      return h("p", null, h("b", null, "Paused"), wait.actor_ref && " by " + wait.actor_ref,
-        wait.paused_at && [" ", when(wait.paused_at)], wait.reason && ": " + wait.reason);
-    default:
-      return null;
-  }
-}
-
-/** @param {Instance} item @param {any} view @param {Again} again */
-export function waits(item, view, again) {
-  const lines = view.waiting_for.filter((/** @type {any} */ wait) => wait.kind !== "action");
-  if (item.terminal_kind) return ended(item);
-  return h("div.waits", null,
-    lines.length
-      ? lines.map((/** @type {any} */ wait) => h("div.wait", null, waitLine(item, wait, again)))
-      : item.kind === "machine" && !item.actions.length
-        ? h("p", null, "Nothing is legal from here.")
-        : item.kind === "machine"
-          ? h("p.muted", null, "It waits for one of these actions:")
-          : null,
-    view.waiting_more > 0 && h("p.muted", null, "and " + view.waiting_more + " more"));
-}
-
-/** @param {Instance} item */
-function ended(item) {
-  return h("div.waits", null,
-    h("p", null, "It ended ", when(item.updated_at), " in ", h("b", null, item.current_state),
-      ", ", duration(Date.parse(item.updated_at) - Date.parse(item.instantiated_at)),
-      " after it began."),
-    item.error && h("div.problem", null, jsonView(item.error)));
-}
-
 // ---- The life of an instance ----
 
 /** @param {Instance} item @param {Again} again */
 export function lifeButtons(item, again) {
   const path = instancePath(item.instance_id),
-    isOver = !!item.terminal_kind,
+    isDone = isOver(item),
     isPaused = item.status === "paused";
-  const cancelWhy = isOver
+  const cancelWhy = isDone
     ? "It has ended."
     : item.can_cancel
       ? ""
       : "Its definition declares no way to cancel it from " + item.current_state + ".";
-  const pauseWhy = isOver ? "It has ended." : "";
+  const pauseWhy = isDone ? "It has ended." : "";
   const redriveWhy =
     item.kind === "machine"
       ? "Machines are not redriven."
-      : !isOver
+      : !isDone
         ? "It has not ended."
-        : item.terminal_kind === "success"
+        : item.status === "completed"
           ? "It has succeeded."
           : "";
   const amendWhy =
-    item.kind !== "flow" ? "Only flows can be amended." : isOver ? "It has ended." : "";
+    item.kind !== "flow" ? "Only flows can be amended." : isDone ? "It has ended." : "";
   const button = (
     /** @type {string} */ name,
     /** @type {string} */ why,
@@ -354,7 +282,62 @@ export function lifeButtons(item, again) {
         (values) => act(path + "/amend", values, "Amended", again)
       )
     ),
-    [cancelWhy && !isOver && h("p.hint", null, "Cancel: " + cancelWhy)]);
+    [cancelWhy && !isDone && h("p.hint", null, "Cancel: " + cancelWhy)]);
+}
+
+/**
+ * What an auditor or a data protection officer does: keep it, or erase what it holds.
+ * @param {Instance} item
+ * @param {any} hold null: it is on none, or the caller may not see it
+ * @param {Again} again
+ */
+export function keepButtons(item, hold, again) {
+  const path = instancePath(item.instance_id);
+  const eraseWhy = item.erased
+    ? "It was erased."
+    : !isOver(item)
+      ? "It has not ended."
+      : hold
+        ? "It is on hold."
+        : "";
+  const erase = () =>
+    ask(
+      "Erase what it holds",
+      "Input, payloads, reasons and labels leave the store for ever, also of its children. Who " +
+        "did what and when stays, and every hash.",
+      [{ ...REASON, required: true }],
+      "Erase it",
+      async (values) => {
+        await act(path + "/erase", values, "Erased", again);
+        window.dispatchEvent(new Event("pawl:again"));
+      },
+      true
+    );
+  return h("details.keep", { "data-key": "keep" }, h("summary", null, "Hold and erase"),
+    h("div.buttons", null,
+      hold
+        ? h("button",
+            {
+              onclick: () =>
+                ask("Lift the hold", null, [REASON], "Lift", (values) =>
+                  act(path + "/lift", values, "Lifted", again)
+                )
+            },
+            "Lift the hold…")
+        : h("button",
+            {
+              disabled: !!item.erased,
+              title: item.erased ? "It was erased." : "",
+              onclick: () =>
+                ask("Put it on hold",
+                  "Nothing of it is erased, by no one and by no retention, until it is lifted.",
+                  [{ ...REASON, required: true }], "Hold", (values) =>
+                    act(path + "/hold", values, "On hold", again)
+                  )
+            },
+            "Hold…"),
+      h("button", { disabled: !!eraseWhy, title: eraseWhy, onclick: erase }, "Erase…")),
+    eraseWhy && h("p.hint", null, "Erase: " + eraseWhy));
 }
 
 /** @param {Instance} item */

@@ -18,8 +18,8 @@ import * as timers from "./timers.js";
 import * as workers from "./workers.js";
 
 /**
- * @typedef {{path: string[], query: URLSearchParams, root: HTMLElement, isCurrent: () => boolean}}
- *   Route
+ * @typedef {{path: string[], query: URLSearchParams, root: HTMLElement, isCurrent: () => boolean,
+ *   fail: (error: unknown) => void}} Route
  * @typedef {{title: string, stream?: string, refresh?: (change: import("./live.js").Change) =>
  *   any, keys?: Record<string, () => void>, leave?: () => void}} Page
  */
@@ -236,7 +236,8 @@ async function open() {
       path: path.slice(1),
       query,
       root,
-      isCurrent: () => mine === turn
+      isCurrent: () => mine === turn,
+      fail: (error) => showError(error, root)
     });
     if (mine !== turn) return page.leave?.();
     current = page;
@@ -250,10 +251,18 @@ async function open() {
   }
 }
 
+let counting = false,
+  countAgain = false;
 /** The number beside "Approvals": those that wait for me. */
 async function countWaiting() {
+  if (counting) {
+    countAgain = true;
+    return;
+  }
+  counting = true;
+  const begun = performance.now();
   try {
-    const { gates } = await get("/gates", { approver: actor().name, limit: 100 });
+    const { gates } = await approvals.readGates({ approver: actor().name }, 100);
     if (gates.length !== waiting) {
       waiting = gates.length;
       frame(readAddress().path[0]);
@@ -261,6 +270,10 @@ async function countWaiting() {
   } catch {
     /* the page itself says what is wrong */
   }
+  counting = false;
+  if (!countAgain) return;
+  countAgain = false; /* a store in which it takes long is asked less often */
+  window.setTimeout(countWaiting, 3 * (performance.now() - begun));
 }
 
 // ---- The keyboard ----

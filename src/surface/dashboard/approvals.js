@@ -1,10 +1,12 @@
 // approvals.js - what waits for a person: for whom, since when and until when.
 import { get } from "./api.js";
 import { actor } from "./actor.js";
-import { gateButtons } from "./actions.js";
+import { askedView, gateButtons } from "./actions.js";
 import { link } from "./app.js";
 import { h, show } from "./dom.js";
 import { shortId, when } from "./words.js";
+
+const SHOWN = 100;
 
 /** @param {any} gate @param {() => Promise<any>} again */
 export function gateCard(gate, again) {
@@ -17,28 +19,47 @@ export function gateCard(gate, again) {
     h("p", null, gate.approval?.by ? "For " + gate.approval.by.join(", ") : "Anyone may decide",
       gate.approval?.count > 1 ? "; " + gate.approval.count + " approvals needed" : "",
       gate.approved_by.length ? "; approved by " + gate.approved_by.join(", ") : "", "."),
-    gate.ask &&
-      h("p", null,
-        typeof gate.ask === "string" ? gate.ask : (gate.ask.message ?? JSON.stringify(gate.ask))),
+    askedView(gate.ask),
     h("p.muted", null, gate.since && ["since ", when(gate.since)],
-      gate.until && [", until ", when(gate.until)]),
+      gate.until && [", times out ", when(gate.until)]),
     gateButtons(gate, gate.step, again));
+}
+
+/**
+ * Gates that wait. A page of the server may be short, or empty, while more are behind it.
+ * @param {Record<string, any>} query
+ * @param {number} most @param {number} [pages]
+ */
+export async function readGates(query, most, pages = 20) {
+  /** @type {any[]} */
+  const gates = [];
+  let next = query.after ?? null;
+  do {
+    const answer = await get("/gates", { ...query, limit: most, after: next });
+    gates.push(...answer.gates);
+    next = answer.next;
+  } while (next && gates.length < most && --pages > 0);
+  return { gates, next };
 }
 
 /** @param {import("./app.js").Route} route @returns {Promise<import("./app.js").Page>} */
 export async function page(route) {
   const mine = route.query.get("all") !== "1" && !!actor().name;
+  const who = { approver: mine ? actor().name : undefined };
   /** @type {any[]} */
   let gates = [];
   /** @type {string | null} */
   let next = null;
   async function read() {
-    const answer = await get("/gates", {
-      approver: mine ? actor().name : undefined,
-      limit: 200
-    });
+    const answer = await readGates(who, Math.max(SHOWN, gates.length));
     gates = answer.gates;
     next = answer.next;
+  }
+  async function more() {
+    const answer = await readGates({ ...who, after: next }, SHOWN);
+    gates = [...gates, ...answer.gates];
+    next = answer.next;
+    if (route.isCurrent()) draw();
   }
   const again = async () => {
     await read();
@@ -56,11 +77,13 @@ export async function page(route) {
       gates.length
         ? h("div.grid", null, gates.map((gate) => gateCard(gate, again)))
         : h("div.empty", null,
-            h("h2", null, "Nothing waits for " + (mine ? actor().name : "an approval")),
+            h("h2", null,
+              (next ? "Nothing found yet that waits for " : "Nothing waits for ") +
+                (mine ? actor().name : "an approval")),
             h("p", null, "A step of a flow with ", h("code", null, "approval:"),
               " stops here until people decide. Try it:"),
             h("pre", null, 'pawl start approval --input \'{"what": "the annual report"}\'')),
-      next && h("p.end", null, "There are more than are shown."));
+      next && h("p.end", null, h("button", { onclick: more }, "Look for more")));
   }
   await read();
   if (route.isCurrent()) draw();

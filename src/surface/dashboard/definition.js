@@ -4,11 +4,12 @@ import { get, namePath, newKey, post, postText, Refusal } from "./api.js";
 import { actorMember } from "./actor.js";
 import { link } from "./app.js";
 import { copyMenu } from "./copy.js";
+import { endings } from "./definitions.js";
 import { diffView } from "./diff.js";
 import { h, show } from "./dom.js";
 import { schemaForm } from "./form.js";
 import { fitGraph, graphFrame } from "./graph.js";
-import { badge, count } from "./words.js";
+import { badge, count, when } from "./words.js";
 
 /** @param {any} report */
 function checkReport(report) {
@@ -24,6 +25,16 @@ function checkReport(report) {
         line.line > 0 && h("code.muted", null, line.line + ":" + line.column + " "), line.message)
     ));
 }
+
+/** @param {any} kept as retention.list has it */
+const retentionCard = (kept) =>
+  h("section.card", null, h("h2", null, "After the end"),
+    h("p", null, "What an instance holds is erased " + kept.after_end + " after its end."),
+    h("dl.facts", null,
+      [["Erased", kept.erased], ["Due now", kept.due], ["On hold", kept.held]].map(([is, n]) => [
+        h("dt", null, is), h("dd", null, count(n) + (kept.more ? "+" : ""))
+      ]),
+      kept.oldest_due_at && [h("dt", null, "Due since"), h("dd", null, when(kept.oldest_due_at))]));
 
 /** @param {any} definition */
 function startForm(definition) {
@@ -70,8 +81,8 @@ export async function page(route) {
     expanded: true
   });
   const href = "definitions/" + encodeURIComponent(name);
-  /** @type {{graph: any, counts: any, report: any, other: any}} */
-  const found = { graph: null, counts: null, report: null, other: null };
+  /** @type {{graph: any, counts: any, report: any, other: any, kept: any}} */
+  const found = { graph: null, counts: null, report: null, other: null, kept: null };
   let graphWords = "",
     zoom = 0;
   try {
@@ -89,6 +100,12 @@ export async function page(route) {
     });
     if (route.isCurrent()) draw();
   };
+  /** Who may not see retentions sees none. */
+  async function readRetention() {
+    const { retention } = await get("/retention");
+    found.kept = retention.find((/** @type {any} */ one) => one.definition === name) ?? null;
+    if (found.kept && route.isCurrent()) draw();
+  }
   async function check() {
     try {
       found.report =
@@ -125,7 +142,10 @@ export async function page(route) {
   }
   function draw() {
     const statuses =
-      found.counts && Object.entries(found.counts.by_status).filter(([, n]) => Number(n) > 0);
+      found.counts &&
+      Object.entries(found.counts.by_status).filter(
+        ([status, n]) => Number(n) > 0 && ["running", "suspended", "paused"].includes(status)
+      );
     show(route.root,
       h("div.head", null, h("h1", null, name, h("span.muted", null, "@" + definition.version)),
         h("p.now", null, definition.kind,
@@ -189,6 +209,11 @@ export async function page(route) {
                       statuses.map((/** @type {any} */ [status, n]) =>
                         h("li", null, badge(status), " " + count(n))
                       )),
+                    endings(found.counts).length > 0 && [h("h3", null, "Ended"),
+                      h("ul.plain", null,
+                        endings(found.counts).map(([kind, , n]) =>
+                          h("li", null, badge(kind), " " + count(n))
+                        ))],
                     h("h3", null, "By state"),
                     h("ul.plain", null,
                       Object.entries(found.counts.by_state).map(([state, n]) =>
@@ -205,6 +230,7 @@ export async function page(route) {
                             state),
                           " " + count(Number(n)))
                       ))]),
+          found.kept && retentionCard(found.kept),
           h("section.card", null, h("h2", null, "Check"),
             found.report ? checkReport(found.report) : h("p.muted", null, "…")),
           h("section.card", null, h("h2", null, "Versions"), versions()),
@@ -222,5 +248,6 @@ export async function page(route) {
   if (route.isCurrent()) draw();
   readCounts().catch(() => {});
   check();
+  readRetention().catch(() => {});
   return { title: name, refresh: readCounts };
 }

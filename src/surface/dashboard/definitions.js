@@ -6,6 +6,21 @@ import { badge, count } from "./words.js";
 
 const COUNTED = 40; /* definitions whose instances are counted at once */
 
+/**
+ * Counts by terminal kind, with the status that lists those instances. A completed instance whose
+ * state declares no kind has none.
+ * @param {any} counts
+ * @returns {[string, string, number][]}
+ */
+export function endings(counts) {
+  const by = counts.by_status,
+    without = counts.without_kind ?? 0;
+  const all = /** @type {[string, string, number][]} */ ([["success", "completed",
+      (by.completed ?? 0) - without], ["failure", "failed", by.failed ?? 0],
+    ["cancel", "cancelled", by.cancelled ?? 0], ["no kind", "completed", without]]);
+  return all.filter(([, , n]) => n > 0);
+}
+
 /** @param {any} definition @param {any} counts */
 function row(definition, counts) {
   const href = "instances?definition=" + encodeURIComponent(definition.name);
@@ -19,12 +34,17 @@ function row(definition, counts) {
       counts ? h("a", { href: link(href) }, count(counts.total)) : h("span.muted", null, "…")),
     h("td", null,
       counts &&
-        Object.entries(counts.by_status)
-          .filter(([, n]) => Number(n) > 0)
-          .map(([status, n]) =>
+        ["running", "suspended", "paused"]
+          .filter((status) => counts.by_status[status] > 0)
+          .map((status) =>
             h("a.pill", { href: link(href + "&status=" + status) }, badge(status),
-              " " + count(Number(n)))
+              " " + count(counts.by_status[status]))
           )),
+    h("td", null,
+      counts &&
+        endings(counts).map(([kind, status, n]) =>
+          h("a.pill", { href: link(href + "&status=" + status) }, badge(kind), " " + count(n))
+        )),
     h("td.wide", null,
       counts &&
         Object.entries(counts.by_state)
@@ -61,7 +81,7 @@ export async function page(route) {
                 h("tr", null, h("th", { scope: "col" }, "Name"),
                   h("th", { scope: "col" }, "Kind"), h("th.num", { scope: "col" }, "Version"),
                   h("th.num", { scope: "col" }, "Instances"),
-                  h("th", { scope: "col" }, "By status"),
+                  h("th", { scope: "col" }, "Under way"), h("th", { scope: "col" }, "Ended"),
                   h("th.wide", { scope: "col" }, "By state"))),
               h("tbody", null,
                 definitions.map((definition) => row(definition, counts.get(definition.name))))))

@@ -19,11 +19,13 @@ export function toast(text, isBad = false) {
 
 /**
  * @typedef {{name: string, label: string, kind?: "text" | "json" | "lines" | "check" | "choice",
- *   value?: any, required?: boolean, choices?: string[], hint?: string}} Field
+ *   value?: any, required?: boolean, choices?: string[], hint?: string, own?: {node: HTMLElement,
+ *   read: () => any}}} Field `own`: a control made elsewhere
  */
 
 /** @param {Field} field */
 function control(field) {
+  if (field.own) return field.own.node;
   const id = "ask-" + field.name,
     props = {
       id,
@@ -50,6 +52,7 @@ function control(field) {
 
 /** @param {Field} field @param {HTMLFormElement} form */
 export function readField(field, form) {
+  if (field.own) return field.own.read();
   const input = /** @type {HTMLInputElement} */ (form.elements.namedItem(field.name));
   if (field.kind === "check") return input.checked;
   const text = input.value.trim();
@@ -154,7 +157,7 @@ export function loginPage(done) {
     h("label", { for: "token" }, "Token"), field, problem,
     h("button.primary", { type: "submit" }, "Sign in"),
     h("p.hint", null, "On the server, ",
-      h("code", null, "pawl token create --scopes read,write"), " makes one."));
+      h("code", null, "pawl token create --scope read,write"), " makes one."));
   window.setTimeout(() => field.focus());
   return form;
 }

@@ -76,6 +76,9 @@ const isScalar = (schema) =>
   (Array.isArray(schema.enum) ||
     ["string", "number", "integer", "boolean"].includes(schema.type));
 
+/** @param {string} name @param {any} schema */
+const titleOf = (name, schema) => (typeof schema?.title === "string" ? schema.title : name);
+
 /** @param {any} schema null: any input @param {string} [prefix] @returns {Control} */
 export function schemaForm(schema, prefix = "in") {
   const names =
@@ -107,8 +110,9 @@ export function schemaForm(schema, prefix = "in") {
       required,
       control,
       node: nested
-        ? h("fieldset", null, h("legend", null, name), nested.node)
-        : h("div.field", null, h("label", { for: id }, name, required ? " (required)" : ""),
+        ? h("fieldset", null, h("legend", null, titleOf(name, member)), nested.node)
+        : h("div.field", null,
+            h("label", { for: id }, titleOf(name, member), required ? " (required)" : ""),
             control.node, member?.description && h("p.hint", null, member.description))
     };
   });

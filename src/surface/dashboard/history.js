@@ -1,7 +1,8 @@
 // history.js - the entries of an instance: as a table with a mark for each hash, and as a timeline.
 import { h, s } from "./dom.js";
 import { jsonView, digest } from "./json.js";
-import { clock, duration, exact } from "./words.js";
+import { labelsOf } from "./steps.js";
+import { clock, duration, exact, isOver } from "./words.js";
 
 /** @typedef {Record<string, any>} Entry @typedef {import("./verify.js").Mark} Mark */
 
@@ -112,24 +113,28 @@ function stateBars(entries, item, now) {
   bars.push({
     name: item.current_state,
     from,
-    to: item.terminal_kind ? from : now,
-    kind: item.terminal_kind ?? "present",
-    note: item.terminal_kind ? "ended" : "here now"
+    to: isOver(item) ? from : now,
+    kind: item.terminal_kind ?? (isOver(item) ? "ended" : "present"),
+    note: isOver(item) ? "ended" : "here now"
   });
   return bars;
 }
 
-/** @param {any[]} steps @param {number} now */
-const stepBars = (steps, now) =>
-  steps
+/** @param {any[]} steps @param {Map<string, any>} args @param {number} now */
+function stepBars(steps, args, now) {
+  const labels = labelsOf(steps, args);
+  return steps
     .filter((step) => step.ready_at || step.started_at || step.waiting_since)
     .map((step) => ({
-      name: step.name + (step.attempt > 1 ? " #" + step.attempt : ""),
+      name: [step.name, labels.get(step.step_id), step.attempt > 1 && "#" + step.attempt]
+        .filter(Boolean)
+        .join(" "),
       from: Date.parse(step.started_at ?? step.waiting_since ?? step.ready_at),
       to: step.completed_at ? Date.parse(step.completed_at) : now,
       kind: step.status,
       note: step.status + (step.tool ? ", " + step.tool : "")
     }));
+}
 
 /** @param {number} from @param {number} to */
 function ticks(from, to) {
@@ -141,11 +146,12 @@ function ticks(from, to) {
  * @param {Entry[]} entries
  * @param {any} item
  * @param {any[]} steps
+ * @param {Map<string, any>} args of the steps, by step_id
  * @param {number} room in pixels
  */
-export function timeline(entries, item, steps, room) {
+export function timeline(entries, item, steps, args, room) {
   const now = Date.now(),
-    bars = item.kind === "machine" ? stateBars(entries, item, now) : stepBars(steps, now);
+    bars = item.kind === "machine" ? stateBars(entries, item, now) : stepBars(steps, args, now);
   if (!bars.length) return h("p.muted", null, "Nothing has taken time yet.");
   const WIDTH = Math.max(440, room),
     from = Math.min(...bars.map((bar) => bar.from)),

@@ -1,24 +1,32 @@
 // instance.js - one instance: where it stands, how it came there, what may be done now, and proof
 // that its past was not changed. A slider shows it as it was after any entry.
-import { address, get, getText, instancePath, Refusal } from "./api.js";
+import { address, get, getText, instancePath, namePath, Refusal } from "./api.js";
 import {
   actionButtons,
   actionKeys,
   approve,
   copyCalls,
   gateRefusal,
-  lifeButtons,
-  waits
+  keepButtons,
+  lifeButtons
 } from "./actions.js";
 import { link } from "./app.js";
 import { h, show } from "./dom.js";
 import { fitGraph, graphFrame } from "./graph.js";
 import { historyTable, timeline } from "./history.js";
-import { jsonBlock } from "./json.js";
+import { digest, jsonBlock, jsonView } from "./json.js";
 import { stepTree } from "./steps.js";
 import { asOf } from "./travel.js";
-import { canVerify, readRecords, shownFault, verifyChain } from "./verify.js";
-import { badge, clock, count, plural, shortId, when } from "./words.js";
+import { waits } from "./waits.js";
+import {
+  canVerify,
+  createdFault,
+  declared,
+  readRecords,
+  shownFault,
+  verifyChain
+} from "./verify.js";
+import { badge, clock, count, isOver, plural, shortId, when } from "./words.js";
 
 const ENTRIES = 300,
   STEPS = 500,
@@ -26,8 +34,8 @@ const ENTRIES = 300,
 
 /** @typedef {import("./verify.js").Mark} Mark */
 
-/** @param {any} item */
-function facts(item) {
+/** @param {any} item @param {any} hold */
+function facts(item, hold) {
   const line = (/** @type {string} */ name, /** @type {any} */ value) =>
     value === null || value === undefined || value === ""
       ? null
@@ -72,6 +80,10 @@ function facts(item) {
     line("Parent", item.parent_id && other(item.parent_id)),
     line("Redrives", item.retry_of && other(item.retry_of)),
     line("Redriven as", item.retried_as && other(item.retried_as)),
+    line("On hold",
+      hold && ["since ", when(hold.held_at),
+        hold.actor_ref && [" by ", h("bdi", null, hold.actor_ref)],
+        hold.reason && [": ", h("bdi", null, hold.reason)]]),
     line("Erased",
       item.erased && [when(item.erased.erased_at),
         item.erased.actor_ref && [" by ", h("bdi", null, item.erased.actor_ref)],
@@ -94,7 +106,10 @@ function children(view) {
     view.children_more > 0 && h("p.muted", null, view.children_more + " more"));
 }
 
-/** @param {{marks: Map<number, Mark>, all: Mark[], state: string, words: string}} proof */
+/**
+ * @param {{marks: Map<number, Mark>, all: Mark[], state: string, words: string, hasTable:
+ *   boolean}} proof
+ */
 function proofLine(proof) {
   if (proof.state === "none") return h("p.muted", null, proof.words);
   if (proof.state === "checking")
@@ -102,9 +117,11 @@ function proofLine(proof) {
   const bad = proof.all.find((mark) => !mark.ok);
   return bad
     ? h("p.problem", { role: "alert" }, h("b", null, "This history does not verify. "),
-        "Entry " + bad.seq + ": " + bad.what + ".")
+        (bad.isEntry ? "Entry " + bad.seq : "Its creation") + ": " + bad.what + ".")
     : h("p.verified", null, h("span.mark.ok", null, "✓ "), plural(proof.all.length, "record"),
-        " verified in this browser, by SHA-256. Last hash ",
+        " verified in this browser, by SHA-256",
+        proof.hasTable && "; each entry is a declared transition",
+        ". Last hash ",
         h("code", null, proof.all[proof.all.length - 1]?.hash.slice(0, 16) + "…"));
 }
 
@@ -129,10 +146,19 @@ export async function page(route) {
     all: /** @type {Mark[]} */ ([]),
     state: "none",
     words: "",
+    hasTable: false,
     seq: -1
   };
   /** @type {any[]} */
   let earlier = [];
+  /** @type {any} */
+  let why = null;
+  /** @type {any} */
+  let hold = null;
+  /** @type {string[]} */
+  let queries = [];
+  /** @type {Map<string, {value?: any, problem?: string}>} */
+  const answers = new Map();
   /** @type {Map<string, any>} */
   const args = new Map();
 
@@ -164,6 +190,10 @@ export async function page(route) {
   async function read() {
     view = await get(path + "/view", { entries: ENTRIES, steps: STEPS });
     lastSeq = total();
+    why =
+      view.instance.kind === "machine" || isOver(view.instance)
+        ? null
+        : await get(path + "/why");
     await readGraph();
     if (!isPast()) past = null;
   }
@@ -181,6 +211,32 @@ export async function page(route) {
     const answer = await get(path + "/steps", { limit: STEPS });
     for (const step of answer.steps) args.set(step.step_id, step.args);
     if (route.isCurrent()) draw();
+  }
+  /** Who may not see holds sees none. */
+  async function readHold() {
+    try {
+      const { holds } = await get("/holds", { limit: 1000 });
+      hold = holds.find((/** @type {any} */ one) => one.instance_id === id) ?? null;
+    } catch (error) {
+      if (!(error instanceof Refusal) || error.status === 401) throw error;
+    }
+    if (route.isCurrent()) draw();
+  }
+  async function readQueries() {
+    const { definition, version, kind } = view.instance;
+    if (kind !== "flow" || !definition) return;
+    const found = await get("/definitions/" + namePath(definition), { version, expanded: true });
+    queries = found.queries ?? [];
+    if (route.isCurrent()) draw();
+  }
+  /** @param {string} name */
+  async function askQuery(name) {
+    try {
+      answers.set(name, await get(path + "/queries/" + encodeURIComponent(name)));
+    } catch (error) {
+      answers.set(name, { problem: /** @type {Error} */ (error).message });
+    }
+    draw();
   }
   async function again() {
     await read();
@@ -261,28 +317,50 @@ export async function page(route) {
     }
     return verifyNow();
   }
+  /** Who may not read the definition verifies the hashes alone. */
+  async function readChain() {
+    try {
+      return readRecords(await getText(path + "/export"));
+    } catch (error) {
+      if (!(error instanceof Refusal) || error.status !== 403) throw error;
+      return readRecords(await getText(path + "/records"));
+    }
+  }
   async function verifyNow() {
     const seq = lastSeq;
     proof.state = "checking";
     try {
-      const chain = readRecords(await getText(path + "/records"));
-      const all = await verifyChain(chain, (done) => {
-        proof.words = done + " of " + chain.records.length;
-        if (route.isCurrent()) draw();
-      });
+      const chain = await readChain();
+      const table = await declared(chain.row, chain.definitions);
+      const all = await verifyChain(
+        chain,
+        (done) => {
+          proof.words = done + " of " + chain.records.length;
+          if (route.isCurrent()) draw();
+        },
+        table
+      );
       const bySeq = new Map(
         chain.records.filter((record) => record.what >= 0).map((record) => [record.seq, record])
       );
+      const marks = new Map(all.filter((mark) => mark.isEntry).map((mark) => [mark.seq, mark]));
       for (const entry of entries()) {
-        const record = bySeq.get(entry.sequence_number),
-          mark = all.find((m) => m.isEntry && m.seq === entry.sequence_number);
-        const fault = record && mark?.ok ? shownFault(entry, record) : "";
-        if (fault && mark) Object.assign(mark, { ok: false, what: fault });
+        const n = entry.sequence_number,
+          fault = shownFault(entry, bySeq.get(n), table);
+        if (!marks.has(n)) {
+          marks.set(n, { seq: n, isEntry: true, ok: true, what: "", hash: entry.hash });
+          all.push(/** @type {Mark} */ (marks.get(n)));
+        }
+        const mark = /** @type {Mark} */ (marks.get(n));
+        if (fault && mark.ok) Object.assign(mark, { ok: false, what: fault });
       }
+      const fault = createdFault(view.instance, chain.row);
+      if (fault && all[0]?.ok) Object.assign(all[0], { ok: false, what: fault });
       Object.assign(proof, {
         state: "done",
         all,
-        marks: new Map(all.filter((mark) => mark.isEntry).map((mark) => [mark.seq, mark])),
+        marks,
+        hasTable: !!table,
         seq,
         words: ""
       });
@@ -299,6 +377,19 @@ export async function page(route) {
   // ---- Showing ----
 
   const shown = () => past ?? view;
+  /** What its definition lets one ask. */
+  const queryList = () =>
+    queries.length > 0 &&
+    h("div.queries", { "data-key": "queries" }, h("h3", null, "Queries"),
+      queries.map((name) => {
+        const answer = answers.get(name);
+        return h("div.query", { "data-key": "q-" + name },
+          h("button", { onclick: () => askQuery(name), "aria-label": "Ask " + name }, name), " ",
+          answer?.problem && h("span.error-line", null, answer.problem),
+          answer &&
+            !answer.problem &&
+            h("span", { "data-key": digest(answer.value) }, jsonView(answer.value ?? null)));
+      }));
   const TABS = /** @type {[string, string, () => any][]} */ ([["history", "History",
       () => [proofLine(proof),
         proof.state === "none" &&
@@ -318,16 +409,18 @@ export async function page(route) {
             ...view.instance,
             ...(past && {
               current_state: past.instance.current_state,
+              status: past.instance.status,
               terminal_kind: past.instance.terminal_kind
             })
           },
           shown().steps ?? [],
+          args,
           (route.root.querySelector(".columns > .main")?.clientWidth ?? 700) - 40
         )],
     ["steps", "Steps", () => stepTree(shown(), args)],
     ["data", "Data",
       () =>
-        h("div", null, jsonBlock("Input", view.instance.input),
+        h("div", null, queryList(), jsonBlock("Input", view.instance.input),
           jsonBlock("Variables" + (past ? " as of entry " + at : ""), shown().variables),
           jsonBlock("Result", shown().instance.result),
           jsonBlock("Error", shown().instance.error),
@@ -441,15 +534,18 @@ export async function page(route) {
                     ". What may be done is shown for now only."),
                 h("button", { onclick: () => travel(Infinity) }, "Back to now"))
             : h("section.card", null,
-                h("h2", null, item.terminal_kind ? "How it ended" : "What it waits for"),
-                waits(item, view, again), actionButtons(item, again)),
-          h("section.card", null, h("h2", null, "About"), facts(item), lifeButtons(item, again)),
+                h("h2", null, isOver(item) ? "How it ended" : "What it waits for"),
+                waits(item, view, why, again), actionButtons(item, again)),
+          h("section.card", null, h("h2", null, "About"), facts(item, hold),
+            lifeButtons(item, again),
+            keepButtons(item, hold, readHold)),
           children(view),
           h("section.card", null, h("h2", null, "Take it along"), copyCalls(item),
             h("p", null,
-              h("a", { href: address(path + "/records"), download: id + ".ndjson" },
-                "Download its records"),
-              h("span.hint", null, " one line each, with hashes"))))));
+              h("a", { href: address(path + "/export"), download: id + ".ndjson" },
+                "Download all of it"),
+              h("span.hint", null,
+                " its definition and every record with its hash; pawl import reads it"))))));
     const frame = route.root.querySelector(".graph-card .graph-frame");
     if (frame) fitGraph(frame, zoom);
   }
@@ -459,6 +555,8 @@ export async function page(route) {
   if (route.isCurrent()) draw();
   check();
   readArgs().catch(() => {});
+  readHold().catch(() => {});
+  readQueries().catch(() => {});
   return {
     title:
       (view.instance.subject_ref ?? view.instance.definition ?? "Instance") + " " + shortId(id),

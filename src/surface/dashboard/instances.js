@@ -4,11 +4,12 @@
 import { get, instancePath, Refusal } from "./api.js";
 import { link } from "./app.js";
 import { h, show } from "./dom.js";
-import { badge, count, shortId, when } from "./words.js";
+import { badge, count, isOver, shortId, when } from "./words.js";
 
 const PAGE = 100,
   ROWS_MAX = 10_000,
   READ_AT_ONCE = 1000;
+const DRAWN_AT_ONCE = 500; /* rows that are quickly drawn anew */
 const LOOK_AT_EACH = 25; /* changed instances that are asked for one by one */
 const STATUSES = ["", "running", "suspended", "paused", "completed", "failed", "cancelled"];
 
@@ -261,6 +262,11 @@ export async function page(route) {
     found.replaceWith(fresh);
     if (hadFocus) /** @type {HTMLElement} */ (fresh.querySelector("[data-row]"))?.focus();
   }
+  /** @param {string} id */
+  function removeRow(id) {
+    items.delete(id);
+    route.root.querySelector('tr[data-key="' + id + '"]')?.remove();
+  }
   async function readFirst() {
     const answer = await get("/instances", { ...filters, limit: PAGE });
     const rest = [...items];
@@ -275,19 +281,43 @@ export async function page(route) {
     if (rest.length >= PAGE && fresh.length === 0) answer.instances.forEach(redrawRow);
     else draw();
   }
-  /** @param {import("./live.js").Change} change */
-  async function refresh(change) {
-    const shown = [...change.ids].filter((id) => items.has(id));
-    if (
-      change.all ||
-      change.created ||
-      Object.keys(filters).some(
-        (name) => name === "status" || name === "state" || name === "active"
-      )
-    )
-      return isNewest ? readFirst() : undefined;
-    if (shown.length > LOOK_AT_EACH) return readFirst();
-    for (const id of shown) redrawRow(await get(instancePath(id)));
+  /** Does it still fit the filters that a change may undo? @param {Instance} item */
+  const fits = (item) =>
+    (!filters.status || filters.status === item.status) &&
+    (!filters.state || filters.state === item.current_state) &&
+    (!filters.active || filters.active === String(!isOver(item)));
+  /** @param {string[]} ids */
+  async function readEach(ids) {
+    for (const id of ids) {
+      const item = await get(instancePath(id));
+      if (!route.isCurrent()) return;
+      if (fits(item)) redrawRow(item);
+      else removeRow(id);
+    }
+    if (items.size < DRAWN_AT_ONCE) draw();
+  }
+  /** Rows that are shown are asked for; what else fits now may be anywhere among the newest. */
+  async function refresh(/** @type {import("./live.js").Change} */ change) {
+    const shown = [...change.ids].filter((id) => items.has(id)),
+      isMoving = ["status", "state", "active"].some((name) => filters[name]);
+    if (change.all) return reread();
+    if (shown.length > LOOK_AT_EACH) return reread();
+    await readEach(shown);
+    if (isNewest && (change.created || isMoving)) await readFirst();
+  }
+  /** As many rows as there are, at once. */
+  async function reread() {
+    const rows = Math.min(READ_AT_ONCE, Math.max(PAGE, items.size));
+    const answer = await get("/instances",
+      { ...filters, limit: rows, after: route.query.get("after") });
+    if (!route.isCurrent()) return;
+    const read = new Set(answer.instances.map((/** @type {Instance} */ item) => item.instance_id));
+    const rest = [...items].slice(rows).filter(([id]) => !read.has(id));
+    items.clear();
+    for (const item of answer.instances) items.set(item.instance_id, item);
+    for (const [id, item] of rest) items.set(id, item);
+    if (!rest.length) next = answer.next;
+    draw();
   }
 
   const names = (await get("/definitions", { limit: 1000 })).definitions.map(

@@ -2,9 +2,62 @@
 import { link } from "./app.js";
 import { h } from "./dom.js";
 import { jsonBlock } from "./json.js";
-import { badge, duration, when } from "./words.js";
+import { badge, duration, plural, when } from "./words.js";
 
 /** @typedef {Record<string, any>} Step */
+
+// ---- Which attempt is of what ----
+
+const ITEM = /\.map\.\d+$/; /* the steps of a map's items share a name */
+
+/**
+ * Attempts that belong together, in order: those of one item of a map, or of one round of a loop.
+ * @param {Step[]} attempts all of one name
+ * @param {Map<string, any>} args by step_id; those that are not there decide nothing
+ * @returns {Step[][]}
+ */
+function runsOf(attempts, args) {
+  const textOf = (/** @type {Step} */ step) => JSON.stringify(args.get(step.step_id) ?? null);
+  /** @type {Step[][]} */
+  const runs = [];
+  for (const step of attempts) {
+    const open = runs.find((run) => {
+      const last = run[run.length - 1];
+      return last.attempt === step.attempt - 1 && textOf(last) === textOf(step);
+    });
+    if (open && step.attempt > 1) open.push(step);
+    else runs.push([step]);
+  }
+  return runs;
+}
+
+/** @param {Step[]} steps @returns {Map<string, Step[]>} */
+function byName(steps) {
+  /** @type {Map<string, Step[]>} */
+  const groups = new Map();
+  for (const step of steps) groups.set(step.name, [...(groups.get(step.name) ?? []), step]);
+  return groups;
+}
+
+/**
+ * What tells the attempts of one name apart: "item 2", "round 3", or "".
+ * @param {Step[]} steps
+ * @param {Map<string, any>} args
+ * @returns {Map<string, string>} by step_id
+ */
+export function labelsOf(steps, args) {
+  const labels = new Map();
+  for (const [name, attempts] of byName(steps)) {
+    const runs = runsOf(attempts, args),
+      word = ITEM.test(name) ? "item " : runs.length > 1 ? "round " : "";
+    runs.forEach((run, i) => {
+      for (const step of run) labels.set(step.step_id, word && word + (i + 1));
+    });
+  }
+  return labels;
+}
+
+// ---- One attempt ----
 
 /** @param {Step} step */
 function took(step) {
@@ -23,14 +76,16 @@ function took(step) {
  * @param {any} child
  * @param {any} args
  * @param {boolean} isAlone
+ * @param {string} label
  */
-function attempt(step, wait, child, args, isAlone) {
+function attempt(step, wait, child, args, isAlone, label) {
   return h("details.attempt", { "data-key": step.step_id, id: "step-" + step.step_id },
     h("summary", { "data-row": "1" }, badge(step.status), " ",
       isAlone
         ? [h("b", null, step.name), " ",
             step.tool && step.tool !== step.name && h("span.muted", null, step.tool + " ")]
-        : "attempt " + step.attempt + " ",
+        : [label && [h("b", null, label), step.attempt > 1 && ","], " ",
+            (!label || step.attempt > 1) && "attempt " + step.attempt, " "],
       h("span.muted", null, took(step))),
     h("dl.facts", null, h("dt", null, "Step id"), h("dd", null, h("code", null, step.step_id)),
       step.ready_at && [h("dt", null, "Ready"), h("dd", null, when(step.ready_at))],
@@ -50,6 +105,12 @@ function attempt(step, wait, child, args, isAlone) {
     jsonBlock("Error", step.error));
 }
 
+/** A wait names a step, and not an attempt: the time of its beginning tells which one is held.
+ * @param {any} wait @param {Step} step @param {Step} last
+ */
+const holds = (wait, step, last) =>
+  wait && (step.started_at ? step.started_at === wait.held.since : step === last);
+
 /**
  * @param {string} name
  * @param {Step[]} attempts
@@ -57,18 +118,27 @@ function attempt(step, wait, child, args, isAlone) {
  * @param {Map<string, any>} args
  */
 function group(name, attempts, view, args) {
+  const labels = labelsOf(attempts, args),
+    runs = new Set(labels.values());
   const last = attempts[attempts.length - 1],
     isAlone = attempts.length === 1;
-  const wait = view.waiting_for.find((/** @type {any} */ one) => one.name === name && one.held);
+  const waiting = view.waiting_for.filter(
+    (/** @type {any} */ one) => one.name === name && one.held
+  );
   const child = (/** @type {Step} */ step) =>
     (view.children ?? []).find((/** @type {any} */ one) => one.step_id === step.step_id);
   return h("section.step", { "data-key": "s-" + name },
     !isAlone &&
-      h("h3", null, badge(last.status), " ", name,
+      h("h3", null, !ITEM.test(name) && [badge(last.status), " "], name,
         last.tool && last.tool !== name && h("span.muted", null, " " + last.tool),
-        h("span.muted", null, " · " + attempts.length + " attempts")),
+        h("span.muted", null, " · ",
+          runs.size > 1 || ITEM.test(name)
+            ? plural(runs.size, ITEM.test(name) ? "item" : "round") + ", "
+            : "",
+          plural(attempts.length, "attempt"))),
     attempts.map((step) =>
-      attempt(step, step === last ? wait : null, child(step), args.get(step.step_id), isAlone)
+      attempt(step, waiting.find((/** @type {any} */ wait) => holds(wait, step, last)),
+        child(step), args.get(step.step_id), isAlone, labels.get(step.step_id) ?? "")
     ));
 }
 
@@ -78,10 +148,7 @@ function group(name, attempts, view, args) {
  * @param {Map<string, any>} args by step_id
  */
 export function stepTree(view, args) {
-  /** @type {Map<string, Step[]>} */
-  const groups = new Map();
-  for (const step of view.steps ?? [])
-    groups.set(step.name, [...(groups.get(step.name) ?? []), step]);
+  const groups = byName(view.steps ?? []);
   if (!groups.size) return h("p.muted", null, "No step has begun.");
   return h("div.steps", null,
     view.steps_before > 0 &&

@@ -2,18 +2,14 @@
 import { get } from "./api.js";
 import { link } from "./app.js";
 import { h, show } from "./dom.js";
+import { timerWords } from "./waits.js";
 import { exact, shortId, when } from "./words.js";
 
 /** @param {any} timer */
 function timerRow(timer) {
   return h("tr", { "data-key": timer.instance_id + timer.name + (timer.step_id ?? "") },
     h("td.time", { title: exact(timer.due_at) }, when(timer.due_at)),
-    h("td", null,
-      timer.name === "~retry"
-        ? "the next attempt"
-        : timer.name === "~turn"
-          ? "an event that waits"
-          : timer.name),
+    h("td", null, timerWords(timer.name)),
     h("td", null,
       h("a", { href: link("instances/" + timer.instance_id), "data-row": "1" },
         timer.subject_ref ?? h("code", null, shortId(timer.instance_id)))),

@@ -1,5 +1,7 @@
-// verify.js - checks an instance's chain of hashes here, in the reader's own browser, from the raw
-// records that instance.records gives. docs/format.md ("Hashes") is all that it is written from.
+// verify.js - checks an instance's history here, in the reader's own browser, from the raw records
+// that instance.export gives: the chain of hashes, that each entry is a transition which the
+// definition declares for the state before it, and that what a page shows is what was recorded.
+// docs/format.md ("Hashes", "Compiled definitions", "Export files") is all that it is written from.
 
 /**
  * @typedef {{commitment: string, salt?: string, text?: string, hex?: string}} Value
@@ -11,7 +13,8 @@
 
 const CREATE = -1;
 /** Of flags: a part of the record's body was erased, so its hash cannot be made again. */
-const ERASED = 2;
+const ERASED = 2,
+  GUARD = 1;
 const text = new TextEncoder();
 
 export const canVerify = () => typeof crypto !== "undefined" && !!crypto.subtle;
@@ -92,18 +95,78 @@ async function hashOf(record, row, previous) {
   );
 }
 
-/** The lines of instance.records. @param {string} lines @returns {{row: any, records: Record[]}} */
+/**
+ * The lines of instance.export, or of instance.records, which has no definitions.
+ * @param {string} lines
+ * @returns {{row: any, records: Record[], definitions: any[]}}
+ */
 export function readRecords(lines) {
   let row = null;
-  const records = [];
+  const records = [],
+    definitions = [];
   for (const line of lines.split("\n")) {
     if (!line) continue;
     const found = JSON.parse(line);
     if (found.instance) row = found.instance;
     if (found.record) records.push(found.record);
+    if (found.definition) definitions.push(found.definition);
   }
   if (!row) throw new Error("the records have no line for the instance");
-  return { row, records };
+  return { row, records, definitions };
+}
+
+// ---- The definition ----
+
+/** @typedef {{from: string, action: string, to: string}} Way */
+/** @typedef {{initial: string, isMachine: boolean, ways: Way[]}} Table */
+
+/** @param {string} compiled @returns {Table} */
+function readTable(compiled) {
+  const { kind, states, initial, transitions } = JSON.parse(compiled);
+  return {
+    initial: states[initial].name,
+    isMachine: kind === "machine",
+    ways: transitions.map((/** @type {any} */ way) => ({
+      from: states[way.from].name,
+      action: way.action,
+      to: states[way.to].name
+    }))
+  };
+}
+
+/**
+ * The transitions that the hash of the creation covers; null: the lines have no definition. Flows
+ * have the same states and transitions, so that of a flow which was amended may be a longer one.
+ * @param {any} row
+ * @param {any[]} definitions
+ * @returns {Promise<Table | null>}
+ */
+export async function declared(row, definitions) {
+  /** @type {Table | null} */
+  let own = null;
+  const others = [];
+  for (const definition of definitions) {
+    const text = definition.compiled ?? "",
+      hash = toHex(await sha256(bytesOf(text, definition.compiled_hex)));
+    if (hash === row.compiled) own = readTable(text);
+    else if (hash === definition.compiled_sha256) others.push(readTable(text));
+  }
+  if (!own) {
+    if (!definitions.length) return null;
+    throw new Error("no definition in the export has the hash that the creation covers");
+  }
+  const longest = [own, ...others].sort((a, b) => b.ways.length - a.ways.length)[0];
+  return own.isMachine ? own : { ...own, ways: longest.ways };
+}
+
+/** @param {Record} record @param {Table | null} table @param {string} state before the record */
+function wayFault(record, table, state) {
+  if (!table || record.what < 0) return "";
+  const way = table.ways[record.what];
+  if (!way) return "its definition has no such transition";
+  return way.from === state
+    ? ""
+    : "its definition does not declare " + way.action + " from " + state;
 }
 
 /** @param {Record} record @param {number} seq the last entry before it */
@@ -120,11 +183,13 @@ function orderFault(record, seq) {
  * before it.
  * @param {{row: any, records: Record[]}} chain
  * @param {(done: number) => void} [progress]
+ * @param {Table | null} [table]
  * @returns {Promise<Mark[]>}
  */
-export async function verifyChain({ row, records }, progress) {
+export async function verifyChain({ row, records }, progress, table = null) {
   let previous = /** @type {Uint8Array} */ (new Uint8Array(32)),
     seq = 0,
+    state = table?.initial ?? "",
     isBroken = false;
   const marks = [];
   for (const record of records) {
@@ -135,7 +200,7 @@ export async function verifyChain({ row, records }, progress) {
     const what =
       order ||
       (isSame
-        ? ""
+        ? wayFault(record, table, state)
         : isBroken
           ? "an entry before it does not verify"
           : "its hash does not cover what is here");
@@ -149,6 +214,7 @@ export async function verifyChain({ row, records }, progress) {
     if (what) isBroken = true;
     previous = hash;
     seq = record.seq;
+    if (record.what >= 0) state = table?.ways[record.what]?.to ?? state;
     if (marks.length % 200 === 0) progress?.(marks.length);
   }
   if (records[0]?.what !== CREATE && marks.length)
@@ -156,23 +222,50 @@ export async function verifyChain({ row, records }, progress) {
   return marks;
 }
 
+/** @param {any} shown @param {Value | undefined} value @param {boolean} [isJson] */
+function differs(shown, value, isJson = false) {
+  if (!value) return shown !== undefined && shown !== null;
+  if (value.salt === undefined || value.text === undefined) return false; /* erased, or bytes */
+  return isJson
+    ? JSON.stringify(shown) !== JSON.stringify(JSON.parse(value.text))
+    : shown !== value.text;
+}
+
 /**
  * Does an entry, as instance.history shows it, say what its record covers? "" if so.
  * @param {any} entry
- * @param {Record} record
+ * @param {Record | undefined} record
+ * @param {Table | null} [table]
  */
-export function shownFault(entry, record) {
-  const differs = (/** @type {any} */ shown, /** @type {Value | undefined} */ value) =>
-    value?.salt !== undefined && value.text !== undefined && shown !== value.text;
-  if (entry.hash !== record.hash) return "the history shows another hash";
-  if (differs(entry.actor_ref, record.actor)) return "the history shows another actor";
-  if (differs(entry.reason, record.reason)) return "the history shows another reason";
-  if (Date.parse(entry.recorded_at) !== record.at) return "the history shows another time";
-  if (
-    record.payload?.text !== undefined &&
-    record.payload.salt !== undefined &&
-    JSON.stringify(entry.payload) !== JSON.stringify(JSON.parse(record.payload.text))
-  )
-    return "the history shows another payload";
-  return "";
+export function shownFault(entry, record, table = null) {
+  if (!record) return "there is no record of it";
+  const way = table?.ways[record.what];
+  const faults = /** @type {[string, boolean][]} */ ([["hash", entry.hash !== record.hash],
+    ["action", !!way && entry.action !== way.action],
+    ["state", !!way && (entry.from_state !== way.from || entry.to_state !== way.to)],
+    ["actor", differs(entry.actor_ref, record.actor)],
+    ["reason", differs(entry.reason, record.reason)],
+    ["time", Date.parse(entry.recorded_at) !== record.at ||
+      Date.parse(entry.fired_at) !== record.fired],
+    ["guard", !!entry.guard_satisfied !== (((record.flags ?? 0) & GUARD) !== 0)],
+    ["step", !!entry.step_id && entry.step_id !== record.id + "." + record.ord],
+    ["payload", differs(entry.payload, record.payload, true)]]);
+  const fault = faults.find(([, is]) => is);
+  return fault ? "the history shows another " + fault[0] : "";
+}
+
+/**
+ * Is the instance, as it is shown, the one that was created? "" if so.
+ * @param {any} item
+ * @param {any} row
+ */
+export function createdFault(item, row) {
+  const faults = /** @type {[string, boolean][]} */ ([["id", item.instance_id !== row.id],
+    ["definition",
+      (item.definition ?? "") !== (row.name ?? "") || (item.version ?? 0) !== (row.version ?? 0)],
+    ["subject", differs(item.subject_ref, row.subject)],
+    ["input", differs(item.input, row.input, true)],
+    ["metadata", differs(item.instance_metadata, row.metadata, true)]]);
+  const fault = faults.find(([, is]) => is);
+  return fault ? "the page shows another " + fault[0] : "";
 }

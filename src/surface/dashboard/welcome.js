@@ -6,7 +6,7 @@ import { approve } from "./actions.js";
 import { link } from "./app.js";
 import { h } from "./dom.js";
 import { canVerify, readRecords, verifyChain } from "./verify.js";
-import { clock } from "./words.js";
+import { clock, isOver } from "./words.js";
 
 /**
  * @typedef {{refused: any, killed: any, approval: any, verified: any, gate: any, since: string |
@@ -59,18 +59,20 @@ export async function readExamples(before) {
     ["refused", "killed", "approval", "verified"].map(find)
   );
   if (!refused && !killed && !approval && !verified) return null;
+  const flow =
+    killed ?? (await get("/instances", { definition: "welcome", limit: 1 })).instances[0];
   const gates = approval
     ? (await get("/gates", { definition: approval.definition, limit: 100 })).gates
     : [];
   return {
     refused,
-    killed,
+    killed: flow ?? null,
     approval,
     verified,
     gate:
       gates.find((/** @type {any} */ gate) => gate.instance_id === approval?.instance_id) ??
       null,
-    since: killed ? (await get("/workers")).since : null,
+    since: flow ? (await get("/workers")).since : null,
     refusal: before?.refusal ?? "",
     proof: before?.proof ?? (await proofOf(verified))
   };
@@ -112,15 +114,17 @@ function killedCard(all) {
   return h("section.card", null, h("h3", null, "2 · A killed process loses nothing"),
     h("p", null, "The flow ", open(item, item.subject_ref ?? item.definition),
       outlived
-        ? [" began at " + clock(item.instantiated_at) + " in a process that was ended by ",
-            h("code", null, "kill -9"),
+        ? [" began at " + clock(item.instantiated_at) + " in a process that ",
+            item.labels?.example === "killed"
+              ? ["was ended by ", h("code", null, "kill -9")]
+              : "is no more",
             ". This server started at " +
               clock(all.since ?? "") +
               ", read the history, and went on."]
         : " began in this server. Kill the server with kill -9, start it again, and watch it " +
             "go on."),
     h("p", null,
-      item.terminal_kind
+      isOver(item)
         ? ["It is ", h("b", null, item.current_state), "; no step was done twice."]
         : ["It is ", h("b", null, "still under way"), ". ", open(item, "Watch it"), "."]));
 }

@@ -82,5 +82,8 @@ export function bytes(n) {
 /** The end of an id tells instances of one list apart. @param {string} id */
 export const shortId = (id) => id.replace(/^0+/, "").slice(0, -16) + "…" + id.slice(-4);
 
+/** It has ended; a terminal state need not say of which kind. @param {any} item */
+export const isOver = (item) => ["completed", "failed", "cancelled"].includes(item.status);
+
 /** @param {string} status */
-export const badge = (status) => h("span.badge." + status, null, status);
+export const badge = (status) => h("span.badge." + status.replace(" ", "-"), null, status);

@@ -49,7 +49,7 @@ export async function page(route) {
     const steps = [...running.steps, ...ready.steps];
     show(route.root, h("h1", null, "Workers"),
       known.workers.length
-        ? h("div.scroll", null,
+        ? h("div.scroll", { tabindex: 0, role: "region", "aria-label": "Workers" },
             h("table.list", null, h("caption.sr", null, "Workers"),
               heads(["Worker", "Tools", "Now", "Steps held", "Last seen", "First seen"]),
               h("tbody", null, known.workers.map(workerRow))))
