@@ -129,8 +129,9 @@ static pawl_status build_flow(struct builder *builder, const struct definition *
     drawing->plan = plan;
     drawing->start = build_node(builder, (struct drawing_node){ .shape = SHAPE_START });
     for (uint32_t i = 0; i < plan->count && !builder->failed; i++)
-        drawing->of_step[i] =
-            plan->steps[i].kind->is_gone ? DRAWING_NONE : build_step(builder, &plan->steps[i]);
+        drawing->of_step[i] = plan->steps[i].kind->is_gone || i + 1 == plan->whole
+                                  ? DRAWING_NONE
+                                  : build_step(builder, &plan->steps[i]);
     drawing->end = build_node(
         builder, (struct drawing_node){ .shape = SHAPE_END, .terminal = TERMINAL_SUCCESS });
     if (plan->is_tree)

@@ -102,7 +102,7 @@ void build_graph(struct builder *builder, const struct plan *plan)
                                                        .to = nodes[step->targets[j].step],
                                                        .label = way_label(builder, step, j) });
         build_errors(builder, step, nodes[i]);
-        if (step->way == WAY_DONE && plan_owner(step) == STEP_NONE)
+        if (step->way == WAY_DONE && plan_owner(step) == STEP_NONE && i + 1 != plan->whole)
             build_edge(builder, (struct drawing_edge){ .from = nodes[i], .to = drawing->end });
     }
 }

@@ -101,6 +101,7 @@ static bool place_all(struct plan_merge *merge)
     merged->calculates = merge->old->calculates || merge->new->calculates;
     merged->queries = merge->new->queries;
     merged->notify = merge->new->notify;
+    merged->whole = merge->new->whole > 0 ? merge->places[merge->new->whole - 1] + 1 : 0;
     merged->quotas = merge->new->quotas;
     merged->cancel = merge->new->cancel;
     merged->buffered = merge->new->buffered;

@@ -231,6 +231,8 @@ static void compile_graph(struct compilation *compiler, const struct node *docum
     for (const struct node *node = steps->first; node; node = node->next)
         compile_step(compiler, node, node->key, node->key);
     set_first(compiler);
+    if (node_find(document, "timeout") && compiler->count > 0)
+        compiler->whole = compile_limits(compiler, document, STR("steps")) + 1;
 }
 
 /* A bare map: what is an object is a step, whatever it is called; name, description and free keys
@@ -350,6 +352,7 @@ static str print_plan(struct compilation *compiler)
                          .queries = compiler->queries,
                          .notify = compiler->notify,
                          .cleans = compiler->cleans,
+                         .whole = compiler->whole,
                          .cancel = compiler->cancel,
                          .quotas = compiler->quotas,
                          .buffered = compiler->buffered,

@@ -42,6 +42,7 @@ struct compilation {
     const struct node *cancel_node; /* NULL: there is no `cancel` */
     enum cancel_rule cancel;
     bool cleans;               /* some try has a finally */
+    uint32_t whole;            /* as in a plan */
     bool calculates;           /* some template is an expression */
     uint32_t expression_count; /* of the step whose templates are checked */
     const char **step_words; /* names of steps, to find the nearest; NULL: not made yet */

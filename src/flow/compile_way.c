@@ -323,6 +323,14 @@ void compile_check_named(const struct source_step *step, const struct node *cond
                 plan_find(&step->compiler->named, name) == STEP_NONE ? "" : " with a result");
 }
 
+/* The steps of maps, compensations and the time of the whole flow stand in no way. */
+static bool is_own_step(const struct compilation *compiler, uint32_t step)
+{
+    const struct plan_step *plan = &compiler->steps[step].plan;
+
+    return plan->of == STEP_NONE && plan->undoes == STEP_NONE && step + 1 != compiler->whole;
+}
+
 /* One that is listed has `then`, and may have `if`; others are a name alone. */
 static void link_one(struct source_step *step, const struct node *item, bool is_listed,
                      const struct node *way, struct plan_target *targets, uint32_t *count)
@@ -342,6 +350,9 @@ static void link_one(struct source_step *step, const struct node *item, bool is_
     if (target->step == STEP_NONE)
         step_error(step, name, "'%.*s' names '%.*s', and there is no such step", STR_ARG(way->key),
                    STR_ARG(words_shown(name->text)));
+    else if (!is_own_step(step->compiler, target->step))
+        step_error(step, name, "'%.*s' names '%.*s', which is a part of another step and in no way",
+                   STR_ARG(way->key), STR_ARG(words_shown(name->text)));
     else
         ++*count;
 }

@@ -107,7 +107,8 @@ void compile_check_ways(struct compilation *compiler)
         return;
     find_reached(&ways);
     for (uint32_t i = 0; i < compiler->count; i++)
-        if (compiler->steps[i].plan.of != STEP_NONE || compiler->steps[i].plan.undoes != STEP_NONE)
+        if (compiler->steps[i].plan.of != STEP_NONE ||
+            compiler->steps[i].plan.undoes != STEP_NONE || i + 1 == compiler->whole)
             continue;
         else if (!ways.is_reached[i])
             step_warning(&compiler->steps[i], NULL,

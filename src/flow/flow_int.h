@@ -286,6 +286,7 @@ void turn_walk_on(struct turn *turn, struct tree_walk *walk, uint32_t node, bool
 
 /* reduce_end.c: a step is over: what follows, or the end of the flow. */
 void flow_begin(struct turn *turn, const struct tree_redo *redo); /* NULL: from the beginning */
+void flow_begin_whole(struct turn *turn);                         /* the time of a whole graph */
 /* A graph goes on after a step that is done already, with its result, as when it was completed; not
  * into a join. */
 void flow_go_on(struct turn *turn, uint32_t step, str result);

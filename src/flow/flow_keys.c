@@ -32,6 +32,7 @@ const struct known_key flow_keys[] = {
 const struct known_key graph_keys[] = {
     { "steps", "{NAME: STEP}", "the steps; the first is `start`, or else the first one", NULL,
       "required" },
+    { "timeout", "DURATION", "how long all of it may take", NULL, "no limit" },
     { 0 },
 };
 

@@ -499,7 +499,7 @@ static pawl_status fold_subject(struct folding *fold)
             fold->memory, &(struct approval){ subject->ordinal, fold->entry->actor }, fold->arena))
         return scope_no_memory(fold->scope);
     if (step_is_group(fold->plan, &fold->plan->steps[subject->plan]))
-        return fold_group(fold);
+        return fold->plan->is_tree ? fold_group(fold) : PAWL_OK;
     return ends_subject(fold->entry, subject->plan) ? fold_outcome(fold) : PAWL_OK;
 }
 

@@ -220,6 +220,13 @@ static bool is_unfinished(const struct flow_attempt *attempt)
            !attempt->is_retried;
 }
 
+static bool stands_alone(const struct gathering *gathering, const struct flow_attempt *attempt)
+{
+    const struct plan *plan = gathering->plan;
+
+    return plan->steps[attempt->plan].of == STEP_NONE && attempt->plan + 1 != plan->whole;
+}
+
 static void print_attempt_key(struct gathering *gathering, const struct flow_attempt *attempt)
 {
     str given = attempt->child.data ? attempt->child : given_key(gathering, attempt);
@@ -261,8 +268,7 @@ static void print_keys(struct gathering *gathering)
 
     json_put_open(&gathering->out, "keys", '[');
     for (uint32_t i = 0; i < attempts->count; i++)
-        if (is_unfinished(&attempts->items[i]) &&
-            gathering->plan->steps[attempts->items[i].plan].of == STEP_NONE)
+        if (is_unfinished(&attempts->items[i]) && stands_alone(gathering, &attempts->items[i]))
             print_attempt_key(gathering, &attempts->items[i]);
     for (uint32_t i = 0; i < gathering->memory->map_count; i++)
         if (!gathering->memory->maps[i].ways) /* their keys are with how far they came */
@@ -271,8 +277,6 @@ static void print_keys(struct gathering *gathering)
         print_key(gathering, gathering->memory->keys[i].plan, gathering->memory->keys[i].key);
     json_close(&gathering->out, ']');
 }
-
-/* ---- A graph: where it stood when it ended --------------------------------------------------- */
 
 static void print_begin(struct gathering *gathering, uint32_t step)
 {
@@ -314,8 +318,8 @@ static void print_unfinished(struct gathering *gathering)
     for (uint32_t i = 0; i < attempts->count; i++) {
         enum step_status status = attempts->items[i].status;
 
-        if (gathering->plan->steps[attempts->items[i].plan].of != STEP_NONE)
-            continue; /* its map is among them */
+        if (!stands_alone(gathering, &attempts->items[i]))
+            continue; /* its map is among them; the time of all begins anyway */
         if (status == STEP_CANCELLED ||
             (status == STEP_FAILED && !attempts->items[i].is_retried && !is_routed(gathering, i)))
             print_again(gathering, attempts->items[i].plan);
@@ -389,8 +393,6 @@ static void print_graph(struct gathering *gathering)
             json_str(&gathering->out, name_of(gathering, i));
     json_close(&gathering->out, ']');
 }
-
-/* ---- A tree ---- */
 
 /* The step of the first plan that has the name of the new plan's step at `node`. */
 static struct outcome *outcome_at(const struct gathering *gathering, uint32_t node)
@@ -591,8 +593,6 @@ static void print_maps(struct gathering *gathering)
     }
     json_close(&gathering->out, ']');
 }
-
-/* ---- All of it ---- */
 
 static pawl_status print_given(struct gathering *gathering)
 {

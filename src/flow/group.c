@@ -3,18 +3,22 @@
  * Such a group has a step of the plan, whose row lives as long as what is in it: so its timers are
  * those of any step. It begins with the group and ends in the entry that settles it. When its time
  * is over what is open in it is stopped (tree_stop.c), and it fails with "timeout"; when it fails
- * and may be tried again, its next attempt begins everything in it once more. */
+ * and may be tried again, its next attempt begins everything in it once more. A graph may have one
+ * such step for all of it: when its time is over, the flow fails. */
 #include "flow/group.h"
 #include "flow/stop.h"
+#include "flow/undo.h"
 
 bool step_is_group(const struct plan *plan, const struct plan_step *step)
 {
+    if (plan->whole > 0)
+        return step == &plan->steps[plan->whole - 1];
     return plan->is_tree && step->node != NODE_NONE && plan->nodes[step->node].kind == PLAN_GROUP;
 }
 
 bool group_is_stopping(const struct flow_memory *memory, const struct plan_step *step)
 {
-    return step_is_group(memory->plan, step) &&
+    return memory->plan->is_tree && step_is_group(memory->plan, step) &&
            memory->nodes[memory->plan->nodes[step->node].children[0]].is_stopping;
 }
 
@@ -72,18 +76,22 @@ bool group_over(void *context, uint32_t step, bool is_success, const struct kept
 
 void group_time_out(struct turn *turn, const struct attempt *attempt)
 {
-    uint32_t node = turn->plan->steps[attempt->plan].node;
-    uint32_t child = turn->plan->nodes[node].children[0], holder = 0;
+    uint32_t node = turn->plan->steps[attempt->plan].node, child, holder = 0;
     struct tree_walk walk;
 
     turn_draft(turn, LIFE_T_STEP_TIMEOUT, attempt, ERROR_TIMEOUT);
     turn_cause(turn, (struct effect){ .kind = EFFECT_DISARM,
                                       .ordinal = attempt->ordinal,
                                       .name = TIMER_TIMEOUT });
+    if (!turn->plan->is_tree) {
+        undo_or_fail(turn, ERROR_TIMEOUT);
+        return;
+    }
     turn->error = ERROR_TIMEOUT;
     turn_note_error(turn, ERROR_TIMEOUT);
     if (!turn_walk(turn, &walk))
         return;
+    child = turn->plan->nodes[node].children[0];
     tree_error_keep(&walk, node, &holder);
     if (turn_stop(turn, &walk, child, false) == TREE_FAILED)
         turn_walk_on(turn, &walk, child, false);

@@ -3,8 +3,8 @@
  * An item goes on in the entry that ends a step of it. What its steps brought is kept until the
  * item is done, since only its own later steps see it. One that fails keeps its way for a redrive,
  * which goes on at the step that failed. */
-#include "base/json_scan.h"
 #include "base/ids.h"
+#include "base/json_scan.h"
 #include "flow/flow.h"
 #include "flow/map_items.h"
 #include <stdio.h>

@@ -137,6 +137,7 @@ struct plan {
     uint32_t buffered_count;
     enum cancel_rule cancel; /* NOT_FROM: some steps bar it */
     bool cleans; /* a `finally` also runs when it is cancelled; in older plans it does not */
+    uint32_t whole; /* graphs: the step, + 1, whose time is that of all; 0: it has no limit */
     bool has_undo;           /* some step has a compensation */
     struct plan_quotas quotas; /* of the instances */
     bool has_quotas;           /* there are limits, or priorities; set by plan_load() */

@@ -13,7 +13,7 @@
  *    "tree":["do",0,["dopar",1,2]],"output":{...},"buffered":[NAME],"cancel":false,
  *    "concurrency":[1,"{{input.to}}"],"rate":[10,1000],"priority":"{{input.priority}}",
  *    "calculates":true,"queries":{NAME:EXPRESSION},
- *    "notify":{"definition":NAME,"on":[WORD],"input":{...}},"cleans":true}
+ *    "notify":{"definition":NAME,"on":[WORD],"input":{...}},"cleans":true,"whole":7}
  *
  * `kind` is the word of a row of kinds.h; tool is left out. The way on is one of `next`, `join` (an
  * index), `parallel`, `arms` (indices) and `branch` (pairs of condition and index, with `true`
@@ -24,7 +24,8 @@
  * the signals that are kept until a step awaits them. `cancel` is false, or the indices of the
  * steps during which the flow cannot be cancelled. `calculates`: {{= ... }} in its templates is an
  * expression. The members of limits are described in quota.c. `cleans`: its `finally` also runs
- * when it is cancelled.
+ * when it is cancelled. `whole`: the step whose row has the time of a whole graph; the `then` of a
+ * step of a map is the one that follows it for the same item.
  *
  * Defaults (X8): a graph's steps have max 3, 30 s / 120 s / 300 s and are idempotent; a tree's
  * leaves have max 1 and are not. A step that waits is not tried again unless its `retry` says
@@ -458,7 +459,17 @@ void plan_print(const struct plan *plan, struct buf *out)
     quotas_print(&plan->quotas, out);
     if (plan->cleans)
         json_put_bool(out, "cleans", true);
+    if (plan->whole > 0)
+        json_put_u64(out, "whole", plan->whole - 1);
     json_close(out, '}');
+}
+
+static bool read_whole(const struct node *whole, struct plan *plan)
+{
+    if (whole && (plan->count == 0 || !node_to_u32(whole, plan->count - 1, &plan->whole)))
+        return false;
+    plan->whole += whole != NULL;
+    return !whole || !plan->is_tree;
 }
 
 bool plan_read(struct scope *scope, const struct node *document, struct plan *plan)
@@ -466,6 +477,7 @@ bool plan_read(struct scope *scope, const struct node *document, struct plan *pl
     const struct node *tree = node_find(document, "tree");
     const struct node *calculates = node_find(document, "calculates");
     const struct node *cleans = node_find(document, "cleans");
+    const struct node *whole = node_find(document, "whole");
     str notation;
 
     if (!read_text(node_find(document, "notation"), &notation))
@@ -482,7 +494,7 @@ bool plan_read(struct scope *scope, const struct node *document, struct plan *pl
                       &plan->buffered_count) &&
            read_steps(scope, node_find(document, "steps"), plan) &&
            read_cancel(node_find(document, "cancel"), plan) &&
-           quotas_read(document, &plan->quotas) &&
+           quotas_read(document, &plan->quotas) && read_whole(whole, plan) &&
            (plan->is_tree
                 ? plan_load_tree(scope, tree, plan)
                 : node_to_u32(node_find(document, "first"), plan->count - 1, &plan->first));

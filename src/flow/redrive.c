@@ -256,6 +256,8 @@ void decide_restart(struct turn *turn)
     else
         begin_graph(turn, given);
     go_on_after(turn, given);
+    if (turn->begun_count > 0 && !turn->is_finished)
+        flow_begin_whole(turn);
     if (turn->status == PAWL_OK && turn->begun_count == 0 && !turn->is_finished)
         turn->status = redo_fail_nothing(turn->scope);
 }

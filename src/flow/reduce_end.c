@@ -37,18 +37,23 @@ static void finish(struct turn *turn, str result)
 
 /* ---- A graph goes on ------------------------------------------------------------------------ */
 
+/* It leads on: it is neither the step of a map's item nor the time of all. */
+static bool counts(const struct plan *plan, uint32_t step)
+{
+    return plan->steps[step].of == STEP_NONE && step + 1 != plan->whole;
+}
+
 static bool is_live(const struct turn *turn, uint32_t join)
 {
     for (uint32_t i = 0; i < turn->memory->live_count; i++) {
         const struct attempt *live = &turn->memory->live[i];
 
-        if (live != turn->ended && turn->plan->steps[live->plan].of == STEP_NONE &&
+        if (live != turn->ended && counts(turn->plan, live->plan) &&
             (join == STEP_NONE || plan_can_reach(turn->plan, join, live->plan)))
             return true;
     }
     for (uint32_t i = 0; i < turn->begun_count; i++)
-        if (!turn->begun[i].is_over &&
-            turn->plan->steps[turn->begun[i].attempt.plan].of == STEP_NONE &&
+        if (!turn->begun[i].is_over && counts(turn->plan, turn->begun[i].attempt.plan) &&
             (join == STEP_NONE || plan_can_reach(turn->plan, join, turn->begun[i].attempt.plan)))
             return true;
     return false;
@@ -240,6 +245,12 @@ static void tree_goes_on(struct turn *turn, const struct plan_step *step, bool i
 /* ---- Begin, succeed, fail
  * ------------------------------------------------------------------------ */
 
+void flow_begin_whole(struct turn *turn)
+{
+    if (turn->plan->whole > 0)
+        begin_step(turn, turn->plan->whole - 1);
+}
+
 void flow_begin(struct turn *turn, const struct tree_redo *redo)
 {
     struct tree_walk walk = {
@@ -247,6 +258,7 @@ void flow_begin(struct turn *turn, const struct tree_redo *redo)
     };
 
     if (!turn->plan->is_tree) {
+        flow_begin_whole(turn);
         begin_step(turn, turn->plan->first);
         return;
     }

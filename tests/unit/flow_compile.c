@@ -243,7 +243,7 @@ TEST(flow_compile, an_unknown_key_is_an_error_at_the_key_that_names_the_known_on
         uint32_t line, column;
     } bad[] = {
         { "steps: {a: {tool: x, done: true}}\ncolour: red",
-          "unknown key 'colour'; known here: steps, name, description, input, ", 2, 1 },
+          "unknown key 'colour'; known here: steps, timeout, name, description, ", 2, 1 },
         { "do: [{tool: x}]\noutptu: 1", "unknown key 'outptu'; did you mean 'output'?", 2, 1 },
         { "do: [{tool: x}]\nrescue: []",
           "unknown key 'rescue'; known here: do, timeout, retry, description", 2, 1 },

@@ -5,12 +5,13 @@
 
 #define ORDER(more)                                                                                \
     "steps:\n"                                                                                     \
-    "  each:\n    map:\n      over: '{{input.items}}'\n" more                                      \
-    "      do:\n"                                                                                  \
-    "        - {name: pick, tool: pick, retry: {max: 1}, args: {sku: '{{item}}', n: '{{index}}'}}\n" \
-    "        - {tool: pack, retry: {max: 1}, args: {box: '{{steps.pick.result.box}}', of: "         \
+    "  each:\n    map:\n      over: '{{input.items}}'\n" more "      do:\n"                        \
+    "        - {name: pick, tool: pick, retry: {max: 1}, args: {sku: '{{item}}', n: "              \
+    "'{{index}}'}}\n"                                                                              \
+    "        - {tool: pack, retry: {max: 1}, args: {box: '{{steps.pick.result.box}}', of: "        \
     "'{{item}}'}}\n"                                                                               \
-    "        - {name: send, tool: send, retry: {max: 1}, args: {was: '{{= steps.pick.result.box .. "  \
+    "        - {name: send, tool: send, retry: {max: 1}, args: {was: '{{= steps.pick.result.box "  \
+    ".. "                                                                                          \
     "item }}'}}\n"                                                                                 \
     "    done: true\n"
 #define ITEMS "{\"items\":[\"a\",\"b\",\"c\"]}"
@@ -94,12 +95,13 @@ TEST(flow_map_do, a_step_may_be_of_any_kind_and_is_tried_again_with_the_same_ite
 {
     struct rig rig;
 
-    rig_init(&rig, &t->scope,
-             "do: [{name: m, map: {over: [1s, 2s], as: time, do: [{name: s, tool: x}, {wait: {timer: "
-             "'{{time}}'}}, {approval: {}}, {wait: {signal: go, value: '{{time}} "
-             "{{steps.s.result}}'}, timeout: 5s, retry: {max: 2, backoff: [1s]}}]}, augment: {m: "
-             "identity}}]",
-             "{}");
+    rig_init(
+        &rig, &t->scope,
+        "do: [{name: m, map: {over: [1s, 2s], as: time, do: [{name: s, tool: x}, {wait: {timer: "
+        "'{{time}}'}}, {approval: {}}, {wait: {signal: go, value: '{{time}} "
+        "{{steps.s.result}}'}, timeout: 5s, retry: {max: 2, backoff: [1s]}}]}, augment: {m: "
+        "identity}}]",
+        "{}");
     rig_begin(&rig);
     rig_run(&rig, 2, "\"S1\"");
     EXPECT_STORY_HAS(&rig, "[\"arm\",\"m.map.1\",2000,4]");
@@ -126,7 +128,7 @@ TEST(flow_map_do, a_redrive_goes_on_at_the_step_that_failed_with_its_key_and_wha
     rig_begin(&rig);
     rig_run(&rig, 2, "{\"box\":\"A\"}"); /* 5: pack a */
     rig_run(&rig, 3, "{\"box\":\"B\"}"); /* 6: pack b */
-    rig_run(&rig, 6, "1"); /* 7: send b */
+    rig_run(&rig, 6, "1");               /* 7: send b */
     rig_run(&rig, 7, "\"sent b\"");
     rig_fail(&rig, 4, "\"no c\"");
     rig_run(&rig, 5, "1"); /* 8: send a */
@@ -137,10 +139,11 @@ TEST(flow_map_do, a_redrive_goes_on_at_the_step_that_failed_with_its_key_and_wha
                                   .attempts = &rig.attempts,
                                   .retry_of = STR("x") };
     EXPECT_OK(flow_redrive(rig.scope, &args, &given));
-    EXPECT_HAS(arena_str(&t->scope.arena, given).data,
-               "\"keys\":[[\"each\",\"x.1\"]],\"maps\":[[\"each\",[[0,null,{\"at\":\"send\",\"key\":"
-               "\"x.8\",\"results\":{\"pick\":{\"box\":\"A\"},\"each.map.1\":1}}],[1,\"sent b\"],[2,"
-               "null,{\"at\":\"pick\",\"key\":\"x.4\",\"results\":{}}]]]]");
+    EXPECT_HAS(
+        arena_str(&t->scope.arena, given).data,
+        "\"keys\":[[\"each\",\"x.1\"]],\"maps\":[[\"each\",[[0,null,{\"at\":\"send\",\"key\":"
+        "\"x.8\",\"results\":{\"pick\":{\"box\":\"A\"},\"each.map.1\":1}}],[1,\"sent b\"],[2,"
+        "null,{\"at\":\"pick\",\"key\":\"x.4\",\"results\":{}}]]]]");
     rig_init(&again, &t->scope, ORDER(""), ITEMS);
     EXPECT_OK(rig_do(&again, (struct event){ .kind = EVENT_START, .given = given }));
     EXPECT_EQ(flow_behavior.live_steps(again.memory), 3);
@@ -165,12 +168,13 @@ TEST(flow_map_do, what_an_item_did_is_undone_the_last_first_and_a_cancel_begins_
 {
     struct rig rig;
 
-    rig_init(&rig, &t->scope,
-             "try: [{name: m, map: {over: [a, b], do: [{name: p, tool: p, compensate: {tool: u, args: "
-             "{i: '{{item}}', r: '{{steps.p.result}}'}}}, {name: q, tool: q, compensate: {tool: v, "
-             "args: {p: '{{steps.p.result}}', q: '{{steps.q.result}}'}}}]}}]\n"
-             "finally: [{name: f, tool: f}]",
-             "{}");
+    rig_init(
+        &rig, &t->scope,
+        "try: [{name: m, map: {over: [a, b], do: [{name: p, tool: p, compensate: {tool: u, args: "
+        "{i: '{{item}}', r: '{{steps.p.result}}'}}}, {name: q, tool: q, compensate: {tool: v, "
+        "args: {p: '{{steps.p.result}}', q: '{{steps.q.result}}'}}}]}}]\n"
+        "finally: [{name: f, tool: f}]",
+        "{}");
     rig_begin(&rig);
     rig_run(&rig, 2, "1"); /* 4: q of a */
     rig_run(&rig, 4, "2");

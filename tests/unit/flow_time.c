@@ -203,3 +203,114 @@ TEST(flow_time, the_limits_of_a_group_are_checked)
     rig_refused(&t->scope, "do: [{do: [{tool: x}], retry: {max: 0}}]", "max");
     rig_refused(&t->scope, "do: [{do: [{tool: x}], retry: 3}]", "'retry' must be");
 }
+
+/* ---- A graph that has a time as a whole ---- */
+
+#define TIMED                                                                                      \
+    "timeout: 1h\nsteps:\n"                                                                        \
+    "  a: {tool: x, retry: {max: 1}, parallel: [b, c]}\n"                                          \
+    "  b: {tool: x, retry: {max: 1}, join: d, on_error: d}\n"                                      \
+    "  c: {wait: {signal: go}, join: d}\n"                                                         \
+    "  d: {tool: x, retry: {max: 1}, done: true}\n"
+
+TEST(flow_time, a_graph_that_takes_too_long_fails_whatever_is_under_way)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope, TIMED, "{}");
+    rig_begin(&rig);
+    EXPECT_STORY_HAS(&rig, "start [[\"step\",1,4,1,\"pending\"],[\"arm\",\"~timeout\",3601000,1],"
+                           "[\"step\",2,0]]");
+    rig_run(&rig, 2, "1");
+    EXPECT_EQ(flow_behavior.live_steps(rig.memory), 3);
+    EXPECT_OK(rig_timer(&rig, "~timeout", 1));
+    EXPECT_STORY(&rig, "step.timeout steps.1#1 \"timeout\" [[\"disarm\",\"~timeout\",1]]\n"
+                       "fail \"timeout\"\n");
+    EXPECT_EQ(rig.state, LIFE_FAILED);
+    rig_fini(&rig);
+}
+
+TEST(flow_time, the_time_of_a_graph_is_no_branch_of_it_and_ends_with_it)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope, TIMED, "{}");
+    rig_begin(&rig);
+    rig_run(&rig, 2, "1");
+    rig_run(&rig, 3, "1");
+    EXPECT_OK(rig_do(&rig, (struct event){ .kind = EVENT_SIGNAL, .name = STR("go") }));
+    rig_run(&rig, 5, "7"); /* what it joins at */
+    EXPECT_EQ(rig.state, LIFE_COMPLETED);
+    rig_fini(&rig);
+    rig_init(&rig, &t->scope,
+             "timeout: 1h\nsteps: {a: {tool: x, branch: [{if: 'result == 1', then: a}]}}", "{}");
+    rig_begin(&rig);
+    rig_run(&rig, 2, "2");
+    EXPECT_STR(rig.last_payload, "\"no-branch-matched\"");
+    rig_fini(&rig);
+}
+
+TEST(flow_time, what_a_graph_did_is_undone_when_its_time_is_over)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope,
+             "timeout: 1h\nsteps: {a: {tool: x, compensate: {tool: u}, next: b}, b: {tool: y, "
+             "compensate: {tool: v}, done: true}}",
+             "{}");
+    rig_begin(&rig);
+    rig_run(&rig, 2, "1");
+    EXPECT_OK(rig_step(&rig, EVENT_STEP_START, 3, NULL));
+    EXPECT_OK(rig_timer(&rig, "~timeout", 1));
+    EXPECT_STORY_HAS(&rig,
+                     "compensate {\"because\":\"failed\",\"error\":\"timeout\"} [[\"end\",1]]");
+    EXPECT_OK(rig_step(&rig, EVENT_STEP_DONE, 3, "2")); /* awaited: it may be done */
+    rig_run(&rig, 4, "0");
+    rig_run(&rig, 5, "0");
+    EXPECT_EQ(rig.state, LIFE_FAILED);
+    EXPECT_STR(rig.last_payload, "\"timeout\"");
+    rig_fini(&rig);
+}
+
+TEST(flow_time, a_graph_that_is_run_again_has_all_of_its_time)
+{
+    struct flow_redrive args;
+    struct rig rig, again;
+    str given;
+
+    rig_init(&rig, &t->scope, TIMED, "{}");
+    rig_begin(&rig);
+    rig_run(&rig, 2, "1");
+    EXPECT_OK(rig_timer(&rig, "~timeout", 1));
+    args = (struct flow_redrive){ .definition = rig.definition,
+                                  .memory = rig.memory,
+                                  .attempts = &rig.attempts,
+                                  .retry_of = STR("x") };
+    EXPECT_OK(flow_redrive(rig.scope, &args, &given));
+    EXPECT_HAS(
+        arena_str(&t->scope.arena, given).data,
+        "\"begin\":[\"b\",\"c\"],\"joins\":[],\"done\":[\"a\"],\"keys\":[[\"b\",\"x.3\"],[\"c\","
+        "\"x.4\"]]");
+    rig_init(&again, &t->scope, TIMED, "{}");
+    again.now_ms = 5000;
+    EXPECT_OK(rig_do(&again, (struct event){ .kind = EVENT_START, .given = given }));
+    EXPECT_STORY_HAS(&again, "[\"arm\",\"~timeout\",3605000,3]");
+    EXPECT_EQ(flow_behavior.live_steps(again.memory), 3);
+    rig_fini(&again);
+    rig_fini(&rig);
+}
+
+TEST(flow_time, no_way_leads_to_what_is_part_of_another_step)
+{
+    rig_refused(&t->scope, "timeout: 0s\nsteps: {a: {tool: x, done: true}}",
+                "'timeout' must be more than 0");
+    rig_refused(&t->scope, "timeout: soon\nsteps: {a: {tool: x, done: true}}",
+                "must be a duration");
+    rig_refused(&t->scope, "timeout: 1h\nsteps: {a: {tool: x, next: steps}}", "in no way");
+    rig_refused(&t->scope, "steps: {a: {map: {over: [1], step: {tool: x}}, next: a.map.0}}",
+                "'next' names 'a.map.0', which is a part of another step and in no way");
+    rig_refused(&t->scope,
+                "steps: {a: {tool: x, compensate: {tool: u}, on_error: a.compensate, "
+                "done: true}}",
+                "which is a part of another step and in no way");
+}
