@@ -38,6 +38,16 @@ TEST(http_route, a_blank_id_still_reaches_its_operation_which_refuses_it)
     EXPECT_STR(route.pairs[0].value, " ");
 }
 
+TEST(http_route, an_id_may_begin_as_a_template_does)
+{
+    expect_route(t, "GET", "/v1/instances/{instance_id}", "instance.get");
+    EXPECT_STR(route.pairs[0].value, "{instance_id}");
+    expect_route(t, "GET", "/v1/instances/{other}/why", "instance.why");
+    EXPECT_STR(route.pairs[0].value, "{other}");
+    EXPECT_EQ(find(t, "GET", "/v1/{instances}"), PAWL_NOT_KNOWN);
+    EXPECT_EQ(find(t, "GET", "/v1"), PAWL_NOT_KNOWN);
+}
+
 TEST(http_route, a_definition_name_may_contain_slashes_raw_or_escaped)
 {
     expect_route(t, "PUT", "/v1/definitions/sales/order", "definition.put");
