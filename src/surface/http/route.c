@@ -43,7 +43,7 @@ static bool fits(str template, str path, struct route *out)
     return path.size == 0;
 }
 
-/* Is the path that of the template up to its first placeholder? Most rows end here, for the price of
+/* Is the path that of the template up to its first placeholder? Most rows are passed over here, by
  * a few characters. */
 static bool begins_alike(const char *template, str path)
 {
