@@ -148,6 +148,8 @@ async function forged(t) {
     "Entry 2: the history shows another time");
   await isBad(view((_, item) => (item.subject_ref = "B-1")),
     "Its creation: the page shows another subject");
+  await isBad(view((_, item) => (item.version = 2)),
+    "Its creation: the page shows another version");
   await isBad(
     view((entries, item) => {
       entries.push({ ...entries[1], sequence_number: 3 });

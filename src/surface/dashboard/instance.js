@@ -354,7 +354,7 @@ export async function page(route) {
         const mark = /** @type {Mark} */ (marks.get(n));
         if (fault && mark.ok) Object.assign(mark, { ok: false, what: fault });
       }
-      const fault = createdFault(view.instance, chain.row);
+      const fault = createdFault(view.instance, chain, table);
       if (fault && all[0]?.ok) Object.assign(all[0], { ok: false, what: fault });
       Object.assign(proof, {
         state: "done",

@@ -255,14 +255,33 @@ export function shownFault(entry, record, table = null) {
 }
 
 /**
+ * By which definition it goes: that of its creation, or of the last amend. Code goes over to another
+ * version by itself. null: that cannot be said.
+ * @param {{row: any, records: Record[]}} chain
+ * @param {Table | null} table
+ */
+function definitionOf({ row, records }, table) {
+  if (!table) return null;
+  const amended = records.filter((record) => table.ways[record.what]?.action === "amend").pop();
+  if (!amended) return row;
+  if (amended.payload?.text === undefined || amended.payload.salt === undefined) return null;
+  const { definition, version } = JSON.parse(amended.payload.text);
+  return { name: definition, version };
+}
+
+/**
  * Is the instance, as it is shown, the one that was created? "" if so.
  * @param {any} item
- * @param {any} row
+ * @param {{row: any, records: Record[]}} chain
+ * @param {Table | null} table
  */
-export function createdFault(item, row) {
+export function createdFault(item, chain, table) {
+  const row = chain.row,
+    by = definitionOf(chain, table);
   const faults = /** @type {[string, boolean][]} */ ([["id", item.instance_id !== row.id],
-    ["definition",
-      (item.definition ?? "") !== (row.name ?? "") || (item.version ?? 0) !== (row.version ?? 0)],
+    ["definition", !!by && (item.definition ?? "") !== (by.name ?? "")],
+    ["version",
+      !!by && item.kind !== "code" && (item.version ?? 0) !== (by.version ?? 0)],
     ["subject", differs(item.subject_ref, row.subject)],
     ["input", differs(item.input, row.input, true)],
     ["metadata", differs(item.instance_metadata, row.metadata, true)]]);
