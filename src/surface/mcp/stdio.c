@@ -16,7 +16,7 @@ struct channel {
     uint32_t threads;
     struct session *session; /* of the legacy era; NULL before initialize */
     bool has_stream;
-    bool is_closed; /* the client does not read any more */
+    atomic_bool is_closed; /* the client no longer reads; the reader looks without the lock */
 };
 
 /* ---- Writing ---- */
