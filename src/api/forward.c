@@ -49,8 +49,8 @@ void station_place(struct op_call *call)
 /* It uses what is here, and goes on elsewhere by itself. */
 static bool is_of_own(const struct op_call *call)
 {
-    return has_shards(call) && (call->op->handle == op_batch || call->op->handle == op_step_claim ||
-                                call->op->handle == op_step_complete_many);
+    return call->op->handle == op_step_claim || call->op->handle == op_step_complete_many ||
+           (has_shards(call) && call->op->handle == op_batch);
 }
 
 /* Is it about every shard, or about none? Then all have to be here. */
@@ -322,6 +322,32 @@ bool station_call_is_away(const struct op_call *call)
            station_find(call->p, is_of_all(call), &where) != STATION_HERE;
 }
 
+static bool is_long(const struct op_call *call)
+{
+    return call->op->handle == op_turn_claim ||
+           (call->op->handle == op_step_claim && call->key_text.data);
+}
+
+enum op_reach station_reach(const struct op_call *call)
+{
+    if (!call->p || !station_of(call->p) || call->part.data)
+        return OP_NEAR;
+    if (call->roaming)
+        return roaming_looks(call) ? OP_FAR : OP_NEAR;
+    if (spread_is_sum(call))
+        return call->is_forwarded ? OP_SUM : OP_FAR;
+    if (call->is_forwarded || (!call->again && !station_call_is_away(call)))
+        return OP_NEAR;
+    return is_long(call) ? OP_LONG : OP_FAR;
+}
+
+/* The thread that has it must not wait for other nodes, and it has to. */
+static pawl_status go_elsewhere(struct op_call *call)
+{
+    call->is_elsewhere = true;
+    return scope_fail(call->scope, PAWL_IN_USE, "another node owns what the call is about");
+}
+
 static pawl_status fail_stale(struct op_call *call)
 {
     return scope_fail(call->scope, PAWL_OVERLOADED,
@@ -335,10 +361,12 @@ static pawl_status run_some(struct op_call *call, struct buf *out, struct op_ans
 {
     uint32_t count = 0;
 
+    if (call->is_near && !call->is_forwarded && others_own_some(call))
+        return go_elsewhere(call);
     if (!call->is_forwarded && call->op->handle == op_step_claim && others_own_some(call))
-        return spread_claim(call, out, answer);
+        return roaming_begin(call, STR_NONE, out, answer, waits);
     if (!call->is_forwarded && call->op->handle == op_step_complete_many && others_own_some(call))
-        return spread_turn(call, out, answer);
+        return spread_turn(call, out, answer, waits);
     TRY(call->part.data ? spread_begin_part(call) : spread_begin_own(call, &count));
     return op_start_here(call, out, answer, waits);
 }
@@ -355,6 +383,8 @@ pawl_status station_run(struct op_call *call, struct buf *out, struct op_answer 
         return run_here(call, out, answer, waits);
     if (call->is_forwarded || is_of_alarm(call))
         return scope_fail(call->scope, PAWL_IN_USE, "this node does not own the call's shard");
+    if (call->is_near)
+        return go_elsewhere(call);
     return run_until_done(call, PAWL_OK, out, answer);
 }
 

@@ -17,7 +17,12 @@ bool forward_pause(struct op_call *call, uint64_t change, int64_t until_ms);
  * call. */
 pawl_status spread_begin_part(struct op_call *call);
 pawl_status spread_begin_own(struct op_call *call, uint32_t *count);
-pawl_status spread_turn(struct op_call *call, struct buf *out, struct op_answer *answer);
-pawl_status spread_claim(struct op_call *call, struct buf *out, struct op_answer *answer);
+pawl_status spread_turn(struct op_call *call, struct buf *out, struct op_answer *answer,
+                        bool *waits);
+
+/* roaming.c: a claim of steps, whose answer begins with these members (data NULL: with none). */
+pawl_status roaming_begin(struct op_call *call, str told, struct buf *out, struct op_answer *answer,
+                          bool *waits);
+bool roaming_looks(const struct op_call *call); /* it goes on by asking other nodes */
 
 #endif

@@ -119,6 +119,10 @@ struct op_call {
     } entered;         /* shards that this node
                                owns as long as the call runs (api/station.h) */
     pawl_status again; /* it is to be run again after this, by a thread that may wait; OK: not */
+    struct roaming *roaming; /* a claim that looks at other nodes too (api/roaming.c) */
+    bool is_near;            /* in: this thread waits for no other node */
+    bool
+        is_elsewhere; /* out, with is_near: nothing was done, or `again` says what; go on farther */
     const bool *own_shards; /* of a call about every shard: these alone; NULL: all */
     str part;               /* forwarded: the numbers of these shards; data NULL: the whole call */
     int http_status;        /* of success; the handler may change it (200 or 201) */
@@ -224,6 +228,19 @@ void op_given_free(struct op_given *given); /* of a copy */
 
 /* Will running it wait for another node? Then not by a thread that others need. */
 bool op_is_away(const struct op_call *call);
+
+/* Whom the thread that runs it may have to wait for. Nodes must never wait for each other in a
+ * circle, so a thread of one reach waits only for threads of lower ones, here and elsewhere. */
+enum op_reach {
+    OP_NEAR, /* no other node */
+    OP_SUM,  /* other nodes, each for its part of a sum: for near ones */
+    OP_FAR,  /* another node that may add up */
+    OP_LONG, /* as OP_FAR, for a claim that waits there */
+    OP_REACHES
+};
+enum op_reach op_reach(const struct op_call *call);
+bool op_has_nodes(pawl *p);             /* others may serve the same store */
+void op_count_streams(pawl *p, int by); /* that are open: others say at once what they commit */
 
 /* A request that another node has signed (api/station.h): who calls, and the hash of its body,
  * which is compared when that has come. UNAUTHENTICATED. */

@@ -73,6 +73,13 @@ pawl_status op_check_part(struct scope *scope, const struct op *as, const struct
 pawl_status op_start_here(struct op_call *call, struct buf *out, struct op_answer *answer,
                           bool *waits);
 
+/* op_go_on() of what waits in this process. */
+pawl_status op_go_on_here(struct op_call *call, bool is_stopping, struct buf *out,
+                          struct op_answer *answer, bool *waits);
+/* roaming.c: of a claim that looks at other nodes too. */
+pawl_status roaming_go_on(struct op_call *call, bool is_stopping, struct buf *out,
+                          struct op_answer *answer, bool *waits);
+
 /* spread.c: is the call about this shard? A call over all may be one node's part of it. */
 bool op_has_shard(const struct op_call *call, uint32_t shard);
 /* Several nodes add up what the call does: the numbers that the handler prints. */

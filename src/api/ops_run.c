@@ -282,8 +282,14 @@ static pawl_status run_again(struct op_call *call, pawl_status status, struct bu
                              struct op_answer *answer, bool *waits)
 {
     const struct waiter *waiter = call->waiter;
+    bool may = station_may_run_again(call, status);
 
-    if (!waiter || !station_may_run_again(call, status))
+    if (may && call->is_near && !waiter) {
+        call->is_elsewhere = true;
+        call->again = status;
+        return status;
+    }
+    if (!waiter || !may)
         return station_run_again(call, status, out, answer);
     call->again = status;
     call->wait = &again;
@@ -302,9 +308,10 @@ pawl_status op_start(struct op_call *call, struct buf *out, struct op_answer *an
     *waits = false;
     if (!is_shared)
         return op_start_here(call, out, answer, waits);
+    call->is_elsewhere = false;
     status = station_run(call, out, answer, waits);
-    if (status == PAWL_OK)
-        return PAWL_OK;
+    if (status == PAWL_OK || call->is_elsewhere)
+        return status;
     out->size = begun;
     return run_again(call, status, out, answer, waits);
 }
@@ -314,11 +321,40 @@ bool op_is_away(const struct op_call *call)
     return station_call_is_away(call);
 }
 
+bool op_has_nodes(pawl *p)
+{
+    return station_of(p) != NULL;
+}
+
+void op_count_streams(pawl *p, int by)
+{
+    station_count_streams(p, by);
+}
+
+enum op_reach op_reach(const struct op_call *call)
+{
+    return station_reach(call);
+}
+
 void op_waits(struct op_call *call, struct op_wait *wait)
 {
     ASSERT(call->waiter);
     call->wait = wait;
     *call->waits = true;
+}
+
+pawl_status op_go_on_here(struct op_call *call, bool is_stopping, struct buf *out,
+                          struct op_answer *answer, bool *waits)
+{
+    pawl_status status;
+
+    *waits = false;
+    call->waits = waits;
+    status = call->wait->go_on(call, is_stopping, out);
+    if (*waits)
+        return PAWL_OK;
+    close_answer(call, out);
+    return conclude(call, status, out, answer);
 }
 
 pawl_status op_go_on(struct op_call *call, bool is_stopping, struct buf *out,
@@ -329,12 +365,11 @@ pawl_status op_go_on(struct op_call *call, bool is_stopping, struct buf *out,
     *waits = false;
     if (call->again)
         return station_run_again(call, call->again, out, answer);
-    call->waits = waits;
-    status = call->wait->go_on(call, is_stopping, out);
+    if (call->roaming)
+        return roaming_go_on(call, is_stopping, out, answer, waits);
+    status = op_go_on_here(call, is_stopping, out, answer, waits);
     if (*waits)
         return PAWL_OK;
-    close_answer(call, out);
-    status = conclude(call, status, out, answer);
     if (status == PAWL_OK || !station_of(call->p))
         return status;
     out->size = 0;

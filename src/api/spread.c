@@ -1,6 +1,5 @@
 /* spread.c - a call about every shard, where several nodes own them: each does its own, and the
- * answers are added up. Claims look at one node after the other; a worker's answers go to the
- * nodes that own their steps. */
+ * answers are added up. A worker's answers go to the nodes that own their steps. */
 #include "api/forward.h"
 #include "api/ops_int.h"
 #include "api/shards.h"
@@ -206,194 +205,293 @@ pawl_status spread_sum(struct op_call *call, struct buf *out)
     return PAWL_OK;
 }
 
-/* ---- Claims ---- */
-
-#define ROUND_MS 500 /* a claim waits here so long before it looks at the others again */
-
-static void set_wait(struct op_call *call, int64_t wait_ms)
-{
-    char text[32];
-    struct node *wait = (struct node *)(uintptr_t)node_find(call->input, "wait");
-
-    (void)snprintf(text, sizeof text, "%lldms", (long long)wait_ms);
-    if (!wait)
-        return;
-    wait->text = arena_str(&call->scope->arena, str_of(text));
-    wait->raw = STR_NONE;
-}
-
-static bool has_steps(const struct buf *out, size_t begun)
-{
-    str body = str_from(buf_view(out), begun);
-
-    return body.size && !memmem(body.data, body.size, "\"steps\":[]", 10);
-}
-
-static pawl_status claim_here(struct op_call *call, int64_t wait_ms, struct buf *out,
-                              struct op_answer *answer)
-{
-    bool waits = false;
-    uint32_t count;
-    pawl_status status;
-
-    TRY(spread_begin_own(call, &count));
-    if (count == 0) {
-        station_leave(call);
-        return PAWL_NOT_KNOWN;
-    }
-    set_wait(call, wait_ms);
-    call->waiter = NULL;
-    status = op_start_here(call, out, answer, &waits);
-    ASSERT(!waits);
-    return status;
-}
-
-/* One look at each of the other nodes; what fails there is not this claim's to tell. */
-static pawl_status claim_there(struct op_call *call, struct buf *out, struct op_answer *answer)
-{
-    char seen[16][NODE_NAME_MAX];
-    uint32_t count = 0, at;
-    struct station_where where;
-    size_t begun = out->size;
-
-    set_wait(call, 0);
-    for (uint32_t i = 0; i < shards_count(call->p) && count < 16; i++) {
-        if (station_find(shard_at(call->p, i), false, &where) != STATION_THERE)
-            continue;
-        for (at = 0; at < count && strcmp(seen[at], where.node) != 0; at++)
-            continue;
-        if (at < count)
-            continue;
-        memcpy(seen[count++], where.node, sizeof where.node);
-        if (forward_there(call, &where, out, answer) == PAWL_OK && has_steps(out, begun))
-            return PAWL_OK;
-        out->size = begun;
-    }
-    return PAWL_NOT_KNOWN;
-}
-
-static pawl_status no_steps(struct buf *out, struct op_answer *answer)
-{
-    buf_str(out, STR("{\"steps\":[]}"));
-    *answer = (struct op_answer){ .http_status = 200, .content_type = "application/json" };
-    return PAWL_OK;
-}
-
-pawl_status spread_claim(struct op_call *call, struct buf *out, struct op_answer *answer)
-{
-    struct env *env = engine_env(call->p->engine);
-    int64_t wait_ms = 0, until_ms, now_ms = env->tick_ms(env);
-    size_t begun = out->size;
-
-    (void)duration_parse(op_text(call, "wait"), &wait_ms);
-    until_ms = now_ms + wait_ms;
-    for (;;) {
-        pawl_status status;
-
-        if (claim_there(call, out, answer) == PAWL_OK)
-            return PAWL_OK;
-        now_ms = env->tick_ms(env);
-        wait_ms = until_ms - now_ms < ROUND_MS ? until_ms - now_ms : ROUND_MS;
-        status = claim_here(call, wait_ms > 0 ? wait_ms : 0, out, answer);
-        if (status != PAWL_OK && status != PAWL_NOT_KNOWN && status != PAWL_IN_USE)
-            return status;
-        if (status == PAWL_OK && (has_steps(out, begun) || wait_ms <= 0))
-            return PAWL_OK;
-        out->size = begun;
-        if (wait_ms <= 0)
-            return no_steps(out, answer);
-        if (status != PAWL_OK)
-            (void)forward_pause(call, 0, now_ms + wait_ms);
-    }
-}
-
 /* ---- A worker's turn ---- */
 
-static pawl_status run_one(struct op_call *call, const char *operation, str input, str key,
-                           struct node **out)
+struct spread_turn {
+    struct op_call *call;
+    const struct node **items;
+    str *results;  /* by item: an object; data NULL: not known yet */
+    pawl **shards; /* of the items */
+    uint32_t count;
+    const struct node *claim; /* NULL: none, or it was answered */
+    str steps;                /* that were claimed: a list; data NULL: none yet */
+};
+
+static void print_result(struct spread_turn *turn, uint32_t n, pawl_status status, str outcome)
 {
-    const struct op *op = op_find(str_of(operation));
-    struct op_answer answer;
-    struct op_call one;
+    struct scope *scope = turn->call->scope;
+    char detail[OP_DETAIL_SIZE];
+    struct buf out;
+
+    buf_init(&out, &turn->call->p->heap, LIMIT_SCOPE);
+    json_open(&out, '{');
+    json_put_str(&out, "step_id", node_text(turn->items[n], "step_id"));
+    if (status == PAWL_OK) {
+        json_put_str(&out, "status", outcome);
+    } else {
+        json_put_text(&out, "reason", pawl_status_name(status));
+        json_put_text(&out, "detail", op_detail(status, scope->error.message, detail));
+    }
+    json_close(&out, '}');
+    turn->results[n] = buf_keep(&out, &scope->arena);
+    buf_fini(&out);
+}
+
+static pawl_status fail_lost(struct op_call *call)
+{
+    return scope_fail(call->scope, PAWL_OVERLOADED,
+                      "no node has owned the step's shard for %d s: nothing happened; try later",
+                      FORWARD_WAIT_MS / 1000);
+}
+
+/* A call with this input, by the same caller. */
+static pawl_status prepare_one(struct op_call *call, const char *operation, struct buf *text,
+                               struct op_call *out)
+{
     struct node *members;
-    struct buf body, whole;
+
+    TRY(node_read_json(call->scope, buf_keep(text, &call->scope->arena), &members));
+    return op_prepare_whole(shard_home(call->p), op_find(str_of(operation)), members, &call->who,
+                            call->scope, out);
+}
+
+/* Every item that is not answered and whose shard is where the first one's is. */
+static enum station_place group_items(const struct spread_turn *turn, bool *group,
+                                      struct station_where *where)
+{
+    enum station_place place;
+    struct station_where other;
+    uint32_t first = 0;
+
+    while (turn->results[first].data)
+        first++;
+    place = station_find(turn->shards[first], false, where);
+    for (uint32_t i = 0; i < turn->count; i++)
+        group[i] = !turn->results[i].data &&
+                   (i == first || (station_find(turn->shards[i], false, &other) == place &&
+                                   (place != STATION_THERE || !strcmp(other.node, where->node))));
+    return place;
+}
+
+/* The claim rides with the first group, and does not wait there. */
+static void print_group(const struct spread_turn *turn, const bool *group, struct buf *out)
+{
+    json_open(out, '{');
+    json_put_open(out, "steps", '[');
+    for (uint32_t i = 0; i < turn->count; i++)
+        if (group[i])
+            json_raw(out, turn->items[i]->raw);
+    json_close(out, ']');
+    if (turn->claim && !turn->steps.data) {
+        json_put_open(out, "claim", '{');
+        for (const struct node *member = turn->claim->first; member; member = member->next)
+            if (!str_is(member->key, "wait")) {
+                json_key_str(out, member->key);
+                json_raw(out, member->raw);
+            }
+        json_close(out, '}');
+    }
+    json_close(out, '}');
+}
+
+static pawl_status run_here(struct op_call *one, struct buf *out, struct op_answer *answer)
+{
+    uint32_t count;
+    bool waits;
+
+    TRY(spread_begin_own(one, &count));
+    if (count > 0)
+        return op_start_here(one, out, answer, &waits);
+    station_leave(one);
+    return scope_fail(one->scope, PAWL_IN_USE, "the shard is on its way to another node");
+}
+
+static pawl_status ask_group(struct spread_turn *turn, const bool *group, enum station_place place,
+                             const struct station_where *where, struct node **out)
+{
+    struct op_call *call = turn->call, one;
+    struct op_answer answer;
+    struct buf text, body;
     pawl_status status;
 
-    TRY(node_read_json(call->scope, input, &members));
-    buf_init(&whole, &call->p->heap, LIMIT_SCOPE);
-    json_open(&whole, '{');
-    for (const struct node *member = members->first; member; member = member->next) {
-        json_key_str(&whole, member->key);
-        json_raw(&whole, member->raw);
-    }
-    if (key.data)
-        json_put_str(&whole, "idempotency_key", key);
-    json_close(&whole, '}');
+    if (place == STATION_NOWHERE)
+        return scope_fail(call->scope, PAWL_IN_USE, "the step's shard has no owner now");
+    buf_init(&text, &call->p->heap, LIMIT_SCOPE);
     buf_init(&body, &call->p->heap, LIMIT_SCOPE);
-    status = node_read_json(call->scope, buf_keep(&whole, &call->scope->arena), &members);
+    print_group(turn, group, &text);
+    status = prepare_one(call, "step.complete_many", &text, &one);
     if (status == PAWL_OK)
-        status = op_prepare_whole(shard_home(call->p), op, members, &call->who, call->scope, &one);
-    if (status == PAWL_OK)
-        status = op_perform(&one, &body, &answer);
+        status = place == STATION_HERE ? run_here(&one, &body, &answer)
+                                       : forward_there(&one, where, &body, &answer);
     if (status == PAWL_OK)
         status = node_read_json(call->scope, buf_keep(&body, &call->scope->arena), out);
     buf_fini(&body);
-    buf_fini(&whole);
+    buf_fini(&text);
     return status;
 }
 
-/* Each by itself, with a part of the turn's key: it goes to the node that owns its step. */
-static pawl_status answer_one(struct op_call *call, const struct node *item, uint32_t n,
-                              struct buf *out)
+static pawl_status take_group(struct spread_turn *turn, const bool *group,
+                              const struct node *answer)
 {
-    const char *operation = node_find(item, "error") ? "step.fail" : "step.complete";
-    char detail[OP_DETAIL_SIZE], *key = NULL;
-    struct node *answer = NULL;
-    pawl_status status;
+    const struct node *results = node_find(answer, "results");
+    const struct node *steps = node_find(answer, "steps");
+    const struct node *next = results ? results->first : NULL;
 
-    if (call->key_text.data) {
-        size_t size = call->key_text.size + 16;
-
-        key = arena_alloc(&call->scope->arena, size);
-        TRY_MEMORY(call->scope, key);
-        (void)snprintf(key, size, "%.*s#%u", STR_ARG(call->key_text), n);
+    for (uint32_t i = 0; i < turn->count; i++) {
+        if (!group[i])
+            continue;
+        if (!next)
+            return scope_fail(turn->call->scope, PAWL_STORAGE_FAILURE,
+                              "a node answered fewer steps than it was sent");
+        turn->results[i] = next->raw;
+        next = next->next;
     }
-    status = run_one(call, operation, item->raw, key ? str_of(key) : STR_NONE, &answer);
-    json_open(out, '{');
-    json_put_str(out, "step_id", node_text(item, "step_id"));
-    if (status == PAWL_OK) {
-        json_put_str(out, "status", node_text(answer, "status"));
-    } else {
-        json_put_text(out, "reason", pawl_status_name(status));
-        json_put_text(out, "detail", op_detail(status, call->scope->error.message, detail));
-    }
-    json_close(out, '}');
+    if (turn->claim && !turn->steps.data && steps && steps->first)
+        turn->steps = steps->raw;
     return PAWL_OK;
 }
 
-pawl_status spread_turn(struct op_call *call, struct buf *out, struct op_answer *answer)
+/* What is in use elsewhere is asked again; any other failure is that of its items. */
+static pawl_status answer_groups(struct spread_turn *turn)
 {
-    const struct node *steps = node_find(call->input, "steps"), *claim;
-    struct node *claimed = NULL;
-    uint32_t n = 0;
+    int64_t until_ms = forward_until_ms(turn->call);
+    bool *group = ARENA_ARRAY(&turn->call->scope->arena, bool, turn->count + 1);
+    uint32_t left = turn->count;
 
-    if (!steps || steps->kind != NODE_ARRAY || steps->count > 1000)
+    TRY_MEMORY(turn->call->scope, group);
+    while (left > 0) {
+        struct station_where where;
+        enum station_place place = group_items(turn, group, &where);
+        struct node *answer = NULL;
+        pawl_status status = ask_group(turn, group, place, &where, &answer);
+
+        if (status == PAWL_IN_USE) {
+            if (forward_pause(turn->call, where.change, until_ms))
+                continue;
+            status = fail_lost(turn->call);
+        }
+        if (status == PAWL_OK)
+            TRY(take_group(turn, group, answer));
+        for (uint32_t i = 0; i < turn->count; i++) {
+            if (group[i] && status != PAWL_OK)
+                print_result(turn, i, status, STR_NONE);
+            left -= group[i];
+        }
+    }
+    return PAWL_OK;
+}
+
+/* With a key each goes by itself, with a part of it: the nodes may change before it is repeated. */
+static pawl_status answer_keyed(struct spread_turn *turn, uint32_t n)
+{
+    const struct node *item = turn->items[n];
+    struct op_call *call = turn->call, one;
+    struct op_answer answer;
+    struct node *answered = NULL;
+    struct buf text, body;
+    pawl_status status;
+
+    buf_init(&text, &call->p->heap, LIMIT_SCOPE);
+    buf_init(&body, &call->p->heap, LIMIT_SCOPE);
+    json_open(&text, '{');
+    for (const struct node *member = item->first; member; member = member->next) {
+        json_key_str(&text, member->key);
+        json_raw(&text, member->raw);
+    }
+    json_put_fmt(&text, "idempotency_key", "%.*s#%u", STR_ARG(call->key_text), n);
+    json_close(&text, '}');
+    status =
+        prepare_one(call, node_find(item, "error") ? "step.fail" : "step.complete", &text, &one);
+    if (status == PAWL_OK)
+        status = op_perform(&one, &body, &answer);
+    if (status == PAWL_OK)
+        status = node_read_json(call->scope, buf_keep(&body, &call->scope->arena), &answered);
+    print_result(turn, n, status, status == PAWL_OK ? node_text(answered, "status") : STR_NONE);
+    buf_fini(&body);
+    buf_fini(&text);
+    return PAWL_OK;
+}
+
+static pawl_status read_turn(struct op_call *call, struct spread_turn *turn)
+{
+    const struct node *steps = node_find(call->input, "steps");
+    size_t count = steps && steps->kind == NODE_ARRAY ? steps->count : SIZE_MAX;
+
+    if (count > 1000)
         return scope_fail(call->scope, PAWL_INVALID_REQUEST,
                           "steps: expected a list of at most 1000 answers");
-    claim = node_find(call->input, "claim");
-    json_open(out, '{');
-    json_put_open(out, "results", '[');
-    for (const struct node *item = steps->first; item; item = item->next)
+    *turn = (struct spread_turn){ .call = call, .claim = node_find(call->input, "claim") };
+    turn->items = ARENA_ARRAY(&call->scope->arena, const struct node *, count + 1);
+    turn->results = ARENA_ARRAY(&call->scope->arena, str, count + 1);
+    turn->shards = ARENA_ARRAY(&call->scope->arena, pawl *, count + 1);
+    TRY_MEMORY(call->scope, turn->items && turn->results && turn->shards);
+    if (turn->claim && turn->claim->kind != NODE_OBJECT)
+        turn->claim = NULL;
+    for (const struct node *item = steps->first; item; item = item->next) {
         if (item->kind != NODE_OBJECT)
             return scope_fail(
                 call->scope, PAWL_INVALID_REQUEST,
                 "steps: expected {step_id, lease, result} or {step_id, lease, error}");
-    for (const struct node *item = steps->first; item; item = item->next)
-        TRY(answer_one(call, item, n++, out));
-    json_close(out, ']');
-    if (claim && claim->kind == NODE_OBJECT)
-        TRY(run_one(call, "step.claim", claim->raw, STR_NONE, &claimed));
-    json_put_raw(out, "steps", claimed ? node_raw(claimed, "steps") : STR("[]"));
+        turn->results[turn->count] = STR_NONE;
+        turn->shards[turn->count] = shard_of_id(call->p, node_text(item, "step_id"));
+        turn->items[turn->count++] = item;
+    }
+    return PAWL_OK;
+}
+
+/* Members of the answer: what came of each. */
+static pawl_status print_results(const struct spread_turn *turn, str *out)
+{
+    struct buf text;
+
+    buf_init(&text, &turn->call->p->heap, LIMIT_SCOPE);
+    json_put_open(&text, "results", '[');
+    for (uint32_t i = 0; i < turn->count; i++)
+        json_raw(&text, turn->results[i]);
+    json_close(&text, ']');
+    *out = buf_keep(&text, &turn->call->scope->arena);
+    buf_fini(&text);
+    return out->data ? PAWL_OK : scope_no_memory(turn->call->scope);
+}
+
+/* The call goes on as a claim that has these members in its answer. */
+static pawl_status claim_after(struct spread_turn *turn, str told, struct buf *out,
+                               struct op_answer *answer, bool *waits)
+{
+    struct op_call *call = turn->call, claim;
+    struct buf text;
+    pawl_status status;
+
+    buf_init(&text, &call->p->heap, LIMIT_SCOPE);
+    json_raw(&text, turn->claim->raw);
+    status = prepare_one(call, "step.claim", &text, &claim);
+    buf_fini(&text);
+    TRY(status);
+    claim.waiter = call->waiter;
+    claim.is_near = call->is_near;
+    *call = claim;
+    return roaming_begin(call, told, out, answer, waits);
+}
+
+pawl_status spread_turn(struct op_call *call, struct buf *out, struct op_answer *answer,
+                        bool *waits)
+{
+    struct spread_turn turn;
+    str told;
+
+    TRY(read_turn(call, &turn));
+    if (turn.claim)
+        TRY(op_check_part(call->scope, op_find(STR("step.claim")), turn.claim, "claim."));
+    if (!call->key_text.data)
+        TRY(answer_groups(&turn));
+    for (uint32_t i = 0; call->key_text.data && i < turn.count; i++)
+        TRY(answer_keyed(&turn, i));
+    TRY(print_results(&turn, &told));
+    if (turn.claim && !turn.steps.data)
+        return claim_after(&turn, told, out, answer, waits);
+    json_open(out, '{');
+    buf_str(out, told);
+    json_put_raw(out, "steps", turn.steps.data ? turn.steps : STR("[]"));
     json_close(out, '}');
     *answer = (struct op_answer){ .http_status = 200, .content_type = "application/json" };
     return PAWL_OK;

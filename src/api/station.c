@@ -87,7 +87,7 @@ static struct station *runtime_new(pawl *home, const struct cluster_me *me)
     node->home = home;
     node->count = count;
     for (uint32_t i = 0; i < count; i++)
-        node->shards[i].p = shard_at(home, i);
+        node->shards[i] = (struct station_shard){ .p = shard_at(home, i), .node = node };
     node->env = engine_env(home->engine);
     snprintf(node->address, sizeof node->address, "%s", me->address ? me->address : "");
     snprintf(node->secret, sizeof node->secret, "%s", me->secret ? me->secret : "");
@@ -95,8 +95,10 @@ static struct station *runtime_new(pawl *home, const struct cluster_me *me)
                                     .secret = me->secret ? node->secret : NULL };
     node->peers = peers_new(&home->heap, node->env);
     node->beat_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    node->nudge_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     guard_init(&node->lock);
     pthread_mutex_init(&node->store_lock, NULL);
+    pthread_mutex_init(&node->roam_lock, NULL);
     init_condition(&node->changed);
     return node;
 }
@@ -107,8 +109,11 @@ static void runtime_free(struct station *node)
     peers_free(node->peers);
     if (node->beat_fd >= 0)
         close(node->beat_fd);
+    if (node->nudge_fd >= 0)
+        close(node->nudge_fd);
     pthread_cond_destroy(&node->changed);
     pthread_mutex_destroy(&node->store_lock);
+    pthread_mutex_destroy(&node->roam_lock);
     guard_fini(&node->lock);
     heap_free(&node->home->heap, node, sizeof *node + node->count * sizeof *node->shards);
 }
@@ -117,7 +122,7 @@ static pawl_status join(struct station *node, struct scope *scope)
 {
     struct store *store = engine_store(node->home->engine);
 
-    TRY_MEMORY(scope, node->peers && node->beat_fd >= 0);
+    TRY_MEMORY(scope, node->peers && node->beat_fd >= 0 && node->nudge_fd >= 0);
     TRY(cluster_join(store, scope, &node->me));
     node->ttl_ms = cluster_ttl_ms(store);
     snprintf(node->name, sizeof node->name, "%s", cluster_name(store));
@@ -147,7 +152,7 @@ pawl_status station_start(pawl *home, const struct cluster_me *me, struct scope 
     settle(node);
     node->has_beater = pthread_create(&node->beater, NULL, station_beat_thread, node) == 0;
     node->has_keeper = pthread_create(&node->keeper, NULL, station_keep_thread, node) == 0;
-    if (node->has_beater && node->has_keeper)
+    if (station_nudge_start(node) && node->has_beater && node->has_keeper)
         return PAWL_OK;
     station_stop(home);
     return scope_fail(scope, PAWL_NO_MEMORY, "the system has no thread left for this node's lease");
@@ -247,6 +252,7 @@ void station_stop(pawl *home)
     station_changed(node);
     guard_unlock(&node->lock);
     (void)eventfd_write(node->beat_fd, 1);
+    station_nudge_stop(node);
     if (node->has_keeper)
         pthread_join(node->keeper, NULL);
     if (node->has_beater)

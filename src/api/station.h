@@ -54,6 +54,11 @@ bool station_is_up(pawl *p, const char *node);
 /* May this node's memory of the shard be trusted now? (rule 2) If not, it beats first. */
 bool station_may_read(pawl *shard);
 
+/* Another node has news: beat now. */
+void station_look_now(pawl *p);
+/* Streams that are open here: one more, or one less. Others say at once what they commit. */
+void station_count_streams(pawl *p, int by);
+
 /* ---- Signed requests: signed.c ---- */
 
 #define STATION_STAMP_MS 30000 /* a request that is older is refused */
@@ -91,5 +96,6 @@ void station_leave(struct op_call *call);              /* it has ended */
 /* Forwarded for one shard: to that one, whatever its input says. */
 void station_place(struct op_call *call);
 bool station_call_is_away(const struct op_call *call); /* running it may block the thread */
+enum op_reach station_reach(const struct op_call *call);
 
 #endif

@@ -139,6 +139,7 @@ static void take_view(struct station *node, struct station_map *map, int64_t sen
         return;
     }
     raise_numbers(node, &map->view);
+    station_note_wants(node, &map->view);
     publish(node, map);
 }
 
@@ -160,6 +161,7 @@ void station_beat(struct station *node)
     me.is_leaving = node->is_leaving;
     is_over = node->is_over;
     guard_unlock(&node->lock);
+    me.wants = station_wants(node);
     me.seen_home = engine_position(node->home->engine);
     status = is_over ? PAWL_CONFLICT
                      : cluster_beat(engine_store(node->home->engine), &map->scope, &me, &map->view);

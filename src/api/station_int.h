@@ -16,6 +16,8 @@ struct station_map {
 
 struct station_shard {
     pawl *p;
+    struct station *node;
+    _Atomic bool is_ours; /* as is_open, for those who hold another lock */
     bool is_open;    /* owned, and ready for calls; the rest is the keeper's */
     uint32_t users;  /* calls that rely on it */
     bool is_refused; /* it went backwards: left alone */
@@ -60,8 +62,17 @@ struct station {
     uint32_t sender_count;
 
     int beat_fd; /* an eventfd: beat now */
-    pthread_t beater, keeper;
-    bool has_beater, has_keeper;
+    pthread_t beater, keeper, nudger;
+    bool has_beater, has_keeper, has_nudger;
+
+    /* station_nudge.c */
+    int nudge_fd;              /* an eventfd: there is news */
+    _Atomic unsigned news;     /* that others are to be told */
+    _Atomic unsigned wanted;   /* by any of them */
+    _Atomic int streams;       /* that are open here */
+    _Atomic int64_t roamed_ms; /* when a claim last waited here, by the tick */
+    pthread_mutex_t roam_lock;
+    struct roaming *roaming; /* claims that wait here for steps of other nodes */
     uint32_t count;
     struct station_shard shards[];
 };
@@ -78,5 +89,20 @@ void *station_beat_thread(void *node);
 /* station_keep.c: one look at every shard; true: something was done. */
 bool station_keep(struct station *node);
 void *station_keep_thread(void *node);
+
+/* station_nudge.c: what this node sends to others before their next beat. */
+enum station_news {
+    NEWS_OWNERS = 1u,  /* a shard has another owner, or none */
+    NEWS_STEPS = 2u,   /* steps wait that no claim here waits for */
+    NEWS_COMMITS = 4u, /* the log has grown */
+};
+void station_tell(struct station *node, unsigned news); /* any lock may be held */
+bool station_nudge_start(struct station *node);
+void station_nudge_stop(struct station *node); /* the stopping flag is set */
+void station_note_wants(struct station *node, const struct cluster_view *view);
+const char *station_wants(struct station *node); /* NULL: nothing */
+
+/* roaming.c: claims that wait here look at the other nodes. */
+void roaming_wake_all(struct station *node);
 
 #endif

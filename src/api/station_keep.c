@@ -31,6 +31,7 @@ static void close_gate(struct station *node, struct station_shard *shard)
 {
     guard_lock(&node->lock);
     shard->is_open = false;
+    atomic_store(&shard->is_ours, false);
     station_changed(node);
     guard_unlock(&node->lock);
     engine_claims_end(shard->p->engine);
@@ -54,6 +55,7 @@ static void give_up(struct station *node, struct station_shard *shard, bool is_l
     shard->losses += is_lost;
     station_changed(node);
     guard_unlock(&node->lock);
+    station_tell(node, NEWS_OWNERS);
     scope_fini(&scope);
 }
 
@@ -117,10 +119,12 @@ static void claim(struct station *node, struct station_shard *shard,
     if (status == PAWL_OK) {
         guard_lock(&node->lock);
         shard->is_open = true;
+        atomic_store(&shard->is_ours, true);
         shard->free_ms = 0;
         shard->claims++;
         station_changed(node);
         guard_unlock(&node->lock);
+        station_tell(node, NEWS_OWNERS);
     } else {
         note_refusal(node, shard, &scope, status);
         if (engine_owns(shard->p->engine))

@@ -103,8 +103,11 @@ void station_print_figures(pawl *p, struct buf *out)
                  "Between this machine's clock and the database's.", (uint64_t)skew_ms);
 }
 
+/* Another node that asks has news: a nudge. */
 pawl_status op_node_list(struct op_call *call, struct buf *out)
 {
+    if (call->is_forwarded)
+        station_look_now(call->p);
     station_print(call->p, out);
     return PAWL_OK;
 }

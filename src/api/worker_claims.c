@@ -184,8 +184,12 @@ static void begin_again(struct claim_wait *claim)
             claim->shards[i].is_over = false;
 }
 
+/* A shard that is on its way to another node waits until nobody uses it. */
 static int64_t left_ms(const struct claim_wait *claim)
 {
+    for (uint32_t i = 0; i < claim->shard_count; i++)
+        if (engine_claims_are_ended(claim->shards[i].engine))
+            return 0;
     return engine_claim_left_ms(claim->shards[0].engine, claim->shards[0].waiting);
 }
 

@@ -131,6 +131,8 @@ struct work {
     struct waiting_claim *waiting,
         **waiting_end; /* claims that wait, the longest first (waiting_claims.c) */
     _Atomic bool claims_ended;             /* none waits any more */
+    void (*unclaimed)(void *context); /* a step is ready, and no claim waits; NULL: nobody asks */
+    void *unclaimed_context;
     uint32_t sleeper_count;                /* of them, with a thread each */
     struct lease *leases;
     uint32_t lease_count, lease_capacity;
@@ -285,7 +287,8 @@ void waiting_give_back(struct claimed *claimed); /* it was not started */
 bool waiting_may_have(struct waiting_claim *waiting); /* one step more; counted from now on ... */
 void waiting_has_not(struct waiting_claim *waiting);  /* ... unless it was not started */
 bool waiting_serves(const struct claimed *claimed, str tool);
-void waiting_call(struct engine *engine, str tool); /* one of them: a step waits */
+/* One of them: a step waits. False: none waits for this tool. */
+bool waiting_call(struct engine *engine, str tool);
 void waiting_call_all(struct engine *engine);
 void waiting_answering(struct waiting_claim *waiting); /* before it is offered: call it later ... */
 void waiting_answered(struct engine *engine, struct waiting_claim *waiting); /* ... and now */

@@ -90,6 +90,10 @@ void engine_claim_told(struct engine *engine, struct claimed *claimed, uint32_t 
 void engine_claim_return(struct engine *engine, const struct claimed *claimed, uint32_t count);
 /* From now on no claim waits: those that do are called, and take what there is. */
 void engine_claims_end(struct engine *engine);
+/* `unclaimed` is called, with the engine's lock, for each step that becomes ready while no claim
+ * here waits for its tool. */
+void engine_watch_unclaimed(struct engine *engine, void (*unclaimed)(void *context), void *context);
+bool engine_claims_are_ended(struct engine *engine);
 int64_t engine_claim_left_ms(struct engine *engine, const struct waiting_claim *waiting);
 /* The same by a thread that has nothing else to do: the waiter is not asked. */
 pawl_status engine_claim_wait(struct engine *engine, struct scope *scope,

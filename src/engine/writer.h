@@ -147,7 +147,7 @@ struct intern_table {
     uint32_t slot_count, count;
 };
 
-#define LOG_WATCHERS 4u
+#define LOG_WATCHERS 5u
 struct log_watcher {
     void (*committed)(void *context, uint64_t position); /* NULL: none */
     void *context;

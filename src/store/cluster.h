@@ -22,6 +22,7 @@ struct cluster_node {
     int64_t age_ms; /* of its last beat */
     int32_t ttl_ms;
     uint64_t seen_home; /* position of the home shard that it has seen */
+    str wants;          /* what it wants to be told at once: letters; data NULL: nothing */
 };
 struct cluster_shard {
     str node; /* its owner; data NULL: none */
@@ -42,6 +43,7 @@ struct cluster_me {
     const char *address, *secret; /* NULL: none */
     bool is_leaving;
     uint64_t seen_home;
+    const char *wants; /* NULL: nothing */
 };
 
 /* Is the store one that nodes can share? */

@@ -23,6 +23,7 @@ import time
 import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import in_turn  # noqa: E402
 import postgres  # noqa: E402
 
 PAWL = os.environ.get("PAWL", "build/pawl")
@@ -112,7 +113,12 @@ class Shell:
     def serve(self, *words):
         """A server on a free port: (child, address)."""
         new = SHARDS and "--shards" not in words and not (self.folder / "pawl.db").exists()
-        child = self.begin("serve", "--listen", "127.0.0.1:0", *(["--shards", SHARDS] if new else []), *words)
+        words = ("serve", "--listen", "127.0.0.1:0", *(["--shards", SHARDS] if new else []), *words)
+        if in_turn.count() > 1 and "--store" not in words:
+            nodes = in_turn.Nodes(lambda: self.begin(*words), in_turn.count())
+            assert nodes.turn, "expected the line that it is ready of each, found %r" % nodes.lines
+            return nodes, nodes.turn.address
+        child = self.begin(*words)
         line = child.stdout.readline().decode()
         found = re.fullmatch(r"pawl is ready on (http://127\.0\.0\.1:\d+) \(store \S+\)\n", line)
         assert found, "expected the line that it is ready, found %r" % line

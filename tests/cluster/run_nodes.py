@@ -190,5 +190,64 @@ def test_shards_spread_over_nodes_and_every_call_works_at_each(shell):
     assert shell.json("--store", first.store, "verify")["valid"]
 
 
+# ---- Nodes that wait for each other ----
+
+def paused(node, id, n):
+    """With a key it needs a thread of the server until it is answered."""
+    return node.web.post("/v1/instances/%s/%s" % (id, ("pause", "resume")[n % 2]), {}, {"Idempotency-Key": "%s-%d" % (id, n)}).status
+
+
+def test_nodes_whose_calls_are_all_about_each_others_shards_answer_them_all(shell):
+    two = spread(shell, "circle", 2)
+    define(two[0], WAIT)
+    ids = [[node.web.create(definition="w") for _ in range(4)] for node in two]  # each on a shard of its own
+    for node in two:
+        node.kill(signal.SIGSTOP)
+    with concurrent.futures.ThreadPoolExecutor(96) as pool:
+        tasks = [pool.submit(paused, two[n % 2], ids[(n + 1) % 2][n % 4], n) for n in range(96)]
+        for node in two:  # now all of them are there at once
+            node.kill(signal.SIGCONT)
+        assert [task.result() for task in tasks] == [200] * 96
+    for node in two:
+        node.stop()
+
+
+def claim(node, name, wait):
+    return node.web.post("/v1/steps/claim", {"tools": ["work"], "worker": name, "max": 1, "wait": wait}).json["steps"]
+
+
+def test_claims_that_wait_hold_up_no_other_call_and_hear_of_steps_at_once(shell):
+    for count, shards in ((2, 1), (2, 8)):
+        some = spread(shell, "claims%d" % shards, count, shards) if shards > 1 else nodes(shell, "claims%d" % shards, count)
+        define(some[0], "name: v\ndo:\n  - {name: b, tool: work, args: {n: 1}}\n")
+        define(some[0], one.ORDER)
+        asked = next(node for node in some if owner_of(node) not in [one["node"] for one in seen(node)["nodes"] if one["this"]])
+        with concurrent.futures.ThreadPoolExecutor(24) as pool:
+            tasks = [pool.submit(claim, asked, "w%d" % n, "55s") for n in range(24)]
+            shell.wait_for(lambda: "pawl_node_forwarded_total 0" not in asked.web.get("/metrics").body.decode())
+            made = [asked.web.expect(201, "POST", "/v1/instances", {"definition": "order"}, {"Idempotency-Key": "k%d" % n}).json["instance_id"]
+                    for n in range(2 * shards)]
+            assert len(set(made)) == 2 * shards and not any(task.done() for task in tasks)
+            for n in range(24):
+                some[n % 2].web.create(definition="v")
+            given = [step["step_id"] for task in tasks for step in task.result()]
+        assert len(given) == len(set(given)) == 24, given
+        for node in some:
+            node.stop()
+
+
+def test_a_node_where_claims_wait_hands_over_without_waiting_for_them(shell):
+    first = nodes(shell, "waiting", 1, "--shards", "8")[0]
+    define(first, "name: v\ndo:\n  - {name: b, tool: work, args: {n: 1}}\n")
+    second = Node(shell, first.store)
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        tasks = [pool.submit(claim, first, "w%d" % n, "55s") for n in range(3)]
+        shell.wait_for(lambda: all(0 < one["shards"] < 8 for one in seen(first)["nodes"]), 30)
+        first.stop()
+        assert [task.result() for task in tasks] == [[], [], []]
+    assert [one["shards"] for one in seen(second)["nodes"] if one["this"]] == [8], seen(second)
+    second.stop()
+
+
 if __name__ == "__main__":
     harness.main(globals())

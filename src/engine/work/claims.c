@@ -78,7 +78,8 @@ bool claims_add(struct engine *engine, str tool, uint64_t instance, uint32_t ord
     }
     step->queue = (uint32_t)(queue - engine->work.queues);
     ready_put(&queue->oldest, step);
-    waiting_call(engine, tool);
+    if (!waiting_call(engine, tool) && engine->work.unclaimed)
+        engine->work.unclaimed(engine->work.unclaimed_context);
     return true;
 }
 

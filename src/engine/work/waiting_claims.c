@@ -134,7 +134,7 @@ static struct waiting_claim *find(struct engine *engine, const struct flow_call 
 }
 
 /* Those whose owners have gone are called as well: they take nothing. */
-void waiting_call(struct engine *engine, str tool)
+bool waiting_call(struct engine *engine, str tool)
 {
     bool is_heard = false;
     struct waiting_claim *next;
@@ -148,6 +148,7 @@ void waiting_call(struct engine *engine, str tool)
         is_heard = is_there(waiting);
         call(engine, waiting);
     }
+    return is_heard;
 }
 
 void waiting_call_all(struct engine *engine)
@@ -167,6 +168,19 @@ void engine_claims_end(struct engine *engine)
     engine->work.claims_ended = true;
     waiting_call_all(engine);
     guard_unlock(&engine->lock);
+}
+
+void engine_watch_unclaimed(struct engine *engine, void (*unclaimed)(void *context), void *context)
+{
+    guard_lock(&engine->lock);
+    engine->work.unclaimed = unclaimed;
+    engine->work.unclaimed_context = context;
+    guard_unlock(&engine->lock);
+}
+
+bool engine_claims_are_ended(struct engine *engine)
+{
+    return engine->work.claims_ended;
 }
 
 bool waiting_has(const struct engine *engine, str worker)

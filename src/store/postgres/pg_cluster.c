@@ -7,15 +7,16 @@
 #include <stdio.h>
 
 static const char beat_node[] =
-    "UPDATE pawl_node SET beat = now(), state = $2, seen_home = $3 WHERE node = $1 AND state <> 3"
+    "UPDATE pawl_node SET beat = now(), state = $2, seen_home = $3, ready = $4"
+    " WHERE node = $1 AND state <> 3"
     " RETURNING (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 static const char beat_blindly[] = /* a planted defect */
-    "UPDATE pawl_node SET beat = now(), state = $2, seen_home = $3 WHERE node = $1"
+    "UPDATE pawl_node SET beat = now(), state = $2, seen_home = $3, ready = $4 WHERE node = $1"
     " RETURNING (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 static const char list_nodes[] =
     "SELECT node, address, version, state, ttl_ms, coalesce(seen_home, 0),"
     " CASE WHEN state <> 3 AND beat + ttl_ms * interval '1 ms' >= now() THEN 1 ELSE 0 END,"
-    " (extract(epoch FROM now() - beat) * 1000)::bigint FROM pawl_node"
+    " (extract(epoch FROM now() - beat) * 1000)::bigint, ready FROM pawl_node"
     " WHERE state <> 3 OR beat > now() - interval '10 minutes' ORDER BY node LIMIT $1";
 static const char list_shards[] =
     "SELECT shard, node, epoch, pos, last_instance FROM pawl_shard ORDER BY shard";
@@ -100,7 +101,8 @@ static void load_node(const struct pg_rows *rows, struct arena *arena, struct cl
                                   .ttl_ms = (int32_t)cell_i64(rows, 4),
                                   .seen_home = cell_u64(rows, 5),
                                   .is_live = cell_i64(rows, 6) != 0,
-                                  .age_ms = cell_i64(rows, 7) };
+                                  .age_ms = cell_i64(rows, 7),
+                                  .wants = cell_str(rows, 8, arena) };
 }
 
 static pawl_status load_nodes(struct pg_rows rows, struct scope *scope, struct cluster_view *out)
@@ -166,6 +168,7 @@ pawl_status cluster_beat(struct store *home, struct scope *scope, const struct c
     params_text(&mine, str_of(node->name));
     params_int4(&mine, me->is_leaving ? NODE_LEAVING : NODE_UP);
     params_int(&mine, (int64_t)me->seen_home);
+    params_text(&mine, me->wants ? str_of(me->wants) : STR_NONE);
     params_int(&most, NODES_LISTED);
     TRY_MEMORY(scope, !scope->arena.failed);
     end = link_exchange(&node->beater, statements, 3);

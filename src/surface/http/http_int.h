@@ -25,7 +25,7 @@ struct http_server;
 struct web_request;
 struct stream;
 
-#define HTTP_WORKERS 16u
+#define HTTP_WORKERS 16u   /* of each reach (api/ops.h) */
 #define WORK_MAX     1024u /* requests that may wait for a worker */
 
 /* ---- work.c: threads for what has to be waited for ---- */
@@ -45,10 +45,13 @@ struct work_queue {
     pthread_t threads[HTTP_WORKERS];
 };
 
+void work_init(struct work_queue *work, pawl *p);
 bool work_start(struct work_queue *work); /* false: errno; work_stop() all the same */
 void work_stop(struct work_queue *work);  /* what is queued is done first */
 bool work_has_room(struct work_queue *work);
 void work_add(struct work_queue *work, struct web_request *request);
+/* Its threads come with the first request. False: there is no thread for it. */
+bool work_add_lazily(struct work_queue *work, struct web_request *request);
 /* Until it is woken, and no longer than this (0: however long it takes): then it is worked on.
  * It may have been woken before. */
 void work_park(struct work_queue *work, struct web_request *request, int64_t for_ms);
@@ -187,7 +190,8 @@ struct http_server {
     uint16_t port;
     bool needs_token;            /* it listens on more than loopback, or was asked to */
     _Atomic uint64_t body_bytes; /* kept of the bodies of all requests */
-    struct work_queue work;
+    struct work_queue work;      /* of what waits for no other node */
+    struct work_queue farther[OP_REACHES]; /* the others, by reach; the first is not used */
     atomic_uint away;   /* requests whose connection is suspended while they are worked on */
     atomic_uint active; /* requests between their first byte and their last */
     atomic_bool is_stopping;
@@ -232,6 +236,8 @@ struct web_request {
     struct op_request call;
     struct op_signed by_node; /* header data NULL: no other node forwarded it */
     struct op_call running;
+    bool is_set_up;      /* `running` is */
+    enum op_reach reach; /* of the worker that has it, or will */
     bool is_waiting; /* it goes on when it is woken */
     bool goes_on;    /* it was woken before: from then on it is parked while it waits */
     struct waiter waiter;

@@ -219,6 +219,14 @@ static pawl_status prepare(struct web_request *request)
     return op_prepare(request->p, request->op, &request->call, &request->scope, &request->running);
 }
 
+static pawl_status set_up(struct web_request *request)
+{
+    pawl_status status = request->is_set_up ? PAWL_OK : prepare(request);
+
+    request->is_set_up = status == PAWL_OK;
+    return status;
+}
+
 /* It may last for days: what the request held is let go. */
 static void become_live(struct web_request *request)
 {
@@ -231,7 +239,7 @@ static void become_live(struct web_request *request)
 
 static pawl_status run(struct web_request *request, bool *waits)
 {
-    TRY(prepare(request));
+    TRY(set_up(request));
     TRY(op_start(&request->running, &request->answer, &request->result, waits));
     if (*waits)
         return PAWL_OK;
@@ -269,12 +277,18 @@ static pawl_status go_on(struct web_request *request, bool *waits)
                     &request->result, waits);
 }
 
+/* To a worker of the reach that began it. */
+static void add_again(struct web_request *request)
+{
+    struct http_server *server = request->server;
+
+    work_add(request->reach == OP_NEAR ? &server->work : &server->farther[request->reach], request);
+}
+
 /* By the thread that makes the next piece of a live answer. */
 static void on_live(void *context)
 {
-    struct web_request *request = context;
-
-    work_add(&request->server->work, request);
+    add_again(context);
 }
 
 /* The connection stays suspended; woken, the request may be another thread's before this returns.
@@ -286,7 +300,7 @@ static void sleep_until_woken(struct web_request *request)
     buf_init(&request->answer, was.heap, was.limit);
     buf_fini(&was);
     if (!request->result.pieces->sleep(request->result.pieces, on_live, request))
-        work_add(&request->server->work, request);
+        add_again(request);
 }
 
 /* By a worker. A failure can no longer be answered: the connection ends before the answer does. */
@@ -317,7 +331,7 @@ bool request_read_on(struct web_request *request)
     if (go_away(request, &is_away) != PAWL_OK)
         return false;
     request->is_reading_on = true;
-    work_add(&request->server->work, request);
+    add_again(request);
     return true;
 }
 
@@ -328,10 +342,48 @@ void request_close_pieces(struct web_request *request)
     request->result.pieces = NULL;
 }
 
+/* By a worker of another reach. Without a thread for it there, it is answered so. */
+static void send_on(struct web_request *request, enum op_reach reach)
+{
+    request->reach = reach;
+    if (work_add_lazily(&request->server->farther[reach], request))
+        return;
+    request->status = scope_no_memory(&request->scope);
+    request_come_back(request, STAGE_BACK);
+}
+
+/* How far has it to reach before it can go on? */
+static enum op_reach reach_of(struct web_request *request)
+{
+    return request->is_mounted && op_has_nodes(request->p) ? OP_FAR : op_reach(&request->running);
+}
+
+static void work_on(struct web_request *request)
+{
+    bool waits = false;
+
+    request->running.is_near = request->reach == OP_NEAR;
+    request->status = request->is_waiting || request->running.again ? go_on(request, &waits)
+                                                                    : run(request, &waits);
+    if (request->running.is_elsewhere && request->reach == OP_NEAR) {
+        send_on(request, OP_FAR);
+        return;
+    }
+    request->is_waiting = waits;
+    if (waits) {
+        request->reach = OP_NEAR; /* whoever goes on looks again */
+        work_park(&request->server->work, request, request->running.wait->left_ms);
+        return;
+    }
+    if (request->status == PAWL_OK)
+        answer_prepare(request, true);
+    request_come_back(request, STAGE_BACK);
+}
+
 /* By a worker. */
 void request_work(struct web_request *request)
 {
-    bool waits = false;
+    enum op_reach reach;
 
     if (request->is_reading_on) {
         read_piece(request);
@@ -341,15 +393,16 @@ void request_work(struct web_request *request)
         open_store(request);
         return;
     }
-    request->status = request->is_waiting ? go_on(request, &waits) : run(request, &waits);
-    request->is_waiting = waits;
-    if (waits) {
-        work_park(&request->server->work, request, request->running.wait->left_ms);
+    request->status = request->is_waiting ? PAWL_OK : set_up(request);
+    if (request->status != PAWL_OK) {
+        request_come_back(request, STAGE_BACK);
         return;
     }
-    if (request->status == PAWL_OK)
-        answer_prepare(request, true);
-    request_come_back(request, STAGE_BACK);
+    reach = reach_of(request);
+    if (reach > request->reach)
+        send_on(request, reach);
+    else
+        work_on(request);
 }
 
 /* By the connection's thread. False: it waits again, for what may take long. */
@@ -357,6 +410,7 @@ static bool go_on_here(struct web_request *request)
 {
     bool waits, is_away = false;
 
+    request->running.is_near = true;
     request->status = go_on(request, &waits);
     while (waits &&
            go_away(request, &is_away) != PAWL_OK) { /* the server stops: soon it will not */
@@ -404,7 +458,7 @@ static pawl_status start_async(struct web_request *request, bool *is_away)
 {
     bool waits;
 
-    TRY(prepare(request));
+    TRY(set_up(request));
     if (op_is_away(&request->running)) { /* by a worker, which waits for another node */
         request->goes_on = true;
         return hand_over(request, is_away);

@@ -236,6 +236,8 @@ static void free_server(struct http_server *server)
         MHD_stop_daemon(server->stream_daemon);
     if (server->daemon)
         MHD_stop_daemon(server->daemon);
+    for (int reach = OP_REACHES - 1; reach > OP_NEAR; reach--)
+        work_stop(&server->farther[reach]);
     work_stop(&server->work);
     siblings_free(server);
     hub_free(server->hub);
@@ -252,7 +254,10 @@ static struct http_server *new_server(pawl *p, const struct http_options *option
 
     if (!server)
         return NULL;
-    server->p = server->work.p = p;
+    server->p = p;
+    work_init(&server->work, p);
+    for (int reach = OP_NEAR + 1; reach < OP_REACHES; reach++)
+        work_init(&server->farther[reach], p);
     server->options = *options;
     if (options->body_memory == 0)
         server->options.body_memory = HTTP_BODY_MEMORY;

@@ -142,6 +142,7 @@ struct stream *stream_begin(struct hub *hub, struct MHD_Connection *connection,
     setsockopt(connection_fd(connection), SOL_SOCKET, SO_SNDBUF, &kernel, sizeof kernel);
     MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, STALL_SECONDS);
     guard_lock(&hub->lock);
+    op_count_streams(hub->p, 1);
     if (atomic_fetch_add(&hub->stream_count, 1) == 0)
         events_end(hub->p, &hub->at);
     stream->is_behind =
@@ -163,6 +164,7 @@ void stream_end(struct stream *stream)
     stream_move(stream, NULL);
     piece_release(stream->piece);
     atomic_fetch_sub(&hub->stream_count, 1);
+    op_count_streams(hub->p, -1);
     guard_unlock(&hub->lock);
     free(stream);
 }

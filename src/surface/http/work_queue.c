@@ -109,16 +109,21 @@ static void *work_thread(void *context)
     return NULL;
 }
 
-bool work_start(struct work_queue *work)
+void work_init(struct work_queue *work, pawl *p)
 {
     pthread_condattr_t monotonic;
 
+    work->p = p;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     work->watched_ms = UNTIL_WOKEN;
     guard_init(&work->lock);
     pthread_cond_init(&work->more, &monotonic);
     pthread_condattr_destroy(&monotonic);
+}
+
+bool work_start(struct work_queue *work)
+{
     while (work->thread_count < HTTP_WORKERS) {
         errno = pthread_create(&work->threads[work->thread_count], NULL, work_thread, work);
         if (errno != 0)
@@ -155,6 +160,18 @@ void work_add(struct work_queue *work, struct web_request *request)
     guard_lock(&work->lock);
     put_last(work, request);
     guard_unlock(&work->lock);
+}
+
+bool work_add_lazily(struct work_queue *work, struct web_request *request)
+{
+    bool has_threads;
+
+    guard_lock(&work->lock);
+    has_threads = work->thread_count > 0 || work_start(work) || work->thread_count > 0;
+    if (has_threads)
+        put_last(work, request);
+    guard_unlock(&work->lock);
+    return has_threads;
 }
 
 /* ---- Parked ---- */
