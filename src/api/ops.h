@@ -150,6 +150,8 @@ struct op {
     pawl_status (*handle)(struct op_call *call, struct buf *out);
     const char *scope; /* what a token must have: one of OP_SCOPES; NULL: no token is enough */
     enum op_where where;
+    /* Of a mounted row: does this request surely not wait? NULL: by its flags. */
+    bool (*is_quick)(const struct op_headers *headers);
 };
 
 /* "none": needs no token; "any": needs a token of any scope. */
@@ -212,6 +214,8 @@ struct op_wait {
 pawl_status op_start(struct op_call *call, struct buf *out, struct op_answer *answer, bool *waits);
 pawl_status op_go_on(struct op_call *call, bool is_stopping, struct buf *out,
                      struct op_answer *answer, bool *waits);
+/* By a handler that has to wait, before it lets the one who wakes it begin. */
+void op_waits(struct op_call *call, struct op_wait *wait);
 
 /* By name, with a whole input as pawl_call() takes it. The answer goes to `put`, piece by piece: it
  * may be larger than memory. When this fails, what was put is no answer. `put` returns false to end

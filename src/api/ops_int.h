@@ -56,8 +56,6 @@ pawl_status op_prepare_whole(pawl *p, const struct op *op, struct node *input,
 pawl_status op_handle(struct op_call *call, struct buf *out);
 /* op_start() of a call without a waiter. */
 pawl_status op_perform(struct op_call *call, struct buf *out, struct op_answer *answer);
-/* By a handler that has to wait, before it lets the one who wakes it begin. */
-void op_waits(struct op_call *call, struct op_wait *wait);
 
 /* Is the value what the row says? NULL: it is missing. `where` is put before its name.
  * INVALID_REQUEST. */

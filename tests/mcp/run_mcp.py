@@ -1,4 +1,5 @@
 """MCP over HTTP: tools, tasks, questions and lists, of both eras."""
+import http.client
 import json
 import signal
 import urllib.request
@@ -309,6 +310,46 @@ def test_a_listener_gets_what_it_asked_for_and_nothing_else(shell):
     stream.close()
 
 
+def test_resources_that_are_followed_are_definitions_too_and_only_what_is_there_is_acknowledged(shell):
+    texts = [WAITING, ORDER]
+    _, address = serve(shell, texts=texts)
+    client = Http(address)
+    task = task_of(client.tool("waiting"))
+    there = ["pawl://definition/waiting", "pawl://diagram/order", "pawl://process/%s/history" % task]
+    stream = Listening(client, "subscriptions/listen", {"notifications": {"resourceSubscriptions": [
+        *there, "pawl://definition/none", "pawl://process/" + "0" * 26, "pawl://process/%s/none" % task, "file:///etc/passwd"]}})
+    assert set(stream.next()["params"]["notifications"]["resourceSubscriptions"]) == set(there)
+    shell.pawl("define", shell.write("more.yaml", WAITING.replace("waiting", "more")))  # another one
+    shell.pawl("define", shell.write("two.yaml", WAITING.replace("steps", "description: two\nsteps")))
+    assert stream.next()["params"]["uri"] == "pawl://definition/waiting"
+    client.tool("process_signal", {"instance_id": task, "name": "go"})
+    assert stream.next()["params"]["uri"] == "pawl://process/%s/history" % task
+    stream.close()
+
+
+def test_a_legacy_client_is_told_of_the_first_change_after_it_has_subscribed(shell):
+    _, address = serve(shell, texts=[WAITING])
+    client, task = Legacy(address), task_of(Http(address).tool("waiting"))
+    uri = "pawl://process/" + task
+    connection = http.client.HTTPConnection(client.host, timeout=60)
+    connection.request("GET", "/mcp", headers={**client.headers, "Accept": "text/event-stream"})
+    stream = connection.getresponse()
+    for wrong in ("pawl://process/" + "0" * 26, "pawl://definition/none", "x"):
+        assert client.ask("resources/subscribe", {"uri": wrong}).error["code"] == -32002
+    assert client.ask("resources/subscribe", {"uri": uri}).result == {}
+    assert client.ask("resources/subscribe", {"uri": "pawl://definition/waiting"}).result == {}
+    shell.pawl("signal", task, "go")
+    lines = (line.decode() for line in stream)
+    told = (json.loads(line[6:]) for line in lines if line.startswith("data: "))
+    assert next(told)["params"]["uri"] == uri
+    client.ask("resources/unsubscribe", {"uri": uri})
+    shell.pawl("define", shell.write("two.yaml", WAITING.replace("steps", "description: two\nsteps")))
+    methods = [next(told) for _ in range(3)]
+    assert {"notifications/tools/list_changed", "notifications/resources/list_changed"} <= {one["method"] for one in methods}, methods
+    assert [one["params"]["uri"] for one in methods if one["method"] == "notifications/resources/updated"] == ["pawl://definition/waiting"]
+    connection.close()
+
+
 def test_resources_show_definitions_and_processes_as_the_operations_do(shell):
     _, address = serve(shell, texts=[ORDER])
     client = Http(address)
@@ -383,6 +424,22 @@ def test_a_session_is_its_callers_and_ends(shell):
     batch = old.post([ping, {"jsonrpc": "2.0", "method": "notifications/x"}, {**ping, "id": 2}], old.headers)
     assert [one["id"] for one in json.loads(batch.text)] == [1, 2], batch
     assert ann.post([ping], ann.headers).error["code"] == -32600
+
+
+def test_a_stream_begins_whatever_its_head_and_its_body_are_like(shell):
+    _, address = serve(shell, texts=[WAITING])
+    client = Http(address)
+    task = task_of(client.tool("waiting"))
+    for count in (1, 300):  # of which 256 are followed
+        wanted = {"notifications": {"resourceSubscriptions": ["pawl://process/" + task] * count}}
+        for size in (0, 1500, 1800, 2000, 3000):  # what fits into the memory of a stream's connection, and what does not
+            for lines in (0, 8, 16):
+                body, headers = client.request("subscriptions/listen", wanted, {})
+                more = {"X-A%d" % number: "b" * (size // (lines + 1)) for number in range(lines + 1)}
+                connection, response = client.open(body, {**headers, **more})
+                assert response.status == 200 and response.readline() == b"event: message\n", (count, size, lines)
+                assert b"acknowledged" in response.readline()
+                connection.close()
 
 
 def test_clients_that_vanish_cost_nothing_and_a_stop_ends_every_stream(shell):

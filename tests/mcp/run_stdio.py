@@ -72,6 +72,24 @@ def test_a_listener_and_a_subscriber_are_told_on_the_same_channel(shell):
     client.end()
 
 
+def test_a_request_that_is_given_up_gets_no_answer_in_either_era(shell):
+    define(shell, "name: slow\nmcp: {sync_wait: 60s}\nsteps:\n  wait: {tool: sleep, args: {for: 600s}, done: true}\n")
+    client = Stdio(shell, "mcp")
+    for number, more in (("a", {"_meta": mcp.meta({})}), ("b", {})):  # its own _meta is optional
+        client.send({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {
+            "name": "slow", "_meta": {**mcp.meta({}), "progressToken": number}}})
+        assert client.read()["params"]["progressToken"] == number  # it waits
+        client.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number, **more}})
+    client.ask("initialize", HELLO)
+    client.send({"jsonrpc": "2.0", "id": "c", "method": "tools/call", "params": {"name": "slow", "_meta": {"progressToken": "c"}}})
+    assert client.read()["params"]["progressToken"] == "c"
+    client.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "c"}})
+    assert len(client.ask("tools/call", {"name": "process_list"})["result"]["structuredContent"]["instances"]) == 3  # they go on
+    client.child.stdin.close()
+    rest = client.child.stdout.read()  # were one of them not given up, it would be answered now
+    assert client.child.wait(timeout=30) == 0 and rest == b"", rest
+
+
 def test_bad_lines_are_answered_one_by_one_and_nothing_else_is_written(shell):
     client = Stdio(shell, "mcp")
     for line, code in ((b"{", -32700), (b"[]", -32600), (b"\xff\xff", -32700), (b"7", -32600), (b"x" * (1 << 21), -32600)):

@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -19,7 +20,9 @@
 
 #define ARRIVALS_MAX    4096u /* that are waited for; more go to the library as they are */
 #define HEAD_LOOK       8192u
-#define STREAM_HEAD_MAX 4096u /* what the small memory of a stream's connection surely holds */
+#define STREAM_HEAD_MAX 2048u /* what the small memory of a stream's connection surely holds, */
+#define STREAM_NOTES    3200u /* with what the library notes of each line */
+#define LINE_NOTE       64u
 #define EVENTS          64
 #define ACCEPTS         64 /* at once, before others are looked at */
 #define FULL_WAIT_MS    20 /* no file is left for a connection: try again */
@@ -146,16 +149,38 @@ static bool is_ambiguous(str head)
     return false;
 }
 
-/* "GET .../events" or "GET .../events?..." */
+static uint32_t count_lines(str head)
+{
+    uint32_t count = 0;
+
+    for (size_t i = 0; i < head.size; i++)
+        count += head.data[i] == '\n';
+    return count;
+}
+
+static bool has_line(str head, str line)
+{
+    for (size_t i = 0; i + line.size <= head.size; i++)
+        if (strncasecmp(head.data + i, line.data, line.size) == 0)
+            return true;
+    return false;
+}
+
+/* "GET .../events", "GET /mcp", or a POST of MCP that says that it listens; each perhaps with a
+ * query. If it is none after all, it is answered all the same. */
 static bool begins_with_stream(str head)
 {
-    const str get = STR("GET "), events = STR("/events");
+    const str get = STR("GET "), post = STR("POST /mcp "), events = STR("/events");
     size_t size = get.size;
 
+    if (str_starts(head, post))
+        return has_line(head, STR("\nMcp-Method: subscriptions/listen"));
     if (!str_starts(head, get))
         return false;
     while (size < head.size && !strchr(" ?\n", head.data[size]))
         size++;
+    if (str_is((str){ head.data + get.size, size - get.size }, "/mcp"))
+        return true;
     return size >= get.size + events.size &&
            memcmp(head.data + size - events.size, events.data, events.size) == 0;
 }
@@ -174,7 +199,8 @@ static void look(struct acceptor *acceptor, struct http_connection *arrival, boo
     }
     head = str_from(head, str_span(head, "\r\n")); /* without empty lines */
     head.size = head_size(head);
-    is_stream = head.size <= STREAM_HEAD_MAX && begins_with_stream(head);
+    is_stream = head.size <= STREAM_HEAD_MAX && begins_with_stream(head) &&
+                head.size + (size_t)LINE_NOTE * count_lines(head) <= STREAM_NOTES;
     if (is_ambiguous(head))
         reject(acceptor, arrival, PAWL_INVALID_REQUEST,
                "the head: expected lines of the form NAME: VALUE, found a NUL, a line that begins "

@@ -32,14 +32,20 @@ struct stream;
 
 #define UNTIL_WOKEN INT64_MAX
 
+struct work_list {
+    struct web_request *first, *last;
+};
+
 struct work_queue {
     pawl *p; /* for its clock */
     struct guard lock;
     pthread_cond_t more;
-    struct web_request *first, *last;
+    struct work_list requests, pieces; /* that begin or go on; the next piece of an answer */
     struct web_request *parked; /* without a thread; the first that gives up comes first */
     int64_t watched_ms; /* until then a thread waits for the time to pass; UNTIL_WOKEN: none does */
-    uint32_t count, thread_count;
+    uint32_t count;     /* of requests */
+    uint32_t turns;     /* in which both lists had something */
+    uint32_t thread_count;
     bool is_closing; /* requests are not parked any more */
     bool is_stopping;
     pthread_t threads[HTTP_WORKERS];
@@ -353,6 +359,7 @@ pawl_status route_find(struct scope *scope, const struct op *const *mounts, str 
 
 /* By its head: finds its route and its caller. True: it is away, as below. */
 bool request_enter(struct web_request *request);
+bool request_is_quick(const struct web_request *request); /* it will not be away */
 /* Run it, or take what came out. True: it is away, and its connection is suspended. */
 bool request_run(struct web_request *request);
 void request_work(struct web_request *request); /* by a worker */

@@ -237,13 +237,18 @@ static void become_live(struct web_request *request)
     scope_init(&request->scope, &heap_libc, LIMIT_SCOPE);
 }
 
+static bool is_live(const struct web_request *request)
+{
+    return request->result.pieces && request->result.pieces->sleep;
+}
+
 static pawl_status run(struct web_request *request, bool *waits)
 {
     TRY(set_up(request));
     TRY(op_start(&request->running, &request->answer, &request->result, waits));
     if (*waits)
         return PAWL_OK;
-    if (request->result.pieces && request->result.pieces->sleep)
+    if (is_live(request))
         become_live(request);
     if (request->op->flags & OP_FIGURES)
         metrics_print(request->server, &request->answer);
@@ -272,9 +277,14 @@ static void open_store(struct web_request *request)
 
 static pawl_status go_on(struct web_request *request, bool *waits)
 {
+    pawl_status status;
+
     request->goes_on = true;
-    return op_go_on(&request->running, atomic_load(&request->server->is_stopping), &request->answer,
-                    &request->result, waits);
+    status = op_go_on(&request->running, atomic_load(&request->server->is_stopping),
+                      &request->answer, &request->result, waits);
+    if (status == PAWL_OK && !*waits && is_live(request))
+        become_live(request);
+    return status;
 }
 
 /* To a worker of the reach that began it. */
@@ -314,8 +324,7 @@ static void read_piece(struct web_request *request)
                                                    &request->answer, &is_last);
     if (request->status == PAWL_OK && request->answer.failed)
         request->status = scope_no_memory(&request->scope);
-    if (request->status == PAWL_OK && !is_last && request->answer.size == 0 &&
-        request->result.pieces->sleep) {
+    if (request->status == PAWL_OK && !is_last && request->answer.size == 0 && is_live(request)) {
         sleep_until_woken(request);
         return;
     }
@@ -465,6 +474,8 @@ static pawl_status start_async(struct web_request *request, bool *is_away)
     }
     request->status = op_start(&request->running, &request->answer, &request->result, &waits);
     request->is_waiting = waits;
+    if (!waits && request->status == PAWL_OK && is_live(request))
+        become_live(request);
     if (waits && (is_suspended(request, is_away) || !go_on_here(request)))
         *is_away = true; /* another thread has it */
     return *is_away ? PAWL_OK : request->status;
@@ -515,6 +526,14 @@ bool request_enter(struct web_request *request)
 
 /* ---- The whole request is there ---- */
 
+bool request_is_quick(const struct web_request *request)
+{
+    const struct op_headers headers = { get_header, request };
+
+    return request->op->flags & OP_QUICK ||
+           (request->op->is_quick && request->op->is_quick(&headers));
+}
+
 /* An operation that keeps its answer for a key may have to wait for another call with that key. */
 static pawl_status start(struct web_request *request, bool *is_away)
 {
@@ -524,6 +543,10 @@ static pawl_status start(struct web_request *request, bool *is_away)
     if (!request->p)
         return hand_over(request, is_away);
     TRY(request->is_admitted ? PAWL_OK : admit(request));
+    if (request->is_mounted && !work_has_room(&request->server->work)) {
+        request->goes_on = true;
+        return hand_over(request, is_away); /* which refuses it: it may need a worker */
+    }
     if ((flags & OP_ASYNC) &&
         ((flags & OP_KEY_IN_RECORD) || !request_header(request, "Idempotency-Key").data))
         return start_async(request, is_away);

@@ -14,7 +14,7 @@
  * library itself. It must be more than HEAD_MAX needs, except where the acceptor has seen the head:
  * an idle stream costs about as much as its connection's memory. */
 #define CONNECTION_MEMORY (16u << 10)
-#define STREAM_MEMORY     (8u << 10)
+#define STREAM_MEMORY     (5u << 10)
 #define CONNECTIONS_MAX   16384u
 #define STOP_WAIT_MS      2000
 #define AWAY_LOOK_MS      5
@@ -160,7 +160,7 @@ static bool is_settled(struct web_request *request)
     request->is_whole = true;
     if (!was_whole)
         request->begun_us = world_tick_us(request->server->p);
-    return was_whole || request->status != PAWL_OK || request->op->flags & OP_QUICK;
+    return was_whole || request->status != PAWL_OK || request_is_quick(request);
 }
 
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url,

@@ -13,14 +13,35 @@ static int64_t tick_ms(const struct work_queue *work)
     return world_tick_us(work->p) / 1000;
 }
 
+/* Thousands of streams may be woken at once: they have a list of their own, so that no request
+ * waits for all of them, or is refused for them. */
 static void put_last(struct work_queue *work, struct web_request *request)
 {
+    struct work_list *list = request->is_reading_on ? &work->pieces : &work->requests;
+
     ASSERT_HOLDS(&work->lock);
     request->next = NULL;
-    *(work->first ? &work->last->next : &work->first) = request;
-    work->last = request;
-    work->count++;
+    *(list->first ? &list->last->next : &list->first) = request;
+    list->last = request;
+    work->count += list == &work->requests;
     pthread_cond_signal(&work->more);
+}
+
+#define PIECES_TURN 4u /* where both wait, each fourth turn is a piece's */
+
+/* NULL: nothing waits. */
+static struct web_request *take_first(struct work_queue *work)
+{
+    bool is_piece =
+        work->pieces.first && (!work->requests.first || ++work->turns % PIECES_TURN == 0);
+    struct work_list *list = is_piece ? &work->pieces : &work->requests;
+    struct web_request *request = list->first;
+
+    ASSERT_HOLDS(&work->lock);
+    if (request)
+        list->first = request->next;
+    work->count -= request && !is_piece;
+    return request;
 }
 
 static void unpark(struct work_queue *work, struct web_request *request)
@@ -86,13 +107,9 @@ static struct web_request *next_request(struct work_queue *work)
     struct web_request *request;
 
     guard_lock(&work->lock);
-    while (!work->first && !work->is_stopping)
+    while (!work->requests.first && !work->pieces.first && !work->is_stopping)
         wait_for_more(work);
-    request = work->first;
-    if (request) {
-        work->first = request->next;
-        work->count--;
-    }
+    request = take_first(work);
     if (is_unwatched(work)) /* this one has work: another one watches over those */
         pthread_cond_signal(&work->more);
     guard_unlock(&work->lock);

@@ -88,7 +88,7 @@ static bool header_decode(struct rpc_exchange *exchange, str value, str *out)
         return true;
     value = str_from(value, begin.size);
     value.size -= 2;
-    return base64_decode(&exchange->scope.arena, value, out);
+    return base64_decode(&exchange->arena, value, out);
 }
 
 static bool fail_header(struct rpc_exchange *exchange, const char *name, str value, str wanted)
@@ -163,7 +163,7 @@ bool headers_match_schema(struct rpc_exchange *exchange, const struct node *sche
 static bool fail_meta(struct rpc_exchange *exchange, const char *what)
 {
     rpc_fail(exchange, RPC_PARAMS, "params._meta: expected %s", what);
-    exchange->error.http = 400;
+    exchange->turn->error.http = 400;
     return false;
 }
 
@@ -185,7 +185,7 @@ static bool fail_version(struct rpc_exchange *exchange, str requested)
     print_versions(&data);
     json_put_str(&data, "requested", requested);
     json_close(&data, '}');
-    exchange->error.data = buf_take(&data, &exchange->scope.arena);
+    exchange->turn->error.data = buf_take(&data, &exchange->arena);
     return false;
 }
 
@@ -233,6 +233,8 @@ static bool enter_modern(struct rpc_exchange *exchange)
     exchange->method = method_find(exchange->method_name);
     if (exchange->transport == OVER_HTTP && !check_headers(exchange))
         return false;
+    if (!exchange->id.data) /* a notification; its _meta is optional */
+        return true;
     if (!check_meta(exchange))
         return false;
     if (!exchange->method || !(exchange->method->eras & OF_MODERN)) {
@@ -251,7 +253,7 @@ static bool enter_modern(struct rpc_exchange *exchange)
 static bool fail_session(struct rpc_exchange *exchange, int http, const char *words)
 {
     rpc_fail(exchange, RPC_REQUEST, "%s", words);
-    exchange->error.http = http;
+    exchange->turn->error.http = http;
     return false;
 }
 
@@ -307,8 +309,16 @@ static bool is_modern_request(const struct rpc_exchange *exchange)
     return version.data && version_find(version, &said) && is_modern(said);
 }
 
+/* A notification need not say its version. On stdio there is one client, whatever it speaks. */
+static bool is_anyones(const struct rpc_exchange *exchange)
+{
+    return exchange->transport == OVER_STDIO && exchange->method_name.data && !exchange->id.data;
+}
+
 bool era_enter(struct rpc_exchange *exchange)
 {
+    if (is_anyones(exchange))
+        return true;
     if (!is_modern_request(exchange))
         return enter_legacy(exchange);
     if (!exchange->method_name.data) {

@@ -32,6 +32,24 @@ static void close_pieces(struct op_pieces *pieces)
     exchange_free((struct rpc_exchange *)pieces);
 }
 
+static bool begin_turn(struct rpc_exchange *exchange)
+{
+    if (exchange->turn)
+        return true;
+    exchange->turn = calloc(1, sizeof *exchange->turn);
+    if (exchange->turn)
+        scope_init(&exchange->turn->work, &heap_libc, LIMIT_SCOPE);
+    return exchange->turn != NULL;
+}
+
+static void end_turn(struct rpc_exchange *exchange)
+{
+    if (exchange->turn)
+        scope_fini(&exchange->turn->work);
+    free(exchange->turn);
+    exchange->turn = NULL;
+}
+
 struct rpc_exchange *exchange_new(struct mcp_server *server, enum transport transport)
 {
     struct rpc_exchange *exchange = calloc(1, sizeof *exchange);
@@ -41,14 +59,16 @@ struct rpc_exchange *exchange_new(struct mcp_server *server, enum transport tran
     exchange->pieces = (struct op_pieces){ read_piece, close_pieces, exchange_sleep };
     exchange->server = server;
     exchange->transport = transport;
-    scope_init(&exchange->scope, &heap_libc, LIMIT_SCOPE);
-    arena_init_small(&exchange->scope.arena, &heap_libc, LIMIT_SCOPE);
-    scope_init(&exchange->work, &heap_libc, LIMIT_SCOPE);
+    arena_init_small(&exchange->arena, &heap_libc, LIMIT_SCOPE);
     buf_init(&exchange->meta_out, &heap_libc, LIMIT_TEXT);
     buf_init(&exchange->out, &heap_libc, LIMIT_SCOPE);
     buf_init(&exchange->answer, &heap_libc, LIMIT_SCOPE);
+    buf_init(&exchange->under_way_out, &heap_libc, LIMIT_SCOPE);
     exchange->http_status = 200;
-    return exchange;
+    if (begin_turn(exchange))
+        return exchange;
+    exchange_free(exchange);
+    return NULL;
 }
 
 void exchange_free(struct rpc_exchange *exchange)
@@ -61,12 +81,48 @@ void exchange_free(struct rpc_exchange *exchange)
     buf_fini(&exchange->meta_out);
     buf_fini(&exchange->out);
     buf_fini(&exchange->answer);
-    scope_fini(&exchange->work);
-    scope_fini(&exchange->scope);
+    buf_fini(&exchange->under_way_out);
+    end_turn(exchange);
+    arena_fini(&exchange->arena);
     free(exchange);
 }
 
+pawl_status exchange_read(struct rpc_exchange *exchange,
+                          pawl_status (*read)(struct scope *scope, str text, struct node **out),
+                          str text, struct node **out)
+{
+    struct arena *work = &exchange->turn->work.arena, own = *work;
+    pawl_status status;
+
+    *work = exchange->arena;
+    status = read(&exchange->turn->work, text, out);
+    exchange->arena = *work;
+    *work = own;
+    return status;
+}
+
+pawl_status exchange_settle(struct rpc_exchange *exchange, struct arena *message)
+{
+    struct op_principal who = exchange->who;
+
+    *message = exchange->arena;
+    arena_init_small(&exchange->arena, &heap_libc, LIMIT_SCOPE);
+    exchange->id = arena_str(&exchange->arena, exchange->id);
+    exchange->message = exchange->params = NULL;
+    exchange->meta = NULL;
+    exchange->progress_token = exchange->method_name = exchange->turn->work.trace = STR_NONE;
+    TRY(caller_keep(exchange, &who));
+    TRY_MEMORY(&exchange->turn->work, exchange->id.data);
+    return PAWL_OK;
+}
+
 /* ---- What goes out ---- */
+
+/* In whole seconds: those of thousands of streams are due together. */
+static void note_beat(struct rpc_exchange *exchange)
+{
+    exchange->beat_ms = (tick_ms(exchange->server) + BEAT_MS + 999) / 1000 * 1000;
+}
 
 static void put_framed(struct rpc_exchange *exchange, str message)
 {
@@ -76,7 +132,7 @@ static void put_framed(struct rpc_exchange *exchange, str message)
         buf_str(&exchange->out, STR("event: message\ndata: "));
     buf_str(&exchange->out, message);
     buf_str(&exchange->out, exchange->transport == OVER_HTTP ? STR("\n\n") : STR("\n"));
-    exchange->beat_ms = tick_ms(exchange->server) + BEAT_MS;
+    note_beat(exchange);
 }
 
 void exchange_notify(struct rpc_exchange *exchange, const char *method, str params)
@@ -133,7 +189,7 @@ void exchange_take(struct rpc_exchange *exchange, struct buf *out)
     if (exchange->out.size == 0 && !exchange->is_done && exchange->transport == OVER_HTTP &&
         exchange->beat_ms && tick_ms(exchange->server) >= exchange->beat_ms) {
         buf_str(out, STR(":\n\n"));
-        exchange->beat_ms = tick_ms(exchange->server) + BEAT_MS;
+        note_beat(exchange);
     }
     if (exchange->is_done && exchange->answer.size > 0) {
         put_framed(exchange, buf_view(&exchange->answer));
@@ -192,7 +248,7 @@ static void conclude(struct rpc_exchange *exchange, pawl_status status, struct b
     if (status == PAWL_OK && !members->failed)
         print_result(exchange, members);
     if (status != PAWL_OK || members->failed || exchange->answer.failed) {
-        if (!exchange->error.code)
+        if (!exchange->turn->error.code)
             rpc_fail_as(exchange, status == PAWL_OK ? PAWL_NO_MEMORY : status);
         buf_fini(&exchange->answer);
         buf_init(&exchange->answer, &heap_libc, LIMIT_SCOPE);
@@ -206,7 +262,7 @@ static void take_reply(struct rpc_exchange *exchange)
     guard_lock(&exchange->server->lock);
     if (exchange->reply_text) {
         exchange->reply =
-            arena_str(&exchange->scope.arena, (str){ exchange->reply_text, exchange->reply_size });
+            arena_str(&exchange->arena, (str){ exchange->reply_text, exchange->reply_size });
         free((void *)(uintptr_t)exchange->reply_text);
         exchange->reply_text = NULL;
     }
@@ -226,9 +282,8 @@ static pawl_status end_early(struct rpc_exchange *exchange)
 /* It may wait for days, and thousands may: what a turn needed is let go. */
 static void rest(struct rpc_exchange *exchange)
 {
-    scope_fini(&exchange->work);
-    scope_init(&exchange->work, &heap_libc, LIMIT_SCOPE);
     watcher_join(exchange);
+    end_turn(exchange);
 }
 
 void exchange_run(struct rpc_exchange *exchange)
@@ -238,15 +293,21 @@ void exchange_run(struct rpc_exchange *exchange)
 
     if (exchange->is_done)
         return;
+    if (!begin_turn(exchange)) { /* the client sees the connection end, and asks again */
+        exchange->is_done = true;
+        return;
+    }
     if (exchange->is_known)
         take_reply(exchange);
-    scope_clear(&exchange->work);
-    exchange->work.trace = node_text(exchange->meta, "traceparent");
+    scope_clear(&exchange->turn->work);
+    exchange->turn->work.trace = node_text(exchange->meta, "traceparent");
     exchange->waits = false;
     exchange->due_ms = 0;
     buf_init(&members, &heap_libc, LIMIT_SCOPE);
     status = exchange->is_deaf ? PAWL_OK : exchange->method->run(exchange, &members);
-    if (!exchange->waits || status != PAWL_OK || exchange->is_deaf)
+    if (exchange->under_way || exchange->needs_thread)
+        ; /* it goes on later */
+    else if (!exchange->waits || status != PAWL_OK || exchange->is_deaf)
         conclude(exchange, status, &members);
     else if (atomic_load(&exchange->server->is_stopping))
         conclude(exchange, end_early(exchange), &members);
@@ -255,21 +316,63 @@ void exchange_run(struct rpc_exchange *exchange)
     buf_fini(&members);
 }
 
+/* ---- On a thread that may not wait ---- */
+
+void exchange_start(struct rpc_exchange *exchange, const struct waiter *waiter)
+{
+    exchange->waiter = waiter;
+    exchange_run(exchange);
+    exchange->waiter = NULL;
+}
+
+bool exchange_go_on(struct rpc_exchange *exchange, bool is_stopping)
+{
+    struct op_answer answer;
+    struct buf members;
+    pawl_status status;
+    bool waits;
+
+    if (!exchange->under_way) {
+        exchange->needs_thread = false;
+        exchange_run(exchange);
+        return false;
+    }
+    status = op_go_on(exchange->under_way, is_stopping, &exchange->under_way_out, &answer, &waits);
+    if (waits)
+        return true;
+    exchange->under_way = NULL;
+    buf_init(&members, &heap_libc, LIMIT_SCOPE);
+    status = manage_end(exchange, status, &exchange->under_way_out, &members);
+    conclude(exchange, status, &members);
+    buf_fini(&members);
+    return false;
+}
+
 /* ---- Waiting ---- */
+
+void exchange_follow(struct rpc_exchange *exchange, struct mcp_watch *watch, uint64_t instance)
+{
+    watch->exchange = exchange;
+    watch->instance = instance;
+    watch->more = exchange->watches;
+    exchange->watches = watch;
+}
 
 void exchange_watch(struct rpc_exchange *exchange, str instance)
 {
     uint8_t random[ID_RANDOM_SIZE];
+    uint64_t number;
 
-    if (instance.size != ID_SIZE || !id_parse(instance, &exchange->watched, random))
+    if (exchange->own.instance || instance.size != ID_SIZE || !id_parse(instance, &number, random))
         return;
     memcpy(exchange->instance, instance.data, ID_SIZE);
+    exchange_follow(exchange, &exchange->own, number);
     watcher_join(exchange);
 }
 
-void exchange_watch_all(struct rpc_exchange *exchange)
+void exchange_follow_lists(struct rpc_exchange *exchange)
 {
-    exchange->watches_all = true;
+    exchange->follows_lists = true;
     watcher_join(exchange);
     look_at_definitions(exchange->server);
 }
@@ -293,7 +396,7 @@ static void note_due(struct rpc_exchange *exchange)
 
     if (exchange->transport == OVER_HTTP) {
         if (!exchange->beat_ms)
-            exchange->beat_ms = tick_ms(server) + BEAT_MS;
+            note_beat(exchange);
         due = !due || exchange->beat_ms < due ? exchange->beat_ms : due;
     }
     exchange->due_ms = due;

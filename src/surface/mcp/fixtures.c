@@ -195,7 +195,7 @@ pawl_status fixture_tool_call(struct rpc_exchange *exchange, str name, struct bu
     const struct fixture *tool = find_tool(exchange, name);
     struct node *schema;
 
-    TRY(node_read_json(&exchange->work, str_of(tool->schema), &schema));
+    TRY(node_read_json(&exchange->turn->work, str_of(tool->schema), &schema));
     if (!headers_match_schema(exchange, schema, node_find(exchange->params, "arguments")))
         return PAWL_INVALID_REQUEST;
     if (tool->run)
@@ -264,6 +264,11 @@ static bool read_template(str uri, struct buf *result)
     contents_put(result, uri, "application/json", "text", buf_view(&text));
     buf_fini(&text);
     return true;
+}
+
+bool fixture_resource_has(const struct rpc_exchange *exchange, str uri)
+{
+    return exchange->server->options.has_fixtures && str_starts(uri, STR("test://"));
 }
 
 pawl_status fixture_resource_read(struct rpc_exchange *exchange, str uri, struct buf *result,

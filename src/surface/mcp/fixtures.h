@@ -12,6 +12,7 @@ void fixtures_put_templates(struct rpc_exchange *exchange, struct buf *out);
 void fixtures_put_prompts(struct rpc_exchange *exchange, struct buf *out);
 bool fixture_tool_has(const struct rpc_exchange *exchange, str name);
 pawl_status fixture_tool_call(struct rpc_exchange *exchange, str name, struct buf *result);
+bool fixture_resource_has(const struct rpc_exchange *exchange, str uri);
 pawl_status fixture_resource_read(struct rpc_exchange *exchange, str uri, struct buf *result,
                                   bool *is_there);
 pawl_status fixture_prompt_get(struct rpc_exchange *exchange, str name, struct buf *result,

@@ -178,7 +178,7 @@ static pawl_status require(struct rpc_exchange *exchange, struct buf *result, co
     exchange->result_type = "input_required";
     buf_fmt(result, "\"inputRequests\":{%s}", requests);
     if (stage) {
-        TRY_MEMORY(&exchange->work, sign(exchange, stage, state));
+        TRY_MEMORY(&exchange->turn->work, sign(exchange, stage, state));
         json_put_text(result, "requestState", state);
     }
     return PAWL_OK;

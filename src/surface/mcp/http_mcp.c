@@ -142,13 +142,90 @@ static pawl_status run_batch(struct op_call *call, struct rpc_exchange *exchange
     return PAWL_OK;
 }
 
-static pawl_status post(struct op_call *call, struct buf *out)
+/* A message that waits for a worker, or for a commit. */
+struct post_wait {
+    struct op_wait wait; /* first */
+    struct op_call *call;
+    struct rpc_exchange *exchange;
+    struct waiter waiter; /* of the operation that it has under way */
+};
+
+/* By the drain perhaps. */
+static void on_answer(void *context)
+{
+    struct post_wait *waiting = context;
+    const struct waiter *waiter = waiting->call->waiter;
+
+    waiting->wait.is_slow = waiting->exchange->under_way->wait->is_slow;
+    waiter->wake(waiter->context);
+}
+
+static bool is_there(void *context)
+{
+    const struct waiter *waiter = ((struct post_wait *)context)->call->waiter;
+
+    return !waiter->is_there || waiter->is_there(waiter->context);
+}
+
+/* A worker runs it. */
+static pawl_status hand_over(struct post_wait *waiting)
+{
+    const struct waiter *waiter = waiting->call->waiter;
+
+    waiting->wait.is_slow = true;
+    waiter->wake(waiter->context);
+    return PAWL_OK;
+}
+
+static pawl_status post_go_on(struct op_call *call, bool is_stopping, struct buf *out);
+
+static struct post_wait *begin_wait(struct op_call *call, struct rpc_exchange *exchange)
+{
+    struct post_wait *waiting = ARENA_NEW(&call->scope->arena, struct post_wait);
+
+    if (!waiting)
+        return NULL;
+    *waiting = (struct post_wait){
+        { .go_on = post_go_on }, call, exchange, { on_answer, is_there, waiting }
+    };
+    op_waits(call, &waiting->wait);
+    return waiting;
+}
+
+/* On the thread that has read it, which has others to read. */
+static pawl_status start(struct op_call *call, struct rpc_exchange *exchange, struct buf *out)
+{
+    struct post_wait *waiting = begin_wait(call, exchange);
+
+    if (!waiting) {
+        exchange_free(exchange);
+        return scope_no_memory(call->scope);
+    }
+    if (!exchange_is_quick(exchange))
+        return hand_over(waiting);
+    exchange_start(exchange, &waiting->waiter);
+    if (exchange->needs_thread)
+        return hand_over(waiting);
+    if (exchange->under_way)
+        return PAWL_OK;
+    *call->waits = false;
+    call->wait = NULL;
+    return answer(call, exchange, out);
+}
+
+static str text_of(const struct op_call *call)
 {
     const struct node *text = node_find(call->input, "text");
+
+    return text ? text->text : STR("");
+}
+
+static pawl_status take_message(struct op_call *call, struct buf *out)
+{
     struct rpc_exchange *exchange;
 
     TRY(exchange_of(call, ROW_POST, &exchange));
-    if (!message_read(exchange, text ? text->text : STR("")))
+    if (!message_read(exchange, text_of(call)))
         return answer_error(call, exchange, out);
     if (exchange->message->kind == NODE_ARRAY)
         return run_batch(call, exchange, out);
@@ -162,8 +239,40 @@ static pawl_status post(struct op_call *call, struct buf *out)
         take_notification(exchange);
         return answer_nothing(call, exchange, 202);
     }
+    if (call->waiter)
+        return start(call, exchange, out);
     exchange_run(exchange);
     return answer(call, exchange, out);
+}
+
+static pawl_status post_go_on(struct op_call *call, bool is_stopping, struct buf *out)
+{
+    struct rpc_exchange *exchange = ((struct post_wait *)call->wait)->exchange;
+
+    if (!exchange) {
+        call->waiter = NULL;
+        return take_message(call, out);
+    }
+    if (!exchange_go_on(exchange, is_stopping))
+        return answer(call, exchange, out);
+    *call->waits = true;
+    return PAWL_OK;
+}
+
+#define SHORT_MESSAGE ((size_t)64 << 10)
+
+/* A long message, or a batch, is not even read by a thread that has others to read. */
+static pawl_status post(struct op_call *call, struct buf *out)
+{
+    str text = text_of(call);
+    struct post_wait *waiting;
+    bool is_long = text.size > SHORT_MESSAGE || str_starts(str_trim(text, " \t\r\n"), STR("["));
+
+    if (!call->waiter || !is_long)
+        return take_message(call, out);
+    waiting = begin_wait(call, NULL);
+    TRY_MEMORY(call->scope, waiting);
+    return hand_over(waiting);
 }
 
 /* ---- Of a session ---- */
@@ -186,7 +295,7 @@ static struct rpc_exchange *enter_session(struct op_call *call, enum mcp_row row
         return exchange;
     rpc_fail(exchange, RPC_REQUEST,
              id.data ? "no such session: initialize again" : "2026-07-28 takes POST alone");
-    exchange->error.http = id.data ? 404 : 405;
+    exchange->turn->error.http = id.data ? 404 : 405;
     *status = answer_error(call, exchange, out);
     return NULL;
 }
@@ -235,13 +344,23 @@ static pawl_status metadata(struct op_call *call, struct buf *out)
     return PAWL_OK;
 }
 
+/* By the header that repeats the method: a message that says something else is refused. */
+static bool is_quick(const struct op_headers *headers)
+{
+    str name = headers->get(headers->context, "Mcp-Method");
+    const struct mcp_method *method = name.data ? method_find(name) : NULL;
+
+    return method && method->is_quick;
+}
+
 #define MCP_FLAGS (OP_RAW_ANSWER | OP_FIRST_STORE)
 
 void rows_fill(struct mcp_server *server)
 {
     static const struct op rows[MCP_ROWS] = {
-        [ROW_POST] = { "mcp.post", "POST", "/mcp", MCP_FLAGS | OP_TEXT_BODY, 200, "one message",
-                       no_params, post, "any" },
+        [ROW_POST] = { "mcp.post", "POST", "/mcp",
+                       MCP_FLAGS | OP_TEXT_BODY | OP_ASYNC | OP_KEY_IN_RECORD, 200, "one message",
+                       no_params, post, "any", .is_quick = is_quick },
         [ROW_GET] = { "mcp.get", "GET", "/mcp", MCP_FLAGS, 200, "the stream of a session",
                       no_params, get, "any" },
         [ROW_DELETE] = { "mcp.delete", "DELETE", "/mcp", MCP_FLAGS, 204, "the end of a session",

@@ -5,15 +5,17 @@
 /* One resource or task that a listener follows. */
 struct followed {
     struct followed *next;
+    struct mcp_watch watch;
     str uri; /* data NULL: a task */
-    str id;
-    int64_t seen; /* entries; -1: not looked yet */
+    str id;  /* of a task */
+    int64_t seen;
 };
 
 struct listener {
     bool tools, prompts, resources;
     uint64_t tools_seen, prompts_seen;
     struct followed *first;
+    uint32_t count;
 };
 
 #define FOLLOWED_MAX 256u
@@ -29,31 +31,41 @@ static bool is_true(const struct node *wanted, const char *name)
 
 static pawl_status follow(struct rpc_exchange *exchange, struct listener *listener, str uri, str id)
 {
-    struct followed *one = ARENA_NEW(&exchange->scope.arena, struct followed);
+    struct followed *one = ARENA_NEW(&exchange->arena, struct followed);
+    uint8_t random[ID_RANDOM_SIZE];
+    uint64_t number = 0;
 
-    TRY_MEMORY(&exchange->work, one);
-    *one = (struct followed){ listener->first, uri, id, -1 };
+    TRY_MEMORY(&exchange->turn->work, one);
+    *one = (struct followed){ listener->first,
+                              { 0 },
+                              arena_str(&exchange->arena, uri),
+                              arena_str(&exchange->arena, id),
+                              -1 };
+    TRY_MEMORY(&exchange->turn->work, one->uri.data || one->id.data);
+    if (!uri.data)
+        (void)id_parse(id, &number, random);
+    exchange_follow(exchange, &one->watch, uri.data ? uri_instance(uri) : number);
     listener->first = one;
+    listener->count++;
     return PAWL_OK;
 }
 
+/* What there is for this caller. */
 static pawl_status follow_all(struct rpc_exchange *exchange, struct listener *listener,
                               const struct node *wanted)
 {
-    uint32_t count = 0;
-    str id;
-
     for (const struct node *one = node_first(wanted, "resourceSubscriptions"); one; one = one->next)
-        if (one->text.data && count++ < FOLLOWED_MAX)
-            TRY(follow(exchange, listener, one->text, uri_process(one->text, &id) ? id : STR_NONE));
+        if (one->text.data && listener->count < FOLLOWED_MAX &&
+            resource_stamp(exchange, one->text) >= 0)
+            TRY(follow(exchange, listener, one->text, STR_NONE));
     for (const struct node *one = node_first(wanted, "taskIds"); one; one = one->next) {
         struct task_view view;
 
-        if (one->text.data && count++ < FOLLOWED_MAX &&
-            task_read(exchange, one->text, &view) == PAWL_OK)
+        if (one->text.data && listener->count < FOLLOWED_MAX &&
+            task_look(exchange, one->text, &view) == PAWL_OK)
             TRY(follow(exchange, listener, STR_NONE, one->text));
     }
-    exchange->error.code = 0; /* of a task that is not the caller's: it is left out */
+    exchange->turn->error.code = 0; /* of a task that is not the caller's: it is left out */
     return PAWL_OK;
 }
 
@@ -125,30 +137,35 @@ static void tell_task(struct rpc_exchange *exchange, const struct task_view *vie
     buf_fini(&members);
 }
 
-/* How many entries it has; -1: it cannot be seen. */
-static int64_t count_entries(struct rpc_exchange *exchange, str id, struct task_view *view)
+/* How many entries a task has; -1: it cannot be seen. */
+static int64_t task_stamp(struct rpc_exchange *exchange, str id, struct task_view *view)
 {
-    int64_t next = 0;
+    int64_t next = -1;
 
-    if (!id.data || task_read(exchange, id, view) != PAWL_OK) {
-        exchange->error.code = 0;
-        return -1;
-    }
-    node_to_i64(node_find(view->instance, "next_sequence_number"), &next);
+    if (task_look(exchange, id, view) == PAWL_OK)
+        node_to_i64(node_find(view->instance, "next_sequence_number"), &next);
+    exchange->turn->error.code = 0;
     return next;
 }
 
-static void look(struct rpc_exchange *exchange, struct followed *one)
+/* `lists_moved`: definitions have changed. */
+static void look(struct rpc_exchange *exchange, struct followed *one, bool lists_moved)
 {
+    bool may_have = watch_take(exchange->server, &one->watch) || one->seen < 0 ||
+                    (lists_moved && !one->watch.instance);
     struct task_view view;
-    int64_t count = count_entries(exchange, one->id, &view);
-    bool has_changed = count >= 0 && one->seen >= 0 && count != one->seen;
+    int64_t stamp, seen = one->seen;
 
-    if (count >= 0)
-        one->seen = count;
-    if (has_changed && one->uri.data)
+    if (!may_have)
+        return;
+    stamp =
+        one->uri.data ? resource_stamp(exchange, one->uri) : task_stamp(exchange, one->id, &view);
+    if (stamp < 0 || stamp == seen)
+        return;
+    one->seen = stamp;
+    if (seen >= 0 && one->uri.data)
         tell_updated(exchange, one->uri);
-    else if (has_changed)
+    else if (seen >= 0)
         tell_task(exchange, &view);
 }
 
@@ -162,7 +179,8 @@ static bool has_moved(_Atomic uint64_t *counter, uint64_t *seen)
     return has;
 }
 
-static void look_at_lists(struct rpc_exchange *exchange, struct listener *listener)
+/* True: definitions have changed. */
+static bool look_at_lists(struct rpc_exchange *exchange, struct listener *listener)
 {
     bool tools = has_moved(&exchange->server->tools_changed, &listener->tools_seen);
     bool prompts = has_moved(&exchange->server->prompts_changed, &listener->prompts_seen);
@@ -173,61 +191,81 @@ static void look_at_lists(struct rpc_exchange *exchange, struct listener *listen
         tell(exchange, "notifications/resources/list_changed", STR(""));
     if (prompts && listener->prompts)
         tell(exchange, "notifications/prompts/list_changed", STR(""));
+    return tools;
 }
 
 /* ---- Modern ---- */
 
-/* One instance alone wakes only those who follow it. */
-static void watch(struct rpc_exchange *exchange, const struct listener *listener)
+static bool needs_lists(const struct listener *listener)
 {
-    bool is_alone = !listener->tools && !listener->prompts && !listener->resources;
+    bool needs = listener->tools || listener->prompts || listener->resources;
 
     for (const struct followed *one = listener->first; one; one = one->next)
-        is_alone &= one->id.data && str_eq(one->id, listener->first->id);
-    if (is_alone && listener->first)
-        exchange_watch(exchange, listener->first->id);
-    else
-        exchange_watch_all(exchange);
+        needs |= one->uri.data && !one->watch.instance;
+    return needs;
 }
 
-static pawl_status begin(struct rpc_exchange *exchange, struct listener **out)
+static pawl_status read_wanted(struct rpc_exchange *exchange, const struct node *wanted,
+                               struct listener **out)
 {
-    const struct node *wanted = node_find(exchange->params, "notifications");
-    struct listener *listener = ARENA_NEW(&exchange->scope.arena, struct listener);
-    struct buf honoured;
+    struct listener *listener = ARENA_NEW(&exchange->arena, struct listener);
 
-    TRY_MEMORY(&exchange->work, listener);
-    if (!wanted || wanted->kind != NODE_OBJECT)
-        return rpc_fail(exchange, RPC_PARAMS, "params.notifications: expected an object");
-    if (node_find(wanted, "taskIds") && !exchange->caps.tasks)
-        return rpc_need(exchange, "{\"extensions\":{\"" TASKS_WORD "\":{}}}");
+    TRY_MEMORY(&exchange->turn->work, listener);
     listener->tools = is_true(wanted, "toolsListChanged");
     listener->prompts = is_true(wanted, "promptsListChanged");
     listener->resources = is_true(wanted, "resourcesListChanged");
     listener->tools_seen = atomic_load(&exchange->server->tools_changed);
     listener->prompts_seen = atomic_load(&exchange->server->prompts_changed);
     TRY(follow_all(exchange, listener, wanted));
-    watch(exchange, listener);
+    *out = listener;
+    return PAWL_OK;
+}
+
+static void acknowledge(struct rpc_exchange *exchange, const struct listener *listener)
+{
+    struct buf honoured;
+
     buf_init(&honoured, &heap_libc, LIMIT_SCOPE);
     put_honoured(listener, &honoured);
     tell(exchange, "notifications/subscriptions/acknowledged", buf_view(&honoured));
     buf_fini(&honoured);
-    exchange->kept = *out = listener;
+}
+
+static pawl_status begin(struct rpc_exchange *exchange, struct listener **out)
+{
+    const struct node *wanted = node_find(exchange->params, "notifications");
+    struct arena message;
+    pawl_status status;
+
+    if (!wanted || wanted->kind != NODE_OBJECT)
+        return rpc_fail(exchange, RPC_PARAMS, "params.notifications: expected an object");
+    if (node_find(wanted, "taskIds") && !exchange->caps.tasks)
+        return rpc_need(exchange, "{\"extensions\":{\"" TASKS_WORD "\":{}}}");
+    status = exchange_settle(exchange, &message);
+    if (status == PAWL_OK)
+        status = read_wanted(exchange, wanted, out);
+    arena_fini(&message);
+    TRY(status);
+    exchange->kept = *out;
+    if (needs_lists(*out))
+        exchange_follow_lists(exchange);
+    watcher_join(exchange);
+    acknowledge(exchange, *out);
+    json_put_raw(&exchange->meta_out, META_PREFIX "subscriptionId", exchange->id);
     return PAWL_OK;
 }
 
 pawl_status method_listen(struct rpc_exchange *exchange, struct buf *result)
 {
     struct listener *listener = (struct listener *)(uintptr_t)exchange->kept;
+    bool lists_moved;
 
     (void)result;
     if (!listener)
         TRY(begin(exchange, &listener));
-    look_at_lists(exchange, listener);
+    lists_moved = look_at_lists(exchange, listener);
     for (struct followed *one = listener->first; one; one = one->next)
-        look(exchange, one);
-    if (exchange->meta_out.size == 0)
-        json_put_raw(&exchange->meta_out, META_PREFIX "subscriptionId", exchange->id);
+        look(exchange, one, lists_moved);
     exchange->ends_well = true;
     exchange_wait(exchange, 0);
     return PAWL_OK;
@@ -238,23 +276,26 @@ pawl_status method_listen(struct rpc_exchange *exchange, struct buf *result)
 /* A copy of one subscription: the session's may go while we look. */
 struct looked {
     struct looked *next;
-    str uri, id;
+    str uri;
     int64_t seen;
 };
 
-static struct looked *copy_subscriptions(struct rpc_exchange *exchange)
+static struct looked *copy_changed(struct rpc_exchange *exchange, bool lists_moved)
 {
-    struct arena *arena = &exchange->work.arena;
+    struct arena *arena = &exchange->turn->work.arena;
     struct looked *first = NULL;
 
     guard_lock(&exchange->server->lock);
-    for (const struct subscription *one = exchange->session->subscriptions; one; one = one->next) {
-        struct looked *copy = ARENA_NEW(arena, struct looked);
+    for (struct subscription *one = exchange->session->subscriptions; one; one = one->next) {
+        struct looked *copy;
 
+        if (!one->watch.has_changed && !(lists_moved && !one->watch.instance))
+            continue;
+        copy = ARENA_NEW(arena, struct looked);
         if (!copy)
             break;
-        *copy = (struct looked){ first, arena_str(arena, str_of(one->uri)), STR_NONE, one->seen };
-        uri_process(copy->uri, &copy->id);
+        one->watch.has_changed = false;
+        *copy = (struct looked){ first, arena_str(arena, str_of(one->uri)), one->seen };
         first = copy;
     }
     guard_unlock(&exchange->server->lock);
@@ -270,32 +311,37 @@ static void note_seen(struct rpc_exchange *exchange, str uri, int64_t seen)
     guard_unlock(&exchange->server->lock);
 }
 
+static pawl_status begin_stream(struct rpc_exchange *exchange, struct listener **out)
+{
+    struct listener *listener = ARENA_NEW(&exchange->arena, struct listener);
+
+    TRY_MEMORY(&exchange->turn->work, listener);
+    listener->tools = listener->prompts = listener->resources = true;
+    has_moved(&exchange->server->tools_changed, &listener->tools_seen);
+    has_moved(&exchange->server->prompts_changed, &listener->prompts_seen);
+    exchange->kept = *out = listener;
+    exchange->is_stream = true;
+    exchange_follow_lists(exchange);
+    return PAWL_OK;
+}
+
 /* What a session's client has subscribed to. It ends with the session. */
 pawl_status method_stream(struct rpc_exchange *exchange, struct buf *result)
 {
     struct listener *listener = (struct listener *)(uintptr_t)exchange->kept;
+    bool lists_moved;
 
     (void)result;
-    if (!listener) {
-        listener = ARENA_NEW(&exchange->scope.arena, struct listener);
-        TRY_MEMORY(&exchange->work, listener);
-        listener->tools = listener->prompts = listener->resources = true;
-        has_moved(&exchange->server->tools_changed, &listener->tools_seen);
-        has_moved(&exchange->server->prompts_changed, &listener->prompts_seen);
-        exchange->kept = listener;
-        exchange->is_stream = true;
-        exchange_watch_all(exchange);
-    }
-    look_at_lists(exchange, listener);
-    for (const struct looked *one = copy_subscriptions(exchange); one; one = one->next) {
-        struct task_view view;
-        int64_t count = count_entries(exchange, one->id, &view);
+    if (!listener)
+        TRY(begin_stream(exchange, &listener));
+    lists_moved = look_at_lists(exchange, listener);
+    for (const struct looked *one = copy_changed(exchange, lists_moved); one; one = one->next) {
+        int64_t stamp = resource_stamp(exchange, one->uri);
 
-        if (count < 0 || count == one->seen)
+        if (stamp < 0 || stamp == one->seen)
             continue;
-        note_seen(exchange, one->uri, count);
-        if (one->seen >= 0)
-            tell_updated(exchange, one->uri);
+        note_seen(exchange, one->uri, stamp);
+        tell_updated(exchange, one->uri);
     }
     exchange->ends_well = true;
     if (!exchange->session->has_ended)

@@ -75,10 +75,23 @@ void caps_read(const struct node *declared, struct client_caps *out);
 #define SESSIONS_MAX      10000u
 #define SUBSCRIPTIONS_MAX 256u
 
+struct session;
+struct rpc_exchange;
+
+/* An instance that an exchange follows, or the streams of a session. Under the server's lock. */
+struct mcp_watch {
+    struct mcp_watch *next, *previous; /* of its bucket */
+    struct mcp_watch *more;            /* of the same exchange */
+    struct rpc_exchange *exchange;     /* NULL: it is a session's */
+    struct session *session;
+    uint64_t instance; /* its number; 0: it is in no bucket */
+    bool has_changed;  /* since its follower has looked */
+};
+
 struct subscription {
     struct subscription *next;
-    int64_t seen; /* entries of the instance that its subscriber knows of; -1: not looked yet */
-    uint64_t instance; /* its number; 0: not about one */
+    struct mcp_watch watch;
+    int64_t seen; /* resource_stamp() that its subscriber knows of */
     char uri[];
 };
 
@@ -93,6 +106,7 @@ struct session {
     int64_t used_ms;
     struct subscription *subscriptions;
     uint32_t subscription_count;
+    struct rpc_exchange *streams; /* that wait for what it has subscribed to */
 };
 
 /* ---- One request ---- */
@@ -114,13 +128,20 @@ struct exchange_link {
     struct rpc_exchange *next, *previous;
 };
 
+/* What an exchange needs while it runs, and not while it waits: thousands may wait. */
+struct rpc_turn {
+    struct scope work;
+    struct rpc_error error;
+};
+
 struct rpc_exchange {
     struct op_pieces pieces; /* as HTTP reads it; the first member */
     struct mcp_server *server;
     enum transport transport;
-    struct exchange_link of_all, of_bucket; /* among those that the watcher knows */
-    struct scope scope;                     /* the message, and what is kept of it */
-    struct scope work;                      /* of one turn */
+    struct exchange_link of_all, of_lists; /* among those that the watcher knows */
+    struct rpc_exchange *next_stream;      /* of the same session */
+    struct arena arena;                    /* the message, and what is kept of it */
+    struct rpc_turn *turn;                 /* NULL while it waits */
 
     /* The message. */
     struct node *message;
@@ -140,9 +161,10 @@ struct rpc_exchange {
 
     /* Where it is. */
     uint32_t stage;
-    char instance[ID_SIZE + 1]; /* that it watches; "": none */
-    uint64_t watched;           /* its number; 0: none */
-    bool watches_all;           /* every commit wakes it */
+    char instance[ID_SIZE + 1]; /* that it waits for; "": none */
+    struct mcp_watch own;       /* of that */
+    struct mcp_watch *watches;  /* what wakes it */
+    bool follows_lists;         /* a change of definitions wakes it */
     bool is_known;              /* to the watcher */
     atomic_bool is_deaf;        /* nothing is sent any more: the client has cancelled it */
     bool waits;                 /* the method is to be called again */
@@ -158,6 +180,12 @@ struct rpc_exchange {
     const char *reply_text;   /* the same on its way, on libc's heap; under the lock */
     size_t reply_size;
     uint64_t progress; /* the last number that was sent */
+
+    /* On a thread that reads requests, which may not wait. */
+    const struct waiter *waiter; /* NULL: it is on another thread */
+    struct op_call *under_way;   /* an operation that was started; NULL: none */
+    struct buf under_way_out;
+    bool needs_thread; /* it was not begun: another thread has to run it */
     const void *kept;  /* the method's own, in the scope */
     str kept_text;     /* likewise */
     void (*wake)(void *context);
@@ -168,7 +196,6 @@ struct rpc_exchange {
     struct buf meta_out;     /* members of the result's _meta */
     struct buf out;          /* messages before the answer, framed */
     struct buf answer;       /* the answer, not framed */
-    struct rpc_error error;
     int http_status;
 };
 
@@ -183,6 +210,7 @@ struct mcp_method {
     bool needs_tasks;       /* modern: the extension has to be declared */
     const char *header;     /* modern, HTTP: the parameter that Mcp-Name repeats; NULL: none */
     enum mcp_version since; /* legacy */
+    bool is_quick;          /* it reads one thing, and never waits */
 };
 extern const struct mcp_method mcp_methods[]; /* ending in a zero row */
 const struct mcp_method *method_find(str name);
@@ -194,11 +222,24 @@ struct rpc_exchange *exchange_new(struct mcp_server *server, enum transport tran
 void exchange_free(struct rpc_exchange *exchange);
 /* A turn of its method. Afterwards is_done, or it waits. */
 void exchange_run(struct rpc_exchange *exchange);
+/* The first turn, on a thread that may not wait: afterwards it is done, or needs_thread, or an
+ * operation is under way, and `waiter` is woken when exchange_go_on() is to be called. */
+bool exchange_is_quick(const struct rpc_exchange *exchange);
+void exchange_start(struct rpc_exchange *exchange, const struct waiter *waiter);
+/* True: it waits again. */
+bool exchange_go_on(struct rpc_exchange *exchange, bool is_stopping);
 /* Turns until it is done, in this thread. `put` gets what goes out meanwhile; NULL: it is
  * dropped. */
 void exchange_finish(struct rpc_exchange *exchange, void (*put)(void *context, str text),
                      void *context);
 bool exchange_sleep(struct op_pieces *pieces, void (*wake)(void *context), void *context);
+/* Reads into what is kept of the message; `read` is one of base/node.h. */
+pawl_status exchange_read(struct rpc_exchange *exchange,
+                          pawl_status (*read)(struct scope *scope, str text, struct node **out),
+                          str text, struct node **out);
+/* Of one that will wait for days: only its id and its caller are kept. The old message is the
+ * caller's to free, when it has read what it needs. */
+pawl_status exchange_settle(struct rpc_exchange *exchange, struct arena *message);
 /* Takes what is to be sent now. */
 void exchange_take(struct rpc_exchange *exchange, struct buf *out);
 
@@ -210,7 +251,11 @@ pawl_status rpc_fail_as(struct rpc_exchange *exchange, pawl_status status);
 pawl_status rpc_need(struct rpc_exchange *exchange, const char *capabilities); /* JSON */
 /* Call it again when the instance has changed, or at the latest in so many ms (0: no limit). */
 void exchange_watch(struct rpc_exchange *exchange, str instance);
-void exchange_watch_all(struct rpc_exchange *exchange);
+/* Before it is known to the watcher: this one wakes it, too. The lists are those of definitions. */
+void exchange_follow(struct rpc_exchange *exchange, struct mcp_watch *watch, uint64_t instance);
+void exchange_follow_lists(struct rpc_exchange *exchange);
+/* Has it changed since this was asked? */
+bool watch_take(struct mcp_server *server, struct mcp_watch *watch);
 void exchange_wait(struct rpc_exchange *exchange, int64_t most_ms);
 bool exchange_is_late(struct rpc_exchange *exchange); /* the time that it waits is over */
 /* A notification, or a request of ours whose answer will be in exchange->reply. `params` are the
@@ -246,9 +291,9 @@ struct session *session_find(struct mcp_server *server, str id, const struct op_
 void session_leave(struct mcp_server *server, struct session *session); /* NULL is allowed */
 void session_end(struct mcp_server *server, struct session *session);
 void sessions_free(struct mcp_server *server);
-uint64_t uri_instance(str uri); /* the number of the instance that it is about; 0: none */
-bool uri_process(str uri, str *id);
-bool session_subscribe(struct mcp_server *server, struct session *session, str uri);
+/* OVERLOADED: it has SUBSCRIPTIONS_MAX. */
+pawl_status session_subscribe(struct mcp_server *server, struct session *session, str uri,
+                              int64_t stamp);
 void session_unsubscribe(struct mcp_server *server, struct session *session, str uri);
 /* Gives an answer of the client to the exchange that asked, or cancels a request. */
 void exchange_answered(struct rpc_exchange *message);
@@ -271,8 +316,9 @@ struct mcp_server {
     atomic_bool is_stopping;
     struct shard_vector at;     /* up to where the watcher has read, while an exchange waits */
     struct rpc_exchange *first; /* those that the watcher knows */
-    struct rpc_exchange *buckets[BUCKETS + 1]; /* by the instance; the last: of everything */
-    uint32_t exchange_count;
+    struct mcp_watch *buckets[BUCKETS]; /* by the instance */
+    struct rpc_exchange *followers;     /* of lists */
+    atomic_uint exchange_count;
     int64_t due_ms; /* when the first of them is due */
     uint64_t asked; /* requests of ours to clients */
     struct session *sessions;
@@ -287,7 +333,10 @@ void watcher_leave(struct rpc_exchange *exchange);
 void exchange_wake(struct rpc_exchange *exchange); /* under the lock */
 void watcher_wake(struct mcp_server *server);
 void look_at_definitions(struct mcp_server *server);
-void lists_wake(struct mcp_server *server); /* those that follow more than one instance */
+void lists_wake(struct mcp_server *server); /* those that follow them */
+/* Under the lock. */
+void watch_join(struct mcp_server *server, struct mcp_watch *watch);
+void watch_leave(struct mcp_server *server, struct mcp_watch *watch);
 
 /* ---- run_op.c: operations ---- */
 
@@ -295,12 +344,18 @@ void lists_wake(struct mcp_server *server); /* those that follow more than one i
  * nodes are used up. The error is in exchange->work. */
 pawl_status op_ask(struct rpc_exchange *exchange, const char *operation, struct node *input,
                    struct buf *out);
-/* The same with members, and the answer as a tree in the scope of this turn. */
+/* The same, on a thread that may not wait: the exchange may have it under way afterwards, or need
+ * another thread. */
+pawl_status op_begin(struct rpc_exchange *exchange, const char *operation, struct node *input,
+                     struct buf *out);
+/* The same as op_ask() with members, and the answer as a tree in the scope of this turn. */
 struct op_member {
     const char *name; /* NULL: the end */
     str text, json;
 };
 #define MEMBERS(...) ((const struct op_member[]){ __VA_ARGS__, { 0 } })
+pawl_status op_ask_text(struct rpc_exchange *exchange, const char *operation,
+                        const struct op_member *members, str *out);
 pawl_status op_ask_node(struct rpc_exchange *exchange, const char *operation,
                         const struct op_member *members, struct node **out);
 
@@ -318,6 +373,9 @@ extern const struct manage_tool manage_tools[]; /* ending in a zero row */
 const struct manage_tool *manage_find(str name);
 pawl_status manage_call(struct rpc_exchange *exchange, const struct manage_tool *tool,
                         struct buf *result);
+/* What its operation has answered is the tool's result. */
+pawl_status manage_end(struct rpc_exchange *exchange, pawl_status status, struct buf *answer,
+                       struct buf *result);
 
 enum task_mode { TASK_AUTO, TASK_REQUIRED, TASK_NEVER };
 struct definition_tool {
@@ -352,14 +410,17 @@ pawl_status definition_call(struct rpc_exchange *exchange, struct buf *result);
 enum task_status { TASK_WORKING, TASK_INPUT, TASK_COMPLETED, TASK_FAILED, TASK_CANCELLED };
 struct task_view {
     str id;
+    struct arena *arena;         /* of this turn; NULL: it is one of a list */
     const struct node *instance; /* as instance.get answers */
-    const struct node *waiting;  /* as instance.why answers; NULL: it has ended */
+    const struct node *waiting;  /* as instance.why answers; NULL: it has ended, or was not asked */
     enum task_status status;     /* of the modern era; see task_word() */
     bool has_ended;
     const struct node *error; /* of the protocol, {code, message}; NULL: none */
 };
 /* What instance `id` is to this caller. -32602 if it is not known, or another's. */
 pawl_status task_read(struct rpc_exchange *exchange, str id, struct task_view *out);
+/* The same without asking what a machine waits for. */
+pawl_status task_look(struct rpc_exchange *exchange, str id, struct task_view *out);
 bool task_is_stuck(const struct task_view *view); /* nothing goes on until a caller acts */
 void task_print(struct rpc_exchange *exchange, const struct task_view *view, struct buf *out);
 /* The members of the tool's result: of a process that has ended, or of its handle. */
@@ -384,6 +445,10 @@ pawl_status gate_ask(struct rpc_exchange *exchange, const struct task_view *view
 
 /* ---- resources.c, prompts.c, listener.c, methods.c ---- */
 
+uint64_t uri_instance(str uri); /* the number of the instance that it is about; 0: none */
+/* What grows when the resource changes: entries of an instance, the version of a definition. -1: it
+ * is not there for this caller. */
+int64_t resource_stamp(struct rpc_exchange *exchange, str uri);
 void contents_put(struct buf *result, str uri, const char *media, const char *member, str text);
 void cache_put(struct rpc_exchange *exchange, struct buf *out);
 pawl_status cursor_refuse(struct rpc_exchange *exchange);

@@ -24,9 +24,10 @@ pawl_status rpc_fail(struct rpc_exchange *exchange, int code, const char *format
 {
     va_list arguments;
 
-    exchange->error = (struct rpc_error){ .code = code };
+    exchange->turn->error = (struct rpc_error){ .code = code };
     va_start(arguments, format);
-    vsnprintf(exchange->error.message, sizeof exchange->error.message, format, arguments);
+    vsnprintf(exchange->turn->error.message, sizeof exchange->turn->error.message, format,
+              arguments);
     va_end(arguments);
     return PAWL_INVALID_REQUEST;
 }
@@ -39,11 +40,11 @@ pawl_status rpc_fail_as(struct rpc_exchange *exchange, pawl_status status)
                    status == PAWL_OUTCOME_UNKNOWN || status == PAWL_OVERLOADED ||
                    status == PAWL_IN_USE;
 
-    if (exchange->error.code)
+    if (exchange->turn->error.code)
         return status;
     return rpc_fail(exchange, is_ours ? RPC_INTERNAL : RPC_PARAMS, "%s: %s",
                     pawl_status_name(status),
-                    op_detail(status, exchange->work.error.message, detail));
+                    op_detail(status, exchange->turn->work.error.message, detail));
 }
 
 pawl_status rpc_need(struct rpc_exchange *exchange, const char *capabilities)
@@ -54,14 +55,14 @@ pawl_status rpc_need(struct rpc_exchange *exchange, const char *capabilities)
              "the client has to declare a capability for this: requiredCapabilities names it");
     buf_init(&data, &heap_libc, LIMIT_TEXT);
     buf_fmt(&data, "{\"requiredCapabilities\":%s}", capabilities);
-    exchange->error.data = buf_take(&data, &exchange->scope.arena);
+    exchange->turn->error.data = buf_take(&data, &exchange->arena);
     return PAWL_INVALID_REQUEST;
 }
 
 /* An error without a readable id has none; `null` is for the legacy era's JSON-RPC readers. */
 void error_print(struct rpc_exchange *exchange, struct buf *out)
 {
-    const struct rpc_error *error = &exchange->error;
+    const struct rpc_error *error = &exchange->turn->error;
     str message = str_of(error->message);
 
     while (message.size > 0 && !str_is_utf8(message, false)) /* a character was cut */
@@ -106,7 +107,7 @@ static bool take_params(struct rpc_exchange *exchange, struct node *params)
     if (params && params->kind != NODE_OBJECT) {
         rpc_fail(exchange, RPC_PARAMS, "params: expected an object, found %s",
                  node_kind_name(params->kind));
-        exchange->error.http = 400;
+        exchange->turn->error.http = 400;
         return false;
     }
     exchange->params = params;
@@ -139,10 +140,10 @@ bool message_read(struct rpc_exchange *exchange, str text)
 {
     struct node *message = NULL;
     pawl_status status = PAWL_NO_MEMORY;
-    str kept = arena_str(&exchange->scope.arena, text.data ? text : STR(""));
+    str kept = arena_str(&exchange->arena, text.data ? text : STR(""));
 
     if (kept.data)
-        status = node_read_json(&exchange->scope, kept, &message);
+        status = exchange_read(exchange, node_read_json, kept, &message);
     if (status == PAWL_OK) {
         exchange->message = message;
         return message->kind == NODE_ARRAY || message_take(exchange, message);
@@ -150,7 +151,7 @@ bool message_read(struct rpc_exchange *exchange, str text)
     if (status == PAWL_NO_MEMORY)
         rpc_fail(exchange, RPC_INTERNAL, "no memory for this message");
     else
-        rpc_fail(exchange, RPC_PARSE, "not JSON: %s", exchange->scope.error.message);
+        rpc_fail(exchange, RPC_PARSE, "not JSON: %s", exchange->turn->work.error.message);
     return false;
 }
 
@@ -159,7 +160,7 @@ const struct node *reply_result(struct rpc_exchange *exchange)
     struct node *message;
 
     if (!exchange->reply.data ||
-        node_read_json(&exchange->work, exchange->reply, &message) != PAWL_OK)
+        node_read_json(&exchange->turn->work, exchange->reply, &message) != PAWL_OK)
         return NULL;
     return node_find(message, "result");
 }

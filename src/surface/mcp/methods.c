@@ -2,13 +2,13 @@
 #include "surface/mcp/mcp_int.h"
 
 const struct mcp_method mcp_methods[] = {
-    { "server/discover", OF_MODERN, method_server_discover },
+    { "server/discover", OF_MODERN, method_server_discover, .is_quick = true },
     { "initialize", OF_LEGACY, method_initialize },
-    { "ping", OF_LEGACY, method_ping },
+    { "ping", OF_LEGACY, method_ping, .is_quick = true },
     { "logging/setLevel", OF_LEGACY, method_set_level },
     { "tools/list", ALL_ERAS, method_tools_list },
     { "tools/call", ALL_ERAS, method_tools_call, .header = "name" },
-    { "tasks/get", ALL_ERAS, method_tasks_get, true, "taskId", MCP_2025_11_25 },
+    { "tasks/get", ALL_ERAS, method_tasks_get, true, "taskId", MCP_2025_11_25, true },
     { "tasks/update", OF_MODERN, method_tasks_update, true, "taskId" },
     { "tasks/cancel", ALL_ERAS, method_tasks_cancel, true, "taskId", MCP_2025_11_25 },
     { "tasks/result", OF_LEGACY, method_tasks_result, .since = MCP_2025_11_25 },
@@ -37,13 +37,13 @@ const struct mcp_method *method_find(str name)
 /* What outlives the request that it came with. */
 pawl_status caller_keep(struct rpc_exchange *exchange, const struct op_principal *who)
 {
-    struct arena *arena = &exchange->scope.arena;
+    struct arena *arena = &exchange->arena;
 
     exchange->who =
         (struct op_principal){ arena_str(arena, who->name), arena_str(arena, who->scopes),
                                arena_str(arena, who->actor) };
     if (who->name.data)
-        TRY_MEMORY(&exchange->work, exchange->who.name.data && exchange->who.scopes.data);
+        TRY_MEMORY(&exchange->turn->work, exchange->who.name.data && exchange->who.scopes.data);
     return PAWL_OK;
 }
 
@@ -83,7 +83,7 @@ static pawl_status begin_session(struct rpc_exchange *exchange, enum mcp_version
 
     if (!exchange->session)
         exchange->session = session_new(exchange->server, &exchange->who, is_listed);
-    TRY_MEMORY(&exchange->work, exchange->session);
+    TRY_MEMORY(&exchange->turn->work, exchange->session);
     exchange->session->version = version;
     caps_read(node_find(exchange->params, "capabilities"), &exchange->session->caps);
     return PAWL_OK;

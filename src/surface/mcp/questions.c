@@ -94,7 +94,7 @@ static void ask_about(struct rpc_exchange *exchange, const struct task_view *vie
                       const struct node *gate)
 {
     struct buf params;
-    str kept = arena_str(&exchange->scope.arena, node_text(gate, "step_id"));
+    str kept = arena_str(&exchange->arena, node_text(gate, "step_id"));
 
     if (!kept.data)
         return;

@@ -34,20 +34,52 @@ static bool split_process(str uri, str *id, str *end)
     return true;
 }
 
+/* NULL: it has no such part. */
+static const struct part *find_part(str end)
+{
+    for (const struct part *part = parts; part->end; part++)
+        if (str_is(end, part->end))
+            return part;
+    return NULL;
+}
+
 uint64_t uri_instance(str uri)
 {
     uint8_t random[ID_RANDOM_SIZE];
     uint64_t number = 0;
     str id, end;
 
-    return split_process(uri, &id, &end) && id_parse(id, &number, random) ? number : 0;
+    return split_process(uri, &id, &end) && find_part(end) && id_parse(id, &number, random) ? number
+                                                                                            : 0;
 }
 
-bool uri_process(str uri, str *id)
-{
-    str end;
+static const str definition_prefix = STR_INIT(SCHEME "definition/"),
+                 diagram_prefix = STR_INIT(SCHEME "diagram/");
 
-    return split_process(uri, id, &end);
+/* data NULL: it is of no definition. */
+static str uri_definition(str uri)
+{
+    if (str_starts(uri, definition_prefix))
+        return str_from(uri, definition_prefix.size);
+    return str_starts(uri, diagram_prefix) ? str_from(uri, diagram_prefix.size) : STR_NONE;
+}
+
+int64_t resource_stamp(struct rpc_exchange *exchange, str uri)
+{
+    str name = uri_definition(uri), id, end;
+    pawl_status status = PAWL_NOT_KNOWN;
+    struct node *answer = NULL;
+    int64_t stamp = -1;
+
+    if (name.data)
+        status = op_ask_node(exchange, "definition.get", MEMBERS({ "name", name }), &answer);
+    else if (split_process(uri, &id, &end) && find_part(end))
+        status = op_ask_node(exchange, "instance.get", MEMBERS({ "instance_id", id }), &answer);
+    else if (str_is(uri, APP_URI) || fixture_resource_has(exchange, uri))
+        return 0; /* it never changes */
+    if (status == PAWL_OK)
+        node_to_i64(node_find(answer, name.data ? "version" : "next_sequence_number"), &stamp);
+    return stamp;
 }
 
 /* ---- Lists ---- */
@@ -150,7 +182,7 @@ static pawl_status not_found(struct rpc_exchange *exchange, str uri)
     json_open(&data, '{');
     json_put_str(&data, "uri", uri);
     json_close(&data, '}');
-    exchange->error.data = buf_take(&data, &exchange->scope.arena);
+    exchange->turn->error.data = buf_take(&data, &exchange->arena);
     return PAWL_INVALID_REQUEST;
 }
 
@@ -165,32 +197,6 @@ void contents_put(struct buf *result, str uri, const char *media, const char *me
     json_close(result, ']');
 }
 
-static pawl_status ask_text(struct rpc_exchange *exchange, const char *operation,
-                            const struct op_member *members, str *out)
-{
-    struct node input = { .kind = NODE_OBJECT }, nodes[3], **link = &input.first;
-    struct buf answer;
-    pawl_status status;
-
-    for (uint32_t i = 0; members[i].name && i < 3; i++) {
-        if (!members[i].text.data)
-            continue;
-        nodes[i] = (struct node){ .kind = NODE_STRING,
-                                  .key = str_of(members[i].name),
-                                  .text = members[i].text };
-        *link = &nodes[i];
-        link = &nodes[i].next;
-    }
-    buf_init(&answer, &heap_libc, LIMIT_SCOPE);
-    status = op_ask(exchange, operation, &input, &answer);
-    if (status == PAWL_OK)
-        *out = buf_keep(&answer, &exchange->work.arena);
-    buf_fini(&answer);
-    TRY(status);
-    TRY_MEMORY(&exchange->work, out->data);
-    return PAWL_OK;
-}
-
 static pawl_status read_definition(struct rpc_exchange *exchange, str name, str *out)
 {
     struct node *answer;
@@ -202,8 +208,8 @@ static pawl_status read_definition(struct rpc_exchange *exchange, str name, str 
 
 static pawl_status read_uri(struct rpc_exchange *exchange, str uri, str *out, const char **media)
 {
-    const str definition = STR(SCHEME "definition/"), diagram = STR(SCHEME "diagram/");
-    str id, end;
+    str name = uri_definition(uri), id, end;
+    const struct part *part = split_process(uri, &id, &end) ? find_part(end) : NULL;
 
     *media = APP_MEDIA;
     if (str_is(uri, APP_URI)) {
@@ -211,21 +217,18 @@ static pawl_status read_uri(struct rpc_exchange *exchange, str uri, str *out, co
         return PAWL_OK;
     }
     *media = "text/plain";
-    if (str_starts(uri, definition))
-        return read_definition(exchange, str_from(uri, definition.size), out);
+    if (str_starts(uri, definition_prefix))
+        return read_definition(exchange, name, out);
     *media = "text/vnd.mermaid";
-    if (str_starts(uri, diagram))
-        return ask_text(
-            exchange, "definition.graph",
-            MEMBERS({ "name", str_from(uri, diagram.size) }, { "format", STR("mermaid") }), out);
-    for (const struct part *part = parts; split_process(uri, &id, &end) && part->end; part++) {
-        if (!str_is(end, part->end))
-            continue;
+    if (name.data)
+        return op_ask_text(exchange, "definition.graph",
+                           MEMBERS({ "name", name }, { "format", STR("mermaid") }), out);
+    if (part) {
         *media = part->media;
-        return ask_text(exchange, part->operation,
-                        MEMBERS({ "instance_id", id }, { "format", str_of(part->format) }), out);
+        return op_ask_text(exchange, part->operation,
+                           MEMBERS({ "instance_id", id }, { "format", str_of(part->format) }), out);
     }
-    return scope_fail(&exchange->work, PAWL_NOT_KNOWN, "no such resource");
+    return scope_fail(&exchange->turn->work, PAWL_NOT_KNOWN, "no such resource");
 }
 
 pawl_status method_resources_read(struct rpc_exchange *exchange, struct buf *result)
@@ -255,11 +258,20 @@ pawl_status method_resources_read(struct rpc_exchange *exchange, struct buf *res
 pawl_status method_subscribe(struct rpc_exchange *exchange, struct buf *result)
 {
     str uri = node_text(exchange->params, "uri");
+    int64_t stamp;
+    pawl_status status;
 
     (void)result;
     if (!uri.data)
         return rpc_fail(exchange, RPC_PARAMS, "params.uri: expected a string");
-    TRY_MEMORY(&exchange->work, session_subscribe(exchange->server, exchange->session, uri));
+    stamp = resource_stamp(exchange, uri);
+    if (stamp < 0)
+        return not_found(exchange, uri);
+    status = session_subscribe(exchange->server, exchange->session, uri, stamp);
+    if (status == PAWL_OVERLOADED)
+        return rpc_fail(exchange, RPC_PARAMS, "a session has at most %u subscriptions",
+                        SUBSCRIPTIONS_MAX);
+    TRY_MEMORY(&exchange->turn->work, status == PAWL_OK);
     return PAWL_OK;
 }
 

@@ -33,8 +33,8 @@ static pawl_status add_member(struct rpc_exchange *exchange, const struct op *op
     }
     if (is_query || (param && param->place == IN_PATH) || (op->flags & OP_TEXT_BODY)) {
         if (split->count == PAIRS_MAX)
-            return scope_fail(&exchange->work, PAWL_INVALID_REQUEST, "more than %d parameters",
-                              PAIRS_MAX);
+            return scope_fail(&exchange->turn->work, PAWL_INVALID_REQUEST,
+                              "more than %d parameters", PAIRS_MAX);
         split->pairs[split->count++] = (struct op_pair){
             member->key,
             text_of(member),
@@ -53,8 +53,8 @@ static pawl_status take_apart(struct rpc_exchange *exchange, const struct op *op
 {
     *split = (struct split){ .body.kind = NODE_OBJECT };
     if (input && input->kind != NODE_OBJECT)
-        return scope_fail(&exchange->work, PAWL_INVALID_REQUEST, "expected an object, found %s",
-                          node_kind_name(input->kind));
+        return scope_fail(&exchange->turn->work, PAWL_INVALID_REQUEST,
+                          "expected an object, found %s", node_kind_name(input->kind));
     for (struct node *member = input ? input->first : NULL, *next; member; member = next) {
         next = member->next;
         member->next = NULL;
@@ -74,25 +74,21 @@ static pawl_status add_actor(struct rpc_exchange *exchange, const struct op *op,
     if (!actor || exchange->who.name.data || !param || param->place != IN_BODY ||
         node_find(&split->body, "actor_ref"))
         return PAWL_OK;
-    node = ARENA_NEW(&exchange->work.arena, struct node);
-    TRY_MEMORY(&exchange->work, node);
+    node = ARENA_NEW(&exchange->turn->work.arena, struct node);
+    TRY_MEMORY(&exchange->turn->work, node);
     node->kind = NODE_STRING;
     node->key = STR("actor_ref");
     node->text = str_of(actor);
     return add_member(exchange, op, split, node);
 }
 
-pawl_status op_ask(struct rpc_exchange *exchange, const char *operation, struct node *input,
-                   struct buf *out)
+static pawl_status prepare(struct rpc_exchange *exchange, const struct op *op, struct node *input,
+                           const struct waiter *waiter, struct op_call *out)
 {
-    const struct op *op = op_find(str_of(operation));
-    struct op_request request = { .who = exchange->who, .trace = exchange->work.trace };
-    struct op_answer answer;
-    struct op_call call;
+    struct scope *work = &exchange->turn->work;
+    struct op_request request = { .who = exchange->who, .trace = work->trace, .waiter = waiter };
     struct split split;
-    bool waits;
 
-    ASSERT(op);
     TRY(take_apart(exchange, op, input, &split));
     TRY(add_actor(exchange, op, &split));
     request.pairs = split.pairs;
@@ -100,9 +96,53 @@ pawl_status op_ask(struct rpc_exchange *exchange, const char *operation, struct 
     request.body = op->flags & OP_TEXT_BODY ? NULL : &split.body;
     request.text = split.text;
     request.key = node_text(exchange->meta, "pawl/idempotencyKey");
-    TRY(op_authorize(exchange->server->p, &exchange->work, op, &request));
-    TRY(op_prepare(exchange->server->p, op, &request, &exchange->work, &call));
+    TRY(op_authorize(exchange->server->p, work, op, &request));
+    return op_prepare(exchange->server->p, op, &request, work, out);
+}
+
+pawl_status op_ask(struct rpc_exchange *exchange, const char *operation, struct node *input,
+                   struct buf *out)
+{
+    const struct op *op = op_find(str_of(operation));
+    struct op_answer answer;
+    struct op_call call;
+    bool waits;
+
+    ASSERT(op);
+    TRY(prepare(exchange, op, input, NULL, &call));
     return op_start(&call, out, &answer, &waits);
+}
+
+/* A key whose answer is kept may have to wait for another call with that key. */
+static bool may_wait(const struct rpc_exchange *exchange, const struct op *op)
+{
+    bool has_key = node_text(exchange->meta, "pawl/idempotencyKey").data != NULL;
+
+    return has_key && (op->flags & OP_WRITES) && !(op->flags & OP_KEY_IN_RECORD);
+}
+
+pawl_status op_begin(struct rpc_exchange *exchange, const char *operation, struct node *input,
+                     struct buf *out)
+{
+    const struct op *op = op_find(str_of(operation));
+    struct op_call *call = ARENA_NEW(&exchange->turn->work.arena, struct op_call);
+    struct op_answer answer;
+    bool waits;
+
+    ASSERT(op);
+    TRY_MEMORY(&exchange->turn->work, call);
+    exchange->needs_thread = may_wait(exchange, op) || !(op->flags & (OP_ASYNC | OP_QUICK));
+    if (exchange->needs_thread)
+        return PAWL_OK;
+    TRY(prepare(exchange, op, input, op->flags & OP_ASYNC ? exchange->waiter : NULL, call));
+    exchange->needs_thread = op_is_away(call);
+    if (exchange->needs_thread)
+        return PAWL_OK;
+    exchange->under_way = call;
+    TRY(op_start(call, out, &answer, &waits));
+    if (!waits)
+        exchange->under_way = NULL;
+    return PAWL_OK;
 }
 
 /* The nodes of `members`, in the scope of this turn. */
@@ -111,8 +151,8 @@ static pawl_status make_input(struct rpc_exchange *exchange, const struct op_mem
 {
     struct node **link;
 
-    *out = ARENA_NEW(&exchange->work.arena, struct node);
-    TRY_MEMORY(&exchange->work, *out);
+    *out = ARENA_NEW(&exchange->turn->work.arena, struct node);
+    TRY_MEMORY(&exchange->turn->work, *out);
     (*out)->kind = NODE_OBJECT;
     link = &(*out)->first;
     for (; members->name; members++) {
@@ -121,10 +161,10 @@ static pawl_status make_input(struct rpc_exchange *exchange, const struct op_mem
         if (!members->text.data && !members->json.data)
             continue;
         if (members->json.data) {
-            TRY(node_read_json(&exchange->work, members->json, &node));
+            TRY(node_read_json(&exchange->turn->work, members->json, &node));
         } else {
-            node = ARENA_NEW(&exchange->work.arena, struct node);
-            TRY_MEMORY(&exchange->work, node);
+            node = ARENA_NEW(&exchange->turn->work.arena, struct node);
+            TRY_MEMORY(&exchange->turn->work, node);
             node->kind = NODE_STRING;
             node->text = members->text;
         }
@@ -136,21 +176,30 @@ static pawl_status make_input(struct rpc_exchange *exchange, const struct op_mem
     return PAWL_OK;
 }
 
-pawl_status op_ask_node(struct rpc_exchange *exchange, const char *operation,
-                        const struct op_member *members, struct node **out)
+pawl_status op_ask_text(struct rpc_exchange *exchange, const char *operation,
+                        const struct op_member *members, str *out)
 {
     struct node *input;
     struct buf answer;
     pawl_status status;
-    str text = STR_NONE;
 
+    *out = STR_NONE;
     TRY(make_input(exchange, members, &input));
     buf_init(&answer, &heap_libc, LIMIT_SCOPE);
     status = op_ask(exchange, operation, input, &answer);
     if (status == PAWL_OK)
-        text = buf_keep(&answer, &exchange->work.arena);
+        *out = buf_keep(&answer, &exchange->turn->work.arena);
     buf_fini(&answer);
     TRY(status);
-    TRY_MEMORY(&exchange->work, text.data);
-    return node_read_json(&exchange->work, text, out);
+    TRY_MEMORY(&exchange->turn->work, out->data);
+    return PAWL_OK;
+}
+
+pawl_status op_ask_node(struct rpc_exchange *exchange, const char *operation,
+                        const struct op_member *members, struct node **out)
+{
+    str text;
+
+    TRY(op_ask_text(exchange, operation, members, &text));
+    return node_read_json(&exchange->turn->work, text, out);
 }

@@ -5,11 +5,12 @@
 #include "surface/mcp/mcp_int.h"
 #include <stdlib.h>
 
-static void free_session(struct session *session)
+static void free_session(struct mcp_server *server, struct session *session)
 {
     while (session->subscriptions) {
         struct subscription *next = session->subscriptions->next;
 
+        watch_leave(server, &session->subscriptions->watch);
         free(session->subscriptions);
         session->subscriptions = next;
     }
@@ -17,10 +18,10 @@ static void free_session(struct session *session)
     free(session);
 }
 
-static void release(struct session *session)
+static void release(struct mcp_server *server, struct session *session)
 {
     if (--session->references == 0)
-        free_session(session);
+        free_session(server, session);
 }
 
 /* Out of the table. */
@@ -36,7 +37,7 @@ static void unlist(struct mcp_server *server, struct session *session)
     *link = session->next;
     server->session_count--;
     session->has_ended = true;
-    release(session);
+    release(server, session);
 }
 
 /* The one that was used longest ago, of those that nothing uses now. */
@@ -116,7 +117,7 @@ void session_leave(struct mcp_server *server, struct session *session)
     if (!session)
         return;
     guard_lock(&server->lock);
-    release(session);
+    release(server, session);
     guard_unlock(&server->lock);
 }
 
@@ -135,12 +136,14 @@ void session_end(struct mcp_server *server, struct session *session)
 
 void sessions_free(struct mcp_server *server)
 {
+    guard_lock(&server->lock);
     while (server->sessions) {
         struct session *next = server->sessions->next;
 
-        free_session(server->sessions);
+        free_session(server, server->sessions);
         server->sessions = next;
     }
+    guard_unlock(&server->lock);
 }
 
 /* ---- Subscriptions ---- */
@@ -154,27 +157,45 @@ static struct subscription **find_subscription(struct session *session, str uri)
     return link;
 }
 
-bool session_subscribe(struct mcp_server *server, struct session *session, str uri)
+/* Under the lock. */
+static pawl_status take_subscription(struct mcp_server *server, struct session *session,
+                                     struct subscription *one)
 {
-    struct subscription *one = calloc(1, sizeof *one + uri.size + 1), **link;
-    bool is_taken = false;
+    struct subscription **link = find_subscription(session, str_of(one->uri));
+
+    if (*link)
+        return PAWL_CONFLICT;
+    if (session->subscription_count >= SUBSCRIPTIONS_MAX)
+        return PAWL_OVERLOADED;
+    *link = one;
+    session->subscription_count++;
+    watch_join(server, &one->watch);
+    for (struct rpc_exchange *stream = session->streams, *next; stream; stream = next) {
+        next = stream->next_stream;
+        exchange_wake(stream); /* it may have changed since the stamp was taken */
+    }
+    return PAWL_OK;
+}
+
+pawl_status session_subscribe(struct mcp_server *server, struct session *session, str uri,
+                              int64_t stamp)
+{
+    struct subscription *one = calloc(1, sizeof *one + uri.size + 1);
+    pawl_status status;
 
     if (!one)
-        return false;
+        return PAWL_NO_MEMORY;
     memcpy(one->uri, uri.data, uri.size);
-    one->instance = uri_instance(uri);
-    one->seen = -1;
+    one->watch.session = session;
+    one->watch.instance = uri_instance(uri);
+    one->watch.has_changed = true;
+    one->seen = stamp;
     guard_lock(&server->lock);
-    link = find_subscription(session, uri);
-    if (!*link && session->subscription_count < SUBSCRIPTIONS_MAX) {
-        *link = one;
-        session->subscription_count++;
-        is_taken = true;
-    }
+    status = take_subscription(server, session, one);
     guard_unlock(&server->lock);
-    if (!is_taken)
+    if (status != PAWL_OK)
         free(one);
-    return true;
+    return status == PAWL_CONFLICT ? PAWL_OK : status;
 }
 
 void session_unsubscribe(struct mcp_server *server, struct session *session, str uri)
@@ -186,6 +207,7 @@ void session_unsubscribe(struct mcp_server *server, struct session *session, str
     one = *link;
     if (one) {
         *link = one->next;
+        watch_leave(server, &one->watch);
         session->subscription_count--;
     }
     guard_unlock(&server->lock);
@@ -226,7 +248,16 @@ void exchange_answered(struct rpc_exchange *message)
     guard_unlock(&server->lock);
 }
 
-/* The request stays unanswered; a process that it has started goes on. */
+/* Ids are those of one client: over HTTP of a session, on stdio there is no other. */
+static bool is_of_client(const struct rpc_exchange *one, const struct rpc_exchange *message)
+{
+    if (one->transport != message->transport)
+        return false;
+    return one->transport == OVER_STDIO || (message->session && one->session == message->session);
+}
+
+/* The request stays unanswered; a process that it has started goes on. In the newer era a client
+ * gives a request up by closing its connection. */
 void exchange_cancelled(struct rpc_exchange *message)
 {
     struct mcp_server *server = message->server;
@@ -234,8 +265,7 @@ void exchange_cancelled(struct rpc_exchange *message)
 
     guard_lock(&server->lock);
     for (struct rpc_exchange *one = server->first; one && id.data; one = one->of_all.next) {
-        if (one->session != message->session || one->transport != message->transport ||
-            !str_eq(one->id, id))
+        if (!is_of_client(one, message) || !str_eq(one->id, id))
             continue;
         one->is_deaf = true;
         exchange_wake(one);

@@ -1,5 +1,6 @@
 /* task.c - an instance as a task: one view of it, and how each era prints it. There is no table of
  * tasks: the id of a task is that of its instance, and each call looks at the instance again. */
+#include "base/json_scan.h"
 #include "base/time.h"
 #include "surface/mcp/mcp_int.h"
 
@@ -66,25 +67,74 @@ static pawl_status read_waiting(struct rpc_exchange *exchange, struct task_view 
     return PAWL_OK;
 }
 
-pawl_status task_read(struct rpc_exchange *exchange, str id, struct task_view *out)
+/* A task is looked at often: what is not used here is skipped, and lists are not read whole. */
+static pawl_status read_members(struct rpc_exchange *exchange, str text, struct node **out)
+{
+    static const char *const unused[] = {
+        "version", "correlation_id",    "labels", "parent_id", "can_cancel",
+        "input",   "instance_metadata", NULL
+    };
+    struct arena *arena = &exchange->turn->work.arena;
+    struct node *object = ARENA_NEW(arena, struct node), **link, *one;
+    struct json_scan scan;
+    str key, value;
+
+    TRY_MEMORY(&exchange->turn->work, object);
+    object->kind = NODE_OBJECT;
+    object->raw = text;
+    link = &object->first;
+    json_scan_begin(&scan, text);
+    while (json_scan_next(&scan, &key, &value)) {
+        if (str_is_one_of(key, unused))
+            continue;
+        one = ARENA_NEW(arena, struct node);
+        TRY_MEMORY(&exchange->turn->work, one);
+        json_peek(arena, value, one);
+        if (str_is(key, "error") && one->kind == NODE_OBJECT)
+            TRY(node_read_json(&exchange->turn->work, value, &one));
+        one->key = key;
+        *link = one;
+        link = &one->next;
+    }
+    *out = object;
+    return PAWL_OK;
+}
+
+static pawl_status read_instance(struct rpc_exchange *exchange, str id, struct task_view *out)
 {
     static const char *const ends[] = { "completed", "failed", "cancelled", NULL };
-    struct node *instance;
+    struct node *instance = NULL;
+    str text;
     pawl_status status =
-        op_ask_node(exchange, "instance.get", MEMBERS({ "instance_id", id }), &instance);
+        op_ask_text(exchange, "instance.get", MEMBERS({ "instance_id", id }), &text);
 
-    *out = (struct task_view){ .id = id };
+    *out = (struct task_view){ .id = id, .arena = &exchange->turn->work.arena };
     if (status == PAWL_NOT_KNOWN || status == PAWL_FORBIDDEN || status == PAWL_INVALID_REQUEST)
         return not_found(exchange, id);
     TRY(status);
+    TRY(read_members(exchange, text, &instance));
     if (!is_owned(exchange, instance))
         return not_found(exchange, id);
     out->instance = instance;
     out->has_ended = str_is_one_of(node_text(instance, "status"), ends);
-    if (!out->has_ended)
-        return read_waiting(exchange, out);
-    read_end(out);
+    if (out->has_ended)
+        read_end(out);
     return PAWL_OK;
+}
+
+pawl_status task_read(struct rpc_exchange *exchange, str id, struct task_view *out)
+{
+    TRY(read_instance(exchange, id, out));
+    return out->has_ended ? PAWL_OK : read_waiting(exchange, out);
+}
+
+/* A machine asks nobody, and its actions are with the instance. */
+pawl_status task_look(struct rpc_exchange *exchange, str id, struct task_view *out)
+{
+    TRY(read_instance(exchange, id, out));
+    if (out->has_ended || str_is(node_text(out->instance, "kind"), "machine"))
+        return PAWL_OK;
+    return read_waiting(exchange, out);
 }
 
 bool task_is_stuck(const struct task_view *view)
@@ -144,6 +194,20 @@ static void put_waiting(const struct node *one, struct buf *out)
         buf_fmt(out, "waiting for the %.*s '%.*s'", STR_ARG(kind), STR_ARG(name));
 }
 
+static bool put_actions(const struct task_view *view, str actions, struct buf *out)
+{
+    struct json_scan scan;
+    str key, one, action;
+    bool has_any = false;
+
+    for (json_scan_begin(&scan, actions); json_scan_next(&scan, &key, &one); has_any = true) {
+        buf_str(out, has_any ? STR(", ") : STR("waiting for an action: "));
+        if (json_member(view->arena, one, STR("action"), &action) && action.size > 2)
+            buf_str(out, json_unescape(view->arena, (str){ action.data + 1, action.size - 2 }));
+    }
+    return has_any;
+}
+
 void task_message(const struct task_view *view, struct buf *out)
 {
     uint32_t count = 0;
@@ -158,7 +222,8 @@ void task_message(const struct task_view *view, struct buf *out)
             buf_str(out, STR("; "));
         put_waiting(one, out);
     }
-    if (count == 0)
+    if (count == 0 && (view->waiting || !view->arena ||
+                       !put_actions(view, node_raw(view->instance, "actions"), out)))
         buf_fmt(out, "in %.*s", STR_ARG(node_text(view->instance, "current_state")));
 }
 
@@ -246,8 +311,8 @@ pawl_status task_error(struct rpc_exchange *exchange, const struct task_view *vi
 
     node_to_i64(node_find(view->error, "code"), &code);
     rpc_fail(exchange, (int)code, "%.*s", STR_ARG(node_text(view->error, "message")));
-    exchange->error.data = arena_str(&exchange->scope.arena, node_raw(view->error, "data"));
-    exchange->error.http = 200;
+    exchange->turn->error.data = arena_str(&exchange->arena, node_raw(view->error, "data"));
+    exchange->turn->error.http = 200;
     return PAWL_INVALID_REQUEST;
 }
 
@@ -314,7 +379,7 @@ pawl_status method_tasks_get(struct rpc_exchange *exchange, struct buf *result)
     str id;
 
     TRY(read_id(exchange, &id));
-    TRY(task_read(exchange, id, &view));
+    TRY(task_look(exchange, id, &view));
     task_print_whole(exchange, &view, result);
     put_meta(&view, &exchange->meta_out);
     return PAWL_OK;
@@ -360,7 +425,7 @@ pawl_status method_tasks_cancel(struct rpc_exchange *exchange, struct buf *resul
     str id;
 
     TRY(read_id(exchange, &id));
-    TRY(task_read(exchange, id, &view));
+    TRY(read_instance(exchange, id, &view));
     if (is_modern(exchange->version) && view.has_ended)
         return PAWL_OK;
     if (view.has_ended)
@@ -408,8 +473,7 @@ pawl_status method_tasks_result(struct rpc_exchange *exchange, struct buf *resul
     str id;
 
     TRY(read_id(exchange, &id));
-    if (!exchange->watched)
-        exchange_watch(exchange, id);
+    exchange_watch(exchange, id);
     TRY(task_read(exchange, id, &view));
     if (!view.has_ended) {
         TRY(gate_ask(exchange, &view));

@@ -41,15 +41,15 @@ pawl_status tool_refused(struct rpc_exchange *exchange, pawl_status status, stru
     char detail[OP_DETAIL_SIZE];
     struct buf words;
 
-    if (exchange->error.code || status == PAWL_NO_MEMORY)
+    if (exchange->turn->error.code || status == PAWL_NO_MEMORY)
         return status;
     buf_init(&words, &heap_libc, LIMIT_TEXT);
     buf_fmt(&words, "%s: %s", pawl_status_name(status),
-            op_detail(status, exchange->work.error.message, detail));
+            op_detail(status, exchange->turn->work.error.message, detail));
     buf_clear(result);
     tool_result_text(result, buf_view(&words), true);
     buf_clear(&words);
-    op_problem_remote(status, exchange->work.error.message, &words);
+    op_problem_remote(status, exchange->turn->work.error.message, &words);
     json_put_raw(&exchange->meta_out, "pawl/problem", buf_view(&words));
     buf_fini(&words);
     return PAWL_OK;

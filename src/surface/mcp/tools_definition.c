@@ -29,7 +29,7 @@ void tool_name_of(str definition, char out[TOOL_NAME_MAX + 1])
 static pawl_status keep(struct rpc_exchange *exchange, str *text)
 {
     if (text->data)
-        *text = arena_str(&exchange->scope.arena, *text);
+        *text = arena_str(&exchange->arena, *text);
     return PAWL_OK;
 }
 
@@ -57,8 +57,8 @@ static pawl_status print_schema(struct rpc_exchange *exchange, struct definition
             }
     }
     buf_byte(&out, '}');
-    tool->schema = buf_take(&out, &exchange->scope.arena);
-    TRY_MEMORY(&exchange->work, tool->schema.data);
+    tool->schema = buf_take(&out, &exchange->arena);
+    TRY_MEMORY(&exchange->turn->work, tool->schema.data);
     return PAWL_OK;
 }
 
@@ -92,8 +92,8 @@ static pawl_status describe(struct rpc_exchange *exchange, const struct node *te
     buf_init(&words, &heap_libc, LIMIT_TEXT);
     buf_fmt(&words, "Start the %s %.*s.", tool->is_machine ? "machine" : "flow",
             STR_ARG(tool->definition));
-    tool->description = buf_take(&words, &exchange->scope.arena);
-    TRY_MEMORY(&exchange->work, tool->description.data);
+    tool->description = buf_take(&words, &exchange->arena);
+    TRY_MEMORY(&exchange->turn->work, tool->description.data);
     return PAWL_OK;
 }
 
@@ -104,15 +104,15 @@ pawl_status definition_tool_read(struct rpc_exchange *exchange, str definition,
     struct node *answer, *text = NULL;
     str kind, source;
 
-    *out = (struct definition_tool){ .definition = arena_str(&exchange->scope.arena, definition) };
-    TRY_MEMORY(&exchange->work, out->definition.data);
+    *out = (struct definition_tool){ .definition = arena_str(&exchange->arena, definition) };
+    TRY_MEMORY(&exchange->turn->work, out->definition.data);
     TRY(op_ask_node(exchange, "definition.get", MEMBERS({ "name", definition }), &answer));
     kind = node_text(answer, "kind");
     out->is_machine = str_is(kind, "machine");
     if (!str_is(kind, "code")) { /* its text is that of its registration */
-        source = arena_str(&exchange->scope.arena, node_text(answer, "text"));
-        TRY_MEMORY(&exchange->work, source.data);
-        TRY(node_read(&exchange->scope, source, &text));
+        source = arena_str(&exchange->arena, node_text(answer, "text"));
+        TRY_MEMORY(&exchange->turn->work, source.data);
+        TRY(exchange_read(exchange, node_read, source, &text));
         out->input = node_find(text, "input");
     }
     read_mode(node_find(text, "mcp"), out);
@@ -191,11 +191,11 @@ static bool is_absent(pawl_status status)
 pawl_status definition_tool_find(struct rpc_exchange *exchange, str tool_name,
                                  const struct definition_tool **out)
 {
-    struct definition_tool *tool = ARENA_NEW(&exchange->scope.arena, struct definition_tool);
+    struct definition_tool *tool = ARENA_NEW(&exchange->arena, struct definition_tool);
     pawl_status status;
     str name;
 
-    TRY_MEMORY(&exchange->work, tool);
+    TRY_MEMORY(&exchange->turn->work, tool);
     *out = NULL;
     if (!tool_is_selected(exchange->server, "definitions", tool_name))
         return PAWL_OK;
@@ -292,10 +292,10 @@ static pawl_status read_arguments(struct rpc_exchange *exchange, struct node **o
     const struct node *answer = node_find(node_find(exchange->params, "inputResponses"), "input");
     struct node **link, *more;
 
-    TRY(node_read_json(&exchange->work, given ? given->raw : STR("{}"), out));
+    TRY(node_read_json(&exchange->turn->work, given ? given->raw : STR("{}"), out));
     if (!str_is(node_text(answer, "action"), "accept") || !node_raw(answer, "content").data)
         return PAWL_OK;
-    TRY(node_read_json(&exchange->work, node_raw(answer, "content"), &more));
+    TRY(node_read_json(&exchange->turn->work, node_raw(answer, "content"), &more));
     (*out)->raw = STR_NONE; /* it is printed from its members */
     for (link = &(*out)->first; *link; link = &(*link)->next)
         ;
@@ -348,7 +348,7 @@ static pawl_status create(struct rpc_exchange *exchange, const struct definition
     buf_init(&text, &heap_libc, LIMIT_SCOPE);
     if (input)
         node_print(input, &text);
-    json = buf_take(&text, &exchange->work.arena);
+    json = buf_take(&text, &exchange->turn->work.arena);
     status = op_ask_node(exchange, "instance.create",
                          MEMBERS({ "definition", tool->definition },
                                  { "input", .json = json.size > 0 ? json : STR_NONE },

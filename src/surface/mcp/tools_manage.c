@@ -1,4 +1,5 @@
 /* tools_manage.c - tools over one operation each; tools.yaml lists them. */
+#include "surface/mcp/fixtures.h"
 #include "surface/mcp/mcp_int.h"
 #include <strings.h>
 
@@ -8,6 +9,19 @@ const struct manage_tool *manage_find(str name)
         if (str_is(name, tool->name))
             return tool;
     return NULL;
+}
+
+/* Of what reads one thing, or is committed without a thread. */
+bool exchange_is_quick(const struct rpc_exchange *exchange)
+{
+    str name = node_text(exchange->params, "name");
+    const struct manage_tool *tool;
+
+    if (exchange->method->run != method_tools_call)
+        return exchange->method->is_quick;
+    tool = fixture_tool_has(exchange, name) ? NULL : manage_find(name);
+    return tool && !tool->decides && tool->operations[0] &&
+           op_find(str_of(tool->operations[0]))->flags & (OP_QUICK | OP_ASYNC);
 }
 
 /* ---- Arguments ---- */
@@ -28,7 +42,7 @@ static pawl_status read_arguments(struct rpc_exchange *exchange, const struct ma
                                   struct node **out)
 {
     const struct node *given = node_find(exchange->params, "arguments");
-    struct scope *work = &exchange->work;
+    struct scope *work = &exchange->turn->work;
     struct node *preset, *next;
 
     TRY(node_read_json(work, given ? given->raw : STR("{}"), out));
@@ -71,7 +85,7 @@ static pawl_status choose(struct rpc_exchange *exchange, const struct manage_too
             *operation = tool->operations[i];
             return PAWL_OK;
         }
-    return scope_fail(&exchange->work, PAWL_INVALID_REQUEST, "'%s': expected one of %s",
+    return scope_fail(&exchange->turn->work, PAWL_INVALID_REQUEST, "'%s': expected one of %s",
                       tool->decides, tool->choices);
 }
 
@@ -119,7 +133,8 @@ static pawl_status search(struct rpc_exchange *exchange, struct node *arguments,
     uint32_t count = 0, found = 0, limit = 20;
 
     if (query && query->kind != NODE_STRING)
-        return scope_fail(&exchange->work, PAWL_INVALID_REQUEST, "'query': expected a string");
+        return scope_fail(&exchange->turn->work, PAWL_INVALID_REQUEST,
+                          "'query': expected a string");
     node_to_u32(node_find(arguments, "limit"), LIMIT_LIST, &limit);
     TRY(definitions_list(exchange, SEARCH_LOOKS, names, &count));
     json_put_open(out, "definitions", '[');
@@ -160,22 +175,32 @@ static pawl_status run(struct rpc_exchange *exchange, const struct manage_tool *
         return PAWL_OK;
     }
     TRY(choose(exchange, tool, arguments, &operation));
-    return op_ask(exchange, operation, arguments, out);
+    return exchange->waiter ? op_begin(exchange, operation, arguments, out)
+                            : op_ask(exchange, operation, arguments, out);
 }
 
 /* What an operation refuses is the tool's answer; what the protocol refuses is an error. */
+pawl_status manage_end(struct rpc_exchange *exchange, pawl_status status, struct buf *answer,
+                       struct buf *result)
+{
+    if (status == PAWL_OK && !answer->failed)
+        put_answer(result, buf_view(answer));
+    else
+        status = tool_refused(exchange, status == PAWL_OK ? PAWL_NO_MEMORY : status, result);
+    return status;
+}
+
 pawl_status manage_call(struct rpc_exchange *exchange, const struct manage_tool *tool,
                         struct buf *result)
 {
-    struct buf answer;
+    struct buf *answer = &exchange->under_way_out;
     pawl_status status;
 
-    buf_init(&answer, &heap_libc, LIMIT_SCOPE);
-    status = run(exchange, tool, &answer);
-    if (status == PAWL_OK && !answer.failed)
-        put_answer(result, buf_view(&answer));
-    else
-        status = tool_refused(exchange, status == PAWL_OK ? PAWL_NO_MEMORY : status, result);
-    buf_fini(&answer);
-    return status;
+    buf_clear(answer);
+    status = run(exchange, tool, answer);
+    if (status != PAWL_OK)
+        exchange->under_way = NULL;
+    if (exchange->under_way || exchange->needs_thread)
+        return PAWL_OK;
+    return manage_end(exchange, status, answer, result);
 }

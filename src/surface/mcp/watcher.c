@@ -26,7 +26,9 @@ static void on_commit(void *context, uint64_t position)
     struct mcp_server *server = context;
 
     (void)position;
-    watcher_wake(server);
+    if (atomic_load(&server->exchange_count) >
+        0) /* one that joins after this looks after it, too */
+        watcher_wake(server);
 }
 
 void exchange_wake(struct rpc_exchange *exchange)
@@ -40,42 +42,86 @@ void exchange_wake(struct rpc_exchange *exchange)
     exchange->wake(exchange->wake_context); /* from now on it is another thread's */
 }
 
-static struct rpc_exchange **bucket_of(struct mcp_server *server,
-                                       const struct rpc_exchange *exchange)
-{
-    return &server->buckets[exchange->watches_all ? BUCKETS : exchange->watched % BUCKETS];
-}
+/* ---- What is followed ---- */
 
-static bool is_listed(const struct rpc_exchange *exchange)
+void watch_join(struct mcp_server *server, struct mcp_watch *watch)
 {
-    return exchange->watches_all || exchange->watched;
-}
+    struct mcp_watch **first = &server->buckets[watch->instance % BUCKETS];
 
-static void bucket_leave(struct rpc_exchange *exchange)
-{
-    struct exchange_link *link = &exchange->of_bucket;
-
-    if (!is_listed(exchange))
+    ASSERT_HOLDS(&server->lock);
+    if (!watch->instance)
         return;
-    *(link->previous ? &link->previous->of_bucket.next : bucket_of(exchange->server, exchange)) =
-        link->next;
-    if (link->next)
-        link->next->of_bucket.previous = link->previous;
-}
-
-static void bucket_join(struct rpc_exchange *exchange)
-{
-    struct rpc_exchange **first = bucket_of(exchange->server, exchange);
-
-    if (!is_listed(exchange))
-        return;
-    exchange->of_bucket = (struct exchange_link){ .next = *first };
+    watch->previous = NULL;
+    watch->next = *first;
     if (*first)
-        (*first)->of_bucket.previous = exchange;
+        (*first)->previous = watch;
+    *first = watch;
+}
+
+void watch_leave(struct mcp_server *server, struct mcp_watch *watch)
+{
+    ASSERT_HOLDS(&server->lock);
+    if (!watch->instance)
+        return;
+    *(watch->previous ? &watch->previous->next : &server->buckets[watch->instance % BUCKETS]) =
+        watch->next;
+    if (watch->next)
+        watch->next->previous = watch->previous;
+    watch->instance = 0;
+}
+
+bool watch_take(struct mcp_server *server, struct mcp_watch *watch)
+{
+    bool has_changed;
+
+    guard_lock(&server->lock);
+    has_changed = watch->has_changed;
+    watch->has_changed = false;
+    guard_unlock(&server->lock);
+    return has_changed;
+}
+
+static void lists_join(struct rpc_exchange *exchange)
+{
+    struct rpc_exchange **first = &exchange->server->followers;
+
+    if (!exchange->follows_lists)
+        return;
+    exchange->of_lists = (struct exchange_link){ .next = *first };
+    if (*first)
+        (*first)->of_lists.previous = exchange;
     *first = exchange;
 }
 
-/* Known once, by what it watches then: an exchange watches one thing only. */
+static void lists_leave(struct rpc_exchange *exchange)
+{
+    struct mcp_server *server = exchange->server;
+    struct exchange_link *link = &exchange->of_lists;
+
+    if (!exchange->follows_lists)
+        return;
+    *(link->previous ? &link->previous->of_lists.next : &server->followers) = link->next;
+    if (link->next)
+        link->next->of_lists.previous = link->previous;
+    if (!server->followers)
+        server->definitions_hash = 0;
+}
+
+static bool is_stream(const struct rpc_exchange *exchange)
+{
+    return exchange->method == &stream_method;
+}
+
+static void stream_leave(struct rpc_exchange *exchange)
+{
+    struct rpc_exchange **link = &exchange->session->streams;
+
+    while (*link != exchange)
+        link = &(*link)->next_stream;
+    *link = exchange->next_stream;
+}
+
+/* Known once, by what it follows then. */
 void watcher_join(struct rpc_exchange *exchange)
 {
     struct mcp_server *server = exchange->server;
@@ -83,14 +129,20 @@ void watcher_join(struct rpc_exchange *exchange)
     if (exchange->is_known)
         return;
     guard_lock(&server->lock);
-    if (server->exchange_count++ == 0)
+    if (atomic_fetch_add(&server->exchange_count, 1) == 0)
         events_end(server->p, &server->at);
     exchange->is_known = true;
     exchange->of_all = (struct exchange_link){ .next = server->first };
     if (server->first)
         server->first->of_all.previous = exchange;
     server->first = exchange;
-    bucket_join(exchange);
+    for (struct mcp_watch *one = exchange->watches; one; one = one->more)
+        watch_join(server, one);
+    lists_join(exchange);
+    if (is_stream(exchange)) {
+        exchange->next_stream = exchange->session->streams;
+        exchange->session->streams = exchange;
+    }
     guard_unlock(&server->lock);
 }
 
@@ -105,36 +157,69 @@ void watcher_leave(struct rpc_exchange *exchange)
     *(link->previous ? &link->previous->of_all.next : &server->first) = link->next;
     if (link->next)
         link->next->of_all.previous = link->previous;
-    bucket_leave(exchange);
-    if (!server->buckets[BUCKETS])
-        server->definitions_hash = 0;
-    server->exchange_count--;
+    for (struct mcp_watch *one = exchange->watches; one; one = one->more)
+        watch_leave(server, one);
+    lists_leave(exchange);
+    if (is_stream(exchange))
+        stream_leave(exchange);
+    atomic_fetch_sub(&server->exchange_count, 1);
     guard_unlock(&server->lock);
     exchange->is_known = false;
 }
 
 /* ---- What has happened ---- */
 
+static void wake_follower(struct mcp_watch *watch)
+{
+    watch->has_changed = true;
+    if (watch->exchange)
+        exchange_wake(watch->exchange);
+    for (struct rpc_exchange *one = watch->exchange ? NULL : watch->session->streams, *next; one;
+         one = next) {
+        next = one->next_stream;
+        exchange_wake(one);
+    }
+}
+
+struct event_tally {
+    struct mcp_server *server;
+    uint64_t events;
+};
+
 static pawl_status on_event(void *context, const struct log_event *event)
 {
-    struct mcp_server *server = context;
+    struct event_tally *tally = context;
+    struct mcp_server *server = tally->server;
 
+    tally->events++;
     guard_lock(&server->lock);
-    for (struct rpc_exchange *one = server->buckets[event->instance % BUCKETS], *next; one;
+    for (struct mcp_watch *one = server->buckets[event->instance % BUCKETS], *next; one;
          one = next) {
-        next = one->of_bucket.next;
-        if (one->watched == event->instance)
-            exchange_wake(one);
+        next = one->next;
+        if (one->instance == event->instance)
+            wake_follower(one);
     }
     guard_unlock(&server->lock);
     return PAWL_OK;
 }
 
+/* They look for themselves. */
+static void wake_all(struct mcp_server *server)
+{
+    guard_lock(&server->lock);
+    for (uint32_t i = 0; i < BUCKETS; i++)
+        for (struct mcp_watch *one = server->buckets[i], *next; one; one = next) {
+            next = one->next;
+            wake_follower(one);
+        }
+    guard_unlock(&server->lock);
+}
+
 void lists_wake(struct mcp_server *server)
 {
     guard_lock(&server->lock);
-    for (struct rpc_exchange *one = server->buckets[BUCKETS], *next; one; one = next) {
-        next = one->of_bucket.next;
+    for (struct rpc_exchange *one = server->followers, *next; one; one = next) {
+        next = one->of_lists.next;
         exchange_wake(one);
     }
     guard_unlock(&server->lock);
@@ -149,16 +234,15 @@ static bool hash_piece(void *context, struct scope *scope, str piece)
     return true;
 }
 
-/* A definition may have been put by any surface; its record is not among the events. Only asked
- * while an exchange follows lists. */
+/* A definition may have been put by any surface. Only asked while an exchange follows lists. */
 void look_at_definitions(struct mcp_server *server)
 {
     struct scope scope;
     uint64_t hash = 1;
-    bool is_followed, is_there;
+    bool is_followed, is_there, has_changed;
 
     guard_lock(&server->lock);
-    is_followed = server->buckets[BUCKETS] != NULL;
+    is_followed = server->followers != NULL;
     guard_unlock(&server->lock);
     if (!is_followed)
         return;
@@ -167,39 +251,68 @@ void look_at_definitions(struct mcp_server *server)
                               hash_piece, &hash) == PAWL_OK;
     scope_fini(&scope);
     guard_lock(&server->lock);
-    if (is_there && server->definitions_hash && server->definitions_hash != hash)
+    has_changed = is_there && server->definitions_hash && server->definitions_hash != hash;
+    if (has_changed)
         atomic_fetch_add(&server->tools_changed, 1);
     if (is_there)
         server->definitions_hash = hash;
     guard_unlock(&server->lock);
+    if (has_changed)
+        lists_wake(server);
 }
 
-/* If the log cannot be read, all are woken and look for themselves. */
+static uint64_t records_between(const struct shard_vector *at, const struct shard_vector *end)
+{
+    uint64_t count = 0;
+
+    for (uint32_t i = 0; i < at->count && i < end->count; i++)
+        count += end->at[i] - at->at[i];
+    return count;
+}
+
+/* Wakes those who follow what happened between them. True: there were records that are no events;
+ * they may be of definitions. */
+static bool tell_followers(struct mcp_server *server, struct shard_vector *at,
+                           const struct shard_vector *end)
+{
+    uint64_t records = records_between(at, end);
+    struct event_tally tally = { .server = server };
+    pawl_status status = PAWL_OK;
+    struct scope scope;
+
+    scope_init(&scope, &heap_libc, LIMIT_SCOPE);
+    while (status == PAWL_OK && !vector_reaches(at, end)) {
+        status = events_read(server->p, &scope, "", at, end, EVENTS_PAGE, on_event, &tally);
+        scope_clear(&scope);
+    }
+    scope_fini(&scope);
+    if (status != PAWL_OK)
+        wake_all(server);
+    return status != PAWL_OK || tally.events != records;
+}
+
 static void look_at_log(struct mcp_server *server)
 {
     struct shard_vector at, end;
-    struct scope scope;
-    bool has_more;
+    bool has_more, may_be_defined;
 
+    if (atomic_load(&server->exchange_count) == 0)
+        return;
     events_end(server->p, &end);
     guard_lock(&server->lock);
     vector_copy(&at, &server->at);
-    has_more = server->exchange_count > 0 && !vector_reaches(&at, &end);
+    has_more = atomic_load(&server->exchange_count) > 0 && !vector_reaches(&at, &end);
     guard_unlock(&server->lock);
     if (!has_more)
         return;
-    scope_init(&scope, &heap_libc, LIMIT_SCOPE);
-    while (!vector_reaches(&at, &end) &&
-           events_read(server->p, &scope, "", &at, &end, EVENTS_PAGE, on_event, server) == PAWL_OK)
-        scope_clear(&scope);
-    scope_fini(&scope);
+    may_be_defined = tell_followers(server, &at, &end);
     guard_lock(&server->lock);
     for (uint32_t i = 0; i < at.count; i++) /* one that joined meanwhile may have moved it on */
         if (at.at[i] > server->at.at[i])
             server->at.at[i] = at.at[i];
     guard_unlock(&server->lock);
-    look_at_definitions(server);
-    lists_wake(server);
+    if (may_be_defined)
+        look_at_definitions(server);
 }
 
 static void wake_due(struct mcp_server *server)
@@ -301,7 +414,7 @@ void mcp_free(struct mcp_server *server)
     if (server->is_running)
         pthread_join(server->thread, NULL);
     events_watch(server->p, NULL, server);
-    ASSERT(server->exchange_count == 0);
+    ASSERT(atomic_load(&server->exchange_count) == 0);
     sessions_free(server);
     if (server->event >= 0)
         close(server->event);
