@@ -314,6 +314,7 @@ static pawl_status list_instance(const struct op_call *call, struct step_listing
 }
 
 #define BUSY_AT_ONCE 100u
+#define LOOKED_MAX   10000u /* that one page looks at */
 
 /* The instance of the last step is looked at again: it may have others. Each instance has a live
  * step, so a page needs no more of them than steps, and one to know of a next page. Where the steps
@@ -335,6 +336,18 @@ static pawl_status begin_all(struct op_call *call, const struct step_listing *li
     return busy_begin(call, busy);
 }
 
+/* The page ends here, behind the last instance that was looked at, unless that was the last one. */
+static pawl_status stop_looking(struct step_listing *listing, struct merge_busy *busy,
+                                uint64_t instance)
+{
+    bool is_last;
+
+    TRY(busy_peek(busy, &is_last));
+    listing->is_full = !is_last;
+    listing->last = (struct step_cursor){ instance, UINT32_MAX };
+    return PAWL_OK;
+}
+
 /* One of which nothing fitted is left to the next page. */
 static pawl_status list_all(const struct op_call *call, struct step_listing *listing,
                             struct merge_busy *busy, struct buf *out)
@@ -342,13 +355,15 @@ static pawl_status list_all(const struct op_call *call, struct step_listing *lis
     const struct busy_row *row;
     struct merge_row at;
 
-    while (!listing->is_full) {
+    for (uint32_t looked = 1; !listing->is_full; looked++) {
         TRY(busy_next(busy, &at, &row));
         if (!row)
             return PAWL_OK;
         TRY(list_instance(call, listing, &at, row, out));
         if (listing->is_full && listing->last.instance != at.number)
             busy->at.at[shard_of_number(at.number, busy->at.count)] = at.number - 1;
+        else if (!listing->is_full && looked == LOOKED_MAX)
+            return stop_looking(listing, busy, at.number);
     }
     return PAWL_OK;
 }

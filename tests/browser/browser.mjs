@@ -73,7 +73,7 @@ const stage = {
     mkdirSync(shots, { recursive: true });
     await page.screenshot({ path: join(shots, name + ".png"), fullPage: true });
   },
-  /** Rules of WCAG A and AA, by axe. */
+  /** Rules of WCAG 2.2 A and AA, by axe. */
   async accessible(page, name) {
     await page.evaluate(() => document.getElementById("toasts")?.remove());
     const source = from.resolve("axe-core/axe.min.js");
@@ -84,7 +84,7 @@ const stage = {
     await cdp.send("Runtime.evaluate", { expression: readFileSync(source, "utf8") });
     const { violations } = await page.evaluate(() =>
       /** @type {any} */ (window).axe.run(document, {
-        runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
+        runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
       })
     );
     stage.assert(

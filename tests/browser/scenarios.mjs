@@ -492,6 +492,21 @@ async function manyInstances(t) {
     (key) => document.querySelector('tr[data-key="' + key + '"]')?.textContent.includes("paid"),
     id
   );
+  await page.evaluate(() => {
+    new PerformanceObserver((list) => {
+      for (const task of list.getEntries())
+        window.longest = Math.max(window.longest ?? 0, task.duration);
+    }).observe({ entryTypes: ["longtask"] });
+  });
+  t.pawl("start", "order", "--subject", "S-NEW");
+  await page.waitForFunction(() =>
+    document.querySelector("tbody tr")?.textContent.includes("S-NEW")
+  );
+  await page.waitForTimeout(300);
+  const [longest, rows] = await page.evaluate(() => [window.longest ?? 0,
+    document.querySelectorAll("tbody tr").length]);
+  console.log("a new one above 10,000 rows: at most " + longest.toFixed(0) + " ms at once");
+  t.assert(rows === 10_001 && longest < 1000, "rows " + rows + ", ms " + longest);
   await t.go(page, "instances?subject_ref=S-77777");
   await says(page, "S-77777");
   await t.go(page, "");

@@ -138,6 +138,22 @@ def test_steps_with_large_results_are_listed_and_drawn(shell):
     assert "s36" in shell.pawl("graph", "--instance", id).out
 
 
+def test_a_ready_step_behind_ten_thousand_that_wait_is_found_page_by_page(shell):
+    _, address = shell.serve()
+    web = Web(address)
+    web.expect(201, "PUT", "/v1/definitions/rest", {"steps": {"start": {"name": "rest", "wait": {"signal": "go"}, "done": True}}})
+    web.expect(201, "PUT", "/v1/definitions/work", {"steps": {"start": {"name": "work", "tool": "far", "done": True}}})
+    line = json.dumps({"operation": "instance.create", "input": {"definition": "rest"}})
+    for _ in range(2):
+        web.expect(200, "POST", "/v1/batch", "\n".join([line] * 5001), {"Content-Type": "application/x-ndjson"})
+    made = web.create(definition="work")
+    first = web.expect(200, "GET", "/v1/steps?status=ready").json
+    assert first["steps"] == [] and first["next"], "a page looks at 10,000 instances: %s" % first
+    found, count = pages(web, "/v1/steps", "steps", status="ready")
+    assert [step["instance_id"] for step in found] == [made] and count == 2, (found, count)
+    assert len(pages(web, "/v1/steps", "steps", status="pending", limit=1000)[0]) == 10_002
+
+
 def test_a_failed_export_leaves_no_file(shell):
     shell.pawl("init")
     (shell.folder / "lamp.json").write_text(json.dumps({"name": "lamp", **LAMP}))

@@ -82,6 +82,25 @@ async function send(method, target, body, headers) {
 export const get = async (path, query) =>
   (await send("GET", address(path) + queryText(query))).json();
 
+/**
+ * Rows of several pages. A page of the server may be short, or empty, while more are behind it.
+ * @param {string} path @param {string} rows the member that has them
+ * @param {Record<string, any>} query
+ * @param {number} most @param {number} pages
+ * @returns {Promise<{rows: any[], next: string | null}>}
+ */
+export async function getPages(path, rows, query, most, pages) {
+  /** @type {any[]} */
+  const all = [];
+  let next = query.after ?? null;
+  do {
+    const answer = await get(path, { ...query, limit: most - all.length, after: next });
+    all.push(...answer[rows]);
+    next = answer.next;
+  } while (next && all.length < most && --pages > 0);
+  return { rows: all, next };
+}
+
 /** @param {string} path @param {Record<string, any>} [query] */
 export const getText = async (path, query) =>
   (await send("GET", address(path) + queryText(query))).text();

@@ -262,7 +262,7 @@ async function countWaiting() {
   counting = true;
   const begun = performance.now();
   try {
-    const { gates } = await approvals.readGates({ approver: actor().name }, 100);
+    const { gates } = await approvals.readGates({ approver: actor().name }, 100, 5);
     if (gates.length !== waiting) {
       waiting = gates.length;
       frame(readAddress().path[0]);

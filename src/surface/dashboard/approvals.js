@@ -1,12 +1,13 @@
 // approvals.js - what waits for a person: for whom, since when and until when.
-import { get } from "./api.js";
+import { getPages } from "./api.js";
 import { actor } from "./actor.js";
 import { askedView, gateButtons } from "./actions.js";
 import { link } from "./app.js";
 import { h, show } from "./dom.js";
 import { shortId, when } from "./words.js";
 
-const SHOWN = 100;
+const SHOWN = 100,
+  TURNS = 100; /* pages of 10,000 instances that are looked at by itself */
 
 /** @param {any} gate @param {() => Promise<any>} again */
 export function gateCard(gate, again) {
@@ -26,20 +27,13 @@ export function gateCard(gate, again) {
 }
 
 /**
- * Gates that wait. A page of the server may be short, or empty, while more are behind it.
+ * Gates that wait.
  * @param {Record<string, any>} query
  * @param {number} most @param {number} [pages]
  */
 export async function readGates(query, most, pages = 20) {
-  /** @type {any[]} */
-  const gates = [];
-  let next = query.after ?? null;
-  do {
-    const answer = await get("/gates", { ...query, limit: most, after: next });
-    gates.push(...answer.gates);
-    next = answer.next;
-  } while (next && gates.length < most && --pages > 0);
-  return { gates, next };
+  const { rows, next } = await getPages("/gates", "gates", query, most, pages);
+  return { gates: rows, next };
 }
 
 /** @param {import("./app.js").Route} route @returns {Promise<import("./app.js").Page>} */
@@ -50,6 +44,8 @@ export async function page(route) {
   let gates = [];
   /** @type {string | null} */
   let next = null;
+  let isLooking = false,
+    turns = 0;
   async function read() {
     const answer = await readGates(who, Math.max(SHOWN, gates.length));
     gates = answer.gates;
@@ -65,6 +61,17 @@ export async function page(route) {
     await read();
     if (route.isCurrent()) draw();
   };
+  /** Of a large store a part is shown at once, and the rest is looked for. */
+  async function readOn() {
+    while (next && gates.length < SHOWN && turns++ < TURNS && route.isCurrent()) {
+      const answer = await readGates({ ...who, after: next }, SHOWN, 1);
+      gates = [...gates, ...answer.gates];
+      next = answer.next;
+      if (route.isCurrent()) draw();
+    }
+    isLooking = false;
+    if (route.isCurrent()) draw();
+  }
   function draw() {
     show(route.root, h("h1", null, "Approvals"),
       h("p", null,
@@ -83,9 +90,13 @@ export async function page(route) {
             h("p", null, "A step of a flow with ", h("code", null, "approval:"),
               " stops here until people decide. Try it:"),
             h("pre", null, 'pawl start approval --input \'{"what": "the annual report"}\'')),
-      next && h("p.end", null, h("button", { onclick: more }, "Look for more")));
+      isLooking
+        ? h("p.end", { role: "status" }, "Looking for more…")
+        : next && h("p.end", null, h("button", { onclick: more }, "Look for more")));
   }
-  await read();
+  ({ gates, next } = await readGates(who, SHOWN, 1));
+  isLooking = !!next && gates.length < SHOWN;
   if (route.isCurrent()) draw();
+  readOn().catch(() => {});
   return { title: "Approvals", refresh: again };
 }

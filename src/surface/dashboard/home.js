@@ -1,5 +1,5 @@
 // home.js - what runs, what waits and for whom, what failed, and how the store is.
-import { get, post, Refusal, rootText, storeName } from "./api.js";
+import { get, getPages, post, Refusal, rootText, storeName } from "./api.js";
 import { actor } from "./actor.js";
 import { gateCard, readGates } from "./approvals.js";
 import { link } from "./app.js";
@@ -137,7 +137,7 @@ function nodesCard(cluster) {
         ))));
 }
 
-/** @param {any} known @param {any[]} ready */
+/** @param {any} known @param {{rows: any[], next: string | null} | undefined} ready */
 function workersCard(known, ready) {
   if (!known || !ready)
     return h("section.card", null, h("h2", null, "Workers"), h("p.muted", null, "…"));
@@ -157,8 +157,8 @@ function workersCard(known, ready) {
         ]
       : h("p.muted", null, "No worker has asked for steps. Built-in tools run in the server."),
     h("p", null,
-      ready.length
-        ? [h("b", null, count(ready.length) + (ready.length === 100 ? "+" : "")),
+      ready.rows.length
+        ? [h("b", null, count(ready.rows.length) + (ready.next ? "+" : "")),
             " steps are ready and wait"]
         : h("span.muted", null, "No step waits for a worker.")));
 }
@@ -179,13 +179,10 @@ const storesCard = (stores) =>
                 name))
           )));
 
-/**
- * Refused for lack of a right, or by a server that cannot: then the part is not there.
- * @param {any} other
- */
-const orElse = (other) => (/** @type {unknown} */ error) => {
-  if (!(error instanceof Refusal) || error.status === 401 || error.status === 0) throw error;
-  return other;
+/** Who may not see a part sees none. @param {any} none */
+const notAllowed = (none) => (/** @type {unknown} */ error) => {
+  if (!(error instanceof Refusal) || error.status !== 403) throw error;
+  return none;
 };
 
 /** @returns {Promise<any>} */
@@ -209,11 +206,11 @@ const PARTS = /** @type {Record<string, (data: any) => Promise<any>>} */ ({
   },
   gates: () => readGates({ approver: actor().name }, 6).then((a) => a.gates),
   known: () => get("/workers"),
-  ready: () => get("/steps", { status: "ready", limit: 100 }).then((a) => a.steps),
+  ready: () => getPages("/steps", "steps", { status: "ready" }, 100, 5),
   health: readHealth,
   info: () => get("/info"),
-  cluster: () => get("/nodes").catch(orElse(null)),
-  stores: () => get("/stores").then((a) => a.stores, orElse([])),
+  cluster: () => get("/nodes"),
+  stores: () => get("/stores").then((a) => a.stores, notAllowed([])),
   examples: (data) => (isHidden() ? Promise.resolve(null) : readExamples(data.examples ?? null))
 });
 
@@ -221,6 +218,8 @@ const PARTS = /** @type {Record<string, (data: any) => Promise<any>>} */ ({
 export async function page(route) {
   /** @type {any} */
   const data = {};
+  /** @type {Map<string, string>} */
+  const faults = new Map();
   /** @type {any} */
   let proof = null;
   let busy = false,
@@ -237,7 +236,13 @@ export async function page(route) {
   const read = () =>
     Promise.all(
       Object.entries(PARTS).map(async ([name, part]) => {
-        data[name] = await part(data);
+        try {
+          data[name] = await part(data);
+          faults.delete(name);
+        } catch (error) {
+          if (!(error instanceof Refusal) || [0, 401].includes(error.status)) throw error;
+          faults.set(name, error.message);
+        }
         drawSoon();
       })
     );
@@ -281,6 +286,9 @@ export async function page(route) {
   }
   function draw() {
     show(route.root, h("h1", null, "Home"), data.examples && welcome(data.examples, draw, again),
+      [...faults].map(([name, words]) =>
+        h("p.problem", { "data-key": "fault-" + name }, h("b", null, name), ": ", words)
+      ),
       tiles(data.counts),
       h("div.charts", null,
         chart("Records a second", rates("pawl_records_total"), (n) => n.toFixed(n < 10 ? 1 : 0)),

@@ -223,15 +223,26 @@ export async function page(route) {
       location.hash = link(withQuery(route.query, { after: next ?? "" }));
       return;
     }
-    const rows = items.size + PAGE,
+    const had = items.size,
+      rows = had + PAGE,
       before = document.activeElement;
     await readUpTo(rows);
     const query = new URLSearchParams(route.query);
     query.set("rows", String(rows));
     history.replaceState(null, "", "#" + location.hash.slice(1).split("?")[0] + "?" + query);
-    draw();
-    if (before instanceof HTMLElement) before.focus();
+    if (had < DRAWN_AT_ONCE) draw();
+    else addRows([...items.values()].slice(had), false);
+    if (before instanceof HTMLElement)
+      (before.isConnected ? before : document.getElementById(before.id))?.focus();
   }
+  const endLine = () =>
+    h("p.end", null,
+      count(items.size) +
+        (items.size === 1 ? " instance" : " instances") +
+        (next ? " shown. " : "."),
+      next &&
+        h("button", { onclick: more, id: "more" },
+          items.size >= ROWS_MAX ? "Next page" : "Show more"));
   function draw() {
     show(route.root, h("h1", null, "Instances"), filterForm(route, names),
       problem
@@ -239,13 +250,7 @@ export async function page(route) {
         : items.size
           ? [h("div.scroll", null,
                 table([...items.values()], route.query.get("order") !== "oldest")),
-              h("p.end", null,
-                count(items.size) +
-                  (items.size === 1 ? " instance" : " instances") +
-                  (next ? " shown. " : "."),
-                next &&
-                  h("button", { onclick: more },
-                    items.size >= ROWS_MAX ? "Next page" : "Show more"))]
+              endLine()]
           : emptyList(filters));
   }
   /**
@@ -267,19 +272,34 @@ export async function page(route) {
     items.delete(id);
     route.root.querySelector('tr[data-key="' + id + '"]')?.remove();
   }
+  /** With thousands of rows a whole list is too slow: new ones are put where they belong. */
+  function addRows(/** @type {Instance[]} */ fresh, /** @type {boolean} */ isFirst) {
+    const body = route.root.querySelector("tbody");
+    if (!body) return draw();
+    const rows = fresh.map(row);
+    isFirst ? body.prepend(...rows) : body.append(...rows);
+    const end = route.root.querySelector("p.end");
+    end?.replaceWith(endLine());
+  }
   async function readFirst() {
     const answer = await get("/instances", { ...filters, limit: PAGE });
-    const rest = [...items];
+    const before = new Map(items);
     const fresh = answer.instances.filter(
-      (/** @type {Instance} */ item) => !items.has(item.instance_id)
+      (/** @type {Instance} */ item) => !before.has(item.instance_id)
     );
+    const isGap = fresh.length === PAGE, /* between these and those there may be others */
+      rest = isGap || before.size < PAGE ? [] : [...before];
     items.clear();
     for (const item of answer.instances) items.set(item.instance_id, item);
-    for (const [id, item] of rest)
-      if (!items.has(id) && rest.length >= PAGE) items.set(id, item);
-    if (rest.length < PAGE) next = answer.next;
-    if (rest.length >= PAGE && fresh.length === 0) answer.instances.forEach(redrawRow);
-    else draw();
+    for (const [id, item] of rest) if (!items.has(id)) items.set(id, item);
+    if (!rest.length) next = answer.next;
+    if (isGap || items.size < DRAWN_AT_ONCE) return draw();
+    for (const item of answer.instances) {
+      const old = before.get(item.instance_id);
+      if (old && old.next_sequence_number + old.status !== item.next_sequence_number + item.status)
+        redrawRow(item);
+    }
+    if (fresh.length) addRows(fresh, true);
   }
   /** Does it still fit the filters that a change may undo? @param {Instance} item */
   const fits = (item) =>

@@ -1,8 +1,10 @@
 // workers.js - who does the steps: workers with their tools and load, and the steps that wait.
-import { get } from "./api.js";
+import { get, getPages } from "./api.js";
 import { link } from "./app.js";
 import { h, show } from "./dom.js";
 import { badge, count, shortId, when } from "./words.js";
+
+const PAGES = 10; /* of 10,000 instances each that are looked at */
 
 /** @param {any} worker */
 const workerRow = (worker) =>
@@ -43,10 +45,10 @@ const heads = (names) =>
 export async function page(route) {
   async function read() {
     const [known, ready, running] = await Promise.all([get("/workers"),
-      get("/steps", { status: "ready", limit: 200 }),
-      get("/steps", { status: "running", limit: 200 })]);
+      getPages("/steps", "steps", { status: "ready" }, 200, PAGES),
+      getPages("/steps", "steps", { status: "running" }, 200, PAGES)]);
     if (!route.isCurrent()) return;
-    const steps = [...running.steps, ...ready.steps];
+    const steps = [...running.rows, ...ready.rows];
     show(route.root, h("h1", null, "Workers"),
       known.workers.length
         ? h("div.scroll", { tabindex: 0, role: "region", "aria-label": "Workers" },
