@@ -30,8 +30,9 @@ struct mail;
 #define JOBS_WHEN_BRISK  16u   /* of other tools, for each worker, while each is very quick */
 #define PLACES_MAX       256u  /* of them in all, unless there are more workers */
 #define WORK_BYTES       (LIMIT_SCOPE / 2) /* under way at once, and LIMIT_TEXT for each worker */
-#define BRISK_STREAK     64u   /* so many tools that took BRISK_MS at most */
+#define BRISK_STREAK     64u /* so many tools that took BRISK_MS at most, or as long as a commit */
 #define BRISK_MS         1
+#define BRISK_MS_MOST    5 /* however long a commit takes */
 
 /* A tool call under way or queued (steps.c). */
 struct job {
@@ -122,6 +123,7 @@ struct work {
     uint32_t jobs_under_way;
     _Atomic size_t bytes_under_way; /* of jobs, and of answers until they are recorded */
     uint32_t brisk_jobs;            /* that took next to no time lately */
+    int64_t commit_ms;              /* so long the last commit took */
     struct ready_step *ready;  /* the oldest of those that are run here */
     struct tool_queue *queues; /* ready, but no tool of that name is here */
     uint32_t queue_count;

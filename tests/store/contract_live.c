@@ -414,3 +414,32 @@ STORE_TEST(what_is_kept_is_found_by_its_id_and_listed_by_its_time_until_it_is_ov
     EXPECT_OK(store_standing_list(s->store, s->scope, CONTROL_ALARM, 1, &rows, &count));
     EXPECT_EQ(count, 1);
 }
+
+/* ---- Many rows in one commit ---- */
+
+#define MANY_STEPS 700
+
+/* Contract (5): those named and no others, however many. */
+STORE_TEST(very_many_rows_go_in_one_commit_as_few_do)
+{
+    struct live live;
+    struct change c;
+
+    put_orders(s, 2);
+    c = change_begin(s);
+    for (uint32_t i = 1; i <= MANY_STEPS; i++)
+        for (uint64_t instance = 1; instance <= 2; instance++)
+            add_step(&c, instance, i, STEP_READY);
+    EXPECT_OK(change_commit(&c));
+    c = change_begin(s);
+    for (uint32_t i = 2; i <= MANY_STEPS; i++)
+        add_live(&c, (struct live_change){
+                         .kind = LIVE_STEP_DELETE, .instance = 1 + i % 2, .ordinal = i });
+    EXPECT_OK(change_commit(&c));
+    for (uint64_t instance = 1; instance <= 2; instance++) {
+        EXPECT_OK(store_live(s->store, s->scope, instance, &live));
+        EXPECT_EQ(live.step_count, instance == 1 ? MANY_STEPS / 2 + 0u : MANY_STEPS / 2 + 1u);
+        for (uint32_t i = 1; i < live.step_count; i++)
+            EXPECT_EQ(live.steps[i].ordinal % 2, instance == 1 ? 1u : 0u);
+    }
+}

@@ -147,3 +147,36 @@ TEST(trips_postgres, a_creation_is_one_round_trip_and_two_with_a_key)
     EXPECT_EQ(with_key, 2); /* one to look for it */
     world_end(&world);
 }
+
+/* ---- Flows ---- */
+
+static void add_one(void *context, const pawl_tool_call *call, pawl_tool_answer *answer)
+{
+    (void)call;
+    ++*(int *)context;
+    pawl_answer_result(answer, "{}");
+}
+
+/* What a tool is called with was read when its step was decided. */
+TEST(trips_postgres, each_step_of_a_flow_is_one_round_trip)
+{
+    static const char flow[] = "name: ten\nsteps:\n"
+                               "  a: {tool: add, next: b}\n  b: {tool: add, next: c}\n"
+                               "  c: {tool: add, next: d}\n  d: {tool: add, done: true}\n";
+    uint64_t before, found = UINT64_MAX;
+    struct world world;
+    int calls = 0;
+
+    begin(&world);
+    world_define(&world, flow);
+    EXPECT_EQ(pawl_tool_register(world.p, "add", add_one, &calls, &world.error), PAWL_OK);
+    for (int i = 0; i < TURNS; i++) {
+        before = trips(&world);
+        (void)world_create(&world, "ten", NULL);
+        EXPECT_EQ(pawl_run_due(world.p, &world.error), PAWL_OK);
+        found = least(found, trips(&world) - before);
+    }
+    EXPECT_EQ(calls, 4 * TURNS);
+    EXPECT_EQ(found, 1 + 1 + 4); /* made, the first one started, and each one done */
+    world_end(&world);
+}

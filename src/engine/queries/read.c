@@ -322,9 +322,9 @@ pawl_status engine_list(struct engine *engine, struct scope *scope, const struct
 pawl_status engine_id_of(struct engine *engine, struct scope *scope, uint64_t number,
                          char out[ID_SIZE + 1])
 {
-    struct instance_row row;
+    struct head head;
 
-    TRY(store_instance(engine->store, scope, number, &row));
-    id_print(number, row.random, out);
+    TRY(head_fixed(engine, scope, number, &head)); /* mostly without a read */
+    id_print(number, head.random, out);
     return PAWL_OK;
 }

@@ -186,12 +186,20 @@ static void call_tool(struct engine *engine, struct job *job, struct tool_result
     engine->env->reached(engine->env, POINT_AFTER_TOOL);
 }
 
+/* Where a commit takes milliseconds, in a database elsewhere, so may a tool beside it. */
+static int64_t brisk_ms(const struct engine *engine)
+{
+    int64_t commit_ms = engine->work.commit_ms;
+
+    return commit_ms < BRISK_MS ? BRISK_MS : commit_ms < BRISK_MS_MOST ? commit_ms : BRISK_MS_MOST;
+}
+
 /* A thread may be put aside in the middle of a tool that takes no time: one that seems slow halves
  * the count. */
 static void note_pace(struct engine *engine, int64_t took_ms)
 {
     ASSERT_LOCKED(engine);
-    if (took_ms > BRISK_MS)
+    if (took_ms > brisk_ms(engine))
         engine->work.brisk_jobs /= 2;
     else if (engine->work.brisk_jobs < 2 * BRISK_STREAK)
         engine->work.brisk_jobs++;

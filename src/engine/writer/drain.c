@@ -148,6 +148,7 @@ static void after_commit(struct engine *engine)
     guard_lock(&engine->lock);
     engine->writer.commit_failed = false;
     engine->writer.commits++;
+    engine->work.commit_ms = engine->writer.commit_us / 1000;
     kept = commit_accept(engine);
     writer_note_highest(engine);
     engine_tell_watchers(engine);

@@ -221,6 +221,23 @@ static const char *const texts[TABLES][4] = {
 static const char end_children[] =
     "UPDATE pawl_child SET ended = 1 WHERE shard = $1 AND child = ANY ($2)";
 
+/* Each row that goes is named by its key in a statement of its own, unless they are very many. Then
+ * the server uses the key, whatever it believes of the table. Where rows come and go it may believe
+ * that a shard has few, and would read all of them, dead ones too. */
+#define SINGLES_MOST     (LINK_EXCHANGE_MAX / 2)
+#define ONE_ALL(table)   "DELETE FROM " table " WHERE shard = $1 AND inst = $2"
+#define ONE_OF(table)    ONE_ALL(table) " AND ord = $3"
+#define ONE_NAMED(table) ONE_OF(table) " AND name = $4"
+
+static const char *const single_texts[TABLES][PUT_ROW] = {
+    [STEPS] = { ONE_ALL("pawl_step"), NULL, ONE_OF("pawl_step") },
+    [TIMERS] = { ONE_ALL("pawl_timer"), ONE_OF("pawl_timer"), ONE_NAMED("pawl_timer") },
+    [WAITS] = { ONE_ALL("pawl_wait"), ONE_OF("pawl_wait"), ONE_NAMED("pawl_wait") },
+    [INTERESTS] = { ONE_ALL("pawl_interest"), NULL, NULL },
+    [CHILDREN] = { ONE_ALL("pawl_child"), ONE_OF("pawl_child"), NULL },
+    [PAUSES] = { ONE_ALL("pawl_pause"), NULL, ONE_ALL("pawl_pause") },
+};
+
 /* A row as its put statement wants it: what of these it has depends on its table. */
 struct live_put {
     uint64_t instance;
@@ -274,6 +291,24 @@ static uint32_t naming_count(enum live_table table, enum act act)
     return act == CLEAR_STEP || table == STEPS ? 2 : 3;
 }
 
+static pawl_status send_singly(struct sending *sending, enum live_table table, enum act act,
+                               const struct live_put *rows, size_t count)
+{
+    uint32_t names = naming_count(table, act);
+
+    for (size_t i = 0; i < count; i++) {
+        struct params *params = sending_add(sending, single_texts[table][act]);
+
+        TRY_MEMORY(sending->scope, params);
+        params_int(params, (int64_t)rows[i].instance);
+        if (names > 1)
+            params_int4(params, rows[i].ordinal);
+        if (names > 2)
+            params_bytes(params, rows[i].name);
+    }
+    return PAWL_OK;
+}
+
 /* All touches of one table and one act. */
 static pawl_status send_touches(struct sending *sending, const struct live_folding *folding,
                                 enum live_table table, enum act act)
@@ -292,6 +327,8 @@ static pawl_status send_touches(struct sending *sending, const struct live_foldi
     }
     if (count == 0)
         return PAWL_OK;
+    if (act != PUT_ROW && sending->count + count <= SINGLES_MOST && single_texts[table][act])
+        return send_singly(sending, table, act, rows, count);
     ASSERT(texts[table][act]);
     params = sending_add(sending, texts[table][act]);
     TRY_MEMORY(sending->scope, params);
