@@ -115,6 +115,7 @@ struct server {
 };
 
 void server_start(const struct bench *bench, const char *name, struct server *out);
+void server_start_over(const struct bench *bench, char *url, struct server *out);
 void server_stop(struct server *server);
 double resident_mib(pid_t pid);
 /* Fire at random over `connections` for `seconds`; fires per second. Resident memory is
@@ -154,6 +155,11 @@ void measure_depth(struct bench *bench);
 void measure_flows(struct bench *bench);
 void measure_maps(struct bench *bench);
 void measure_latency(struct bench *bench); /* of measure_flows() */
+/* A store with the flow `ten`: nine steps of `tool` and one of a tool that counts in `arrived`. */
+#define FLOW_STEPS 10
+pawl *flow_open(const char *url, const pawl_options *options, const char *tool, size_t *arrived);
+/* 64 of them under way all the time; flows a second. */
+double flow_rate(pawl *p, const size_t *arrived, double seconds);
 /* A flow of ten registered tools in a store without threads, alone: from create to its end. */
 pawl *flow_alone_open(const struct bench *bench, size_t *arrived);
 double flow_alone_ms(pawl *p);
@@ -163,6 +169,8 @@ void measure_timers(struct bench *bench);
 void measure_code(struct bench *bench);
 void measure_sleepers(struct bench *bench);
 void measure_postgres(struct bench *bench); /* only if it is named: it starts a server */
+void measure_postgres_flows(struct bench *bench);
+void measure_postgres_nodes(struct bench *bench);
 void measure_lists(struct bench *bench);
 void measure_erasing(struct bench *bench);
 void measure_server(struct bench *bench);

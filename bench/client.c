@@ -51,7 +51,7 @@ static void send_all(int fd, const char *text, size_t size)
 /* Take in what came; true: the answer is whole. */
 static bool take_in(struct line *line)
 {
-    static char piece[65536];
+    static _Thread_local char piece[65536];
     ssize_t size = recv(line->fd, piece, sizeof piece, 0);
     const char *end, *length;
     size_t kept;

@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STEPS          10
-#define ENTRIES        (2 * STEPS + 2) /* start, step.start and step.complete of each, finish */
+#define ENTRIES        (2 * FLOW_STEPS + 2) /* start, step.start and step.complete of each, finish */
 #define FLOWS_AT_ONCE  64
 #define FLOW_WORKERS   4
 #define FLOWS_PER_DISK 1000
@@ -17,11 +16,11 @@ static void print_flow(const char *name, const char *tool, const char *keys, cha
 {
     int used = snprintf(out, size, "name: %s\nsteps:\n", name);
 
-    for (int i = 1; i < STEPS; i++)
+    for (int i = 1; i < FLOW_STEPS; i++)
         used +=
             snprintf(out + used, size - (size_t)used,
                      "  s%d: {tool: %s, args: {n: %d}%s, next: s%d}\n", i, tool, i, keys, i + 1);
-    snprintf(out + used, size - (size_t)used, "  s%d: {tool: last, done: true}\n", STEPS);
+    snprintf(out + used, size - (size_t)used, "  s%d: {tool: last, done: true}\n", FLOW_STEPS);
 }
 
 static sem_t room; /* for another flow, where as many as may be are kept under way */
@@ -42,22 +41,29 @@ static void work(void *context, const pawl_tool_call *call, pawl_tool_answer *an
     pawl_answer_result(answer, "{\"n\":1}");
 }
 
-static pawl *open_with_flow(const struct bench *bench, const char *tool, uint32_t workers,
-                            size_t *arrived)
+pawl *flow_open(const char *url, const pawl_options *options, const char *tool, size_t *arrived)
 {
-    char text[1024], path[PATH_SIZE], url[PATH_SIZE + 8];
-    pawl_options options = { .own = true, .workers = workers };
+    char text[1024];
     pawl_error error;
     pawl *p;
 
-    path_in(bench, "flows.db", path);
-    snprintf(url, sizeof url, "sqlite:%s", path);
-    check(pawl_open(&p, url, &options, &error), &error, url);
+    check(pawl_open(&p, url, options, &error), &error, url);
     check(pawl_tool_register(p, "last", last, arrived, &error), &error, "register last");
     check(pawl_tool_register(p, "work", work, NULL, &error), &error, "register work");
     print_flow("ten", tool, "", text, sizeof text);
     define(p, text);
     return p;
+}
+
+static pawl *open_with_flow(const struct bench *bench, const char *tool, uint32_t workers,
+                            size_t *arrived)
+{
+    char path[PATH_SIZE], url[PATH_SIZE + 8];
+    pawl_options options = { .own = true, .workers = workers };
+
+    path_in(bench, "flows.db", path);
+    snprintf(url, sizeof url, "sqlite:%s", path);
+    return flow_open(url, &options, tool, arrived);
 }
 
 static void start_flow_of(pawl *p, const char *definition)
@@ -142,7 +148,7 @@ static double run_flows_of(pawl *p, const char *definition, const size_t *arrive
     return (double)stream.begun / (now_s() - begin);
 }
 
-static double run_flows(pawl *p, const size_t *arrived, double seconds)
+double flow_rate(pawl *p, const size_t *arrived, double seconds)
 {
     return run_flows_of(p, "ten", arrived, seconds);
 }
@@ -164,15 +170,15 @@ static void measure_rate(struct bench *bench, const char *tool, struct row row)
     size_t arrived = 0;
     pawl *p = open_with_flow(bench, tool, FLOW_WORKERS, &arrived);
 
-    run_flows(p, &arrived, seconds / 2);
+    flow_rate(p, &arrived, seconds / 2);
     for (int i = 0; i < REPEATS; i++) {
         double rate = append_rate(append, seconds / 2);
 
-        flows[i] = run_flows(p, &arrived, seconds);
+        flows[i] = flow_rate(p, &arrived, seconds);
         ratios[i] = flows[i] * ENTRIES / rate;
     }
     row.value = median(ratios, REPEATS);
-    beside(&row, "%.0f steps/s, %d threads for tools", median(flows, REPEATS) * STEPS,
+    beside(&row, "%.0f steps/s, %d threads for tools", median(flows, REPEATS) * FLOW_STEPS,
            FLOW_WORKERS);
     report(bench, &row);
     pawl_close(p);
@@ -196,15 +202,15 @@ static void measure_limits(struct bench *bench)
 
     print_flow("limited", "work", ", rate: {max: 100000, per: 1s}", text, sizeof text);
     define(p, text);
-    run_flows(p, &arrived, seconds / 2);
+    flow_rate(p, &arrived, seconds / 2);
     for (int i = 0; i < REPEATS; i++) {
-        double without = run_flows(p, &arrived, seconds);
+        double without = flow_rate(p, &arrived, seconds);
 
         flows[i] = run_flows_of(p, "limited", &arrived, seconds);
         ratios[i] = flows[i] / without;
     }
     row.value = median(ratios, REPEATS);
-    beside(&row, "%.0f steps/s with limits", median(flows, REPEATS) * STEPS);
+    beside(&row, "%.0f steps/s with limits", median(flows, REPEATS) * FLOW_STEPS);
     report(bench, &row);
     pawl_close(p);
     store_remove(bench, "flows.db");

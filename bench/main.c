@@ -12,7 +12,8 @@
 static const char usage[] =
     "usage: bench [--json FILE] [--quick] [--dir DIR] [--only SECTION,...] [--pawl PROGRAM]\n"
     "sections: fires depth disk flows maps code timers server http mcp million lists"
-    " sleepers erasing, and postgres, which is measured only if it is named\n"
+    " sleepers erasing, and only if they are named: postgres, and of it postgres-flows and"
+    " postgres-nodes\n"
     "DIR should be on the disk that matters; the default is ./var\n";
 
 static void measure_million(struct bench *bench)
@@ -29,21 +30,33 @@ static const struct section {
     const char *name;
     void (*measure)(struct bench *bench);
 } sections[] = {
-    { "fires", measure_fires },       { "depth", measure_depth },
-    { "disk", measure_disk },         { "flows", measure_flows },
-    { "maps", measure_maps },         { "code", measure_code },
-    { "timers", measure_timers },     { "server", measure_server },
-    { "http", measure_http },         { "mcp", measure_mcp },
-    { "million", measure_million },   { "lists", measure_lists },
-    { "sleepers", measure_sleepers }, { "erasing", measure_erasing },
+    { "fires", measure_fires },
+    { "depth", measure_depth },
+    { "disk", measure_disk },
+    { "flows", measure_flows },
+    { "maps", measure_maps },
+    { "code", measure_code },
+    { "timers", measure_timers },
+    { "server", measure_server },
+    { "http", measure_http },
+    { "mcp", measure_mcp },
+    { "million", measure_million },
+    { "lists", measure_lists },
+    { "sleepers", measure_sleepers },
+    { "erasing", measure_erasing },
     { "postgres", measure_postgres },
+    { "postgres-flows", measure_postgres_flows },
+    { "postgres-nodes", measure_postgres_nodes },
 };
 
 static bool is_wanted(const struct bench *bench, const char *name)
 {
     if (!bench->only)
-        return strcmp(name, "postgres") != 0;
-    return strstr(bench->only, name) != NULL;
+        return strncmp(name, "postgres", strlen("postgres")) != 0;
+    for (const char *at = bench->only; *at; at += strcspn(at, ",") + (at[strcspn(at, ",")] == ','))
+        if (strcspn(at, ",") == strlen(name) && strncmp(at, name, strlen(name)) == 0)
+            return true;
+    return false;
 }
 
 static const char *value_of(int argc, char **argv, int *at)

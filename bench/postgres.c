@@ -3,7 +3,7 @@
  *
  * A private server with fsync, full pages and synchronous commits; its client and pawl share the
  * processors with it. Both sides take turns; a figure is the median of the ratios of their turns. */
-#include "bench.h"
+#include "pg_bench.h"
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -18,32 +18,15 @@
 #define CROWD        2048 /* instances of a shard, or 8,192 together if that is less */
 #define CROWD_MOST   8192
 #define BATCH_MOST   1000
-#define WRITERS_MOST 16
-#define URL_SIZE     400
-#define VALUES_SIZE  (BATCH_MOST * 5 + 3)
+#define HASH_SIZE    32
+#define BARE_PARAMS  5
+#define ARRAY_HEAD   20
+#define OID_INT8     20
+#define OID_INT4     23
 
 /* ---- libpq, as the yardstick needs it ---- */
 
-typedef struct pg_conn PGconn;
-typedef struct pg_result PGresult;
-
-static struct {
-    PGconn *(*connect)(const char *url);
-    int (*status)(const PGconn *conn);
-    void (*finish)(PGconn *conn);
-    PGresult *(*exec)(PGconn *conn, const char *text);
-    PGresult *(*prepare)(PGconn *conn, const char *name, const char *text, int count,
-                         const unsigned *types);
-    PGresult *(*run)(PGconn *conn, const char *name, int count, const char *const *values,
-                     const int *sizes, const int *formats, int format);
-    int (*result)(const PGresult *result);
-    char *(*value)(const PGresult *result, int row, int column);
-    char *(*words)(const PGconn *conn);
-    void (*clear)(PGresult *result);
-} pq;
-
-#define COMMAND_OK 1
-#define TUPLES_OK  2
+struct yard_pq pq;
 
 static bool load_libpq(void)
 {
@@ -62,7 +45,7 @@ static bool load_libpq(void)
     return library != NULL;
 }
 
-static void check_result(PGconn *conn, PGresult *result, const char *doing)
+void check_result(PGconn *conn, PGresult *result, const char *doing)
 {
     int status = pq.result(result);
 
@@ -71,7 +54,7 @@ static void check_result(PGconn *conn, PGresult *result, const char *doing)
     pq.clear(result);
 }
 
-static PGconn *connect_to(const char *url)
+PGconn *yard_connect(const char *url)
 {
     PGconn *conn = pq.connect(url);
 
@@ -82,13 +65,7 @@ static PGconn *connect_to(const char *url)
 
 /* ---- The server ---- */
 
-struct cluster {
-    pid_t pid;
-    int to;             /* it ends with this */
-    char url[URL_SIZE]; /* without a schema */
-};
-
-static bool cluster_start(struct cluster *cluster)
+static bool cluster_start(struct far_server *cluster)
 {
     int in[2], out[2];
     ssize_t size;
@@ -114,15 +91,15 @@ static bool cluster_start(struct cluster *cluster)
     return size > 0;
 }
 
-static void cluster_stop(struct cluster *cluster)
+static void cluster_stop(struct far_server *cluster)
 {
     close(cluster->to);
     waitpid(cluster->pid, NULL, 0);
 }
 
-static double wal_bytes(const struct cluster *cluster)
+static double wal_bytes(const struct far_server *cluster)
 {
-    PGconn *conn = connect_to(cluster->url);
+    PGconn *conn = yard_connect(cluster->url);
     PGresult *result = pq.exec(conn, "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')");
     double bytes;
 
@@ -136,18 +113,6 @@ static double wal_bytes(const struct cluster *cluster)
 
 /* ---- Writers: threads that do one thing until the turn is over ---- */
 
-struct writer {
-    void (*once)(struct writer *writer);
-    struct crowd *crowd;
-    pawl_batch_fire *fires;
-    size_t shard, shards, size;
-    PGconn *conn;
-    char *values; /* of a bare commit */
-    uint64_t pos, seed;
-    double end;
-    size_t done; /* rows */
-};
-
 static void *write_on(void *context)
 {
     struct writer *writer = context;
@@ -157,8 +122,7 @@ static void *write_on(void *context)
     return NULL;
 }
 
-/* Rows a second, of all together. */
-static double rate(struct writer *writers, size_t count, double seconds)
+double writers_rate(struct writer *writers, size_t count, double seconds)
 {
     pthread_t threads[WRITERS_MOST];
     double begin = now_s(), sum = 0;
@@ -210,19 +174,77 @@ static void insert_one(struct writer *writer)
     writer->done++;
 }
 
-/* The statement of pawl's commit of records alone, with nothing decided and nothing hashed; its
- * arrays are texts, which the server reads more slowly than pawl's. */
+/* The statement of pawl's commit of records alone, in the same binary form, with nothing decided and
+ * nothing hashed. */
 static void commit_bare(struct writer *writer)
 {
-    char shard[8], size[8];
-    const char *values[] = { shard, size, writer->values };
+    const struct wire *wires[] = { &writer->shard_number, &writer->count, &writer->longs,
+                                   &writer->ints, &writer->hashes };
+    const char *values[BARE_PARAMS];
+    int sizes[BARE_PARAMS], formats[BARE_PARAMS];
 
-    snprintf(shard, sizeof shard, "%zu", writer->shard);
-    snprintf(size, sizeof size, "%zu", writer->size);
-    check_result(writer->conn,
-                 pq.run(writer->conn, "bare", 3, values, (int[]){ 0, 0, 0 }, (int[]){ 0, 0, 0 }, 0),
+    for (int i = 0; i < BARE_PARAMS; i++) {
+        values[i] = wires[i]->bytes;
+        sizes[i] = wires[i]->size;
+        formats[i] = 1;
+    }
+    check_result(writer->conn, pq.run(writer->conn, "bare", BARE_PARAMS, values, sizes, formats, 1),
                  "a bare commit");
     writer->done += writer->size;
+}
+
+/* ---- Numbers as the server reads them ---- */
+
+static void wire_put(struct wire *wire, uint64_t number, int size)
+{
+    for (int i = size - 1; i >= 0; i--)
+        wire->bytes[wire->size++] = (char)(number >> (8 * i));
+}
+
+static void wire_number(struct wire *wire, uint64_t number)
+{
+    if (!wire->bytes)
+        wire->bytes = get_memory(4);
+    wire->size = 0;
+    wire_put(wire, number, 4);
+}
+
+static void wire_array(struct wire *wire, size_t count, int size, uint64_t type)
+{
+    if (!wire->bytes)
+        wire->bytes = get_memory(ARRAY_HEAD + (size_t)BATCH_MOST * (4 + 8));
+    wire->size = 0;
+    wire_put(wire, 1, 4); /* dimensions */
+    wire_put(wire, 0, 4); /* no NULL */
+    wire_put(wire, type, 4);
+    wire_put(wire, count, 4);
+    wire_put(wire, 1, 4); /* the first is number 1 */
+    for (size_t i = 0; i < count; i++) {
+        wire_put(wire, (uint64_t)size, 4);
+        wire_put(wire, i % 1000 + 1, size);
+    }
+}
+
+static void set_bare(struct writer *writer, size_t size)
+{
+    wire_number(&writer->shard_number, writer->shard);
+    wire_number(&writer->count, size);
+    wire_array(&writer->longs, size, 8, OID_INT8);
+    wire_array(&writer->ints, size, 4, OID_INT4);
+    if (!writer->hashes.bytes)
+        writer->hashes.bytes = get_memory(BATCH_MOST * HASH_SIZE);
+    for (size_t i = 0; i < size * HASH_SIZE; i++)
+        writer->hashes.bytes[i] = (char)random_next(&writer->seed);
+    writer->hashes.size = (int)(size * HASH_SIZE);
+}
+
+static void free_bare(struct writer *writer)
+{
+    free(writer->shard_number.bytes);
+    free(writer->count.bytes);
+    free(writer->longs.bytes);
+    free(writer->ints.bytes);
+    free(writer->hashes.bytes);
 }
 
 /* ---- Sides ---- */
@@ -232,15 +254,14 @@ static const char yard[] =
     " prev bigint, what int, at bigint, actor bigint, hash bytea, root bytea);"
     "CREATE TABLE yard.shard (shard int PRIMARY KEY, pos bigint) WITH (fillfactor = 20);"
     "INSERT INTO yard.shard SELECT g, 0 FROM generate_series(0, 15) g;"
-    "CREATE TABLE yard.packed (shard int, pos bigint, n int, at bigint, inst bigint[], seq "
-    "bigint[],"
-    " prev bigint[], what bigint[], actor bigint[], hash bytea, PRIMARY KEY (shard, pos))";
+    "CREATE TABLE yard.packed (shard int, pos bigint, n int, at bigint, inst bigint[], seq int[],"
+    " prev bigint[], what int[], actor bigint[], hash bytea, PRIMARY KEY (shard, pos))";
 static const char one[] = "INSERT INTO yard.log VALUES ($1, 7, 7, 7, $2, 1777593600000, 1,"
                           " sha256('h'), sha256('r'))";
 static const char bare[] =
-    "WITH f AS (UPDATE yard.shard SET pos = pos + $2 WHERE shard = $1 RETURNING pos)"
-    " INSERT INTO yard.packed SELECT $1, pos, $2, 1777593600000, $3::bigint[], $3::bigint[],"
-    " $3::bigint[], $3::bigint[], $3::bigint[], decode(repeat('ab', (32 * $2)::int), 'hex') FROM f";
+    "WITH f AS (UPDATE yard.shard SET pos = pos + $2::int WHERE shard = $1::int RETURNING pos)"
+    " INSERT INTO yard.packed SELECT $1::int, pos, $2::int, 1777593600000, $3::bigint[],"
+    " $4::int[], $3::bigint[], $4::int[], $3::bigint[], $5::bytea FROM f";
 
 static void writers_connect(struct writer *writers, const char *url, void (*once)(struct writer *))
 {
@@ -248,28 +269,12 @@ static void writers_connect(struct writer *writers, const char *url, void (*once
 
     for (size_t i = 0; i < WRITERS_MOST; i++) {
         writers[i] =
-            (struct writer){ .once = once, .shard = i, .pos = pos, .conn = connect_to(url) };
-        writers[i].values = get_memory(VALUES_SIZE);
+            (struct writer){ .once = once, .shard = i, .pos = pos, .conn = yard_connect(url) };
         check_result(writers[i].conn, pq.prepare(writers[i].conn, "one", one, 0, NULL), "prepare");
         check_result(writers[i].conn, pq.prepare(writers[i].conn, "bare", bare, 0, NULL),
                      "prepare");
     }
     pos += 1u << 24;
-}
-
-static void set_size(struct writer *writers, size_t size)
-{
-    for (size_t i = 0; i < WRITERS_MOST; i++) {
-        char *values = writers[i].values;
-        size_t at = 0;
-
-        writers[i].size = size;
-        for (size_t k = 0; values && k < size; k++)
-            at += (size_t)snprintf(values + at, VALUES_SIZE - at, "%c%zu", k ? ',' : '{',
-                                   k % 1000 + 1);
-        if (values)
-            snprintf(values + at, VALUES_SIZE - at, "}");
-    }
 }
 
 static size_t shard_of(const pawl_id *id, size_t shards)
@@ -302,8 +307,8 @@ static void sort_by_shard(struct crowd *crowd, size_t shards)
     crowd->ids = sorted;
 }
 
-static void crowd_open(const struct bench *bench, const struct cluster *cluster, size_t shards,
-                       struct crowd *out)
+void far_crowd(const struct bench *bench, const struct far_server *server, const char *name,
+               size_t shards, struct crowd *out)
 {
     size_t most = bench->quick ? 1024 : CROWD_MOST, count = CROWD * shards;
     pawl_options options = { .own = true, .shards = (uint32_t)shards };
@@ -311,7 +316,7 @@ static void crowd_open(const struct bench *bench, const struct cluster *cluster,
     pawl_error error;
     pawl *p;
 
-    snprintf(url, sizeof url, "%s&schema=crowd%zu", cluster->url, shards);
+    snprintf(url, sizeof url, "%s&schema=%s%zu", server->url, name, shards);
     check(pawl_open(&p, url, &options, &error), &error, "opening the store");
     crowd_fill(p, count < most ? count : most, out);
     sort_by_shard(out, shards);
@@ -329,13 +334,15 @@ static void run_turns(const struct bench *bench, struct contest *contest, size_t
 {
     double seconds = bench->quick ? 0.1 : TURN_S;
 
-    set_size(contest->fires, size);
-    set_size(contest->bares, size);
-    (void)rate(contest->fires, shards, seconds / 2);
+    for (size_t i = 0; i < WRITERS_MOST; i++) {
+        contest->fires[i].size = contest->bares[i].size = size;
+        set_bare(&contest->bares[i], size);
+    }
+    (void)writers_rate(contest->fires, shards, seconds / 2);
     for (int turn = 0; turn < REPEATS; turn++) {
-        contest->fired[turn] = rate(contest->fires, shards, seconds);
-        contest->inserted[turn] = rate(contest->inserts, shards, seconds);
-        contest->bared[turn] = rate(contest->bares, shards, seconds);
+        contest->fired[turn] = writers_rate(contest->fires, shards, seconds);
+        contest->inserted[turn] = writers_rate(contest->inserts, shards, seconds);
+        contest->bared[turn] = writers_rate(contest->bares, shards, seconds);
     }
 }
 
@@ -371,7 +378,7 @@ struct gates {
     double gate, stretch, bare_gate, bare_stretch;
 };
 
-static void measure_size(struct bench *bench, const struct cluster *cluster,
+static void measure_size(struct bench *bench, const struct far_server *cluster,
                          struct contest *contest, size_t shards, const struct gates *gates)
 {
     bool has_gate = gates->size > 1 || shards == 1; /* one fire a commit: one thread's */
@@ -394,8 +401,8 @@ static void measure_size(struct bench *bench, const struct cluster *cluster,
     if (gates->size != 64 || shards != 1)
         return;
     wal = wal_bytes(cluster);
-    fired =
-        rate(contest->fires, shards, bench->quick ? 0.1 : TURN_S) * (bench->quick ? 0.1 : TURN_S);
+    fired = writers_rate(contest->fires, shards, bench->quick ? 0.1 : TURN_S) *
+            (bench->quick ? 0.1 : TURN_S);
     row = (struct row){ .key = "postgres_wal_a_fire",
                         .what = "PostgreSQL, WAL a fire, 64 a commit",
                         .unit = "B",
@@ -406,7 +413,7 @@ static void measure_size(struct bench *bench, const struct cluster *cluster,
     report(bench, &row);
 }
 
-static void measure_shards(struct bench *bench, const struct cluster *cluster,
+static void measure_shards(struct bench *bench, const struct far_server *cluster,
                            struct contest *contest, size_t shards)
 {
     static const struct gates all[] = { { 1, 0.7, 0.8, 0, 0 },
@@ -414,7 +421,7 @@ static void measure_shards(struct bench *bench, const struct cluster *cluster,
                                         { 1000, 40, 100, 0.3, 0.5 } };
     struct crowd crowd;
 
-    crowd_open(bench, cluster, shards, &crowd);
+    far_crowd(bench, cluster, "crowd", shards, &crowd);
     for (size_t i = 0; i < WRITERS_MOST; i++)
         contest->fires[i] =
             (struct writer){ .once = fire_batch,
@@ -430,28 +437,60 @@ static void measure_shards(struct bench *bench, const struct cluster *cluster,
     crowd_free(&crowd);
 }
 
-void measure_postgres(struct bench *bench)
+static void measure_fires_of(struct bench *bench, const struct far_server *server)
 {
     static struct contest contest;
-    struct cluster cluster;
-    PGconn *conn;
+    PGconn *conn = yard_connect(server->url);
 
-    if (!load_libpq() || !cluster_start(&cluster)) {
-        told("  there is no PostgreSQL here: ./script/install-postgres");
-        return;
-    }
-    conn = connect_to(cluster.url);
     check_result(conn, pq.exec(conn, yard), "making the yardstick's tables");
     pq.finish(conn);
-    writers_connect(contest.inserts, cluster.url, insert_one);
-    writers_connect(contest.bares, cluster.url, commit_bare);
+    writers_connect(contest.inserts, server->url, insert_one);
+    writers_connect(contest.bares, server->url, commit_bare);
     for (size_t shards = 1; shards <= WRITERS_MOST; shards *= 4)
-        measure_shards(bench, &cluster, &contest, shards);
+        measure_shards(bench, server, &contest, shards);
     for (size_t i = 0; i < WRITERS_MOST; i++) {
         pq.finish(contest.inserts[i].conn);
         pq.finish(contest.bares[i].conn);
-        free(contest.inserts[i].values);
-        free(contest.bares[i].values);
+        free_bare(&contest.bares[i]);
     }
-    cluster_stop(&cluster);
+}
+
+static bool server_begin(struct far_server *server)
+{
+    if (load_libpq() && cluster_start(server))
+        return true;
+    told("  there is no PostgreSQL here: ./script/install-postgres");
+    return false;
+}
+
+void measure_postgres(struct bench *bench)
+{
+    struct far_server server;
+
+    if (!server_begin(&server))
+        return;
+    measure_fires_of(bench, &server);
+    measure_far_flows(bench, &server);
+    measure_far_nodes(bench, &server);
+    cluster_stop(&server);
+}
+
+void measure_postgres_flows(struct bench *bench)
+{
+    struct far_server server;
+
+    if (!server_begin(&server))
+        return;
+    measure_far_flows(bench, &server);
+    cluster_stop(&server);
+}
+
+void measure_postgres_nodes(struct bench *bench)
+{
+    struct far_server server;
+
+    if (!server_begin(&server))
+        return;
+    measure_far_nodes(bench, &server);
+    cluster_stop(&server);
 }

@@ -56,16 +56,22 @@ void child_end(pid_t pid, int signal_number)
 
 void server_start(const struct bench *bench, const char *name, struct server *out)
 {
-    char path[PATH_SIZE], url[PATH_SIZE + 8], program[PATH_SIZE], line[PATH_SIZE + 128] = "";
+    char path[PATH_SIZE], url[PATH_SIZE + 8];
+
+    path_in(bench, name, path);
+    snprintf(url, sizeof url, "sqlite:%s", path);
+    server_start_over(bench, url, out);
+}
+
+void server_start_over(const struct bench *bench, char *url, struct server *out)
+{
+    char program[PATH_SIZE], line[PATH_SIZE + 128] = "";
     char store[] = "--store", serve[] = "serve", listen[] = "--listen", any[] = "127.0.0.1:0";
     char *words[] = { program, store, url, serve, listen, any, NULL };
     const char *colon;
-    double begin;
+    double begin = now_s();
 
     memcpy(program, bench->program, sizeof program);
-    path_in(bench, name, path);
-    snprintf(url, sizeof url, "sqlite:%s", path);
-    begin = now_s();
     out->pid = child_start(words, &out->output);
     child_line(out->output, line, sizeof line);
     out->ready_ms = (now_s() - begin) * 1e3;
