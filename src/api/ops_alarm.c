@@ -192,6 +192,7 @@ static pawl_status begin(struct engine *engine, struct scope *scope, struct stan
     scope->is_alarms = true;
     scope->is_machines = machine && machine->truth;
     scope->on_end = scope->is_machines ? node_raw(payload, "on_end") : STR_NONE;
+    scope->trace = node_text(payload, "traceparent"); /* of who ordered it */
     if (!(op->flags & OP_KEY_IN_RECORD))
         return engine_alarm_begin(engine, scope, alarm);
     scope->alarm = alarm->id;

@@ -59,6 +59,7 @@ struct decision_request {
     int64_t decided_at_ms;
     int64_t fired_at_ms; /* what the caller said; 0: the time of the commit */
     str snapshot;        /* data NULL: none; after the last draft */
+    str trace;           /* of the instance: what it sends belongs to it; data NULL: none */
     struct fired *out;   /* of the last draft; may be NULL */
     const uint8_t *key;  /* NULL: none */
     bool is_repeat;      /* out: its key was used for this very call: nothing was recorded */

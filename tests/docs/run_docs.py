@@ -26,7 +26,7 @@ ROOT = harness.ROOT
 PAGES = [ROOT / "docs/tutorial.md", ROOT / "docs/definitions.md", ROOT / "docs/mcp.md"] + [ROOT / "docs/howto" / name for name in
                                        ("workers.md", "safe-calls.md", "time.md", "approvals.md", "events.md", "tokens.md", "backup.md",
                                         "upgrade.md", "metrics.md", "clients.md", "proxy.md", "handlers.md",
-                                        "cancel.md", "webhooks.md", "patterns.md", "retention.md", "sizing.md", "cron.md", "stuck.md")]
+                                        "cancel.md", "webhooks.md", "traces.md", "patterns.md", "retention.md", "sizing.md", "cron.md", "stuck.md")]
 BLOCK = re.compile(r"(?:`([\w/-]+\.\w+)`(?:(?!\n\n)[^`])*:\n\n)?^```(\w+)\n(.*?)^```$", re.M | re.S)
 MARK = "<<<a block has ended: %d>>>"
 PATIENCE_S = 60

@@ -24,6 +24,7 @@ struct child_plan {
     struct actor *actor; /* NULL: a machine */
     struct job *jobs;
     str rights; /* what it may create itself */
+    str trace;  /* of its parent's creation, else of the request that it is created by */
     str result; /* of the child that it would run again, and that has completed; data NULL: none */
 };
 
@@ -52,13 +53,16 @@ static pawl_status decide_child_plan(struct child_planning *planning, struct chi
 {
     struct engine *engine = planning->engine;
     struct actor *actor = actor_new(engine);
+    str trace = planning->scope->trace;
     pawl_status status;
 
     TRY_MEMORY(planning->scope, actor);
     child_plan->actor = actor;
     actor->definition = child_plan->create.definition;
+    planning->scope->trace = child_plan->trace;
     status = create_decide(engine, planning->scope, &child_plan->args, actor, planning->at_ms,
                            STR_NONE, &child_plan->decision, &child_plan->jobs);
+    planning->scope->trace = trace;
     child_plan->create.decision = &child_plan->decision;
     child_plan->create.decided_at_ms = planning->at_ms;
     if (!status)
@@ -105,6 +109,8 @@ static pawl_status plan_one(struct child_planning *planning, const struct actor 
                                              .correlation = parent->correlation,
                                              .rights = rights,
                                              .test = parent->is_test };
+    child_plan->trace = parent->trace.data ? arena_str(&planning->scope->arena, parent->trace)
+                                           : planning->scope->trace;
     child_plan->create = (struct create_request){ .args = &child_plan->args,
                                                   .row = &child_plan->row,
                                                   .out = &child_plan->out };
@@ -254,11 +260,15 @@ pawl_status family_record(struct engine *engine, struct scope *scope,
                           struct child_plan *child_plans, int64_t at_ms)
 {
     pawl_status status = PAWL_OK;
+    str trace = scope->trace;
 
     ASSERT_DRAINING(engine);
     for (struct child_plan *child_plan = child_plans; child_plan && !status;
-         child_plan = child_plan->next)
+         child_plan = child_plan->next) {
+        scope->trace = child_plan->trace;
         status = create_record(engine, scope, &child_plan->create, at_ms);
+    }
+    scope->trace = trace;
     return status ? batch_spoil(engine, scope, status) : PAWL_OK;
 }
 

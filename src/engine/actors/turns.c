@@ -298,6 +298,7 @@ static pawl_status stand_turn(struct engine *engine, struct actor_turn *turn, st
                                               .expected_pos = engine->options.own ? 0 : actor->pos,
                                               .decided_at_ms = turn->mail->event.at_ms,
                                               .decision = &turn->decision,
+                                              .trace = actor->trace,
                                               .key = turn->mail->key,
                                               .out = turn->mail->out };
     if (!status)

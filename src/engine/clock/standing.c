@@ -117,16 +117,34 @@ static str make_id(struct engine *engine, char id[STANDING_ID_SIZE + 1])
     return (str){ id, STANDING_ID_SIZE };
 }
 
+/* What is done later belongs to the trace of the request that ordered it: a member of the operation
+ * says so. Data NULL: no memory. */
+static str with_trace(struct scope *scope, str operation)
+{
+    struct buf text;
+
+    if (!scope->trace.data || operation.size < 2)
+        return operation;
+    buf_init(&text, scope->arena.heap, LIMIT_SCOPE);
+    buf_str(&text, (str){ operation.data, operation.size - 1 });
+    json_put_str(&text, "traceparent", scope->trace);
+    json_close(&text, '}');
+    return buf_take(&text, &scope->arena);
+}
+
 pawl_status alarm_record_start(struct engine *engine, struct scope *scope, str operation,
                                int64_t at_ms)
 {
-    struct keep_args args = { .what = CONTROL_ALARM, .payload = operation, .due_at_ms = at_ms };
+    struct keep_args args = { .what = CONTROL_ALARM,
+                              .payload = with_trace(scope, operation),
+                              .due_at_ms = at_ms };
     char *room = arena_alloc(&scope->arena, STANDING_ID_SIZE + 1);
     str id = room ? make_id(engine, room) : STR_NONE;
     str body = room ? print_body(engine, scope, &args, id) : STR_NONE;
 
     ASSERT_DRAINING(engine);
-    return body.data ? add(engine, scope, &args, at_ms, id, body) : scope_no_memory(scope);
+    return body.data && args.payload.data ? add(engine, scope, &args, at_ms, id, body)
+                                          : scope_no_memory(scope);
 }
 
 /* Records an alarm's end, in the same commit as its operation. */

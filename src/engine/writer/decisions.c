@@ -112,14 +112,19 @@ static pawl_status send_all(struct engine *engine, struct request *request, cons
 {
     char id[ID_SIZE + 1];
     struct sender_of sender = { .id = id, .is_test = head->flags & HEAD_TEST };
-    str rights = STR_NONE;
+    str rights = STR_NONE, trace = request->scope->trace;
     pawl_status status =
         rights_of_instance(engine, request->scope, request->decide->instance, &rights);
 
     id_print(head->instance, head->random, id);
-    return status ? batch_spoil(engine, request->scope, status)
-                  : sends_record(engine, request->scope, &sender, request->decide->decision, rights,
-                                 at_ms);
+    if (status)
+        return batch_spoil(engine, request->scope, status);
+    if (!trace.data)
+        request->scope->trace = request->decide->trace;
+    status =
+        sends_record(engine, request->scope, &sender, request->decide->decision, rights, at_ms);
+    request->scope->trace = trace;
+    return status;
 }
 
 static pawl_status decision_one(struct engine *engine, struct request *request, int64_t at_ms)
