@@ -30,8 +30,8 @@ NO_HASH = bytes(32)
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 STORE_ID_TEXT = "0" * 26
 CREATE, DEFINE, PAUSE, RESUME, ALARM, KEEP_SIGNAL, TOKEN, ERASE = -1, -2, -3, -4, -5, -6, -7, -8
-IMPORT, CLOCK, RIGHTS, HOLD = -10, -11, -12, -13
-CONTROLS = range(HOLD, 0)
+IMPORT, CLOCK, RIGHTS, HOLD, ARCHIVE, GONE = -10, -11, -12, -13, -14, -15
+CONTROLS = range(ARCHIVE, 0)
 ERASED_FLAG = 2  # of a record whose body, or whose instance's row, has lost what could be private
 MOVED_MAX = 1 << 60  # an import moves no timer by as much
 NEVER = 1 << 62  # no shift of the clock moves a due time of at least this
@@ -102,6 +102,8 @@ SCHEMAS = {
     25: ("19ba704de475b10371b5013ab5d43ea3708f8b9f296d6af60947ca81bff1a191",
         "deb102131c8ed49b206cb9354715962693e8a9e4ee3cff1bfddc5070ae83fdb6"),
     26: ("19ba704de475b10371b5013ab5d43ea3708f8b9f296d6af60947ca81bff1a191",
+        "deb102131c8ed49b206cb9354715962693e8a9e4ee3cff1bfddc5070ae83fdb6"),
+    27: ("19ba704de475b10371b5013ab5d43ea3708f8b9f296d6af60947ca81bff1a191",
         "deb102131c8ed49b206cb9354715962693e8a9e4ee3cff1bfddc5070ae83fdb6"),
 }
 NEWEST = max(SCHEMAS)
@@ -484,6 +486,8 @@ class Store:
         self.keys = {}  # key id -> (at, pos) of its last record
         self.gone = {}    # commitment of a value without bytes -> position of the last record that uses it
         self.erased = {}  # commitment -> position of the last erase record that names it
+        self.archived = {}  # position of an archive record -> what it names, and the places that name it
+        self.departed = set()  # ids that it names
         self.references = set()  # values that are actors or subjects
         self.named = set()  # values that a record names
         self.where = 0  # the position of the record that is being checked
@@ -773,6 +777,9 @@ class Store:
         self.where = record["pos"]
         self.references.add(record["actor"])
         previous_at = self.check_time(record, previous_at)
+        if record["what"] == GONE:
+            self.check_gone(record)
+            return previous_at
         body = optional_bytes(record["body"], "body")
         if record["what"] == CREATE:
             if body:
@@ -794,7 +801,7 @@ class Store:
         """Times never fall, but for records of another store; the time that counts from here on."""
         if self.imported:
             self.imported -= 1
-            if record["inst"] == 0 or record["root"] is not None:
+            if (record["inst"] == 0 and record["what"] != GONE) or record["root"] is not None:
                 raise Bad("an import brings a record of the store itself, or ends a commit")
             if record["at"] > previous_at:
                 raise Bad("the time of this record is after that of its import")
@@ -855,6 +862,8 @@ class Store:
         by_id = {c.id: c for c in brought}
         for id_, name, ordinal, by in text.get("moved", []):
             chain = by_id.get(id_)
+            if chain is None and id_ in self.departed:
+                continue  # it was moved into an archive file since
             if chain is None or not chain.move((ordinal, name.encode()), self.distance(by)):
                 raise Bad("an import moves a timer that it does not bring")
         for chain in brought if "offset" in text else []:
@@ -930,6 +939,8 @@ class Store:
             self.note_kept(record, body)
         if what == ERASE:
             self.note_erase(record, body)
+        if what == ARCHIVE:
+            self.note_archive(record)
         if what in (PAUSE, RESUME):
             self.check_pause(chain, record)
         if what == RIGHTS:
@@ -1081,9 +1092,55 @@ class Store:
         for letter in id_[:10]:
             number = number * 32 + ALPHABET.index(letter)
         chain = self.chains.get(number) if number else None
+        if chain is None and id_ in self.departed:
+            return
         if chain is None or chain.id != id_ or not chain.definition.is_terminal(chain.state):
             raise Bad("an erase record names an instance that is not here or has not ended")
         self.kept[ERASE, id_.encode()] = (0, record["pos"], 0, None)
+
+    # -- instances that were moved into an archive file
+
+    def archive_at(self, pos):
+        """What the archive record at `pos` names: {id: (records, last hash)}, and the places so far."""
+        if pos not in self.archived:
+            found = self.db.execute("SELECT inst, what, body FROM pawl_log WHERE pos = ?", (pos,)).fetchone()
+            if pos < self.where or found is None or found[0] != 0 or found[1] != ARCHIVE:
+                raise Bad("a record has gone, and no archive record is named that says so")
+            try:
+                text = json.loads(found[2])
+                named = {id_: (number_in(count, "records", low=1), self.hash_of(last)) for id_, count, last in text["instances"]}
+                if not named or not all(re.fullmatch(f"[{ALPHABET}]{{26}}", id_) for id_ in named):
+                    raise ValueError("it names nothing, or what is no id")
+                redriven = [id_.encode() for id_ in text.get("redriven", [])]
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+                raise Bad(f"an archive record can't be read: {error}") from error
+            self.archived[pos] = [named, 0, set(), redriven]
+            self.departed |= named.keys()
+        return self.archived[pos]
+
+    def check_gone(self, record):
+        if any(record[name] for name in ("inst", "prev", "skip", "step", "ord", "attempt", "flags", "actor", "payload", "reason")) or (
+                record["body"] is not None or record["key"] is not None or record["fired"] != record["at"]):
+            raise Bad("a record has gone, and something of it is left")
+        archived = self.archive_at(record["seq"])
+        archived[1] += 1
+        archived[2].add(record["hash"])
+        self.records += 1
+
+    def note_archive(self, record):
+        if record["inst"] != 0:
+            raise Bad("an archive record in an instance's chain")
+        named, count, hashes, redriven = self.archive_at(record["pos"])
+        if count != sum(records for records, _ in named.values()) or not {last for _, last in named.values()} <= hashes:
+            raise Bad("an archive record names other records than those that have gone")
+        here = {chain.id for chain in self.chains.values()}
+        for id_ in named:
+            if id_ in here:
+                raise Bad("an archive record names an instance that is here")
+            self.kept.pop((ERASE, id_.encode()), None)
+            self.kept[ARCHIVE, id_.encode()] = (0, record["pos"], 0, None)
+        for id_ in redriven:
+            self.kept.pop((START, id_), None)
 
     def check_erased(self):
         """An erase record names each value without bytes, and each body that lost a part, behind every record
@@ -1100,6 +1157,10 @@ class Store:
         """Of the values with the same bytes that are actors or subjects the first is interned, and no other."""
         first = set()
         for id_, data, interned in self.db.execute("SELECT id, bytes, interned FROM pawl_value ORDER BY id"):
+            if self.departed and id_ not in self.named and interned in (None, 0, 1):
+                if interned:
+                    first.add(data)  # a name stays when the instances that had it are moved
+                continue
             wanted = id_ in self.references and data is not None and data not in first
             if wanted:
                 first.add(data)
@@ -1108,7 +1169,7 @@ class Store:
 
     def check_named(self):
         """A record names each value, by itself or by the row of its instance."""
-        for id_ in self.commitments.keys() - self.named:
+        for id_ in () if self.departed else self.commitments.keys() - self.named:
             raise Bad(f"no record names value {id_}")
 
     def check_kept(self):
@@ -1182,6 +1243,8 @@ class Store:
 
     def begin_definition(self, found, record):
         found.is_defined = True
+        if not found.name and self.departed and (found.created_at or 0) < record["at"]:
+            return  # its first instance was moved
         if self.schema >= CREATED and found.created_at != record["at"]:
             raise Bad(f"the time of definition {found.id}'s row is not that of the record that defines it")
 

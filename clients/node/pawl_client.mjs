@@ -977,6 +977,21 @@ export class Pawl extends Calls {
         return this._call("POST", "/v1/instances/{instance_id}/erase", {instance_id}, {}, {actor_ref: more.actor_ref, reason: more.reason}, {key: more.idempotencyKey, keyed: true});
     }
 
+    /** Move an instance that has ended into the archive file, with all that it began.
+     * @param {string} instance_id
+     * @param {{actor_ref?: string, reason?: string, idempotencyKey?: string}} [more]
+     * @returns {Promise<{archived: number, records: number, left: number}>} */
+    instanceArchive(instance_id, more = {}) {
+        return this._call("POST", "/v1/instances/{instance_id}/archive", {instance_id}, {}, {actor_ref: more.actor_ref, reason: more.reason}, {key: more.idempotencyKey, keyed: true});
+    }
+
+    /** Move instances that have ended into the archive file, the oldest first.
+     * @param {{definition?: Reference, ended_before?: Time, actor_ref?: string, reason?: string, idempotencyKey?: string}} [more]
+     * @returns {Promise<{archived: number, records: number, left: number, more: boolean}>} */
+    storeArchive(more = {}) {
+        return this._call("POST", "/v1/archive", {}, {}, {definition: more.definition, ended_before: more.ended_before, actor_ref: more.actor_ref, reason: more.reason}, {key: more.idempotencyKey, keyed: true});
+    }
+
     /** Put an instance on hold, so that nothing of it is erased.
      * @param {string} instance_id
      * @param {{actor_ref?: string, reason?: string, idempotencyKey?: string}} [more]

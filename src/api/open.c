@@ -1,5 +1,6 @@
 /* open.c - a store is opened, attached and closed; and what every call of pawl.h begins and ends
  * with: a scope, the host's memory and its panic hook. */
+#include "api/archiving.h"
 #include "api/modules.h"
 #include "api/shards.h"
 #include "api/station.h"
@@ -96,6 +97,7 @@ pawl_status api_open(pawl **out, pawl *first, const char *url, const pawl_option
     from.log = o->log;
     from.log_context = o->log_context;
     from.alarm = alarm_fire;
+    from.archive = archive_numbers;
     from.alarms_wait = api_modules_are_expected();
     from.alarm_context = p;
     from.group = &p->group;

@@ -148,7 +148,7 @@ static void print_retained(const struct retained *row, struct buf *out)
     json_open(out, '{');
     json_put_str(out, "definition", row->definition);
     json_put_text(out, "after_end", after);
-    json_put_text(out, "then", "erase");
+    json_put_text(out, "then", row->is_archive ? "archive" : "erase");
     json_put_u64(out, "due", row->due);
     json_put_u64(out, "held", row->held);
     json_put_u64(out, "erased", row->erased);

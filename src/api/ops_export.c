@@ -1,6 +1,7 @@
 /* ops_export.c - definition.export, instance.export and instance.records: lines of JSON with
  * everything that a hash covers, so that another store can hold the same records, and a caller can
  * verify them (docs/format.md, "Export files"). */
+#include "api/export.h"
 #include "api/ops_int.h"
 #include "base/limits.h"
 #include "base/node_own.h"
@@ -416,9 +417,8 @@ static void close_export(struct op_pieces *base)
     heap_free(&heap, work, sizeof *work);
 }
 
-static struct exporting *export_new(struct op_call *call)
+static struct exporting *export_new(struct engine *engine, str id)
 {
-    struct engine *engine = op_engine(call);
     struct exporting *work = heap_new(engine_heap(engine), sizeof *work);
 
     if (!work)
@@ -428,7 +428,7 @@ static struct exporting *export_new(struct op_call *call)
     work->engine = engine;
     work->store = engine_store(engine);
     work->offset_ms = engine_clock_offset_ms(engine);
-    snprintf(work->id, sizeof work->id, "%.*s", STR_ARG(op_text(call, "instance_id")));
+    snprintf(work->id, sizeof work->id, "%.*s", STR_ARG(id));
     scope_init(&work->kept, &work->heap, LIMIT_SCOPE);
     scope_init(&work->record_scope, &work->heap, LIMIT_SCOPE);
     buf_init(&work->erased, &work->heap, LIMIT_SCOPE);
@@ -446,30 +446,41 @@ static pawl_status export_begin(struct exporting *work)
     return find_all(work);
 }
 
-static pawl_status export_lines(struct op_call *call, bool without_definitions)
+static pawl_status open_lines(struct engine *engine, struct scope *scope, str id,
+                              bool without_definitions, struct op_pieces **out)
 {
     uint8_t random[ID_RANDOM_SIZE];
     struct exporting *work;
     uint64_t number = 0;
     pawl_status status;
 
-    TRY(require_known(call));
-    if (!id_parse(op_text(call, "instance_id"), &number, random))
+    if (!id_parse(id, &number, random))
         return PAWL_NOT_KNOWN;
-    work = export_new(call);
-    TRY_MEMORY(call->scope, work);
+    work = export_new(engine, id);
+    TRY_MEMORY(scope, work);
     work->number = number;
     work->without_definitions = without_definitions;
-    call->content_type = "application/x-ndjson";
     status = export_begin(work);
     if (status == PAWL_OK) {
-        call->pieces = &work->base;
+        *out = &work->base;
         return PAWL_OK;
     }
-    call->scope->error =
-        work->record_scope.error.status ? work->record_scope.error : work->kept.error;
+    scope->error = work->record_scope.error.status ? work->record_scope.error : work->kept.error;
     close_export(&work->base);
     return status;
+}
+
+pawl_status export_open(struct engine *engine, struct scope *scope, str id, struct op_pieces **out)
+{
+    return open_lines(engine, scope, id, false, out);
+}
+
+static pawl_status export_lines(struct op_call *call, bool without_definitions)
+{
+    TRY(require_known(call));
+    call->content_type = "application/x-ndjson";
+    return open_lines(op_engine(call), call->scope, op_text(call, "instance_id"),
+                      without_definitions, &call->pieces);
 }
 
 pawl_status op_instance_export(struct op_call *call, struct buf *out)

@@ -1,5 +1,6 @@
 /* shards.c - the shards of a store: opened together, found by what a call names. */
 #include "api/shards.h"
+#include "api/archiving.h"
 #include "api/ops_int.h"
 #include "base/assert.h"
 #include "engine/workers.h"
@@ -157,6 +158,7 @@ static pawl_status open_one(pawl *home, const char *url, uint32_t shard,
     from.heap = &p->heap;
     from.panic = &p->panic;
     from.alarm_context = p;
+    from.archive = archive_numbers;
     from.home = home->engine;
     from.address = from.secret = NULL;
     from.clock = (struct clock_mark){ 0 };

@@ -47,10 +47,12 @@ struct clock {
 
     /* What definitions say of instances that have ended (retention.c). An owner's; `policies` are
      * the timers' thread's. */
+    struct guard keeping;    /* who erases or archives has it; taken before the engine's lock */
     int64_t retention_ms;    /* when to look next, by the store's clock; INT64_MAX: never */
     bool retention_is_stale; /* definitions are to be read again */
     struct retention_policy *policies;
     uint32_t policy_count, policy_capacity;
+    _Atomic uint64_t retention_archived;               /* instances, so far */
     _Atomic uint64_t retention_erased, retention_held; /* so far; found on hold by the last look */
 
     /* For a host with its own loop (tick.c). */

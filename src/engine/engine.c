@@ -100,6 +100,7 @@ static bool init_parts(struct engine *engine)
     starters_init(engine);
     arena_init(&engine->registry.code_arena, engine->heap, LIMIT_SCOPE);
     guard_init(&engine->clock.lock);
+    guard_init(&engine->clock.keeping);
     guard_init(&engine->actors.deaths.lock);
     engine->clock.next_due_ms = engine->clock.next_wall_ms = engine->work.next_lease_ms = INT64_MAX;
     engine->clock.wakeup = (struct env_wakeup){ -1, -1, -1 };
@@ -149,6 +150,7 @@ static void free_parts(struct engine *engine)
     shell_fini(engine);
     guard_fini(&engine->registry.lock);
     guard_fini(&engine->clock.lock);
+    guard_fini(&engine->clock.keeping);
     guard_fini(&engine->actors.deaths.lock);
     guard_fini(&engine->lock);
     env_wakeup_free(&engine->clock.wakeup);

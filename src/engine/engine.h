@@ -79,6 +79,11 @@ struct engine_options {
     pawl_status (*alarm)(void *context, struct engine *engine, struct scope *scope,
                          struct standing_fact *alarm);
     void *alarm_context;
+    /* Moves these instances into the archive file, those that may leave, and counts them; NULL:
+     * there is none. */
+    pawl_status (*archive)(void *context, struct engine *engine, struct scope *scope,
+                           const uint64_t *numbers, uint32_t count, str actor, str reason,
+                           uint64_t *moved);
     bool alarms_wait; /* until engine_alarms_go(): code that they need is still to be registered */
     const struct panic_hook *panic; /* for threads of the engine's own; lives as long as it does */
 };

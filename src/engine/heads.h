@@ -62,6 +62,8 @@ struct head *heads_add(struct heads *heads,
 void heads_learn(struct heads *heads, const struct head *head);
 /* It need not be remembered; one whose row lags stays nevertheless. */
 void heads_release(struct heads *heads, uint64_t instance);
+/* There is no such instance any more. There is room for its place. */
+void heads_leave(struct heads *heads, uint64_t instance);
 bool heads_mark_dirty(struct heads *heads, struct head *head); /* false: no memory */
 uint32_t heads_lag(const struct heads *heads);
 /* Up to `limit` rows to write next, in order; their marks are taken off. When a cycle ends,

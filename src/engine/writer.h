@@ -104,7 +104,10 @@ struct request {
     X(struct key_row, keys, key)                                                                   \
     X(struct value, erasures, erasure)                                                             \
     X(struct redaction, redactions, redaction)                                                     \
-    X(struct instance_row, cleared, cleared)
+    X(struct instance_row, cleared, cleared)                                                       \
+    X(struct departure, departures, departure)                                                     \
+    X(uint64_t, dropped, dropped)                                                                  \
+    X(struct instance_row, departed, departed)
 #define BATCH_LISTS(X)                                                                             \
     COMMITTED_LISTS(X)                                                                             \
     X(struct head_row, rows, row)                                                                  \
@@ -283,6 +286,11 @@ bool intern_has(struct intern_table *table, str bytes); /* it is known without a
 /* No text (data NULL) has the id 0, and its commitment is left as it is. */
 pawl_status intern(struct engine *engine, struct scope *scope, str bytes, uint64_t *id,
                    const uint8_t **commitment);
+
+/* archive.c */
+void archive_committed(struct engine *engine, const struct batch *batch);
+/* There is no such instance here: NOT_KNOWN, and where it is. */
+pawl_status archive_words(struct engine *engine, struct scope *scope, str id);
 
 /* holds.c: CONFLICT: it is on hold. */
 pawl_status hold_check(struct engine *engine, struct scope *scope, str id);

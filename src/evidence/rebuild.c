@@ -203,6 +203,19 @@ static pawl_status add_erased(struct rebuilding *work, const struct chain *chain
     return work->arena.failed ? scope_no_memory(&work->v->scope) : PAWL_OK;
 }
 
+static pawl_status add_departed(struct rebuilding *work, const struct departed *departed)
+{
+    char id[ID_SIZE + 1];
+
+    id_print(departed->number, departed->random, id);
+    work->standing[work->standing_count++] =
+        (struct standing_change){ .row = { .what = CONTROL_ARCHIVE,
+                                           .id = arena_str(&work->arena, str_of(id)),
+                                           .pos = departed->pos },
+                                  .is_put = true };
+    return work->arena.failed ? scope_no_memory(&work->v->scope) : PAWL_OK;
+}
+
 /* verify_all_keys() sorts them by id and position: the last of each counts. */
 static pawl_status collect_standing(struct rebuilding *work)
 {
@@ -213,8 +226,9 @@ static pawl_status collect_standing(struct rebuilding *work)
     TRY(take_finding(work, verify_all_standing(v), "the store"));
     TRY(take_finding(work, verify_tables(v), "the store"));
 
-    work->standing = ARENA_ARRAY(&work->arena, struct standing_change,
-                                 (size_t)v->standing_count + v->chain_count + 1);
+    work->standing =
+        ARENA_ARRAY(&work->arena, struct standing_change,
+                    (size_t)v->standing_count + v->chain_count + v->departed_count + 1);
     work->keys = ARENA_ARRAY(&work->arena, struct key_row, v->key_count + 1);
     TRY_MEMORY(&v->scope, work->standing && work->keys);
     for (uint32_t i = 0; i < v->standing_count; i++)
@@ -222,6 +236,9 @@ static pawl_status collect_standing(struct rebuilding *work)
     work->standing_count = v->standing_count;
     for (uint32_t i = 1; i < v->chain_count; i++)
         TRY(add_erased(work, &v->chains[i]));
+    for (uint32_t i = 0; i < v->departed_count; i++)
+        if (map_get(&v->departed_map, v->departed[i].number) == i)
+            TRY(add_departed(work, &v->departed[i]));
     for (uint32_t i = 0; i < v->key_count; i++)
         if (i + 1 == v->key_count || memcmp(v->keys[i].id, v->keys[i + 1].id, KEY_ID_SIZE) != 0)
             work->keys[work->key_count++] = v->keys[i];

@@ -135,7 +135,7 @@ static pawl_status check_next(struct verify *v, const struct record *record)
         return verify_bad(v, "the record at this position is missing");
     verify_at(v, record->pos, record->instance, record->seq);
     TRY(verify_time(v, record));
-    TRY(verify_record(v, record));
+    TRY(record->what == CONTROL_GONE ? verify_gone(v, record) : verify_record(v, record));
     TRY(check_root(v, record));
     v->pos = record->pos;
     return PAWL_OK;
@@ -164,7 +164,7 @@ static pawl_status rest(struct verify *v)
         every = (uint64_t)v->chain_count * KEEP_EVERY_CHAINS;
     if (v->request->keep_every == 0 && every < KEEP_EVERY_MIN)
         every = KEEP_EVERY_MIN;
-    if (v->request->keep && v->pos - v->kept_pos >= every)
+    if (v->request->keep && !v->archived_count && v->pos - v->kept_pos >= every)
         verify_keep_checkpoint(v);
     return PAWL_OK;
 }
@@ -248,12 +248,24 @@ typedef pawl_status (*check_fn)(struct verify *v);
 static pawl_status verify_whole(struct verify *v)
 {
     static const check_fn checks[] = {
-        check_shard,         check_log,         check_tip,           verify_all_definitions,
-        verify_all_rows,     verify_all_values, verify_all_erasures, verify_all_keys,
-        verify_all_standing, verify_schema,     verify_tables,       NULL,
+        check_shard,
+        check_log,
+        check_tip,
+        verify_all_archived,
+        verify_all_definitions,
+        verify_all_rows,
+        verify_all_values,
+        verify_all_erasures,
+        verify_all_keys,
+        verify_all_standing,
+        verify_schema,
+        verify_tables,
+        NULL,
     };
-    static const check_fn of_log[] = { check_log, verify_all_definitions, verify_all_values,
-                                       verify_all_erasures, NULL };
+    static const check_fn of_log[] = {
+        check_log,         verify_all_archived, verify_all_definitions,
+        verify_all_values, verify_all_erasures, NULL
+    };
     bool is_of_log = v->request->log_alone || v->request->rebuild;
     pawl_status status = begin(v);
 
@@ -261,7 +273,7 @@ static pawl_status verify_whole(struct verify *v)
         status = (*check)(v);
     if (status == PAWL_OK && v->request->rebuild)
         status = verify_rebuild(v);
-    if (status == VERIFY_STOPPED && v->request->keep)
+    if (status == VERIFY_STOPPED && v->request->keep && !v->archived_count)
         verify_keep_checkpoint(v);
     return status;
 }
@@ -298,6 +310,7 @@ static void verify_close(struct verify *v)
     heap_free(v->heap, v->checked, v->checked_count * sizeof *v->checked);
     heap_free(v->heap, v->erasures, v->erasure_capacity * sizeof *v->erasures);
     verify_drop_standing(v);
+    verify_drop_archived(v);
     heap_free(v->heap, v->keys, v->key_capacity * sizeof *v->keys);
     map_fini(&v->chain_map);
     map_fini(&v->rules_map);
@@ -331,6 +344,9 @@ pawl_status verify_run(struct store *store, const struct heap *heap,
     map_init(&v.chain_map, heap);
     map_init(&v.rules_map, heap);
     map_init(&v.erasure_map, heap);
+    map_init(&v.archived_map, heap);
+    map_init(&v.departed_map, heap);
+    map_init(&v.last_map, heap);
     status = verify_open(&v);
     if (status == PAWL_OK)
         status = request->definition.data

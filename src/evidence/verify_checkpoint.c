@@ -447,10 +447,22 @@ static pawl_status begin_again(struct verify *v, const char *why)
     v->key_count = 0;
     verify_drop_standing(v);
     verify_forget_erasures(v);
+    verify_drop_archived(v);
     v->pos = v->report->records = v->report->entries = 0;
     v->at_ms = v->peak_ms = 0;
     (void)snprintf(v->report->not_resumed, sizeof v->report->not_resumed, "%s", why);
     return VERIFY_STOPPED;
+}
+
+/* What a checkpoint knows of them may have gone since. */
+static pawl_status any_archived(struct verify *v, bool *out)
+{
+    struct standing_row *rows;
+    uint32_t count = 0;
+
+    TRY(store_standing_list(v->store, &v->scope, CONTROL_ARCHIVE, 1, &rows, &count));
+    *out = count > 0;
+    return PAWL_OK;
 }
 
 pawl_status verify_resume(struct verify *v)
@@ -458,9 +470,13 @@ pawl_status verify_resume(struct verify *v)
     str bytes = v->request->checkpoint;
     struct checkpoint file = { .at = (const uint8_t *)bytes.data };
     const char *why = NULL;
+    bool is_moved;
 
     if (!is_whole(v, bytes))
         return begin_again(v, "it is damaged");
+    TRY(any_archived(v, &is_moved));
+    if (is_moved)
+        return begin_again(v, "instances were moved into an archive file");
     file.end = file.at + bytes.size - SHA_SIZE;
     TRY(check_head(v, &file, &why));
     if (!why)

@@ -107,8 +107,9 @@ static pawl_status find_defined(struct verify *v, str body, uint32_t *out_id, st
 static pawl_status begin_rules(struct verify *v, struct rules *rules, const struct record *record)
 {
     rules->is_defined = true;
-    if (rules->created_at_ms == record->at_ms)
-        return PAWL_OK;
+    if (rules->created_at_ms == record->at_ms ||
+        (!rules->name.size && v->archived_count && rules->created_at_ms < record->at_ms))
+        return PAWL_OK; /* of an inline one, whose first instance was moved into an archive */
     return verify_bad(v, "the time of definition %u's row is not that of the record that defines it",
                       rules->id);
 }

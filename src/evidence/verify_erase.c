@@ -107,6 +107,8 @@ static pawl_status note_instance(struct verify *v, const struct node *item, uint
     if (!v->whole)
         return PAWL_OK;
     chain = number ? verify_find_chain(v, number) : NULL;
+    if (!chain && number && verify_departed(v, number, random))
+        return PAWL_OK;
     if (!chain || memcmp(chain->random, random, sizeof random) != 0 || !chain_has_ended(v, chain))
         return verify_bad(v, "an erase record names an instance that is not here or has not ended");
     chain->erased_pos = pos;

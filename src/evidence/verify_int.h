@@ -93,6 +93,24 @@ struct erasure {
     uint32_t before;     /* the next one with the same first bytes, or MAP_NONE */
 };
 
+/* An archive record, and the places of what it moved: verify_gone.c. */
+struct archived {
+    uint64_t pos;
+    uint64_t expected, seen; /* places that name it */
+    uint32_t first, count;   /* of the instances that it names, in `departed` */
+    bool is_read;            /* the log has come to it */
+};
+
+/* An instance that an archive record names. */
+struct departed {
+    uint64_t number;
+    uint8_t random[ID_RANDOM_SIZE];
+    uint64_t pos;           /* of the archive record */
+    uint8_t last[SHA_SIZE]; /* the hash of its last record */
+    bool is_seen;           /* ... was the hash of a place */
+    uint32_t before;        /* one with the same first bytes of `last`, or MAP_NONE */
+};
+
 struct verify {
     struct store *store;
     const struct heap *heap;
@@ -127,6 +145,12 @@ struct verify {
     struct erasure *erasures;
     uint32_t erasure_count, erasure_capacity;
     struct map erasure_map; /* the first bytes of a commitment -> index */
+    struct archived *archived; /* in the order in which places name them */
+    uint32_t archived_count, archived_capacity;
+    struct map archived_map; /* position -> index */
+    struct departed *departed;
+    uint32_t departed_count, departed_capacity;
+    struct map departed_map, last_map; /* number -> the last index; commitment_key(last) -> index */
     struct key_row *keys;   /* that were used in the last 7 days */
     uint32_t key_count, key_capacity;
     struct standing_row *standing; /* tokens and alarms in force; their ids are on the heap */
@@ -210,6 +234,16 @@ struct node;
 pawl_status verify_import_body(struct verify *v, const struct record *record, struct node **body,
                                uint64_t *count);
 
+/* verify_gone.c: instances that were moved into an archive file. */
+pawl_status verify_gone(struct verify *v, const struct record *record);    /* a place */
+pawl_status verify_archive(struct verify *v, const struct record *record); /* who names places */
+/* It was moved by a record up to here, or behind it; NULL: it was not. */
+const struct departed *verify_departed(const struct verify *v, uint64_t number,
+                                       const uint8_t random[ID_RANDOM_SIZE]);
+pawl_status verify_all_archived(struct verify *v);
+pawl_status verify_archive_rows(struct verify *v);
+void verify_drop_archived(struct verify *v);
+
 /* verify_moved.c: how far an import moves the timers that it brings. */
 pawl_status verify_moved(struct verify *v, const struct node *body);
 
@@ -235,6 +269,7 @@ pawl_status verify_all_standing(struct verify *v);
 pawl_status verify_put_standing(struct verify *v, const struct standing_row *row);
 int64_t verify_firing_since(const struct verify *v); /* INT64_MAX: no alarm is firing */
 pawl_status verify_replace_standing(struct verify *v, const struct standing_row *row);
+void verify_end_standing(struct verify *v, int32_t what, str id); /* if it is in force */
 void verify_drop_standing(struct verify *v);
 
 /* verify_amend.c: a flow goes on by another definition. */

@@ -32,6 +32,8 @@ static pawl_status move_one(struct verify *v, const struct node *item)
         id->text.size != ID_SIZE || !id_parse(id->text, &number, random))
         return verify_bad(v, "an import that does not say how far a timer has moved");
     chain = verify_find_chain(v, number);
+    if (!chain && verify_departed(v, number, random))
+        return PAWL_OK; /* it ended, and was moved into an archive file since */
     if (number > 0 && chain && chain->pos > v->import_pos &&
         memcmp(chain->random, random, ID_RANDOM_SIZE) == 0)
         timer = verify_find_timer(chain, (uint32_t)row, name->text);

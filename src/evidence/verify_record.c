@@ -243,6 +243,8 @@ static pawl_status check_control(struct verify *v, const struct chain *chain,
         return verify_note_standing(v, record);
     if (record->what == CONTROL_ERASE)
         return verify_erase(v, record);
+    if (record->what == CONTROL_ARCHIVE)
+        return verify_archive(v, record);
     if (record->what == CONTROL_CLOCK)
         return verify_note_clock(v, record);
     if (record->what == CONTROL_KEEP_SIGNAL && (record->instance == 0 || chain_has_ended(v, chain)))

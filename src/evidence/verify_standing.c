@@ -36,6 +36,14 @@ static uint32_t find(const struct verify *v, int32_t what, str id)
     return i;
 }
 
+void verify_end_standing(struct verify *v, int32_t what, str id)
+{
+    uint32_t index = find(v, what, id);
+
+    if (index < v->standing_count)
+        drop(v, index);
+}
+
 pawl_status verify_put_standing(struct verify *v, const struct standing_row *row)
 {
     char *copy;
@@ -191,6 +199,8 @@ static pawl_status check_kind(struct verify *v, int32_t what)
 
     if (what == CONTROL_ERASE) /* there may be as many as instances */
         return verify_erased_rows(v);
+    if (what == CONTROL_ARCHIVE)
+        return verify_archive_rows(v);
     TRY(store_standing_list(v->store, &v->scope, what, UINT32_MAX, &rows, &count));
     for (uint32_t i = 0; i < v->standing_count; i++)
         expected += v->standing[i].what == what;
@@ -216,8 +226,9 @@ static pawl_status check_kind(struct verify *v, int32_t what)
 /* Again, if the log went on meanwhile: a row may belong to a later commit. */
 pawl_status verify_all_standing(struct verify *v)
 {
-    static const int32_t kinds[] = { CONTROL_TOKEN, CONTROL_ALARM, LIFE_T_AMEND,  CONTROL_DEFINE,
-                                     CONTROL_CLOCK, LIFE_T_START,  CONTROL_ERASE, CONTROL_HOLD };
+    static const int32_t kinds[] = { CONTROL_TOKEN,  CONTROL_ALARM, LIFE_T_AMEND,
+                                     CONTROL_DEFINE, CONTROL_CLOCK, LIFE_T_START,
+                                     CONTROL_ERASE,  CONTROL_HOLD,  CONTROL_ARCHIVE };
     pawl_status status = PAWL_OK;
 
     for (size_t i = 0; status == PAWL_OK && i < sizeof kinds / sizeof *kinds; i++) {

@@ -19,11 +19,13 @@
     X(KEEP_SIGNAL, -6, "keep-signal") /* a buffered signal */                                      \
     X(TOKEN, -7, "token")                                                                          \
     X(ERASE, -8, "erase")                                                                          \
-    X(KEYED, -9, "keyed")    /* an accepted keyed call without an entry */                         \
-    X(IMPORT, -10, "import") /* how many records of another store follow, with their times */      \
-    X(CLOCK, -11, "clock")   /* the store's clock minus the wall clock, from here on */            \
-    X(RIGHTS, -12, "rights") /* what the starter may create, right behind the creation */          \
-    X(HOLD, -13, "hold")     /* an instance is kept: it is neither erased nor archived */
+    X(KEYED, -9, "keyed")      /* an accepted keyed call without an entry */                       \
+    X(IMPORT, -10, "import")   /* how many records of another store follow, with their times */    \
+    X(CLOCK, -11, "clock")     /* the store's clock minus the wall clock, from here on */          \
+    X(RIGHTS, -12, "rights")   /* what the starter may create, right behind the creation */        \
+    X(HOLD, -13, "hold")       /* an instance is kept: it is neither erased nor archived */        \
+    X(ARCHIVE, -14, "archive") /* instances that were moved into an archive file */                \
+    X(GONE, -15, "gone")       /* the place of a record that was moved: seq is its archive record */
 
 enum control {
 #define X(name, number, text) CONTROL_##name = (number),
@@ -74,6 +76,14 @@ struct redaction {
     uint64_t pos;
     uint32_t flags; /* as it has them now */
     str body;       /* data NULL: it has none */
+};
+
+/* A record whose instance was moved into an archive file: of what it was its place, time, hash and
+ * root stay. */
+struct departure {
+    uint64_t pos;
+    uint64_t archived; /* the archive record that names the instance */
+    str key;           /* as it had one; data NULL: none */
 };
 
 /* What creation fixed. Value ids are 0 where absent. */

@@ -11,7 +11,9 @@
 /* Keys: `retention`. */
 static const struct known_key retention_keys[] = {
     { "after_end", "DURATION", "how long an instance is kept once it has ended", NULL, "required" },
-    { "then", "erase", "what is done with it then: what it holds is erased", NULL, "required" },
+    { "then", "erase \\| archive",
+      "what is done with it then: what it holds is erased, or it moves into the archive file", NULL,
+      "required" },
     { 0 },
 };
 
@@ -36,8 +38,9 @@ static void check_one(const struct node *node, schema_report *report, void *cont
     } else if (str_is(node->key, "after_end") && !read_after(node, &ms)) {
         report(context, node,
                "'retention.after_end': expected a duration from 1s to 36600d, such as 90d");
-    } else if (str_is(node->key, "then") && !str_is(node->text, "erase")) {
-        report(context, node, "'retention.then': expected erase, found something else");
+    } else if (str_is(node->key, "then") && !str_is(node->text, "erase") &&
+               !str_is(node->text, "archive")) {
+        report(context, node, "'retention.then': expected erase or archive, found something else");
     }
 }
 
@@ -52,20 +55,22 @@ void retention_key_check(const struct node *retention, schema_report *report, vo
     if (!node_find(retention, "after_end"))
         report(context, retention, "'retention': expected after_end, such as 90d, found none");
     if (!node_find(retention, "then"))
-        report(context, retention, "'retention': expected `then: erase`, found none");
+        report(context, retention,
+               "'retention': expected `then: erase` or `then: archive`, found none");
 }
 
-int64_t retention_read(struct scope *scope, str text)
+struct retention retention_read(struct scope *scope, str text)
 {
     struct node *document = NULL;
-    int64_t ms = 0;
+    struct retention none = { 0 }, found = { 0 };
 
     if (!text.data || !memmem(text.data, text.size, "retention", strlen("retention")) ||
         node_read(scope, text, &document) != PAWL_OK || document->kind != NODE_OBJECT)
-        return 0;
+        return none;
     document = node_find(document, "retention");
-    return document && document->kind == NODE_OBJECT &&
-                   read_after(node_find(document, "after_end"), &ms)
-               ? ms
-               : 0;
+    if (!document || document->kind != NODE_OBJECT ||
+        !read_after(node_find(document, "after_end"), &found.after_ms))
+        return none;
+    found.is_archive = str_is(node_text(document, "then"), "archive");
+    return found;
 }

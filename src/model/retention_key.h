@@ -7,7 +7,11 @@
 
 void retention_key_check(const struct node *retention, schema_report *report, void *context);
 
-/* How long a definition with this text keeps what has ended; 0: for ever. */
-int64_t retention_read(struct scope *scope, str text);
+struct retention {
+    int64_t after_ms; /* how long what has ended is kept; 0: for ever */
+    bool is_archive;  /* then it moves into the archive file; else what it holds is erased */
+};
+/* Of a definition with this text. */
+struct retention retention_read(struct scope *scope, str text);
 
 #endif

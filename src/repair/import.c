@@ -47,6 +47,16 @@ void import_close(struct import *import)
     map_fini(&import->by_body);
 }
 
+void import_not_before(struct import *import, int64_t now_ms)
+{
+    import->not_before_ms = now_ms;
+}
+
+void import_store_id(const struct import *import, uint8_t out[STORE_ID_SIZE])
+{
+    memcpy(out, import->owned->tip.store_id, STORE_ID_SIZE);
+}
+
 uint64_t import_count(const struct import *import)
 {
     return import->record_count;

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/scope.h"
+#include "model/record.h"
 
 #define EXPORT_FORMAT 1
 #define EXPORT_HEADER "{\"pawl\":\"export\",\"format\":1}" /* the first line of every file */
@@ -22,6 +23,11 @@ void import_close(struct import *import); /* NULL is allowed */
 /* One line of an export file; the first one is its header, with a format known here.
  * INVALID_REQUEST: the line is not valid, or a value does not match its hash. */
 pawl_status import_line(struct import *import, str line);
+
+/* The store's clock is taken to be no earlier than this: that of where the lines come from. */
+void import_not_before(struct import *import, int64_t now_ms);
+/* Of the store that is imported into. */
+void import_store_id(const struct import *import, uint8_t out[STORE_ID_SIZE]);
 
 /* How many records have been read. */
 uint64_t import_count(const struct import *import);

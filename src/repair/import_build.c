@@ -454,6 +454,8 @@ static void read_clock(struct building *b)
     b->now_ms = wall_ms + b->tip->clock_offset_ms;
     if (b->now_ms < b->tip->at_ms)
         b->now_ms = b->tip->at_ms;
+    if (b->now_ms < b->import->not_before_ms)
+        b->now_ms = b->import->not_before_ms;
     b->offset_ms = b->now_ms - wall_ms;
     if (b->offset_ms <= CLOCK_JUMP_MS && b->offset_ms >= -CLOCK_JUMP_MS)
         b->offset_ms = 0;

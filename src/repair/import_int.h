@@ -81,6 +81,7 @@ struct import {
     struct map by_commitment; /* the first 8 bytes -> place of a value */
     struct map by_number;     /* of an instance -> its place */
     uint64_t line;
+    int64_t not_before_ms; /* of the store's clock */
 };
 
 /* A commit in the making, for one store. */

@@ -25,7 +25,7 @@ pawl_status store_expect(struct store *store, struct scope *scope,
 bool record_is_sound(const struct record *record, uint64_t pos)
 {
     return record->instance <= ID_NUMBER_MAX && record->prev < pos && record->skip < pos &&
-           record->seq <= UINT32_MAX;
+           (record->seq <= UINT32_MAX || record->what == CONTROL_GONE);
 }
 
 static bool definition_is_sound(const struct definition_row *row)

@@ -98,7 +98,7 @@ static void check_records(const struct commit *commit)
         ASSERT(record->pos == commit->records[0].pos + i);
         ASSERT(record->prev < record->pos);
         ASSERT(record->skip < record->pos);
-        ASSERT(record->what >= CONTROL_HOLD);
+        ASSERT(record->what >= CONTROL_GONE);
     }
 }
 
@@ -144,6 +144,16 @@ static void check_erased(const struct commit *commit)
     ASSERT_ROWS(commit->cleared, commit->cleared_count);
 }
 
+static void check_departures(const struct store *store, const struct commit *commit)
+{
+    ASSERT(IMPLIES(commit->departure_count + commit->departed_count > 0, store->ops->archives));
+    ASSERT_ROWS(commit->departures, commit->departure_count);
+    for (size_t i = 0; i < commit->departure_count; i++)
+        ASSERT(commit->departures[i].pos < commit->departures[i].archived);
+    ASSERT_ROWS(commit->dropped, commit->dropped_count);
+    ASSERT_ROWS(commit->departed, commit->departed_count);
+}
+
 bool commit_erases(const struct commit *commit)
 {
     return commit->erasure_count + commit->redaction_count + commit->cleared_count > 0;
@@ -163,6 +173,7 @@ pawl_status store_commit(struct store *store, struct scope *scope, const struct 
     check_rows(commit);
     check_derived(commit);
     check_erased(commit);
+    check_departures(store, commit);
     status = store->ops->commit(store, scope, commit);
     if (status == PAWL_IN_USE)
         store->trouble = TROUBLE_TAKEN;

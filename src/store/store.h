@@ -31,6 +31,8 @@
  * (15) records_of() gives what following `prev` (or `skip`) record by record gives, in that order.
  * (16) What a commit erases is not read again, by anyone: values keep their commitments alone,
  *      records their hashes. list() finds no instance by a label or correlation that was erased.
+ * (17) Where a commit has departures, their records are CONTROL_GONE from then on, with position,
+ *      time, hash and root, and nothing else of them or of their instances is read again.
  *
  * Reads may come from any thread; begin..commit from one thread at a time (the drain).
  * Results live in the scope's arena. */
@@ -174,6 +176,15 @@ struct commit {
     size_t redaction_count;
     const struct instance_row *cleared;
     size_t cleared_count;
+    /* What was moved into an archive file, after all that is written: records, values of theirs
+     * alone (interned ones stay), and the rows of instances (number and labels count). Only where
+     * the store's `archives` says so. */
+    const struct departure *departures;
+    size_t departure_count;
+    const uint64_t *dropped; /* ids of values */
+    size_t dropped_count;
+    const struct instance_row *departed;
+    size_t departed_count;
     struct reduce *reduces; /* in order, after all rows above; CONFLICT: one failed */
     size_t reduce_count;
     uint64_t flushed;     /* head rows are now right up to here; 0: leave it */
@@ -413,6 +424,7 @@ struct rows_query {
 
 struct store_ops {
     const char *scheme; /* of the URL: "sqlite" */
+    bool archives;      /* commits may have departures */
 
     /* Open what `rest` names (the URL behind the colon). IN_USE names the owner (pid and
      * address); NOT_KNOWN if it is missing and not to be created; STORAGE_FAILURE, with

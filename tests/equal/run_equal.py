@@ -108,6 +108,8 @@ class Cli:
         "instance.erase": ("erase", ["instance_id"], {"actor_ref": "actor", "reason": "reason", "idempotency_key": "key"}),
         "instance.hold": ("hold", ["instance_id"], {"actor_ref": "actor", "reason": "reason", "idempotency_key": "key"}),
         "instance.lift": ("lift", ["instance_id"], {"actor_ref": "actor", "reason": "reason", "idempotency_key": "key"}),
+        "instance.archive": ("archive", ["instance_id"], {"actor_ref": "actor", "reason": "reason"}),
+        "store.archive": ("archive", [], {"definition": "definition", "ended_before": "ended-before", "actor_ref": "actor", "reason": "reason"}),
         "hold.list": ("holds", [], {"limit": "limit"}),
         "retention.list": ("retention", [], {}),
         "subject.erase": ("erase", [], {"subject_ref": "subject", "actor_ref": "actor", "reason": "reason", "idempotency_key": "key"}),
@@ -327,6 +329,8 @@ MACHINE = [
     ("instance.erase", {"instance_id": "$1"}), ("hold.list", {}), ("hold.list", {"limit": "0"}), ("retention.list", {}), ("instance.lift", {"instance_id": "$1", "reason": "over"}),
     ("instance.lift", {"instance_id": "$1", "actor_ref": BLANK}), ("instance.erase", {"instance_id": "$1", "actor_ref": "dpo", "reason": "asked"}), ("instance.erase", {"instance_id": "$1"}), ("instance.erase", {"instance_id": "none"}),
     ("instance.erase", {"instance_id": "$1", "actor_ref": BLANK}), ("instance.get", {"instance_id": "$1"}), look("$1"), ("subject.erase", {"subject_ref": "A-1", "reason": "asked"}),
+    ("instance.archive", {"instance_id": "$1"}), ("instance.archive", {"instance_id": "none"}), ("instance.archive", {"instance_id": "$1", "actor_ref": BLANK}),
+    ("store.archive", {"definition": "none"}), ("store.archive", {"ended_before": "soon"}),
     ("subject.erase", {"subject_ref": "A-1"}), ("subject.erase", {"subject_ref": BLANK}), ("subject.erase", {}), ("instance.get", {"instance_id": "$1"}),
     ("definition.get", {"name": "order", "version": "9"}), ("definition.list", {}), ("definition.list", {"limit": "0"}), ("store.verify", {}), ("store.verify", {"definition": "none"}),
 ]

@@ -360,6 +360,9 @@ def test_the_real_answers_of_every_operation_are_as_described(shell):
     for path in ("/v1/holds?limit=1", "/v1/retention"):
         web.expect(200, "GET", path)
     web.expect(200, "POST", "/v1/instances/%s/lift" % erased, {"reason": "r"})
+    web.create(definition="order")  # the newest stays
+    web.expect(200, "POST", "/v1/instances/%s/archive" % erased, {"reason": "r", "actor_ref": "ops"})
+    web.expect(200, "POST", "/v1/archive", {"definition": "none", "ended_before": "2026-01-01T00:00:00.000Z"})
     alarm = web.expect(201, "POST", "/v1/alarms", {"after": "1h", "operation": "instance.fire", "input": {"instance_id": machine, "action": "ship"}}).json
     web.expect(201, "PUT", "/v1/stores/other")
     web.expect(200, "PUT", "/v1/stores/other")

@@ -94,7 +94,7 @@ def test_a_newer_version_decides_for_older_instances_and_a_restart_goes_on(shell
 def test_a_retention_that_makes_no_sense_is_refused_with_words(shell):
     for text, words in (("retention: {after_end: 10d}", "expected `then: erase`"), ("retention: {then: erase}", "expected after_end"),
                         ("retention: {after_end: soon, then: erase}", "expected a duration"), ("retention: 10d", "expected {after_end, then}"),
-                        ("retention: {after_end: 10d, then: archive}", "expected erase"), ("retention: {after_end: 0s, then: erase}", "expected a duration"),
+                        ("retention: {after_end: 10d, then: burn}", "expected erase or archive"), ("retention: {after_end: 0s, then: erase}", "expected a duration"),
                         ("retention: {after_end: 10d, then: erase, thn: 1}", "unknown key 'retention.thn'")):
         said = shell.pawl("check", shell.write("bad.yaml", "name: order\n" + ORDER + text + "\n"), expect=1)
         assert words in said.out + said.err, (text, said)

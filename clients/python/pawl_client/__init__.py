@@ -1324,6 +1324,19 @@ class InstanceEraseAnswer(TypedDict):
     left_in_log: bool
 
 
+class InstanceArchiveAnswer(TypedDict):
+    archived: int
+    records: int
+    left: int
+
+
+class StoreArchiveAnswer(TypedDict):
+    archived: int
+    records: int
+    left: int
+    more: bool
+
+
 class InstanceHoldAnswer(TypedDict):
     held: bool
     changed: bool
@@ -1708,6 +1721,16 @@ class Pawl(_Calls):
     def instance_erase(self, instance_id: str, *, actor_ref: str | None = None, reason: str | None = None, idempotency_key: str | None = None) -> InstanceEraseAnswer:
         """Erase what an instance that has ended holds, and what its children hold."""
         answer: InstanceEraseAnswer = self._call("POST", "/v1/instances/{instance_id}/erase", {"instance_id": instance_id}, {}, {"actor_ref": actor_ref, "reason": reason}, key=idempotency_key, keyed=True)
+        return answer
+
+    def instance_archive(self, instance_id: str, *, actor_ref: str | None = None, reason: str | None = None, idempotency_key: str | None = None) -> InstanceArchiveAnswer:
+        """Move an instance that has ended into the archive file, with all that it began."""
+        answer: InstanceArchiveAnswer = self._call("POST", "/v1/instances/{instance_id}/archive", {"instance_id": instance_id}, {}, {"actor_ref": actor_ref, "reason": reason}, key=idempotency_key, keyed=True)
+        return answer
+
+    def store_archive(self, *, definition: Reference | None = None, ended_before: Time | None = None, actor_ref: str | None = None, reason: str | None = None, idempotency_key: str | None = None) -> StoreArchiveAnswer:
+        """Move instances that have ended into the archive file, the oldest first."""
+        answer: StoreArchiveAnswer = self._call("POST", "/v1/archive", {}, {}, {"definition": definition, "ended_before": ended_before, "actor_ref": actor_ref, "reason": reason}, key=idempotency_key, keyed=True)
         return answer
 
     def instance_hold(self, instance_id: str, *, actor_ref: str | None = None, reason: str | None = None, idempotency_key: str | None = None) -> InstanceHoldAnswer:

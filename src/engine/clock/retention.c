@@ -1,5 +1,5 @@
-/* retention.c - what an instance holds is erased when its definition says so, some time after its
- * end.
+/* retention.c - what an instance holds is erased, or it moves into the archive file, when its
+ * definition says so, some time after its end.
  *
  * The newest version of a name decides for all its instances. An owner looks through them in the
  * order of their numbers, a page at a time, at intervals that are short beside the time that they
@@ -19,7 +19,7 @@
 
 struct retention_policy {
     char name[LIMIT_NAME + 1];
-    int64_t after_ms;
+    struct retention kept;
     uint64_t last; /* the number that was looked at last */
     bool is_over;  /* in this look */
 };
@@ -27,7 +27,7 @@ struct retention_policy {
 /* ---- policies ---- */
 
 static pawl_status add_policy(struct engine *engine, struct scope *scope, str name,
-                              int64_t after_ms)
+                              struct retention kept)
 {
     struct clock *clock = &engine->clock;
     struct retention_policy *policy;
@@ -35,12 +35,12 @@ static pawl_status add_policy(struct engine *engine, struct scope *scope, str na
     TRY_MEMORY(scope, HEAP_GROW(engine->heap, clock->policies, clock->policy_capacity,
                                 clock->policy_count + 1));
     policy = &clock->policies[clock->policy_count++];
-    *policy = (struct retention_policy){ .after_ms = after_ms };
+    *policy = (struct retention_policy){ .kept = kept };
     (void)snprintf(policy->name, sizeof policy->name, "%.*s", STR_ARG(name));
     return PAWL_OK;
 }
 
-typedef pawl_status policy_fn(void *context, struct scope *scope, str name, int64_t after_ms);
+typedef pawl_status policy_fn(void *context, struct scope *scope, str name, struct retention kept);
 
 /* Each name whose newest version has a policy. */
 static pawl_status each_policy(struct engine *engine, struct scope *scope, policy_fn *fn,
@@ -54,14 +54,12 @@ static pawl_status each_policy(struct engine *engine, struct scope *scope, polic
         scope_clear(scope);
         TRY(store_definitions(engine->store, scope, str_of(after), DEFINITIONS, &rows, &count));
         for (uint32_t i = 0; i < count; i++) {
-            int64_t after_ms;
+            struct retention kept;
 
-            if (rows[i].kind == KIND_CODE)
-                continue;
             TRY(store_definition(engine->store, scope, rows[i].id, &row));
-            after_ms = retention_read(scope, row.source);
-            if (after_ms)
-                TRY(fn(context, scope, rows[i].name, after_ms));
+            kept = retention_read(scope, row.source);
+            if (kept.after_ms)
+                TRY(fn(context, scope, rows[i].name, kept));
         }
         if (count)
             (void)snprintf(after, sizeof after, "%.*s", STR_ARG(rows[count - 1].name));
@@ -69,9 +67,9 @@ static pawl_status each_policy(struct engine *engine, struct scope *scope, polic
     return PAWL_OK;
 }
 
-static pawl_status remember(void *context, struct scope *scope, str name, int64_t after_ms)
+static pawl_status remember(void *context, struct scope *scope, str name, struct retention kept)
 {
-    return add_policy(context, scope, name, after_ms);
+    return add_policy(context, scope, name, kept);
 }
 
 static int64_t interval_ms(const struct clock *clock)
@@ -79,8 +77,8 @@ static int64_t interval_ms(const struct clock *clock)
     int64_t every_ms = EVERY_MAX;
 
     for (uint32_t i = 0; i < clock->policy_count; i++)
-        if (clock->policies[i].after_ms / PART < every_ms)
-            every_ms = clock->policies[i].after_ms / PART;
+        if (clock->policies[i].kept.after_ms / PART < every_ms)
+            every_ms = clock->policies[i].kept.after_ms / PART;
     return every_ms < EVERY_MIN ? EVERY_MIN : every_ms;
 }
 
@@ -98,31 +96,55 @@ static struct list_query retention_query(str name, int64_t after_ms, int64_t now
                                 .limit = PAGE };
 }
 
+/* What leaves for the archive: a child goes with the instance that began it, and what was erased
+ * leaves nevertheless. */
+static pawl_status archive_state(struct engine *engine, struct scope *scope, uint64_t number,
+                                 bool *is_child)
+{
+    struct instance_row row;
+
+    TRY(store_instance(engine->store, scope, number, &row));
+    *is_child = row.parent != 0;
+    return PAWL_OK;
+}
+
+/* *is_done: it was erased, or is not for itself to leave. */
 static pawl_status retention_state(struct engine *engine, struct scope *scope, uint64_t number,
-                                   bool *is_erased, bool *is_held)
+                                   bool is_archive, bool *is_done, bool *is_held)
 {
     struct standing_row row;
     char id[ID_SIZE + 1];
-    pawl_status status;
+    pawl_status status = PAWL_NOT_KNOWN;
 
     TRY(engine_id_of(engine, scope, number, id));
-    status = store_standing(engine->store, scope, CONTROL_ERASE, str_of(id), &row);
-    *is_erased = status == PAWL_OK;
+    *is_done = false;
+    if (is_archive)
+        TRY(archive_state(engine, scope, number, is_done));
+    else
+        status = store_standing(engine->store, scope, CONTROL_ERASE, str_of(id), &row);
+    *is_done = *is_done || status == PAWL_OK;
     if (status == PAWL_NOT_KNOWN)
         status = store_standing(engine->store, scope, CONTROL_HOLD, str_of(id), &row);
-    *is_held = !*is_erased && status == PAWL_OK;
+    *is_held = !*is_done && status == PAWL_OK;
     return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
 }
 
-static pawl_status erase_page(struct engine *engine, struct scope *scope,
-                              const struct retention_policy *policy, const uint64_t *numbers,
-                              uint32_t count)
+static pawl_status end_page(struct engine *engine, struct scope *scope,
+                            const struct retention_policy *policy, const uint64_t *numbers,
+                            uint32_t count)
 {
     char reason[TIME_TEXT_SIZE + 32], after[TIME_TEXT_SIZE];
+    uint64_t moved = 0;
     struct erased erased;
 
-    duration_print(policy->after_ms, after);
+    duration_print(policy->kept.after_ms, after);
     (void)snprintf(reason, sizeof reason, "retention: %s after its end", after);
+    if (policy->kept.is_archive) {
+        TRY(engine->options.archive(engine->options.alarm_context, engine, scope, numbers, count,
+                                    ACTOR, str_of(reason), &moved));
+        atomic_fetch_add(&engine->clock.retention_archived, moved);
+        return PAWL_OK;
+    }
     TRY(engine_erase(
         engine, scope,
         &(struct erase_args){
@@ -136,20 +158,21 @@ static pawl_status look_at_page(struct engine *engine, struct scope *scope,
                                 struct retention_policy *policy, int64_t now_ms)
 {
     struct list_query query =
-        retention_query(str_of(policy->name), policy->after_ms, now_ms, policy->last);
+        retention_query(str_of(policy->name), policy->kept.after_ms, now_ms, policy->last);
     uint64_t *numbers, due[PAGE];
     uint32_t count, due_count = 0;
-    bool is_erased, is_held;
+    bool is_done, is_held;
 
     TRY(store_list(engine->store, scope, &query, &numbers, &count));
     for (uint32_t i = 0; i < count; i++) {
-        TRY(retention_state(engine, scope, numbers[i], &is_erased, &is_held));
+        TRY(retention_state(engine, scope, numbers[i], policy->kept.is_archive, &is_done,
+                            &is_held));
         atomic_fetch_add(&engine->clock.retention_held, is_held);
-        if (!is_erased && !is_held)
+        if (!is_done && !is_held)
             due[due_count++] = numbers[i];
     }
     if (due_count)
-        TRY(erase_page(engine, scope, policy, due, due_count));
+        TRY(end_page(engine, scope, policy, due, due_count));
     if (count)
         policy->last = numbers[count - 1];
     policy->is_over = count < PAGE;
@@ -273,15 +296,15 @@ static pawl_status count_page(struct telling *work, struct scope *page, struct r
     uint64_t *numbers;
     struct record record;
     struct head_row head;
-    bool is_erased, is_held;
+    bool is_done, is_held;
 
     TRY(store_list(work->engine->store, page, &query, &numbers, count));
     for (uint32_t i = 0; i < *count; i++) {
-        TRY(retention_state(work->engine, page, numbers[i], &is_erased, &is_held));
-        row->erased += is_erased;
+        TRY(retention_state(work->engine, page, numbers[i], row->is_archive, &is_done, &is_held));
+        row->erased += is_done && !row->is_archive;
         row->held += is_held;
-        row->due += !is_erased && !is_held;
-        if (is_erased || is_held || row->oldest_due_ms)
+        row->due += !is_done && !is_held;
+        if (is_done || is_held || row->oldest_due_ms)
             continue;
         TRY(store_head(work->engine->store, page, numbers[i], false, &head));
         TRY(store_record(work->engine->store, page, head.pos, &record));
@@ -291,15 +314,16 @@ static pawl_status count_page(struct telling *work, struct scope *page, struct r
     return PAWL_OK;
 }
 
-static pawl_status tell(void *context, struct scope *scope, str name, int64_t after_ms)
+static pawl_status tell(void *context, struct scope *scope, str name, struct retention kept)
 {
     struct telling *work = context;
     struct retained *row;
 
     TRY_MEMORY(scope, GROW(&work->out->arena, work->rows, work->count, work->capacity));
     row = &work->rows[work->count++];
-    *row =
-        (struct retained){ .definition = arena_str(&work->out->arena, name), .after_ms = after_ms };
+    *row = (struct retained){ .definition = arena_str(&work->out->arena, name),
+                              .after_ms = kept.after_ms,
+                              .is_archive = kept.is_archive };
     return row->definition.data ? PAWL_OK : scope_no_memory(scope);
 }
 

@@ -25,7 +25,7 @@ pawl_status engine_locate(struct engine *engine, struct scope *scope, str id, st
     if (!status && !is_cached)
         *out = head_of_rows(&head, &row);
     if (status == PAWL_NOT_KNOWN || (!status && memcmp(random, out->random, sizeof random) != 0))
-        return scope_fail(scope, PAWL_NOT_KNOWN, "no instance '%.*s'", STR_ARG(id));
+        return archive_words(engine, scope, id);
     return status ? status : definitions_of(engine, scope, out, slot);
 }
 

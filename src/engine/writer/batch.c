@@ -271,7 +271,7 @@ pawl_status batch_locate(struct engine *engine, struct scope *scope, str id, uin
     status = batch_head(engine, scope, number, head);
     if (status == PAWL_NOT_KNOWN ||
         (!status && memcmp(random, (*head)->random, sizeof random) != 0))
-        return scope_fail(scope, PAWL_NOT_KNOWN, "no instance '%.*s'", STR_ARG(id));
+        return archive_words(engine, scope, id);
     TRY(status);
     return definitions_of(engine, scope, *head, slot);
 }

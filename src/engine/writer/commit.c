@@ -161,6 +161,7 @@ bool commit_accept(struct engine *engine)
     runners_withdraw(engine, batch);
     quotas_committed(engine, batch);
     family_note(engine, batch);
+    archive_committed(engine, batch);
     return kept;
 }
 

@@ -180,17 +180,16 @@ static pawl_status drain_scrub(struct engine *engine, struct request *request, i
 #define SCRUB_TRIES 3
 
 /* A reader may stand in the way for a moment: it ends. */
-static void scrub(struct erasing *erasing)
+bool engine_scrub(struct engine *engine, struct scope *scope)
 {
-    struct engine *engine = erasing->engine;
-    struct request request = { .drain = drain_scrub, .scope = &erasing->reading };
+    struct request request = { .drain = drain_scrub, .scope = scope };
 
     for (int i = 0; i < SCRUB_TRIES; i++) {
         if (shell_submit(engine, &request) != PAWL_OK ||
             !atomic_load(&engine->writer.is_unscrubbed))
             break;
     }
-    erasing->out->is_left_in_log = atomic_load(&engine->writer.is_unscrubbed);
+    return !atomic_load(&engine->writer.is_unscrubbed);
 }
 
 /* ---- all of them ---- */
@@ -350,11 +349,13 @@ pawl_status engine_erase(struct engine *engine, struct scope *scope, const struc
     map_init(&erasing.slice.value_ids, engine->heap);
     scope_init(&erasing.reading, engine->heap, LIMIT_SCOPE);
     scope_init(&erasing.slice.scope, engine->heap, LIMIT_SCOPE);
+    engine_keeping(engine, true);
     status = erase_all(&erasing);
+    engine_keeping(engine, false);
     if (status)
         scope->error = erasing.reading.error;
     if (out->values || out->instances || out->repeated)
-        scrub(&erasing);
+        out->is_left_in_log = !engine_scrub(engine, &erasing.reading);
     erasing_fini(&erasing);
     scope_fini(&erasing.reading);
     return status;

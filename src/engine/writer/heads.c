@@ -87,7 +87,7 @@ void heads_fini(struct heads *heads)
 
     for (uint32_t i = 0; i < heads->chunk_count; i++)
         heap_free(heap, heads->chunks[i], sizeof(struct head) * HEAD_CHUNK);
-    heap_free(heap, heads->chunks, sizeof *heads->chunks * heads->chunk_count);
+    heap_free(heap, heads->chunks, sizeof(struct head *) * heads->chunk_count);
     heap_free(heap, heads->slots, sizeof *heads->slots * heads->slot_count);
     heap_free(heap, heads->free_list, sizeof *heads->free_list * heads->free_capacity);
     heap_free(heap, heads->dirty, sizeof *heads->dirty * heads->dirty_capacity);
@@ -165,13 +165,13 @@ static bool grow_slots(struct heads *heads)
 
 static bool grow_chunks(struct heads *heads)
 {
-    size_t old_size = sizeof *heads->chunks * heads->chunk_count;
+    size_t old_size = sizeof(struct head *) * heads->chunk_count;
     struct head *chunk = heap_new(heads->heap, sizeof *chunk * HEAD_CHUNK);
     struct head **chunks;
 
     if (!chunk)
         return false;
-    chunks = heap_resize(heads->heap, heads->chunks, old_size, old_size + sizeof *chunks);
+    chunks = heap_resize(heads->heap, heads->chunks, old_size, old_size + sizeof(struct head *));
     if (!chunks) {
         heap_free(heads->heap, chunk, sizeof *chunk * HEAD_CHUNK);
         return false;
@@ -229,6 +229,34 @@ void heads_release(struct heads *heads, uint64_t instance)
         return;
     heads->free_list[heads->free_count++] = unlink_head(heads, instance);
     head->instance = 0;
+}
+
+/* Takes one number out of a list of rows that lag, whose order stays. */
+static bool leave_list(uint64_t *numbers, uint32_t first, uint32_t *count, uint64_t instance)
+{
+    uint32_t at = first;
+
+    while (at < *count && numbers[at] != instance)
+        at++;
+    if (at == *count)
+        return false;
+    memmove(numbers + at, numbers + at + 1, sizeof *numbers * (*count - at - 1));
+    --*count;
+    return true;
+}
+
+void heads_leave(struct heads *heads, uint64_t instance)
+{
+    struct head *head = heads_find(heads, instance);
+
+    if (!head)
+        return;
+    if ((head->flags & HEAD_DIRTY) && !leave_list(heads->dirty, 0, &heads->dirty_count, instance))
+        (void)leave_list(heads->cycle, heads->cycle_next, &heads->cycle_count, instance);
+    ASSERT(heads->free_count < heads->free_capacity);
+    heads->free_list[heads->free_count++] = unlink_head(heads, instance);
+    head->instance = 0;
+    head->flags = 0;
 }
 
 static uint32_t take_place(struct heads *heads)

@@ -81,7 +81,8 @@ int sqlite_put_facts(const struct sqlite_store *store, sqlite3 *db)
 
 /* Nothing is synced on the way: the file has no name yet that a reader trusts, and is synced
  * whole before it gets its name. */
-static const char while_making[] = "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY";
+static const char while_making[] =
+    "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY";
 
 static pawl_status fill(struct sqlite_store *store, struct scope *scope, const char *path)
 {

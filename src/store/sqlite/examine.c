@@ -67,6 +67,8 @@ str examine_text(sqlite3_stmt *statement, int column)
     " UNION ALL SELECT subject FROM pawl_instance WHERE subject IS NOT NULL"                       \
     " UNION ALL SELECT input FROM pawl_instance WHERE input IS NOT NULL"                           \
     " UNION ALL SELECT metadata FROM pawl_instance WHERE metadata IS NOT NULL)"
+/* Names of actors and subjects stay when instances are moved into an archive file. */
+#define SOME_LEFT              "EXISTS (SELECT 1 FROM pawl_kept WHERE what = -14)"
 #define IS_NO_INSTANCE(column) column " NOT IN (SELECT number FROM pawl_instance)"
 #define BELONGS_TO_NONE(what, table)                                                               \
     "SELECT inst, '" what " belongs to no instance' FROM " table                                   \
@@ -101,7 +103,8 @@ static const char *const stray_queries[] = {
     "SELECT definition, 'a transition row belongs to no definition' FROM pawl_transition"
     " WHERE definition IS NULL OR definition NOT IN (SELECT id FROM pawl_definition) LIMIT 1",
     BELONGS_TO_NONE("a snapshot", "pawl_snapshot"),
-    "SELECT id, 'no record names this value' FROM pawl_value WHERE id NOT IN " IS_NAMED " LIMIT 1",
+    "SELECT id, 'no record names this value' FROM pawl_value WHERE id NOT IN " IS_NAMED
+    " AND NOT " SOME_LEFT " LIMIT 1",
     "SELECT id, 'half of a value is erased' FROM pawl_value"
     " WHERE (salt IS NULL) <> (bytes IS NULL) OR (bytes IS NULL AND commitment IS NULL) LIMIT 1",
     "SELECT id, 'a value has the wrong type' FROM pawl_value WHERE bytes IS NOT NULL"
@@ -109,7 +112,7 @@ static const char *const stray_queries[] = {
     " OR length(CAST(salt AS BLOB)) <> 16) LIMIT 1",
     "SELECT id, 'a value is found by its bytes (interned) that is no actor and no subject'"
     " FROM pawl_value WHERE " IS_NOT_BETWEEN("interned", "0", "1") " OR (interned = 1 AND"
-    " (bytes IS NULL OR id NOT IN " IS_REFERENCE ")) LIMIT 1",
+    " (bytes IS NULL OR (id NOT IN " IS_REFERENCE " AND NOT " SOME_LEFT "))) LIMIT 1",
     "SELECT id, 'an actor or subject is not found by its bytes (interned)' FROM pawl_value AS v"
     " WHERE coalesce(interned, 0) = 0 AND bytes IS NOT NULL AND id IN " IS_REFERENCE
     " AND NOT EXISTS (SELECT 1 FROM pawl_value AS w"
@@ -137,7 +140,7 @@ static const char *const stray_queries[] = {
     " WHERE (SELECT value FROM pawl_meta WHERE key = 'format') IS NOT 1",
     "SELECT pos, 'a number of this record is out of range' FROM pawl_log WHERE pos < 1"
     " OR " IS_NOT_COUNT("inst") " OR " IS_NOT_COUNT("seq") " OR " IS_NOT_COUNT("prev")
-    " OR " IS_NOT_COUNT("skip") " OR " IS_NOT_BETWEEN("what", "-13", "2147483647")
+    " OR " IS_NOT_COUNT("skip") " OR " IS_NOT_BETWEEN("what", "-15", "2147483647")
     " OR " IS_NOT_32_BIT("flags") " OR " IS_NO_NUMBER("at") " OR " IS_NO_NUMBER("fired")
     " OR " IS_NOT_32_BIT("step") " OR " IS_NOT_32_BIT("ord") " OR " IS_NOT_32_BIT("attempt")
     " OR " IS_NOT_COUNT("actor") " OR " IS_NOT_COUNT("payload") " OR " IS_NOT_COUNT("reason")
@@ -162,7 +165,7 @@ static const char *const stray_queries[] = {
     "SELECT inst, 'a number in a wait row of this instance is out of range' FROM pawl_wait"
     " WHERE " IS_NOT_32_BIT("ord") " LIMIT 1",
     "SELECT id, 'the row of a token, alarm, hold, amend, redrive, definition or clock is out of range'"
-    " FROM pawl_kept WHERE what NOT IN (-2, -5, -7, -8, -11, -13, 0, 11)"
+    " FROM pawl_kept WHERE what NOT IN (-2, -5, -7, -8, -11, -13, -14, 0, 11)"
     " OR " IS_NO_NUMBER("due") " OR " IS_NOT_COUNT("pos") " OR " IS_NO_NUMBER("firing")
     " OR firing = 0 OR coalesce(wall, 1) <> 1 LIMIT 1",
     "SELECT k.pos AS pos, 'a key row names a record that has no such key, or another time'"

@@ -383,6 +383,7 @@ static pawl_status sqlite_open_store(str rest, const struct store_options *optio
 
 const struct store_ops sqlite_store_ops = {
     .scheme = "sqlite",
+    .archives = true,
     .open = sqlite_open_store,
     .close = sqlite_close_store,
     .reopen = sqlite_reopen,

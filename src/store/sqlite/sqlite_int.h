@@ -307,6 +307,9 @@ pawl_status write_labels(struct connection *writer, struct scope *scope,
                          const struct commit *commit);
 pawl_status delete_labels(struct connection *writer, struct scope *scope,
                           const struct instance_row *rows, size_t count);
+/* write_departed.c: what was moved into an archive file. */
+pawl_status write_departed(struct connection *writer, struct scope *scope,
+                           const struct commit *commit);
 pawl_status write_live(struct connection *writer, struct scope *scope, const struct commit *commit);
 pawl_status write_keys(struct connection *writer, struct scope *scope, const struct commit *commit);
 pawl_status write_standing(struct connection *writer, struct scope *scope,

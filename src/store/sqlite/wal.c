@@ -13,6 +13,7 @@
 #define WAL_KEEP_PAGES 1792u  /* 7 MiB of the usual 4 KiB pages: one commit in hundreds waits */
 #define WAL_CUT_PAGES  16384u /* 64 MiB */
 #define SCRUB_WAIT_MS  200    /* for readers: they end soon, or the next attempt waits again */
+#define VACUUM_PAGES   4096u  /* 16 MiB, at one time */
 #define WAL_FRAME_SIZE (4096u + 24) /* of a page, with its head */
 
 int wal_hook(void *context, sqlite3 *db, const char *name, int pages)
@@ -65,6 +66,16 @@ static void drop_checkpoint(const struct sqlite_store *store)
     (void)unlink(path);
 }
 
+/* Pages that are free go back to the disk, so many at a time. In a file that an older release made
+ * (auto_vacuum 0) nothing happens: VACUUM once with PRAGMA auto_vacuum = 2 changes that. */
+static void vacuum_some(struct sqlite_store *store)
+{
+    char text[64];
+
+    (void)snprintf(text, sizeof text, "PRAGMA incremental_vacuum(%u)", VACUUM_PAGES);
+    (void)sqlite3_exec(store->writer.db, text, NULL, NULL, NULL);
+}
+
 /* What was erased stands in the WAL until that is moved into the file and cut to nothing. Deleted
  * rows of the file are overwritten as they go (secure_delete). Pages in memory are let go, because
  * SQLite leaves bytes that it has moved where they were, and would write them again. */
@@ -77,6 +88,7 @@ pawl_status sqlite_scrub(struct store *base, struct scope *scope)
         return PAWL_OK; /* the file is the host's, and so is when it is moved */
     TRY(sqlite_check(store, scope));
     drop_checkpoint(store);
+    vacuum_some(store);
     sqlite3_busy_timeout(store->writer.db, SCRUB_WAIT_MS);
     code =
         sqlite3_wal_checkpoint_v2(store->writer.db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);

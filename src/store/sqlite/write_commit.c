@@ -128,6 +128,8 @@ static pawl_status write_all(struct sqlite_store *store, struct scope *scope,
     TRY(write_live(&store->writer, scope, commit));
     TRY(write_keys(&store->writer, scope, commit));
     TRY(write_standing(&store->writer, scope, commit));
+    if (commit->departed_count)
+        TRY(write_departed(&store->writer, scope, commit));
     TRY(write_reduces(store, scope, commit));
     TRY(watch_check(store, scope));
     return store->is_joined ? join_release(store, scope) : PAWL_OK;

@@ -44,8 +44,17 @@ void render_holds(struct cli *cli, const struct node *answer)
         term_put(&cli->term, DIM, "there are more: --limit\n");
 }
 
-enum { KEPT_NAME, KEPT_AFTER, KEPT_DUE, KEPT_SINCE, KEPT_HELD, KEPT_ERASED, KEPT_COLUMNS };
-static const char *const kept_heads[KEPT_COLUMNS] = { "DEFINITION", "AFTER END", "DUE",
+enum {
+    KEPT_NAME,
+    KEPT_AFTER,
+    KEPT_THEN,
+    KEPT_DUE,
+    KEPT_SINCE,
+    KEPT_HELD,
+    KEPT_ERASED,
+    KEPT_COLUMNS
+};
+static const char *const kept_heads[KEPT_COLUMNS] = { "DEFINITION", "AFTER END", "THEN",  "DUE",
                                                       "SINCE",      "ON HOLD",   "ERASED" };
 
 static void fill_kept(struct cli *cli, const struct text_table *table, const struct node *row,
@@ -54,6 +63,7 @@ static void fill_kept(struct cli *cli, const struct text_table *table, const str
     (void)table;
     cells[KEPT_NAME] = member_str(row, "definition");
     cells[KEPT_AFTER] = member_str(row, "after_end");
+    cells[KEPT_THEN] = member_str(row, "then");
     cells[KEPT_DUE] = number_cell(row, "due");
     cells[KEPT_SINCE] = moment_cell(cli, member_str(row, "oldest_due_at"));
     cells[KEPT_HELD] = number_cell(row, "held");

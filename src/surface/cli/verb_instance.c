@@ -166,6 +166,56 @@ int verb_erase(struct cli *cli)
     return verb_do(cli, USE_EXISTING, many ? "subject.erase" : "instance.erase", render_erased);
 }
 
+/* ---- archive ---- */
+
+static void print_archived(struct cli *cli, int64_t archived, int64_t records, int64_t left)
+{
+    fprintf(cli->term.out, "archived %lld (%lld records), left %lld\n", (long long)archived,
+            (long long)records, (long long)left);
+    if (left > 0)
+        fprintf(cli->term.out, "those that are left are on hold, have children that go on, or are "
+                               "the newest of the store\n");
+}
+
+static void render_archived(struct cli *cli, const struct node *answer)
+{
+    print_archived(cli, member_int(answer, "archived"), member_int(answer, "records"),
+                   member_int(answer, "left"));
+}
+
+/* Call after call, until no more can be moved. */
+static int archive_many(struct cli *cli)
+{
+    int64_t archived = 0, records = 0;
+    struct node *answer;
+
+    if (target_open(cli, USE_EXISTING, NULL) != PAWL_OK)
+        return report(cli);
+    do {
+        if (cli_ask_typed(cli, "store.archive", NULL, &answer) != PAWL_OK)
+            return report(cli);
+        archived += member_int(answer, "archived");
+        records += member_int(answer, "records");
+        if (cli->json)
+            print_json(cli, answer->raw);
+    } while (member_true(answer, "more") && member_int(answer, "archived") > 0);
+    if (!cli->json)
+        print_archived(cli, archived, records, member_int(answer, "left"));
+    return EXIT_DONE;
+}
+
+int verb_archive(struct cli *cli)
+{
+    bool many =
+        args_option(cli, "definition") || args_option(cli, "ended-before") || args_flag(cli, "all");
+
+    if (many == (cli->operand_count == 1))
+        return usage_fail(cli, "archive needs an ID, or one of --definition, --ended-before and "
+                               "--all");
+    return many ? archive_many(cli)
+                : verb_do(cli, USE_EXISTING, "instance.archive", render_archived);
+}
+
 void render_held(struct cli *cli, const struct node *answer)
 {
     const struct node *held = node_find(answer, "held"), *changed = node_find(answer, "changed");
