@@ -304,7 +304,7 @@ export class Run {
     // -- a turn --
 
     begin(at, note, isReplaying) {
-        Object.assign(this, { at, oldNote: note ?? {}, note: {}, isReplaying, checkpoint: null, sends: [], reduces: [] });
+        Object.assign(this, { at, oldNote: note ?? {}, note: {}, isReplaying, isTimed: false, checkpoint: null, sends: [], reduces: [] });
     }
 
     start(input) {
@@ -352,6 +352,7 @@ export class Run {
         this.note = {};
         this.oldNote = {};
         this.checkpoint = { args: input, at: this.at };
+        this.isTimed = true;
         this.isReplaying = false;
         this.start(input);
     }
@@ -565,6 +566,7 @@ export function sleep(duration, name = "sleep") {
     const after = Math.max(1, Math.round(milliseconds(duration)));
     const future = new Future(scope, `sleep(${textOf(duration)})`);
     run.timers.set(freeTimer(run, name), { future, due: run.at + after });
+    run.isTimed = true;
     return future;
 }
 
@@ -639,6 +641,7 @@ export function select(arms) {
 /** When the event happened that woke the code, by the store's clock; the same when it is replayed. */
 export function now() {
     const { run } = scopeHere();
+    run.isTimed = true;
     if (run.isReplaying && run.oldNote.now !== undefined) return new Date(run.oldNote.now);
     run.note.now = run.at;
     return new Date(run.at);

@@ -5,7 +5,7 @@ import fs from "node:fs";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
-import { Fail, lineOf, log, Mistake, NondeterminismError, RETRIES, Run, SIGNAL, START, steps, WORKFLOWS } from "./durable.mjs";
+import { CALL, Fail, lineOf, log, Mistake, NondeterminismError, RETRIES, Run, SIGNAL, START, steps, WORKFLOWS } from "./durable.mjs";
 import { Frames } from "./frames.mjs";
 import { check, encode } from "./values.mjs";
 
@@ -13,6 +13,7 @@ const PROTOCOL = 1;
 const KEPT = 4096; // instances that stay in memory between their turns
 const INVALID_REQUEST = 1, NOT_KNOWN = 5;
 const WORDS_MAX = 390, MESSAGE_MAX = 64000;
+const MOMENT_MS = 1;
 
 // ---- Hello ----
 
@@ -62,7 +63,7 @@ function stepsOf() {
 
 export function hello(main) {
     if (!WORKFLOWS.size) return { error: `module '${main}' has no workflow: expected workflow(async function ...)` };
-    return { pawl: PROTOCOL, build: buildOf(main), language: `node ${process.versions.node}`, types: [...WORKFLOWS.values()].map(sourceOf),
+    return { pawl: PROTOCOL, many: 1, build: buildOf(main), language: `node ${process.versions.node}`, types: [...WORKFLOWS.values()].map(sourceOf),
         tools: [...stepsOf().keys()].sort() };
 }
 
@@ -165,9 +166,49 @@ export class Server {
         return answer;
     }
 
-    answer(body) {
-        const request = JSON.parse(body);
-        return "tool" in request ? runStep(this.tools.get(request.tool), request) : this.turn(request);
+    /** How long it took is told if it took any time: quick ones are asked for together. */
+    async step(request) {
+        const begun = performance.now(), answer = await runStep(this.tools.get(request.tool), request);
+        const took = Math.floor(performance.now() - begun);
+        return took > MOMENT_MS ? { ...answer, ms: took } : answer;
+    }
+
+    answer(request) {
+        return "tool" in request ? this.step(request) : this.turn(request);
+    }
+
+    /** The turn that the result of a step leads to, where its instance is in memory; null: it will be asked for. */
+    async _then({ then, instance, step }, answer) {
+        const run = then && "result" in answer ? this.taken(then.have) : undefined;
+        if (!run || run.flow.name !== then.type) return null;
+        const fresh = [{ kind: CALL, at: then.at, name: step, payload: JSON.parse(JSON.stringify(answer.result)), call: then.call }];
+        try {
+            const turn = await this.goOn(run.flow, { id: instance, at: then.at, keep: then.keep, fresh }, run);
+            return { turn, ...(run.isTimed ? { timed: 1 } : {}) };
+        } catch {
+            return null; // it is asked for, and says what is wrong then
+        }
+    }
+
+    /** Steps in their order, and behind them the turns that they lead to. What was answered is sent before it is a moment old. */
+    async many(requests, write) {
+        const all = [];
+        let answers = [], sent = performance.now();
+        for (const request of requests) {
+            const begun = performance.now();
+            if (answers.length && begun - sent >= MOMENT_MS) {
+                write({ answers });
+                answers = [];
+                sent = begun;
+            }
+            const answer = await this.step(request);
+            all.push(answer);
+            answers.push(answer);
+        }
+        write({ answers });
+        const turns = [];
+        for (let i = 0; i < all.length; i++) turns.push(await this._then(requests[i], all[i]));
+        write({ turns });
     }
 }
 
@@ -214,9 +255,10 @@ export async function main() {
     for (;;) {
         const body = isStep ? await frames.read() : frames.readNow();
         if (body === null) break;
-        const answer = await server.answer(body);
-        isStep = "result" in answer || "failed" in answer;
-        frames.write(answer);
+        const request = JSON.parse(body);
+        isStep = "tool" in request || "many" in request;
+        if ("many" in request) await server.many(request.many, (answer) => frames.write(answer));
+        else frames.write(await server.answer(request));
     }
     process.exit(0);
 }

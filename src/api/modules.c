@@ -9,7 +9,9 @@
 #include "tool/tool.h"
 #include <stdio.h>
 
-#define DIGEST_SHOWN 12 /* characters in the log */
+#define DIGEST_SHOWN 12  /* characters in the log */
+#define QUICK_MS     2   /* a step that takes no longer takes next to no time; */
+#define QUICK_STREAK 16u /* after so many in a row several are called together */
 
 static _Atomic bool are_expected;
 
@@ -35,30 +37,88 @@ void api_modules_ready(pawl *p)
 struct module_tool {
     struct module_tool *next;
     struct module *_Atomic module;
+    _Atomic uint32_t
+        pace; /* calls in a row that took next to no time; each that did not halves it */
     size_t size;
     char name[];
 };
+
+static void note_pace(struct module_tool *tool, const struct module_answer *answer)
+{
+    uint32_t pace = tool->pace;
+
+    if (answer->was_lost)
+        tool->pace = 0;
+    else if (answer->took_ms > QUICK_MS)
+        tool->pace = pace / 2;
+    else if (pace < 2 * QUICK_STREAK)
+        tool->pace = pace + 1;
+}
+
+static void tell_answer(struct scope *scope, const struct module_answer *found,
+                        pawl_tool_answer *answer)
+{
+    const char *text = arena_text(&scope->arena, found->json);
+
+    if (!text)
+        pawl_answer_error(answer, "\"no memory\"");
+    else if (found->has_failed)
+        pawl_answer_error(answer, text);
+    else
+        pawl_answer_result(answer, text);
+    if (found->is_final)
+        toolbox_answer_is_final(answer);
+}
 
 static void run_tool(void *context, const pawl_tool_call *call, pawl_tool_answer *answer)
 {
     struct module_tool *tool = context;
     struct module_answer out;
     struct scope scope;
-    const char *text;
 
     scope_init(&scope, &heap_libc, LIMIT_SCOPE);
     module_call(tool->module, call, &scope, &out);
-    text = arena_text(&scope.arena, out.json);
-    if (!text)
-        pawl_answer_error(answer, "\"no memory\"");
-    else if (out.has_failed)
-        pawl_answer_error(answer, text);
-    else
-        pawl_answer_result(answer, text);
-    if (out.is_final)
-        toolbox_answer_is_final(answer);
+    note_pace(tool, &out);
+    tell_answer(&scope, &out, answer);
     scope_fini(&scope);
 }
+
+/* Several that take next to no time go to one process together. */
+static bool is_quick(void *context)
+{
+    struct module_tool *tool = context;
+
+    return tool->pace >= QUICK_STREAK && module_takes_many(tool->module);
+}
+
+static void *place_of(void *context)
+{
+    return ((struct module_tool *)context)->module;
+}
+
+static void run_party(const struct tool_item *items, uint32_t count,
+                      pawl_tool_answer *const *answers)
+{
+    struct module *module = ((struct module_tool *)items[0].context)->module;
+    struct module_call calls[PARTY_MAX];
+    struct scope scope;
+
+    scope_init(&scope, &heap_libc, LIMIT_SCOPE);
+    for (uint32_t i = 0; i < count; i++)
+        calls[i] = (struct module_call){ .call = items[i].call,
+                                         .type = items[i].type,
+                                         .number = items[i].number,
+                                         .mark = items[i].mark,
+                                         .at_ms = items[i].at_ms };
+    module_call_many(module, calls, count, &scope);
+    for (uint32_t i = 0; i < count; i++) {
+        note_pace(items[i].context, &calls[i].answer);
+        tell_answer(&scope, &calls[i].answer, answers[i]);
+    }
+    scope_fini(&scope);
+}
+
+static const struct tool_party party = { is_quick, place_of, run_party };
 
 /* NULL: no memory. */
 static struct module_tool *new_tool(pawl *p, const char *name, struct module *module)
@@ -88,7 +148,14 @@ static pawl_status bind_tool(pawl *p, struct scope *scope, struct module *module
     TRY_MEMORY(scope, tool);
     tool->next = p->module_tools;
     p->module_tools = tool;
-    return pawl_tool_register(p, name, run_tool, tool, &scope->error);
+    for (uint32_t i = 0; i < shards_count(p); i++) {
+        struct engine *engine = shard_at(p, i)->engine;
+
+        TRY(toolbox_register_party(engine_toolbox(engine), name, run_tool, &party, tool,
+                                   &scope->error));
+        engine_tools_changed(engine);
+    }
+    return PAWL_OK;
 }
 
 /* ---- Its types -------------------------------------------------------------------------- */
@@ -125,8 +192,8 @@ static pawl_status add_module(pawl *p, struct scope *scope, struct module *modul
     struct module **modules;
 
     pthread_mutex_lock(&p->modules_lock);
-    modules = heap_resize(&p->heap, p->modules, sizeof *modules * p->module_count,
-                          sizeof *modules * (p->module_count + 1));
+    modules = heap_resize(&p->heap, p->modules, sizeof(void *) * p->module_count,
+                          sizeof(void *) * (p->module_count + 1));
     if (modules) {
         p->modules = modules;
         p->modules[p->module_count++] = module;
@@ -155,7 +222,8 @@ static pawl_status modules_in_use(pawl *p, struct scope *scope, struct module **
 pawl_status api_module_load(pawl *p, const char *program, const char *path, int turn_ms,
                             pawl_error *error)
 {
-    struct module_options options = { .program = program,
+    struct module_options options = { .env = engine_env(p->engine),
+                                      .program = program,
                                       .path = path,
                                       .turn_ms = turn_ms,
                                       .is_near = engine_has_test_clock(p->engine),
@@ -325,7 +393,7 @@ void api_modules_close(pawl *p)
 {
     for (uint32_t i = 0; i < p->module_count; i++)
         module_close(p->modules[i]);
-    heap_free(&p->heap, p->modules, sizeof *p->modules * p->module_count);
+    heap_free(&p->heap, p->modules, sizeof(void *) * p->module_count);
     for (struct module_tool *tool = p->module_tools, *next; tool; tool = next) {
         next = tool->next;
         heap_free(&p->heap, tool, tool->size);

@@ -127,6 +127,8 @@ struct code_call { /* the texts are copies in the scope */
     str tool; /* data NULL: none */
     str key; /* its own; data NULL: none */
     uint32_t attempt, first_ordinal;
+    uint32_t number; /* of the call */
+    uint64_t mark;   /* of replayed code: stands for what its turns have seen (turn_journal) */
 };
 pawl_status code_call(const struct definition *definition, const void *memory, uint32_t ordinal,
                       struct scope *scope, struct code_call *out); /* LEASE_LOST: it is over */

@@ -171,7 +171,9 @@ pawl_status code_call(const struct definition *definition, const void *memory, u
         .args = arena_str(&scope->arena, (str){ call->args.data, call->args.size }),
         .key = key,
         .attempt = call->attempt,
-        .first_ordinal = call->first_ordinal
+        .first_ordinal = call->first_ordinal,
+        .number = call->number,
+        .mark = mine->journal.taken_mark
     };
     return scope->arena.failed ? scope_no_memory(scope) : PAWL_OK;
 }

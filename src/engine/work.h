@@ -33,6 +33,7 @@ struct mail;
 #define BRISK_STREAK     64u /* so many tools that took BRISK_MS at most, or as long as a commit */
 #define BRISK_MS         1
 #define BRISK_MS_MOST    5 /* however long a commit takes */
+#define PARTIES_MAX      2u /* of them at once: one is called while another is recorded */
 
 /* A tool call under way or queued (steps.c). */
 struct job {
@@ -50,6 +51,7 @@ struct job {
     const char *trace;   /* NULL: none */
     char id[ID_SIZE + 1];
     bool is_quick;         /* of a tool that takes no time */
+    const void *place;     /* where it is called together with others; NULL: by itself */
     int64_t queued_at_ms;  /* by the tick */
     struct tool_stop stop; /* to end it early */
     bool is_over;          /* its step has ended: its answer is for no one */
@@ -124,6 +126,7 @@ struct work {
     _Atomic size_t bytes_under_way; /* of jobs, and of answers until they are recorded */
     uint32_t brisk_jobs;            /* that took next to no time lately */
     int64_t commit_ms;              /* so long the last commit took */
+    uint32_t parties;               /* of jobs that are called together now */
     struct ready_step *ready;  /* the oldest of those that are run here */
     struct tool_queue *queues; /* ready, but no tool of that name is here */
     uint32_t queue_count;

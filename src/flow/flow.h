@@ -28,6 +28,9 @@ struct flow_call {
     bool is_timed;                   /* the step has a timer of its own for that */
     bool is_idempotent;              /* it may be run again after it was ended */
     bool is_once;                    /* it must not, even if its time was over */
+    str type;                        /* of code: its name, ... */
+    uint32_t number;                 /* ... the number of the call, ... */
+    uint64_t mark;                   /* ... and what its turns have seen (code/code.h) */
 };
 pawl_status flow_call(const struct definition *definition, const void *memory, uint32_t ordinal,
                       struct scope *scope, struct flow_call *out);

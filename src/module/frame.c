@@ -69,6 +69,11 @@ static enum frame_end write_both(int fd, int wait_ms, struct iovec parts[2])
     return FRAME_OK;
 }
 
+static size_t size_of(const unsigned char *head)
+{
+    return head[0] | (size_t)head[1] << 8 | (size_t)head[2] << 16 | (size_t)head[3] << 24;
+}
+
 /* Most frames are read whole with their length: each side waits for the other's answer before it
  * says more, so that what follows a length is its frame. */
 enum frame_end frame_read(int fd, int wait_ms, struct scope *scope, str *out)
@@ -80,7 +85,7 @@ enum frame_end frame_read(int fd, int wait_ms, struct scope *scope, str *out)
 
     if (end != FRAME_OK)
         return end;
-    size = first[0] | (size_t)first[1] << 8 | (size_t)first[2] << 16 | (size_t)first[3] << 24;
+    size = size_of(first);
     have -= HEAD_SIZE;
     if (size > FRAME_MAX || have > size)
         return FRAME_CLOSED;
@@ -88,6 +93,26 @@ enum frame_end frame_read(int fd, int wait_ms, struct scope *scope, str *out)
     if (!text)
         return FRAME_NO_MEMORY;
     memcpy(text, first + HEAD_SIZE, have);
+    *out = (str){ text, size };
+    return read_some(fd, wait_ms, text, size, size, &have);
+}
+
+enum frame_end frame_read_alone(int fd, int wait_ms, struct scope *scope, str *out)
+{
+    unsigned char head[HEAD_SIZE];
+    size_t size, have = 0;
+    char *text;
+    enum frame_end end = read_some(fd, wait_ms, (char *)head, HEAD_SIZE, HEAD_SIZE, &have);
+
+    if (end != FRAME_OK)
+        return end;
+    size = size_of(head);
+    if (size > FRAME_MAX)
+        return FRAME_CLOSED;
+    text = arena_alloc(&scope->arena, size + 1);
+    if (!text)
+        return FRAME_NO_MEMORY;
+    have = 0;
     *out = (str){ text, size };
     return read_some(fd, wait_ms, text, size, size, &have);
 }

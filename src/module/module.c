@@ -28,6 +28,7 @@ static void print_turn(struct asked_turn *turn, bool is_whole)
     const struct turn_journal *journal = turn->request->journal;
     uint64_t have = 0;
 
+    pthread_mutex_lock(&turn->module->lock);
     if (journal && !is_whole) {
         have = held_find(turn->child, held_key(journal->mark, journal->id));
         if (!have) /* its first turn was taken before it had an id */
@@ -35,6 +36,7 @@ static void print_turn(struct asked_turn *turn, bool is_whole)
     }
     if (journal)
         turn->keep = ++turn->child->numbers;
+    pthread_mutex_unlock(&turn->module->lock);
     buf_clear(&turn->frame);
     wire_print_request(turn->type, turn->request, turn->keep, have, &turn->frame);
 }
@@ -129,10 +131,26 @@ static void note_held(struct asked_turn *turn, const struct turn_answer *answer)
         mark = journal_chain(mark, answer->note);
     if (answer->state.data)
         mark = journal_chain(0, answer->state);
-    if (answer->end == TURN_WAITS)
-        held_put(turn->module->heap, turn->child,
-                 held_key(mark, journal->id.size > 0 ? journal->id : str_of(turn->type)),
-                 turn->keep);
+    if (answer->end != TURN_WAITS)
+        return;
+    pthread_mutex_lock(&turn->module->lock);
+    held_put(turn->module->heap, turn->child,
+             held_key(mark, journal->id.size > 0 ? journal->id : str_of(turn->type)), turn->keep);
+    pthread_mutex_unlock(&turn->module->lock);
+}
+
+/* It was taken behind the step that it is for. */
+static bool is_foreseen(struct asked_turn *turn, struct turn_answer *out)
+{
+    struct foreseen_turn found;
+
+    if (!turn->request->journal ||
+        !foreseen_take(turn->module, turn->request, turn->scope, &found, out))
+        return false;
+    turn->child = found.child;
+    turn->keep = found.keep;
+    note_held(turn, out);
+    return true;
 }
 
 static pawl_status take_answer(struct asked_turn *turn, str answers, struct turn_answer *out)
@@ -186,6 +204,8 @@ static pawl_status run_turn(const struct code_binding *binding, const struct tur
     bool is_alone = !module->is_near || request->journal; /* no turn is taken ahead */
     pawl_status status = PAWL_OK;
 
+    if (is_foreseen(&turn, out))
+        return PAWL_OK;
     buf_init(&turn.frame, module->heap, FRAME_MAX);
     if (!request->journal)
         wire_print_request(turn.type, request, 0, 0, &turn.frame);
@@ -197,9 +217,8 @@ static pawl_status run_turn(const struct code_binding *binding, const struct tur
 
 /* ---- One call of a tool ----------------------------------------------------------------- */
 
-static void print_call(const pawl_tool_call *call, struct buf *out)
+void call_print(const pawl_tool_call *call, struct buf *out)
 {
-    json_open(out, '{');
     json_put_text(out, "tool", call->tool);
     json_put_raw(out, "args", str_of(call->args));
     json_put_text(out, "key", call->idempotency_key);
@@ -208,7 +227,6 @@ static void print_call(const pawl_tool_call *call, struct buf *out)
     json_put_u64(out, "attempt", call->attempt);
     if (call->traceparent)
         json_put_text(out, "trace", call->traceparent);
-    json_close(out, '}');
 }
 
 static void fail_call(struct scope *scope, const char *words, struct module_answer *out)
@@ -222,24 +240,36 @@ static void fail_call(struct scope *scope, const char *words, struct module_answ
         out->json = STR("\"no memory\"");
 }
 
-static void read_answer(struct scope *scope, str text, struct module_answer *out)
+static int64_t took_ms(const struct node *root)
 {
-    const struct node *result, *failed;
-    struct node *root = NULL;
+    const struct node *took = node_find(root, "ms");
+    int64_t ms = 0;
 
-    if (node_read_json(scope, text, &root) != PAWL_OK) {
-        fail_call(scope, "the process of the tool gave an answer that cannot be read", out);
-        return;
-    }
-    result = node_find(root, "result");
-    failed = node_find(root, "failed");
+    return took && node_to_i64(took, &ms) && ms > 0 ? ms : 0;
+}
+
+void call_take_answer(struct scope *scope, const struct node *root, struct module_answer *out)
+{
+    const struct node *result = node_find(root, "result"), *failed = node_find(root, "failed");
+
     if (!result && !failed) {
         fail_call(scope, "the process of the tool answered neither a result nor an error", out);
         return;
     }
-    *out = (struct module_answer){ .has_failed = failed != NULL,
+    *out = (struct module_answer){ .took_ms = took_ms(root),
+                                   .has_failed = failed != NULL,
                                    .is_final = failed && node_find(root, "final"),
                                    .json = failed ? failed->raw : result->raw };
+}
+
+static void read_answer(struct scope *scope, str text, struct module_answer *out)
+{
+    struct node *root = NULL;
+
+    if (node_read_json(scope, text, &root) == PAWL_OK)
+        call_take_answer(scope, root, out);
+    else
+        fail_call(scope, "the process of the tool gave an answer that cannot be read", out);
 }
 
 /* A call is not repeated here: the engine does so, by the policy of the type that called. */
@@ -253,7 +283,9 @@ void module_call(struct module *module, const pawl_tool_call *call, struct scope
     str text = STR_NONE;
 
     buf_init(&frame, module->heap, FRAME_MAX);
-    print_call(call, &frame);
+    json_open(&frame, '{');
+    call_print(call, &frame);
+    json_close(&frame, '}');
     if (process_need(module, child, scope) != PAWL_OK) {
         report(module, scope);
         fail_call(scope, scope->error.message, out);
@@ -264,6 +296,7 @@ void module_call(struct module *module, const pawl_tool_call *call, struct scope
         (void)snprintf(all, sizeof all, "the tool '%.60s' ended its process (%s)", call->tool,
                        end == FRAME_LATE ? "no answer in time" : words);
         fail_call(scope, all, out);
+        out->was_lost = true;
     }
     process_give_back(module, child);
     buf_fini(&frame);
@@ -357,6 +390,7 @@ static pawl_status read_hello(struct module *module)
     TRY(process_begin(module, &module->children[0], &module->kept, &hello));
     TRY(hello_read(&module->kept, module->path, hello, &root));
     build = node_text(root, "build");
+    module->takes_many = node_find(root, "many") != NULL;
     if (module->command)
         (void)snprintf(module->digest, sizeof module->digest, "%.*s", STR_ARG(build));
     module->tools = (const char **)(uintptr_t)names_of(&module->kept, root, "tools");
@@ -368,10 +402,12 @@ static pawl_status read_hello(struct module *module)
 static struct module *make_module(const struct heap *heap, const struct module_options *options)
 {
     struct module *module = heap_new(heap, sizeof *module);
+    pthread_condattr_t monotonic;
 
     if (!module)
         return NULL;
     *module = (struct module){ .heap = heap,
+                               .env = options->env,
                                .turn_ms = options->turn_ms > 0 ? options->turn_ms : TURN_MS,
                                .is_near = options->is_near,
                                .report = options->report,
@@ -383,7 +419,10 @@ static struct module *make_module(const struct heap *heap, const struct module_o
         module->callers[i] = (struct child_process){ .in = -1, .out = -1 };
     ahead_init(&module->ahead, heap);
     pthread_mutex_init(&module->lock, NULL);
-    pthread_cond_init(&module->freed, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&module->freed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     scope_init(&module->kept, heap, LIMIT_SCOPE);
     module->program = arena_text(&module->kept.arena, str_of(options->program));
     module->path = arena_text(&module->kept.arena, str_of(options->path));
@@ -417,7 +456,8 @@ pawl_status module_open(const struct heap *heap, const struct module_options *op
 
 pawl_status module_open_again(const struct module *module, struct scope *scope, struct module **out)
 {
-    struct module_options options = { .program = module->program,
+    struct module_options options = { .env = module->env,
+                                      .program = module->program,
                                       .path = module->path,
                                       .turn_ms = module->turn_ms,
                                       .is_near = module->is_near,
@@ -460,6 +500,7 @@ void module_close(struct module *module)
     image_close(&module->image);
     scope_fini(&module->kept);
     ahead_fini(&module->ahead);
+    foreseen_free(module);
     pthread_cond_destroy(&module->freed);
     pthread_mutex_destroy(&module->lock);
     heap_free(heap, module, sizeof *module);

@@ -17,7 +17,9 @@ struct module_type {
     struct code_binding binding;
 };
 
+struct env;
 struct module_options {
+    struct env *env;
     const char *program, *path;
     int turn_ms; /* 0: five seconds; a turn that takes longer counts as one that ended its
                     process */
@@ -55,11 +57,29 @@ const struct module_type *module_type_at(const struct module *module, uint32_t i
 const char *module_tool_at(const struct module *module, uint32_t index);
 struct module_answer {
     bool has_failed, is_final; /* final: another attempt would fail likewise */
-    str json;                  /* the result, or the error; in the scope */
+    bool was_lost;             /* the process ended before it answered */
+    int64_t took_ms;
+    str json; /* the result, or the error; in the scope */
 };
 /* From any thread; waits while all its processes are busy. A process that ends is a failed call. */
 void module_call(struct module *module, const pawl_tool_call *call, struct scope *scope,
                  struct module_answer *out);
+
+/* One of several calls that a process takes together, in their order; and with its result it takes
+ * the turn of the code that called, if it has the instance in memory. That answer is kept, and used
+ * if the turn is asked for. A process that ends is a failed call of the one that it was at; the
+ * others are made by themselves. */
+struct module_call {
+    const pawl_tool_call *call;
+    const char *type; /* of the code; NULL: a flow called */
+    uint32_t number;  /* of the call */
+    uint64_t mark;    /* of what the turns before have seen: code/code.h */
+    int64_t at_ms;
+    struct module_answer answer;
+};
+bool module_takes_many(const struct module *module);
+void module_call_many(struct module *module, struct module_call *calls, uint32_t count,
+                      struct scope *scope);
 
 /* The life of the child: `argv` of --module-host PATH. The exit status. */
 int module_host(const char *path);

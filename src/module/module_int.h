@@ -25,6 +25,7 @@
 #include "base/limits.h"
 #include "base/node.h"
 #include "base/sha.h"
+#include "env/env.h"
 #include "module/module.h"
 #include <pthread.h>
 #include <sys/types.h>
@@ -67,6 +68,8 @@ enum frame_end { FRAME_OK, FRAME_CLOSED, FRAME_LATE, FRAME_NO_MEMORY };
  * descriptor that does not block. */
 enum frame_end frame_read(int fd, int wait_ms, struct scope *scope, str *out);
 enum frame_end frame_write(int fd, int wait_ms, const struct buf *frame);
+/* The same where another frame may be right behind it. */
+enum frame_end frame_read_alone(int fd, int wait_ms, struct scope *scope, str *out);
 
 /* ---- wire.c ---- */
 
@@ -120,10 +123,12 @@ struct child_process {
     bool is_busy;      /* the thread that set it uses the child */
     struct held *held; /* HELD_ROWS of them, by key; NULL: none yet */
     uint64_t numbers;  /* given so far */
+    _Atomic uint64_t held_from; /* lower ones were given to a process that has ended */
 };
 
 struct module {
     const struct heap *heap;
+    struct env *env;
     pthread_mutex_t lock; /* of the children's is_busy, and of a pid whose child is not */
     pthread_cond_t freed; /* one of them is no longer busy */
     bool is_retired;      /* a newer build takes the turns: none of the children stays */
@@ -137,7 +142,9 @@ struct module {
     struct child_process children[CHILDREN], callers[CALLERS];
     int turn_ms;
     bool is_near;
+    bool takes_many;    /* of calls in one frame */
     struct ahead ahead; /* is_near; under the lock */
+    struct foreseen *foreseen; /* under the lock; NULL: none yet */
     struct module_type *types;
     uint32_t type_count;
     const char **tools; /* ends in NULL */
@@ -159,6 +166,8 @@ enum frame_end process_ask(const struct module *module, struct child_process *ch
 struct child_process *process_take(struct module *module, struct child_process *children,
                                    uint32_t count, uint64_t key);
 void process_give_back(struct module *module, struct child_process *child);
+/* This one; another one, or NULL, if it is busy for long. */
+struct child_process *process_take_one(struct module *module, struct child_process *child);
 /* The members of a hello; NOT_KNOWN: it names what is wrong. */
 pawl_status hello_read(struct scope *scope, const char *path, str hello, struct node **out);
 
@@ -167,7 +176,31 @@ pawl_status hello_read(struct scope *scope, const char *path, str hello, struct 
 pawl_status hello_type(struct scope *kept, const char *path, const struct node *source,
                        struct module_type *out);
 
-/* The number under which the child may have it; 0: it has not. */
+/* ---- module.c ---- */
+
+void call_print(const pawl_tool_call *call, struct buf *out); /* the members of a call */
+void call_take_answer(struct scope *scope, const struct node *root, struct module_answer *out);
+
+/* ---- foreseen.c: turns that were taken right behind the step that they are for ---- */
+
+struct foreseen_turn {
+    uint64_t key, mark;
+    uint32_t number; /* of the call whose result it is for */
+    int64_t at_ms;
+    bool is_timed;               /* the code looked at the time */
+    struct child_process *child; /* it keeps the instance, ... */
+    uint64_t keep;               /* ... under this number */
+};
+
+uint64_t foreseen_key(str id, uint32_t number);
+void foreseen_put(struct module *module, const struct foreseen_turn *turn, str result, str answer);
+/* The answer to this request, if it is there. */
+bool foreseen_take(struct module *module, const struct turn_request *request, struct scope *scope,
+                   struct foreseen_turn *turn, struct turn_answer *out);
+void foreseen_free(struct module *module);
+
+/* The number under which the child may have it; 0: it has not. Both under the module's lock, where
+ * another thread may use the child. */
 uint64_t held_find(const struct child_process *child, uint64_t key);
 void held_put(const struct heap *heap, struct child_process *child, uint64_t key, uint64_t number);
 uint64_t held_key(uint64_t mark, str id); /* id: that of its type, where it has none yet */

@@ -10,7 +10,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LOAD_MS 30000 /* until a module has said what it has */
+#define LOAD_MS      30000 /* until a module has said what it has */
+#define TAKE_BEST_MS 5
+#define BUSY_MS      50
+#define BEGINS_MS    500
+#define TAKE_ONE_MS  50 /* a child that is busy for longer is not waited for */
 
 extern char **environ;
 
@@ -40,8 +44,7 @@ void process_end(struct child_process *child, char words[64])
     else if (WIFEXITED(how))
         (void)snprintf(words, 64, "exit status %d", WEXITSTATUS(how));
     child->pid = 0;
-    if (child->held)
-        memset(child->held, 0, sizeof *child->held * HELD_ROWS);
+    child->held_from = child->numbers + 1;
 }
 
 /* Out of the way of 0 and 1, which a host may have closed. */
@@ -250,32 +253,101 @@ enum frame_end process_ask(const struct module *module, struct child_process *ch
     return end == FRAME_OK ? frame_read(child->in, wait_ms, scope, out) : end;
 }
 
-/* Does `child` suit better than `found`? */
-static bool is_better(const struct child_process *child, const struct child_process *found,
-                      uint64_t key)
+/* False: nothing was freed until then, by the tick. */
+static bool wait_until(struct module *module, int64_t until_ms)
 {
-    if (!found || (child->pid != 0) != (found->pid != 0))
-        return !found || child->pid != 0;
-    return key && held_find(child, key) && !held_find(found, key);
+    struct timespec at = { .tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000 };
+
+    return pthread_cond_timedwait(&module->freed, &module->lock, &at) != ETIMEDOUT;
+}
+
+/* How long to wait for one of them before another process is begun: one that works is free in a
+ * moment, or does not come back; one that begins is nearly there. */
+static long patience_ms(const struct child_process *children, uint32_t count)
+{
+    long found = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (children[i].is_busy && found == 0)
+            found = BUSY_MS;
+        if (children[i].is_busy && children[i].pid == 0)
+            found = BEGINS_MS;
+    }
+    return found;
+}
+
+static struct child_process *any_idle(struct child_process *children, uint32_t count, bool lives)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (!children[i].is_busy && (!lives || children[i].pid))
+            return &children[i];
+    return NULL;
+}
+
+/* The one that has the instance in memory; of turns else the first, so that few have them all. */
+static struct child_process *best(struct child_process *children, uint32_t count, uint64_t key)
+{
+    for (uint32_t i = 0; key && i < count; i++)
+        if (held_find(&children[i], key))
+            return &children[i];
+    return key ? &children[0] : NULL;
+}
+
+/* One that is busy for longer than a moment is not waited for. */
+static struct child_process *choose(struct child_process *children, uint32_t count, uint64_t key,
+                                    bool is_late, bool is_over)
+{
+    struct child_process *found = best(children, count, key);
+
+    if (found && !found->is_busy && (found->pid || is_over || key))
+        return found;
+    if (found && !is_late)
+        return NULL;
+    found = any_idle(children, count, true);
+    return found || !(is_over || patience_ms(children, count) == 0)
+               ? found
+               : any_idle(children, count, false);
 }
 
 struct child_process *process_take(struct module *module, struct child_process *children,
                                    uint32_t count, uint64_t key)
 {
-    struct child_process *found = NULL;
+    int64_t now = module->env->tick_ms(module->env), soon = now + TAKE_BEST_MS, until;
+    bool is_late = false, is_over = false;
+    struct child_process *found;
 
     pthread_mutex_lock(&module->lock);
-    for (;;) {
-        for (uint32_t i = 0; i < count; i++)
-            if (!children[i].is_busy && is_better(&children[i], found, key))
-                found = &children[i];
-        if (found)
-            break;
-        pthread_cond_wait(&module->freed, &module->lock);
+    until = now + patience_ms(children, count);
+    while (!(found = choose(children, count, key, is_late, is_over))) {
+        if (is_over)
+            pthread_cond_wait(&module->freed, &module->lock);
+        else if (!wait_until(module, is_late ? until : soon)) {
+            is_over = is_late;
+            is_late = true;
+        }
     }
     found->is_busy = true;
     pthread_mutex_unlock(&module->lock);
     return found;
+}
+
+/* A turn that does not come back keeps its child: others do not wait for that. */
+struct child_process *process_take_one(struct module *module, struct child_process *child)
+{
+    int64_t until = module->env->tick_ms(module->env) + TAKE_ONE_MS;
+
+    pthread_mutex_lock(&module->lock);
+    while (child->is_busy && wait_until(module, until))
+        continue;
+    for (uint32_t i = 0; child->is_busy && i < CHILDREN; i++)
+        if (!module->children[i].is_busy)
+            child = &module->children[i];
+    if (child->is_busy)
+        child = NULL;
+    else
+        child->is_busy = true;
+    pthread_mutex_unlock(&module->lock);
+    return child;
 }
 
 void process_give_back(struct module *module, struct child_process *child)
@@ -304,7 +376,7 @@ uint64_t held_find(const struct child_process *child, uint64_t key)
 {
     const struct held *row = child->held ? &child->held[key % HELD_ROWS] : NULL;
 
-    return row && row->key == key ? row->number : 0;
+    return row && row->key == key && row->number >= child->held_from ? row->number : 0;
 }
 
 /* Without memory for the table each request carries the whole state. */

@@ -24,6 +24,28 @@ pawl_status toolbox_register(struct toolbox *toolbox, const char *name, pawl_too
                              void *context, pawl_error *error);
 /* What flows may call, JSON or YAML as rules.h says. Before anything runs. INVALID_REQUEST. */
 pawl_status toolbox_set_rules(struct toolbox *toolbox, str text, struct scope *scope);
+
+#define PARTY_MAX 32u
+
+/* Calls that one process takes together, because each of them takes next to no time. */
+struct tool_item {
+    const pawl_tool_call *call;
+    void *context;    /* of its tool */
+    const char *type; /* of the code that called; NULL: it is a flow */
+    uint32_t number;  /* of the call, and what the turns of its code have seen: code/code.h */
+    uint64_t mark;
+    int64_t at_ms;
+};
+struct tool_party {
+    bool (*is_quick)(void *context); /* of a tool: may its next call be one of several? */
+    void *(*place)(void *context);   /* tools of the same place are called together */
+    void (*run)(const struct tool_item *items, uint32_t count, pawl_tool_answer *const *answers);
+};
+pawl_status toolbox_register_party(struct toolbox *toolbox, const char *name, pawl_tool_fn fn,
+                                   const struct tool_party *party, void *context,
+                                   pawl_error *error);
+/* Where a call of this tool may be made with others; NULL: it is made by itself. */
+const void *toolbox_place(const struct toolbox *toolbox, str name, str creator);
 bool toolbox_has(const struct toolbox *toolbox, str name); /* thread-safe */
 /* ... or has to be run here because it is forbidden to the creator of the instance: it fails. */
 bool toolbox_serves(const struct toolbox *toolbox, str name, str creator);
@@ -74,6 +96,9 @@ struct tool_stop {
  * timeout_ms 0: none. */
 pawl_status toolbox_run(struct toolbox *toolbox, const pawl_tool_call *call, int64_t timeout_ms,
                         struct tool_stop *stop, struct scope *scope, struct tool_result *out);
+/* The same for several of one place. Each answer lives in its scope. */
+void toolbox_run_party(struct toolbox *toolbox, struct tool_item *items, uint32_t count,
+                       struct scope *const *scopes, struct tool_result *out);
 void toolbox_stop(struct toolbox *toolbox, struct tool_stop *stop);
 
 /* End every program that an exec step is running now, and every exchange of http (at close). */

@@ -17,6 +17,7 @@ struct host_tool {
     size_t size; /* of it, with its name */
     pawl_tool_fn fn;
     void *context;
+    const struct tool_party *party; /* NULL: each of its calls is made by itself */
     char name[];
 };
 

@@ -169,20 +169,26 @@ static pawl_status refuse(pawl_error *error, pawl_status status, const char *bef
 }
 
 static struct host_tool *new_host_tool(const struct heap *heap, const char *name, pawl_tool_fn fn,
-                                       void *context)
+                                       const struct tool_party *party, void *context)
 {
     size_t size = sizeof(struct host_tool) + strlen(name) + 1;
     struct host_tool *tool = heap_new(heap, size);
 
     if (!tool)
         return NULL;
-    *tool = (struct host_tool){ .size = size, .fn = fn, .context = context };
+    *tool = (struct host_tool){ .size = size, .fn = fn, .context = context, .party = party };
     memcpy(tool->name, name, strlen(name) + 1);
     return tool;
 }
 
 pawl_status toolbox_register(struct toolbox *toolbox, const char *name, pawl_tool_fn fn,
                              void *context, pawl_error *error)
+{
+    return toolbox_register_party(toolbox, name, fn, NULL, context, error);
+}
+
+pawl_status toolbox_register_party(struct toolbox *toolbox, const char *name, pawl_tool_fn fn,
+                                   const struct tool_party *party, void *context, pawl_error *error)
 {
     struct host_tool *tool;
     bool is_taken;
@@ -192,7 +198,7 @@ pawl_status toolbox_register(struct toolbox *toolbox, const char *name, pawl_too
                       " cannot name a tool: 1..128 of A-Z a-z 0-9 . _ / -");
     if (!fn)
         return refuse(error, PAWL_INVALID_REQUEST, "the tool ", name, " has no function");
-    tool = new_host_tool(toolbox->options.heap, name, fn, context);
+    tool = new_host_tool(toolbox->options.heap, name, fn, party, context);
     if (!tool)
         return refuse(error, PAWL_NO_MEMORY, "no memory for the tool ", name, "");
     pthread_mutex_lock(&toolbox->lock);
@@ -357,23 +363,65 @@ void toolbox_answer_is_final(pawl_tool_answer *answer)
 
 /* ---- Running ------------------------------------------------------------------------- */
 
+static void take_answer(struct call *call, pawl_tool_answer *answer)
+{
+    if (answer->json.failed)
+        call_no_memory(call);
+    else if (answer->is_too_large)
+        call_fail(call, "the answer of '%s' is over %u bytes", call->given->tool, LIMIT_TEXT);
+    else
+        call_outside(call, "the tool's answer", buf_view(&answer->json));
+    if (answer->failed)
+        call->result.failed = true;
+    if (answer->is_final)
+        call->result.is_final = true;
+    buf_fini(&answer->json);
+}
+
 static void run_host_tool(struct call *call, const struct host_tool *tool)
 {
     pawl_tool_answer answer = { .failed = false };
 
     buf_init(&answer.json, call->scope->arena.heap, LIMIT_TEXT);
     tool->fn(tool->context, call->given, &answer);
-    if (answer.json.failed)
-        call_no_memory(call);
-    else if (answer.is_too_large)
-        call_fail(call, "the answer of '%s' is over %u bytes", tool->name, LIMIT_TEXT);
-    else
-        call_outside(call, "the tool's answer", buf_view(&answer.json));
-    if (answer.failed)
-        call->result.failed = true;
-    if (answer.is_final)
-        call->result.is_final = true;
-    buf_fini(&answer.json);
+    take_answer(call, &answer);
+}
+
+const void *toolbox_place(const struct toolbox *toolbox, str name, str creator)
+{
+    const struct host_tool *tool;
+
+    if (builtin_find(name) || tool_rules_reply(&toolbox->rules, name, 1) ||
+        !tool_rules_allow(&toolbox->rules, name, creator))
+        return NULL;
+    tool = get_host_tool(toolbox, name);
+    return tool && tool->party && tool->party->is_quick(tool->context)
+               ? tool->party->place(tool->context)
+               : NULL;
+}
+
+void toolbox_run_party(struct toolbox *toolbox, struct tool_item *items, uint32_t count,
+                       struct scope *const *scopes, struct tool_result *out)
+{
+    const struct host_tool *tool = NULL;
+    pawl_tool_answer answers[PARTY_MAX] = { { .failed = false } };
+    pawl_tool_answer *each[PARTY_MAX];
+
+    ASSERT(count > 0 && count <= PARTY_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        tool = get_host_tool(toolbox, str_of(items[i].call->tool));
+        items[i].context = tool->context;
+        buf_init(&answers[i].json, scopes[i]->arena.heap, LIMIT_TEXT);
+        each[i] = &answers[i];
+    }
+    tool->party->run(items, count, each);
+    for (uint32_t i = 0; i < count; i++) {
+        struct call call = { .toolbox = toolbox, .given = items[i].call, .scope = scopes[i] };
+
+        take_answer(&call, &answers[i]);
+        if (call.status == PAWL_OK)
+            out[i] = call.result;
+    }
 }
 
 static void run_builtin(struct call *call, const struct builtin *builtin)

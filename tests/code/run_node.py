@@ -15,7 +15,7 @@ sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE.parent / "http"), str(HERE.parent / "npm")]
 from modules import Unavailable, npm_modules  # noqa: E402
 from run_elsewhere import play  # noqa: E402
-from run_python import Served, ask, hear  # noqa: E402
+from run_python import Served, ask, hear, whole  # noqa: E402
 from web import Web, harness  # noqa: E402
 
 ROOT = harness.ROOT
@@ -331,7 +331,7 @@ def test_a_frame_that_comes_in_pieces_and_a_large_one_are_read_whole(shell):
             for at in (0, 3, 4, 9):
                 child.stdin.write(frame[at:{0: 3, 3: 4, 4: 9}.get(at, len(frame))])
                 child.stdin.flush()
-            assert hear(child) == {"result": "later " + "x" * size}
+            assert whole(hear(child)) == {"result": "later " + "x" * size}
     child.stdin.close()
     child.stdout.close()
     assert child.wait(timeout=30) == 0

@@ -223,6 +223,84 @@ def test_a_step_that_kills_its_process_is_a_failed_step(shell):
     s.end()
 
 
+QUICK = '''
+import os
+import time
+
+from pawl_client import step, workflow
+
+FLAG = "%s"
+
+
+def quick(n: int) -> list[int]:
+    if n < 0 and not os.path.exists(FLAG):
+        os._exit(7)
+    return [n, os.getpid()]
+
+
+@workflow
+async def many(count: int = 30, end: int = 0, spin: int = 0) -> dict[str, list[int]]:
+    found, mine = [], []
+    for n in range(count):
+        found.append(await step(quick, n))
+        mine.append(os.getpid())
+    if end:
+        found.append(await step(quick, -end))
+    while spin and not os.path.exists(FLAG):
+        time.sleep(0.01)
+    return {"n": [one[0] for one in found], "steps": [one[1] for one in found], "turns": mine}
+'''
+
+
+def test_quick_steps_go_together_to_the_process_that_has_their_code_and_one_that_ends_it_takes_none_with_it(shell):
+    flag = shell.folder / "flag"
+    shell.write("quick.py", QUICK % flag)
+    s = Served(shell, "--module-time", "1500", module="quick.py")
+    s.until(s.create("many", count=60))  # by now they are known to be quick
+    ids = [s.create("many") for _ in range(12)]
+    dead, ill = s.create("many", end=1), s.create("many", spin=1)
+    ids += [s.create("many") for _ in range(12)]
+    for id in ids:
+        found = s.until(id)["result"]
+        assert found["n"] == list(range(30)), found
+        assert [action for action, _ in s.history(id)].count("step.complete") == 30
+    assert set(found["steps"]) & set(found["turns"]), found  # a step and the turn behind it, by one process
+    found = s.until(dead, "failed")
+    assert "ended its process" in json.dumps(found["error"]), found
+    s.until(ill, "paused")
+    assert "no answer in 1500 ms" in s.why(ill), s.why(ill)
+    flag.write_text("")
+    s.web.expect(200, "POST", "/v1/instances/%s/resume" % ill)
+    assert s.until(ill)["result"]["n"] == list(range(30))
+    assert [action for action, _ in s.history(ill)].count("step.complete") == 30
+    s.verify()
+    s.end()
+
+
+def test_steps_that_are_asked_for_together_are_answered_in_order_with_the_turns_they_lead_to(shell):
+    """tests/vectors/turns.json has one request at a time: this is how a process that says `many` is asked."""
+    shell.write("quick.py", QUICK % "flag")
+    child = subprocess.Popen([sys.executable, "-m", "pawl_client", str(shell.folder / "quick.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert hear(child)["many"] == 1
+    begun = ask(child, {"type": "many", "at": 5, "keep": 1, "events": [], "open": {"timers": [], "signals": [], "calls": []},
+                        "fresh": [{"kind": 1, "at": 5, "payload": {"count": 2}}]})
+    assert begun == {"end": 0, "keeps": 1, "calls": [{"name": "quick", "args": {"n": 0}}]}, begun
+    one = {"tool": "quick", "args": {"n": 0}, "instance": "I", "step": "quick"}
+    then = {"type": "many", "at": 9, "have": 1, "keep": 2, "call": 1}
+    answers, turns = [], None
+    body = json.dumps({"many": [{**one, "then": then}, one, {**one, "then": {**then, "have": 99}}, {**one, "args": {"x": 1}, "then": then}]}).encode()
+    child.stdin.write(struct.pack("<I", len(body)) + body)
+    child.stdin.flush()
+    while turns is None:
+        found = hear(child)
+        answers, turns = answers + found.get("answers", []), found.get("turns")
+    assert [answer.get("result", [None])[0] for answer in answers] == [0, 0, 0, None] and answers[3]["failed"], answers
+    assert turns == [{"turn": {"end": 0, "keeps": 1, "calls": [{"name": "quick", "args": {"n": 1}}]}}, None, None, None], turns
+    child.stdin.close()
+    child.stdout.close()
+    assert child.wait(timeout=30) == 0
+
+
 def edited(shell, *changes):
     text = WORKFLOWS.read_text()
     for old, new in changes:
@@ -359,7 +437,12 @@ def ask(child, request):
     body = json.dumps(request).encode()
     child.stdin.write(struct.pack("<I", len(body)) + body)
     child.stdin.flush()
-    return hear(child)
+    return whole(hear(child))
+
+
+def whole(answer):
+    """But for how long a step took, which is told where it took any time."""
+    return {key: value for key, value in answer.items() if key != "ms"}
 
 
 def hear(child):

@@ -353,7 +353,7 @@ class Run:
         self.numbers = 0
         self.id = ""
         self.at = 0
-        self.is_replaying = self.is_first = False
+        self.is_replaying = self.is_first = self.is_timed = False
         self.old_note: dict[str, Any] = {}
         self.note: dict[str, Any] = {}
         self.patches: set[str] = set()
@@ -369,7 +369,7 @@ class Run:
 
     def begin(self, at: int, note: dict[str, Any] | None, is_replaying: bool) -> None:
         self.at, self.old_note, self.note = at, note or {}, {}
-        self.is_replaying, self.checkpoint, self.sends, self.reduces = is_replaying, None, [], []
+        self.is_replaying, self.is_timed, self.checkpoint, self.sends, self.reduces = is_replaying, False, None, [], []
 
     def start(self, arguments: dict[str, Any]) -> None:
         bound = values.bind(self.flow.function, arguments)
@@ -397,6 +397,7 @@ class Run:
         self.rng, self.note, self.old_note = None, {}, {}
         self.patches.clear()
         self.checkpoint = {"args": values.encode(arguments), "at": self.at, "calls": self.numbers}
+        self.is_timed = True
         self.is_replaying = False
         self.start(values.encode(arguments))
 
@@ -605,6 +606,7 @@ def sleep(duration: Duration, name: str = "sleep") -> Future[None]:
     """A timer of this length: seconds, "90s", "7d" or a timedelta. It runs on while the program is dead."""
     run = current()
     future: Future[None] = Future(run, "sleep(%s)" % (duration,))
+    run.is_timed = True
     run.timers[run.free_timer(name)] = (future, run.at + max(1, round(seconds(duration) * 1000)))
     return future
 
@@ -704,6 +706,7 @@ async def select(**arms: Awaitable[Any]) -> tuple[str, Any]:
 def now() -> datetime.datetime:
     """When the event happened that woke the code, by the store's clock; the same when it is replayed."""
     run = current()
+    run.is_timed = True
     if run.is_replaying and "now" in run.old_note:
         at = run.old_note["now"]
     else:

@@ -13,12 +13,14 @@ import os
 import pathlib
 import struct
 import sys
+import time
 import traceback
 from typing import Any, BinaryIO, Callable
 
 from . import durable, values
 
 PROTOCOL = 1
+MOMENT = 0.001
 KEPT = 4096  # instances that stay in memory between their turns
 INVALID_REQUEST, NOT_KNOWN = 1, 5
 
@@ -100,7 +102,7 @@ def hello() -> dict[str, Any]:
         return {"error": "the module has no workflow: expected an async def with @workflow"}
     durable.find_uses(flows.values())
     tools = sorted({name for flow in flows.values() for name in flow.steps})
-    return {"pawl": PROTOCOL, "build": build_of(flows), "language": "python %d.%d" % sys.version_info[:2],
+    return {"pawl": PROTOCOL, "many": 1, "build": build_of(flows), "language": "python %d.%d" % sys.version_info[:2],
             "types": [source_of(flow) for flow in flows.values()], "tools": tools}
 
 
@@ -210,9 +212,45 @@ class Server:
             return {"failed": "the module has no step '%s'" % request["tool"], "final": 1}
         return contextvars.copy_context().run(_run_step, fn, request)
 
-    def answer(self, body: bytes) -> dict[str, Any]:
-        request = json.loads(body)
-        return self.call(request) if "tool" in request else self.turn(request)
+    def step(self, request: dict[str, Any]) -> dict[str, Any]:
+        """How long it took is told if it took any time: quick ones are asked for together."""
+        begun = time.monotonic()
+        answer = self.call(request)
+        took = int((time.monotonic() - begun) * 1000)
+        return {**answer, "ms": took} if took > 1 else answer
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        return self.step(request) if "tool" in request else self.turn(request)
+
+    def then(self, request: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any] | None:
+        """The turn that the result of a step leads to, where its instance is in memory; None: it will be asked for."""
+        then = request.get("then")
+        run = self.kept.pop(then["have"], None) if then and "result" in answer else None
+        if then is None or run is None or run.flow.name != then["type"]:
+            return None
+        run.id = request["instance"]
+        event = {"kind": durable.CALL, "at": then["at"], "name": request["step"], "payload": json.loads(json.dumps(answer["result"])), "call": then["call"]}
+        try:
+            turn = _turn(run, then["at"], None, [event], False)
+            json.dumps(turn, allow_nan=False)
+        except Exception:
+            return None  # it is asked for, and says what is wrong then
+        if turn["end"] == 0:
+            self.keep(then["keep"], run)
+        return {"turn": turn, "timed": 1} if run.is_timed else {"turn": turn}
+
+    def many(self, requests: list[dict[str, Any]], write: Callable[[dict[str, Any]], None]) -> None:
+        """Steps in their order, and behind them the turns that they lead to. What was answered is sent before it is a moment old."""
+        all_answers: list[dict[str, Any]] = []
+        sent, since = 0, time.monotonic()
+        for request in requests:
+            begun = time.monotonic()
+            if begun - since >= MOMENT and len(all_answers) > sent:
+                write({"answers": all_answers[sent:]})
+                sent, since = len(all_answers), begun
+            all_answers.append(self.step(request))
+        write({"answers": all_answers[sent:]})
+        write({"turns": [self.then(request, answer) for request, answer in zip(requests, all_answers)]})
 
 
 def _refuse(words: str) -> dict[str, Any]:
@@ -253,7 +291,11 @@ def serve(requests: BinaryIO, answers: BinaryIO, first: dict[str, Any]) -> None:
         return
     server = Server()
     while (body := read_frame(requests)) is not None:
-        write_frame(answers, server.answer(body))
+        request = json.loads(body)
+        if "many" in request:
+            server.many(request["many"], lambda answer: write_frame(answers, answer))
+        else:
+            write_frame(answers, server.answer(request))
 
 
 def run() -> None:

@@ -91,6 +91,19 @@ static struct job *take_first(struct job_list *list)
     return job;
 }
 
+/* Where it can be called with others; is another one of the same known? */
+static const void *place_of(struct engine *engine, const struct job *job)
+{
+    const struct job *last = engine->work.jobs.last;
+
+    if (job->call.is_timed || job->is_alone)
+        return NULL;
+    if (last && last->place && !job->creator && !last->creator &&
+        str_eq(last->call.tool, job->call.tool))
+        return last->place;
+    return toolbox_place(engine->toolbox, job->call.tool, str_of(job->creator));
+}
+
 void runner_add(struct engine *engine, struct job *job)
 {
     const struct head *head = heads_find(&engine->writer.heads, job->instance);
@@ -103,11 +116,15 @@ void runner_add(struct engine *engine, struct job *job)
     job->is_held = head && (head->flags & HEAD_PAUSED); /* by the commit that started it */
     job->is_quick = is_quick(job->call.tool);
     job->queued_at_ms = engine->env->tick_ms(engine->env);
+    job->place = job->is_quick ? NULL : place_of(engine, job);
     put_last(job->is_quick ? &engine->work.quick : &engine->work.jobs, job);
-    shell_job(engine, job->is_quick);
+    if (!job->place || engine->work.parties < PARTIES_MAX) /* else who ends a party looks */
+        shell_job(engine, job->is_quick);
 }
 
-static bool answer(struct engine *engine, const struct job *job, const struct tool_result *result)
+/* NULL: no memory. */
+static struct mail *make_answer(struct engine *engine, const struct job *job,
+                                const struct tool_result *result)
 {
     struct event event = {
         .kind = result->failed ? EVENT_STEP_FAILED : EVENT_STEP_DONE,
@@ -120,15 +137,22 @@ static bool answer(struct engine *engine, const struct job *job, const struct to
     if (!mail) {
         engine_log(engine, PAWL_LOG_ERROR, "step.unanswered",
                    "no memory to record a tool's answer; its timeout will");
-        return false;
+        return NULL;
     }
     mail->event.payload = arena_str(&mail->own.arena, result->json);
     mail->may_ride = true;
     runners_count(engine, &mail->bytes, mail->own.arena.used);
     if (mail->event.payload.data)
-        return mail_send(engine, mail);
+        return mail;
     mail_free(engine, mail);
-    return false;
+    return NULL;
+}
+
+static bool answer(struct engine *engine, const struct job *job, const struct tool_result *result)
+{
+    struct mail *mail = make_answer(engine, job, result);
+
+    return mail && mail_send(engine, mail);
 }
 
 /* Nothing of it is left, so that the same attempt may be started again. */
@@ -159,26 +183,36 @@ static bool tell(struct engine *engine, const struct job *job, const struct tool
     return answer(engine, job, result);
 }
 
+/* False: no memory. */
+static bool prepare_call(struct engine *engine, struct job *job, char key[WORK_KEY_SIZE],
+                         pawl_tool_call *call)
+{
+    engine_id_of(engine, &job->scope, job->instance, job->id);
+    work_key(&job->call, job->id, key);
+    *call = (pawl_tool_call){ .instance_id = job->id,
+                              .idempotency_key = key,
+                              .created_by = job->creator,
+                              .traceparent = job->trace,
+                              .attempt = job->call.attempt,
+                              .tool = arena_text(&job->scope.arena, job->call.tool),
+                              .args = arena_text(&job->scope.arena, job->call.args),
+                              .step = arena_text(&job->scope.arena, job->call.step) };
+    return call->tool && call->args && call->step;
+}
+
 /* Call the tool. */
 static void call_tool(struct engine *engine, struct job *job, struct tool_result *result)
 {
     char key[WORK_KEY_SIZE];
-    pawl_tool_call call = { .instance_id = job->id,
-                            .idempotency_key = key,
-                            .created_by = job->creator,
-                            .traceparent = job->trace,
-                            .attempt = job->call.attempt };
+    pawl_tool_call call;
     uint32_t death;
+    bool is_whole;
 
     ASSERT_UNLOCKED(engine);
-    engine_id_of(engine, &job->scope, job->instance, job->id);
-    work_key(&job->call, job->id, key);
-    call.tool = arena_text(&job->scope.arena, job->call.tool);
-    call.args = arena_text(&job->scope.arena, job->call.args);
-    call.step = arena_text(&job->scope.arena, job->call.step);
+    is_whole = prepare_call(engine, job, key, &call);
     engine->env->reached(engine->env, POINT_BEFORE_TOOL);
     deaths_begin_call(engine, job, &death);
-    if (call.tool && call.args && call.step)
+    if (is_whole)
         toolbox_run(engine->toolbox, &call,
                     job->call.timeout_ms ? job->call.timeout_ms + TOOL_GRACE_MS : 0, &job->stop,
                     &job->scope, result);
@@ -231,6 +265,132 @@ static void run_job(struct engine *engine, struct job *job)
         lease_drop(engine, job->instance, job->ordinal);
     job_free(engine, job);
     shell_changed(engine);
+}
+
+/* ---- Several together ---- */
+
+struct party {
+    struct job *jobs[PARTY_MAX];
+    struct scope *scopes[PARTY_MAX];
+    struct tool_item items[PARTY_MAX];
+    pawl_tool_call calls[PARTY_MAX];
+    char keys[PARTY_MAX][WORK_KEY_SIZE];
+    struct tool_result results[PARTY_MAX];
+    uint32_t deaths[PARTY_MAX], count;
+};
+
+static bool may_join(const struct job *job, const void *place)
+{
+    return job && job->place == place && !job->is_held;
+}
+
+static void join(struct engine *engine, struct party *party, struct job *job)
+{
+    uint32_t i = party->count++;
+
+    party->jobs[i] = job;
+    party->scopes[i] = &job->scope;
+    party->results[i] = (struct tool_result){ .failed = true, .json = STR("\"no-memory\"") };
+    job->next = engine->work.running;
+    engine->work.running = job;
+}
+
+static void call_party(struct engine *engine, struct party *party)
+{
+    uint32_t count = 0;
+
+    ASSERT_UNLOCKED(engine);
+    engine->env->reached(engine->env, POINT_BEFORE_TOOL);
+    for (uint32_t i = 0; i < party->count; i++) {
+        struct job *job = party->jobs[i];
+
+        if (!prepare_call(engine, job, party->keys[i], &party->calls[i]))
+            break; /* no memory for this one, nor for what follows */
+        deaths_begin_call(engine, job, &party->deaths[i]);
+        party->items[i] = (struct tool_item){
+            .call = &party->calls[i],
+            .type = job->call.type.data ? arena_text(&job->scope.arena, job->call.type) : NULL,
+            .number = job->call.number,
+            .mark = job->call.mark,
+            .at_ms = engine_now_ms(engine)
+        };
+        count++;
+    }
+    if (count > 0)
+        toolbox_run_party(engine->toolbox, party->items, count, party->scopes, party->results);
+    for (uint32_t i = 0; i < count; i++)
+        deaths_end(engine, &party->deaths[i]);
+    engine->env->reached(engine->env, POINT_AFTER_TOOL);
+}
+
+static void leave_running(struct engine *engine, struct job *job)
+{
+    struct job **link = &engine->work.running;
+
+    ASSERT_LOCKED(engine);
+    while (*link != job)
+        link = &(*link)->next;
+    *link = job->next;
+    engine->work.jobs_under_way -= job->holds_place;
+}
+
+/* Their answers share commits. An ordinary answer, of which nothing else has to be said. */
+static struct mail *usual_answer(struct engine *engine, const struct job *job,
+                                 const struct tool_result *result)
+{
+    return job->is_over || (engine->stopping && result->failed) ? NULL
+                                                                : make_answer(engine, job, result);
+}
+
+static void end_party(struct engine *engine, struct party *party)
+{
+    struct mail *mails[PARTY_MAX];
+    uint32_t count = 0;
+
+    ASSERT_LOCKED(engine);
+    for (uint32_t i = 0; i < party->count; i++) {
+        struct job *job = party->jobs[i];
+        struct mail *mail;
+
+        leave_running(engine, job);
+        mail = usual_answer(engine, job, &party->results[i]);
+        if (mail)
+            mails[count++] = mail;
+        if ((mail || job->is_over) && !job->call.is_timed)
+            lease_drop(engine, job->instance, job->ordinal);
+        job_free(engine, job);
+    }
+    engine->actors.mail_under_way += count;
+    mail_deliver_all(engine, mails, count);
+    engine_set_wakeup(engine);
+}
+
+/* Run what waits for the same place, to its end. The lock is released meanwhile. */
+static bool run_party(struct engine *engine)
+{
+    const void *place = engine->work.jobs.first->place;
+    struct party *party = heap_new(engine->heap, sizeof *party);
+    int64_t begun_ms = engine->env->tick_ms(engine->env), took_ms;
+
+    ASSERT_LOCKED(engine);
+    if (!party)
+        return false;
+    party->count = 0;
+    do
+        join(engine, party, take_first(&engine->work.jobs));
+    while (party->count < PARTY_MAX && may_join(engine->work.jobs.first, place));
+    engine->work.parties++;
+    guard_unlock(&engine->lock);
+    call_party(engine, party);
+    guard_lock(&engine->lock);
+    took_ms = (engine->env->tick_ms(engine->env) - begun_ms) / party->count;
+    for (uint32_t i = 0; i < party->count; i++)
+        note_pace(engine, took_ms);
+    end_party(engine, party);
+    engine->work.parties--;
+    heap_free(engine->heap, party, sizeof *party);
+    shell_changed(engine);
+    return true;
 }
 
 /* ---- Withdrawing ---- */
@@ -324,13 +484,44 @@ bool runner_run_quick(struct engine *engine)
     return job != NULL;
 }
 
+static bool may_begin_party(const struct engine *engine)
+{
+    const struct job *first = engine->work.jobs.first;
+
+    return engine->work.parties < PARTIES_MAX && first && first->place &&
+           may_join(first, first->place);
+}
+
+/* What has a place waits for it while as many parties are under way as there may be. */
+static struct job *take_next(struct engine *engine)
+{
+    struct job_list *list = &engine->work.jobs;
+    struct job *before = NULL, *job = list->first;
+
+    if (engine->work.parties < PARTIES_MAX)
+        return take_first(list);
+    while (job && job->place && !job->is_held) {
+        before = job;
+        job = job->next;
+    }
+    if (!job || !before)
+        return job ? take_first(list) : NULL;
+    before->next = job->next;
+    if (list->last == job)
+        list->last = before;
+    list->count--;
+    return job;
+}
+
 bool runner_run_one(struct engine *engine)
 {
     struct job *job;
 
     if (runner_run_quick(engine))
         return true;
-    job = take_first(&engine->work.jobs);
+    if (may_begin_party(engine) && run_party(engine))
+        return true;
+    job = take_next(engine);
     if (job) {
         run_job(engine, job);
         return true;

@@ -18,6 +18,9 @@ static pawl_status call_of_code(const struct definition *definition, const void 
                                .attempt = call.attempt,
                                .first_ordinal = call.first_ordinal,
                                .own_key = call.key,
+                               .type = code_type_name(definition),
+                               .number = call.number,
+                               .mark = call.mark,
                                .is_idempotent = true, /* a call that was lost is always repeated */
                                .timeout_ms = CALL_WATCHDOG_MS };
     return PAWL_OK;
