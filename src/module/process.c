@@ -117,7 +117,8 @@ static pawl_status fail_start(const struct module *module, struct scope *scope, 
                       strerror_r(number, words, sizeof words));
 }
 
-/* What a program that ends while it loads may lack. An older Node refuses an option in its own words. */
+/* What a program that ends while it loads may lack. An older Node refuses an option in its own
+ * words. */
 static const char *loading_hint(const struct module *module)
 {
     str path = str_of(module->path);
