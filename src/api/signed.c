@@ -108,6 +108,12 @@ static bool read_who(struct scope *scope, str as, struct op_principal *who)
 
 /* ---- Signing ---- */
 
+static int64_t database_now_ms(struct station *node)
+{
+    ASSERT_HOLDS(&node->lock);
+    return node->env->now_ms(node->env) + node->skew_ms - node->correction_ms;
+}
+
 pawl_status station_sign(pawl *p, struct scope *scope, const struct station_signing *what,
                          const char *to, char out[SIGNED_SIZE], str *as)
 {
@@ -118,7 +124,7 @@ pawl_status station_sign(pawl *p, struct scope *scope, const struct station_sign
 
     guard_lock(&node->lock);
     snprintf(from, sizeof from, "%s", node->name);
-    stamp.at_ms = node->env->now_ms(node->env) + node->skew_ms;
+    stamp.at_ms = database_now_ms(node);
     guard_unlock(&node->lock);
     TRY(print_who(scope, &what->who, as));
     TRY(compute(scope, node, what, *as, &stamp, hash));
@@ -207,7 +213,7 @@ static bool is_fresh(struct station *node, const struct stamp *stamp)
     bool is;
 
     guard_lock(&node->lock);
-    age_ms = node->env->now_ms(node->env) + node->skew_ms - stamp->at_ms;
+    age_ms = database_now_ms(node) - stamp->at_ms;
     is = age_ms < STATION_STAMP_MS && age_ms > -STATION_STAMP_MS &&
          is_new(sender_of(node, stamp->from), stamp->number);
     guard_unlock(&node->lock);

@@ -24,25 +24,39 @@ static void tell(struct station *node, pawl_log_level level, const char *event, 
     engine_log(node->home->engine, level, event, words);
 }
 
-static void note_clock(struct station *node, int64_t sent_ms, int64_t database_ms)
+/* The machine's clock, as the others see it; true: it is far off, and was not before. */
+static bool note_skew(struct station *node, int64_t skew_ms, int64_t by_ms)
 {
-    int64_t answered_ms = node->env->now_ms(node->env), skew_ms;
-    char words[160];
-    bool is_far;
+    bool is_far = skew_ms >= SKEW_WARN_MS || skew_ms <= -SKEW_WARN_MS, is_news;
 
-    if (!clock_difference(sent_ms, answered_ms, database_ms, &skew_ms))
-        return;
     guard_lock(&node->lock);
     node->skew_ms = skew_ms;
-    is_far = skew_ms >= SKEW_WARN_MS || skew_ms <= -SKEW_WARN_MS;
-    if (!is_far || node->skew_was_told) {
-        node->skew_was_told = is_far;
-        guard_unlock(&node->lock);
-        return;
-    }
-    node->skew_was_told = true;
+    node->correction_ms = by_ms;
+    node->is_corrected = true;
+    is_news = is_far && !node->skew_was_told;
+    node->skew_was_told = is_far;
     guard_unlock(&node->lock);
-    snprintf(words, sizeof words, "this machine's clock is %lld ms %s the database's",
+    return is_news;
+}
+
+/* This node's wall clock is the database's. The beater alone changes it. */
+static void note_clock(struct station *node, int64_t sent_ms, int64_t database_ms)
+{
+    int64_t answered_ms = node->env->now_ms(node->env), left_ms, skew_ms, by_ms;
+    char words[200];
+
+    if (!clock_difference(sent_ms, answered_ms, database_ms, &left_ms))
+        return;
+    skew_ms = node->correction_ms + left_ms;
+    by_ms =
+        clock_correction(node->correction_ms, left_ms, answered_ms - sent_ms, !node->is_corrected);
+    for (uint32_t i = 0; i < node->count && by_ms != node->correction_ms; i++)
+        engine_correct_clock(node->shards[i].p->engine, by_ms);
+    if (!note_skew(node, skew_ms, by_ms))
+        return;
+    snprintf(words, sizeof words,
+             "this machine's clock is %lld ms %s the database's: this node corrects it for its own "
+             "use; set the clock",
              (long long)(skew_ms < 0 ? -skew_ms : skew_ms), skew_ms < 0 ? "ahead of" : "behind");
     tell(node, PAWL_LOG_WARN, "clock.skew", words);
 }

@@ -53,7 +53,9 @@ struct station {
     bool is_stopping;
     uint64_t calm_hash;
     int64_t calm_since_ms;
-    int64_t skew_ms;
+    int64_t skew_ms;       /* of the machine's clock to the database's */
+    int64_t correction_ms; /* what this node adds to its machine's clock */
+    bool is_corrected;     /* it was measured once */
     bool skew_was_told, is_away;
     uint64_t beats, failed_beats, forwarded, repeated;
     _Atomic int64_t sent_ms;  /* when the last beat that was answered was sent; 0: none */

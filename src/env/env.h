@@ -38,6 +38,8 @@ struct env {
     struct env *(*share)(struct env *env);
     void (*close)(struct env *env);
     bool is_simulated; /* time passes only by env_sim_...() */
+    /* From now on now_ms() is this far ahead of what the system says. NULL: it cannot be. */
+    void (*correct)(struct env *env, int64_t by_ms);
 };
 
 /* The real world. If the environment variable PAWL_CRASH_AT is "POINT:N", the process kills

@@ -28,6 +28,7 @@ struct env_os {
     pthread_mutex_t lock; /* over the pool */
     struct pool *pool;
     enum env_point crash_at;  /* POINT_COUNT: nowhere */
+    atomic_llong correction_ms;
     atomic_ullong crash_left; /* that point is passed this many times, the last time dead */
 };
 
@@ -47,8 +48,12 @@ static int64_t read_clock(clockid_t clock)
 
 static int64_t os_now_ms(struct env *env)
 {
-    (void)env;
-    return read_clock(CLOCK_REALTIME);
+    return read_clock(CLOCK_REALTIME) + atomic_load(&((struct env_os *)env)->correction_ms);
+}
+
+static void os_correct(struct env *env, int64_t by_ms)
+{
+    atomic_store(&((struct env_os *)env)->correction_ms, by_ms);
 }
 
 static int64_t os_boot_ms(struct env *env)
@@ -178,7 +183,7 @@ struct env *env_os_new(const struct heap *heap)
     os->heap = *heap;
     os->pool = pool_new();
     os->env = (struct env){ os_now_ms,  os_boot_ms, os_tick_ms, os_tick_us, os_random,
-                            os_reached, os_share,   os_close,   false };
+                            os_reached, os_share,   os_close,   false,      os_correct };
     read_crash_point(os, str_of(getenv("PAWL_CRASH_AT")));
     return &os->env;
 }

@@ -107,3 +107,19 @@ bool clock_difference(int64_t sent_ms, int64_t answered_ms, int64_t database_ms,
     *out = database_ms - (sent_ms + (answered_ms - sent_ms) / 2);
     return true;
 }
+
+#define CORRECTED_MS 100  /* by a beat */
+#define JUMPED_MS    1000 /* at once: as much is a jump of the machine's clock */
+
+int64_t clock_correction(int64_t by_ms, int64_t left_ms, int64_t answer_ms, bool is_first)
+{
+    int64_t size_ms = left_ms < 0 ? -left_ms : left_ms;
+
+    if (size_ms <= answer_ms / 2 + 2)
+        return by_ms;
+    if (is_first || size_ms > JUMPED_MS)
+        return by_ms + left_ms;
+    if (size_ms > CORRECTED_MS)
+        left_ms = left_ms < 0 ? -CORRECTED_MS : CORRECTED_MS;
+    return by_ms + left_ms;
+}

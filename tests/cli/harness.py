@@ -45,10 +45,46 @@ def one_shard(why):
         raise Skip("of one shard: " + why)
 
 
+def one_file(why):
+    """What this test holds is about a file of SQLite."""
+    if os.environ.get("PAWL_TEST_STORE") == "postgres":
+        raise Skip("of a file: " + why)
+
+
+def one_process(why):
+    """What this test holds is kept in the memory of the process that is asked."""
+    if in_turn.count() > 1:
+        raise Skip("of one process: " + why)
+
+
 def _no_sql(*_, **__):
     one_shard("it asks the one file by SQL")
+    one_file("it asks it by SQL")
 
 
+_run = subprocess.run
+
+
+def _run_over_copy(words, *given, **named):
+    """Over PostgreSQL tools/verify.py reads a copy, and while the store is served pawl verify reads it instead."""
+    path = pathlib.Path(named.get("cwd") or ".") / words[-1] if isinstance(words, list) else pathlib.Path()
+    if path.name != "pawl.db" or path.exists() or not any(str(word).endswith("tools/verify.py") for word in words):
+        return _run(words, *given, **named)
+    store = postgres_store(path.parent)
+    copied = Shell(path.parent).pawl("copy", store, "sqlite:" + str(path), expect=None)
+    if copied.code != 0:
+        assert "in-use" in copied.err, copied
+        return _run([os.path.abspath(PAWL), "--store", store, "verify"], *given, **named)
+    try:
+        return _run(words, *given, **named)
+    finally:
+        for file in path.parent.glob("pawl.db*"):
+            file.unlink()
+
+
+if os.environ.get("PAWL_TEST_STORE") == "postgres":
+    subprocess.run = _run_over_copy
+    sqlite3.connect = _no_sql
 if SHARDS:
     sqlite3.connect = _no_sql
 

@@ -2,12 +2,15 @@
 """Several nodes serve one store in PostgreSQL: any of them takes any request, one that dies is followed by another, and one that
 is told to stop hands over without a lost call."""
 import concurrent.futures
+import datetime
 import json
 import os
 import pathlib
+import re
 import signal
 import sys
 import threading
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "cli"), str(HERE.parent / "http"), str(HERE.parent / "store")]
@@ -20,13 +23,12 @@ WAIT = "name: w\ndo:\n  - {name: a, wait: {signal: go}}\n  - {name: b, tool: wor
 
 
 class Node:
-    def __init__(self, shell, store, *words):
+    def __init__(self, shell, store, *words, env=None):
         self.shell, self.store = shell, store
-        try:
-            self.child, self.address = shell.serve("--store", store, *words)
-        except AssertionError:
-            print(shell.children[-1].communicate()[1].decode())
-            raise
+        self.child = shell.begin("serve", "--listen", "127.0.0.1:0", "--store", store, *words, env=env)
+        found = re.search(r" on (http://127\.0\.0\.1:\d+) ", self.child.stdout.readline().decode())
+        assert found, self.child.communicate()[1].decode()
+        self.address = found.group(1)
         self.web = Web(self.address)
 
     def kill(self, number=signal.SIGKILL):
@@ -188,6 +190,40 @@ def test_shards_spread_over_nodes_and_every_call_works_at_each(shell):
     for node in three[:2]:
         node.stop()
     assert shell.json("--store", first.store, "verify")["valid"]
+
+
+# ---- Clocks ----
+
+WALL_CLOCK = pathlib.Path(os.environ.get("PAWL_BUILD", "build")).resolve() / "tests/wall_clock.so"
+
+
+def seconds_of(text):
+    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+
+
+def test_a_node_whose_clock_is_an_hour_ahead_or_behind_stamps_what_the_database_says(shell):
+    store = one.url("clocks", lease=LEASE)
+    three = [Node(shell, store, "--shards", "8")]
+    for name, ahead in (("ahead", 3600), ("behind", -3600)):
+        (shell.folder / name).write_text(str(ahead))
+        three.append(Node(shell, store, env={"LD_PRELOAD": str(WALL_CLOCK), "WALL_CLOCK": str(shell.folder / name), "ASAN_OPTIONS":
+                                             os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0:detect_leaks=0"}))
+    shell.wait_for(lambda: all(1 < one["shards"] < 4 for one in seen(three[0])["nodes"]), 40)
+    define(three[1], one.ORDER)
+    begun = time.time()
+    ids = [node.web.create(definition="order") for node in three for _ in range(4)]
+    for n, id in enumerate(ids):
+        three[n % 3].web.expect(200, "POST", "/v1/instances/%s/fire" % id, {"action": "pay"})
+    for id in ids:
+        found = three[0].web.get("/v1/instances/%s" % id).json
+        [entry] = three[0].web.get("/v1/instances/%s/history" % id).json["entries"]
+        for at in (found["instantiated_at"], entry["fired_at"], entry["recorded_at"]):
+            assert begun - 1 < seconds_of(at) < time.time() + 1, (id, at, begun)
+    told = [seen(node)["clock_difference_ms"] for node in three]
+    assert abs(told[0]) < 1000 and abs(told[1] + 3600000) < 1000 and abs(told[2] - 3600000) < 1000, told
+    said = [node.stop()[1] for node in three]
+    assert "clock.skew" not in said[0] and re.search(r"clock.skew: this machine.s clock is 3[56]\d{5} ms ahead of", said[1]), said
+    assert shell.json("--store", store, "verify")["valid"]
 
 
 # ---- Nodes that wait for each other ----

@@ -161,3 +161,14 @@ TEST(model_membership, a_clock_is_compared_with_the_middle_of_the_question)
     EXPECT(!clock_difference(1000, 2000, 1500, &by_ms)); /* too slow an answer to say */
     EXPECT(!clock_difference(1000, 900, 1000, &by_ms));  /* the clock was set meanwhile */
 }
+
+TEST(model_membership, a_clock_is_corrected_at_once_before_it_counts_and_slowly_afterwards)
+{
+    EXPECT(clock_correction(0, 70000, 4, true) == 70000);
+    EXPECT(clock_correction(70000, -60, 4, false) == 69940);
+    EXPECT(clock_correction(70000, 900, 4, false) == 70100); /* no jump */
+    EXPECT(clock_correction(70000, -900, 4, false) == 69900);
+    EXPECT(clock_correction(70000, 5000, 4, false) == 75000); /* the machine's clock has jumped */
+    EXPECT(clock_correction(70000, 20, 40, false) == 70000);  /* the way of the answer */
+    EXPECT(clock_correction(0, 2, 0, true) == 0);
+}

@@ -263,6 +263,23 @@ void clock_follow_tip(struct engine *engine)
     guard_unlock(&clock->lock);
 }
 
+/* An owner's clock follows, as it follows any step of the wall clock; before it owns the store it
+ * begins with the right time. */
+void engine_correct_clock(struct engine *engine, int64_t by_ms)
+{
+    struct clock *clock = &engine->clock;
+    int64_t wall_ms, boot_ms;
+
+    if (engine->options.test_clock || !engine->env->correct)
+        return;
+    guard_lock(&clock->lock);
+    engine->env->correct(engine->env, by_ms);
+    read_both(engine->env, &wall_ms, &boot_ms);
+    if (!engine->options.own)
+        continue_from(clock, wall_ms + clock->tip_offset_ms, clock->tip_offset_ms, boot_ms);
+    guard_unlock(&clock->lock);
+}
+
 struct clock_mark engine_clock_mark(struct engine *engine)
 {
     struct clock_mark mark;
