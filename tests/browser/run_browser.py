@@ -9,9 +9,11 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "http"), str(HERE.parent / "npm")]
+sys.path[:0] = [str(HERE.parent / "http"), str(HERE.parent / "npm"), str(HERE.parent / "lib"), str(HERE.parent / "store")]
 from modules import BUILD, npm_modules  # noqa: E402
 from web import Web, harness  # noqa: E402
+import postgres  # noqa: E402
+import run_postgres  # noqa: E402
 
 LONG = "PAWL_TEST_LONG" in os.environ
 HOSTILE = "<img src=x onerror=\"window.hacked=1\">'\"></script><script>window.hacked=1</script>\u202e{{7*7}}"
@@ -177,6 +179,15 @@ def test_a_server_that_wants_tokens_is_signed_in_to(shell):
     token = shell.json("token", "create", "--scope", "read,write", "--actor", "ann")["token"]
     _, address = shell.serve("--require-token")
     browse(shell, "signIn", address, token, order)
+
+
+def test_the_nodes_of_a_store_are_on_home_and_so_is_that_one_died(shell):
+    if not postgres.is_there():
+        raise harness.Skip("there is no PostgreSQL here")
+    store = run_postgres.url("browser", lease="1500")
+    _, address = shell.serve("--store", store)
+    other, _ = shell.serve("--store", store)
+    browse(shell, "nodes", address, str(other.pid))
 
 
 def test_a_graph_of_a_hundred_states_can_be_read(shell):

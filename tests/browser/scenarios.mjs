@@ -79,9 +79,11 @@ async function hostileStrings(t) {
       hacked: "hacked" in window,
       images: [...document.images].filter((image) => !image.src.endsWith("/dashboard/icon.svg"))
         .length,
-      scripts: document.scripts.length
+      scripts: document.scripts.length,
+      wide: document.documentElement.scrollWidth - innerWidth
     }));
-    t.assert(!found.hacked && found.images === 0 && found.scripts === 1, what, found);
+    const { hacked, images, scripts, wide } = found;
+    t.assert(!hacked && images === 0 && scripts === 1 && wide <= 0, what, found);
   };
   for (const [kind, id] of Object.entries(made)) {
     for (const tab of ["history", "timeline", "steps", "data"]) {
@@ -570,6 +572,26 @@ async function signIn(t) {
   await page.getByLabel("Token").waitFor();
 }
 
+/** Who serves the store is on Home, and that one of them is no more. */
+async function nodes(t) {
+  const page = await t.page({ actor: "ann" });
+  await t.go(page, "");
+  await says(page, "Nodes and shards");
+  await page.waitForFunction(
+    () => document.querySelectorAll("table .badge.ok").length === 2
+  );
+  await page.getByText(/^[0-9]+ shards?$/).click();
+  await says(page, "epoch");
+  await t.shot(page, "nodes");
+  process.kill(Number(t.words[0]), "SIGKILL");
+  await page.waitForFunction(() =>
+    [...document.querySelectorAll("table .badge")].some((badge) =>
+      ["silent", "dead"].includes(badge.textContent)
+    )
+  );
+  await t.shot(page, "nodes-one-dead");
+}
+
 /** A graph of a hundred nodes can be read: no box lies on another. */
 async function largeGraph(t) {
   const page = await t.page();
@@ -615,5 +637,6 @@ export const scenarios = {
   manyInstances,
   firstPaint,
   signIn,
+  nodes,
   largeGraph
 };

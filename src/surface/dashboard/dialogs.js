@@ -145,7 +145,10 @@ export function loginPage(done) {
           done();
         } catch (error) {
           problem.hidden = false;
-          problem.textContent = /** @type {Error} */ (error).message;
+          problem.textContent =
+            error instanceof Refusal && error.status === 401
+              ? "This token is not in force: it is mistyped, expired or revoked."
+              : /** @type {Error} */ (error).message;
           field.select();
         }
       }

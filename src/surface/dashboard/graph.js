@@ -78,6 +78,14 @@ const words = (node) =>
     .filter(Boolean)
     .join(", ");
 
+const LETTER = 7.3; /* about what a letter of a name takes, in pixels */
+
+/** A name that is wider than its box is cut; its whole is in the title. @param {GraphNode} node */
+function fitName(node) {
+  const room = Math.max(4, Math.floor((node.width - 12) / LETTER) - (node.count > 1 ? 4 : 0));
+  return node.name.length > room ? node.name.slice(0, room - 1) + "…" : node.name;
+}
+
 /** @param {GraphNode} node @param {Options} options */
 function drawNode(node, options) {
   const isDot = node.shape === "start" || node.shape === "end";
@@ -98,11 +106,11 @@ function drawNode(node, options) {
         }
       })
     },
-    !act && !isDot && s("title", null, words(node)),
+    !isDot && (!act || fitName(node) !== node.name) && s("title", null, words(node)),
     isDot
       ? dot(node)
       : [outline(node), inner(node),
-          s("text", { x: node.x, y: node.y + (node.note ? -3 : 4) }, node.name,
+          s("text", { x: node.x, y: node.y + (node.note ? -3 : 4) }, fitName(node),
             node.count > 1 ? " ×" + node.count : ""),
           node.note ? s("text", { class: "note", x: node.x, y: node.y + 13 }, node.note) : null]);
 }

@@ -65,6 +65,7 @@ function storeCard(health, info, proof, verify) {
       health ? healthLines(health) : h("p.muted", null, "…"));
   const isBad = (/** @type {RegExp} */ names) =>
     (health.conditions ?? []).some((/** @type {any} */ one) => names.test(one.condition));
+  const isSqlite = /^3\./.test(info.sqlite ?? ""); /* of PostgreSQL it is the server's version */
   const behind = info.clock_ahead_ms ? "ahead by " + duration(info.clock_ahead_ms) : "right";
   return h("section.card", null, h("h2", null, "Store"), healthLines(health),
     h("dl.facts", null, line("Records", count(info.records)),
@@ -82,11 +83,13 @@ function storeCard(health, info, proof, verify) {
           : isBad(/commit-failed|storage-gone/)
             ? h("span.error-line", null, "writes fail")
             : "writes succeed"),
-      line("Write-ahead log", bytes(info.wal_bytes)),
+      isSqlite && line("Write-ahead log", bytes(info.wal_bytes)),
       line("Schema", info.schema_fault ?? "as it should be"),
       line("Integrity", integrity(proof, verify)), line("Last record", when(info.last_record_at)),
       line("Root", h("code", { title: info.root }, info.root.slice(0, 16) + "…")),
-      line("Version", "pawl " + info.version + (info.sqlite ? ", SQLite " + info.sqlite : ""))));
+      line("Version", "pawl " +
+          info.version +
+          (info.sqlite ? (isSqlite ? ", SQLite " : ", PostgreSQL ") + info.sqlite : ""))));
 }
 
 /** @param {any} proof @param {() => void} verify */
@@ -233,11 +236,11 @@ export async function page(route) {
         if (route.isCurrent()) draw();
       });
   }
-  const read = () =>
+  const read = (names = Object.keys(PARTS)) =>
     Promise.all(
-      Object.entries(PARTS).map(async ([name, part]) => {
+      names.map(async (name) => {
         try {
-          data[name] = await part(data);
+          data[name] = await PARTS[name](data);
           faults.delete(name);
         } catch (error) {
           if (!(error instanceof Refusal) || [0, 401].includes(error.status)) throw error;
@@ -325,8 +328,12 @@ export async function page(route) {
     if (route.isCurrent()) route.fail(error);
   });
   sample();
+  let samples = 0;
   const timer = window.setInterval(() => {
-    if (!document.hidden) sample();
+    if (document.hidden) return;
+    sample();
+    /* of these no event tells */
+    if (++samples % 5 === 0 && !busy) read(["health", "info", "cluster", "known"]).catch(() => {});
   }, SAMPLE_MS);
   return { title: "Home", refresh: again, leave: () => window.clearInterval(timer) };
 }

@@ -72,7 +72,7 @@ function facts(item, hold) {
                 "instances?" + new URLSearchParams({ ["label." + k]: /** @type {string} */ (v) })
               )
             },
-            k + "=" + v)
+            h("bdi", null, k), "=", h("bdi", null, v))
         )),
     line("Created",
       [when(item.instantiated_at), item.created_by && [" by ", h("bdi", null, item.created_by)]]),
