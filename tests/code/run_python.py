@@ -214,6 +214,50 @@ def test_a_crash_an_endless_loop_and_a_mistake_pause_their_instance_alone(shell)
     s.end()
 
 
+ODD = """
+import asyncio
+import sys
+
+from pawl_client import Fail, select, step, workflow
+
+
+def same(x: object) -> object:
+    return sys.exit(3) if x == "exit" else float("nan") if x == "nan" else "\\ud800" if x == "half" else x
+
+
+@workflow
+async def odd(how: str) -> object:
+    if how == "fail":
+        raise Fail(float("inf"))
+    if how == "asyncio":
+        await asyncio.sleep(1)
+    if how == "exit":
+        sys.exit(3)
+    if how == "none":
+        await select()
+    if how == "args":
+        return await step(same, "x" * 1100000)
+    if how.startswith("step "):
+        return await step(same, how[5:])
+    return {"nan": [float("nan")], "half": {"\\udc00": 1}, "object": object(), "large": "x" * 1100000}[how]
+"""
+
+
+def test_what_is_no_json_ends_no_process_and_is_named_with_its_line(shell):
+    shell.write("odd.py", ODD)
+    s = Served(shell, "--test", module="odd.py")
+    for how, words in (("nan", "expected what JSON can hold, found nan"), ("half", "surrogates not allowed"), ("object", "found object"), ("fail", "found inf"),
+                       ("asyncio", "belongs in a step (" + str(shell.folder)), ("exit", "SystemExit: 3 ("), ("none", "one arm or more"),
+                       ("args", "the arguments of 'same' are over 1048576 bytes"), ("large", "its result is over 1048576 bytes")):
+        id = s.create("odd", how=how)
+        assert s.get(id)["status"] == "paused" and words in s.why(id), (how, s.why(id))
+    for how, words in (("step exit", "SystemExit"), ("step nan", "expected what JSON can hold, found nan"), ("step half", "surrogates not allowed")):
+        assert words in json.dumps(s.until(s.create("odd", how=how), "failed")["error"]), how
+    assert s.until(s.create("odd", how="step fine"))["result"] == "fine"
+    s.verify()
+    s.end()
+
+
 def test_a_step_that_kills_its_process_is_a_failed_step(shell):
     s = Served(shell)
     id = s.create("wild", mode="step")
@@ -403,7 +447,9 @@ def test_the_first_five_minutes_from_a_wheel_to_a_run_that_is_killed_and_goes_on
     shell.wait_for(lambda: (shell.folder / "pawl.db").exists() and "hello world 1" in shell.pawl("show", "@last", expect=None).out)
     child.kill()
     child.wait()
-    said = shell.pawl("run", "hello.py", env=mine).out
+    said = shell.pawl("run", "hello.py", env=mine)
+    assert "no handler" not in said.err and "Traceback" not in said.err, said.err
+    said = said.out
     assert "was unfinished and goes on" in said and '["hello world 0","hello world 1","hello world 2"]' in said, said
     assert shell.pawl("verify")
 

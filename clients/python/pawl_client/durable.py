@@ -681,6 +681,8 @@ async def gather(*awaitables: Awaitable[Any], return_exceptions: bool = False) -
 async def select(**arms: Awaitable[Any]) -> tuple[str, Any]:
     """The first of them: its name and its value. The others are cancelled. An error of the first is raised."""
     run = current()
+    if not arms:
+        raise Mistake("select() has nothing to wait for; expected one arm or more")
     futures = {name: _future_of(run, one) for name, one in arms.items()}
     won: Future[Any] = Future(run, "select()")
 

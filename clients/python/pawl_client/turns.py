@@ -143,14 +143,15 @@ def replay(flow: durable.Workflow[Any, Any], request: dict[str, Any]) -> durable
 
 def _where(error: BaseException) -> str:
     """The last line of the author's own that an error went through."""
-    here = os.path.dirname(__file__)
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(here)]
+    library = (os.path.dirname(__file__), os.path.dirname(traceback.__file__), "<frozen ")
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(library)]
     return " (%s:%s)" % (frames[-1].filename, frames[-1].lineno) if frames else ""
 
 
 def _words(error: BaseException) -> str:
     where = "" if isinstance(error, durable.NondeterminismError) else _where(error)
-    return ("%s: %s%s" % (type(error).__name__, error, where))[:390]
+    hint = "; a workflow awaits what pawl_client gives, and what needs asyncio belongs in a step" if "event loop" in str(error) else ""
+    return ("%s: %s%s%s" % (type(error).__name__, error, hint, where)).encode(errors="replace").decode()[:390]
 
 
 class Server:
@@ -185,7 +186,7 @@ class Server:
             run = run or replay(flow, request)
             run.id = request.get("id", "")
             answer = _turn(run, request["at"], None, request["fresh"], False)
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # what ends a process is a mistake as well
             if not isinstance(error, (durable.NondeterminismError, durable.Mistake)):
                 log.error("the workflow %s cannot go on", flow.name, exc_info=error)
             return {"end": 3, "problem": _words(error)}
@@ -233,7 +234,7 @@ class Server:
         try:
             turn = _turn(run, then["at"], None, [event], False)
             json.dumps(turn, allow_nan=False)
-        except Exception:
+        except (Exception, SystemExit):
             return None  # it is asked for, and says what is wrong then
         if turn["end"] == 0:
             self.keep(then["keep"], run)
@@ -268,9 +269,9 @@ def _run_step(fn: Callable[..., Any], request: dict[str, Any]) -> dict[str, Any]
         return answer
     except durable.Fail as error:
         return {"failed": values.encode(error.error), **({} if error.retry else {"final": 1})}
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         logging.getLogger("pawl_client").error("step %s (attempt %s) failed", request["tool"], request.get("attempt"), exc_info=error)
-        return {"failed": {"type": type(error).__name__, "message": str(error)[:64000]}}
+        return {"failed": {"type": type(error).__name__, "message": str(error).encode(errors="replace").decode()[:64000]}}
 
 
 # ---- The process -----------------------------------------------------------------------------------------------------------------------
@@ -286,6 +287,13 @@ def _pipes() -> tuple[BinaryIO, BinaryIO]:
 
 
 def serve(requests: BinaryIO, answers: BinaryIO, first: dict[str, Any]) -> None:
+    try:
+        _serve(requests, answers, first)
+    except BrokenPipeError:  # pawl has gone
+        os._exit(0)
+
+
+def _serve(requests: BinaryIO, answers: BinaryIO, first: dict[str, Any]) -> None:
     write_frame(answers, first)
     if "error" in first:
         return

@@ -5,6 +5,7 @@ import dataclasses
 import datetime
 import enum
 import inspect
+import math
 import types
 import typing
 from typing import Any, Callable, Union
@@ -12,18 +13,22 @@ from typing import Any, Callable, Union
 
 def encode(value: Any) -> Any:
     """JSON of a value: dataclasses are objects, tuples and sets are lists."""
+    if isinstance(value, enum.Enum):
+        return encode(value.value)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("expected what JSON can hold, found %r" % value)
+    if isinstance(value, str) and not value.isascii():
+        value.encode()  # half of a character is no text
     if value is None or isinstance(value, (bool, int, float, str)):
-        return value.value if isinstance(value, enum.Enum) else value
+        return value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: encode(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, dict):
-        return {str(key): encode(one) for key, one in value.items()}
+        return {encode(str(key)): encode(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
         return [encode(one) for one in value]
     if isinstance(value, (set, frozenset)):
         return sorted(encode(one) for one in value)
-    if isinstance(value, enum.Enum):
-        return encode(value.value)
     if isinstance(value, (datetime.datetime, datetime.date)):
         return value.isoformat()
     raise TypeError("expected what JSON can hold or a dataclass, found %s" % type(value).__name__)

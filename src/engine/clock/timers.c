@@ -117,10 +117,13 @@ static void post_timers(struct engine *engine, const struct live_timer *due, uin
     wait_for_most(engine, group, 0);
 }
 
-/* Why timers stay armed though they are due: said once, when the first of them does. */
+/* Why timers stay armed though they are due: said once, when the first of them does. While a
+ * program starts its code is still to come. */
 static void log_refusal(struct engine *engine, const pawl_error *refusal)
 {
     ASSERT_LOCKED(engine);
+    if (refusal->status == PAWL_NOT_KNOWN && engine->options.alarms_wait)
+        return;
     if (refusal->status && refusal->status != PAWL_PAUSED && refusal->status != PAWL_TERMINAL &&
         refusal->status != PAWL_NOT_AWAITING)
         engine_log(engine, PAWL_LOG_WARN, "timer.refused", refusal->message);
