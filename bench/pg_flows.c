@@ -64,8 +64,9 @@ static void measure(struct bench *bench, const struct far_server *server, struct
     pawl_close(p);
     row.value = median(ratios, REPEATS);
     snprintf(row.key, sizeof row.key, "postgres_flows_shards_%zu_vs_steps", shards);
-    snprintf(row.what, sizeof row.what, "PostgreSQL, 64 flows, %zu shard%s, against look-and-record",
-             shards, shards > 1 ? "s" : "");
+    snprintf(row.what, sizeof row.what,
+             "PostgreSQL, 64 flows, %zu shard%s, against look-and-record", shards,
+             shards > 1 ? "s" : "");
     beside(&row, "%.0f steps/s, looked up and recorded %.0f/s, ratios %.2f to %.2f",
            median(flows, REPEATS), median(steps, REPEATS), ratios[0], ratios[REPEATS - 1]);
     report(bench, &row);

@@ -62,16 +62,17 @@ static void wait_for_spread(const struct nodes *nodes, long count)
     snprintf(most, sizeof most,
              "(SELECT max(c) FROM (SELECT count(*) c FROM %s.pawl_shard GROUP BY node) s)",
              nodes->schema);
-    while (ask_number(nodes, "count(DISTINCT node)") != count || ask_number(nodes, "count(node)") !=
-           SHARDS || ask_number(nodes, most) > (SHARDS + count - 1) / count) {
+    while (ask_number(nodes, "count(DISTINCT node)") != count ||
+           ask_number(nodes, "count(node)") != SHARDS ||
+           ask_number(nodes, most) > (SHARDS + count - 1) / count) {
         if (now_s() > until)
             die("the shards are not spread over %ld nodes after %d s", count, SPREAD_S);
         rest_ms(50);
     }
 }
 
-static void nodes_open(const struct bench *bench, const struct far_server *server,
-                       const char *name, const char *schema, size_t shards, struct nodes *out)
+static void nodes_open(const struct bench *bench, const struct far_server *server, const char *name,
+                       const char *schema, size_t shards, struct nodes *out)
 {
     *out = (struct nodes){ .bench = bench, .schema = schema, .conn = yard_connect(server->url) };
     far_crowd(bench, server, name, shards, &out->crowd);

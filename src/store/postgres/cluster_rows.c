@@ -8,11 +8,13 @@ static const char put_node[] =
     "INSERT INTO pawl_node (node, address, version, beat, ttl_ms, state, secret)"
     " VALUES ($1, $2, $3, now(), $4, 1, $5)";
 static const char drop_old_nodes[] =
-    "DELETE FROM pawl_node WHERE state = 3 AND beat < now() - interval '1 day'";
+    "DELETE FROM pawl_node WHERE state = 3 AND now() - beat > interval '1 day'";
 static const char beat_node[] =
     "UPDATE pawl_node SET beat = now() WHERE node = $1 AND state <> 3 RETURNING 1";
+/* The difference of two times is the same everywhere; what is added to one depends on a time zone,
+ * and Citus compares no column with it in an UPDATE. */
 static const char declare_node[] = "UPDATE pawl_node SET state = 3 WHERE node = $1 AND state <> 3"
-                                   " AND beat + ttl_ms * interval '1 ms' < now()";
+                                   " AND now() - beat > ttl_ms * interval '1 ms'";
 static const char bury_node[] = "UPDATE pawl_node SET state = 3 WHERE node = $1";
 static const char node_sessions[] =
     "SELECT 1 FROM pg_stat_activity WHERE application_name = 'pawl/' || $1 LIMIT 1";
@@ -32,8 +34,8 @@ static const char select_shard[] = "SELECT " SHARD_COLUMNS " FROM pawl_shard s W
 static const char lock_shard[] =
     "SELECT " SHARD_COLUMNS " FROM pawl_shard s WHERE shard = $1 FOR UPDATE OF s";
 static const char claim_shard[] =
-    "UPDATE pawl_shard s SET node = $3, epoch = epoch + 1 WHERE shard = $1 AND epoch = $2"
-    " RETURNING " SHARD_COLUMNS;
+    "UPDATE pawl_shard SET node = $3, epoch = epoch + 1 WHERE shard = $1 AND epoch = $2"
+    " RETURNING 1"; /* Citus returns nothing that depends on the time */
 static const char free_shard[] =
     "UPDATE pawl_shard SET node = NULL, epoch = epoch + 1 WHERE shard = $1 AND epoch = $2";
 static const char begin[] = "BEGIN", commit[] = "COMMIT";
@@ -223,20 +225,23 @@ static pawl_status end_old_sessions(struct pg_link *link, struct scope *scope, c
 static pawl_status try_claim(struct pg_link *link, struct scope *scope, uint32_t shard,
                              int64_t seen, const char *node, struct shard_row *out, bool *is_locked)
 {
-    struct params params = { .arena = &scope->arena };
+    struct params params = { .arena = &scope->arena }, which = { .arena = &scope->arena };
     struct statement statements[] = { { begin, NULL, NULL },
                                       { short_wait, NULL, NULL },
                                       { claim_shard, &params, NULL },
+                                      { select_shard, &which, NULL },
                                       { commit, NULL, NULL } };
     pawl_status status;
 
+    *out = (struct shard_row){ 0 };
     params_int4(&params, shard);
     params_int(&params, seen);
     params_text(&params, str_of(node));
-    status = run(link, scope, statements, 4, "claiming the shard");
-    if (status == PAWL_OK)
-        status = take_shard(link, scope, shard, &statements[2], out);
-    link_clear(link, statements, 4);
+    params_int4(&which, shard);
+    status = run(link, scope, statements, 5, "claiming the shard");
+    if (status == PAWL_OK && rows_count(&(struct pg_rows){ link->pq, statements[2].result, 0 }) > 0)
+        status = take_shard(link, scope, shard, &statements[3], out);
+    link_clear(link, statements, 5);
     *is_locked = strcmp(link->state, "55P03") == 0;
     if (status != PAWL_OK && link->conn)
         (void)link_script(link, "ROLLBACK");

@@ -8,16 +8,17 @@
 
 static const char beat_node[] =
     "UPDATE pawl_node SET beat = now(), state = $2, seen_home = $3, ready = $4"
-    " WHERE node = $1 AND state <> 3"
-    " RETURNING (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+    " WHERE node = $1 AND state <> 3 RETURNING 1";
 static const char beat_blindly[] = /* a planted defect */
     "UPDATE pawl_node SET beat = now(), state = $2, seen_home = $3, ready = $4 WHERE node = $1"
-    " RETURNING (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+    " RETURNING 1";
 static const char list_nodes[] =
     "SELECT node, address, version, state, ttl_ms, coalesce(seen_home, 0),"
     " CASE WHEN state <> 3 AND beat + ttl_ms * interval '1 ms' >= now() THEN 1 ELSE 0 END,"
-    " (extract(epoch FROM now() - beat) * 1000)::bigint, ready FROM pawl_node"
+    " (extract(epoch FROM now() - beat) * 1000)::bigint, ready,"
+    " (extract(epoch FROM clock_timestamp()) * 1000)::bigint FROM pawl_node"
     " WHERE state <> 3 OR beat > now() - interval '10 minutes' ORDER BY node LIMIT $1";
+#define NOW_COLUMN 9 /* of each node's row */
 static const char list_shards[] =
     "SELECT shard, node, epoch, pos, last_instance FROM pawl_shard ORDER BY shard";
 static const char read_secret[] = "SELECT secret FROM pawl_store WHERE one = 1";
@@ -140,12 +141,13 @@ static pawl_status load_view(struct pg_link *link, struct scope *scope,
                              const struct statement *statements, struct cluster_view *out)
 {
     struct pg_rows first = { link->pq, statements[0].result, 0 };
+    struct pg_rows nodes = { link->pq, statements[1].result, 0 };
 
-    out->is_over = rows_count(&first) == 0;
+    out->is_over = rows_count(&first) == 0 || rows_count(&nodes) == 0;
     if (out->is_over)
         return PAWL_OK;
-    out->now_ms = cell_i64(&first, 0);
-    TRY(load_nodes((struct pg_rows){ link->pq, statements[1].result, 0 }, scope, out));
+    out->now_ms = cell_i64(&nodes, NOW_COLUMN);
+    TRY(load_nodes(nodes, scope, out));
     return load_shards((struct pg_rows){ link->pq, statements[2].result, 0 }, scope, out);
 }
 

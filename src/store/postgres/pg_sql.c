@@ -94,8 +94,8 @@ pawl_status postgres_sql(struct store *base, struct scope *scope, str text, int6
 
 pawl_status postgres_facts(struct store *base, struct scope *scope, struct store_facts *out)
 {
-    static const char select_facts[] =
-        "SELECT current_setting('server_version'), format::text, schema::text FROM pawl_store";
+    static const char select_facts[] = "SELECT 'PostgreSQL ' || current_setting('server_version'), "
+                                       "format::text, schema::text FROM pawl_store";
     struct postgres_store *store = postgres_of(base);
     struct statement statement = { select_facts, NULL, NULL, false };
     struct pg_rows rows = { .pq = store->reader->pq };

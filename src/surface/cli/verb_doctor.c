@@ -231,8 +231,9 @@ static void check_versions(struct doctor *doctor, const struct node *info)
     bool is_same = str_is(version, PAWL_VERSION);
 
     doctor_say(doctor, is_same ? DOCTOR_GOOD : DOCTOR_WARN, "version",
-               is_same ? NULL : "use one version on both sides", "pawl %.*s, SQLite %.*s%s%s",
-               STR_ARG(version), STR_ARG(sqlite), is_same ? "" : "; this command line is pawl ",
+               is_same ? NULL : "use one version on both sides", "pawl %.*s, %s%.*s%s%s",
+               STR_ARG(version), str_starts(sqlite, STR("PostgreSQL")) ? "" : "SQLite ",
+               STR_ARG(sqlite), is_same ? "" : "; this command line is pawl ",
                is_same ? "" : PAWL_VERSION);
     doctor_say(doctor, DOCTOR_GOOD, "format", NULL, "%.*s, with %.*s migrations", STR_ARG(format),
                STR_ARG(migrations));
