@@ -85,6 +85,7 @@ struct op_pieces {
 struct op_headers {
     str (*get)(const void *context, const char *name); /* data NULL: it has none */
     const void *context;
+    bool is_tls; /* it came within TLS */
 };
 struct op_header {
     const char *name, *value;
@@ -136,6 +137,7 @@ struct op_call {
     struct op_pieces *pieces; /* out: the answer; the handler has put nothing into its buffer */
     struct op_headers request_headers;      /* get NULL: there are none */
     const struct op_header *answer_headers; /* out; in the scope; of a live answer static */
+    const char *lacks;        /* out: of a 403, the scope that the token lacks; NULL: not told */
     bool takes_pieces;        /* the caller reads on by itself what is longer than one piece */
     struct op_page page;      /* out */
 };
@@ -188,6 +190,7 @@ struct op_answer {
     struct op_given given;
     struct op_page page;
     const struct op_header *headers;
+    const char *lacks;
 };
 
 /* ---- Running an operation ---- */
@@ -277,6 +280,9 @@ bool key_is_plain(str key);
 #define KEY_EXPECTED                                                                               \
     "the idempotency key: expected 1..128 bytes of UTF-8, no control characters, no space at its "  \
     "ends"
+
+/* Is a JSON value what a schema of a definition says (model/input_schema.h)? NULL allows all. */
+bool op_fits_schema(struct scope *scope, const struct node *schema, str json);
 
 /* The error message for a remote caller: for a failing store, without the paths of its files, which
  * are in the log. */

@@ -218,9 +218,9 @@ static pawl_status conclude(struct op_call *call, pawl_status status, struct buf
         engine_suspect(call->p->engine);
     station_leave(call);
     if (status == PAWL_OK)
-        *answer = (struct op_answer){ call->http_status,   call->content_type, call->stream,
-                                      call->pieces,        call->given,        call->page,
-                                      call->answer_headers };
+        *answer = (struct op_answer){ call->http_status,    call->content_type, call->stream,
+                                      call->pieces,         call->given,        call->page,
+                                      call->answer_headers, call->lacks };
     return status;
 }
 

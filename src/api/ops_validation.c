@@ -429,3 +429,8 @@ pawl_status op_validation_cancel(struct op_call *call, struct buf *out)
     TRY(run(call, "instance.cancel", &input, call->scope, &cancelled));
     return answer(call, at.id, out);
 }
+
+bool op_fits_schema(struct scope *scope, const struct node *schema, str json)
+{
+    return input_schema_accept(scope, schema, json) == PAWL_OK;
+}

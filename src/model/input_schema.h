@@ -11,6 +11,9 @@
 /* Reports what is wrong with a schema itself: unknown keywords, values that fit none. */
 typedef void schema_report(void *context, const struct node *at, const char *message);
 void input_schema_check(const struct node *schema, schema_report *report, void *context);
+/* The same of a schema that another key has. */
+void key_schema_check(const struct node *schema, const char *key, schema_report *report,
+                      void *context);
 
 /* INVALID_REQUEST "input.amount: expected a number, found a string" for the first thing in `input`
  * (JSON; data NULL: {}) that `schema` does not allow. NULL allows everything. */

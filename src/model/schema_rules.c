@@ -159,9 +159,15 @@ static void check_schema(const struct ruling *ruling, const struct node *schema,
     }
 }
 
+void key_schema_check(const struct node *schema, const char *key, schema_report *report,
+                      void *context)
+{
+    check_schema(&(struct ruling){ report, context }, schema, key);
+}
+
 void input_schema_check(const struct node *schema, schema_report *report, void *context)
 {
-    check_schema(&(struct ruling){ report, context }, schema, "input");
+    key_schema_check(schema, "input", report, context);
 }
 
 /* ---- Paths

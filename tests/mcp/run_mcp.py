@@ -2,10 +2,14 @@
 import http.client
 import json
 import signal
+import sys
 import urllib.request
 
 import mcp
-from mcp import Http, Legacy, Listening, capabilities, harness
+from mcp import ROOT, Http, Legacy, Listening, capabilities, harness
+
+sys.path.insert(0, str(ROOT / "tests/http"))
+import described  # noqa: E402
 
 ORDER = (harness.EXAMPLES / "order.yaml").read_text()
 GATED = """name: release
@@ -32,6 +36,10 @@ def task_of(reply):
 
 def get(client, task, caps=None):
     return client.call("tasks/get", {"taskId": task}, caps).result
+
+
+def defects(schema, value):
+    return list(described.defects(schema, value))
 
 
 # ---- One shape ----
@@ -90,7 +98,7 @@ def test_a_gate_is_a_question_to_a_modern_client_without_tasks_also_after_a_kill
         return client.call("tools/call", {"name": name, "arguments": {}, "requestState": state, "inputResponses": responses}, asks)
 
     assert again("open", state, {}).result["resultType"] == "input_required"  # nothing was answered: asked again
-    for name, forged in (("waiting", state), ("open", state[:-1] + "0"), ("open", "x" * 5000)):
+    for name, forged in (("waiting", state), ("open", state[:-1] + ("1" if state[-1] == "0" else "0")), ("open", "x" * 5000)):
         assert again(name, forged, {}).error["code"] == -32602, (name, forged)
     done = again("open", state, {key: {"action": "accept", "content": {"decision": "approve"}}}).result
     assert done["resultType"] == "complete" and done["structuredContent"] == {"shipped": True}, done
@@ -215,9 +223,20 @@ def test_a_machine_offers_its_legal_next_actions(shell):
 
 
 def test_every_management_tool_answers_as_its_schema_says(shell):
-    _, address = serve(shell, texts=[OPEN_GATE, ORDER, WAITING])
+    asks = WAITING.replace("waiting", "asked") + "queries: {it: '3 + 4'}\n"
+    _, address = serve(shell, texts=[OPEN_GATE, ORDER, WAITING, asks])
     client = Http(address)
-    run = lambda tool, **given: client.tool(tool, given).result  # noqa: E731
+    schemas = {tool["name"]: tool.get("outputSchema") for tool in client.call("tools/list").result["tools"]}
+
+    def run(tool, **given):
+        result = client.tool(tool, given).result
+        if not result["isError"]:
+            assert not defects(schemas[tool], result["structuredContent"]), (tool, result, defects(schemas[tool], result["structuredContent"]))
+            assert json.loads(result["content"][0]["text"]) == result["structuredContent"], result
+            checked.add(tool)
+        return result
+
+    checked = set()
     order = run("process_start", definition="order", subject_ref="A-17")["structuredContent"]["instance_id"]
     assert run("process_list", definition="order")["structuredContent"]["instances"][0]["subject_ref"] == "A-17"
     assert run("process_why", instance_id=order)["structuredContent"]["waiting_for"][0]["kind"] == "action"
@@ -235,7 +254,69 @@ def test_every_management_tool_answers_as_its_schema_says(shell):
     assert put["version"] == 1 and put["kind"] == "flow", put
     found = run("definition_search", query="approves RELEASE")["structuredContent"]["definitions"]
     assert [one["definition"] for one in found] == ["open"], found
+    begun = run("validation_start", definition="order")["structuredContent"]["instance_id"]
+    assert run("validation_run", instance_id=begun)["structuredContent"]["terminal_kind"] == "success"
+    run("validation_cancel", instance_id=run("validation_start", definition="order")["structuredContent"]["instance_id"])
+    assert run("process_fire", instance_id=run("process_start", definition="order")["structuredContent"]["instance_id"],
+               action="pay")["structuredContent"]["new_state"] == "paid"
+    assert run("process_get", instance_id=order)["structuredContent"]["status"] == "cancelled"
+    asked = run("process_start", definition="asked")["structuredContent"]["instance_id"]
+    assert run("process_query", instance_id=asked, name="it")["structuredContent"] == {"value": 7}
+    assert checked == {name for name in schemas if name not in ("open", "order", "waiting", "asked", "mine")}, checked
     assert client.tool("no_such_tool").error["code"] == -32602
+
+
+RESULTS = """name: typed
+mcp: {result: {type: object, required: [n], properties: {n: {type: integer}}}, idempotent: true}
+input: {type: object, properties: {n: {}}}
+steps:
+  say: {tool: set, args: {n: "{{input.n}}"}, done: true}
+"""
+
+
+def test_tools_of_definitions_say_what_they_return_and_what_they_do(shell):
+    outward = "name: outward\nsteps:\n  go: {tool: http, args: {url: 'http://127.0.0.1:1/'}, done: true}\n"
+    text = "name: words\nsteps:\n  go: {tool: set, args: {x: 1}, done: true}\noutput: hello\n"
+    _, address = serve(shell, texts=[RESULTS, outward, text, ORDER, WAITING])
+    client = Http(address)
+    tools = {tool["name"]: tool for tool in client.call("tools/list").result["tools"]}
+    hints = {name: tools[name]["annotations"] for name in ("typed", "outward", "order")}
+    assert hints["typed"] == {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}, hints
+    assert hints["outward"]["destructiveHint"] and hints["outward"]["openWorldHint"] and not hints["order"]["openWorldHint"], hints
+    assert tools["typed"]["outputSchema"]["anyOf"][0]["required"] == ["n"]
+    for name, given, expected in (("typed", {"n": 7}, {"n": 7}), ("words", {}, {"result": "hello"}), ("typed", {"n": "x"}, None),
+                                  ("order", {}, None), ("waiting", {}, None)):
+        found = client.tool(name, given, {}).result
+        assert not defects(tools[name]["outputSchema"], found["structuredContent"]), (name, found)
+        assert found["structuredContent"] == expected or (not expected and found["structuredContent"]["process_id"]), found
+    task = task_of(client.tool("typed", {"n": 8}))
+    shell.wait_for(lambda: get(client, task)["status"] == "completed")
+    assert get(client, task)["result"]["structuredContent"] == {"n": 8}
+    for mistake, words in (("result: 7", "mcp.result"), ("result: {type: string}", "of an object"), ("read_only: 1", "true or false"),
+                           ("harmless: true", "unknown key 'mcp.harmless'")):
+        path = shell.write("wrong.yaml", WAITING.replace("steps", "mcp: {%s}\nsteps" % mistake))
+        assert words in shell.pawl("check", path, expect=1).out, mistake
+
+
+def test_a_token_sees_the_tools_that_it_may_call_and_is_told_what_it_lacks(shell):
+    for number, text in enumerate((WAITING, ORDER)):
+        shell.pawl("define", shell.write("d%d.yaml" % number, text))
+    token = lambda scopes: shell.json("token", "create", "--scope", scopes)["token"]  # noqa: E731
+    tokens = {scopes: token(scopes) for scopes in ("read", "read,write:order", "work")}
+    _, address = shell.serve("--require-token")
+    names = lambda scopes: [tool["name"] for tool in Http(address, tokens[scopes]).call("tools/list").result["tools"]]  # noqa: E731
+    assert "process_get" in names("read") and not {"process_start", "definition_put", "order"} & set(names("read")), names("read")
+    assert "order" in names("read,write:order") and "waiting" not in names("read,write:order") and names("work") == []
+    reader = Http(address, tokens["read"])
+    where = "resource_metadata=\"http://%s/.well-known/oauth-protected-resource/mcp\"" % reader.host
+    for name, given, scope in (("process_start", {"definition": "order"}, "write"), ("waiting", {}, "write"),
+                               ("definition_put", {"name": "x", "text": WAITING}, "define")):
+        refused = reader.tool(name, given)
+        assert refused.status == 403 and refused.error["data"]["reason"] == "forbidden", refused
+        assert refused.headers["www-authenticate"] == "Bearer error=\"insufficient_scope\", scope=\"%s\", %s" % (scope, where)
+    refused = Http(address, "none").call("tools/list")
+    assert refused.status == 401 and refused.headers["www-authenticate"] == "Bearer error=\"invalid_token\", " + where
+    assert shell.json("list")["instances"] == []
 
 
 def test_forty_definitions_are_listed_and_one_more_has_to_be_searched_for(shell):

@@ -8,7 +8,7 @@ from . import openapi, plain_yaml
 from .c_table import text
 
 FILE = "src/surface/mcp/tools.yaml"
-KEYS = {"operation", "decides", "title", "hints", "without", "preset", "adds", "about"}
+KEYS = {"operation", "decides", "title", "hints", "without", "preset", "adds", "about", "answers"}
 
 
 def inline(schema, described):
@@ -71,6 +71,8 @@ class Tool:
 
     def output_schema(self):
         op = self.operations[0]
+        if "answers" in self.told:
+            return json.loads(self.told["answers"])
         if self.told.get("adds") or "raw_answer" in op.flags:
             return None
         return without_words(inline(openapi.schema(op.told["answer"]), self.described))

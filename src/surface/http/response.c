@@ -102,20 +102,39 @@ static bool add_all(struct MHD_Response *response, const struct op_header *heade
 
 #define CHALLENGE_SIZE 512
 
-/* Of an address that another surface mounted it also says where that is described (RFC 9728). */
-static bool add_challenge(const struct web_request *request, struct MHD_Response *response)
+/* Why a token is not enough (RFC 6750), and, of an address that another surface mounted, where that
+ * is described (RFC 9728). */
+static void put_challenge(const struct web_request *request, struct buf *out)
 {
     str host = request_header(request, "Host");
-    char challenge[CHALLENGE_SIZE];
 
-    if (request->result.http_status != 401)
+    if (request->result.http_status == 403)
+        buf_fmt(out, ", error=\"insufficient_scope\", scope=\"%s\"", request->result.lacks);
+    else if (request->is_mounted && request_has_token(request))
+        buf_str(out, STR(", error=\"invalid_token\""));
+    if (request->is_mounted && host.data && host.size <= CHALLENGE_SIZE / 2)
+        buf_fmt(out, ", resource_metadata=\"%s://%.*s/.well-known/oauth-protected-resource%s\"",
+                is_tls(request->server) ? "https" : "http", STR_ARG(host), request->op->path);
+}
+
+static bool add_challenge(const struct web_request *request, struct MHD_Response *response)
+{
+    int http = request->result.http_status;
+    struct buf words, challenge;
+    bool is_added;
+
+    if (http != 401 && !(http == 403 && request->result.lacks))
         return true;
-    if (!request->is_mounted || !host.data || host.size > CHALLENGE_SIZE / 2)
-        return add(response, "WWW-Authenticate", "Bearer");
-    snprintf(challenge, sizeof challenge,
-             "Bearer resource_metadata=\"%s://%.*s/.well-known/oauth-protected-resource%s\"",
-             is_tls(request->server) ? "https" : "http", STR_ARG(host), request->op->path);
-    return add(response, "WWW-Authenticate", challenge);
+    buf_init(&words, &heap_libc, CHALLENGE_SIZE);
+    buf_init(&challenge, &heap_libc, CHALLENGE_SIZE);
+    put_challenge(request, &words);
+    buf_str(&challenge, STR("Bearer"));
+    if (words.size > 0)
+        buf_fmt(&challenge, " %.*s", STR_ARG(str_from(buf_view(&words), 2)));
+    is_added = !challenge.failed && add(response, "WWW-Authenticate", buf_text(&challenge));
+    buf_fini(&words);
+    buf_fini(&challenge);
+    return is_added;
 }
 
 static bool describe(const struct web_request *request, struct MHD_Response *response)

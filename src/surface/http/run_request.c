@@ -214,7 +214,7 @@ static pawl_status prepare(struct web_request *request)
     request->waiter = (struct waiter){ on_wake, client_is_there, request };
     request->call.waiter = &request->waiter;
     request->call.takes_pieces = true;
-    request->call.headers = (struct op_headers){ get_header, request };
+    request->call.headers = (struct op_headers){ get_header, request, is_tls(request->server) };
     TRY(op_authorize(request->p, &request->scope, request->op, &request->call));
     return op_prepare(request->p, request->op, &request->call, &request->scope, &request->running);
 }
@@ -528,7 +528,7 @@ bool request_enter(struct web_request *request)
 
 bool request_is_quick(const struct web_request *request)
 {
-    const struct op_headers headers = { get_header, request };
+    const struct op_headers headers = { get_header, request, is_tls(request->server) };
 
     return request->op->flags & OP_QUICK ||
            (request->op->is_quick && request->op->is_quick(&headers));

@@ -69,6 +69,7 @@ static pawl_status answer(struct op_call *call, struct rpc_exchange *exchange, s
     if (exchange->is_done && !exchange->is_stream) {
         status = add_session(call, exchange);
         call->http_status = exchange->http_status;
+        call->lacks = exchange->http_status == 403 ? exchange->lacks : NULL;
         buf_str(out, buf_view(&exchange->answer));
         exchange_free(exchange);
         return status;
@@ -335,7 +336,8 @@ static pawl_status metadata(struct op_call *call, struct buf *out)
 
     json_open(out, '{');
     json_key(out, "resource");
-    buf_fmt(out, "\"http://%.*s/mcp\"", STR_ARG(host));
+    buf_fmt(out, "\"%s://%.*s/mcp\"", call->request_headers.is_tls ? "https" : "http",
+            STR_ARG(host));
     json_put_text(out, "resource_name", "pawl");
     json_put_open(out, "bearer_methods_supported", '[');
     json_text(out, "header");

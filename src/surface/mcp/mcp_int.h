@@ -156,6 +156,7 @@ struct rpc_exchange {
     struct op_principal who;
     enum mcp_version version;
     struct client_caps caps;
+    const char *lacks;       /* a scope that its token should have had; NULL: none */
     struct session *session; /* NULL: none */
     str progress_token;      /* JSON; data NULL: none */
 
@@ -384,9 +385,10 @@ struct definition_tool {
     str description;
     str schema;               /* of its arguments: JSON */
     const struct node *input; /* as its author wrote it; NULL: none */
+    const struct node *mcp;   /* likewise */
+    bool reaches_out;         /* a step of it may act outside of pawl */
     bool is_wrapped;          /* the input is the argument `input`, because it is no object */
     bool is_machine;
-    bool can_cancel_all;
     enum task_mode task;
     int64_t sync_wait_ms;
 };
@@ -399,11 +401,18 @@ pawl_status definition_tool_find(struct rpc_exchange *exchange, str tool_name,
                                  const struct definition_tool **out);
 pawl_status definition_tool_read(struct rpc_exchange *exchange, str definition,
                                  struct definition_tool *out);
+pawl_status definition_tool_at(struct rpc_exchange *exchange, str definition, str version,
+                               struct definition_tool *out);
 /* The definitions that the caller may see, at most so many; *count may be one more. */
 pawl_status definitions_list(struct rpc_exchange *exchange, uint32_t most, str *names,
                              uint32_t *count);
 pawl_status definition_call(struct rpc_exchange *exchange, struct buf *result);
 #define TOOLS_OF_DEFINITIONS_MAX 40u /* beyond that, definition_search finds them */
+
+bool steps_reach_out(const struct node *steps);
+/* Members of the tool. */
+void definition_hints_print(const struct definition_tool *tool, struct buf *out);
+void definition_output_print(const struct definition_tool *tool, struct buf *out);
 
 /* ---- task.c, questions.c ---- */
 
@@ -428,6 +437,9 @@ void task_result(struct rpc_exchange *exchange, const struct task_view *view, st
 void task_handle(struct rpc_exchange *exchange, const struct task_view *view, struct buf *out);
 pawl_status task_error(struct rpc_exchange *exchange, const struct task_view *view); /* its own */
 void task_message(const struct task_view *view, struct buf *out);
+/* The result as structuredContent, as the tool's schema says. NULL: it has none. */
+void structured_put(struct rpc_exchange *exchange, const struct task_view *view,
+                    const struct node *result, struct buf *out);
 
 void task_print_whole(struct rpc_exchange *exchange, const struct task_view *view, struct buf *out);
 pawl_status task_created(struct rpc_exchange *exchange, const struct task_view *view,
@@ -471,5 +483,7 @@ void tool_result_text(struct buf *result, str text, bool is_error);
 /* The rejection of an operation as a tool's result: isError. */
 pawl_status tool_refused(struct rpc_exchange *exchange, pawl_status status, struct buf *result);
 bool tool_is_selected(const struct mcp_server *server, const char *group, str name);
+/* Does the caller's token allow this operation of a definition (data NULL: of some)? */
+bool op_is_allowed(struct rpc_exchange *exchange, const char *operation, str definition);
 
 #endif

@@ -82,6 +82,28 @@ static pawl_status add_actor(struct rpc_exchange *exchange, const struct op *op,
     return add_member(exchange, op, split, node);
 }
 
+static pawl_status authorize(struct rpc_exchange *exchange, const struct op *op,
+                             const struct op_request *request)
+{
+    pawl_status status = op_authorize(exchange->server->p, &exchange->turn->work, op, request);
+
+    exchange->lacks = status == PAWL_FORBIDDEN ? op->scope : NULL;
+    return status;
+}
+
+bool op_is_allowed(struct rpc_exchange *exchange, const char *operation, str definition)
+{
+    struct node name = { .kind = NODE_STRING, .key = STR("definition"), .text = definition };
+    struct node body = { .kind = NODE_OBJECT, .first = &name, .count = 1 };
+    const struct op_request request = { .who = exchange->who, .body = &body };
+    const struct op *op = op_find(str_of(operation));
+    struct scope *work = &exchange->turn->work;
+
+    if (!definition.data)
+        return op_authorize_early(work, op, &exchange->who) == PAWL_OK;
+    return op_authorize(exchange->server->p, work, op, &request) == PAWL_OK;
+}
+
 static pawl_status prepare(struct rpc_exchange *exchange, const struct op *op, struct node *input,
                            const struct waiter *waiter, struct op_call *out)
 {
@@ -96,7 +118,7 @@ static pawl_status prepare(struct rpc_exchange *exchange, const struct op *op, s
     request.body = op->flags & OP_TEXT_BODY ? NULL : &split.body;
     request.text = split.text;
     request.key = node_text(exchange->meta, "pawl/idempotencyKey");
-    TRY(op_authorize(exchange->server->p, work, op, &request));
+    TRY(authorize(exchange, op, &request));
     return op_prepare(exchange->server->p, op, &request, work, out);
 }
 

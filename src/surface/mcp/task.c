@@ -284,8 +284,6 @@ static void put_value(struct buf *out, const struct node *value)
     json_str(out, value->kind == NODE_STRING ? value->text : value->raw);
     json_close(out, '}');
     json_close(out, ']');
-    if (value->kind == NODE_OBJECT)
-        json_put_raw(out, "structuredContent", value->raw);
 }
 
 void task_result(struct rpc_exchange *exchange, const struct task_view *view, struct buf *out)
@@ -295,13 +293,15 @@ void task_result(struct rpc_exchange *exchange, const struct task_view *view, st
     bool is_failure = str_is(node_text(view->instance, "terminal_kind"), "failure");
     struct node state = { .kind = NODE_STRING, .text = node_text(view->instance, "current_state") };
 
-    (void)exchange;
+    if (result && result->kind == NODE_NULL)
+        result = NULL;
     if (is_failure || view->status == TASK_CANCELLED) {
         put_value(out, error && error->kind != NODE_NULL ? error : &state);
         json_put_bool(out, "isError", true);
         return;
     }
-    put_value(out, result && result->kind != NODE_NULL ? result : &state);
+    put_value(out, result ? result : &state);
+    structured_put(exchange, view, result, out);
     json_put_bool(out, "isError", false);
 }
 

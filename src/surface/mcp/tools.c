@@ -35,6 +35,25 @@ void tool_result_text(struct buf *result, str text, bool is_error)
     json_put_bool(result, "isError", is_error);
 }
 
+/* Over HTTP a client may get itself a better token (403). */
+static bool lacks_scope(const struct rpc_exchange *exchange)
+{
+    return exchange->lacks && exchange->transport == OVER_HTTP && exchange->who.name.data &&
+           !exchange->is_stream;
+}
+
+static pawl_status refuse_scope(struct rpc_exchange *exchange)
+{
+    struct buf words;
+
+    rpc_fail_as(exchange, PAWL_FORBIDDEN);
+    exchange->turn->error.http = 403;
+    buf_init(&words, &heap_libc, LIMIT_TEXT);
+    op_problem_remote(PAWL_FORBIDDEN, exchange->turn->work.error.message, &words);
+    exchange->turn->error.data = buf_take(&words, &exchange->arena);
+    return PAWL_FORBIDDEN;
+}
+
 /* The token and the words, and as JSON what HTTP would answer. */
 pawl_status tool_refused(struct rpc_exchange *exchange, pawl_status status, struct buf *result)
 {
@@ -43,6 +62,8 @@ pawl_status tool_refused(struct rpc_exchange *exchange, pawl_status status, stru
 
     if (exchange->turn->error.code || status == PAWL_NO_MEMORY)
         return status;
+    if (status == PAWL_FORBIDDEN && lacks_scope(exchange))
+        return refuse_scope(exchange);
     buf_init(&words, &heap_libc, LIMIT_TEXT);
     buf_fmt(&words, "%s: %s", pawl_status_name(status),
             op_detail(status, exchange->turn->work.error.message, detail));
@@ -94,8 +115,8 @@ static void put_definition(struct rpc_exchange *exchange, const struct definitio
     json_put_str(out, "title", tool->definition);
     json_put_str(out, "description", tool->description);
     json_put_raw(out, "inputSchema", tool->schema);
-    json_put_raw(out, "annotations",
-                 STR("{\"readOnlyHint\":false,\"destructiveHint\":true,\"idempotentHint\":false}"));
+    definition_output_print(tool, out);
+    definition_hints_print(tool, out);
     put_task_support(exchange, tool->task, out);
     json_close(out, '}');
 }
@@ -112,7 +133,8 @@ static pawl_status put_definitions(struct rpc_exchange *exchange, struct buf *ou
     for (uint32_t i = 0; i < count; i++) {
         struct definition_tool tool;
 
-        if (!tool_is_selected(exchange->server, "definitions", names[i]))
+        if (!tool_is_selected(exchange->server, "definitions", names[i]) ||
+            !op_is_allowed(exchange, "instance.create", names[i]))
             continue;
         TRY(definition_tool_read(exchange, names[i], &tool));
         put_definition(exchange, &tool, out);
@@ -139,7 +161,8 @@ pawl_status method_tools_list(struct rpc_exchange *exchange, struct buf *result)
         return cursor_refuse(exchange);
     json_put_open(result, "tools", '[');
     for (const struct manage_tool *tool = manage_tools; tool->name; tool++)
-        if (tool_is_selected(exchange->server, "manage", str_of(tool->name)))
+        if (tool_is_selected(exchange->server, "manage", str_of(tool->name)) &&
+            op_is_allowed(exchange, tool->operations[0], STR_NONE))
             put_manage(tool, result);
     fixtures_put_tools(exchange, result);
     TRY(put_definitions(exchange, result));

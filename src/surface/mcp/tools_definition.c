@@ -98,15 +98,16 @@ static pawl_status describe(struct rpc_exchange *exchange, const struct node *te
 }
 
 /* What the author wrote is read here; what it means is compiled elsewhere. */
-pawl_status definition_tool_read(struct rpc_exchange *exchange, str definition,
-                                 struct definition_tool *out)
+pawl_status definition_tool_at(struct rpc_exchange *exchange, str definition, str version,
+                               struct definition_tool *out)
 {
     struct node *answer, *text = NULL;
     str kind, source;
 
     *out = (struct definition_tool){ .definition = arena_str(&exchange->arena, definition) };
     TRY_MEMORY(&exchange->turn->work, out->definition.data);
-    TRY(op_ask_node(exchange, "definition.get", MEMBERS({ "name", definition }), &answer));
+    TRY(op_ask_node(exchange, "definition.get",
+                    MEMBERS({ "name", definition }, { "version", version }), &answer));
     kind = node_text(answer, "kind");
     out->is_machine = str_is(kind, "machine");
     if (!str_is(kind, "code")) { /* its text is that of its registration */
@@ -115,9 +116,19 @@ pawl_status definition_tool_read(struct rpc_exchange *exchange, str definition,
         TRY(exchange_read(exchange, node_read, source, &text));
         out->input = node_find(text, "input");
     }
-    read_mode(node_find(text, "mcp"), out);
+    out->mcp = node_find(text, "mcp");
+    out->reaches_out = str_is(kind, "code") || steps_reach_out(node_find(text, "steps")) ||
+                       steps_reach_out(node_find(text, "do")) ||
+                       steps_reach_out(node_find(text, "transitions"));
+    read_mode(out->mcp, out);
     TRY(describe(exchange, text, out));
     return print_schema(exchange, out);
+}
+
+pawl_status definition_tool_read(struct rpc_exchange *exchange, str definition,
+                                 struct definition_tool *out)
+{
+    return definition_tool_at(exchange, definition, STR_NONE, out);
 }
 
 /* ---- Finding ---- */
