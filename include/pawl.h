@@ -116,6 +116,8 @@ typedef struct pawl_options {
                               written to FILE-secret (0600) until pawl_close(); NULL: none */
     uint32_t shards;       /* of a new store: 1, 2, 4, ... or 1024; each has a log of its own, and
                               commits by itself. Fixed when it is made; 0: one, or what it has */
+    const char *retention; /* JSON or YAML: {NAME: {after_end, then}}, as `retention` in pawl.yaml;
+                              comes before what definitions say; NULL: they alone decide */
 } pawl_options;
 
 /* Open the store at `url`: "sqlite:FILE" (created if missing) or "memory:"; NULL is

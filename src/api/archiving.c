@@ -14,8 +14,8 @@
 
 struct archiving {
     struct engine *engine;
-    struct scope *scope; /* has the words of a failure */
-    struct scope kept;   /* what leaves; emptied after each batch */
+    struct scope *scope;  /* has the words of a failure */
+    struct scope kept;    /* what leaves; emptied after each batch */
     struct scope carried; /* what the import reads; likewise */
     str actor, reason;
     struct archive_sum *out;

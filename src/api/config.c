@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/node.h"
+#include "model/retention_key.h"
 #include "model/shard.h"
 #include "model/words.h"
 #include "tool/rules.h"
@@ -190,6 +191,39 @@ static pawl_status read_tools(struct reading *reading, const struct node *node,
     return keep_text(reading, key, &buf);
 }
 
+struct retention_defect {
+    struct reading *reading;
+    const struct node *of; /* its name has the place where the value has none */
+};
+
+static void note_retention(void *context, const struct node *at, const char *message)
+{
+    const struct retention_defect *defect = context;
+
+    if (!defect->reading->scope->error.status)
+        (void)scope_fail(defect->reading->scope, PAWL_INVALID_REQUEST,
+                         "line %u, column %u: '%.*s': %s", at->line, at->column,
+                         STR_ARG(words_shown(defect->of->key)), message);
+}
+
+/* {NAME: {after_end, then}} */
+static pawl_status read_retention(struct reading *reading, const struct node *node,
+                                  const struct key *key)
+{
+    struct buf buf;
+
+    if (node->kind != NODE_OBJECT)
+        return fail_at(reading, node, "names of definitions, each with {after_end, then}");
+    for (const struct node *one = node->first; one; one = one->next) {
+        retention_key_check(one, note_retention, &(struct retention_defect){ reading, one });
+        if (reading->scope->error.status)
+            return reading->scope->error.status;
+    }
+    buf_init(&buf, reading->scope->arena.heap, LIMIT_TEXT);
+    node_print(node, &buf);
+    return keep_text(reading, key, &buf);
+}
+
 pawl_status config_read(struct scope *scope, str text, struct config *out)
 {
     static const struct key keys[] = {
@@ -201,6 +235,7 @@ pawl_status config_read(struct scope *scope, str text, struct config *out)
         { "limits", read_limits },
         { "shards", read_shards, AT(shards), SHARDS_MAX, "a power of two, 1 to 1024" },
         { "tools", read_tools, AT(tools) },
+        { "retention", read_retention, AT(retention) },
         { "require_token", read_flag, AT(needs_token) },
         { 0 },
     };

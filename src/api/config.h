@@ -7,7 +7,7 @@
 struct config { /* NULL and 0: not set */
     const char *listen, *store, *hosts, *log;
     const char *tls_cert, *tls_key; /* files */
-    const char *tools;              /* JSON, for pawl_options */
+    const char *tools, *retention;  /* JSON, for pawl_options */
     uint32_t workers, max_entries, max_live_steps, shards;
     uint64_t body_memory;
     bool needs_token; /* also on loopback */

@@ -92,6 +92,7 @@ pawl_status api_open(pawl **out, pawl *first, const char *url, const pawl_option
     from.test_clock = o->test_clock;
     from.allow_exec = o->allow_exec;
     from.tools = o->tools;
+    from.retention = o->retention;
     from.max_entries = o->max_entries;
     from.max_live_steps = o->max_live_steps;
     from.log = o->log;

@@ -50,6 +50,8 @@ struct clock {
     struct guard keeping;    /* who erases or archives has it; taken before the engine's lock */
     int64_t retention_ms;    /* when to look next, by the store's clock; INT64_MAX: never */
     bool retention_is_stale; /* definitions are to be read again */
+    struct scope retention_scope; /* of: */
+    struct node *retention_given; /* by settings: {NAME: {after_end, then}}; NULL: none */
     struct retention_policy *policies;
     uint32_t policy_count, policy_capacity;
     _Atomic uint64_t retention_archived;               /* instances, so far */
@@ -140,6 +142,7 @@ void clock_committed(struct engine *engine);
 
 /* retention.c: erases a slice of what is due, by an owner. */
 void retention_run(struct engine *engine, const struct moment *now);
+pawl_status retention_init(struct engine *engine, struct scope *scope); /* reads settings */
 void retention_fini(struct engine *engine);
 void retention_changed(struct engine *engine, str text); /* this definition was put */
 

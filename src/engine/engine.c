@@ -192,6 +192,8 @@ pawl_status engine_open(const char *url, const struct engine_options *options, s
     if (!status && options->tools)
         status = toolbox_set_rules(engine->toolbox, str_of(options->tools), scope);
     if (!status)
+        status = retention_init(engine, scope);
+    if (!status)
         status = open_store(engine, url, scope);
     if (!status)
         status = begin_work(engine, scope);

@@ -61,6 +61,7 @@ struct engine_options {
     bool test_clock;
     bool allow_exec;
     const char *tools;          /* rules for tools, as in pawl_options; NULL: none */
+    const char *retention;      /* likewise; read while it opens */
     uint32_t max_entries, max_live_steps; /* of an instance, as in pawl_options; 0: the default */
     bool must_exist;            /* do not create the store */
     struct store_shard shard;   /* a new store is made as this shard; shards 0: alone */

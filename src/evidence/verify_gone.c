@@ -79,8 +79,8 @@ static pawl_status find_archived(struct verify *v, uint64_t pos, uint32_t *out)
     *out = map_get(&v->archived_map, pos);
     if (*out != MAP_NONE)
         return PAWL_OK;
-    TRY_FOUND(v, pos > v->where_pos ? store_record(v->store, &v->scope, pos, &record)
-                                    : PAWL_NOT_KNOWN,
+    TRY_FOUND(v,
+              pos > v->where_pos ? store_record(v->store, &v->scope, pos, &record) : PAWL_NOT_KNOWN,
               "a record has gone, and no archive record is named that says so");
     if (record.what != CONTROL_ARCHIVE || record.instance)
         return verify_bad(v, "a record has gone, and no archive record is named that says so");

@@ -59,18 +59,23 @@ void retention_key_check(const struct node *retention, schema_report *report, vo
                "'retention': expected `then: erase` or `then: archive`, found none");
 }
 
+struct retention retention_of(const struct node *retention)
+{
+    struct retention found = { 0 };
+
+    if (!retention || retention->kind != NODE_OBJECT ||
+        !read_after(node_find(retention, "after_end"), &found.after_ms))
+        return (struct retention){ 0 };
+    found.is_archive = str_is(node_text(retention, "then"), "archive");
+    return found;
+}
+
 struct retention retention_read(struct scope *scope, str text)
 {
     struct node *document = NULL;
-    struct retention none = { 0 }, found = { 0 };
 
     if (!text.data || !memmem(text.data, text.size, "retention", strlen("retention")) ||
         node_read(scope, text, &document) != PAWL_OK || document->kind != NODE_OBJECT)
-        return none;
-    document = node_find(document, "retention");
-    if (!document || document->kind != NODE_OBJECT ||
-        !read_after(node_find(document, "after_end"), &found.after_ms))
-        return none;
-    found.is_archive = str_is(node_text(document, "then"), "archive");
-    return found;
+        return (struct retention){ 0 };
+    return retention_of(node_find(document, "retention"));
 }

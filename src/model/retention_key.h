@@ -13,5 +13,7 @@ struct retention {
 };
 /* Of a definition with this text. */
 struct retention retention_read(struct scope *scope, str text);
+/* What `retention: {...}` says, which was checked. */
+struct retention retention_of(const struct node *retention);
 
 #endif

@@ -1,4 +1,6 @@
 """What has ended is erased when its definition says so, not before, and not while it is on hold."""
+import os
+import pathlib
 import signal
 
 from run_amend import verify_twice
@@ -89,6 +91,37 @@ def test_a_newer_version_decides_for_older_instances_and_a_restart_goes_on(shell
     shell.wait_for(lambda: "erased" in get(web, new))
     assert erase(web, old[0])["erased_before"] == 1
     verify_twice(shell, web)
+
+
+CODE = """from pawl_client import sleep, workflow
+
+@workflow
+async def game(secret):
+    await sleep("1s")
+    return {"done": secret}
+"""
+
+
+def test_settings_decide_for_code_and_before_what_a_definition_says(shell):
+    shell.write("pawl.yaml", "retention:\n  game: {after_end: 10d, then: erase}\n  order: {after_end: 400d, then: archive}\n")
+    shell.write("game.py", CODE)
+    os.environ["PYTHONPATH"] = str(pathlib.Path(__file__).resolve().parents[2] / "clients/python")
+    _, web = server(shell, "--test", "--module", "game.py")
+    yaml(web, "order", KEPT)
+    order, game = shipped(web, "zzqa"), web.create(definition="game", input={"secret": "zzqgame"})
+    advance(web, "2s")
+    shell.wait_for(lambda: get(web, game)["status"] == "completed")
+    advance(web, "9d")
+    assert "erased" not in get(web, game)
+    advance(web, "2d")
+    shell.wait_for(lambda: "erased" in get(web, game))
+    assert "erased" not in get(web, order) and found_in(shell, "zzqgame") == []
+    assert {name: (row["after_end"], row["then"]) for name, row in retained(web).items()} == {"game": ("10d", "erase"), "order": ("400d", "archive")}
+    verify_twice(shell, web)
+    for text, words in (("retention: {game: 5}", "expected {after_end, then}"), ("retention: 5", "names of definitions"),
+                        ("retention: {game: {after_end: 10d, then: burn}}", "expected erase or archive")):
+        said = shell.pawl("check", shell.write("pawl.yaml", text + "\n"), expect=1)
+        assert words in said.out + said.err, (text, said)
 
 
 def test_a_retention_that_makes_no_sense_is_refused_with_words(shell):

@@ -1,10 +1,12 @@
 /* retention.c - what an instance holds is erased, or it moves into the archive file, when its
  * definition says so, some time after its end.
  *
- * The newest version of a name decides for all its instances. An owner looks through them in the
- * order of their numbers, a page at a time, at intervals that are short beside the time that they
- * are kept. What is on hold stays, and is looked at again. Nothing is remembered: what is due
- * follows from the instance's end, and what was erased has a row that says so. */
+ * What the server's settings say of a name decides, else its newest version, for all its
+ * instances. An owner looks through them in the order of their numbers, a page at a time, at
+ * intervals that are short beside the time that they are kept. What is on hold stays, and is looked
+ * at again. Nothing is remembered: what is due follows from the instance's end, and what was erased
+ * has a row that says so. */
+#include "base/node_own.h"
 #include "engine/keeping.h"
 #include "engine/parts.h"
 #include "model/retention_key.h"
@@ -40,6 +42,33 @@ static pawl_status add_policy(struct engine *engine, struct scope *scope, str na
     return PAWL_OK;
 }
 
+/* Settings come before what the definition says; code says nothing. */
+static struct retention kept_by(const struct engine *engine, struct scope *scope, str name,
+                                str source)
+{
+    const struct node *given = engine->clock.retention_given;
+
+    for (given = given ? given->first : NULL; given; given = given->next)
+        if (str_eq(given->key, name))
+            return retention_of(given);
+    return retention_read(scope, source);
+}
+
+pawl_status retention_init(struct engine *engine, struct scope *scope)
+{
+    struct scope *kept = &engine->clock.retention_scope;
+    const char *text = engine->options.retention;
+    pawl_status status;
+
+    scope_init(kept, engine->heap, LIMIT_SCOPE);
+    if (!text)
+        return PAWL_OK;
+    status = node_read_own(kept, str_of(text), &engine->clock.retention_given);
+    if (status)
+        scope->error = kept->error;
+    return status;
+}
+
 typedef pawl_status policy_fn(void *context, struct scope *scope, str name, struct retention kept);
 
 /* Each name whose newest version has a policy. */
@@ -57,7 +86,7 @@ static pawl_status each_policy(struct engine *engine, struct scope *scope, polic
             struct retention kept;
 
             TRY(store_definition(engine->store, scope, rows[i].id, &row));
-            kept = retention_read(scope, row.source);
+            kept = kept_by(engine, scope, rows[i].name, row.source);
             if (kept.after_ms)
                 TRY(fn(context, scope, rows[i].name, kept));
         }
@@ -262,13 +291,15 @@ void retention_fini(struct engine *engine)
 {
     heap_free(engine->heap, engine->clock.policies,
               sizeof *engine->clock.policies * engine->clock.policy_capacity);
+    scope_fini(&engine->clock.retention_scope);
 }
 
 void retention_changed(struct engine *engine, str text)
 {
     guard_lock(&engine->lock);
-    if (engine->options.own && (engine->clock.retention_ms != INT64_MAX ||
-                                memmem(text.data, text.size, "retention", strlen("retention")))) {
+    if (engine->options.own &&
+        (engine->clock.retention_ms != INT64_MAX || engine->clock.retention_given ||
+         memmem(text.data, text.size, "retention", strlen("retention")))) {
         engine->clock.retention_is_stale = true;
         engine->clock.retention_ms = clock_at(engine);
         if (engine->clock.retention_ms < engine->clock.next_due_ms)

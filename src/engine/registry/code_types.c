@@ -66,7 +66,11 @@ static pawl_status put_definition(struct engine *engine, struct scope *scope,
 
     if (status == PAWL_OK && memcmp(newest.source_sha, define->row.source_sha, SHA_SIZE) == 0)
         return PAWL_OK;
-    return status && status != PAWL_NOT_KNOWN ? status : definition_put(engine, scope, define);
+    if (status && status != PAWL_NOT_KNOWN)
+        return status;
+    TRY(definition_put(engine, scope, define));
+    retention_changed(engine, define->row.source);
+    return PAWL_OK;
 }
 
 static pawl_status make_row(struct engine *engine, struct scope *scope,

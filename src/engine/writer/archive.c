@@ -57,8 +57,7 @@ static pawl_status drop_standing(struct family *family, int32_t what, str id, ui
 {
     struct leaving *leaving = family->leaving;
     struct standing_row row;
-    pawl_status status =
-        store_standing(family->engine->store, family->scope, what, id, &row);
+    pawl_status status = store_standing(family->engine->store, family->scope, what, id, &row);
 
     if (status == PAWL_NOT_KNOWN || (!status && pos && row.pos != pos))
         return PAWL_OK;
@@ -66,7 +65,8 @@ static pawl_status drop_standing(struct family *family, int32_t what, str id, ui
     TRY_MEMORY(family->scope, GROW(&family->scope->arena, leaving->gone, leaving->gone_count,
                                    family->gone_capacity));
     leaving->gone[leaving->gone_count++] =
-        (struct standing_change){ .row = { .what = what, .id = arena_str(&family->scope->arena, id) } };
+        (struct standing_change){ .row = { .what = what,
+                                           .id = arena_str(&family->scope->arena, id) } };
     return family->scope->arena.failed ? scope_no_memory(family->scope) : PAWL_OK;
 }
 
@@ -100,9 +100,9 @@ static pawl_status take_record(struct family *family, const struct record *recor
 
     TRY_MEMORY(family->scope, GROW(&family->scope->arena, leaving->departures,
                                    leaving->departure_count, family->departure_capacity));
-    leaving->departures[leaving->departure_count++] = (struct departure){
-        .pos = record->pos, .key = arena_str(&family->scope->arena, record->key)
-    };
+    leaving->departures[leaving->departure_count++] =
+        (struct departure){ .pos = record->pos,
+                            .key = arena_str(&family->scope->arena, record->key) };
     member->records++;
     if (record->key.data)
         TRY_MEMORY(family->scope, !family->scope->arena.failed);
@@ -124,9 +124,9 @@ static pawl_status walk(struct family *family, uint64_t pos)
 
         scope_clear(&page);
         records = ARENA_ARRAY(&page.arena, struct record, PAGE);
-        status = records ? store_records_of(family->engine->store, &page, &query, records, PAGE,
-                                            &count)
-                         : scope_no_memory(&page);
+        status = records
+                     ? store_records_of(family->engine->store, &page, &query, records, PAGE, &count)
+                     : scope_no_memory(&page);
         if (status)
             family->scope->error = page.error;
         for (uint32_t i = 0; i < count && !status; i++) {
@@ -180,8 +180,8 @@ static pawl_status take_member(struct family *family)
     TRY(check_member(family, member, &head));
     TRY(store_record(family->engine->store, family->scope, head.pos, &last));
     memcpy(member->last_hash, last.hash, SHA_SIZE);
-    status = store_standing(family->engine->store, family->scope, CONTROL_ERASE,
-                            str_of(member->id), &erased);
+    status = store_standing(family->engine->store, family->scope, CONTROL_ERASE, str_of(member->id),
+                            &erased);
     if (status && status != PAWL_NOT_KNOWN)
         return status;
     member->erased_pos = erased.pos;
@@ -209,8 +209,7 @@ static pawl_status take_root(struct family *family, str id)
                       STR_ARG(id), parent);
 }
 
-pawl_status engine_leaving(struct engine *engine, struct scope *scope, str id,
-                           struct leaving *out)
+pawl_status engine_leaving(struct engine *engine, struct scope *scope, str id, struct leaving *out)
 {
     struct family family = { .engine = engine, .leaving = out, .scope = scope };
     pawl_status status;
@@ -359,11 +358,10 @@ static void append(struct engine *engine, const struct leaving *leaving, uint64_
         batch->standing[batch->standing_count++] = leaving->gone[i];
     for (uint32_t i = 0; i < leaving->member_count; i++) {
         batch->departed[batch->departed_count++] = leaving->members[i].row;
-        batch->standing[batch->standing_count++] =
-            (struct standing_change){ .row = { .what = CONTROL_ARCHIVE,
-                                               .id = str_of(leaving->members[i].id),
-                                               .pos = pos },
-                                      .is_put = true };
+        batch->standing[batch->standing_count++] = (struct standing_change){
+            .row = { .what = CONTROL_ARCHIVE, .id = str_of(leaving->members[i].id), .pos = pos },
+            .is_put = true
+        };
     }
 }
 
@@ -391,9 +389,8 @@ static pawl_status drain_depart(struct engine *engine, struct request *request, 
                                  at_ms);
 }
 
-pawl_status engine_depart(struct engine *engine, struct scope *scope,
-                          const struct leaving *leaving, uint32_t count,
-                          const struct archive_args *args)
+pawl_status engine_depart(struct engine *engine, struct scope *scope, const struct leaving *leaving,
+                          uint32_t count, const struct archive_args *args)
 {
     struct depart_request depart = { .leaving = leaving, .count = count, .args = args };
     struct request request = { .drain = drain_depart, .scope = scope, .context = &depart };

@@ -13,10 +13,8 @@ static const char forget_key[] = "DELETE FROM pawl_key WHERE id = ?1 AND pos = ?
 static const char drop_value[] =
     "DELETE FROM pawl_value WHERE id = ?1 AND coalesce(interned, 0) = 0";
 static const char *const drop_rows[] = {
-    "DELETE FROM pawl_instance WHERE number = ?1",
-    "DELETE FROM pawl_head WHERE inst = ?1",
-    "DELETE FROM pawl_snapshot WHERE inst = ?1",
-    "DELETE FROM pawl_interest WHERE inst = ?1",
+    "DELETE FROM pawl_instance WHERE number = ?1", "DELETE FROM pawl_head WHERE inst = ?1",
+    "DELETE FROM pawl_snapshot WHERE inst = ?1",   "DELETE FROM pawl_interest WHERE inst = ?1",
     "DELETE FROM pawl_child WHERE child = ?1",
 };
 

@@ -157,6 +157,7 @@ pawl_status host_open(struct cli *cli, const struct host_options *options, struc
     pawl_options own = { .own = true,
                          .workers = options->workers ? options->workers : HOST_WORKERS,
                          .tools = options->tools,
+                         .retention = options->retention,
                          .test_clock = options->test_clock,
                          .allow_exec = options->allow_exec,
                          .max_entries = options->max_entries,

@@ -21,7 +21,7 @@ struct host_options {
     bool reloads;     /* SIGHUP has the modules loaded again, instead of ending the process */
     bool needs_token; /* every call needs a token, or the secret that is written beside the store */
     const char *hosts, *tls_cert, *tls_key; /* as in http_options */
-    const char *tools;                      /* as in pawl_options */
+    const char *tools, *retention;          /* as in pawl_options */
     uint32_t workers;                       /* 0: HOST_WORKERS */
     uint64_t body_memory;                   /* as in http_options */
     uint32_t max_entries, max_live_steps, shards; /* as in pawl_options */

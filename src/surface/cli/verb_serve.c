@@ -88,6 +88,7 @@ static int read_options(struct cli *cli, const struct config *config, struct hos
     options->hosts = choose(cli, "host", config->hosts);
     options->log_format = choose(cli, "log-format", config->log);
     options->tools = config->tools;
+    options->retention = config->retention;
     options->workers = config->workers;
     options->body_memory = config->body_memory;
     options->needs_token = config->needs_token || args_flag(cli, "require-token");
